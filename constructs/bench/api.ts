@@ -1,0 +1,290 @@
+import type {
+  AppRef,
+  DeletionPolicy,
+  DomainName,
+  HostName,
+  Image,
+  NameRef,
+  PodTemplate,
+  Port,
+  PositiveReplicas,
+  Quantity,
+  Replicas,
+  Resources,
+  Security,
+  Storage,
+} from '../kit/api.js';
+import type { CommonStatus } from '../kit/condition.js';
+import type { Resource } from '../kit/object.js';
+
+/** Shared infrastructure for a set of sites. */
+export type AppBench = Resource<AppBenchSpec, AppBenchStatus>;
+
+/** What the bench should be.
+ * @cel !(has(self.apps) && has(self.appsJSON)) ;; apps and appsJSON are two spellings of one list: give one of them
+ * @cel has(oldSelf.storage.accessMode) && has(self.storage.accessMode) ? self.storage.accessMode == oldSelf.storage.accessMode : true ;; storage.accessMode is immutable: a volume keeps the access mode it was made with */
+export interface AppBenchSpec {
+  /** Version label of the framework: `version-15`, `version-16` or `develop`; anything else is accepted with a warning.
+   * @minLength 1
+   * @maxLength 128
+   * @pattern ^[A-Za-z0-9_][A-Za-z0-9._-]*$ */
+  readonly frameworkVersion: string;
+  /** Applications of the sites, as a JSON array of names in a string: `'["erpnext"]'`.
+   * @maxLength 16384 */
+  readonly appsJSON?: string;
+  /** Applications of the sites, as a list.
+   * @maxItems 100
+   * @listType map
+   * @listMapKey name */
+  readonly apps?: readonly AppRef[];
+  /** Image of every framework pod. By default `frappe/erpnext` with `frameworkVersion` as tag. */
+  readonly image?: Image;
+  /** The volume that the pods share (`sites`). */
+  readonly storage: SitesStorage;
+  /** Replicas of each component; 1 when not given. The scheduler always has one. */
+  readonly componentReplicas?: BenchReplicas;
+  /** Compute resources of each component. */
+  readonly componentResources?: ComponentResources;
+  /** Event-driven scaling of the workers, by queue. */
+  readonly workerAutoscaling?: WorkerAutoscaling;
+  /** The cache and the queue. */
+  readonly redisConfig?: RedisConfig;
+  /** The database server of the bench's shared sites. */
+  readonly dbConfig: BenchDatabase;
+  /** Defaults for the sites' public domains. */
+  readonly domainConfig?: DomainConfig;
+  /** As whom the pods run, and what they may do. */
+  readonly security?: Security;
+  /** Where the pods run and how they are marked. */
+  readonly podTemplate?: PodTemplate;
+  /** Stops every write of the operator for this bench while true. */
+  readonly paused?: boolean;
+  /** What happens to the volumes and the managed database when the bench is deleted.
+   * @default Retain */
+  readonly deletionPolicy: DeletionPolicy;
+}
+
+/** The shared volume of a bench.
+ * @default {} */
+export interface SitesStorage {
+  /** Size of the volume. It can grow where the storage class allows it, and never shrinks.
+   * @default 10Gi */
+  readonly size: Quantity;
+  /** Storage class; the cluster's default when not given.
+   * @maxLength 253
+   * @pattern ^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$ */
+  readonly className?: string;
+  /** Access mode. `ReadWriteOnce` only works while all pods share one node.
+   * @default ReadWriteMany */
+  readonly accessMode: 'ReadWriteMany' | 'ReadWriteOnce' | 'ReadWriteOncePod';
+}
+
+/** Replicas of a bench's components. */
+export interface BenchReplicas {
+  /** Web processes. */
+  readonly gunicorn?: Replicas;
+  /** Proxy in front of everything. */
+  readonly nginx?: Replicas;
+  /** Realtime server. */
+  readonly socketio?: Replicas;
+  /** Scheduler: two would run every scheduled job twice.
+   * @type integer
+   * @format int32
+   * @minimum 0
+   * @maximum 1 */
+  readonly scheduler?: number;
+  /** Workers of the `default` queue. */
+  readonly workerDefault?: Replicas;
+  /** Workers of the `short` queue. */
+  readonly workerShort?: Replicas;
+  /** Workers of the `long` queue. */
+  readonly workerLong?: Replicas;
+}
+
+/** Compute resources by component. */
+export interface ComponentResources {
+  /** Web processes. */
+  readonly gunicorn?: Resources;
+  /** Proxy in front of everything. */
+  readonly nginx?: Resources;
+  /** Realtime server. */
+  readonly socketio?: Resources;
+  /** Scheduler. */
+  readonly scheduler?: Resources;
+  /** Workers of the `default` queue. */
+  readonly workerDefault?: Resources;
+  /** Workers of the `short` queue. */
+  readonly workerShort?: Resources;
+  /** Workers of the `long` queue. */
+  readonly workerLong?: Resources;
+}
+
+/** Event-driven scaling by queue. */
+export interface WorkerAutoscaling {
+  /** The `short` queue. */
+  readonly short?: QueueScaling;
+  /** The `long` queue. */
+  readonly long?: QueueScaling;
+  /** The `default` queue. */
+  readonly default?: QueueScaling;
+}
+
+/** How the workers of one queue scale.
+ * @cel self.minReplicas <= self.maxReplicas ;; minReplicas must not be greater than maxReplicas */
+export interface QueueScaling {
+  /** Turns event-driven scaling on. It needs KEDA; without it the workers stay at a fixed number.
+   * @default false */
+  readonly enabled: boolean;
+  /** The least workers; 0 lets the queue sleep.
+   * @default 1 */
+  readonly minReplicas: Replicas;
+  /** The most workers.
+   * @default 5 */
+  readonly maxReplicas: PositiveReplicas;
+  /** Waiting jobs for each worker.
+   * @default 5
+   * @type integer
+   * @format int32
+   * @minimum 1
+   * @maximum 1000000 */
+  readonly queueLength: number;
+  /** Workers when scaling is off. By default the number in `componentReplicas`. */
+  readonly staticReplicas?: Replicas;
+  /** Seconds without work after which the workers go back to `minReplicas`, where that is 0.
+   * @type integer
+   * @format int32
+   * @minimum 0
+   * @maximum 86400 */
+  readonly cooldownPeriod?: number;
+  /** Seconds between two looks at the queue.
+   * @type integer
+   * @format int32
+   * @minimum 1
+   * @maximum 3600 */
+  readonly pollingInterval?: number;
+}
+
+/** The cache and the queue: two Redis servers in one pod, or servers outside.
+ * @cel !(has(self.external) && (has(self.image) || has(self.resources) || has(self.storage))) ;; external servers have no image, resources or storage here: give one or the other */
+export interface RedisConfig {
+  /** Image of both servers: Redis or Valkey, 6.2 or newer.
+   * @maxLength 512
+   * @pattern ^[a-zA-Z0-9][a-zA-Z0-9._:/@-]*$ */
+  readonly image?: string;
+  /** Compute resources of each server. The cache keeps itself to three quarters of its memory limit. */
+  readonly resources?: Resources;
+  /** The volume of the queue. */
+  readonly storage?: Storage;
+  /** Servers that the operator does not run. */
+  readonly external?: ExternalRedis;
+}
+
+/** Redis servers outside of the bench. */
+export interface ExternalRedis {
+  /** Secret with the URLs, `redis://[user:password@]host:port[/db]`, under the keys `cache` and `queue`. */
+  readonly urlsSecretRef: NameRef;
+}
+
+/** The database server that a bench offers to its sites. With nothing given, the bench runs a MariaDB server of its own.
+ * @default {}
+ * @cel self.mode != 'external' || (has(self.host) && has(self.rootSecretRef)) ;; mode external needs host and rootSecretRef
+ * @cel self.mode != 'operator' || has(self.mariadbRef) ;; mode operator needs mariadbRef
+ * @cel self.mode != 'operator' || self.provider == 'mariadb' ;; mode operator works with provider mariadb
+ * @cel self.mode == 'managed' || !(has(self.image) || has(self.resources) || has(self.storage)) ;; image, resources and storage belong to mode managed
+ * @cel self.mode == 'external' || !has(self.host) ;; host belongs to mode external
+ * @cel self.provider == oldSelf.provider ;; provider is immutable: the sites' databases would stay behind */
+export interface BenchDatabase {
+  /** Kind of server.
+   * @default mariadb */
+  readonly provider: 'mariadb' | 'postgres';
+  /** Who runs the server: `managed` the operator, `external` somebody else, `operator` the MariaDB operator.
+   * @default managed */
+  readonly mode: 'managed' | 'external' | 'operator';
+  /** Host of an external server. */
+  readonly host?: HostName;
+  /** Port. By default 3306 for MariaDB and 5432 for PostgreSQL. */
+  readonly port?: Port;
+  /** Secret with the root credentials of an external server: key `password`, and `username` where it is not `root` (MariaDB) or `postgres`. */
+  readonly rootSecretRef?: NameRef;
+  /** The MariaDB operator's server, in the same namespace. */
+  readonly mariadbRef?: MariaDbRef;
+  /** Image of a managed server.
+   * @maxLength 512
+   * @pattern ^[a-zA-Z0-9][a-zA-Z0-9._:/@-]*$ */
+  readonly image?: string;
+  /** Compute resources of a managed server. */
+  readonly resources?: Resources;
+  /** The volume of a managed server; 10Gi when no size is given. */
+  readonly storage?: Storage;
+}
+
+/** A server that the MariaDB operator runs or knows. */
+export interface MariaDbRef {
+  /** Name of the object.
+   * @minLength 1
+   * @maxLength 253
+   * @pattern ^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$ */
+  readonly name: string;
+  /** Kind of the object.
+   * @default MariaDB */
+  readonly kind: 'MariaDB' | 'ExternalMariaDB';
+}
+
+/** Defaults for the public domains of a bench's sites. */
+export interface DomainConfig {
+  /** Sites without a `domain` get `<siteName>.<suffix>`, where the site's name does not end with the suffix already. */
+  readonly suffix?: DomainName;
+  /** Ingress class of sites that name none.
+   * @maxLength 253
+   * @pattern ^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$ */
+  readonly ingressClassName?: string;
+  /** Certificate issuer of sites that name none.
+   * @maxLength 253
+   * @pattern ^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$ */
+  readonly issuer?: string;
+}
+
+/** What the bench is. */
+export interface AppBenchStatus extends CommonStatus {
+  /** True when the init Job has succeeded and every component is available. */
+  readonly ready?: boolean;
+  /** Where the bench is in its life. */
+  readonly phase?: 'Pending' | 'Provisioning' | 'Ready' | 'Updating' | 'Failed' | 'Deleting';
+  /** The image that the framework pods run. */
+  readonly image?: string;
+  /** The applications of the sites.
+   * @listType atomic */
+  readonly apps?: readonly string[];
+  /** Number of sites on the bench.
+   * @type integer
+   * @format int32 */
+  readonly sites?: number;
+  /** How the workers scale, by queue. */
+  readonly workerScaling?: WorkerScaling;
+}
+
+/** How the workers scale, by queue. */
+export interface WorkerScaling {
+  /** The `short` queue. */
+  readonly short?: QueueScalingStatus;
+  /** The `long` queue. */
+  readonly long?: QueueScalingStatus;
+  /** The `default` queue. */
+  readonly default?: QueueScalingStatus;
+}
+
+/** How the workers of one queue scale. */
+export interface QueueScalingStatus {
+  /** `autoscaled` by KEDA, or `static`. */
+  readonly mode: 'autoscaled' | 'static';
+  /** Workers that run.
+   * @type integer
+   * @format int32 */
+  readonly currentReplicas: number;
+  /** Workers that should run.
+   * @type integer
+   * @format int32 */
+  readonly desiredReplicas: number;
+  /** Whether KEDA owns the number. */
+  readonly kedaManaged: boolean;
+}

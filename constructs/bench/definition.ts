@@ -1,0 +1,40 @@
+import { COMMON_COLUMNS, type KindDefinition } from '../kit/definition.js';
+import { spec, status } from './schema.generated.js';
+
+export const appBench: KindDefinition = {
+  kind: 'AppBench',
+  plural: 'appbenchs',
+  singular: 'appbench',
+  shortNames: ['ab'],
+  description: 'Shared infrastructure of the Frappe Framework for a set of sites.',
+  maxNameLength: 45,
+  printerColumns: [
+    {
+      name: 'Ready',
+      type: 'string',
+      jsonPath: '.status.conditions[?(@.type=="Ready")].status',
+      description: 'Whether the init Job has succeeded and every component is available.',
+    },
+    {
+      name: 'Phase',
+      type: 'string',
+      jsonPath: '.status.phase',
+      description: 'Where the bench is in its life.',
+    },
+    {
+      name: 'Version',
+      type: 'string',
+      jsonPath: '.spec.frameworkVersion',
+      description: 'Version label of the framework.',
+    },
+    {
+      name: 'Sites',
+      type: 'integer',
+      jsonPath: '.status.sites',
+      description: 'Number of sites on the bench.',
+    },
+    ...COMMON_COLUMNS,
+  ],
+  spec,
+  status,
+};

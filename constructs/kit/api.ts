@@ -1,0 +1,245 @@
+/**
+ * API types that several kinds share. Interfaces in `api.ts` files describe what the API server stores:
+ * a field with a default is required here and optional in the CRD that is generated from them.
+ * Markers are JSDoc tags: the JSON Schema ones (`@minimum`, `@maxLength`, `@pattern`, `@default` …),
+ * `@listType`/`@listMapKey`, and `@cel <rule> ;; <message>` for validation rules.
+ */
+
+/** A reference to another object by name, in the same namespace. */
+export interface NameRef {
+  /** Name of the object.
+   * @minLength 1
+   * @maxLength 253
+   * @pattern ^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$ */
+  readonly name: string;
+}
+
+/** A resource quantity, for example `500m`, `1`, `2Gi`.
+ * @maxLength 64
+ * @pattern ^[+]?([0-9]+[.]?[0-9]*|[.][0-9]+)(([KMGTPE]i)|[mkMGTPE]|([eE][+-]?[0-9]+))?$ */
+export type Quantity = string;
+
+/** Resource quantities by resource name, such as `cpu` and `memory`.
+ * @maxProperties 16 */
+export interface ResourceList {
+  readonly [resource: string]: Quantity;
+}
+
+/** Compute resources of a container. */
+export interface Resources {
+  /** What the scheduler sets aside. */
+  readonly requests?: ResourceList;
+  /** What the container cannot exceed. */
+  readonly limits?: ResourceList;
+}
+
+/** A persistent volume to ask for. */
+export interface Storage {
+  /** Size of the volume. It can grow where the storage class allows it, and never shrinks. */
+  readonly size?: Quantity;
+  /** Storage class; the cluster's default when not given.
+   * @maxLength 253
+   * @pattern ^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$ */
+  readonly className?: string;
+}
+
+/** A container image with its parts apart. */
+export interface Image {
+  /** Repository, with the registry where it is not the default one.
+   * @minLength 1
+   * @maxLength 255
+   * @pattern ^[a-z0-9]([a-z0-9._:/-]*[a-z0-9])?$ */
+  readonly repository?: string;
+  /** Tag.
+   * @maxLength 128
+   * @pattern ^[A-Za-z0-9_][A-Za-z0-9._-]*$ */
+  readonly tag?: string;
+  /** When the node pulls the image. By default: `Always` for a floating tag, `IfNotPresent` otherwise. */
+  readonly pullPolicy?: 'Always' | 'IfNotPresent' | 'Never';
+  /** Secrets of type `kubernetes.io/dockerconfigjson` to pull with.
+   * @maxItems 16
+   * @listType map
+   * @listMapKey name */
+  readonly pullSecrets?: readonly NameRef[];
+}
+
+/** What happens to data (databases, volumes, secrets) when the object is deleted. */
+export type DeletionPolicy = 'Retain' | 'Delete';
+
+/** An application of the framework. */
+export interface AppRef {
+  /** Name of the application, as in the image's `apps` folder.
+   * @minLength 1
+   * @maxLength 64
+   * @pattern ^[a-z][a-z0-9_]*$ */
+  readonly name: string;
+}
+
+/** What a pod or a container may do and as whom it runs. A value that is missing comes from the
+ * operator's environment (`APP_DEFAULT_UID`, `APP_DEFAULT_GID`, `APP_DEFAULT_FSGROUP`), then from
+ * the built-in defaults: user 1001, group 0, fsGroup 0. */
+export interface Security {
+  /** For every pod. */
+  readonly podSecurityContext?: PodSecurity;
+  /** For every container. */
+  readonly securityContext?: ContainerSecurity;
+}
+
+/** Security settings of a pod. */
+export interface PodSecurity {
+  /** User that the processes run as.
+   * @type integer
+   * @format int64
+   * @minimum 1
+   * @maximum 2147483647 */
+  readonly runAsUser?: number;
+  /** Group that the processes run as.
+   * @type integer
+   * @format int64
+   * @minimum 0
+   * @maximum 2147483647 */
+  readonly runAsGroup?: number;
+  /** Group that owns the volumes.
+   * @type integer
+   * @format int64
+   * @minimum 0
+   * @maximum 2147483647 */
+  readonly fsGroup?: number;
+}
+
+/** Security settings of a container. */
+export interface ContainerSecurity {
+  /** User that the process runs as; the pod's when not given.
+   * @type integer
+   * @format int64
+   * @minimum 1
+   * @maximum 2147483647 */
+  readonly runAsUser?: number;
+  /** Group that the process runs as; the pod's when not given.
+   * @type integer
+   * @format int64
+   * @minimum 0
+   * @maximum 2147483647 */
+  readonly runAsGroup?: number;
+  /** Whether a process can gain more rights than its parent. By default false. */
+  readonly allowPrivilegeEscalation?: boolean;
+  /** Linux capabilities. By default all are dropped. */
+  readonly capabilities?: Capabilities;
+}
+
+/** Linux capabilities of a container. */
+export interface Capabilities {
+  /** Capabilities to drop, for example `ALL`.
+   * @maxItems 64
+   * @listType set */
+  readonly drop?: readonly CapabilityName[];
+}
+
+/** Name of a Linux capability, without `CAP_`.
+ * @maxLength 64
+ * @pattern ^[A-Z][A-Z0-9_]*$ */
+export type CapabilityName = string;
+
+/** Labels or annotations.
+ * @maxProperties 64 */
+export interface StringMap {
+  readonly [key: string]: MapValue;
+}
+
+/** Value of a label or an annotation.
+ * @maxLength 4096 */
+export type MapValue = string;
+
+/** A toleration of a node's taint, as in a pod's spec. */
+export interface Toleration {
+  /** Key of the taint; every key when empty, with operator `Exists`.
+   * @maxLength 316 */
+  readonly key?: string;
+  /** How the key relates to the value. */
+  readonly operator?: 'Exists' | 'Equal';
+  /** Value of the taint.
+   * @maxLength 63 */
+  readonly value?: string;
+  /** Effect of the taint; all effects when not given. */
+  readonly effect?: 'NoSchedule' | 'PreferNoSchedule' | 'NoExecute';
+  /** How long a `NoExecute` taint is tolerated, in seconds.
+   * @type integer
+   * @format int64 */
+  readonly tolerationSeconds?: number;
+}
+
+/** An object that the API server checks when it is used, not before.
+ * @preserveUnknownFields */
+export interface Opaque {
+  readonly [key: string]: unknown;
+}
+
+/** Where pods run and how they are marked. */
+export interface PodTemplate {
+  /** Labels that a node must have. */
+  readonly nodeSelector?: StringMap;
+  /** Taints that the pods tolerate.
+   * @maxItems 64
+   * @listType atomic */
+  readonly tolerations?: readonly Toleration[];
+  /** Affinity rules, as in a pod's spec. */
+  readonly affinity?: Opaque;
+  /** Further labels of the pods. The operator's own win. */
+  readonly labels?: StringMap;
+  /** Further annotations of the pods. The operator's own win. */
+  readonly annotations?: StringMap;
+  /** Priority class of the pods.
+   * @maxLength 253
+   * @pattern ^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$ */
+  readonly priorityClassName?: string;
+  /** Service account of the pods; none is mounted when not given.
+   * @maxLength 253
+   * @pattern ^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$ */
+  readonly serviceAccountName?: string;
+}
+
+/** A component of a bench that has replicas or resources of its own. */
+export type Component =
+  | 'gunicorn'
+  | 'nginx'
+  | 'socketio'
+  | 'scheduler'
+  | 'workerDefault'
+  | 'workerShort'
+  | 'workerLong';
+
+/** A queue of background jobs. */
+export type Queue = 'default' | 'short' | 'long';
+
+/** Number of replicas.
+ * @type integer
+ * @format int32
+ * @minimum 0
+ * @maximum 1000 */
+export type Replicas = number;
+
+/** Number of replicas for a component that must not be switched off or doubled by accident.
+ * @type integer
+ * @format int32
+ * @minimum 1
+ * @maximum 1000 */
+export type PositiveReplicas = number;
+
+/** A TCP port.
+ * @type integer
+ * @format int32
+ * @minimum 1
+ * @maximum 65535 */
+export type Port = number;
+
+/** A host name or an address.
+ * @minLength 1
+ * @maxLength 253
+ * @pattern ^[A-Za-z0-9]([-A-Za-z0-9.]*[A-Za-z0-9])?$ */
+export type HostName = string;
+
+/** A lower-case DNS name.
+ * @minLength 1
+ * @maxLength 200
+ * @pattern ^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?([.][a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?)*$ */
+export type DomainName = string;

@@ -1,0 +1,58 @@
+/** The metadata of a Kubernetes object, as far as this project reads or writes it. */
+export interface ObjectMeta {
+  readonly name: string;
+  readonly namespace?: string;
+  readonly uid?: string;
+  readonly labels?: Readonly<Record<string, string>>;
+  readonly annotations?: Readonly<Record<string, string>>;
+  readonly generation?: number;
+  readonly resourceVersion?: string;
+  readonly creationTimestamp?: string;
+  readonly deletionTimestamp?: string;
+  readonly finalizers?: readonly string[];
+  readonly ownerReferences?: readonly OwnerReference[];
+  readonly managedFields?: readonly ManagedFieldsEntry[];
+}
+
+export interface OwnerReference {
+  readonly apiVersion: string;
+  readonly kind: string;
+  readonly name: string;
+  readonly uid: string;
+  readonly controller?: boolean;
+  readonly blockOwnerDeletion?: boolean;
+}
+
+export interface ManagedFieldsEntry {
+  readonly manager: string;
+  readonly operation: 'Apply' | 'Update';
+  readonly subresource?: string;
+  readonly fieldsV1?: Readonly<Record<string, unknown>>;
+}
+
+/** Any Kubernetes object as plain data. */
+export interface KubeObject {
+  readonly apiVersion: string;
+  readonly kind: string;
+  readonly metadata: ObjectMeta;
+}
+
+/** A custom resource of ours: what the API server stores, so defaults are filled in. */
+export interface Resource<Spec = unknown, Status = unknown> extends KubeObject {
+  readonly spec: Spec;
+  readonly status?: Status;
+}
+
+/** `<namespace>/<name>`, the identity of an object among those of its kind. */
+export type ObjectKey = string;
+
+/** The key of an object: `<namespace>/<name>`; a cluster-scoped object's starts with `/`. */
+export function keyOf(namespace: string | undefined, name: string): ObjectKey {
+  return `${namespace ?? ''}/${name}`;
+}
+
+/** The group of an `apiVersion`: `''` for the core group. */
+export function groupOf(apiVersion: string): string {
+  const slash = apiVersion.indexOf('/');
+  return slash < 0 ? '' : apiVersion.slice(0, slash);
+}

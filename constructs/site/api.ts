@@ -1,0 +1,170 @@
+import type {
+  AppRef,
+  DeletionPolicy,
+  DomainName,
+  HostName,
+  NameRef,
+  PodTemplate,
+  Port,
+  Replicas,
+  Resources,
+  Storage,
+  StringMap,
+} from '../kit/api.js';
+import type { CommonStatus } from '../kit/condition.js';
+import type { Resource } from '../kit/object.js';
+
+/** One site on a bench. */
+export type AppSite = Resource<AppSiteSpec, AppSiteStatus>;
+
+/** What the site should be.
+ * @cel self.siteName == oldSelf.siteName ;; siteName is immutable: it names the site's folder and is what requests are routed by
+ * @cel self.benchRef.name == oldSelf.benchRef.name ;; benchRef.name is immutable: the site's files live on the volume of its bench  */
+export interface AppSiteSpec {
+  /** The bench that hosts the site, in the same namespace. */
+  readonly benchRef: NameRef;
+  /** Host name of the site: requests are routed by a Host header equal to it. */
+  readonly siteName: DomainName;
+  /** Public domain, where it is not `siteName`. */
+  readonly domain?: DomainName;
+  /** Applications to install. By default all of the bench.
+   * @maxItems 100
+   * @listType map
+   * @listMapKey name */
+  readonly apps?: readonly AppRef[];
+  /** `Dedicated` gives the site web processes and workers of its own; `Shared` uses the bench's.
+   * @default Dedicated */
+  readonly workloads: 'Dedicated' | 'Shared';
+  /** Where the site's database is. */
+  readonly dbConfig: SiteDatabase;
+  /** Replicas of the site's own components; 1 when not given. */
+  readonly componentReplicas?: SiteReplicas;
+  /** Compute resources of the site's own components. By default the bench's. */
+  readonly componentResources?: SiteResources;
+  /** Access from outside of the cluster. */
+  readonly ingress?: SiteIngress;
+  /** Secret whose key `password` holds the administrator's password. Without it one is generated into `<site>-admin-password`. */
+  readonly adminPasswordSecretRef?: NameRef;
+  /** Shows the framework's maintenance page to visitors while true.
+   * @default false */
+  readonly maintenance: boolean;
+  /** Where the pods run and how they are marked; what is not given comes from the bench. */
+  readonly podTemplate?: PodTemplate;
+  /** Stops every write of the operator for this site while true. */
+  readonly paused?: boolean;
+  /** What happens to the database and the files when the site is deleted.
+   * @default Retain */
+  readonly deletionPolicy: DeletionPolicy;
+}
+
+/** The database of a site.
+ * @default {}
+ * @cel self.mode == oldSelf.mode ;; mode is immutable: the data would stay behind
+ * @cel self.mode != 'external' || (has(self.host) && has(self.name) && has(self.secretRef)) ;; mode external needs host, name and secretRef
+ * @cel self.mode == 'external' || !(has(self.host) || has(self.port) || has(self.name) || has(self.secretRef)) ;; host, port, name and secretRef belong to mode external
+ * @cel self.mode == 'dedicated' || !(has(self.image) || has(self.resources) || has(self.storage)) ;; image, resources and storage belong to mode dedicated */
+export interface SiteDatabase {
+  /** `shared`: on the bench's server; `dedicated`: on a server of the site's own; `external`: a prepared database; `operator`: made by the MariaDB operator.
+   * @default shared */
+  readonly mode: 'shared' | 'dedicated' | 'external' | 'operator';
+  /** Host of a prepared database. */
+  readonly host?: HostName;
+  /** Port of a prepared database. By default 3306 for MariaDB and 5432 for PostgreSQL. */
+  readonly port?: Port;
+  /** Name of a prepared database, which is its user's name too.
+   * @maxLength 63
+   * @pattern ^[a-z_][a-z0-9_]*$ */
+  readonly name?: string;
+  /** Secret with the credentials of a prepared database: key `password`. */
+  readonly secretRef?: NameRef;
+  /** Image of a dedicated server.
+   * @maxLength 512
+   * @pattern ^[a-zA-Z0-9][a-zA-Z0-9._:/@-]*$ */
+  readonly image?: string;
+  /** Compute resources of a dedicated server. */
+  readonly resources?: Resources;
+  /** The volume of a dedicated server; 10Gi when no size is given. */
+  readonly storage?: Storage;
+}
+
+/** Replicas of a site's own components. */
+export interface SiteReplicas {
+  /** Web processes. */
+  readonly gunicorn?: Replicas;
+  /** Workers of the `default` queue. */
+  readonly workerDefault?: Replicas;
+  /** Workers of the `short` queue. */
+  readonly workerShort?: Replicas;
+  /** Workers of the `long` queue. */
+  readonly workerLong?: Replicas;
+}
+
+/** Compute resources of a site's own components. */
+export interface SiteResources {
+  /** Web processes. */
+  readonly gunicorn?: Resources;
+  /** Workers of the `default` queue. */
+  readonly workerDefault?: Resources;
+  /** Workers of the `short` queue. */
+  readonly workerShort?: Resources;
+  /** Workers of the `long` queue. */
+  readonly workerLong?: Resources;
+}
+
+/** Access to a site from outside of the cluster. */
+export interface SiteIngress {
+  /** Creates an Ingress.
+   * @default false */
+  readonly enabled: boolean;
+  /** Ingress class; the bench's, then the cluster's default when not given.
+   * @maxLength 253
+   * @pattern ^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$ */
+  readonly className?: string;
+  /** Further annotations of the Ingress. */
+  readonly annotations?: StringMap;
+  /** Encryption. */
+  readonly tls?: SiteTls;
+}
+
+/** Encryption of a site's traffic. */
+export interface SiteTls {
+  /** Enables TLS.
+   * @default false */
+  readonly enabled: boolean;
+  /** Name of the certificate issuer; the bench's when not given. Without any, the Secret must be there already.
+   * @maxLength 253
+   * @pattern ^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$ */
+  readonly certManagerIssuer?: string;
+  /** Kind of the issuer.
+   * @default ClusterIssuer */
+  readonly issuerKind: 'ClusterIssuer' | 'Issuer';
+  /** Secret of type `kubernetes.io/tls`; `<site>-tls` when not given.
+   * @maxLength 253
+   * @pattern ^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$ */
+  readonly secretName?: string;
+}
+
+/** What the site is. */
+export interface AppSiteStatus extends CommonStatus {
+  /** Where the site is in its life. */
+  readonly phase?: 'Pending' | 'Provisioning' | 'Ready' | 'Updating' | 'Failed' | 'Deleting';
+  /** URL of the site. */
+  readonly siteURL?: string;
+  /** Where the data is. */
+  readonly database?: SiteDatabaseStatus;
+  /** The applications that the site should have.
+   * @listType atomic */
+  readonly apps?: readonly string[];
+}
+
+/** Where a site's data is. */
+export interface SiteDatabaseStatus {
+  /** Kind of server. */
+  readonly provider: 'mariadb' | 'postgres';
+  /** Host of the server.
+   * @maxLength 253 */
+  readonly host: string;
+  /** Name of the database, and of its user.
+   * @maxLength 64 */
+  readonly name: string;
+}

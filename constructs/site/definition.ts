@@ -1,0 +1,40 @@
+import { COMMON_COLUMNS, type KindDefinition } from '../kit/definition.js';
+import { spec, status } from './schema.generated.js';
+
+export const appSite: KindDefinition = {
+  kind: 'AppSite',
+  plural: 'appsites',
+  singular: 'appsite',
+  shortNames: ['as'],
+  description: 'One site of the Frappe Framework on a bench.',
+  maxNameLength: 45,
+  printerColumns: [
+    {
+      name: 'Ready',
+      type: 'string',
+      jsonPath: '.status.conditions[?(@.type=="Ready")].status',
+      description: 'Whether the site is made, its workloads are available and it answers.',
+    },
+    {
+      name: 'Phase',
+      type: 'string',
+      jsonPath: '.status.phase',
+      description: 'Where the site is in its life.',
+    },
+    {
+      name: 'Bench',
+      type: 'string',
+      jsonPath: '.spec.benchRef.name',
+      description: 'The bench that hosts the site.',
+    },
+    {
+      name: 'URL',
+      type: 'string',
+      jsonPath: '.status.siteURL',
+      description: 'URL of the site.',
+    },
+    ...COMMON_COLUMNS,
+  ],
+  spec,
+  status,
+};
