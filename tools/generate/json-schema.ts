@@ -1,0 +1,94 @@
+import { readFileSync } from 'node:fs';
+import { createFormatter, createParser, SchemaGenerator } from 'ts-json-schema-generator';
+import type { CompletedConfig } from 'ts-json-schema-generator';
+import ts from 'typescript';
+
+/** A node of JSON Schema as ts-json-schema-generator emits it, with `cel<n>` for each `@cel` tag. */
+export type JsonSchema = Readonly<Record<string, unknown>>;
+
+/** The most `@cel` tags in all files together. */
+const MAX_RULES = 1000;
+
+/** Turns the interfaces of TypeScript files into JSON Schema, by type name. */
+export interface SchemaSource {
+  of(type: string): JsonSchema;
+}
+
+/**
+ * Reads TypeScript files once and answers for any interface in them.
+ * Every reference is inlined, so that markers of a type and of a property fall on one node;
+ * where both have one, the property's wins.
+ */
+export function schemaSource(
+  paths: readonly string[],
+  overlay?: ReadonlyMap<string, string>,
+): SchemaSource {
+  const config: CompletedConfig = {
+    expose: 'none',
+    topRef: false,
+    jsDoc: 'extended',
+    markdownDescription: false,
+    fullDescription: false,
+    sortProps: false,
+    strictTuples: false,
+    skipTypeCheck: true,
+    encodeRefs: true,
+    extraTags: [
+      'listType',
+      'listMapKey',
+      'preserveUnknownFields',
+      ...Array.from({ length: MAX_RULES }, (_, i) => `cel${i}`),
+    ],
+    additionalProperties: false,
+    discriminatorType: 'json-schema',
+    functions: 'fail',
+    minify: false,
+  };
+  const program = ts.createProgram([...paths], COMPILER_OPTIONS, markerHost(overlay));
+  const generator = new SchemaGenerator(
+    program,
+    createParser(program, config),
+    createFormatter(config),
+    config,
+  );
+  return { of: (type) => generator.createSchema(type) as JsonSchema };
+}
+
+const COMPILER_OPTIONS: ts.CompilerOptions = {
+  target: ts.ScriptTarget.ES2022,
+  module: ts.ModuleKind.NodeNext,
+  moduleResolution: ts.ModuleResolutionKind.NodeNext,
+  strict: true,
+  exactOptionalPropertyTypes: true,
+  skipLibCheck: true,
+  types: [],
+};
+
+/**
+ * The reader of source text. It makes two markers digestible: the generator keeps one tag of a name,
+ * so each `@cel` gets a number; and TypeScript itself takes `@type`, so it becomes `@asType`.
+ */
+function markerHost(overlay?: ReadonlyMap<string, string>): ts.CompilerHost {
+  const host = ts.createCompilerHost(COMPILER_OPTIONS);
+  let rules = 0;
+  const text = (path: string): string | undefined => overlay?.get(path) ?? readText(path);
+  const mark = (source: string): string =>
+    source
+      .replace(/^(\s*(?:\/\*)?\*\s*)@cel\b/gm, (_, lead: string) => `${lead}@cel${rules++}`)
+      .replace(/^(\s*(?:\/\*)?\*\s*)@type\b/gm, '$1@asType');
+  host.fileExists = (path) => overlay?.has(path) === true || ts.sys.fileExists(path);
+  host.getSourceFile = (path, options) => {
+    const source = text(path);
+    if (source === undefined) return undefined;
+    return ts.createSourceFile(path, path.endsWith('.d.ts') ? source : mark(source), options);
+  };
+  return host;
+}
+
+function readText(path: string): string | undefined {
+  try {
+    return readFileSync(path, 'utf8');
+  } catch {
+    return undefined;
+  }
+}

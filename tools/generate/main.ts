@@ -1,0 +1,56 @@
+/**
+ * Writes what is derived from the kinds' `api.ts` files: schemas, embedded scripts, CRDs.
+ *
+ *     node dist/lib/tools/generate/main.js            write what differs
+ *     node dist/lib/tools/generate/main.js --check    fail where something differs
+ */
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { parseArgs } from 'node:util';
+import ts from 'typescript';
+import { crdFiles } from './crds.js';
+import { KINDS } from './kinds.js';
+import { differences, write, type Files } from './output.js';
+import { kindSchemas, schemaFiles } from './schemas.js';
+import { scriptFiles } from './scripts.js';
+
+const ROOT = fileURLToPath(new URL('../../../../', import.meta.url));
+
+async function generated(): Promise<Files> {
+  const schemas = kindSchemas(ROOT, KINDS);
+  const sources = new Map([...(await schemaFiles(schemas)), ...scriptFiles(ROOT)]);
+  bootstrap(sources);
+  return new Map([...sources, ...(await crdFiles(schemas))]);
+}
+
+/**
+ * Definitions import generated modules. In a fresh clone of a new kind these are not compiled yet,
+ * so they are put where the compiler will put them.
+ */
+function bootstrap(sources: Files): void {
+  const missing = [...sources].flatMap(([path, text]) => {
+    const compiled = join('dist/lib', path.replace(/\.ts$/, '.js'));
+    return existsSync(join(ROOT, compiled)) ? [] : [[compiled, text] as const];
+  });
+  const options = { module: ts.ModuleKind.ESNext, target: ts.ScriptTarget.ES2022 };
+  write(
+    ROOT,
+    new Map(missing.map(([path, text]) => [path, ts.transpile(text, options, path)] as const)),
+  );
+}
+
+async function main(): Promise<number> {
+  const { values } = parseArgs({ options: { check: { type: 'boolean', default: false } } });
+  const files = await generated();
+  if (values.check) {
+    const stale = differences(ROOT, files);
+    if (stale.length === 0) return 0;
+    console.error(`Not current; run \`npm run generate\`:\n  ${stale.join('\n  ')}`);
+    return 1;
+  }
+  for (const path of write(ROOT, files)) console.log(`wrote ${path}`);
+  return 0;
+}
+
+process.exitCode = await main();
