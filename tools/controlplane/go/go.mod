@@ -1,6 +1,6 @@
 module app-operator.local/tools/controlplane
 
-go 1.26
+go 1.24.0
 
 tool (
 	go.etcd.io/etcd/server/v3

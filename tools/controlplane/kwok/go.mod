@@ -1,6 +1,6 @@
 module app-operator.local/tools/controlplane/kwok
 
-go 1.26
+go 1.24.0
 
 tool sigs.k8s.io/kwok/cmd/kwok
 

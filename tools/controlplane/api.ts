@@ -1,0 +1,129 @@
+import { Agent, request } from 'node:https';
+import { setTimeout as sleep } from 'node:timers/promises';
+
+import type { Credential } from './certificate.js';
+
+/** A Kubernetes object as JSON; the control plane's own code looks into few of its fields. */
+export interface KubernetesObject {
+  readonly apiVersion: string;
+  readonly kind: string;
+  readonly metadata: {
+    readonly name: string;
+    readonly namespace?: string;
+    readonly [field: string]: unknown;
+  };
+  readonly [field: string]: unknown;
+}
+
+/** The API server answered with a failure. */
+export class ApiError extends Error {
+  constructor(
+    readonly status: number,
+    what: string,
+    body: string,
+  ) {
+    super(`${what}: ${status} ${body.slice(0, 1_000)}`);
+    this.name = 'ApiError';
+  }
+}
+
+/** A minimal client, as the administrator, for what the harness itself does. */
+export class Api {
+  readonly #agent: Agent;
+
+  constructor(
+    private readonly server: string,
+    authorityPem: string,
+    { certificatePem, keyPem }: Credential,
+  ) {
+    this.#agent = new Agent({
+      ca: authorityPem,
+      cert: certificatePem,
+      key: keyPem,
+      keepAlive: true,
+      maxSockets: 8,
+    });
+  }
+
+  /** One request; the body is sent and the answer parsed as JSON. */
+  async request(
+    method: 'GET' | 'POST' | 'PATCH' | 'PUT' | 'DELETE',
+    path: string,
+    body?: unknown,
+    contentType = 'application/json',
+  ): Promise<unknown> {
+    const text = await this.text(method, path, body, contentType);
+    return JSON.parse(text) as unknown;
+  }
+
+  /** One request, with the answer as it comes. */
+  text(method: string, path: string, body?: unknown, contentType?: string): Promise<string> {
+    return new Promise((resolve, reject) => {
+      const sent = request(
+        new URL(path, this.server),
+        {
+          method,
+          agent: this.#agent,
+          headers: {
+            accept: 'application/json',
+            'user-agent': 'app-operator-controlplane',
+            ...(body === undefined ? {} : { 'content-type': contentType ?? 'application/json' }),
+          },
+        },
+        (response) => {
+          const chunks: Buffer[] = [];
+          response.on('data', (chunk: Buffer) => chunks.push(chunk));
+          response.once('error', reject);
+          response.once('end', () => {
+            const answer = Buffer.concat(chunks).toString();
+            const status = response.statusCode ?? 0;
+            if (status >= 200 && status < 300) resolve(answer);
+            else reject(new ApiError(status, `${method} ${path}`, answer));
+          });
+        },
+      );
+      sent.once('error', reject);
+      sent.end(body === undefined ? undefined : JSON.stringify(body));
+    });
+  }
+
+  /** Creates an object at its collection's path, unless it exists. */
+  async ensure(collection: string, object: KubernetesObject): Promise<void> {
+    try {
+      await this.request('POST', collection, object);
+    } catch (error) {
+      if (!(error instanceof ApiError) || error.status !== 409) throw error;
+    }
+  }
+
+  mergePatch(path: string, patch: unknown): Promise<unknown> {
+    return this.request('PATCH', path, patch, 'application/merge-patch+json');
+  }
+
+  /** Closes the connections that are kept for reuse. */
+  close(): void {
+    this.#agent.destroy();
+  }
+}
+
+/** Asks until `check` is true; failures of the check count as false until the time is over. */
+export async function until(
+  what: string,
+  check: () => Promise<boolean>,
+  timeoutMs = 60_000,
+): Promise<void> {
+  const end = performance.now() + timeoutMs;
+  for (let last: unknown; ; await sleep(50)) {
+    try {
+      if (await check()) return;
+      last = undefined;
+    } catch (error) {
+      last = error;
+    }
+    if (performance.now() > end) {
+      throw new Error(`timed out after ${timeoutMs / 1_000} s waiting for ${what}`, {
+        cause: last,
+      });
+    }
+  }
+}

@@ -1,0 +1,119 @@
+import path from 'node:path';
+
+import type { Pki } from './pki.js';
+
+/** What the command lines depend on. */
+export interface Setup {
+  readonly dataDir: string;
+  readonly pki: Pki;
+  readonly ports: { readonly etcd: number; readonly etcdPeer: number; readonly apiServer: number };
+  /** Paths of kubeconfig files, by user. */
+  readonly kubeconfigs: {
+    readonly admin: string;
+    readonly controllerManager: string;
+    readonly scheduler: string;
+    readonly kwok: string;
+  };
+  readonly audit?: { readonly policy: string; readonly log: string };
+}
+
+/** High client limits: the machine, not a client's own brake, sets the pace of tests. */
+const FAST_CLIENT = ['--kube-api-qps=1000', '--kube-api-burst=2000'];
+
+export function etcd({ dataDir, ports }: Setup): string[] {
+  const client = `http://127.0.0.1:${ports.etcd}`;
+  const peer = `http://127.0.0.1:${ports.etcdPeer}`;
+  return [
+    '--name=default',
+    `--data-dir=${path.join(dataDir, 'etcd')}`,
+    `--listen-client-urls=${client}`,
+    `--advertise-client-urls=${client}`,
+    `--listen-peer-urls=${peer}`,
+    `--initial-advertise-peer-urls=${peer}`,
+    `--initial-cluster=default=${peer}`,
+    // Only a crash of the whole machine could lose what is in the page cache.
+    '--unsafe-no-fsync',
+    '--log-level=warn',
+    '--quota-backend-bytes=4294967296',
+  ];
+}
+
+export function apiServer({ dataDir, pki, ports, audit }: Setup): string[] {
+  return [
+    `--etcd-servers=http://127.0.0.1:${ports.etcd}`,
+    '--bind-address=127.0.0.1',
+    '--advertise-address=127.0.0.1',
+    `--secure-port=${ports.apiServer}`,
+    // An endpoint of the Service `kubernetes` may not be a loopback address.
+    '--endpoint-reconciler-type=none',
+    `--cert-dir=${path.join(dataDir, 'apiserver')}`,
+    `--tls-cert-file=${pki.files.server}`,
+    `--tls-private-key-file=${pki.files.serverKey}`,
+    `--client-ca-file=${pki.files.authority}`,
+    '--service-account-issuer=https://kubernetes.default.svc',
+    `--service-account-key-file=${pki.files.serviceAccount}`,
+    `--service-account-signing-key-file=${pki.files.serviceAccountKey}`,
+    '--authorization-mode=RBAC',
+    '--service-cluster-ip-range=10.32.0.0/16',
+    '--allow-privileged',
+    ...(audit === undefined
+      ? []
+      : [
+          `--audit-policy-file=${audit.policy}`,
+          `--audit-log-path=${audit.log}`,
+          '--audit-log-mode=blocking',
+          // In megabytes: one file, so that a reader sees every event.
+          '--audit-log-maxsize=100000',
+        ]),
+  ];
+}
+
+export function controllerManager({ pki, kubeconfigs }: Setup): string[] {
+  return [
+    `--kubeconfig=${kubeconfigs.controllerManager}`,
+    '--secure-port=0',
+    '--leader-elect=false',
+    '--use-service-account-credentials',
+    `--root-ca-file=${pki.files.authority}`,
+    `--service-account-private-key-file=${pki.files.serviceAccountKey}`,
+    `--cluster-signing-cert-file=${pki.files.authority}`,
+    `--cluster-signing-key-file=${pki.files.authorityKey}`,
+    // Nodes do not fail here: a machine under load must not have its pods evicted.
+    '--node-monitor-grace-period=1h',
+    '--concurrent-deployment-syncs=10',
+    '--concurrent-replicaset-syncs=10',
+    '--concurrent-gc-syncs=20',
+    ...FAST_CLIENT,
+  ];
+}
+
+export function scheduler({ kubeconfigs }: Setup): string[] {
+  return [
+    `--kubeconfig=${kubeconfigs.scheduler}`,
+    '--secure-port=0',
+    '--leader-elect=false',
+    ...FAST_CLIENT,
+  ];
+}
+
+export function kwok({ kubeconfigs }: Setup): string[] {
+  return [
+    `--kubeconfig=${kubeconfigs.kwok}`,
+    '--manage-all-nodes=true',
+    '--enable-crds=Stage',
+    // A pod's address; the default range has 254.
+    '--cidr=10.64.0.1/12',
+    '--node-ip=10.63.0.1',
+    // No server: nothing asks this kubelet for logs.
+    '--node-port=0',
+    '--node-lease-duration-seconds=40',
+  ];
+}
+
+/** Metadata of every request, once, when it has been answered. */
+export const AUDIT_POLICY = {
+  apiVersion: 'audit.k8s.io/v1',
+  kind: 'Policy',
+  omitStages: ['RequestReceived'],
+  rules: [{ level: 'Metadata' }],
+} as const;
