@@ -1,0 +1,35 @@
+const NEWLINE = 0x0a;
+
+/**
+ * The lines of a byte stream, as they become complete. A line that spans many chunks is joined once,
+ * so the cost stays linear in its length; empty lines are left out.
+ */
+export async function* lines(chunks: AsyncIterable<Uint8Array>): AsyncGenerator<string> {
+  let pending: Uint8Array[] = [];
+  for await (const chunk of chunks) {
+    let start = 0;
+    for (;;) {
+      const end = chunk.indexOf(NEWLINE, start);
+      if (end < 0) break;
+      const line = take(pending, chunk, start, end);
+      if (pending.length > 0) pending = [];
+      start = end + 1;
+      if (line !== '') yield line;
+    }
+    if (start < chunk.length) pending.push(start === 0 ? chunk : chunk.subarray(start));
+  }
+  const last = Buffer.concat(pending).toString('utf8');
+  if (last !== '') yield last;
+}
+
+function take(
+  pending: readonly Uint8Array[],
+  chunk: Uint8Array,
+  start: number,
+  end: number,
+): string {
+  const tail = Buffer.from(chunk.buffer, chunk.byteOffset + start, end - start);
+  return pending.length === 0
+    ? tail.toString('utf8')
+    : Buffer.concat([...pending, tail]).toString('utf8');
+}
