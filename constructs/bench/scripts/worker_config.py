@@ -1,0 +1,25 @@
+"""Gives a site's own workers their queue prefix.
+
+Workers read `bench_id` from the common site configuration only. This writes a copy of that file with
+the site's prefix, which the worker's container then sees in place of the shared one.
+
+Environment: BENCH_ID (the prefix), SOURCE (the shared file), TARGET (the copy).
+"""
+
+import json
+import os
+
+
+def main() -> None:
+    with open(os.environ["SOURCE"], encoding="utf-8") as source:
+        config = json.load(source)
+    config["bench_id"] = os.environ["BENCH_ID"]
+    target = os.environ["TARGET"]
+    os.umask(0o027)
+    with open(f"{target}.tmp", "w", encoding="utf-8") as copy:
+        json.dump(config, copy, indent=1, sort_keys=True)
+    os.replace(f"{target}.tmp", target)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,286 @@
+"""The database servers, by the driver that the framework itself uses (PyMySQL, mysqlclient, psycopg2).
+
+Names are checked identifiers (see site_common) and quoted; passwords are bound or escaped by the driver. The framework's
+own setup is not used: on PostgreSQL it drops the database first, and on MariaDB it scopes the user to the Job's pod.
+"""
+
+import time
+
+from site_common import Refused, say
+
+# What a managed MariaDB's administrator may grant when "ALL" is denied; the framework's own list for that case.
+REDUCED_GRANTS = (
+    "SELECT, INSERT, UPDATE, DELETE, CREATE, DROP, INDEX, ALTER, CREATE TEMPORARY TABLES, CREATE VIEW, EVENT, TRIGGER, "
+    "SHOW VIEW, CREATE ROUTINE, ALTER ROUTINE, EXECUTE, LOCK TABLES"
+)
+
+
+class Denied(Exception):
+    """The server answered and refused this login (or this login's access to the database)."""
+
+
+class NoDatabase(Exception):
+    """The server has no such database."""
+
+
+def server(settings):
+    return (MariaDB if settings.db_type == "mariadb" else Postgres)(settings)
+
+
+class Server:
+    """One connection at a time; each method opens what it needs and closes it."""
+
+    def __init__(self, settings):
+        self.settings = settings
+
+    @property
+    def address(self):
+        return f"{self.settings.db_host}:{self.settings.db_port}"
+
+    def wait(self):
+        """Until the server answers this Job's login; the deadline's message says what is wrong."""
+        s, deadline = self.settings, time.monotonic() + self.settings.wait_seconds
+        while True:
+            try:
+                (self.as_root() if s.has_root else self.as_user(None)).close()
+                return
+            except Denied as error:
+                who = s.root_user if s.has_root else s.db_user
+                problem = Refused("DatabaseAccessDenied", f"{self.address} refuses {who}: {error}")
+            except NoDatabase as error:
+                problem = Refused("DatabaseMissing", f"{self.address}: {error}")
+            except ConnectionError as error:
+                problem = Refused("DatabaseUnreachable", f"{self.address}: {error}")
+            if time.monotonic() >= deadline:
+                raise problem
+            say(f"waiting for the database: {problem.reason}: {problem}")
+            time.sleep(2)
+
+    def user_can_connect(self):
+        try:
+            self.as_user(self.settings.db_password).close()
+            return True
+        except (Denied, NoDatabase):
+            return False
+
+    def tables(self):
+        """Tables and views in the site's database, seen by the site's own user."""
+        connection = self.as_user(None)
+        try:
+            return self.query(connection, self.LIST_TABLES)
+        finally:
+            connection.close()
+
+    @staticmethod
+    def query(connection, statement, *arguments):
+        with connection.cursor() as cursor:
+            cursor.execute(statement, arguments or None)
+            return list(cursor.fetchall()) if cursor.description else []
+
+
+class MariaDB(Server):
+    LIST_TABLES = "SELECT TABLE_NAME, TABLE_TYPE FROM information_schema.TABLES WHERE TABLE_SCHEMA = DATABASE()"
+
+    def connect(self, user, password, database):
+        try:
+            import MySQLdb as driver
+        except ImportError:
+            import pymysql as driver
+        options = {"database": database} if database else {}
+        try:
+            return driver.connect(
+                host=self.settings.db_host, port=self.settings.db_port, user=user, password=password,
+                charset="utf8mb4", autocommit=True, connect_timeout=5, **options,
+            )  # fmt: skip
+        except driver.MySQLError as error:
+            code, text = (*error.args, "")[:2] if error.args else (0, error)
+            if code in (1044, 1045, 1698, 1130):
+                raise Denied(text) from None
+            if code == 1049:
+                raise NoDatabase(text) from None
+            raise ConnectionError(text or error) from None
+
+    def as_root(self):
+        connection = self.connect(self.settings.root_user, self.settings.root_password, None)
+        self.query(connection, "SET SESSION lock_wait_timeout = 60")
+        return connection
+
+    def as_user(self, password):
+        s = self.settings
+        return self.connect(s.db_user, password or s.db_password, s.db_name)
+
+    def exists(self):
+        root = self.as_root()
+        try:
+            name = self.settings.db_name
+            return bool(self.query(root, "SELECT 1 FROM information_schema.SCHEMATA WHERE SCHEMA_NAME = %s", name))
+        finally:
+            root.close()
+
+    def create(self):
+        """Database, user for any host, rights on exactly this database. Each step may have been done before."""
+        s, root = self.settings, self.as_root()
+        try:
+            self.query(
+                root, f"CREATE DATABASE IF NOT EXISTS `{s.db_name}` CHARACTER SET utf8mb4 COLLATE utf8mb4_unicode_ci"
+            )
+            self.ensure_user(root)
+        finally:
+            root.close()
+
+    def ensure_user(self, root):
+        s = self.settings
+        others = self.query(
+            root,
+            "SELECT TABLE_SCHEMA FROM information_schema.SCHEMA_PRIVILEGES WHERE GRANTEE LIKE %s AND "
+            "REPLACE(TABLE_SCHEMA, '\\\\', '') <> %s LIMIT 1",
+            f"'{s.db_user.replace('_', chr(92) + '_')}'@%",
+            s.db_name,
+        )
+        if others:
+            raise Refused("DatabaseUserExists", f"the user {s.db_user} has rights on another database, {others[0][0]}")
+        self.query(root, f"CREATE USER IF NOT EXISTS '{s.db_user}'@'%%' IDENTIFIED BY %s", s.db_password)
+        self.query(root, f"ALTER USER '{s.db_user}'@'%%' IDENTIFIED BY %s", s.db_password)
+        # In a grant `_` stands for any character: unescaped, the site could read its neighbours' databases.
+        database = s.db_name.replace("_", "\\_")
+        try:
+            self.query(root, f"GRANT ALL PRIVILEGES ON `{database}`.* TO '{s.db_user}'@'%'")
+        except Exception as error:
+            if not error.args or error.args[0] not in (1044, 1045, 1227):
+                raise
+            self.query(root, f"GRANT {REDUCED_GRANTS} ON `{database}`.* TO '{s.db_user}'@'%'")
+
+    def set_user_password(self):
+        root = self.as_root()
+        try:
+            self.ensure_user(root)
+        finally:
+            root.close()
+
+    def drop(self):
+        """The database, then the user at every host: restores leave users at a pod's IP behind."""
+        s, root = self.settings, self.as_root()
+        try:
+            self.query(root, f"DROP DATABASE IF EXISTS `{s.db_name}`")
+            hosts = {row[0] for row in self.query(root, "SELECT Host FROM mysql.user WHERE User = %s", s.db_user)}
+            for host in sorted(hosts | {"%"}):
+                self.query(root, f"DROP USER IF EXISTS '{s.db_user}'@%s", host)
+        finally:
+            root.close()
+
+    def empty(self):
+        """Every table and view, by the site's own user: for a prepared database."""
+        connection = self.as_user(None)
+        try:
+            self.query(connection, "SET SESSION foreign_key_checks = 0")
+            for name, kind in self.query(connection, self.LIST_TABLES):
+                what = {"VIEW": "VIEW", "SEQUENCE": "SEQUENCE"}.get(kind, "TABLE")
+                self.query(connection, f"DROP {what} IF EXISTS `{name.replace('`', '``')}`")
+        finally:
+            connection.close()
+
+
+class Postgres(Server):
+    LIST_TABLES = (
+        "SELECT c.relname, c.relkind FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace "
+        "WHERE n.nspname = 'public' AND c.relkind IN ('r', 'p', 'v', 'm', 'S')"
+    )
+
+    def connect(self, user, password, database):
+        import psycopg2
+
+        try:
+            connection = psycopg2.connect(
+                host=self.settings.db_host, port=self.settings.db_port, user=user, password=password,
+                dbname=database, connect_timeout=5,
+            )  # fmt: skip
+        except psycopg2.OperationalError as error:
+            text = str(error)
+            if "password authentication failed" in text or "no pg_hba.conf entry" in text or "permission denied" in text:
+                raise Denied(text) from None
+            if "does not exist" in text:
+                raise (NoDatabase if "database " in text else Denied)(text) from None
+            raise ConnectionError(text) from None
+        connection.autocommit = True
+        return connection
+
+    def as_root(self):
+        s = self.settings
+        try:
+            return self.connect(s.root_user, s.root_password, "postgres")
+        except NoDatabase:
+            return self.connect(s.root_user, s.root_password, s.root_user)
+
+    def as_user(self, password):
+        s = self.settings
+        return self.connect(s.db_user, password or s.db_password, s.db_name)
+
+    def exists(self):
+        root = self.as_root()
+        try:
+            return bool(self.query(root, "SELECT 1 FROM pg_database WHERE datname = %s", self.settings.db_name))
+        finally:
+            root.close()
+
+    def create(self):
+        s, root = self.settings, self.as_root()
+        try:
+            self.ensure_user(root)
+            if not self.query(root, "SELECT 1 FROM pg_database WHERE datname = %s", s.db_name):
+                self.query(root, f"CREATE DATABASE \"{s.db_name}\" TEMPLATE template0 ENCODING 'UTF8'")
+            # An administrator that is no superuser must be a member of the role to hand the database over.
+            self.quietly(root, f'GRANT "{s.db_user}" TO CURRENT_USER')
+            self.query(root, f'ALTER DATABASE "{s.db_name}" OWNER TO "{s.db_user}"')
+            # By default every role of the server may connect to every database.
+            self.query(root, f'REVOKE ALL ON DATABASE "{s.db_name}" FROM PUBLIC')
+        finally:
+            root.close()
+
+    def quietly(self, connection, statement):
+        try:
+            self.query(connection, statement)
+        except Exception as error:
+            say(f"{statement}: {error}")
+
+    def ensure_user(self, root):
+        s = self.settings
+        others = self.query(
+            root,
+            "SELECT d.datname FROM pg_database d JOIN pg_roles r ON r.oid = d.datdba WHERE r.rolname = %s AND d.datname <> %s",
+            s.db_user,
+            s.db_name,
+        )
+        if others:
+            raise Refused("DatabaseUserExists", f"the user {s.db_user} owns another database, {others[0][0]}")
+        known = self.query(root, "SELECT 1 FROM pg_roles WHERE rolname = %s", s.db_user)
+        self.query(root, f'{"ALTER" if known else "CREATE"} ROLE "{s.db_user}" WITH LOGIN PASSWORD %s', s.db_password)
+
+    def set_user_password(self):
+        root = self.as_root()
+        try:
+            self.ensure_user(root)
+        finally:
+            root.close()
+
+    def drop(self):
+        s, root = self.settings, self.as_root()
+        try:
+            if self.query(root, "SELECT 1 FROM pg_database WHERE datname = %s", s.db_name):
+                self.quietly(root, f'GRANT "{s.db_user}" TO CURRENT_USER')
+                self.query(root, f'REVOKE CONNECT ON DATABASE "{s.db_name}" FROM PUBLIC')
+                self.query(root, f'ALTER DATABASE "{s.db_name}" WITH CONNECTION LIMIT 0')
+                self.query(root, "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = %s", s.db_name)
+                self.query(root, f'DROP DATABASE IF EXISTS "{s.db_name}"')
+            self.query(root, f'DROP ROLE IF EXISTS "{s.db_user}"')
+        finally:
+            root.close()
+
+    def empty(self):
+        connection = self.as_user(None)
+        try:
+            kinds = {"v": "VIEW", "m": "MATERIALIZED VIEW", "S": "SEQUENCE"}
+            for name, kind in sorted(self.query(connection, self.LIST_TABLES), key=lambda row: row[1] == "S"):
+                quoted = '"' + name.replace('"', '""') + '"'
+                self.query(connection, f"DROP {kinds.get(kind, 'TABLE')} IF EXISTS public.{quoted} CASCADE")
+        finally:
+            connection.close()

@@ -1,0 +1,61 @@
+"""Drops a site's database and files. Runs as the `<site>-drop` Job; what is gone already is fine.
+
+Environment: SITE_NAME, SITE_OWNER, DB_TYPE, DB_HOST, DB_PORT, DB_NAME, DB_USER, DB_ROOT_USER, DB_ROOT_PASSWORD
+(absent: a prepared database, which stays: whoever prepared it owns it), WAIT_SECONDS, BENCH_DIR, TERMINATION_LOG.
+
+Refuses a directory that belongs to another owner or to none, and a database that the site does not record. The
+database goes first: the files hold the record of what belongs to the site, so a killed run still finds it.
+"""
+
+import os
+import shutil
+
+import site_db
+from site_common import MARKER, Refused, Settings, check_owner, only_one, read_json, run_job, say
+
+
+def check_is_ours(settings):
+    """Whether there is a directory, and that it and its recorded database are the ones to drop."""
+    if not settings.site.exists() or not any(settings.site.iterdir()):
+        return
+    if check_owner(settings) is None:
+        raise Refused("SiteNotOwned", f"{settings.site} records no owner: it was not made by this operator; nothing was touched")
+    for file, key in (("site_config.json", "db_name"), (MARKER, "dbName")):
+        recorded = read_json(settings.site / file).get(key)
+        if recorded is not None and recorded != settings.db_name:
+            raise Refused(
+                "DatabaseNameMismatch", f"{settings.site_name} records the database {recorded}, not {settings.db_name}; nothing was touched"
+            )
+
+
+def remove_files(settings):
+    """Moves the directory aside in one step, so that no half-removed site is ever seen, then removes it."""
+    trash = settings.sites / f".app-operator-dropped-{settings.site_name}"
+    shutil.rmtree(trash, ignore_errors=True)
+    if settings.site.exists():
+        os.rename(settings.site, trash)
+        (trash / "site_config.json").unlink(missing_ok=True)
+    if trash.exists():
+        shutil.rmtree(trash)
+        return True
+    return False
+
+
+def main():
+    settings = Settings()
+    if not settings.sites.is_dir():
+        raise Refused("BenchMissing", f"{settings.sites} is not there")
+    with only_one(settings):
+        check_is_ours(settings)
+        if settings.has_root:
+            database = site_db.server(settings)
+            database.wait()
+            database.drop()
+            say(f"dropped the database {settings.db_name} and its user")
+        else:
+            say(f"no administrator's login: the prepared database {settings.db_name} stays")
+        return {"databaseDropped": settings.has_root, "filesRemoved": remove_files(settings)}
+
+
+if __name__ == "__main__":
+    run_job(main)

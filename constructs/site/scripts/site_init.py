@@ -1,0 +1,356 @@
+"""Creates a site, or brings an existing one to what is wanted. Runs as the `<site>-init` Job; safe to kill and to repeat.
+
+Environment
+  SITE_NAME, SITE_OWNER (`<namespace>/<name>` of the AppSite), SITE_APPS (JSON array), SITE_REVISION (kept in the marker)
+  DB_TYPE mariadb|postgres, DB_HOST, DB_PORT, DB_NAME, DB_USER (default DB_NAME), DB_PASSWORD
+  DB_ROOT_USER, DB_ROOT_PASSWORD   absent: the database and its user are prepared, and empty
+  ADMIN_PASSWORD, ENCRYPTION_KEY
+  SITE_CONFIG      JSON object of further site_config.json keys; null deletes a key
+  IMAGE            optional: any text that names the image; a change migrates, like a change of the apps' code
+  WAIT_SECONDS     for the database and Redis (120)
+  MAINTENANCE_SETTLE_SECONDS  between maintenance on and migrate; default 65 from version-16 on (it caches the
+                   configuration for 60 s), 0 before
+  BENCH_DIR, TERMINATION_LOG
+
+The marker `sites/<site>/.app-operator.json` is written before creation starts; `state` turns from `creating` to
+`complete` when the framework is in. Only what a marker of the same owner calls `creating` is ever thrown away.
+"""
+
+import hashlib
+import json
+import os
+import re
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import site_db
+from site_common import (
+    MARKER,
+    OWNER_KEY,
+    Refused,
+    Settings,
+    check_owner,
+    json_env,
+    only_one,
+    read_json,
+    redact,
+    run_job,
+    say,
+    seconds_env,
+    text_env,
+    update_site_config,
+    write_json,
+)
+
+STEPS = Path(__file__).with_name("site_steps.py")
+VERSION = re.compile(r"""^__version__\s*=\s*["']([^"']+)["']""", re.MULTILINE)
+RESERVED_KEYS = {
+    "db_name", "db_user", "db_password", "db_type", "db_host", "db_port", "encryption_key", OWNER_KEY,
+    "pause_scheduler",
+}  # fmt: skip
+
+
+class InitSettings(Settings):
+    def __init__(self):
+        super().__init__()
+        self.db_password = text_env("DB_PASSWORD")
+        self.admin_password = text_env("ADMIN_PASSWORD")
+        self.encryption_key = text_env("ENCRYPTION_KEY")
+        self.apps = json_env("SITE_APPS", [], list)
+        self.config = json_env("SITE_CONFIG", {}, dict)
+        self.revision = os.environ.get("SITE_REVISION", "")
+        reserved = sorted(RESERVED_KEYS & set(self.config))
+        if reserved:
+            raise Refused("InvalidInput", f"SITE_CONFIG may not set {', '.join(reserved)}")
+
+
+# --- the framework, in processes of its own -------------------------------------------------------------------------
+
+
+def child_env(settings):
+    """Ours, with what the steps read made explicit, and without overrides that would beat the site's configuration."""
+    env = {k: v for k, v in os.environ.items() if not k.startswith("FRAPPE_")}
+    env.update(
+        DB_TYPE=settings.db_type, DB_PORT=str(settings.db_port), DB_USER=settings.db_user,
+        DB_ROOT_USER=settings.root_user, FRAPPE_DOCKER_BUILD="1", PYTHONUNBUFFERED="1",
+    )  # fmt: skip
+    return env
+
+
+def run(settings, reason, arguments, env=None):
+    """Runs a program in `sites/`, passing its output on without secrets; a failure names its last words."""
+    process = subprocess.Popen(
+        arguments, cwd=settings.sites, env=env or child_env(settings), stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace",
+    )  # fmt: skip
+    last = []
+    for line in process.stdout:  # universal newlines: a progress bar's \r ends a line too
+        line = redact(line.rstrip())
+        if not line or ": [" in line and line.endswith("%"):
+            continue
+        print(f"  {line}", flush=True)
+        last = [*last[-2:], line]
+    if code := process.wait():
+        raise Refused(reason, " | ".join(last) or f"exit code {code}")
+
+
+def step(settings, name, reason):
+    with tempfile.TemporaryDirectory() as directory:
+        result = Path(directory) / "result.json"
+        run(settings, reason, [sys.executable, str(STEPS), name], {**child_env(settings), "STEP_RESULT": str(result)})
+        if not result.exists():
+            raise Refused(reason, f"{name} ended without a result")
+        return json.loads(result.read_text())
+
+
+def bench(settings, reason, *arguments):
+    """A bench command for this site, without the bench program (which needs a known user and more)."""
+    run(settings, reason, [sys.executable, "-m", "frappe.utils.bench_helper", "frappe", "--site", settings.site_name, *arguments])
+
+
+# --- the image ------------------------------------------------------------------------------------------------------
+
+
+def apps_of_image(settings):
+    """App name → version of the image's code."""
+    found = {}
+    for directory in sorted((settings.bench / "apps").glob("*")):
+        package = directory / directory.name / "__init__.py"
+        if package.is_file():
+            version = VERSION.search(package.read_text(errors="replace"))
+            found[directory.name] = version.group(1) if version else "unknown"
+    return found
+
+
+def fingerprint(settings, app):
+    """Changes whenever a migrate could have something to do: versions do not tell on develop or a floating tag."""
+    package = settings.bench / "apps" / app / app
+    digest = hashlib.sha256()
+    for path in sorted([package / "patches.txt", package / "hooks.py", *package.glob("**/doctype/*/*.json")]):
+        if path.is_file():
+            digest.update(str(path.relative_to(package)).encode() + b"\0" + path.read_bytes() + b"\0")
+    return digest.hexdigest()[:16]
+
+
+def code_of(settings, versions, apps):
+    code = {app: f"{versions[app]}+{fingerprint(settings, app)}" for app in apps if app in versions}
+    if os.environ.get("IMAGE"):
+        code["image"] = os.environ["IMAGE"]
+    return code
+
+
+# --- waiting --------------------------------------------------------------------------------------------------------
+
+
+def wait_for_redis(settings):
+    import redis
+
+    common = read_json(settings.sites / "common_site_config.json")
+    deadline = time.monotonic() + settings.wait_seconds
+    for key in ("redis_cache", "redis_queue"):
+        url = common.get(key)
+        if not url:
+            raise Refused("BenchNotInitialized", f"common_site_config.json has no {key}: the bench's init Job has not run")
+        while True:
+            try:
+                redis.from_url(url, socket_timeout=5, socket_connect_timeout=5).ping()
+                break
+            except redis.exceptions.BusyLoadingError as error:
+                problem = Refused("RedisUnreachable", f"{key}: {error}")
+            except (redis.exceptions.AuthenticationError, redis.exceptions.ResponseError) as error:
+                problem = Refused("RedisAccessDenied", f"{key}: {error}")
+            except (redis.exceptions.RedisError, OSError) as error:
+                problem = Refused("RedisUnreachable", f"{key}: {type(error).__name__}")
+            if time.monotonic() >= deadline:
+                raise problem
+            say(f"waiting for Redis: {problem.reason}: {problem}")
+            time.sleep(2)
+
+
+# --- creation -------------------------------------------------------------------------------------------------------
+
+
+def site_credentials(settings, can_name_user):
+    config = {
+        "db_name": settings.db_name, "db_password": settings.db_password, "db_type": settings.db_type,
+        "db_host": settings.db_host, "db_port": settings.db_port,
+        "encryption_key": settings.encryption_key, OWNER_KEY: settings.owner,
+    }  # fmt: skip
+    if can_name_user:
+        config["db_user"] = settings.db_user
+    return config
+
+
+def is_fresh(settings):
+    """Whether nothing of a site is there: no directory, or one in which nothing but our own lock or temporary file lies."""
+    if not settings.site.exists():
+        return True
+    return all(entry.name.startswith(".") and entry.name != MARKER for entry in settings.site.iterdir())
+
+
+def check_database_is_free(settings, database):
+    """Nothing of another's is ever overwritten: without our marker a database that exists is not ours."""
+    if settings.has_root:
+        if database.exists():
+            raise Refused(
+                "DatabaseExists",
+                f"the database {settings.db_name} exists on {database.address}, but the site's directory does not; nothing was touched",
+            )
+    elif tables := database.tables():
+        raise Refused(
+            "DatabaseExists",
+            f"the prepared database {settings.db_name} is not empty ({len(tables)} tables); nothing was touched",
+        )
+
+
+def create(settings, database, repair):
+    can = step(settings, "capabilities", "FrameworkUnusable")
+    if settings.db_user != settings.db_name and not can["dbUser"]:
+        raise Refused(
+            "DatabaseUserUnsupported",
+            f"this version of the framework needs the database's user ({settings.db_user}) to be named like the database ({settings.db_name})",
+        )
+    if not can["noSetupDb"] and not settings.has_root:
+        raise Refused("NoRootRights", "this version of the framework cannot use a prepared database: give the administrator's login")
+    if not repair:
+        check_database_is_free(settings, database)
+    settings.site.mkdir(exist_ok=True)
+    marker = settings.site / MARKER
+    if not repair:
+        write_json(marker, {"owner": settings.owner, "state": "creating", "dbName": settings.db_name, "revision": settings.revision})
+    if not settings.has_root:
+        database.empty()
+    elif can["noSetupDb"]:
+        if repair:
+            database.drop()
+        database.create()
+    (settings.site / "site_config.json").unlink(missing_ok=True)
+    update_site_config(settings, site_credentials(settings, can["dbUser"]))
+    say(f"creating {settings.site_name}")
+    step(settings, "create", "SiteCreationFailed")
+    installed = step(settings, "installed-apps", "SiteCreationFailed")
+    code = code_of(settings, apps_of_image(settings), installed)
+    write_json(marker, {**read_json(marker), "state": "complete", "code": code})
+
+
+# --- convergence ----------------------------------------------------------------------------------------------------
+
+
+def check_complete(settings, database):
+    """The site's database is there and can be used with the wanted password; a changed one is set where that is possible."""
+    config = read_json(settings.site / "site_config.json")
+    if not config.get("db_name"):
+        raise Refused("SiteIncomplete", f"{settings.site} has no site_config.json with a database, and was not begun by this operator")
+    if config["db_name"] != settings.db_name:
+        raise Refused(
+            "DatabaseNameMismatch", f"{settings.site_name} uses the database {config['db_name']}, not {settings.db_name}; nothing was touched"
+        )
+    if settings.has_root and not database.exists():
+        raise Refused("SiteIncomplete", f"the files of {settings.site_name} are there, but {database.address} has no database {settings.db_name}")
+    if not database.user_can_connect():
+        if not settings.has_root:
+            raise Refused("DatabaseAccessDenied", f"{database.address} refuses {settings.db_user} on {settings.db_name}")
+        say(f"setting the database password of {settings.db_user}")
+        database.set_user_password()
+    if not database.tables():
+        raise Refused("SiteIncomplete", f"the database {settings.db_name} of {settings.site_name} is empty")
+    return config
+
+
+def check_encryption_key(settings, config):
+    """The site's key stays, whatever we are given: with another one its stored passwords cannot be read."""
+    key = config.get("encryption_key")
+    if key and key != settings.encryption_key:
+        raise Refused("EncryptionKeyMismatch", f"{settings.site_name} has an encryption key of its own that is not the Secret's; put that key into the Secret")
+
+
+def install_missing(settings, versions, marker):
+    installed = step(settings, "installed-apps", "SiteIncomplete")
+    for app in settings.apps:
+        if app in installed:
+            continue
+        # A run that was killed in the middle has left documents behind, which only --force accepts.
+        again = read_json(marker).get("installing") == app
+        write_json(marker, {**read_json(marker), "installing": app})
+        say(f"installing {app}")
+        bench(settings, "AppInstallFailed", "install-app", app, *(["--force"] if again else []))
+        before, installed = installed, step(settings, "installed-apps", "SiteIncomplete")
+        if app not in installed:
+            raise Refused("AppInstallFailed", f"{app} is not installed after install-app")
+        state = {k: v for k, v in read_json(marker).items() if k != "installing"}
+        added = [name for name in installed if name not in before]  # with the apps that it requires
+        state["code"] = {**state.get("code", {}), **code_of(settings, versions, added)}
+        write_json(marker, state)
+    return installed
+
+
+def migrate(settings, versions, marker, installed):
+    """Migrates when the image's code is not the one of the last migrate, in maintenance and with the scheduler paused."""
+    wanted = code_of(settings, versions, installed)
+    state = read_json(marker)
+    if state.get("code") == wanted and "migrating" not in state:
+        return False
+    config = read_json(settings.site / "site_config.json")
+    before = state.get("migrating") or {key: config.get(key) for key in ("maintenance_mode", "pause_scheduler")}
+    write_json(marker, {**state, "migrating": before})
+    update_site_config(settings, {"maintenance_mode": 1, "pause_scheduler": 1})
+    major = versions.get("frappe", "0").split(".")[0]
+    settle = seconds_env("MAINTENANCE_SETTLE_SECONDS", 65 if major.isdigit() and int(major) >= 16 else 0)
+    say(f"migrating {settings.site_name}, in maintenance" + (f" after {settle} s" if settle else ""))
+    time.sleep(settle)
+    try:
+        bench(settings, "MigrationFailed", "migrate")
+    except Refused as error:
+        raise Refused(error.reason, f"{settings.site_name} stays in maintenance: {error}") from None
+    update_site_config(settings, before)
+    write_json(marker, {**{k: v for k, v in read_json(marker).items() if k != "migrating"}, "code": wanted})
+    return True
+
+
+def converge(settings, database, versions):
+    config = check_complete(settings, database)
+    check_encryption_key(settings, config)
+    marker = settings.site / MARKER
+    state = read_json(marker)
+    write_json(marker, {**state, "owner": settings.owner, "state": "complete", "dbName": settings.db_name, "revision": settings.revision})
+    wanted = {**settings.config, **site_credentials(settings, "db_user" in config)}
+    if "migrating" in state:  # a migrate that failed keeps the site in maintenance until one succeeds
+        wanted.pop("maintenance_mode", None)
+    update_site_config(settings, wanted)
+    installed = install_missing(settings, versions, marker)
+    gone = [app for app in installed if app not in versions]
+    if gone:
+        raise Refused("AppNotInImage", f"installed on {settings.site_name}, but not in the image: {', '.join(gone)}")
+    migrated = migrate(settings, versions, marker, installed)
+    if "maintenance_mode" in settings.config:
+        update_site_config(settings, {"maintenance_mode": settings.config["maintenance_mode"]})
+    if step(settings, "admin-password", "AdminPasswordFailed"):
+        say("set the Administrator's password")
+    if step(settings, "enable-scheduler", "SchedulerFailed"):
+        say("enabled the scheduler")
+    return {"apps": {app: versions[app] for app in installed}, "migrated": migrated}
+
+
+def main():
+    settings = InitSettings()
+    versions = apps_of_image(settings)
+    missing = [str(app) for app in settings.apps if app not in versions]
+    if missing:
+        raise Refused("AppNotInImage", f"not in the image: {', '.join(missing)}; the image holds: {', '.join(versions)}")
+    with only_one(settings):
+        check_owner(settings)
+        database = site_db.server(settings)
+        database.wait()
+        wait_for_redis(settings)
+        state = read_json(settings.site / MARKER).get("state")
+        created = is_fresh(settings) or state == "creating"
+        if created:
+            create(settings, database, repair=state == "creating")
+        return {"created": created, **converge(settings, database, versions)}
+
+
+if __name__ == "__main__":
+    run_job(main)
