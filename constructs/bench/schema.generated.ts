@@ -91,7 +91,7 @@ export const spec: Schema = {
     storage: {
       type: 'object',
       description: 'The volume that the pods share (`sites`).',
-      default: {},
+      default: { size: '10Gi', accessMode: 'ReadWriteMany' },
       properties: {
         size: {
           type: 'string',
@@ -682,7 +682,7 @@ export const spec: Schema = {
     dbConfig: {
       type: 'object',
       description: "The database server of the bench's shared sites.",
-      default: {},
+      default: { provider: 'mariadb', mode: 'managed' },
       properties: {
         provider: {
           type: 'string',

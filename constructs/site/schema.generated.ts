@@ -65,7 +65,7 @@ export const spec: Schema = {
     dbConfig: {
       type: 'object',
       description: "Where the site's database is.",
-      default: {},
+      default: { mode: 'shared' },
       properties: {
         mode: {
           type: 'string',

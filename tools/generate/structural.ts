@@ -49,7 +49,23 @@ export function structural(json: JsonSchema, path: string): Schema {
   if (json['preserveUnknownFields'] === true) {
     return { ...same(json), type: 'object', 'x-kubernetes-preserve-unknown-fields': true };
   }
-  return { ...same(json), ...object(json, path), ...array(json, path), ...rules(json, path) };
+  return completed({
+    ...same(json),
+    ...object(json, path),
+    ...array(json, path),
+    ...rules(json, path),
+  });
+}
+
+/**
+ * The schema with its own default filled in from those of its fields: the API server evaluates
+ * validation rules on a CRD's defaults as they are written, and refuses `{}` where a rule reads a field.
+ */
+function completed(schema: Schema): Schema {
+  if (schema.type !== 'object' || !isNode(schema.default)) return schema;
+  const fields = Object.entries(schema.properties ?? {}).filter(([, field]) => 'default' in field);
+  const inner = Object.fromEntries(fields.map(([name, field]) => [name, field.default]));
+  return { ...schema, default: { ...inner, ...schema.default } };
 }
 
 function same(json: JsonSchema): Schema {
@@ -101,7 +117,9 @@ function rule(text: string, path: string): ValidationRule {
   if (rule === '' || message === '' || rest.length > 0) {
     throw new SchemaError(`${path}: write @cel <rule> ;; <message>, not: ${text}`);
   }
-  return { rule, message };
+  // A rule that asks whether there was an old value runs on creation too; the others only on change.
+  const optional = /\boldSelf\.(hasValue|orValue|optMap|or)\(/.test(rule);
+  return { rule, message, ...(optional && { optionalOldSelf: true }) };
 }
 
 const isRule = (key: string): boolean => /^cel\d+$/.test(key);
