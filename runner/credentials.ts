@@ -101,6 +101,15 @@ export async function loadCredentials(
   return credentials;
 }
 
+/** The namespace that this pod runs in; undefined outside of a cluster. */
+export function podNamespace(folder = SERVICE_ACCOUNT): string | undefined {
+  try {
+    return readFileSync(`${folder}/namespace`, 'utf8').trim() || undefined;
+  } catch {
+    return undefined;
+  }
+}
+
 function serviceAccount(host: string, port: string, folder: string): Access {
   const token = readFileSync(`${folder}/token`, 'utf8').trim();
   return {
