@@ -1,19 +1,24 @@
 /**
- * Writes what is derived from the kinds' `api.ts` files: schemas, embedded scripts, CRDs.
+ * Writes what is derived from the kinds' `api.ts` files: schemas, embedded scripts, CRDs, imports.
  *
  *     node dist/lib/tools/generate/main.js            write what differs
  *     node dist/lib/tools/generate/main.js --check    fail where something differs
+ *
+ * With `--third-party` it writes the imports of the kinds of others instead; that needs Go.
  */
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import ts from 'typescript';
-import { crdFiles } from './crds.js';
+import { crdOf } from '../../constructs/install/crd.js';
+import { crdFiles, definitions } from './crds.js';
+import { importFiles } from './imports.js';
 import { KINDS } from './kinds.js';
 import { differences, write, type Files } from './output.js';
 import { kindSchemas, schemaFiles } from './schemas.js';
 import { scriptFiles } from './scripts.js';
+import { thirdPartyFiles } from './third-party.js';
 
 const ROOT = fileURLToPath(new URL('../../../../', import.meta.url));
 
@@ -21,7 +26,12 @@ async function generated(): Promise<Files> {
   const schemas = kindSchemas(ROOT, KINDS);
   const sources = new Map([...(await schemaFiles(schemas)), ...scriptFiles(ROOT)]);
   bootstrap(sources);
-  return new Map([...sources, ...(await crdFiles(schemas))]);
+  const kinds = await definitions(schemas);
+  const imports = await importFiles(
+    kinds.map((kind) => crdOf(kind)),
+    'dist/crds',
+  );
+  return new Map([...sources, ...crdFiles(kinds), ...imports]);
 }
 
 /**
@@ -41,16 +51,23 @@ function bootstrap(sources: Files): void {
 }
 
 async function main(): Promise<number> {
-  const { values } = parseArgs({ options: { check: { type: 'boolean', default: false } } });
-  const files = await generated();
-  if (values.check) {
-    const stale = differences(ROOT, files);
-    if (stale.length === 0) return 0;
-    console.error(`Not current; run \`npm run generate\`:\n  ${stale.join('\n  ')}`);
-    return 1;
-  }
+  const { values } = parseArgs({
+    options: {
+      check: { type: 'boolean', default: false },
+      'third-party': { type: 'boolean', default: false },
+    },
+  });
+  const files = values['third-party'] ? await thirdPartyFiles(ROOT) : await generated();
+  if (values.check) return check(files);
   for (const path of write(ROOT, files)) console.log(`wrote ${path}`);
   return 0;
+}
+
+function check(files: Files): number {
+  const stale = differences(ROOT, files);
+  if (stale.length === 0) return 0;
+  console.error(`Not current; run \`npm run generate\`:\n  ${stale.join('\n  ')}`);
+  return 1;
 }
 
 process.exitCode = await main();
