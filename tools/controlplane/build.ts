@@ -66,7 +66,16 @@ function goBuild(name: BinaryName, output: string, versions: Versions): Promise<
   const flags = ['-s', '-w', ...variables.map(([variable, value]) => `-X ${variable}=${value}`)];
   const child = spawn(
     'go',
-    ['build', '-mod=readonly', '-trimpath', '-ldflags', flags.join(' '), '-o', output, recipe.package],
+    [
+      'build',
+      '-mod=readonly',
+      '-trimpath',
+      '-ldflags',
+      flags.join(' '),
+      '-o',
+      output,
+      recipe.package,
+    ],
     {
       cwd: asset(recipe.module),
       // A workspace or flags of the user's own projects must not reach this build.
@@ -74,6 +83,10 @@ function goBuild(name: BinaryName, output: string, versions: Versions): Promise<
       stdio: ['ignore', 'ignore', 'pipe'],
     },
   );
+  // An interrupted build must not go on without us.
+  const abort = (): void => void child.kill();
+  process.once('exit', abort);
+  child.once('close', () => process.off('exit', abort));
   let errors = '';
   child.stderr.on('data', (chunk: Buffer) => {
     errors = (errors + chunk.toString()).slice(-4_000);

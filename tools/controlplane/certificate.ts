@@ -1,7 +1,18 @@
 import { createHash, generateKeyPairSync, type KeyObject, randomBytes, sign } from 'node:crypto';
 import { isIP } from 'node:net';
 
-import { bits, identifier, integer, octets, sequence, set, tagged, time, utf8, yes } from './der.js';
+import {
+  bits,
+  identifier,
+  integer,
+  octets,
+  sequence,
+  set,
+  tagged,
+  time,
+  utf8,
+  yes,
+} from './der.js';
 
 /** A key with its certificate; keys are ECDSA on P-256, certificates live for ten years. */
 export interface Credential {

@@ -42,6 +42,8 @@ export interface ControlPlane extends AsyncDisposable {
   readonly processes: readonly RunningProcess[];
   /** Id of the process group of all processes. */
   readonly processGroup: number | undefined;
+  /** Rejects when a process ends unasked, saying why; never resolves. */
+  readonly failed: Promise<never>;
   /** Runs kubectl as the administrator; rejects with its standard error when it fails. */
   kubectl(args: readonly string[], input?: string): Promise<string>;
   /** Writes a kubeconfig for a user of this name, who may do what RBAC grants, and returns its path. */
@@ -119,23 +121,19 @@ async function prepareFolder(given: string | undefined): Promise<string> {
   return realpath(given);
 }
 
-async function prepareSetup(
-  dataDir: string,
-  pki: Pki,
-  audit: boolean,
-): Promise<components.Setup> {
+async function prepareSetup(dataDir: string, pki: Pki, audit: boolean): Promise<components.Setup> {
   const ports = {
     etcd: await freePort(),
     etcdPeer: await freePort(),
     apiServer: await freePort(),
   };
-  const write = (user: string, groups: readonly string[] = []): Promise<string> =>
-    writeKubeconfig(dataDir, pki, ports.apiServer, user, groups);
+  const write = (name: string, user: string, groups: readonly string[] = []): Promise<string> =>
+    writeKubeconfig({ dataDir, pki, port: ports.apiServer, name, user, groups });
   const kubeconfigs = {
-    admin: await write('admin', ['system:masters']),
-    controllerManager: await write('system:kube-controller-manager'),
-    scheduler: await write('system:kube-scheduler'),
-    kwok: await write('kwok', ['system:masters']),
+    admin: await write('admin', 'admin', ['system:masters']),
+    controllerManager: await write('controller-manager', 'system:kube-controller-manager'),
+    scheduler: await write('scheduler', 'system:kube-scheduler'),
+    kwok: await write('kwok', 'kwok', ['system:masters']),
   };
   if (!audit) return { dataDir, pki, ports, kubeconfigs };
   const policy = path.join(dataDir, 'audit-policy.json');
@@ -144,16 +142,21 @@ async function prepareSetup(
   return { dataDir, pki, ports, kubeconfigs, audit: { policy, log } };
 }
 
-async function writeKubeconfig(
-  dataDir: string,
-  pki: Pki,
-  port: number,
-  user: string,
-  groups: readonly string[],
-): Promise<string> {
+interface KubeconfigFile {
+  readonly dataDir: string;
+  readonly pki: Pki;
+  readonly port: number;
+  /** Name of the file, without its ending. */
+  readonly name: string;
+  readonly user: string;
+  readonly groups: readonly string[];
+}
+
+async function writeKubeconfig(config: KubeconfigFile): Promise<string> {
+  const { dataDir, pki, port, name, user, groups } = config;
   const credential = pki.client({ commonName: user, organizations: groups });
   const text = kubeconfigFor(serverAt(port), pki.authority.certificatePem, user, credential);
-  const file = path.join(dataDir, `${user.replace(/[^a-z0-9-]+/gi, '-')}.kubeconfig`);
+  const file = path.join(dataDir, `${name}.kubeconfig`);
   await writeFile(file, text, { mode: 0o600 });
   return file;
 }
@@ -185,6 +188,10 @@ class RunningControlPlane implements ControlPlane {
 
   get processes(): readonly RunningProcess[] {
     return this.children.running;
+  }
+
+  get failed(): Promise<never> {
+    return this.children.failed;
   }
 
   get processGroup(): number | undefined {
@@ -226,7 +233,8 @@ class RunningControlPlane implements ControlPlane {
 
   userKubeconfig(user: string, groups: readonly string[] = []): Promise<string> {
     const { dataDir, pki, ports } = this.setup;
-    return writeKubeconfig(dataDir, pki, ports.apiServer, user, groups);
+    const name = `user-${user.replace(/[^a-z0-9]+/gi, '-')}`;
+    return writeKubeconfig({ dataDir, pki, port: ports.apiServer, name, user, groups });
   }
 
   stopApiServer(signal: 'SIGTERM' | 'SIGKILL' = 'SIGTERM'): Promise<void> {

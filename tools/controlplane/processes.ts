@@ -38,11 +38,10 @@ const GRACE_MS = 10_000;
 export class Processes {
   readonly #supervisor: ChildProcess;
   readonly #running = new Map<string, RunningProcess>();
-  readonly #logs = new Map<string, string>();
   readonly #waiting = new Map<number, (reply: Reply) => void>();
-  readonly #watchers = new Set<(error: Error) => void>();
   readonly #ended: Promise<void>;
-  #death: Error | undefined;
+  readonly #failure = Promise.withResolvers<never>();
+  #stopping = false;
   #requests = 0;
 
   /** `remove`: folder removed at the end, also when this process is killed. */
@@ -65,6 +64,8 @@ export class Processes {
         this.#lost(new Error(`the supervisor ended with ${signal ?? code}`), resolve);
       });
     });
+    // A failure that nobody waits for is seen by the next request.
+    this.failed.catch(() => undefined);
     this.#unref();
   }
 
@@ -79,16 +80,13 @@ export class Processes {
 
   async start(name: string, command: string, args: readonly string[]): Promise<RunningProcess> {
     const log = path.join(this.logFolder, `${name}.log`);
-    this.#logs.set(name, log);
     const request = { type: 'start', id: ++this.#requests, name, command, args, log } as const;
     const reply = await this.#ask(request);
     if (reply.type !== 'started') {
       const why = reply.type === 'failed' ? reply.message : reply.type;
       throw new Error(`cannot start ${command}: ${why}`);
     }
-    const started = { name, pid: reply.pid, log };
-    if (this.#death === undefined) this.#running.set(name, started);
-    return started;
+    return { name, pid: reply.pid, log };
   }
 
   /** Ends one process and waits for its end; nothing happens when it does not run. */
@@ -98,30 +96,24 @@ export class Processes {
 
   /** Ends all processes and the supervisor, and waits for their end. Can be called again. */
   async end(): Promise<void> {
+    this.#stopping = true;
     this.#supervisor.ref();
     if (this.#supervisor.connected) this.#supervisor.disconnect();
     await this.#ended;
   }
 
-  /** Rejects as soon as a process ends unasked; otherwise settles as `work` does. */
-  async whileAlive<T>(work: Promise<T>): Promise<T> {
-    let watcher: ((error: Error) => void) | undefined;
-    const died = new Promise<never>((_, reject) => {
-      watcher = reject;
-      if (this.#death === undefined) this.#watchers.add(reject);
-      else reject(this.#death);
-    });
-    try {
-      return await Promise.race([work, died]);
-    } finally {
-      if (watcher !== undefined) this.#watchers.delete(watcher);
-    }
+  /** Rejects as soon as a process ends unasked; never resolves. */
+  get failed(): Promise<never> {
+    return this.#failure.promise;
+  }
+
+  /** Settles as `work` does, or rejects as soon as a process ends unasked. */
+  whileAlive<T>(work: Promise<T>): Promise<T> {
+    return Promise.race([work, this.failed]);
   }
 
   async #ask(request: Request): Promise<Reply> {
-    if (!this.#supervisor.connected) {
-      throw this.#death ?? new Error('the control plane has been stopped');
-    }
+    if (!this.#supervisor.connected) throw new Error('the control plane has been stopped');
     this.#supervisor.ref();
     this.#supervisor.channel?.ref();
     const reply = new Promise<Reply>((resolve) => this.#waiting.set(request.id, resolve));
@@ -135,19 +127,21 @@ export class Processes {
   }
 
   #receive(message: Message): void {
-    if (message.type === 'exited') this.#exited(message);
-    else this.#waiting.get(message.id)?.(message);
+    if (message.type === 'exited') {
+      this.#exited(message);
+      return;
+    }
+    if (message.type === 'started') {
+      const { name, pid, log } = message;
+      this.#running.set(name, { name, pid, log });
+    }
+    this.#waiting.get(message.id)?.(message);
   }
 
-  #exited({ name, pid, status, expected }: Exited): void {
+  #exited({ name, pid, log, status, expected }: Exited): void {
     if (this.#running.get(name)?.pid === pid) this.#running.delete(name);
-    if (!expected) this.#died(new ProcessDied(name, status, this.#lastLines(name)));
-  }
-
-  #died(error: Error): void {
-    this.#death ??= error;
-    for (const watcher of this.#watchers) watcher(error);
-    this.#watchers.clear();
+    if (expected || this.#stopping) return;
+    this.#failure.reject(new ProcessDied(name, status, lastLines(log)));
   }
 
   /** The supervisor is gone, so no process may be left: normally there is none. */
@@ -161,23 +155,21 @@ export class Processes {
       }
     }
     this.#running.clear();
-    this.#died(error);
+    if (!this.#stopping) this.#failure.reject(error);
     for (const [id, answer] of this.#waiting) {
       answer({ type: 'failed', id, message: error.message });
     }
     resolve();
   }
 
-  #lastLines(name: string): string {
-    const log = this.#logs.get(name);
-    if (log === undefined) return '';
-    return readFileSync(log, 'utf8').trimEnd().split('\n').slice(-15).join('\n');
-  }
-
   #unref(): void {
     this.#supervisor.unref();
     this.#supervisor.channel?.unref();
   }
+}
+
+function lastLines(log: string): string {
+  return readFileSync(log, 'utf8').trimEnd().split('\n').slice(-15).join('\n');
 }
 
 /** Without what a test runner or a debugger puts there for its own children. */

@@ -22,7 +22,13 @@ export interface StopRequest {
 export type Request = StartRequest | StopRequest;
 
 export type Reply =
-  | { readonly type: 'started'; readonly id: number; readonly pid: number }
+  | {
+      readonly type: 'started';
+      readonly id: number;
+      readonly name: string;
+      readonly pid: number;
+      readonly log: string;
+    }
   | { readonly type: 'stopped'; readonly id: number }
   | { readonly type: 'failed'; readonly id: number; readonly message: string };
 
@@ -30,6 +36,7 @@ export interface Exited {
   readonly type: 'exited';
   readonly name: string;
   readonly pid: number;
+  readonly log: string;
   /** Exit code or signal. */
   readonly status: number | string;
   /** Whether a stop request caused it. */

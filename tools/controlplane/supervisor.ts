@@ -39,10 +39,10 @@ function start({ id, name, command, args, log }: StartRequest): void {
   child.once('exit', (code, signal) => {
     if (children.get(name) === child) children.delete(name);
     const status = code ?? signal ?? 0;
-    tell({ type: 'exited', name, pid, status, expected: stopping.has(child) });
+    tell({ type: 'exited', name, pid, log, status, expected: stopping.has(child) });
     if (ending && children.size === 0) finish();
   });
-  tell({ type: 'started', id, pid });
+  tell({ type: 'started', id, name, pid, log });
 }
 
 function stop({ id, name, signal, graceMs }: StopRequest): void {

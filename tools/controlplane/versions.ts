@@ -33,7 +33,10 @@ export function readVersions(): Versions {
 
 function pinned(goMod: string, module: string): string {
   for (const line of goMod.split('\n')) {
-    const [name, version] = line.replace(/^require\s+/, '').trim().split(/\s+/);
+    const [name, version] = line
+      .replace(/^require\s+/, '')
+      .trim()
+      .split(/\s+/);
     if (name === module && version?.startsWith('v')) return version;
   }
   throw new Error(`go.mod pins no version of ${module}`);

@@ -1,0 +1,95 @@
+import assert from 'node:assert/strict';
+import { after, before, test } from 'node:test';
+
+import { type ControlPlane, startControlPlane } from '../../tools/controlplane/controlplane.js';
+import { failPods, holdPods, release } from '../../tools/controlplane/pods.js';
+import { aDeployment, aJob, apply, get, podTemplate, waitFor } from './support.js';
+
+let cluster: ControlPlane;
+before(async () => {
+  cluster = await startControlPlane();
+});
+after(() => cluster.stop());
+
+interface Pod {
+  readonly status: {
+    readonly phase: string;
+    readonly containerStatuses: readonly {
+      readonly state: { readonly terminated?: { exitCode: number; message: string } };
+    }[];
+  };
+}
+
+test('a Job fails on demand, and the next one succeeds after release', async () => {
+  const failure = await failPods(
+    cluster,
+    { 'job-name': 'backup' },
+    { exitCode: 3, message: 'a "b"' },
+  );
+  await apply(cluster, aJob('backup'), aJob('other'));
+  await waitFor(cluster, 'job/backup', 'condition=Failed');
+  await waitFor(cluster, 'job/other', 'condition=Complete');
+  const [pod] = (await get<{ items: Pod[] }>(cluster, 'pods', '--selector=job-name=backup')).items;
+  const [container] = pod?.status.containerStatuses ?? [];
+  assert.equal(pod?.status.phase, 'Failed');
+  assert.equal(container?.state.terminated?.exitCode, 3);
+  assert.equal(container.state.terminated.message, 'a "b"');
+
+  await release(cluster, failure);
+  await cluster.kubectl(['delete', 'job', 'backup']);
+  await apply(cluster, aJob('backup'));
+  await waitFor(cluster, 'job/backup', 'condition=Complete');
+});
+
+test('a Job with retries succeeds once it is released', async () => {
+  const failure = await failPods(cluster, { 'job-name': 'retried' });
+  await apply(cluster, aJob('retried', 5));
+  await waitFor(cluster, 'job/retried', 'jsonpath={.status.failed}=1');
+  await release(cluster, failure);
+  await waitFor(cluster, 'job/retried', 'condition=Complete');
+});
+
+test('held pods become Ready when released', async () => {
+  const hold = await holdPods(cluster, { app: 'slow' });
+  await apply(cluster, aDeployment('slow'), aDeployment('quick'));
+  await waitFor(cluster, 'deployment/quick', 'condition=Available');
+  await waitFor(cluster, 'deployment/slow', 'jsonpath={.status.unavailableReplicas}=2');
+  await cluster.kubectl(['wait', 'pod', '--selector=app=slow', '--for=condition=Ready=False']);
+  await release(cluster, hold);
+  await waitFor(cluster, 'deployment/slow', 'condition=Available');
+});
+
+test('pods that are Ready already are held too', async () => {
+  await apply(cluster, aDeployment('later'));
+  await waitFor(cluster, 'deployment/later', 'condition=Available');
+  const hold = await holdPods(cluster, { app: 'later' });
+  await waitFor(cluster, 'deployment/later', 'condition=Available=False');
+  await release(cluster, hold);
+  await waitFor(cluster, 'deployment/later', 'condition=Available');
+});
+
+test("a held Job's pod runs until it is released", async () => {
+  const hold = await holdPods(cluster, { 'job-name': 'long' });
+  await apply(cluster, aJob('long'));
+  await waitFor(cluster, 'job/long', 'jsonpath={.status.active}=1');
+  await cluster.kubectl([
+    'wait',
+    'pod',
+    '--selector=job-name=long',
+    '--for=jsonpath={.status.phase}=Running',
+  ]);
+  await release(cluster, hold);
+  await waitFor(cluster, 'job/long', 'condition=Complete');
+});
+
+test('annotations of the pod do the same', async () => {
+  const failing = podTemplate({}, 'Never', { 'kwok.test/fail': 'true' });
+  await apply(cluster, aDeployment('annotated', { 'kwok.test/hold': 'true' }), {
+    apiVersion: 'batch/v1',
+    kind: 'Job',
+    metadata: { name: 'annotated' },
+    spec: { backoffLimit: 0, template: failing },
+  });
+  await waitFor(cluster, 'job/annotated', 'condition=Failed');
+  await cluster.kubectl(['wait', 'pod', '--selector=app=annotated', '--for=condition=Ready=False']);
+});

@@ -1,0 +1,51 @@
+import { createReadStream } from 'node:fs';
+import { createInterface } from 'node:readline';
+
+/** One answered request, as the API server's audit log has it (level Metadata). */
+export interface AuditEvent {
+  readonly verb: string;
+  readonly requestURI: string;
+  readonly userAgent?: string;
+  readonly user: { readonly username: string; readonly groups?: readonly string[] };
+  readonly objectRef?: {
+    readonly apiGroup?: string;
+    readonly resource?: string;
+    readonly subresource?: string;
+    readonly namespace?: string;
+    readonly name?: string;
+  };
+  readonly responseStatus?: { readonly code?: number };
+  /** RFC 3339, in microseconds. */
+  readonly requestReceivedTimestamp: string;
+  /** `ResponseComplete`, or `ResponseStarted` for a watch that has begun. */
+  readonly stage: string;
+}
+
+/**
+ * Reads the events of an audit log in the order of their answers. A watch appears twice: when it
+ * begins and when it ends. The last line is left out while the API server is writing it.
+ */
+export async function* readAudit(path: string): AsyncGenerator<AuditEvent> {
+  for await (const line of createInterface({ input: createReadStream(path) })) {
+    if (line.startsWith('{') && line.endsWith('}')) yield JSON.parse(line) as AuditEvent;
+  }
+}
+
+/**
+ * Counts calls by what `keyOf` says of an event; an event without a key is not counted.
+ *
+ * @example countCalls(log, (event) => event.user.username === 'operator' ? event.verb : undefined)
+ */
+export async function countCalls(
+  path: string,
+  keyOf: (event: AuditEvent) => string | undefined,
+): Promise<Map<string, number>> {
+  const counts = new Map<string, number>();
+  for await (const event of readAudit(path)) {
+    // Of a watch, the end is left out: it is one call.
+    if (event.verb === 'watch' && event.stage === 'ResponseComplete') continue;
+    const key = keyOf(event);
+    if (key !== undefined) counts.set(key, (counts.get(key) ?? 0) + 1);
+  }
+  return counts;
+}

@@ -1,0 +1,92 @@
+import { parseArgs } from 'node:util';
+
+import { type ControlPlane, startControlPlane } from './controlplane.js';
+import { messageOf } from './errors.js';
+import type { ControlPlaneOptions } from './options.js';
+import { printProgress } from './progress.js';
+
+const USAGE = `Usage: controlplane up [options]
+
+Runs a Kubernetes control plane with simulated nodes on 127.0.0.1 until Ctrl-C.
+
+  --nodes <n>      simulated nodes (default 2; 0: pods stay pending)
+  --volumes <n>    volumes of the default StorageClass (default 50)
+  --data-dir <dir> keeps data, keys and logs there, and continues from it (default: temporary)
+  --audit          logs the metadata of every request
+  --help           prints this text
+`;
+
+async function main(args: readonly string[]): Promise<void> {
+  const { values, positionals } = parseArgs({
+    args: [...args],
+    allowPositionals: true,
+    options: {
+      nodes: { type: 'string' },
+      volumes: { type: 'string' },
+      'data-dir': { type: 'string' },
+      audit: { type: 'boolean', default: false },
+      help: { type: 'boolean', default: false },
+    },
+  });
+  if (values.help) {
+    process.stdout.write(USAGE);
+    return;
+  }
+  if (positionals.length !== 1 || positionals[0] !== 'up') throw new Error(`\n${USAGE}`);
+  const options: ControlPlaneOptions = {
+    audit: values.audit,
+    onProgress: printProgress,
+    ...(values.nodes === undefined ? {} : { kwokNodes: count('--nodes', values.nodes) }),
+    ...(values.volumes === undefined
+      ? {}
+      : { persistentVolumes: count('--volumes', values.volumes) }),
+    ...(values['data-dir'] === undefined ? {} : { dataDir: values['data-dir'] }),
+  };
+  const signalled = signal();
+  const controlPlane = await Promise.race([startControlPlane(options), signalled]);
+  // Ended while starting: the supervisor cleans up as soon as this process is gone.
+  if (typeof controlPlane === 'string') process.exit(130);
+  process.stdout.write(welcome(controlPlane));
+  try {
+    await Promise.race([signalled, controlPlane.failed]);
+  } finally {
+    await controlPlane.stop();
+  }
+}
+
+function count(flag: string, text: string): number {
+  if (/^\d{1,5}$/.test(text)) return Number(text);
+  throw new Error(`${flag} must be a whole number from 0 to 99999, not '${text}'`);
+}
+
+function signal(): Promise<string> {
+  // Keeps the process alive: a promise alone does not.
+  const alive = setInterval(() => undefined, 3_600_000);
+  return new Promise((resolve) => {
+    for (const name of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
+      process.once(name, () => {
+        clearInterval(alive);
+        resolve(name);
+      });
+    }
+  });
+}
+
+function welcome({ server, kubeconfig, dataDir, binaries, auditLog }: ControlPlane): string {
+  return `
+Kubernetes is ready at ${server}
+
+  export KUBECONFIG=${kubeconfig}
+  ${binaries.kubectl ?? 'kubectl'} get nodes
+
+Logs: ${dataDir}/logs${auditLog === undefined ? '' : `, audit log: ${auditLog}`}
+Ctrl-C stops it.
+`;
+}
+
+try {
+  await main(process.argv.slice(2));
+} catch (error) {
+  process.stderr.write(`controlplane: ${messageOf(error)}\n`);
+  process.exitCode = 1;
+}

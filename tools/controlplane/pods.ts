@@ -1,0 +1,81 @@
+import { randomUUID } from 'node:crypto';
+
+import type { Api } from './api.js';
+import type { ControlPlane } from './controlplane.js';
+import { createDerivedStage, deleteStage, type DerivedStage, stagesKnown } from './stages.js';
+
+/** Labels that a pod must have, all of them: `{ 'job-name': 'backup' }`. */
+export type Labels = Readonly<Record<string, string>>;
+
+/** What `failPods` or `holdPods` has begun, and `release` ends. */
+export interface Interference {
+  readonly stage: string;
+  readonly labels: Labels;
+}
+
+export interface FailPodsOptions {
+  /** Exit code of every container, not 0. Default: 1. */
+  readonly exitCode?: number;
+  /** Termination message of every container. Default: `failed on demand`. */
+  readonly message?: string;
+}
+
+type Cluster = Pick<ControlPlane, 'api'>;
+
+/**
+ * Lets pods with these labels fail, in all namespaces, those that run now and those to come, until
+ * `release`. Once the promise resolves, no new pod escapes.
+ */
+export function failPods(
+  { api }: Cluster,
+  labels: Labels,
+  { exitCode = 1, message = 'failed on demand' }: FailPodsOptions = {},
+): Promise<Interference> {
+  const name = `fail-${randomUUID().slice(0, 8)}`;
+  const variables = { exitCode, message };
+  return interfere(api, { name, file: 'pod-fail.yaml', matchLabels: labels, variables });
+}
+
+/**
+ * Keeps pods with these labels from being Ready, in all namespaces, and Jobs of such pods from
+ * completing: those that run now and those to come, until `release`. Once the promise resolves, no
+ * new pod escapes.
+ */
+export function holdPods({ api }: Cluster, labels: Labels): Promise<Interference> {
+  const name = `hold-${randomUUID().slice(0, 8)}`;
+  return interfere(api, { name, file: 'pod-hold.yaml', matchLabels: labels });
+}
+
+/** Ends an interference: held pods become Ready; failed ones stay so, and new ones succeed. */
+export async function release({ api }: Cluster, { stage, labels }: Interference): Promise<void> {
+  await deleteStage(api, stage);
+  await stagesKnown(api);
+  await nudge(api, labels);
+}
+
+async function interfere(api: Api, stage: DerivedStage): Promise<Interference> {
+  await createDerivedStage(api, stage);
+  await stagesKnown(api);
+  await nudge(api, stage.matchLabels);
+  return { stage: stage.name, labels: stage.matchLabels };
+}
+
+/** kwok looks at a pod when it changes, so a change of the stages alone moves no pod. */
+async function nudge(api: Api, labels: Labels): Promise<void> {
+  const selector = Object.entries(labels).map(([key, value]) => `${key}=${value}`);
+  const query = new URLSearchParams({ labelSelector: selector.join(',') });
+  const pods = (await api.request('GET', `/api/v1/pods?${query}`)) as PodList;
+  const patch = { metadata: { annotations: { 'kwok.test/nudge': randomUUID() } } };
+  const paths = pods.items
+    .filter(({ status }) => status.phase !== 'Succeeded' && status.phase !== 'Failed')
+    .map(({ metadata }) => `/api/v1/namespaces/${metadata.namespace}/pods/${metadata.name}`);
+  // A pod may be gone meanwhile.
+  await Promise.allSettled(paths.map((path) => api.mergePatch(path, patch)));
+}
+
+interface PodList {
+  readonly items: readonly {
+    readonly metadata: { readonly namespace: string; readonly name: string };
+    readonly status: { readonly phase?: string };
+  }[];
+}
