@@ -112,6 +112,7 @@ class Settings:
         if not SITE_NAME.match(self.site_name) or self.site_name in ("assets", "archived_sites"):
             raise Refused("InvalidInput", f"SITE_NAME {self.site_name!r} is not a host name")
         self.site = self.sites / self.site_name
+        self.workspace = self.sites / ".app-operator"
         self.owner = text_env("SITE_OWNER")
         self.db_type = text_env("DB_TYPE", "mariadb")
         if self.db_type not in ("mariadb", "postgres"):
@@ -169,9 +170,8 @@ def write_json(path, value, mode=0o640):
 @contextmanager
 def only_one(settings):
     """Two Jobs of one site never work at once (a Job's pod can be replaced before the old one is gone)."""
-    settings.sites.mkdir(exist_ok=True)
-    path = settings.sites / f".app-operator-{settings.site_name}.lock"
-    with open(path, "w") as lock:
+    settings.workspace.mkdir(parents=True, exist_ok=True)
+    with open(settings.workspace / f"{settings.site_name}.lock", "w") as lock:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:

@@ -30,7 +30,7 @@ def check_is_ours(settings):
 
 def remove_files(settings):
     """Moves the directory aside in one step, so that no half-removed site is ever seen, then removes it."""
-    trash = settings.sites / f".app-operator-dropped-{settings.site_name}"
+    trash = settings.workspace / f"dropped-{settings.site_name}"
     shutil.rmtree(trash, ignore_errors=True)
     if settings.site.exists():
         os.rename(settings.site, trash)

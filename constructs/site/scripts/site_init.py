@@ -239,6 +239,13 @@ def create(settings, database, repair):
 # --- convergence ----------------------------------------------------------------------------------------------------
 
 
+def check_encryption_key(settings, config):
+    """The site's key stays, whatever we are given: with another one its stored passwords cannot be read."""
+    key = config.get("encryption_key")
+    if key and key != settings.encryption_key:
+        raise Refused("EncryptionKeyMismatch", f"{settings.site_name} has an encryption key of its own that is not the Secret's; put that key into the Secret")
+
+
 def check_complete(settings, database):
     """The site's database is there and can be used with the wanted password; a changed one is set where that is possible."""
     config = read_json(settings.site / "site_config.json")
@@ -248,6 +255,7 @@ def check_complete(settings, database):
         raise Refused(
             "DatabaseNameMismatch", f"{settings.site_name} uses the database {config['db_name']}, not {settings.db_name}; nothing was touched"
         )
+    check_encryption_key(settings, config)
     if settings.has_root and not database.exists():
         raise Refused("SiteIncomplete", f"the files of {settings.site_name} are there, but {database.address} has no database {settings.db_name}")
     if not database.user_can_connect():
@@ -255,16 +263,10 @@ def check_complete(settings, database):
             raise Refused("DatabaseAccessDenied", f"{database.address} refuses {settings.db_user} on {settings.db_name}")
         say(f"setting the database password of {settings.db_user}")
         database.set_user_password()
+        update_site_config(settings, {"db_password": settings.db_password})
     if not database.tables():
         raise Refused("SiteIncomplete", f"the database {settings.db_name} of {settings.site_name} is empty")
     return config
-
-
-def check_encryption_key(settings, config):
-    """The site's key stays, whatever we are given: with another one its stored passwords cannot be read."""
-    key = config.get("encryption_key")
-    if key and key != settings.encryption_key:
-        raise Refused("EncryptionKeyMismatch", f"{settings.site_name} has an encryption key of its own that is not the Secret's; put that key into the Secret")
 
 
 def install_missing(settings, versions, marker):
@@ -312,7 +314,6 @@ def migrate(settings, versions, marker, installed):
 
 def converge(settings, database, versions):
     config = check_complete(settings, database)
-    check_encryption_key(settings, config)
     marker = settings.site / MARKER
     state = read_json(marker)
     write_json(marker, {**state, "owner": settings.owner, "state": "complete", "dbName": settings.db_name, "revision": settings.revision})

@@ -1,0 +1,145 @@
+import { Chart } from 'cdk8s';
+import { k8s } from 'cdk8s-plus-28';
+import type { Construct } from 'constructs';
+import { DatabaseServer } from '../framework/database-server.js';
+import { Gunicorn } from '../framework/gunicorn.js';
+import { OnlyFromBench } from '../framework/network-policy.js';
+import { RedisTrigger } from '../framework/redis-trigger.js';
+import { QUEUES, Worker, WORKER_COMPONENTS, workerScale } from '../framework/worker.js';
+import type { Queue } from '../kit/api.js';
+import { hashOf } from '../kit/hash.js';
+import type { ChartProps } from '../kit/kind.js';
+import { childLabels } from '../kit/labels.js';
+import { benchNames } from '../kit/names.js';
+import { Stage } from '../kit/stage.js';
+import { scripts as siteScripts } from '../site/scripts.generated.js';
+import type { AppBench } from './api.js';
+import { backend, nginxSites, type BenchFacts } from './facts.js';
+import { BenchInit } from './init.js';
+import { Nginx } from './nginx.js';
+import { renderNginxConfig } from './nginx-config.js';
+import { Redis } from './redis.js';
+import { Scheduler } from './scheduler.js';
+import { scripts as benchScripts } from './scripts.generated.js';
+import { Socketio, SOCKETIO_PORT } from './socketio.js';
+import { SitesVolume } from './storage.js';
+
+/** The complete graph of a bench's children. */
+export class BenchChart extends Chart {
+  constructor(scope: Construct, id: string, { resource, facts }: ChartProps<AppBench, BenchFacts>) {
+    super(scope, id, { disableResourceNameHashes: true });
+    const { model } = facts;
+    const { spec } = resource;
+    const names = benchNames(model.name);
+    const common = { bench: model, owner: resource };
+    const configHash = hashOf([
+      model.image.reference,
+      model.apps,
+      model.redis,
+      model.database,
+      model.queuePrefix,
+    ]);
+    const replicas = spec.componentReplicas ?? {};
+    const resources = spec.componentResources ?? {};
+
+    const foundation = new Stage(this, 'foundation');
+    new Scripts(foundation, 'scripts', resource);
+    new SitesVolume(foundation, 'sites', { owner: resource });
+    if (model.redis.external === false) new Redis(foundation, 'redis', common);
+    if (spec.dbConfig.mode === 'managed' && model.database.root) {
+      new DatabaseServer(foundation, 'database', {
+        ...common,
+        name: names.database,
+        provider: model.database.provider,
+        port: model.database.port,
+        root: model.database.root.password,
+        image: spec.dbConfig.image,
+        resources: spec.dbConfig.resources,
+        storage: spec.dbConfig.storage,
+      });
+      new OnlyFromBench(foundation, 'database-network', {
+        ...common,
+        name: names.database,
+        ports: [model.database.port],
+      });
+    }
+
+    const init = new Stage(this, 'init', { gate: true });
+    new BenchInit(init, 'init', { ...common, configHash });
+
+    const workloads = new Stage(this, 'workloads');
+    new Gunicorn(workloads, 'gunicorn', {
+      ...common,
+      name: names.gunicorn,
+      replicas: replicas.gunicorn ?? 1,
+      resources: resources.gunicorn,
+      configHash,
+    });
+    new Socketio(workloads, 'socketio', {
+      ...common,
+      replicas: replicas.socketio ?? 1,
+      resources: resources.socketio,
+      configHash,
+    });
+    new Nginx(workloads, 'nginx', {
+      ...common,
+      replicas: replicas.nginx ?? 1,
+      resources: resources.nginx,
+      config: renderNginxConfig({
+        benchBackend: backend(names.gunicorn, model),
+        socketio: backend(names.socketio, model, SOCKETIO_PORT),
+        sites: nginxSites(facts),
+        // The ingress controller's pods: what a proxy in the cluster says of its client is believed.
+        realIpFrom: ['10.0.0.0/8', '172.16.0.0/12', '192.168.0.0/16'],
+        clientMaxBodySize: '50m',
+        proxyReadTimeout: 120,
+      }),
+    });
+    new Scheduler(workloads, 'scheduler', {
+      ...common,
+      replicas: replicas.scheduler ?? 1,
+      resources: resources.scheduler,
+      configHash,
+    });
+    for (const queue of QUEUES) {
+      new Worker(workloads, `worker-${queue}`, {
+        ...common,
+        name: names.worker(queue),
+        queue,
+        scale: benchWorkerScale(resource, facts, queue),
+        resources: resources[WORKER_COMPONENTS[queue]],
+        configHash,
+        triggerAuthentication: names.redisTrigger,
+      });
+    }
+    const scaled = QUEUES.some(
+      (queue) => benchWorkerScale(resource, facts, queue).mode === 'autoscaled',
+    );
+    if (scaled) new RedisTrigger(workloads, 'redis-trigger', common);
+  }
+}
+
+/** Who decides about the number of a bench's workers of a queue. */
+export function benchWorkerScale(bench: AppBench, facts: BenchFacts, queue: Queue) {
+  const served = facts.keda && !facts.model.redis.external;
+  return workerScale(
+    bench.spec.workerAutoscaling?.[queue],
+    bench.spec.componentReplicas?.[WORKER_COMPONENTS[queue]],
+    served,
+  );
+}
+
+/** The scripts of all pods of a bench and of its sites. */
+class Scripts extends k8s.KubeConfigMap {
+  constructor(scope: Construct, id: string, bench: AppBench) {
+    const { 'wsgi.py': wsgi, ...others } = benchScripts;
+    super(scope, id, {
+      metadata: {
+        name: benchNames(bench.metadata.name).config,
+        ...(bench.metadata.namespace ? { namespace: bench.metadata.namespace } : {}),
+        labels: childLabels(bench, 'scripts'),
+      },
+      data: { ...others, ...siteScripts, 'app_operator_wsgi.py': wsgi },
+    });
+  }
+}

@@ -1,0 +1,124 @@
+import { resolveApps } from '../framework/apps.js';
+import { benchModel, type BenchModel } from '../framework/bench-model.js';
+import { publicDomain } from '../framework/domain.js';
+import { GUNICORN_PORT } from '../framework/gunicorn.js';
+import { sitesOfBench } from '../framework/indexes.js';
+import { refuseSharedName } from '../framework/seniority.js';
+import { Stalled, Waiting, type Problem } from '../kit/errors.js';
+import type { World } from '../kit/kind.js';
+import { serviceHost, siteNames } from '../kit/names.js';
+import { keyOf, type KubeObject } from '../kit/object.js';
+import { ScaledObject } from '../kit/object-kind.js';
+import type { AppSite } from '../site/api.js';
+import type { AppBench } from './api.js';
+import type { NginxSite } from './nginx-config.js';
+
+/** What the tree of a bench depends on. */
+export interface BenchFacts {
+  readonly model: BenchModel;
+  readonly sites: readonly SiteEntry[];
+  /** Whether KEDA is there. */
+  readonly keda: boolean;
+}
+
+/** What a bench knows of a site: enough to route requests to it. */
+export interface SiteEntry {
+  readonly name: string;
+  readonly siteName: string;
+  readonly domain?: string;
+  readonly dedicated: boolean;
+  readonly created: string;
+}
+
+/** @throws Stalled or Waiting, see `Kind.gather` */
+export function gatherBench(bench: AppBench, world: World): BenchFacts {
+  const problems = benchProblems(bench);
+  if (problems.length > 0) throw Stalled.invalid(problems);
+  refuseSharedName(bench, 'AppSite', world);
+  const { namespace = 'default', name } = bench.metadata;
+  for (const secret of referencedSecrets(bench)) {
+    if (world.get('Secret', namespace, secret.name, uidOf) === undefined) {
+      throw new Waiting(
+        'SecretMissing',
+        `${secret.path}: the Secret "${secret.name}" is not there: create it in namespace ${namespace}`,
+      );
+    }
+  }
+  return {
+    model: benchModel(bench, world.settings),
+    sites: firstOfEachHost(
+      world.list(sitesOfBench, keyOf(namespace, name), siteEntry),
+      bench.spec.domainConfig?.suffix,
+    ),
+    keda: world.serves(ScaledObject),
+  };
+}
+
+/** What is wrong in a spec that no schema can see. */
+export function benchProblems({ spec }: Pick<AppBench, 'spec'>): readonly Problem[] {
+  return resolveApps(spec).problems;
+}
+
+function referencedSecrets({ spec }: AppBench): { readonly path: string; readonly name: string }[] {
+  const root = spec.dbConfig.rootSecretRef;
+  const redis = spec.redisConfig?.external?.urlsSecretRef;
+  return [
+    ...(spec.dbConfig.mode === 'external' && root
+      ? [{ path: 'spec.dbConfig.rootSecretRef.name', name: root.name }]
+      : []),
+    ...(redis ? [{ path: 'spec.redisConfig.external.urlsSecretRef.name', name: redis.name }] : []),
+  ];
+}
+
+function uidOf(object: KubeObject): string {
+  return object.metadata.uid ?? '';
+}
+
+function siteEntry({ metadata, spec }: AppSite): SiteEntry {
+  return {
+    name: metadata.name,
+    siteName: spec.siteName,
+    ...(spec.domain ? { domain: spec.domain } : {}),
+    dedicated: spec.workloads === 'Dedicated',
+    created: metadata.creationTimestamp ?? '',
+  };
+}
+
+/** A host name that two sites claim stays with the older one: the younger says so in its own status. */
+function firstOfEachHost(
+  entries: readonly SiteEntry[],
+  suffix: string | undefined,
+): readonly SiteEntry[] {
+  const taken = new Set<string>();
+  const bySeniority = [...entries].sort(
+    (a, b) => compare(a.created, b.created) || compare(a.name, b.name),
+  );
+  const kept: SiteEntry[] = [];
+  for (const entry of bySeniority) {
+    const domain = publicDomain(entry, suffix);
+    if (taken.has(entry.siteName) || taken.has(domain)) continue;
+    taken.add(entry.siteName).add(domain);
+    kept.push({ ...entry, domain });
+  }
+  return kept.sort((a, b) => compare(a.name, b.name));
+}
+
+function compare(a: string, b: string): number {
+  return a < b ? -1 : a > b ? 1 : 0;
+}
+
+/** The bench's sites as its proxy routes them. */
+export function nginxSites({ model, sites }: BenchFacts): readonly NginxSite[] {
+  return sites.map((site) => ({
+    siteName: site.siteName,
+    domains: site.domain && site.domain !== site.siteName ? [site.domain] : [],
+    ...(site.dedicated
+      ? { backend: backend(siteNames(site.name).gunicorn, model) }
+      : {}),
+  }));
+}
+
+/** Address of a web Service, for nginx. */
+export function backend(service: string, model: BenchModel, port = GUNICORN_PORT): string {
+  return `${serviceHost(service, model.namespace, model.clusterDomain)}:${port}`;
+}

@@ -1,0 +1,60 @@
+import { sitesOfBench } from '../framework/indexes.js';
+import { Waiting } from '../kit/errors.js';
+import type { Kind } from '../kit/kind.js';
+import { keyOf, type KubeObject } from '../kit/object.js';
+import {
+  ConfigMap,
+  Deployment,
+  Job,
+  NetworkPolicy,
+  PersistentVolumeClaim,
+  PodDisruptionBudget,
+  ScaledObject,
+  Secret,
+  Service,
+  StatefulSet,
+  TriggerAuthentication,
+} from '../kit/object-kind.js';
+import type { AppBench } from './api.js';
+import { BenchChart } from './chart.js';
+import { appBench } from './definition.js';
+import { gatherBench, type BenchFacts } from './facts.js';
+import { observeBench } from './observe.js';
+
+/** Shared infrastructure for a set of sites. */
+export const bench: Kind<AppBench, BenchFacts> = {
+  definition: appBench,
+  owns: [
+    ConfigMap,
+    Secret,
+    PersistentVolumeClaim,
+    Service,
+    StatefulSet,
+    Job,
+    Deployment,
+    NetworkPolicy,
+    PodDisruptionBudget,
+    ScaledObject,
+    TriggerAuthentication,
+  ],
+  reads: [Secret],
+  indexes: [],
+  gather: gatherBench,
+  chart: (scope, id, props) => new BenchChart(scope, id, props),
+  probes: () => [],
+  observe: observeBench,
+  teardown: {
+    blockers({ metadata }, world) {
+      const sites = world.list(sitesOfBench, keyOf(metadata.namespace, metadata.name), nameOf);
+      if (sites.length === 0) return;
+      const shown = sites.slice(0, 5).join(', ');
+      const more = sites.length > 5 ? ` and ${sites.length - 5} more` : '';
+      throw new Waiting('SitesExist', `waiting for its sites to be deleted: ${shown}${more}`);
+    },
+    chart: () => undefined,
+  },
+};
+
+function nameOf(object: KubeObject): string {
+  return object.metadata.name;
+}

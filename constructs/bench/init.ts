@@ -1,0 +1,52 @@
+import { k8s } from 'cdk8s-plus-28';
+import { Construct } from 'constructs';
+import type { BenchModel } from '../framework/bench-model.js';
+import { FrameworkJob } from '../framework/job.js';
+import { SCRIPTS_DIR, PYTHON, secretEnv } from '../framework/pod.js';
+import { benchNames } from '../kit/names.js';
+import type { AppBench } from './api.js';
+
+export interface BenchInitProps {
+  readonly bench: BenchModel;
+  readonly owner: AppBench;
+  /** Hash of what the pods read at their start; the Job runs again when it changes. */
+  readonly configHash: string;
+}
+
+/** The Job that prepares the shared volume for the image: apps.txt, assets, common configuration. */
+export class BenchInit extends Construct {
+  constructor(scope: Construct, id: string, { bench, owner, configHash }: BenchInitProps) {
+    super(scope, id);
+    new FrameworkJob(this, 'job', {
+      bench,
+      owner,
+      name: benchNames(bench.name).init,
+      component: 'init',
+      run: configHash,
+      container: {
+        name: 'init',
+        command: [PYTHON, `${SCRIPTS_DIR}/bench_init.py`],
+        env: [
+          { name: 'BENCH_APPS', value: JSON.stringify(bench.apps) },
+          { name: 'SOCKETIO_PORT', value: '9000' },
+          { name: 'COMMON_CONFIG', value: JSON.stringify({ bench_id: bench.queuePrefix }) },
+          { name: 'DB_HOST', value: bench.database.host },
+          { name: 'DB_PORT', value: String(bench.database.port) },
+          { name: 'DB_TYPE', value: bench.database.provider },
+          ...redisEnv(bench),
+        ],
+      },
+    });
+  }
+}
+
+function redisEnv({ redis }: BenchModel): k8s.EnvVar[] {
+  return redis.external
+    ? [secretEnv('REDIS_CACHE_URL', redis.cacheUrl), secretEnv('REDIS_QUEUE_URL', redis.queueUrl)]
+    : [
+        { name: 'REDIS_HOST', value: redis.host },
+        { name: 'REDIS_CACHE_PORT', value: String(redis.cachePort) },
+        { name: 'REDIS_QUEUE_PORT', value: String(redis.queuePort) },
+        secretEnv('REDIS_PASSWORD', redis.password),
+      ];
+}

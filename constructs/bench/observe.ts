@@ -1,0 +1,82 @@
+import { isSupported } from '../framework/image.js';
+import { judge } from '../framework/judge.js';
+import { QUEUES } from '../framework/worker.js';
+import type { Verdict } from '../kit/condition.js';
+import type { Judgement, Observation } from '../kit/kind.js';
+import { benchNames } from '../kit/names.js';
+import type { AppBench, QueueScalingStatus } from './api.js';
+import { benchWorkerScale } from './chart.js';
+import type { BenchFacts } from './facts.js';
+
+/** What a bench says of itself. */
+export function observeBench(observation: Observation<AppBench, BenchFacts>): Judgement {
+  const { facts } = observation;
+  const { phase, ready } = judge(observation);
+  return {
+    phase,
+    ready,
+    conditions: [...versionCondition(observation.resource), ...scalingCondition(observation)],
+    fields: {
+      ready: ready.status === 'True',
+      image: facts.model.image.reference,
+      apps: facts.model.apps,
+      sites: facts.sites.length,
+      workerScaling: workerScaling(observation),
+    },
+  };
+}
+
+function versionCondition({ spec }: AppBench): readonly Verdict[] {
+  if (isSupported(spec.frameworkVersion)) return [];
+  return [
+    {
+      type: 'Supported',
+      status: 'False',
+      reason: 'UntestedVersion',
+      message: `spec.frameworkVersion: ${spec.frameworkVersion} is not tested with this operator; tested are version-15, version-16 and develop`,
+    },
+  ];
+}
+
+function scalingCondition({ resource, facts }: Observation<AppBench, BenchFacts>): readonly Verdict[] {
+  const wanted = QUEUES.filter((queue) => resource.spec.workerAutoscaling?.[queue]?.enabled);
+  if (wanted.length === 0) return [];
+  const type = 'Autoscaling';
+  if (facts.model.redis.external) {
+    const message =
+      'workers stay at fixed numbers: the address of an external Redis is in a Secret, where no scaler can read it';
+    return [{ type, status: 'False', reason: 'ExternalRedis', message }];
+  }
+  return facts.keda
+    ? [{ type, status: 'True', reason: 'Keda', message: `KEDA scales ${wanted.join(', ')}` }]
+    : [
+        {
+          type,
+          status: 'False',
+          reason: 'KedaMissing',
+          message: 'workers stay at fixed numbers: the cluster does not serve keda.sh/v1alpha1',
+        },
+      ];
+}
+
+function workerScaling(
+  observation: Observation<AppBench, BenchFacts>,
+): Readonly<Record<string, QueueScalingStatus>> {
+  const { resource, facts } = observation;
+  const names = benchNames(resource.metadata.name);
+  return Object.fromEntries(
+    QUEUES.map((queue): [string, QueueScalingStatus] => {
+      const scale = benchWorkerScale(resource, facts, queue);
+      const seen = observation.child('Deployment', names.worker(queue))?.replicas;
+      return [
+        queue,
+        {
+          mode: scale.mode,
+          currentReplicas: seen?.current ?? 0,
+          desiredReplicas: scale.mode === 'static' ? scale.replicas : (seen?.desired ?? 0),
+          kedaManaged: scale.mode === 'autoscaled',
+        },
+      ];
+    }),
+  );
+}

@@ -1,0 +1,153 @@
+import { k8s } from 'cdk8s-plus-28';
+import { Construct } from 'constructs';
+import { childLabels } from '../kit/labels.js';
+import { benchNames } from '../kit/names.js';
+import { bytesOf } from '../kit/quantity.js';
+import type { BenchModel } from '../framework/bench-model.js';
+import { GeneratedSecret } from '../framework/generated-secret.js';
+import { OnlyFromBench } from '../framework/network-policy.js';
+import {
+  placement,
+  resourceRequirements,
+  SCRIPTS_DIR,
+  secretEnv,
+  selectorLabels,
+} from '../framework/pod.js';
+import type { AppBench, RedisConfig } from './api.js';
+
+const IMAGE = 'redis:7.2-alpine';
+const CACHE_PORT = 6379;
+const QUEUE_PORT = 6380;
+/** The cache's size where its container has no memory limit. */
+const CACHE_BYTES = 256 * 1024 * 1024;
+
+export interface RedisProps {
+  readonly bench: BenchModel;
+  readonly owner: AppBench;
+}
+
+/**
+ * Two Redis servers in one pod: a cache that forgets the least used, and a queue that forgets nothing
+ * and keeps an append-only file on a volume.
+ */
+export class Redis extends Construct {
+  constructor(scope: Construct, id: string, { bench, owner }: RedisProps) {
+    super(scope, id);
+    const names = benchNames(bench.name);
+    const name = names.redis;
+    const component = 'redis';
+    const { namespace } = bench;
+    const config = owner.spec.redisConfig ?? {};
+    const labels = childLabels(owner, component);
+    const selector = selectorLabels({ owner, name });
+    const ports = [
+      { name: 'cache', port: CACHE_PORT },
+      { name: 'queue', port: QUEUE_PORT },
+    ];
+    new GeneratedSecret(this, 'password', {
+      owner,
+      name: names.redisSecret,
+      namespace,
+      component,
+      keys: { password: 'password' },
+    });
+    new k8s.KubeService(this, 'service', {
+      metadata: { name, namespace, labels },
+      spec: {
+        selector,
+        ports: ports.map(({ name: portName, port }) => ({
+          name: portName,
+          port,
+          targetPort: k8s.IntOrString.fromNumber(port),
+          protocol: 'TCP',
+        })),
+      },
+    });
+    new k8s.KubeStatefulSet(this, 'servers', {
+      metadata: { name, namespace, labels },
+      spec: {
+        serviceName: name,
+        replicas: 1,
+        selector: { matchLabels: selector },
+        persistentVolumeClaimRetentionPolicy: {
+          whenDeleted: owner.spec.deletionPolicy === 'Delete' ? 'Delete' : 'Retain',
+          whenScaled: 'Retain',
+        },
+        template: {
+          metadata: {
+            labels: { ...labels, ...selector, [bench.markers.bench]: bench.name },
+          },
+          spec: {
+            ...placement(bench),
+            automountServiceAccountToken: false,
+            enableServiceLinks: false,
+            securityContext: bench.security.pod,
+            containers: ports.map(({ name: role, port }) =>
+              server({ bench, config, role, port, secret: names.redisSecret }),
+            ),
+            volumes: [
+              { name: 'run', emptyDir: {} },
+              { name: 'scripts', configMap: { name: names.config, defaultMode: 0o555 } },
+            ],
+          },
+        },
+        volumeClaimTemplates: [
+          {
+            metadata: { name: 'queue', labels: { app: name } },
+            spec: {
+              accessModes: ['ReadWriteOnce'],
+              ...(config.storage?.className ? { storageClassName: config.storage.className } : {}),
+              resources: {
+                requests: { storage: k8s.Quantity.fromString(config.storage?.size ?? '1Gi') },
+              },
+            },
+          },
+        ],
+      },
+    });
+    new OnlyFromBench(this, 'network', {
+      bench,
+      owner,
+      name,
+      ports: [CACHE_PORT, QUEUE_PORT],
+      // KEDA's operator reads the length of the queues.
+      alsoFrom: ['keda'],
+    });
+  }
+}
+
+function server(props: {
+  readonly bench: BenchModel;
+  readonly config: RedisConfig;
+  readonly role: string;
+  readonly port: number;
+  readonly secret: string;
+}): k8s.Container {
+  const { bench, config, role, port } = props;
+  const limit = config.resources?.limits?.['memory'];
+  const cacheBytes = limit === undefined ? CACHE_BYTES : Math.floor(bytesOf(limit) * 0.75);
+  const check = (kind: string): k8s.Probe => ({
+    exec: { command: ['sh', `${SCRIPTS_DIR}/redis-check.sh`, role, kind] },
+    periodSeconds: 5,
+    timeoutSeconds: 3,
+  });
+  return {
+    name: role,
+    image: config.image ?? IMAGE,
+    command: ['sh', `${SCRIPTS_DIR}/redis.sh`, role],
+    env: [
+      secretEnv('REDIS_PASSWORD', { secret: props.secret, key: 'password' }),
+      ...(role === 'cache' ? [{ name: 'REDIS_MAXMEMORY', value: String(cacheBytes) }] : []),
+    ],
+    ports: [{ name: role, containerPort: port, protocol: 'TCP' }],
+    ...(config.resources ? { resources: resourceRequirements(config.resources) } : {}),
+    securityContext: bench.security.container,
+    livenessProbe: { ...check('live'), failureThreshold: 6 },
+    readinessProbe: check('ready'),
+    volumeMounts: [
+      { name: 'run', mountPath: '/run/redis', subPath: role },
+      { name: 'scripts', mountPath: SCRIPTS_DIR, readOnly: true },
+      ...(role === 'queue' ? [{ name: 'queue', mountPath: '/data' }] : []),
+    ],
+  };
+}

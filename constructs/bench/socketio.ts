@@ -1,0 +1,62 @@
+import { k8s } from 'cdk8s-plus-28';
+import { Construct } from 'constructs';
+import type { BenchModel } from '../framework/bench-model.js';
+import { BENCH_DIR, SCRIPTS_DIR, selectorLabels } from '../framework/pod.js';
+import { Workload } from '../framework/workload.js';
+import type { Resources } from '../kit/api.js';
+import { childLabels } from '../kit/labels.js';
+import { benchNames } from '../kit/names.js';
+import type { AppBench } from './api.js';
+
+export const SOCKETIO_PORT = 9000;
+
+export interface SocketioProps {
+  readonly bench: BenchModel;
+  readonly owner: AppBench;
+  readonly replicas: number;
+  readonly resources?: Resources | undefined;
+  readonly configHash: string;
+}
+
+/** The realtime server, and its Service on port 9000. */
+export class Socketio extends Construct {
+  constructor(scope: Construct, id: string, props: SocketioProps) {
+    super(scope, id);
+    const { bench, owner } = props;
+    const name = benchNames(bench.name).socketio;
+    const component = 'socketio';
+    new k8s.KubeService(this, 'service', {
+      metadata: { name, namespace: bench.namespace, labels: childLabels(owner, component) },
+      spec: {
+        selector: selectorLabels({ owner, name }),
+        // Long polling needs every request of a client to reach the same server.
+        sessionAffinity: 'ClientIP',
+        ports: [
+          {
+            name: 'http',
+            port: SOCKETIO_PORT,
+            targetPort: k8s.IntOrString.fromNumber(SOCKETIO_PORT),
+            protocol: 'TCP',
+          },
+        ],
+      },
+    });
+    const open = { tcpSocket: { port: k8s.IntOrString.fromNumber(SOCKETIO_PORT) } };
+    new Workload(this, 'workload', {
+      bench,
+      owner,
+      name,
+      component,
+      replicas: props.replicas,
+      configHash: props.configHash,
+      container: {
+        name: component,
+        command: ['sh', `${SCRIPTS_DIR}/run.sh`, 'node', `${BENCH_DIR}/apps/frappe/socketio.js`],
+        ports: [{ name: 'http', containerPort: SOCKETIO_PORT, protocol: 'TCP' }],
+        resources: props.resources,
+        readinessProbe: { ...open, periodSeconds: 5 },
+        livenessProbe: { ...open, periodSeconds: 10, failureThreshold: 6 },
+      },
+    });
+  }
+}

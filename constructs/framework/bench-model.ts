@@ -1,0 +1,126 @@
+import type { AppBench, WorkerAutoscaling } from '../bench/api.js';
+import type { PodTemplate, Resources } from '../kit/api.js';
+import { markersOf, type Markers } from '../kit/labels.js';
+import { benchNames, serviceHost } from '../kit/names.js';
+import type { Settings } from '../kit/settings.js';
+import { resolveApps } from './apps.js';
+import { frameworkImage, type FrameworkImage } from './image.js';
+import { resolveSecurity, type ResolvedSecurity } from './security.js';
+
+/** A key of a Secret. */
+export interface SecretKey {
+  readonly secret: string;
+  readonly key: string;
+}
+
+/** A database server and how its root gets in. */
+export interface DatabaseServer {
+  readonly provider: 'mariadb' | 'postgres';
+  readonly host: string;
+  readonly port: number;
+  /** Without it, databases on this server are prepared by somebody else. */
+  readonly root?: { readonly user: string | SecretKey; readonly password: SecretKey };
+}
+
+/** What a bench offers to its own pods and to its sites, with every default decided. */
+export interface BenchModel {
+  readonly name: string;
+  readonly namespace: string;
+  readonly markers: Markers;
+  readonly image: FrameworkImage;
+  readonly security: ResolvedSecurity;
+  readonly podTemplate: PodTemplate;
+  readonly apps: readonly string[];
+  /** Prefix of the bench's queue names (`bench_id`): several benches may share one Redis server. */
+  readonly queuePrefix: string;
+  readonly redis: RedisServers;
+  readonly database: DatabaseServer;
+  readonly mariadbRef?: { readonly name: string; readonly kind: string };
+  readonly componentResources: Readonly<Partial<Record<string, Resources>>>;
+  readonly workerAutoscaling: WorkerAutoscaling;
+  readonly domain: { readonly suffix?: string; readonly ingressClassName?: string; readonly issuer?: string };
+  readonly clusterDomain: string;
+}
+
+export type RedisServers =
+  | {
+      readonly external: false;
+      readonly host: string;
+      readonly cachePort: number;
+      readonly queuePort: number;
+      readonly password: SecretKey;
+    }
+  | { readonly external: true; readonly cacheUrl: SecretKey; readonly queueUrl: SecretKey };
+
+export const DEFAULT_PORTS = { mariadb: 3306, postgres: 5432 } as const;
+export const ROOT_USERS = { mariadb: 'root', postgres: 'postgres' } as const;
+
+/** What of a bench is decided by its spec and the operator's settings alone. */
+export function benchModel(bench: AppBench, settings: Settings): BenchModel {
+  const { spec } = bench;
+  const name = bench.metadata.name;
+  const namespace = bench.metadata.namespace ?? 'default';
+  const host = (service: string): string => serviceHost(service, namespace, settings.clusterDomain);
+  return {
+    name,
+    namespace,
+    markers: markersOf(bench),
+    image: frameworkImage(spec),
+    security: resolveSecurity(spec.security, settings),
+    podTemplate: spec.podTemplate ?? {},
+    apps: resolveApps(spec).apps,
+    queuePrefix: `${namespace}.${name}`,
+    redis: redisServers(bench, host(benchNames(name).redis)),
+    database: databaseServer(bench, host),
+    ...(spec.dbConfig.mariadbRef ? { mariadbRef: spec.dbConfig.mariadbRef } : {}),
+    componentResources: { ...spec.componentResources },
+    workerAutoscaling: spec.workerAutoscaling ?? {},
+    domain: spec.domainConfig ?? {},
+    clusterDomain: settings.clusterDomain,
+  };
+}
+
+function redisServers({ spec, metadata }: AppBench, host: string): RedisServers {
+  const external = spec.redisConfig?.external;
+  if (external) {
+    const secret = external.urlsSecretRef.name;
+    return { external: true, cacheUrl: { secret, key: 'cache' }, queueUrl: { secret, key: 'queue' } };
+  }
+  const password = { secret: benchNames(metadata.name).redisSecret, key: 'password' };
+  return { external: false, host, cachePort: 6379, queuePort: 6380, password };
+}
+
+function databaseServer(
+  { spec, metadata }: AppBench,
+  host: (service: string) => string,
+): DatabaseServer {
+  const { provider, mode, port = DEFAULT_PORTS[provider], rootSecretRef } = spec.dbConfig;
+  const names = benchNames(metadata.name);
+  switch (mode) {
+    case 'managed':
+      return {
+        provider,
+        host: host(names.database),
+        port,
+        root: {
+          user: ROOT_USERS[provider],
+          password: { secret: names.databaseRoot, key: 'password' },
+        },
+      };
+    case 'external': {
+      const secret = rootSecretRef?.name ?? names.databaseRoot;
+      return {
+        provider,
+        host: spec.dbConfig.host ?? '',
+        port,
+        root: {
+          user: { secret, key: 'username' },
+          password: { secret, key: 'password' },
+        },
+      };
+    }
+    case 'operator':
+      // The MariaDB operator names the Service of a server after the server.
+      return { provider, host: host(spec.dbConfig.mariadbRef?.name ?? ''), port };
+  }
+}

@@ -1,0 +1,166 @@
+import { k8s } from 'cdk8s-plus-28';
+import { Construct } from 'constructs';
+import type { Resources, Storage } from '../kit/api.js';
+import { childLabels, retention } from '../kit/labels.js';
+import type { Resource } from '../kit/object.js';
+import { DEFAULT_PORTS, type BenchModel, type SecretKey } from './bench-model.js';
+import { GeneratedSecret } from './generated-secret.js';
+import { placement, resourceRequirements, secretEnv, selectorLabels } from './pod.js';
+
+export interface DatabaseServerProps {
+  readonly bench: BenchModel;
+  /** The bench or the site that the server belongs to; its deletion policy decides about the data. */
+  readonly owner: Resource<{ readonly deletionPolicy: string }>;
+  readonly name: string;
+  readonly provider: 'mariadb' | 'postgres';
+  readonly port: number;
+  readonly root: SecretKey;
+  readonly image?: string | undefined;
+  readonly resources?: Resources | undefined;
+  readonly storage?: Storage | undefined;
+}
+
+interface Flavour {
+  readonly image: string;
+  readonly args: readonly string[];
+  readonly dataDir: string;
+  /** Folders below which the server writes sockets and temporary files. */
+  readonly scratch: readonly string[];
+  readonly env: (root: SecretKey) => readonly k8s.EnvVar[];
+  readonly check: readonly string[];
+}
+
+const FLAVOURS: Readonly<Record<'mariadb' | 'postgres', Flavour>> = {
+  mariadb: {
+    image: 'mariadb:10.11',
+    args: [
+      '--character-set-server=utf8mb4',
+      '--collation-server=utf8mb4_unicode_ci',
+      '--skip-character-set-client-handshake',
+    ],
+    dataDir: '/var/lib/mysql',
+    scratch: ['/run/mysqld', '/tmp'],
+    env: (root) => [
+      secretEnv('MARIADB_ROOT_PASSWORD', root),
+      { name: 'MARIADB_ROOT_HOST', value: '%' },
+      { name: 'MARIADB_AUTO_UPGRADE', value: '1' },
+    ],
+    check: ['healthcheck.sh', '--connect', '--innodb_initialized'],
+  },
+  postgres: {
+    image: 'postgres:16',
+    args: [],
+    dataDir: '/var/lib/postgresql/data',
+    scratch: ['/var/run/postgresql', '/tmp'],
+    env: (root) => [
+      secretEnv('POSTGRES_PASSWORD', root),
+      { name: 'PGDATA', value: '/var/lib/postgresql/data/pgdata' },
+    ],
+    check: ['pg_isready', '--username=postgres', '--quiet'],
+  },
+};
+
+/** A database server of one replica, with its Service, its volume and its root password. */
+export class DatabaseServer extends Construct {
+  constructor(scope: Construct, id: string, props: DatabaseServerProps) {
+    super(scope, id);
+    const { bench, owner, name, provider, port, root } = props;
+    const { namespace } = bench;
+    const component = 'database';
+    const labels = { ...childLabels(owner, component), ...retention(owner) };
+    const flavour = FLAVOURS[provider];
+    new GeneratedSecret(this, 'root', {
+      owner,
+      name: root.secret,
+      namespace,
+      component,
+      keys: { [root.key]: 'password' },
+      retained: true,
+    });
+    new k8s.KubeService(this, 'service', {
+      metadata: { name, namespace, labels },
+      spec: {
+        selector: selectorLabels(props),
+        ports: [
+          { name: provider, port, targetPort: k8s.IntOrString.fromNumber(port), protocol: 'TCP' },
+        ],
+      },
+    });
+    const check = { exec: { command: [...flavour.check] }, timeoutSeconds: 5 };
+    new k8s.KubeStatefulSet(this, 'server', {
+      metadata: { name, namespace, labels },
+      spec: {
+        serviceName: name,
+        replicas: 1,
+        selector: { matchLabels: selectorLabels(props) },
+        persistentVolumeClaimRetentionPolicy: {
+          whenDeleted: owner.spec.deletionPolicy === 'Delete' ? 'Delete' : 'Retain',
+          whenScaled: 'Retain',
+        },
+        template: {
+          metadata: {
+            labels: {
+              ...childLabels(owner, component),
+              ...selectorLabels(props),
+              [bench.markers.bench]: bench.name,
+            },
+          },
+          spec: {
+            ...placement(bench),
+            automountServiceAccountToken: false,
+            enableServiceLinks: false,
+            securityContext: bench.security.pod,
+            // InnoDB writes its buffer pool back when it stops.
+            terminationGracePeriodSeconds: 120,
+            containers: [
+              {
+                name: provider,
+                image: props.image ?? flavour.image,
+                ...serverArgs(flavour.args, provider, port),
+                env: [...flavour.env(root)],
+                ports: [{ name: provider, containerPort: port, protocol: 'TCP' }],
+                ...(props.resources ? { resources: resourceRequirements(props.resources) } : {}),
+                securityContext: bench.security.container,
+                // A crash recovery may take long; it must not be mistaken for a hang.
+                startupProbe: { ...check, periodSeconds: 5, failureThreshold: 120 },
+                readinessProbe: { ...check, periodSeconds: 5 },
+                livenessProbe: { ...check, periodSeconds: 10, failureThreshold: 6 },
+                volumeMounts: [
+                  { name: 'data', mountPath: flavour.dataDir },
+                  ...flavour.scratch.map((mountPath) => ({
+                    name: 'scratch',
+                    mountPath,
+                    subPath: mountPath.slice(1).replaceAll('/', '-'),
+                  })),
+                ],
+              },
+            ],
+            volumes: [{ name: 'scratch', emptyDir: {} }],
+          },
+        },
+        volumeClaimTemplates: [
+          {
+            metadata: { name: 'data', labels: { app: name } },
+            spec: {
+              accessModes: ['ReadWriteOnce'],
+              ...(props.storage?.className ? { storageClassName: props.storage.className } : {}),
+              resources: {
+                requests: { storage: k8s.Quantity.fromString(props.storage?.size ?? '10Gi') },
+              },
+            },
+          },
+        ],
+      },
+    });
+  }
+}
+
+function serverArgs(
+  base: readonly string[],
+  provider: 'mariadb' | 'postgres',
+  port: number,
+): { args?: string[] } {
+  // Both servers take the same flag: mariadbd and postgres alike.
+  const args = port === DEFAULT_PORTS[provider] ? [...base] : [...base, `--port=${port}`];
+  return args.length > 0 ? { args } : {};
+}

@@ -1,0 +1,11 @@
+/** The public host name of a site: its own domain, or its name below the bench's suffix. */
+export function publicDomain(
+  spec: { readonly siteName: string; readonly domain?: string },
+  suffix: string | undefined,
+): string {
+  if (spec.domain) return spec.domain;
+  const { siteName } = spec;
+  return suffix === undefined || siteName === suffix || siteName.endsWith(`.${suffix}`)
+    ? siteName
+    : `${siteName}.${suffix}`;
+}

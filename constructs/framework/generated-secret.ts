@@ -1,0 +1,38 @@
+import { k8s } from 'cdk8s-plus-28';
+import { Construct } from 'constructs';
+import { childLabels, markersOf, retention } from '../kit/labels.js';
+import type { Resource } from '../kit/object.js';
+
+export interface GeneratedSecretProps {
+  readonly owner: Resource<{ readonly deletionPolicy: string }>;
+  readonly name: string;
+  readonly namespace: string;
+  readonly component: string;
+  /** What to generate under each key: a `password` of letters and digits, or a `fernet` key. */
+  readonly keys: Readonly<Record<string, 'password' | 'fernet'>>;
+  /** Whether the Secret belongs to data and outlives its owner with that data. */
+  readonly retained?: boolean;
+}
+
+/**
+ * A Secret whose values are made once, by the runner, when the Secret does not exist. They are never
+ * read or written again, so no value ever stands in a synthesized manifest.
+ */
+export class GeneratedSecret extends Construct {
+  constructor(scope: Construct, id: string, props: GeneratedSecretProps) {
+    super(scope, id);
+    const { owner, name, namespace } = props;
+    new k8s.KubeSecret(this, 'secret', {
+      metadata: {
+        name,
+        namespace,
+        labels: {
+          ...childLabels(owner, props.component),
+          ...(props.retained ? retention(owner) : {}),
+        },
+        annotations: { [markersOf(owner).generate]: JSON.stringify(props.keys) },
+      },
+      type: 'Opaque',
+    });
+  }
+}

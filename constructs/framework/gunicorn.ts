@@ -1,0 +1,100 @@
+import { k8s } from 'cdk8s-plus-28';
+import { Construct } from 'constructs';
+import type { Resources } from '../kit/api.js';
+import { childLabels } from '../kit/labels.js';
+import type { Resource } from '../kit/object.js';
+import type { BenchModel } from './bench-model.js';
+import { BENCH_DIR, SCRIPTS_DIR, selectorLabels, SITES_DIR } from './pod.js';
+import { Workload } from './workload.js';
+
+export const GUNICORN_PORT = 8000;
+const PING = '/api/method/ping';
+
+export interface GunicornProps {
+  readonly bench: BenchModel;
+  readonly owner: Resource;
+  readonly name: string;
+  readonly replicas: number;
+  readonly resources?: Resources | undefined;
+  readonly configHash: string;
+  /** Host name of the one site that these processes serve; every site of the bench when not given. */
+  readonly siteName?: string;
+}
+
+/** The web processes, and their Service on port 8000. */
+export class Gunicorn extends Construct {
+  constructor(scope: Construct, id: string, props: GunicornProps) {
+    super(scope, id);
+    const { bench, owner, name, siteName } = props;
+    const component = 'gunicorn';
+    new k8s.KubeService(this, 'service', {
+      metadata: { name, namespace: bench.namespace, labels: childLabels(owner, component) },
+      spec: {
+        selector: selectorLabels(props),
+        ports: [
+          {
+            name: 'http',
+            port: GUNICORN_PORT,
+            targetPort: k8s.IntOrString.fromNumber(GUNICORN_PORT),
+            protocol: 'TCP',
+          },
+        ],
+      },
+    });
+    new Workload(this, 'workload', {
+      bench,
+      owner,
+      name,
+      component,
+      replicas: props.replicas,
+      configHash: props.configHash,
+      terminationGracePeriodSeconds: 60,
+      container: {
+        name: component,
+        command: GUNICORN,
+        env: [
+          { name: 'PYTHONPATH', value: SCRIPTS_DIR },
+          ...(siteName ? [{ name: 'SITE_NAME', value: siteName }] : []),
+        ],
+        ports: [{ name: 'http', containerPort: GUNICORN_PORT, protocol: 'TCP' }],
+        resources: props.resources,
+        livenessProbe: { ...ping(), initialDelaySeconds: 30, periodSeconds: 10, timeoutSeconds: 5 },
+        readinessProbe: {
+          ...ping(siteName),
+          initialDelaySeconds: 10,
+          periodSeconds: 5,
+          timeoutSeconds: 5,
+        },
+        // Endpoints are taken out of rotation while the process still answers.
+        lifecycle: { preStop: { exec: { command: ['sleep', '5'] } } },
+      },
+    });
+  }
+}
+
+const GUNICORN = [
+  `${BENCH_DIR}/env/bin/gunicorn`,
+  `--chdir=${SITES_DIR}`,
+  `--bind=0.0.0.0:${GUNICORN_PORT}`,
+  '--workers=2',
+  '--threads=4',
+  '--worker-class=gthread',
+  '--worker-tmp-dir=/dev/shm',
+  '--timeout=120',
+  '--graceful-timeout=30',
+  '--max-requests=5000',
+  '--max-requests-jitter=500',
+  '--preload',
+  'app_operator_wsgi:application',
+];
+
+/** Without a site the wrapper answers by itself; with one the request goes through the framework. */
+function ping(siteName?: string): k8s.Probe {
+  return {
+    httpGet: {
+      path: PING,
+      port: k8s.IntOrString.fromNumber(GUNICORN_PORT),
+      ...(siteName ? { httpHeaders: [{ name: 'X-Frappe-Site-Name', value: siteName }] } : {}),
+    },
+  };
+}

@@ -1,0 +1,24 @@
+import type { AppSite } from '../site/api.js';
+import type { Index } from '../kit/kind.js';
+import { keyOf } from '../kit/object.js';
+
+/** The sites of a bench, by the bench's `<namespace>/<name>`. */
+export const sitesOfBench: Index<AppSite> = {
+  name: 'sitesOfBench',
+  kind: 'AppSite',
+  values: ({ metadata, spec }) => [keyOf(metadata.namespace, spec.benchRef.name)],
+};
+
+/** The sites that answer to a host name on a bench, by `<namespace>/<bench>/<host>`. */
+export const sitesByHost: Index<AppSite> = {
+  name: 'sitesByHost',
+  kind: 'AppSite',
+  values: ({ metadata, spec }) =>
+    [...new Set([spec.siteName, spec.domain ?? spec.siteName])].map((host) =>
+      hostKey(metadata.namespace, spec.benchRef.name, host),
+    ),
+};
+
+export function hostKey(namespace: string | undefined, bench: string, host: string): string {
+  return `${keyOf(namespace, bench)}/${host}`;
+}

@@ -1,0 +1,176 @@
+import { k8s } from 'cdk8s-plus-28';
+import type { Resources } from '../kit/api.js';
+import { childLabels } from '../kit/labels.js';
+import { benchNames } from '../kit/names.js';
+import type { Resource } from '../kit/object.js';
+import type { BenchModel, SecretKey } from './bench-model.js';
+
+/** Where the images of the framework keep the bench. */
+export const BENCH_DIR = '/home/frappe/frappe-bench';
+export const SITES_DIR = `${BENCH_DIR}/sites`;
+/** The interpreter of the framework's virtual environment. */
+export const PYTHON = `${BENCH_DIR}/env/bin/python`;
+/** Where the operator's scripts are mounted. */
+export const SCRIPTS_DIR = '/app-operator/scripts';
+const TEMP_DIR = '/tmp';
+
+export interface FrameworkPodProps {
+  readonly bench: BenchModel;
+  /** The bench or the site that the pod works for. */
+  readonly owner: Resource;
+  /** Value of the label `app`, and of the object that makes the pods. */
+  readonly name: string;
+  readonly component: string;
+  /** Hash of the configuration that the processes read at their start. */
+  readonly configHash?: string;
+  readonly container: FrameworkContainerProps;
+  readonly initContainers?: readonly FrameworkContainerProps[];
+  readonly extraVolumes?: readonly k8s.Volume[];
+  readonly terminationGracePeriodSeconds?: number;
+  readonly restartPolicy?: 'OnFailure' | 'Never';
+  readonly hostAliases?: readonly k8s.HostAlias[];
+}
+
+export interface FrameworkContainerProps {
+  readonly name: string;
+  readonly command: readonly string[];
+  readonly env?: readonly k8s.EnvVar[];
+  readonly ports?: readonly k8s.ContainerPort[];
+  readonly resources?: Resources | undefined;
+  readonly livenessProbe?: k8s.Probe;
+  readonly readinessProbe?: k8s.Probe;
+  readonly startupProbe?: k8s.Probe;
+  readonly lifecycle?: k8s.Lifecycle;
+  readonly extraMounts?: readonly k8s.VolumeMount[];
+  /** @default true */
+  readonly writesSites?: boolean;
+}
+
+/** The labels that select the pods of a workload: they never change. */
+export function selectorLabels(props: {
+  readonly owner: Resource;
+  readonly name: string;
+}): Record<string, string> {
+  const kind = props.owner.kind === 'AppSite' ? 'site' : 'bench';
+  return { app: props.name, [kind]: props.owner.metadata.name };
+}
+
+/** The template of a pod that runs the framework's image on the bench's volume. */
+export function frameworkPod(props: FrameworkPodProps): k8s.PodTemplateSpec {
+  const { bench } = props;
+  const template = bench.podTemplate;
+  return {
+    metadata: {
+      labels: {
+        ...template.labels,
+        ...childLabels(props.owner, props.component),
+        ...selectorLabels(props),
+        [bench.markers.bench]: bench.name,
+      },
+      annotations: {
+        ...template.annotations,
+        ...(props.configHash ? { [bench.markers.configHash]: props.configHash } : {}),
+      },
+    },
+    spec: {
+      ...placement(bench),
+      automountServiceAccountToken: template.serviceAccountName !== undefined,
+      enableServiceLinks: false,
+      securityContext: bench.security.pod,
+      ...(props.restartPolicy ? { restartPolicy: props.restartPolicy } : {}),
+      ...(props.terminationGracePeriodSeconds === undefined
+        ? {}
+        : { terminationGracePeriodSeconds: props.terminationGracePeriodSeconds }),
+      ...(bench.image.pullSecrets.length > 0
+        ? { imagePullSecrets: bench.image.pullSecrets.map((name) => ({ name })) }
+        : {}),
+      ...(props.initContainers
+        ? { initContainers: props.initContainers.map((container) => frameworkContainer(bench, container)) }
+        : {}),
+      containers: [frameworkContainer(bench, props.container)],
+      volumes: [
+        {
+          name: 'sites',
+          persistentVolumeClaim: { claimName: benchNames(bench.name).sites },
+        },
+        { name: 'scratch', emptyDir: {} },
+        {
+          name: 'scripts',
+          configMap: { name: benchNames(bench.name).config, defaultMode: 0o555 },
+        },
+        ...(props.extraVolumes ?? []),
+      ],
+    },
+  };
+}
+
+/** Where pods run, as the bench's template says. */
+export function placement(
+  bench: Pick<BenchModel, 'podTemplate'>,
+): Pick<
+  k8s.PodSpec,
+  'nodeSelector' | 'tolerations' | 'affinity' | 'priorityClassName' | 'serviceAccountName'
+> {
+  const { nodeSelector, tolerations, affinity, priorityClassName, serviceAccountName } =
+    bench.podTemplate;
+  return {
+    ...(nodeSelector ? { nodeSelector } : {}),
+    ...(tolerations ? { tolerations: tolerations.map((toleration) => ({ ...toleration })) } : {}),
+    ...(affinity ? { affinity: affinity as k8s.Affinity } : {}),
+    ...(priorityClassName ? { priorityClassName } : {}),
+    ...(serviceAccountName ? { serviceAccountName } : {}),
+  };
+}
+
+function frameworkContainer(bench: BenchModel, props: FrameworkContainerProps): k8s.Container {
+  const { extraMounts = [], resources, writesSites = true, env = [], command, ...rest } = props;
+  return {
+    ...(rest as Omit<k8s.Container, 'env' | 'command'>),
+    image: bench.image.reference,
+    imagePullPolicy: bench.image.pullPolicy,
+    workingDir: BENCH_DIR,
+    command: [...command],
+    env: [...BASE_ENV, ...env],
+    ...(resources ? { resources: resourceRequirements(resources) } : {}),
+    securityContext: bench.security.container,
+    volumeMounts: [
+      { name: 'sites', mountPath: SITES_DIR, ...(writesSites ? {} : { readOnly: true }) },
+      // One scratch volume gives the framework each folder that it writes to.
+      { name: 'scratch', mountPath: `${BENCH_DIR}/logs`, subPath: 'logs' },
+      { name: 'scratch', mountPath: `${BENCH_DIR}/config`, subPath: 'config' },
+      { name: 'scratch', mountPath: `${BENCH_DIR}/config/pids`, subPath: 'config/pids' },
+      { name: 'scratch', mountPath: TEMP_DIR, subPath: 'tmp' },
+      { name: 'scripts', mountPath: SCRIPTS_DIR, readOnly: true },
+      ...extraMounts,
+    ],
+  };
+}
+
+/** The bench command line asks for the user's name when it is loaded, and a foreign uid has none. */
+const BASE_ENV: readonly k8s.EnvVar[] = [
+  { name: 'USER', value: 'frappe' },
+  { name: 'HOME', value: TEMP_DIR },
+  { name: 'PYTHONDONTWRITEBYTECODE', value: '1' },
+  { name: 'FRAPPE_STREAM_LOGGING', value: '1' },
+];
+
+/** An environment variable that holds a secret value. */
+export function secretEnv(name: string, from: SecretKey, optional = false): k8s.EnvVar {
+  return {
+    name,
+    valueFrom: {
+      secretKeyRef: { name: from.secret, key: from.key, ...(optional ? { optional: true } : {}) },
+    },
+  };
+}
+
+export function resourceRequirements(resources: Resources): k8s.ResourceRequirements {
+  const quantities = (list: Readonly<Record<string, string>>): Record<string, k8s.Quantity> =>
+    Object.fromEntries(
+      Object.entries(list).map(([name, value]) => [name, k8s.Quantity.fromString(value)]),
+    );
+  return {
+    ...(resources.requests ? { requests: quantities(resources.requests) } : {}),
+    ...(resources.limits ? { limits: quantities(resources.limits) } : {}),
+  };
+}

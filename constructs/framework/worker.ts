@@ -1,0 +1,140 @@
+import { Construct } from 'constructs';
+import { ScaledObject } from '../../imports/keda.sh.js';
+import type { QueueScaling } from '../bench/api.js';
+import type { Component, Queue, Resources } from '../kit/api.js';
+import { childLabels } from '../kit/labels.js';
+import type { Resource } from '../kit/object.js';
+import type { BenchModel } from './bench-model.js';
+import { PYTHON, SCRIPTS_DIR, SITES_DIR } from './pod.js';
+import { Workload } from './workload.js';
+
+export const QUEUES: readonly Queue[] = ['default', 'short', 'long'];
+
+/** The component of a queue's workers, as specs name it. */
+export const WORKER_COMPONENTS = {
+  default: 'workerDefault',
+  short: 'workerShort',
+  long: 'workerLong',
+} as const satisfies Record<Queue, Component>;
+
+/** Seconds that a worker gets to finish its job: the queue's own timeout and a minute. */
+const GRACE_SECONDS = { default: 360, short: 360, long: 1560 } as const;
+
+/** How many workers a queue gets, and who decides. */
+export type WorkerScale =
+  | { readonly mode: 'static'; readonly replicas: number }
+  | { readonly mode: 'autoscaled'; readonly scaling: QueueScaling };
+
+/**
+ * Decides between event-driven and fixed scaling.
+ * @param served whether the cluster serves KEDA's API
+ */
+export function workerScale(
+  scaling: QueueScaling | undefined,
+  replicas: number | undefined,
+  served: boolean,
+): WorkerScale {
+  if (scaling?.enabled && served) return { mode: 'autoscaled', scaling };
+  const fallback = scaling?.enabled ? Math.max(1, scaling.minReplicas) : 1;
+  return { mode: 'static', replicas: scaling?.staticReplicas ?? replicas ?? fallback };
+}
+
+export interface WorkerProps {
+  readonly bench: BenchModel;
+  readonly owner: Resource;
+  readonly name: string;
+  readonly queue: Queue;
+  readonly scale: WorkerScale;
+  readonly resources?: Resources | undefined;
+  readonly configHash: string;
+  /** Prefix of the queues that the workers listen to; the bench's when not given. */
+  readonly queuePrefix?: string;
+  /** TriggerAuthentication with the password of the queue's Redis. */
+  readonly triggerAuthentication: string;
+}
+
+/** The workers of one queue, and the ScaledObject that scales them. */
+export class Worker extends Construct {
+  constructor(scope: Construct, id: string, props: WorkerProps) {
+    super(scope, id);
+    const { bench, owner, name, queue, scale } = props;
+    const component = `worker-${queue}`;
+    new Workload(this, 'workload', {
+      bench,
+      owner,
+      name,
+      component,
+      replicas: scale.mode === 'static' ? scale.replicas : undefined,
+      configHash: props.configHash,
+      terminationGracePeriodSeconds: GRACE_SECONDS[queue],
+      ...(props.queuePrefix ? ownQueues(props.queuePrefix) : {}),
+      container: {
+        name: component,
+        command: ['bench', 'worker', '--queue', queue],
+        resources: props.resources,
+        ...(props.queuePrefix ? { extraMounts: [CONFIG_MOUNT] } : {}),
+      },
+    });
+    if (scale.mode === 'autoscaled') this.scaledObject(props, scale.scaling);
+  }
+
+  private scaledObject(props: WorkerProps, scaling: QueueScaling): void {
+    const { bench, owner, name, queue } = props;
+    if (bench.redis.external) return;
+    new ScaledObject(this, 'scaler', {
+      metadata: {
+        name,
+        namespace: bench.namespace,
+        labels: childLabels(owner, `worker-${queue}`),
+      },
+      spec: {
+        scaleTargetRef: { name },
+        minReplicaCount: scaling.minReplicas,
+        maxReplicaCount: scaling.maxReplicas,
+        ...(scaling.cooldownPeriod === undefined ? {} : { cooldownPeriod: scaling.cooldownPeriod }),
+        ...(scaling.pollingInterval === undefined
+          ? {}
+          : { pollingInterval: scaling.pollingInterval }),
+        triggers: [
+          {
+            type: 'redis',
+            metadata: {
+              address: `${bench.redis.host}:${bench.redis.queuePort}`,
+              listName: `rq:queue:${props.queuePrefix ?? bench.queuePrefix}:${queue}`,
+              listLength: String(scaling.queueLength),
+              activationListLength: '0',
+            },
+            authenticationRef: { name: props.triggerAuthentication },
+          },
+        ],
+      },
+    });
+  }
+}
+
+const CONFIG_FILE = 'common_site_config.json';
+const CONFIG_MOUNT = {
+  name: 'scratch',
+  mountPath: `${SITES_DIR}/${CONFIG_FILE}`,
+  subPath: `worker/${CONFIG_FILE}`,
+  readOnly: true,
+};
+
+/** Workers read their queue prefix from the common configuration, so these get one of their own. */
+function ownQueues(queuePrefix: string) {
+  return {
+    initContainers: [
+      {
+        name: 'queue-prefix',
+        command: [PYTHON, `${SCRIPTS_DIR}/worker_config.py`],
+        env: [
+          { name: 'BENCH_ID', value: queuePrefix },
+          { name: 'SOURCE', value: `${SITES_DIR}/${CONFIG_FILE}` },
+          { name: 'TARGET', value: `/worker/${CONFIG_FILE}` },
+        ],
+        writesSites: false,
+        extraMounts: [{ name: 'scratch', mountPath: '/worker', subPath: 'worker' }],
+      },
+    ],
+  };
+}

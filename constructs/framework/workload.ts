@@ -1,0 +1,49 @@
+import { k8s } from 'cdk8s-plus-28';
+import { Construct } from 'constructs';
+import { childLabels } from '../kit/labels.js';
+import { frameworkPod, selectorLabels, type FrameworkPodProps } from './pod.js';
+
+export interface WorkloadProps extends FrameworkPodProps {
+  /** Number of replicas; undefined leaves the number to an autoscaler. */
+  readonly replicas: number | undefined;
+  /** @default RollingUpdate that never has less than the wanted replicas */
+  readonly strategy?: 'Recreate';
+}
+
+/** A Deployment of the framework's image, with a PodDisruptionBudget where it has several replicas. */
+export class Workload extends Construct {
+  constructor(scope: Construct, id: string, props: WorkloadProps) {
+    super(scope, id);
+    const { owner, name, component, replicas } = props;
+    const namespace = props.bench.namespace;
+    const labels = { ...childLabels(owner, component), ...selectorLabels(props) };
+    new k8s.KubeDeployment(this, 'deployment', {
+      metadata: { name, namespace, labels },
+      spec: {
+        ...(replicas === undefined ? {} : { replicas }),
+        revisionHistoryLimit: 3,
+        selector: { matchLabels: selectorLabels(props) },
+        strategy:
+          props.strategy === 'Recreate'
+            ? { type: 'Recreate' }
+            : {
+                type: 'RollingUpdate',
+                rollingUpdate: {
+                  maxUnavailable: k8s.IntOrString.fromNumber(0),
+                  maxSurge: k8s.IntOrString.fromNumber(1),
+                },
+              },
+        template: frameworkPod(props),
+      },
+    });
+    if (replicas !== undefined && replicas > 1) {
+      new k8s.KubePodDisruptionBudget(this, 'budget', {
+        metadata: { name, namespace, labels },
+        spec: {
+          maxUnavailable: k8s.IntOrString.fromNumber(1),
+          selector: { matchLabels: selectorLabels(props) },
+        },
+      });
+    }
+  }
+}

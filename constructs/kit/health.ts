@@ -1,0 +1,120 @@
+/** How an object fares, by the rules of kstatus. */
+export interface Health {
+  readonly state: 'Ready' | 'InProgress' | 'Failed' | 'Terminating' | 'Missing';
+  /** What it waits for or why it failed, in stable words; empty when it is ready. */
+  readonly message: string;
+}
+
+const READY: Health = { state: 'Ready', message: '' };
+
+interface StatusCondition {
+  readonly type: string;
+  readonly status: string;
+  readonly reason?: string;
+  readonly message?: string;
+}
+
+interface Observable {
+  readonly kind: string;
+  readonly metadata: { readonly generation?: number; readonly deletionTimestamp?: string };
+  readonly spec?: {
+    readonly replicas?: number;
+    readonly completions?: number;
+    readonly paused?: boolean;
+  };
+  readonly status?: {
+    readonly observedGeneration?: number;
+    readonly replicas?: number;
+    readonly updatedReplicas?: number;
+    readonly availableReplicas?: number;
+    readonly readyReplicas?: number;
+    readonly currentRevision?: string;
+    readonly updateRevision?: string;
+    readonly phase?: string;
+    readonly failed?: number;
+    readonly conditions?: readonly StatusCondition[];
+  };
+}
+
+/** Judges any object: workloads and Jobs by their own rules, others by their `Ready` condition. */
+export function healthOf(object: Observable): Health {
+  if (object.metadata.deletionTimestamp) return { state: 'Terminating', message: 'is being deleted' };
+  const observed = object.status?.observedGeneration;
+  if (observed !== undefined && observed < (object.metadata.generation ?? 0)) {
+    return { state: 'InProgress', message: 'the change has not been seen yet' };
+  }
+  switch (object.kind) {
+    case 'Deployment':
+      return deployment(object);
+    case 'StatefulSet':
+      return statefulSet(object);
+    case 'Job':
+      return job(object);
+    case 'PersistentVolumeClaim':
+      return volumeClaim(object);
+    default:
+      return byReadyCondition(object);
+  }
+}
+
+function deployment({ spec, status }: Observable): Health {
+  const progressing = find(status?.conditions, 'Progressing');
+  if (progressing?.reason === 'ProgressDeadlineExceeded') {
+    return { state: 'Failed', message: 'the rollout makes no progress' };
+  }
+  const wanted = spec?.replicas ?? 1;
+  const updated = status?.updatedReplicas ?? 0;
+  const available = status?.availableReplicas ?? 0;
+  // Without an observedGeneration no controller has looked at it, not even at "0 replicas".
+  if (status?.observedGeneration === undefined) return replicas(0, wanted);
+  if (updated < wanted) return replicas(updated, wanted, 'updated');
+  if ((status.replicas ?? 0) > updated) return { state: 'InProgress', message: 'old replicas are going' };
+  return available < wanted ? replicas(available, wanted) : READY;
+}
+
+function statefulSet({ spec, status }: Observable): Health {
+  const wanted = spec?.replicas ?? 1;
+  const ready = status?.readyReplicas ?? 0;
+  if (status?.observedGeneration === undefined || ready < wanted) return replicas(ready, wanted);
+  if (status.currentRevision !== status.updateRevision && (status.updatedReplicas ?? 0) < wanted) {
+    return replicas(status.updatedReplicas ?? 0, wanted, 'updated');
+  }
+  return READY;
+}
+
+function replicas(have: number, wanted: number, word = 'available'): Health {
+  return { state: 'InProgress', message: `${have} of ${wanted} replicas ${word}` };
+}
+
+function job({ status }: Observable): Health {
+  const failed = find(status?.conditions, 'Failed') ?? find(status?.conditions, 'FailureTarget');
+  if (failed?.status === 'True') {
+    return { state: 'Failed', message: failed.message ?? failed.reason ?? 'failed' };
+  }
+  if (find(status?.conditions, 'Complete')?.status === 'True') return READY;
+  const attempts = status?.failed ?? 0;
+  return {
+    state: 'InProgress',
+    message: attempts > 0 ? `running, after ${attempts} failed attempts` : 'running',
+  };
+}
+
+/** A claim that binds with its first pod never binds before it, so only a lost volume is bad news. */
+function volumeClaim({ status }: Observable): Health {
+  return status?.phase === 'Lost' ? { state: 'Failed', message: 'its volume is lost' } : READY;
+}
+
+function byReadyCondition({ status }: Observable): Health {
+  const stalled = find(status?.conditions, 'Stalled');
+  if (stalled?.status === 'True') return { state: 'Failed', message: stalled.message ?? 'stalled' };
+  const ready = find(status?.conditions, 'Ready');
+  if (!ready || ready.status === 'True') return READY;
+  return { state: 'InProgress', message: ready.message ?? ready.reason ?? 'not ready' };
+}
+
+function find(
+  conditions: readonly StatusCondition[] | undefined,
+  type: string,
+): StatusCondition | undefined {
+  return conditions?.find((condition) => condition.type === type);
+}

@@ -1,0 +1,138 @@
+import type { Chart } from 'cdk8s';
+import type { Construct } from 'constructs';
+import type { Verdict } from './condition.js';
+import type { KindDefinition } from './definition.js';
+import type { Health } from './health.js';
+import type { KubeObject, Resource } from './object.js';
+import type { ObjectKind } from './object-kind.js';
+import type { Settings } from './settings.js';
+
+/**
+ * One custom resource kind, as a value. It holds all that the generic runner needs to know, and none
+ * of it does I/O: facts are read from a `World`, decisions are returned as data.
+ *
+ * A pass over one resource: `gather` the facts → `chart` the complete tree of children → (the runner
+ * synthesizes, applies, prunes) → `observe` what has become of them.
+ */
+export interface Kind<R extends Resource = Resource, F = unknown> {
+  readonly definition: KindDefinition;
+  /** The kinds of children. Watches, RBAC and prune are derived from it. */
+  readonly owns: readonly ObjectKind[];
+  /** Further kinds that `gather` reads. */
+  readonly reads: readonly ObjectKind[];
+  /** The groups by which resources of this kind are looked up. */
+  readonly indexes: readonly Index[];
+  /**
+   * Reads what the tree depends on. What it reads is what wakes the resource again.
+   * @throws Stalled where the spec cannot be carried out; Waiting where something is missing.
+   */
+  gather(resource: R, world: World): F;
+  /** The tree of the complete graph of children. Pure: the same input gives the same objects. */
+  chart(scope: Construct, id: string, props: ChartProps<R, F>): Chart;
+  /** The HTTP checks that decide about readiness, once every child is ready. */
+  probes(props: ChartProps<R, F>): readonly HttpProbe[];
+  /** Judges the resource by what was seen. */
+  observe(observation: Observation<R, F>): Judgement;
+  /** What must happen before a deleted resource may go. */
+  readonly teardown: Teardown<R>;
+}
+
+export interface ChartProps<R extends Resource, F> {
+  readonly resource: R;
+  readonly facts: F;
+}
+
+/**
+ * What a kind may read. Each read is a subscription: the resource is visited again when what was
+ * picked changes, and only then.
+ */
+export interface World {
+  readonly settings: Settings;
+  /** Whether an optional API is served by the cluster. */
+  serves(kind: ObjectKind): boolean;
+  /**
+   * What `pick` takes of one object, or undefined where there is none. `kind` is the name of a kind that
+   * is watched: one of ours, or one in `owns` or `reads`. `pick` must be a constant function.
+   */
+  get<O extends KubeObject, T>(
+    kind: string,
+    namespace: string,
+    name: string,
+    pick: (object: O) => T,
+  ): T | undefined;
+  /** What `pick` takes of each resource under an index value, sorted by key. */
+  list<O extends KubeObject, T>(index: Index<O>, value: string, pick: (object: O) => T): readonly T[];
+}
+
+/** A group of resources that is looked up by a value, such as the sites of a bench. */
+export interface Index<O extends KubeObject = KubeObject> {
+  readonly name: string;
+  readonly kind: string;
+  /** The values under which an object is found. */
+  values(object: O): readonly string[];
+}
+
+/** One HTTP GET from the runner. It passes when status and body are as expected. */
+export interface HttpProbe {
+  readonly url: string;
+  /** Host header of the request. */
+  readonly host: string;
+  readonly expectStatus: number;
+  /** The JSON that the body must be. */
+  readonly expectBody: unknown;
+}
+
+export interface ProbeResult {
+  readonly ok: boolean;
+  /** Why not, in stable words. */
+  readonly message: string;
+}
+
+/** A child as the runner last saw it. */
+export interface ChildView {
+  readonly health: Health;
+  /** Replicas of a workload. */
+  readonly replicas?: { readonly desired: number; readonly current: number };
+}
+
+export interface Observation<R extends Resource, F> extends ChartProps<R, F> {
+  /** A child of the tree by its kind and name; undefined where it is not there. */
+  child(kind: string, name: string): ChildView | undefined;
+  /** The children that are not ready, in the order of the tree. Those not applied yet are among them. */
+  readonly pending: readonly { readonly kind: string; readonly name: string; readonly health: Health }[];
+  /** Results of the kind's probes; empty where the children are not ready or the check is off. */
+  readonly probes: readonly ProbeResult[];
+  /** Whether every child is there and ready and every probe passed. */
+  readonly ready: boolean;
+}
+
+/** What a kind says of a resource. The runner adds times and generations, and writes it. */
+export interface Judgement {
+  readonly phase: string;
+  readonly ready: Verdict;
+  /** Further conditions of the kind's own. */
+  readonly conditions?: readonly Verdict[];
+  /** Further status fields. */
+  readonly fields?: Readonly<Record<string, unknown>>;
+}
+
+/** How a deleted resource goes. */
+export interface Teardown<R extends Resource> {
+  /**
+   * What the deletion waits for, read before anything is removed.
+   * @throws Waiting, naming what is in the way
+   */
+  blockers(resource: R, world: World): void;
+  /**
+   * The tree that replaces the resource's own while it is deleted, such as a drop Job and the
+   * secrets that it needs; undefined where nothing is to be done. The runner first prunes all other
+   * children, then applies it, then waits until all of it is ready.
+   */
+  chart(scope: Construct, id: string, resource: R, world: World): Chart | undefined;
+}
+
+/** What a kind without work on deletion says. */
+export const nothingToTearDown: Teardown<Resource> = {
+  blockers: () => undefined,
+  chart: () => undefined,
+};

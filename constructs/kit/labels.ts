@@ -1,0 +1,61 @@
+import { groupOf, type Resource } from './object.js';
+
+/** The value of `app.kubernetes.io/managed-by` on everything that the operator makes. */
+export const MANAGED_BY = 'app-operator';
+export const MANAGED_BY_LABEL = 'app.kubernetes.io/managed-by';
+
+/** Names of the labels and annotations with the API group as prefix. */
+export function markers(group: string) {
+  return {
+    /** Label: `<kind>.<name>` of the resource that an object was made for. It outlives the resource. */
+    owner: `${group}/owner`,
+    /** Label on every pod of a bench and of its sites: the bench. */
+    bench: `${group}/bench`,
+    /** Label: the object holds data and is never deleted by the operator. */
+    retain: `${group}/retain`,
+    /** Annotation on a Job: it runs again when this value changes, and only then. */
+    run: `${group}/run`,
+    /** Annotation on a Secret: the keys that are generated once, as JSON `{"key": "password" | "fernet"}`. */
+    generate: `${group}/generate`,
+    /** Annotation on every child: the hash of what the operator wants it to be. */
+    desired: `${group}/desired`,
+    /** Annotation on a resource: `true` stops the operator's writes. */
+    paused: `${group}/paused`,
+    /** Annotation on a deleted resource: `true` lets it go without its drop Job. */
+    skipDrop: `${group}/skip-drop`,
+    /** Annotation on a pod template: its pods are replaced when the value changes. */
+    configHash: `${group}/config-hash`,
+    /** Finalizer of resources whose deletion needs work. */
+    finalizer: `${group}/finalizer`,
+  } as const;
+}
+
+export type Markers = ReturnType<typeof markers>;
+
+/** The markers in the group of a resource. */
+export function markersOf(resource: Resource): Markers {
+  return markers(groupOf(resource.apiVersion));
+}
+
+/** Value of the owner label: kinds have no dots, so it is unambiguous; at most 63 characters. */
+export function ownerValue(resource: Pick<Resource, 'kind' | 'metadata'>): string {
+  return `${resource.kind}.${resource.metadata.name}`;
+}
+
+/** Labels of every child of a resource. */
+export function childLabels(resource: Resource, component: string): Record<string, string> {
+  return {
+    'app.kubernetes.io/name': 'frappe',
+    'app.kubernetes.io/instance': resource.metadata.name,
+    'app.kubernetes.io/component': component,
+    [MANAGED_BY_LABEL]: MANAGED_BY,
+    [markersOf(resource).owner]: ownerValue(resource),
+  };
+}
+
+/** The label that keeps a data-holding child when its resource goes, unless the policy is to delete it. */
+export function retention(
+  resource: Resource<{ readonly deletionPolicy: string }>,
+): Record<string, string> {
+  return resource.spec.deletionPolicy === 'Delete' ? {} : { [markersOf(resource).retain]: 'true' };
+}

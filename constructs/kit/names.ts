@@ -1,0 +1,56 @@
+import { createHash } from 'node:crypto';
+
+/**
+ * The names of all objects, in one place: they are public API, and a changed name would delete one
+ * object and create another. The longest suffix keeps every name of a 45-character bench or site
+ * within the 63 characters of a DNS label.
+ */
+export function benchNames(bench: string) {
+  return {
+    init: `${bench}-init`,
+    redis: `${bench}-redis`,
+    redisSecret: `${bench}-redis-auth`,
+    nginx: `${bench}-nginx`,
+    gunicorn: `${bench}-gunicorn`,
+    socketio: `${bench}-socketio`,
+    scheduler: `${bench}-scheduler`,
+    worker: (queue: string) => `${bench}-worker-${queue}`,
+    sites: `${bench}-sites`,
+    config: `${bench}-config`,
+    nginxConfig: `${bench}-nginx-config`,
+    database: `${bench}-db`,
+    databaseRoot: `${bench}-db-root`,
+    redisTrigger: `${bench}-redis-trigger`,
+  } as const;
+}
+
+export function siteNames(site: string) {
+  return {
+    init: `${site}-init`,
+    drop: `${site}-drop`,
+    gunicorn: `${site}-gunicorn`,
+    worker: (queue: string) => `${site}-worker-${queue}`,
+    ingress: `${site}-ingress`,
+    config: `${site}-config`,
+    adminPassword: `${site}-admin-password`,
+    databaseSecret: `${site}-db`,
+    encryptionKey: `${site}-encryption-key`,
+    database: `${site}-db`,
+    databaseRoot: `${site}-db-root`,
+    tls: `${site}-tls`,
+  } as const;
+}
+
+/**
+ * The name of a site's database and of its user: readable, unique over namespaces, and within the 63
+ * characters of PostgreSQL. Derived from what never changes, so it is the same for an adopted site.
+ */
+export function databaseName(namespace: string, site: string): string {
+  const digest = createHash('sha256').update(`${namespace}/${site}`).digest('hex').slice(0, 10);
+  return `s_${site.replaceAll('-', '_').slice(0, 40)}_${digest}`;
+}
+
+/** The full DNS name of a Service: nginx' resolver knows no search domains. */
+export function serviceHost(name: string, namespace: string, clusterDomain: string): string {
+  return `${name}.${namespace}.svc.${clusterDomain}`;
+}

@@ -1,0 +1,58 @@
+import type { Index, World } from './kind.js';
+import { keyOf, type KubeObject } from './object.js';
+import { kindId, type ObjectKind } from './object-kind.js';
+import { DEFAULT_SETTINGS, type Settings } from './settings.js';
+
+export interface StaticWorldProps {
+  /** Everything that can be read. */
+  readonly objects: readonly KubeObject[];
+  /** @default DEFAULT_SETTINGS */
+  readonly settings?: Settings;
+  /** Optional APIs that are there, as `<apiVersion>/<kind>`. @default none */
+  readonly serves?: readonly string[];
+  /** Answers for an object that is not among `objects`; used by previews, where references are taken to exist. */
+  readonly assume?: (kind: string, namespace: string, name: string) => KubeObject | undefined;
+}
+
+/** A world of given objects, for previews and tests: nothing in it changes. */
+export class StaticWorld implements World {
+  readonly settings: Settings;
+  readonly #objects: ReadonlyMap<string, KubeObject>;
+
+  constructor(private readonly props: StaticWorldProps) {
+    this.settings = props.settings ?? DEFAULT_SETTINGS;
+    this.#objects = new Map(
+      props.objects.map((object) => [
+        `${object.kind}/${keyOf(object.metadata.namespace ?? 'default', object.metadata.name)}`,
+        object,
+      ]),
+    );
+  }
+
+  serves(kind: ObjectKind): boolean {
+    return this.props.serves?.includes(kindId(kind)) ?? false;
+  }
+
+  get<O extends KubeObject, T>(
+    kind: string,
+    namespace: string,
+    name: string,
+    pick: (object: O) => T,
+  ): T | undefined {
+    const found =
+      this.#objects.get(`${kind}/${keyOf(namespace, name)}`) ??
+      this.props.assume?.(kind, namespace, name);
+    return found && pick(found as O);
+  }
+
+  list<O extends KubeObject, T>(index: Index<O>, value: string, pick: (object: O) => T): T[] {
+    return [...this.#objects.values()]
+      .filter((object) => object.kind === index.kind && index.values(object as O).includes(value))
+      .sort((a, b) => (keyOfObject(a) < keyOfObject(b) ? -1 : 1))
+      .map((object) => pick(object as O));
+  }
+}
+
+function keyOfObject({ metadata }: KubeObject): string {
+  return keyOf(metadata.namespace, metadata.name);
+}

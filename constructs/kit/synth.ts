@@ -1,0 +1,38 @@
+import { ApiObject, App, type Chart } from 'cdk8s';
+import type { Construct } from 'constructs';
+import type { KubeObject } from './object.js';
+import { Stage } from './stage.js';
+
+/** The objects of one stage, as plain data, in the order of the tree. */
+export interface SynthStage {
+  readonly name: string;
+  readonly gate: boolean;
+  readonly hold: string | undefined;
+  readonly objects: readonly KubeObject[];
+}
+
+/**
+ * Synthesizes one chart in memory. Each chart gets an App of its own: one that cannot be made must
+ * not keep others from being made. Nothing touches a disk.
+ */
+export function synthesize<C extends Chart | undefined>(
+  build: (scope: Construct, id: string) => C,
+): readonly SynthStage[] {
+  const chart = build(new App(), 'resource');
+  if (!chart) return [];
+  const stages = new Map<Stage | undefined, KubeObject[]>();
+  // Construct ids are unique within their parent, and constructs keep the order in which they were made.
+  for (const construct of chart.node.findAll()) {
+    if (!(construct instanceof ApiObject)) continue;
+    const stage = Stage.of(construct);
+    const objects = stages.get(stage) ?? [];
+    objects.push(construct.toJson() as KubeObject);
+    stages.set(stage, objects);
+  }
+  return [...stages].map(([stage, objects]) => ({
+    name: stage?.node.id ?? '',
+    gate: stage?.gate ?? false,
+    hold: stage?.hold,
+    objects,
+  }));
+}

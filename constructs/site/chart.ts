@@ -1,0 +1,121 @@
+import { Chart } from 'cdk8s';
+import type { Construct } from 'constructs';
+import { DatabaseServer } from '../framework/database-server.js';
+import { GeneratedSecret } from '../framework/generated-secret.js';
+import { Gunicorn } from '../framework/gunicorn.js';
+import { OnlyFromBench } from '../framework/network-policy.js';
+import { QUEUES, Worker, WORKER_COMPONENTS, workerScale } from '../framework/worker.js';
+import type { Queue } from '../kit/api.js';
+import { hashOf } from '../kit/hash.js';
+import type { ChartProps } from '../kit/kind.js';
+import { benchNames, siteNames } from '../kit/names.js';
+import { Stage } from '../kit/stage.js';
+import type { AppSite } from './api.js';
+import type { SiteFacts } from './facts.js';
+import { SiteIngress } from './ingress.js';
+import { queuePrefix, SiteInit } from './job.js';
+import { OperatedDatabase } from './operated-database.js';
+
+/** The complete graph of a site's children. */
+export class SiteChart extends Chart {
+  constructor(scope: Construct, id: string, { resource: site, facts }: ChartProps<AppSite, SiteFacts>) {
+    super(scope, id, { disableResourceNameHashes: true });
+    const { bench, database } = facts;
+    const { spec } = site;
+    const names = siteNames(site.metadata.name);
+    const secret = { owner: site, namespace: bench.namespace, retained: true };
+
+    // A gate only where another operator has to make the database first.
+    const foundation = new Stage(this, 'foundation', { gate: database.mode === 'operator' });
+    if (!spec.adminPasswordSecretRef) {
+      new GeneratedSecret(foundation, 'admin-password', {
+        ...secret,
+        name: names.adminPassword,
+        component: 'admin-password',
+        keys: { password: 'password' },
+      });
+    }
+    if (database.mode !== 'external') {
+      new GeneratedSecret(foundation, 'database-password', {
+        ...secret,
+        name: database.password.secret,
+        component: 'database-password',
+        keys: { [database.password.key]: 'password' },
+      });
+    }
+    new GeneratedSecret(foundation, 'encryption-key', {
+      ...secret,
+      name: names.encryptionKey,
+      component: 'encryption-key',
+      keys: { key: 'fernet' },
+    });
+    if (database.mode === 'operator') new OperatedDatabase(foundation, 'database', { site, facts });
+    if (database.mode === 'dedicated' && database.server.root) {
+      new DatabaseServer(foundation, 'database', {
+        bench,
+        owner: site,
+        name: names.database,
+        provider: database.server.provider,
+        port: database.server.port,
+        root: database.server.root.password,
+        image: spec.dbConfig.image,
+        resources: spec.dbConfig.resources,
+        storage: spec.dbConfig.storage,
+      });
+      new OnlyFromBench(foundation, 'database-network', {
+        bench,
+        owner: site,
+        name: names.database,
+        ports: [database.server.port],
+      });
+    }
+
+    const init = new Stage(this, 'init', { gate: true, hold: facts.hold });
+    new SiteInit(init, 'init', { site, facts });
+
+    const workloads = new Stage(this, 'workloads');
+    if (spec.workloads === 'Dedicated') this.dedicated(workloads, site, facts);
+    if (spec.ingress?.enabled) new SiteIngress(workloads, 'ingress', { site, facts });
+  }
+
+  private dedicated(scope: Construct, site: AppSite, facts: SiteFacts): void {
+    const { bench } = facts;
+    const names = siteNames(site.metadata.name);
+    const replicas = site.spec.componentReplicas ?? {};
+    const resources = { ...bench.componentResources, ...site.spec.componentResources };
+    const common = {
+      bench,
+      owner: site,
+      configHash: hashOf([bench.redis, bench.database, facts.database, queuePrefix(site, bench)]),
+    };
+    new Gunicorn(scope, 'gunicorn', {
+      ...common,
+      name: names.gunicorn,
+      replicas: replicas.gunicorn ?? 1,
+      resources: resources['gunicorn'],
+      siteName: site.spec.siteName,
+    });
+    const prefix = queuePrefix(site, bench);
+    for (const queue of QUEUES) {
+      new Worker(scope, `worker-${queue}`, {
+        ...common,
+        name: names.worker(queue),
+        queue,
+        scale: siteWorkerScale(site, facts, queue),
+        resources: resources[WORKER_COMPONENTS[queue]],
+        ...(prefix === undefined ? {} : { queuePrefix: prefix }),
+        triggerAuthentication: benchNames(bench.name).redisTrigger,
+      });
+    }
+  }
+}
+
+/** Who decides about the number of a site's own workers of a queue: its bench's scaling, its own replicas. */
+function siteWorkerScale(site: AppSite, facts: SiteFacts, queue: Queue) {
+  const scaling = facts.bench.workerAutoscaling[queue];
+  const own = site.spec.componentReplicas?.[WORKER_COMPONENTS[queue]];
+  const served = facts.keda && !facts.bench.redis.external;
+  return scaling?.enabled && own === undefined
+    ? workerScale(scaling, undefined, served)
+    : workerScale(undefined, own, served);
+}

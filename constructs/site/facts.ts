@@ -1,0 +1,178 @@
+import type { AppBench } from '../bench/api.js';
+import { benchModel, type BenchModel } from '../framework/bench-model.js';
+import { publicDomain } from '../framework/domain.js';
+import { hostKey, sitesByHost } from '../framework/indexes.js';
+import { claimOf, isOlder, refuseSharedName } from '../framework/seniority.js';
+import { Stalled, Waiting } from '../kit/errors.js';
+import type { World } from '../kit/kind.js';
+import { siteNames } from '../kit/names.js';
+import type { KubeObject } from '../kit/object.js';
+import { Certificate, MariaDbDatabase, ScaledObject } from '../kit/object-kind.js';
+import type { AppSite } from './api.js';
+import { databasePlan, type SiteDatabasePlan } from './database.js';
+
+/** What the tree of a site depends on. */
+export interface SiteFacts {
+  readonly bench: BenchModel;
+  /** Why the site must not be created or changed yet; undefined when the bench is ready. */
+  readonly hold: string | undefined;
+  readonly database: SiteDatabasePlan;
+  readonly apps: readonly string[];
+  /** The public host name. */
+  readonly domain: string;
+  readonly adminPassword: { readonly secret: string; readonly version: string };
+  readonly tls: SiteTlsFacts | undefined;
+  readonly keda: boolean;
+}
+
+/** How the site's traffic is encrypted. */
+export interface SiteTlsFacts {
+  readonly secretName: string;
+  /** Who issues the certificate; undefined where the Secret is the user's own. */
+  readonly issuer: { readonly kind: string; readonly name: string } | undefined;
+  /** Whether cert-manager is there. */
+  readonly certManager: boolean;
+  readonly secretExists: boolean;
+}
+
+/** @throws Stalled or Waiting, see `Kind.gather` */
+export function gatherSite(site: AppSite, world: World): SiteFacts {
+  refuseSharedName(site, 'AppBench', world);
+  refuseTakenHosts(site, world);
+  const { namespace = 'default', name } = site.metadata;
+  const { spec } = site;
+  const { model, ready } = readBench(site, world);
+  const admin = spec.adminPasswordSecretRef?.name;
+  const database = databasePlan(site, model);
+  const adminVersion = admin
+    ? requireSecret(world, namespace, admin, 'spec.adminPasswordSecretRef.name')
+    : '';
+  if (spec.dbConfig.mode === 'external') {
+    requireSecret(world, namespace, database.password.secret, 'spec.dbConfig.secretRef.name');
+  }
+  if (spec.dbConfig.mode === 'operator' && !world.serves(MariaDbDatabase)) {
+    throw new Waiting(
+      'DatabaseOperatorMissing',
+      `spec.dbConfig.mode: the cluster does not serve ${MariaDbDatabase.apiVersion}: install the MariaDB operator`,
+    );
+  }
+  return {
+    bench: withTemplate(model, site),
+    hold: ready ? undefined : `waiting for bench ${model.name} to be ready`,
+    database,
+    apps: siteApps(site, model),
+    domain: publicDomain(spec, model.domain.suffix),
+    adminPassword: { secret: admin ?? siteNames(name).adminPassword, version: adminVersion },
+    tls: tlsFacts(site, model, world),
+    keda: world.serves(ScaledObject),
+  };
+}
+
+function readBench(site: AppSite, world: World): { model: BenchModel; ready: boolean } {
+  const { namespace = 'default' } = site.metadata;
+  const { name } = site.spec.benchRef;
+  const bench = world.get('AppBench', namespace, name, benchOffer);
+  if (!bench) {
+    throw new Waiting(
+      'BenchMissing',
+      `spec.benchRef.name: there is no AppBench "${name}" in namespace ${namespace}`,
+    );
+  }
+  return { model: benchModel(bench.bench, world.settings), ready: bench.ready };
+}
+
+/** What a site depends on of its bench. */
+function benchOffer(bench: AppBench): { readonly bench: AppBench; readonly ready: boolean } {
+  const { apiVersion, kind, metadata, spec, status } = bench;
+  const { name, namespace } = metadata;
+  return {
+    bench: {
+      apiVersion,
+      kind,
+      metadata: { name, ...(namespace === undefined ? {} : { namespace }) },
+      spec,
+    },
+    ready: status?.ready === true,
+  };
+}
+
+/** Two sites of one host name on a bench would answer each other's requests: the younger is refused. */
+function refuseTakenHosts(site: AppSite, world: World): void {
+  const { namespace } = site.metadata;
+  const { siteName, domain, benchRef } = site.spec;
+  const hosts = [
+    { path: 'spec.siteName', host: siteName },
+    ...(domain && domain !== siteName ? [{ path: 'spec.domain', host: domain }] : []),
+  ];
+  for (const { path, host } of hosts) {
+    const rival = world
+      .list(sitesByHost, hostKey(namespace, benchRef.name, host), claimOf)
+      .find((claim) => claim.name !== site.metadata.name && isOlder(claim, claimOf(site)));
+    if (rival) {
+      throw new Stalled(
+        'DuplicateSiteName',
+        `${path}: Invalid value: "${host}": AppSite ${rival.name} on bench ${benchRef.name} has this host name already`,
+      );
+    }
+  }
+}
+
+/** The version of a Secret that must be there. */
+function requireSecret(world: World, namespace: string, name: string, path: string): string {
+  const version = world.get('Secret', namespace, name, versionOf);
+  if (version !== undefined) return version;
+  throw new Waiting(
+    'SecretMissing',
+    `${path}: the Secret "${name}" is not there: create it in namespace ${namespace}`,
+  );
+}
+
+function versionOf(object: KubeObject): string {
+  return object.metadata.resourceVersion ?? '';
+}
+
+function uidOf(object: KubeObject): string {
+  return object.metadata.uid ?? '';
+}
+
+function siteApps(site: AppSite, bench: BenchModel): readonly string[] {
+  const wanted = site.spec.apps?.map((app) => app.name);
+  if (!wanted) return bench.apps;
+  const missing = wanted.filter((app) => app !== 'frappe' && !bench.apps.includes(app));
+  if (missing.length === 0) return wanted;
+  throw Stalled.invalid(
+    missing.map((app) => ({
+      path: `spec.apps[${wanted.indexOf(app)}].name`,
+      message: `Unsupported value: "${app}": the apps of bench ${bench.name} are: ${bench.apps.join(', ') || 'none'}`,
+    })),
+  );
+}
+
+/** The bench's pod template, with the site's own on top. */
+function withTemplate(bench: BenchModel, { spec }: AppSite): BenchModel {
+  if (!spec.podTemplate) return bench;
+  const { labels, annotations, ...rest } = spec.podTemplate;
+  return {
+    ...bench,
+    podTemplate: {
+      ...bench.podTemplate,
+      ...rest,
+      labels: { ...bench.podTemplate.labels, ...labels },
+      annotations: { ...bench.podTemplate.annotations, ...annotations },
+    },
+  };
+}
+
+function tlsFacts(site: AppSite, bench: BenchModel, world: World): SiteTlsFacts | undefined {
+  const { ingress } = site.spec;
+  if (!ingress?.enabled || !ingress.tls?.enabled) return undefined;
+  const { namespace = 'default', name } = site.metadata;
+  const secretName = ingress.tls.secretName ?? siteNames(name).tls;
+  const issuer = ingress.tls.certManagerIssuer ?? bench.domain.issuer;
+  return {
+    secretName,
+    issuer: issuer === undefined ? undefined : { kind: ingress.tls.issuerKind, name: issuer },
+    certManager: world.serves(Certificate),
+    secretExists: world.get('Secret', namespace, secretName, uidOf) !== undefined,
+  };
+}

@@ -1,0 +1,50 @@
+import { sitesByHost, sitesOfBench } from '../framework/indexes.js';
+import type { Kind } from '../kit/kind.js';
+import {
+  Certificate,
+  Deployment,
+  Ingress,
+  Job,
+  MariaDbDatabase,
+  MariaDbGrant,
+  MariaDbUser,
+  NetworkPolicy,
+  PodDisruptionBudget,
+  ScaledObject,
+  Secret,
+  Service,
+  StatefulSet,
+} from '../kit/object-kind.js';
+import type { AppSite } from './api.js';
+import { SiteChart } from './chart.js';
+import { appSite } from './definition.js';
+import { gatherSite, type SiteFacts } from './facts.js';
+import { observeSite, siteProbes } from './observe.js';
+import { siteTeardown } from './teardown.js';
+
+/** One site on a bench. */
+export const site: Kind<AppSite, SiteFacts> = {
+  definition: appSite,
+  owns: [
+    Secret,
+    Service,
+    StatefulSet,
+    Job,
+    Deployment,
+    NetworkPolicy,
+    PodDisruptionBudget,
+    Ingress,
+    Certificate,
+    ScaledObject,
+    MariaDbDatabase,
+    MariaDbUser,
+    MariaDbGrant,
+  ],
+  reads: [Secret],
+  indexes: [sitesOfBench, sitesByHost],
+  gather: gatherSite,
+  chart: (scope, id, props) => new SiteChart(scope, id, props),
+  probes: siteProbes,
+  observe: observeSite,
+  teardown: siteTeardown,
+};

@@ -1,0 +1,121 @@
+import { k8s } from 'cdk8s-plus-28';
+import { Construct } from 'constructs';
+import type { BenchModel, DatabaseServer } from '../framework/bench-model.js';
+import { FrameworkJob } from '../framework/job.js';
+import { PYTHON, SCRIPTS_DIR, secretEnv } from '../framework/pod.js';
+import { hashOf } from '../kit/hash.js';
+import { siteNames } from '../kit/names.js';
+import type { AppSite } from './api.js';
+import type { SiteDatabasePlan } from './database.js';
+import type { SiteFacts } from './facts.js';
+
+/** The Job that creates a site, or brings an existing one to what is wanted. */
+export class SiteInit extends Construct {
+  constructor(
+    scope: Construct,
+    id: string,
+    { site, facts }: { readonly site: AppSite; readonly facts: SiteFacts },
+  ) {
+    super(scope, id);
+    const { bench, database } = facts;
+    const names = siteNames(site.metadata.name);
+    const config = siteConfig(site, facts);
+    const image = bench.image.reference;
+    new FrameworkJob(this, 'job', {
+      bench,
+      owner: site,
+      name: names.init,
+      component: 'init',
+      run: hashOf([image, facts.apps, database, config, facts.adminPassword]),
+      container: {
+        name: 'init',
+        command: [PYTHON, `${SCRIPTS_DIR}/site_init.py`],
+        env: [
+          ...identity(site, database),
+          { name: 'IMAGE', value: image },
+          { name: 'SITE_APPS', value: JSON.stringify(facts.apps) },
+          { name: 'SITE_CONFIG', value: JSON.stringify(config) },
+          secretEnv('DB_PASSWORD', database.password),
+          ...rootEnv(database.server),
+          secretEnv('ADMIN_PASSWORD', { secret: facts.adminPassword.secret, key: 'password' }),
+          secretEnv('ENCRYPTION_KEY', { secret: names.encryptionKey, key: 'key' }),
+        ],
+        resources: bench.componentResources['workerDefault'],
+      },
+    });
+  }
+}
+
+/** The Job that removes a site's database and files. */
+export class SiteDrop extends Construct {
+  constructor(
+    scope: Construct,
+    id: string,
+    props: {
+      readonly site: AppSite;
+      readonly bench: BenchModel;
+      readonly database: SiteDatabasePlan;
+    },
+  ) {
+    super(scope, id);
+    const { site, bench, database } = props;
+    new FrameworkJob(this, 'job', {
+      bench,
+      owner: site,
+      name: siteNames(site.metadata.name).drop,
+      component: 'drop',
+      run: 'drop',
+      container: {
+        name: 'drop',
+        command: [PYTHON, `${SCRIPTS_DIR}/site_drop.py`],
+        env: [
+          ...identity(site, database),
+          // Whoever made a prepared database owns it; a server of the site's own goes as a whole.
+          ...(database.mode === 'shared' ? rootEnv(database.server) : []),
+        ],
+      },
+    });
+  }
+}
+
+function identity(site: AppSite, { server, name }: SiteDatabasePlan): k8s.EnvVar[] {
+  return [
+    { name: 'SITE_NAME', value: site.spec.siteName },
+    { name: 'SITE_OWNER', value: `${site.metadata.namespace ?? 'default'}/${site.metadata.name}` },
+    { name: 'DB_TYPE', value: server.provider },
+    { name: 'DB_HOST', value: server.host },
+    { name: 'DB_PORT', value: String(server.port) },
+    { name: 'DB_NAME', value: name },
+    { name: 'DB_USER', value: name },
+  ];
+}
+
+function rootEnv({ root }: DatabaseServer): k8s.EnvVar[] {
+  if (!root) return [];
+  return [
+    typeof root.user === 'string'
+      ? { name: 'DB_ROOT_USER', value: root.user }
+      : secretEnv('DB_ROOT_USER', root.user, true),
+    secretEnv('DB_ROOT_PASSWORD', root.password),
+  ];
+}
+
+/** The keys of site_config.json that the spec decides; null takes a key away. */
+function siteConfig(site: AppSite, facts: SiteFacts): Readonly<Record<string, unknown>> {
+  return {
+    bench_id: queuePrefix(site, facts.bench) ?? null,
+    host_name: facts.domain === site.spec.siteName ? null : siteUrl(facts.tls !== undefined, facts.domain),
+    maintenance_mode: site.spec.maintenance ? 1 : 0,
+  };
+}
+
+/** Prefix of a Dedicated site's own queues; undefined for a Shared one, which uses the bench's. */
+export function queuePrefix(site: AppSite, bench: BenchModel): string | undefined {
+  return site.spec.workloads === 'Dedicated'
+    ? `${bench.queuePrefix}.${site.metadata.name}`
+    : undefined;
+}
+
+export function siteUrl(encrypted: boolean, domain: string): string {
+  return `${encrypted ? 'https' : 'http'}://${domain}`;
+}

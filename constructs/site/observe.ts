@@ -1,0 +1,88 @@
+import { judge } from '../framework/judge.js';
+import { benchNames, serviceHost, siteNames } from '../kit/names.js';
+import type { Verdict } from '../kit/condition.js';
+import type { ChartProps, HttpProbe, Judgement, Observation } from '../kit/kind.js';
+import type { AppSite } from './api.js';
+import type { SiteFacts } from './facts.js';
+import { siteUrl } from './job.js';
+
+const NGINX_PORT = 8080;
+
+/** A site answers when its ping comes back through the bench's proxy. Maintenance answers nobody. */
+export function siteProbes({
+  resource,
+  facts,
+}: ChartProps<AppSite, SiteFacts>): readonly HttpProbe[] {
+  if (resource.spec.maintenance) return [];
+  const { name, namespace, clusterDomain } = facts.bench;
+  const host = serviceHost(benchNames(name).nginx, namespace, clusterDomain);
+  return [
+    {
+      url: `http://${host}:${NGINX_PORT}/api/method/ping`,
+      host: resource.spec.siteName,
+      expectStatus: 200,
+      expectBody: { message: 'pong' },
+    },
+  ];
+}
+
+/** What a site says of itself. */
+export function observeSite(observation: Observation<AppSite, SiteFacts>): Judgement {
+  const { facts } = observation;
+  const certificate = certificateCondition(observation);
+  const { phase, ready } = judge(observation);
+  return {
+    phase,
+    ready:
+      facts.hold !== undefined && ready.status === 'False' && phase !== 'Failed'
+        ? { ...ready, message: facts.hold }
+        : ready,
+    conditions: certificate ? [certificate] : [],
+    fields: {
+      siteURL: siteUrl(certificate?.status === 'True', facts.domain),
+      database: {
+        provider: facts.database.server.provider,
+        host: facts.database.server.host,
+        name: facts.database.name,
+      },
+      apps: facts.apps,
+    },
+  };
+}
+
+function certificateCondition({
+  resource,
+  facts,
+  child,
+}: Observation<AppSite, SiteFacts>): Verdict | undefined {
+  const { tls } = facts;
+  if (!tls) return undefined;
+  const type = 'Certificate';
+  if (!tls.issuer) {
+    return tls.secretExists
+      ? { type, status: 'True', reason: 'SecretFound', message: `Secret ${tls.secretName}` }
+      : {
+          type,
+          status: 'False',
+          reason: 'SecretMissing',
+          message: `spec.ingress.tls: name a certManagerIssuer, or create the Secret "${tls.secretName}" of type kubernetes.io/tls`,
+        };
+  }
+  if (!tls.certManager) {
+    return {
+      type,
+      status: 'False',
+      reason: 'CertManagerMissing',
+      message: 'no certificate is asked for: the cluster does not serve cert-manager.io/v1',
+    };
+  }
+  const health = child('Certificate', siteNames(resource.metadata.name).tls)?.health;
+  return health?.state === 'Ready' && tls.secretExists
+    ? { type, status: 'True', reason: 'Issued', message: `Secret ${tls.secretName}` }
+    : {
+        type,
+        status: 'False',
+        reason: 'Issuing',
+        message: health?.message || `waiting for ${tls.issuer.kind} ${tls.issuer.name}`,
+      };
+}

@@ -1,0 +1,57 @@
+import { Construct } from 'constructs';
+import { Database, Grant, User } from '../../imports/k8s.mariadb.com.js';
+import { childLabels, retention } from '../kit/labels.js';
+import { siteNames } from '../kit/names.js';
+import type { AppSite } from './api.js';
+import type { SiteFacts } from './facts.js';
+
+/** Database, user and grant, made by the MariaDB operator. */
+export class OperatedDatabase extends Construct {
+  constructor(
+    scope: Construct,
+    id: string,
+    { site, facts }: { readonly site: AppSite; readonly facts: SiteFacts },
+  ) {
+    super(scope, id);
+    const { bench, database } = facts;
+    if (!bench.mariadbRef) return;
+    const metadata = {
+      name: siteNames(site.metadata.name).database,
+      namespace: bench.namespace,
+      labels: { ...childLabels(site, 'database'), ...retention(site) },
+    };
+    const common = {
+      mariaDbRef: { ...bench.mariadbRef },
+      cleanupPolicy: site.spec.deletionPolicy === 'Delete' ? 'Delete' : 'Skip',
+    };
+    new Database(this, 'database', {
+      metadata,
+      spec: {
+        ...common,
+        name: database.name,
+        characterSet: 'utf8mb4',
+        collate: 'utf8mb4_unicode_ci',
+      },
+    });
+    new User(this, 'user', {
+      metadata,
+      spec: {
+        ...common,
+        name: database.name,
+        host: '%',
+        passwordSecretKeyRef: { name: database.password.secret, key: database.password.key },
+      },
+    });
+    new Grant(this, 'grant', {
+      metadata,
+      spec: {
+        ...common,
+        privileges: ['ALL PRIVILEGES'],
+        database: database.name,
+        table: '*',
+        username: database.name,
+        host: '%',
+      },
+    });
+  }
+}
