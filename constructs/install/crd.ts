@@ -1,10 +1,5 @@
-import {
-  API_VERSION,
-  DEFAULT_API_GROUP,
-  type KindDefinition,
-  type Schema,
-  type ValidationRule,
-} from '../kit/definition.js';
+import { API_VERSION, DEFAULT_API_GROUP, type KindDefinition } from '../kit/definition.js';
+import { rootSchema } from '../kit/schema-root.js';
 
 /** The category of all kinds: `kubectl get apps-bench`. */
 export const CATEGORY = 'apps-bench';
@@ -42,36 +37,4 @@ export function crdOf(definition: KindDefinition, group = DEFAULT_API_GROUP): ob
       ],
     },
   };
-}
-
-/** The schema of the whole object: what `crdOf` publishes and what `admit` judges by. */
-export function rootSchema(definition: KindDefinition): Schema {
-  return {
-    type: 'object',
-    description: definition.description,
-    required: ['spec'],
-    properties: {
-      apiVersion: { type: 'string' },
-      kind: { type: 'string' },
-      metadata: { type: 'object' },
-      spec: definition.spec,
-      status: definition.status,
-    },
-    'x-kubernetes-validations': nameRules(definition.maxNameLength),
-  };
-}
-
-/** Names go into the names of Services and into labels, which take less than the names of objects do. */
-function nameRules(maxLength: number): readonly ValidationRule[] {
-  return [
-    {
-      rule: `self.metadata.name.size() <= ${maxLength}`,
-      message: `metadata.name must have at most ${maxLength} characters: child objects add suffixes to it`,
-    },
-    {
-      rule: "self.metadata.name.matches('^[a-z]([-a-z0-9]*[a-z0-9])?$')",
-      message:
-        'metadata.name must be a DNS label (RFC 1035) of lower-case letters, digits and -, starting with a letter and ending with a letter or a digit: Services are named after it',
-    },
-  ];
 }
