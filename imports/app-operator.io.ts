@@ -2967,3 +2967,3339 @@ export enum AppSiteSpecPodTemplateTolerationsEffect {
   NO_EXECUTE = "NoExecute",
 }
 
+
+/**
+ * Backups of a site: one, or one after the other by a schedule.
+ *
+ * @schema SiteBackup
+ */
+export class SiteBackup extends ApiObject {
+  /**
+   * Returns the apiVersion and kind for "SiteBackup"
+   */
+  public static readonly GVK: GroupVersionKind = {
+    apiVersion: 'app-operator.io/v1alpha1',
+    kind: 'SiteBackup',
+  }
+
+  /**
+   * Renders a Kubernetes manifest for "SiteBackup".
+   *
+   * This can be used to inline resource manifests inside other objects (e.g. as templates).
+   *
+   * @param props initialization props
+   */
+  public static manifest(props: SiteBackupProps): any {
+    return {
+      ...SiteBackup.GVK,
+      ...toJson_SiteBackupProps(props),
+    };
+  }
+
+  /**
+   * Defines a "SiteBackup" API object
+   * @param scope the scope in which to define this object
+   * @param id a scope-local name for the object
+   * @param props initialization props
+   */
+  public constructor(scope: Construct, id: string, props: SiteBackupProps) {
+    super(scope, id, {
+      ...SiteBackup.GVK,
+      ...props,
+    });
+  }
+
+  /**
+   * Renders the object to Kubernetes JSON.
+   */
+  public override toJson(): any {
+    const resolved = super.toJson();
+
+    return {
+      ...SiteBackup.GVK,
+      ...toJson_SiteBackupProps(resolved),
+    };
+  }
+}
+
+/**
+ * Backups of a site: one, or one after the other by a schedule.
+ *
+ * @schema SiteBackup
+ */
+export interface SiteBackupProps {
+  /**
+   * @schema SiteBackup#metadata
+   */
+  readonly metadata?: ApiObjectMetadata;
+
+  /**
+   * What should be backed up, when and where to.
+   *
+   * @schema SiteBackup#spec
+   */
+  readonly spec: SiteBackupSpec;
+}
+
+/**
+ * Converts an object of type 'SiteBackupProps' to JSON representation.
+ */
+/* eslint-disable max-len, @stylistic/max-len, quote-props, @stylistic/quote-props */
+export function toJson_SiteBackupProps(obj: SiteBackupProps | undefined): Record<string, any> | undefined {
+  if (obj === undefined) { return undefined; }
+  const result = {
+    'metadata': obj.metadata,
+    'spec': toJson_SiteBackupSpec(obj.spec),
+  };
+  // filter undefined values
+  return Object.entries(result).reduce((r, i) => (i[1] === undefined) ? r : ({ ...r, [i[0]]: i[1] }), {});
+}
+/* eslint-enable max-len, @stylistic/max-len, quote-props, @stylistic/quote-props */
+
+/**
+ * What should be backed up, when and where to.
+ *
+ * @schema SiteBackupSpec
+ */
+export interface SiteBackupSpec {
+  /**
+   * The site, in the same namespace.
+   *
+   * @schema SiteBackupSpec#siteRef
+   */
+  readonly siteRef: SiteBackupSpecSiteRef;
+
+  /**
+   * Stops every write of the operator for this object while true.
+   *
+   * @schema SiteBackupSpec#paused
+   */
+  readonly paused?: boolean;
+
+  /**
+   * When backups are made. One is made at once, and no further, when not given.
+   *
+   * @schema SiteBackupSpec#schedule
+   */
+  readonly schedule?: string;
+
+  /**
+   * Time zone of the schedule. By default UTC.
+   *
+   * @schema SiteBackupSpec#timeZone
+   */
+  readonly timeZone?: string;
+
+  /**
+   * Stops the schedule while true.
+   *
+   * @schema SiteBackupSpec#suspend
+   */
+  readonly suspend?: boolean;
+
+  /**
+   * Whether the site's files are backed up with the database. Without them a backup is not complete.
+   *
+   * @schema SiteBackupSpec#withFiles
+   */
+  readonly withFiles?: boolean;
+
+  /**
+   * Whether the files are compressed. The database always is.
+   *
+   * @schema SiteBackupSpec#compress
+   */
+  readonly compress?: boolean;
+
+  /**
+   * Document types to back up, and no others. Such a backup cannot be restored as a whole.
+   *
+   * @schema SiteBackupSpec#include
+   */
+  readonly include?: string[];
+
+  /**
+   * Document types to leave out. Such a backup cannot be restored as a whole.
+   *
+   * @schema SiteBackupSpec#exclude
+   */
+  readonly exclude?: string[];
+
+  /**
+   * Which backups of the schedule are kept. By default all. Only complete ones count, and the last of them is never removed.
+   *
+   * @schema SiteBackupSpec#retention
+   */
+  readonly retention?: SiteBackupSpecRetention;
+
+  /**
+   * Where the backups are stored.
+   *
+   * @schema SiteBackupSpec#destination
+   */
+  readonly destination: SiteBackupSpecDestination;
+
+  /**
+   * How long one backup may take.
+   *
+   * @schema SiteBackupSpec#timeout
+   */
+  readonly timeout?: string;
+
+  /**
+   * How often a failed backup is tried again.
+   *
+   * @schema SiteBackupSpec#backoffLimit
+   */
+  readonly backoffLimit?: number;
+
+  /**
+   * Compute resources of a backup.
+   *
+   * @schema SiteBackupSpec#resources
+   */
+  readonly resources?: SiteBackupSpecResources;
+
+  /**
+   * What happens to the stored backups when the object is deleted.
+   *
+   * @schema SiteBackupSpec#deletionPolicy
+   */
+  readonly deletionPolicy?: SiteBackupSpecDeletionPolicy;
+}
+
+/**
+ * Converts an object of type 'SiteBackupSpec' to JSON representation.
+ */
+/* eslint-disable max-len, @stylistic/max-len, quote-props, @stylistic/quote-props */
+export function toJson_SiteBackupSpec(obj: SiteBackupSpec | undefined): Record<string, any> | undefined {
+  if (obj === undefined) { return undefined; }
+  const result = {
+    'siteRef': toJson_SiteBackupSpecSiteRef(obj.siteRef),
+    'paused': obj.paused,
+    'schedule': obj.schedule,
+    'timeZone': obj.timeZone,
+    'suspend': obj.suspend,
+    'withFiles': obj.withFiles,
+    'compress': obj.compress,
+    'include': obj.include?.map(y => y),
+    'exclude': obj.exclude?.map(y => y),
+    'retention': toJson_SiteBackupSpecRetention(obj.retention),
+    'destination': toJson_SiteBackupSpecDestination(obj.destination),
+    'timeout': obj.timeout,
+    'backoffLimit': obj.backoffLimit,
+    'resources': toJson_SiteBackupSpecResources(obj.resources),
+    'deletionPolicy': obj.deletionPolicy,
+  };
+  // filter undefined values
+  return Object.entries(result).reduce((r, i) => (i[1] === undefined) ? r : ({ ...r, [i[0]]: i[1] }), {});
+}
+/* eslint-enable max-len, @stylistic/max-len, quote-props, @stylistic/quote-props */
+
+/**
+ * The site, in the same namespace.
+ *
+ * @schema SiteBackupSpecSiteRef
+ */
+export interface SiteBackupSpecSiteRef {
+  /**
+   * Name of the AppSite.
+   *
+   * @schema SiteBackupSpecSiteRef#name
+   */
+  readonly name: string;
+}
+
+/**
+ * Converts an object of type 'SiteBackupSpecSiteRef' to JSON representation.
+ */
+/* eslint-disable max-len, @stylistic/max-len, quote-props, @stylistic/quote-props */
+export function toJson_SiteBackupSpecSiteRef(obj: SiteBackupSpecSiteRef | undefined): Record<string, any> | undefined {
+  if (obj === undefined) { return undefined; }
+  const result = {
+    'name': obj.name,
+  };
+  // filter undefined values
+  return Object.entries(result).reduce((r, i) => (i[1] === undefined) ? r : ({ ...r, [i[0]]: i[1] }), {});
+}
+/* eslint-enable max-len, @stylistic/max-len, quote-props, @stylistic/quote-props */
+
+/**
+ * Which backups of the schedule are kept. By default all. Only complete ones count, and the last of them is never removed.
+ *
+ * @schema SiteBackupSpecRetention
+ */
+export interface SiteBackupSpecRetention {
+  /**
+   * The last so many.
+   *
+   * @schema SiteBackupSpecRetention#keepLast
+   */
+  readonly keepLast?: number;
+
+  /**
+   * Those of the last so many days.
+   *
+   * @schema SiteBackupSpecRetention#keepDays
+   */
+  readonly keepDays?: number;
+}
+
+/**
+ * Converts an object of type 'SiteBackupSpecRetention' to JSON representation.
+ */
+/* eslint-disable max-len, @stylistic/max-len, quote-props, @stylistic/quote-props */
+export function toJson_SiteBackupSpecRetention(obj: SiteBackupSpecRetention | undefined): Record<string, any> | undefined {
+  if (obj === undefined) { return undefined; }
+  const result = {
+    'keepLast': obj.keepLast,
+    'keepDays': obj.keepDays,
+  };
+  // filter undefined values
+  return Object.entries(result).reduce((r, i) => (i[1] === undefined) ? r : ({ ...r, [i[0]]: i[1] }), {});
+}
+/* eslint-enable max-len, @stylistic/max-len, quote-props, @stylistic/quote-props */
+
+/**
+ * Where the backups are stored.
+ *
+ * @schema SiteBackupSpecDestination
+ */
+export interface SiteBackupSpecDestination {
+  /**
+   * A volume.
+   *
+   * @schema SiteBackupSpecDestination#pvc
+   */
+  readonly pvc?: SiteBackupSpecDestinationPvc;
+
+  /**
+   * An S3-compatible store.
+   *
+   * @schema SiteBackupSpecDestination#s3
+   */
+  readonly s3?: SiteBackupSpecDestinationS3;
+}
+
+/**
+ * Converts an object of type 'SiteBackupSpecDestination' to JSON representation.
+ */
+/* eslint-disable max-len, @stylistic/max-len, quote-props, @stylistic/quote-props */
+export function toJson_SiteBackupSpecDestination(obj: SiteBackupSpecDestination | undefined): Record<string, any> | undefined {
+  if (obj === undefined) { return undefined; }
+  const result = {
+    'pvc': toJson_SiteBackupSpecDestinationPvc(obj.pvc),
+    's3': toJson_SiteBackupSpecDestinationS3(obj.s3),
+  };
+  // filter undefined values
+  return Object.entries(result).reduce((r, i) => (i[1] === undefined) ? r : ({ ...r, [i[0]]: i[1] }), {});
+}
+/* eslint-enable max-len, @stylistic/max-len, quote-props, @stylistic/quote-props */
+
+/**
+ * Compute resources of a backup.
+ *
+ * @schema SiteBackupSpecResources
+ */
+export interface SiteBackupSpecResources {
+  /**
+   * What the scheduler sets aside.
+   *
+   * @schema SiteBackupSpecResources#requests
+   */
+  readonly requests?: { [key: string]: string };
+
+  /**
+   * What the container cannot exceed.
+   *
+   * @schema SiteBackupSpecResources#limits
+   */
+  readonly limits?: { [key: string]: string };
+}
+
+/**
+ * Converts an object of type 'SiteBackupSpecResources' to JSON representation.
+ */
+/* eslint-disable max-len, @stylistic/max-len, quote-props, @stylistic/quote-props */
+export function toJson_SiteBackupSpecResources(obj: SiteBackupSpecResources | undefined): Record<string, any> | undefined {
+  if (obj === undefined) { return undefined; }
+  const result = {
+    'requests': ((obj.requests) === undefined) ? undefined : (Object.entries(obj.requests).reduce((r, i) => (i[1] === undefined) ? r : ({ ...r, [i[0]]: i[1] }), {})),
+    'limits': ((obj.limits) === undefined) ? undefined : (Object.entries(obj.limits).reduce((r, i) => (i[1] === undefined) ? r : ({ ...r, [i[0]]: i[1] }), {})),
+  };
+  // filter undefined values
+  return Object.entries(result).reduce((r, i) => (i[1] === undefined) ? r : ({ ...r, [i[0]]: i[1] }), {});
+}
+/* eslint-enable max-len, @stylistic/max-len, quote-props, @stylistic/quote-props */
+
+/**
+ * What happens to the stored backups when the object is deleted.
+ *
+ * @schema SiteBackupSpecDeletionPolicy
+ */
+export enum SiteBackupSpecDeletionPolicy {
+  /** Retain */
+  RETAIN = "Retain",
+  /** Delete */
+  DELETE = "Delete",
+}
+
+/**
+ * A volume.
+ *
+ * @schema SiteBackupSpecDestinationPvc
+ */
+export interface SiteBackupSpecDestinationPvc {
+  /**
+   * Name of the PersistentVolumeClaim, in the same namespace.
+   *
+   * @schema SiteBackupSpecDestinationPvc#claimName
+   */
+  readonly claimName: string;
+
+  /**
+   * Folder on the volume. By default `<namespace>/<site>`.
+   *
+   * @schema SiteBackupSpecDestinationPvc#prefix
+   */
+  readonly prefix?: string;
+}
+
+/**
+ * Converts an object of type 'SiteBackupSpecDestinationPvc' to JSON representation.
+ */
+/* eslint-disable max-len, @stylistic/max-len, quote-props, @stylistic/quote-props */
+export function toJson_SiteBackupSpecDestinationPvc(obj: SiteBackupSpecDestinationPvc | undefined): Record<string, any> | undefined {
+  if (obj === undefined) { return undefined; }
+  const result = {
+    'claimName': obj.claimName,
+    'prefix': obj.prefix,
+  };
+  // filter undefined values
+  return Object.entries(result).reduce((r, i) => (i[1] === undefined) ? r : ({ ...r, [i[0]]: i[1] }), {});
+}
+/* eslint-enable max-len, @stylistic/max-len, quote-props, @stylistic/quote-props */
+
+/**
+ * An S3-compatible store.
+ *
+ * @schema SiteBackupSpecDestinationS3
+ */
+export interface SiteBackupSpecDestinationS3 {
+  /**
+   * URL of the store, such as `https://s3.eu-central-1.amazonaws.com`.
+   *
+   * @schema SiteBackupSpecDestinationS3#endpoint
+   */
+  readonly endpoint: string;
+
+  /**
+   * Region that requests are signed for.
+   *
+   * @schema SiteBackupSpecDestinationS3#region
+   */
+  readonly region?: string;
+
+  /**
+   * Name of the bucket. It must exist.
+   *
+   * @schema SiteBackupSpecDestinationS3#bucket
+   */
+  readonly bucket: string;
+
+  /**
+   * What the keys in the bucket start with. By default `<namespace>/<site>`.
+   *
+   * @schema SiteBackupSpecDestinationS3#prefix
+   */
+  readonly prefix?: string;
+
+  /**
+   * Secret with the keys `access-key-id` and `secret-access-key`.
+   *
+   * @schema SiteBackupSpecDestinationS3#secretRef
+   */
+  readonly secretRef: SiteBackupSpecDestinationS3SecretRef;
+
+  /**
+   * Whether the bucket is part of the path (`endpoint/bucket`) or of the host name (`bucket.endpoint`).
+   *
+   * @schema SiteBackupSpecDestinationS3#forcePathStyle
+   */
+  readonly forcePathStyle?: boolean;
+
+  /**
+   * Secret with the certificate of the store's private authority, under the key `ca.crt`.
+   *
+   * @schema SiteBackupSpecDestinationS3#caSecretRef
+   */
+  readonly caSecretRef?: SiteBackupSpecDestinationS3CaSecretRef;
+}
+
+/**
+ * Converts an object of type 'SiteBackupSpecDestinationS3' to JSON representation.
+ */
+/* eslint-disable max-len, @stylistic/max-len, quote-props, @stylistic/quote-props */
+export function toJson_SiteBackupSpecDestinationS3(obj: SiteBackupSpecDestinationS3 | undefined): Record<string, any> | undefined {
+  if (obj === undefined) { return undefined; }
+  const result = {
+    'endpoint': obj.endpoint,
+    'region': obj.region,
+    'bucket': obj.bucket,
+    'prefix': obj.prefix,
+    'secretRef': toJson_SiteBackupSpecDestinationS3SecretRef(obj.secretRef),
+    'forcePathStyle': obj.forcePathStyle,
+    'caSecretRef': toJson_SiteBackupSpecDestinationS3CaSecretRef(obj.caSecretRef),
+  };
+  // filter undefined values
+  return Object.entries(result).reduce((r, i) => (i[1] === undefined) ? r : ({ ...r, [i[0]]: i[1] }), {});
+}
+/* eslint-enable max-len, @stylistic/max-len, quote-props, @stylistic/quote-props */
+
+/**
+ * Secret with the keys `access-key-id` and `secret-access-key`.
+ *
+ * @schema SiteBackupSpecDestinationS3SecretRef
+ */
+export interface SiteBackupSpecDestinationS3SecretRef {
+  /**
+   * Name of the object.
+   *
+   * @schema SiteBackupSpecDestinationS3SecretRef#name
+   */
+  readonly name: string;
+}
+
+/**
+ * Converts an object of type 'SiteBackupSpecDestinationS3SecretRef' to JSON representation.
+ */
+/* eslint-disable max-len, @stylistic/max-len, quote-props, @stylistic/quote-props */
+export function toJson_SiteBackupSpecDestinationS3SecretRef(obj: SiteBackupSpecDestinationS3SecretRef | undefined): Record<string, any> | undefined {
+  if (obj === undefined) { return undefined; }
+  const result = {
+    'name': obj.name,
+  };
+  // filter undefined values
+  return Object.entries(result).reduce((r, i) => (i[1] === undefined) ? r : ({ ...r, [i[0]]: i[1] }), {});
+}
+/* eslint-enable max-len, @stylistic/max-len, quote-props, @stylistic/quote-props */
+
+/**
+ * Secret with the certificate of the store's private authority, under the key `ca.crt`.
+ *
+ * @schema SiteBackupSpecDestinationS3CaSecretRef
+ */
+export interface SiteBackupSpecDestinationS3CaSecretRef {
+  /**
+   * Name of the object.
+   *
+   * @schema SiteBackupSpecDestinationS3CaSecretRef#name
+   */
+  readonly name: string;
+}
+
+/**
+ * Converts an object of type 'SiteBackupSpecDestinationS3CaSecretRef' to JSON representation.
+ */
+/* eslint-disable max-len, @stylistic/max-len, quote-props, @stylistic/quote-props */
+export function toJson_SiteBackupSpecDestinationS3CaSecretRef(obj: SiteBackupSpecDestinationS3CaSecretRef | undefined): Record<string, any> | undefined {
+  if (obj === undefined) { return undefined; }
+  const result = {
+    'name': obj.name,
+  };
+  // filter undefined values
+  return Object.entries(result).reduce((r, i) => (i[1] === undefined) ? r : ({ ...r, [i[0]]: i[1] }), {});
+}
+/* eslint-enable max-len, @stylistic/max-len, quote-props, @stylistic/quote-props */
+
+
+/**
+ * A dashboard of a site.
+ *
+ * @schema SiteDashboard
+ */
+export class SiteDashboard extends ApiObject {
+  /**
+   * Returns the apiVersion and kind for "SiteDashboard"
+   */
+  public static readonly GVK: GroupVersionKind = {
+    apiVersion: 'app-operator.io/v1alpha1',
+    kind: 'SiteDashboard',
+  }
+
+  /**
+   * Renders a Kubernetes manifest for "SiteDashboard".
+   *
+   * This can be used to inline resource manifests inside other objects (e.g. as templates).
+   *
+   * @param props initialization props
+   */
+  public static manifest(props: SiteDashboardProps): any {
+    return {
+      ...SiteDashboard.GVK,
+      ...toJson_SiteDashboardProps(props),
+    };
+  }
+
+  /**
+   * Defines a "SiteDashboard" API object
+   * @param scope the scope in which to define this object
+   * @param id a scope-local name for the object
+   * @param props initialization props
+   */
+  public constructor(scope: Construct, id: string, props: SiteDashboardProps) {
+    super(scope, id, {
+      ...SiteDashboard.GVK,
+      ...props,
+    });
+  }
+
+  /**
+   * Renders the object to Kubernetes JSON.
+   */
+  public override toJson(): any {
+    const resolved = super.toJson();
+
+    return {
+      ...SiteDashboard.GVK,
+      ...toJson_SiteDashboardProps(resolved),
+    };
+  }
+}
+
+/**
+ * A dashboard of a site.
+ *
+ * @schema SiteDashboard
+ */
+export interface SiteDashboardProps {
+  /**
+   * @schema SiteDashboard#metadata
+   */
+  readonly metadata?: ApiObjectMetadata;
+
+  /**
+   * What the dashboard should be.
+   *
+   * @schema SiteDashboard#spec
+   */
+  readonly spec: SiteDashboardSpec;
+}
+
+/**
+ * Converts an object of type 'SiteDashboardProps' to JSON representation.
+ */
+/* eslint-disable max-len, @stylistic/max-len, quote-props, @stylistic/quote-props */
+export function toJson_SiteDashboardProps(obj: SiteDashboardProps | undefined): Record<string, any> | undefined {
+  if (obj === undefined) { return undefined; }
+  const result = {
+    'metadata': obj.metadata,
+    'spec': toJson_SiteDashboardSpec(obj.spec),
+  };
+  // filter undefined values
+  return Object.entries(result).reduce((r, i) => (i[1] === undefined) ? r : ({ ...r, [i[0]]: i[1] }), {});
+}
+/* eslint-enable max-len, @stylistic/max-len, quote-props, @stylistic/quote-props */
+
+/**
+ * What the dashboard should be.
+ *
+ * @schema SiteDashboardSpec
+ */
+export interface SiteDashboardSpec {
+  /**
+   * The site, in the same namespace.
+   *
+   * @schema SiteDashboardSpec#siteRef
+   */
+  readonly siteRef: SiteDashboardSpecSiteRef;
+
+  /**
+   * Stops every write of the operator for this object while true.
+   *
+   * @schema SiteDashboardSpec#paused
+   */
+  readonly paused?: boolean;
+
+  /**
+   * How often the document is compared with this object, to undo changes made in the site; `0s` for never.
+   *
+   * @schema SiteDashboardSpec#resyncInterval
+   */
+  readonly resyncInterval?: string;
+
+  /**
+   * Name of the dashboard in the site.
+   *
+   * @schema SiteDashboardSpec#dashboardName
+   */
+  readonly dashboardName: string;
+
+  /**
+   * Charts, in order.
+   *
+   * @schema SiteDashboardSpec#charts
+   */
+  readonly charts: SiteDashboardSpecCharts[];
+
+  /**
+   * Names of Number Cards in the site, in order.
+   *
+   * @schema SiteDashboardSpec#cards
+   */
+  readonly cards?: string[];
+
+  /**
+   * Module that the dashboard belongs to.
+   *
+   * @schema SiteDashboardSpec#module
+   */
+  readonly module?: string;
+
+  /**
+   * Whether the dashboard is the one that opens first. The framework keeps one: the last that asked.
+   *
+   * @schema SiteDashboardSpec#isDefault
+   */
+  readonly isDefault?: boolean;
+
+  /**
+   * Options of every chart, as Frappe Charts takes them.
+   *
+   * @schema SiteDashboardSpec#chartOptions
+   */
+  readonly chartOptions?: any;
+
+  /**
+   * What happens to the dashboard when the object is deleted.
+   *
+   * @schema SiteDashboardSpec#deletionPolicy
+   */
+  readonly deletionPolicy?: SiteDashboardSpecDeletionPolicy;
+}
+
+/**
+ * Converts an object of type 'SiteDashboardSpec' to JSON representation.
+ */
+/* eslint-disable max-len, @stylistic/max-len, quote-props, @stylistic/quote-props */
+export function toJson_SiteDashboardSpec(obj: SiteDashboardSpec | undefined): Record<string, any> | undefined {
+  if (obj === undefined) { return undefined; }
+  const result = {
+    'siteRef': toJson_SiteDashboardSpecSiteRef(obj.siteRef),
+    'paused': obj.paused,
+    'resyncInterval': obj.resyncInterval,
+    'dashboardName': obj.dashboardName,
+    'charts': obj.charts?.map(y => toJson_SiteDashboardSpecCharts(y)),
+    'cards': obj.cards?.map(y => y),
+    'module': obj.module,
+    'isDefault': obj.isDefault,
+    'chartOptions': obj.chartOptions,
+    'deletionPolicy': obj.deletionPolicy,
+  };
+  // filter undefined values
+  return Object.entries(result).reduce((r, i) => (i[1] === undefined) ? r : ({ ...r, [i[0]]: i[1] }), {});
+}
+/* eslint-enable max-len, @stylistic/max-len, quote-props, @stylistic/quote-props */
+
+/**
+ * The site, in the same namespace.
+ *
+ * @schema SiteDashboardSpecSiteRef
+ */
+export interface SiteDashboardSpecSiteRef {
+  /**
+   * Name of the AppSite.
+   *
+   * @schema SiteDashboardSpecSiteRef#name
+   */
+  readonly name: string;
+}
+
+/**
+ * Converts an object of type 'SiteDashboardSpecSiteRef' to JSON representation.
+ */
+/* eslint-disable max-len, @stylistic/max-len, quote-props, @stylistic/quote-props */
+export function toJson_SiteDashboardSpecSiteRef(obj: SiteDashboardSpecSiteRef | undefined): Record<string, any> | undefined {
+  if (obj === undefined) { return undefined; }
+  const result = {
+    'name': obj.name,
+  };
+  // filter undefined values
+  return Object.entries(result).reduce((r, i) => (i[1] === undefined) ? r : ({ ...r, [i[0]]: i[1] }), {});
+}
+/* eslint-enable max-len, @stylistic/max-len, quote-props, @stylistic/quote-props */
+
+/**
+ * A chart on the dashboard.
+ *
+ * @schema SiteDashboardSpecCharts
+ */
+export interface SiteDashboardSpecCharts {
+  /**
+   * The chart.
+   *
+   * @schema SiteDashboardSpecCharts#chart
+   */
+  readonly chart: SiteDashboardSpecChartsChart;
+
+  /**
+   * Its width.
+   *
+   * @schema SiteDashboardSpecCharts#width
+   */
+  readonly width?: SiteDashboardSpecChartsWidth;
+}
+
+/**
+ * Converts an object of type 'SiteDashboardSpecCharts' to JSON representation.
+ */
+/* eslint-disable max-len, @stylistic/max-len, quote-props, @stylistic/quote-props */
+export function toJson_SiteDashboardSpecCharts(obj: SiteDashboardSpecCharts | undefined): Record<string, any> | undefined {
+  if (obj === undefined) { return undefined; }
+  const result = {
+    'chart': toJson_SiteDashboardSpecChartsChart(obj.chart),
+    'width': obj.width,
+  };
+  // filter undefined values
+  return Object.entries(result).reduce((r, i) => (i[1] === undefined) ? r : ({ ...r, [i[0]]: i[1] }), {});
+}
+/* eslint-enable max-len, @stylistic/max-len, quote-props, @stylistic/quote-props */
+
+/**
+ * What happens to the dashboard when the object is deleted.
+ *
+ * @schema SiteDashboardSpecDeletionPolicy
+ */
+export enum SiteDashboardSpecDeletionPolicy {
+  /** Delete */
+  DELETE = "Delete",
+  /** Retain */
+  RETAIN = "Retain",
+}
+
+/**
+ * The chart.
+ *
+ * @schema SiteDashboardSpecChartsChart
+ */
+export interface SiteDashboardSpecChartsChart {
+  /**
+   * Name of a SiteDashboardChart of the same site and namespace.
+   *
+   * @schema SiteDashboardSpecChartsChart#name
+   */
+  readonly name?: string;
+
+  /**
+   * Name of a Dashboard Chart in the site.
+   *
+   * @schema SiteDashboardSpecChartsChart#document
+   */
+  readonly document?: string;
+}
+
+/**
+ * Converts an object of type 'SiteDashboardSpecChartsChart' to JSON representation.
+ */
+/* eslint-disable max-len, @stylistic/max-len, quote-props, @stylistic/quote-props */
+export function toJson_SiteDashboardSpecChartsChart(obj: SiteDashboardSpecChartsChart | undefined): Record<string, any> | undefined {
+  if (obj === undefined) { return undefined; }
+  const result = {
+    'name': obj.name,
+    'document': obj.document,
+  };
+  // filter undefined values
+  return Object.entries(result).reduce((r, i) => (i[1] === undefined) ? r : ({ ...r, [i[0]]: i[1] }), {});
+}
+/* eslint-enable max-len, @stylistic/max-len, quote-props, @stylistic/quote-props */
+
+/**
+ * Its width.
+ *
+ * @schema SiteDashboardSpecChartsWidth
+ */
+export enum SiteDashboardSpecChartsWidth {
+  /** Half */
+  HALF = "Half",
+  /** Full */
+  FULL = "Full",
+}
+
+
+/**
+ * A chart for the dashboards and workspaces of a site.
+ *
+ * @schema SiteDashboardChart
+ */
+export class SiteDashboardChart extends ApiObject {
+  /**
+   * Returns the apiVersion and kind for "SiteDashboardChart"
+   */
+  public static readonly GVK: GroupVersionKind = {
+    apiVersion: 'app-operator.io/v1alpha1',
+    kind: 'SiteDashboardChart',
+  }
+
+  /**
+   * Renders a Kubernetes manifest for "SiteDashboardChart".
+   *
+   * This can be used to inline resource manifests inside other objects (e.g. as templates).
+   *
+   * @param props initialization props
+   */
+  public static manifest(props: SiteDashboardChartProps): any {
+    return {
+      ...SiteDashboardChart.GVK,
+      ...toJson_SiteDashboardChartProps(props),
+    };
+  }
+
+  /**
+   * Defines a "SiteDashboardChart" API object
+   * @param scope the scope in which to define this object
+   * @param id a scope-local name for the object
+   * @param props initialization props
+   */
+  public constructor(scope: Construct, id: string, props: SiteDashboardChartProps) {
+    super(scope, id, {
+      ...SiteDashboardChart.GVK,
+      ...props,
+    });
+  }
+
+  /**
+   * Renders the object to Kubernetes JSON.
+   */
+  public override toJson(): any {
+    const resolved = super.toJson();
+
+    return {
+      ...SiteDashboardChart.GVK,
+      ...toJson_SiteDashboardChartProps(resolved),
+    };
+  }
+}
+
+/**
+ * A chart for the dashboards and workspaces of a site.
+ *
+ * @schema SiteDashboardChart
+ */
+export interface SiteDashboardChartProps {
+  /**
+   * @schema SiteDashboardChart#metadata
+   */
+  readonly metadata?: ApiObjectMetadata;
+
+  /**
+   * What the chart should be.
+   *
+   * @schema SiteDashboardChart#spec
+   */
+  readonly spec: SiteDashboardChartSpec;
+}
+
+/**
+ * Converts an object of type 'SiteDashboardChartProps' to JSON representation.
+ */
+/* eslint-disable max-len, @stylistic/max-len, quote-props, @stylistic/quote-props */
+export function toJson_SiteDashboardChartProps(obj: SiteDashboardChartProps | undefined): Record<string, any> | undefined {
+  if (obj === undefined) { return undefined; }
+  const result = {
+    'metadata': obj.metadata,
+    'spec': toJson_SiteDashboardChartSpec(obj.spec),
+  };
+  // filter undefined values
+  return Object.entries(result).reduce((r, i) => (i[1] === undefined) ? r : ({ ...r, [i[0]]: i[1] }), {});
+}
+/* eslint-enable max-len, @stylistic/max-len, quote-props, @stylistic/quote-props */
+
+/**
+ * What the chart should be.
+ *
+ * @schema SiteDashboardChartSpec
+ */
+export interface SiteDashboardChartSpec {
+  /**
+   * The site, in the same namespace.
+   *
+   * @schema SiteDashboardChartSpec#siteRef
+   */
+  readonly siteRef: SiteDashboardChartSpecSiteRef;
+
+  /**
+   * Stops every write of the operator for this object while true.
+   *
+   * @schema SiteDashboardChartSpec#paused
+   */
+  readonly paused?: boolean;
+
+  /**
+   * How often the document is compared with this object, to undo changes made in the site; `0s` for never.
+   *
+   * @schema SiteDashboardChartSpec#resyncInterval
+   */
+  readonly resyncInterval?: string;
+
+  /**
+   * Name of the chart in the site.
+   *
+   * @schema SiteDashboardChartSpec#chartName
+   */
+  readonly chartName: string;
+
+  /**
+   * Where the figures come from.
+   *
+   * @schema SiteDashboardChartSpec#chartType
+   */
+  readonly chartType: SiteDashboardChartSpecChartType;
+
+  /**
+   * How the figures are drawn.
+   *
+   * @schema SiteDashboardChartSpec#type
+   */
+  readonly type?: SiteDashboardChartSpecType;
+
+  /**
+   * Document type whose documents are counted. Single document types have none.
+   *
+   * @schema SiteDashboardChartSpec#documentType
+   */
+  readonly documentType?: string;
+
+  /**
+   * Document type that holds the rows, where `documentType` is a child table.
+   *
+   * @schema SiteDashboardChartSpec#parentDocumentType
+   */
+  readonly parentDocumentType?: string;
+
+  /**
+   * Date field that puts the documents in time, such as `creation`.
+   *
+   * @schema SiteDashboardChartSpec#basedOn
+   */
+  readonly basedOn?: string;
+
+  /**
+   * Field whose values are summed or averaged.
+   *
+   * @schema SiteDashboardChartSpec#valueBasedOn
+   */
+  readonly valueBasedOn?: string;
+
+  /**
+   * How far the chart reaches back. By default `Last Year`.
+   *
+   * @schema SiteDashboardChartSpec#timespan
+   */
+  readonly timespan?: SiteDashboardChartSpecTimespan;
+
+  /**
+   * First day of timespan Select Date Range.
+   *
+   * @schema SiteDashboardChartSpec#fromDate
+   */
+  readonly fromDate?: string;
+
+  /**
+   * Last day of timespan Select Date Range.
+   *
+   * @schema SiteDashboardChartSpec#toDate
+   */
+  readonly toDate?: string;
+
+  /**
+   * How long each point is. By default `Yearly`.
+   *
+   * @schema SiteDashboardChartSpec#timeInterval
+   */
+  readonly timeInterval?: SiteDashboardChartSpecTimeInterval;
+
+  /**
+   * Year of a heat map; the current one when not given.
+   *
+   * @schema SiteDashboardChartSpec#heatmapYear
+   */
+  readonly heatmapYear?: number;
+
+  /**
+   * Field that the documents are grouped by.
+   *
+   * @schema SiteDashboardChartSpec#groupByBasedOn
+   */
+  readonly groupByBasedOn?: string;
+
+  /**
+   * What is done with each group. By default `Count`.
+   *
+   * @schema SiteDashboardChartSpec#groupByType
+   */
+  readonly groupByType?: SiteDashboardChartSpecGroupByType;
+
+  /**
+   * Field whose values are summed or averaged in each group.
+   *
+   * @schema SiteDashboardChartSpec#aggregateFunctionBasedOn
+   */
+  readonly aggregateFunctionBasedOn?: string;
+
+  /**
+   * The most groups; the rest are put together. All when not given.
+   *
+   * @schema SiteDashboardChartSpec#numberOfGroups
+   */
+  readonly numberOfGroups?: number;
+
+  /**
+   * Name of the report.
+   *
+   * @schema SiteDashboardChartSpec#reportName
+   */
+  readonly reportName?: string;
+
+  /**
+   * Whether the report's own chart is shown.
+   *
+   * @schema SiteDashboardChartSpec#useReportChart
+   */
+  readonly useReportChart?: boolean;
+
+  /**
+   * Column of the report for the horizontal axis.
+   *
+   * @schema SiteDashboardChartSpec#xField
+   */
+  readonly xField?: string;
+
+  /**
+   * Columns of the report for the vertical axis.
+   *
+   * @schema SiteDashboardChartSpec#yAxis
+   */
+  readonly yAxis?: SiteDashboardChartSpecYAxis[];
+
+  /**
+   * Name of the Dashboard Chart Source of chart type Custom.
+   *
+   * @schema SiteDashboardChartSpec#source
+   */
+  readonly source?: string;
+
+  /**
+   * Which documents count. By default all.
+   *
+   * @schema SiteDashboardChartSpec#filters
+   */
+  readonly filters?: SiteDashboardChartSpecFilters[];
+
+  /**
+   * Filters of the report or the source, by name.
+   *
+   * @schema SiteDashboardChartSpec#reportFilters
+   */
+  readonly reportFilters?: any;
+
+  /**
+   * Filters whose value is an expression of the desk, evaluated when the chart is shown.
+   *
+   * @schema SiteDashboardChartSpec#dynamicFilters
+   */
+  readonly dynamicFilters?: SiteDashboardChartSpecDynamicFilters[];
+
+  /**
+   * Module that the chart belongs to.
+   *
+   * @schema SiteDashboardChartSpec#module
+   */
+  readonly module?: string;
+
+  /**
+   * Whether every user may see the chart, as far as the documents are theirs to see.
+   *
+   * @schema SiteDashboardChartSpec#isPublic
+   */
+  readonly isPublic?: boolean;
+
+  /**
+   * Roles that see the chart.
+   *
+   * @schema SiteDashboardChartSpec#roles
+   */
+  readonly roles?: string[];
+
+  /**
+   * Colour of the chart.
+   *
+   * @schema SiteDashboardChartSpec#color
+   */
+  readonly color?: string;
+
+  /**
+   * Options of the chart, as Frappe Charts takes them.
+   *
+   * @schema SiteDashboardChartSpec#customOptions
+   */
+  readonly customOptions?: any;
+
+  /**
+   * What happens to the chart when the object is deleted.
+   *
+   * @schema SiteDashboardChartSpec#deletionPolicy
+   */
+  readonly deletionPolicy?: SiteDashboardChartSpecDeletionPolicy;
+}
+
+/**
+ * Converts an object of type 'SiteDashboardChartSpec' to JSON representation.
+ */
+/* eslint-disable max-len, @stylistic/max-len, quote-props, @stylistic/quote-props */
+export function toJson_SiteDashboardChartSpec(obj: SiteDashboardChartSpec | undefined): Record<string, any> | undefined {
+  if (obj === undefined) { return undefined; }
+  const result = {
+    'siteRef': toJson_SiteDashboardChartSpecSiteRef(obj.siteRef),
+    'paused': obj.paused,
+    'resyncInterval': obj.resyncInterval,
+    'chartName': obj.chartName,
+    'chartType': obj.chartType,
+    'type': obj.type,
+    'documentType': obj.documentType,
+    'parentDocumentType': obj.parentDocumentType,
+    'basedOn': obj.basedOn,
+    'valueBasedOn': obj.valueBasedOn,
+    'timespan': obj.timespan,
+    'fromDate': obj.fromDate,
+    'toDate': obj.toDate,
+    'timeInterval': obj.timeInterval,
+    'heatmapYear': obj.heatmapYear,
+    'groupByBasedOn': obj.groupByBasedOn,
+    'groupByType': obj.groupByType,
+    'aggregateFunctionBasedOn': obj.aggregateFunctionBasedOn,
+    'numberOfGroups': obj.numberOfGroups,
+    'reportName': obj.reportName,
+    'useReportChart': obj.useReportChart,
+    'xField': obj.xField,
+    'yAxis': obj.yAxis?.map(y => toJson_SiteDashboardChartSpecYAxis(y)),
+    'source': obj.source,
+    'filters': obj.filters?.map(y => toJson_SiteDashboardChartSpecFilters(y)),
+    'reportFilters': obj.reportFilters,
+    'dynamicFilters': obj.dynamicFilters?.map(y => toJson_SiteDashboardChartSpecDynamicFilters(y)),
+    'module': obj.module,
+    'isPublic': obj.isPublic,
+    'roles': obj.roles?.map(y => y),
+    'color': obj.color,
+    'customOptions': obj.customOptions,
+    'deletionPolicy': obj.deletionPolicy,
+  };
+  // filter undefined values
+  return Object.entries(result).reduce((r, i) => (i[1] === undefined) ? r : ({ ...r, [i[0]]: i[1] }), {});
+}
+/* eslint-enable max-len, @stylistic/max-len, quote-props, @stylistic/quote-props */
+
+/**
+ * The site, in the same namespace.
+ *
+ * @schema SiteDashboardChartSpecSiteRef
+ */
+export interface SiteDashboardChartSpecSiteRef {
+  /**
+   * Name of the AppSite.
+   *
+   * @schema SiteDashboardChartSpecSiteRef#name
+   */
+  readonly name: string;
+}
+
+/**
+ * Converts an object of type 'SiteDashboardChartSpecSiteRef' to JSON representation.
+ */
+/* eslint-disable max-len, @stylistic/max-len, quote-props, @stylistic/quote-props */
+export function toJson_SiteDashboardChartSpecSiteRef(obj: SiteDashboardChartSpecSiteRef | undefined): Record<string, any> | undefined {
+  if (obj === undefined) { return undefined; }
+  const result = {
+    'name': obj.name,
+  };
+  // filter undefined values
+  return Object.entries(result).reduce((r, i) => (i[1] === undefined) ? r : ({ ...r, [i[0]]: i[1] }), {});
+}
+/* eslint-enable max-len, @stylistic/max-len, quote-props, @stylistic/quote-props */
+
+/**
+ * Where the figures come from.
+ *
+ * @schema SiteDashboardChartSpecChartType
+ */
+export enum SiteDashboardChartSpecChartType {
+  /** Count */
+  COUNT = "Count",
+  /** Sum */
+  SUM = "Sum",
+  /** Average */
+  AVERAGE = "Average",
+  /** Group By */
+  GROUP_BY = "Group By",
+  /** Custom */
+  CUSTOM = "Custom",
+  /** Report */
+  REPORT = "Report",
+}
+
+/**
+ * How the figures are drawn.
+ *
+ * @schema SiteDashboardChartSpecType
+ */
+export enum SiteDashboardChartSpecType {
+  /** Line */
+  LINE = "Line",
+  /** Bar */
+  BAR = "Bar",
+  /** Percentage */
+  PERCENTAGE = "Percentage",
+  /** Pie */
+  PIE = "Pie",
+  /** Donut */
+  DONUT = "Donut",
+  /** Heatmap */
+  HEATMAP = "Heatmap",
+}
+
+/**
+ * How far the chart reaches back. By default `Last Year`.
+ *
+ * @schema SiteDashboardChartSpecTimespan
+ */
+export enum SiteDashboardChartSpecTimespan {
+  /** Last Year */
+  LAST_YEAR = "Last Year",
+  /** Last Quarter */
+  LAST_QUARTER = "Last Quarter",
+  /** Last Month */
+  LAST_MONTH = "Last Month",
+  /** Last Week */
+  LAST_WEEK = "Last Week",
+  /** Select Date Range */
+  SELECT_DATE_RANGE = "Select Date Range",
+}
+
+/**
+ * How long each point is. By default `Yearly`.
+ *
+ * @schema SiteDashboardChartSpecTimeInterval
+ */
+export enum SiteDashboardChartSpecTimeInterval {
+  /** Yearly */
+  YEARLY = "Yearly",
+  /** Quarterly */
+  QUARTERLY = "Quarterly",
+  /** Monthly */
+  MONTHLY = "Monthly",
+  /** Weekly */
+  WEEKLY = "Weekly",
+  /** Daily */
+  DAILY = "Daily",
+}
+
+/**
+ * What is done with each group. By default `Count`.
+ *
+ * @schema SiteDashboardChartSpecGroupByType
+ */
+export enum SiteDashboardChartSpecGroupByType {
+  /** Count */
+  COUNT = "Count",
+  /** Sum */
+  SUM = "Sum",
+  /** Average */
+  AVERAGE = "Average",
+}
+
+/**
+ * A column of a report on the vertical axis.
+ *
+ * @schema SiteDashboardChartSpecYAxis
+ */
+export interface SiteDashboardChartSpecYAxis {
+  /**
+   * Name of the column.
+   *
+   * @schema SiteDashboardChartSpecYAxis#yField
+   */
+  readonly yField: string;
+
+  /**
+   * Colour of its line or bars.
+   *
+   * @schema SiteDashboardChartSpecYAxis#color
+   */
+  readonly color?: string;
+}
+
+/**
+ * Converts an object of type 'SiteDashboardChartSpecYAxis' to JSON representation.
+ */
+/* eslint-disable max-len, @stylistic/max-len, quote-props, @stylistic/quote-props */
+export function toJson_SiteDashboardChartSpecYAxis(obj: SiteDashboardChartSpecYAxis | undefined): Record<string, any> | undefined {
+  if (obj === undefined) { return undefined; }
+  const result = {
+    'yField': obj.yField,
+    'color': obj.color,
+  };
+  // filter undefined values
+  return Object.entries(result).reduce((r, i) => (i[1] === undefined) ? r : ({ ...r, [i[0]]: i[1] }), {});
+}
+/* eslint-enable max-len, @stylistic/max-len, quote-props, @stylistic/quote-props */
+
+/**
+ * A condition on a document's field.
+ *
+ * @schema SiteDashboardChartSpecFilters
+ */
+export interface SiteDashboardChartSpecFilters {
+  /**
+   * Document type of the field; that of the chart or list when not given.
+   *
+   * @schema SiteDashboardChartSpecFilters#documentType
+   */
+  readonly documentType?: string;
+
+  /**
+   * Name of the field.
+   *
+   * @schema SiteDashboardChartSpecFilters#field
+   */
+  readonly field: string;
+
+  /**
+   * How the field is compared.
+   *
+   * @schema SiteDashboardChartSpecFilters#operator
+   */
+  readonly operator?: SiteDashboardChartSpecFiltersOperator;
+
+  /**
+   * The value to compare with.
+   *
+   * @schema SiteDashboardChartSpecFilters#value
+   */
+  readonly value?: string;
+
+  /**
+   * The values to compare with.
+   *
+   * @schema SiteDashboardChartSpecFilters#values
+   */
+  readonly values?: string[];
+}
+
+/**
+ * Converts an object of type 'SiteDashboardChartSpecFilters' to JSON representation.
+ */
+/* eslint-disable max-len, @stylistic/max-len, quote-props, @stylistic/quote-props */
+export function toJson_SiteDashboardChartSpecFilters(obj: SiteDashboardChartSpecFilters | undefined): Record<string, any> | undefined {
+  if (obj === undefined) { return undefined; }
+  const result = {
+    'documentType': obj.documentType,
+    'field': obj.field,
+    'operator': obj.operator,
+    'value': obj.value,
+    'values': obj.values?.map(y => y),
+  };
+  // filter undefined values
+  return Object.entries(result).reduce((r, i) => (i[1] === undefined) ? r : ({ ...r, [i[0]]: i[1] }), {});
+}
+/* eslint-enable max-len, @stylistic/max-len, quote-props, @stylistic/quote-props */
+
+/**
+ * A filter whose value is evaluated when the chart is shown.
+ *
+ * @schema SiteDashboardChartSpecDynamicFilters
+ */
+export interface SiteDashboardChartSpecDynamicFilters {
+  /**
+   * Name of the field or of the report's filter.
+   *
+   * @schema SiteDashboardChartSpecDynamicFilters#field
+   */
+  readonly field: string;
+
+  /**
+   * How a document's field is compared. A report's filters have no operator.
+   *
+   * @schema SiteDashboardChartSpecDynamicFilters#operator
+   */
+  readonly operator?: SiteDashboardChartSpecDynamicFiltersOperator;
+
+  /**
+   * JavaScript of the desk, such as `frappe.defaults.get_user_default("Company")`.
+   *
+   * @schema SiteDashboardChartSpecDynamicFilters#expression
+   */
+  readonly expression: string;
+}
+
+/**
+ * Converts an object of type 'SiteDashboardChartSpecDynamicFilters' to JSON representation.
+ */
+/* eslint-disable max-len, @stylistic/max-len, quote-props, @stylistic/quote-props */
+export function toJson_SiteDashboardChartSpecDynamicFilters(obj: SiteDashboardChartSpecDynamicFilters | undefined): Record<string, any> | undefined {
+  if (obj === undefined) { return undefined; }
+  const result = {
+    'field': obj.field,
+    'operator': obj.operator,
+    'expression': obj.expression,
+  };
+  // filter undefined values
+  return Object.entries(result).reduce((r, i) => (i[1] === undefined) ? r : ({ ...r, [i[0]]: i[1] }), {});
+}
+/* eslint-enable max-len, @stylistic/max-len, quote-props, @stylistic/quote-props */
+
+/**
+ * What happens to the chart when the object is deleted.
+ *
+ * @schema SiteDashboardChartSpecDeletionPolicy
+ */
+export enum SiteDashboardChartSpecDeletionPolicy {
+  /** Delete */
+  DELETE = "Delete",
+  /** Retain */
+  RETAIN = "Retain",
+}
+
+/**
+ * How the field is compared.
+ *
+ * @schema SiteDashboardChartSpecFiltersOperator
+ */
+export enum SiteDashboardChartSpecFiltersOperator {
+  /** = */
+  VALUE_EQUALS = "=",
+  /** != */
+  VALUE_NOT_EQUALS_TO = "!=",
+  /** __stripped_by_cdk8s__ */
+  VALUE_UNDERSCORE_UNDERSCORE_STRIPPED_UNDERSCORE_BY_UNDERSCORE_CDK8S_UNDERSCORE_UNDERSCORE = "__stripped_by_cdk8s__",
+  /** like */
+  LIKE = "like",
+  /** not like */
+  NOT_LIKE = "not like",
+  /** in */
+  IN = "in",
+  /** not in */
+  NOT_IN = "not in",
+  /** between */
+  BETWEEN = "between",
+  /** is */
+  IS = "is",
+  /** timespan */
+  TIMESPAN = "timespan",
+  /** descendants of */
+  DESCENDANTS_OF = "descendants of",
+  /** ancestors of */
+  ANCESTORS_OF = "ancestors of",
+  /** not descendants of */
+  NOT_DESCENDANTS_OF = "not descendants of",
+  /** not ancestors of */
+  NOT_ANCESTORS_OF = "not ancestors of",
+}
+
+/**
+ * How a document's field is compared. A report's filters have no operator.
+ *
+ * @schema SiteDashboardChartSpecDynamicFiltersOperator
+ */
+export enum SiteDashboardChartSpecDynamicFiltersOperator {
+  /** = */
+  VALUE_EQUALS = "=",
+  /** != */
+  VALUE_NOT_EQUALS_TO = "!=",
+  /** __stripped_by_cdk8s__ */
+  VALUE_UNDERSCORE_UNDERSCORE_STRIPPED_UNDERSCORE_BY_UNDERSCORE_CDK8S_UNDERSCORE_UNDERSCORE = "__stripped_by_cdk8s__",
+  /** like */
+  LIKE = "like",
+  /** not like */
+  NOT_LIKE = "not like",
+}
+
+
+/**
+ * Something that runs in a site: once, or by a schedule.
+ *
+ * @schema SiteJob
+ */
+export class SiteJob extends ApiObject {
+  /**
+   * Returns the apiVersion and kind for "SiteJob"
+   */
+  public static readonly GVK: GroupVersionKind = {
+    apiVersion: 'app-operator.io/v1alpha1',
+    kind: 'SiteJob',
+  }
+
+  /**
+   * Renders a Kubernetes manifest for "SiteJob".
+   *
+   * This can be used to inline resource manifests inside other objects (e.g. as templates).
+   *
+   * @param props initialization props
+   */
+  public static manifest(props: SiteJobProps): any {
+    return {
+      ...SiteJob.GVK,
+      ...toJson_SiteJobProps(props),
+    };
+  }
+
+  /**
+   * Defines a "SiteJob" API object
+   * @param scope the scope in which to define this object
+   * @param id a scope-local name for the object
+   * @param props initialization props
+   */
+  public constructor(scope: Construct, id: string, props: SiteJobProps) {
+    super(scope, id, {
+      ...SiteJob.GVK,
+      ...props,
+    });
+  }
+
+  /**
+   * Renders the object to Kubernetes JSON.
+   */
+  public override toJson(): any {
+    const resolved = super.toJson();
+
+    return {
+      ...SiteJob.GVK,
+      ...toJson_SiteJobProps(resolved),
+    };
+  }
+}
+
+/**
+ * Something that runs in a site: once, or by a schedule.
+ *
+ * @schema SiteJob
+ */
+export interface SiteJobProps {
+  /**
+   * @schema SiteJob#metadata
+   */
+  readonly metadata?: ApiObjectMetadata;
+
+  /**
+   * What should run, and when.
+   *
+   * @schema SiteJob#spec
+   */
+  readonly spec: SiteJobSpec;
+}
+
+/**
+ * Converts an object of type 'SiteJobProps' to JSON representation.
+ */
+/* eslint-disable max-len, @stylistic/max-len, quote-props, @stylistic/quote-props */
+export function toJson_SiteJobProps(obj: SiteJobProps | undefined): Record<string, any> | undefined {
+  if (obj === undefined) { return undefined; }
+  const result = {
+    'metadata': obj.metadata,
+    'spec': toJson_SiteJobSpec(obj.spec),
+  };
+  // filter undefined values
+  return Object.entries(result).reduce((r, i) => (i[1] === undefined) ? r : ({ ...r, [i[0]]: i[1] }), {});
+}
+/* eslint-enable max-len, @stylistic/max-len, quote-props, @stylistic/quote-props */
+
+/**
+ * What should run, and when.
+ *
+ * @schema SiteJobSpec
+ */
+export interface SiteJobSpec {
+  /**
+   * The site, in the same namespace.
+   *
+   * @schema SiteJobSpec#siteRef
+   */
+  readonly siteRef: SiteJobSpecSiteRef;
+
+  /**
+   * Stops every write of the operator for this object while true.
+   *
+   * @schema SiteJobSpec#paused
+   */
+  readonly paused?: boolean;
+
+  /**
+   * Arguments of `bench --site <site>`, each as it is: no shell reads them.
+   *
+   * @schema SiteJobSpec#command
+   */
+  readonly command?: string[];
+
+  /**
+   * Dotted path of a Python function in the site's applications, such as `frappe.utils.global_search.sync_global_search`.
+   *
+   * @schema SiteJobSpec#method
+   */
+  readonly method?: string;
+
+  /**
+   * Keyword arguments of the function.
+   *
+   * @schema SiteJobSpec#kwargs
+   */
+  readonly kwargs?: any;
+
+  /**
+   * When it runs. It runs once, and again when the spec changes, when not given.
+   *
+   * @schema SiteJobSpec#schedule
+   */
+  readonly schedule?: string;
+
+  /**
+   * Time zone of the schedule. By default UTC.
+   *
+   * @schema SiteJobSpec#timeZone
+   */
+  readonly timeZone?: string;
+
+  /**
+   * Stops the schedule while true.
+   *
+   * @schema SiteJobSpec#suspend
+   */
+  readonly suspend?: boolean;
+
+  /**
+   * How late a run of the schedule may still start. By default any time.
+   *
+   * @schema SiteJobSpec#startingDeadline
+   */
+  readonly startingDeadline?: string;
+
+  /**
+   * What happens when a run is due while another is under way.
+   *
+   * @schema SiteJobSpec#concurrencyPolicy
+   */
+  readonly concurrencyPolicy?: SiteJobSpecConcurrencyPolicy;
+
+  /**
+   * How long one run may take.
+   *
+   * @schema SiteJobSpec#timeout
+   */
+  readonly timeout?: string;
+
+  /**
+   * How often a failed run is tried again.
+   *
+   * @schema SiteJobSpec#backoffLimit
+   */
+  readonly backoffLimit?: number;
+
+  /**
+   * Successful runs of a schedule whose pods are kept.
+   *
+   * @schema SiteJobSpec#successfulJobsHistoryLimit
+   */
+  readonly successfulJobsHistoryLimit?: number;
+
+  /**
+   * Failed runs of a schedule whose pods are kept.
+   *
+   * @schema SiteJobSpec#failedJobsHistoryLimit
+   */
+  readonly failedJobsHistoryLimit?: number;
+
+  /**
+   * Compute resources of a run.
+   *
+   * @schema SiteJobSpec#resources
+   */
+  readonly resources?: SiteJobSpecResources;
+}
+
+/**
+ * Converts an object of type 'SiteJobSpec' to JSON representation.
+ */
+/* eslint-disable max-len, @stylistic/max-len, quote-props, @stylistic/quote-props */
+export function toJson_SiteJobSpec(obj: SiteJobSpec | undefined): Record<string, any> | undefined {
+  if (obj === undefined) { return undefined; }
+  const result = {
+    'siteRef': toJson_SiteJobSpecSiteRef(obj.siteRef),
+    'paused': obj.paused,
+    'command': obj.command?.map(y => y),
+    'method': obj.method,
+    'kwargs': obj.kwargs,
+    'schedule': obj.schedule,
+    'timeZone': obj.timeZone,
+    'suspend': obj.suspend,
+    'startingDeadline': obj.startingDeadline,
+    'concurrencyPolicy': obj.concurrencyPolicy,
+    'timeout': obj.timeout,
+    'backoffLimit': obj.backoffLimit,
+    'successfulJobsHistoryLimit': obj.successfulJobsHistoryLimit,
+    'failedJobsHistoryLimit': obj.failedJobsHistoryLimit,
+    'resources': toJson_SiteJobSpecResources(obj.resources),
+  };
+  // filter undefined values
+  return Object.entries(result).reduce((r, i) => (i[1] === undefined) ? r : ({ ...r, [i[0]]: i[1] }), {});
+}
+/* eslint-enable max-len, @stylistic/max-len, quote-props, @stylistic/quote-props */
+
+/**
+ * The site, in the same namespace.
+ *
+ * @schema SiteJobSpecSiteRef
+ */
+export interface SiteJobSpecSiteRef {
+  /**
+   * Name of the AppSite.
+   *
+   * @schema SiteJobSpecSiteRef#name
+   */
+  readonly name: string;
+}
+
+/**
+ * Converts an object of type 'SiteJobSpecSiteRef' to JSON representation.
+ */
+/* eslint-disable max-len, @stylistic/max-len, quote-props, @stylistic/quote-props */
+export function toJson_SiteJobSpecSiteRef(obj: SiteJobSpecSiteRef | undefined): Record<string, any> | undefined {
+  if (obj === undefined) { return undefined; }
+  const result = {
+    'name': obj.name,
+  };
+  // filter undefined values
+  return Object.entries(result).reduce((r, i) => (i[1] === undefined) ? r : ({ ...r, [i[0]]: i[1] }), {});
+}
+/* eslint-enable max-len, @stylistic/max-len, quote-props, @stylistic/quote-props */
+
+/**
+ * What happens when a run is due while another is under way.
+ *
+ * @schema SiteJobSpecConcurrencyPolicy
+ */
+export enum SiteJobSpecConcurrencyPolicy {
+  /** Allow */
+  ALLOW = "Allow",
+  /** Forbid */
+  FORBID = "Forbid",
+  /** Replace */
+  REPLACE = "Replace",
+}
+
+/**
+ * Compute resources of a run.
+ *
+ * @schema SiteJobSpecResources
+ */
+export interface SiteJobSpecResources {
+  /**
+   * What the scheduler sets aside.
+   *
+   * @schema SiteJobSpecResources#requests
+   */
+  readonly requests?: { [key: string]: string };
+
+  /**
+   * What the container cannot exceed.
+   *
+   * @schema SiteJobSpecResources#limits
+   */
+  readonly limits?: { [key: string]: string };
+}
+
+/**
+ * Converts an object of type 'SiteJobSpecResources' to JSON representation.
+ */
+/* eslint-disable max-len, @stylistic/max-len, quote-props, @stylistic/quote-props */
+export function toJson_SiteJobSpecResources(obj: SiteJobSpecResources | undefined): Record<string, any> | undefined {
+  if (obj === undefined) { return undefined; }
+  const result = {
+    'requests': ((obj.requests) === undefined) ? undefined : (Object.entries(obj.requests).reduce((r, i) => (i[1] === undefined) ? r : ({ ...r, [i[0]]: i[1] }), {})),
+    'limits': ((obj.limits) === undefined) ? undefined : (Object.entries(obj.limits).reduce((r, i) => (i[1] === undefined) ? r : ({ ...r, [i[0]]: i[1] }), {})),
+  };
+  // filter undefined values
+  return Object.entries(result).reduce((r, i) => (i[1] === undefined) ? r : ({ ...r, [i[0]]: i[1] }), {});
+}
+/* eslint-enable max-len, @stylistic/max-len, quote-props, @stylistic/quote-props */
+
+
+/**
+ * A user of a site.
+ *
+ * @schema SiteUser
+ */
+export class SiteUser extends ApiObject {
+  /**
+   * Returns the apiVersion and kind for "SiteUser"
+   */
+  public static readonly GVK: GroupVersionKind = {
+    apiVersion: 'app-operator.io/v1alpha1',
+    kind: 'SiteUser',
+  }
+
+  /**
+   * Renders a Kubernetes manifest for "SiteUser".
+   *
+   * This can be used to inline resource manifests inside other objects (e.g. as templates).
+   *
+   * @param props initialization props
+   */
+  public static manifest(props: SiteUserProps): any {
+    return {
+      ...SiteUser.GVK,
+      ...toJson_SiteUserProps(props),
+    };
+  }
+
+  /**
+   * Defines a "SiteUser" API object
+   * @param scope the scope in which to define this object
+   * @param id a scope-local name for the object
+   * @param props initialization props
+   */
+  public constructor(scope: Construct, id: string, props: SiteUserProps) {
+    super(scope, id, {
+      ...SiteUser.GVK,
+      ...props,
+    });
+  }
+
+  /**
+   * Renders the object to Kubernetes JSON.
+   */
+  public override toJson(): any {
+    const resolved = super.toJson();
+
+    return {
+      ...SiteUser.GVK,
+      ...toJson_SiteUserProps(resolved),
+    };
+  }
+}
+
+/**
+ * A user of a site.
+ *
+ * @schema SiteUser
+ */
+export interface SiteUserProps {
+  /**
+   * @schema SiteUser#metadata
+   */
+  readonly metadata?: ApiObjectMetadata;
+
+  /**
+   * What the user should be.
+   *
+   * @schema SiteUser#spec
+   */
+  readonly spec: SiteUserSpec;
+}
+
+/**
+ * Converts an object of type 'SiteUserProps' to JSON representation.
+ */
+/* eslint-disable max-len, @stylistic/max-len, quote-props, @stylistic/quote-props */
+export function toJson_SiteUserProps(obj: SiteUserProps | undefined): Record<string, any> | undefined {
+  if (obj === undefined) { return undefined; }
+  const result = {
+    'metadata': obj.metadata,
+    'spec': toJson_SiteUserSpec(obj.spec),
+  };
+  // filter undefined values
+  return Object.entries(result).reduce((r, i) => (i[1] === undefined) ? r : ({ ...r, [i[0]]: i[1] }), {});
+}
+/* eslint-enable max-len, @stylistic/max-len, quote-props, @stylistic/quote-props */
+
+/**
+ * What the user should be.
+ *
+ * @schema SiteUserSpec
+ */
+export interface SiteUserSpec {
+  /**
+   * The site, in the same namespace.
+   *
+   * @schema SiteUserSpec#siteRef
+   */
+  readonly siteRef: SiteUserSpecSiteRef;
+
+  /**
+   * Stops every write of the operator for this object while true.
+   *
+   * @schema SiteUserSpec#paused
+   */
+  readonly paused?: boolean;
+
+  /**
+   * How often the document is compared with this object, to undo changes made in the site; `0s` for never.
+   *
+   * @schema SiteUserSpec#resyncInterval
+   */
+  readonly resyncInterval?: string;
+
+  /**
+   * E-mail address: the name of the user in the site.
+   *
+   * @schema SiteUserSpec#email
+   */
+  readonly email: string;
+
+  /**
+   * First name.
+   *
+   * @schema SiteUserSpec#firstName
+   */
+  readonly firstName: string;
+
+  /**
+   * Last name.
+   *
+   * @schema SiteUserSpec#lastName
+   */
+  readonly lastName?: string;
+
+  /**
+   * A further name to log in with.
+   *
+   * @schema SiteUserSpec#username
+   */
+  readonly username?: string;
+
+  /**
+   * Whether the user can log in.
+   *
+   * @schema SiteUserSpec#enabled
+   */
+  readonly enabled?: boolean;
+
+  /**
+   * Roles: these and no others. Roles are not managed when not given.
+   *
+   * @schema SiteUserSpec#roles
+   */
+  readonly roles?: string[];
+
+  /**
+   * Role profile, which gives the user its roles.
+   *
+   * @schema SiteUserSpec#roleProfile
+   */
+  readonly roleProfile?: string;
+
+  /**
+   * Module profile, which hides modules from the user.
+   *
+   * @schema SiteUserSpec#moduleProfile
+   */
+  readonly moduleProfile?: string;
+
+  /**
+   * Language of the desk, such as `en` or `pt-BR`.
+   *
+   * @schema SiteUserSpec#language
+   */
+  readonly language?: string;
+
+  /**
+   * Time zone of the desk.
+   *
+   * @schema SiteUserSpec#timeZone
+   */
+  readonly timeZone?: string;
+
+  /**
+   * Secret with the password. When it changes, so does the password, and the user's sessions end.
+   *
+   * @schema SiteUserSpec#passwordSecretRef
+   */
+  readonly passwordSecretRef?: SiteUserSpecPasswordSecretRef;
+
+  /**
+   * Secret that the operator writes the user's API key and secret to, under `api-key` and `api-secret`. They are made once and never rotated.
+   *
+   * @schema SiteUserSpec#apiKeySecretRef
+   */
+  readonly apiKeySecretRef?: SiteUserSpecApiKeySecretRef;
+
+  /**
+   * Whether the framework sends its welcome mail when the user is created.
+   *
+   * @schema SiteUserSpec#sendWelcomeEmail
+   */
+  readonly sendWelcomeEmail?: boolean;
+
+  /**
+   * What happens to the user when the object is deleted.
+   *
+   * @schema SiteUserSpec#deletionPolicy
+   */
+  readonly deletionPolicy?: SiteUserSpecDeletionPolicy;
+}
+
+/**
+ * Converts an object of type 'SiteUserSpec' to JSON representation.
+ */
+/* eslint-disable max-len, @stylistic/max-len, quote-props, @stylistic/quote-props */
+export function toJson_SiteUserSpec(obj: SiteUserSpec | undefined): Record<string, any> | undefined {
+  if (obj === undefined) { return undefined; }
+  const result = {
+    'siteRef': toJson_SiteUserSpecSiteRef(obj.siteRef),
+    'paused': obj.paused,
+    'resyncInterval': obj.resyncInterval,
+    'email': obj.email,
+    'firstName': obj.firstName,
+    'lastName': obj.lastName,
+    'username': obj.username,
+    'enabled': obj.enabled,
+    'roles': obj.roles?.map(y => y),
+    'roleProfile': obj.roleProfile,
+    'moduleProfile': obj.moduleProfile,
+    'language': obj.language,
+    'timeZone': obj.timeZone,
+    'passwordSecretRef': toJson_SiteUserSpecPasswordSecretRef(obj.passwordSecretRef),
+    'apiKeySecretRef': toJson_SiteUserSpecApiKeySecretRef(obj.apiKeySecretRef),
+    'sendWelcomeEmail': obj.sendWelcomeEmail,
+    'deletionPolicy': obj.deletionPolicy,
+  };
+  // filter undefined values
+  return Object.entries(result).reduce((r, i) => (i[1] === undefined) ? r : ({ ...r, [i[0]]: i[1] }), {});
+}
+/* eslint-enable max-len, @stylistic/max-len, quote-props, @stylistic/quote-props */
+
+/**
+ * The site, in the same namespace.
+ *
+ * @schema SiteUserSpecSiteRef
+ */
+export interface SiteUserSpecSiteRef {
+  /**
+   * Name of the AppSite.
+   *
+   * @schema SiteUserSpecSiteRef#name
+   */
+  readonly name: string;
+}
+
+/**
+ * Converts an object of type 'SiteUserSpecSiteRef' to JSON representation.
+ */
+/* eslint-disable max-len, @stylistic/max-len, quote-props, @stylistic/quote-props */
+export function toJson_SiteUserSpecSiteRef(obj: SiteUserSpecSiteRef | undefined): Record<string, any> | undefined {
+  if (obj === undefined) { return undefined; }
+  const result = {
+    'name': obj.name,
+  };
+  // filter undefined values
+  return Object.entries(result).reduce((r, i) => (i[1] === undefined) ? r : ({ ...r, [i[0]]: i[1] }), {});
+}
+/* eslint-enable max-len, @stylistic/max-len, quote-props, @stylistic/quote-props */
+
+/**
+ * Secret with the password. When it changes, so does the password, and the user's sessions end.
+ *
+ * @schema SiteUserSpecPasswordSecretRef
+ */
+export interface SiteUserSpecPasswordSecretRef {
+  /**
+   * Name of the Secret, in the same namespace.
+   *
+   * @schema SiteUserSpecPasswordSecretRef#name
+   */
+  readonly name: string;
+
+  /**
+   * Key in the Secret.
+   *
+   * @schema SiteUserSpecPasswordSecretRef#key
+   */
+  readonly key?: string;
+}
+
+/**
+ * Converts an object of type 'SiteUserSpecPasswordSecretRef' to JSON representation.
+ */
+/* eslint-disable max-len, @stylistic/max-len, quote-props, @stylistic/quote-props */
+export function toJson_SiteUserSpecPasswordSecretRef(obj: SiteUserSpecPasswordSecretRef | undefined): Record<string, any> | undefined {
+  if (obj === undefined) { return undefined; }
+  const result = {
+    'name': obj.name,
+    'key': obj.key,
+  };
+  // filter undefined values
+  return Object.entries(result).reduce((r, i) => (i[1] === undefined) ? r : ({ ...r, [i[0]]: i[1] }), {});
+}
+/* eslint-enable max-len, @stylistic/max-len, quote-props, @stylistic/quote-props */
+
+/**
+ * Secret that the operator writes the user's API key and secret to, under `api-key` and `api-secret`. They are made once and never rotated.
+ *
+ * @schema SiteUserSpecApiKeySecretRef
+ */
+export interface SiteUserSpecApiKeySecretRef {
+  /**
+   * Name of the object.
+   *
+   * @schema SiteUserSpecApiKeySecretRef#name
+   */
+  readonly name: string;
+}
+
+/**
+ * Converts an object of type 'SiteUserSpecApiKeySecretRef' to JSON representation.
+ */
+/* eslint-disable max-len, @stylistic/max-len, quote-props, @stylistic/quote-props */
+export function toJson_SiteUserSpecApiKeySecretRef(obj: SiteUserSpecApiKeySecretRef | undefined): Record<string, any> | undefined {
+  if (obj === undefined) { return undefined; }
+  const result = {
+    'name': obj.name,
+  };
+  // filter undefined values
+  return Object.entries(result).reduce((r, i) => (i[1] === undefined) ? r : ({ ...r, [i[0]]: i[1] }), {});
+}
+/* eslint-enable max-len, @stylistic/max-len, quote-props, @stylistic/quote-props */
+
+/**
+ * What happens to the user when the object is deleted.
+ *
+ * @schema SiteUserSpecDeletionPolicy
+ */
+export enum SiteUserSpecDeletionPolicy {
+  /** Disable */
+  DISABLE = "Disable",
+  /** Delete */
+  DELETE = "Delete",
+  /** Retain */
+  RETAIN = "Retain",
+}
+
+
+/**
+ * A workspace of a site's desk.
+ *
+ * @schema SiteWorkspace
+ */
+export class SiteWorkspace extends ApiObject {
+  /**
+   * Returns the apiVersion and kind for "SiteWorkspace"
+   */
+  public static readonly GVK: GroupVersionKind = {
+    apiVersion: 'app-operator.io/v1alpha1',
+    kind: 'SiteWorkspace',
+  }
+
+  /**
+   * Renders a Kubernetes manifest for "SiteWorkspace".
+   *
+   * This can be used to inline resource manifests inside other objects (e.g. as templates).
+   *
+   * @param props initialization props
+   */
+  public static manifest(props: SiteWorkspaceProps): any {
+    return {
+      ...SiteWorkspace.GVK,
+      ...toJson_SiteWorkspaceProps(props),
+    };
+  }
+
+  /**
+   * Defines a "SiteWorkspace" API object
+   * @param scope the scope in which to define this object
+   * @param id a scope-local name for the object
+   * @param props initialization props
+   */
+  public constructor(scope: Construct, id: string, props: SiteWorkspaceProps) {
+    super(scope, id, {
+      ...SiteWorkspace.GVK,
+      ...props,
+    });
+  }
+
+  /**
+   * Renders the object to Kubernetes JSON.
+   */
+  public override toJson(): any {
+    const resolved = super.toJson();
+
+    return {
+      ...SiteWorkspace.GVK,
+      ...toJson_SiteWorkspaceProps(resolved),
+    };
+  }
+}
+
+/**
+ * A workspace of a site's desk.
+ *
+ * @schema SiteWorkspace
+ */
+export interface SiteWorkspaceProps {
+  /**
+   * @schema SiteWorkspace#metadata
+   */
+  readonly metadata?: ApiObjectMetadata;
+
+  /**
+   * What the workspace should be.
+   *
+   * @schema SiteWorkspace#spec
+   */
+  readonly spec: SiteWorkspaceSpec;
+}
+
+/**
+ * Converts an object of type 'SiteWorkspaceProps' to JSON representation.
+ */
+/* eslint-disable max-len, @stylistic/max-len, quote-props, @stylistic/quote-props */
+export function toJson_SiteWorkspaceProps(obj: SiteWorkspaceProps | undefined): Record<string, any> | undefined {
+  if (obj === undefined) { return undefined; }
+  const result = {
+    'metadata': obj.metadata,
+    'spec': toJson_SiteWorkspaceSpec(obj.spec),
+  };
+  // filter undefined values
+  return Object.entries(result).reduce((r, i) => (i[1] === undefined) ? r : ({ ...r, [i[0]]: i[1] }), {});
+}
+/* eslint-enable max-len, @stylistic/max-len, quote-props, @stylistic/quote-props */
+
+/**
+ * What the workspace should be.
+ *
+ * @schema SiteWorkspaceSpec
+ */
+export interface SiteWorkspaceSpec {
+  /**
+   * The site, in the same namespace.
+   *
+   * @schema SiteWorkspaceSpec#siteRef
+   */
+  readonly siteRef: SiteWorkspaceSpecSiteRef;
+
+  /**
+   * Stops every write of the operator for this object while true.
+   *
+   * @schema SiteWorkspaceSpec#paused
+   */
+  readonly paused?: boolean;
+
+  /**
+   * How often the document is compared with this object, to undo changes made in the site; `0s` for never.
+   *
+   * @schema SiteWorkspaceSpec#resyncInterval
+   */
+  readonly resyncInterval?: string;
+
+  /**
+   * Title. A public workspace is named by it, a private one by it and its user.
+   *
+   * @schema SiteWorkspaceSpec#title
+   */
+  readonly title: string;
+
+  /**
+   * The one user who sees the workspace; everybody with its roles when not given.
+   *
+   * @schema SiteWorkspaceSpec#forUser
+   */
+  readonly forUser?: string;
+
+  /**
+   * What the workspace is, from version-16 on.
+   *
+   * @schema SiteWorkspaceSpec#type
+   */
+  readonly type?: SiteWorkspaceSpecType;
+
+  /**
+   * Kind of the target of type Link.
+   *
+   * @schema SiteWorkspaceSpec#linkType
+   */
+  readonly linkType?: SiteWorkspaceSpecLinkType;
+
+  /**
+   * Target of type Link.
+   *
+   * @schema SiteWorkspaceSpec#linkTo
+   */
+  readonly linkTo?: string;
+
+  /**
+   * Target of type URL.
+   *
+   * @schema SiteWorkspaceSpec#externalLink
+   */
+  readonly externalLink?: string;
+
+  /**
+   * Application that the workspace is shown with, from version-16 on.
+   *
+   * @schema SiteWorkspaceSpec#app
+   */
+  readonly app?: string;
+
+  /**
+   * Module that the workspace belongs to.
+   *
+   * @schema SiteWorkspaceSpec#module
+   */
+  readonly module?: string;
+
+  /**
+   * Name of an icon of the desk.
+   *
+   * @schema SiteWorkspaceSpec#icon
+   */
+  readonly icon?: string;
+
+  /**
+   * Colour of the mark beside the title, from version-15 on.
+   *
+   * @schema SiteWorkspaceSpec#indicatorColor
+   */
+  readonly indicatorColor?: SiteWorkspaceSpecIndicatorColor;
+
+  /**
+   * Title of the workspace that this one stands below.
+   *
+   * @schema SiteWorkspaceSpec#parentPage
+   */
+  readonly parentPage?: string;
+
+  /**
+   * Place among the workspaces: lower ones come first.
+   *
+   * @schema SiteWorkspaceSpec#sequenceId
+   */
+  readonly sequenceId?: number;
+
+  /**
+   * Whether the workspace is left out of the side bar.
+   *
+   * @schema SiteWorkspaceSpec#hidden
+   */
+  readonly hidden?: boolean;
+
+  /**
+   * What the page shows, in order. By default everything below, in the order of this document.
+   *
+   * @schema SiteWorkspaceSpec#blocks
+   */
+  readonly blocks?: SiteWorkspaceSpecBlocks[];
+
+  /**
+   * Shortcuts.
+   *
+   * @schema SiteWorkspaceSpec#shortcuts
+   */
+  readonly shortcuts?: SiteWorkspaceSpecShortcuts[];
+
+  /**
+   * Cards of links.
+   *
+   * @schema SiteWorkspaceSpec#cards
+   */
+  readonly cards?: SiteWorkspaceSpecCards[];
+
+  /**
+   * Charts.
+   *
+   * @schema SiteWorkspaceSpec#charts
+   */
+  readonly charts?: SiteWorkspaceSpecCharts[];
+
+  /**
+   * Number cards.
+   *
+   * @schema SiteWorkspaceSpec#numberCards
+   */
+  readonly numberCards?: SiteWorkspaceSpecNumberCards[];
+
+  /**
+   * Short lists of documents.
+   *
+   * @schema SiteWorkspaceSpec#quickLists
+   */
+  readonly quickLists?: SiteWorkspaceSpecQuickLists[];
+
+  /**
+   * Custom HTML blocks.
+   *
+   * @schema SiteWorkspaceSpec#customBlocks
+   */
+  readonly customBlocks?: SiteWorkspaceSpecCustomBlocks[];
+
+  /**
+   * Roles that see the workspace; everybody when not given.
+   *
+   * @schema SiteWorkspaceSpec#roles
+   */
+  readonly roles?: string[];
+
+  /**
+   * What happens to the workspace when the object is deleted.
+   *
+   * @schema SiteWorkspaceSpec#deletionPolicy
+   */
+  readonly deletionPolicy?: SiteWorkspaceSpecDeletionPolicy;
+}
+
+/**
+ * Converts an object of type 'SiteWorkspaceSpec' to JSON representation.
+ */
+/* eslint-disable max-len, @stylistic/max-len, quote-props, @stylistic/quote-props */
+export function toJson_SiteWorkspaceSpec(obj: SiteWorkspaceSpec | undefined): Record<string, any> | undefined {
+  if (obj === undefined) { return undefined; }
+  const result = {
+    'siteRef': toJson_SiteWorkspaceSpecSiteRef(obj.siteRef),
+    'paused': obj.paused,
+    'resyncInterval': obj.resyncInterval,
+    'title': obj.title,
+    'forUser': obj.forUser,
+    'type': obj.type,
+    'linkType': obj.linkType,
+    'linkTo': obj.linkTo,
+    'externalLink': obj.externalLink,
+    'app': obj.app,
+    'module': obj.module,
+    'icon': obj.icon,
+    'indicatorColor': obj.indicatorColor,
+    'parentPage': obj.parentPage,
+    'sequenceId': obj.sequenceId,
+    'hidden': obj.hidden,
+    'blocks': obj.blocks?.map(y => toJson_SiteWorkspaceSpecBlocks(y)),
+    'shortcuts': obj.shortcuts?.map(y => toJson_SiteWorkspaceSpecShortcuts(y)),
+    'cards': obj.cards?.map(y => toJson_SiteWorkspaceSpecCards(y)),
+    'charts': obj.charts?.map(y => toJson_SiteWorkspaceSpecCharts(y)),
+    'numberCards': obj.numberCards?.map(y => toJson_SiteWorkspaceSpecNumberCards(y)),
+    'quickLists': obj.quickLists?.map(y => toJson_SiteWorkspaceSpecQuickLists(y)),
+    'customBlocks': obj.customBlocks?.map(y => toJson_SiteWorkspaceSpecCustomBlocks(y)),
+    'roles': obj.roles?.map(y => y),
+    'deletionPolicy': obj.deletionPolicy,
+  };
+  // filter undefined values
+  return Object.entries(result).reduce((r, i) => (i[1] === undefined) ? r : ({ ...r, [i[0]]: i[1] }), {});
+}
+/* eslint-enable max-len, @stylistic/max-len, quote-props, @stylistic/quote-props */
+
+/**
+ * The site, in the same namespace.
+ *
+ * @schema SiteWorkspaceSpecSiteRef
+ */
+export interface SiteWorkspaceSpecSiteRef {
+  /**
+   * Name of the AppSite.
+   *
+   * @schema SiteWorkspaceSpecSiteRef#name
+   */
+  readonly name: string;
+}
+
+/**
+ * Converts an object of type 'SiteWorkspaceSpecSiteRef' to JSON representation.
+ */
+/* eslint-disable max-len, @stylistic/max-len, quote-props, @stylistic/quote-props */
+export function toJson_SiteWorkspaceSpecSiteRef(obj: SiteWorkspaceSpecSiteRef | undefined): Record<string, any> | undefined {
+  if (obj === undefined) { return undefined; }
+  const result = {
+    'name': obj.name,
+  };
+  // filter undefined values
+  return Object.entries(result).reduce((r, i) => (i[1] === undefined) ? r : ({ ...r, [i[0]]: i[1] }), {});
+}
+/* eslint-enable max-len, @stylistic/max-len, quote-props, @stylistic/quote-props */
+
+/**
+ * What the workspace is, from version-16 on.
+ *
+ * @schema SiteWorkspaceSpecType
+ */
+export enum SiteWorkspaceSpecType {
+  /** Workspace */
+  WORKSPACE = "Workspace",
+  /** Link */
+  LINK = "Link",
+  /** URL */
+  URL = "URL",
+}
+
+/**
+ * Kind of the target of type Link.
+ *
+ * @schema SiteWorkspaceSpecLinkType
+ */
+export enum SiteWorkspaceSpecLinkType {
+  /** DocType */
+  DOC_TYPE = "DocType",
+  /** Page */
+  PAGE = "Page",
+  /** Report */
+  REPORT = "Report",
+  /** Dashboard */
+  DASHBOARD = "Dashboard",
+}
+
+/**
+ * Colour of the mark beside the title, from version-15 on.
+ *
+ * @schema SiteWorkspaceSpecIndicatorColor
+ */
+export enum SiteWorkspaceSpecIndicatorColor {
+  /** green */
+  GREEN = "green",
+  /** cyan */
+  CYAN = "cyan",
+  /** blue */
+  BLUE = "blue",
+  /** orange */
+  ORANGE = "orange",
+  /** yellow */
+  YELLOW = "yellow",
+  /** gray */
+  GRAY = "gray",
+  /** grey */
+  GREY = "grey",
+  /** red */
+  RED = "red",
+  /** pink */
+  PINK = "pink",
+  /** darkgrey */
+  DARKGREY = "darkgrey",
+  /** purple */
+  PURPLE = "purple",
+  /** light-blue */
+  LIGHT_HYPHEN_BLUE = "light-blue",
+}
+
+/**
+ * A part of the page.
+ *
+ * @schema SiteWorkspaceSpecBlocks
+ */
+export interface SiteWorkspaceSpecBlocks {
+  /**
+   * What it shows.
+   *
+   * @schema SiteWorkspaceSpecBlocks#type
+   */
+  readonly type: SiteWorkspaceSpecBlocksType;
+
+  /**
+   * Text of a header or a paragraph; may hold simple HTML, as in the desk.
+   *
+   * @schema SiteWorkspaceSpecBlocks#text
+   */
+  readonly text?: string;
+
+  /**
+   * Label of the shortcut, card, chart … that it shows; the name of the Module Onboarding for `onboarding`.
+   *
+   * @schema SiteWorkspaceSpecBlocks#label
+   */
+  readonly label?: string;
+
+  /**
+   * Width in twelfths of the page.
+   *
+   * @schema SiteWorkspaceSpecBlocks#columns
+   */
+  readonly columns?: number;
+}
+
+/**
+ * Converts an object of type 'SiteWorkspaceSpecBlocks' to JSON representation.
+ */
+/* eslint-disable max-len, @stylistic/max-len, quote-props, @stylistic/quote-props */
+export function toJson_SiteWorkspaceSpecBlocks(obj: SiteWorkspaceSpecBlocks | undefined): Record<string, any> | undefined {
+  if (obj === undefined) { return undefined; }
+  const result = {
+    'type': obj.type,
+    'text': obj.text,
+    'label': obj.label,
+    'columns': obj.columns,
+  };
+  // filter undefined values
+  return Object.entries(result).reduce((r, i) => (i[1] === undefined) ? r : ({ ...r, [i[0]]: i[1] }), {});
+}
+/* eslint-enable max-len, @stylistic/max-len, quote-props, @stylistic/quote-props */
+
+/**
+ * A shortcut.
+ *
+ * @schema SiteWorkspaceSpecShortcuts
+ */
+export interface SiteWorkspaceSpecShortcuts {
+  /**
+   * Text of the shortcut.
+   *
+   * @schema SiteWorkspaceSpecShortcuts#label
+   */
+  readonly label: string;
+
+  /**
+   * Kind of its target.
+   *
+   * @schema SiteWorkspaceSpecShortcuts#type
+   */
+  readonly type: SiteWorkspaceSpecShortcutsType;
+
+  /**
+   * Name of the target.
+   *
+   * @schema SiteWorkspaceSpecShortcuts#linkTo
+   */
+  readonly linkTo?: string;
+
+  /**
+   * Address of the target.
+   *
+   * @schema SiteWorkspaceSpecShortcuts#url
+   */
+  readonly url?: string;
+
+  /**
+   * View that a document type opens in.
+   *
+   * @schema SiteWorkspaceSpecShortcuts#docView
+   */
+  readonly docView?: SiteWorkspaceSpecShortcutsDocView;
+
+  /**
+   * Colour of the count.
+   *
+   * @schema SiteWorkspaceSpecShortcuts#color
+   */
+  readonly color?: string;
+
+  /**
+   * Text of the count, such as `{} open`.
+   *
+   * @schema SiteWorkspaceSpecShortcuts#format
+   */
+  readonly format?: string;
+
+  /**
+   * What is counted.
+   *
+   * @schema SiteWorkspaceSpecShortcuts#filters
+   */
+  readonly filters?: SiteWorkspaceSpecShortcutsFilters[];
+}
+
+/**
+ * Converts an object of type 'SiteWorkspaceSpecShortcuts' to JSON representation.
+ */
+/* eslint-disable max-len, @stylistic/max-len, quote-props, @stylistic/quote-props */
+export function toJson_SiteWorkspaceSpecShortcuts(obj: SiteWorkspaceSpecShortcuts | undefined): Record<string, any> | undefined {
+  if (obj === undefined) { return undefined; }
+  const result = {
+    'label': obj.label,
+    'type': obj.type,
+    'linkTo': obj.linkTo,
+    'url': obj.url,
+    'docView': obj.docView,
+    'color': obj.color,
+    'format': obj.format,
+    'filters': obj.filters?.map(y => toJson_SiteWorkspaceSpecShortcutsFilters(y)),
+  };
+  // filter undefined values
+  return Object.entries(result).reduce((r, i) => (i[1] === undefined) ? r : ({ ...r, [i[0]]: i[1] }), {});
+}
+/* eslint-enable max-len, @stylistic/max-len, quote-props, @stylistic/quote-props */
+
+/**
+ * A card of links.
+ *
+ * @schema SiteWorkspaceSpecCards
+ */
+export interface SiteWorkspaceSpecCards {
+  /**
+   * Title of the card.
+   *
+   * @schema SiteWorkspaceSpecCards#label
+   */
+  readonly label: string;
+
+  /**
+   * Whether the card is left out.
+   *
+   * @schema SiteWorkspaceSpecCards#hidden
+   */
+  readonly hidden?: boolean;
+
+  /**
+   * The links.
+   *
+   * @schema SiteWorkspaceSpecCards#links
+   */
+  readonly links?: SiteWorkspaceSpecCardsLinks[];
+}
+
+/**
+ * Converts an object of type 'SiteWorkspaceSpecCards' to JSON representation.
+ */
+/* eslint-disable max-len, @stylistic/max-len, quote-props, @stylistic/quote-props */
+export function toJson_SiteWorkspaceSpecCards(obj: SiteWorkspaceSpecCards | undefined): Record<string, any> | undefined {
+  if (obj === undefined) { return undefined; }
+  const result = {
+    'label': obj.label,
+    'hidden': obj.hidden,
+    'links': obj.links?.map(y => toJson_SiteWorkspaceSpecCardsLinks(y)),
+  };
+  // filter undefined values
+  return Object.entries(result).reduce((r, i) => (i[1] === undefined) ? r : ({ ...r, [i[0]]: i[1] }), {});
+}
+/* eslint-enable max-len, @stylistic/max-len, quote-props, @stylistic/quote-props */
+
+/**
+ * A chart on the page.
+ *
+ * @schema SiteWorkspaceSpecCharts
+ */
+export interface SiteWorkspaceSpecCharts {
+  /**
+   * Title over the chart.
+   *
+   * @schema SiteWorkspaceSpecCharts#label
+   */
+  readonly label: string;
+
+  /**
+   * The chart.
+   *
+   * @schema SiteWorkspaceSpecCharts#chart
+   */
+  readonly chart: SiteWorkspaceSpecChartsChart;
+}
+
+/**
+ * Converts an object of type 'SiteWorkspaceSpecCharts' to JSON representation.
+ */
+/* eslint-disable max-len, @stylistic/max-len, quote-props, @stylistic/quote-props */
+export function toJson_SiteWorkspaceSpecCharts(obj: SiteWorkspaceSpecCharts | undefined): Record<string, any> | undefined {
+  if (obj === undefined) { return undefined; }
+  const result = {
+    'label': obj.label,
+    'chart': toJson_SiteWorkspaceSpecChartsChart(obj.chart),
+  };
+  // filter undefined values
+  return Object.entries(result).reduce((r, i) => (i[1] === undefined) ? r : ({ ...r, [i[0]]: i[1] }), {});
+}
+/* eslint-enable max-len, @stylistic/max-len, quote-props, @stylistic/quote-props */
+
+/**
+ * A number card on the page.
+ *
+ * @schema SiteWorkspaceSpecNumberCards
+ */
+export interface SiteWorkspaceSpecNumberCards {
+  /**
+   * Title over the number.
+   *
+   * @schema SiteWorkspaceSpecNumberCards#label
+   */
+  readonly label: string;
+
+  /**
+   * Name of the Number Card in the site.
+   *
+   * @schema SiteWorkspaceSpecNumberCards#document
+   */
+  readonly document: string;
+}
+
+/**
+ * Converts an object of type 'SiteWorkspaceSpecNumberCards' to JSON representation.
+ */
+/* eslint-disable max-len, @stylistic/max-len, quote-props, @stylistic/quote-props */
+export function toJson_SiteWorkspaceSpecNumberCards(obj: SiteWorkspaceSpecNumberCards | undefined): Record<string, any> | undefined {
+  if (obj === undefined) { return undefined; }
+  const result = {
+    'label': obj.label,
+    'document': obj.document,
+  };
+  // filter undefined values
+  return Object.entries(result).reduce((r, i) => (i[1] === undefined) ? r : ({ ...r, [i[0]]: i[1] }), {});
+}
+/* eslint-enable max-len, @stylistic/max-len, quote-props, @stylistic/quote-props */
+
+/**
+ * A short list of documents.
+ *
+ * @schema SiteWorkspaceSpecQuickLists
+ */
+export interface SiteWorkspaceSpecQuickLists {
+  /**
+   * Title over the list.
+   *
+   * @schema SiteWorkspaceSpecQuickLists#label
+   */
+  readonly label: string;
+
+  /**
+   * Document type of the list.
+   *
+   * @schema SiteWorkspaceSpecQuickLists#documentType
+   */
+  readonly documentType: string;
+
+  /**
+   * What is listed.
+   *
+   * @schema SiteWorkspaceSpecQuickLists#filters
+   */
+  readonly filters?: SiteWorkspaceSpecQuickListsFilters[];
+}
+
+/**
+ * Converts an object of type 'SiteWorkspaceSpecQuickLists' to JSON representation.
+ */
+/* eslint-disable max-len, @stylistic/max-len, quote-props, @stylistic/quote-props */
+export function toJson_SiteWorkspaceSpecQuickLists(obj: SiteWorkspaceSpecQuickLists | undefined): Record<string, any> | undefined {
+  if (obj === undefined) { return undefined; }
+  const result = {
+    'label': obj.label,
+    'documentType': obj.documentType,
+    'filters': obj.filters?.map(y => toJson_SiteWorkspaceSpecQuickListsFilters(y)),
+  };
+  // filter undefined values
+  return Object.entries(result).reduce((r, i) => (i[1] === undefined) ? r : ({ ...r, [i[0]]: i[1] }), {});
+}
+/* eslint-enable max-len, @stylistic/max-len, quote-props, @stylistic/quote-props */
+
+/**
+ * A custom HTML block on the page.
+ *
+ * @schema SiteWorkspaceSpecCustomBlocks
+ */
+export interface SiteWorkspaceSpecCustomBlocks {
+  /**
+   * Title over the block.
+   *
+   * @schema SiteWorkspaceSpecCustomBlocks#label
+   */
+  readonly label: string;
+
+  /**
+   * Name of the Custom HTML Block in the site.
+   *
+   * @schema SiteWorkspaceSpecCustomBlocks#document
+   */
+  readonly document: string;
+}
+
+/**
+ * Converts an object of type 'SiteWorkspaceSpecCustomBlocks' to JSON representation.
+ */
+/* eslint-disable max-len, @stylistic/max-len, quote-props, @stylistic/quote-props */
+export function toJson_SiteWorkspaceSpecCustomBlocks(obj: SiteWorkspaceSpecCustomBlocks | undefined): Record<string, any> | undefined {
+  if (obj === undefined) { return undefined; }
+  const result = {
+    'label': obj.label,
+    'document': obj.document,
+  };
+  // filter undefined values
+  return Object.entries(result).reduce((r, i) => (i[1] === undefined) ? r : ({ ...r, [i[0]]: i[1] }), {});
+}
+/* eslint-enable max-len, @stylistic/max-len, quote-props, @stylistic/quote-props */
+
+/**
+ * What happens to the workspace when the object is deleted.
+ *
+ * @schema SiteWorkspaceSpecDeletionPolicy
+ */
+export enum SiteWorkspaceSpecDeletionPolicy {
+  /** Delete */
+  DELETE = "Delete",
+  /** Retain */
+  RETAIN = "Retain",
+}
+
+/**
+ * What it shows.
+ *
+ * @schema SiteWorkspaceSpecBlocksType
+ */
+export enum SiteWorkspaceSpecBlocksType {
+  /** header */
+  HEADER = "header",
+  /** paragraph */
+  PARAGRAPH = "paragraph",
+  /** spacer */
+  SPACER = "spacer",
+  /** shortcut */
+  SHORTCUT = "shortcut",
+  /** card */
+  CARD = "card",
+  /** chart */
+  CHART = "chart",
+  /** numberCard */
+  NUMBER_CARD = "numberCard",
+  /** quickList */
+  QUICK_LIST = "quickList",
+  /** onboarding */
+  ONBOARDING = "onboarding",
+  /** customBlock */
+  CUSTOM_BLOCK = "customBlock",
+}
+
+/**
+ * Kind of its target.
+ *
+ * @schema SiteWorkspaceSpecShortcutsType
+ */
+export enum SiteWorkspaceSpecShortcutsType {
+  /** DocType */
+  DOC_TYPE = "DocType",
+  /** Report */
+  REPORT = "Report",
+  /** Page */
+  PAGE = "Page",
+  /** Dashboard */
+  DASHBOARD = "Dashboard",
+  /** URL */
+  URL = "URL",
+}
+
+/**
+ * View that a document type opens in.
+ *
+ * @schema SiteWorkspaceSpecShortcutsDocView
+ */
+export enum SiteWorkspaceSpecShortcutsDocView {
+  /** List */
+  LIST = "List",
+  /** Report Builder */
+  REPORT_BUILDER = "Report Builder",
+  /** Dashboard */
+  DASHBOARD = "Dashboard",
+  /** Tree */
+  TREE = "Tree",
+  /** New */
+  NEW = "New",
+  /** Calendar */
+  CALENDAR = "Calendar",
+  /** Kanban */
+  KANBAN = "Kanban",
+  /** Image */
+  IMAGE = "Image",
+}
+
+/**
+ * A condition on a document's field.
+ *
+ * @schema SiteWorkspaceSpecShortcutsFilters
+ */
+export interface SiteWorkspaceSpecShortcutsFilters {
+  /**
+   * Document type of the field; that of the chart or list when not given.
+   *
+   * @schema SiteWorkspaceSpecShortcutsFilters#documentType
+   */
+  readonly documentType?: string;
+
+  /**
+   * Name of the field.
+   *
+   * @schema SiteWorkspaceSpecShortcutsFilters#field
+   */
+  readonly field: string;
+
+  /**
+   * How the field is compared.
+   *
+   * @schema SiteWorkspaceSpecShortcutsFilters#operator
+   */
+  readonly operator?: SiteWorkspaceSpecShortcutsFiltersOperator;
+
+  /**
+   * The value to compare with.
+   *
+   * @schema SiteWorkspaceSpecShortcutsFilters#value
+   */
+  readonly value?: string;
+
+  /**
+   * The values to compare with.
+   *
+   * @schema SiteWorkspaceSpecShortcutsFilters#values
+   */
+  readonly values?: string[];
+}
+
+/**
+ * Converts an object of type 'SiteWorkspaceSpecShortcutsFilters' to JSON representation.
+ */
+/* eslint-disable max-len, @stylistic/max-len, quote-props, @stylistic/quote-props */
+export function toJson_SiteWorkspaceSpecShortcutsFilters(obj: SiteWorkspaceSpecShortcutsFilters | undefined): Record<string, any> | undefined {
+  if (obj === undefined) { return undefined; }
+  const result = {
+    'documentType': obj.documentType,
+    'field': obj.field,
+    'operator': obj.operator,
+    'value': obj.value,
+    'values': obj.values?.map(y => y),
+  };
+  // filter undefined values
+  return Object.entries(result).reduce((r, i) => (i[1] === undefined) ? r : ({ ...r, [i[0]]: i[1] }), {});
+}
+/* eslint-enable max-len, @stylistic/max-len, quote-props, @stylistic/quote-props */
+
+/**
+ * A link on a card.
+ *
+ * @schema SiteWorkspaceSpecCardsLinks
+ */
+export interface SiteWorkspaceSpecCardsLinks {
+  /**
+   * Text of the link.
+   *
+   * @schema SiteWorkspaceSpecCardsLinks#label
+   */
+  readonly label: string;
+
+  /**
+   * Kind of its target.
+   *
+   * @schema SiteWorkspaceSpecCardsLinks#type
+   */
+  readonly type?: SiteWorkspaceSpecCardsLinksType;
+
+  /**
+   * Name of the target.
+   *
+   * @schema SiteWorkspaceSpecCardsLinks#linkTo
+   */
+  readonly linkTo: string;
+
+  /**
+   * Whether a report is a query or script report.
+   *
+   * @schema SiteWorkspaceSpecCardsLinks#queryReport
+   */
+  readonly queryReport?: boolean;
+
+  /**
+   * Whether the link is marked for new users.
+   *
+   * @schema SiteWorkspaceSpecCardsLinks#onboard
+   */
+  readonly onboard?: boolean;
+
+  /**
+   * Whether the link is left out.
+   *
+   * @schema SiteWorkspaceSpecCardsLinks#hidden
+   */
+  readonly hidden?: boolean;
+}
+
+/**
+ * Converts an object of type 'SiteWorkspaceSpecCardsLinks' to JSON representation.
+ */
+/* eslint-disable max-len, @stylistic/max-len, quote-props, @stylistic/quote-props */
+export function toJson_SiteWorkspaceSpecCardsLinks(obj: SiteWorkspaceSpecCardsLinks | undefined): Record<string, any> | undefined {
+  if (obj === undefined) { return undefined; }
+  const result = {
+    'label': obj.label,
+    'type': obj.type,
+    'linkTo': obj.linkTo,
+    'queryReport': obj.queryReport,
+    'onboard': obj.onboard,
+    'hidden': obj.hidden,
+  };
+  // filter undefined values
+  return Object.entries(result).reduce((r, i) => (i[1] === undefined) ? r : ({ ...r, [i[0]]: i[1] }), {});
+}
+/* eslint-enable max-len, @stylistic/max-len, quote-props, @stylistic/quote-props */
+
+/**
+ * The chart.
+ *
+ * @schema SiteWorkspaceSpecChartsChart
+ */
+export interface SiteWorkspaceSpecChartsChart {
+  /**
+   * Name of a SiteDashboardChart of the same site and namespace.
+   *
+   * @schema SiteWorkspaceSpecChartsChart#name
+   */
+  readonly name?: string;
+
+  /**
+   * Name of a Dashboard Chart in the site.
+   *
+   * @schema SiteWorkspaceSpecChartsChart#document
+   */
+  readonly document?: string;
+}
+
+/**
+ * Converts an object of type 'SiteWorkspaceSpecChartsChart' to JSON representation.
+ */
+/* eslint-disable max-len, @stylistic/max-len, quote-props, @stylistic/quote-props */
+export function toJson_SiteWorkspaceSpecChartsChart(obj: SiteWorkspaceSpecChartsChart | undefined): Record<string, any> | undefined {
+  if (obj === undefined) { return undefined; }
+  const result = {
+    'name': obj.name,
+    'document': obj.document,
+  };
+  // filter undefined values
+  return Object.entries(result).reduce((r, i) => (i[1] === undefined) ? r : ({ ...r, [i[0]]: i[1] }), {});
+}
+/* eslint-enable max-len, @stylistic/max-len, quote-props, @stylistic/quote-props */
+
+/**
+ * A condition on a document's field.
+ *
+ * @schema SiteWorkspaceSpecQuickListsFilters
+ */
+export interface SiteWorkspaceSpecQuickListsFilters {
+  /**
+   * Document type of the field; that of the chart or list when not given.
+   *
+   * @schema SiteWorkspaceSpecQuickListsFilters#documentType
+   */
+  readonly documentType?: string;
+
+  /**
+   * Name of the field.
+   *
+   * @schema SiteWorkspaceSpecQuickListsFilters#field
+   */
+  readonly field: string;
+
+  /**
+   * How the field is compared.
+   *
+   * @schema SiteWorkspaceSpecQuickListsFilters#operator
+   */
+  readonly operator?: SiteWorkspaceSpecQuickListsFiltersOperator;
+
+  /**
+   * The value to compare with.
+   *
+   * @schema SiteWorkspaceSpecQuickListsFilters#value
+   */
+  readonly value?: string;
+
+  /**
+   * The values to compare with.
+   *
+   * @schema SiteWorkspaceSpecQuickListsFilters#values
+   */
+  readonly values?: string[];
+}
+
+/**
+ * Converts an object of type 'SiteWorkspaceSpecQuickListsFilters' to JSON representation.
+ */
+/* eslint-disable max-len, @stylistic/max-len, quote-props, @stylistic/quote-props */
+export function toJson_SiteWorkspaceSpecQuickListsFilters(obj: SiteWorkspaceSpecQuickListsFilters | undefined): Record<string, any> | undefined {
+  if (obj === undefined) { return undefined; }
+  const result = {
+    'documentType': obj.documentType,
+    'field': obj.field,
+    'operator': obj.operator,
+    'value': obj.value,
+    'values': obj.values?.map(y => y),
+  };
+  // filter undefined values
+  return Object.entries(result).reduce((r, i) => (i[1] === undefined) ? r : ({ ...r, [i[0]]: i[1] }), {});
+}
+/* eslint-enable max-len, @stylistic/max-len, quote-props, @stylistic/quote-props */
+
+/**
+ * How the field is compared.
+ *
+ * @schema SiteWorkspaceSpecShortcutsFiltersOperator
+ */
+export enum SiteWorkspaceSpecShortcutsFiltersOperator {
+  /** = */
+  VALUE_EQUALS = "=",
+  /** != */
+  VALUE_NOT_EQUALS_TO = "!=",
+  /** __stripped_by_cdk8s__ */
+  VALUE_UNDERSCORE_UNDERSCORE_STRIPPED_UNDERSCORE_BY_UNDERSCORE_CDK8S_UNDERSCORE_UNDERSCORE = "__stripped_by_cdk8s__",
+  /** like */
+  LIKE = "like",
+  /** not like */
+  NOT_LIKE = "not like",
+  /** in */
+  IN = "in",
+  /** not in */
+  NOT_IN = "not in",
+  /** between */
+  BETWEEN = "between",
+  /** is */
+  IS = "is",
+  /** timespan */
+  TIMESPAN = "timespan",
+  /** descendants of */
+  DESCENDANTS_OF = "descendants of",
+  /** ancestors of */
+  ANCESTORS_OF = "ancestors of",
+  /** not descendants of */
+  NOT_DESCENDANTS_OF = "not descendants of",
+  /** not ancestors of */
+  NOT_ANCESTORS_OF = "not ancestors of",
+}
+
+/**
+ * Kind of its target.
+ *
+ * @schema SiteWorkspaceSpecCardsLinksType
+ */
+export enum SiteWorkspaceSpecCardsLinksType {
+  /** DocType */
+  DOC_TYPE = "DocType",
+  /** Page */
+  PAGE = "Page",
+  /** Report */
+  REPORT = "Report",
+}
+
+/**
+ * How the field is compared.
+ *
+ * @schema SiteWorkspaceSpecQuickListsFiltersOperator
+ */
+export enum SiteWorkspaceSpecQuickListsFiltersOperator {
+  /** = */
+  VALUE_EQUALS = "=",
+  /** != */
+  VALUE_NOT_EQUALS_TO = "!=",
+  /** __stripped_by_cdk8s__ */
+  VALUE_UNDERSCORE_UNDERSCORE_STRIPPED_UNDERSCORE_BY_UNDERSCORE_CDK8S_UNDERSCORE_UNDERSCORE = "__stripped_by_cdk8s__",
+  /** like */
+  LIKE = "like",
+  /** not like */
+  NOT_LIKE = "not like",
+  /** in */
+  IN = "in",
+  /** not in */
+  NOT_IN = "not in",
+  /** between */
+  BETWEEN = "between",
+  /** is */
+  IS = "is",
+  /** timespan */
+  TIMESPAN = "timespan",
+  /** descendants of */
+  DESCENDANTS_OF = "descendants of",
+  /** ancestors of */
+  ANCESTORS_OF = "ancestors of",
+  /** not descendants of */
+  NOT_DESCENDANTS_OF = "not descendants of",
+  /** not ancestors of */
+  NOT_ANCESTORS_OF = "not ancestors of",
+}
+

@@ -127,7 +127,7 @@ export interface DatabaseSpec {
    *
    * @schema DatabaseSpec#cleanupPolicy
    */
-  readonly cleanupPolicy?: DatabaseSpecCleanupPolicy;
+  readonly cleanupPolicy?: string;
 
   /**
    * How often the server is looked at again.
@@ -189,7 +189,7 @@ export interface DatabaseSpecMariaDbRef {
    *
    * @schema DatabaseSpecMariaDbRef#kind
    */
-  readonly kind?: DatabaseSpecMariaDbRefKind;
+  readonly kind?: string;
 
   /**
    * Whether to wait until the server is ready.
@@ -215,30 +215,6 @@ export function toJson_DatabaseSpecMariaDbRef(obj: DatabaseSpecMariaDbRef | unde
   return Object.entries(result).reduce((r, i) => (i[1] === undefined) ? r : ({ ...r, [i[0]]: i[1] }), {});
 }
 /* eslint-enable max-len, @stylistic/max-len, quote-props, @stylistic/quote-props */
-
-/**
- * What happens on the server when the object is deleted.
- *
- * @schema DatabaseSpecCleanupPolicy
- */
-export enum DatabaseSpecCleanupPolicy {
-  /** Skip */
-  SKIP = "Skip",
-  /** Delete */
-  DELETE = "Delete",
-}
-
-/**
- * Kind of the server's object, MariaDB or ExternalMariaDB.
- *
- * @schema DatabaseSpecMariaDbRefKind
- */
-export enum DatabaseSpecMariaDbRefKind {
-  /** MariaDB */
-  MARIA_DB = "MariaDB",
-  /** ExternalMariaDB */
-  EXTERNAL_MARIA_DB = "ExternalMariaDB",
-}
 
 
 /**
@@ -385,7 +361,7 @@ export interface GrantSpec {
    *
    * @schema GrantSpec#cleanupPolicy
    */
-  readonly cleanupPolicy?: GrantSpecCleanupPolicy;
+  readonly cleanupPolicy?: string;
 
   /**
    * How often the server is looked at again.
@@ -450,7 +426,7 @@ export interface GrantSpecMariaDbRef {
    *
    * @schema GrantSpecMariaDbRef#kind
    */
-  readonly kind?: GrantSpecMariaDbRefKind;
+  readonly kind?: string;
 
   /**
    * Whether to wait until the server is ready.
@@ -476,30 +452,6 @@ export function toJson_GrantSpecMariaDbRef(obj: GrantSpecMariaDbRef | undefined)
   return Object.entries(result).reduce((r, i) => (i[1] === undefined) ? r : ({ ...r, [i[0]]: i[1] }), {});
 }
 /* eslint-enable max-len, @stylistic/max-len, quote-props, @stylistic/quote-props */
-
-/**
- * What happens on the server when the object is deleted.
- *
- * @schema GrantSpecCleanupPolicy
- */
-export enum GrantSpecCleanupPolicy {
-  /** Skip */
-  SKIP = "Skip",
-  /** Delete */
-  DELETE = "Delete",
-}
-
-/**
- * Kind of the server's object, MariaDB or ExternalMariaDB.
- *
- * @schema GrantSpecMariaDbRefKind
- */
-export enum GrantSpecMariaDbRefKind {
-  /** MariaDB */
-  MARIA_DB = "MariaDB",
-  /** ExternalMariaDB */
-  EXTERNAL_MARIA_DB = "ExternalMariaDB",
-}
 
 
 /**
@@ -632,7 +584,7 @@ export interface UserSpec {
    *
    * @schema UserSpec#cleanupPolicy
    */
-  readonly cleanupPolicy?: UserSpecCleanupPolicy;
+  readonly cleanupPolicy?: string;
 
   /**
    * How often the server is looked at again.
@@ -695,7 +647,7 @@ export interface UserSpecMariaDbRef {
    *
    * @schema UserSpecMariaDbRef#kind
    */
-  readonly kind?: UserSpecMariaDbRefKind;
+  readonly kind?: string;
 
   /**
    * Whether to wait until the server is ready.
@@ -765,28 +717,4 @@ export function toJson_UserSpecPasswordSecretKeyRef(obj: UserSpecPasswordSecretK
   return Object.entries(result).reduce((r, i) => (i[1] === undefined) ? r : ({ ...r, [i[0]]: i[1] }), {});
 }
 /* eslint-enable max-len, @stylistic/max-len, quote-props, @stylistic/quote-props */
-
-/**
- * What happens on the server when the object is deleted.
- *
- * @schema UserSpecCleanupPolicy
- */
-export enum UserSpecCleanupPolicy {
-  /** Skip */
-  SKIP = "Skip",
-  /** Delete */
-  DELETE = "Delete",
-}
-
-/**
- * Kind of the server's object, MariaDB or ExternalMariaDB.
- *
- * @schema UserSpecMariaDbRefKind
- */
-export enum UserSpecMariaDbRefKind {
-  /** MariaDB */
-  MARIA_DB = "MariaDB",
-  /** ExternalMariaDB */
-  EXTERNAL_MARIA_DB = "ExternalMariaDB",
-}
 

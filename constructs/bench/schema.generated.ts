@@ -1095,6 +1095,12 @@ export const status: Schema = {
       'x-kubernetes-list-type': 'map',
       'x-kubernetes-list-map-keys': ['type'],
     },
+    appliedHash: {
+      type: 'string',
+      description:
+        'Digest of the children as they were when all of them had been applied. An operator that starts compares it, and writes nothing where it is the same.',
+      maxLength: 64,
+    },
     ready: {
       type: 'boolean',
       description: 'True when the init Job has succeeded and every component is available.',

@@ -33,7 +33,7 @@ function nameRules(maxLength: number): readonly RuleAt[] {
     {
       rule: "self.metadata.name.matches('^[a-z]([-a-z0-9]*[a-z0-9])?$')",
       message:
-        'must be a DNS label (RFC 1035), since Services are named after it: lower-case letters, digits and -, first a letter, last a letter or a digit',
+        'must be a DNS label (RFC 1035), since child objects are named after it: lower-case letters, digits and -, first a letter, last a letter or a digit',
       fieldPath: '.metadata.name',
     },
   ];

@@ -578,6 +578,12 @@ export const status: Schema = {
       'x-kubernetes-list-type': 'map',
       'x-kubernetes-list-map-keys': ['type'],
     },
+    appliedHash: {
+      type: 'string',
+      description:
+        'Digest of the children as they were when all of them had been applied. An operator that starts compares it, and writes nothing where it is the same.',
+      maxLength: 64,
+    },
     phase: {
       type: 'string',
       description: 'Where the site is in its life.',

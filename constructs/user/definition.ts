@@ -1,0 +1,40 @@
+import { COMMON_COLUMNS, type KindDefinition } from '../kit/definition.js';
+import { spec, status } from './schema.generated.js';
+
+export const siteUser: KindDefinition = {
+  kind: 'SiteUser',
+  plural: 'siteusers',
+  singular: 'siteuser',
+  shortNames: ['su'],
+  description: 'A user of a site.',
+  maxNameLength: 63,
+  printerColumns: [
+    {
+      name: 'Ready',
+      type: 'string',
+      jsonPath: '.status.conditions[?(@.type=="Ready")].status',
+      description: 'Whether the user in the site is as the spec says.',
+    },
+    {
+      name: 'Site',
+      type: 'string',
+      jsonPath: '.spec.siteRef.name',
+      description: 'The site.',
+    },
+    {
+      name: 'Email',
+      type: 'string',
+      jsonPath: '.spec.email',
+      description: 'E-mail address of the user.',
+    },
+    {
+      name: 'Enabled',
+      type: 'boolean',
+      jsonPath: '.spec.enabled',
+      description: 'Whether the user can log in.',
+    },
+    ...COMMON_COLUMNS,
+  ],
+  spec,
+  status,
+};
