@@ -22,8 +22,8 @@ after(async () => {
 test('KUBEBUILDER_ASSETS is used and nothing is built', async () => {
   const assets = await folder();
   for (const name of ['etcd', 'kube-apiserver', 'kubectl']) await program(assets, name);
-  process.env['KUBEBUILDER_ASSETS'] = assets;
-  process.env['PATH'] = '';
+  process.env.KUBEBUILDER_ASSETS = assets;
+  process.env.PATH = '';
   const binaries = await ensureBinaries({ names: ['etcd', 'kube-apiserver', 'kubectl'] });
   assert.deepEqual(binaries, {
     etcd: path.join(assets, 'etcd'),
@@ -33,8 +33,8 @@ test('KUBEBUILDER_ASSETS is used and nothing is built', async () => {
 });
 
 test('without Go, the error says what to do', async () => {
-  delete process.env['KUBEBUILDER_ASSETS'];
-  process.env['PATH'] = '';
+  delete process.env.KUBEBUILDER_ASSETS;
+  process.env.PATH = '';
   await assert.rejects(ensureBinaries(), /etcd has to be built.*Install Go.*KUBEBUILDER_ASSETS/);
 });
 
@@ -44,8 +44,8 @@ test('two that start at once build once', async () => {
   const script = '#!/bin/sh\nsleep 0.3\necho x >>"$(dirname "$0")/calls"\n';
   const output = 'while [ "$1" != -o ]; do shift; done; printf "#!" >"$2"; chmod +x "$2"\n';
   await writeFile(path.join(tools, 'go'), script + output, { mode: 0o755 });
-  process.env['PATH'] = `${tools}:${environment['PATH'] ?? ''}`;
-  delete process.env['KUBEBUILDER_ASSETS'];
+  process.env.PATH = `${tools}:${environment.PATH ?? ''}`;
+  delete process.env.KUBEBUILDER_ASSETS;
   const lines: string[] = [];
   const options = {
     names: ['kubectl'],

@@ -2,7 +2,8 @@ import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 
 import { type ControlPlane, startControlPlane } from '../../tools/controlplane/controlplane.js';
-import { failPods, holdPods, release } from '../../tools/controlplane/pods.js';
+import { writePodLogs } from '../../tools/controlplane/pod-logs.js';
+import { completePods, failPods, holdPods, release } from '../../tools/controlplane/pods.js';
 import { aDeployment, aJob, apply, get, podTemplate, waitFor } from './support.js';
 
 let cluster: ControlPlane;
@@ -80,6 +81,28 @@ test("a held Job's pod runs until it is released", async () => {
   ]);
   await release(cluster, hold);
   await waitFor(cluster, 'job/long', 'condition=Complete');
+});
+
+test('a Job completes with a termination message', async () => {
+  await completePods(cluster, { 'job-name': 'report' }, '{"users": 3}');
+  await apply(cluster, aJob('report'));
+  await waitFor(cluster, 'job/report', 'condition=Complete');
+  const [pod] = (await get<{ items: Pod[] }>(cluster, 'pods', '--selector=job-name=report')).items;
+  const [container] = pod?.status.containerStatuses ?? [];
+  assert.equal(container?.state.terminated?.message, '{"users": 3}');
+});
+
+test("a Job's pod has the log that it is given, and an empty one otherwise", async () => {
+  const hold = await holdPods(cluster, { 'job-name': 'logged' });
+  await apply(cluster, aJob('logged'));
+  const pod = ['pod', '--selector=job-name=logged'];
+  await cluster.kubectl(['wait', ...pod, '--for=jsonpath={.status.phase}=Running']);
+  assert.equal(await cluster.kubectl(['logs', 'job/logged']), '');
+  await writePodLogs(cluster, { 'job-name': 'logged' }, 'one\ntwo\n');
+  await release(cluster, hold);
+  await waitFor(cluster, 'job/logged', 'condition=Complete');
+  assert.equal(await cluster.kubectl(['logs', 'job/logged']), 'one\ntwo\n');
+  assert.equal(await cluster.kubectl(['logs', 'job/logged', '--tail=1']), 'two\n');
 });
 
 test('annotations of the pod do the same', async () => {

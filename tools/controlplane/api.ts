@@ -3,6 +3,8 @@ import { setTimeout as sleep } from 'node:timers/promises';
 
 import type { Credential } from './certificate.js';
 
+const POLL_MS = 50;
+
 /** A Kubernetes object as JSON; the control plane's own code looks into few of its fields. */
 export interface KubernetesObject {
   readonly apiVersion: string;
@@ -30,6 +32,7 @@ export class ApiError extends Error {
 /** A minimal client, as the administrator, for what the harness itself does. */
 export class Api {
   readonly #agent: Agent;
+  #closed = false;
 
   constructor(
     private readonly server: string,
@@ -96,34 +99,37 @@ export class Api {
     }
   }
 
+  /** Creates an object, or brings the existing one to this state. */
+  async apply(collection: string, object: KubernetesObject): Promise<void> {
+    const path = `${collection}/${object.metadata.name}?fieldManager=controlplane&force=true`;
+    await this.request('PATCH', path, object, 'application/apply-patch+yaml');
+  }
+
   mergePatch(path: string, patch: unknown): Promise<unknown> {
     return this.request('PATCH', path, patch, 'application/merge-patch+json');
   }
 
-  /** Closes the connections that are kept for reuse. */
-  close(): void {
-    this.#agent.destroy();
+  /** Asks until `check` is true; its failures count as false until the time is over. */
+  async until(what: string, check: () => Promise<boolean>, timeoutMs = 60_000): Promise<void> {
+    const end = performance.now() + timeoutMs;
+    let last: unknown;
+    while (performance.now() < end) {
+      try {
+        if (await check()) return;
+        last = undefined;
+      } catch (error) {
+        last = error;
+      }
+      if (this.#closed) throw new Error(`stopped waiting for ${what}`, { cause: last });
+      await sleep(POLL_MS);
+    }
+    const seconds = timeoutMs / 1_000;
+    throw new Error(`timed out after ${seconds} s waiting for ${what}`, { cause: last });
   }
-}
 
-/** Asks until `check` is true; failures of the check count as false until the time is over. */
-export async function until(
-  what: string,
-  check: () => Promise<boolean>,
-  timeoutMs = 60_000,
-): Promise<void> {
-  const end = performance.now() + timeoutMs;
-  for (let last: unknown; ; await sleep(50)) {
-    try {
-      if (await check()) return;
-      last = undefined;
-    } catch (error) {
-      last = error;
-    }
-    if (performance.now() > end) {
-      throw new Error(`timed out after ${timeoutMs / 1_000} s waiting for ${what}`, {
-        cause: last,
-      });
-    }
+  /** Closes the connections that are kept for reuse, and ends all waiting. */
+  close(): void {
+    this.#closed = true;
+    this.#agent.destroy();
   }
 }

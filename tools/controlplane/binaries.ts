@@ -57,11 +57,12 @@ export async function ensureBinaries<Name extends BinaryName = BinaryName>(
 function cacheRoot(): string {
   const { APP_OPERATOR_CACHE, XDG_CACHE_HOME } = process.env;
   if (APP_OPERATOR_CACHE) return path.resolve(APP_OPERATOR_CACHE);
-  return path.join(XDG_CACHE_HOME || path.join(homedir(), '.cache'), 'app-operator');
+  if (XDG_CACHE_HOME) return path.join(XDG_CACHE_HOME, 'app-operator');
+  return path.join(homedir(), '.cache', 'app-operator');
 }
 
 async function assetsFolder(): Promise<string | undefined> {
-  const folder = process.env['KUBEBUILDER_ASSETS'];
+  const folder = process.env.KUBEBUILDER_ASSETS;
   if (!folder) return undefined;
   const essential = await findIn(folder, ['etcd', 'kube-apiserver']);
   return essential.size === 2 ? path.resolve(folder) : undefined;

@@ -1,12 +1,18 @@
 import path from 'node:path';
 
+import { KWOK_KINDS } from './kinds.js';
 import type { Pki } from './pki.js';
 
 /** What the command lines depend on. */
 export interface Setup {
   readonly dataDir: string;
   readonly pki: Pki;
-  readonly ports: { readonly etcd: number; readonly etcdPeer: number; readonly apiServer: number };
+  readonly ports: {
+    readonly etcd: number;
+    readonly etcdPeer: number;
+    readonly apiServer: number;
+    readonly kubelet: number;
+  };
   /** Paths of kubeconfig files, by user. */
   readonly kubeconfigs: {
     readonly admin: string;
@@ -54,6 +60,7 @@ export function apiServer({ dataDir, pki, ports, audit }: Setup): string[] {
     `--service-account-key-file=${pki.files.serviceAccount}`,
     `--service-account-signing-key-file=${pki.files.serviceAccountKey}`,
     '--authorization-mode=RBAC',
+    '--kubelet-preferred-address-types=InternalIP',
     '--service-cluster-ip-range=10.32.0.0/16',
     '--allow-privileged',
     // At SIGTERM end the watches too, which otherwise hold the process for a minute.
@@ -98,16 +105,19 @@ export function scheduler({ kubeconfigs }: Setup): string[] {
   ];
 }
 
-export function kwok({ kubeconfigs }: Setup): string[] {
+export function kwok({ pki, ports, kubeconfigs }: Setup): string[] {
   return [
     `--kubeconfig=${kubeconfigs.kwok}`,
     '--manage-all-nodes=true',
-    '--enable-crds=Stage',
+    `--enable-crds=${KWOK_KINDS.join(',')}`,
     // A pod's address; the default range has 254.
     '--cidr=10.64.0.1/12',
-    '--node-ip=10.63.0.1',
-    // No server: nothing asks this kubelet for logs.
-    '--node-port=0',
+    '--node-ip=127.0.0.1',
+    // Where the API server asks for logs; every node is at this address.
+    `--server-address=127.0.0.1:${ports.kubelet}`,
+    `--node-port=${ports.kubelet}`,
+    `--tls-cert-file=${pki.files.server}`,
+    `--tls-private-key-file=${pki.files.serverKey}`,
     '--node-lease-duration-seconds=40',
   ];
 }

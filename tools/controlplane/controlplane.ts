@@ -8,9 +8,11 @@ import type { BinaryName } from './build.js';
 import * as components from './components.js';
 import { kubeconfigFor } from './kubeconfig.js';
 import { runKubectl } from './kubectl.js';
+import { createKinds } from './kinds.js';
 import { createNodes, nodesReady } from './nodes.js';
 import type { ControlPlaneOptions } from './options.js';
 import { type Pki, preparePki } from './pki.js';
+import { createEmptyLogs } from './pod-logs.js';
 import { freePort } from './ports.js';
 import { ProcessDied, Processes, type RunningProcess } from './processes.js';
 import { withProgress } from './progress.js';
@@ -89,7 +91,7 @@ function binariesFor(options: ControlPlaneOptions): BinaryName[] {
 }
 
 function isPortTaken(error: unknown): boolean {
-  return error instanceof ProcessDied && /address already in use/.test(error.lastLines);
+  return error instanceof ProcessDied && error.lastLines.includes('address already in use');
 }
 
 async function startOnce(
@@ -105,7 +107,12 @@ async function startOnce(
     const pki = await preparePki(path.join(dataDir, 'pki'));
     const setup = await prepareSetup(dataDir, pki, options.audit ?? false);
     const running = new RunningControlPlane(setup, processes, binaries);
-    await processes.whileAlive(running.start(options));
+    try {
+      await processes.whileAlive(running.start(options));
+    } catch (error) {
+      running.api.close();
+      throw error;
+    }
     return running;
   } catch (error) {
     await processes.end();
@@ -126,6 +133,7 @@ async function prepareSetup(dataDir: string, pki: Pki, audit: boolean): Promise<
     etcd: await freePort(),
     etcdPeer: await freePort(),
     apiServer: await freePort(),
+    kubelet: await freePort(),
   };
   const write = (name: string, user: string, groups: readonly string[] = []): Promise<string> =>
     writeKubeconfig({ dataDir, pki, port: ports.apiServer, name, user, groups });
@@ -217,7 +225,8 @@ class RunningControlPlane implements ControlPlane {
   }
 
   async #startNodes(count: number): Promise<void> {
-    await Promise.all([createStages(this.api), createNodes(this.api, count)]);
+    await Promise.all([createKinds(this.api), createNodes(this.api, count)]);
+    await Promise.all([createStages(this.api), createEmptyLogs(this.api, this.dataDir)]);
     await this.#run('kwok', components.kwok);
     await nodesReady(this.api, count);
   }

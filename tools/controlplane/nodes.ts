@@ -1,5 +1,4 @@
 import type { Api, KubernetesObject } from './api.js';
-import { until } from './api.js';
 
 /** Name of the first simulated node. */
 export const FIRST_NODE = 'kwok-0';
@@ -13,7 +12,7 @@ export async function createNodes(api: Api, count: number): Promise<void> {
 
 /** Waits until every node is Ready, that is until kwok plays it. */
 export async function nodesReady(api: Api, count: number): Promise<void> {
-  await until('the nodes to be Ready', async () => {
+  await api.until('the nodes to be Ready', async () => {
     const list = (await api.request('GET', '/api/v1/nodes')) as NodeList;
     const ready = list.items.filter(({ status }) =>
       status.conditions?.some(({ type, status: value }) => type === 'Ready' && value === 'True'),

@@ -1,13 +1,12 @@
 import { randomUUID } from 'node:crypto';
 
 import type { Api } from './api.js';
-import type { ControlPlane } from './controlplane.js';
 import { createDerivedStage, deleteStage, type DerivedStage, stagesKnown } from './stages.js';
 
 /** Labels that a pod must have, all of them: `{ 'job-name': 'backup' }`. */
 export type Labels = Readonly<Record<string, string>>;
 
-/** What `failPods` or `holdPods` has begun, and `release` ends. */
+/** What `failPods`, `holdPods` or `completePods` has begun, and `release` ends. */
 export interface Interference {
   readonly stage: string;
   readonly labels: Labels;
@@ -20,7 +19,10 @@ export interface FailPodsOptions {
   readonly message?: string;
 }
 
-type Cluster = Pick<ControlPlane, 'api'>;
+/** What is needed of a control plane. */
+interface Cluster {
+  readonly api: Api;
+}
 
 /**
  * Lets pods with these labels fail, in all namespaces, those that run now and those to come, until
@@ -46,6 +48,20 @@ export function holdPods({ api }: Cluster, labels: Labels): Promise<Interference
   return interfere(api, { name, file: 'pod-hold.yaml', matchLabels: labels });
 }
 
+/**
+ * Lets pods of Jobs with these labels complete with a termination message, until `release`. Once the
+ * promise resolves, no new pod escapes; those that have completed stay as they are.
+ */
+export function completePods(
+  { api }: Cluster,
+  labels: Labels,
+  message: string,
+): Promise<Interference> {
+  const name = `complete-${randomUUID().slice(0, 8)}`;
+  const variables = { message };
+  return interfere(api, { name, file: 'pod-complete.yaml', matchLabels: labels, variables });
+}
+
 /** Ends an interference: held pods become Ready; failed ones stay so, and new ones succeed. */
 export async function release({ api }: Cluster, { stage, labels }: Interference): Promise<void> {
   await deleteStage(api, stage);
@@ -62,20 +78,24 @@ async function interfere(api: Api, stage: DerivedStage): Promise<Interference> {
 
 /** kwok looks at a pod when it changes, so a change of the stages alone moves no pod. */
 async function nudge(api: Api, labels: Labels): Promise<void> {
-  const selector = Object.entries(labels).map(([key, value]) => `${key}=${value}`);
-  const query = new URLSearchParams({ labelSelector: selector.join(',') });
-  const pods = (await api.request('GET', `/api/v1/pods?${query}`)) as PodList;
   const patch = { metadata: { annotations: { 'kwok.test/nudge': randomUUID() } } };
-  const paths = pods.items
+  const paths = (await listPods(api, labels))
     .filter(({ status }) => status.phase !== 'Succeeded' && status.phase !== 'Failed')
     .map(({ metadata }) => `/api/v1/namespaces/${metadata.namespace}/pods/${metadata.name}`);
   // A pod may be gone meanwhile.
   await Promise.allSettled(paths.map((path) => api.mergePatch(path, patch)));
 }
 
-interface PodList {
-  readonly items: readonly {
-    readonly metadata: { readonly namespace: string; readonly name: string };
-    readonly status: { readonly phase?: string };
-  }[];
+interface Pod {
+  readonly metadata: { readonly namespace: string; readonly name: string };
+  readonly spec: { readonly containers: readonly { readonly name: string }[] };
+  readonly status: { readonly phase?: string };
+}
+
+/** The pods with these labels, of all namespaces. */
+export async function listPods(api: Api, labels: Labels): Promise<readonly Pod[]> {
+  const selector = Object.entries(labels).map(([key, value]) => `${key}=${value}`);
+  const query = new URLSearchParams({ labelSelector: selector.join(',') });
+  const list = await api.request('GET', `/api/v1/pods?${query.toString()}`);
+  return (list as { readonly items: readonly Pod[] }).items;
 }

@@ -57,9 +57,13 @@ export class Processes {
       env: supervisorEnvironment(),
       stdio: ['ignore', 'ignore', 'ignore', 'ipc'],
     });
-    this.#supervisor.on('message', (message: Message) => this.#receive(message));
+    this.#supervisor.on('message', (message: Message) => {
+      this.#receive(message);
+    });
     this.#ended = new Promise((resolve) => {
-      this.#supervisor.once('error', (error) => this.#lost(error, resolve));
+      this.#supervisor.once('error', (error) => {
+        this.#lost(error, resolve);
+      });
       this.#supervisor.once('exit', (code, signal) => {
         this.#lost(new Error(`the supervisor ended with ${signal ?? code}`), resolve);
       });
@@ -174,6 +178,8 @@ function lastLines(log: string): string {
 
 /** Without what a test runner or a debugger puts there for its own children. */
 function supervisorEnvironment(): NodeJS.ProcessEnv {
-  const { NODE_OPTIONS: _options, NODE_TEST_CONTEXT: _context, ...rest } = process.env;
-  return rest;
+  const environment = { ...process.env };
+  delete environment.NODE_OPTIONS;
+  delete environment.NODE_TEST_CONTEXT;
+  return environment;
 }

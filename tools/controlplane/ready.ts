@@ -1,12 +1,12 @@
-import { type Api, until } from './api.js';
+import type { Api } from './api.js';
 
 export async function apiServerReady(api: Api): Promise<void> {
-  await until('kube-apiserver', async () => (await api.text('GET', '/readyz')) === 'ok');
+  await api.until('kube-apiserver', async () => (await api.text('GET', '/readyz')) === 'ok');
 }
 
 /** Pods can be created in `default` once the controller manager has made its service account. */
 export async function serviceAccountReady(api: Api): Promise<void> {
-  await until('the service account `default`', async () => {
+  await api.until('the service account `default`', async () => {
     await api.request('GET', '/api/v1/namespaces/default/serviceaccounts/default');
     return true;
   });

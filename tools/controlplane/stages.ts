@@ -3,27 +3,19 @@ import { readdir, readFile } from 'node:fs/promises';
 
 import { parse } from 'yaml';
 
-import { type Api, type KubernetesObject, until } from './api.js';
+import type { Api, KubernetesObject } from './api.js';
 import { asset } from './assets.js';
+import { collectionOf } from './kinds.js';
 import { FIRST_NODE } from './nodes.js';
 
-const STAGES = '/apis/kwok.x-k8s.io/v1alpha1/stages';
+const STAGES = collectionOf('stages');
 const PING = 'kwok.test/ping';
 const ECHO = 'kwok.test/echo';
 
-/** The stages of every cluster, and the kind that they are of; kwok starts after them. */
+/** Creates the stages that every cluster has, one of each file in `kwok-stages/`. */
 export async function createStages(api: Api): Promise<void> {
-  const crd = await readObject('crd.yaml');
-  await api.ensure('/apis/apiextensions.k8s.io/v1/customresourcedefinitions', crd);
-  await until('the kind Stage', async () => {
-    await api.request('GET', STAGES);
-    return true;
-  });
-  const files = (await readdir(asset('kwok-stages'))).filter(
-    (file) => file.endsWith('.yaml') && file !== 'crd.yaml',
-  );
-  const stages = await Promise.all(files.map(readObject));
-  await Promise.all(stages.map((stage) => api.ensure(STAGES, stage)));
+  const files = await readdir(asset('kwok-stages'));
+  await Promise.all(files.map(async (file) => api.apply(STAGES, await readStage(file))));
 }
 
 /** A Stage of its own, made from one of the files: another name, other pods, other variables. */
@@ -36,13 +28,14 @@ export interface DerivedStage {
 }
 
 export async function createDerivedStage(api: Api, derived: DerivedStage): Promise<void> {
-  const { name, file, matchLabels, variables = {} } = derived;
-  const stage = parseStage(replaceVariables(await readFile(fileOf(file), 'utf8'), variables));
+  const { name, file, matchLabels, variables } = derived;
+  const stage = await readStage(file, variables);
   const { matchExpressions } = stage.spec.selector;
   await api.request('POST', STAGES, {
     ...stage,
     metadata: { name },
-    spec: { ...stage.spec, selector: { matchLabels, matchExpressions } },
+    // A weight wins over the stages without one.
+    spec: { ...stage.spec, weight: 1, selector: { matchLabels, matchExpressions } },
   });
 }
 
@@ -61,7 +54,7 @@ export async function stagesKnown(api: Api): Promise<void> {
     spec: { next: { patches: [{ type: 'merge', root: 'metadata', template }] } },
   });
   const node = `/api/v1/nodes/${FIRST_NODE}`;
-  await until('kwok to know the stages', async () => {
+  await api.until('kwok to know the stages', async () => {
     // kwok looks at a node when it changes.
     const ping = { metadata: { annotations: { [PING]: randomUUID() } } };
     const { metadata } = (await api.mergePatch(node, ping)) as Annotated;
@@ -77,7 +70,10 @@ interface StageObject extends KubernetesObject {
   readonly spec: { readonly selector: { readonly matchExpressions: readonly unknown[] } };
 }
 
-function replaceVariables(text: string, variables: DerivedStage['variables'] = {}): string {
+function replaceVariables(
+  text: string,
+  variables: Readonly<Record<string, string | number>>,
+): string {
   let result = text;
   for (const [name, value] of Object.entries(variables)) {
     const definition = new RegExp(`\\$${name} := [^}]*`);
@@ -87,14 +83,10 @@ function replaceVariables(text: string, variables: DerivedStage['variables'] = {
   return result;
 }
 
-function parseStage(text: string): StageObject {
-  return parse(text) as StageObject;
-}
-
-async function readObject(file: string): Promise<KubernetesObject> {
-  return parse(await readFile(fileOf(file), 'utf8')) as KubernetesObject;
-}
-
-function fileOf(name: string): string {
-  return asset('kwok-stages', name);
+async function readStage(
+  file: string,
+  variables: DerivedStage['variables'] = {},
+): Promise<StageObject> {
+  const text = await readFile(asset('kwok-stages', file), 'utf8');
+  return parse(replaceVariables(text, variables)) as StageObject;
 }
