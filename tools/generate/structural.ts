@@ -95,7 +95,7 @@ function array(json: JsonSchema, path: string): Schema {
   return {
     ...(isNode(json['items']) && { items: item(json['items'], `${path}[]`) }),
     ...('listType' in json && { 'x-kubernetes-list-type': json['listType'] as 'map' }),
-    ...(keys !== undefined && { 'x-kubernetes-list-map-keys': String(keys).split(/[ ,]+/) }),
+    ...(keys !== undefined && { 'x-kubernetes-list-map-keys': (keys as string).split(/[ ,]+/) }),
   };
 }
 

@@ -1,0 +1,215 @@
+// The house's rules: strict types, and import directions that keep constructs/ pure.
+import { builtinModules } from 'node:module';
+import js from '@eslint/js';
+import { createNodeResolver, importX } from 'eslint-plugin-import-x';
+import tseslint from 'typescript-eslint';
+
+const KINDS = [
+  'bench',
+  'site',
+  'user',
+  'workspace',
+  'dashboard',
+  'dashboard-chart',
+  'backup',
+  'job',
+];
+const BUILTIN = builtinModules.filter((name) => !name.startsWith('_')).join('|');
+
+/** Import patterns, each with what to do instead. */
+const NO = {
+  outwards: {
+    regex: String.raw`^(\.\./)+(runner|cli|tools|test)/`,
+    message: 'constructs/ is pure and knows nothing of who uses it.',
+  },
+  builtins: {
+    regex: `^(node:(?!crypto$)|(${BUILTIN})(/|$))`,
+    message:
+      'constructs/ does no I/O: of the built-in modules it may use createHash of node:crypto.',
+  },
+  clients: {
+    regex: '^(@kubernetes/client-node|undici|winston|prom-client)(/|$)',
+    message: 'constructs/ does no I/O: clients, logs and metrics belong to runner/.',
+  },
+  otherKinds: {
+    regex: String.raw`^(\.\./)+(constructs/)?(${KINDS.join('|')})/(?!api\.js$)`,
+    message:
+      "A kind knows another kind by the types of its api.ts only; what they share is kit/'s.",
+  },
+  otherKindsValues: {
+    regex: String.raw`^(\.\./)+(constructs/)?(${KINDS.join('|')})/api\.js$`,
+    allowTypeImports: true,
+    message: "Another kind's api.ts is for its types: use `import type`.",
+  },
+  kindsInKit: {
+    regex: String.raw`^\.\./(?!\.\./)`,
+    message: 'kit/ is below everything: it imports nothing else of constructs/.',
+  },
+  kindsInRunner: {
+    regex: String.raw`^(\.\./)+constructs/(?!(registry|index)\.js$|kit/)`,
+    message: 'runner/ is generic: it knows kinds by constructs/registry and constructs/kit only.',
+  },
+  aboveRunner: {
+    regex: String.raw`^(\.\./)+(cli|tools|test)/`,
+    message: 'runner/ knows nothing of who uses it.',
+  },
+  test: {
+    regex: String.raw`^(\.\./)+test/`,
+    message: 'Only tests import from test/.',
+  },
+};
+
+/** The rule about imports, for one part of the tree: blocks of configuration do not add up. */
+const restrict = (...patterns) => ({
+  '@typescript-eslint/no-restricted-imports': ['error', { patterns }],
+});
+
+const CRYPTO = {
+  group: ['node:crypto'],
+  allowImportNames: ['createHash'],
+  message: 'Of node:crypto, constructs/ uses createHash only: no randomness.',
+};
+const PURE = [NO.outwards, NO.builtins, NO.clients, CRYPTO];
+
+const IMPURE_GLOBALS = [
+  'Date',
+  'process',
+  'fetch',
+  'crypto',
+  'performance',
+  'console',
+  'setTimeout',
+  'setInterval',
+  'setImmediate',
+  'queueMicrotask',
+];
+
+/** A comment that switches a rule off says why, after two dashes. */
+const reasons = {
+  meta: { type: 'suggestion', schema: [], messages: { why: 'Say why: `{{text}} -- reason`.' } },
+  create: (context) => ({
+    Program() {
+      for (const comment of context.sourceCode.getAllComments()) {
+        const text = comment.value.trim();
+        if (/^eslint-disable/.test(text) && !/ -- \S.{9,}/.test(text)) {
+          context.report({ loc: comment.loc, messageId: 'why', data: { text } });
+        }
+      }
+    },
+  }),
+};
+
+const RE_EXPORT = 'No barrels but index.ts of a kind and of constructs/: import from where it is.';
+
+export default tseslint.config(
+  { ignores: ['dist/', 'imports/', '**/*.generated.ts', '.demo/'] },
+  { linterOptions: { reportUnusedDisableDirectives: 'error' } },
+  js.configs.recommended,
+  {
+    files: ['**/*.ts'],
+    extends: [tseslint.configs.strictTypeChecked, tseslint.configs.stylisticTypeChecked],
+    languageOptions: {
+      parserOptions: { projectService: true, tsconfigRootDir: import.meta.dirname },
+    },
+    plugins: { 'import-x': importX, house: { rules: { reasons } } },
+    settings: {
+      'import-x/resolver-next': [
+        createNodeResolver({
+          extensionAlias: { '.js': ['.ts', '.js'] },
+          extensions: ['.ts', '.js'],
+        }),
+      ],
+      'import-x/parsers': { '@typescript-eslint/parser': ['.ts'] },
+      'import-x/external-module-folders': ['node_modules', 'imports'],
+    },
+    rules: {
+      'house/reasons': 'error',
+      'import-x/no-cycle': ['error', { ignoreExternal: true }],
+      'import-x/no-default-export': 'error',
+      'no-restricted-syntax': [
+        'error',
+        { selector: 'ExportAllDeclaration', message: RE_EXPORT },
+        { selector: 'ExportNamedDeclaration[source]', message: RE_EXPORT },
+      ],
+      eqeqeq: 'error',
+      '@typescript-eslint/consistent-type-imports': ['error', { disallowTypeAnnotations: false }],
+      // The empty string counts as nothing where text is put together.
+      '@typescript-eslint/prefer-nullish-coalescing': [
+        'error',
+        { ignorePrimitives: { string: true, boolean: true } },
+      ],
+      // A type parameter that only the result has lets the caller name what it reads.
+      '@typescript-eslint/no-unnecessary-type-parameters': 'off',
+      '@typescript-eslint/switch-exhaustiveness-check': [
+        'error',
+        { considerDefaultExhaustiveForUnions: true },
+      ],
+      '@typescript-eslint/no-confusing-void-expression': ['error', { ignoreArrowShorthand: true }],
+      '@typescript-eslint/restrict-template-expressions': [
+        'error',
+        { allowNumber: true, allowBoolean: true },
+      ],
+      // Index signatures are read in the style of the data; interfaces carry the schemas' markers.
+      '@typescript-eslint/dot-notation': ['error', { allowIndexSignaturePropertyAccess: true }],
+      '@typescript-eslint/consistent-indexed-object-style': 'off',
+      // A construct is made for its effect on the tree.
+      'no-new': 'off',
+      // Types are inferred where they say nothing new; unused parameters are the compiler's to find.
+      '@typescript-eslint/no-unused-vars': [
+        'error',
+        { argsIgnorePattern: '^_', varsIgnorePattern: '^_' },
+      ],
+      '@typescript-eslint/no-floating-promises': [
+        'error',
+        {
+          allowForKnownSafeCalls: [
+            { from: 'package', package: 'node:test', name: ['test', 'it', 'describe', 'suite'] },
+          ],
+        },
+      ],
+      ...restrict(NO.test),
+    },
+  },
+  {
+    files: ['constructs/**/*.ts'],
+    rules: {
+      ...restrict(...PURE),
+      'no-restricted-globals': [
+        'error',
+        ...IMPURE_GLOBALS.map((name) => ({
+          name,
+          message: 'constructs/ has no clock, randomness, environment or I/O.',
+        })),
+      ],
+      'no-restricted-properties': [
+        'error',
+        { object: 'Math', property: 'random', message: 'constructs/ has no randomness.' },
+      ],
+    },
+  },
+  {
+    files: [`constructs/{${KINDS.join(',')},framework}/**/*.ts`],
+    rules: restrict(...PURE, NO.otherKinds, NO.otherKindsValues),
+  },
+  {
+    files: ['constructs/kit/**/*.ts'],
+    rules: restrict(...PURE, NO.kindsInKit),
+  },
+  {
+    files: ['runner/**/*.ts'],
+    rules: restrict(NO.aboveRunner, NO.kindsInRunner),
+  },
+  {
+    files: ['constructs/index.ts', 'constructs/*/index.ts', 'cli/testing.ts'],
+    rules: { 'no-restricted-syntax': 'off' },
+  },
+  {
+    files: ['test/**/*.ts'],
+    rules: {
+      ...restrict(),
+      // Fakes stand in for classes and asynchronous functions.
+      '@typescript-eslint/no-unsafe-class-instance-assignment': 'off',
+      '@typescript-eslint/require-await': 'off',
+    },
+  },
+);
