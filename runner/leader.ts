@@ -98,7 +98,7 @@ class Candidate {
       if (!(await this.acquire())) return;
       if (!signal.aborted) {
         log.info('Elected', { identity });
-        onElected({ signal: this.term.signal, isHeld: () => this.isHeld(this.timing.leaseMs) });
+        onElected({ signal: this.term.signal, isHeld: () => this.isHeld() });
         await this.hold();
         this.term.abort();
       }
@@ -156,8 +156,10 @@ class Candidate {
     limit.abort();
   }
 
-  private isHeld(limitMs: number): boolean {
-    return !this.term.signal.aborted && this.clock.monotonic() - this.renewedAt < limitMs;
+  private isHeld(): boolean {
+    return (
+      !this.term.signal.aborted && this.clock.monotonic() - this.renewedAt < this.timing.leaseMs
+    );
   }
 
   /** One try to get or to renew the lease. Errors are logged, not thrown: the next try is the answer. */

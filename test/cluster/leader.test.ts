@@ -1,0 +1,139 @@
+import assert from 'node:assert/strict';
+import { PassThrough } from 'node:stream';
+import { after, before, beforeEach, describe, test } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
+
+import { type Client, createClient } from '../../runner/client.js';
+import { loadCredentials } from '../../runner/credentials.js';
+import { runLeaderElection, type Term } from '../../runner/leader.js';
+import { type Lease, LeaseKind } from '../../runner/lease.js';
+import { createLogger } from '../../runner/log.js';
+import { resourcePath } from '../../runner/resource-path.js';
+import { type ControlPlane, startControlPlane } from '../../tools/controlplane/controlplane.js';
+
+const log = createLogger({ logLevel: 'error', logEncoder: 'json' }, new PassThrough());
+const timing = { leaseMs: 3_000, renewDeadlineMs: 2_000, retryMs: 300 };
+
+let cluster: ControlPlane;
+let client: Client;
+let name = '';
+let tests = 0;
+before(async () => {
+  cluster = await startControlPlane({ kwokNodes: 0, controllerManager: false, scheduler: false });
+  client = createClient({ credentials: await loadCredentials(cluster.kubeconfig, {}) });
+});
+after(async () => {
+  await client.close();
+  await cluster.stop();
+});
+beforeEach(() => {
+  name = `leader-${++tests}`;
+});
+
+function stand(identity: string, through: Pick<Client, 'request'> = client) {
+  const end = new AbortController();
+  const state = { identity, leads: false, lost: false, term: undefined as Term | undefined };
+  const done = runLeaderElection({
+    client: through,
+    namespace: 'default',
+    name,
+    identity,
+    timing,
+    log,
+    signal: end.signal,
+    onElected: (term) => {
+      Object.assign(state, { leads: true, term });
+      term.signal.addEventListener('abort', () => (state.leads = false));
+    },
+    onLost: () => (state.lost = true),
+  });
+  const stop = async (): Promise<void> => {
+    end.abort();
+    await done;
+  };
+  return { state, stop, done };
+}
+
+function lease(): Promise<Lease> {
+  return client.request<Lease>('GET', resourcePath(LeaseKind, 'default', name));
+}
+
+/** Waits, and tells how long it took in milliseconds. */
+async function until(condition: () => boolean, withinMs = 10_000): Promise<number> {
+  const start = performance.now();
+  while (!condition()) {
+    assert.ok(performance.now() - start < withinMs, `not within ${withinMs} ms`);
+    await sleep(10);
+  }
+  return performance.now() - start;
+}
+
+describe('on a real API server', () => {
+  test('of many candidates that start together one leads', async () => {
+    const candidates = Array.from({ length: 5 }, (_, index) => stand(`c${index}`));
+    await until(() => candidates.some(({ state }) => state.leads));
+    for (let round = 0; round < 20; round++) {
+      assert.equal(candidates.filter(({ state }) => state.leads).length, 1);
+      await sleep(50);
+    }
+    const leader = candidates.find(({ state }) => state.leads);
+    assert.equal((await lease()).spec?.holderIdentity, leader?.state.identity);
+    await Promise.all(candidates.map(({ stop }) => stop()));
+  });
+
+  test('a leader that stops hands over at once', async () => {
+    const first = stand('first');
+    await until(() => first.state.leads);
+    const second = stand('second');
+    await sleep(500);
+    assert.equal(second.state.leads, false);
+    await first.stop();
+    const took = await until(() => second.state.leads);
+    assert.ok(took < timing.leaseMs / 2, `${took} ms`);
+    const { spec } = await lease();
+    assert.equal(spec?.leaseTransitions, 1);
+    assert.match(spec.renewTime ?? '', /\.\d{6}Z$/);
+    await second.stop();
+    assert.equal(first.state.lost || second.state.lost, false);
+  });
+
+  test('a leader that dies is followed after the time of its lease', async () => {
+    const reached = { on: true };
+    const mortal: Pick<Client, 'request'> = {
+      request: (...call) => (reached.on ? client.request(...call) : new Promise(() => undefined)),
+    };
+    const first = stand('first', mortal);
+    await until(() => first.state.leads);
+    const second = stand('second');
+    await sleep(500);
+    reached.on = false;
+    await until(() => first.state.lost);
+    assert.equal(first.state.leads || second.state.leads, false, 'a pause, and never two leaders');
+    await until(() => second.state.leads);
+    await second.stop();
+  });
+
+  test('a leader loses the lease to whoever takes it', async () => {
+    const first = stand('first');
+    await until(() => first.state.leads);
+    await client.request('PATCH', resourcePath(LeaseKind, 'default', name), {
+      body: { spec: { holderIdentity: 'thief' } },
+    });
+    await until(() => first.state.lost, timing.renewDeadlineMs);
+    assert.equal(first.state.term?.isHeld(), false);
+    await first.done;
+  });
+
+  test('a leader without an API server stops in time, and is elected again', async () => {
+    const first = stand('first');
+    await until(() => first.state.leads);
+    await cluster.stopApiServer('SIGKILL');
+    const took = await until(() => first.state.lost);
+    assert.ok(took < timing.renewDeadlineMs + 500, `${took} ms`);
+    assert.equal(first.state.leads, false);
+    const again = stand('again');
+    await cluster.startApiServer();
+    await until(() => again.state.leads);
+    await again.stop();
+  });
+});

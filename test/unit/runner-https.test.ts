@@ -1,0 +1,176 @@
+import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { X509Certificate } from 'node:crypto';
+import { mkdtemp, rename, rm, symlink, writeFile } from 'node:fs/promises';
+import { Agent, request } from 'node:https';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { PassThrough } from 'node:stream';
+import { after, afterEach, before, describe, test } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { TLSSocket } from 'node:tls';
+
+import { type KeyPair, selfSigned } from '../../runner/certificate.js';
+import { type HttpServer } from '../../runner/http.js';
+import { serveHttps } from '../../runner/https.js';
+import {
+  type KeyPairSource,
+  mountedSource,
+  selfSignedSource,
+} from '../../runner/key-pair-source.js';
+import { createLogger } from '../../runner/log.js';
+
+const DAY_MS = 24 * 3_600_000;
+const RELOAD_MS = 10;
+const output = new PassThrough();
+const log = createLogger({ logLevel: 'info', logEncoder: 'json' }, output);
+
+const running: HttpServer[] = [];
+let folder: string;
+before(async () => {
+  folder = await mkdtemp(path.join(tmpdir(), 'https-'));
+});
+after(() => rm(folder, { recursive: true }));
+afterEach(async () => {
+  for (const server of running.splice(0)) await server.close(0);
+});
+
+async function serve(source: KeyPairSource): Promise<number> {
+  const routes = { '/': () => ({ status: 200, body: 'hello' }) };
+  const address = { host: '127.0.0.1', port: 0 };
+  const server = await serveHttps(address, routes, source, log, RELOAD_MS);
+  running.push(server);
+  return server.port;
+}
+
+function pairFor(commonName: string): KeyPair {
+  const now = Date.now();
+  return selfSigned({
+    commonName,
+    hosts: ['localhost', '127.0.0.1'],
+    notBefore: new Date(now - 1000),
+    notAfter: new Date(now + DAY_MS),
+  });
+}
+
+interface Seen {
+  readonly status: number | undefined;
+  readonly subject: string;
+  readonly localPort: number | undefined;
+}
+
+/** A real TLS request that verifies the server by `ca` where one is given. */
+async function get(port: number, options: { ca?: string; agent?: Agent } = {}): Promise<Seen> {
+  const { ca, agent = new Agent({ maxCachedSessions: 0 }) } = options;
+  const trust = ca === undefined ? { rejectUnauthorized: false } : { ca };
+  const outgoing = request({ host: 'localhost', family: 4, port, agent, ...trust });
+  outgoing.end();
+  const [response] = (await once(outgoing, 'response')) as [import('node:http').IncomingMessage];
+  const socket = response.socket as TLSSocket;
+  const subject = socket.getPeerX509Certificate()?.subject ?? '';
+  response.resume();
+  await once(response, 'end');
+  return { status: response.statusCode, subject, localPort: socket.localPort };
+}
+
+async function until(condition: () => Promise<boolean>): Promise<void> {
+  const end = performance.now() + 5_000;
+  while (!(await condition())) {
+    assert.ok(performance.now() < end, 'not within 5 s');
+    await sleep(RELOAD_MS);
+  }
+}
+
+describe('a self-signed certificate', () => {
+  test('is one that TLS clients accept who trust it', async () => {
+    const pair = pairFor('app-operator');
+    const port = await serve({ current: () => Promise.resolve(pair) });
+    const { status, subject } = await get(port, { ca: pair.cert });
+    assert.deepEqual({ status, subject }, { status: 200, subject: 'CN=app-operator' });
+    await assert.rejects(get(port, { ca: pairFor('app-operator').cert }));
+  });
+
+  test('says what it is for', () => {
+    const certificate = new X509Certificate(pairFor('x').cert);
+    assert.equal(certificate.ca, false);
+    assert.equal(certificate.subjectAltName, 'DNS:localhost, IP Address:127.0.0.1');
+    assert.deepEqual(certificate.keyUsage, ['1.3.6.1.5.5.7.3.1']);
+    assert.ok(certificate.verify(certificate.publicKey));
+  });
+
+  test('can live past 2049, when the form of its times changes', () => {
+    const { cert } = selfSigned({
+      commonName: 'x',
+      hosts: [],
+      notBefore: new Date('2049-12-31T23:59:59Z'),
+      notAfter: new Date('2050-06-01T00:00:00Z'),
+    });
+    const { validFromDate, validToDate } = new X509Certificate(cert);
+    assert.equal(validFromDate.toISOString(), '2049-12-31T23:59:59.000Z');
+    assert.equal(validToDate.toISOString(), '2050-06-01T00:00:00.000Z');
+  });
+
+  test('is replaced long before it expires', async () => {
+    let now = Date.now();
+    const source = selfSignedSource('x', ['localhost'], () => now);
+    const first = await source.current();
+    const { validFromDate, validToDate } = new X509Certificate(first.cert);
+    assert.ok(validFromDate.getTime() <= now - DAY_MS / 2, 'clocks that are behind accept it');
+    now += 200 * DAY_MS;
+    assert.equal(await source.current(), first);
+    now += 100 * DAY_MS;
+    assert.ok(now < validToDate.getTime() - 30 * DAY_MS);
+    assert.notEqual(await source.current(), first);
+  });
+});
+
+describe('a mounted certificate', () => {
+  /** Writes a pair as the kubelet does: a new folder, then one rename of a link. */
+  async function mount(where: string, pair: KeyPair): Promise<void> {
+    const version = await mkdtemp(path.join(where, '..version-'));
+    await writeFile(path.join(version, 'tls.crt'), pair.cert);
+    await writeFile(path.join(version, 'tls.key'), pair.key);
+    await symlink(version, path.join(where, '..next'));
+    await rename(path.join(where, '..next'), path.join(where, '..data'));
+  }
+
+  async function mounted(pair: KeyPair): Promise<string> {
+    const where = await mkdtemp(path.join(folder, 'mount-'));
+    await mount(where, pair);
+    await symlink('..data/tls.crt', path.join(where, 'tls.crt'));
+    await symlink('..data/tls.key', path.join(where, 'tls.key'));
+    return where;
+  }
+
+  test('is reloaded when it changes, and open connections stay', async () => {
+    const where = await mounted(pairFor('first'));
+    const port = await serve(mountedSource(where));
+    const agent = new Agent({ keepAlive: true, maxSockets: 1 });
+    const kept = await get(port, { agent });
+    assert.equal(kept.subject, 'CN=first');
+    await mount(where, pairFor('second'));
+    await until(async () => (await get(port)).subject === 'CN=second');
+    const again = await get(port, { agent });
+    assert.equal(again.localPort, kept.localPort, 'the same connection');
+    assert.equal(again.status, 200);
+    agent.destroy();
+  });
+
+  test('that does not fit its key is logged once, and the one before it stays', async () => {
+    const pair = pairFor('good');
+    const where = await mounted(pair);
+    const port = await serve(mountedSource(where));
+    output.read();
+    await mount(where, { cert: pairFor('other').cert, key: pair.key });
+    await sleep(20 * RELOAD_MS);
+    assert.equal((await get(port)).subject, 'CN=good');
+    const logged = String(output.read()).match(/Certificate not reloaded/g);
+    assert.equal(logged?.length, 1);
+    await mount(where, pairFor('fixed'));
+    await until(async () => (await get(port)).subject === 'CN=fixed');
+  });
+
+  test('that is missing at the start is an error', async () => {
+    await assert.rejects(serve(mountedSource(path.join(folder, 'nowhere'))), /ENOENT/);
+  });
+});

@@ -1,0 +1,331 @@
+import assert from 'node:assert/strict';
+import { PassThrough } from 'node:stream';
+import { describe, test } from 'node:test';
+
+import { ApiError, ConnectionError } from '../../runner/api-error.js';
+import type { Client, Method, RequestOptions } from '../../runner/client.js';
+import type { Clock } from '../../runner/clock.js';
+import { leaderIdentity, runLeaderElection, type Term } from '../../runner/leader.js';
+import type { Lease } from '../../runner/lease.js';
+import { createLogger } from '../../runner/log.js';
+
+const log = createLogger({ logLevel: 'error', logEncoder: 'json' }, new PassThrough());
+const settle = async (): Promise<void> => {
+  for (let round = 0; round < 5; round++) await new Promise(setImmediate);
+};
+
+/** Time that passes only when it is told to. */
+class FakeClock implements Clock {
+  private time = 0;
+  private readonly sleepers = new Set<{ readonly at: number; readonly wake: () => void }>();
+
+  monotonic(): number {
+    return this.time;
+  }
+  now(): Date {
+    return new Date(this.time);
+  }
+  sleep(ms: number, signal: AbortSignal): Promise<void> {
+    if (signal.aborted) return Promise.resolve();
+    return new Promise((resolve) => {
+      const sleeper = { at: this.time + ms, wake: resolve };
+      this.sleepers.add(sleeper);
+      signal.addEventListener('abort', () => {
+        this.sleepers.delete(sleeper);
+        resolve();
+      });
+    });
+  }
+
+  async pass(ms: number): Promise<void> {
+    const end = this.time + ms;
+    await settle();
+    for (;;) {
+      const due = [...this.sleepers].filter(({ at }) => at <= end).sort((a, b) => a.at - b.at)[0];
+      if (!due) break;
+      this.sleepers.delete(due);
+      this.time = Math.max(this.time, due.at);
+      due.wake();
+      await settle();
+    }
+    this.time = end;
+  }
+
+  /** As when the process is stopped: time goes on, and no timer fires before it is over. */
+  stall(ms: number): void {
+    this.time += ms;
+  }
+}
+
+/** An API server with one lease. */
+class LeaseServer implements Pick<Client, 'request'> {
+  lease: Lease | undefined;
+  /** Makes calls fail (an error), or hang until they are given up ('hang'). */
+  trouble: Error | 'hang' | undefined;
+  calls: string[] = [];
+  private version = 0;
+
+  async request<T>(method: Method, _: string, options: RequestOptions = {}): Promise<T> {
+    this.calls.push(method);
+    if (this.trouble === 'hang') {
+      await new Promise((resolve) => options.signal?.addEventListener('abort', resolve));
+      throw new Error('given up');
+    }
+    if (this.trouble) throw this.trouble;
+    if (method === 'GET') {
+      if (!this.lease) throw new ApiError(404, 'NotFound', {}, 'GET: 404');
+      return this.lease as T;
+    }
+    const sent = options.body as Lease;
+    if (method === 'POST' && this.lease) throw new ApiError(409, 'AlreadyExists', {}, 'POST: 409');
+    if (method === 'PUT') {
+      if (!this.lease) throw new ApiError(404, 'NotFound', {}, 'PUT: 404');
+      const same = sent.metadata.resourceVersion === this.lease.metadata.resourceVersion;
+      if (!same) throw new ApiError(409, 'Conflict', {}, 'PUT: 409');
+    }
+    return this.store(sent) as T;
+  }
+
+  store(lease: Lease): Lease {
+    this.lease = {
+      ...lease,
+      metadata: { ...lease.metadata, resourceVersion: `${++this.version}` },
+    };
+    return this.lease;
+  }
+
+  get holder(): string | undefined {
+    return this.lease?.spec?.holderIdentity;
+  }
+}
+
+/** A candidate that has been started. */
+class Candidate {
+  term: Term | undefined;
+  lost = false;
+  private readonly end = new AbortController();
+  readonly done: Promise<void>;
+
+  constructor(server: LeaseServer, clock: Clock, identity: string) {
+    this.done = runLeaderElection({
+      client: server,
+      namespace: 'ops',
+      identity,
+      onElected: (term) => (this.term = term),
+      onLost: () => (this.lost = true),
+      signal: this.end.signal,
+      log,
+      clock,
+      random: () => 0,
+    });
+  }
+
+  get leads(): boolean {
+    return this.term?.isHeld() ?? false;
+  }
+
+  stop(): Promise<void> {
+    this.end.abort();
+    return this.done;
+  }
+}
+
+function setUp() {
+  const server = new LeaseServer();
+  const clock = new FakeClock();
+  return { server, clock, candidate: (identity: string) => new Candidate(server, clock, identity) };
+}
+
+describe('one candidate', () => {
+  test('is elected at once where there is no lease', async () => {
+    const { server, clock, candidate } = setUp();
+    const a = candidate('a');
+    await clock.pass(0);
+    assert.ok(a.leads);
+    assert.deepEqual(server.lease?.spec, {
+      holderIdentity: 'a',
+      leaseDurationSeconds: 15,
+      acquireTime: '1970-01-01T00:00:00.000000Z',
+      renewTime: '1970-01-01T00:00:00.000000Z',
+      leaseTransitions: 0,
+    });
+    await a.stop();
+  });
+
+  test('renews every two seconds with one call', async () => {
+    const { server, clock, candidate } = setUp();
+    const a = candidate('a');
+    await clock.pass(0);
+    server.calls = [];
+    await clock.pass(60_000);
+    assert.deepEqual(server.calls, Array(30).fill('PUT'));
+    assert.equal(server.lease?.spec?.acquireTime, '1970-01-01T00:00:00.000000Z');
+    assert.equal(server.lease.spec.renewTime, '1970-01-01T00:01:00.000000Z');
+    await a.stop();
+  });
+
+  test('goes on when the lease was edited or deleted by hand', async () => {
+    const { server, clock, candidate } = setUp();
+    const a = candidate('a');
+    await clock.pass(0);
+    assert.ok(server.lease);
+    server.store({ ...server.lease, metadata: { name: 'l', labels: { edited: 'yes' } } });
+    await clock.pass(3_000);
+    server.lease = undefined;
+    await clock.pass(3_000);
+    assert.ok(a.leads && !a.lost);
+    assert.equal(server.holder, 'a');
+    await a.stop();
+  });
+
+  test('goes on over a short outage', async () => {
+    const { server, clock, candidate } = setUp();
+    const a = candidate('a');
+    await clock.pass(0);
+    server.trouble = new ConnectionError('PUT', 'ECONNREFUSED');
+    await clock.pass(7_000);
+    server.trouble = undefined;
+    await clock.pass(20_000);
+    assert.ok(a.leads && !a.lost);
+    await a.stop();
+  });
+
+  for (const trouble of ['hang', new ConnectionError('PUT', 'ECONNREFUSED')] as const) {
+    const how = trouble === 'hang' ? 'hang' : 'fail';
+    test(`gives up after ten seconds of calls that ${how}`, async () => {
+      const { server, clock, candidate } = setUp();
+      const a = candidate('a');
+      await clock.pass(0);
+      server.trouble = trouble;
+      await clock.pass(9_999);
+      assert.ok(a.leads && !a.lost);
+      await clock.pass(1);
+      assert.ok(!a.leads && a.lost && a.term?.signal.aborted);
+      await a.done;
+    });
+  }
+
+  test('knows after a stall that it holds nothing, before any timer tells it', async () => {
+    const { clock, candidate } = setUp();
+    const a = candidate('a');
+    await clock.pass(0);
+    clock.stall(15_000);
+    assert.equal(a.leads, false);
+    await clock.pass(0);
+    assert.ok(a.lost);
+    await a.done;
+  });
+
+  test('that stops while it waits for the API server ends at once', async () => {
+    const { server, candidate } = setUp();
+    server.trouble = 'hang';
+    const a = candidate('a');
+    await settle();
+    await a.stop();
+    assert.equal(a.term, undefined);
+  });
+});
+
+describe('two candidates', () => {
+  test('never lead at once', async () => {
+    const { clock, candidate } = setUp();
+    const [a, b] = [candidate('a'), candidate('b')];
+    for (let second = 0; second < 60; second++) {
+      await clock.pass(1_000);
+      assert.equal(Number(a.leads) + Number(b.leads), 1);
+    }
+    await Promise.all([a.stop(), b.stop()]);
+  });
+
+  test('hand over at once when the leader stops', async () => {
+    const { server, clock, candidate } = setUp();
+    const a = candidate('a');
+    await clock.pass(0);
+    const b = candidate('b');
+    await clock.pass(10_000);
+    await a.stop();
+    assert.ok(!a.lost && a.term?.signal.aborted);
+    assert.equal(server.holder, '');
+    await clock.pass(2_000);
+    assert.ok(b.leads);
+    assert.equal(server.lease?.spec?.leaseTransitions, 1);
+    await b.stop();
+  });
+
+  test('hand over after the time of the lease when the leader dies', async () => {
+    const { server, clock, candidate } = setUp();
+    server.store({
+      apiVersion: 'coordination.k8s.io/v1',
+      kind: 'Lease',
+      metadata: { name: 'l', namespace: 'ops' },
+      spec: { holderIdentity: 'dead', leaseDurationSeconds: 15 },
+    });
+    const b = candidate('b');
+    await clock.pass(14_999);
+    assert.equal(b.leads, false);
+    await clock.pass(2_001);
+    assert.ok(b.leads);
+    await b.stop();
+  });
+
+  test('respect a lease that is longer than their own', async () => {
+    const { server, clock, candidate } = setUp();
+    server.store({
+      apiVersion: 'coordination.k8s.io/v1',
+      kind: 'Lease',
+      metadata: { name: 'l', namespace: 'ops' },
+      spec: { holderIdentity: 'slow', leaseDurationSeconds: 60 },
+    });
+    const b = candidate('b');
+    await clock.pass(59_000);
+    assert.equal(b.leads, false);
+    await clock.pass(4_000);
+    assert.ok(b.leads);
+    await b.stop();
+  });
+
+  test('a leader that is cut off stops before the other one starts', async () => {
+    const server = new LeaseServer();
+    const clock = new FakeClock();
+    // Both see one lease; only the way of `a` to it is cut.
+    const cut = { on: false };
+    const request: Client['request'] = (method, path, options) =>
+      cut.on
+        ? Promise.reject(new ConnectionError('PUT', 'ECONNRESET'))
+        : server.request(method, path, options);
+    const a = new Candidate(
+      Object.assign(Object.create(server) as LeaseServer, { request }),
+      clock,
+      'a',
+    );
+    await clock.pass(0);
+    const b = new Candidate(server, clock, 'b');
+    await clock.pass(1_000);
+    cut.on = true;
+    let lostAt: number | undefined;
+    while (!b.leads) {
+      await clock.pass(100);
+      if (!a.leads) lostAt ??= clock.monotonic();
+      assert.ok(!(a.leads && b.leads));
+    }
+    assert.ok(lostAt !== undefined && clock.monotonic() - lostAt >= 4_000);
+    await Promise.all([a.stop(), b.stop()]);
+  });
+
+  test('a leader whose lease was taken stops', async () => {
+    const { server, clock, candidate } = setUp();
+    const a = candidate('a');
+    await clock.pass(0);
+    assert.ok(server.lease);
+    server.store({ ...server.lease, spec: { ...server.lease.spec, holderIdentity: 'thief' } });
+    await clock.pass(2_000);
+    assert.ok(a.lost && !a.leads);
+    await a.done;
+    assert.equal(server.holder, 'thief');
+  });
+});
+
+test('an identity names the host and is different each time', () => {
+  assert.match(leaderIdentity(), /^.+_[0-9a-f-]{36}$/);
+  assert.notEqual(leaderIdentity(), leaderIdentity());
+});

@@ -1,0 +1,140 @@
+import assert from 'node:assert/strict';
+import { beforeEach, describe, test } from 'node:test';
+
+import { Metrics } from '../../runner/metrics.js';
+
+let metrics: Metrics;
+beforeEach(() => {
+  metrics = new Metrics(['AppBench', 'AppSite', 'SiteDashboardChart'], false);
+});
+
+/** The lines of one metric, without comments. */
+async function series(name: string): Promise<string[]> {
+  const { body } = await metrics.exposition();
+  return body.split('\n').filter((line) => line.startsWith(name));
+}
+
+async function typeOf(name: string): Promise<string | undefined> {
+  const { body } = await metrics.exposition();
+  return new RegExp(`^# TYPE ${name} (.*)$`, 'm').exec(body)?.[1];
+}
+
+describe('the metrics of the specification', () => {
+  const types = {
+    app_operator_reconciliation_duration_seconds: 'histogram',
+    app_operator_reconciliation_errors_total: 'counter',
+    app_operator_job_status: 'gauge',
+    app_operator_resource_total: 'gauge',
+    app_bench_phase: 'gauge',
+    app_site_phase: 'gauge',
+  };
+  for (const [name, type] of Object.entries(types)) {
+    test(`${name} is a ${type}`, async () => {
+      assert.equal(await typeOf(name), type);
+    });
+  }
+
+  test('durations are counted by controller and result, beyond the 60 s of the alert', async () => {
+    metrics.reconciled('AppSite', 'success', 75);
+    const lines = await series('app_operator_reconciliation_duration_seconds');
+    const bucket = (le: string, count: number): string =>
+      `app_operator_reconciliation_duration_seconds_bucket{le="${le}",controller="AppSite",result="success"} ${count}`;
+    for (const line of [bucket('60', 0), bucket('90', 1), bucket('300', 1)]) {
+      assert.ok(lines.includes(line), line);
+    }
+  });
+
+  test('errors are counted by controller and type', async () => {
+    metrics.failed('AppBench', 'ApiError');
+    metrics.failed('AppBench', 'ApiError');
+    assert.deepEqual(await series('app_operator_reconciliation_errors_total'), [
+      'app_operator_reconciliation_errors_total{controller="AppBench",error_type="ApiError"} 2',
+    ]);
+  });
+
+  test('a job has one status at a time, and none once it is gone', async () => {
+    metrics.jobStatus('shop', 'web-init', 'Active');
+    metrics.jobStatus('shop', 'web-init', 'Failed');
+    assert.deepEqual(await series('app_operator_job_status'), [
+      'app_operator_job_status{job_name="web-init",namespace="shop",status="Failed"} 1',
+    ]);
+    metrics.forgetJob('shop', 'web-init');
+    assert.deepEqual(await series('app_operator_job_status'), []);
+  });
+
+  test('resources are counted by type in lower case, and a namespace without any is left out', async () => {
+    metrics.resources('AppBench', 'shop', 1);
+    metrics.resources('AppSite', 'shop', 3);
+    metrics.resources('AppBench', 'shop', 0);
+    assert.deepEqual(await series('app_operator_resource_total'), [
+      'app_operator_resource_total{resource_type="appsite",namespace="shop"} 3',
+    ]);
+  });
+});
+
+describe('phases', () => {
+  test('only the present one has a series', async () => {
+    metrics.phase('AppSite', 'shop', 'web', 'Provisioning');
+    metrics.phase('AppSite', 'shop', 'web', 'Ready');
+    assert.deepEqual(await series('app_site_phase'), [
+      'app_site_phase{namespace="shop",name="web",phase="Ready"} 1',
+    ]);
+  });
+
+  test('a deleted object has none', async () => {
+    metrics.phase('AppBench', 'shop', 'b', 'Ready');
+    metrics.phase('AppBench', 'shop', 'b', undefined);
+    assert.deepEqual(await series('app_bench_phase'), []);
+  });
+
+  test('every kind that is named has its own metric', async () => {
+    metrics.phase('SiteDashboardChart', 'shop', 'c', 'Ready');
+    assert.equal((await series('app_site_dashboard_chart_phase')).length, 1);
+  });
+
+  test('churn leaves nothing behind', async () => {
+    const before = (await metrics.exposition()).body;
+    for (let index = 0; index < 100; index++) {
+      const name = `site-${index}`;
+      metrics.phase('AppSite', 'shop', name, 'Provisioning');
+      metrics.phase('AppSite', 'shop', name, 'Ready');
+      metrics.jobStatus('shop', `${name}-init`, 'Active');
+      metrics.jobStatus('shop', `${name}-init`, 'Succeeded');
+      metrics.forgetJob('shop', `${name}-init`);
+      metrics.phase('AppSite', 'shop', name, undefined);
+    }
+    assert.equal((await metrics.exposition()).body, before);
+  });
+});
+
+test('the operator counts its own work', async () => {
+  metrics.queueLength('AppSite', 7);
+  metrics.waited('AppSite', 0.2);
+  metrics.retried('AppSite');
+  metrics.applied('Deployment', 'unchanged');
+  metrics.watchRestarted('AppSite', 'Gone');
+  metrics.watchActive('AppSite', 1_700_000_000);
+  metrics.apiCall('apply', '200');
+  metrics.leader(true);
+  const { body, contentType } = await metrics.exposition();
+  assert.match(contentType, /^text\/plain; version=0\.0\.4/);
+  for (const line of [
+    'app_operator_workqueue_depth{controller="AppSite"} 7',
+    'app_operator_workqueue_wait_seconds_count{controller="AppSite"} 1',
+    'app_operator_workqueue_retries_total{controller="AppSite"} 1',
+    'app_operator_apply_total{kind="Deployment",result="unchanged"} 1',
+    'app_operator_watch_restarts_total{kind="AppSite",reason="Gone"} 1',
+    'app_operator_watch_last_activity_timestamp_seconds{kind="AppSite"} 1700000000',
+    'app_operator_api_calls_total{verb="apply",code="200"} 1',
+    'app_operator_leader 1',
+  ]) {
+    assert.ok(body.includes(`${line}\n`), line);
+  }
+  assert.match(body, /^app_operator_build_info{version="\d.*",node="v\d+.*"} 1$/m);
+});
+
+test("Node's own metrics are there", async () => {
+  const { body } = await new Metrics([]).exposition();
+  assert.match(body, /^nodejs_eventloop_lag_p99_seconds /m);
+  assert.match(body, /^process_resident_memory_bytes /m);
+});
