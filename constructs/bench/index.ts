@@ -44,6 +44,8 @@ export const bench: Kind<AppBench, BenchFacts> = {
   probes: () => [],
   observe: observeBench,
   teardown: {
+    // A bench outlives its sites.
+    needed: () => true,
     blockers({ metadata }, world) {
       const sites = world.list(sitesOfBench, keyOf(metadata.namespace, metadata.name), nameOf);
       if (sites.length === 0) return;

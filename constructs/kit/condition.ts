@@ -37,4 +37,7 @@ export interface CommonStatus {
    * @listMapKey type
    * @maxItems 32 */
   readonly conditions?: readonly Condition[];
+  /** Digest of the children as they were when all of them had been applied. An operator that starts compares it, and writes nothing where it is the same.
+   * @maxLength 64 */
+  readonly appliedHash?: string;
 }

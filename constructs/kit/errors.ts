@@ -30,6 +30,8 @@ export class Stalled extends Error {
     /** One CamelCase word: the reason of the Ready and Stalled conditions. */
     readonly reason: string,
     message: string,
+    /** Milliseconds after which it is tried again, where what is wrong is not watched. */
+    readonly retryAfterMs?: number,
   ) {
     super(message);
   }

@@ -118,6 +118,8 @@ export interface Judgement {
 
 /** How a deleted resource goes. */
 export interface Teardown<R extends Resource> {
+  /** Whether the resource must not go by itself: such a one gets a finalizer. */
+  needed(resource: R): boolean;
   /**
    * What the deletion waits for, read before anything is removed.
    * @throws Waiting, naming what is in the way
@@ -130,9 +132,3 @@ export interface Teardown<R extends Resource> {
    */
   chart(scope: Construct, id: string, resource: R, world: World): Chart | undefined;
 }
-
-/** What a kind without work on deletion says. */
-export const nothingToTearDown: Teardown<Resource> = {
-  blockers: () => undefined,
-  chart: () => undefined,
-};

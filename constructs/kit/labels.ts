@@ -17,8 +17,8 @@ export function markers(group: string) {
     run: `${group}/run`,
     /** Annotation on a Secret: the keys that are generated once, as JSON `{"key": "password" | "fernet"}`. */
     generate: `${group}/generate`,
-    /** Annotation on every child: the hash of what the operator wants it to be. */
-    desired: `${group}/desired`,
+    /** Annotation on a StatefulSet: the hash of what the API server lets nobody change. */
+    fixed: `${group}/fixed`,
     /** Annotation on a resource: `true` stops the operator's writes. */
     paused: `${group}/paused`,
     /** Annotation on a deleted resource: `true` lets it go without its drop Job. */

@@ -39,7 +39,7 @@ export interface DocumentStatus extends CommonStatus {
   /** What the last run did. */
   readonly outcome?: 'Created' | 'Changed' | 'Unchanged' | 'Failed';
   /** Hash of the fields that were written last. */
-  readonly appliedHash?: string;
+  readonly documentHash?: string;
   /** When the document was last compared with this object.
    * @format date-time */
   readonly lastSyncTime?: string;

@@ -115,6 +115,7 @@ export const scripts = {
     '        if not SITE_NAME.match(self.site_name) or self.site_name in ("assets", "archived_sites"):\n' +
     '            raise Refused("InvalidInput", f"SITE_NAME {self.site_name!r} is not a host name")\n' +
     '        self.site = self.sites / self.site_name\n' +
+    '        self.workspace = self.sites / ".app-operator"\n' +
     '        self.owner = text_env("SITE_OWNER")\n' +
     '        self.db_type = text_env("DB_TYPE", "mariadb")\n' +
     '        if self.db_type not in ("mariadb", "postgres"):\n' +
@@ -172,9 +173,8 @@ export const scripts = {
     '@contextmanager\n' +
     'def only_one(settings):\n' +
     '    """Two Jobs of one site never work at once (a Job\'s pod can be replaced before the old one is gone)."""\n' +
-    '    settings.sites.mkdir(exist_ok=True)\n' +
-    '    path = settings.sites / f".app-operator-{settings.site_name}.lock"\n' +
-    '    with open(path, "w") as lock:\n' +
+    '    settings.workspace.mkdir(parents=True, exist_ok=True)\n' +
+    '    with open(settings.workspace / f"{settings.site_name}.lock", "w") as lock:\n' +
     '        try:\n' +
     '            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)\n' +
     '        except BlockingIOError:\n' +
@@ -529,7 +529,7 @@ export const scripts = {
     '\n' +
     'def remove_files(settings):\n' +
     '    """Moves the directory aside in one step, so that no half-removed site is ever seen, then removes it."""\n' +
-    '    trash = settings.sites / f".app-operator-dropped-{settings.site_name}"\n' +
+    '    trash = settings.workspace / f"dropped-{settings.site_name}"\n' +
     '    shutil.rmtree(trash, ignore_errors=True)\n' +
     '    if settings.site.exists():\n' +
     '        os.rename(settings.site, trash)\n' +
@@ -971,6 +971,8 @@ export const scripts = {
     '\n' +
     'def create():\n' +
     '    """The framework\'s own `new-site`, called in this process. The site\'s configuration is there already."""\n' +
+    '    import frappe.installer\n' +
+    '\n' +
     '    new_site, known = new_site_command()\n' +
     '    env = os.environ\n' +
     '    arguments = [\n' +
@@ -992,6 +994,8 @@ export const scripts = {
     '        if env["DB_TYPE"] == "mariadb":\n' +
     '            arguments.append("--no-mariadb-socket")\n' +
     '    keep_password_out_of_commands()\n' +
+    '    # It would ask the empty database, and print the error\'s whole stack into our log.\n' +
+    '    frappe.installer._is_scheduler_enabled = lambda *args, **kwargs: False\n' +
     '    new_site.main(args=arguments, prog_name="new-site", standalone_mode=False)\n' +
     '\n' +
     '\n' +

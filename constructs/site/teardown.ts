@@ -12,6 +12,7 @@ import { SiteDrop } from './job.js';
 
 /** `Delete` drops the database and the files; `Retain` leaves both to a later site of the same name. */
 export const siteTeardown: Teardown<AppSite> = {
+  needed: drops,
   blockers(site, world) {
     if (drops(site)) readBench(site, world);
   },

@@ -234,7 +234,12 @@ export const status: Schema = {
       'x-kubernetes-list-type': 'map',
       'x-kubernetes-list-map-keys': ['type'],
     },
-    appliedHash: { type: 'string', description: 'Hash of the fields that were written last.' },
+    appliedHash: {
+      type: 'string',
+      description:
+        'Digest of the children as they were when all of them had been applied. An operator that starts compares it, and writes nothing where it is the same.',
+      maxLength: 64,
+    },
     phase: {
       type: 'string',
       description: 'Where the document is in its life.',
@@ -246,6 +251,7 @@ export const status: Schema = {
       description: 'What the last run did.',
       enum: ['Created', 'Changed', 'Unchanged', 'Failed'],
     },
+    documentHash: { type: 'string', description: 'Hash of the fields that were written last.' },
     lastSyncTime: {
       type: 'string',
       format: 'date-time',

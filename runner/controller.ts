@@ -1,0 +1,172 @@
+import type { KubeObject, Resource } from '../constructs/kit/object.js';
+import type { ObjectKind } from '../constructs/kit/object-kind.js';
+import type { AnyKind } from '../constructs/registry.js';
+import { isNotFound } from './api-error.js';
+import type { Client } from './client.js';
+import type { Events } from './events.js';
+import type { Logger } from './log.js';
+import type { Metrics } from './metrics.js';
+import { Reconciler, type ReconcilerProps } from './reconciler.js';
+import { errorTypeOf, type Report } from './report.js';
+import { resourcePath } from './resource-path.js';
+import { difference, statusOf, type Status } from './status.js';
+import { WorkQueue } from './workqueue.js';
+
+export interface ControllerProps extends ReconcilerProps {
+  readonly client: Pick<Client, 'apply'>;
+  readonly concurrency: number;
+  /** Milliseconds between two visits of a resource on which nothing happens. */
+  readonly resyncMs: number;
+  readonly events: Events;
+  readonly metrics: Metrics;
+  readonly log: Logger;
+  /** Milliseconds, monotonic. */
+  readonly monotonic: () => number;
+  readonly random: () => number;
+}
+
+const STATUS_MANAGER = 'app-operator-status';
+/** Changes of a list, such as the sites of a bench, are taken together. */
+const SOON_MS = 1_000;
+/** A message may lag behind this long: most are replaced before anybody has read them. */
+const MINOR_STATUS_MS = 5_000;
+
+/** The work on one kind: a queue of keys, a reconciler, and the one place that reports. */
+export class Controller {
+  readonly queue: WorkQueue;
+  readonly #reconciler: Reconciler;
+  readonly #writtenAt = new Map<string, number>();
+
+  constructor(private readonly props: ControllerProps) {
+    const { metrics } = props;
+    const name = this.name;
+    this.#reconciler = new Reconciler(props);
+    this.queue = new WorkQueue({
+      work: (key) => this.#work(key),
+      concurrency: props.concurrency,
+      now: props.monotonic,
+      random: props.random,
+      onDepth: (depth) => {
+        metrics.queueLength(name, depth);
+      },
+      onWait: (seconds) => {
+        metrics.waited(name, seconds);
+      },
+      onRetry: () => {
+        metrics.retried(name);
+      },
+    });
+  }
+
+  /** The name of the controller in metrics and logs: the kind in lower case. */
+  get name(): string {
+    return this.props.kind.definition.kind.toLowerCase();
+  }
+
+  get kind(): AnyKind {
+    return this.props.kind;
+  }
+
+  get api(): ObjectKind {
+    return this.props.api;
+  }
+
+  wake(key: string, urgency: 'now' | 'soon'): void {
+    if (urgency === 'now') this.queue.add(key);
+    else this.queue.addAfter(key, SOON_MS);
+  }
+
+  async #work(key: string): Promise<void> {
+    const { subscriptions, kind, metrics, monotonic, log } = this.props;
+    const resource = subscriptions.objects(kind.definition.kind).get(key) as Resource | undefined;
+    if (!resource) {
+      this.#forget(key);
+      return;
+    }
+    const { namespace = '', name } = resource.metadata;
+    const started = monotonic();
+    const line = log.child({ controller: this.name, namespace, name });
+    let result: 'success' | 'waiting' | 'stalled' | 'error' = 'error';
+    try {
+      const report = await this.#reconciler.visit(resource, this.queue.failures(key));
+      await this.#publish(key, report, line);
+      if (report.error !== undefined) throw report.error;
+      result = report.stalled ? 'stalled' : report.errorType ? 'waiting' : 'success';
+      if (report.errorType) metrics.failed(this.name, report.errorType);
+    } catch (error) {
+      metrics.failed(this.name, errorTypeOf(error));
+      line.error('reconciliation failed', { error, failures: this.queue.failures(key) + 1 });
+      throw error;
+    } finally {
+      metrics.reconciled(this.name, result, (monotonic() - started) / 1000);
+    }
+  }
+
+  /** The one place that tells the outside what a visit came to. */
+  async #publish(key: string, report: Report, line: Logger): Promise<void> {
+    const { metrics, kind, resyncMs, random } = this.props;
+    for (const { kind: childKind, change } of report.changes) metrics.applied(childKind, change);
+    const written = report.changes.filter(({ change }) => change !== 'unchanged');
+    if (written.length > 0) line.info('children changed', { changes: written });
+    if (report.gone) {
+      line.info('the resource is let go');
+      return;
+    }
+    const current = this.props.subscriptions.objects(kind.definition.kind).get(key);
+    if (!current) return;
+    const later = await this.#writeStatus(key, current as Resource<unknown, Status>, report);
+    const resync = resyncMs * (0.9 + random() / 5);
+    this.queue.addAfter(key, Math.min(later ?? Infinity, report.requeueAfterMs ?? Infinity, resync));
+  }
+
+  /** @returns milliseconds after which a small change should be written, where it was put off */
+  async #writeStatus(
+    key: string,
+    resource: Resource<unknown, Status>,
+    report: Report,
+  ): Promise<number | undefined> {
+    const { kind, api, client, metrics, remember, monotonic, now } = this.props;
+    const { namespace = '', name } = resource.metadata;
+    const status = statusOf(kind.definition, resource, report, new Date(now()));
+    metrics.phase(kind.definition.kind, namespace, name, status.phase);
+    const changed = difference(resource.status, status);
+    if (changed === 'none') return undefined;
+    const age = monotonic() - (this.#writtenAt.get(key) ?? -Infinity);
+    if (changed === 'minor' && age < MINOR_STATUS_MS) return MINOR_STATUS_MS - age;
+    this.#writtenAt.set(key, monotonic());
+    this.#tell(resource, status);
+    try {
+      const { apiVersion, kind: kindName } = resource;
+      const answer = await client.apply<KubeObject>(
+        resourcePath(api, namespace, name, 'status'),
+        { apiVersion, kind: kindName, metadata: { name, namespace, uid: resource.metadata.uid }, status },
+        STATUS_MANAGER,
+      );
+      remember(answer);
+    } catch (error) {
+      // It has gone meanwhile, as it should.
+      if (!isNotFound(error)) throw error;
+    }
+    return undefined;
+  }
+
+  /** An event for each new reason of the Ready condition, but for the first steps of a new resource. */
+  #tell(resource: Resource<unknown, Status>, status: Status): void {
+    const ready = status.conditions?.find(({ type }) => type === 'Ready');
+    const before = resource.status?.conditions?.find(({ type }) => type === 'Ready');
+    if (!ready || ready.reason === before?.reason) return;
+    if (['Provisioning', 'Updating', 'Deleting'].includes(ready.reason)) return;
+    const { events } = this.props;
+    const type = ready.status === 'True' ? 'Normal' : 'Warning';
+    events.record(resource, { type, reason: ready.reason, message: ready.message, action: 'Reconcile' });
+  }
+
+  #forget(key: string): void {
+    const { metrics, kind } = this.props;
+    const slash = key.indexOf('/');
+    this.#reconciler.forget(key);
+    this.queue.forget(key);
+    this.#writtenAt.delete(key);
+    metrics.phase(kind.definition.kind, key.slice(0, slash), key.slice(slash + 1), undefined);
+  }
+}

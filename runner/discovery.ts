@@ -1,0 +1,85 @@
+import type { ObjectKind } from '../constructs/kit/object-kind.js';
+import { isNotFound } from './api-error.js';
+import type { Client } from './client.js';
+import type { Logger } from './log.js';
+
+/** Custom resource definitions: when one comes or goes, an optional API may have. */
+export const CustomResourceDefinition: ObjectKind = {
+  apiVersion: 'apiextensions.k8s.io/v1',
+  kind: 'CustomResourceDefinition',
+  plural: 'customresourcedefinitions',
+};
+
+/** A definition is announced a moment before its API is served. */
+const SETTLE_MS = 300;
+const RETRY_MS = 5_000;
+
+/** Finds out which optional APIs the cluster serves, again whenever told that this may have changed. */
+export class Discovery {
+  readonly #served = new Map<string, boolean>();
+  #timer: NodeJS.Timeout | undefined;
+
+  constructor(
+    private readonly props: {
+      readonly client: Pick<Client, 'request'>;
+      readonly kinds: readonly ObjectKind[];
+      readonly onChange: (kind: ObjectKind, served: boolean) => void;
+      readonly log: Logger;
+    },
+  ) {}
+
+  /** Looks once. @throws where the API server does not answer */
+  async refresh(): Promise<void> {
+    const { kinds, client, onChange, log } = this.props;
+    const groups = new Map<string, Promise<ReadonlySet<string>>>();
+    for (const { apiVersion } of kinds) {
+      if (!groups.has(apiVersion)) groups.set(apiVersion, kindsOf(client, apiVersion));
+    }
+    for (const kind of kinds) {
+      const served = (await groups.get(kind.apiVersion))?.has(kind.kind) ?? false;
+      const id = `${kind.apiVersion}/${kind.kind}`;
+      if ((this.#served.get(id) ?? false) === served) continue;
+      this.#served.set(id, served);
+      log.info(served ? 'an optional API is served' : 'an optional API is gone', { api: id });
+      onChange(kind, served);
+    }
+  }
+
+  /** Looks soon. */
+  hint(): void {
+    this.#schedule(SETTLE_MS);
+  }
+
+  stop(): void {
+    clearTimeout(this.#timer);
+    this.#timer = undefined;
+  }
+
+  #schedule(delay: number): void {
+    if (this.#timer) return;
+    this.#timer = setTimeout(() => {
+      this.#timer = undefined;
+      this.refresh().catch((error: unknown) => {
+        this.props.log.debug('discovery failed', { error });
+        this.#schedule(RETRY_MS);
+      });
+    }, delay);
+    this.#timer.unref();
+  }
+}
+
+async function kindsOf(
+  client: Pick<Client, 'request'>,
+  apiVersion: string,
+): Promise<ReadonlySet<string>> {
+  try {
+    const list = await client.request<{ resources: readonly { kind: string }[] }>(
+      'GET',
+      `/apis/${apiVersion}`,
+    );
+    return new Set(list.resources.map(({ kind }) => kind));
+  } catch (error) {
+    if (isNotFound(error)) return new Set();
+    throw error;
+  }
+}
