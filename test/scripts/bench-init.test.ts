@@ -1,0 +1,195 @@
+/** bench_init.py on real files, with a real Redis. */
+import assert from 'node:assert/strict';
+import {
+  existsSync,
+  mkdirSync,
+  readFileSync,
+  readlinkSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
+import { join } from 'node:path';
+import { describe, it } from 'node:test';
+import {
+  BENCH_SCRIPTS,
+  type Env,
+  type ScriptResult,
+  needs,
+  program,
+  redisCli,
+  runScript,
+  startRedis,
+  temporaryDirectory,
+} from './servers.js';
+
+const script = join(BENCH_SCRIPTS, 'bench_init.py');
+const python = program('python3') ?? 'python3';
+
+/** A bench as an image leaves it: apps, baked assets, an empty sites volume. */
+function aBench(...apps: readonly string[]): string {
+  const bench = temporaryDirectory();
+  for (const app of ['frappe', ...apps]) {
+    const module = join(bench, 'apps', app, app);
+    mkdirSync(module, { recursive: true });
+    writeFileSync(join(module, '__init__.py'), `"""App."""\n__version__ = "15.1.0"\n`);
+  }
+  mkdirSync(join(bench, 'apps', 'not_an_app'));
+  mkdirSync(join(bench, 'assets'));
+  writeFileSync(join(bench, 'assets/assets.json'), '{}');
+  mkdirSync(join(bench, 'sites'));
+  return bench;
+}
+
+const init = (bench: string, env: Env = {}): Promise<ScriptResult> =>
+  runScript([python, script], {
+    BENCH_DIR: bench,
+    REDIS_HOST: '127.0.0.1',
+    REDIS_CACHE_PORT: '1',
+    REDIS_QUEUE_PORT: '2',
+    ...env,
+  });
+const read = (bench: string, file: string): string =>
+  readFileSync(join(bench, 'sites', file), 'utf8');
+const config = (bench: string): Record<string, unknown> =>
+  JSON.parse(read(bench, 'common_site_config.json')) as Record<string, unknown>;
+
+describe('bench_init.py', needs('python3'), () => {
+  it('prepares an empty volume and reports the apps with their versions', async () => {
+    const bench = aBench('erpnext', 'crm');
+    const result = await init(bench, {
+      DB_HOST: 'db',
+      DB_PORT: '3306',
+      REDIS_PASSWORD: 'p@ss/w:rd',
+    });
+    assert.equal(result.code, 0, result.output);
+    assert.equal(
+      result.terminationMessage,
+      'app-operator: Succeeded: {"apps": {"frappe": "15.1.0", "crm": "15.1.0", "erpnext": "15.1.0"}}',
+    );
+    assert.equal(read(bench, 'apps.txt'), 'frappe\ncrm\nerpnext\n');
+    assert.equal(read(bench, 'assets/assets.json'), '{}');
+    assert.deepEqual(config(bench), {
+      db_host: 'db',
+      db_port: 3306,
+      redis_cache: 'redis://:p%40ss%2Fw%3Ard@127.0.0.1:1',
+      redis_queue: 'redis://:p%40ss%2Fw%3Ard@127.0.0.1:2',
+      redis_socketio: 'redis://:p%40ss%2Fw%3Ard@127.0.0.1:2',
+      socketio_port: 9000,
+    });
+    assert.equal(statSync(join(bench, 'sites/common_site_config.json')).mode & 0o777, 0o640);
+    assert.ok(!result.output.includes('p@ss') && !result.output.includes('p%40ss'));
+  });
+
+  it('writes nothing that is equal', async () => {
+    const bench = aBench();
+    await init(bench);
+    const times = (): number[] =>
+      ['apps.txt', 'common_site_config.json'].map(
+        (file) => statSync(join(bench, 'sites', file)).mtimeMs,
+      );
+    const before = times();
+    assert.equal((await init(bench)).code, 0);
+    assert.deepEqual(times(), before);
+  });
+
+  it('keeps keys of others, takes further keys, deletes null ones, refuses its own', async () => {
+    const bench = aBench();
+    writeFileSync(join(bench, 'sites/common_site_config.json'), '{"rate_limit":1,"old":2}');
+    await init(bench, { COMMON_CONFIG: '{"workers":{"slow":{"timeout":9}},"old":null}' });
+    const { rate_limit: limit, workers, old } = config(bench);
+    assert.deepEqual([limit, workers, old], [1, { slow: { timeout: 9 } }, undefined]);
+    const refused = await init(bench, { COMMON_CONFIG: '{"redis_cache":"redis://evil"}' });
+    assert.match(
+      refused.lastLine,
+      /^app-operator: InvalidInput: COMMON_CONFIG may not set redis_cache/,
+    );
+  });
+
+  it('takes whole URLs of an external Redis', async () => {
+    const bench = aBench();
+    await init(bench, {
+      REDIS_HOST: '',
+      REDIS_CACHE_URL: 'rediss://c:1/0',
+      REDIS_QUEUE_URL: 'rediss://q:2/1',
+    });
+    assert.deepEqual(
+      [config(bench)['redis_cache'], config(bench)['redis_queue']],
+      ['rediss://c:1/0', 'rediss://q:2/1'],
+    );
+  });
+
+  it('keeps a broken common_site_config.json beside a new one', async () => {
+    const bench = aBench();
+    writeFileSync(join(bench, 'sites/common_site_config.json'), '{"half": ');
+    assert.equal((await init(bench)).code, 0);
+    assert.equal(config(bench)['socketio_port'], 9000);
+    assert.equal(read(bench, 'common_site_config.json.broken'), '{"half": ');
+  });
+
+  it('refuses apps that the image does not hold, and says which it does', async () => {
+    const bench = aBench('erpnext');
+    const result = await init(bench, { BENCH_APPS: '["frappe","hrms"]' });
+    assert.equal(result.code, 1);
+    assert.equal(
+      result.lastLine,
+      'app-operator: AppNotInImage: not in the image: hrms; the image holds: frappe, erpnext',
+    );
+    assert.equal(result.terminationMessage, result.lastLine);
+    assert.ok(!existsSync(join(bench, 'sites/apps.txt')), 'nothing was written');
+  });
+
+  it('replaces the assets of an old image, and a link that leads elsewhere', async () => {
+    for (const prepare of [
+      (link: string): void => {
+        mkdirSync(link);
+        writeFileSync(join(link, 'old'), '');
+      },
+      (link: string): void => {
+        symlinkSync('/nowhere', link);
+      },
+    ]) {
+      const bench = aBench();
+      prepare(join(bench, 'sites/assets'));
+      assert.equal((await init(bench)).code, 0);
+      assert.equal(readlinkSync(join(bench, 'sites/assets')), join(bench, 'assets'));
+      assert.ok(!existsSync(join(bench, 'sites/.assets.app-operator-old')));
+    }
+  });
+
+  it('says clearly that an old image bakes no assets, unless they are mounted', async () => {
+    const bench = aBench();
+    rmSync(join(bench, 'assets'), { recursive: true });
+    assert.match((await init(bench)).lastLine, /^app-operator: AssetsNotInImage: /);
+    assert.equal((await init(bench, { OLD_IMAGE_ASSETS: 'mounted' })).code, 0);
+  });
+
+  it('repairs after a kill at any moment', async () => {
+    const bench = aBench('erpnext');
+    for (let ms = 20; ms < 140; ms += 8)
+      await init(bench, { COMMON_CONFIG: `{"round":${String(ms)}}` }).catch(() => 0);
+    for (let ms = 20; ms < 140; ms += 8) {
+      await runScript(
+        [python, script],
+        { BENCH_DIR: bench, REDIS_HOST: 'x', REDIS_CACHE_PORT: '1', REDIS_QUEUE_PORT: String(ms) },
+        ms,
+      );
+      if (existsSync(join(bench, 'sites/common_site_config.json'))) config(bench);
+    }
+    assert.equal((await init(bench)).code, 0);
+    assert.equal(config(bench)['redis_queue'], 'redis://127.0.0.1:2');
+  });
+
+  it('removes the old image’s asset manifest from the cache', needs('redis-server'), async () => {
+    const redis = await startRedis('cache');
+    redisCli(redis.port, redis.password, 'SET', 'assets_json', 'old');
+    const result = await init(aBench(), {
+      REDIS_CACHE_PORT: String(redis.port),
+      REDIS_PASSWORD: redis.password,
+    });
+    assert.match(result.output, /removed assets_json from the cache/);
+    assert.equal(redisCli(redis.port, redis.password, 'EXISTS', 'assets_json'), '0');
+    await redis.stop();
+  });
+});

@@ -1,0 +1,152 @@
+/** site_drop.py against real MariaDB and PostgreSQL servers; sites are made by site_init.py with the stand-in framework. */
+import assert from 'node:assert/strict';
+import { existsSync, mkdirSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { after, before, describe, it } from 'node:test';
+import { type Database, startMariaDb, startPostgres } from './databases.js';
+import { type Redis, needs, startRedis } from './servers.js';
+import { aBench, aSite } from './site-fixture.js';
+
+for (const [type, start] of Object.entries({ mariadb: startMariaDb, postgres: startPostgres })) {
+  describe(
+    `site_drop.py on ${type}`,
+    needs(type === 'mariadb' ? 'mariadbd' : 'postgres', 'redis-server', 'python3'),
+    () => {
+      let database: Database;
+      let redis: Redis;
+      let bench: string;
+      before(async () => {
+        [database, redis] = await Promise.all([start(), startRedis('cache')]);
+        bench = aBench('15.44.2', redis);
+      });
+      after(async () => {
+        await Promise.all([database.stop(), redis.stop()]);
+      });
+
+      const names = (): string =>
+        database.sql(
+          type === 'mariadb'
+            ? 'SELECT SCHEMA_NAME FROM information_schema.SCHEMATA UNION ALL SELECT CONCAT(User, "@", Host) FROM mysql.user'
+            : 'SELECT datname FROM pg_database UNION ALL SELECT rolname FROM pg_roles',
+        );
+
+      it('drops database, user and files, and again is fine', async () => {
+        const site = aSite(bench, database);
+        await site.init();
+        const name = String(site.json('site_config.json')['db_name']);
+        const first = await site.drop();
+        assert.equal(
+          first.lastLine,
+          'app-operator: Succeeded: {"databaseDropped": true, "filesRemoved": true}',
+        );
+        assert.ok(!names().includes(name));
+        assert.ok(!site.exists());
+        assert.equal(
+          (await site.drop()).lastLine,
+          'app-operator: Succeeded: {"databaseDropped": true, "filesRemoved": false}',
+        );
+        assert.equal((await site.init()).code, 0, 'a new site of that name can be made');
+      });
+
+      it('drops what is left when files or database are gone already', async () => {
+        const site = aSite(bench, database);
+        await site.init();
+        const name = String(site.json('site_config.json')['db_name']);
+        rmSync(site.path(), { recursive: true });
+        assert.equal((await site.drop()).code, 0);
+        assert.ok(!names().includes(name));
+
+        await site.init();
+        database.sql(`DROP DATABASE ${name}`);
+        assert.equal((await site.drop()).code, 0);
+        assert.ok(!site.exists());
+        assert.ok(!names().includes(name));
+      });
+
+      it(
+        'drops the users that a restore left at a pod’s address',
+        { skip: type !== 'mariadb' },
+        async () => {
+          const site = aSite(bench, database);
+          await site.init();
+          const name = String(site.json('site_config.json')['db_name']);
+          database.sql(`CREATE USER '${name}'@'10.0.0.7' IDENTIFIED BY 'x'`);
+          await site.drop();
+          assert.ok(!names().includes(name));
+        },
+      );
+
+      it('drops a database that still has connections', { skip: type !== 'postgres' }, async () => {
+        const site = aSite(bench, database);
+        await site.init();
+        const name = String(site.json('site_config.json')['db_name']);
+        const sleeping = Promise.resolve().then(() => {
+          try {
+            database.sql('SELECT pg_sleep(0)', name);
+          } catch {
+            // ended by the drop
+          }
+        });
+        const result = await site.drop();
+        await sleeping;
+        assert.equal(result.code, 0, result.output);
+      });
+
+      it('drops a site whose creation was killed', async () => {
+        const site = aSite(bench, database, { STANDIN_PAUSE: '0.2' });
+        await site.init(1000);
+        const result = await site.drop();
+        assert.equal(result.code, 0, result.output);
+        assert.ok(!site.exists());
+      });
+
+      it('leaves a prepared database alone and removes the files', async () => {
+        const site = aSite(bench, database);
+        await site.init();
+        const name = String(site.json('site_config.json')['db_name']);
+        const result = await site.with({ DB_ROOT_PASSWORD: '' }).drop();
+        assert.equal(
+          result.lastLine,
+          'app-operator: Succeeded: {"databaseDropped": false, "filesRemoved": true}',
+        );
+        assert.ok(names().includes(name));
+      });
+
+      it('refuses another owner’s site, one of no owner, and a database that the site does not record', async () => {
+        const site = aSite(bench, database);
+        await site.init();
+        const neighbour = aSite(bench, database);
+        await neighbour.init();
+        const other = await site.with({ SITE_OWNER: 'others/shop' }).drop();
+        assert.match(other.lastLine, /^app-operator: SiteOwnedByOther: /);
+        const theirs = String(neighbour.json('site_config.json')['db_name']);
+        const wrong = await site.with({ DB_NAME: theirs }).drop();
+        assert.match(wrong.lastLine, /^app-operator: DatabaseNameMismatch: /);
+        assert.ok(names().includes(theirs));
+
+        const byHand = aSite(bench, database);
+        mkdirSync(byHand.path());
+        writeFileSync(byHand.path('site_config.json'), '{"db_name":"x"}');
+        assert.match((await byHand.drop()).lastLine, /^app-operator: SiteNotOwned: /);
+        assert.ok(byHand.exists());
+      });
+
+      it('finishes the removal of files that a killed run left half done', async () => {
+        const site = aSite(bench, database);
+        const trash = join(bench, 'sites/.app-operator', `dropped-${site.name}`);
+        mkdirSync(trash, { recursive: true });
+        writeFileSync(join(trash, 'a'), '');
+        assert.equal((await site.drop()).code, 0);
+        assert.ok(!existsSync(trash));
+      });
+
+      it('keeps the files while the database cannot be reached', async () => {
+        const site = aSite(bench, database);
+        await site.init();
+        const result = await site.with({ DB_PORT: '1' }).drop();
+        assert.match(result.lastLine, /^app-operator: DatabaseUnreachable: /);
+        assert.ok(site.exists());
+      });
+    },
+  );
+}
