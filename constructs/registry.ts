@@ -5,13 +5,12 @@ import { siteDashboardChart } from './dashboard-chart/definition.js';
 import { siteJob } from './job/definition.js';
 import type { KindDefinition } from './kit/definition.js';
 import type { Kind } from './kit/kind.js';
-import type { Resource } from './kit/object.js';
 import { site } from './site/index.js';
 import { siteUser } from './user/definition.js';
 import { siteWorkspace } from './workspace/definition.js';
 
 /** A kind with its own types forgotten: the runner passes resources and facts through unread. */
-export type AnyKind = Kind<Resource, unknown>;
+export type AnyKind = Kind;
 
 /** The kinds that the operator works for. A new kind is one folder, and one line here. */
 export const KINDS: readonly AnyKind[] = [bench, site].map((kind) => kind as unknown as AnyKind);

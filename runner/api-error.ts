@@ -79,7 +79,7 @@ export const isNotFound = (error: unknown) => has(error, 404);
 /** A precondition or a resourceVersion no longer holds, or the name is taken. */
 export const isConflict = (error: unknown) => has(error, 409);
 export const isAlreadyExists = (error: unknown) =>
-  isConflict(error) && (error as ApiError).reason === 'AlreadyExists';
+  isConflict(error) && error.reason === 'AlreadyExists';
 /** The resourceVersion or the continue token is too old: list again. */
 export const isGone = (error: unknown) =>
   has(error, 410) || (error instanceof ApiError && error.reason === 'Expired');

@@ -2,7 +2,8 @@ import { randomBytes } from 'node:crypto';
 import { Stalled } from '../constructs/kit/errors.js';
 import { ownerValue, type Markers } from '../constructs/kit/labels.js';
 import type { KubeObject, Resource } from '../constructs/kit/object.js';
-import { ApiError, isAlreadyExists, isConflict, isInvalid, isNotFound } from './api-error.js';
+import type { ApiError } from './api-error.js';
+import { isAlreadyExists, isConflict, isInvalid, isNotFound } from './api-error.js';
 import { FIELD_MANAGER, type Child } from './child.js';
 import type { ChildCache } from './child-cache.js';
 import { MERGE_PATCH, type Client } from './client.js';
@@ -47,7 +48,11 @@ export class Applier {
    */
   async apply(resource: Resource, plan: Plan, planned: PlannedChild): Promise<ChangeEntry> {
     const live = this.props.children.get(planned.id);
-    return { kind: planned.kind.kind, name: planned.name, change: await this.#change(resource, plan, planned, live) };
+    return {
+      kind: planned.kind.kind,
+      name: planned.name,
+      change: await this.#change(resource, plan, planned, live),
+    };
   }
 
   async #change(
@@ -59,7 +64,7 @@ export class Applier {
     if (this.matches(planned, live)) return 'unchanged';
     // It comes back when it is gone: its deletion is an event.
     if (live?.deleting) return 'skipped';
-    if (live && live.controller !== undefined && live.controller !== resource.metadata.uid) {
+    if (live?.controller !== undefined && live.controller !== resource.metadata.uid) {
       throw nameTaken(planned, `is controlled by ${live.owner ?? 'something else'}`);
     }
     const replaced = live && mustBeReplaced(planned, live);
@@ -104,10 +109,14 @@ export class Applier {
     const { client, children, markers } = this.props;
     const { namespace } = object.metadata;
     if (!live) {
-      const created = await client.request<KubeObject>('POST', resourcePath(planned.kind, namespace), {
-        query: { fieldManager: FIELD_MANAGER },
-        body: withValues(object, markers, randomBytes),
-      });
+      const created = await client.request<KubeObject>(
+        'POST',
+        resourcePath(planned.kind, namespace),
+        {
+          query: { fieldManager: FIELD_MANAGER },
+          body: withValues(object, markers, randomBytes),
+        },
+      );
       children.put(planned.kind, created, planned.hash);
       return 'created';
     }
@@ -153,7 +162,8 @@ export class Applier {
     }
     const labelled = found.metadata.labels?.[markers.owner] === ownerValue(resource);
     const applied = found.metadata.managedFields?.some(({ manager }) => manager === FIELD_MANAGER);
-    if (!controller && !labelled && !applied) throw nameTaken(planned, 'was not made by the operator');
+    if (!controller && !labelled && !applied)
+      throw nameTaken(planned, 'was not made by the operator');
     children.put(planned.kind, found, undefined);
   }
 
@@ -190,7 +200,9 @@ function nameTaken(planned: PlannedChild, why: string): Stalled {
 
 function refused(planned: PlannedChild, error: unknown): Stalled {
   const { details, message } = error as ApiError;
-  const causes = details.causes?.map(({ field, message: text }) => [field, text].filter(Boolean).join(': '));
+  const causes = details.causes?.map(({ field, message: text }) =>
+    [field, text].filter(Boolean).join(': '),
+  );
   const why = causes && causes.length > 0 ? causes.join('; ') : message;
   return new Stalled(
     'ApplyRefused',

@@ -103,6 +103,8 @@ export class ChildCache {
 }
 
 /** One hash for what is wanted of children and what is there of it. */
-export function digestOf(entries: readonly (readonly [id: string, hash: string, owned: string | undefined])[]): string {
+export function digestOf(
+  entries: readonly (readonly [id: string, hash: string, owned: string | undefined])[],
+): string {
   return hashOf(entries);
 }

@@ -269,7 +269,7 @@ function withQuery(path: string, query: Query | undefined): string {
   for (const [name, value] of Object.entries(query ?? {})) {
     if (value !== undefined) parameters.set(name, value);
   }
-  return parameters.size > 0 ? `${path}?${parameters}` : path;
+  return parameters.size > 0 ? `${path}?${parameters.toString()}` : path;
 }
 
 /** A signal that follows another one and ends by itself after a time. */

@@ -160,7 +160,7 @@ export function parseConfig(
     apiGroup: values['api-group'],
     siteCheck: values['site-check'],
     resyncIntervalMs: values['resync-interval'],
-    kubeconfig: values['kubeconfig'] || undefined,
+    kubeconfig: values.kubeconfig || undefined,
     shutdownTimeoutMs: values['shutdown-timeout'],
     settings: {
       defaultUid: values['default-uid'],

@@ -22,6 +22,9 @@ export interface ControllerProps extends ReconcilerProps {
   readonly log: Logger;
   /** Milliseconds, monotonic. */
   readonly monotonic: () => number;
+  /** Milliseconds since 1970. */
+  readonly now: () => number;
+  /** In [0, 1), for jitter. */
   readonly random: () => number;
 }
 
@@ -78,7 +81,8 @@ export class Controller {
 
   async #work(key: string): Promise<void> {
     const { subscriptions, kind, metrics, monotonic, log } = this.props;
-    const resource = subscriptions.objects(kind.definition.kind).get(key) as Resource | undefined;
+    const resource = subscriptions.objects(kind.definition.kind).get(key) as
+      Resource<unknown, Status> | undefined;
     if (!resource) {
       this.#forget(key);
       return;
@@ -116,7 +120,10 @@ export class Controller {
     if (!current) return;
     const later = await this.#writeStatus(key, current as Resource<unknown, Status>, report);
     const resync = resyncMs * (0.9 + random() / 5);
-    this.queue.addAfter(key, Math.min(later ?? Infinity, report.requeueAfterMs ?? Infinity, resync));
+    this.queue.addAfter(
+      key,
+      Math.min(later ?? Infinity, report.requeueAfterMs ?? Infinity, resync),
+    );
   }
 
   /** @returns milliseconds after which a small change should be written, where it was put off */
@@ -139,7 +146,12 @@ export class Controller {
       const { apiVersion, kind: kindName } = resource;
       const answer = await client.apply<KubeObject>(
         resourcePath(api, namespace, name, 'status'),
-        { apiVersion, kind: kindName, metadata: { name, namespace, uid: resource.metadata.uid }, status },
+        {
+          apiVersion,
+          kind: kindName,
+          metadata: { name, namespace, uid: resource.metadata.uid },
+          status,
+        },
         STATUS_MANAGER,
       );
       remember(answer);
@@ -158,7 +170,12 @@ export class Controller {
     if (['Provisioning', 'Updating', 'Deleting'].includes(ready.reason)) return;
     const { events } = this.props;
     const type = ready.status === 'True' ? 'Normal' : 'Warning';
-    events.record(resource, { type, reason: ready.reason, message: ready.message, action: 'Reconcile' });
+    events.record(resource, {
+      type,
+      reason: ready.reason,
+      message: ready.message,
+      action: 'Reconcile',
+    });
   }
 
   #forget(key: string): void {

@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
-import type { SecureContextOptions } from 'node:tls';
+import { libraryReader } from './kubeconfig-library.js';
+import { readKubeconfig } from './kubeconfig.js';
 
 /** Where the API server is and how to know it: what a connection is made of. */
 export interface Endpoint {
@@ -11,7 +12,12 @@ export interface Endpoint {
   readonly proxyUrl?: string;
 }
 
-export interface TlsMaterial extends Pick<SecureContextOptions, 'ca' | 'cert' | 'key'> {
+/** Options of a TLS connection; certificates and keys are PEM. */
+export interface TlsMaterial {
+  readonly ca?: Buffer;
+  readonly cert?: Buffer;
+  readonly key?: Buffer;
+  /** False where the server is not verified. */
   readonly rejectUnauthorized?: boolean;
   readonly servername?: string;
 }
@@ -95,10 +101,14 @@ export async function loadCredentials(
     return refreshed(() => Promise.resolve(serviceAccount(host, port, SERVICE_ACCOUNT)));
   }
   const file = kubeconfig ?? `${env['HOME'] ?? ''}/.kube/config`;
-  const { readKubeconfig } = await import('./kubeconfig.js');
-  const credentials = refreshed(readKubeconfig(file));
+  const credentials = refreshed(kubeconfigReader(file));
   await credentials.access();
   return credentials;
+}
+
+function kubeconfigReader(file: string): (invalid: boolean) => Promise<Access> {
+  const library = libraryReader(file);
+  return async (invalid) => readKubeconfig(file) ?? library(invalid);
 }
 
 /** The namespace that this pod runs in; undefined outside of a cluster. */
@@ -124,6 +134,6 @@ function serviceAccount(host: string, port: string, folder: string): Access {
 function fingerprint(endpoint: Endpoint): string {
   const { ca, cert, key, ...rest } = endpoint.tls;
   const hash = createHash('sha256');
-  for (const part of [ca, cert, key]) hash.update(`${String(part)}\0`);
+  for (const part of [ca, cert, key]) hash.update(part ?? '').update('\0');
   return hash.update(JSON.stringify([endpoint.server, endpoint.proxyUrl, rest])).digest('hex');
 }

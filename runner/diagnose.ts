@@ -12,7 +12,11 @@ interface ContainerStatus {
   readonly name: string;
   readonly state?: {
     readonly waiting?: { readonly reason?: string; readonly message?: string };
-    readonly terminated?: { readonly exitCode: number; readonly message?: string; readonly reason?: string };
+    readonly terminated?: {
+      readonly exitCode: number;
+      readonly message?: string;
+      readonly reason?: string;
+    };
   };
   readonly lastState?: ContainerStatus['state'];
 }
@@ -20,7 +24,11 @@ interface ContainerStatus {
 interface PodObject extends KubeObject {
   readonly status?: {
     readonly phase?: string;
-    readonly conditions?: readonly { readonly type: string; readonly status: string; readonly message?: string }[];
+    readonly conditions?: readonly {
+      readonly type: string;
+      readonly status: string;
+      readonly message?: string;
+    }[];
     readonly initContainerStatuses?: readonly ContainerStatus[];
     readonly containerStatuses?: readonly ContainerStatus[];
   };
@@ -75,7 +83,10 @@ function created(pod: PodObject): string {
 
 /** The most telling thing in a pod's status, in stable words. */
 function complaintOf({ status }: PodObject): string | undefined {
-  const containers = [...(status?.initContainerStatuses ?? []), ...(status?.containerStatuses ?? [])];
+  const containers = [
+    ...(status?.initContainerStatuses ?? []),
+    ...(status?.containerStatuses ?? []),
+  ];
   for (const { name, state, lastState } of containers) {
     const ended = [state?.terminated, lastState?.terminated].find(
       (terminated) => terminated && terminated.exitCode !== 0,
@@ -89,7 +100,9 @@ function complaintOf({ status }: PodObject): string | undefined {
     if (ended) return `container ${name} ended with exit code ${ended.exitCode}`;
   }
   const scheduled = status?.conditions?.find(({ type }) => type === 'PodScheduled');
-  return scheduled?.status === 'False' ? `no node takes its pod: ${scheduled.message ?? ''}` : undefined;
+  return scheduled?.status === 'False'
+    ? `no node takes its pod: ${scheduled.message ?? ''}`
+    : undefined;
 }
 
 function lastLine(text: string | undefined): string | undefined {

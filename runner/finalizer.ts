@@ -21,7 +21,11 @@ export class Finalizer {
   }
 
   /** @returns the resource as it is now; undefined where it is gone */
-  async set(kind: ObjectKind, resource: Resource, wanted: boolean): Promise<KubeObject | undefined> {
+  async set(
+    kind: ObjectKind,
+    resource: Resource,
+    wanted: boolean,
+  ): Promise<KubeObject | undefined> {
     const { namespace, name, resourceVersion, finalizers = [] } = resource.metadata;
     const others = finalizers.filter((finalizer) => finalizer !== this.markers.finalizer);
     try {

@@ -20,7 +20,9 @@ export function withValues(
   const data = Object.fromEntries(
     Object.entries(keys).map(([key, what]) => [
       key,
-      Buffer.from(what === 'fernet' ? fernetKey(randomBytes) : password(randomBytes)).toString('base64'),
+      Buffer.from(what === 'fernet' ? fernetKey(randomBytes) : password(randomBytes)).toString(
+        'base64',
+      ),
     ]),
   );
   return { ...secret, data };

@@ -1,60 +1,109 @@
-import { delimiter } from 'node:path';
-import type { RequestOptions } from 'node:https';
-import type { KubeConfig } from '@kubernetes/client-node';
-import type { Access } from './credentials.js';
+import { readFileSync } from 'node:fs';
+import { delimiter, dirname, resolve } from 'node:path';
+import { parse } from 'yaml';
+import type { Access, TlsMaterial } from './credentials.js';
+
+interface Cluster {
+  readonly server?: string;
+  readonly 'certificate-authority'?: string;
+  readonly 'certificate-authority-data'?: string;
+  readonly 'insecure-skip-tls-verify'?: boolean;
+  readonly 'tls-server-name'?: string;
+  readonly 'proxy-url'?: string;
+}
+
+interface User {
+  readonly 'client-certificate'?: string;
+  readonly 'client-certificate-data'?: string;
+  readonly 'client-key'?: string;
+  readonly 'client-key-data'?: string;
+  readonly token?: string;
+  readonly tokenFile?: string;
+  readonly username?: string;
+  readonly password?: string;
+  readonly as?: string;
+}
+
+interface Kubeconfig {
+  readonly 'current-context'?: string;
+  readonly contexts?: readonly {
+    readonly name: string;
+    readonly context?: { readonly cluster?: string; readonly user?: string };
+  }[];
+  readonly clusters?: readonly { readonly name: string; readonly cluster?: Cluster }[];
+  readonly users?: readonly { readonly name: string; readonly user?: User }[];
+}
+
+/** What a user may have here; all else (exec plug-ins, OIDC …) is for the library. */
+const PLAIN = new Set([
+  'client-certificate',
+  'client-certificate-data',
+  'client-key',
+  'client-key-data',
+  'token',
+  'tokenFile',
+  'username',
+  'password',
+  'as',
+]);
 
 /**
- * A reader of kubeconfig files: certificates, tokens, exec plug-ins, OIDC. The library behind it
- * costs half a second and 84 MiB to load, so it is loaded only where a kubeconfig is used.
+ * The access that a kubeconfig of one file with plain credentials gives: a client certificate, a token
+ * or a password. Undefined for any other: those are for the library, which is large.
+ * @throws where the file cannot be read or names what it does not have
  */
-export function readKubeconfig(files: string): (invalid: boolean) => Promise<Access> {
-  let config: KubeConfig | undefined;
-  return async (invalid) => {
-    // What was refused may come from a cache within the library, or from a file that has changed.
-    if (!config || invalid) config = await load(files);
-    return accessOf(config);
-  };
-}
-
-async function load(files: string): Promise<KubeConfig> {
-  const { KubeConfig } = await import('@kubernetes/client-node');
-  const merged = new KubeConfig();
-  for (const [index, file] of files.split(delimiter).filter(Boolean).entries()) {
-    if (index === 0) {
-      merged.loadFromFile(file);
-    } else {
-      const next = new KubeConfig();
-      next.loadFromFile(file);
-      merged.mergeConfig(next, true);
-    }
+export function readKubeconfig(file: string): Access | undefined {
+  if (file.includes(delimiter)) return undefined;
+  const config = parse(readFileSync(file, 'utf8')) as Kubeconfig | null;
+  const current = config?.['current-context'];
+  const context = config?.contexts?.find(({ name }) => name === current)?.context;
+  const cluster = config?.clusters?.find(({ name }) => name === context?.cluster)?.cluster;
+  if (cluster?.server === undefined) {
+    throw new Error(`${file}: no server for the current context ${JSON.stringify(current ?? '')}`);
   }
-  return merged;
-}
-
-async function accessOf(config: KubeConfig): Promise<Access> {
-  const cluster = config.getCurrentCluster();
-  if (!cluster) throw new Error(`kubeconfig: no cluster for context "${config.currentContext}"`);
-  const options: RequestOptions = {};
-  await config.applyToHTTPSOptions(options);
-  const { ca, cert, key, rejectUnauthorized, servername } = options;
-  const headers: Record<string, string> = {};
-  for (const [name, value] of Object.entries(options.headers ?? {})) {
-    if (value !== undefined) headers[name.toLowerCase()] = String(value);
-  }
-  if (options.auth)
-    headers['authorization'] = `Basic ${Buffer.from(options.auth).toString('base64')}`;
+  const user = config?.users?.find(({ name }) => name === context?.user)?.user ?? {};
+  if (!Object.keys(user).every((field) => PLAIN.has(field))) return undefined;
+  const folder = dirname(file);
   return {
     endpoint: {
       server: cluster.server,
-      tls: {
-        ...(ca !== undefined && { ca }),
-        ...(cert !== undefined && { cert }),
-        ...(key !== undefined && { key }),
-        ...(rejectUnauthorized !== undefined && { rejectUnauthorized }),
-        ...(servername !== undefined && { servername }),
-      },
-      ...(cluster.proxyUrl !== undefined && { proxyUrl: cluster.proxyUrl }),
+      tls: tlsOf(cluster, user, folder),
+      ...(cluster['proxy-url'] !== undefined && { proxyUrl: cluster['proxy-url'] }),
     },
-    headers,
+    headers: headersOf(user, folder),
   };
+}
+
+function tlsOf(cluster: Cluster, user: User, folder: string): TlsMaterial {
+  const pem = (data: string | undefined, file: string | undefined): Buffer | undefined => {
+    if (data !== undefined) return Buffer.from(data, 'base64');
+    return file === undefined ? undefined : readFileSync(resolve(folder, file));
+  };
+  const ca = pem(cluster['certificate-authority-data'], cluster['certificate-authority']);
+  const cert = pem(user['client-certificate-data'], user['client-certificate']);
+  const key = pem(user['client-key-data'], user['client-key']);
+  const servername = cluster['tls-server-name'];
+  return {
+    ...(ca && { ca }),
+    ...(cert && { cert }),
+    ...(key && { key }),
+    ...(cluster['insecure-skip-tls-verify'] && { rejectUnauthorized: false }),
+    ...(servername !== undefined && { servername }),
+  };
+}
+
+function headersOf(user: User, folder: string): Record<string, string> {
+  const headers: Record<string, string> = {};
+  const token =
+    user.tokenFile === undefined
+      ? user.token
+      : readFileSync(resolve(folder, user.tokenFile), 'utf8').trim();
+  if (token !== undefined) {
+    headers['authorization'] = `Bearer ${token}`;
+  } else if (user.username !== undefined) {
+    const pair = Buffer.from(`${user.username}:${user.password ?? ''}`).toString('base64');
+    headers['authorization'] = `Basic ${pair}`;
+  }
+  if (user.as !== undefined) headers['impersonate-user'] = user.as;
+  return headers;
 }

@@ -116,30 +116,32 @@ class Candidate {
   /** Tries until the lease is ours (true) or the signal is aborted (false). */
   private async acquire(): Promise<boolean> {
     const { signal, log, random = Math.random } = this.election;
+    const ended = () => signal.aborted;
     let holder: string | undefined;
     for (;;) {
       if (await this.attempt(signal)) return true;
-      if (signal.aborted) return false;
+      if (ended()) return false;
       if (holder !== this.holder()) {
         holder = this.holder();
         log.info('Waiting for the lease', { holder });
       }
       // Spread, so that candidates that started together do not collide each time.
       await this.clock.sleep(this.timing.retryMs * (1 + 0.2 * random()), signal);
-      if (signal.aborted) return false;
+      if (ended()) return false;
     }
   }
 
   /** Renews until the signal is aborted, the deadline passes, or somebody else has the lease. */
   private async hold(): Promise<void> {
     const { signal, identity } = this.election;
+    const ended = () => signal.aborted || left() <= 0;
     const left = () => this.timing.renewDeadlineMs - (this.clock.monotonic() - this.renewedAt);
     for (;;) {
       await this.clock.sleep(Math.min(this.timing.retryMs, left()), signal);
-      if (signal.aborted || left() <= 0) return;
+      if (ended()) return;
       await this.attemptWithin(left());
       const holder = this.holder();
-      if (signal.aborted || left() <= 0 || (holder && holder !== identity)) return;
+      if (ended() || (holder && holder !== identity)) return;
     }
   }
 

@@ -1,5 +1,10 @@
 import { hostname } from 'node:os';
-import { markers as markersFor, MANAGED_BY, MANAGED_BY_LABEL, type Markers } from '../constructs/kit/labels.js';
+import {
+  markers as markersFor,
+  MANAGED_BY,
+  MANAGED_BY_LABEL,
+  type Markers,
+} from '../constructs/kit/labels.js';
 import { objectKind } from '../constructs/kit/definition.js';
 import { keyOf, type KubeObject } from '../constructs/kit/object.js';
 import { kindId, type ObjectKind } from '../constructs/kit/object-kind.js';
@@ -10,6 +15,7 @@ import { type Child } from './child.js';
 import { ChildCache } from './child-cache.js';
 import type { Client } from './client.js';
 import type { Config } from './config.js';
+import { Convergence } from './convergence.js';
 import { Controller } from './controller.js';
 import { Diagnostician } from './diagnose.js';
 import { CustomResourceDefinition, Discovery } from './discovery.js';
@@ -17,6 +23,7 @@ import { Events } from './events.js';
 import { Finalizer } from './finalizer.js';
 import type { Logger } from './log.js';
 import type { Metrics } from './metrics.js';
+import { Observer } from './observer.js';
 import { Prober } from './probe.js';
 import { Reflector, type Sink } from './reflector.js';
 import { resourcePath } from './resource-path.js';
@@ -47,7 +54,10 @@ export class Manager {
   readonly #prober: Prober | undefined;
   readonly #markers: Markers;
   readonly #stop = new AbortController();
-  readonly #reflectors = new Map<string, { readonly abort: AbortController; readonly all: Reflector[] }>();
+  readonly #reflectors = new Map<
+    string,
+    { readonly abort: AbortController; readonly all: Reflector[] }
+  >();
   readonly #owned: ReadonlyMap<string, ObjectKind>;
   readonly #kinds: readonly AnyKind[];
   #synced = false;
@@ -56,7 +66,9 @@ export class Manager {
     const { config, client, metrics, log } = props;
     this.#kinds = props.kinds ?? KINDS;
     this.#markers = markersFor(config.apiGroup);
-    this.#owned = new Map(this.#kinds.flatMap(({ owns }) => owns).map((kind) => [kindId(kind), kind]));
+    this.#owned = new Map(
+      this.#kinds.flatMap(({ owns }) => owns).map((kind) => [kindId(kind), kind]),
+    );
     this.#prober = config.siteCheck ? new Prober() : undefined;
     this.#subscriptions = new Subscriptions({
       settings: config.settings,
@@ -98,10 +110,18 @@ export class Manager {
       subscriptions: this.#subscriptions,
       children: this.#children,
       kinds: this.#owned,
-      applier: new Applier({ client, children: this.#children, markers: this.#markers }),
+      convergence: new Convergence({
+        children: this.#children,
+        applier: new Applier({ client, children: this.#children, markers: this.#markers }),
+        now: Date.now,
+      }),
+      observer: new Observer({
+        children: this.#children,
+        diagnostician: new Diagnostician({ client, now: monotonic }),
+        prober: this.#prober,
+        now: Date.now,
+      }),
       finalizer: new Finalizer(client, this.#markers),
-      diagnostician: new Diagnostician({ client, now: monotonic }),
-      prober: this.#prober,
       events,
       metrics,
       log,
@@ -117,7 +137,8 @@ export class Manager {
           ...shared,
           kind,
           api: objectKind(kind.definition, config.apiGroup),
-          validate: (resource) => admit(kind.definition, resource, { group: config.apiGroup }).problems,
+          validate: (resource) =>
+            admit(kind.definition, resource, { group: config.apiGroup }).problems,
           remember: (object) => {
             this.#stores.get(kind.definition.kind)?.remember(object);
           },
@@ -133,7 +154,11 @@ export class Manager {
     for (const controller of this.#controllers) this.#watchResources(controller);
     for (const kind of this.#owned.values()) if (!kind.optional) this.#watchChildren(kind);
     this.#reflect('CustomResourceDefinition', CustomResourceDefinition, {
-      sink: { replace: () => this.#discovery.hint(), upsert: () => this.#discovery.hint(), remove: () => this.#discovery.hint() },
+      sink: {
+        replace: () => this.#discovery.hint(),
+        upsert: () => this.#discovery.hint(),
+        remove: () => this.#discovery.hint(),
+      },
       metadataOnly: true,
       namespaced: false,
     });
@@ -198,7 +223,9 @@ export class Manager {
 
   /** Children are found by their label. Of Secrets, which kinds also refer to, all are watched, without their content. */
   #watchChildren(kind: ObjectKind): void {
-    const read = this.#kinds.some(({ reads }) => reads.some((other) => kindId(other) === kindId(kind)));
+    const read = this.#kinds.some(({ reads }) =>
+      reads.some((other) => kindId(other) === kindId(kind)),
+    );
     this.#reflect(kind.kind, kind, {
       sinkOf: (inScope) => {
         const children = this.#children.sink(kind, inScope);
@@ -211,7 +238,8 @@ export class Manager {
 
   /** Children among all objects of a kind, and the barest metadata of all of them for those who refer to them. */
   #readable(kind: ObjectKind, children: Sink, inScope: (namespace: string) => boolean): Sink {
-    const isChild = ({ metadata }: KubeObject): boolean => metadata.labels?.[MANAGED_BY_LABEL] === MANAGED_BY;
+    const isChild = ({ metadata }: KubeObject): boolean =>
+      metadata.labels?.[MANAGED_BY_LABEL] === MANAGED_BY;
     const put = (object: KubeObject): void => {
       const { namespace, name, uid, resourceVersion } = object.metadata;
       const { apiVersion } = object;
@@ -228,7 +256,9 @@ export class Manager {
     };
     return {
       replace: (objects, version) => {
-        const present = new Set(objects.map(({ metadata }) => keyOf(metadata.namespace, metadata.name)));
+        const present = new Set(
+          objects.map(({ metadata }) => keyOf(metadata.namespace, metadata.name)),
+        );
         for (const key of [...this.#subscriptions.objects(kind.kind).keys()]) {
           if (!present.has(key) && inScope(key.slice(0, key.indexOf('/')))) {
             this.#subscriptions.update(kind.kind, key, undefined);
@@ -254,7 +284,9 @@ export class Manager {
   async #serve(kind: ObjectKind, served: boolean): Promise<void> {
     if (served) {
       this.#watchChildren(kind);
-      await Promise.all(this.#reflectors.get(kind.kind)?.all.map(({ whenSynced }) => whenSynced) ?? []);
+      await Promise.all(
+        this.#reflectors.get(kind.kind)?.all.map(({ whenSynced }) => whenSynced) ?? [],
+      );
     } else {
       this.#reflectors.get(kind.kind)?.abort.abort();
       this.#reflectors.delete(kind.kind);
@@ -276,7 +308,8 @@ export class Manager {
   ): void {
     const { client, config, metrics, log } = this.props;
     const { sink, sinkOf, namespaced = true, labelSelector, metadataOnly } = options;
-    const scopes = namespaced && config.watchNamespaces.length > 0 ? config.watchNamespaces : [undefined];
+    const scopes =
+      namespaced && config.watchNamespaces.length > 0 ? config.watchNamespaces : [undefined];
     const abort = new AbortController();
     const signal = AbortSignal.any([this.#stop.signal, abort.signal]);
     const all = scopes.map((namespace) => {
@@ -293,7 +326,12 @@ export class Manager {
         random: Math.random,
         onRestart: (reason, error) => {
           metrics.watchRestarted(name, reason);
-          log[reason === 'Expired' ? 'debug' : 'warn']('a watch begins again', { logger: 'reflector', kind: name, reason, error });
+          log[reason === 'Expired' ? 'debug' : 'warn']('a watch begins again', {
+            logger: 'reflector',
+            kind: name,
+            reason,
+            error,
+          });
         },
       });
     });

@@ -169,7 +169,9 @@ async function serve(
       serveHttps(
         config.metricsSecureBindAddress,
         { '/metrics': authorized('/metrics', exposition, { client, log }) },
-        config.metricsCertDir ? mountedSource(config.metricsCertDir) : selfSignedSource(host, [host]),
+        config.metricsCertDir
+          ? mountedSource(config.metricsCertDir)
+          : selfSignedSource(host, [host]),
         log,
       ),
     );

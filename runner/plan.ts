@@ -35,6 +35,11 @@ export interface Plan {
   objects(): ReadonlyMap<string, KubeObject>;
 }
 
+/** All children of a plan, in its order. */
+export function plannedOf(plan: Plan): readonly PlannedChild[] {
+  return plan.stages.flatMap((stage) => stage.children);
+}
+
 /**
  * Synthesizes the tree of a resource and makes its objects the resource's own. Objects that are kept
  * when the resource goes get no owner reference: they are found again by their labels.

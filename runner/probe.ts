@@ -21,7 +21,10 @@ export class Prober {
       });
       const body = await response.body.text();
       if (response.statusCode !== expectStatus) {
-        return { ok: false, message: `${what} answers ${response.statusCode}, not ${expectStatus}` };
+        return {
+          ok: false,
+          message: `${what} answers ${response.statusCode}, not ${expectStatus}`,
+        };
       }
       return isDeepStrictEqual(parse(body), expectBody)
         ? { ok: true, message: '' }

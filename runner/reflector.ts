@@ -82,14 +82,15 @@ export class Reflector {
     signal.addEventListener('abort', () => this.#firstSync.resolve(undefined), { once: true });
     let version: string | undefined;
     let failures = 0;
-    while (!signal.aborted) {
+    const stopped = (): boolean => signal.aborted;
+    while (!stopped()) {
       const started = now();
       try {
         version ??= await this.#list();
         version = await this.#watch(version);
         failures = 0;
       } catch (error) {
-        if (signal.aborted) break;
+        if (stopped()) break;
         if (isGone(error)) version = undefined;
         failures = now() - started > HEALTHY_MS ? 1 : failures + 1;
         this.props.onRestart?.(isGone(error) ? 'Expired' : 'Error', error);
@@ -113,7 +114,8 @@ export class Reflector {
       });
       // Items of a list do not say what they are.
       const kind = page.kind.replace(/List$/, '');
-      for (const item of page.items ?? []) objects.push({ ...item, apiVersion: page.apiVersion, kind });
+      for (const item of page.items ?? [])
+        objects.push({ ...item, apiVersion: page.apiVersion, kind });
       next = page.metadata.continue || undefined;
       version = page.metadata.resourceVersion;
     } while (next);

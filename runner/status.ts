@@ -27,7 +27,9 @@ export function statusOf(
   const isReady = judgement.ready.status === 'True';
   const verdicts = [
     judgement.ready,
-    ...(isReady || stalled ? [] : [{ ...judgement.ready, type: 'Reconciling', status: 'True' as const }]),
+    ...(isReady || stalled
+      ? []
+      : [{ ...judgement.ready, type: 'Reconciling', status: 'True' as const }]),
     ...(stalled ? [{ ...judgement.ready, type: 'Stalled', status: 'True' as const }] : []),
     ...(judgement.conditions ?? []),
   ];
@@ -56,7 +58,7 @@ function conditionsOf(
       message: verdict.message.slice(0, 32_000),
       observedGeneration: metadata.generation ?? 0,
       lastTransitionTime:
-        before && before.status === verdict.status
+        before?.status === verdict.status
           ? before.lastTransitionTime
           : now.toISOString().replace(/\.\d+Z$/, 'Z'),
     };

@@ -6,7 +6,11 @@ export interface Versioned {
 }
 
 /** Told of each change: before is undefined for a new value, after for one that is gone. */
-export type ChangeListener<V> = (key: ObjectKey, before: V | undefined, after: V | undefined) => void;
+export type ChangeListener<V> = (
+  key: ObjectKey,
+  before: V | undefined,
+  after: V | undefined,
+) => void;
 
 /**
  * The values of one kind, by key. It goes forward only: an answer to a write may be put in before the

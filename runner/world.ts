@@ -48,7 +48,9 @@ export class Subscriptions {
     if (after) objects.set(key, after);
     else objects.delete(key);
     for (const [reader, reads] of this.#readers.get(`${kind}/${key}`) ?? []) {
-      const changed = reads.some(({ pick, picked }) => pick && this.#picks.of(after, pick) !== picked);
+      const changed = reads.some(
+        ({ pick, picked }) => pick && this.#picks.of(after, pick) !== picked,
+      );
       if (changed) this.props.wake(reader, 'now');
     }
     for (const index of this.props.indexes) {
@@ -118,7 +120,11 @@ export class Subscriptions {
       const readers = getOrInsert(this.#readers, read.topic);
       readers.set(reader, [...(readers.get(reader) ?? []), read]);
     }
-    if (reads.length > 0) this.#topics.set(reader, reads.map((read) => read.topic));
+    if (reads.length > 0)
+      this.#topics.set(
+        reader,
+        reads.map((read) => read.topic),
+      );
     else this.#topics.delete(reader);
   }
 
@@ -164,7 +170,6 @@ class PickCache {
 function indexTopic(index: { readonly name: string }, value: string): string {
   return `${index.name}=${value}`;
 }
-
 
 function getOrInsert<V>(map: Map<string, Map<string, V>>, key: string): Map<string, V> {
   const found = map.get(key);

@@ -45,7 +45,7 @@ export class BenchChart extends Chart {
     const foundation = new Stage(this, 'foundation');
     new Scripts(foundation, 'scripts', resource);
     new SitesVolume(foundation, 'sites', { owner: resource });
-    if (model.redis.external === false) new Redis(foundation, 'redis', common);
+    if (!model.redis.external) new Redis(foundation, 'redis', common);
     if (spec.dbConfig.mode === 'managed' && model.database.root) {
       new DatabaseServer(foundation, 'database', {
         ...common,

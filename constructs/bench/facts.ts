@@ -112,9 +112,7 @@ export function nginxSites({ model, sites }: BenchFacts): readonly NginxSite[] {
   return sites.map((site) => ({
     siteName: site.siteName,
     domains: site.domain && site.domain !== site.siteName ? [site.domain] : [],
-    ...(site.dedicated
-      ? { backend: backend(siteNames(site.name).gunicorn, model) }
-      : {}),
+    ...(site.dedicated ? { backend: backend(siteNames(site.name).gunicorn, model) } : {}),
   }));
 }
 

@@ -1,4 +1,4 @@
-import { k8s } from 'cdk8s-plus-28';
+import type { k8s } from 'cdk8s-plus-28';
 import { Construct } from 'constructs';
 import type { BenchModel } from '../framework/bench-model.js';
 import { FrameworkJob } from '../framework/job.js';

@@ -38,7 +38,10 @@ function versionCondition({ spec }: AppBench): readonly Verdict[] {
   ];
 }
 
-function scalingCondition({ resource, facts }: Observation<AppBench, BenchFacts>): readonly Verdict[] {
+function scalingCondition({
+  resource,
+  facts,
+}: Observation<AppBench, BenchFacts>): readonly Verdict[] {
   const wanted = QUEUES.filter((queue) => resource.spec.workerAutoscaling?.[queue]?.enabled);
   if (wanted.length === 0) return [];
   const type = 'Autoscaling';

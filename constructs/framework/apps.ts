@@ -11,7 +11,8 @@ export function resolveApps(spec: {
   if (spec.apps && spec.appsJSON !== undefined) {
     return fail('spec.apps', 'apps and appsJSON are two spellings of one list: give one of them');
   }
-  if (spec.appsJSON === undefined) return { apps: spec.apps?.map((app) => app.name) ?? [], problems: [] };
+  if (spec.appsJSON === undefined)
+    return { apps: spec.apps?.map((app) => app.name) ?? [], problems: [] };
   let parsed: unknown;
   try {
     parsed = JSON.parse(spec.appsJSON);

@@ -38,7 +38,11 @@ export interface BenchModel {
   readonly mariadbRef?: { readonly name: string; readonly kind: string };
   readonly componentResources: Readonly<Partial<Record<string, Resources>>>;
   readonly workerAutoscaling: WorkerAutoscaling;
-  readonly domain: { readonly suffix?: string; readonly ingressClassName?: string; readonly issuer?: string };
+  readonly domain: {
+    readonly suffix?: string;
+    readonly ingressClassName?: string;
+    readonly issuer?: string;
+  };
   readonly clusterDomain: string;
 }
 
@@ -84,7 +88,11 @@ function redisServers({ spec, metadata }: AppBench, host: string): RedisServers 
   const external = spec.redisConfig?.external;
   if (external) {
     const secret = external.urlsSecretRef.name;
-    return { external: true, cacheUrl: { secret, key: 'cache' }, queueUrl: { secret, key: 'queue' } };
+    return {
+      external: true,
+      cacheUrl: { secret, key: 'cache' },
+      queueUrl: { secret, key: 'queue' },
+    };
   }
   const password = { secret: benchNames(metadata.name).redisSecret, key: 'password' };
   return { external: false, host, cachePort: 6379, queuePort: 6380, password };

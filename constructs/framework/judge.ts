@@ -22,7 +22,10 @@ export function judge<F>(observation: Observation<Resource<unknown, Phased>, F>)
   if (failed) {
     return {
       phase: 'Failed',
-      ready: verdict(`${failed.kind}Failed`, `${failed.kind} ${failed.name}: ${failed.health.message}`),
+      ready: verdict(
+        `${failed.kind}Failed`,
+        `${failed.kind} ${failed.name}: ${failed.health.message}`,
+      ),
     };
   }
   const before = observation.resource.status?.phase;
@@ -33,7 +36,10 @@ export function judge<F>(observation: Observation<Resource<unknown, Phased>, F>)
     const others = more > 0 ? ` (and ${more} more)` : '';
     return {
       phase,
-      ready: verdict(phase, `waiting for ${first.kind} ${first.name}: ${first.health.message}${others}`),
+      ready: verdict(
+        phase,
+        `waiting for ${first.kind} ${first.name}: ${first.health.message}${others}`,
+      ),
     };
   }
   const probe = observation.probes.find((result) => !result.ok);

@@ -85,7 +85,11 @@ export function frameworkPod(props: FrameworkPodProps): k8s.PodTemplateSpec {
         ? { imagePullSecrets: bench.image.pullSecrets.map((name) => ({ name })) }
         : {}),
       ...(props.initContainers
-        ? { initContainers: props.initContainers.map((container) => frameworkContainer(bench, container)) }
+        ? {
+            initContainers: props.initContainers.map((container) =>
+              frameworkContainer(bench, container),
+            ),
+          }
         : {}),
       containers: [frameworkContainer(bench, props.container)],
       volumes: [
@@ -116,7 +120,7 @@ export function placement(
   return {
     ...(nodeSelector ? { nodeSelector } : {}),
     ...(tolerations ? { tolerations: tolerations.map((toleration) => ({ ...toleration })) } : {}),
-    ...(affinity ? { affinity: affinity as k8s.Affinity } : {}),
+    ...(affinity ? { affinity: affinity } : {}),
     ...(priorityClassName ? { priorityClassName } : {}),
     ...(serviceAccountName ? { serviceAccountName } : {}),
   };

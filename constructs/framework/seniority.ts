@@ -22,7 +22,8 @@ export function claimOf(object: KubeObject): Claim {
  * times, which have seconds, are decided by kind and name, so that exactly one of two wins.
  */
 export function isOlder(a: Claim, b: Claim): boolean {
-  if (a.created !== b.created) return a.created !== '' && (b.created === '' || a.created < b.created);
+  if (a.created !== b.created)
+    return a.created !== '' && (b.created === '' || a.created < b.created);
   return a.kind === b.kind ? a.name < b.name : a.kind < b.kind;
 }
 

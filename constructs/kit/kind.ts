@@ -61,7 +61,11 @@ export interface World {
     pick: (object: O) => T,
   ): T | undefined;
   /** What `pick` takes of each resource under an index value, sorted by key. */
-  list<O extends KubeObject, T>(index: Index<O>, value: string, pick: (object: O) => T): readonly T[];
+  list<O extends KubeObject, T>(
+    index: Index<O>,
+    value: string,
+    pick: (object: O) => T,
+  ): readonly T[];
 }
 
 /** A group of resources that is looked up by a value, such as the sites of a bench. */
@@ -97,9 +101,13 @@ export interface ChildView {
 
 export interface Observation<R extends Resource, F> extends ChartProps<R, F> {
   /** A child of the tree by its kind and name; undefined where it is not there. */
-  child(kind: string, name: string): ChildView | undefined;
+  readonly child: (kind: string, name: string) => ChildView | undefined;
   /** The children that are not ready, in the order of the tree. Those not applied yet are among them. */
-  readonly pending: readonly { readonly kind: string; readonly name: string; readonly health: Health }[];
+  readonly pending: readonly {
+    readonly kind: string;
+    readonly name: string;
+    readonly health: Health;
+  }[];
   /** Results of the kind's probes; empty where the children are not ready or the check is off. */
   readonly probes: readonly ProbeResult[];
   /** Whether every child is there and ready and every probe passed. */

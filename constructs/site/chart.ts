@@ -18,7 +18,11 @@ import { OperatedDatabase } from './operated-database.js';
 
 /** The complete graph of a site's children. */
 export class SiteChart extends Chart {
-  constructor(scope: Construct, id: string, { resource: site, facts }: ChartProps<AppSite, SiteFacts>) {
+  constructor(
+    scope: Construct,
+    id: string,
+    { resource: site, facts }: ChartProps<AppSite, SiteFacts>,
+  ) {
     super(scope, id, { disableResourceNameHashes: true });
     const { bench, database } = facts;
     const { spec } = site;
@@ -92,7 +96,7 @@ export class SiteChart extends Chart {
       ...common,
       name: names.gunicorn,
       replicas: replicas.gunicorn ?? 1,
-      resources: resources['gunicorn'],
+      resources: resources.gunicorn,
       siteName: site.spec.siteName,
     });
     const prefix = queuePrefix(site, bench);

@@ -29,14 +29,23 @@ export function databasePlan(site: AppSite, bench: BenchModel): SiteDatabasePlan
   switch (mode) {
     case 'shared':
       if (!bench.database.root) {
-        throw unsupported(mode, `the server of bench ${bench.name} is the MariaDB operator's; use "operator"`);
+        throw unsupported(
+          mode,
+          `the server of bench ${bench.name} is the MariaDB operator's; use "operator"`,
+        );
       }
       return { ...common, server: bench.database };
     case 'operator':
       if (!bench.mariadbRef) {
-        throw unsupported(mode, `bench ${bench.name} names no server of the MariaDB operator in spec.dbConfig.mariadbRef`);
+        throw unsupported(
+          mode,
+          `bench ${bench.name} names no server of the MariaDB operator in spec.dbConfig.mariadbRef`,
+        );
       }
-      return { ...common, server: { provider, host: bench.database.host, port: bench.database.port } };
+      return {
+        ...common,
+        server: { provider, host: bench.database.host, port: bench.database.port },
+      };
     case 'dedicated':
       return {
         ...common,

@@ -1,4 +1,4 @@
-import { k8s } from 'cdk8s-plus-28';
+import type { k8s } from 'cdk8s-plus-28';
 import { Construct } from 'constructs';
 import type { BenchModel, DatabaseServer } from '../framework/bench-model.js';
 import { FrameworkJob } from '../framework/job.js';
@@ -104,7 +104,8 @@ function rootEnv({ root }: DatabaseServer): k8s.EnvVar[] {
 function siteConfig(site: AppSite, facts: SiteFacts): Readonly<Record<string, unknown>> {
   return {
     bench_id: queuePrefix(site, facts.bench) ?? null,
-    host_name: facts.domain === site.spec.siteName ? null : siteUrl(facts.tls !== undefined, facts.domain),
+    host_name:
+      facts.domain === site.spec.siteName ? null : siteUrl(facts.tls !== undefined, facts.domain),
     maintenance_mode: site.spec.maintenance ? 1 : 0,
   };
 }
