@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
+import { readFile } from 'node:fs/promises';
 import { libraryReader } from './kubeconfig-library.js';
 import { readKubeconfig } from './kubeconfig.js';
 
@@ -31,7 +32,7 @@ export interface Access {
 
 /** Who the operator is for the API server. */
 export interface Credentials {
-  /** What to use now. Tokens and certificates rotate, so it is at most `REFRESH_MS` old. */
+  /** What to use now. Tokens and certificates rotate, so it is at most `REFRESH_MS` old, which is less than a minute. */
   access(): Promise<Access>;
   /** Makes the next `access` read everything again: the server has refused what it got. */
   invalidate(): void;
@@ -94,14 +95,19 @@ export const SERVICE_ACCOUNT = '/var/run/secrets/kubernetes.io/serviceaccount';
  */
 export async function loadCredentials(
   kubeconfig: string | undefined,
-  env: NodeJS.ProcessEnv,
+  env: Readonly<Record<string, string | undefined>>,
+  serviceAccountFolder = SERVICE_ACCOUNT,
 ): Promise<Credentials> {
   const { KUBERNETES_SERVICE_HOST: host, KUBERNETES_SERVICE_PORT: port } = env;
   if (kubeconfig === undefined && host !== undefined && port !== undefined) {
-    return refreshed(() => Promise.resolve(serviceAccount(host, port, SERVICE_ACCOUNT)));
+    return ready(refreshed(() => serviceAccount(host, port, serviceAccountFolder)));
   }
   const file = kubeconfig ?? `${env['HOME'] ?? ''}/.kube/config`;
-  const credentials = refreshed(kubeconfigReader(file));
+  return ready(refreshed(kubeconfigReader(file)));
+}
+
+/** A mistake in the files shows at the start, not with the first request. */
+async function ready(credentials: Credentials): Promise<Credentials> {
   await credentials.access();
   return credentials;
 }
@@ -120,12 +126,12 @@ export function podNamespace(folder = SERVICE_ACCOUNT): string | undefined {
   }
 }
 
-function serviceAccount(host: string, port: string, folder: string): Access {
-  const token = readFileSync(`${folder}/token`, 'utf8').trim();
+async function serviceAccount(host: string, port: string, folder: string): Promise<Access> {
+  const token = (await readFile(`${folder}/token`, 'utf8')).trim();
   return {
     endpoint: {
       server: `https://${host.includes(':') ? `[${host}]` : host}:${port}`,
-      tls: { ca: readFileSync(`${folder}/ca.crt`) },
+      tls: { ca: await readFile(`${folder}/ca.crt`) },
     },
     headers: { authorization: `Bearer ${token}` },
   };

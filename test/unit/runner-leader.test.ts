@@ -102,7 +102,7 @@ class LeaseServer implements Pick<Client, 'request'> {
 /** A candidate that has been started. */
 class Candidate {
   term: Term | undefined;
-  lost = false;
+  private lost = false;
   private readonly end = new AbortController();
   readonly done: Promise<void>;
 
@@ -118,6 +118,10 @@ class Candidate {
       clock,
       random: () => 0,
     });
+  }
+
+  get hasLost(): boolean {
+    return this.lost;
   }
 
   get leads(): boolean {
@@ -173,7 +177,7 @@ describe('one candidate', () => {
     await clock.pass(3_000);
     server.lease = undefined;
     await clock.pass(3_000);
-    assert.ok(a.leads && !a.lost);
+    assert.ok(a.leads && !a.hasLost);
     assert.equal(server.holder, 'a');
     await a.stop();
   });
@@ -186,7 +190,7 @@ describe('one candidate', () => {
     await clock.pass(7_000);
     server.trouble = undefined;
     await clock.pass(20_000);
-    assert.ok(a.leads && !a.lost);
+    assert.ok(a.leads && !a.hasLost);
     await a.stop();
   });
 
@@ -198,9 +202,9 @@ describe('one candidate', () => {
       await clock.pass(0);
       server.trouble = trouble;
       await clock.pass(9_999);
-      assert.ok(a.leads && !a.lost);
+      assert.ok(a.leads && !a.hasLost);
       await clock.pass(1);
-      assert.ok(!a.leads && a.lost && a.term?.signal.aborted);
+      assert.deepEqual([a.leads, a.hasLost, a.term?.signal.aborted], [false, true, true]);
       await a.done;
     });
   }
@@ -212,7 +216,7 @@ describe('one candidate', () => {
     clock.stall(15_000);
     assert.equal(a.leads, false);
     await clock.pass(0);
-    assert.ok(a.lost);
+    assert.ok(a.hasLost);
     await a.done;
   });
 
@@ -244,7 +248,7 @@ describe('two candidates', () => {
     const b = candidate('b');
     await clock.pass(10_000);
     await a.stop();
-    assert.ok(!a.lost && a.term?.signal.aborted);
+    assert.ok(!a.hasLost && a.term?.signal.aborted);
     assert.equal(server.holder, '');
     await clock.pass(2_000);
     assert.ok(b.leads);
@@ -319,7 +323,7 @@ describe('two candidates', () => {
     assert.ok(server.lease);
     server.store({ ...server.lease, spec: { ...server.lease.spec, holderIdentity: 'thief' } });
     await clock.pass(2_000);
-    assert.ok(a.lost && !a.leads);
+    assert.ok(a.hasLost && !a.leads);
     await a.done;
     assert.equal(server.holder, 'thief');
   });
