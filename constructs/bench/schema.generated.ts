@@ -942,8 +942,9 @@ export const spec: Schema = {
           maxProperties: 64,
           additionalProperties: {
             type: 'string',
-            description: 'Value of a label or an annotation.',
-            maxLength: 4096,
+            description: 'Value of a label.',
+            pattern: '^([A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?)?$',
+            maxLength: 63,
           },
         },
         tolerations: {
@@ -957,14 +958,21 @@ export const spec: Schema = {
               key: {
                 type: 'string',
                 description: 'Key of the taint; every key when empty, with operator `Exists`.',
-                maxLength: 316,
+                pattern:
+                  '^(([a-z0-9]([-a-z0-9.]*[a-z0-9])?/)?[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?)?$',
+                maxLength: 317,
               },
               operator: {
                 type: 'string',
                 description: 'How the key relates to the value.',
                 enum: ['Exists', 'Equal'],
               },
-              value: { type: 'string', description: 'Value of the taint.', maxLength: 63 },
+              value: {
+                type: 'string',
+                description: 'Value of the taint.',
+                pattern: '^([A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?)?$',
+                maxLength: 63,
+              },
               effect: {
                 type: 'string',
                 description: 'Effect of the taint; all effects when not given.',
@@ -990,8 +998,9 @@ export const spec: Schema = {
           maxProperties: 64,
           additionalProperties: {
             type: 'string',
-            description: 'Value of a label or an annotation.',
-            maxLength: 4096,
+            description: 'Value of a label.',
+            pattern: '^([A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?)?$',
+            maxLength: 63,
           },
         },
         annotations: {
@@ -1000,7 +1009,7 @@ export const spec: Schema = {
           maxProperties: 64,
           additionalProperties: {
             type: 'string',
-            description: 'Value of a label or an annotation.',
+            description: 'Value of an annotation.',
             maxLength: 4096,
           },
         },

@@ -140,25 +140,38 @@ export interface Capabilities {
  * @pattern ^[A-Z][A-Z0-9_]*$ */
 export type CapabilityName = string;
 
-/** Labels or annotations.
+/** Annotations.
  * @maxProperties 64 */
 export interface StringMap {
   readonly [key: string]: MapValue;
 }
 
-/** Value of a label or an annotation.
+/** Value of an annotation.
  * @maxLength 4096 */
 export type MapValue = string;
+
+/** Labels, as they are put on objects or looked for.
+ * @maxProperties 64 */
+export interface LabelMap {
+  readonly [key: string]: LabelValue;
+}
+
+/** Value of a label.
+ * @maxLength 63
+ * @pattern ^([A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?)?$ */
+export type LabelValue = string;
 
 /** A toleration of a node's taint, as in a pod's spec. */
 export interface Toleration {
   /** Key of the taint; every key when empty, with operator `Exists`.
-   * @maxLength 316 */
+   * @maxLength 317
+   * @pattern ^(([a-z0-9]([-a-z0-9.]*[a-z0-9])?/)?[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?)?$ */
   readonly key?: string;
   /** How the key relates to the value. */
   readonly operator?: 'Exists' | 'Equal';
   /** Value of the taint.
-   * @maxLength 63 */
+   * @maxLength 63
+   * @pattern ^([A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?)?$ */
   readonly value?: string;
   /** Effect of the taint; all effects when not given. */
   readonly effect?: 'NoSchedule' | 'PreferNoSchedule' | 'NoExecute';
@@ -177,7 +190,7 @@ export interface Opaque {
 /** Where pods run and how they are marked. */
 export interface PodTemplate {
   /** Labels that a node must have. */
-  readonly nodeSelector?: StringMap;
+  readonly nodeSelector?: LabelMap;
   /** Taints that the pods tolerate.
    * @maxItems 64
    * @listType atomic */
@@ -185,7 +198,7 @@ export interface PodTemplate {
   /** Affinity rules, as in a pod's spec. */
   readonly affinity?: Opaque;
   /** Further labels of the pods. The operator's own win. */
-  readonly labels?: StringMap;
+  readonly labels?: LabelMap;
   /** Further annotations of the pods. The operator's own win. */
   readonly annotations?: StringMap;
   /** Priority class of the pods.
@@ -200,13 +213,7 @@ export interface PodTemplate {
 
 /** A component of a bench that has replicas or resources of its own. */
 export type Component =
-  | 'gunicorn'
-  | 'nginx'
-  | 'socketio'
-  | 'scheduler'
-  | 'workerDefault'
-  | 'workerShort'
-  | 'workerLong';
+  'gunicorn' | 'nginx' | 'socketio' | 'scheduler' | 'workerDefault' | 'workerShort' | 'workerLong';
 
 /** A queue of background jobs. */
 export type Queue = 'default' | 'short' | 'long';

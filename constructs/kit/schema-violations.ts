@@ -1,10 +1,10 @@
 import { equal } from './schema-equal.js';
 import { fieldNode, fieldPath, isObject, type SchemaNode } from './schema-node.js';
 import { oldField, oldItem } from './schema-old.js';
-import { duplicates } from './schema-lists.js';
+import { itemViolations } from './schema-lists.js';
 import { quoted } from './schema-quote.js';
 import type { Violation } from './schema-violation.js';
-import { boundProblem, typeName, typeProblem } from './schema-value.js';
+import { boundProblem, typeProblem } from './schema-value.js';
 
 /**
  * Everything in which a value does not fit its schema, validation rules apart, in the words of the API
@@ -23,7 +23,7 @@ export function violations(
     for (const [i, item] of value.entries()) {
       found.push(...violations(node.item, item, `${path}[${i}]`, oldItem(node, old, item)));
     }
-    found.push(...duplicates(node.schema, value, path));
+    found.push(...itemViolations(node.schema, value, path));
   } else if (isObject(value)) {
     for (const name of node.schema.required ?? []) {
       if (!Object.hasOwn(value, name)) {
@@ -57,6 +57,6 @@ function own({ schema, pattern }: SchemaNode, value: unknown, path: string): Vio
 }
 
 function invalid(value: unknown, path: string, what: string): string {
-  const shown = typeof value === 'object' ? quoted(typeName(value)) : quoted(value);
+  const shown = Array.isArray(value) ? value.length : quoted(value);
   return `Invalid value: ${shown}: ${path} in body ${what}`;
 }

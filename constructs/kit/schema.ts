@@ -48,13 +48,15 @@ export function admit(
     metadata,
     ...(stored(root, { spec }, '', pruned) as object),
   });
+  // What was stored before a default came has it when it is read.
+  const before = old && { ...old, ...(stored(root, { spec: old.spec }, '', []) as object) };
   const found = [
     ...identityProblems(definition, judged, group),
-    ...violations(root, judged, '', old),
+    ...violations(root, judged, '', before),
   ];
   if (!found.some((problem) => problem.blocking)) {
     found.push(
-      ...ruleProblems(root, judged, '', old).map((problem) => ({ ...problem, blocking: false })),
+      ...ruleProblems(root, judged, '', before).map((problem) => ({ ...problem, blocking: false })),
     );
   }
   return {

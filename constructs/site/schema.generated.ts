@@ -362,7 +362,7 @@ export const spec: Schema = {
           maxProperties: 64,
           additionalProperties: {
             type: 'string',
-            description: 'Value of a label or an annotation.',
+            description: 'Value of an annotation.',
             maxLength: 4096,
           },
         },
@@ -425,8 +425,9 @@ export const spec: Schema = {
           maxProperties: 64,
           additionalProperties: {
             type: 'string',
-            description: 'Value of a label or an annotation.',
-            maxLength: 4096,
+            description: 'Value of a label.',
+            pattern: '^([A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?)?$',
+            maxLength: 63,
           },
         },
         tolerations: {
@@ -440,14 +441,21 @@ export const spec: Schema = {
               key: {
                 type: 'string',
                 description: 'Key of the taint; every key when empty, with operator `Exists`.',
-                maxLength: 316,
+                pattern:
+                  '^(([a-z0-9]([-a-z0-9.]*[a-z0-9])?/)?[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?)?$',
+                maxLength: 317,
               },
               operator: {
                 type: 'string',
                 description: 'How the key relates to the value.',
                 enum: ['Exists', 'Equal'],
               },
-              value: { type: 'string', description: 'Value of the taint.', maxLength: 63 },
+              value: {
+                type: 'string',
+                description: 'Value of the taint.',
+                pattern: '^([A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?)?$',
+                maxLength: 63,
+              },
               effect: {
                 type: 'string',
                 description: 'Effect of the taint; all effects when not given.',
@@ -473,8 +481,9 @@ export const spec: Schema = {
           maxProperties: 64,
           additionalProperties: {
             type: 'string',
-            description: 'Value of a label or an annotation.',
-            maxLength: 4096,
+            description: 'Value of a label.',
+            pattern: '^([A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?)?$',
+            maxLength: 63,
           },
         },
         annotations: {
@@ -483,7 +492,7 @@ export const spec: Schema = {
           maxProperties: 64,
           additionalProperties: {
             type: 'string',
-            description: 'Value of a label or an annotation.',
+            description: 'Value of an annotation.',
             maxLength: 4096,
           },
         },

@@ -15,7 +15,7 @@ import { crdOf } from '../../constructs/install/crd.js';
 import { crdFiles, definitions } from './crds.js';
 import { importFiles } from './imports.js';
 import { KINDS } from './kinds.js';
-import { differences, write, type Files } from './output.js';
+import { differences, leftovers, remove, write, type Files } from './output.js';
 import { kindSchemas, schemaFiles } from './schemas.js';
 import { scriptFiles } from './scripts.js';
 import { thirdPartyFiles } from './third-party.js';
@@ -57,17 +57,27 @@ async function main(): Promise<number> {
       'third-party': { type: 'boolean', default: false },
     },
   });
-  const files = values['third-party'] ? await thirdPartyFiles(ROOT) : await generated();
-  if (values.check) return check(files);
-  for (const path of write(ROOT, files)) console.log(`wrote ${path}`);
+  if (values['third-party']) {
+    report('wrote', write(ROOT, await thirdPartyFiles(ROOT)));
+    return 0;
+  }
+  const files = await generated();
+  const extra = leftovers(ROOT, files);
+  if (values.check) return check([...differences(ROOT, files), ...extra]);
+  report('wrote', write(ROOT, files));
+  remove(ROOT, extra);
+  report('removed', extra);
   return 0;
 }
 
-function check(files: Files): number {
-  const stale = differences(ROOT, files);
+function check(stale: readonly string[]): number {
   if (stale.length === 0) return 0;
   console.error(`Not current; run \`npm run generate\`:\n  ${stale.join('\n  ')}`);
   return 1;
+}
+
+function report(what: string, paths: readonly string[]): void {
+  for (const path of paths) console.log(`${what} ${path}`);
 }
 
 process.exitCode = await main();

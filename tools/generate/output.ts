@@ -1,4 +1,4 @@
-import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 
 /** Generated files: path from the project's root → content. */
@@ -29,4 +29,25 @@ export function write(root: string, files: Files): string[] {
     writeFileSync(join(root, path), files.get(path) ?? '');
   }
   return changed;
+}
+
+/** Paths of files that were generated once and are no longer, where every such file is generated. */
+export function leftovers(root: string, files: Files): string[] {
+  const folders = readdirSync(join(root, 'constructs')).map((name) => `constructs/${name}`);
+  return [...folders, 'dist/crds']
+    .flatMap((folder) => list(root, folder).map((name) => `${folder}/${name}`))
+    .filter((path) => /[.]generated[.]ts$|^dist[/]crds[/]/.test(path) && !files.has(path))
+    .sort();
+}
+
+function list(root: string, folder: string): string[] {
+  try {
+    return readdirSync(join(root, folder));
+  } catch {
+    return [];
+  }
+}
+
+export function remove(root: string, paths: readonly string[]): void {
+  for (const path of paths) rmSync(join(root, path));
 }

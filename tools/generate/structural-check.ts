@@ -18,6 +18,10 @@ const CHECKS: readonly Check[] = [
     node.type === 'number' ? 'is a bare number: give it @type integer and @format' : undefined,
   (node) => (node.type === 'integer' && !node.format ? 'is an integer without @format' : undefined),
   (node) =>
+    node.type !== undefined && node.default !== undefined && !fits(node.type, node.default)
+      ? `is of type ${node.type}, and its default is not: quote it where it is text`
+      : undefined,
+  (node) =>
     node.type === 'array' && !node['x-kubernetes-list-type'] && node.maxItems === undefined
       ? 'is a list without @listType or @maxItems'
       : undefined,
@@ -64,4 +68,10 @@ function children(schema: Schema): (readonly [string, Schema])[] {
       ? [['[*]', schema.additionalProperties] as const]
       : []),
   ];
+}
+
+function fits(type: NonNullable<Schema['type']>, value: unknown): boolean {
+  if (type === 'integer') return Number.isInteger(value);
+  if (type === 'array') return Array.isArray(value);
+  return typeof value === type && value !== null && !Array.isArray(value);
 }

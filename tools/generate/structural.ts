@@ -23,6 +23,7 @@ const SAME = [
 const HANDLED = new Set<string>([
   ...SAME,
   '$schema',
+  'const',
   'definitions',
   'properties',
   'required',
@@ -69,7 +70,13 @@ function completed(schema: Schema): Schema {
 }
 
 function same(json: JsonSchema): Schema {
+  // A union of one literal is a constant, which structural schemas do not know.
+  if ('const' in json) return same({ ...without(json, 'const'), enum: [json['const']] });
   return Object.fromEntries(SAME.filter((key) => key in json).map((key) => [key, json[key]]));
+}
+
+function without(json: JsonSchema, key: string): JsonSchema {
+  return Object.fromEntries(Object.entries(json).filter(([name]) => name !== key));
 }
 
 function object(json: JsonSchema, path: string): Schema {

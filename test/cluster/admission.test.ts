@@ -1,0 +1,205 @@
+import assert from 'node:assert/strict';
+import { after, before, suite, test } from 'node:test';
+import { crdOf } from '../../constructs/install/crd.js';
+import { objectKind } from '../../constructs/kit/definition.js';
+import type { Problem } from '../../constructs/kit/errors.js';
+import type { ObjectKind } from '../../constructs/kit/object-kind.js';
+import type { Resource } from '../../constructs/kit/object.js';
+import { admit } from '../../constructs/kit/schema.js';
+import { ApiError } from '../../runner/api-error.js';
+import { createClient, type Client } from '../../runner/client.js';
+import { loadCredentials } from '../../runner/credentials.js';
+import { resourcePath } from '../../runner/resource-path.js';
+import { type ControlPlane, startControlPlane } from '../../tools/controlplane/controlplane.js';
+import { DEFINITIONS, definitionOf } from '../unit/schema-definitions.js';
+import { badValues, fieldsOf, withField } from '../unit/schema-fields.js';
+import { aBench, aSite, MINIMAL, minimal, type Manifest } from '../unit/schema-manifests.js';
+import { REFUSED } from '../unit/schema-refused.js';
+import { ACCEPTED } from '../unit/schema-accepted.js';
+
+const CRD: ObjectKind = {
+  apiVersion: 'apiextensions.k8s.io/v1',
+  kind: 'CustomResourceDefinition',
+  plural: 'customresourcedefinitions',
+};
+
+interface Crd {
+  readonly status: {
+    readonly conditions: readonly { type: string; status: string; message: string }[];
+  };
+}
+
+let cluster: ControlPlane;
+let client: Client;
+before(async () => {
+  cluster = await startControlPlane({ kwokNodes: 0, controllerManager: false, scheduler: false });
+  client = createClient({ credentials: await loadCredentials(cluster.kubeconfig, {}) });
+  for (const definition of DEFINITIONS) {
+    await client.request('POST', resourcePath(CRD), { body: crdOf(definition) });
+  }
+  for (const definition of DEFINITIONS) await established(definition.plural);
+});
+after(async () => {
+  await client.close();
+  await cluster.stop();
+});
+
+/** Waits until the kind is served; CRDs are small and the server is local, so this is quick. */
+async function established(plural: string): Promise<Crd> {
+  const path = resourcePath(CRD, undefined, `${plural}.app-operator.io`);
+  const holds = ({ status }: Crd): boolean =>
+    status.conditions.some((c) => c.type === 'Established' && c.status === 'True');
+  await cluster.api.until(`${plural} to be established`, async () =>
+    holds(await client.request<Crd>('GET', path)),
+  );
+  await cluster.api.until(`${plural} to be served`, async () => {
+    await client.request('GET', `/apis/app-operator.io/v1alpha1/namespaces/default/${plural}`);
+    return true;
+  });
+  return client.request<Crd>('GET', path);
+}
+
+/** What the API server says of an object, without its note that rules were not run. */
+type Answer = { readonly object: Resource } | { readonly problems: readonly Problem[] };
+
+async function ask(
+  manifest: Manifest,
+  method: 'POST' | 'PUT' = 'POST',
+  dryRun = true,
+): Promise<Answer> {
+  const kind = objectKind(definitionOf(manifest.kind));
+  const name = method === 'PUT' ? String(manifest.metadata['name']) : undefined;
+  const query = dryRun ? { dryRun: 'All' } : {};
+  try {
+    const path = resourcePath(kind, 'default', name);
+    return { object: await client.request<Resource>(method, path, { query, body: manifest }) };
+  } catch (error) {
+    if (!(error instanceof ApiError) || error.status !== 422) throw error;
+    const causes = error.details.causes ?? [];
+    return {
+      problems: causes
+        .filter(({ field }) => field !== '<nil>')
+        .map(({ field = '', message = '' }) => ({ path: field, message })),
+    };
+  }
+}
+
+const lines = (problems: readonly Problem[]): string[] =>
+  problems.map(({ path, message }) => `${path}: ${message}`).sort();
+
+/** Asserts that `admit` and the API server agree, word by word. */
+async function compare(manifest: Manifest): Promise<void> {
+  const answer = await ask(manifest);
+  const { object, problems } = admit(definitionOf(manifest.kind), manifest);
+  if ('problems' in answer) {
+    // The server's own rule for names comes on top of ours.
+    const theirs = answer.problems.filter(({ message }) => !message.includes('RFC 1123'));
+    assert.deepEqual(lines(problems), lines(theirs));
+  } else {
+    assert.deepEqual(lines(problems), []);
+    assert.deepEqual(object.spec, answer.object.spec);
+  }
+}
+
+suite('The CRDs', () => {
+  for (const { kind, plural } of DEFINITIONS) {
+    test(`${kind} is established, and its schema is structural`, async () => {
+      const { status } = await established(plural);
+      const bad = status.conditions.filter(
+        ({ type, status: holds }) => (type === 'NonStructuralSchema') === (holds === 'True'),
+      );
+      assert.deepEqual(bad, []);
+    });
+  }
+});
+
+suite('The API server refuses, with the words of admit:', () => {
+  for (const [reason, manifest, ...paths] of REFUSED) {
+    test(`${reason} (${manifest.kind})`, async () => {
+      const answer = await ask(manifest);
+      assert.ok('problems' in answer, 'it was accepted');
+      const found = new Set(answer.problems.map(({ path }) => path));
+      assert.deepEqual([...found].sort(), [...new Set(paths)].sort());
+      await compare(manifest);
+    });
+  }
+});
+
+suite('The API server stores what admit returns:', () => {
+  for (const kind of Object.keys(MINIMAL)) test(`the least ${kind}`, () => compare(minimal(kind)));
+  for (const [reason, manifest] of ACCEPTED) {
+    test(`${reason} (${manifest.kind})`, async () => {
+      assert.ok('object' in (await ask(manifest)));
+      await compare(manifest);
+    });
+  }
+});
+
+suite('The API server and admit agree on bad values of every field:', () => {
+  for (const definition of DEFINITIONS) {
+    test(definition.kind, async () => {
+      for (const field of fieldsOf(definition.spec)) {
+        for (const [what, value] of Object.entries(badValues(field.schema))) {
+          const manifest = withField(definition, field, value);
+          await compare(manifest).catch((cause: unknown) => {
+            throw new Error(`${what} in spec.${field.path.join('.')}`, { cause });
+          });
+        }
+      }
+    });
+  }
+});
+
+suite('The API server and admit agree on changes:', () => {
+  const CHANGES: readonly (readonly [reason: string, from: Manifest, to: Manifest])[] = [
+    ['another site name', aSite({}, 'c1'), aSite({ siteName: 'other.example.com' }, 'c1')],
+    ['another bench', aSite({}, 'c2'), aSite({ benchRef: { name: 'other' } }, 'c2')],
+    ['another database', aSite({}, 'c3'), aSite({ dbConfig: { mode: 'dedicated' } }, 'c3')],
+    [
+      'another database server',
+      aBench({}, 'c4'),
+      aBench({ dbConfig: { provider: 'postgres' } }, 'c4'),
+    ],
+    [
+      'another access mode',
+      aBench({}, 'c5'),
+      aBench({ storage: { accessMode: 'ReadWriteOnce' } }, 'c5'),
+    ],
+    ['more storage', aBench({}, 'c6'), aBench({ storage: { size: '20Gi' } }, 'c6')],
+    [
+      'another site',
+      minimal('SiteUser', {}, 'c7'),
+      minimal('SiteUser', { siteRef: { name: 'x' } }, 'c7'),
+    ],
+    [
+      'another user',
+      minimal('SiteUser', {}, 'c8'),
+      minimal('SiteUser', { email: 'bob@example.org' }, 'c8'),
+    ],
+    [
+      'a schedule',
+      minimal('SiteBackup', {}, 'c9'),
+      minimal('SiteBackup', { schedule: '@daily' }, 'c9'),
+    ],
+    [
+      'another command',
+      minimal('SiteJob', {}, 'c10'),
+      minimal('SiteJob', { command: ['clear-cache'] }, 'c10'),
+    ],
+    [
+      'a private workspace',
+      minimal('SiteWorkspace', {}, 'c11'),
+      minimal('SiteWorkspace', { forUser: 'ada@example.org' }, 'c11'),
+    ],
+  ];
+  for (const [reason, from, to] of CHANGES) {
+    test(`${reason} (${from.kind})`, async () => {
+      const created = await ask(from, 'POST', false);
+      assert.ok('object' in created);
+      const old = created.object;
+      const answer = await ask({ ...to, metadata: { ...old.metadata } }, 'PUT');
+      const { problems } = admit(definitionOf(to.kind), to, { old });
+      assert.deepEqual(lines(problems), 'problems' in answer ? lines(answer.problems) : []);
+    });
+  }
+});
