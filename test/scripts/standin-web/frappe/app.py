@@ -1,0 +1,26 @@
+"""TEST CODE: stands in for the framework's WSGI application, with its ways of finding the site and of failing.
+
+`_site or X-Frappe-Site-Name or Host without port`; no such site 404, maintenance 503 with SessionStopped, database down 500,
+too busy 503 without it. Each as the real 15.44.2 answered by hand.
+"""
+
+_site = None
+
+SITES = {"up.example.com": 200, "down.example.com": 500, "paused.example.com": 503, "busy.example.com": 429}
+
+
+def application(environ, start_response):
+    site = _site or environ.get("HTTP_X_FRAPPE_SITE_NAME") or environ["HTTP_HOST"].split(":")[0]
+    state = SITES.get(site, 404)
+    if state == 503:
+        start_response("503 SERVICE UNAVAILABLE", [("Content-Type", "application/json")])
+        return [b'{"exc_type":', b'"SessionStopped"}']
+    if state == 429:
+        start_response("503 SERVICE UNAVAILABLE", [("Content-Type", "application/json")])
+        return [b'{"exc_type":"QueueOverloaded"}']
+    if state != 200:
+        start_response(f"{state} NO", [("Content-Type", "text/plain")])
+        return [b"no"]
+    body = environ["wsgi.input"].read(int(environ.get("CONTENT_LENGTH") or 0))
+    start_response("200 OK", [("Content-Type", "text/plain"), ("Set-Cookie", "sid=1"), ("X-Site", site)])
+    return (part for part in (b"framework ", environ["REQUEST_METHOD"].encode(), b" ", environ["PATH_INFO"].encode(), b" ", body))
