@@ -1,0 +1,289 @@
+import { readdir, readFile } from 'node:fs/promises';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { fileURLToPath } from 'node:url';
+import { parse } from 'yaml';
+
+import { MANAGED_BY, MANAGED_BY_LABEL } from '../../constructs/kit/labels.js';
+import type { ObjectKind } from '../../constructs/kit/object-kind.js';
+import { resourcePath } from '../../runner/resource-path.js';
+import { ApiError } from '../../tools/controlplane/api.js';
+import { type AuditEvent, readAudit } from '../../tools/controlplane/audit.js';
+import { type ControlPlane, startControlPlane } from '../../tools/controlplane/controlplane.js';
+import type { ControlPlaneOptions } from '../../tools/controlplane/options.js';
+import { freePort } from '../../tools/controlplane/ports.js';
+import { CHILD_KINDS, kindNamed, type Live, type Manifest, summaryOf } from './support/objects.js';
+import { argsOf, Operator, type OperatorOptions } from './support/operator.js';
+
+const CRDS = fileURLToPath(new URL('../../../crds/', import.meta.url));
+const POLL_MS = 100;
+const WRITES = ['create', 'update', 'patch', 'delete', 'deletecollection'];
+
+export interface CallFilter {
+  readonly user?: string;
+  readonly namespace?: string;
+  /** Only what was received from then on. */
+  readonly since?: Date;
+}
+
+/** A control plane that knows our kinds, and the operators that tests run against it. */
+export class Cluster {
+  readonly #operators: Operator[] = [];
+  #namespaces = 0;
+
+  constructor(readonly controlPlane: ControlPlane) {}
+
+  /** A fresh namespace, in which pods can run. */
+  async namespace(): Promise<string> {
+    const name = `test-${++this.#namespaces}`;
+    await this.apply('', { apiVersion: 'v1', kind: 'Namespace', metadata: { name } });
+    await this.until(`the service account of ${name}`, () =>
+      this.get('ServiceAccount', name, 'default'),
+    );
+    return name;
+  }
+
+  /** Starts an operator; it is killed with the cluster at the latest. */
+  async operator(args: readonly string[] = [], options: OperatorOptions = {}): Promise<Operator> {
+    const { user = 'operator', groups = ['system:masters'], env = {}, wait = true } = options;
+    const kubeconfig = await this.controlPlane.userKubeconfig(user, groups);
+    const operator = new Operator({ user, kubeconfig, env, args: [...argsOf(options), ...args] });
+    this.#operators.push(operator);
+    if (wait) await operator.logged('caches are filled');
+    return operator;
+  }
+
+  freePort(): Promise<number> {
+    return freePort();
+  }
+
+  /** Applies manifests as a user does, each on the server's side, in their order. */
+  async apply(namespace: string, ...manifests: readonly Manifest[]): Promise<readonly Live[]> {
+    const answers: Live[] = [];
+    for (const manifest of manifests) {
+      const { metadata } = manifest;
+      const place = metadata.namespace ?? (namespace || undefined);
+      const path = resourcePath(kindNamed(manifest.kind), place, metadata.name);
+      answers.push(
+        await this.#send<Live>(
+          'PATCH',
+          `${path}?fieldManager=user&force=true`,
+          manifest,
+          'application/apply-patch+yaml',
+        ),
+      );
+    }
+    return answers;
+  }
+
+  /** Creates an object, with everything that the manifest says. */
+  create(namespace: string, manifest: Manifest): Promise<Live> {
+    return this.#send('POST', resourcePath(kindNamed(manifest.kind), namespace), manifest);
+  }
+
+  async get(kind: string, namespace: string, name: string): Promise<Live | undefined> {
+    try {
+      return await this.#send<Live>('GET', pathOf(kind, namespace, name));
+    } catch (error) {
+      if (error instanceof ApiError && error.status === 404) return undefined;
+      throw error;
+    }
+  }
+
+  /** An object that has to be there. */
+  async the(kind: string, namespace: string, name: string): Promise<Live> {
+    const found = await this.get(kind, namespace, name);
+    if (!found) throw new Error(`${kind}/${name} is not there`);
+    return found;
+  }
+
+  async list(kind: string, namespace: string, labels = ''): Promise<readonly Live[]> {
+    return this.#list(kindNamed(kind), namespace, labels);
+  }
+
+  /** Merge-patches an object, or its status. */
+  patch(
+    kind: string,
+    namespace: string,
+    name: string,
+    patch: unknown,
+    subresource?: 'status',
+  ): Promise<Live> {
+    const path = [pathOf(kind, namespace, name), ...(subresource ? [subresource] : [])].join('/');
+    return this.#send('PATCH', path, patch, 'application/merge-patch+json');
+  }
+
+  /** Deletes an object; one that is gone already is fine. */
+  async delete(kind: string, namespace: string, name: string): Promise<void> {
+    try {
+      const options = { propagationPolicy: 'Background' };
+      await this.#send('DELETE', pathOf(kind, namespace, name), options);
+    } catch (error) {
+      if (!(error instanceof ApiError) || error.status !== 404) throw error;
+    }
+  }
+
+  /** What the operator has made in a namespace, by kind and name; `everything` is what is there at all. */
+  async children(namespace: string): Promise<readonly Live[]> {
+    return this.everything(namespace, `${MANAGED_BY_LABEL}=${MANAGED_BY}`);
+  }
+
+  async everything(namespace: string, labels = ''): Promise<readonly Live[]> {
+    const lists = CHILD_KINDS.map((kind) => this.#list(kind, namespace, labels));
+    return (await Promise.all(lists))
+      .flat()
+      .filter(({ metadata }) => metadata.name !== 'kube-root-ca.crt');
+  }
+
+  /**
+   * Asks again until a condition gives something but undefined and false, and returns it. A condition
+   * may throw to say what is missing: the last that was thrown is told when the time is over.
+   */
+  async until<T>(
+    what: string,
+    condition: () => Promise<T | undefined | false>,
+    timeoutMs = 30_000,
+  ): Promise<T> {
+    const end = performance.now() + timeoutMs;
+    for (;;) {
+      let last: unknown;
+      try {
+        const value = await condition();
+        if (value !== undefined && value !== false) return value;
+      } catch (error) {
+        last = error;
+      }
+      if (performance.now() > end) {
+        const logs = this.#operators.map((operator) => `${operator.user}: ${operator.tail()}`);
+        const state = last instanceof Error ? last.message : 'nothing';
+        throw new Error(
+          `not within ${timeoutMs / 1000} s: ${what}\nlast: ${state}\n${logs.join('\n')}`,
+          { cause: last },
+        );
+      }
+      await sleep(POLL_MS);
+    }
+  }
+
+  /** Waits until a resource is as a check wants it, and returns it; the message shows its last status. */
+  async becomes(
+    kind: string,
+    namespace: string,
+    name: string,
+    what: string,
+    check: (object: Live) => boolean,
+    timeoutMs?: number,
+  ): Promise<Live> {
+    return this.until(
+      `${kind}/${name} ${what}`,
+      async () => {
+        const object = await this.get(kind, namespace, name);
+        if (object && check(object)) return object;
+        throw new Error(summaryOf(object));
+      },
+      timeoutMs,
+    );
+  }
+
+  /** Waits until a bench or a site is Ready for its present spec. */
+  ready(kind: string, namespace: string, name: string, timeoutMs?: number): Promise<Live> {
+    const isReady = ({ metadata, status }: Live): boolean =>
+      status?.['phase'] === 'Ready' && status['observedGeneration'] === metadata.generation;
+    return this.becomes(kind, namespace, name, 'is Ready', isReady, timeoutMs);
+  }
+
+  async gone(kind: string, namespace: string, name: string, timeoutMs?: number): Promise<void> {
+    await this.until(
+      `${kind}/${name} is gone`,
+      async () => {
+        const object = await this.get(kind, namespace, name);
+        if (object) throw new Error(summaryOf(object));
+        return true;
+      },
+      timeoutMs,
+    );
+  }
+
+  /** The requests that the API server has answered, in the order of their answers; needs `audit`. */
+  async calls({ user = 'operator', namespace, since }: CallFilter = {}): Promise<AuditEvent[]> {
+    const { auditLog } = this.controlPlane;
+    if (auditLog === undefined) throw new Error('start the cluster with { audit: true }');
+    const calls: AuditEvent[] = [];
+    for await (const event of readAudit(auditLog)) {
+      if (event.user.username !== user) continue;
+      if (namespace !== undefined && event.objectRef?.namespace !== namespace) continue;
+      if (since && Date.parse(event.requestReceivedTimestamp) < since.getTime()) continue;
+      calls.push(event);
+    }
+    return calls;
+  }
+
+  /** What was written, as `patch deployments/shop-gunicorn`; Events and Leases are left out. */
+  async writes(filter: CallFilter = {}): Promise<string[]> {
+    return (await this.calls(filter))
+      .filter(({ verb, objectRef }) => {
+        const { resource = '' } = objectRef ?? {};
+        return WRITES.includes(verb) && resource !== 'events' && resource !== 'leases';
+      })
+      .map(({ verb, objectRef: { resource = '', name = '', subresource } = {} }) =>
+        [`${verb} ${resource}`, name, subresource].filter(Boolean).join('/'),
+      );
+  }
+
+  async stop(): Promise<void> {
+    for (const operator of this.#operators) if (operator.running) operator.kill('SIGKILL');
+    await Promise.all(this.#operators.map(({ exited }) => exited));
+    await this.controlPlane.stop();
+  }
+
+  async #list(kind: ObjectKind, namespace: string, labels: string): Promise<readonly Live[]> {
+    const query = labels ? `?labelSelector=${encodeURIComponent(labels)}` : '';
+    const path = `${resourcePath(kind, namespace || undefined)}${query}`;
+    const { items } = await this.#send<{ items: readonly Live[] }>('GET', path);
+    return items
+      .map((item) => ({ ...item, apiVersion: kind.apiVersion, kind: kind.kind }))
+      .sort((a, b) => (a.metadata.name < b.metadata.name ? -1 : 1));
+  }
+
+  async #send<T>(
+    method: 'GET' | 'POST' | 'PATCH' | 'DELETE',
+    path: string,
+    body?: unknown,
+    contentType?: string,
+  ): Promise<T> {
+    return (await this.controlPlane.api.request(method, path, body, contentType)) as T;
+  }
+}
+
+function pathOf(kind: string, namespace: string, name: string): string {
+  return resourcePath(kindNamed(kind), namespace || undefined, name);
+}
+
+/** Starts a control plane with our kinds. Give it to `before`, and `cluster.stop()` to `after`. */
+export async function startCluster(options: ControlPlaneOptions = {}): Promise<Cluster> {
+  const controlPlane = await startControlPlane({ persistentVolumes: 100, ...options });
+  const cluster = new Cluster(controlPlane);
+  try {
+    for (const file of await readdir(CRDS)) {
+      await installCrd(cluster, parse(await readFile(`${CRDS}${file}`, 'utf8')) as Manifest);
+    }
+    return cluster;
+  } catch (error) {
+    await cluster.stop();
+    throw error;
+  }
+}
+
+/** Applies a CustomResourceDefinition and waits until its objects can be listed. */
+export async function installCrd(cluster: Cluster, crd: Manifest): Promise<void> {
+  await cluster.apply('', crd);
+  const { group, versions, names } = crd['spec'] as {
+    readonly group: string;
+    readonly versions: readonly { readonly name: string }[];
+    readonly names: { readonly plural: string };
+  };
+  const path = `/apis/${group}/${versions[0]?.name ?? ''}/${names.plural}`;
+  await cluster.until(`${names.plural} to be served`, async () => {
+    await cluster.controlPlane.api.request('GET', path);
+    return true;
+  });
+}

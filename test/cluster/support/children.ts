@@ -1,0 +1,38 @@
+/** The children of a bench `b` that says no more than it must. */
+export const OF_A_BENCH = [
+  'ConfigMap/b-config',
+  'ConfigMap/b-nginx-config',
+  'Deployment/b-gunicorn',
+  'Deployment/b-nginx',
+  'Deployment/b-scheduler',
+  'Deployment/b-socketio',
+  'Deployment/b-worker-default',
+  'Deployment/b-worker-long',
+  'Deployment/b-worker-short',
+  'Job/b-init',
+  'NetworkPolicy/b-db',
+  'NetworkPolicy/b-redis',
+  'PersistentVolumeClaim/b-sites',
+  'Secret/b-db-root',
+  'Secret/b-redis-auth',
+  'Service/b-db',
+  'Service/b-gunicorn',
+  'Service/b-nginx',
+  'Service/b-redis',
+  'Service/b-socketio',
+  'StatefulSet/b-db',
+  'StatefulSet/b-redis',
+];
+/** The children of a site `s` of its own workloads, with an Ingress. */
+export const OF_A_SITE = [
+  'Deployment/s-gunicorn',
+  'Deployment/s-worker-default',
+  'Deployment/s-worker-long',
+  'Deployment/s-worker-short',
+  'Ingress/s-ingress',
+  'Job/s-init',
+  'Secret/s-admin-password',
+  'Secret/s-db',
+  'Secret/s-encryption-key',
+  'Service/s-gunicorn',
+];

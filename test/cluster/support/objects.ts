@@ -1,0 +1,115 @@
+import { objectKind } from '../../../constructs/kit/definition.js';
+import type { KubeObject } from '../../../constructs/kit/object.js';
+import * as kinds from '../../../constructs/kit/object-kind.js';
+import type { ObjectKind } from '../../../constructs/kit/object-kind.js';
+import { DEFINITIONS } from '../../../constructs/registry.js';
+
+/** An object as the API server has it; `at` reads what is deep in it. */
+export interface Live extends KubeObject {
+  readonly spec?: Readonly<Record<string, unknown>>;
+  readonly status?: Readonly<Record<string, unknown>>;
+  readonly data?: Readonly<Record<string, string>>;
+}
+
+/** A manifest as a user writes it. */
+export interface Manifest {
+  readonly apiVersion: string;
+  readonly kind: string;
+  readonly metadata: {
+    readonly name: string;
+    readonly namespace?: string;
+    readonly labels?: Readonly<Record<string, string>>;
+    readonly annotations?: Readonly<Record<string, string>>;
+    readonly [field: string]: unknown;
+  };
+  readonly [field: string]: unknown;
+}
+
+export interface Condition {
+  readonly type: string;
+  readonly status: string;
+  readonly reason: string;
+  readonly message: string;
+  readonly observedGeneration?: number;
+  readonly lastTransitionTime: string;
+}
+
+/** The kinds of children that every cluster serves. */
+export const CHILD_KINDS: readonly ObjectKind[] = [
+  kinds.ConfigMap,
+  kinds.Secret,
+  kinds.Service,
+  kinds.PersistentVolumeClaim,
+  kinds.Deployment,
+  kinds.StatefulSet,
+  kinds.Job,
+  kinds.Ingress,
+  kinds.NetworkPolicy,
+  kinds.PodDisruptionBudget,
+];
+
+export const Namespace: ObjectKind = { apiVersion: 'v1', kind: 'Namespace', plural: 'namespaces' };
+export const CustomResourceDefinition: ObjectKind = {
+  apiVersion: 'apiextensions.k8s.io/v1',
+  kind: 'CustomResourceDefinition',
+  plural: 'customresourcedefinitions',
+};
+
+const KNOWN = new Map(
+  [
+    ...CHILD_KINDS,
+    kinds.ScaledObject,
+    kinds.TriggerAuthentication,
+    kinds.Certificate,
+    ...DEFINITIONS.map((definition) => objectKind(definition)),
+    Namespace,
+    CustomResourceDefinition,
+    { apiVersion: 'v1', kind: 'Pod', plural: 'pods' },
+    { apiVersion: 'v1', kind: 'ServiceAccount', plural: 'serviceaccounts' },
+    { apiVersion: 'events.k8s.io/v1', kind: 'Event', plural: 'events' },
+    { apiVersion: 'apps/v1', kind: 'ReplicaSet', plural: 'replicasets' },
+  ].map((kind): [string, ObjectKind] => [kind.kind, kind]),
+);
+
+/** The kind of this name: any that tests speak about. */
+export function kindNamed(name: string): ObjectKind {
+  const kind = KNOWN.get(name);
+  if (!kind) throw new Error(`no test knows the kind ${name}: add it to ${import.meta.url}`);
+  return kind;
+}
+
+/** `Deployment/shop-gunicorn`. */
+export function nameOf({ kind, metadata }: KubeObject): string {
+  return `${kind}/${metadata.name}`;
+}
+
+/**
+ * What is at a path in an object: `spec.template.spec.containers[0].image`. A key with dots or slashes
+ * in it stands in quotes: `metadata.annotations["app-operator.io/paused"]`.
+ */
+export function at(object: unknown, path: string): unknown {
+  let value = object;
+  for (const [, quoted, index, key] of path.matchAll(/\["([^"]+)"\]|\[(\d+)\]|([^.[\]]+)/g)) {
+    if (typeof value !== 'object' || value === null) return undefined;
+    value = (value as Readonly<Record<string, unknown>>)[quoted ?? index ?? key ?? ''];
+  }
+  return value;
+}
+
+export function conditionsOf(object: Live | undefined): readonly Condition[] {
+  return (object?.status?.['conditions'] ?? []) as readonly Condition[];
+}
+
+export function conditionOf(object: Live | undefined, type: string): Condition | undefined {
+  return conditionsOf(object).find((condition) => condition.type === type);
+}
+
+/** What a resource says of itself, in one line. */
+export function summaryOf(object: Live | undefined): string {
+  if (!object) return 'is not there';
+  const said = conditionsOf(object).map(
+    ({ type, status, reason, message }) => `${type}=${status} ${reason}: ${message}`,
+  );
+  const { phase = 'no phase' } = object.status ?? {};
+  return `${nameOf(object)} is ${String(phase)}; ${said.join('; ') || 'no conditions'}`;
+}
