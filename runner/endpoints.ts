@@ -17,6 +17,8 @@ export interface EndpointsOptions {
   /** Asks the API server who may read the metrics over HTTPS. */
   readonly client: Pick<Client, 'request'>;
   readonly log: Logger;
+  /** Names in the self-signed certificate. Default: `localhost`. */
+  readonly hosts?: readonly string[];
   /** What `/healthz` and `/readyz` answer by. */
   readonly live: readonly Check[];
   readonly ready: readonly Check[];
@@ -73,7 +75,7 @@ export async function startEndpoints(options: EndpointsOptions): Promise<Endpoin
             config.metricsSecureBindAddress,
             { '/metrics': authorized('/metrics', metrics, { client, log }) },
             config.metricsCertDir === undefined
-              ? selfSignedSource('app-operator', ['localhost', '127.0.0.1'])
+              ? selfSignedSource('app-operator', options.hosts ?? ['localhost'])
               : mountedSource(config.metricsCertDir),
             log,
           ),
