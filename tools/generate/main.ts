@@ -1,5 +1,6 @@
 /**
- * Writes what is derived from the kinds' `api.ts` files: schemas, embedded scripts, CRDs, imports.
+ * Writes what is derived from the kinds' `api.ts` files: schemas, embedded scripts, CRDs, the install
+ * manifest, imports.
  *
  *     node dist/lib/tools/generate/main.js            write what differs
  *     node dist/lib/tools/generate/main.js --check    fail where something differs
@@ -14,6 +15,7 @@ import ts from 'typescript';
 import { crdOf } from '../../constructs/install/crd.js';
 import { crdFiles, definitions } from './crds.js';
 import { importFiles } from './imports.js';
+import { installFile } from './install.js';
 import { KINDS } from './kinds.js';
 import { differences, leftovers, remove, write, type Files } from './output.js';
 import { kindSchemas, schemaFiles } from './schemas.js';
@@ -31,7 +33,8 @@ async function generated(): Promise<Files> {
     kinds.map((kind) => crdOf(kind)),
     'dist/crds',
   );
-  return new Map([...sources, ...crdFiles(kinds), ...imports]);
+  const install = await installFile(ROOT, kinds);
+  return new Map([...sources, ...crdFiles(kinds), ...install, ...imports]);
 }
 
 /**

@@ -1,0 +1,82 @@
+import { ApiObject, type ApiObjectProps, Chart } from 'cdk8s';
+import { k8s } from 'cdk8s-plus-28';
+import { Construct } from 'constructs';
+import { DEFAULT_API_GROUP, type KindDefinition } from '../kit/definition.js';
+import { DEFINITIONS, KINDS } from '../registry.js';
+import { OperatorAccess } from './access.js';
+import { crdOf } from './crd.js';
+import { OPERATOR, OPERATOR_LABELS } from './identity.js';
+import { Manager } from './manager.js';
+import { MetricsService } from './metrics-service.js';
+import type { PermissionSource } from './permissions.js';
+import { UserRoles } from './user-roles.js';
+
+export interface InstallProps {
+  /** The operator's image with its tag. */
+  readonly image: string;
+  /** @default 1; of several, one works and the others stand by */
+  readonly replicas?: number;
+  /** The operator's own namespace, which is created. @default app-operator-system */
+  readonly namespace?: string;
+  /**
+   * The namespaces that the operator works in; they must exist. The operator then has no right to
+   * Secrets, or to anything else that is in a namespace, anywhere else.
+   * @default all, those to come included
+   */
+  readonly watchNamespaces?: readonly string[];
+  /** API group of the custom resources. @default app-operator.io */
+  readonly apiGroup?: string;
+  /** The kinds whose CRDs are installed. @default all */
+  readonly definitions?: readonly KindDefinition[];
+  /** The kinds that the operator works for: its rights follow from them. @default all with a controller */
+  readonly kinds?: readonly PermissionSource[];
+}
+
+/** Everything that an installation takes: namespace, CRDs, rights, the operator, its Service. */
+export class InstallChart extends Chart {
+  constructor(scope: Construct, id: string, props: InstallProps) {
+    super(scope, id, { disableResourceNameHashes: true });
+    const {
+      image,
+      replicas = 1,
+      namespace = OPERATOR.namespace,
+      watchNamespaces,
+      apiGroup = DEFAULT_API_GROUP,
+      definitions = DEFINITIONS,
+      kinds = KINDS,
+    } = props;
+    new OperatorNamespace(this, 'namespace', namespace);
+    new Crds(this, 'crds', { definitions, apiGroup });
+    new OperatorAccess(this, 'access', { namespace, apiGroup, kinds, watchNamespaces });
+    new UserRoles(this, 'user-roles', { apiGroup, definitions });
+    new MetricsService(this, 'metrics-service', { namespace });
+    new Manager(this, 'manager', { namespace, image, replicas, apiGroup, watchNamespaces });
+  }
+}
+
+/** The operator's namespace. Only pods of the `restricted` standard run in it. */
+class OperatorNamespace extends Construct {
+  constructor(scope: Construct, id: string, name: string) {
+    super(scope, id);
+    const levels = ['enforce', 'audit', 'warn'].map((mode) => [
+      `pod-security.kubernetes.io/${mode}`,
+      'restricted',
+    ]);
+    new k8s.KubeNamespace(this, 'namespace', {
+      metadata: { name, labels: { ...OPERATOR_LABELS, ...Object.fromEntries(levels) } },
+    });
+  }
+}
+
+class Crds extends Construct {
+  constructor(
+    scope: Construct,
+    id: string,
+    props: { readonly definitions: readonly KindDefinition[]; readonly apiGroup: string },
+  ) {
+    super(scope, id);
+    for (const definition of props.definitions) {
+      new ApiObject(this, definition.plural, crdOf(definition, props.apiGroup) as ApiObjectProps);
+    }
+  }
+}

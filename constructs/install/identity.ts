@@ -1,0 +1,39 @@
+/** Names and ports of the operator's own objects. Monitoring and runbooks rely on them, so they are fixed. */
+export const OPERATOR = {
+  namespace: 'app-operator-system',
+  deployment: 'app-operator-controller-manager',
+  serviceAccount: 'app-operator-controller-manager',
+  container: 'manager',
+  metricsService: 'app-operator-controller-manager-metrics-service',
+  serviceMonitor: 'app-operator-metrics',
+  /** The Lease that the leader holds. */
+  lease: 'app-operator-leader',
+  /** ClusterRole of the operator, and Role of it in each namespace where it is confined. */
+  managerRole: 'app-operator-manager-role',
+  /** Role of the operator in its own namespace. */
+  ownRole: 'app-operator-own-namespace-role',
+  metricsReaderRole: 'app-operator-metrics-reader',
+  viewRole: 'app-operator-view',
+  editRole: 'app-operator-edit',
+} as const;
+
+/** Named ports of the operator's pod and of its Service. */
+export const PORTS = { https: 8443, health: 8081 } as const;
+
+/** Plain metrics listen on loopback only: over the network they are for callers who may get them. */
+export const PLAIN_METRICS_ADDRESS = '127.0.0.1:8080';
+
+/** The label that selects the operator's pods and, for scraping, its Service. */
+export const CONTROL_PLANE = { 'control-plane': 'controller-manager' } as const;
+
+/**
+ * Labels of the operator's own objects. There is no `managed-by` among them: what carries that one
+ * was made by the operator.
+ */
+export const OPERATOR_LABELS = {
+  'app.kubernetes.io/name': 'app-operator',
+  'app.kubernetes.io/part-of': 'app-operator',
+} as const;
+
+/** Where the image comes from; the tag is the release. */
+export const IMAGE_REPOSITORY = 'ghcr.io/app-operator/app-operator';

@@ -1,0 +1,133 @@
+import { k8s } from 'cdk8s-plus-28';
+import { Construct } from 'constructs';
+import { DEFAULT_API_GROUP } from '../kit/definition.js';
+import { DEFAULT_SETTINGS } from '../kit/settings.js';
+import {
+  CONTROL_PLANE,
+  OPERATOR,
+  OPERATOR_LABELS,
+  PLAIN_METRICS_ADDRESS,
+  PORTS,
+} from './identity.js';
+
+export interface ManagerProps {
+  /** The operator's own namespace. */
+  readonly namespace: string;
+  readonly image: string;
+  readonly replicas: number;
+  readonly apiGroup: string;
+  /** The namespaces that the operator works in. @default all */
+  readonly watchNamespaces?: readonly string[] | undefined;
+}
+
+/** Seconds: work in hand (10), the Lease given back (5), connections closed (2), and some air. */
+const GRACE_SECONDS = 30;
+
+/** The operator's Deployment, within what the `restricted` Pod Security Standard lets pods do. */
+export class Manager extends Construct {
+  constructor(scope: Construct, id: string, props: ManagerProps) {
+    super(scope, id);
+    const { namespace, replicas } = props;
+    const metadata = {
+      name: OPERATOR.deployment,
+      namespace,
+      labels: { ...OPERATOR_LABELS, ...CONTROL_PLANE },
+    };
+    const selector = { matchLabels: { ...CONTROL_PLANE } };
+    new k8s.KubeDeployment(this, 'deployment', {
+      metadata,
+      spec: {
+        replicas,
+        revisionHistoryLimit: 3,
+        selector,
+        template: {
+          metadata: {
+            labels: metadata.labels,
+            annotations: { 'kubectl.kubernetes.io/default-container': OPERATOR.container },
+          },
+          spec: {
+            serviceAccountName: OPERATOR.serviceAccount,
+            automountServiceAccountToken: true,
+            enableServiceLinks: false,
+            terminationGracePeriodSeconds: GRACE_SECONDS,
+            nodeSelector: { 'kubernetes.io/os': 'linux' },
+            // Replicas share a node only where there is no other one.
+            topologySpreadConstraints: [
+              {
+                maxSkew: 1,
+                topologyKey: 'kubernetes.io/hostname',
+                whenUnsatisfiable: 'ScheduleAnyway',
+                labelSelector: selector,
+              },
+            ],
+            // The user is the image's (1001): platforms that assign user ids put their own here.
+            securityContext: { runAsNonRoot: true, seccompProfile: { type: 'RuntimeDefault' } },
+            containers: [container(props)],
+          },
+        },
+      },
+    });
+    if (replicas < 2) return;
+    new k8s.KubePodDisruptionBudget(this, 'budget', {
+      metadata,
+      spec: { maxUnavailable: k8s.IntOrString.fromNumber(1), selector },
+    });
+  }
+}
+
+function container(props: ManagerProps): k8s.Container {
+  const check = (path: string): k8s.Probe => ({
+    httpGet: { path, port: k8s.IntOrString.fromString('health') },
+  });
+  return {
+    name: OPERATOR.container,
+    image: props.image,
+    imagePullPolicy: 'IfNotPresent',
+    args: managerArgs(props),
+    // Defaults of pods whose bench names no user, group or group of volumes.
+    env: [
+      { name: 'APP_DEFAULT_UID', value: String(DEFAULT_SETTINGS.defaultUid) },
+      { name: 'APP_DEFAULT_GID', value: String(DEFAULT_SETTINGS.defaultGid) },
+      { name: 'APP_DEFAULT_FSGROUP', value: String(DEFAULT_SETTINGS.defaultFsGroup) },
+    ],
+    ports: Object.entries(PORTS).map(([name, containerPort]) => ({
+      name,
+      containerPort,
+      protocol: 'TCP',
+    })),
+    livenessProbe: {
+      ...check('/healthz'),
+      initialDelaySeconds: 15,
+      periodSeconds: 20,
+      timeoutSeconds: 5,
+    },
+    readinessProbe: { ...check('/readyz'), initialDelaySeconds: 2, periodSeconds: 10 },
+    // No limit on CPU: a leader that is throttled may lose its Lease.
+    resources: {
+      requests: {
+        cpu: k8s.Quantity.fromString('100m'),
+        memory: k8s.Quantity.fromString('192Mi'),
+      },
+      limits: { memory: k8s.Quantity.fromString('512Mi') },
+    },
+    securityContext: {
+      allowPrivilegeEscalation: false,
+      readOnlyRootFilesystem: true,
+      runAsNonRoot: true,
+      capabilities: { drop: ['ALL'] },
+    },
+  };
+}
+
+function managerArgs({ apiGroup, watchNamespaces = [] }: ManagerProps): string[] {
+  return [
+    '--leader-elect',
+    `--metrics-bind-address=${PLAIN_METRICS_ADDRESS}`,
+    `--metrics-secure-bind-address=:${PORTS.https}`,
+    `--health-probe-bind-address=:${PORTS.health}`,
+    '--zap-encoder=json',
+    '--zap-log-level=info',
+    ...(apiGroup === DEFAULT_API_GROUP ? [] : [`--api-group=${apiGroup}`]),
+    ...(watchNamespaces.length === 0 ? [] : [`--watch-namespaces=${watchNamespaces.join(',')}`]),
+  ];
+}

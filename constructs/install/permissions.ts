@@ -1,0 +1,113 @@
+import { DEFAULT_API_GROUP, type KindDefinition } from '../kit/definition.js';
+import { groupOf } from '../kit/object.js';
+import { kindId, type ObjectKind } from '../kit/object-kind.js';
+import type { AnyKind } from '../registry.js';
+import { OPERATOR } from './identity.js';
+
+/** A rule of a Role or a ClusterRole about resources. */
+export interface ResourceRule {
+  readonly apiGroups: string[];
+  readonly resources: string[];
+  readonly verbs: string[];
+  readonly resourceNames?: string[];
+}
+
+/** The parts of a kind that permissions follow from. */
+export type PermissionSource = Pick<AnyKind, 'definition' | 'owns' | 'reads'>;
+
+const READ = ['get', 'list', 'watch'];
+/** Children are applied, which is `patch`, and `create` where they are new; nothing is `update`d. */
+const OWN = [...READ, 'create', 'patch', 'delete'];
+
+/**
+ * What the operator does in the namespaces of its resources: the rules follow from what the kinds own
+ * and read, so a kind that is added brings its own. Kinds whose API may be missing are among them.
+ */
+export function namespacedRules(
+  kinds: readonly PermissionSource[],
+  group: string = DEFAULT_API_GROUP,
+): readonly ResourceRule[] {
+  const owned = distinct(kinds.flatMap(({ owns }) => owns));
+  const ids = new Set(owned.map(kindId));
+  const read = distinct(kinds.flatMap(({ reads }) => reads)).filter(
+    (kind) => !ids.has(kindId(kind)),
+  );
+  const plurals = kinds.map(({ definition }) => definition.plural).sort();
+  return [
+    ...rulesFor(owned, OWN),
+    ...rulesFor(read, READ),
+    // Why a workload does not get ready is told by its pods.
+    { apiGroups: [''], resources: ['pods'], verbs: ['get', 'list'] },
+    { apiGroups: ['events.k8s.io'], resources: ['events'], verbs: ['create', 'patch'] },
+    { apiGroups: [group], resources: plurals, verbs: [...READ, 'patch'] },
+    { apiGroups: [group], resources: plurals.map((name) => `${name}/status`), verbs: ['patch'] },
+    // An owner reference that blocks its owner's deletion asks for this right on some platforms.
+    {
+      apiGroups: [group],
+      resources: plurals.map((name) => `${name}/finalizers`),
+      verbs: ['update'],
+    },
+  ];
+}
+
+/** What concerns the cluster as a whole: which APIs there are, and who may read the metrics. */
+export function clusterRules(): readonly ResourceRule[] {
+  return [
+    {
+      apiGroups: ['apiextensions.k8s.io'],
+      resources: ['customresourcedefinitions'],
+      verbs: READ,
+    },
+    { apiGroups: ['authentication.k8s.io'], resources: ['tokenreviews'], verbs: ['create'] },
+    { apiGroups: ['authorization.k8s.io'], resources: ['subjectaccessreviews'], verbs: ['create'] },
+  ];
+}
+
+/** What the operator does in its own namespace. A creation cannot be limited to a name. */
+export function ownNamespaceRules(): readonly ResourceRule[] {
+  const named = (group: string, resource: string, name: string, verbs: string[]) => [
+    { apiGroups: [group], resources: [resource], verbs: ['create'] },
+    { apiGroups: [group], resources: [resource], resourceNames: [name], verbs },
+  ];
+  return [
+    ...named('coordination.k8s.io', 'leases', OPERATOR.lease, ['get', 'update']),
+    ...named('monitoring.coreos.com', 'servicemonitors', OPERATOR.serviceMonitor, ['get', 'patch']),
+  ];
+}
+
+/** What users who may see or change what is in a namespace may do with resources of our kinds. */
+export function userRules(
+  definitions: readonly KindDefinition[],
+  group: string,
+  access: 'view' | 'edit',
+): readonly ResourceRule[] {
+  const plurals = definitions.map(({ plural }) => plural).sort();
+  const resources = [...plurals, ...plurals.map((name) => `${name}/status`)];
+  const scaled = definitions.filter(({ scale }) => scale).map(({ plural }) => `${plural}/scale`);
+  const view = { apiGroups: [group], resources: [...resources, ...scaled.sort()], verbs: READ };
+  if (access === 'view') return [view];
+  const write = ['create', 'update', 'patch', 'delete', 'deletecollection'];
+  return [
+    view,
+    { apiGroups: [group], resources: plurals, verbs: write },
+    ...(scaled.length > 0
+      ? [{ apiGroups: [group], resources: scaled, verbs: ['update', 'patch'] }]
+      : []),
+  ];
+}
+
+function distinct(kinds: readonly ObjectKind[]): readonly ObjectKind[] {
+  return [...new Map(kinds.map((kind) => [kindId(kind), kind])).values()];
+}
+
+/** One rule an API group, in a stable order. */
+function rulesFor(kinds: readonly ObjectKind[], verbs: string[]): ResourceRule[] {
+  const groups = new Map<string, string[]>();
+  for (const { apiVersion, plural } of kinds) {
+    const group = groupOf(apiVersion);
+    groups.set(group, [...(groups.get(group) ?? []), plural]);
+  }
+  return [...groups]
+    .sort(([a], [b]) => (a < b ? -1 : 1))
+    .map(([group, resources]) => ({ apiGroups: [group], resources: resources.sort(), verbs }));
+}

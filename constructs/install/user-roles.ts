@@ -1,0 +1,45 @@
+import { k8s } from 'cdk8s-plus-28';
+import { Construct } from 'constructs';
+import type { KindDefinition } from '../kit/definition.js';
+import { OPERATOR, OPERATOR_LABELS } from './identity.js';
+import { userRules } from './permissions.js';
+
+export interface UserRolesProps {
+  readonly apiGroup: string;
+  readonly definitions: readonly KindDefinition[];
+}
+
+/**
+ * ClusterRoles for people and for Prometheus. Whoever may view or edit a namespace may do so with
+ * resources of our kinds too: these roles are added to the cluster's own `view`, `edit` and `admin`.
+ */
+export class UserRoles extends Construct {
+  constructor(scope: Construct, id: string, { apiGroup, definitions }: UserRolesProps) {
+    super(scope, id);
+    new k8s.KubeClusterRole(this, 'view', {
+      metadata: {
+        name: OPERATOR.viewRole,
+        labels: { ...OPERATOR_LABELS, ...addedTo('view', 'edit', 'admin') },
+      },
+      rules: [...userRules(definitions, apiGroup, 'view')],
+    });
+    new k8s.KubeClusterRole(this, 'edit', {
+      metadata: {
+        name: OPERATOR.editRole,
+        labels: { ...OPERATOR_LABELS, ...addedTo('edit', 'admin') },
+      },
+      rules: [...userRules(definitions, apiGroup, 'edit')],
+    });
+    // Not bound to anybody: bind it to the service account of what scrapes.
+    new k8s.KubeClusterRole(this, 'metrics-reader', {
+      metadata: { name: OPERATOR.metricsReaderRole, labels: OPERATOR_LABELS },
+      rules: [{ nonResourceUrLs: ['/metrics'], verbs: ['get'] }],
+    });
+  }
+}
+
+function addedTo(...roles: readonly string[]): Record<string, string> {
+  return Object.fromEntries(
+    roles.map((role) => [`rbac.authorization.k8s.io/aggregate-to-${role}`, 'true']),
+  );
+}
