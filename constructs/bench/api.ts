@@ -68,11 +68,12 @@ export interface AppBenchSpec {
  * @default {} */
 export interface SitesStorage {
   /** Size of the volume. It can grow where the storage class allows it, and never shrinks.
-   * @default 10Gi */
+   * @default 10Gi
+   * @cel !isQuantity(self) || quantity(self).isGreaterThan(quantity('0')) ;; must be greater than zero */
   readonly size: Quantity;
   /** Storage class; the cluster's default when not given.
    * @maxLength 253
-   * @pattern ^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$ */
+   * @pattern ^[a-z0-9]([-a-z0-9]*[a-z0-9])?([.][a-z0-9]([-a-z0-9]*[a-z0-9])?)*$ */
   readonly className?: string;
   /** Access mode. `ReadWriteOnce` only works while all pods share one node.
    * @default ReadWriteMany */
@@ -223,7 +224,7 @@ export interface MariaDbRef {
   /** Name of the object.
    * @minLength 1
    * @maxLength 253
-   * @pattern ^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$ */
+   * @pattern ^[a-z0-9]([-a-z0-9]*[a-z0-9])?([.][a-z0-9]([-a-z0-9]*[a-z0-9])?)*$ */
   readonly name: string;
   /** Kind of the object.
    * @default MariaDB */
@@ -236,11 +237,11 @@ export interface DomainConfig {
   readonly suffix?: DomainName;
   /** Ingress class of sites that name none.
    * @maxLength 253
-   * @pattern ^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$ */
+   * @pattern ^[a-z0-9]([-a-z0-9]*[a-z0-9])?([.][a-z0-9]([-a-z0-9]*[a-z0-9])?)*$ */
   readonly ingressClassName?: string;
   /** Certificate issuer of sites that name none.
    * @maxLength 253
-   * @pattern ^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$ */
+   * @pattern ^[a-z0-9]([-a-z0-9]*[a-z0-9])?([.][a-z0-9]([-a-z0-9]*[a-z0-9])?)*$ */
   readonly issuer?: string;
 }
 

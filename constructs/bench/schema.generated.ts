@@ -77,7 +77,7 @@ export const spec: Schema = {
               name: {
                 type: 'string',
                 description: 'Name of the object.',
-                pattern: '^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$',
+                pattern: '^[a-z0-9]([-a-z0-9]*[a-z0-9])?([.][a-z0-9]([-a-z0-9]*[a-z0-9])?)*$',
                 minLength: 1,
                 maxLength: 253,
               },
@@ -100,11 +100,17 @@ export const spec: Schema = {
           default: '10Gi',
           pattern: '^[+]?([0-9]+[.]?[0-9]*|[.][0-9]+)(([KMGTPE]i)|[mkMGTPE]|([eE][+-]?[0-9]+))?$',
           maxLength: 64,
+          'x-kubernetes-validations': [
+            {
+              rule: "!isQuantity(self) || quantity(self).isGreaterThan(quantity('0'))",
+              message: 'must be greater than zero',
+            },
+          ],
         },
         className: {
           type: 'string',
           description: "Storage class; the cluster's default when not given.",
-          pattern: '^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$',
+          pattern: '^[a-z0-9]([-a-z0-9]*[a-z0-9])?([.][a-z0-9]([-a-z0-9]*[a-z0-9])?)*$',
           maxLength: 253,
         },
         accessMode: {
@@ -189,6 +195,13 @@ export const spec: Schema = {
                   '^[+]?([0-9]+[.]?[0-9]*|[.][0-9]+)(([KMGTPE]i)|[mkMGTPE]|([eE][+-]?[0-9]+))?$',
                 maxLength: 64,
               },
+              'x-kubernetes-validations': [
+                {
+                  rule: "self.all(k, k in ['cpu', 'memory', 'ephemeral-storage'] || k.matches('^(hugepages-[0-9]+[KMG]i|[a-z0-9]([-a-z0-9.]*[a-z0-9])?/[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?)$'))",
+                  message:
+                    'resources are cpu, memory, ephemeral-storage, hugepages-<size> and extended ones such as example.com/gpu',
+                },
+              ],
             },
             limits: {
               type: 'object',
@@ -201,8 +214,21 @@ export const spec: Schema = {
                   '^[+]?([0-9]+[.]?[0-9]*|[.][0-9]+)(([KMGTPE]i)|[mkMGTPE]|([eE][+-]?[0-9]+))?$',
                 maxLength: 64,
               },
+              'x-kubernetes-validations': [
+                {
+                  rule: "self.all(k, k in ['cpu', 'memory', 'ephemeral-storage'] || k.matches('^(hugepages-[0-9]+[KMG]i|[a-z0-9]([-a-z0-9.]*[a-z0-9])?/[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?)$'))",
+                  message:
+                    'resources are cpu, memory, ephemeral-storage, hugepages-<size> and extended ones such as example.com/gpu',
+                },
+              ],
             },
           },
+          'x-kubernetes-validations': [
+            {
+              rule: '!has(self.requests) || !has(self.limits) || self.requests.all(k, !(k in self.limits) || !isQuantity(self.requests[k]) || !isQuantity(self.limits[k]) || quantity(self.requests[k]).compareTo(quantity(self.limits[k])) <= 0)',
+              message: 'a request must not be greater than its limit',
+            },
+          ],
         },
         nginx: {
           type: 'object',
@@ -219,6 +245,13 @@ export const spec: Schema = {
                   '^[+]?([0-9]+[.]?[0-9]*|[.][0-9]+)(([KMGTPE]i)|[mkMGTPE]|([eE][+-]?[0-9]+))?$',
                 maxLength: 64,
               },
+              'x-kubernetes-validations': [
+                {
+                  rule: "self.all(k, k in ['cpu', 'memory', 'ephemeral-storage'] || k.matches('^(hugepages-[0-9]+[KMG]i|[a-z0-9]([-a-z0-9.]*[a-z0-9])?/[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?)$'))",
+                  message:
+                    'resources are cpu, memory, ephemeral-storage, hugepages-<size> and extended ones such as example.com/gpu',
+                },
+              ],
             },
             limits: {
               type: 'object',
@@ -231,8 +264,21 @@ export const spec: Schema = {
                   '^[+]?([0-9]+[.]?[0-9]*|[.][0-9]+)(([KMGTPE]i)|[mkMGTPE]|([eE][+-]?[0-9]+))?$',
                 maxLength: 64,
               },
+              'x-kubernetes-validations': [
+                {
+                  rule: "self.all(k, k in ['cpu', 'memory', 'ephemeral-storage'] || k.matches('^(hugepages-[0-9]+[KMG]i|[a-z0-9]([-a-z0-9.]*[a-z0-9])?/[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?)$'))",
+                  message:
+                    'resources are cpu, memory, ephemeral-storage, hugepages-<size> and extended ones such as example.com/gpu',
+                },
+              ],
             },
           },
+          'x-kubernetes-validations': [
+            {
+              rule: '!has(self.requests) || !has(self.limits) || self.requests.all(k, !(k in self.limits) || !isQuantity(self.requests[k]) || !isQuantity(self.limits[k]) || quantity(self.requests[k]).compareTo(quantity(self.limits[k])) <= 0)',
+              message: 'a request must not be greater than its limit',
+            },
+          ],
         },
         socketio: {
           type: 'object',
@@ -249,6 +295,13 @@ export const spec: Schema = {
                   '^[+]?([0-9]+[.]?[0-9]*|[.][0-9]+)(([KMGTPE]i)|[mkMGTPE]|([eE][+-]?[0-9]+))?$',
                 maxLength: 64,
               },
+              'x-kubernetes-validations': [
+                {
+                  rule: "self.all(k, k in ['cpu', 'memory', 'ephemeral-storage'] || k.matches('^(hugepages-[0-9]+[KMG]i|[a-z0-9]([-a-z0-9.]*[a-z0-9])?/[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?)$'))",
+                  message:
+                    'resources are cpu, memory, ephemeral-storage, hugepages-<size> and extended ones such as example.com/gpu',
+                },
+              ],
             },
             limits: {
               type: 'object',
@@ -261,8 +314,21 @@ export const spec: Schema = {
                   '^[+]?([0-9]+[.]?[0-9]*|[.][0-9]+)(([KMGTPE]i)|[mkMGTPE]|([eE][+-]?[0-9]+))?$',
                 maxLength: 64,
               },
+              'x-kubernetes-validations': [
+                {
+                  rule: "self.all(k, k in ['cpu', 'memory', 'ephemeral-storage'] || k.matches('^(hugepages-[0-9]+[KMG]i|[a-z0-9]([-a-z0-9.]*[a-z0-9])?/[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?)$'))",
+                  message:
+                    'resources are cpu, memory, ephemeral-storage, hugepages-<size> and extended ones such as example.com/gpu',
+                },
+              ],
             },
           },
+          'x-kubernetes-validations': [
+            {
+              rule: '!has(self.requests) || !has(self.limits) || self.requests.all(k, !(k in self.limits) || !isQuantity(self.requests[k]) || !isQuantity(self.limits[k]) || quantity(self.requests[k]).compareTo(quantity(self.limits[k])) <= 0)',
+              message: 'a request must not be greater than its limit',
+            },
+          ],
         },
         scheduler: {
           type: 'object',
@@ -279,6 +345,13 @@ export const spec: Schema = {
                   '^[+]?([0-9]+[.]?[0-9]*|[.][0-9]+)(([KMGTPE]i)|[mkMGTPE]|([eE][+-]?[0-9]+))?$',
                 maxLength: 64,
               },
+              'x-kubernetes-validations': [
+                {
+                  rule: "self.all(k, k in ['cpu', 'memory', 'ephemeral-storage'] || k.matches('^(hugepages-[0-9]+[KMG]i|[a-z0-9]([-a-z0-9.]*[a-z0-9])?/[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?)$'))",
+                  message:
+                    'resources are cpu, memory, ephemeral-storage, hugepages-<size> and extended ones such as example.com/gpu',
+                },
+              ],
             },
             limits: {
               type: 'object',
@@ -291,8 +364,21 @@ export const spec: Schema = {
                   '^[+]?([0-9]+[.]?[0-9]*|[.][0-9]+)(([KMGTPE]i)|[mkMGTPE]|([eE][+-]?[0-9]+))?$',
                 maxLength: 64,
               },
+              'x-kubernetes-validations': [
+                {
+                  rule: "self.all(k, k in ['cpu', 'memory', 'ephemeral-storage'] || k.matches('^(hugepages-[0-9]+[KMG]i|[a-z0-9]([-a-z0-9.]*[a-z0-9])?/[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?)$'))",
+                  message:
+                    'resources are cpu, memory, ephemeral-storage, hugepages-<size> and extended ones such as example.com/gpu',
+                },
+              ],
             },
           },
+          'x-kubernetes-validations': [
+            {
+              rule: '!has(self.requests) || !has(self.limits) || self.requests.all(k, !(k in self.limits) || !isQuantity(self.requests[k]) || !isQuantity(self.limits[k]) || quantity(self.requests[k]).compareTo(quantity(self.limits[k])) <= 0)',
+              message: 'a request must not be greater than its limit',
+            },
+          ],
         },
         workerDefault: {
           type: 'object',
@@ -309,6 +395,13 @@ export const spec: Schema = {
                   '^[+]?([0-9]+[.]?[0-9]*|[.][0-9]+)(([KMGTPE]i)|[mkMGTPE]|([eE][+-]?[0-9]+))?$',
                 maxLength: 64,
               },
+              'x-kubernetes-validations': [
+                {
+                  rule: "self.all(k, k in ['cpu', 'memory', 'ephemeral-storage'] || k.matches('^(hugepages-[0-9]+[KMG]i|[a-z0-9]([-a-z0-9.]*[a-z0-9])?/[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?)$'))",
+                  message:
+                    'resources are cpu, memory, ephemeral-storage, hugepages-<size> and extended ones such as example.com/gpu',
+                },
+              ],
             },
             limits: {
               type: 'object',
@@ -321,8 +414,21 @@ export const spec: Schema = {
                   '^[+]?([0-9]+[.]?[0-9]*|[.][0-9]+)(([KMGTPE]i)|[mkMGTPE]|([eE][+-]?[0-9]+))?$',
                 maxLength: 64,
               },
+              'x-kubernetes-validations': [
+                {
+                  rule: "self.all(k, k in ['cpu', 'memory', 'ephemeral-storage'] || k.matches('^(hugepages-[0-9]+[KMG]i|[a-z0-9]([-a-z0-9.]*[a-z0-9])?/[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?)$'))",
+                  message:
+                    'resources are cpu, memory, ephemeral-storage, hugepages-<size> and extended ones such as example.com/gpu',
+                },
+              ],
             },
           },
+          'x-kubernetes-validations': [
+            {
+              rule: '!has(self.requests) || !has(self.limits) || self.requests.all(k, !(k in self.limits) || !isQuantity(self.requests[k]) || !isQuantity(self.limits[k]) || quantity(self.requests[k]).compareTo(quantity(self.limits[k])) <= 0)',
+              message: 'a request must not be greater than its limit',
+            },
+          ],
         },
         workerShort: {
           type: 'object',
@@ -339,6 +445,13 @@ export const spec: Schema = {
                   '^[+]?([0-9]+[.]?[0-9]*|[.][0-9]+)(([KMGTPE]i)|[mkMGTPE]|([eE][+-]?[0-9]+))?$',
                 maxLength: 64,
               },
+              'x-kubernetes-validations': [
+                {
+                  rule: "self.all(k, k in ['cpu', 'memory', 'ephemeral-storage'] || k.matches('^(hugepages-[0-9]+[KMG]i|[a-z0-9]([-a-z0-9.]*[a-z0-9])?/[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?)$'))",
+                  message:
+                    'resources are cpu, memory, ephemeral-storage, hugepages-<size> and extended ones such as example.com/gpu',
+                },
+              ],
             },
             limits: {
               type: 'object',
@@ -351,8 +464,21 @@ export const spec: Schema = {
                   '^[+]?([0-9]+[.]?[0-9]*|[.][0-9]+)(([KMGTPE]i)|[mkMGTPE]|([eE][+-]?[0-9]+))?$',
                 maxLength: 64,
               },
+              'x-kubernetes-validations': [
+                {
+                  rule: "self.all(k, k in ['cpu', 'memory', 'ephemeral-storage'] || k.matches('^(hugepages-[0-9]+[KMG]i|[a-z0-9]([-a-z0-9.]*[a-z0-9])?/[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?)$'))",
+                  message:
+                    'resources are cpu, memory, ephemeral-storage, hugepages-<size> and extended ones such as example.com/gpu',
+                },
+              ],
             },
           },
+          'x-kubernetes-validations': [
+            {
+              rule: '!has(self.requests) || !has(self.limits) || self.requests.all(k, !(k in self.limits) || !isQuantity(self.requests[k]) || !isQuantity(self.limits[k]) || quantity(self.requests[k]).compareTo(quantity(self.limits[k])) <= 0)',
+              message: 'a request must not be greater than its limit',
+            },
+          ],
         },
         workerLong: {
           type: 'object',
@@ -369,6 +495,13 @@ export const spec: Schema = {
                   '^[+]?([0-9]+[.]?[0-9]*|[.][0-9]+)(([KMGTPE]i)|[mkMGTPE]|([eE][+-]?[0-9]+))?$',
                 maxLength: 64,
               },
+              'x-kubernetes-validations': [
+                {
+                  rule: "self.all(k, k in ['cpu', 'memory', 'ephemeral-storage'] || k.matches('^(hugepages-[0-9]+[KMG]i|[a-z0-9]([-a-z0-9.]*[a-z0-9])?/[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?)$'))",
+                  message:
+                    'resources are cpu, memory, ephemeral-storage, hugepages-<size> and extended ones such as example.com/gpu',
+                },
+              ],
             },
             limits: {
               type: 'object',
@@ -381,8 +514,21 @@ export const spec: Schema = {
                   '^[+]?([0-9]+[.]?[0-9]*|[.][0-9]+)(([KMGTPE]i)|[mkMGTPE]|([eE][+-]?[0-9]+))?$',
                 maxLength: 64,
               },
+              'x-kubernetes-validations': [
+                {
+                  rule: "self.all(k, k in ['cpu', 'memory', 'ephemeral-storage'] || k.matches('^(hugepages-[0-9]+[KMG]i|[a-z0-9]([-a-z0-9.]*[a-z0-9])?/[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?)$'))",
+                  message:
+                    'resources are cpu, memory, ephemeral-storage, hugepages-<size> and extended ones such as example.com/gpu',
+                },
+              ],
             },
           },
+          'x-kubernetes-validations': [
+            {
+              rule: '!has(self.requests) || !has(self.limits) || self.requests.all(k, !(k in self.limits) || !isQuantity(self.requests[k]) || !isQuantity(self.limits[k]) || quantity(self.requests[k]).compareTo(quantity(self.limits[k])) <= 0)',
+              message: 'a request must not be greater than its limit',
+            },
+          ],
         },
       },
     },
@@ -613,6 +759,13 @@ export const spec: Schema = {
                   '^[+]?([0-9]+[.]?[0-9]*|[.][0-9]+)(([KMGTPE]i)|[mkMGTPE]|([eE][+-]?[0-9]+))?$',
                 maxLength: 64,
               },
+              'x-kubernetes-validations': [
+                {
+                  rule: "self.all(k, k in ['cpu', 'memory', 'ephemeral-storage'] || k.matches('^(hugepages-[0-9]+[KMG]i|[a-z0-9]([-a-z0-9.]*[a-z0-9])?/[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?)$'))",
+                  message:
+                    'resources are cpu, memory, ephemeral-storage, hugepages-<size> and extended ones such as example.com/gpu',
+                },
+              ],
             },
             limits: {
               type: 'object',
@@ -625,8 +778,21 @@ export const spec: Schema = {
                   '^[+]?([0-9]+[.]?[0-9]*|[.][0-9]+)(([KMGTPE]i)|[mkMGTPE]|([eE][+-]?[0-9]+))?$',
                 maxLength: 64,
               },
+              'x-kubernetes-validations': [
+                {
+                  rule: "self.all(k, k in ['cpu', 'memory', 'ephemeral-storage'] || k.matches('^(hugepages-[0-9]+[KMG]i|[a-z0-9]([-a-z0-9.]*[a-z0-9])?/[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?)$'))",
+                  message:
+                    'resources are cpu, memory, ephemeral-storage, hugepages-<size> and extended ones such as example.com/gpu',
+                },
+              ],
             },
           },
+          'x-kubernetes-validations': [
+            {
+              rule: '!has(self.requests) || !has(self.limits) || self.requests.all(k, !(k in self.limits) || !isQuantity(self.requests[k]) || !isQuantity(self.limits[k]) || quantity(self.requests[k]).compareTo(quantity(self.limits[k])) <= 0)',
+              message: 'a request must not be greater than its limit',
+            },
+          ],
         },
         storage: {
           type: 'object',
@@ -639,11 +805,17 @@ export const spec: Schema = {
               pattern:
                 '^[+]?([0-9]+[.]?[0-9]*|[.][0-9]+)(([KMGTPE]i)|[mkMGTPE]|([eE][+-]?[0-9]+))?$',
               maxLength: 64,
+              'x-kubernetes-validations': [
+                {
+                  rule: "!isQuantity(self) || quantity(self).isGreaterThan(quantity('0'))",
+                  message: 'must be greater than zero',
+                },
+              ],
             },
             className: {
               type: 'string',
               description: "Storage class; the cluster's default when not given.",
-              pattern: '^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$',
+              pattern: '^[a-z0-9]([-a-z0-9]*[a-z0-9])?([.][a-z0-9]([-a-z0-9]*[a-z0-9])?)*$',
               maxLength: 253,
             },
           },
@@ -662,7 +834,7 @@ export const spec: Schema = {
                 name: {
                   type: 'string',
                   description: 'Name of the object.',
-                  pattern: '^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$',
+                  pattern: '^[a-z0-9]([-a-z0-9]*[a-z0-9])?([.][a-z0-9]([-a-z0-9]*[a-z0-9])?)*$',
                   minLength: 1,
                   maxLength: 253,
                 },
@@ -720,7 +892,7 @@ export const spec: Schema = {
             name: {
               type: 'string',
               description: 'Name of the object.',
-              pattern: '^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$',
+              pattern: '^[a-z0-9]([-a-z0-9]*[a-z0-9])?([.][a-z0-9]([-a-z0-9]*[a-z0-9])?)*$',
               minLength: 1,
               maxLength: 253,
             },
@@ -734,7 +906,7 @@ export const spec: Schema = {
             name: {
               type: 'string',
               description: 'Name of the object.',
-              pattern: '^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$',
+              pattern: '^[a-z0-9]([-a-z0-9]*[a-z0-9])?([.][a-z0-9]([-a-z0-9]*[a-z0-9])?)*$',
               minLength: 1,
               maxLength: 253,
             },
@@ -767,6 +939,13 @@ export const spec: Schema = {
                   '^[+]?([0-9]+[.]?[0-9]*|[.][0-9]+)(([KMGTPE]i)|[mkMGTPE]|([eE][+-]?[0-9]+))?$',
                 maxLength: 64,
               },
+              'x-kubernetes-validations': [
+                {
+                  rule: "self.all(k, k in ['cpu', 'memory', 'ephemeral-storage'] || k.matches('^(hugepages-[0-9]+[KMG]i|[a-z0-9]([-a-z0-9.]*[a-z0-9])?/[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?)$'))",
+                  message:
+                    'resources are cpu, memory, ephemeral-storage, hugepages-<size> and extended ones such as example.com/gpu',
+                },
+              ],
             },
             limits: {
               type: 'object',
@@ -779,8 +958,21 @@ export const spec: Schema = {
                   '^[+]?([0-9]+[.]?[0-9]*|[.][0-9]+)(([KMGTPE]i)|[mkMGTPE]|([eE][+-]?[0-9]+))?$',
                 maxLength: 64,
               },
+              'x-kubernetes-validations': [
+                {
+                  rule: "self.all(k, k in ['cpu', 'memory', 'ephemeral-storage'] || k.matches('^(hugepages-[0-9]+[KMG]i|[a-z0-9]([-a-z0-9.]*[a-z0-9])?/[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?)$'))",
+                  message:
+                    'resources are cpu, memory, ephemeral-storage, hugepages-<size> and extended ones such as example.com/gpu',
+                },
+              ],
             },
           },
+          'x-kubernetes-validations': [
+            {
+              rule: '!has(self.requests) || !has(self.limits) || self.requests.all(k, !(k in self.limits) || !isQuantity(self.requests[k]) || !isQuantity(self.limits[k]) || quantity(self.requests[k]).compareTo(quantity(self.limits[k])) <= 0)',
+              message: 'a request must not be greater than its limit',
+            },
+          ],
         },
         storage: {
           type: 'object',
@@ -793,11 +985,17 @@ export const spec: Schema = {
               pattern:
                 '^[+]?([0-9]+[.]?[0-9]*|[.][0-9]+)(([KMGTPE]i)|[mkMGTPE]|([eE][+-]?[0-9]+))?$',
               maxLength: 64,
+              'x-kubernetes-validations': [
+                {
+                  rule: "!isQuantity(self) || quantity(self).isGreaterThan(quantity('0'))",
+                  message: 'must be greater than zero',
+                },
+              ],
             },
             className: {
               type: 'string',
               description: "Storage class; the cluster's default when not given.",
-              pattern: '^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$',
+              pattern: '^[a-z0-9]([-a-z0-9]*[a-z0-9])?([.][a-z0-9]([-a-z0-9]*[a-z0-9])?)*$',
               maxLength: 253,
             },
           },
@@ -845,13 +1043,13 @@ export const spec: Schema = {
         ingressClassName: {
           type: 'string',
           description: 'Ingress class of sites that name none.',
-          pattern: '^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$',
+          pattern: '^[a-z0-9]([-a-z0-9]*[a-z0-9])?([.][a-z0-9]([-a-z0-9]*[a-z0-9])?)*$',
           maxLength: 253,
         },
         issuer: {
           type: 'string',
           description: 'Certificate issuer of sites that name none.',
-          pattern: '^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$',
+          pattern: '^[a-z0-9]([-a-z0-9]*[a-z0-9])?([.][a-z0-9]([-a-z0-9]*[a-z0-9])?)*$',
           maxLength: 253,
         },
       },
@@ -946,6 +1144,13 @@ export const spec: Schema = {
             pattern: '^([A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?)?$',
             maxLength: 63,
           },
+          'x-kubernetes-validations': [
+            {
+              rule: "self.all(k, k.matches('^([a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?/)?[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?$'))",
+              message:
+                "a label's key is a name of at most 63 letters, digits, -, _ and ., after a DNS name and / where it has a prefix",
+            },
+          ],
         },
         tolerations: {
           type: 'array',
@@ -1002,6 +1207,13 @@ export const spec: Schema = {
             pattern: '^([A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?)?$',
             maxLength: 63,
           },
+          'x-kubernetes-validations': [
+            {
+              rule: "self.all(k, k.matches('^([a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?/)?[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?$'))",
+              message:
+                "a label's key is a name of at most 63 letters, digits, -, _ and ., after a DNS name and / where it has a prefix",
+            },
+          ],
         },
         annotations: {
           type: 'object',
@@ -1012,17 +1224,24 @@ export const spec: Schema = {
             description: 'Value of an annotation.',
             maxLength: 4096,
           },
+          'x-kubernetes-validations': [
+            {
+              rule: "self.all(k, k.matches('^([a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?/)?[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?$'))",
+              message:
+                "an annotation's key is a name of at most 63 letters, digits, -, _ and ., after a DNS name and / where it has a prefix",
+            },
+          ],
         },
         priorityClassName: {
           type: 'string',
           description: 'Priority class of the pods.',
-          pattern: '^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$',
+          pattern: '^[a-z0-9]([-a-z0-9]*[a-z0-9])?([.][a-z0-9]([-a-z0-9]*[a-z0-9])?)*$',
           maxLength: 253,
         },
         serviceAccountName: {
           type: 'string',
           description: 'Service account of the pods; none is mounted when not given.',
-          pattern: '^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$',
+          pattern: '^[a-z0-9]([-a-z0-9]*[a-z0-9])?([.][a-z0-9]([-a-z0-9]*[a-z0-9])?)*$',
           maxLength: 253,
         },
       },

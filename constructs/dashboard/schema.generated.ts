@@ -14,7 +14,7 @@ export const spec: Schema = {
         name: {
           type: 'string',
           description: 'Name of the AppSite.',
-          pattern: '^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$',
+          pattern: '^[a-z0-9]([-a-z0-9]*[a-z0-9])?([.][a-z0-9]([-a-z0-9]*[a-z0-9])?)*$',
           minLength: 1,
           maxLength: 253,
         },
@@ -69,7 +69,7 @@ export const spec: Schema = {
               name: {
                 type: 'string',
                 description: 'Name of a SiteDashboardChart of the same site and namespace.',
-                pattern: '^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$',
+                pattern: '^[a-z0-9]([-a-z0-9]*[a-z0-9])?([.][a-z0-9]([-a-z0-9]*[a-z0-9])?)*$',
                 minLength: 1,
                 maxLength: 253,
               },

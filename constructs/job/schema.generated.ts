@@ -14,7 +14,7 @@ export const spec: Schema = {
         name: {
           type: 'string',
           description: 'Name of the AppSite.',
-          pattern: '^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$',
+          pattern: '^[a-z0-9]([-a-z0-9]*[a-z0-9])?([.][a-z0-9]([-a-z0-9]*[a-z0-9])?)*$',
           minLength: 1,
           maxLength: 253,
         },
@@ -131,6 +131,13 @@ export const spec: Schema = {
             pattern: '^[+]?([0-9]+[.]?[0-9]*|[.][0-9]+)(([KMGTPE]i)|[mkMGTPE]|([eE][+-]?[0-9]+))?$',
             maxLength: 64,
           },
+          'x-kubernetes-validations': [
+            {
+              rule: "self.all(k, k in ['cpu', 'memory', 'ephemeral-storage'] || k.matches('^(hugepages-[0-9]+[KMG]i|[a-z0-9]([-a-z0-9.]*[a-z0-9])?/[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?)$'))",
+              message:
+                'resources are cpu, memory, ephemeral-storage, hugepages-<size> and extended ones such as example.com/gpu',
+            },
+          ],
         },
         limits: {
           type: 'object',
@@ -142,8 +149,21 @@ export const spec: Schema = {
             pattern: '^[+]?([0-9]+[.]?[0-9]*|[.][0-9]+)(([KMGTPE]i)|[mkMGTPE]|([eE][+-]?[0-9]+))?$',
             maxLength: 64,
           },
+          'x-kubernetes-validations': [
+            {
+              rule: "self.all(k, k in ['cpu', 'memory', 'ephemeral-storage'] || k.matches('^(hugepages-[0-9]+[KMG]i|[a-z0-9]([-a-z0-9.]*[a-z0-9])?/[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?)$'))",
+              message:
+                'resources are cpu, memory, ephemeral-storage, hugepages-<size> and extended ones such as example.com/gpu',
+            },
+          ],
         },
       },
+      'x-kubernetes-validations': [
+        {
+          rule: '!has(self.requests) || !has(self.limits) || self.requests.all(k, !(k in self.limits) || !isQuantity(self.requests[k]) || !isQuantity(self.limits[k]) || quantity(self.requests[k]).compareTo(quantity(self.limits[k])) <= 0)',
+          message: 'a request must not be greater than its limit',
+        },
+      ],
     },
   },
   'x-kubernetes-validations': [

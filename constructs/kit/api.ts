@@ -10,7 +10,7 @@ export interface NameRef {
   /** Name of the object.
    * @minLength 1
    * @maxLength 253
-   * @pattern ^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$ */
+   * @pattern ^[a-z0-9]([-a-z0-9]*[a-z0-9])?([.][a-z0-9]([-a-z0-9]*[a-z0-9])?)*$ */
   readonly name: string;
 }
 
@@ -20,12 +20,14 @@ export interface NameRef {
 export type Quantity = string;
 
 /** Resource quantities by resource name, such as `cpu` and `memory`.
- * @maxProperties 16 */
+ * @maxProperties 16
+ * @cel self.all(k, k in ['cpu', 'memory', 'ephemeral-storage'] || k.matches('^(hugepages-[0-9]+[KMG]i|[a-z0-9]([-a-z0-9.]*[a-z0-9])?/[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?)$')) ;; resources are cpu, memory, ephemeral-storage, hugepages-<size> and extended ones such as example.com/gpu */
 export interface ResourceList {
   readonly [resource: string]: Quantity;
 }
 
-/** Compute resources of a container. */
+/** Compute resources of a container.
+ * @cel !has(self.requests) || !has(self.limits) || self.requests.all(k, !(k in self.limits) || !isQuantity(self.requests[k]) || !isQuantity(self.limits[k]) || quantity(self.requests[k]).compareTo(quantity(self.limits[k])) <= 0) ;; a request must not be greater than its limit */
 export interface Resources {
   /** What the scheduler sets aside. */
   readonly requests?: ResourceList;
@@ -35,11 +37,12 @@ export interface Resources {
 
 /** A persistent volume to ask for. */
 export interface Storage {
-  /** Size of the volume. It can grow where the storage class allows it, and never shrinks. */
+  /** Size of the volume. It can grow where the storage class allows it, and never shrinks.
+   * @cel !isQuantity(self) || quantity(self).isGreaterThan(quantity('0')) ;; must be greater than zero */
   readonly size?: Quantity;
   /** Storage class; the cluster's default when not given.
    * @maxLength 253
-   * @pattern ^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$ */
+   * @pattern ^[a-z0-9]([-a-z0-9]*[a-z0-9])?([.][a-z0-9]([-a-z0-9]*[a-z0-9])?)*$ */
   readonly className?: string;
 }
 
@@ -141,7 +144,8 @@ export interface Capabilities {
 export type CapabilityName = string;
 
 /** Annotations.
- * @maxProperties 64 */
+ * @maxProperties 64
+ * @cel self.all(k, k.matches('^([a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?/)?[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?$')) ;; an annotation's key is a name of at most 63 letters, digits, -, _ and ., after a DNS name and / where it has a prefix */
 export interface StringMap {
   readonly [key: string]: MapValue;
 }
@@ -151,7 +155,8 @@ export interface StringMap {
 export type MapValue = string;
 
 /** Labels, as they are put on objects or looked for.
- * @maxProperties 64 */
+ * @maxProperties 64
+ * @cel self.all(k, k.matches('^([a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?/)?[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?$')) ;; a label's key is a name of at most 63 letters, digits, -, _ and ., after a DNS name and / where it has a prefix */
 export interface LabelMap {
   readonly [key: string]: LabelValue;
 }
@@ -203,11 +208,11 @@ export interface PodTemplate {
   readonly annotations?: StringMap;
   /** Priority class of the pods.
    * @maxLength 253
-   * @pattern ^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$ */
+   * @pattern ^[a-z0-9]([-a-z0-9]*[a-z0-9])?([.][a-z0-9]([-a-z0-9]*[a-z0-9])?)*$ */
   readonly priorityClassName?: string;
   /** Service account of the pods; none is mounted when not given.
    * @maxLength 253
-   * @pattern ^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$ */
+   * @pattern ^[a-z0-9]([-a-z0-9]*[a-z0-9])?([.][a-z0-9]([-a-z0-9]*[a-z0-9])?)*$ */
   readonly serviceAccountName?: string;
 }
 

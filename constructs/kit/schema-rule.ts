@@ -1,4 +1,5 @@
 import { Environment, Optional } from '@marcbachmann/cel-js';
+import { withQuantities } from './schema-quantity.js';
 import type { RuleAt } from './schema-root.js';
 
 /** A CEL rule, ready to run. */
@@ -11,7 +12,7 @@ export interface Rule {
   violation(self: unknown, old: unknown): string | undefined;
 }
 
-const environment = new Environment({ enableOptionalTypes: true })
+const environment = withQuantities(new Environment({ enableOptionalTypes: true }))
   .registerVariable('self', 'dyn')
   .registerVariable('oldSelf', 'dyn');
 

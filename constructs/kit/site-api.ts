@@ -8,7 +8,7 @@ export interface SiteRef extends NameRef {
   /** Name of the AppSite.
    * @minLength 1
    * @maxLength 253
-   * @pattern ^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$ */
+   * @pattern ^[a-z0-9]([-a-z0-9]*[a-z0-9])?([.][a-z0-9]([-a-z0-9]*[a-z0-9])?)*$ */
   readonly name: string;
 }
 
@@ -54,7 +54,7 @@ export type Duration = string;
 /** A name in an object's metadata.
  * @minLength 1
  * @maxLength 253
- * @pattern ^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$ */
+ * @pattern ^[a-z0-9]([-a-z0-9]*[a-z0-9])?([.][a-z0-9]([-a-z0-9]*[a-z0-9])?)*$ */
 export type ObjectName = string;
 
 /** Name of a document in a site: one line, no `<` or `>`, no space around it.

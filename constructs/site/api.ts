@@ -118,7 +118,7 @@ export interface SiteIngress {
   readonly enabled: boolean;
   /** Ingress class; the bench's, then the cluster's default when not given.
    * @maxLength 253
-   * @pattern ^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$ */
+   * @pattern ^[a-z0-9]([-a-z0-9]*[a-z0-9])?([.][a-z0-9]([-a-z0-9]*[a-z0-9])?)*$ */
   readonly className?: string;
   /** Further annotations of the Ingress. */
   readonly annotations?: StringMap;
@@ -133,14 +133,14 @@ export interface SiteTls {
   readonly enabled: boolean;
   /** Name of the certificate issuer; the bench's when not given. Without any, the Secret must be there already.
    * @maxLength 253
-   * @pattern ^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$ */
+   * @pattern ^[a-z0-9]([-a-z0-9]*[a-z0-9])?([.][a-z0-9]([-a-z0-9]*[a-z0-9])?)*$ */
   readonly certManagerIssuer?: string;
   /** Kind of the issuer.
    * @default ClusterIssuer */
   readonly issuerKind: 'ClusterIssuer' | 'Issuer';
   /** Secret of type `kubernetes.io/tls`; `<site>-tls` when not given.
    * @maxLength 253
-   * @pattern ^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$ */
+   * @pattern ^[a-z0-9]([-a-z0-9]*[a-z0-9])?([.][a-z0-9]([-a-z0-9]*[a-z0-9])?)*$ */
   readonly secretName?: string;
 }
 

@@ -14,7 +14,7 @@ export const spec: Schema = {
         name: {
           type: 'string',
           description: 'Name of the object.',
-          pattern: '^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$',
+          pattern: '^[a-z0-9]([-a-z0-9]*[a-z0-9])?([.][a-z0-9]([-a-z0-9]*[a-z0-9])?)*$',
           minLength: 1,
           maxLength: 253,
         },
@@ -103,7 +103,7 @@ export const spec: Schema = {
             name: {
               type: 'string',
               description: 'Name of the object.',
-              pattern: '^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$',
+              pattern: '^[a-z0-9]([-a-z0-9]*[a-z0-9])?([.][a-z0-9]([-a-z0-9]*[a-z0-9])?)*$',
               minLength: 1,
               maxLength: 253,
             },
@@ -130,6 +130,13 @@ export const spec: Schema = {
                   '^[+]?([0-9]+[.]?[0-9]*|[.][0-9]+)(([KMGTPE]i)|[mkMGTPE]|([eE][+-]?[0-9]+))?$',
                 maxLength: 64,
               },
+              'x-kubernetes-validations': [
+                {
+                  rule: "self.all(k, k in ['cpu', 'memory', 'ephemeral-storage'] || k.matches('^(hugepages-[0-9]+[KMG]i|[a-z0-9]([-a-z0-9.]*[a-z0-9])?/[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?)$'))",
+                  message:
+                    'resources are cpu, memory, ephemeral-storage, hugepages-<size> and extended ones such as example.com/gpu',
+                },
+              ],
             },
             limits: {
               type: 'object',
@@ -142,8 +149,21 @@ export const spec: Schema = {
                   '^[+]?([0-9]+[.]?[0-9]*|[.][0-9]+)(([KMGTPE]i)|[mkMGTPE]|([eE][+-]?[0-9]+))?$',
                 maxLength: 64,
               },
+              'x-kubernetes-validations': [
+                {
+                  rule: "self.all(k, k in ['cpu', 'memory', 'ephemeral-storage'] || k.matches('^(hugepages-[0-9]+[KMG]i|[a-z0-9]([-a-z0-9.]*[a-z0-9])?/[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?)$'))",
+                  message:
+                    'resources are cpu, memory, ephemeral-storage, hugepages-<size> and extended ones such as example.com/gpu',
+                },
+              ],
             },
           },
+          'x-kubernetes-validations': [
+            {
+              rule: '!has(self.requests) || !has(self.limits) || self.requests.all(k, !(k in self.limits) || !isQuantity(self.requests[k]) || !isQuantity(self.limits[k]) || quantity(self.requests[k]).compareTo(quantity(self.limits[k])) <= 0)',
+              message: 'a request must not be greater than its limit',
+            },
+          ],
         },
         storage: {
           type: 'object',
@@ -156,11 +176,17 @@ export const spec: Schema = {
               pattern:
                 '^[+]?([0-9]+[.]?[0-9]*|[.][0-9]+)(([KMGTPE]i)|[mkMGTPE]|([eE][+-]?[0-9]+))?$',
               maxLength: 64,
+              'x-kubernetes-validations': [
+                {
+                  rule: "!isQuantity(self) || quantity(self).isGreaterThan(quantity('0'))",
+                  message: 'must be greater than zero',
+                },
+              ],
             },
             className: {
               type: 'string',
               description: "Storage class; the cluster's default when not given.",
-              pattern: '^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$',
+              pattern: '^[a-z0-9]([-a-z0-9]*[a-z0-9])?([.][a-z0-9]([-a-z0-9]*[a-z0-9])?)*$',
               maxLength: 253,
             },
           },
@@ -238,6 +264,13 @@ export const spec: Schema = {
                   '^[+]?([0-9]+[.]?[0-9]*|[.][0-9]+)(([KMGTPE]i)|[mkMGTPE]|([eE][+-]?[0-9]+))?$',
                 maxLength: 64,
               },
+              'x-kubernetes-validations': [
+                {
+                  rule: "self.all(k, k in ['cpu', 'memory', 'ephemeral-storage'] || k.matches('^(hugepages-[0-9]+[KMG]i|[a-z0-9]([-a-z0-9.]*[a-z0-9])?/[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?)$'))",
+                  message:
+                    'resources are cpu, memory, ephemeral-storage, hugepages-<size> and extended ones such as example.com/gpu',
+                },
+              ],
             },
             limits: {
               type: 'object',
@@ -250,8 +283,21 @@ export const spec: Schema = {
                   '^[+]?([0-9]+[.]?[0-9]*|[.][0-9]+)(([KMGTPE]i)|[mkMGTPE]|([eE][+-]?[0-9]+))?$',
                 maxLength: 64,
               },
+              'x-kubernetes-validations': [
+                {
+                  rule: "self.all(k, k in ['cpu', 'memory', 'ephemeral-storage'] || k.matches('^(hugepages-[0-9]+[KMG]i|[a-z0-9]([-a-z0-9.]*[a-z0-9])?/[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?)$'))",
+                  message:
+                    'resources are cpu, memory, ephemeral-storage, hugepages-<size> and extended ones such as example.com/gpu',
+                },
+              ],
             },
           },
+          'x-kubernetes-validations': [
+            {
+              rule: '!has(self.requests) || !has(self.limits) || self.requests.all(k, !(k in self.limits) || !isQuantity(self.requests[k]) || !isQuantity(self.limits[k]) || quantity(self.requests[k]).compareTo(quantity(self.limits[k])) <= 0)',
+              message: 'a request must not be greater than its limit',
+            },
+          ],
         },
         workerDefault: {
           type: 'object',
@@ -268,6 +314,13 @@ export const spec: Schema = {
                   '^[+]?([0-9]+[.]?[0-9]*|[.][0-9]+)(([KMGTPE]i)|[mkMGTPE]|([eE][+-]?[0-9]+))?$',
                 maxLength: 64,
               },
+              'x-kubernetes-validations': [
+                {
+                  rule: "self.all(k, k in ['cpu', 'memory', 'ephemeral-storage'] || k.matches('^(hugepages-[0-9]+[KMG]i|[a-z0-9]([-a-z0-9.]*[a-z0-9])?/[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?)$'))",
+                  message:
+                    'resources are cpu, memory, ephemeral-storage, hugepages-<size> and extended ones such as example.com/gpu',
+                },
+              ],
             },
             limits: {
               type: 'object',
@@ -280,8 +333,21 @@ export const spec: Schema = {
                   '^[+]?([0-9]+[.]?[0-9]*|[.][0-9]+)(([KMGTPE]i)|[mkMGTPE]|([eE][+-]?[0-9]+))?$',
                 maxLength: 64,
               },
+              'x-kubernetes-validations': [
+                {
+                  rule: "self.all(k, k in ['cpu', 'memory', 'ephemeral-storage'] || k.matches('^(hugepages-[0-9]+[KMG]i|[a-z0-9]([-a-z0-9.]*[a-z0-9])?/[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?)$'))",
+                  message:
+                    'resources are cpu, memory, ephemeral-storage, hugepages-<size> and extended ones such as example.com/gpu',
+                },
+              ],
             },
           },
+          'x-kubernetes-validations': [
+            {
+              rule: '!has(self.requests) || !has(self.limits) || self.requests.all(k, !(k in self.limits) || !isQuantity(self.requests[k]) || !isQuantity(self.limits[k]) || quantity(self.requests[k]).compareTo(quantity(self.limits[k])) <= 0)',
+              message: 'a request must not be greater than its limit',
+            },
+          ],
         },
         workerShort: {
           type: 'object',
@@ -298,6 +364,13 @@ export const spec: Schema = {
                   '^[+]?([0-9]+[.]?[0-9]*|[.][0-9]+)(([KMGTPE]i)|[mkMGTPE]|([eE][+-]?[0-9]+))?$',
                 maxLength: 64,
               },
+              'x-kubernetes-validations': [
+                {
+                  rule: "self.all(k, k in ['cpu', 'memory', 'ephemeral-storage'] || k.matches('^(hugepages-[0-9]+[KMG]i|[a-z0-9]([-a-z0-9.]*[a-z0-9])?/[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?)$'))",
+                  message:
+                    'resources are cpu, memory, ephemeral-storage, hugepages-<size> and extended ones such as example.com/gpu',
+                },
+              ],
             },
             limits: {
               type: 'object',
@@ -310,8 +383,21 @@ export const spec: Schema = {
                   '^[+]?([0-9]+[.]?[0-9]*|[.][0-9]+)(([KMGTPE]i)|[mkMGTPE]|([eE][+-]?[0-9]+))?$',
                 maxLength: 64,
               },
+              'x-kubernetes-validations': [
+                {
+                  rule: "self.all(k, k in ['cpu', 'memory', 'ephemeral-storage'] || k.matches('^(hugepages-[0-9]+[KMG]i|[a-z0-9]([-a-z0-9.]*[a-z0-9])?/[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?)$'))",
+                  message:
+                    'resources are cpu, memory, ephemeral-storage, hugepages-<size> and extended ones such as example.com/gpu',
+                },
+              ],
             },
           },
+          'x-kubernetes-validations': [
+            {
+              rule: '!has(self.requests) || !has(self.limits) || self.requests.all(k, !(k in self.limits) || !isQuantity(self.requests[k]) || !isQuantity(self.limits[k]) || quantity(self.requests[k]).compareTo(quantity(self.limits[k])) <= 0)',
+              message: 'a request must not be greater than its limit',
+            },
+          ],
         },
         workerLong: {
           type: 'object',
@@ -328,6 +414,13 @@ export const spec: Schema = {
                   '^[+]?([0-9]+[.]?[0-9]*|[.][0-9]+)(([KMGTPE]i)|[mkMGTPE]|([eE][+-]?[0-9]+))?$',
                 maxLength: 64,
               },
+              'x-kubernetes-validations': [
+                {
+                  rule: "self.all(k, k in ['cpu', 'memory', 'ephemeral-storage'] || k.matches('^(hugepages-[0-9]+[KMG]i|[a-z0-9]([-a-z0-9.]*[a-z0-9])?/[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?)$'))",
+                  message:
+                    'resources are cpu, memory, ephemeral-storage, hugepages-<size> and extended ones such as example.com/gpu',
+                },
+              ],
             },
             limits: {
               type: 'object',
@@ -340,8 +433,21 @@ export const spec: Schema = {
                   '^[+]?([0-9]+[.]?[0-9]*|[.][0-9]+)(([KMGTPE]i)|[mkMGTPE]|([eE][+-]?[0-9]+))?$',
                 maxLength: 64,
               },
+              'x-kubernetes-validations': [
+                {
+                  rule: "self.all(k, k in ['cpu', 'memory', 'ephemeral-storage'] || k.matches('^(hugepages-[0-9]+[KMG]i|[a-z0-9]([-a-z0-9.]*[a-z0-9])?/[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?)$'))",
+                  message:
+                    'resources are cpu, memory, ephemeral-storage, hugepages-<size> and extended ones such as example.com/gpu',
+                },
+              ],
             },
           },
+          'x-kubernetes-validations': [
+            {
+              rule: '!has(self.requests) || !has(self.limits) || self.requests.all(k, !(k in self.limits) || !isQuantity(self.requests[k]) || !isQuantity(self.limits[k]) || quantity(self.requests[k]).compareTo(quantity(self.limits[k])) <= 0)',
+              message: 'a request must not be greater than its limit',
+            },
+          ],
         },
       },
     },
@@ -353,7 +459,7 @@ export const spec: Schema = {
         className: {
           type: 'string',
           description: "Ingress class; the bench's, then the cluster's default when not given.",
-          pattern: '^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$',
+          pattern: '^[a-z0-9]([-a-z0-9]*[a-z0-9])?([.][a-z0-9]([-a-z0-9]*[a-z0-9])?)*$',
           maxLength: 253,
         },
         annotations: {
@@ -365,6 +471,13 @@ export const spec: Schema = {
             description: 'Value of an annotation.',
             maxLength: 4096,
           },
+          'x-kubernetes-validations': [
+            {
+              rule: "self.all(k, k.matches('^([a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?/)?[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?$'))",
+              message:
+                "an annotation's key is a name of at most 63 letters, digits, -, _ and ., after a DNS name and / where it has a prefix",
+            },
+          ],
         },
         tls: {
           type: 'object',
@@ -375,7 +488,7 @@ export const spec: Schema = {
               type: 'string',
               description:
                 "Name of the certificate issuer; the bench's when not given. Without any, the Secret must be there already.",
-              pattern: '^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$',
+              pattern: '^[a-z0-9]([-a-z0-9]*[a-z0-9])?([.][a-z0-9]([-a-z0-9]*[a-z0-9])?)*$',
               maxLength: 253,
             },
             issuerKind: {
@@ -387,7 +500,7 @@ export const spec: Schema = {
             secretName: {
               type: 'string',
               description: 'Secret of type `kubernetes.io/tls`; `<site>-tls` when not given.',
-              pattern: '^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$',
+              pattern: '^[a-z0-9]([-a-z0-9]*[a-z0-9])?([.][a-z0-9]([-a-z0-9]*[a-z0-9])?)*$',
               maxLength: 253,
             },
           },
@@ -403,7 +516,7 @@ export const spec: Schema = {
         name: {
           type: 'string',
           description: 'Name of the object.',
-          pattern: '^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$',
+          pattern: '^[a-z0-9]([-a-z0-9]*[a-z0-9])?([.][a-z0-9]([-a-z0-9]*[a-z0-9])?)*$',
           minLength: 1,
           maxLength: 253,
         },
@@ -429,6 +542,13 @@ export const spec: Schema = {
             pattern: '^([A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?)?$',
             maxLength: 63,
           },
+          'x-kubernetes-validations': [
+            {
+              rule: "self.all(k, k.matches('^([a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?/)?[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?$'))",
+              message:
+                "a label's key is a name of at most 63 letters, digits, -, _ and ., after a DNS name and / where it has a prefix",
+            },
+          ],
         },
         tolerations: {
           type: 'array',
@@ -485,6 +605,13 @@ export const spec: Schema = {
             pattern: '^([A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?)?$',
             maxLength: 63,
           },
+          'x-kubernetes-validations': [
+            {
+              rule: "self.all(k, k.matches('^([a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?/)?[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?$'))",
+              message:
+                "a label's key is a name of at most 63 letters, digits, -, _ and ., after a DNS name and / where it has a prefix",
+            },
+          ],
         },
         annotations: {
           type: 'object',
@@ -495,17 +622,24 @@ export const spec: Schema = {
             description: 'Value of an annotation.',
             maxLength: 4096,
           },
+          'x-kubernetes-validations': [
+            {
+              rule: "self.all(k, k.matches('^([a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?/)?[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?$'))",
+              message:
+                "an annotation's key is a name of at most 63 letters, digits, -, _ and ., after a DNS name and / where it has a prefix",
+            },
+          ],
         },
         priorityClassName: {
           type: 'string',
           description: 'Priority class of the pods.',
-          pattern: '^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$',
+          pattern: '^[a-z0-9]([-a-z0-9]*[a-z0-9])?([.][a-z0-9]([-a-z0-9]*[a-z0-9])?)*$',
           maxLength: 253,
         },
         serviceAccountName: {
           type: 'string',
           description: 'Service account of the pods; none is mounted when not given.',
-          pattern: '^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$',
+          pattern: '^[a-z0-9]([-a-z0-9]*[a-z0-9])?([.][a-z0-9]([-a-z0-9]*[a-z0-9])?)*$',
           maxLength: 253,
         },
       },

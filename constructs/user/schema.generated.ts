@@ -14,7 +14,7 @@ export const spec: Schema = {
         name: {
           type: 'string',
           description: 'Name of the AppSite.',
-          pattern: '^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$',
+          pattern: '^[a-z0-9]([-a-z0-9]*[a-z0-9])?([.][a-z0-9]([-a-z0-9]*[a-z0-9])?)*$',
           minLength: 1,
           maxLength: 253,
         },
@@ -132,7 +132,7 @@ export const spec: Schema = {
         name: {
           type: 'string',
           description: 'Name of the Secret, in the same namespace.',
-          pattern: '^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$',
+          pattern: '^[a-z0-9]([-a-z0-9]*[a-z0-9])?([.][a-z0-9]([-a-z0-9]*[a-z0-9])?)*$',
           minLength: 1,
           maxLength: 253,
         },
@@ -155,7 +155,7 @@ export const spec: Schema = {
         name: {
           type: 'string',
           description: 'Name of the object.',
-          pattern: '^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$',
+          pattern: '^[a-z0-9]([-a-z0-9]*[a-z0-9])?([.][a-z0-9]([-a-z0-9]*[a-z0-9])?)*$',
           minLength: 1,
           maxLength: 253,
         },

@@ -74,6 +74,25 @@ export const REFUSED_BENCHES: readonly Refused[] = [
     `${LIMITS}.cpu`,
     `${LIMITS}.a.b/c`,
   ],
+  ['an unknown resource', limits({ mem: '1Gi' }), LIMITS],
+  [
+    'a request above its limit',
+    aBench({
+      componentResources: { gunicorn: { requests: { cpu: '1.5' }, limits: { cpu: '1499m' } } },
+    }),
+    'spec.componentResources.gunicorn',
+  ],
+  ['a volume of nothing', aBench({ storage: { size: '0' } }), 'spec.storage.size'],
+  [
+    'a label with a space in its key',
+    aBench({ podTemplate: { labels: { 'a b': 'c' } } }),
+    'spec.podTemplate.labels',
+  ],
+  [
+    'an annotation without a key',
+    aSite({ ingress: { annotations: { '': 'x' } } }),
+    'spec.ingress.annotations',
+  ],
   [
     'too many resources',
     limits(Object.fromEntries(many(17).map(({ name }) => [name, '1']))),

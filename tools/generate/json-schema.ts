@@ -78,11 +78,26 @@ function markerHost(overlay?: ReadonlyMap<string, string>): ts.CompilerHost {
       .replace(/^(\s*(?:\/\*)?\*\s*)@type\b/gm, '$1@asType');
   host.fileExists = (path) => overlay?.has(path) === true || ts.sys.fileExists(path);
   host.getSourceFile = (path, options) => {
+    if (path.endsWith('.d.ts')) return declarations(path, options);
     const source = text(path);
-    if (source === undefined) return undefined;
-    return ts.createSourceFile(path, path.endsWith('.d.ts') ? source : mark(source), options);
+    return source === undefined ? undefined : ts.createSourceFile(path, mark(source), options);
   };
   return host;
+}
+
+const parsed = new Map<string, ts.SourceFile>();
+
+/** Declaration files, TypeScript's own among them, parsed once a process: they are large. */
+function declarations(
+  path: string,
+  options: ts.ScriptTarget | ts.CreateSourceFileOptions,
+): ts.SourceFile | undefined {
+  const known = parsed.get(path);
+  const source = known ? undefined : readText(path);
+  if (known || source === undefined) return known;
+  const file = ts.createSourceFile(path, source, options);
+  parsed.set(path, file);
+  return file;
 }
 
 function readText(path: string): string | undefined {
