@@ -1,14 +1,10 @@
 import { KINDS } from '../constructs/registry.js';
-import { authorized } from './authorize.js';
 import { createClient, type Client } from './client.js';
 import { helpText, parseConfig, wantsHelp, type Config } from './config.js';
 import { loadCredentials, podNamespace } from './credentials.js';
+import { startEndpoints } from './endpoints.js';
 import { fenced } from './fence.js';
 import { ConfigError } from './flags.js';
-import { health } from './health.js';
-import { serveHttp, type HttpServer, type Route } from './http.js';
-import { serveHttps } from './https.js';
-import { mountedSource, selfSignedSource } from './key-pair-source.js';
 import { leaderIdentity, runLeaderElection, type Term } from './leader.js';
 import { createLogger, type Logger } from './log.js';
 import { Manager } from './manager.js';
@@ -75,7 +71,15 @@ async function operate(
     metrics,
     log,
   });
-  const servers = await serve(config, client, metrics, manager, log);
+  const endpoints = await startEndpoints({
+    config,
+    metrics,
+    client,
+    log,
+    hosts: [`${METRICS_SERVICE}.${config.leaderElectionNamespace}.svc`],
+    live: [{ name: 'watches', problems: () => manager.stuck() }],
+    ready: [{ name: 'caches', problems: () => manager.unready() }],
+  });
   let exitCode = 0;
   const elected = config.leaderElect
     ? stand(config, client, log, {
@@ -104,7 +108,7 @@ async function operate(
   } finally {
     await within(config.shutdownTimeoutMs, manager.stop());
     await elected?.resign();
-    await Promise.all(servers.map((server) => server.close()));
+    await endpoints.close();
     await within(2_000, client.close());
     log.info('stopped');
   }
@@ -139,44 +143,6 @@ function stand(
       await within(5_000, running);
     },
   };
-}
-
-async function serve(
-  config: Config,
-  client: Client,
-  metrics: Metrics,
-  manager: Manager,
-  log: Logger,
-): Promise<readonly HttpServer[]> {
-  const exposition: Route = async () => {
-    const { contentType, body } = await metrics.exposition();
-    return { status: 200, body, contentType };
-  };
-  const servers: Promise<HttpServer>[] = [];
-  if (config.healthProbeBindAddress) {
-    const routes = {
-      '/healthz': health([{ name: 'watches', problems: () => manager.stuck() }]),
-      '/readyz': health([{ name: 'caches', problems: () => manager.unready() }]),
-    };
-    servers.push(serveHttp(config.healthProbeBindAddress, routes, log));
-  }
-  if (config.metricsBindAddress) {
-    servers.push(serveHttp(config.metricsBindAddress, { '/metrics': exposition }, log));
-  }
-  if (config.metricsSecureBindAddress) {
-    const host = `${METRICS_SERVICE}.${config.leaderElectionNamespace}.svc`;
-    servers.push(
-      serveHttps(
-        config.metricsSecureBindAddress,
-        { '/metrics': authorized('/metrics', exposition, { client, log }) },
-        config.metricsCertDir
-          ? mountedSource(config.metricsCertDir)
-          : selfSignedSource(host, [host]),
-        log,
-      ),
-    );
-  }
-  return Promise.all(servers);
 }
 
 function aborted(signal: AbortSignal): Promise<void> {

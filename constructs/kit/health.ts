@@ -38,7 +38,8 @@ interface Observable {
 
 /** Judges any object: workloads and Jobs by their own rules, others by their `Ready` condition. */
 export function healthOf(object: Observable): Health {
-  if (object.metadata.deletionTimestamp) return { state: 'Terminating', message: 'is being deleted' };
+  if (object.metadata.deletionTimestamp)
+    return { state: 'Terminating', message: 'is being deleted' };
   const observed = object.status?.observedGeneration;
   if (observed !== undefined && observed < (object.metadata.generation ?? 0)) {
     return { state: 'InProgress', message: 'the change has not been seen yet' };
@@ -68,7 +69,8 @@ function deployment({ spec, status }: Observable): Health {
   // Without an observedGeneration no controller has looked at it, not even at "0 replicas".
   if (status?.observedGeneration === undefined) return replicas(0, wanted);
   if (updated < wanted) return replicas(updated, wanted, 'updated');
-  if ((status.replicas ?? 0) > updated) return { state: 'InProgress', message: 'old replicas are going' };
+  if ((status.replicas ?? 0) > updated)
+    return { state: 'InProgress', message: 'old replicas are going' };
   return available < wanted ? replicas(available, wanted) : READY;
 }
 

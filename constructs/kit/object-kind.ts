@@ -23,13 +23,21 @@ const optional = (apiVersion: string, kind: string, plural: string): ObjectKind 
 export const ConfigMap = define('v1', 'ConfigMap', 'configmaps');
 export const Secret = define('v1', 'Secret', 'secrets');
 export const Service = define('v1', 'Service', 'services');
-export const PersistentVolumeClaim = define('v1', 'PersistentVolumeClaim', 'persistentvolumeclaims');
+export const PersistentVolumeClaim = define(
+  'v1',
+  'PersistentVolumeClaim',
+  'persistentvolumeclaims',
+);
 export const Deployment = define('apps/v1', 'Deployment', 'deployments');
 export const StatefulSet = define('apps/v1', 'StatefulSet', 'statefulsets');
 export const Job = define('batch/v1', 'Job', 'jobs');
 export const Ingress = define('networking.k8s.io/v1', 'Ingress', 'ingresses');
 export const NetworkPolicy = define('networking.k8s.io/v1', 'NetworkPolicy', 'networkpolicies');
-export const PodDisruptionBudget = define('policy/v1', 'PodDisruptionBudget', 'poddisruptionbudgets');
+export const PodDisruptionBudget = define(
+  'policy/v1',
+  'PodDisruptionBudget',
+  'poddisruptionbudgets',
+);
 export const ScaledObject = optional('keda.sh/v1alpha1', 'ScaledObject', 'scaledobjects');
 export const TriggerAuthentication = optional(
   'keda.sh/v1alpha1',

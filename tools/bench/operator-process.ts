@@ -1,0 +1,87 @@
+import { spawn, type ChildProcess } from 'node:child_process';
+import { appendFileSync } from 'node:fs';
+import { readFile } from 'node:fs/promises';
+import { fileURLToPath } from 'node:url';
+import { freePort } from '../controlplane/ports.js';
+
+const MAIN = fileURLToPath(new URL('../../runner/main.js', import.meta.url));
+/** Of /proc/<pid>/stat: what Linux has on every machine that Node runs on. */
+const TICKS_PER_SECOND = 100;
+
+/** What the operator's process has used and done so far. */
+export interface Usage {
+  /** Seconds of CPU, of all threads. */
+  readonly cpu: number;
+  /** Calls to the API server, by verb. */
+  readonly calls: Readonly<Record<string, number>>;
+}
+
+/** The operator as a process of its own, watched from outside. */
+export class OperatorProcess {
+  private constructor(
+    private readonly child: ChildProcess,
+    private readonly metricsPort: number,
+  ) {}
+
+  /** Starts it, and waits until its caches are filled. */
+  static async start(kubeconfig: string, flags: readonly string[] = []): Promise<OperatorProcess> {
+    const port = await freePort();
+    const child = spawn(
+      process.execPath,
+      [
+        MAIN,
+        '--site-check=false',
+        `--metrics-bind-address=127.0.0.1:${port}`,
+        '--metrics-secure-bind-address=0',
+        '--health-probe-bind-address=0',
+        ...flags,
+      ],
+      { env: { ...process.env, KUBECONFIG: kubeconfig }, stdio: ['ignore', 'ignore', 'pipe'] },
+    );
+    process.once('exit', () => child.kill('SIGKILL'));
+    await new Promise<void>((resolve, reject) => {
+      let log = '';
+      const file = process.env['BENCH_LOG'];
+      child.stderr.on('data', (chunk: Buffer) => {
+        if (file) appendFileSync(file, chunk);
+        log = (log + chunk.toString()).slice(-4_000);
+        if (log.includes('caches are filled')) resolve();
+      });
+      child.once('exit', (code) => {
+        reject(new Error(`the operator ended with exit code ${code ?? 'none'}:\n${log}`));
+      });
+    });
+    return new OperatorProcess(child, port);
+  }
+
+  async usage(): Promise<Usage> {
+    const [stat, exposition] = await Promise.all([
+      readFile(`/proc/${this.#pid}/stat`, 'utf8'),
+      fetch(`http://127.0.0.1:${this.metricsPort}/metrics`).then((response) => response.text()),
+    ]);
+    const [user = '0', system = '0'] = stat.slice(stat.lastIndexOf(')') + 2).split(' ').slice(11, 13);
+    const calls: Record<string, number> = {};
+    for (const [, verb = '', count = '0'] of exposition.matchAll(
+      /^app_operator_api_calls_total\{verb="([a-z]+)",.*\} (\d+)$/gm,
+    )) {
+      calls[verb] = (calls[verb] ?? 0) + Number(count);
+    }
+    return { cpu: (Number(user) + Number(system)) / TICKS_PER_SECOND, calls };
+  }
+
+  /** The most memory that it has had, in MiB. */
+  async peakMemory(): Promise<number> {
+    const status = await readFile(`/proc/${this.#pid}/status`, 'utf8');
+    return Number(/^VmHWM:\s+(\d+) kB$/m.exec(status)?.[1] ?? 0) / 1024;
+  }
+
+  async stop(): Promise<void> {
+    const exited = new Promise((resolve) => this.child.once('exit', resolve));
+    this.child.kill('SIGTERM');
+    await exited;
+  }
+
+  get #pid(): number {
+    return this.child.pid ?? 0;
+  }
+}
