@@ -14,7 +14,8 @@ import { type ControlPlane, startControlPlane } from '../../tools/controlplane/c
 import { DEFINITIONS, definitionOf } from '../unit/schema-definitions.js';
 import { badValues, fieldsOf, withField } from '../unit/schema-fields.js';
 import { aBench, aSite, MINIMAL, minimal, type Manifest } from '../unit/schema-manifests.js';
-import { REFUSED } from '../unit/schema-refused.js';
+import { REFUSED_OTHERS } from '../unit/schema-refused-others.js';
+import { REFUSED_BENCHES, REFUSED_SITES } from '../unit/schema-refused.js';
 import { ACCEPTED } from '../unit/schema-accepted.js';
 
 const CRD: ObjectKind = {
@@ -114,7 +115,11 @@ suite('The CRDs', () => {
 });
 
 suite('The API server refuses, with the words of admit:', () => {
-  for (const [reason, manifest, ...paths] of REFUSED) {
+  for (const [reason, manifest, ...paths] of [
+    ...REFUSED_BENCHES,
+    ...REFUSED_SITES,
+    ...REFUSED_OTHERS,
+  ]) {
     test(`${reason} (${manifest.kind})`, async () => {
       const answer = await ask(manifest);
       assert.ok('problems' in answer, 'it was accepted');

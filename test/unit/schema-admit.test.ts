@@ -6,7 +6,8 @@ import type { Resource } from '../../constructs/kit/object.js';
 import { admit } from '../../constructs/kit/schema.js';
 import { definitionOf } from './schema-definitions.js';
 import { aBench, aManifest, aSite, MINIMAL, minimal, type Manifest } from './schema-manifests.js';
-import { REFUSED } from './schema-refused.js';
+import { REFUSED_OTHERS } from './schema-refused-others.js';
+import { REFUSED_BENCHES, REFUSED_SITES } from './schema-refused.js';
 
 const admitted = (manifest: Manifest, old?: Manifest) => {
   const definition = definitionOf(manifest.kind);
@@ -182,7 +183,11 @@ suite('admit takes', () => {
 });
 
 suite('admit refuses', () => {
-  for (const [reason, manifest, ...paths] of REFUSED) {
+  for (const [reason, manifest, ...paths] of [
+    ...REFUSED_BENCHES,
+    ...REFUSED_SITES,
+    ...REFUSED_OTHERS,
+  ]) {
     test(`${reason} (${manifest.kind})`, () => {
       const { problems } = admitted(manifest);
       assert.deepEqual(problems.map(({ path }) => path).sort(), [...paths].sort());
