@@ -19,6 +19,8 @@ export interface Database {
   readonly adminPassword: string;
   /** Runs one statement as the administrator; rows as lines, columns parted by tabs. */
   readonly sql: (statement: string, database?: string) => string;
+  /** Leaves a connection with an open transaction in that database. */
+  readonly hold: (database: string, table: string) => Daemon;
   readonly stop: Daemon['stop'];
 }
 
@@ -78,6 +80,22 @@ export async function startMariaDb(): Promise<Database> {
     )
       .toString()
       .trim();
+  const hold = (name: string, table: string): Daemon =>
+    daemon(
+      [
+        ...[
+          'mariadb',
+          '--no-defaults',
+          '-h127.0.0.1',
+          `-P${String(port)}`,
+          `-u${ADMIN}`,
+          name,
+          '-e',
+        ],
+        `START TRANSACTION; SELECT * FROM ${table}; SELECT SLEEP(60)`,
+      ],
+      { MYSQL_PWD: PASSWORD },
+    );
   await eventually('MariaDB answers', () => sql('SELECT 1') === '1', 60);
   return {
     type: 'mariadb',
@@ -85,6 +103,7 @@ export async function startMariaDb(): Promise<Database> {
     adminUser: ADMIN,
     adminPassword: PASSWORD,
     sql,
+    hold,
     stop: started.stop,
   };
 }
@@ -144,6 +163,25 @@ export async function startPostgres(): Promise<Database> {
     )
       .toString()
       .trim();
+  const hold = (name: string, table: string): Daemon =>
+    daemon(
+      [
+        ...[
+          join(bin, 'psql'),
+          '-h',
+          '127.0.0.1',
+          '-p',
+          String(port),
+          '-U',
+          ADMIN,
+          '-d',
+          name,
+          '-c',
+        ],
+        `SELECT count(*) FROM ${table}; SELECT pg_sleep(60)`,
+      ],
+      { PGPASSWORD: PASSWORD },
+    );
   await eventually('PostgreSQL answers', () => sql('SELECT 1') === '1', 60);
   // A fast shutdown: SIGTERM would wait for the clients.
   return {
@@ -152,6 +190,7 @@ export async function startPostgres(): Promise<Database> {
     adminUser: ADMIN,
     adminPassword: PASSWORD,
     sql,
+    hold,
     stop: () => started.stop('SIGINT'),
   };
 }

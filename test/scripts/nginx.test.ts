@@ -1,10 +1,7 @@
-/** The rendered configuration and nginx.sh with the real nginx and backends on loopback. */
+/** The rendered configuration with the real nginx and backends on loopback. */
 import assert from 'node:assert/strict';
-import { readFileSync, writeFileSync } from 'node:fs';
 import { connect } from 'node:net';
-import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
-import { setTimeout as sleep } from 'node:timers/promises';
 import {
   type Backend,
   type Nginx,
@@ -13,7 +10,7 @@ import {
   sitesVolume,
   startNginx,
 } from './nginx-fixture.js';
-import { BENCH_SCRIPTS, eventually, get, needs, runScript, temporaryDirectory } from './servers.js';
+import { eventually, get, needs } from './servers.js';
 
 const one = 'one.example.com';
 const two = 'two.example.com';
@@ -196,168 +193,5 @@ describe('nginx', needs('nginx'), () => {
     await on(one, '/seen-by-a-probe', { 'User-Agent': 'kube-probe/1.34' });
     await eventually('the line', () => nginx.log().includes('/seen-by-a-visitor'));
     assert.ok(!nginx.log().includes('/seen-by-a-probe'));
-  });
-});
-
-describe('nginx.sh', needs('nginx'), () => {
-  it('takes a new configuration without losing a request under load', async () => {
-    const backend = await aBackend('bench', (_, response) =>
-      setTimeout(() => response.end('bench'), 20),
-    );
-    const nginx = await startNginx({
-      benchBackend: backend.address,
-      sites: [{ siteName: one, domains: [] }],
-    });
-    const answers = new Map<number, number>();
-    let running = true;
-    const client = async (): Promise<void> => {
-      while (running) {
-        const { status } = await get(nginx.port, '/x', { Host: one });
-        answers.set(status, (answers.get(status) ?? 0) + 1);
-      }
-    };
-    const clients = Array.from({ length: 16 }, client);
-    for (let round = 1; round <= 3; round += 1) {
-      const host = `new${String(round)}.example.com`;
-      nginx.configure({ sites: [{ siteName: one, domains: [host] }] });
-      await eventually(
-        'the new host',
-        async () => (await get(nginx.port, '/x', { Host: host })).status === 200,
-      );
-    }
-    running = false;
-    await Promise.all(clients);
-    assert.deepEqual([...answers.keys()], [200], JSON.stringify([...answers]));
-    assert.ok((answers.get(200) ?? 0) > 300);
-    await nginx.stop();
-  });
-
-  it('keeps the last good configuration when a broken one is mounted, and takes the next good one', async () => {
-    const backend = await aBackend('bench');
-    const nginx = await startNginx({
-      benchBackend: backend.address,
-      sites: [{ siteName: one, domains: [] }],
-    });
-    nginx.volume.write({ 'nginx.conf': 'nonsense {', 'sites.conf': '' });
-    await eventually('the complaint', () => nginx.log().includes('InvalidConfiguration'));
-    assert.equal((await get(nginx.port, '/x', { Host: one })).status, 200);
-    nginx.configure({ sites: [{ siteName: two, domains: [] }] });
-    await eventually(
-      'the good one',
-      async () => (await get(nginx.port, '/x', { Host: two })).status === 200,
-    );
-    await nginx.stop();
-  });
-
-  it('starts with the last good configuration when the container restarts on a broken one', async () => {
-    const backend = await aBackend('bench');
-    const nginx = await startNginx({
-      benchBackend: backend.address,
-      sites: [{ siteName: one, domains: [] }],
-    });
-    await nginx.stop();
-    const broken = temporaryDirectory();
-    writeFileSync(join(broken, 'nginx.conf'), 'nonsense {');
-    const again = await startNginx(
-      { port: nginx.port },
-      { RUN_DIR: nginx.runDirectory, CONF_DIR: broken },
-    );
-    assert.equal((await get(nginx.port, '/x', { Host: one })).status, 200);
-    assert.match(again.log(), /InvalidConfiguration: .* the last good one is used/);
-    await again.stop();
-  });
-
-  it('refuses a broken first configuration with its reason', async () => {
-    const broken = temporaryDirectory();
-    writeFileSync(join(broken, 'nginx.conf'), 'nonsense {');
-    const result = await runScript(['sh', join(BENCH_SCRIPTS, 'nginx.sh')], {
-      CONF_DIR: broken,
-      RUN_DIR: temporaryDirectory(),
-    });
-    assert.equal(result.code, 1);
-    assert.match(result.lastLine, /^app-operator: InvalidConfiguration: /);
-  });
-
-  it('ends in well under a second on SIGTERM when idle, and lets a request in flight finish', async () => {
-    const idle = await startNginx({});
-    const stopped = await idle.stop();
-    assert.equal(stopped.code, 0);
-    assert.ok(stopped.ms < 1000, `${String(stopped.ms)} ms`);
-
-    const slow = await aBackend('slow', (_, response) =>
-      setTimeout(() => response.end('slow'), 700),
-    );
-    const busy = await startNginx({
-      benchBackend: slow.address,
-      sites: [{ siteName: one, domains: [] }],
-    });
-    const answer = get(busy.port, '/x', { Host: one });
-    await sleep(200);
-    const { ms } = await busy.stop();
-    assert.equal((await answer).body, 'slow');
-    assert.ok(ms < 2000, `${String(ms)} ms`);
-  });
-
-  it('does not wait longer than STOP_SECONDS for an open websocket', async () => {
-    const forever = await aBackend('forever', () => undefined);
-    const nginx = await startNginx({
-      benchBackend: forever.address,
-      sites: [{ siteName: one, domains: [] }],
-    });
-    const hanging = get(nginx.port, '/x', { Host: one }).catch(() => 'cut');
-    await sleep(200);
-    const { ms } = await nginx.stop();
-    await hanging;
-    assert.ok(ms > 1500 && ms < 4000, `${String(ms)} ms`);
-  });
-
-  it('loads five thousand sites, names of 253 characters among them, and finds each', async () => {
-    const backend = await aBackend('bench');
-    const label = 'x'.repeat(60);
-    const long = (n: number): string =>
-      `${String(n).padStart(9, '0')}.${label}.${label}.${label}.${label}`
-        .slice(0, 253)
-        .replace(/\.$/, '');
-    const sites = Array.from({ length: 5000 }, (_, n) => ({
-      siteName: `s${String(n)}.example.com`,
-      domains: [long(n)],
-      backend: backend.address,
-    }));
-    const nginx = await startNginx({ sites });
-    for (const host of ['s0.example.com', 's4999.example.com', long(0), long(4999)]) {
-      assert.equal((await get(nginx.port, '/x', { Host: host })).status, 200, host.slice(0, 20));
-    }
-    assert.equal((await get(nginx.port, '/x', { Host: 's5000.example.com' })).status, 404);
-    assert.doesNotMatch(nginx.log(), /could not build optimal/);
-    await nginx.stop();
-  });
-
-  it('takes its resolver from resolv.conf, IPv6 in brackets', async () => {
-    const resolv = join(temporaryDirectory(), 'resolv.conf');
-    writeFileSync(
-      resolv,
-      'search a.b\nnameserver 10.96.0.10\nnameserver fd00::a\nnameserver fe80::1%eth0\noptions ndots:5\n',
-    );
-    const nginx = await startNginx({}, { RESOLV_CONF: resolv });
-    const written = readFileSync(join(nginx.runDirectory, 'conf/resolver.conf'), 'utf8');
-    assert.equal(written, 'resolver  10.96.0.10 [fd00::a] valid=10s;\n');
-    await nginx.stop();
-  });
-
-  it('finds a Service that is created later, without a reload', async () => {
-    const backend = await aBackend('late');
-    const names = new Set<string>();
-    const port = backend.address.split(':')[1] ?? '';
-    const nginx = await startNginx(
-      { sites: [{ siteName: one, domains: [], backend: `late.ns.svc.cluster.local:${port}` }] },
-      { RESOLVER: await nameServer(names) },
-    );
-    assert.equal((await get(nginx.port, '/x', { Host: one })).status, 502);
-    names.add('late.ns.svc.cluster.local');
-    await eventually(
-      'the Service',
-      async () => (await get(nginx.port, '/x', { Host: one })).body === 'late',
-    );
-    await nginx.stop();
   });
 });

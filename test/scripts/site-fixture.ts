@@ -1,15 +1,18 @@
 /** A bench directory with the stand-in framework, and sites on it, for the tests of site_init.py and site_drop.py. */
 import { cpSync, existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import type { Database } from './databases.js';
+import { after, before, describe } from 'node:test';
+import { type Database, startMariaDb, startPostgres } from './databases.js';
 import {
   type Env,
   type Redis,
   ROOT,
   type ScriptResult,
   SITE_SCRIPTS,
+  needs,
   required,
   runScript,
+  startRedis,
   temporaryDirectory,
 } from './servers.js';
 
@@ -113,4 +116,74 @@ export function aSite(bench: string, database: Database, change: Env = {}): Site
     MAINTENANCE_SETTLE_SECONDS: '0',
     ...change,
   });
+}
+
+/** A database server, a Redis and a bench of version-15, alive while a suite's tests run. */
+export class World {
+  private started: { database: Database; redis: Redis; bench: string } | undefined;
+
+  constructor(readonly type: Database['type']) {}
+
+  async start(): Promise<void> {
+    const server = this.type === 'mariadb' ? startMariaDb() : startPostgres();
+    const [database, redis] = await Promise.all([server, startRedis('cache')]);
+    this.started = { database, redis, bench: aBench('15.44.2', redis) };
+  }
+
+  async stop(): Promise<void> {
+    await Promise.all([this.started?.database.stop(), this.started?.redis.stop()]);
+  }
+
+  private get running(): { database: Database; redis: Redis; bench: string } {
+    if (this.started === undefined) throw new Error('not started');
+    return this.started;
+  }
+
+  get database(): Database {
+    return this.running.database;
+  }
+
+  get redis(): Redis {
+    return this.running.redis;
+  }
+
+  get bench(): string {
+    return this.running.bench;
+  }
+
+  /** A name with capitals or blanks, as this server's SQL wants it. */
+  quoted(name: string): string {
+    return this.type === 'mariadb' ? `\`${name}\`` : `"${name}"`;
+  }
+
+  /** Runs one statement in the site's database. */
+  sqlOf(site: SiteJobs, statement: string): string {
+    return this.database.sql(statement, databaseOf(site));
+  }
+
+  hasDatabase(name: string): boolean {
+    const count =
+      this.type === 'mariadb'
+        ? `SELECT COUNT(*) FROM information_schema.SCHEMATA WHERE SCHEMA_NAME = '${name}'`
+        : `SELECT COUNT(*) FROM pg_database WHERE datname = '${name}'`;
+    return this.database.sql(count) === '1';
+  }
+}
+
+/** The database that the site's own configuration names. */
+export function databaseOf(site: SiteJobs): string {
+  return String(site.json('site_config.json')['db_name']);
+}
+
+/** The same suite on a real MariaDB and on a real PostgreSQL. */
+export function describeOnServers(title: string, tests: (world: World) => void): void {
+  for (const type of ['mariadb', 'postgres'] as const) {
+    const server = type === 'mariadb' ? 'mariadbd' : 'postgres';
+    describe(`${title} on ${type}`, needs(server, 'redis-server', 'python3'), () => {
+      const world = new World(type);
+      before(() => world.start());
+      after(() => world.stop());
+      tests(world);
+    });
+  }
 }

@@ -71,6 +71,13 @@ class Server:
         finally:
             connection.close()
 
+    def quietly(self, connection, statement, *arguments):
+        """A statement that a managed server's administrator may be denied, and that the rest can do without."""
+        try:
+            self.query(connection, statement, *arguments)
+        except Exception as error:
+            say(f"{statement}: {error}")
+
     @staticmethod
     def query(connection, statement, *arguments):
         with connection.cursor() as cursor:
@@ -161,6 +168,11 @@ class MariaDB(Server):
         """The database, then the user at every host: restores leave users at a pod's IP behind."""
         s, root = self.settings, self.as_root()
         try:
+            # An open transaction, of a worker that is just being ended, would hold up the drop.
+            for (process,) in self.query(
+                root, "SELECT ID FROM information_schema.PROCESSLIST WHERE DB = %s AND ID <> CONNECTION_ID()", s.db_name
+            ):
+                self.quietly(root, "KILL %s", process)
             self.query(root, f"DROP DATABASE IF EXISTS `{s.db_name}`")
             hosts = {row[0] for row in self.query(root, "SELECT Host FROM mysql.user WHERE User = %s", s.db_user)}
             for host in sorted(hosts | {"%"}):
@@ -235,12 +247,6 @@ class Postgres(Server):
             self.query(root, f'REVOKE ALL ON DATABASE "{s.db_name}" FROM PUBLIC')
         finally:
             root.close()
-
-    def quietly(self, connection, statement):
-        try:
-            self.query(connection, statement)
-        except Exception as error:
-            say(f"{statement}: {error}")
 
     def ensure_user(self, root):
         s = self.settings
