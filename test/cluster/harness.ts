@@ -115,8 +115,7 @@ export class Cluster {
   /** Deletes an object; one that is gone already is fine. */
   async delete(kind: string, namespace: string, name: string): Promise<void> {
     try {
-      const options = { propagationPolicy: 'Background' };
-      await this.#send('DELETE', pathOf(kind, namespace, name), options);
+      await this.#send('DELETE', `${pathOf(kind, namespace, name)}?propagationPolicy=Background`);
     } catch (error) {
       if (!(error instanceof ApiError) || error.status !== 404) throw error;
     }

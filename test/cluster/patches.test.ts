@@ -1,0 +1,241 @@
+import assert from 'node:assert/strict';
+import { after, before, describe, test } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
+
+import { type Cluster, startCluster } from './harness.js';
+import { aBench, aSecret, aSite, scaled } from './support/builders.js';
+import { at, conditionOf, type Live } from './support/objects.js';
+
+/** The merge patches of the specification: what each one reaches, and that it reaches nothing else. */
+interface Case {
+  readonly name: string;
+  readonly kind: 'AppBench' | 'AppSite';
+  readonly patch: Readonly<Record<string, unknown>>;
+  /** All that is written, but for statuses. */
+  readonly writes: readonly string[];
+  /** What is then in the children: `Deployment/b-gunicorn spec.replicas`. */
+  readonly values: Readonly<Record<string, unknown>>;
+}
+
+const CONTAINER = 'spec.template.spec.containers[0]';
+const RESOURCES = {
+  requests: { cpu: '500m', memory: '1Gi' },
+  limits: { cpu: '2', memory: '2Gi' },
+};
+
+const CASES: readonly Case[] = [
+  {
+    name: 'appsJSON installs the applications: both init Jobs run again, the bench’s pods restart',
+    kind: 'AppBench',
+    patch: { appsJSON: '["erpnext","hrms"]' },
+    writes: [
+      'delete jobs/b-init',
+      'delete jobs/s-init',
+      'patch deployments/b-gunicorn',
+      'patch deployments/b-scheduler',
+      'patch deployments/b-socketio',
+      'patch deployments/b-worker-default',
+      'patch deployments/b-worker-long',
+      'patch deployments/b-worker-short',
+      'patch jobs/b-init',
+      'patch jobs/s-init',
+    ],
+    values: {
+      [`Job/b-init ${CONTAINER}.env BENCH_APPS`]: '["erpnext","hrms"]',
+      [`Job/s-init ${CONTAINER}.env SITE_APPS`]: '["erpnext","hrms"]',
+      'AppBench/b status.apps': ['erpnext', 'hrms'],
+      'AppSite/s status.apps': ['erpnext', 'hrms'],
+    },
+  },
+  {
+    name: 'componentReplicas scales the bench’s Deployments, with a budget for those of several replicas',
+    kind: 'AppBench',
+    patch: { componentReplicas: { gunicorn: 3, workerDefault: 2, workerLong: 0 } },
+    writes: [
+      'patch deployments/b-gunicorn',
+      'patch deployments/b-worker-default',
+      'patch deployments/b-worker-long',
+      'patch poddisruptionbudgets/b-gunicorn',
+      'patch poddisruptionbudgets/b-worker-default',
+    ],
+    values: {
+      'Deployment/b-gunicorn spec.replicas': 3,
+      'Deployment/b-gunicorn status.readyReplicas': 3,
+      'Deployment/b-worker-default spec.replicas': 2,
+      'Deployment/b-worker-long spec.replicas': 0,
+      'Deployment/s-gunicorn spec.replicas': 1,
+      'PodDisruptionBudget/b-gunicorn spec.maxUnavailable': 1,
+      'AppBench/b status.workerScaling.long.desiredReplicas': 0,
+    },
+  },
+  {
+    name: 'componentReplicas of a site scales the site’s',
+    kind: 'AppSite',
+    patch: { componentReplicas: { gunicorn: 2 } },
+    writes: ['patch deployments/s-gunicorn', 'patch poddisruptionbudgets/s-gunicorn'],
+    values: {
+      'Deployment/s-gunicorn spec.replicas': 2,
+      'Deployment/b-gunicorn spec.replicas': 3,
+    },
+  },
+  {
+    name: 'workerAutoscaling sets fixed numbers where there is no KEDA',
+    kind: 'AppBench',
+    patch: {
+      componentReplicas: null,
+      workerAutoscaling: {
+        short: scaled(0, 10, 2),
+        long: scaled(2, 5, 5),
+        default: { enabled: false, staticReplicas: 4 },
+      },
+    },
+    writes: [
+      'delete poddisruptionbudgets/b-gunicorn',
+      'patch deployments/b-gunicorn',
+      'patch deployments/b-worker-default',
+      'patch deployments/b-worker-long',
+      'patch deployments/s-worker-long',
+      'patch poddisruptionbudgets/b-worker-long',
+      'patch poddisruptionbudgets/s-worker-long',
+    ],
+    values: {
+      'Deployment/b-worker-short spec.replicas': 1,
+      'Deployment/b-worker-long spec.replicas': 2,
+      'Deployment/b-worker-default spec.replicas': 4,
+      'Deployment/s-worker-default spec.replicas': 1,
+      'AppBench/b status.workerScaling.default': {
+        mode: 'static',
+        currentReplicas: 4,
+        desiredReplicas: 4,
+        kedaManaged: false,
+      },
+    },
+  },
+  {
+    name: 'adminPasswordSecretRef gives the site’s init Job another Secret',
+    kind: 'AppSite',
+    patch: { adminPasswordSecretRef: { name: 'chosen' } },
+    writes: ['delete jobs/s-init', 'patch jobs/s-init'],
+    values: {
+      [`Job/s-init ${CONTAINER}.env ADMIN_PASSWORD`]: { name: 'chosen', key: 'password' },
+      'Secret/s-admin-password kind': 'Secret',
+    },
+  },
+  {
+    name: 'componentResources reaches the component, and the site’s that has none of its own',
+    kind: 'AppBench',
+    patch: { componentResources: { gunicorn: RESOURCES } },
+    writes: ['patch deployments/b-gunicorn', 'patch deployments/s-gunicorn'],
+    values: {
+      [`Deployment/b-gunicorn ${CONTAINER}.resources`]: RESOURCES,
+      [`Deployment/s-gunicorn ${CONTAINER}.resources`]: RESOURCES,
+      [`Deployment/b-nginx ${CONTAINER}.resources`]: {},
+    },
+  },
+  {
+    name: 'redisConfig reaches the servers, and the cache’s own limit follows',
+    kind: 'AppBench',
+    patch: {
+      redisConfig: {
+        resources: { requests: { memory: '256Mi' }, limits: { memory: '512Mi' } },
+      },
+    },
+    writes: ['patch statefulsets/b-redis'],
+    values: {
+      [`StatefulSet/b-redis ${CONTAINER}.resources.limits.memory`]: '512Mi',
+      [`StatefulSet/b-redis ${CONTAINER}.env REDIS_MAXMEMORY`]: String(384 * 1024 * 1024),
+      'StatefulSet/b-redis spec.template.spec.containers[1].resources.requests.memory': '256Mi',
+    },
+  },
+  {
+    name: 'dbConfig reaches the database server',
+    kind: 'AppBench',
+    patch: { dbConfig: { resources: { requests: { cpu: '500m', memory: '1Gi' } } } },
+    writes: ['patch statefulsets/b-db'],
+    values: {
+      [`StatefulSet/b-db ${CONTAINER}.resources.requests`]: { cpu: '500m', memory: '1Gi' },
+    },
+  },
+  {
+    name: 'a value that is taken away again is taken away from the children',
+    kind: 'AppBench',
+    patch: { componentResources: null, redisConfig: null, dbConfig: { resources: null } },
+    writes: [
+      'patch deployments/b-gunicorn',
+      'patch deployments/s-gunicorn',
+      'patch statefulsets/b-db',
+      'patch statefulsets/b-redis',
+    ],
+    values: {
+      [`Deployment/b-gunicorn ${CONTAINER}.resources`]: {},
+      [`StatefulSet/b-redis ${CONTAINER}.resources`]: {},
+      [`StatefulSet/b-db ${CONTAINER}.resources`]: {},
+    },
+  },
+];
+
+describe('a merge patch of', () => {
+  let cluster: Cluster;
+  let namespace: string;
+  before(async () => {
+    cluster = await startCluster({ audit: true });
+    namespace = await cluster.namespace();
+    await cluster.operator();
+    await cluster.apply(
+      namespace,
+      aSecret('chosen', { password: 'of my own' }),
+      aBench('b', { appsJSON: '["erpnext"]' }),
+      aSite('s', { bench: 'b' }),
+    );
+    await settled();
+  });
+  after(() => cluster.stop());
+
+  /** Both are Ready, and the second is over after which a bench looks at its sites again. */
+  async function settled(): Promise<void> {
+    await cluster.ready('AppBench', namespace, 'b');
+    await cluster.ready('AppSite', namespace, 's');
+    await sleep(1_300);
+    await cluster.ready('AppBench', namespace, 'b');
+    await cluster.ready('AppSite', namespace, 's');
+  }
+
+  /** `Job/b-init spec.template.spec.containers[0].env NAME` is the value of a variable, or its Secret. */
+  async function valueOf(expression: string): Promise<unknown> {
+    const [, kind = '', name = '', path = '', variable] =
+      /^(\w+)\/(\S+) (\S+)(?: (\S+))?$/.exec(expression) ?? [];
+    const value = at(await cluster.the(kind, namespace, name), path);
+    if (variable === undefined) return value;
+    const entry = (value as readonly { name: string }[]).find((env) => env.name === variable);
+    return at(entry, 'value') ?? at(entry, 'valueFrom.secretKeyRef');
+  }
+
+  for (const { name, kind, patch, writes, values } of CASES) {
+    test(name, async () => {
+      const since = new Date();
+      const target = kind === 'AppBench' ? 'b' : 's';
+      await cluster.patch(kind, namespace, target, { spec: patch });
+      await settled();
+      const written = await cluster.writes({ namespace, since });
+      const children = written.filter((write) => !write.endsWith('/status'));
+      assert.deepEqual([...new Set(children)].sort(), writes);
+      assert.equal(children.length, writes.length, `each is written once: ${children.join(', ')}`);
+      for (const [expression, wanted] of Object.entries(values)) {
+        assert.deepEqual(await valueOf(expression), wanted, expression);
+      }
+    });
+  }
+
+  test('workerAutoscaling without KEDA leaves a condition that says so', async () => {
+    const bench: Live = await cluster.the('AppBench', namespace, 'b');
+    const { status, reason, message } = conditionOf(bench, 'Autoscaling') ?? {};
+    assert.deepEqual(
+      [status, reason, message],
+      [
+        'False',
+        'KedaMissing',
+        'workers stay at fixed numbers: the cluster does not serve keda.sh/v1alpha1',
+      ],
+    );
+  });
+});
