@@ -22,7 +22,11 @@ export interface OperatorAccessProps {
 
 /** The operator's ServiceAccount, and no more rights than its work takes. */
 export class OperatorAccess extends Construct {
-  constructor(scope: Construct, id: string, private readonly props: OperatorAccessProps) {
+  constructor(
+    scope: Construct,
+    id: string,
+    private readonly props: OperatorAccessProps,
+  ) {
     super(scope, id);
     const { namespace, apiGroup, kinds, watchNamespaces = [] } = props;
     const namespaced = namespacedRules(kinds, apiGroup);

@@ -54,16 +54,18 @@ export class InstallChart extends Chart {
   }
 }
 
+const POD_SECURITY = {
+  'pod-security.kubernetes.io/enforce': 'restricted',
+  'pod-security.kubernetes.io/audit': 'restricted',
+  'pod-security.kubernetes.io/warn': 'restricted',
+} as const;
+
 /** The operator's namespace. Only pods of the `restricted` standard run in it. */
 class OperatorNamespace extends Construct {
   constructor(scope: Construct, id: string, name: string) {
     super(scope, id);
-    const levels = ['enforce', 'audit', 'warn'].map((mode) => [
-      `pod-security.kubernetes.io/${mode}`,
-      'restricted',
-    ]);
     new k8s.KubeNamespace(this, 'namespace', {
-      metadata: { name, labels: { ...OPERATOR_LABELS, ...Object.fromEntries(levels) } },
+      metadata: { name, labels: { ...OPERATOR_LABELS, ...POD_SECURITY } },
     });
   }
 }

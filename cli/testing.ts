@@ -1,0 +1,61 @@
+/**
+ * For tests of one's own manifests: the complete graph of benches and sites as text, to be compared
+ * with a snapshot by whatever test runner there is.
+ *
+ *     import { renderFile } from 'app-operator/testing';
+ *     test('our benches', (t) => t.assert.snapshot(renderFile('manifests')));
+ */
+import { DEFAULT_SETTINGS, type Settings } from '../constructs/kit/settings.js';
+import { ManifestError } from '../constructs/preview/manifest-error.js';
+import { preview } from '../constructs/preview/preview.js';
+import { render } from './render.js';
+import { servedBy, SERVED_NAMES } from './serves.js';
+import { readSources } from './source.js';
+import { toYaml } from './yaml.js';
+
+export interface RenderOptions {
+  /** API group of the custom resources. @default app-operator.io */
+  readonly apiGroup?: string;
+  /** Operators that the cluster has: `keda`, `cert-manager`, `mariadb-operator`. @default none */
+  readonly serves?: readonly string[];
+  /** The operator's settings, where they differ from the defaults. */
+  readonly settings?: Partial<Settings>;
+  /** Whether folders are read with the folders in them. @default false */
+  readonly recursive?: boolean;
+}
+
+/**
+ * The graph of the benches and sites in files or folders, byte for byte as `app-operator render` prints it.
+ * @throws Error listing the problems, each as `file:line: kind/name: path: message`
+ */
+export function renderFile(paths: string | readonly string[], options: RenderOptions = {}): string {
+  const files = typeof paths === 'string' ? [paths] : paths;
+  const { text, problems } = render(
+    readSources(files, options.recursive ?? false),
+    previewOptions(options),
+  );
+  if (problems.length > 0) throw new Error(problems.join('\n'));
+  return text;
+}
+
+/**
+ * The graph of the benches and sites among objects.
+ * @throws ManifestError listing the problems, each as `kind/name: path: message`
+ */
+export function renderObjects(objects: readonly object[], options: RenderOptions = {}): string {
+  const { objects: graph, problems } = preview(objects, previewOptions(options));
+  if (problems.length > 0) throw new ManifestError(problems);
+  return toYaml(graph);
+}
+
+function previewOptions({ apiGroup, serves = [], settings }: RenderOptions) {
+  return {
+    apiGroup,
+    settings: { ...DEFAULT_SETTINGS, ...settings },
+    serves: serves.flatMap((name) => {
+      const kinds = servedBy(name);
+      if (!kinds) throw new Error(`serves: got ${name}, allowed: ${SERVED_NAMES.join(', ')}`);
+      return kinds;
+    }),
+  };
+}

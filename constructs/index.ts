@@ -1,0 +1,36 @@
+/**
+ * The package's public API: custom resources as constructs for a cdk8s app of one's own, previews of
+ * manifests, and the operator's own manifests. `docs/preview.md` shows how they are used.
+ */
+export { Bench, type BenchProps, type Emit, type Metadata } from './preview/bench.js';
+export { Site, type SiteProps } from './preview/site.js';
+export { ManifestError, nameOf, problemLine } from './preview/manifest-error.js';
+export { preview, type Preview, type PreviewOptions } from './preview/preview.js';
+export type { Note, ObjectProblem } from './preview/accept.js';
+
+export { InstallChart, type InstallProps } from './install/chart.js';
+export { CATEGORY, crdOf } from './install/crd.js';
+export { CONTROL_PLANE, OPERATOR, PORTS } from './install/identity.js';
+export { ServiceMonitor, ServiceMonitorKind } from './install/service-monitor.js';
+
+export { API_VERSION, DEFAULT_API_GROUP, type KindDefinition } from './kit/definition.js';
+export type { Problem } from './kit/errors.js';
+export type { KubeObject, Resource } from './kit/object.js';
+export { kindId, type ObjectKind } from './kit/object-kind.js';
+export { admit, type Admission } from './kit/schema.js';
+export { DEFAULT_SETTINGS, type Settings } from './kit/settings.js';
+export { synthesize } from './kit/synth.js';
+export { type AnyKind, DEFINITIONS, KINDS } from './registry.js';
+
+/** The kinds' objects as the API server stores them. */
+export type { AppBench, AppBenchSpec, AppBenchStatus } from './bench/api.js';
+export type { AppSite, AppSiteSpec, AppSiteStatus } from './site/api.js';
+export type { SiteBackupSpec, SiteBackupStatus } from './backup/api.js';
+export type { SiteDashboardSpec, SiteDashboardStatus } from './dashboard/api.js';
+export type { SiteDashboardChartSpec, SiteDashboardChartStatus } from './dashboard-chart/api.js';
+export type { SiteJobSpec, SiteJobStatus } from './job/api.js';
+export type { SiteUserSpec, SiteUserStatus } from './user/api.js';
+export type { SiteWorkspaceSpec, SiteWorkspaceStatus } from './workspace/api.js';
+
+/** The kinds as `cdk8s import` writes them: constructs of the custom resources, and types of what users write. */
+export * as resources from '../imports/app-operator.io.js';

@@ -1,0 +1,107 @@
+import { API_VERSION, type KindDefinition } from '../kit/definition.js';
+import type { Problem } from '../kit/errors.js';
+import { groupOf, keyOf, type KubeObject, type Resource } from '../kit/object.js';
+import { admit } from '../kit/schema.js';
+import { DEFINITIONS, KINDS } from '../registry.js';
+
+/** What is wrong with an object that was given. */
+export interface ObjectProblem extends Problem {
+  /** The object as it was given. */
+  readonly object: object;
+}
+
+/** Why an object that was given is passed over. */
+export interface Note {
+  /** The object as it was given. */
+  readonly object: object;
+  readonly message: string;
+}
+
+/** A custom resource of a kind that the operator works for. */
+export interface Accepted {
+  /** As it was given. */
+  readonly object: object;
+  /** As it would be stored. */
+  readonly resource: Resource;
+}
+
+/** What became of objects at admission. */
+export interface Acceptance {
+  readonly accepted: readonly Accepted[];
+  /** Keys of the resources that were refused. */
+  readonly refused: ReadonlySet<string>;
+  readonly problems: readonly ObjectProblem[];
+  readonly notes: readonly Note[];
+}
+
+const NAMESPACE = /^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$/;
+
+/** Takes the custom resources of a group out of objects, and judges each as the API server would. */
+export function accept(objects: readonly object[], group: string): Acceptance {
+  const accepted: Accepted[] = [];
+  const seen = new Set<string>();
+  const refused = new Set<string>();
+  const problems: ObjectProblem[] = [];
+  const notes: Note[] = [];
+  for (const object of objects) {
+    const { apiVersion, kind } = object as Readonly<Record<string, unknown>>;
+    if (typeof apiVersion !== 'string' || groupOf(apiVersion) !== group) {
+      notes.push({ object, message: `passed over: not of the API group ${group}` });
+      continue;
+    }
+    const definition = DEFINITIONS.find((one) => one.kind === kind);
+    if (!definition) {
+      problems.push({ object, ...unknownKind(kind) });
+      continue;
+    }
+    const { resource, problems: found } = judged(definition, object, group);
+    const key = resourceKey(resource);
+    if (seen.has(key))
+      found.push({ path: 'metadata.name', message: 'Duplicate value: given twice' });
+    seen.add(key);
+    problems.push(...found.map((problem) => ({ object, ...problem })));
+    if (found.length > 0) {
+      refused.add(key);
+    } else if (KINDS.some((one) => one.definition === definition)) {
+      accepted.push({ object, resource });
+    } else {
+      notes.push({ object, message: `passed over: ${definition.kind} has no controller yet` });
+    }
+  }
+  return { accepted, refused, problems, notes };
+}
+
+/** What admission makes of a resource, which is in the namespace `default` unless it says another one. */
+export function judged(
+  definition: KindDefinition,
+  object: object,
+  group: string,
+): { readonly resource: Resource; readonly problems: Problem[] } {
+  const { object: stored, problems, pruned } = admit(definition, object, { group });
+  // The API server drops these; kubectl and apply refuse them, since they are mostly misspelt.
+  const unknown = pruned.map((path) => ({ path, message: 'Unknown field' }));
+  const metadata = (stored.metadata as Partial<Resource['metadata']> | undefined) ?? {};
+  const { namespace = 'default', name = '' } = metadata;
+  const resource = { ...stored, metadata: { ...metadata, name, namespace } };
+  return { resource, problems: [...problems, ...unknown, ...namespaceProblems(namespace)] };
+}
+
+/** The identity of a resource among all: `<kind>/<namespace>/<name>`. */
+export function resourceKey({ kind, metadata }: KubeObject): string {
+  return `${kind}/${keyOf(metadata.namespace, metadata.name)}`;
+}
+
+function namespaceProblems(namespace: string): readonly Problem[] {
+  if (NAMESPACE.test(namespace)) return [];
+  const message = `Invalid value: ${JSON.stringify(namespace)}: must be a DNS label (RFC 1123)`;
+  return [{ path: 'metadata.namespace', message }];
+}
+
+function unknownKind(kind: unknown): Problem {
+  const known = DEFINITIONS.map((one) => JSON.stringify(one.kind)).join(', ');
+  const got = kind === undefined ? 'nothing' : JSON.stringify(kind);
+  return {
+    path: 'kind',
+    message: `Unsupported value: ${got}: supported values in version ${API_VERSION}: ${known}`,
+  };
+}

@@ -1,0 +1,42 @@
+import { Stalled, Waiting, type Problem } from '../kit/errors.js';
+import type { Resource } from '../kit/object.js';
+import { resourceKey } from './accept.js';
+
+/** A field of a resource, as messages begin with it. */
+const FIELD = String.raw`(?:spec|metadata)(?:[.\[][\w.\[\]/-]*)?`;
+const BEGINS = new RegExp(`^(${FIELD}): (.*)$`, 's');
+const NEXT = new RegExp(`; (?=${FIELD}: )`);
+
+/**
+ * What a user sees of an error that gathering threw: the words of the Ready condition, apart by field.
+ * @param refused keys of resources that have problems of their own
+ * @throws the error, where it says nothing to a user
+ */
+export function gatherProblems(
+  error: unknown,
+  resource: Resource,
+  refused: ReadonlySet<string>,
+): readonly Problem[] {
+  if (!(error instanceof Stalled || error instanceof Waiting)) throw error;
+  if (error.reason === 'BenchMissing') return missingBench(resource, refused);
+  return error.message.split(NEXT).map((part) => {
+    const [, path = 'spec', message = part] = BEGINS.exec(part) ?? [];
+    return { path, message };
+  });
+}
+
+/** A site is made from its bench, so a preview takes both. A bench that is refused says why itself. */
+function missingBench(
+  { metadata: { namespace = 'default' }, spec }: Resource,
+  refused: ReadonlySet<string>,
+): readonly Problem[] {
+  const { name } = (spec as { readonly benchRef: { readonly name: string } }).benchRef;
+  const bench = { apiVersion: '', kind: 'AppBench', metadata: { namespace, name } };
+  if (refused.has(resourceKey(bench))) return [];
+  return [
+    {
+      path: 'spec.benchRef.name',
+      message: `there is no AppBench ${JSON.stringify(name)} in namespace ${namespace} in the input: give it together with its sites`,
+    },
+  ];
+}

@@ -1,0 +1,103 @@
+import { DEFAULT_API_GROUP } from '../kit/definition.js';
+import type { KubeObject, Resource } from '../kit/object.js';
+import type { Settings } from '../kit/settings.js';
+import { StaticWorld } from '../kit/static-world.js';
+import { synthesize } from '../kit/synth.js';
+import { KINDS, type AnyKind } from '../registry.js';
+import { accept, resourceKey, type Accepted, type Note, type ObjectProblem } from './accept.js';
+import { gatherProblems } from './gather-problems.js';
+
+export interface PreviewOptions {
+  /** API group of the custom resources. @default app-operator.io */
+  readonly apiGroup?: string | undefined;
+  /** What the operator's administrator decides for every resource. @default DEFAULT_SETTINGS */
+  readonly settings?: Settings | undefined;
+  /** Optional APIs that the cluster serves, as `<apiVersion>/<kind>`. @default none */
+  readonly serves?: readonly string[] | undefined;
+}
+
+/** What would become of custom resources. Where there are problems, the graph is not complete. */
+export interface Preview {
+  /** Every child of every bench and site: benches first, each kind by namespace and name. */
+  readonly objects: readonly KubeObject[];
+  /** What is wrong, in the words of admission or of the Ready condition. */
+  readonly problems: readonly ObjectProblem[];
+  /** Objects that were passed over, and why. */
+  readonly notes: readonly Note[];
+}
+
+/**
+ * The complete graph of the benches and sites among objects, as the operator would apply it, but for
+ * owner references. Pure: the same objects, in whatever order, give the same graph.
+ *
+ * Resources are judged and completed as at admission. Those without a namespace are in `default`.
+ * Secrets that they name are taken to be there; benches are not, since a site is made from its bench.
+ */
+export function preview(objects: readonly object[], options: PreviewOptions = {}): Preview {
+  const { accepted, refused, problems, notes } = accept(
+    objects,
+    options.apiGroup ?? DEFAULT_API_GROUP,
+  );
+  const world = worldOf(
+    accepted.map(({ resource }) => resource),
+    options,
+  );
+  const results = inOrder(accepted).map(([kind, one]) => childrenOf(kind, one, world, refused));
+  return {
+    objects: results.flatMap((result) => result.objects),
+    problems: [...problems, ...results.flatMap((result) => result.problems)],
+    notes,
+  };
+}
+
+/** A world of custom resources, in which every Secret that they name is there. */
+export function worldOf(resources: readonly Resource[], options: PreviewOptions): StaticWorld {
+  return new StaticWorld({
+    objects: resources,
+    ...(options.settings ? { settings: options.settings } : {}),
+    ...(options.serves ? { serves: options.serves } : {}),
+    assume: (kind, namespace, name) =>
+      kind === 'Secret' ? { apiVersion: 'v1', kind, metadata: { name, namespace } } : undefined,
+  });
+}
+
+/**
+ * The children of a resource, in the order in which they are applied.
+ * @throws Stalled or Waiting, see `Kind.gather`
+ */
+export function graphOf(
+  kind: AnyKind,
+  resource: Resource,
+  world: StaticWorld,
+): readonly KubeObject[] {
+  const facts = kind.gather(resource, world);
+  const stages = synthesize((scope, id) => kind.chart(scope, id, { resource, facts }));
+  return stages.flatMap(({ objects }) => objects);
+}
+
+/** The resources by kind, in the order of the registry, then by namespace and name. */
+function inOrder(accepted: readonly Accepted[]): readonly (readonly [AnyKind, Accepted])[] {
+  const sorted = accepted.toSorted((a, b) =>
+    resourceKey(a.resource) < resourceKey(b.resource) ? -1 : 1,
+  );
+  return KINDS.flatMap((kind) =>
+    sorted
+      .filter(({ resource }) => resource.kind === kind.definition.kind)
+      .map((one) => [kind, one] as const),
+  );
+}
+
+/** The children of one resource, or what keeps it from having any. */
+function childrenOf(
+  kind: AnyKind,
+  { object, resource }: Accepted,
+  world: StaticWorld,
+  refused: ReadonlySet<string>,
+): Pick<Preview, 'objects' | 'problems'> {
+  try {
+    return { objects: graphOf(kind, resource, world), problems: [] };
+  } catch (error) {
+    const problems = gatherProblems(error, resource, refused);
+    return { objects: [], problems: problems.map((problem) => ({ object, ...problem })) };
+  }
+}
