@@ -625,7 +625,7 @@ export interface AppBenchSpecDbConfig {
   readonly mode?: AppBenchSpecDbConfigMode;
 
   /**
-   * Host of an external server.
+   * Host of an external server, or of a server of the MariaDB operator whose writable Service is not named after it.
    *
    * @schema AppBenchSpecDbConfig#host
    */
@@ -1443,7 +1443,7 @@ export function toJson_AppBenchSpecRedisConfigResources(obj: AppBenchSpecRedisCo
  */
 export interface AppBenchSpecRedisConfigStorage {
   /**
-   * Size of the volume. It can grow where the storage class allows it, and never shrinks.
+   * Size of the volume. It counts when the volume is made: one that exists is resized by its claim.
    *
    * @schema AppBenchSpecRedisConfigStorage#size
    */
@@ -1633,7 +1633,7 @@ export function toJson_AppBenchSpecDbConfigResources(obj: AppBenchSpecDbConfigRe
  */
 export interface AppBenchSpecDbConfigStorage {
   /**
-   * Size of the volume. It can grow where the storage class allows it, and never shrinks.
+   * Size of the volume. It counts when the volume is made: one that exists is resized by its claim.
    *
    * @schema AppBenchSpecDbConfigStorage#size
    */
@@ -2644,7 +2644,7 @@ export function toJson_AppSiteSpecDbConfigResources(obj: AppSiteSpecDbConfigReso
  */
 export interface AppSiteSpecDbConfigStorage {
   /**
-   * Size of the volume. It can grow where the storage class allows it, and never shrinks.
+   * Size of the volume. It counts when the volume is made: one that exists is resized by its claim.
    *
    * @schema AppSiteSpecDbConfigStorage#size
    */

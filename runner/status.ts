@@ -25,9 +25,10 @@ export function statusOf(
   const { judgement, stalled, appliedHash } = report;
   const before = resource.status ?? {};
   const isReady = judgement.ready.status === 'True';
+  const idle = judgement.conditions?.some(({ type }) => type === 'Paused') ?? false;
   const verdicts = [
     judgement.ready,
-    ...(isReady || stalled
+    ...(isReady || stalled || idle
       ? []
       : [{ ...judgement.ready, type: 'Reconciling', status: 'True' as const }]),
     ...(stalled ? [{ ...judgement.ready, type: 'Stalled', status: 'True' as const }] : []),

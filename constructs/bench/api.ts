@@ -192,7 +192,8 @@ export interface ExternalRedis {
  * @cel self.mode != 'operator' || has(self.mariadbRef) ;; mode operator needs mariadbRef
  * @cel self.mode != 'operator' || self.provider == 'mariadb' ;; mode operator works with provider mariadb
  * @cel self.mode == 'managed' || !(has(self.image) || has(self.resources) || has(self.storage)) ;; image, resources and storage belong to mode managed
- * @cel self.mode == 'external' || !has(self.host) ;; host belongs to mode external
+ * @cel self.mode != 'managed' || !has(self.host) ;; host belongs to modes external and operator
+ * @cel !has(self.mariadbRef) || self.mariadbRef.kind == 'MariaDB' || has(self.host) ;; an ExternalMariaDB has no Service: give its host
  * @cel self.provider == oldSelf.provider ;; provider is immutable: the sites' databases would stay behind */
 export interface BenchDatabase {
   /** Kind of server.
@@ -201,7 +202,7 @@ export interface BenchDatabase {
   /** Who runs the server: `managed` the operator, `external` somebody else, `operator` the MariaDB operator.
    * @default managed */
   readonly mode: 'managed' | 'external' | 'operator';
-  /** Host of an external server. */
+  /** Host of an external server, or of a server of the MariaDB operator whose writable Service is not named after it. */
   readonly host?: HostName;
   /** Port. By default 3306 for MariaDB and 5432 for PostgreSQL. */
   readonly port?: Port;

@@ -5,6 +5,7 @@ import { DatabaseServer } from '../framework/database-server.js';
 import { Gunicorn } from '../framework/gunicorn.js';
 import { OnlyFromBench } from '../framework/network-policy.js';
 import { RedisTrigger } from '../framework/redis-trigger.js';
+import { scripts } from '../framework/scripts.generated.js';
 import { QUEUES, Worker, WORKER_COMPONENTS, workerScale } from '../framework/worker.js';
 import type { Queue } from '../kit/api.js';
 import { hashOf } from '../kit/hash.js';
@@ -12,7 +13,6 @@ import type { ChartProps } from '../kit/kind.js';
 import { childLabels } from '../kit/labels.js';
 import { benchNames } from '../kit/names.js';
 import { Stage } from '../kit/stage.js';
-import { scripts as siteScripts } from '../site/scripts.generated.js';
 import type { AppBench } from './api.js';
 import { backend, nginxSites, type BenchFacts } from './facts.js';
 import { BenchInit } from './init.js';
@@ -20,7 +20,6 @@ import { Nginx } from './nginx.js';
 import { renderNginxConfig } from './nginx-config.js';
 import { Redis } from './redis.js';
 import { Scheduler } from './scheduler.js';
-import { scripts as benchScripts } from './scripts.generated.js';
 import { Socketio, SOCKETIO_PORT } from './socketio.js';
 import { SitesVolume } from './storage.js';
 
@@ -38,6 +37,7 @@ export class BenchChart extends Chart {
       model.redis,
       model.database,
       model.queuePrefix,
+      facts.versions,
     ]);
     const replicas = spec.componentReplicas ?? {};
     const resources = spec.componentResources ?? {};
@@ -61,6 +61,7 @@ export class BenchChart extends Chart {
         ...common,
         name: names.database,
         ports: [model.database.port],
+        retained: true,
       });
     }
 
@@ -90,7 +91,7 @@ export class BenchChart extends Chart {
         socketio: backend(names.socketio, model, SOCKETIO_PORT),
         sites: nginxSites(facts),
         // The ingress controller's pods: what a proxy in the cluster says of its client is believed.
-        realIpFrom: ['10.0.0.0/8', '172.16.0.0/12', '192.168.0.0/16'],
+        realIpFrom: ['10.0.0.0/8', '100.64.0.0/10', '172.16.0.0/12', '192.168.0.0/16', 'fd00::/8'],
         clientMaxBodySize: '50m',
         proxyReadTimeout: 120,
       }),
@@ -132,14 +133,14 @@ export function benchWorkerScale(bench: AppBench, facts: BenchFacts, queue: Queu
 /** The scripts of all pods of a bench and of its sites. */
 class Scripts extends k8s.KubeConfigMap {
   constructor(scope: Construct, id: string, bench: AppBench) {
-    const { 'wsgi.py': wsgi, ...others } = benchScripts;
+    const { 'wsgi.py': wsgi, ...others } = scripts;
     super(scope, id, {
       metadata: {
         name: benchNames(bench.metadata.name).config,
         ...(bench.metadata.namespace ? { namespace: bench.metadata.namespace } : {}),
         labels: childLabels(bench, 'scripts'),
       },
-      data: { ...others, ...siteScripts, 'app_operator_wsgi.py': wsgi },
+      data: { ...others, 'app_operator_wsgi.py': wsgi },
     });
   }
 }

@@ -15,6 +15,8 @@ import type { NginxSite } from './nginx-config.js';
 
 /** What the tree of a bench depends on. */
 export interface BenchFacts {
+  /** Versions of the Secrets that the spec refers to: the init Job reads them. */
+  readonly versions: readonly string[];
   readonly model: BenchModel;
   readonly sites: readonly SiteEntry[];
   /** Whether KEDA is there. */
@@ -36,15 +38,18 @@ export function gatherBench(bench: AppBench, world: World): BenchFacts {
   if (problems.length > 0) throw Stalled.invalid(problems);
   refuseSharedName(bench, 'AppSite', world);
   const { namespace = 'default', name } = bench.metadata;
-  for (const secret of referencedSecrets(bench)) {
-    if (world.get('Secret', namespace, secret.name, uidOf) === undefined) {
+  const versions = referencedSecrets(bench).map((secret) => {
+    const version = world.get('Secret', namespace, secret.name, versionOf);
+    if (version === undefined) {
       throw new Waiting(
         'SecretMissing',
         `${secret.path}: the Secret "${secret.name}" is not there: create it in namespace ${namespace}`,
       );
     }
-  }
+    return version;
+  });
   return {
+    versions,
     model: benchModel(bench, world.settings),
     sites: firstOfEachHost(
       world.list(sitesOfBench, keyOf(namespace, name), siteEntry),
@@ -70,8 +75,8 @@ function referencedSecrets({ spec }: AppBench): { readonly path: string; readonl
   ];
 }
 
-function uidOf(object: KubeObject): string {
-  return object.metadata.uid ?? '';
+function versionOf(object: KubeObject): string {
+  return object.metadata.resourceVersion ?? '';
 }
 
 function siteEntry({ metadata, spec }: AppSite): SiteEntry {

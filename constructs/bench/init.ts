@@ -35,6 +35,7 @@ export class BenchInit extends Construct {
           { name: 'DB_TYPE', value: bench.database.provider },
           ...redisEnv(bench),
         ],
+        resources: bench.componentResources.workerDefault,
       },
     });
   }

@@ -8,6 +8,7 @@ import { GeneratedSecret } from '../framework/generated-secret.js';
 import { OnlyFromBench } from '../framework/network-policy.js';
 import {
   placement,
+  podMetadata,
   resourceRequirements,
   SCRIPTS_DIR,
   secretEnv,
@@ -74,9 +75,7 @@ export class Redis extends Construct {
           whenScaled: 'Retain',
         },
         template: {
-          metadata: {
-            labels: { ...labels, ...selector, [bench.markers.bench]: bench.name },
-          },
+          metadata: podMetadata({ bench, owner, name, component }),
           spec: {
             ...placement(bench),
             automountServiceAccountToken: false,
@@ -111,7 +110,7 @@ export class Redis extends Construct {
       name,
       ports: [CACHE_PORT, QUEUE_PORT],
       // KEDA's operator reads the length of the queues.
-      alsoFrom: ['keda'],
+      alsoFrom: ['keda-operator'],
     });
   }
 }

@@ -801,7 +801,7 @@ export const spec: Schema = {
             size: {
               type: 'string',
               description:
-                'Size of the volume. It can grow where the storage class allows it, and never shrinks.',
+                'Size of the volume. It counts when the volume is made: one that exists is resized by its claim.',
               pattern:
                 '^[+]?([0-9]+[.]?[0-9]*|[.][0-9]+)(([KMGTPE]i)|[mkMGTPE]|([eE][+-]?[0-9]+))?$',
               maxLength: 64,
@@ -871,7 +871,8 @@ export const spec: Schema = {
         },
         host: {
           type: 'string',
-          description: 'Host of an external server.',
+          description:
+            'Host of an external server, or of a server of the MariaDB operator whose writable Service is not named after it.',
           pattern: '^[A-Za-z0-9]([-A-Za-z0-9.]*[A-Za-z0-9])?$',
           minLength: 1,
           maxLength: 253,
@@ -981,7 +982,7 @@ export const spec: Schema = {
             size: {
               type: 'string',
               description:
-                'Size of the volume. It can grow where the storage class allows it, and never shrinks.',
+                'Size of the volume. It counts when the volume is made: one that exists is resized by its claim.',
               pattern:
                 '^[+]?([0-9]+[.]?[0-9]*|[.][0-9]+)(([KMGTPE]i)|[mkMGTPE]|([eE][+-]?[0-9]+))?$',
               maxLength: 64,
@@ -1019,8 +1020,12 @@ export const spec: Schema = {
           message: 'image, resources and storage belong to mode managed',
         },
         {
-          rule: "self.mode == 'external' || !has(self.host)",
-          message: 'host belongs to mode external',
+          rule: "self.mode != 'managed' || !has(self.host)",
+          message: 'host belongs to modes external and operator',
+        },
+        {
+          rule: "!has(self.mariadbRef) || self.mariadbRef.kind == 'MariaDB' || has(self.host)",
+          message: 'an ExternalMariaDB has no Service: give its host',
         },
         {
           rule: 'self.provider == oldSelf.provider',

@@ -1,5 +1,5 @@
-import type { AppBench, WorkerAutoscaling } from '../bench/api.js';
-import type { PodTemplate, Resources } from '../kit/api.js';
+import type { AppBench, ComponentResources, WorkerAutoscaling } from '../bench/api.js';
+import type { PodTemplate } from '../kit/api.js';
 import { markersOf, type Markers } from '../kit/labels.js';
 import { benchNames, serviceHost } from '../kit/names.js';
 import type { Settings } from '../kit/settings.js';
@@ -36,7 +36,7 @@ export interface BenchModel {
   readonly redis: RedisServers;
   readonly database: DatabaseServer;
   readonly mariadbRef?: { readonly name: string; readonly kind: string };
-  readonly componentResources: Readonly<Partial<Record<string, Resources>>>;
+  readonly componentResources: ComponentResources;
   readonly workerAutoscaling: WorkerAutoscaling;
   readonly domain: {
     readonly suffix?: string;
@@ -129,6 +129,10 @@ function databaseServer(
     }
     case 'operator':
       // The MariaDB operator names the Service of a server after the server.
-      return { provider, host: host(spec.dbConfig.mariadbRef?.name ?? ''), port };
+      return {
+        provider,
+        host: spec.dbConfig.host ?? host(spec.dbConfig.mariadbRef?.name ?? ''),
+        port,
+      };
   }
 }

@@ -5,7 +5,7 @@ import { childLabels, retention } from '../kit/labels.js';
 import type { Resource } from '../kit/object.js';
 import { DEFAULT_PORTS, type BenchModel, type SecretKey } from './bench-model.js';
 import { GeneratedSecret } from './generated-secret.js';
-import { placement, resourceRequirements, secretEnv, selectorLabels } from './pod.js';
+import { placement, podMetadata, resourceRequirements, secretEnv, selectorLabels } from './pod.js';
 
 export interface DatabaseServerProps {
   readonly bench: BenchModel;
@@ -22,21 +22,22 @@ export interface DatabaseServerProps {
 
 interface Flavour {
   readonly image: string;
-  readonly args: readonly string[];
+  readonly args: (port: number) => string[];
   readonly dataDir: string;
   /** Folders below which the server writes sockets and temporary files. */
   readonly scratch: readonly string[];
-  readonly env: (root: SecretKey) => readonly k8s.EnvVar[];
+  readonly env: (root: SecretKey, port: number) => k8s.EnvVar[];
   readonly check: readonly string[];
 }
 
 const FLAVOURS: Readonly<Record<'mariadb' | 'postgres', Flavour>> = {
   mariadb: {
     image: 'mariadb:10.11',
-    args: [
+    args: (port) => [
       '--character-set-server=utf8mb4',
       '--collation-server=utf8mb4_unicode_ci',
       '--skip-character-set-client-handshake',
+      ...(port === DEFAULT_PORTS.mariadb ? [] : [`--port=${port}`]),
     ],
     dataDir: '/var/lib/mysql',
     scratch: ['/run/mysqld', '/tmp'],
@@ -49,14 +50,17 @@ const FLAVOURS: Readonly<Record<'mariadb' | 'postgres', Flavour>> = {
   },
   postgres: {
     image: 'postgres:16',
-    args: [],
+    args: () => [],
     dataDir: '/var/lib/postgresql/data',
     scratch: ['/var/run/postgresql', '/tmp'],
-    env: (root) => [
+    env: (root, port) => [
       secretEnv('POSTGRES_PASSWORD', root),
+      // The server, its start-up script and pg_isready all read it.
+      { name: 'PGPORT', value: String(port) },
       { name: 'PGDATA', value: '/var/lib/postgresql/data/pgdata' },
     ],
-    check: ['pg_isready', '--username=postgres', '--quiet'],
+    // By TCP: the socket is also served while the image prepares a new server.
+    check: ['pg_isready', '--host=127.0.0.1', '--username=postgres', '--quiet'],
   },
 };
 
@@ -98,13 +102,7 @@ export class DatabaseServer extends Construct {
           whenScaled: 'Retain',
         },
         template: {
-          metadata: {
-            labels: {
-              ...childLabels(owner, component),
-              ...selectorLabels(props),
-              [bench.markers.bench]: bench.name,
-            },
-          },
+          metadata: podMetadata({ bench, owner, name, component }),
           spec: {
             ...placement(bench),
             automountServiceAccountToken: false,
@@ -116,8 +114,8 @@ export class DatabaseServer extends Construct {
               {
                 name: provider,
                 image: props.image ?? flavour.image,
-                ...serverArgs(flavour.args, provider, port),
-                env: [...flavour.env(root)],
+                ...(flavour.args(port).length > 0 ? { args: flavour.args(port) } : {}),
+                env: flavour.env(root, port),
                 ports: [{ name: provider, containerPort: port, protocol: 'TCP' }],
                 ...(props.resources ? { resources: resourceRequirements(props.resources) } : {}),
                 securityContext: bench.security.container,
@@ -153,14 +151,4 @@ export class DatabaseServer extends Construct {
       },
     });
   }
-}
-
-function serverArgs(
-  base: readonly string[],
-  provider: 'mariadb' | 'postgres',
-  port: number,
-): { args?: string[] } {
-  // Both servers take the same flag: mariadbd and postgres alike.
-  const args = port === DEFAULT_PORTS[provider] ? [...base] : [...base, `--port=${port}`];
-  return args.length > 0 ? { args } : {};
 }

@@ -58,7 +58,14 @@ export class Gunicorn extends Construct {
         ],
         ports: [{ name: 'http', containerPort: GUNICORN_PORT, protocol: 'TCP' }],
         resources: props.resources,
-        livenessProbe: { ...ping(), initialDelaySeconds: 30, periodSeconds: 10, timeoutSeconds: 5 },
+        livenessProbe: {
+          ...ping(),
+          initialDelaySeconds: 30,
+          periodSeconds: 10,
+          timeoutSeconds: 5,
+          // gunicorn itself replaces a worker that hangs for 120 s; the kubelet comes after it.
+          failureThreshold: 13,
+        },
         readinessProbe: {
           ...ping(siteName),
           initialDelaySeconds: 10,

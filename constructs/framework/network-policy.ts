@@ -1,6 +1,6 @@
 import { k8s } from 'cdk8s-plus-28';
 import { Construct } from 'constructs';
-import { childLabels } from '../kit/labels.js';
+import { childLabels, retention } from '../kit/labels.js';
 import type { Resource } from '../kit/object.js';
 import type { BenchModel } from './bench-model.js';
 
@@ -11,18 +11,24 @@ export class OnlyFromBench extends Construct {
     id: string,
     props: {
       readonly bench: BenchModel;
-      readonly owner: Resource;
+      readonly owner: Resource<{ readonly deletionPolicy: string }>;
       /** Value of the label `app` of the pods that are protected, and name of the policy. */
       readonly name: string;
       readonly ports: readonly number[];
-      /** Namespaces whose pods get in too, by their `kubernetes.io/metadata.name`. */
+      /** Pods of any namespace that get in too, by their `app.kubernetes.io/name`. */
       readonly alsoFrom?: readonly string[];
+      /** Whether the pods outlive their owner, together with their data. */
+      readonly retained?: boolean;
     },
   ) {
     super(scope, id);
     const { bench, owner, name } = props;
     new k8s.KubeNetworkPolicy(this, 'policy', {
-      metadata: { name, namespace: bench.namespace, labels: childLabels(owner, 'network') },
+      metadata: {
+        name,
+        namespace: bench.namespace,
+        labels: { ...childLabels(owner, 'network'), ...(props.retained ? retention(owner) : {}) },
+      },
       spec: {
         podSelector: { matchLabels: { app: name } },
         policyTypes: ['Ingress'],
@@ -30,8 +36,9 @@ export class OnlyFromBench extends Construct {
           {
             from: [
               { podSelector: { matchLabels: { [bench.markers.bench]: bench.name } } },
-              ...(props.alsoFrom ?? []).map((namespace) => ({
-                namespaceSelector: { matchLabels: { 'kubernetes.io/metadata.name': namespace } },
+              ...(props.alsoFrom ?? []).map((app) => ({
+                namespaceSelector: {},
+                podSelector: { matchLabels: { 'app.kubernetes.io/name': app } },
               })),
             ],
             ports: props.ports.map((port) => ({

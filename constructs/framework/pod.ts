@@ -28,7 +28,6 @@ export interface FrameworkPodProps {
   readonly extraVolumes?: readonly k8s.Volume[];
   readonly terminationGracePeriodSeconds?: number;
   readonly restartPolicy?: 'OnFailure' | 'Never';
-  readonly hostAliases?: readonly k8s.HostAlias[];
 }
 
 export interface FrameworkContainerProps {
@@ -60,18 +59,10 @@ export function frameworkPod(props: FrameworkPodProps): k8s.PodTemplateSpec {
   const { bench } = props;
   const template = bench.podTemplate;
   return {
-    metadata: {
-      labels: {
-        ...template.labels,
-        ...childLabels(props.owner, props.component),
-        ...selectorLabels(props),
-        [bench.markers.bench]: bench.name,
-      },
-      annotations: {
-        ...template.annotations,
-        ...(props.configHash ? { [bench.markers.configHash]: props.configHash } : {}),
-      },
-    },
+    metadata: podMetadata(
+      props,
+      props.configHash ? { [bench.markers.configHash]: props.configHash } : {},
+    ),
     spec: {
       ...placement(bench),
       automountServiceAccountToken: template.serviceAccountName !== undefined,
@@ -81,9 +72,6 @@ export function frameworkPod(props: FrameworkPodProps): k8s.PodTemplateSpec {
       ...(props.terminationGracePeriodSeconds === undefined
         ? {}
         : { terminationGracePeriodSeconds: props.terminationGracePeriodSeconds }),
-      ...(bench.image.pullSecrets.length > 0
-        ? { imagePullSecrets: bench.image.pullSecrets.map((name) => ({ name })) }
-        : {}),
       ...(props.initContainers
         ? {
             initContainers: props.initContainers.map((container) =>
@@ -108,16 +96,41 @@ export function frameworkPod(props: FrameworkPodProps): k8s.PodTemplateSpec {
   };
 }
 
-/** Where pods run, as the bench's template says. */
+/** Labels and annotations of every pod of a bench and of its sites: the operator's own win over the template's. */
+export function podMetadata(
+  props: Pick<FrameworkPodProps, 'bench' | 'owner' | 'name' | 'component'>,
+  annotations: Readonly<Record<string, string>> = {},
+): k8s.ObjectMeta {
+  const { bench, owner, component } = props;
+  const all = { ...bench.podTemplate.annotations, ...annotations };
+  return {
+    labels: {
+      ...bench.podTemplate.labels,
+      ...childLabels(owner, component),
+      ...selectorLabels(props),
+      [bench.markers.bench]: bench.name,
+    },
+    ...(Object.keys(all).length > 0 ? { annotations: all } : {}),
+  };
+}
+
+/** Where pods run and how their images are pulled, as the bench says. */
 export function placement(
-  bench: Pick<BenchModel, 'podTemplate'>,
+  bench: Pick<BenchModel, 'podTemplate' | 'image'>,
 ): Pick<
   k8s.PodSpec,
-  'nodeSelector' | 'tolerations' | 'affinity' | 'priorityClassName' | 'serviceAccountName'
+  | 'imagePullSecrets'
+  | 'nodeSelector'
+  | 'tolerations'
+  | 'affinity'
+  | 'priorityClassName'
+  | 'serviceAccountName'
 > {
   const { nodeSelector, tolerations, affinity, priorityClassName, serviceAccountName } =
     bench.podTemplate;
+  const { pullSecrets } = bench.image;
   return {
+    ...(pullSecrets.length > 0 ? { imagePullSecrets: pullSecrets.map((name) => ({ name })) } : {}),
     ...(nodeSelector ? { nodeSelector } : {}),
     ...(tolerations ? { tolerations: tolerations.map((toleration) => ({ ...toleration })) } : {}),
     ...(affinity ? { affinity: affinity } : {}),

@@ -67,7 +67,7 @@ export class Worker extends Construct {
       replicas: scale.mode === 'static' ? scale.replicas : undefined,
       configHash: props.configHash,
       terminationGracePeriodSeconds: GRACE_SECONDS[queue],
-      ...(props.queuePrefix ? ownQueues(props.queuePrefix) : {}),
+      ...(props.queuePrefix ? ownQueues(props.queuePrefix, props.resources) : {}),
       container: {
         name: component,
         command: ['bench', 'worker', '--queue', queue],
@@ -121,7 +121,7 @@ const CONFIG_MOUNT = {
 };
 
 /** Workers read their queue prefix from the common configuration, so these get one of their own. */
-function ownQueues(queuePrefix: string) {
+function ownQueues(queuePrefix: string, resources: Resources | undefined) {
   return {
     initContainers: [
       {
@@ -132,6 +132,7 @@ function ownQueues(queuePrefix: string) {
           { name: 'SOURCE', value: `${SITES_DIR}/${CONFIG_FILE}` },
           { name: 'TARGET', value: `/worker/${CONFIG_FILE}` },
         ],
+        resources,
         writesSites: false,
         extraMounts: [{ name: 'scratch', mountPath: '/worker', subPath: 'worker' }],
       },

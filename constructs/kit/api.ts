@@ -37,7 +37,7 @@ export interface Resources {
 
 /** A persistent volume to ask for. */
 export interface Storage {
-  /** Size of the volume. It can grow where the storage class allows it, and never shrinks.
+  /** Size of the volume. It counts when the volume is made: one that exists is resized by its claim.
    * @cel !isQuantity(self) || quantity(self).isGreaterThan(quantity('0')) ;; must be greater than zero */
   readonly size?: Quantity;
   /** Storage class; the cluster's default when not given.

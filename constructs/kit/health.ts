@@ -106,11 +106,19 @@ function volumeClaim({ status }: Observable): Health {
   return status?.phase === 'Lost' ? { state: 'Failed', message: 'its volume is lost' } : READY;
 }
 
-function byReadyCondition({ status }: Observable): Health {
+/** Kinds of other operators, which always say whether an object is ready, sooner or later. */
+const REPORTS_READY = new Set(['ScaledObject', 'Certificate', 'Database', 'User', 'Grant']);
+
+function byReadyCondition({ kind, status }: Observable): Health {
   const stalled = find(status?.conditions, 'Stalled');
   if (stalled?.status === 'True') return { state: 'Failed', message: stalled.message ?? 'stalled' };
   const ready = find(status?.conditions, 'Ready');
-  if (!ready || ready.status === 'True') return READY;
+  if (ready?.status === 'True') return READY;
+  if (!ready) {
+    return REPORTS_READY.has(kind)
+      ? { state: 'InProgress', message: 'its operator has not looked at it yet' }
+      : READY;
+  }
   return { state: 'InProgress', message: ready.message ?? ready.reason ?? 'not ready' };
 }
 

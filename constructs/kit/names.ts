@@ -31,7 +31,6 @@ export function siteNames(site: string) {
     gunicorn: `${site}-gunicorn`,
     worker: (queue: string) => `${site}-worker-${queue}`,
     ingress: `${site}-ingress`,
-    config: `${site}-config`,
     adminPassword: `${site}-admin-password`,
     databaseSecret: `${site}-db`,
     encryptionKey: `${site}-encryption-key`,

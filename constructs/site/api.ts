@@ -19,6 +19,7 @@ export type AppSite = Resource<AppSiteSpec, AppSiteStatus>;
 
 /** What the site should be.
  * @cel self.siteName == oldSelf.siteName ;; siteName is immutable: it names the site's folder and is what requests are routed by
+ * @cel !(self.siteName in ['assets', 'apps.txt', 'apps.json']) ;; siteName is the name of a file in the bench's sites folder
  * @cel self.benchRef.name == oldSelf.benchRef.name ;; benchRef.name is immutable: the site's files live on the volume of its bench  */
 export interface AppSiteSpec {
   /** The bench that hosts the site, in the same namespace. */

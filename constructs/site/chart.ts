@@ -71,6 +71,7 @@ export class SiteChart extends Chart {
         owner: site,
         name: names.database,
         ports: [database.server.port],
+        retained: true,
       });
     }
 

@@ -17,6 +17,8 @@ export interface SiteFacts {
   /** Why the site must not be created or changed yet; undefined when the bench is ready. */
   readonly hold: string | undefined;
   readonly database: SiteDatabasePlan;
+  /** Version of the Secret of a prepared database. */
+  readonly databaseVersion: string;
   readonly apps: readonly string[];
   /** The public host name. */
   readonly domain: string;
@@ -38,18 +40,19 @@ export interface SiteTlsFacts {
 /** @throws Stalled or Waiting, see `Kind.gather` */
 export function gatherSite(site: AppSite, world: World): SiteFacts {
   refuseSharedName(site, 'AppBench', world);
-  refuseTakenHosts(site, world);
   const { namespace = 'default', name } = site.metadata;
   const { spec } = site;
   const { model, ready } = readBench(site, world);
+  refuseTakenHosts(site, model.domain.suffix, world);
   const admin = spec.adminPasswordSecretRef?.name;
   const database = databasePlan(site, model);
   const adminVersion = admin
     ? requireSecret(world, namespace, admin, 'spec.adminPasswordSecretRef.name')
     : '';
-  if (spec.dbConfig.mode === 'external') {
-    requireSecret(world, namespace, database.password.secret, 'spec.dbConfig.secretRef.name');
-  }
+  const databaseVersion =
+    spec.dbConfig.mode === 'external'
+      ? requireSecret(world, namespace, database.password.secret, 'spec.dbConfig.secretRef.name')
+      : '';
   if (spec.dbConfig.mode === 'operator' && !world.serves(MariaDbDatabase)) {
     throw new Waiting(
       'DatabaseOperatorMissing',
@@ -60,6 +63,7 @@ export function gatherSite(site: AppSite, world: World): SiteFacts {
     bench: withTemplate(model, site),
     hold: ready ? undefined : `waiting for bench ${model.name} to be ready`,
     database,
+    databaseVersion,
     apps: siteApps(site, model),
     domain: publicDomain(spec, model.domain.suffix),
     adminPassword: { secret: admin ?? siteNames(name).adminPassword, version: adminVersion },
@@ -92,22 +96,21 @@ function benchOffer(bench: AppBench): { readonly bench: AppBench; readonly ready
       metadata: { name, ...(namespace === undefined ? {} : { namespace }) },
       spec,
     },
-    ready: status?.ready === true,
+    // A status that speaks of an older spec says nothing about this one.
+    ready: status?.ready === true && (status.observedGeneration ?? 0) >= (metadata.generation ?? 0),
   };
 }
 
 /** Two sites of one host name on a bench would answer each other's requests: the younger is refused. */
-function refuseTakenHosts(site: AppSite, world: World): void {
-  const { namespace } = site.metadata;
-  const { siteName, domain, benchRef } = site.spec;
-  const hosts = [
-    { path: 'spec.siteName', host: siteName },
-    ...(domain && domain !== siteName ? [{ path: 'spec.domain', host: domain }] : []),
-  ];
-  for (const { path, host } of hosts) {
-    const rival = world
-      .list(sitesByHost, hostKey(namespace, benchRef.name, host), claimOf)
-      .find((claim) => claim.name !== site.metadata.name && isOlder(claim, claimOf(site)));
+function refuseTakenHosts(site: AppSite, suffix: string | undefined, world: World): void {
+  const { namespace, name } = site.metadata;
+  const { benchRef } = site.spec;
+  for (const { path, host, claims } of hostsOf(site, suffix)) {
+    const rival = claims
+      .flatMap((claim) =>
+        world.list(sitesByHost, hostKey(namespace, benchRef.name, claim), claimOf),
+      )
+      .find((claim) => claim.name !== name && isOlder(claim, claimOf(site)));
     if (rival) {
       throw new Stalled(
         'DuplicateSiteName',
@@ -115,6 +118,22 @@ function refuseTakenHosts(site: AppSite, world: World): void {
       );
     }
   }
+}
+
+/** The host names of a site, and for each the names by which another site may claim it. */
+function hostsOf({ spec }: AppSite, suffix: string | undefined) {
+  const { siteName, domain } = spec;
+  const tail = suffix === undefined ? undefined : `.${suffix}`;
+  // Another site without a domain gets this host from its name and the bench's suffix.
+  const claimsOf = (host: string): string[] =>
+    tail !== undefined && host.endsWith(tail) ? [host, host.slice(0, -tail.length)] : [host];
+  const given = publicDomain(spec, suffix);
+  return [
+    { path: 'spec.siteName', host: siteName, claims: claimsOf(siteName) },
+    ...(given === siteName
+      ? []
+      : [{ path: domain ? 'spec.domain' : 'spec.siteName', host: given, claims: claimsOf(given) }]),
+  ];
 }
 
 /** The version of a Secret that must be there. */

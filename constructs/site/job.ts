@@ -9,6 +9,9 @@ import type { AppSite } from './api.js';
 import type { SiteDatabasePlan } from './database.js';
 import type { SiteFacts } from './facts.js';
 
+/** Migrating a large database takes hours. */
+const MIGRATE_SECONDS = 21_600;
+
 /** The Job that creates a site, or brings an existing one to what is wanted. */
 export class SiteInit extends Construct {
   constructor(
@@ -26,7 +29,15 @@ export class SiteInit extends Construct {
       owner: site,
       name: names.init,
       component: 'init',
-      run: hashOf([image, facts.apps, database, config, facts.adminPassword]),
+      run: hashOf([
+        image,
+        facts.apps,
+        database,
+        facts.databaseVersion,
+        config,
+        facts.adminPassword,
+      ]),
+      deadlineSeconds: MIGRATE_SECONDS,
       container: {
         name: 'init',
         command: [PYTHON, `${SCRIPTS_DIR}/site_init.py`],
@@ -40,13 +51,13 @@ export class SiteInit extends Construct {
           secretEnv('ADMIN_PASSWORD', { secret: facts.adminPassword.secret, key: 'password' }),
           secretEnv('ENCRYPTION_KEY', { secret: names.encryptionKey, key: 'key' }),
         ],
-        resources: bench.componentResources['workerDefault'],
+        resources: bench.componentResources.workerDefault,
       },
     });
   }
 }
 
-/** The Job that removes a site's database and files. */
+/** The Job that removes a site's database and files, or puts the site to rest where they stay. */
 export class SiteDrop extends Construct {
   constructor(
     scope: Construct,
@@ -64,15 +75,17 @@ export class SiteDrop extends Construct {
       owner: site,
       name: siteNames(site.metadata.name).drop,
       component: 'drop',
-      run: 'drop',
+      run: site.spec.deletionPolicy,
       container: {
         name: 'drop',
         command: [PYTHON, `${SCRIPTS_DIR}/site_drop.py`],
         env: [
           ...identity(site, database),
+          ...(site.spec.deletionPolicy === 'Retain' ? [{ name: 'KEEP_DATA', value: '1' }] : []),
           // Whoever made a prepared database owns it; a server of the site's own goes as a whole.
           ...(database.mode === 'shared' ? rootEnv(database.server) : []),
         ],
+        resources: bench.componentResources.workerDefault,
       },
     });
   }
@@ -104,8 +117,11 @@ function rootEnv({ root }: DatabaseServer): k8s.EnvVar[] {
 function siteConfig(site: AppSite, facts: SiteFacts): Readonly<Record<string, unknown>> {
   return {
     bench_id: queuePrefix(site, facts.bench) ?? null,
+    // The framework's own guess is http and the site's name.
     host_name:
-      facts.domain === site.spec.siteName ? null : siteUrl(facts.tls !== undefined, facts.domain),
+      !facts.tls && facts.domain === site.spec.siteName
+        ? null
+        : siteUrl(facts.tls !== undefined, facts.domain),
     maintenance_mode: site.spec.maintenance ? 1 : 0,
   };
 }

@@ -39,6 +39,8 @@ export class OperatedDatabase extends Construct {
         ...common,
         name: database.name,
         host: '%',
+        // Its default is 10: fewer than the processes of one site open.
+        maxUserConnections: 1000,
         passwordSecretKeyRef: { name: database.password.secret, key: database.password.key },
       },
     });

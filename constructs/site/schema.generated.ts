@@ -172,7 +172,7 @@ export const spec: Schema = {
             size: {
               type: 'string',
               description:
-                'Size of the volume. It can grow where the storage class allows it, and never shrinks.',
+                'Size of the volume. It counts when the volume is made: one that exists is resized by its claim.',
               pattern:
                 '^[+]?([0-9]+[.]?[0-9]*|[.][0-9]+)(([KMGTPE]i)|[mkMGTPE]|([eE][+-]?[0-9]+))?$',
               maxLength: 64,
@@ -660,6 +660,10 @@ export const spec: Schema = {
       rule: 'self.siteName == oldSelf.siteName',
       message:
         "siteName is immutable: it names the site's folder and is what requests are routed by",
+    },
+    {
+      rule: "!(self.siteName in ['assets', 'apps.txt', 'apps.json'])",
+      message: "siteName is the name of a file in the bench's sites folder",
     },
     {
       rule: 'self.benchRef.name == oldSelf.benchRef.name',

@@ -1,7 +1,7 @@
 import { Chart } from 'cdk8s';
 import type { Construct } from 'constructs';
 import type { AppBench } from '../bench/api.js';
-import { benchModel } from '../framework/bench-model.js';
+import { benchModel, type BenchModel } from '../framework/bench-model.js';
 import { Waiting } from '../kit/errors.js';
 import type { Teardown, World } from '../kit/kind.js';
 import { markersOf } from '../kit/labels.js';
@@ -10,32 +10,41 @@ import type { AppSite } from './api.js';
 import { databasePlan } from './database.js';
 import { SiteDrop } from './job.js';
 
-/** `Delete` drops the database and the files; `Retain` leaves both to a later site of the same name. */
+/**
+ * `Delete` drops the database and the files. `Retain` keeps both for a later site of the same name,
+ * and puts the site to rest: the bench's scheduler would go on working for it.
+ */
 export const siteTeardown: Teardown<AppSite> = {
-  needed: drops,
+  needed: (site) => !isReleased(site),
   blockers(site, world) {
-    if (drops(site)) readBench(site, world);
+    if (drops(site) && !findBench(site, world)) throw benchMissing(site);
   },
   chart(scope, id, site, world) {
-    return drops(site) ? new DropChart(scope, id, site, world) : undefined;
+    // A site that was never Ready under Retain has nothing that goes on: it may go at once.
+    const needed = drops(site) || site.status?.appliedHash !== undefined;
+    const bench = needed && !isReleased(site) ? findBench(site, world) : undefined;
+    return bench && new DropChart(scope, id, site, benchModel(bench, world.settings));
   },
 };
 
-function drops(site: AppSite): boolean {
-  return (
-    site.spec.deletionPolicy === 'Delete' &&
-    site.metadata.annotations?.[markersOf(site).skipDrop] !== 'true'
-  );
+function isReleased(site: AppSite): boolean {
+  return site.metadata.annotations?.[markersOf(site).skipDrop] === 'true';
 }
 
-function readBench(site: AppSite, world: World): AppBench {
+function drops(site: AppSite): boolean {
+  return site.spec.deletionPolicy === 'Delete' && !isReleased(site);
+}
+
+function findBench(site: AppSite, world: World): AppBench | undefined {
   const { namespace = 'default' } = site.metadata;
-  const { name } = site.spec.benchRef;
-  const bench = world.get('AppBench', namespace, name, specOf);
-  if (bench) return bench;
-  throw new Waiting(
+  return world.get('AppBench', namespace, site.spec.benchRef.name, specOf);
+}
+
+function benchMissing(site: AppSite): Waiting {
+  const { namespace = 'default' } = site.metadata;
+  return new Waiting(
     'BenchMissing',
-    `the site's data cannot be dropped: there is no AppBench "${name}" in namespace ${namespace}; the annotation ${markersOf(site).skipDrop}=true lets the site go without it`,
+    `the site's data cannot be dropped: there is no AppBench "${site.spec.benchRef.name}" in namespace ${namespace}; the annotation ${markersOf(site).skipDrop}=true lets the site go without it`,
   );
 }
 
@@ -50,9 +59,8 @@ function specOf({ apiVersion, kind, metadata, spec }: AppBench): AppBench {
 }
 
 class DropChart extends Chart {
-  constructor(scope: Construct, id: string, site: AppSite, world: World) {
+  constructor(scope: Construct, id: string, site: AppSite, bench: BenchModel) {
     super(scope, id, { disableResourceNameHashes: true });
-    const bench = benchModel(readBench(site, world), world.settings);
     new SiteDrop(new Stage(this, 'drop', { gate: true }), 'drop', {
       site,
       bench,

@@ -13,7 +13,7 @@ import {
 import { join } from 'node:path';
 import { describe, it } from 'node:test';
 import {
-  BENCH_SCRIPTS,
+  SCRIPTS,
   type Env,
   type ScriptResult,
   needs,
@@ -24,7 +24,7 @@ import {
   temporaryDirectory,
 } from './servers.js';
 
-const script = join(BENCH_SCRIPTS, 'bench_init.py');
+const script = join(SCRIPTS, 'bench_init.py');
 const python = program('python3') ?? 'python3';
 
 /** A bench as an image leaves it: apps, baked assets, an empty sites volume. */

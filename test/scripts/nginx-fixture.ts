@@ -13,7 +13,7 @@ import { type IncomingMessage, type Server, type ServerResponse, createServer } 
 import { join } from 'node:path';
 import { type NginxConfigInput, renderNginxConfig } from '../../constructs/bench/nginx-config.js';
 import {
-  BENCH_SCRIPTS,
+  SCRIPTS,
   type Daemon,
   daemon,
   eventually,
@@ -69,7 +69,7 @@ export async function startNginx(
   };
   configure({});
   const settings = { CONF_DIR: volume.path, RUN_DIR: runDirectory, STOP_SECONDS: '2', ...env };
-  const started = daemon(['sh', join(BENCH_SCRIPTS, 'nginx.sh')], settings, USER);
+  const started = daemon(['sh', join(SCRIPTS, 'nginx.sh')], settings, USER);
   await eventually(
     `nginx answers: ${started.log()}`,
     async () => (await get(port, '/healthz')).status === 200,

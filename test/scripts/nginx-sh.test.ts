@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { describe, it } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { aBackend, nameServer, startNginx } from './nginx-fixture.js';
-import { BENCH_SCRIPTS, eventually, get, needs, runScript, temporaryDirectory } from './servers.js';
+import { SCRIPTS, eventually, get, needs, runScript, temporaryDirectory } from './servers.js';
 
 const one = 'one.example.com';
 const two = 'two.example.com';
@@ -81,7 +81,7 @@ describe('nginx.sh', needs('nginx'), () => {
   it('refuses a broken first configuration with its reason', async () => {
     const broken = temporaryDirectory();
     writeFileSync(join(broken, 'nginx.conf'), 'nonsense {');
-    const result = await runScript(['sh', join(BENCH_SCRIPTS, 'nginx.sh')], {
+    const result = await runScript(['sh', join(SCRIPTS, 'nginx.sh')], {
       CONF_DIR: broken,
       RUN_DIR: temporaryDirectory(),
     });

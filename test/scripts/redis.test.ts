@@ -4,7 +4,7 @@ import { readFileSync, readdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, it } from 'node:test';
 import {
-  BENCH_SCRIPTS,
+  SCRIPTS,
   needs,
   redisCli,
   runScript,
@@ -12,8 +12,8 @@ import {
   temporaryDirectory,
 } from './servers.js';
 
-const start = ['sh', join(BENCH_SCRIPTS, 'redis.sh')];
-const check = ['sh', join(BENCH_SCRIPTS, 'redis-check.sh')];
+const start = ['sh', join(SCRIPTS, 'redis.sh')];
+const check = ['sh', join(SCRIPTS, 'redis-check.sh')];
 
 describe('redis.sh', needs('redis-server'), () => {
   it('gives the cache an eviction policy, a limit and no persistence', async () => {

@@ -2,9 +2,9 @@
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { describe, it } from 'node:test';
-import { BENCH_SCRIPTS, daemon, eventually, runScript } from './servers.js';
+import { SCRIPTS, daemon, eventually, runScript } from './servers.js';
 
-const run = ['sh', join(BENCH_SCRIPTS, 'run.sh')];
+const run = ['sh', join(SCRIPTS, 'run.sh')];
 
 describe('run.sh', () => {
   it('passes arguments on as they are and gives the program’s exit code back', async () => {

@@ -18,8 +18,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 
 export const ROOT = fileURLToPath(new URL('../../../../', import.meta.url));
-export const BENCH_SCRIPTS = join(ROOT, 'constructs/bench/scripts');
-export const SITE_SCRIPTS = join(ROOT, 'constructs/site/scripts');
+export const SCRIPTS = join(ROOT, 'constructs/framework/scripts');
 
 const PACKAGES: Readonly<Record<string, readonly string[]>> = {
   nginx: ['nginx-light'],
@@ -253,7 +252,7 @@ export async function startRedis(role: 'cache' | 'queue', env: Env = {}): Promis
     REDIS_PASSWORD: password,
     ...env,
   };
-  const script = ['sh', join(BENCH_SCRIPTS, 'redis.sh'), role];
+  const script = ['sh', join(SCRIPTS, 'redis.sh'), role];
   const started = daemon(script, { ...settings, LISTEN_PORT: String(port) });
   await eventually(`redis ${role} answers`, () => redisCli(port, password, 'PING') === 'PONG');
   return { ...started, port, password };

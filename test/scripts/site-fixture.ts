@@ -8,7 +8,7 @@ import {
   type Redis,
   ROOT,
   type ScriptResult,
-  SITE_SCRIPTS,
+  SCRIPTS,
   needs,
   required,
   runScript,
@@ -43,7 +43,7 @@ export class SiteJobs {
   }
 
   private run(script: string, killAfterMs?: number): Promise<ScriptResult> {
-    return runScript([required('python3'), join(SITE_SCRIPTS, script)], this.env, killAfterMs);
+    return runScript([required('python3'), join(SCRIPTS, script)], this.env, killAfterMs);
   }
 
   get name(): string {

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
 import {
   type Answer,
-  BENCH_SCRIPTS,
+  SCRIPTS,
   type Daemon,
   type Env,
   ROOT,
@@ -25,7 +25,7 @@ const PONG = '{"message":"pong"}';
 async function startGunicorn(env: Env): Promise<Daemon & { readonly port: number }> {
   const port = await freePort();
   const modules = temporaryDirectory();
-  copyFileSync(join(BENCH_SCRIPTS, 'wsgi.py'), join(modules, 'app_operator_wsgi.py'));
+  copyFileSync(join(SCRIPTS, 'wsgi.py'), join(modules, 'app_operator_wsgi.py'));
   const command = [
     program('gunicorn') ?? 'gunicorn',
     `--chdir=${modules}`,

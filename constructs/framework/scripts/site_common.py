@@ -20,6 +20,10 @@ SYSTEM_NAMES = {
 SECRETS = ("DB_PASSWORD", "DB_ROOT_PASSWORD", "ADMIN_PASSWORD", "ENCRYPTION_KEY")
 
 
+# Of a site whose AppSite was deleted while its data stays. The last key tells a later Job to take the others away.
+RESTING = {"pause_scheduler": 1, "maintenance_mode": 1, "bench_id": None, "app_operator_resting": 1}
+
+
 class Refused(Exception):
     """Ends the Job: a reason in CamelCase and one sentence for a person."""
 

@@ -49,7 +49,7 @@ STEPS = Path(__file__).with_name("site_steps.py")
 VERSION = re.compile(r"""^__version__\s*=\s*["']([^"']+)["']""", re.MULTILINE)
 RESERVED_KEYS = {
     "db_name", "db_user", "db_password", "db_type", "db_host", "db_port", "encryption_key", OWNER_KEY,
-    "pause_scheduler",
+    "pause_scheduler", "app_operator_resting",
 }  # fmt: skip
 
 
@@ -318,6 +318,8 @@ def converge(settings, database, versions):
     state = read_json(marker)
     write_json(marker, {**state, "owner": settings.owner, "state": "complete", "dbName": settings.db_name, "revision": settings.revision})
     wanted = {**settings.config, **site_credentials(settings, "db_user" in config)}
+    if "app_operator_resting" in config:
+        wanted = {"maintenance_mode": 0, **wanted, "pause_scheduler": None, "app_operator_resting": None}
     if "migrating" in state:  # a migrate that failed keeps the site in maintenance until one succeeds
         wanted.pop("maintenance_mode", None)
     update_site_config(settings, wanted)

@@ -1,7 +1,9 @@
-"""Drops a site's database and files. Runs as the `<site>-drop` Job; what is gone already is fine.
+"""Drops a site's database and files, or puts the site to rest. Runs as the `<site>-drop` Job; what is gone already is fine.
 
 Environment: SITE_NAME, SITE_OWNER, DB_TYPE, DB_HOST, DB_PORT, DB_NAME, DB_USER, DB_ROOT_USER, DB_ROOT_PASSWORD
-(absent: a prepared database, which stays: whoever prepared it owns it), WAIT_SECONDS, BENCH_DIR, TERMINATION_LOG.
+(absent: a prepared database, which stays: whoever prepared it owns it), WAIT_SECONDS, BENCH_DIR, TERMINATION_LOG,
+KEEP_DATA (1: nothing is dropped; the site gets no more scheduled jobs and shows its maintenance page, until a site_init.py
+of the same owner wakes it).
 
 Refuses a directory that belongs to another owner or to none, and a database that the site does not record. The
 database goes first: the files hold the record of what belongs to the site, so a killed run still finds it.
@@ -11,7 +13,18 @@ import os
 import shutil
 
 import site_db
-from site_common import MARKER, Refused, Settings, check_owner, only_one, read_json, run_job, say
+from site_common import (
+    MARKER,
+    RESTING,
+    Refused,
+    Settings,
+    check_owner,
+    only_one,
+    read_json,
+    run_job,
+    say,
+    update_site_config,
+)
 
 
 def check_is_ours(settings):
@@ -41,12 +54,23 @@ def remove_files(settings):
     return False
 
 
+def rest(settings):
+    """The bench's scheduler works through every site that it finds, also one that nobody runs any more."""
+    if not (settings.site / "site_config.json").exists():
+        return {"resting": False}
+    update_site_config(settings, RESTING)
+    say(f"{settings.site_name} rests: its data stays")
+    return {"resting": True}
+
+
 def main():
     settings = Settings()
     if not settings.sites.is_dir():
         raise Refused("BenchMissing", f"{settings.sites} is not there")
     with only_one(settings):
         check_is_ours(settings)
+        if os.environ.get("KEEP_DATA") == "1":
+            return rest(settings)
         if settings.has_root:
             database = site_db.server(settings)
             database.wait()
