@@ -28,6 +28,7 @@ import { Prober } from './probe.js';
 import { Reflector, type Sink } from './reflector.js';
 import { resourcePath } from './resource-path.js';
 import { ResourceStore } from './resource-store.js';
+import { ServiceMonitorKeeper } from './service-monitor.js';
 import { Subscriptions } from './world.js';
 
 export interface ManagerProps {
@@ -51,6 +52,7 @@ export class Manager {
   readonly #subscriptions: Subscriptions;
   readonly #children: ChildCache;
   readonly #discovery: Discovery;
+  readonly #serviceMonitor: ServiceMonitorKeeper;
   readonly #prober: Prober | undefined;
   readonly #markers: Markers;
   readonly #stop = new AbortController();
@@ -97,9 +99,17 @@ export class Manager {
         }),
       ]),
     );
+    this.#serviceMonitor = new ServiceMonitorKeeper({
+      client,
+      namespace: config.leaderElectionNamespace,
+      log: log.child({ logger: 'service-monitor' }),
+    });
     this.#discovery = new Discovery({
       client,
-      kinds: [...this.#owned.values()].filter(({ optional }) => optional),
+      kinds: [
+        ...[...this.#owned.values()].filter(({ optional }) => optional),
+        this.#serviceMonitor.kind,
+      ],
       onChange: (kind, served) => void this.#serve(kind, served),
       log: log.child({ logger: 'discovery' }),
     });
@@ -170,11 +180,13 @@ export class Manager {
   /** Starts the work: only a leader writes. */
   start(): void {
     for (const controller of this.#controllers) controller.queue.start();
+    this.#serviceMonitor.start();
   }
 
   /** Ends the work, finishing what is in hand, then the watches. */
   async stop(): Promise<void> {
     await Promise.all(this.#controllers.map(({ queue }) => queue.stop()));
+    this.#serviceMonitor.stop();
     this.#discovery.stop();
     this.#stop.abort();
     await this.#prober?.close();
@@ -282,6 +294,10 @@ export class Manager {
   }
 
   async #serve(kind: ObjectKind, served: boolean): Promise<void> {
+    if (kind === this.#serviceMonitor.kind) {
+      this.#serviceMonitor.serve(served);
+      return;
+    }
     if (served) {
       this.#watchChildren(kind);
       await Promise.all(

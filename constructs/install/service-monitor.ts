@@ -1,9 +1,11 @@
+import { App, Chart } from 'cdk8s';
 import { Construct } from 'constructs';
 import {
   ServiceMonitor as Monitor,
   ServiceMonitorSpecEndpointsScheme as Scheme,
 } from '../../imports/monitoring.coreos.com.js';
 import { MANAGED_BY, MANAGED_BY_LABEL } from '../kit/labels.js';
+import type { KubeObject } from '../kit/object.js';
 import type { ObjectKind } from '../kit/object-kind.js';
 import { CONTROL_PLANE, OPERATOR, OPERATOR_LABELS } from './identity.js';
 
@@ -41,4 +43,13 @@ export class ServiceMonitor extends Construct {
       },
     });
   }
+}
+
+/** The ServiceMonitor as an object, for an operator in this namespace. */
+export function serviceMonitorOf(namespace: string): KubeObject {
+  const chart = new Chart(new App(), 'service-monitor');
+  new ServiceMonitor(chart, 'service-monitor', { namespace });
+  const [object] = chart.toJson() as KubeObject[];
+  if (!object) throw new Error('the ServiceMonitor is not in its chart');
+  return object;
 }
