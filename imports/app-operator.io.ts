@@ -281,6 +281,13 @@ export interface AppBenchSpecImage {
   readonly tag?: string;
 
   /**
+   * Digest, which names the image whatever the tag is moved to.
+   *
+   * @schema AppBenchSpecImage#digest
+   */
+  readonly digest?: string;
+
+  /**
    * When the node pulls the image. By default: `Always` for a floating tag, `IfNotPresent` otherwise.
    *
    * @schema AppBenchSpecImage#pullPolicy
@@ -304,6 +311,7 @@ export function toJson_AppBenchSpecImage(obj: AppBenchSpecImage | undefined): Re
   const result = {
     'repository': obj.repository,
     'tag': obj.tag,
+    'digest': obj.digest,
     'pullPolicy': obj.pullPolicy,
     'pullSecrets': obj.pullSecrets?.map(y => toJson_AppBenchSpecImagePullSecrets(y)),
   };

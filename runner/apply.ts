@@ -37,7 +37,6 @@ export class Applier {
   matches(planned: PlannedChild, live: Child | undefined): boolean {
     if (!live || live.deleting) return false;
     if (planned.seeded !== undefined) return planned.seeded === live.seeded;
-    if (planned.run !== undefined && planned.run === live.run) return true;
     const applied = this.props.children.applied(planned.id);
     return applied?.hash === planned.hash && applied.owned === live.owned;
   }
@@ -75,8 +74,11 @@ export class Applier {
     const object = plan.objects().get(planned.id);
     if (!object) throw new Error(`${planned.id} is planned, but not in the tree`);
     try {
-      if (planned.seeded !== undefined) return await this.#seed(object, planned, live);
-      return await this.#applyObject(object, planned, live);
+      if (planned.seeded === undefined) return await this.#applyObject(object, planned, live);
+      if (live) return await this.#patchMetadata(object, planned, live);
+      return planned.run === undefined
+        ? await this.#generate(object, planned)
+        : await this.#applyObject(object, planned, live);
     } catch (error) {
       if (!live && (isAlreadyExists(error) || isConflict(error))) {
         await this.#adopt(resource, planned);
@@ -104,23 +106,22 @@ export class Applier {
     return result.metadata.resourceVersion === live.resourceVersion ? 'unchanged' : 'configured';
   }
 
-  /** A generated Secret is created once with its values; later only its metadata is kept as it should be. */
-  async #seed(object: KubeObject, planned: PlannedChild, live: Child | undefined): Promise<Change> {
+  /** Creates a generated Secret with its values, which are never read again. */
+  async #generate(object: KubeObject, planned: PlannedChild): Promise<Change> {
     const { client, children, markers } = this.props;
-    const { namespace } = object.metadata;
-    if (!live) {
-      const created = await client.request<KubeObject>(
-        'POST',
-        resourcePath(planned.kind, namespace),
-        {
-          query: { fieldManager: FIELD_MANAGER },
-          body: withValues(object, markers, randomBytes),
-        },
-      );
-      children.put(planned.kind, created, planned.hash);
-      return 'created';
-    }
-    const { labels = {}, annotations = {}, ownerReferences = [] } = object.metadata;
+    const created = await client.request<KubeObject>(
+      'POST',
+      resourcePath(planned.kind, object.metadata.namespace),
+      { query: { fieldManager: FIELD_MANAGER }, body: withValues(object, markers, randomBytes) },
+    );
+    children.put(planned.kind, created, planned.hash);
+    return 'created';
+  }
+
+  /** Mends the metadata of what is made once: its content cannot, or must not, be applied again. */
+  async #patchMetadata(object: KubeObject, planned: PlannedChild, live: Child): Promise<Change> {
+    const { client, children, markers } = this.props;
+    const { namespace, labels = {}, annotations = {}, ownerReferences = [] } = object.metadata;
     const patched = await client.request<KubeObject>(
       'PATCH',
       resourcePath(planned.kind, namespace, planned.name),

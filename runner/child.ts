@@ -25,7 +25,7 @@ export interface Child {
   readonly deleting: boolean;
   /** Hash of what we applied, as it is now. */
   readonly owned: string | undefined;
-  /** For a generated Secret, whose fields we do not apply: hash of the metadata that is ours. */
+  /** For what is made once, a generated Secret or a Job: hash of the metadata that is ours. */
   readonly seeded: string | undefined;
   /** For a Job: what it was made to do. */
   readonly run: string | undefined;
@@ -75,7 +75,7 @@ export function childOf(kind: ObjectKind, object: KubeObject, markers: Markers):
     retained: metadata.labels?.[markers.retain] === 'true',
     deleting: metadata.deletionTimestamp !== undefined,
     owned: ownedHash(object, FIELD_MANAGER),
-    seeded: annotations[markers.generate] === undefined ? undefined : seedHash(object, markers),
+    seeded: isSeeded(kind.kind, annotations, markers) ? seedHash(object, markers) : undefined,
     run: annotations[markers.run],
     fixed: annotations[markers.fixed],
     // Secrets come as metadata only, and have no health.
@@ -101,7 +101,16 @@ function ownerOf({ metadata }: KubeObject, markers: Markers): string | undefined
   return kind && name.length > 0 ? `${kind}/${keyOf(namespace, name.join('.'))}` : undefined;
 }
 
-/** Hash of the metadata of a generated Secret that is ours: the same for what is wanted and for what is there. */
+/** Whether an object is made once, and only its metadata is kept as it should be. */
+export function isSeeded(
+  kind: string,
+  annotations: Readonly<Record<string, string>>,
+  markers: Markers,
+): boolean {
+  return kind === 'Job' || annotations[markers.generate] !== undefined;
+}
+
+/** Hash of the metadata of a generated Secret or a Job that is ours: the same for what is wanted and for what is there. */
 export function seedHash({ metadata }: KubeObject, markers: Markers): string {
   const prefix = markers.owner.slice(0, markers.owner.indexOf('/') + 1);
   const ours = ([key]: readonly [string, string]): boolean =>

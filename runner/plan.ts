@@ -5,7 +5,7 @@ import type { Markers } from '../constructs/kit/labels.js';
 import type { KubeObject, Resource } from '../constructs/kit/object.js';
 import { kindId, type ObjectKind } from '../constructs/kit/object-kind.js';
 import { synthesize } from '../constructs/kit/synth.js';
-import { childId, seedHash } from './child.js';
+import { childId, isSeeded, seedHash } from './child.js';
 
 /** One child as it should be. */
 export interface PlannedChild {
@@ -14,7 +14,7 @@ export interface PlannedChild {
   readonly name: string;
   /** Hash of the object; it changes when the child has to be applied again. */
   readonly hash: string;
-  /** For a generated Secret: hash of the metadata that is ours. */
+  /** For what is made once, a generated Secret or a Job: hash of the metadata that is ours. */
   readonly seeded: string | undefined;
   /** For a Job: what it has to do. */
   readonly run: string | undefined;
@@ -92,7 +92,7 @@ function plannedChild(
     kind: kindOf(object, kinds),
     name: object.metadata.name,
     hash: hashOf(object),
-    seeded: annotations[markers.generate] === undefined ? undefined : seedHash(object, markers),
+    seeded: isSeeded(object.kind, annotations, markers) ? seedHash(object, markers) : undefined,
     run: annotations[markers.run],
     fixed: annotations[markers.fixed],
   };

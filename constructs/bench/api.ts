@@ -192,6 +192,7 @@ export interface ExternalRedis {
  * @cel self.mode != 'operator' || has(self.mariadbRef) ;; mode operator needs mariadbRef
  * @cel self.mode != 'operator' || self.provider == 'mariadb' ;; mode operator works with provider mariadb
  * @cel self.mode == 'managed' || !(has(self.image) || has(self.resources) || has(self.storage)) ;; image, resources and storage belong to mode managed
+ * @cel self.mode != 'managed' || !has(self.port) ;; port belongs to modes external and operator
  * @cel self.mode != 'managed' || !has(self.host) ;; host belongs to modes external and operator
  * @cel !has(self.mariadbRef) || self.mariadbRef.kind == 'MariaDB' || has(self.host) ;; an ExternalMariaDB has no Service: give its host
  * @cel self.provider == oldSelf.provider ;; provider is immutable: the sites' databases would stay behind */

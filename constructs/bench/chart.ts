@@ -18,7 +18,7 @@ import { backend, nginxSites, type BenchFacts } from './facts.js';
 import { BenchInit } from './init.js';
 import { Nginx } from './nginx.js';
 import { renderNginxConfig } from './nginx-config.js';
-import { Redis } from './redis.js';
+import { Redis, RedisPassword } from './redis.js';
 import { Scheduler } from './scheduler.js';
 import { Socketio, SOCKETIO_PORT } from './socketio.js';
 import { SitesVolume } from './storage.js';
@@ -42,16 +42,20 @@ export class BenchChart extends Chart {
     const replicas = spec.componentReplicas ?? {};
     const resources = spec.componentResources ?? {};
 
-    const foundation = new Stage(this, 'foundation');
+    if (!model.redis.external) {
+      const passwords = new Stage(this, 'passwords', { gate: true });
+      new RedisPassword(passwords, 'redis-password', common);
+    }
+    const foundation = new Stage(this, 'foundation', { hold: facts.hold });
     new Scripts(foundation, 'scripts', resource);
     new SitesVolume(foundation, 'sites', { owner: resource });
-    if (!model.redis.external) new Redis(foundation, 'redis', common);
+    if (!model.redis.external)
+      new Redis(foundation, 'redis', { ...common, configHash: hashOf(facts.versions) });
     if (spec.dbConfig.mode === 'managed' && model.database.root) {
       new DatabaseServer(foundation, 'database', {
         ...common,
         name: names.database,
         provider: model.database.provider,
-        port: model.database.port,
         root: model.database.root.password,
         image: spec.dbConfig.image,
         resources: spec.dbConfig.resources,

@@ -3,10 +3,10 @@ import { benchModel, type BenchModel } from '../framework/bench-model.js';
 import { publicDomain } from '../framework/domain.js';
 import { GUNICORN_PORT } from '../framework/gunicorn.js';
 import { sitesOfBench } from '../framework/indexes.js';
-import { refuseSharedName } from '../framework/seniority.js';
+import { claimOf, isOlder, refuseSharedName, type Claim } from '../framework/seniority.js';
 import { Stalled, Waiting, type Problem } from '../kit/errors.js';
 import type { World } from '../kit/kind.js';
-import { serviceHost, siteNames } from '../kit/names.js';
+import { benchNames, serviceHost, siteNames } from '../kit/names.js';
 import { keyOf, type KubeObject } from '../kit/object.js';
 import { ScaledObject } from '../kit/object-kind.js';
 import type { AppSite } from '../site/api.js';
@@ -15,21 +15,24 @@ import type { NginxSite } from './nginx-config.js';
 
 /** What the tree of a bench depends on. */
 export interface BenchFacts {
-  /** Versions of the Secrets that the spec refers to: the init Job reads them. */
+  /** Versions of the Secrets that pods read at their start. */
   readonly versions: readonly string[];
+  /** Why nothing but the passwords can be made yet. */
+  readonly hold: string | undefined;
   readonly model: BenchModel;
+  /** All sites, also those that are refused. */
+  readonly siteCount: number;
+  /** The sites that requests are routed to. */
   readonly sites: readonly SiteEntry[];
   /** Whether KEDA is there. */
   readonly keda: boolean;
 }
 
 /** What a bench knows of a site: enough to route requests to it. */
-export interface SiteEntry {
-  readonly name: string;
+export interface SiteEntry extends Claim {
   readonly siteName: string;
   readonly domain?: string;
   readonly dedicated: boolean;
-  readonly created: string;
 }
 
 /** @throws Stalled or Waiting, see `Kind.gather` */
@@ -48,13 +51,18 @@ export function gatherBench(bench: AppBench, world: World): BenchFacts {
     }
     return version;
   });
+  const entries = world.list(sitesOfBench, keyOf(namespace, name), siteEntry);
+  // A password that was made anew is another Secret; whatever read the old one has to start again.
+  const password = bench.spec.redisConfig?.external
+    ? undefined
+    : { uid: world.get('Secret', namespace, benchNames(name).redisSecret, uidOf) };
+  const isMissing = password !== undefined && password.uid === undefined;
   return {
-    versions,
+    versions: [...versions, ...(password?.uid === undefined ? [] : [password.uid])],
+    hold: isMissing ? `waiting for Secret ${benchNames(name).redisSecret}` : undefined,
     model: benchModel(bench, world.settings),
-    sites: firstOfEachHost(
-      world.list(sitesOfBench, keyOf(namespace, name), siteEntry),
-      bench.spec.domainConfig?.suffix,
-    ),
+    siteCount: entries.length,
+    sites: firstOfEachHost(entries, bench.spec.domainConfig?.suffix),
     keda: world.serves(ScaledObject),
   };
 }
@@ -75,17 +83,21 @@ function referencedSecrets({ spec }: AppBench): { readonly path: string; readonl
   ];
 }
 
+function uidOf(object: KubeObject): string {
+  return object.metadata.uid ?? '';
+}
+
 function versionOf(object: KubeObject): string {
   return object.metadata.resourceVersion ?? '';
 }
 
-function siteEntry({ metadata, spec }: AppSite): SiteEntry {
+function siteEntry(site: AppSite): SiteEntry {
+  const { spec } = site;
   return {
-    name: metadata.name,
+    ...claimOf(site),
     siteName: spec.siteName,
     ...(spec.domain ? { domain: spec.domain } : {}),
     dedicated: spec.workloads === 'Dedicated',
-    created: metadata.creationTimestamp ?? '',
   };
 }
 
@@ -95,9 +107,7 @@ function firstOfEachHost(
   suffix: string | undefined,
 ): readonly SiteEntry[] {
   const taken = new Set<string>();
-  const bySeniority = [...entries].sort(
-    (a, b) => compare(a.created, b.created) || compare(a.name, b.name),
-  );
+  const bySeniority = [...entries].sort((a, b) => (isOlder(a, b) ? -1 : 1));
   const kept: SiteEntry[] = [];
   for (const entry of bySeniority) {
     const domain = publicDomain(entry, suffix);

@@ -20,7 +20,7 @@ export function observeBench(observation: Observation<AppBench, BenchFacts>): Ju
       ready: ready.status === 'True',
       image: facts.model.image.reference,
       apps: facts.model.apps,
-      sites: facts.sites.length,
+      sites: facts.siteCount,
       workerScaling: workerScaling(observation),
     },
   };
@@ -33,7 +33,7 @@ function versionCondition({ spec }: AppBench): readonly Verdict[] {
       type: 'Supported',
       status: 'False',
       reason: 'UntestedVersion',
-      message: `spec.frameworkVersion: ${spec.frameworkVersion} is not tested with this operator; tested are version-15, version-16 and develop`,
+      message: `spec.frameworkVersion: ${spec.frameworkVersion} is not tested with this operator; tested are version-15, version-16 and develop; images built before 2026-04-29 hold no assets and do not work`,
     },
   ];
 }

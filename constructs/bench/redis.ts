@@ -25,6 +25,22 @@ const CACHE_BYTES = 256 * 1024 * 1024;
 export interface RedisProps {
   readonly bench: BenchModel;
   readonly owner: AppBench;
+  /** Hash of what the servers read at their start. */
+  readonly configHash: string;
+}
+
+/** The password of both servers. It comes before all that reads it, so that a new one reaches everybody. */
+export class RedisPassword extends Construct {
+  constructor(scope: Construct, id: string, { bench, owner }: Omit<RedisProps, 'configHash'>) {
+    super(scope, id);
+    new GeneratedSecret(this, 'secret', {
+      owner,
+      name: benchNames(bench.name).redisSecret,
+      namespace: bench.namespace,
+      component: 'redis',
+      keys: { password: 'password' },
+    });
+  }
 }
 
 /**
@@ -32,7 +48,7 @@ export interface RedisProps {
  * and keeps an append-only file on a volume.
  */
 export class Redis extends Construct {
-  constructor(scope: Construct, id: string, { bench, owner }: RedisProps) {
+  constructor(scope: Construct, id: string, { bench, owner, configHash }: RedisProps) {
     super(scope, id);
     const names = benchNames(bench.name);
     const name = names.redis;
@@ -45,13 +61,6 @@ export class Redis extends Construct {
       { name: 'cache', port: CACHE_PORT },
       { name: 'queue', port: QUEUE_PORT },
     ];
-    new GeneratedSecret(this, 'password', {
-      owner,
-      name: names.redisSecret,
-      namespace,
-      component,
-      keys: { password: 'password' },
-    });
     new k8s.KubeService(this, 'service', {
       metadata: { name, namespace, labels },
       spec: {
@@ -75,7 +84,10 @@ export class Redis extends Construct {
           whenScaled: 'Retain',
         },
         template: {
-          metadata: podMetadata({ bench, owner, name, component }),
+          metadata: podMetadata(
+            { bench, owner, name, component },
+            { [bench.markers.configHash]: configHash },
+          ),
           spec: {
             ...placement(bench),
             automountServiceAccountToken: false,

@@ -59,6 +59,12 @@ export const spec: Schema = {
           pattern: '^[A-Za-z0-9_][A-Za-z0-9._-]*$',
           maxLength: 128,
         },
+        digest: {
+          type: 'string',
+          description: 'Digest, which names the image whatever the tag is moved to.',
+          pattern: '^sha256:[a-f0-9]{64}$',
+          maxLength: 71,
+        },
         pullPolicy: {
           type: 'string',
           description:
@@ -1018,6 +1024,10 @@ export const spec: Schema = {
         {
           rule: "self.mode == 'managed' || !(has(self.image) || has(self.resources) || has(self.storage))",
           message: 'image, resources and storage belong to mode managed',
+        },
+        {
+          rule: "self.mode != 'managed' || !has(self.port)",
+          message: 'port belongs to modes external and operator',
         },
         {
           rule: "self.mode != 'managed' || !has(self.host)",

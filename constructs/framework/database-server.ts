@@ -13,7 +13,6 @@ export interface DatabaseServerProps {
   readonly owner: Resource<{ readonly deletionPolicy: string }>;
   readonly name: string;
   readonly provider: 'mariadb' | 'postgres';
-  readonly port: number;
   readonly root: SecretKey;
   readonly image?: string | undefined;
   readonly resources?: Resources | undefined;
@@ -22,22 +21,21 @@ export interface DatabaseServerProps {
 
 interface Flavour {
   readonly image: string;
-  readonly args: (port: number) => string[];
+  readonly args: readonly string[];
   readonly dataDir: string;
   /** Folders below which the server writes sockets and temporary files. */
   readonly scratch: readonly string[];
-  readonly env: (root: SecretKey, port: number) => k8s.EnvVar[];
+  readonly env: (root: SecretKey) => k8s.EnvVar[];
   readonly check: readonly string[];
 }
 
 const FLAVOURS: Readonly<Record<'mariadb' | 'postgres', Flavour>> = {
   mariadb: {
     image: 'mariadb:10.11',
-    args: (port) => [
+    args: [
       '--character-set-server=utf8mb4',
       '--collation-server=utf8mb4_unicode_ci',
       '--skip-character-set-client-handshake',
-      ...(port === DEFAULT_PORTS.mariadb ? [] : [`--port=${port}`]),
     ],
     dataDir: '/var/lib/mysql',
     scratch: ['/run/mysqld', '/tmp'],
@@ -50,13 +48,11 @@ const FLAVOURS: Readonly<Record<'mariadb' | 'postgres', Flavour>> = {
   },
   postgres: {
     image: 'postgres:16',
-    args: () => [],
+    args: [],
     dataDir: '/var/lib/postgresql/data',
     scratch: ['/var/run/postgresql', '/tmp'],
-    env: (root, port) => [
+    env: (root) => [
       secretEnv('POSTGRES_PASSWORD', root),
-      // The server, its start-up script and pg_isready all read it.
-      { name: 'PGPORT', value: String(port) },
       { name: 'PGDATA', value: '/var/lib/postgresql/data/pgdata' },
     ],
     // By TCP: the socket is also served while the image prepares a new server.
@@ -68,7 +64,8 @@ const FLAVOURS: Readonly<Record<'mariadb' | 'postgres', Flavour>> = {
 export class DatabaseServer extends Construct {
   constructor(scope: Construct, id: string, props: DatabaseServerProps) {
     super(scope, id);
-    const { bench, owner, name, provider, port, root } = props;
+    const { bench, owner, name, provider, root } = props;
+    const port = DEFAULT_PORTS[provider];
     const { namespace } = bench;
     const component = 'database';
     const labels = { ...childLabels(owner, component), ...retention(owner) };
@@ -114,8 +111,8 @@ export class DatabaseServer extends Construct {
               {
                 name: provider,
                 image: props.image ?? flavour.image,
-                ...(flavour.args(port).length > 0 ? { args: flavour.args(port) } : {}),
-                env: flavour.env(root, port),
+                ...(flavour.args.length > 0 ? { args: [...flavour.args] } : {}),
+                env: flavour.env(root),
                 ports: [{ name: provider, containerPort: port, protocol: 'TCP' }],
                 ...(props.resources ? { resources: resourceRequirements(props.resources) } : {}),
                 securityContext: bench.security.container,

@@ -15,10 +15,11 @@ export function frameworkImage(
   spec: Pick<AppBenchSpec, 'frameworkVersion' | 'image'>,
 ): FrameworkImage {
   const tag = spec.image?.tag ?? spec.frameworkVersion;
+  const digest = spec.image?.digest;
   return {
-    reference: `${spec.image?.repository ?? REPOSITORY}:${tag}`,
+    reference: `${spec.image?.repository ?? REPOSITORY}:${tag}${digest ? `@${digest}` : ''}`,
     // Nodes that keep different pulls of one floating tag would run different code on one volume.
-    pullPolicy: spec.image?.pullPolicy ?? (isFloating(tag) ? 'Always' : 'IfNotPresent'),
+    pullPolicy: spec.image?.pullPolicy ?? (!digest && isFloating(tag) ? 'Always' : 'IfNotPresent'),
     pullSecrets: spec.image?.pullSecrets?.map((secret) => secret.name) ?? [],
   };
 }

@@ -57,6 +57,10 @@ export interface Image {
    * @maxLength 128
    * @pattern ^[A-Za-z0-9_][A-Za-z0-9._-]*$ */
   readonly tag?: string;
+  /** Digest, which names the image whatever the tag is moved to.
+   * @maxLength 71
+   * @pattern ^sha256:[a-f0-9]{64}$ */
+  readonly digest?: string;
   /** When the node pulls the image. By default: `Always` for a floating tag, `IfNotPresent` otherwise. */
   readonly pullPolicy?: 'Always' | 'IfNotPresent' | 'Never';
   /** Secrets of type `kubernetes.io/dockerconfigjson` to pull with.

@@ -17,7 +17,7 @@ export function benchNames(bench: string) {
     worker: (queue: string) => `${bench}-worker-${queue}`,
     sites: `${bench}-sites`,
     config: `${bench}-config`,
-    nginxConfig: `${bench}-nginx-config`,
+    nginxConfig: `${bench}-nginx`,
     database: `${bench}-db`,
     databaseRoot: `${bench}-db-root`,
     redisTrigger: `${bench}-redis-trigger`,

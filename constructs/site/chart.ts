@@ -60,7 +60,6 @@ export class SiteChart extends Chart {
         owner: site,
         name: names.database,
         provider: database.server.provider,
-        port: database.server.port,
         root: database.server.root.password,
         image: spec.dbConfig.image,
         resources: spec.dbConfig.resources,

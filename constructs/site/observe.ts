@@ -37,7 +37,10 @@ export function observeSite(observation: Observation<AppSite, SiteFacts>): Judge
       facts.hold !== undefined && ready.status === 'False' && phase !== 'Failed'
         ? { ...ready, message: facts.hold }
         : ready,
-    conditions: certificate ? [certificate] : [],
+    conditions: [
+      ...(certificate ? [certificate] : []),
+      ...maintenanceCondition(observation.resource),
+    ],
     fields: {
       siteURL: siteUrl(certificate?.status === 'True', facts.domain),
       database: {
@@ -48,6 +51,12 @@ export function observeSite(observation: Observation<AppSite, SiteFacts>): Judge
       apps: facts.apps,
     },
   };
+}
+
+function maintenanceCondition({ spec }: AppSite): readonly Verdict[] {
+  if (!spec.maintenance) return [];
+  const message = "visitors see the framework's maintenance page";
+  return [{ type: 'Maintenance', status: 'True', reason: 'Requested', message }];
 }
 
 function certificateCondition({

@@ -61,6 +61,7 @@ export class Api {
 
   /** One request, with the answer as it comes. */
   text(method: string, path: string, body?: unknown, contentType?: string): Promise<string> {
+    const text = body === undefined ? undefined : JSON.stringify(body);
     return new Promise((resolve, reject) => {
       const sent = request(
         new URL(path, this.server),
@@ -70,7 +71,13 @@ export class Api {
           headers: {
             accept: 'application/json',
             'user-agent': 'app-operator-controlplane',
-            ...(body === undefined ? {} : { 'content-type': contentType ?? 'application/json' }),
+            // Node sends no length of its own with a DELETE.
+            ...(text === undefined
+              ? {}
+              : {
+                  'content-type': contentType ?? 'application/json',
+                  'content-length': Buffer.byteLength(text),
+                }),
           },
         },
         (response) => {
@@ -86,7 +93,7 @@ export class Api {
         },
       );
       sent.once('error', reject);
-      sent.end(body === undefined ? undefined : JSON.stringify(body));
+      sent.end(text);
     });
   }
 
