@@ -29,16 +29,19 @@ export interface ControllerProps extends ReconcilerProps {
 }
 
 const STATUS_MANAGER = 'app-operator-status';
-/** Changes of a list, such as the sites of a bench, are taken together. */
-const SOON_MS = 1_000;
-/** A message may lag behind this long: most are replaced before anybody has read them. */
-const MINOR_STATUS_MS = 5_000;
+/** Changes of a list, such as the sites of a bench, are taken together: the first at once, the others after this. */
+const BATCH_MS = 5_000;
+const FIRST_OF_BATCH_MS = 50;
+/** Statuses that differ in a word only: one of all resources in this time, so that thousands that come up at once do not tell each step. */
+const MINOR_STATUS_MS = 2_000;
+const PUT_OFF_MS = 5_000;
 
 /** The work on one kind: a queue of keys, a reconciler, and the one place that reports. */
 export class Controller {
   readonly queue: WorkQueue;
   readonly #reconciler: Reconciler;
-  readonly #writtenAt = new Map<string, number>();
+  readonly #visitedAt = new Map<string, number>();
+  #minorAt = -Infinity;
 
   constructor(private readonly props: ControllerProps) {
     const { metrics } = props;
@@ -74,9 +77,16 @@ export class Controller {
     return this.props.api;
   }
 
+  /** Asks for a visit; one that is not urgent may be taken together with others. */
   wake(key: string, urgency: 'now' | 'soon'): void {
-    if (urgency === 'now') this.queue.add(key);
-    else this.queue.addAfter(key, SOON_MS);
+    if (urgency === 'now') {
+      this.queue.add(key);
+      return;
+    }
+    // A visit in between sees what has changed until then, and the plan is made anew by what changes after it.
+    const visited = this.#visitedAt.get(key) ?? -Infinity;
+    const rest = visited + BATCH_MS - this.props.monotonic();
+    this.queue.addAfter(key, Math.max(FIRST_OF_BATCH_MS, rest));
   }
 
   async #work(key: string): Promise<void> {
@@ -89,6 +99,7 @@ export class Controller {
     }
     const { namespace = '', name } = resource.metadata;
     const started = monotonic();
+    this.#visitedAt.set(key, started);
     const line = log.child({ controller: this.name, namespace, name });
     let result: 'success' | 'waiting' | 'stalled' | 'error' = 'error';
     try {
@@ -118,7 +129,7 @@ export class Controller {
     }
     const current = this.props.subscriptions.objects(kind.definition.kind).get(key);
     if (!current) return;
-    const later = await this.#writeStatus(key, current as Resource<unknown, Status>, report);
+    const later = await this.#writeStatus(current as Resource<unknown, Status>, report);
     const resync = resyncMs * (0.9 + random() / 5);
     this.queue.addAfter(
       key,
@@ -128,7 +139,6 @@ export class Controller {
 
   /** @returns milliseconds after which a small change should be written, where it was put off */
   async #writeStatus(
-    key: string,
     resource: Resource<unknown, Status>,
     report: Report,
   ): Promise<number | undefined> {
@@ -138,9 +148,10 @@ export class Controller {
     metrics.phase(kind.definition.kind, namespace, name, status.phase);
     const changed = difference(resource.status, status);
     if (changed === 'none') return undefined;
-    const age = monotonic() - (this.#writtenAt.get(key) ?? -Infinity);
-    if (changed === 'minor' && age < MINOR_STATUS_MS) return MINOR_STATUS_MS - age;
-    this.#writtenAt.set(key, monotonic());
+    if (changed === 'minor') {
+      if (monotonic() - this.#minorAt < MINOR_STATUS_MS) return PUT_OFF_MS;
+      this.#minorAt = monotonic();
+    }
     this.#tell(resource, status);
     try {
       const { apiVersion, kind: kindName } = resource;
@@ -183,7 +194,7 @@ export class Controller {
     const slash = key.indexOf('/');
     this.#reconciler.forget(key);
     this.queue.forget(key);
-    this.#writtenAt.delete(key);
+    this.#visitedAt.delete(key);
     metrics.phase(kind.definition.kind, key.slice(0, slash), key.slice(slash + 1), undefined);
   }
 }

@@ -127,8 +127,7 @@ export class Convergence {
   }
 }
 
-/** Data stays, and so does what another controller has taken over. */
+/** Data stays, and so does what is not controlled by this very resource: labels can be copied. */
 function mayPrune(child: Child, resource: Resource): boolean {
-  if (child.retained || child.deleting) return false;
-  return child.controller === undefined || child.controller === resource.metadata.uid;
+  return !child.retained && !child.deleting && child.controller === resource.metadata.uid;
 }

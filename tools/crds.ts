@@ -19,14 +19,18 @@ export async function applyCrds({ api }: ControlPlane): Promise<void> {
   const files = (await readdir(folder)).filter((file) => file.endsWith('.yaml'));
   await Promise.all(
     files.map(async (file) => {
-      const crd = parse(await readFile(path.join(folder, file), 'utf8')) as CustomResourceDefinition;
+      const crd = parse(
+        await readFile(path.join(folder, file), 'utf8'),
+      ) as CustomResourceDefinition;
       await api.apply(PATH, crd);
       await api.until(`${crd.metadata.name} to be served`, async () => {
         const { status } = (await api.request(
           'GET',
           `${PATH}/${crd.metadata.name}`,
         )) as CustomResourceDefinition;
-        return status?.conditions?.some((c) => c.type === 'Established' && c.status === 'True') ?? false;
+        return (
+          status?.conditions?.some((c) => c.type === 'Established' && c.status === 'True') ?? false
+        );
       });
     }),
   );

@@ -30,7 +30,10 @@ export function judge<F>(observation: Observation<Resource<unknown, Phased>, F>)
   }
   const before = observation.resource.status?.phase;
   const phase = before === 'Ready' || before === 'Updating' ? 'Updating' : 'Provisioning';
-  const first = observation.pending[0];
+  // What works on something says more than what has to wait for it.
+  const first =
+    observation.pending.find(({ health }) => health.state === 'InProgress') ??
+    observation.pending[0];
   if (first) {
     const more = observation.pending.length - 1;
     const others = more > 0 ? ` (and ${more} more)` : '';

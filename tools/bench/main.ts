@@ -7,7 +7,7 @@ import { PersistentVolumeClaim } from '../../constructs/kit/object-kind.js';
 import type { KubeObject } from '../../constructs/kit/object.js';
 import { startControlPlane, type ControlPlane } from '../controlplane/controlplane.js';
 import { applyCrds } from '../crds.js';
-import { OperatorProcess, type Usage } from './operator-process.js';
+import { OperatorProcess, type Usage } from '../operator-process.js';
 import { hasSucceeded, isAvailable, isReady, untilCount } from './ready.js';
 import { aBench, aSite, BENCH_NAME, siteName, siteObjects, synthTime } from './workload.js';
 
@@ -39,8 +39,12 @@ const floor = values['skip-floor'] ? undefined : await onControlPlane(measureFlo
 const result = await onControlPlane(measureOperator);
 print({ ...result, floor });
 
-async function onControlPlane<T>(measure: (cp: ControlPlane, client: Client) => Promise<T>): Promise<T> {
-  const cp = await startControlPlane({ onProgress: ({ message }) => process.stderr.write(`${message}\n`) });
+async function onControlPlane<T>(
+  measure: (cp: ControlPlane, client: Client) => Promise<T>,
+): Promise<T> {
+  const cp = await startControlPlane({
+    onProgress: ({ message }) => process.stderr.write(`${message}\n`),
+  });
   const client = createClient({ credentials: await loadCredentials(cp.kubeconfig, process.env) });
   try {
     await applyCrds(cp);
@@ -55,8 +59,18 @@ async function onControlPlane<T>(measure: (cp: ControlPlane, client: Client) => 
 async function measureFloor(_cp: ControlPlane, client: Client) {
   const all = Array.from({ length: sites }, (_, index) => siteObjects(NAMESPACE, index));
   const objects = all.reduce((sum, { length }) => sum + length, 0);
-  await client.apply(resourcePath(PersistentVolumeClaim, NAMESPACE, `${BENCH_NAME}-sites`), claim, 'floor');
-  const jobs = untilCount(client, '/apis/batch/v1/namespaces/default/jobs', sites, hasSucceeded, timeoutMs);
+  await client.apply(
+    resourcePath(PersistentVolumeClaim, NAMESPACE, `${BENCH_NAME}-sites`),
+    claim,
+    'floor',
+  );
+  const jobs = untilCount(
+    client,
+    '/apis/batch/v1/namespaces/default/jobs',
+    sites,
+    hasSucceeded,
+    timeoutMs,
+  );
   const start = performance.now();
   const pending = all.entries();
   await Promise.all(
@@ -74,7 +88,10 @@ async function measureFloor(_cp: ControlPlane, client: Client) {
 }
 
 async function measureOperator(cp: ControlPlane, client: Client) {
-  let operator = await OperatorProcess.start(cp.kubeconfig);
+  let operator = await OperatorProcess.start({
+    kubeconfig: cp.kubeconfig,
+    logFile: process.env['BENCH_LOG'],
+  });
   await client.apply(`${API}/appbenchs/${BENCH_NAME}`, aBench(NAMESPACE), 'bench');
   await untilCount(client, `${API}/appbenchs`, 1, isReady, 60_000);
   await sleep(2_000);
@@ -102,7 +119,10 @@ async function measureOperator(cp: ControlPlane, client: Client) {
   const peak = await operator.peakMemory();
   await operator.stop();
 
-  operator = await OperatorProcess.start(cp.kubeconfig);
+  operator = await OperatorProcess.start({
+    kubeconfig: cp.kubeconfig,
+    logFile: process.env['BENCH_LOG'],
+  });
   await sleep(10_000);
   const restart = await operator.usage();
   await operator.stop();
@@ -150,15 +170,27 @@ interface Results extends Awaited<ReturnType<typeof measureOperator>> {
 function print({ floor, ready, created, quiet, latencies, peak, restart }: Results): void {
   const children = siteObjects(NAMESPACE, 0).length;
   const total = Object.values(created.calls).reduce((sum, count) => sum + count, 0);
-  const perVerb = Object.entries(created.calls).map(([verb, n]) => `${verb} ${(n / sites).toFixed(2)}`);
+  const perVerb = Object.entries(created.calls).map(
+    ([verb, n]) => `${verb} ${(n / sites).toFixed(2)}`,
+  );
   const quietCalls = Object.entries(quiet.calls).map(([verb, n]) => `${verb} ${n}`);
-  const writes = ['apply', 'create', 'update', 'patch', 'delete'].map((verb) => restart.calls[verb] ?? 0);
+  const writes = ['apply', 'create', 'update', 'patch', 'delete'].map(
+    (verb) => restart.calls[verb] ?? 0,
+  );
   const rows: [string, string, string][] = [
     ['sites, children of each', `${sites}, ${children}`, ''],
     ...(floor
       ? ([
-          ['floor: apply, then all running', `${floor.applied.toFixed(1)} s, ${floor.ready.toFixed(1)} s`, ''],
-          ['create → all Ready', `${ready.toFixed(1)} s = ${(ready / floor.ready).toFixed(2)} × floor`, '≤ 1.3 ×'],
+          [
+            'floor: apply, then all running',
+            `${floor.applied.toFixed(1)} s, ${floor.ready.toFixed(1)} s`,
+            '',
+          ],
+          [
+            'create → all Ready',
+            `${ready.toFixed(1)} s = ${(ready / floor.ready).toFixed(2)} × floor`,
+            '≤ 1.3 ×',
+          ],
         ] as [string, string, string][])
       : ([['create → all Ready', `${ready.toFixed(1)} s`, '']] as [string, string, string][])),
     ['calls a site', `${(total / sites).toFixed(2)} (${perVerb.join(', ')})`, `≤ ${children + 4}`],
@@ -166,7 +198,11 @@ function print({ floor, ready, created, quiet, latencies, peak, restart }: Resul
     ['CPU of a core while creating', `${((100 * created.cpu) / (ready + 10)).toFixed(0)} %`, ''],
     ['peak memory', `${peak.toFixed(0)} MiB`, '≤ 180 MiB'],
     [`calls in ${values.quiet} quiet seconds`, quietCalls.join(', ') || '0', '0'],
-    ['CPU of a core, quiet', `${((100 * quiet.cpu) / Number(values.quiet)).toFixed(2)} %`, '< 0.5 %'],
+    [
+      'CPU of a core, quiet',
+      `${((100 * quiet.cpu) / Number(values.quiet)).toFixed(2)} %`,
+      '< 0.5 %',
+    ],
     ['spec change → child patched, p50', `${percentile(latencies, 0.5)} ms`, ''],
     ['spec change → child patched, p99', `${percentile(latencies, 0.99)} ms`, '≤ 100 ms'],
     ['writes after a restart', String(writes.reduce((a, b) => a + b, 0)), '0'],

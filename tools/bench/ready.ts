@@ -56,7 +56,8 @@ interface WithStatus extends KubeObject {
   };
 }
 
-export const isReady = (object: KubeObject): boolean => (object as WithStatus).status?.phase === 'Ready';
+export const isReady = (object: KubeObject): boolean =>
+  (object as WithStatus).status?.phase === 'Ready';
 export const isAvailable = (object: KubeObject): boolean =>
   ((object as WithStatus).status?.availableReplicas ?? 0) > 0;
 export const hasSucceeded = (object: KubeObject): boolean =>

@@ -34,11 +34,16 @@ export function aSite(namespace: string, index: number): KubeObject {
 
 /** The objects that the operator makes of a site, for the bare loop. Generated Secrets get a value. */
 export function siteObjects(namespace: string, index: number): readonly KubeObject[] {
-  const bench = { ...admit(benchKind.definition, aBench(namespace)).object, status: { ready: true } };
+  const bench = {
+    ...admit(benchKind.definition, aBench(namespace)).object,
+    status: { ready: true },
+  };
   const site = admit(siteKind.definition, aSite(namespace, index)).object as AppSite;
   const world = new StaticWorld({ objects: [bench, site] });
   return synthesizeSite(site, world).map((object) =>
-    object.kind === 'Secret' ? { ...object, stringData: { password: 'floor', key: 'floor' } } : object,
+    object.kind === 'Secret'
+      ? { ...object, stringData: { password: 'floor', key: 'floor' } }
+      : object,
   );
 }
 
@@ -52,7 +57,10 @@ export function synthesizeSite(site: Resource, world: StaticWorld): readonly Kub
 
 /** Milliseconds to gather and synthesize one site, once everything is warm. */
 export function synthTime(rounds = 300): number {
-  const bench = { ...admit(benchKind.definition, aBench('default')).object, status: { ready: true } };
+  const bench = {
+    ...admit(benchKind.definition, aBench('default')).object,
+    status: { ready: true },
+  };
   const site = admit(siteKind.definition, aSite('default', 0)).object;
   const world = new StaticWorld({ objects: [bench, site] });
   for (let round = 0; round < rounds; round++) synthesizeSite(site, world);

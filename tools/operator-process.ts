@@ -1,10 +1,10 @@
 import { spawn, type ChildProcess } from 'node:child_process';
-import { appendFileSync } from 'node:fs';
+import { createWriteStream } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
-import { freePort } from '../controlplane/ports.js';
+import { freePort } from './controlplane/ports.js';
 
-const MAIN = fileURLToPath(new URL('../../runner/main.js', import.meta.url));
+const MAIN = fileURLToPath(new URL('../runner/main.js', import.meta.url));
 /** Of /proc/<pid>/stat: what Linux has on every machine that Node runs on. */
 const TICKS_PER_SECOND = 100;
 
@@ -16,15 +16,25 @@ export interface Usage {
   readonly calls: Readonly<Record<string, number>>;
 }
 
-/** The operator as a process of its own, watched from outside. */
+export interface OperatorProcessOptions {
+  readonly kubeconfig: string;
+  readonly flags?: readonly string[];
+  /** File that gets the log. @default nowhere */
+  readonly logFile?: string | undefined;
+}
+
+/** The operator as a process of its own, as an image would run it. It ends with this process at the latest. */
 export class OperatorProcess {
   private constructor(
     private readonly child: ChildProcess,
     private readonly metricsPort: number,
   ) {}
 
-  /** Starts it, and waits until its caches are filled. */
-  static async start(kubeconfig: string, flags: readonly string[] = []): Promise<OperatorProcess> {
+  /**
+   * Starts it, and waits until its caches are filled.
+   * @throws with the end of its log where it ends before
+   */
+  static async start(options: OperatorProcessOptions): Promise<OperatorProcess> {
     const port = await freePort();
     const child = spawn(
       process.execPath,
@@ -34,16 +44,18 @@ export class OperatorProcess {
         `--metrics-bind-address=127.0.0.1:${port}`,
         '--metrics-secure-bind-address=0',
         '--health-probe-bind-address=0',
-        ...flags,
+        ...(options.flags ?? []),
       ],
-      { env: { ...process.env, KUBECONFIG: kubeconfig }, stdio: ['ignore', 'ignore', 'pipe'] },
+      {
+        env: { ...process.env, KUBECONFIG: options.kubeconfig },
+        stdio: ['ignore', 'ignore', 'pipe'],
+      },
     );
     process.once('exit', () => child.kill('SIGKILL'));
+    if (options.logFile) child.stderr.pipe(createWriteStream(options.logFile, { flags: 'a' }));
     await new Promise<void>((resolve, reject) => {
       let log = '';
-      const file = process.env['BENCH_LOG'];
       child.stderr.on('data', (chunk: Buffer) => {
-        if (file) appendFileSync(file, chunk);
         log = (log + chunk.toString()).slice(-4_000);
         if (log.includes('caches are filled')) resolve();
       });
@@ -54,19 +66,29 @@ export class OperatorProcess {
     return new OperatorProcess(child, port);
   }
 
+  /** Rejects when the process ends unasked; never resolves. */
+  get failed(): Promise<never> {
+    return new Promise((_resolve, reject) => {
+      this.child.once('exit', (code) => {
+        reject(new Error(`the operator ended with exit code ${code ?? 'none'}`));
+      });
+    });
+  }
+
   async usage(): Promise<Usage> {
     const [stat, exposition] = await Promise.all([
       readFile(`/proc/${this.#pid}/stat`, 'utf8'),
       fetch(`http://127.0.0.1:${this.metricsPort}/metrics`).then((response) => response.text()),
     ]);
-    const [user = '0', system = '0'] = stat.slice(stat.lastIndexOf(')') + 2).split(' ').slice(11, 13);
+    // The name of the program may hold spaces; the numbers begin after its bracket.
+    const numbers = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
     const calls: Record<string, number> = {};
     for (const [, verb = '', count = '0'] of exposition.matchAll(
       /^app_operator_api_calls_total\{verb="([a-z]+)",.*\} (\d+)$/gm,
     )) {
       calls[verb] = (calls[verb] ?? 0) + Number(count);
     }
-    return { cpu: (Number(user) + Number(system)) / TICKS_PER_SECOND, calls };
+    return { cpu: (Number(numbers[11]) + Number(numbers[12])) / TICKS_PER_SECOND, calls };
   }
 
   /** The most memory that it has had, in MiB. */
@@ -76,6 +98,7 @@ export class OperatorProcess {
   }
 
   async stop(): Promise<void> {
+    if (this.child.exitCode !== null || this.child.signalCode !== null) return;
     const exited = new Promise((resolve) => this.child.once('exit', resolve));
     this.child.kill('SIGTERM');
     await exited;
