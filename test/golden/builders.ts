@@ -1,0 +1,85 @@
+import type { AppBench } from '../../constructs/bench/api.js';
+import { admit } from '../../constructs/kit/schema.js';
+import type { KubeObject, Resource } from '../../constructs/kit/object.js';
+import type { ObjectKind } from '../../constructs/kit/object-kind.js';
+import { kindId } from '../../constructs/kit/object-kind.js';
+import { DEFAULT_SETTINGS, type Settings } from '../../constructs/kit/settings.js';
+import { StaticWorld } from '../../constructs/kit/static-world.js';
+import { KINDS } from '../../constructs/registry.js';
+import type { AppSite } from '../../constructs/site/api.js';
+import { NOW } from './scenario.js';
+
+type Fields = Readonly<Record<string, unknown>>;
+
+/** A bench as the API server stores it: `demo-bench` on version-15 unless said otherwise. */
+export function aBench(spec: Fields = {}, metadata: Fields = {}): AppBench {
+  return stored(
+    'AppBench',
+    { name: 'demo-bench', ...metadata },
+    {
+      frameworkVersion: 'version-15',
+      ...spec,
+    },
+  ) as AppBench;
+}
+
+/** A bench that sites may build on. */
+export function aReadyBench(spec: Fields = {}, metadata: Fields = {}): AppBench {
+  return { ...aBench(spec, metadata), status: { ready: true, observedGeneration: 1 } };
+}
+
+/** A site as the API server stores it: `demo-site` on `demo-bench` unless said otherwise. */
+export function aSite(spec: Fields = {}, metadata: Fields = {}): AppSite {
+  return stored(
+    'AppSite',
+    { name: 'demo-site', ...metadata },
+    {
+      benchRef: { name: 'demo-bench' },
+      siteName: 'demo.example.com',
+      ...spec,
+    },
+  ) as AppSite;
+}
+
+export function aSecret(name: string): KubeObject {
+  return {
+    apiVersion: 'v1',
+    kind: 'Secret',
+    metadata: { name, namespace: 'default', uid: 'u', resourceVersion: '1' },
+  };
+}
+
+/** A cluster with these objects and these optional APIs. */
+export function aWorld(
+  objects: readonly KubeObject[],
+  {
+    serves = [],
+    settings = {},
+  }: { serves?: readonly ObjectKind[]; settings?: Partial<Settings> } = {},
+): StaticWorld {
+  return new StaticWorld({
+    objects,
+    serves: serves.map(kindId),
+    settings: { ...DEFAULT_SETTINGS, ...settings },
+  });
+}
+
+/** Admits an object; what the schema refuses is an error of the test. */
+export function stored(kind: string, metadata: Fields, spec: Fields): Resource {
+  const definition = KINDS.map((known) => known.definition).find((known) => known.kind === kind);
+  if (!definition) throw new Error(`${kind} has no controller`);
+  const { object, problems } = admit(definition, {
+    apiVersion: 'app-operator.io/v1alpha1',
+    kind,
+    metadata: {
+      namespace: 'default',
+      uid: 'u',
+      generation: 1,
+      creationTimestamp: NOW,
+      ...metadata,
+    },
+    spec,
+  });
+  if (problems.length > 0) throw new Error(JSON.stringify(problems));
+  return object;
+}

@@ -1,0 +1,174 @@
+import { Stalled } from '../../constructs/kit/errors.js';
+import type { Health } from '../../constructs/kit/health.js';
+import type { ChildView, HttpProbe } from '../../constructs/kit/kind.js';
+import { markersOf } from '../../constructs/kit/labels.js';
+import type { KubeObject, Resource } from '../../constructs/kit/object.js';
+import { kindId } from '../../constructs/kit/object-kind.js';
+import type { Admission } from '../../constructs/kit/schema.js';
+import { StaticWorld } from '../../constructs/kit/static-world.js';
+import { synthesize, type SynthStage } from '../../constructs/kit/synth.js';
+import { KINDS, type AnyKind } from '../../constructs/registry.js';
+import { planOf } from '../../runner/plan.js';
+import { deleting, reportOf, type Report } from '../../runner/report.js';
+import { statusOf, type Status } from '../../runner/status.js';
+import { NOW, type ObservedFile, type Scenario } from './scenario.js';
+
+/** What a scenario makes of one resource. */
+export interface Outcome {
+  readonly resource: Resource;
+  /** The graph of children, made the resource's own. */
+  readonly stages: readonly SynthStage[];
+  readonly probes: readonly HttpProbe[];
+  readonly status: Status;
+}
+
+/** One visit of each resource of a scenario, without a cluster: the same steps, the same code. */
+export function outcomesOf(scenario: Scenario): readonly Outcome[] {
+  const { settings, serves } = scenario;
+  const resources = scenario.admissions.map(({ object }) => object);
+  const world = new StaticWorld({ objects: [...resources, ...scenario.objects], settings, serves });
+  return scenario.admissions.map((admission) => {
+    const resource = admission.object as Resource<unknown, Status>;
+    const kind = kindOf(resource);
+    const result = visit(kind, resource, admission, world, scenario);
+    return {
+      resource,
+      stages: result.stages,
+      probes: result.probes,
+      status: statusOf(kind.definition, resource, result.report, new Date(NOW)),
+    };
+  });
+}
+
+export function kindOf({ kind }: KubeObject): AnyKind {
+  const found = KINDS.find(({ definition }) => definition.kind === kind);
+  if (!found) throw new Error(`${kind} has no controller`);
+  return found;
+}
+
+interface Visit {
+  readonly stages: readonly SynthStage[];
+  readonly probes: readonly HttpProbe[];
+  readonly report: Report;
+}
+
+function visit(
+  kind: AnyKind,
+  resource: Resource<unknown, Status>,
+  { problems }: Admission,
+  world: StaticWorld,
+  { observed, deleting: goes }: Scenario,
+): Visit {
+  try {
+    if (goes) return remove(kind, resource, world, observed);
+    if (problems.length > 0) throw Stalled.invalid(problems);
+    return converge(kind, resource, world, observed);
+  } catch (error) {
+    const report = reportOf(error, goes ? 'Deleting' : resource.status?.phase, 0);
+    if (!report) throw error;
+    return { stages: [], probes: [], report };
+  }
+}
+
+function converge(
+  kind: AnyKind,
+  resource: Resource,
+  world: StaticWorld,
+  observed: ObservedFile,
+): Visit {
+  const facts = kind.gather(resource, world);
+  const stages = graphOf(kind, resource, (scope, id) => kind.chart(scope, id, { resource, facts }));
+  const pending = pendingOf(stages, observed);
+  const settled = pending.length === 0;
+  const probes = kind.probes({ resource, facts });
+  const results = settled ? (observed.probes ?? probes.map(() => ({ ok: true, message: '' }))) : [];
+  const judgement = kind.observe({
+    resource,
+    facts,
+    pending,
+    probes: results,
+    ready: settled && results.every(({ ok }) => ok),
+    child: (childKind, name) => viewOf(stages, observed, childKind, name),
+  });
+  return { stages, probes, report: { judgement, stalled: false, changes: [] } };
+}
+
+function remove(
+  kind: AnyKind,
+  resource: Resource,
+  world: StaticWorld,
+  observed: ObservedFile,
+): Visit {
+  kind.teardown.blockers(resource, world);
+  const stages = graphOf(kind, resource, (scope, id) =>
+    kind.teardown.chart(scope, id, resource, world),
+  );
+  const [first] = pendingOf(stages, observed);
+  const report = deleting(
+    first ? `waiting for ${first.kind} ${first.name}: ${first.health.message}` : 'gone',
+  );
+  return { stages, probes: [], report };
+}
+
+/** The graph as the runner applies it: with owners, and hashes of what cannot be changed in place. */
+export function graphOf(
+  kind: AnyKind,
+  resource: Resource,
+  build: Parameters<typeof synthesize>[0],
+): readonly SynthStage[] {
+  const kinds = new Map(kind.owns.map((owned) => [kindId(owned), owned]));
+  const plan = planOf(resource, kinds, markersOf(resource), build);
+  const objects = [...plan.objects().values()];
+  return synthesize(build).map((stage) => ({
+    ...stage,
+    objects: stage.objects.map(({ kind: objectKind, metadata }) => {
+      const found = objects.find(
+        (object) => object.kind === objectKind && object.metadata.name === metadata.name,
+      );
+      if (!found) throw new Error(`${objectKind} ${metadata.name} is not in the plan`);
+      return found;
+    }),
+  }));
+}
+
+const MISSING: Health = { state: 'Missing', message: 'not created yet' };
+const READY: Health = { state: 'Ready', message: '' };
+
+function healthOf({ kind, metadata }: KubeObject, { children, but }: ObservedFile): Health {
+  const otherwise = but?.[`${kind}/${metadata.name}`];
+  return otherwise ?? (children === 'none' ? MISSING : READY);
+}
+
+function pendingOf(stages: readonly SynthStage[], observed: ObservedFile) {
+  return stages
+    .flatMap(({ objects }) => objects)
+    .map((object) => ({
+      kind: object.kind,
+      name: object.metadata.name,
+      health: healthOf(object, observed),
+    }))
+    .filter(({ health }) => health.state !== 'Ready');
+}
+
+function viewOf(
+  stages: readonly SynthStage[],
+  observed: ObservedFile,
+  kind: string,
+  name: string,
+): ChildView | undefined {
+  const object = stages
+    .flatMap(({ objects }) => objects)
+    .find((candidate) => candidate.kind === kind && candidate.metadata.name === name);
+  if (!object) return undefined;
+  const health = healthOf(object, observed);
+  if (health.state === 'Missing') return undefined;
+  const replicas = observed.replicas?.[`${kind}/${name}`] ?? replicasOf(object, health);
+  return { health, ...(replicas ? { replicas } : {}) };
+}
+
+function replicasOf(object: KubeObject, { state }: Health) {
+  if (!['Deployment', 'StatefulSet'].includes(object.kind)) return undefined;
+  const { spec } = object as KubeObject & { readonly spec: { readonly replicas?: number } };
+  const desired = spec.replicas ?? 1;
+  return { desired, current: state === 'Ready' ? desired : 0 };
+}

@@ -1,0 +1,131 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
+import { stringify } from 'yaml';
+import type { KubeObject } from '../../constructs/kit/object.js';
+import type { SynthStage } from '../../constructs/kit/synth.js';
+import { changesOf } from './changes.js';
+import type { Outcome } from './outcome.js';
+
+const ROOT = fileURLToPath(new URL('../../../../', import.meta.url));
+/** The nginx.conf of bench `demo-bench` in namespace `default`, which most scenarios share. */
+export const NGINX_CONF = `${ROOT}test/golden/nginx.conf`;
+
+/**
+ * `objects.yaml`: every object of every graph, stage by stage, with a comment on how long it lives.
+ * @param base a scenario that this one differs from: of its objects only the differences are told
+ */
+export function renderObjects(
+  outcomes: readonly Outcome[],
+  base?: { readonly name: string; readonly outcomes: readonly Outcome[] },
+): string {
+  const texts = knownTexts();
+  const known = new Map(
+    (base?.outcomes ?? []).flatMap(({ stages }) =>
+      objectsOf(stages).map((object) => [nameOf(object), shown(object, texts)]),
+    ),
+  );
+  const graphs = outcomes.map(({ resource, stages }) => {
+    if (stages.length === 0) return `# ${nameOf(resource)}: no objects.\n`;
+    return stages
+      .map((stage, at) => {
+        const objects = stage.objects.map((object) =>
+          renderObject(shown(object, texts), known.get(nameOf(object)), base?.name ?? ''),
+        );
+        return headOf(resource, stage, at, stages[at - 1]) + objects.join('');
+      })
+      .join('');
+  });
+  const here = new Set(outcomes.flatMap(({ stages }) => objectsOf(stages).map(nameOf)));
+  const gone = [...known.keys()].filter((name) => !here.has(name));
+  const without = here.size > 0 ? gone.map((name) => `# ${name}: not here\n`) : [];
+  return [...graphs, ...without].join('');
+}
+
+/** `status.yaml`: what each resource says of itself, and what the operator asks over HTTP before. */
+export function renderStatus(outcomes: readonly Outcome[]): string {
+  return outcomes
+    .map(({ resource, probes, status }) => {
+      const asked = probes.map(
+        ({ url, host, expectStatus, expectBody }) =>
+          `# asked: GET ${url} with Host ${host} must answer ${expectStatus} ${JSON.stringify(expectBody)}\n`,
+      );
+      return `---\n# ${nameOf(resource)}\n${asked.join('')}${yaml({ status })}`;
+    })
+    .join('');
+}
+
+function headOf(
+  resource: KubeObject,
+  { name, gate, hold }: SynthStage,
+  at: number,
+  before: SynthStage | undefined,
+): string {
+  const start = before?.gate ? ': when all of the stage before is ready' : '';
+  const waits = gate ? ' (what follows waits until all of it is ready)' : '';
+  const held = hold === undefined ? '' : `# held back: ${hold}\n`;
+  return `# ${nameOf(resource)}, stage ${at + 1}, ${name}${start}${waits}\n${held}`;
+}
+
+function objectsOf(stages: readonly SynthStage[]): readonly KubeObject[] {
+  return stages.flatMap(({ objects }) => objects);
+}
+
+function renderObject(object: Shown, known: Shown | undefined, base: string): string {
+  const whole = `---\n# ${object.fate}\n${yaml(object.body)}`;
+  if (!known) return whole;
+  const fate = known.fate === object.fate ? [] : [`# ${object.fate}\n`];
+  const changes = changesOf(known.body, object.body);
+  if (Object.keys(changes).length + fate.length === 0) return `# ${object.name}: as in ${base}\n`;
+  const rest = Object.keys(changes).length === 0 ? '' : yaml(changes);
+  const brief = `---\n# ${object.name}: as in ${base}, but\n${fate.join('')}${rest}`;
+  return brief.length < whole.length / 2 ? brief : whole;
+}
+
+interface Shown {
+  readonly name: string;
+  /** How long it lives. */
+  readonly fate: string;
+  readonly body: KubeObject;
+}
+
+/** Owner references are all alike, so a word stands in for them. */
+function shown(object: KubeObject, texts: ReadonlyMap<string, string>): Shown {
+  const { ownerReferences, ...metadata } = object.metadata;
+  const [owner] = ownerReferences ?? [];
+  return {
+    name: nameOf(object),
+    fate: owner ? `goes with ${owner.kind} ${owner.name}` : 'stays when its owner goes',
+    body: withoutTexts({ ...object, metadata }, texts),
+  };
+}
+
+/** Files that a ConfigMap carries are named where they are equal to one of the repository. */
+function withoutTexts(object: KubeObject, texts: ReadonlyMap<string, string>): KubeObject {
+  if (object.kind !== 'ConfigMap') return object;
+  const { data } = object as KubeObject & { readonly data: Readonly<Record<string, string>> };
+  const named = Object.entries(data).map(([key, text]) => {
+    const file = texts.get(text);
+    return [key, file === undefined ? text : `(the text of ${file})`];
+  });
+  return { ...object, data: Object.fromEntries(named) as unknown } as KubeObject;
+}
+
+function knownTexts(): ReadonlyMap<string, string> {
+  const scripts = readdirSync(`${ROOT}constructs`, { recursive: true, encoding: 'utf8' })
+    .filter((path) => /\/scripts\/[^/]+\.(py|sh)$/.test(path))
+    .map((path) => `constructs/${path}`);
+  return new Map(
+    [...scripts, 'test/golden/nginx.conf'].map((path) => [
+      readFileSync(`${ROOT}${path}`, 'utf8'),
+      path,
+    ]),
+  );
+}
+
+function nameOf({ kind, metadata }: KubeObject): string {
+  return `${kind} ${metadata.name}`;
+}
+
+function yaml(value: unknown): string {
+  return stringify(value, { lineWidth: 0, aliasDuplicateObjects: false });
+}

@@ -1,0 +1,125 @@
+import { readdirSync, readFileSync, existsSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
+import { parse, parseAllDocuments } from 'yaml';
+import { admit, type Admission } from '../../constructs/kit/schema.js';
+import type { Health } from '../../constructs/kit/health.js';
+import type { ProbeResult } from '../../constructs/kit/kind.js';
+import type { KubeObject } from '../../constructs/kit/object.js';
+import { DEFAULT_SETTINGS, type Settings } from '../../constructs/kit/settings.js';
+import { DEFINITIONS } from '../../constructs/registry.js';
+
+/** The folders of scenarios in the sources: what is compiled knows where it came from. */
+export const SCENARIOS = fileURLToPath(
+  new URL('../../../../test/golden/scenarios/', import.meta.url),
+);
+/** The files of a scenario; those that a person writes, and those that the test writes. */
+export const WRITTEN = ['README.md', 'cr.yaml', 'world.yaml', 'observed.yaml'];
+export const GENERATED = ['objects.yaml', 'status.yaml'];
+
+/** The moment of every scenario. */
+export const NOW = '2026-01-01T00:00:00Z';
+
+/** `world.yaml`: what there is besides the resources. */
+export interface WorldFile {
+  /** Scenario that this one differs from: objects that are the same there are only named. */
+  readonly base?: string;
+  /** What the operator's administrator decided. */
+  readonly settings?: Partial<Settings>;
+  /** Optional APIs that the cluster serves, as `<apiVersion>/<kind>`. */
+  readonly serves?: readonly string[];
+  /** Further objects; ours are admitted like those of `cr.yaml`. */
+  readonly objects?: readonly KubeObject[];
+  /** Whether the resources are being deleted. */
+  readonly deleting?: boolean;
+}
+
+/** `observed.yaml`: what has become of the children. */
+export interface ObservedFile {
+  /** `ready`: all that are not in `but`; `none`: not one is there. @default ready */
+  readonly children?: 'ready' | 'none';
+  /** Those that fare otherwise, by `<kind>/<name>`. */
+  readonly but?: Readonly<Record<string, Health>>;
+  /** What autoscalers made of workloads, by `<kind>/<name>`. */
+  readonly replicas?: Readonly<
+    Record<string, { readonly desired: number; readonly current: number }>
+  >;
+  /** What the HTTP checks found. @default all pass */
+  readonly probes?: readonly ProbeResult[];
+}
+
+export interface Scenario {
+  readonly name: string;
+  /** The first line of its README. */
+  readonly title: string;
+  readonly base: string | undefined;
+  readonly admissions: readonly Admission[];
+  readonly settings: Settings;
+  readonly serves: readonly string[];
+  readonly objects: readonly KubeObject[];
+  readonly deleting: boolean;
+  readonly observed: ObservedFile;
+}
+
+export function scenarioNames(): readonly string[] {
+  return readdirSync(SCENARIOS).sort();
+}
+
+export function readScenario(name: string): Scenario {
+  const world: WorldFile = readYaml(name, 'world.yaml') ?? {};
+  const written = parseAllDocuments(read(name, 'cr.yaml')).map((document): KubeObject =>
+    document.toJS(),
+  );
+  return {
+    name,
+    title: titleOf(name),
+    base: world.base,
+    admissions: written.map((object, at) => admitted(object, world.deleting ?? false, at)),
+    settings: { ...DEFAULT_SETTINGS, ...world.settings },
+    serves: world.serves ?? [],
+    objects: (world.objects ?? []).map((object, at) => worldObject(object, at)),
+    deleting: world.deleting ?? false,
+    observed: readYaml(name, 'observed.yaml') ?? {},
+  };
+}
+
+export function titleOf(name: string): string {
+  return read(name, 'README.md').split('\n', 1)[0]?.replace(/^# /, '') ?? '';
+}
+
+export function read(name: string, file: string): string {
+  return readFileSync(`${SCENARIOS}${name}/${file}`, 'utf8');
+}
+
+function readYaml(name: string, file: string): unknown {
+  return existsSync(`${SCENARIOS}${name}/${file}`) ? parse(read(name, file)) : undefined;
+}
+
+function plain(document: { toJS(): unknown }): KubeObject {
+  return document.toJS() as KubeObject;
+}
+
+/** What the API server stores when a user applies a manifest in namespace `default`. */
+function admitted(written: KubeObject, deleting: boolean, at: number): Admission {
+  const definition = DEFINITIONS.find(({ kind }) => kind === written.kind);
+  if (!definition) throw new Error(`${written.kind} is none of our kinds`);
+  const admission = admit(definition, written);
+  const metadata = {
+    namespace: 'default',
+    uid: `00000000-0000-0000-0000-00000000000${at + 1}`,
+    generation: 1,
+    creationTimestamp: NOW,
+    ...(deleting ? { deletionTimestamp: NOW } : {}),
+    ...admission.object.metadata,
+  };
+  return { ...admission, object: { ...admission.object, metadata } };
+}
+
+function worldObject(object: KubeObject, at: number): KubeObject {
+  if (DEFINITIONS.some(({ kind }) => kind === object.kind)) {
+    const { object: stored, problems } = admitted(object, false, 10 + at);
+    if (problems.length > 0)
+      throw new Error(`${object.metadata.name}: ${JSON.stringify(problems)}`);
+    return stored;
+  }
+  return { ...object, metadata: { namespace: 'default', ...object.metadata } };
+}

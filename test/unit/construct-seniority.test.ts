@@ -1,0 +1,159 @@
+import assert from 'node:assert/strict';
+import { suite, test } from 'node:test';
+import { gatherBench, nginxSites } from '../../constructs/bench/facts.js';
+import { isOlder, type Claim } from '../../constructs/framework/seniority.js';
+import { Stalled } from '../../constructs/kit/errors.js';
+import type { AppSite } from '../../constructs/site/api.js';
+import { gatherSite } from '../../constructs/site/facts.js';
+import { aBench, aReadyBench, aSite, aWorld } from '../golden/builders.js';
+
+const claim = (kind: string, name: string, created = ''): Claim => ({ kind, name, created });
+const site = (name: string, second: number, spec: Readonly<Record<string, unknown>>): AppSite =>
+  aSite(spec, { name, creationTimestamp: `2026-01-01T00:00:0${second}Z` });
+
+suite('of two rivals exactly one is older', () => {
+  const ORDER: readonly (readonly [reason: string, older: Claim, younger: Claim])[] = [
+    [
+      'by the time of creation',
+      claim('AppSite', 'b', '2026-01-01T00:00:00Z'),
+      claim('AppBench', 'a', '2026-01-01T00:00:01Z'),
+    ],
+    [
+      'one with a time before one that is only previewed',
+      claim('AppSite', 'b', '2026-01-01T00:00:00Z'),
+      claim('AppBench', 'a'),
+    ],
+    [
+      'at the same second by kind',
+      claim('AppBench', 'x', '2026-01-01T00:00:00Z'),
+      claim('AppSite', 'x', '2026-01-01T00:00:00Z'),
+    ],
+    [
+      '… and by name',
+      claim('AppSite', 'a', '2026-01-01T00:00:00Z'),
+      claim('AppSite', 'b', '2026-01-01T00:00:00Z'),
+    ],
+    ['also where no one has a time', claim('AppSite', 'a'), claim('AppSite', 'b')],
+  ];
+  for (const [reason, older, younger] of ORDER) {
+    test(reason, () => {
+      assert.deepEqual([isOlder(older, younger), isOlder(younger, older)], [true, false]);
+    });
+  }
+  test('and none is older than itself', () => {
+    assert.equal(isOlder(claim('AppSite', 'a'), claim('AppSite', 'a')), false);
+  });
+});
+
+suite('a host name that two sites claim', () => {
+  /** What the proxy routes, and which sites say that they are refused. */
+  function outcome(suffix: string | undefined, ...sites: readonly AppSite[]) {
+    const bench = aReadyBench(suffix === undefined ? {} : { domainConfig: { suffix } });
+    const world = aWorld([bench, ...sites]);
+    const refused = sites.filter((candidate) => {
+      try {
+        gatherSite(candidate, world);
+        return false;
+      } catch (error) {
+        assert.ok(error instanceof Stalled);
+        assert.equal(error.reason, 'DuplicateSiteName');
+        return true;
+      }
+    });
+    return {
+      routed: nginxSites(gatherBench(bench, world)).flatMap(({ siteName, domains }) =>
+        [siteName, ...domains].map((host) => `${host}=${siteName}`),
+      ),
+      refused: refused.map(({ metadata }) => metadata.name),
+    };
+  }
+
+  test('stays with the older one, and the younger says so', () => {
+    assert.deepEqual(
+      outcome(
+        undefined,
+        site('young', 2, { siteName: 'a.example.com' }),
+        site('old', 1, { siteName: 'a.example.com' }),
+      ),
+      { routed: ['a.example.com=a.example.com'], refused: ['young'] },
+    );
+  });
+  test('is an alias of one and the name of another', () => {
+    assert.deepEqual(
+      outcome(
+        undefined,
+        site('old', 1, { siteName: 'a.example.com', domain: 'www.example.org' }),
+        site('young', 2, { siteName: 'www.example.org' }),
+      ),
+      {
+        routed: ['a.example.com=a.example.com', 'www.example.org=a.example.com'],
+        refused: ['young'],
+      },
+    );
+  });
+  test('is made of the suffix of the bench', () => {
+    assert.deepEqual(
+      outcome(
+        'example.com',
+        site('young', 2, { siteName: 'a' }),
+        site('old', 1, { siteName: 'a.example.com' }),
+      ),
+      { routed: ['a.example.com=a.example.com'], refused: ['young'] },
+    );
+    assert.deepEqual(
+      outcome(
+        'example.com',
+        site('young', 2, { siteName: 'a.example.com' }),
+        site('old', 1, { siteName: 'a' }),
+      ),
+      { routed: ['a=a', 'a.example.com=a'], refused: ['young'] },
+    );
+  });
+  test('is no rival’s where that has a domain of its own', () => {
+    const { refused } = outcome(
+      'example.com',
+      site('one', 1, { siteName: 'a.example.com' }),
+      site('two', 2, { siteName: 'a', domain: 'www.example.org' }),
+    );
+    assert.deepEqual(refused, []);
+  });
+  test('does no harm on another bench', () => {
+    const other = aReadyBench({}, { name: 'other' });
+    const mine = site('mine', 1, { siteName: 'a.example.com' });
+    const theirs = site('theirs', 2, {
+      siteName: 'a.example.com',
+      benchRef: { name: 'other' },
+    });
+    const world = aWorld([aReadyBench(), other, mine, theirs]);
+    assert.doesNotThrow(() => gatherSite(mine, world));
+    assert.doesNotThrow(() => gatherSite(theirs, world));
+  });
+});
+
+suite('a bench and a site of one name', () => {
+  const NAMES: readonly (readonly [reason: string, bench: number, site: number, kind: string])[] = [
+    ['the site is younger', 1, 2, 'AppSite'],
+    ['the bench is younger', 2, 1, 'AppBench'],
+    ['of one second: the bench keeps it', 1, 1, 'AppSite'],
+  ];
+  for (const [reason, benchAt, siteAt, refused] of NAMES) {
+    test(`${reason}: the ${refused} is refused`, () => {
+      const created = (at: number) => ({
+        name: 'same',
+        creationTimestamp: `2026-01-01T00:00:0${at}Z`,
+      });
+      const bench = aBench({}, created(benchAt));
+      const rival = aSite({ benchRef: { name: 'demo-bench' } }, created(siteAt));
+      const world = aWorld([bench, rival, aReadyBench()]);
+      const attempt = {
+        AppBench: () => gatherBench(bench, world),
+        AppSite: () => gatherSite(rival, world),
+      };
+      assert.throws(attempt[refused as keyof typeof attempt], {
+        name: 'Stalled',
+        reason: 'NameTaken',
+      });
+      assert.doesNotThrow(attempt[refused === 'AppSite' ? 'AppBench' : 'AppSite']);
+    });
+  }
+});
