@@ -66,9 +66,7 @@ export function scenarioNames(): readonly string[] {
 
 export function readScenario(name: string): Scenario {
   const world: WorldFile = readYaml(name, 'world.yaml') ?? {};
-  const written = parseAllDocuments(read(name, 'cr.yaml')).map((document): KubeObject =>
-    document.toJS(),
-  );
+  const written = parseAllDocuments(read(name, 'cr.yaml')).map(plain);
   return {
     name,
     title: titleOf(name),
