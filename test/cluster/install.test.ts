@@ -1,0 +1,366 @@
+import assert from 'node:assert/strict';
+import { execFile } from 'node:child_process';
+import { readFile, writeFile } from 'node:fs/promises';
+import path from 'node:path';
+import { after, before, describe, test } from 'node:test';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
+import { Agent, request } from 'undici';
+import { parse, parseAllDocuments, stringify } from 'yaml';
+
+import { installManifest } from '../../cli/install.js';
+import { OPERATOR } from '../../constructs/install/identity.js';
+import { startControlPlane } from '../../tools/controlplane/controlplane.js';
+import { Cluster, installCrd } from './harness.js';
+import { aBench, aSite, scaled } from './support/builders.js';
+import { at, type Live, type Manifest } from './support/objects.js';
+import { argsOf, Operator } from './support/operator.js';
+
+const ROOT = fileURLToPath(new URL('../../../../', import.meta.url));
+const INSTALL = path.join(ROOT, 'dist/install.yaml');
+const USER = `system:serviceaccount:${OPERATOR.namespace}:${OPERATOR.serviceAccount}`;
+
+let cluster: Cluster;
+const operators: Operator[] = [];
+before(async () => {
+  cluster = new Cluster(
+    await startControlPlane({ kwokNodes: 1, persistentVolumes: 20, audit: true }),
+  );
+});
+after(async () => {
+  for (const operator of operators) if (operator.running) operator.kill('SIGKILL');
+  await cluster.stop();
+});
+
+const kubectl = (args: string, input?: string): Promise<string> =>
+  cluster.controlPlane.kubectl(args.split(' '), input);
+
+/** `<kind>/<name>` → version of everything in the install manifest, as it is in the cluster. */
+async function versions(manifest: string): Promise<Record<string, string | undefined>> {
+  const { items } = JSON.parse(await kubectl('get --filename=- --output=json', manifest)) as {
+    readonly items: readonly Live[];
+  };
+  return Object.fromEntries(
+    items.map(({ kind, metadata }) => [`${kind}/${metadata.name}`, metadata.resourceVersion]),
+  );
+}
+
+/** Waits until the controllers have written what they have to say of the objects. */
+async function settled(): Promise<void> {
+  await kubectl(
+    `rollout status deployment/${OPERATOR.deployment} -n ${OPERATOR.namespace} --timeout=60s`,
+  );
+  await kubectl('wait crd --all --for=condition=Established --timeout=30s');
+}
+
+/** The operator, with the token of its ServiceAccount and the arguments of its Deployment. */
+async function startOperator(manifest: string, ...args: string[]): Promise<Operator> {
+  const { serviceAccount, namespace } = OPERATOR;
+  const token = (await kubectl(`create token ${serviceAccount} -n ${namespace}`)).trim();
+  const config = parse(await readFile(cluster.controlPlane.kubeconfig, 'utf8')) as {
+    users: { user: object }[];
+  };
+  for (const entry of config.users) entry.user = { token };
+  const kubeconfig = path.join(cluster.controlPlane.dataDir, `operator-${operators.length}`);
+  await writeFile(kubeconfig, stringify(config), { mode: 0o600 });
+  const deployment = parseAllDocuments(manifest)
+    .map((document) => document.toJS() as Live)
+    .find(({ kind }) => kind === 'Deployment');
+  const given = at(deployment, 'spec.template.spec.containers[0].args') as string[];
+  const operator = new Operator({
+    user: USER,
+    kubeconfig,
+    env: {},
+    args: [...given, ...argsOf({}), ...args],
+  });
+  operators.push(operator);
+  await operator.logged('caches are filled');
+  return operator;
+}
+
+/** The calls of the operator that it had no right to. */
+async function forbidden(): Promise<string[]> {
+  const calls = await cluster.calls({ user: USER });
+  assert.ok(calls.length > 0);
+  return calls
+    .filter(({ responseStatus }) => responseStatus?.code === 403)
+    .map(({ verb, requestURI }) => `${verb} ${requestURI}`);
+}
+
+async function canI(verb: string, ...rest: string[]): Promise<boolean> {
+  const args = ['auth', 'can-i', verb, ...rest, `--as=${USER}`];
+  return cluster.controlPlane.kubectl(args).then(
+    () => true,
+    () => false,
+  );
+}
+
+/** A CRD of somebody else, from the Go module that carries it. */
+async function crdOfModule(module: string, file: string): Promise<Manifest> {
+  const { stdout } = await promisify(execFile)('go', ['mod', 'download', '-json', module], {
+    cwd: '/',
+  });
+  const { Dir } = JSON.parse(stdout) as { readonly Dir: string };
+  return parse(await readFile(path.join(Dir, file), 'utf8')) as Manifest;
+}
+
+const example = async (name: string): Promise<Manifest> =>
+  parse(await readFile(path.join(ROOT, 'examples', name), 'utf8')) as Manifest;
+
+describe('the install manifest', () => {
+  let manifest: string;
+  before(async () => {
+    manifest = await readFile(INSTALL, 'utf8');
+    await kubectl(`apply --filename=${INSTALL}`);
+    await settled();
+  });
+
+  test('applied again changes nothing', async () => {
+    const first = await versions(manifest);
+    const answer = await kubectl(`apply --filename=${INSTALL}`);
+    const changed = answer
+      .trim()
+      .split('\n')
+      .filter((line) => !line.endsWith(' unchanged'));
+    assert.deepEqual(changed, []);
+    assert.deepEqual(await versions(manifest), first);
+  });
+
+  test("applied again on the server's side changes nothing", async () => {
+    const apply = `apply --server-side --force-conflicts --filename=${INSTALL}`;
+    await kubectl(apply);
+    const first = await versions(manifest);
+    await kubectl(apply);
+    assert.deepEqual(await versions(manifest), first);
+  });
+
+  test('becomes available under the restricted Pod Security Standard', async () => {
+    const { metadata } = await cluster.the('Namespace', '', OPERATOR.namespace);
+    assert.equal(metadata.labels?.['pod-security.kubernetes.io/enforce'], 'restricted');
+    const deployment = await cluster.the('Deployment', OPERATOR.namespace, OPERATOR.deployment);
+    assert.equal(at(deployment, 'status.availableReplicas'), 1);
+    const container = { name: 'c', image: 'x' };
+    const pod = {
+      apiVersion: 'v1',
+      kind: 'Pod',
+      metadata: { name: 'lax' },
+      spec: { containers: [container] },
+    };
+    await assert.rejects(cluster.create(OPERATOR.namespace, pod), /violates PodSecurity/);
+  });
+
+  test('runs as two replicas that share what there is', async () => {
+    const two = installManifest({ version: '0.1.0', replicas: 2 });
+    await kubectl('apply --server-side --force-conflicts --filename=-', two);
+    await settled();
+    const deployment = await cluster.the('Deployment', OPERATOR.namespace, OPERATOR.deployment);
+    assert.equal(at(deployment, 'status.availableReplicas'), 2);
+    await kubectl(`apply --server-side --force-conflicts --filename=${INSTALL}`);
+  });
+
+  test('lets users of a namespace work with our kinds', async () => {
+    await kubectl('create rolebinding dev --clusterrole=edit --user=dev -n default');
+    await kubectl('create rolebinding guest --clusterrole=view --user=guest -n default');
+    const allowed = (user: string, verb: string): Promise<boolean> =>
+      kubectl(`auth can-i ${verb} appsites.app-operator.io -n default --as=${user}`).then(
+        () => true,
+        () => false,
+      );
+    // Aggregated by a controller, so not at once.
+    await cluster.until('the roles to be aggregated', () => allowed('dev', 'create'));
+    assert.deepEqual([await allowed('dev', 'delete'), await allowed('guest', 'get')], [true, true]);
+    assert.deepEqual(
+      [await allowed('guest', 'create'), await allowed('stranger', 'get')],
+      [false, false],
+    );
+  });
+});
+
+describe('the operator, with the rights of the install manifest', () => {
+  let operator: Operator;
+  let port: number;
+  before(async () => {
+    port = await cluster.freePort();
+    operator = await startOperator(
+      await readFile(INSTALL, 'utf8'),
+      `--metrics-secure-bind-address=127.0.0.1:${port}`,
+    );
+  });
+  after(() => operator.stop());
+
+  test('makes the examples Ready', async () => {
+    await cluster.apply('default', await example('bench.yaml'), await example('site.yaml'));
+    await cluster.ready('AppBench', 'default', 'demo-bench', 60_000);
+    await cluster.ready('AppSite', 'default', 'demo-site', 60_000);
+  });
+
+  test('prunes, makes Jobs anew, and keeps what others change', async () => {
+    const spec = { ingress: { enabled: true }, domain: 'demo.example.org' };
+    await cluster.patch('AppSite', 'default', 'demo-site', { spec });
+    await cluster.ready('AppSite', 'default', 'demo-site', 60_000);
+    await cluster.the('Ingress', 'default', 'demo-site-ingress');
+    await cluster.patch('AppSite', 'default', 'demo-site', { spec: { ingress: null } });
+    await cluster.gone('Ingress', 'default', 'demo-site-ingress');
+  });
+
+  test('records events', async () => {
+    await cluster.until('an event', async () => {
+      const events = await cluster.list('Event', 'default');
+      return events.some((event) => at(event, 'reportingController') === 'app-operator');
+    });
+  });
+
+  test('makes its ServiceMonitor when that API appears', async () => {
+    const { namespace, serviceMonitor } = OPERATOR;
+    const get = `get servicemonitor ${serviceMonitor} -n ${namespace} --output=json`;
+    await installCrd(
+      cluster,
+      await crdOfModule(
+        'github.com/prometheus-operator/prometheus-operator@v0.85.0',
+        'example/prometheus-operator-crd/monitoring.coreos.com_servicemonitors.yaml',
+      ),
+    );
+    const monitor = await cluster.until('the ServiceMonitor', async () => {
+      return JSON.parse(await kubectl(get)) as Live;
+    });
+    assert.equal(monitor.metadata.labels?.['control-plane'], 'controller-manager');
+    const { name, namespace: place } = monitor.metadata;
+    assert.deepEqual([name, place], ['app-operator-metrics', 'app-operator-system']);
+    assert.deepEqual(at(monitor, 'spec.endpoints[0]'), {
+      port: 'https',
+      scheme: 'https',
+      path: '/metrics',
+      interval: '30s',
+      bearerTokenFile: '/var/run/secrets/kubernetes.io/serviceaccount/token',
+      tlsConfig: { insecureSkipVerify: true },
+    });
+    assert.deepEqual(at(monitor, 'spec.selector.matchLabels'), {
+      'control-plane': 'controller-manager',
+    });
+  });
+
+  test('works with the APIs of KEDA and cert-manager when they appear', async () => {
+    const keda = 'github.com/kedacore/keda/v2@v2.21.0';
+    for (const name of ['scaledobjects', 'triggerauthentications']) {
+      await installCrd(cluster, await crdOfModule(keda, `config/crd/bases/keda.sh_${name}.yaml`));
+    }
+    await installCrd(
+      cluster,
+      await crdOfModule(
+        'github.com/cert-manager/cert-manager@v1.21.2',
+        'deploy/crds/cert-manager.io_certificates.yaml',
+      ),
+    );
+    const tls = { enabled: true, certManagerIssuer: 'letsencrypt' };
+    await cluster.patch('AppSite', 'default', 'demo-site', {
+      spec: { ingress: { enabled: true, tls } },
+    });
+    await cluster.until('the Certificate', () =>
+      cluster.get('Certificate', 'default', 'demo-site-tls'),
+    );
+    await cluster.patch('AppSite', 'default', 'demo-site', { spec: { ingress: null } });
+    await cluster.gone('Certificate', 'default', 'demo-site-tls');
+
+    // Nobody here says that the ScaledObject works, so the bench is not Ready meanwhile.
+    const short = scaled(0, 10, 2);
+    await cluster.patch('AppBench', 'default', 'demo-bench', {
+      spec: { workerAutoscaling: { short } },
+    });
+    for (const [kind, name] of [
+      ['ScaledObject', 'demo-bench-worker-short'],
+      ['TriggerAuthentication', 'demo-bench-redis-trigger'],
+    ] as const) {
+      await cluster.until(`the ${kind}`, () => cluster.get(kind, 'default', name));
+    }
+    await cluster.patch('AppBench', 'default', 'demo-bench', { spec: { workerAutoscaling: null } });
+    await cluster.gone('ScaledObject', 'default', 'demo-bench-worker-short');
+    await cluster.ready('AppBench', 'default', 'demo-bench');
+  });
+
+  test('shows its metrics to who may read them', async () => {
+    const scrape = async (account: string): Promise<number> => {
+      const token = (await kubectl(`create token ${account} -n default`)).trim();
+      const agent = new Agent({ connect: { rejectUnauthorized: false } });
+      const { statusCode, body } = await request(`https://127.0.0.1:${port}/metrics`, {
+        dispatcher: agent,
+        headers: { authorization: `Bearer ${token}` },
+      });
+      await body.dump();
+      await agent.close();
+      return statusCode;
+    };
+    await kubectl('create serviceaccount prometheus -n default');
+    await kubectl(
+      `create clusterrolebinding prometheus --clusterrole=${OPERATOR.metricsReaderRole} --serviceaccount=default:prometheus`,
+    );
+    assert.deepEqual([await scrape('prometheus'), await scrape('default')], [200, 403]);
+  });
+
+  test('removes both, with their data where that is wanted', async () => {
+    const spec = { deletionPolicy: 'Delete' };
+    await cluster.patch('AppSite', 'default', 'demo-site', { spec });
+    await cluster.patch('AppBench', 'default', 'demo-bench', { spec });
+    await cluster.ready('AppSite', 'default', 'demo-site', 60_000);
+    await cluster.delete('AppSite', 'default', 'demo-site');
+    await cluster.gone('AppSite', 'default', 'demo-site', 60_000);
+    await cluster.delete('AppBench', 'default', 'demo-bench');
+    await cluster.gone('AppBench', 'default', 'demo-bench', 60_000);
+    await cluster.until('the children to be gone', async () => {
+      const left = (await cluster.children('default')).map((child) => child.metadata.name);
+      if (left.length > 0) throw new Error(`left: ${left.join(', ')}`);
+      return true;
+    });
+  });
+
+  test('has met no call that it may not make', async () => {
+    assert.deepEqual(await forbidden(), []);
+    assert.deepEqual(
+      operator.lines.filter(({ level }) => level === 'error'),
+      [],
+    );
+  });
+
+  test('may do no more than its work takes', async () => {
+    const finalizers = ['appbenchs.app-operator.io', '--subresource=finalizers', '-n', 'default'];
+    assert.ok(await canI('update', ...finalizers));
+    const refused = [
+      ['update', 'deployments.apps', '-n', 'default'],
+      ['create', 'pods', '-n', 'default'],
+      ['delete', 'appsites.app-operator.io', '-n', 'default'],
+      ['create', 'customresourcedefinitions.apiextensions.k8s.io'],
+      ['list', 'nodes'],
+      ['create', 'roles.rbac.authorization.k8s.io', '-n', 'default'],
+      ['create', 'leases.coordination.k8s.io', '-n', 'default'],
+      ['update', 'leases.coordination.k8s.io/other', '-n', OPERATOR.namespace],
+      ['update', 'appbenchs.app-operator.io', '--subresource=status', '-n', 'default'],
+    ];
+    for (const [verb = '', ...rest] of refused) {
+      assert.equal(await canI(verb, ...rest), false, `${verb} ${rest.join(' ')}`);
+    }
+  });
+});
+
+describe('an installation for some namespaces', () => {
+  test('works there, and sees nothing of others', async () => {
+    const namespace = await cluster.namespace();
+    const other = await cluster.namespace();
+    const manifest = installManifest({ version: '0.1.0', watchNamespaces: [namespace] });
+    await kubectl('apply --server-side --force-conflicts --filename=-', manifest);
+    await cluster.until('the rights to be taken back', async () => {
+      return !(await canI('list', 'secrets', '-n', other));
+    });
+    assert.ok(await canI('list', 'secrets', '-n', namespace));
+    assert.equal(await canI('list', 'secrets', '--all-namespaces'), false);
+    assert.equal(await canI('list', 'appbenchs.app-operator.io', '-n', other), false);
+
+    const operator = await startOperator(manifest);
+    for (const place of [namespace, other]) {
+      await cluster.apply(place, aBench('b'), aSite('s', { bench: 'b' }));
+    }
+    await cluster.ready('AppBench', namespace, 'b', 60_000);
+    await cluster.ready('AppSite', namespace, 's', 60_000);
+    assert.equal((await cluster.the('AppBench', other, 'b')).status, undefined);
+    assert.equal((await operator.stop()).code, 0);
+    assert.deepEqual(await forbidden(), []);
+  });
+});
