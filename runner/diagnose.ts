@@ -7,6 +7,8 @@ import { resourcePath } from './resource-path.js';
 const Pod: ObjectKind = { apiVersion: 'v1', kind: 'Pod', plural: 'pods' };
 /** A child in trouble is asked about again this often. */
 const FRESH_MS = 30_000;
+/** Thousands of sites that come up at once are slow, not in trouble: not more than one is asked about in this time. */
+const INTERVAL_MS = 2_000;
 
 interface ContainerStatus {
   readonly name: string;
@@ -40,6 +42,7 @@ interface PodObject extends KubeObject {
  * trouble, since all the pods of thousands of sites are many times what the operator keeps.
  */
 export class Diagnostician {
+  #askedAt = -Infinity;
   readonly #known = new Map<string, { readonly at: number; readonly why: string | undefined }>();
 
   constructor(
@@ -56,6 +59,8 @@ export class Diagnostician {
     const key = `${child.uid}/${child.health.state}`;
     const known = this.#known.get(key);
     if (known && now() - known.at < FRESH_MS) return known.why;
+    if (child.health.state !== 'Failed' && now() - this.#askedAt < INTERVAL_MS) return known?.why;
+    this.#askedAt = now();
     let why = known?.why;
     try {
       const selector = child.kind.kind === 'Job' ? `job-name=${child.name}` : `app=${child.name}`;

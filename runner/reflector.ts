@@ -30,8 +30,8 @@ export interface ReflectorProps {
 
 const PAGE = '500';
 const WATCH_SECONDS = 290;
-/** Bookmarks come once a minute. */
-const IDLE_MS = 70_000;
+/** Bookmarks come about once a minute, later from a busy server: two of them must fail to come. */
+const IDLE_MS = 130_000;
 const BACKOFF_MS = { first: 800, most: 30_000 };
 /** A watch that lasted this long was healthy: the next error starts with the first backoff. */
 const HEALTHY_MS = 120_000;

@@ -5,6 +5,8 @@ import { fileURLToPath } from 'node:url';
 import { freePort } from './controlplane/ports.js';
 
 const MAIN = fileURLToPath(new URL('../runner/main.js', import.meta.url));
+/** As in the Dockerfile: what lives is small, so collecting garbage early costs little and halves the memory. */
+export const NODE_FLAGS = ['--max-semi-space-size=2', '--heap-growing-percent=20'];
 /** Of /proc/<pid>/stat: what Linux has on every machine that Node runs on. */
 const TICKS_PER_SECOND = 100;
 
@@ -39,6 +41,7 @@ export class OperatorProcess {
     const child = spawn(
       process.execPath,
       [
+        ...NODE_FLAGS,
         MAIN,
         '--site-check=false',
         `--metrics-bind-address=127.0.0.1:${port}`,

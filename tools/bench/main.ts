@@ -116,6 +116,8 @@ async function measureOperator(cp: ControlPlane, client: Client) {
   await sleep(Number(values.quiet) * 1000);
   const quiet = usageBetween(quietStart, await operator.usage());
   const latencies = await measureLatency(client);
+  await untilCount(client, `${API}/appsites`, sites, isReady, timeoutMs);
+  await sleep(10_000);
   const peak = await operator.peakMemory();
   await operator.stop();
 
