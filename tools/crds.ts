@@ -1,8 +1,7 @@
 import { readdir, readFile } from 'node:fs/promises';
 import path from 'node:path';
 import { parse } from 'yaml';
-import type { KubernetesObject } from './controlplane/api.js';
-import type { ControlPlane } from './controlplane/controlplane.js';
+import type { Api, KubernetesObject } from './controlplane/api.js';
 import { projectRoot } from './root.js';
 
 interface CustomResourceDefinition extends KubernetesObject {
@@ -14,7 +13,7 @@ interface CustomResourceDefinition extends KubernetesObject {
 const PATH = '/apis/apiextensions.k8s.io/v1/customresourcedefinitions';
 
 /** Installs the operator's CRDs from `dist/crds`, and waits until they are served. */
-export async function applyCrds({ api }: ControlPlane): Promise<void> {
+export async function applyCrds(api: Api): Promise<void> {
   const folder = path.join(projectRoot(), 'dist/crds');
   const files = (await readdir(folder)).filter((file) => file.endsWith('.yaml'));
   await Promise.all(

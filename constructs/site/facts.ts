@@ -105,12 +105,19 @@ function benchOffer(bench: AppBench): { readonly bench: AppBench; readonly ready
 function refuseTakenHosts(site: AppSite, suffix: string | undefined, world: World): void {
   const { namespace, name } = site.metadata;
   const { benchRef } = site.spec;
-  for (const { path, host, claims } of hostsOf(site, suffix)) {
-    const rival = claims
-      .flatMap((claim) =>
-        world.list(sitesByHost, hostKey(namespace, benchRef.name, claim), claimOf),
-      )
-      .find((claim) => claim.name !== name && isOlder(claim, claimOf(site)));
+  const mine = hostsOf(site.spec, suffix);
+  for (const { path, host } of mine) {
+    // A site without a domain gets this host from its name and the bench's suffix.
+    const tail = `.${suffix ?? ''}`;
+    const stem = suffix !== undefined && host.endsWith(tail) ? [host.slice(0, -tail.length)] : [];
+    const rival = [host, ...stem]
+      .flatMap((key) => world.list(sitesByHost, hostKey(namespace, benchRef.name, key), rivalOf))
+      .find(
+        (other) =>
+          other.name !== name &&
+          isOlder(other, claimOf(site)) &&
+          hostsOf(other, suffix).some((claimed) => claimed.host === host),
+      );
     if (rival) {
       throw new Stalled(
         'DuplicateSiteName',
@@ -120,20 +127,20 @@ function refuseTakenHosts(site: AppSite, suffix: string | undefined, world: Worl
   }
 }
 
-/** The host names of a site, and for each the names by which another site may claim it. */
-function hostsOf({ spec }: AppSite, suffix: string | undefined) {
-  const { siteName, domain } = spec;
-  const tail = suffix === undefined ? undefined : `.${suffix}`;
-  // Another site without a domain gets this host from its name and the bench's suffix.
-  const claimsOf = (host: string): string[] =>
-    tail !== undefined && host.endsWith(tail) ? [host, host.slice(0, -tail.length)] : [host];
-  const given = publicDomain(spec, suffix);
-  return [
-    { path: 'spec.siteName', host: siteName, claims: claimsOf(siteName) },
-    ...(given === siteName
-      ? []
-      : [{ path: domain ? 'spec.domain' : 'spec.siteName', host: given, claims: claimsOf(given) }]),
-  ];
+function rivalOf(site: AppSite) {
+  const { siteName, domain } = site.spec;
+  return { ...claimOf(site), siteName, ...(domain === undefined ? {} : { domain }) };
+}
+
+/** The host names that a site answers to, and where each comes from. */
+function hostsOf(
+  spec: { readonly siteName: string; readonly domain?: string },
+  suffix: string | undefined,
+): readonly { readonly path: string; readonly host: string }[] {
+  const domain = publicDomain(spec, suffix);
+  const name = { path: 'spec.siteName', host: spec.siteName };
+  if (domain === spec.siteName) return [name];
+  return [name, { path: spec.domain ? 'spec.domain' : 'spec.siteName', host: domain }];
 }
 
 /** The version of a Secret that must be there. */

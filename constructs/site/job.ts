@@ -70,6 +70,7 @@ export class SiteDrop extends Construct {
   ) {
     super(scope, id);
     const { site, bench, database } = props;
+    const drops = site.spec.deletionPolicy === 'Delete';
     new FrameworkJob(this, 'job', {
       bench,
       owner: site,
@@ -81,9 +82,9 @@ export class SiteDrop extends Construct {
         command: [PYTHON, `${SCRIPTS_DIR}/site_drop.py`],
         env: [
           ...identity(site, database),
-          ...(site.spec.deletionPolicy === 'Retain' ? [{ name: 'KEEP_DATA', value: '1' }] : []),
+          ...(drops ? [] : [{ name: 'KEEP_DATA', value: '1' }]),
           // Whoever made a prepared database owns it; a server of the site's own goes as a whole.
-          ...(database.mode === 'shared' ? rootEnv(database.server) : []),
+          ...(drops && database.mode === 'shared' ? rootEnv(database.server) : []),
         ],
         resources: bench.componentResources.workerDefault,
       },

@@ -43,11 +43,11 @@ async function onControlPlane<T>(
   measure: (cp: ControlPlane, client: Client) => Promise<T>,
 ): Promise<T> {
   const cp = await startControlPlane({
+    prepare: applyCrds,
     onProgress: ({ message }) => process.stderr.write(`${message}\n`),
   });
   const client = createClient({ credentials: await loadCredentials(cp.kubeconfig, process.env) });
   try {
-    await applyCrds(cp);
     return await measure(cp, client);
   } finally {
     await client.close();

@@ -210,6 +210,7 @@ class RunningControlPlane implements ControlPlane {
     const nodes = options.kwokNodes ?? 2;
     await this.#run('etcd', components.etcd);
     await this.startApiServer();
+    await options.prepare?.(this.api);
     const steps = [
       createStorageClass(this.api).then(() =>
         createVolumes(this.api, options.persistentVolumes ?? 50),

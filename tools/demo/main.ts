@@ -21,12 +21,14 @@ const ended = new Promise<'signal'>((resolve) => {
 });
 
 say('A Kubernetes control plane of its own, on this machine only; your clusters are not touched.');
-const cp = await Promise.race([startControlPlane({ onProgress: printProgress }), ended]);
+const cp = await Promise.race([
+  startControlPlane({ prepare: applyCrds, onProgress: printProgress }),
+  ended,
+]);
 // Interrupted while it started: its supervisor cleans up as soon as this process is gone.
 if (cp === 'signal') process.exit(130);
 let operator: OperatorProcess | undefined;
 try {
-  await applyCrds(cp);
   const logFile = path.join(cp.dataDir, 'app-operator.log');
   operator = await OperatorProcess.start({ kubeconfig: cp.kubeconfig, logFile });
   say('The operator runs. It gets an AppBench and an AppSite:\n');
