@@ -31,6 +31,8 @@ export interface WorldFile {
   readonly objects?: readonly KubeObject[];
   /** Whether the resources are being deleted. */
   readonly deleting?: boolean;
+  /** What the resources said of themselves before. */
+  readonly status?: Readonly<Record<string, unknown>>;
 }
 
 /** `observed.yaml`: what has become of the children. */
@@ -67,15 +69,17 @@ export function scenarioNames(): readonly string[] {
 export function readScenario(name: string): Scenario {
   const world: WorldFile = readYaml(name, 'world.yaml') ?? {};
   const written = parseAllDocuments(read(name, 'cr.yaml')).map(plain);
+  const { deleting = false, status } = world;
+  const before = status ? { status } : {};
   return {
     name,
     title: titleOf(name),
     base: world.base,
-    admissions: written.map((object, at) => admitted(object, world.deleting ?? false, at)),
+    admissions: written.map((object, at) => admitted({ ...object, ...before }, deleting, at)),
     settings: { ...DEFAULT_SETTINGS, ...world.settings },
     serves: world.serves ?? [],
     objects: (world.objects ?? []).map((object, at) => worldObject(object, at)),
-    deleting: world.deleting ?? false,
+    deleting,
     observed: readYaml(name, 'observed.yaml') ?? {},
   };
 }
