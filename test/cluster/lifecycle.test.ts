@@ -58,6 +58,7 @@ describe('a bench and a site', () => {
       assert.deepEqual([owner.uid, owner.controller], [wanted.metadata.uid, true], nameOf(child));
     }
     assert.deepEqual(unowned.sort(), [
+      'NetworkPolicy/b-db',
       'PersistentVolumeClaim/b-sites',
       'Secret/b-db-root',
       'Secret/s-admin-password',
@@ -239,7 +240,7 @@ describe('created in the wrong order', () => {
   });
 });
 
-describe('pods run', () => {
+describe('pods run', { concurrency: true }, () => {
   const contexts = async (namespace: string, workload: string): Promise<unknown[]> => {
     const pod = at(await cluster.the('Deployment', namespace, workload), 'spec.template.spec');
     return [

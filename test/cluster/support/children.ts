@@ -1,7 +1,7 @@
 /** The children of a bench `b` that says no more than it must. */
 export const OF_A_BENCH = [
   'ConfigMap/b-config',
-  'ConfigMap/b-nginx-config',
+  'ConfigMap/b-nginx',
   'Deployment/b-gunicorn',
   'Deployment/b-nginx',
   'Deployment/b-scheduler',

@@ -1,0 +1,49 @@
+import * as pods from '../../../tools/controlplane/pods.js';
+import type { FailPodsOptions, Interference, Labels } from '../../../tools/controlplane/pods.js';
+import type { Cluster } from '../harness.js';
+
+/** How pods are made to fail or to hang, one call after the other: kwok is told of one at a time. */
+let last: Promise<unknown> = Promise.resolve();
+
+function inTurn<T>(work: () => Promise<T>): Promise<T> {
+  const mine = last.then(work, work);
+  last = mine;
+  return mine;
+}
+
+export function failPods(
+  { controlPlane }: Cluster,
+  labels: Labels,
+  options?: FailPodsOptions,
+): Promise<Interference> {
+  return inTurn(() => pods.failPods(controlPlane, labels, options));
+}
+
+export function holdPods({ controlPlane }: Cluster, labels: Labels): Promise<Interference> {
+  return inTurn(() => pods.holdPods(controlPlane, labels));
+}
+
+export function release({ controlPlane }: Cluster, interference: Interference): Promise<void> {
+  return inTurn(() => pods.release(controlPlane, interference));
+}
+
+/**
+ * Lets a Job fail at its first attempt, with these last words: its own patience is a minute and more.
+ * The Job need not be there yet.
+ */
+export async function failJob(
+  cluster: Cluster,
+  namespace: string,
+  job: string,
+  message: string,
+): Promise<Interference> {
+  const interference = await failPods(cluster, { 'job-name': job }, { exitCode: 3, message });
+  void giveUp(cluster, namespace, job);
+  return interference;
+}
+
+/** Takes away a Job's further attempts. */
+export async function giveUp(cluster: Cluster, namespace: string, job: string): Promise<void> {
+  await cluster.until(`the Job ${job}`, () => cluster.get('Job', namespace, job));
+  await cluster.patch('Job', namespace, job, { spec: { backoffLimit: 0 } });
+}
