@@ -37,7 +37,7 @@ export class BenchChart extends Chart {
       model.redis,
       model.database,
       model.queuePrefix,
-      facts.versions,
+      facts.redisVersion ?? '',
     ]);
     const replicas = spec.componentReplicas ?? {};
     const resources = spec.componentResources ?? {};
@@ -50,7 +50,7 @@ export class BenchChart extends Chart {
     new Scripts(foundation, 'scripts', resource);
     new SitesVolume(foundation, 'sites', { owner: resource });
     if (!model.redis.external)
-      new Redis(foundation, 'redis', { ...common, configHash: hashOf(facts.versions) });
+      new Redis(foundation, 'redis', { ...common, configHash: hashOf([facts.redisVersion ?? '']) });
     if (spec.dbConfig.mode === 'managed' && model.database.root) {
       new DatabaseServer(foundation, 'database', {
         ...common,

@@ -3,6 +3,7 @@ import { benchModel, type BenchModel } from '../framework/bench-model.js';
 import { publicDomain } from '../framework/domain.js';
 import { GUNICORN_PORT } from '../framework/gunicorn.js';
 import { sitesOfBench } from '../framework/indexes.js';
+import { redisVersion } from '../framework/redis-version.js';
 import { claimOf, isOlder, refuseSharedName, type Claim } from '../framework/seniority.js';
 import { Stalled, Waiting, type Problem } from '../kit/errors.js';
 import type { World } from '../kit/kind.js';
@@ -15,8 +16,8 @@ import type { NginxSite } from './nginx-config.js';
 
 /** What the tree of a bench depends on. */
 export interface BenchFacts {
-  /** Versions of the Secrets that pods read at their start. */
-  readonly versions: readonly string[];
+  /** What pods read of Redis at their start, see `redisVersion`. */
+  readonly redisVersion: string | undefined;
   /** Why nothing but the passwords can be made yet. */
   readonly hold: string | undefined;
   readonly model: BenchModel;
@@ -41,26 +42,21 @@ export function gatherBench(bench: AppBench, world: World): BenchFacts {
   if (problems.length > 0) throw Stalled.invalid(problems);
   refuseSharedName(bench, 'AppSite', world);
   const { namespace = 'default', name } = bench.metadata;
-  const versions = referencedSecrets(bench).map((secret) => {
-    const version = world.get('Secret', namespace, secret.name, versionOf);
-    if (version === undefined) {
+  for (const secret of referencedSecrets(bench)) {
+    if (world.get('Secret', namespace, secret.name, uidOf) === undefined) {
       throw new Waiting(
         'SecretMissing',
         `${secret.path}: the Secret "${secret.name}" is not there: create it in namespace ${namespace}`,
       );
     }
-    return version;
-  });
+  }
+  const model = benchModel(bench, world.settings);
+  const version = redisVersion(model, world);
   const entries = world.list(sitesOfBench, keyOf(namespace, name), siteEntry);
-  // A password that was made anew is another Secret; whatever read the old one has to start again.
-  const password = bench.spec.redisConfig?.external
-    ? undefined
-    : { uid: world.get('Secret', namespace, benchNames(name).redisSecret, uidOf) };
-  const isMissing = password !== undefined && password.uid === undefined;
   return {
-    versions: [...versions, ...(password?.uid === undefined ? [] : [password.uid])],
-    hold: isMissing ? `waiting for Secret ${benchNames(name).redisSecret}` : undefined,
-    model: benchModel(bench, world.settings),
+    redisVersion: version,
+    hold: version === undefined ? `waiting for Secret ${benchNames(name).redisSecret}` : undefined,
+    model,
     siteCount: entries.length,
     sites: firstOfEachHost(entries, bench.spec.domainConfig?.suffix),
     keda: world.serves(ScaledObject),
@@ -85,10 +81,6 @@ function referencedSecrets({ spec }: AppBench): { readonly path: string; readonl
 
 function uidOf(object: KubeObject): string {
   return object.metadata.uid ?? '';
-}
-
-function versionOf(object: KubeObject): string {
-  return object.metadata.resourceVersion ?? '';
 }
 
 function siteEntry(site: AppSite): SiteEntry {

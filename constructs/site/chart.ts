@@ -90,7 +90,13 @@ export class SiteChart extends Chart {
     const common = {
       bench,
       owner: site,
-      configHash: hashOf([bench.redis, bench.database, facts.database, queuePrefix(site, bench)]),
+      configHash: hashOf([
+        bench.redis,
+        facts.redisVersion,
+        bench.database,
+        facts.database,
+        queuePrefix(site, bench),
+      ]),
     };
     new Gunicorn(scope, 'gunicorn', {
       ...common,

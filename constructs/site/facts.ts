@@ -2,6 +2,7 @@ import type { AppBench } from '../bench/api.js';
 import { benchModel, type BenchModel } from '../framework/bench-model.js';
 import { publicDomain } from '../framework/domain.js';
 import { hostKey, sitesByHost } from '../framework/indexes.js';
+import { redisVersion } from '../framework/redis-version.js';
 import { claimOf, isOlder, refuseSharedName } from '../framework/seniority.js';
 import { Stalled, Waiting } from '../kit/errors.js';
 import type { World } from '../kit/kind.js';
@@ -19,6 +20,8 @@ export interface SiteFacts {
   readonly database: SiteDatabasePlan;
   /** Version of the Secret of a prepared database. */
   readonly databaseVersion: string;
+  /** What the site's pods read of Redis at their start, see `redisVersion`. */
+  readonly redisVersion: string;
   readonly apps: readonly string[];
   /** The public host name. */
   readonly domain: string;
@@ -64,6 +67,7 @@ export function gatherSite(site: AppSite, world: World): SiteFacts {
     hold: ready ? undefined : `waiting for bench ${model.name} to be ready`,
     database,
     databaseVersion,
+    redisVersion: redisVersion(model, world) ?? '',
     apps: siteApps(site, model),
     domain: publicDomain(spec, model.domain.suffix),
     adminPassword: { secret: admin ?? siteNames(name).adminPassword, version: adminVersion },

@@ -34,6 +34,7 @@ export class SiteInit extends Construct {
         facts.apps,
         database,
         facts.databaseVersion,
+        facts.redisVersion,
         config,
         facts.adminPassword,
       ]),

@@ -1,0 +1,22 @@
+import type { World } from '../kit/kind.js';
+import type { KubeObject } from '../kit/object.js';
+import type { BenchModel } from './bench-model.js';
+
+/**
+ * What changes when the way into Redis does: a generated password that was made anew is another
+ * Secret, the URLs of servers outside are another version of theirs. undefined where the Secret is
+ * not there. Whatever read the old one at its start has to start again.
+ */
+export function redisVersion({ redis, namespace }: BenchModel, world: World): string | undefined {
+  return redis.external
+    ? world.get('Secret', namespace, redis.cacheUrl.secret, versionOf)
+    : world.get('Secret', namespace, redis.password.secret, uidOf);
+}
+
+function uidOf({ metadata }: KubeObject): string {
+  return metadata.uid ?? '';
+}
+
+function versionOf({ metadata }: KubeObject): string {
+  return metadata.resourceVersion ?? '';
+}
