@@ -1,0 +1,294 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
+
+import type { KubeObject } from '../../constructs/kit/object.js';
+import { ApiError, ConnectionError } from '../../runner/api-error.js';
+import type { Client, Method, Query, RequestOptions, WatchEvent } from '../../runner/client.js';
+import { Reflector, type ReflectorProps } from '../../runner/reflector.js';
+
+/** Sleeps are a hundredth as long: a factor of 0.01 in place of one between 0.5 and 1.5. */
+const FAST = 0.01 - 0.5;
+const PATH = '/apis/apps/v1/deployments';
+const gone = new ApiError(410, 'Expired', {}, 'WATCH: 410');
+const refused = new ConnectionError('GET', 'ECONNREFUSED');
+const broken = new ConnectionError('WATCH', 'UND_ERR_SOCKET');
+
+const object = (name: string, version: number): KubeObject => ({
+  apiVersion: 'apps/v1',
+  kind: 'Deployment',
+  metadata: { name, resourceVersion: String(version) },
+});
+const event = (type: WatchEvent['type'], name: string, version: number): WatchEvent => ({
+  type,
+  object: object(name, version),
+});
+const list = (version: number, names: readonly string[], next?: string) => ({
+  apiVersion: 'apps/v1',
+  kind: 'DeploymentList',
+  metadata: { resourceVersion: String(version), ...(next === undefined ? {} : { continue: next }) },
+  items: names.map((name) => ({ metadata: { name, resourceVersion: '1' } })),
+});
+
+type Answer = ReturnType<typeof list> | { readonly [field: string]: unknown } | Error;
+/** A watch: events, then its end, or an error; `hang` keeps it open. */
+type Script = readonly (WatchEvent | Error | 'hang' | (() => void))[];
+
+interface Call {
+  readonly what: 'list' | 'watch';
+  readonly at: number;
+  readonly query: Query;
+  readonly options: { readonly accept?: string; readonly idleTimeoutMs?: number };
+}
+
+/** A server that answers by a script; the last list is given again, and after the last watch all hang. */
+class Server implements Pick<Client, 'request' | 'watch'> {
+  readonly calls: Call[] = [];
+  constructor(
+    private readonly lists: Answer[],
+    private readonly watches: Script[] = [],
+  ) {}
+
+  async request<T>(_method: Method, path: string, options: RequestOptions = {}): Promise<T> {
+    assert.equal(path, PATH);
+    this.calls.push({ what: 'list', at: performance.now(), query: options.query ?? {}, options });
+    const answer = this.lists.length > 1 ? this.lists.shift() : this.lists[0];
+    if (answer instanceof Error) throw answer;
+    return answer as T;
+  }
+
+  async *watch<O extends KubeObject>(
+    _path: string,
+    query: Query,
+    options: { readonly signal: AbortSignal; readonly idleTimeoutMs: number },
+  ): AsyncGenerator<WatchEvent<O>> {
+    this.calls.push({ what: 'watch', at: performance.now(), query, options });
+    for (const step of this.watches.shift() ?? (['hang'] as const)) {
+      if (step instanceof Error) throw step;
+      if (step === 'hang') {
+        await new Promise((_, reject) => {
+          options.signal.addEventListener('abort', () => reject(new Error('aborted')));
+        });
+      } else if (typeof step === 'function') step();
+      else yield step as WatchEvent<O>;
+    }
+  }
+
+  /** From which versions it was watched. */
+  get from(): (string | undefined)[] {
+    return this.calls.flatMap(({ what, query }) =>
+      what === 'watch' ? [query['resourceVersion']] : [],
+    );
+  }
+
+  count(what: Call['what']): number {
+    return this.calls.filter((call) => call.what === what).length;
+  }
+
+  /** Milliseconds between the calls. */
+  get gaps(): number[] {
+    return this.calls.slice(1).map(({ at }, index) => at - (this.calls[index]?.at ?? 0));
+  }
+}
+
+/** Runs a reflector for a while, and returns what has come of it. */
+async function run(server: Server, ms = 60, props: Partial<ReflectorProps> = {}) {
+  const seen: string[] = [];
+  const restarts: string[] = [];
+  const stop = new AbortController();
+  const reflector = new Reflector({
+    client: server,
+    path: PATH,
+    sink: {
+      replace: (objects, version) => {
+        const what = objects.map(({ apiVersion, kind, metadata }) =>
+          [apiVersion, kind, metadata.name].join('/'),
+        );
+        seen.push(`list ${version}: ${what.join(' ')}`.trim());
+      },
+      upsert: ({ metadata }) => void seen.push(`+${metadata.name}`),
+      remove: ({ metadata }) => void seen.push(`-${metadata.name}`),
+    },
+    signal: stop.signal,
+    now: () => performance.now(),
+    random: () => FAST,
+    onRestart: (reason) => void restarts.push(reason),
+    ...props,
+  });
+  const done = reflector.run();
+  await sleep(ms);
+  const state = { synced: reflector.synced, silence: reflector.silence };
+  stop.abort();
+  await done;
+  return { seen, restarts, reflector, state };
+}
+
+describe('a reflector', { concurrency: true }, () => {
+  test('lists in pages, then watches from the version of the list', async () => {
+    const server = new Server(
+      [list(10, ['a', 'b'], 'next'), list(10, ['c'])],
+      [[event('ADDED', 'd', 11), 'hang']],
+    );
+    const { seen, restarts } = await run(server, 60, { labelSelector: 'x=y' });
+    const named = (name: string): string => `apps/v1/Deployment/${name}`;
+    assert.deepEqual(seen, [`list 10: ${['a', 'b', 'c'].map(named).join(' ')}`, '+d']);
+    assert.deepEqual(restarts, []);
+    const [first, second, watch] = server.calls;
+    assert.equal(first?.query['limit'], '500');
+    assert.equal(second?.query['continue'], 'next');
+    assert.equal(watch?.query['allowWatchBookmarks'], 'true');
+    assert.deepEqual(
+      new Set(server.calls.map(({ query }) => query['labelSelector'])),
+      new Set(['x=y']),
+    );
+  });
+
+  test('asks for metadata only where that is enough, and takes a list without items', async () => {
+    const server = new Server([{ ...list(10, []), items: null }]);
+    const { seen } = await run(server, 30, { metadataOnly: true });
+    assert.deepEqual(seen, ['list 10:']);
+    const [listed, watched] = server.calls;
+    assert.match(listed?.options.accept ?? '', /as=PartialObjectMetadataList;/);
+    assert.match(watched?.options.accept ?? '', /as=PartialObjectMetadata;/);
+  });
+
+  test('takes in what is added, changed and removed, and no bookmark', async () => {
+    const server = new Server(
+      [list(10, [])],
+      [
+        [
+          event('ADDED', 'a', 11),
+          event('MODIFIED', 'a', 12),
+          event('BOOKMARK', '', 13),
+          event('DELETED', 'a', 14),
+          'hang',
+        ],
+      ],
+    );
+    assert.deepEqual((await run(server)).seen, ['list 10:', '+a', '+a', '-a']);
+  });
+
+  test('goes on from the last version, bookmarks included, when the server ends the watch', async () => {
+    const server = new Server(
+      [list(10, [])],
+      [[event('ADDED', 'a', 11), event('BOOKMARK', '', 15)], ['hang']],
+    );
+    const { restarts } = await run(server);
+    assert.deepEqual(server.from, ['10', '15']);
+    assert.equal(server.count('list'), 1);
+    assert.deepEqual(restarts, []);
+  });
+
+  test('goes on from the last event, too, when the connection breaks: an old event would bring back what is gone', async () => {
+    const server = new Server(
+      [list(10, [])],
+      [[event('ADDED', 'a', 11), event('DELETED', 'a', 12), broken], ['hang']],
+    );
+    const { restarts } = await run(server);
+    assert.deepEqual(server.from, ['10', '12']);
+    assert.deepEqual(restarts, ['Error']);
+  });
+
+  for (const [when, script] of [
+    ['at the begin of a watch', [gone]],
+    ['in the middle of a watch', [event('ADDED', 'a', 11), gone]],
+  ] as const) {
+    test(`lists again when its version has expired ${when}`, async () => {
+      const server = new Server([list(10, ['a']), list(20, [])], [script, ['hang']]);
+      const { seen, restarts } = await run(server);
+      assert.equal(seen.at(-1), 'list 20:');
+      assert.deepEqual(server.from, ['10', '20']);
+      assert.deepEqual(restarts, ['Expired']);
+    });
+  }
+
+  test('lists from the begin when a page has expired', async () => {
+    const server = new Server([list(10, ['a'], 'next'), gone, list(20, ['b'])]);
+    const { seen } = await run(server);
+    assert.deepEqual(seen, ['list 20: apps/v1/Deployment/b']);
+    assert.deepEqual(
+      server.calls.filter(({ what }) => what === 'list').map(({ query }) => query['continue']),
+      [undefined, 'next', undefined],
+    );
+  });
+});
+
+describe('a reflector in an outage', { concurrency: true }, () => {
+  test('tries again, less and less often, and at least every 30 seconds', async () => {
+    const { restarts, state } = await run(new Server([refused]), 1_900);
+    assert.equal(state.synced, false);
+    // A hundredth of 0.8 s, 1.6 s, 3.2 s … up to 30 s, for 1.9 s.
+    assert.ok(restarts.length >= 8 && restarts.length <= 12, `${restarts.length} attempts`);
+    const server = new Server([refused, refused, refused, list(10, [])]);
+    await run(server, 150);
+    const [first = 0, second = 0, third = 0] = server.gaps;
+    assert.ok(first > 7 && first < second && second < third, server.gaps.join(' '));
+  });
+
+  test('waits between half and one and a half of that, so that not all come at once', async () => {
+    for (const [random, least, most] of [
+      [0, 399, 600],
+      [0.999, 1_190, 1_500],
+    ] as const) {
+      const server = new Server([refused, list(10, [])]);
+      await run(server, most + 100, { random: () => random });
+      const [gap = 0] = server.gaps;
+      assert.ok(gap >= least && gap <= most, `${gap} ms`);
+    }
+  });
+
+  test('begins with the shortest wait again after a watch that was healthy', async () => {
+    let time = 0;
+    const pass = (): void => void (time += 130_000);
+    const failing: Script[] = Array.from({ length: 5 }, () => [broken]);
+    const server = new Server([list(10, [])], [...failing, [pass, broken], ['hang']]);
+    await run(server, 500, { now: () => time });
+    const gaps = server.gaps.slice(1);
+    assert.ok((gaps[4] ?? 0) > 100, `it waits long before: ${gaps.join(' ')}`);
+    assert.ok((gaps[5] ?? Infinity) < 40, `and short after: ${gaps.join(' ')}`);
+  });
+
+  test('does not hammer a server that ends each watch at once', async () => {
+    const server = new Server([list(10, [])], Array.from<Script>({ length: 10_000 }).fill([]));
+    await run(server, 1_000, { random: () => 0 });
+    assert.ok(server.count('watch') <= 5, `${server.count('watch')} watches in a second`);
+  });
+
+  test('tells for how long the server has been silent', async () => {
+    let time = 1_000;
+    const events: Script = [
+      () => void (time = 5_000),
+      event('BOOKMARK', '', 11),
+      () => void (time = 7_000),
+      'hang',
+    ];
+    const { state } = await run(new Server([list(10, [])], [events]), 30, { now: () => time });
+    assert.equal(state.silence, 2_000);
+  });
+
+  test('lets a watch be silent for longer than bookmarks take to come', async () => {
+    const server = new Server([list(10, [])]);
+    await run(server, 30);
+    const watch = server.calls.find(({ what }) => what === 'watch');
+    assert.ok((watch?.options.idleTimeoutMs ?? 0) > 60_000);
+    // The server ends it before, and not all at once.
+    const seconds = Number(watch?.query['timeoutSeconds']);
+    assert.ok(seconds >= 145 && seconds <= 600, `${seconds} s`);
+  });
+});
+
+describe('the end of a reflector', { concurrency: true }, () => {
+  test('comes at once with the signal, and lets nobody wait for a first list', async () => {
+    const server = new Server([refused]);
+    const started = performance.now();
+    const { reflector, state } = await run(server, 20, { random: () => 0.9 });
+    await reflector.whenSynced;
+    assert.ok(performance.now() - started < 300);
+    assert.equal(state.synced, false);
+  });
+
+  test('is not told as a restart', async () => {
+    const { restarts } = await run(new Server([list(10, [])]), 20);
+    assert.deepEqual(restarts, []);
+  });
+});
