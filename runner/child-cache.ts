@@ -84,6 +84,14 @@ export class ChildCache {
     };
   }
 
+  /** Forgets all children of a kind whose API is gone. */
+  drop(kind: ObjectKind): void {
+    const prefix = childId(kind, '', '').slice(0, -1);
+    for (const [id] of [...this.#store.entries()]) {
+      if (id.startsWith(prefix)) this.#store.remove(id, undefined);
+    }
+  }
+
   #upsert(kind: ObjectKind, object: KubeObject): Child {
     const child = childOf(kind, object, this.markers);
     this.#store.upsert(child.id, child);

@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { ObjectKind } from '../constructs/kit/object-kind.js';
 import { isNotFound } from './api-error.js';
 import type { Client } from './client.js';
@@ -31,17 +32,31 @@ export class Discovery {
   /** Looks once. @throws where the API server does not answer */
   async refresh(): Promise<void> {
     const { kinds, client, onChange, log } = this.props;
-    const groups = new Map<string, Promise<ReadonlySet<string>>>();
-    for (const { apiVersion } of kinds) {
-      if (!groups.has(apiVersion)) groups.set(apiVersion, kindsOf(client, apiVersion));
-    }
+    const versions = [...new Set(kinds.map(({ apiVersion }) => apiVersion))];
+    const groups = new Map(
+      await Promise.all(versions.map(async (v) => [v, await kindsOf(client, v)] as const)),
+    );
     for (const kind of kinds) {
-      const served = (await groups.get(kind.apiVersion))?.has(kind.kind) ?? false;
+      const served = groups.get(kind.apiVersion)?.has(kind.kind) ?? false;
       const id = `${kind.apiVersion}/${kind.kind}`;
       if ((this.#served.get(id) ?? false) === served) continue;
       this.#served.set(id, served);
       log.info(served ? 'an optional API is served' : 'an optional API is gone', { api: id });
       onChange(kind, served);
+    }
+  }
+
+  /** Looks until the API server has answered, or the signal is aborted. */
+  async first(signal: AbortSignal): Promise<void> {
+    const stopped = (): boolean => signal.aborted;
+    while (!stopped()) {
+      try {
+        await this.refresh();
+        return;
+      } catch (error) {
+        this.props.log.warn('discovery failed', { error });
+        await sleep(RETRY_MS, undefined, { signal }).catch(() => undefined);
+      }
     }
   }
 

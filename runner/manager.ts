@@ -172,7 +172,7 @@ export class Manager {
       metadataOnly: true,
       namespaced: false,
     });
-    await this.#discovery.refresh();
+    await this.#discovery.first(this.#stop.signal);
     await Promise.all(this.#all().map((reflector) => reflector.whenSynced));
     this.#synced = true;
   }
@@ -294,19 +294,16 @@ export class Manager {
   }
 
   async #serve(kind: ObjectKind, served: boolean): Promise<void> {
-    if (kind === this.#serviceMonitor.kind) {
-      this.#serviceMonitor.serve(served);
-      return;
-    }
     if (served) {
       this.#watchChildren(kind);
-      await Promise.all(
-        this.#reflectors.get(kind.kind)?.all.map(({ whenSynced }) => whenSynced) ?? [],
-      );
+      const begun = this.#reflectors.get(kind.kind);
+      await Promise.all(begun?.all.map(({ whenSynced }) => whenSynced) ?? []);
+      // Gone again while its first list was on its way.
+      if (this.#reflectors.get(kind.kind) !== begun) return;
     } else {
       this.#reflectors.get(kind.kind)?.abort.abort();
       this.#reflectors.delete(kind.kind);
-      this.#children.sink(kind, () => true).replace([], '');
+      this.#children.drop(kind);
     }
     this.#subscriptions.serve(kind, served);
   }

@@ -33,6 +33,8 @@ const WATCH_SECONDS = 290;
 /** Bookmarks come about once a minute, later from a busy server: two of them must fail to come. */
 const IDLE_MS = 130_000;
 const BACKOFF_MS = { first: 800, most: 30_000 };
+/** A watch without an event that ends within this time was none. */
+const SHORT_MS = 1_000;
 /** A watch that lasted this long was healthy: the next error starts with the first backoff. */
 const HEALTHY_MS = 120_000;
 
@@ -54,6 +56,8 @@ interface List {
  */
 export class Reflector {
   #lastEvent: number;
+  /** Where the next watch begins; undefined where a list must come first. */
+  #version: string | undefined;
   #synced = false;
   readonly #firstSync = Promise.withResolvers<undefined>();
 
@@ -80,18 +84,17 @@ export class Reflector {
   async run(): Promise<void> {
     const { signal, now, random } = this.props;
     signal.addEventListener('abort', () => this.#firstSync.resolve(undefined), { once: true });
-    let version: string | undefined;
     let failures = 0;
     const stopped = (): boolean => signal.aborted;
     while (!stopped()) {
       const started = now();
       try {
-        version ??= await this.#list();
-        version = await this.#watch(version);
+        this.#version ??= await this.#list();
+        await this.#watch(this.#version);
         failures = 0;
       } catch (error) {
         if (stopped()) break;
-        if (isGone(error)) version = undefined;
+        if (isGone(error)) this.#version = undefined;
         failures = now() - started > HEALTHY_MS ? 1 : failures + 1;
         this.props.onRestart?.(isGone(error) ? 'Expired' : 'Error', error);
         const backoff = Math.min(BACKOFF_MS.most, BACKOFF_MS.first * 2 ** (failures - 1));
@@ -126,10 +129,11 @@ export class Reflector {
     return version;
   }
 
-  /** @returns the version to go on from when the server has ended the watch */
-  async #watch(from: string): Promise<string> {
+  /** Resolves when the server has ended the watch. The progress stays when it breaks. */
+  async #watch(from: string): Promise<void> {
     const { client, path, labelSelector, metadataOnly, sink, signal, now, random } = this.props;
-    let version = from;
+    const begun = now();
+    let seen = 0;
     const query = {
       resourceVersion: from,
       allowWatchBookmarks: 'true',
@@ -144,10 +148,12 @@ export class Reflector {
     });
     for await (const { type, object } of events) {
       this.#lastEvent = now();
-      version = object.metadata.resourceVersion ?? version;
+      seen += 1;
       if (type === 'DELETED') sink.remove(object);
       else if (type !== 'BOOKMARK') sink.upsert(object);
+      this.#version = object.metadata.resourceVersion ?? this.#version;
     }
-    return version;
+    // A proxy without a server behind it may answer each watch with an empty body.
+    if (seen === 0 && now() - begun < SHORT_MS) throw new Error('the watch ended at once');
   }
 }

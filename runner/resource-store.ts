@@ -1,5 +1,5 @@
 import { canonicalJson } from '../constructs/kit/hash.js';
-import { keyOf, type KubeObject } from '../constructs/kit/object.js';
+import { keyOf, type KubeObject, type Resource } from '../constructs/kit/object.js';
 import type { Sink } from './reflector.js';
 import { Store } from './store.js';
 
@@ -16,11 +16,12 @@ export interface ResourceStoreProps {
   readonly wake: (key: string) => void;
 }
 
-/** The custom resources of one kind. What the operator itself has written wakes nobody but those who read it. */
+/**
+ * The custom resources of one kind. A status that the operator itself has written wakes nobody but
+ * those who read it.
+ */
 export class ResourceStore implements Sink {
-  readonly #store = new Store<Entry>(
-    (a, b) => canonicalJson(withoutVersion(a.object)) === canonicalJson(withoutVersion(b.object)),
-  );
+  readonly #store = new Store<Entry>(() => false);
   readonly #counts = new Map<string, number>();
   #remembering = false;
 
@@ -28,11 +29,13 @@ export class ResourceStore implements Sink {
     this.#store.onChange((key, before, after) => {
       if (!before || !after) this.#count(key, after ? 1 : -1);
       props.onChange(key, after?.object);
-      if (!this.#remembering) props.wake(key);
+      const relevant = this.#remembering ? essence : withoutVersion;
+      if (before && after && alike(relevant(before.object), relevant(after.object))) return;
+      props.wake(key);
     });
   }
 
-  /** Takes in the answer to a write of ours. */
+  /** Takes in the answer to a write of ours. It may hold somebody else's change, too, which the watch then brings as old news. */
   remember(object: KubeObject): void {
     this.#remembering = true;
     try {
@@ -95,6 +98,16 @@ function entryOf(object: KubeObject): Entry {
       metadata: { ...metadata, ...(Object.keys(others).length > 0 ? { annotations: others } : {}) },
     },
   };
+}
+
+function alike(a: unknown, b: unknown): boolean {
+  return canonicalJson(a) === canonicalJson(b);
+}
+
+/** What of a resource others change: neither its status nor the finalizer are. */
+function essence(object: KubeObject): unknown {
+  const { generation, labels, annotations, deletionTimestamp } = object.metadata;
+  return [(object as Resource).spec, generation, labels, annotations, deletionTimestamp];
 }
 
 function withoutVersion(object: KubeObject): KubeObject {

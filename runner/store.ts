@@ -12,12 +12,16 @@ export type ChangeListener<V> = (
   after: V | undefined,
 ) => void;
 
+const GONE_KEPT = 1_000;
+
 /**
  * The values of one kind, by key. It goes forward only: an answer to a write may be put in before the
  * watch brings it, and an older event does not take it back.
  */
 export class Store<V extends Versioned> {
   readonly #values = new Map<ObjectKey, V>();
+  /** Versions of what went lately: the answer to an older write may still be on its way. */
+  readonly #gone = new Map<ObjectKey, string>();
   readonly #listeners: ChangeListener<V>[] = [];
 
   /** @param same whether two values are alike in all that matters: such a change is kept, but not told */
@@ -41,7 +45,9 @@ export class Store<V extends Versioned> {
 
   upsert(key: ObjectKey, value: V): void {
     const before = this.#values.get(key);
-    if (before && isNewer(before.resourceVersion, value.resourceVersion)) return;
+    const known = before?.resourceVersion ?? this.#gone.get(key);
+    if (known !== undefined && isNewer(known, value.resourceVersion)) return;
+    this.#gone.delete(key);
     this.#values.set(key, value);
     if (!before || !this.same(before, value)) this.#tell(key, before, value);
   }
@@ -51,6 +57,7 @@ export class Store<V extends Versioned> {
     const before = this.#values.get(key);
     if (!before || (version !== undefined && isNewer(before.resourceVersion, version))) return;
     this.#values.delete(key);
+    if (version !== undefined) this.#bury(key, version);
     this.#tell(key, before, undefined);
   }
 
@@ -64,6 +71,13 @@ export class Store<V extends Versioned> {
       if (!values.has(key) && inScope(key)) this.remove(key, version);
     }
     for (const [key, value] of values) this.upsert(key, value);
+  }
+
+  #bury(key: ObjectKey, version: string): void {
+    this.#gone.set(key, version);
+    if (this.#gone.size <= GONE_KEPT) return;
+    const [oldest] = this.#gone.keys();
+    if (oldest !== undefined) this.#gone.delete(oldest);
   }
 
   #tell(key: ObjectKey, before: V | undefined, after: V | undefined): void {

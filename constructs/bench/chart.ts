@@ -33,7 +33,6 @@ export class BenchChart extends Chart {
     const common = { bench: model, owner: resource };
     const configHash = hashOf([
       model.image.reference,
-      model.apps,
       model.redis,
       model.database,
       model.queuePrefix,

@@ -3,6 +3,7 @@ import { Construct } from 'constructs';
 import type { BenchModel } from '../framework/bench-model.js';
 import { FrameworkJob } from '../framework/job.js';
 import { SCRIPTS_DIR, PYTHON, secretEnv } from '../framework/pod.js';
+import { hashOf } from '../kit/hash.js';
 import { benchNames } from '../kit/names.js';
 import type { AppBench } from './api.js';
 
@@ -22,7 +23,7 @@ export class BenchInit extends Construct {
       owner,
       name: benchNames(bench.name).init,
       component: 'init',
-      run: configHash,
+      run: hashOf([configHash, bench.apps]),
       container: {
         name: 'init',
         command: [PYTHON, `${SCRIPTS_DIR}/bench_init.py`],
