@@ -258,6 +258,12 @@ export interface AppBenchStatus extends CommonStatus {
   /** The applications of the sites.
    * @listType atomic */
   readonly apps?: readonly string[];
+  /** Web processes that run, for the scale subresource.
+   * @type integer
+   * @format int32 */
+  readonly replicas?: number;
+  /** Label selector of the web processes' pods, for the scale subresource. */
+  readonly selector?: string;
   /** Number of sites on the bench.
    * @type integer
    * @format int32 */

@@ -1,5 +1,6 @@
 import { isSupported } from '../framework/image.js';
 import { judge } from '../framework/judge.js';
+import { scaleStatus } from '../framework/scale-status.js';
 import { QUEUES } from '../framework/worker.js';
 import type { Verdict } from '../kit/condition.js';
 import type { Judgement, Observation } from '../kit/kind.js';
@@ -22,6 +23,11 @@ export function observeBench(observation: Observation<AppBench, BenchFacts>): Ju
       apps: facts.model.apps,
       sites: facts.siteCount,
       workerScaling: workerScaling(observation),
+      ...scaleStatus(
+        observation,
+        observation.resource,
+        benchNames(observation.resource.metadata.name).gunicorn,
+      ),
     },
   };
 }

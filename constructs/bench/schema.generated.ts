@@ -1360,6 +1360,15 @@ export const status: Schema = {
       items: { type: 'string' },
       'x-kubernetes-list-type': 'atomic',
     },
+    replicas: {
+      type: 'integer',
+      format: 'int32',
+      description: 'Web processes that run, for the scale subresource.',
+    },
+    selector: {
+      type: 'string',
+      description: "Label selector of the web processes' pods, for the scale subresource.",
+    },
     sites: { type: 'integer', format: 'int32', description: 'Number of sites on the bench.' },
     workerScaling: {
       type: 'object',

@@ -73,6 +73,13 @@ export interface KindDefinition {
   readonly status: Schema;
 }
 
+/** `kubectl scale` and a HorizontalPodAutoscaler set the number of web processes. */
+export const GUNICORN_SCALE = {
+  specReplicasPath: '.spec.componentReplicas.gunicorn',
+  statusReplicasPath: '.status.replicas',
+  labelSelectorPath: '.status.selector',
+} as const;
+
 /** The kind as an object of the API, in a group. */
 export function objectKind(definition: KindDefinition, group = DEFAULT_API_GROUP): ObjectKind {
   return {

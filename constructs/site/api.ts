@@ -151,6 +151,12 @@ export interface AppSiteStatus extends CommonStatus {
   readonly phase?: 'Pending' | 'Provisioning' | 'Ready' | 'Updating' | 'Failed' | 'Deleting';
   /** URL of the site. */
   readonly siteURL?: string;
+  /** Web processes that run, for the scale subresource.
+   * @type integer
+   * @format int32 */
+  readonly replicas?: number;
+  /** Label selector of the web processes' pods, for the scale subresource. */
+  readonly selector?: string;
   /** Where the data is. */
   readonly database?: SiteDatabaseStatus;
   /** The applications that the site should have.

@@ -1,4 +1,4 @@
-import { COMMON_COLUMNS, type KindDefinition } from '../kit/definition.js';
+import { COMMON_COLUMNS, GUNICORN_SCALE, type KindDefinition } from '../kit/definition.js';
 import { spec, status } from './schema.generated.js';
 
 export const appSite: KindDefinition = {
@@ -35,6 +35,7 @@ export const appSite: KindDefinition = {
     },
     ...COMMON_COLUMNS,
   ],
+  scale: GUNICORN_SCALE,
   spec,
   status,
 };

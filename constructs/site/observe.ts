@@ -1,4 +1,5 @@
 import { judge } from '../framework/judge.js';
+import { scaleStatus } from '../framework/scale-status.js';
 import { benchNames, serviceHost, siteNames } from '../kit/names.js';
 import type { Verdict } from '../kit/condition.js';
 import type { ChartProps, HttpProbe, Judgement, Observation } from '../kit/kind.js';
@@ -28,7 +29,7 @@ export function siteProbes({
 
 /** What a site says of itself. */
 export function observeSite(observation: Observation<AppSite, SiteFacts>): Judgement {
-  const { facts } = observation;
+  const { facts, resource } = observation;
   const certificate = certificateCondition(observation);
   const { phase, ready } = judge(observation);
   return {
@@ -37,10 +38,7 @@ export function observeSite(observation: Observation<AppSite, SiteFacts>): Judge
       facts.hold !== undefined && ready.status === 'False' && phase !== 'Failed'
         ? { ...ready, message: facts.hold }
         : ready,
-    conditions: [
-      ...(certificate ? [certificate] : []),
-      ...maintenanceCondition(observation.resource),
-    ],
+    conditions: [...(certificate ? [certificate] : []), ...maintenanceCondition(resource)],
     fields: {
       siteURL: siteUrl(certificate?.status === 'True', facts.domain),
       database: {
@@ -49,6 +47,9 @@ export function observeSite(observation: Observation<AppSite, SiteFacts>): Judge
         name: facts.database.name,
       },
       apps: facts.apps,
+      ...(resource.spec.workloads === 'Dedicated'
+        ? scaleStatus(observation, resource, siteNames(resource.metadata.name).gunicorn)
+        : {}),
     },
   };
 }

@@ -737,6 +737,15 @@ export const status: Schema = {
       enum: ['Pending', 'Provisioning', 'Ready', 'Updating', 'Failed', 'Deleting'],
     },
     siteURL: { type: 'string', description: 'URL of the site.' },
+    replicas: {
+      type: 'integer',
+      format: 'int32',
+      description: 'Web processes that run, for the scale subresource.',
+    },
+    selector: {
+      type: 'string',
+      description: "Label selector of the web processes' pods, for the scale subresource.",
+    },
     database: {
       type: 'object',
       description: 'Where the data is.',
