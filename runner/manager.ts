@@ -294,6 +294,10 @@ export class Manager {
   }
 
   async #serve(kind: ObjectKind, served: boolean): Promise<void> {
+    if (kind === this.#serviceMonitor.kind) {
+      this.#serviceMonitor.serve(served);
+      return;
+    }
     if (served) {
       this.#watchChildren(kind);
       const begun = this.#reflectors.get(kind.kind);
