@@ -73,7 +73,8 @@ function objectsOf(document: Document.Parsed, place: (offset: number) => string)
   const [error] = document.errors;
   if (error) return { sources: [], problems: [`${place(error.pos[0])}: ${error.message}`] };
   const { contents } = document;
-  if (contents === null || contents.toJSON() === null) return { sources: [], problems: [] };
+  if (contents === null || (isScalar(contents) && contents.value === null))
+    return { sources: [], problems: [] };
   return joined(itemsOf(contents).map((node) => objectOf(node, document, place)));
 }
 
@@ -89,9 +90,13 @@ function objectOf(node: unknown, document: Document, place: (offset: number) => 
   if (!isMap(node)) {
     return { sources: [], problems: [`${place(start)}: is not an object: expected a mapping`] };
   }
-  const object = node.toJS(document) as object;
   const at = (path?: string): string => place(offsetOf(node, path) ?? start);
-  return { sources: [{ object, at }], problems: [] };
+  try {
+    return { sources: [{ object: node.toJS(document) as object, at }], problems: [] };
+  } catch (error) {
+    // Aliases that lead nowhere, or that multiply without end.
+    return { sources: [], problems: [`${place(start)}: ${reasonOf(error)}`] };
+  }
 }
 
 /** Where the field of a path is written, or the innermost of it that is there. */

@@ -9,11 +9,12 @@ import { Agent, request } from 'undici';
 import { parse, parseAllDocuments, stringify } from 'yaml';
 
 import { installManifest } from '../../cli/install.js';
+import { renderFile } from '../../cli/testing.js';
 import { OPERATOR } from '../../constructs/install/identity.js';
 import { startControlPlane } from '../../tools/controlplane/controlplane.js';
 import { Cluster, installCrd } from './harness.js';
 import { aBench, aSite, scaled } from './support/builders.js';
-import { at, type Live, type Manifest } from './support/objects.js';
+import { at, type Live, type Manifest, nameOf } from './support/objects.js';
 import { argsOf, Operator } from './support/operator.js';
 
 const ROOT = fileURLToPath(new URL('../../../../', import.meta.url));
@@ -192,6 +193,16 @@ describe('the operator, with the rights of the install manifest', () => {
     await cluster.apply('default', await example('bench.yaml'), await example('site.yaml'));
     await cluster.ready('AppBench', 'default', 'demo-bench', 60_000);
     await cluster.ready('AppSite', 'default', 'demo-site', 60_000);
+  });
+
+  test('has made what a preview of them shows, which the API server takes', async () => {
+    const text = renderFile(path.join(ROOT, 'examples'));
+    const previewed = parseAllDocuments(text).map((document) => document.toJS() as Live);
+    const made = await cluster.children('default');
+    assert.deepEqual(previewed.map(nameOf).sort(), made.map(nameOf).sort());
+    const elsewhere = await cluster.namespace();
+    const moved = text.replaceAll(/^( +)namespace: default$/gm, `$1namespace: ${elsewhere}`);
+    await kubectl('apply --server-side --dry-run=server --filename=-', moved);
   });
 
   test('prunes, makes Jobs anew, and keeps what others change', async () => {

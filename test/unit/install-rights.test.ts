@@ -1,0 +1,160 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+
+import { OPERATOR } from '../../constructs/install/identity.js';
+import { namespacedRules, type ResourceRule } from '../../constructs/install/permissions.js';
+import { groupOf } from '../../constructs/kit/object.js';
+import { DEFINITIONS, KINDS } from '../../constructs/registry.js';
+import { LEASE_NAME } from '../../runner/leader.js';
+import { install, type Installed, the } from './install-manifest.js';
+
+const rulesOf = (objects: readonly Installed[], kind: string, name: string) =>
+  the(objects, kind, name).rules ?? [];
+
+/** `<group>/<resource>: verbs` of each resource of each rule. */
+function granted(rules: readonly ResourceRule[]): string[] {
+  return rules
+    .flatMap(({ apiGroups, resources, verbs, resourceNames }) =>
+      apiGroups.flatMap((group) =>
+        resources.map((resource) => {
+          const name = resourceNames ? `[${resourceNames.join()}]` : '';
+          return `${group || 'core'}/${resource}${name}: ${verbs.join(' ')}`;
+        }),
+      ),
+    )
+    .sort();
+}
+
+const OWN = 'get list watch create patch delete';
+
+describe('the operator may', () => {
+  test('do with children what it does with them, and no more', () => {
+    assert.deepEqual(granted(rulesOf(install(), 'ClusterRole', OPERATOR.managerRole)), [
+      'apiextensions.k8s.io/customresourcedefinitions: get list watch',
+      'app-operator.io/appbenchs/finalizers: update',
+      'app-operator.io/appbenchs/status: patch',
+      'app-operator.io/appbenchs: get list watch patch',
+      'app-operator.io/appsites/finalizers: update',
+      'app-operator.io/appsites/status: patch',
+      'app-operator.io/appsites: get list watch patch',
+      `apps/deployments: ${OWN}`,
+      `apps/statefulsets: ${OWN}`,
+      'authentication.k8s.io/tokenreviews: create',
+      'authorization.k8s.io/subjectaccessreviews: create',
+      `batch/jobs: ${OWN}`,
+      `cert-manager.io/certificates: ${OWN}`,
+      `core/configmaps: ${OWN}`,
+      `core/persistentvolumeclaims: ${OWN}`,
+      'core/pods: get list',
+      `core/secrets: ${OWN}`,
+      `core/services: ${OWN}`,
+      'events.k8s.io/events: create patch',
+      `k8s.mariadb.com/databases: ${OWN}`,
+      `k8s.mariadb.com/grants: ${OWN}`,
+      `k8s.mariadb.com/users: ${OWN}`,
+      `keda.sh/scaledobjects: ${OWN}`,
+      `keda.sh/triggerauthentications: ${OWN}`,
+      `networking.k8s.io/ingresses: ${OWN}`,
+      `networking.k8s.io/networkpolicies: ${OWN}`,
+      `policy/poddisruptionbudgets: ${OWN}`,
+    ]);
+  });
+
+  test('own each kind that a kind in the registry owns', () => {
+    const rights = granted(namespacedRules(KINDS));
+    for (const { apiVersion, plural } of KINDS.flatMap(({ owns }) => owns)) {
+      const line = `${groupOf(apiVersion) || 'core'}/${plural}: ${OWN}`;
+      assert.ok(rights.includes(line), `missing: ${line}`);
+    }
+  });
+
+  test('only read a kind that is read and not owned', () => {
+    const node = { apiVersion: 'v1', kind: 'Node', plural: 'nodes' };
+    const [bench] = KINDS;
+    assert.ok(bench);
+    const rights = granted(namespacedRules([{ ...bench, owns: [], reads: [node] }]));
+    assert.ok(rights.includes('core/nodes: get list watch'));
+    assert.ok(!rights.some((line) => line.startsWith('core/secrets')));
+  });
+
+  test('hold its Lease and its ServiceMonitor in its own namespace', () => {
+    const objects = install();
+    const role = the(objects, 'Role', OPERATOR.ownRole);
+    assert.equal(role.metadata.namespace, 'app-operator-system');
+    assert.deepEqual(granted(role.rules ?? []), [
+      `coordination.k8s.io/leases: create`,
+      `coordination.k8s.io/leases[${LEASE_NAME}]: get update`,
+      'monitoring.coreos.com/servicemonitors: create',
+      'monitoring.coreos.com/servicemonitors[app-operator-metrics]: get patch',
+    ]);
+  });
+
+  test('touch no Secret elsewhere where namespaces are given', () => {
+    const objects = install({ watchNamespaces: ['a', 'b'] });
+    assert.deepEqual(granted(rulesOf(objects, 'ClusterRole', OPERATOR.managerRole)), [
+      'apiextensions.k8s.io/customresourcedefinitions: get list watch',
+      'authentication.k8s.io/tokenreviews: create',
+      'authorization.k8s.io/subjectaccessreviews: create',
+    ]);
+    const roles = objects.filter(
+      ({ kind, metadata }) => kind === 'Role' && metadata.name === OPERATOR.managerRole,
+    );
+    assert.deepEqual(
+      roles.map(({ metadata }) => metadata.namespace),
+      ['a', 'b'],
+    );
+    for (const { rules } of roles) {
+      assert.deepEqual(granted(rules ?? []), granted(namespacedRules(KINDS)));
+    }
+  });
+
+  test('nothing by a wildcard, and binds every role to its own account', () => {
+    for (const props of [{}, { watchNamespaces: ['a'] }, { apiGroup: 'benches.example.org' }]) {
+      const objects = install(props);
+      for (const { kind, rules } of objects) {
+        if (!kind.endsWith('Role')) continue;
+        assert.ok(!JSON.stringify(rules).includes('*'), JSON.stringify(rules));
+      }
+      const account = {
+        kind: 'ServiceAccount',
+        name: OPERATOR.serviceAccount,
+        namespace: OPERATOR.namespace,
+      };
+      for (const { kind, subjects, roleRef, metadata } of objects) {
+        if (!kind.endsWith('RoleBinding')) continue;
+        assert.deepEqual(subjects, [account]);
+        const role = objects.find(
+          (object) =>
+            object.kind === roleRef?.kind &&
+            object.metadata.name === roleRef.name &&
+            object.metadata.namespace === metadata.namespace,
+        );
+        assert.ok(role, `${kind}/${metadata.name} binds a role that is not there`);
+      }
+    }
+  });
+});
+
+describe('users', () => {
+  test('who may view or edit a namespace may do so with our kinds', () => {
+    const objects = install();
+    const view = granted(rulesOf(objects, 'ClusterRole', OPERATOR.viewRole));
+    const edit = granted(rulesOf(objects, 'ClusterRole', OPERATOR.editRole));
+    for (const { plural } of DEFINITIONS) {
+      assert.ok(view.includes(`app-operator.io/${plural}: get list watch`), plural);
+      assert.ok(
+        edit.includes(`app-operator.io/${plural}: create update patch delete deletecollection`),
+        plural,
+      );
+    }
+    assert.ok(view.every((line) => line.endsWith(': get list watch')));
+    const { labels } = the(objects, 'ClusterRole', OPERATOR.viewRole).metadata;
+    assert.equal(labels?.['rbac.authorization.k8s.io/aggregate-to-view'], 'true');
+  });
+
+  test('who scrape need one ClusterRole', () => {
+    assert.deepEqual(rulesOf(install(), 'ClusterRole', 'app-operator-metrics-reader'), [
+      { nonResourceURLs: ['/metrics'], verbs: ['get'] },
+    ]);
+  });
+});
