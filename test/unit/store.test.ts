@@ -1,6 +1,8 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 
+import type { KubeObject } from '../../constructs/kit/object.js';
+import { ResourceStore } from '../../runner/resource-store.js';
 import { isNewer, Store } from '../../runner/store.js';
 import { seeded } from './seeded.js';
 
@@ -155,6 +157,78 @@ describe('a list', () => {
     store.replace(new Map([['a', at(10, 'older')]]), '11');
     assert.equal(store.get('a')?.text, 'newer');
   });
+});
+
+/** A store of custom resources, whom it has woken, and what readers have of them. */
+function resources() {
+  const woken: string[] = [];
+  const counts: string[] = [];
+  const read = new Map<string, KubeObject | undefined>();
+  const store = new ResourceStore({
+    onChange: (key, object) => read.set(key, object),
+    onCount: (namespace, count) => void counts.push(`${namespace} ${count}`),
+    wake: (key) => void woken.push(key),
+  });
+  return { store, woken, counts, read };
+}
+
+const site = (version: number, { spec = 1, status = 1, ...metadata } = {}): KubeObject =>
+  ({
+    apiVersion: 'v1',
+    kind: 'AppSite',
+    metadata: { namespace: 'n', name: 's', resourceVersion: String(version), ...metadata },
+    spec: { spec },
+    status: { status },
+  }) as KubeObject;
+
+describe('a resource', () => {
+  test('asks for a visit when it comes, changes and goes', () => {
+    const { store, woken, counts } = resources();
+    store.upsert(site(1));
+    store.upsert(site(2, { spec: 2 }));
+    store.remove(site(3));
+    assert.deepEqual(woken, ['n/s', 'n/s', 'n/s']);
+    assert.deepEqual(counts, ['n 1', 'n 0']);
+  });
+
+  test('asks for none when only what nobody reads has changed', () => {
+    const { store, woken } = resources();
+    const last = { 'kubectl.kubernetes.io/last-applied-configuration': '{}' };
+    store.upsert(site(1));
+    store.upsert(site(2, { managedFields: [{ manager: 'x' }], annotations: last } as object));
+    assert.deepEqual(woken, ['n/s']);
+  });
+
+  test('is read with the version that it has now, also when nothing else has changed', () => {
+    const { store, read } = resources();
+    store.upsert(site(1));
+    store.upsert(site(2, { managedFields: [] } as object));
+    assert.equal(read.get('n/s')?.metadata.resourceVersion, '2');
+  });
+
+  test('asks for no visit when we have written its status', () => {
+    const { store, woken } = resources();
+    store.upsert(site(1));
+    store.remember(site(2, { status: 2 }));
+    store.upsert(site(2, { status: 2 }));
+    assert.deepEqual(woken, ['n/s']);
+  });
+
+  for (const [what, change] of [
+    ['a change of its spec', { spec: 2, generation: 2 }],
+    ['its deletion', { deletionTimestamp: 'now' }],
+    ['an annotation, such as a pause', { annotations: { paused: 'true' } }],
+  ] as const) {
+    test(`asks for a visit when the answer to our own write brings ${what} by somebody else`, () => {
+      const { store, woken } = resources();
+      store.upsert(site(1));
+      // Their version 2 was before our version 3, and the watch brings neither before the answer.
+      store.remember(site(3, { ...change, status: 2 }));
+      store.upsert(site(2, change as object));
+      store.upsert(site(3, { ...change, status: 2 }));
+      assert.deepEqual(woken, ['n/s', 'n/s']);
+    });
+  }
 });
 
 test('whatever order events, answers and lists come in, the end is that of the server', () => {

@@ -42,7 +42,7 @@ beforeEach(() => {
   woken = [];
   subscriptions = new Subscriptions({
     settings: DEFAULT_SETTINGS,
-    indexes: [byGroup as Index],
+    indexes: [byGroup],
     wake: (reader, urgency) => void woken.push(`${reader} ${urgency}`),
   });
 });

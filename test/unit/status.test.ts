@@ -1,0 +1,175 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+
+import type { Verdict } from '../../constructs/kit/condition.js';
+import type { KindDefinition } from '../../constructs/kit/definition.js';
+import type { Judgement } from '../../constructs/kit/kind.js';
+import type { Resource } from '../../constructs/kit/object.js';
+import type { Report } from '../../runner/report.js';
+import { difference, statusOf, type Status } from '../../runner/status.js';
+
+const NOW = new Date('2026-02-03T04:05:06.789Z');
+const THEN = '2026-01-01T00:00:00Z';
+
+const definition = (fields: readonly string[] = []): KindDefinition => ({
+  kind: 'Thing',
+  plural: 'things',
+  singular: 'thing',
+  shortNames: [],
+  description: '',
+  printerColumns: [],
+  maxNameLength: 45,
+  spec: {},
+  status: { properties: Object.fromEntries(fields.map((field) => [field, {}])) },
+});
+
+const resource = (status?: Status, generation = 3): Resource<unknown, Status> => ({
+  apiVersion: 'v1',
+  kind: 'Thing',
+  metadata: { name: 't', generation },
+  spec: {},
+  ...(status ? { status } : {}),
+});
+
+const ready: Verdict = { type: 'Ready', status: 'True', reason: 'Ready', message: 'all is well' };
+const unready: Verdict = { type: 'Ready', status: 'False', reason: 'Waiting', message: 'for x' };
+
+const report = (judgement: Partial<Judgement>, more: Partial<Report> = {}): Report => ({
+  judgement: { phase: 'Ready', ready, ...judgement },
+  stalled: false,
+  changes: [],
+  ...more,
+});
+
+const made = (given: Report, before?: Status, fields?: readonly string[]): Status =>
+  statusOf(definition(fields), resource(before), given, NOW);
+const types = ({ conditions = [] }: Status): string[] =>
+  conditions.map(({ type, status, reason }) => `${type}=${status} ${reason}`);
+
+describe('a status', () => {
+  test('speaks of the generation that was looked at', () => {
+    const status = made(report({}));
+    assert.equal(status.observedGeneration, 3);
+    assert.deepEqual(
+      status.conditions?.map(({ observedGeneration }) => observedGeneration),
+      [3],
+    );
+  });
+
+  test('has a phase and the fields of the judgement', () => {
+    const { phase, siteURL } = made(report({ phase: 'Updating', fields: { siteURL: 'http://x' } }));
+    assert.deepEqual([phase, siteURL], ['Updating', 'http://x']);
+  });
+
+  test('keeps the fields of which the visit knows nothing', () => {
+    const before = { siteURL: 'http://x', appliedHash: 'h', phase: 'Ready' };
+    const after = made(report({ phase: 'Pending', ready: unready }), before);
+    assert.deepEqual([after['siteURL'], after.appliedHash], ['http://x', 'h']);
+  });
+
+  test('takes a new digest of the children where there is one', () => {
+    const before = { appliedHash: 'old' };
+    assert.equal(made(report({}, { appliedHash: 'new' }), before).appliedHash, 'new');
+  });
+
+  for (const [verdict, wanted] of [
+    [ready, true],
+    [unready, false],
+  ] as const) {
+    test(`says ready: ${wanted} where its kind has such a field, and not where it has none`, () => {
+      assert.equal(made(report({ ready: verdict }), undefined, ['ready'])['ready'], wanted);
+      assert.equal('ready' in made(report({ ready: verdict })), false);
+    });
+  }
+});
+
+describe('the conditions', () => {
+  const paused: Verdict = { type: 'Paused', status: 'True', reason: 'Paused', message: 'p' };
+  const own: Verdict = { type: 'TLS', status: 'False', reason: 'NoIssuer', message: 'm' };
+  for (const [what, given, wanted] of [
+    ['ready', report({}), ['Ready=True Ready']],
+    ['at work', report({ ready: unready }), ['Ready=False Waiting', 'Reconciling=True Waiting']],
+    [
+      'stalled',
+      report({ ready: unready }, { stalled: true }),
+      ['Ready=False Waiting', 'Stalled=True Waiting'],
+    ],
+    [
+      'paused',
+      report({ ready: unready, conditions: [paused] }),
+      ['Ready=False Waiting', 'Paused=True Paused'],
+    ],
+    [
+      'ready, with one of its own',
+      report({ conditions: [own] }),
+      ['Ready=True Ready', 'TLS=False NoIssuer'],
+    ],
+  ] as const) {
+    test(`of a resource that is ${what} are ${wanted.join(', ')}`, () => {
+      assert.deepEqual(types(made(given)), wanted);
+    });
+  }
+
+  const times = (status: Status): Record<string, string> =>
+    Object.fromEntries(
+      (status.conditions ?? []).map(({ type, lastTransitionTime }) => [type, lastTransitionTime]),
+    );
+
+  test('have a time in whole seconds when they are new', () => {
+    assert.deepEqual(times(made(report({}))), { Ready: '2026-02-03T04:05:06Z' });
+  });
+
+  test('keep their time while only reason, message or generation change', () => {
+    const before: Status = { conditions: [{ ...unready, lastTransitionTime: THEN }] };
+    const after = made(report({ ready: { ...unready, reason: 'Other', message: 'y' } }), before);
+    assert.deepEqual(times(after), { Ready: THEN, Reconciling: '2026-02-03T04:05:06Z' });
+    assert.equal(after.conditions?.[0]?.reason, 'Other');
+  });
+
+  test('get a new time when their status flips, each by itself', () => {
+    const conditions = [unready, own].map((verdict) => ({ ...verdict, lastTransitionTime: THEN }));
+    const after = made(report({ conditions: [own] }), { conditions });
+    assert.deepEqual(times(after), { Ready: '2026-02-03T04:05:06Z', TLS: THEN });
+  });
+
+  test('have messages that the API accepts, however long', () => {
+    const after = made(report({ ready: { ...unready, message: 'x'.repeat(100_000) } }));
+    assert.ok((after.conditions?.[0]?.message.length ?? 0) <= 32_768);
+  });
+});
+
+describe('two statuses', () => {
+  const base = made(report({ fields: { sites: 1 } }));
+  const [condition] = base.conditions ?? [];
+  assert.ok(condition);
+  const withCondition = (change: object): Status => ({
+    ...base,
+    conditions: [{ ...condition, ...change }],
+  });
+  for (const [what, after, wanted] of [
+    ['nothing', { ...base }, 'none'],
+    ['the order of their fields', Object.fromEntries(Object.entries(base).reverse()), 'none'],
+    ['a message', withCondition({ message: 'another' }), 'minor'],
+    ['a further field', { ...base, sites: 2 }, 'minor'],
+    ['the phase', { ...base, phase: 'Failed' }, 'major'],
+    ['the generation', { ...base, observedGeneration: 4 }, 'major'],
+    ['the status of a condition', withCondition({ status: 'False' }), 'major'],
+    ['the reason of a condition', withCondition({ reason: 'Other' }), 'major'],
+    ['a condition', { ...base, conditions: [] }, 'major'],
+  ] as const) {
+    test(`that differ in ${what} differ ${wanted === 'none' ? 'not at all' : `in a ${wanted} way`}`, () => {
+      assert.equal(difference(base, after), wanted);
+    });
+  }
+
+  test('of which the first is missing differ in a major way', () => {
+    assert.equal(difference(undefined, base), 'major');
+  });
+
+  test('made from one report by two visits are equal, whatever time it is', () => {
+    const first = made(report({ ready: unready }));
+    const later = new Date(NOW.getTime() + 60_000);
+    const again = statusOf(definition(), resource(first), report({ ready: unready }), later);
+    assert.equal(difference(first, again), 'none');
+  });
+});
