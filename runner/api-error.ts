@@ -75,6 +75,11 @@ const has = (error: unknown, status: number): error is ApiError =>
 
 export const isUnauthorized = (error: unknown) => has(error, 401);
 export const isForbidden = (error: unknown) => has(error, 403);
+/** Nothing can be created any more: the namespace goes, with all that is in it. */
+export const isNamespaceTerminating = (error: unknown) =>
+  isForbidden(error) &&
+  error instanceof ApiError &&
+  (error.details.causes?.some(({ reason }) => reason === 'NamespaceTerminating') ?? false);
 export const isNotFound = (error: unknown) => has(error, 404);
 /** A precondition or a resourceVersion no longer holds, or the name is taken. */
 export const isConflict = (error: unknown) => has(error, 409);

@@ -4,6 +4,7 @@ import type { World } from '../constructs/kit/kind.js';
 import type { Markers } from '../constructs/kit/labels.js';
 import type { KubeObject, Resource } from '../constructs/kit/object.js';
 import type { ObjectKind } from '../constructs/kit/object-kind.js';
+import { isNamespaceTerminating } from './api-error.js';
 import type { AnyKind } from '../constructs/registry.js';
 import type { ChildCache } from './child-cache.js';
 import type { Convergence } from './convergence.js';
@@ -90,33 +91,43 @@ export class Reconciler {
     };
   }
 
-  /** Lets a deleted resource go, when all that has to happen before has happened. */
   async #remove(resource: Resource): Promise<Report> {
-    const { finalizer, kind, children, convergence, api } = this.props;
+    const { finalizer, api } = this.props;
     if (!finalizer.has(resource))
       return { ...deleting('waiting for other finalizers'), gone: true };
+    let report: Report | undefined;
+    try {
+      report = await this.#tearDown(resource);
+    } catch (error) {
+      // No Job can run there any more, and whoever deletes a namespace deletes what is in it.
+      if (!isNamespaceTerminating(error)) throw error;
+    }
+    if (report) return report;
+    await finalizer.set(api, resource, false);
+    return { ...deleting('gone'), gone: true };
+  }
+
+  /** @returns what the deletion waits for; undefined when all that has to happen before has happened */
+  async #tearDown(resource: Resource): Promise<Report | undefined> {
+    const { kind, children, convergence } = this.props;
     const plan = this.#read(resource, (world) => {
       kind.teardown.blockers(resource, world);
       return this.#planOf(resource, (scope, id) => kind.teardown.chart(scope, id, resource, world));
     });
-    const changes = [];
-    if (plan.stages.length > 0) {
-      const owner = this.#readerOf(resource);
-      changes.push(...(await convergence.prune(resource, owner, plan)));
-      const wanted = new Set(plannedOf(plan).map(({ id }) => id));
-      const rest = children
-        .of(owner)
-        .find(({ id, controller }) => !wanted.has(id) && controller === resource.metadata.uid);
-      if (rest) return { ...deleting(`waiting for ${rest.kind.kind} ${rest.name} to go`), changes };
-      const memory = this.#memories.of(resource);
-      const requeueAfterMs = await convergence.retryFailedJobs(plan, memory);
-      const progress = await convergence.apply(resource, plan);
-      changes.push(...progress.changes);
-      if (!progress.complete)
-        return { ...(await this.#waitingFor(plan, memory)), changes, requeueAfterMs };
-    }
-    await finalizer.set(api, resource, false);
-    return { ...deleting('gone'), changes, gone: true };
+    if (plan.stages.length === 0) return undefined;
+    const owner = this.#readerOf(resource);
+    const changes = await convergence.prune(resource, owner, plan);
+    const wanted = new Set(plannedOf(plan).map(({ id }) => id));
+    const rest = children
+      .of(owner)
+      .find(({ id, controller }) => !wanted.has(id) && controller === resource.metadata.uid);
+    if (rest) return { ...deleting(`waiting for ${rest.kind.kind} ${rest.name} to go`), changes };
+    const memory = this.#memories.of(resource);
+    const requeueAfterMs = await convergence.retryFailedJobs(plan, memory);
+    const progress = await convergence.apply(resource, plan);
+    changes.push(...progress.changes);
+    if (progress.complete) return undefined;
+    return { ...(await this.#waitingFor(plan, memory)), changes, requeueAfterMs };
   }
 
   /** What a deletion waits for, and how it can be had without. */

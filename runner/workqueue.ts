@@ -111,6 +111,8 @@ export class WorkQueue {
     try {
       // Never in the caller's stack: a listener may add keys while it changes a store.
       await Promise.resolve();
+      // What was asked for until now is what is about to be seen.
+      this.#again.delete(key);
       await this.props.work(key);
       this.#failures.delete(key);
     } catch {

@@ -5,6 +5,8 @@ import { benchModel, type BenchModel } from '../framework/bench-model.js';
 import { Waiting } from '../kit/errors.js';
 import type { Teardown, World } from '../kit/kind.js';
 import { markersOf } from '../kit/labels.js';
+import { siteNames } from '../kit/names.js';
+import type { KubeObject } from '../kit/object.js';
 import { Stage } from '../kit/stage.js';
 import type { AppSite } from './api.js';
 import { databasePlan } from './database.js';
@@ -17,11 +19,11 @@ import { SiteDrop } from './job.js';
 export const siteTeardown: Teardown<AppSite> = {
   needed: (site) => !isReleased(site),
   blockers(site, world) {
-    if (drops(site) && !findBench(site, world)) throw benchMissing(site);
+    if (drops(site) && hasBegun(site, world) && !findBench(site, world)) throw benchMissing(site);
   },
   chart(scope, id, site, world) {
     // A site that was never Ready under Retain has nothing that goes on: it may go at once.
-    const needed = drops(site) || site.status?.appliedHash !== undefined;
+    const needed = drops(site) ? hasBegun(site, world) : site.status?.appliedHash !== undefined;
     const bench = needed && !isReleased(site) ? findBench(site, world) : undefined;
     return bench && new DropChart(scope, id, site, benchModel(bench, world.settings));
   },
@@ -33,6 +35,24 @@ function isReleased(site: AppSite): boolean {
 
 function drops(site: AppSite): boolean {
   return site.spec.deletionPolicy === 'Delete' && !isReleased(site);
+}
+
+/**
+ * Whether there can be data. The status tells of the database when the site was accepted for the
+ * first time; the password comes before anything that uses it. A refused site has neither, and
+ * nothing may run under its name.
+ */
+function hasBegun(site: AppSite, world: World): boolean {
+  const { namespace = 'default', name } = site.metadata;
+  const { databaseSecret } = siteNames(name);
+  return (
+    site.status?.database !== undefined ||
+    world.get('Secret', namespace, databaseSecret, nameOf) !== undefined
+  );
+}
+
+function nameOf({ metadata }: KubeObject): string {
+  return metadata.name;
 }
 
 function findBench(site: AppSite, world: World): AppBench | undefined {

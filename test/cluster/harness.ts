@@ -1,7 +1,4 @@
-import { readdir, readFile } from 'node:fs/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { fileURLToPath } from 'node:url';
-import { parse } from 'yaml';
 
 import { MANAGED_BY, MANAGED_BY_LABEL } from '../../constructs/kit/labels.js';
 import type { ObjectKind } from '../../constructs/kit/object-kind.js';
@@ -11,10 +8,10 @@ import { type AuditEvent, readAudit } from '../../tools/controlplane/audit.js';
 import { type ControlPlane, startControlPlane } from '../../tools/controlplane/controlplane.js';
 import type { ControlPlaneOptions } from '../../tools/controlplane/options.js';
 import { freePort } from '../../tools/controlplane/ports.js';
+import { applyCrds } from '../../tools/crds.js';
 import { CHILD_KINDS, kindNamed, type Live, type Manifest, summaryOf } from './support/objects.js';
 import { argsOf, Operator, type OperatorOptions } from './support/operator.js';
 
-const CRDS = fileURLToPath(new URL('../../../crds/', import.meta.url));
 const POLL_MS = 100;
 const WRITES = ['create', 'update', 'patch', 'delete', 'deletecollection'];
 
@@ -259,17 +256,9 @@ function pathOf(kind: string, namespace: string, name: string): string {
 
 /** Starts a control plane with our kinds. Give it to `before`, and `cluster.stop()` to `after`. */
 export async function startCluster(options: ControlPlaneOptions = {}): Promise<Cluster> {
-  const controlPlane = await startControlPlane({ persistentVolumes: 100, ...options });
-  const cluster = new Cluster(controlPlane);
-  try {
-    for (const file of await readdir(CRDS)) {
-      await installCrd(cluster, parse(await readFile(`${CRDS}${file}`, 'utf8')) as Manifest);
-    }
-    return cluster;
-  } catch (error) {
-    await cluster.stop();
-    throw error;
-  }
+  return new Cluster(
+    await startControlPlane({ persistentVolumes: 100, prepare: applyCrds, ...options }),
+  );
 }
 
 /** Applies a CustomResourceDefinition and waits until its objects can be listed. */

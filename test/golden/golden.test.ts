@@ -40,6 +40,10 @@ suite('golden scenarios', () => {
       test('… writes no field that the schema would drop', () => {
         for (const { pruned } of scenario.admissions) assert.deepEqual(pruned, []);
       });
+      test('… is refused at admission only where it is about that', () => {
+        const problems = scenario.admissions.flatMap((admission) => admission.problems);
+        assert.equal(problems.length > 0, name.endsWith('-refused'), JSON.stringify(problems));
+      });
       test('… owns each object, or leaves it with labels', () => {
         for (const outcome of outcomes) checkOwner(outcome);
       });

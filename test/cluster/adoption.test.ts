@@ -1,0 +1,149 @@
+import assert from 'node:assert/strict';
+import { after, before, describe, test } from 'node:test';
+
+import { type Cluster, startCluster } from './harness.js';
+import { aBench, aSite } from './support/builders.js';
+import { at } from './support/objects.js';
+
+let cluster: Cluster;
+before(async () => {
+  cluster = await startCluster({ audit: true });
+  await cluster.operator();
+});
+after(() => cluster.stop());
+
+const OF_BENCH = [
+  ['PersistentVolumeClaim', 'b-sites'],
+  ['PersistentVolumeClaim', 'data-b-db-0'],
+  ['PersistentVolumeClaim', 'queue-b-redis-0'],
+  ['Secret', 'b-db-root'],
+  ['Service', 'b-db'],
+  ['StatefulSet', 'b-db'],
+] as const;
+const OF_SITE = [
+  ['Secret', 's-admin-password'],
+  ['Secret', 's-db'],
+  ['Secret', 's-encryption-key'],
+] as const;
+
+/** What a user would miss: the very object, its bytes, where it is. */
+async function treasure(
+  namespace: string,
+  objects: readonly (readonly [string, string])[],
+): Promise<unknown> {
+  const found = await Promise.all(
+    objects.map(([kind, name]) => cluster.the(kind, namespace, name)),
+  );
+  return found.map(({ metadata, data, spec }) => ({
+    name: metadata.name,
+    uid: metadata.uid,
+    data,
+    volume: at(spec, 'volumeName'),
+  }));
+}
+
+async function start(): Promise<string> {
+  const namespace = await cluster.namespace();
+  await cluster.apply(namespace, aBench('b'), aSite('s', { bench: 'b' }));
+  await cluster.ready('AppSite', namespace, 's');
+  await cluster.ready('AppBench', namespace, 'b');
+  return namespace;
+}
+
+/** Reasons of the warnings that a user was given. */
+async function warnings(namespace: string): Promise<unknown[]> {
+  return (await cluster.list('Event', namespace))
+    .filter((event) => at(event, 'reportingController') === 'app-operator')
+    .filter((event) => at(event, 'type') === 'Warning')
+    .map((event) => at(event, 'reason'));
+}
+
+const uidOf = async (kind: string, namespace: string, name: string): Promise<unknown> =>
+  at(await cluster.the(kind, namespace, name), 'metadata.uid');
+
+describe('what was retained is adopted', { concurrency: true }, () => {
+  test('by a bench and a site of the same names', async () => {
+    const namespace = await start();
+    const before = await treasure(namespace, [...OF_BENCH, ...OF_SITE]);
+    const database = at(await cluster.the('AppSite', namespace, 's'), 'status.database.name');
+    await cluster.delete('AppSite', namespace, 's');
+    await cluster.delete('AppBench', namespace, 'b');
+    await cluster.gone('AppBench', namespace, 'b');
+    await cluster.gone('Service', namespace, 'b-nginx');
+    await cluster.apply(namespace, aBench('b'), aSite('s', { bench: 'b' }));
+    await cluster.ready('AppBench', namespace, 'b');
+    const site = await cluster.ready('AppSite', namespace, 's');
+    assert.deepEqual(await treasure(namespace, [...OF_BENCH, ...OF_SITE]), before);
+    assert.equal(at(site, 'status.database.name'), database);
+    assert.deepEqual(await warnings(namespace), []);
+  });
+
+  test('by a site that is made again at once, while the old one’s children are still going', async () => {
+    const namespace = await start();
+    const before = await treasure(namespace, OF_SITE);
+    const old = await uidOf('Deployment', namespace, 's-gunicorn');
+    await cluster.delete('AppSite', namespace, 's');
+    await cluster.until('it can be made again', async () => {
+      const [site] = await cluster.apply(namespace, aSite('s', { bench: 'b' }));
+      return site?.metadata.deletionTimestamp === undefined;
+    });
+    await cluster.ready('AppSite', namespace, 's');
+    assert.deepEqual(await treasure(namespace, OF_SITE), before);
+    assert.notEqual(await uidOf('Deployment', namespace, 's-gunicorn'), old);
+    assert.deepEqual(await warnings(namespace), []);
+  });
+
+  test('by a bench that is made again at once', async () => {
+    const namespace = await cluster.namespace();
+    await cluster.apply(namespace, aBench('b'));
+    await cluster.ready('AppBench', namespace, 'b');
+    const before = await treasure(namespace, OF_BENCH);
+    await cluster.delete('AppBench', namespace, 'b');
+    await cluster.until('it can be made again', async () => {
+      const [bench] = await cluster.apply(namespace, aBench('b'));
+      return bench?.metadata.deletionTimestamp === undefined;
+    });
+    await cluster.ready('AppBench', namespace, 'b');
+    assert.deepEqual(await treasure(namespace, OF_BENCH), before);
+    assert.deepEqual(await warnings(namespace), []);
+  });
+
+  test('with a larger claim, where more is asked for', async () => {
+    const namespace = await cluster.namespace();
+    await cluster.apply(namespace, aBench('b'));
+    await cluster.ready('AppBench', namespace, 'b');
+    await cluster.delete('AppBench', namespace, 'b');
+    await cluster.gone('AppBench', namespace, 'b');
+    const claim = await uidOf('PersistentVolumeClaim', namespace, 'b-sites');
+    await cluster.apply(namespace, aBench('b', { storage: { size: '20Gi' } }));
+    await cluster.ready('AppBench', namespace, 'b');
+    const now = await cluster.the('PersistentVolumeClaim', namespace, 'b-sites');
+    assert.equal(now.metadata.uid, claim);
+    assert.equal(at(now, 'spec.resources.requests.storage'), '20Gi');
+  });
+
+  test('and dropped with a site of the same name that says Delete', async () => {
+    const namespace = await start();
+    await cluster.delete('AppSite', namespace, 's');
+    await cluster.gone('AppSite', namespace, 's');
+    await cluster.apply(namespace, aSite('s', { bench: 'b', deletionPolicy: 'Delete' }));
+    await cluster.ready('AppSite', namespace, 's');
+    await cluster.delete('AppSite', namespace, 's');
+    await cluster.gone('AppSite', namespace, 's');
+    await cluster.gone('Secret', namespace, 's-db');
+  });
+
+  test('never by a site of another name', async () => {
+    const namespace = await start();
+    const before = await treasure(namespace, OF_SITE);
+    await cluster.delete('AppSite', namespace, 's');
+    await cluster.gone('AppSite', namespace, 's');
+    await cluster.apply(namespace, aSite('other', { bench: 'b', siteName: 's.example.com' }));
+    await cluster.ready('AppSite', namespace, 'other');
+    assert.deepEqual(await treasure(namespace, OF_SITE), before);
+    assert.notEqual(
+      at(await cluster.the('Secret', namespace, 'other-db'), 'data.password'),
+      at(await cluster.the('Secret', namespace, 's-db'), 'data.password'),
+    );
+  });
+});

@@ -1,0 +1,131 @@
+import assert from 'node:assert/strict';
+import { readdirSync, readFileSync } from 'node:fs';
+import { suite, test } from 'node:test';
+import { parseAllDocuments } from 'yaml';
+import type { KubeObject } from '../../constructs/kit/object.js';
+import { admit } from '../../constructs/kit/schema.js';
+import { StaticWorld } from '../../constructs/kit/static-world.js';
+import { DEFINITIONS, KINDS, type AnyKind } from '../../constructs/registry.js';
+import { corpus } from '../golden/corpus.js';
+import { assertSection, fieldTable, manifestsIn, ROOT } from '../golden/docs.js';
+import { graphOf, kindOf, outcomesOf } from '../golden/outcome.js';
+import { readScenario, scenarioNames } from '../golden/scenario.js';
+
+const pageOf = ({ definition }: AnyKind) => `docs/spec/${definition.singular}.md`;
+const read = (file: string) => readFileSync(ROOT + file, 'utf8');
+/** `bench` or `site`: what stands for the resource's name in its page. */
+const wordOf = ({ definition }: AnyKind) => definition.singular.replace('app', '');
+
+/** What must be accepted as it stands, with no field dropped. */
+function admitted(object: KubeObject): KubeObject {
+  const definition = DEFINITIONS.find(({ kind }) => kind === object.kind);
+  if (!definition) return object;
+  const { object: stored, problems, pruned } = admit(definition, object);
+  assert.deepEqual({ problems, pruned }, { problems: [], pruned: [] }, object.metadata.name);
+  return { ...stored, metadata: { namespace: 'default', ...stored.metadata } };
+}
+
+for (const kind of KINDS) {
+  const { definition } = kind;
+  suite(`the page of ${definition.kind}`, () => {
+    const page = read(pageOf(kind));
+    test('lists every field of its spec', () => {
+      assertSection(pageOf(kind), 'fields', fieldTable(definition.spec, 'spec'));
+    });
+    test('lists every object that is made, and no other', () => {
+      const word = wordOf(kind);
+      const said = [...page.matchAll(/^\| (\w+ `<\w+>-[^`]+`) +\|/gm)].flatMap(([, name = '']) =>
+        name.includes('<queue>')
+          ? ['default', 'short', 'long'].map((queue) => name.replace('<queue>', queue))
+          : [name],
+      );
+      const made = corpus()
+        .filter(({ resource }) => resource.kind === definition.kind)
+        .flatMap(({ resource, objects }) =>
+          objects
+            .filter((object) => object.kind !== 'PodDisruptionBudget')
+            .map((object) => {
+              const suffix = object.metadata.name.slice(resource.metadata.name.length);
+              return `${object.kind} \`<${word}>${suffix}\``;
+            }),
+        );
+      const scaled = (name: string) => name.startsWith('ScaledObject');
+      const sorted = (names: readonly string[]) =>
+        [...new Set(names)].filter((name) => !scaled(name)).sort();
+      assert.deepEqual(sorted(said), sorted(made));
+      for (const name of made.filter(scaled)) assert.ok(said.includes(name), name);
+    });
+    test('says what every status field and every phase is', () => {
+      const [, status = ''] = /^## Status\n([^]*?)^## /m.exec(page) ?? [];
+      const common = ['observedGeneration', 'conditions'];
+      for (const [name, field] of Object.entries(definition.status.properties ?? {})) {
+        if (!common.includes(name)) assert.match(status, new RegExp(`\`${name}\\b`), name);
+        if (name !== 'phase') continue;
+        for (const phase of field.enum ?? []) assert.ok(status.includes(`\`${String(phase)}\``));
+      }
+    });
+    test('names every condition', () => {
+      const types = scenarioNames()
+        .flatMap((name) => outcomesOf(readScenario(name)))
+        .filter(({ resource }) => resource.kind === definition.kind)
+        .flatMap(({ status }) => status.conditions?.map(({ type }) => type) ?? []);
+      for (const type of new Set(types)) assert.ok(page.includes(`\`${type}\``), type);
+    });
+    test('has examples that apply as they are', () => {
+      const manifests = manifestsIn(page);
+      assert.ok(manifests.length > 0);
+      for (const manifest of manifests) admitted(manifest);
+    });
+  });
+}
+
+test('every kind without a controller is said to have none', () => {
+  const index = read('docs/spec/README.md');
+  const [line] = index.split('\n').filter((text) => text.includes('no controller acts on them'));
+  for (const { kind } of DEFINITIONS) {
+    const handled = KINDS.some(({ definition }) => definition.kind === kind);
+    assert.equal(line?.includes(kind), !handled, kind);
+  }
+});
+
+suite('the examples', () => {
+  const files = readdirSync(`${ROOT}examples`);
+  const objects = files.flatMap((file) =>
+    parseAllDocuments(read(`examples/${file}`)).map((document) => document.toJS() as KubeObject),
+  );
+  const stored = objects.map(admitted);
+  for (const file of files) {
+    test(`${file} begins with a sentence on what it shows`, () => {
+      assert.match(read(`examples/${file}`), /^# [A-Z].*[.]\n/);
+    });
+  }
+  test('apply as they are, and refer only to each other', () => {
+    const secrets = stored.filter(({ kind }) => kind === 'Secret');
+    const world = new StaticWorld({
+      objects: [
+        ...stored.filter(({ kind }) => kind !== 'Secret'),
+        ...secrets.map((secret) => ({
+          ...secret,
+          metadata: { namespace: 'default', ...secret.metadata },
+        })),
+      ],
+    });
+    for (const resource of stored.filter(({ kind }) => kind.startsWith('App'))) {
+      const kind = kindOf(resource);
+      const facts = kind.gather(resource as never, world);
+      const stages = graphOf(kind, resource as never, (scope, id) =>
+        kind.chart(scope, id, { resource: resource as never, facts }),
+      );
+      assert.ok(stages.length > 0);
+    }
+  });
+  test('have names of their own', () => {
+    const names = stored.map(({ kind, metadata }) => `${kind} ${metadata.name}`);
+    assert.equal(new Set(names).size, names.length);
+  });
+  test('hold no field that belongs to a running cluster', () => {
+    for (const { metadata } of objects) {
+      assert.deepEqual(Object.keys(metadata), ['name']);
+    }
+  });
+});

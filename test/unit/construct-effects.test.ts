@@ -1,0 +1,185 @@
+import assert from 'node:assert/strict';
+import { suite, test } from 'node:test';
+import { Certificate, ScaledObject } from '../../constructs/kit/object-kind.js';
+import { aReadyBench, aSecret, aSite } from '../golden/builders.js';
+import { assertSection, table } from '../golden/docs.js';
+import { effectOf, inWords, type Moment } from '../golden/effects.js';
+
+type Fields = Readonly<Record<string, unknown>>;
+type Row = readonly [change: string, before: Moment, after: Moment];
+
+const secrets = [aSecret('demo-bench-redis-auth'), aSecret('redis-urls'), aSecret('root')];
+const bench = (spec: Fields = {}, rest: Partial<Moment> = {}): Moment => ({
+  resource: aReadyBench({ apps: [{ name: 'erpnext' }], ...spec }),
+  around: [...secrets, ...(rest.around ?? [])],
+  serves: rest.serves ?? [],
+});
+const site = (spec: Fields = {}, benchSpec: Fields = {}, rest: Partial<Moment> = {}): Moment => ({
+  resource: aSite(spec),
+  around: [
+    aReadyBench({ apps: [{ name: 'erpnext' }, { name: 'hrms' }], ...benchSpec }),
+    ...secrets,
+    aSecret('admin'),
+    ...(rest.around ?? []),
+  ],
+  serves: rest.serves ?? [],
+});
+const short = { workerAutoscaling: { short: { enabled: true } } };
+const tls = { ingress: { enabled: true, tls: { enabled: true, certManagerIssuer: 'ca' } } };
+const newer = {
+  ...aSecret('admin'),
+  metadata: { ...aSecret('admin').metadata, resourceVersion: '2' },
+};
+
+const BENCH: readonly Row[] = [
+  ['`image.tag` or `frameworkVersion`', bench(), bench({ image: { tag: 'v15.45.0' } })],
+  ['`apps` or `appsJSON`', bench(), bench({ apps: [{ name: 'erpnext' }, { name: 'hrms' }] })],
+  ['`componentReplicas.gunicorn` 1 → 3', bench(), bench({ componentReplicas: { gunicorn: 3 } })],
+  [
+    '`componentResources.gunicorn`',
+    bench(),
+    bench({ componentResources: { gunicorn: { requests: { cpu: '1' } } } }),
+  ],
+  [
+    '`workerAutoscaling.short.enabled`, with KEDA',
+    bench({}, { serves: [ScaledObject] }),
+    bench(short, { serves: [ScaledObject] }),
+  ],
+  [
+    'KEDA comes, with `workerAutoscaling.short.enabled`',
+    bench(short),
+    bench(short, { serves: [ScaledObject] }),
+  ],
+  [
+    '`redisConfig.resources`',
+    bench(),
+    bench({ redisConfig: { resources: { limits: { memory: '1Gi' } } } }),
+  ],
+  [
+    '`redisConfig.external`',
+    bench(),
+    bench({ redisConfig: { external: { urlsSecretRef: { name: 'redis-urls' } } } }),
+  ],
+  [
+    '`dbConfig.resources`',
+    bench(),
+    bench({ dbConfig: { resources: { requests: { memory: '1Gi' } } } }),
+  ],
+  [
+    '`dbConfig.mode` managed → external',
+    bench(),
+    bench({ dbConfig: { mode: 'external', host: 'db', rootSecretRef: { name: 'root' } } }),
+  ],
+  ['`storage.size`', bench(), bench({ storage: { size: '20Gi' } })],
+  [
+    '`security.podSecurityContext`',
+    bench(),
+    bench({ security: { podSecurityContext: { runAsUser: 1000 } } }),
+  ],
+  ['`podTemplate.labels`', bench(), bench({ podTemplate: { labels: { a: 'b' } } })],
+  [
+    '`domainConfig.suffix`, with sites',
+    bench({}, { around: [aSite()] }),
+    bench({ domainConfig: { suffix: 'example.org' } }, { around: [aSite()] }),
+  ],
+  ['`deletionPolicy`', bench(), bench({ deletionPolicy: 'Delete' })],
+  ['a site comes, goes or changes its `domain`', bench(), bench({}, { around: [aSite()] })],
+];
+
+const SITE: readonly Row[] = [
+  ['`apps`', site(), site({ apps: [{ name: 'erpnext' }] })],
+  ['`domain`', site(), site({ domain: 'www.example.org' })],
+  ['`ingress.enabled`', site(), site({ ingress: { enabled: true } })],
+  [
+    '`ingress.tls`, with cert-manager',
+    site({ ingress: { enabled: true } }, {}, { serves: [Certificate] }),
+    site(tls, {}, { serves: [Certificate] }),
+  ],
+  ['`maintenance`', site(), site({ maintenance: true })],
+  ['`adminPasswordSecretRef`', site(), site({ adminPasswordSecretRef: { name: 'admin' } })],
+  [
+    'the content of that Secret',
+    site({ adminPasswordSecretRef: { name: 'admin' } }),
+    {
+      ...site({ adminPasswordSecretRef: { name: 'admin' } }),
+      around: [...(site().around ?? []).filter(({ metadata }) => metadata.name !== 'admin'), newer],
+    },
+  ],
+  ['`componentReplicas.gunicorn` 1 → 2', site(), site({ componentReplicas: { gunicorn: 2 } })],
+  [
+    '`componentResources.workerLong`',
+    site(),
+    site({ componentResources: { workerLong: { requests: { memory: '1Gi' } } } }),
+  ],
+  ['`workloads` Dedicated → Shared', site(), site({ workloads: 'Shared' })],
+  ['`podTemplate.labels`', site(), site({ podTemplate: { labels: { a: 'b' } } })],
+  ['`deletionPolicy`', site(), site({ deletionPolicy: 'Delete' })],
+  ['the bench’s `image.tag`', site(), site({}, { image: { tag: 'v15.45.0' } })],
+  [
+    'the bench’s `componentResources.gunicorn`',
+    site(),
+    site({}, { componentResources: { gunicorn: { requests: { cpu: '1' } } } }),
+  ],
+  [
+    'the bench’s `componentReplicas`',
+    site(),
+    site({}, { componentReplicas: { gunicorn: 3, workerLong: 2 } }),
+  ],
+  ['the bench’s `redisConfig.resources`', site(), site({}, { redisConfig: { resources: {} } })],
+];
+
+suite('what a change does', () => {
+  const effects = (rows: readonly Row[]) =>
+    table(
+      ['Change', 'What happens'],
+      rows.map(([change, before, after]) => [change, inWords(effectOf(before, after))]),
+    );
+  test('to a bench stands in its page', () => {
+    assertSection('docs/spec/appbench.md', 'effects of changes', effects(BENCH));
+  });
+  test('to a site stands in its page', () => {
+    assertSection('docs/spec/appsite.md', 'effects of changes', effects(SITE));
+  });
+});
+
+suite('a change of a bench reaches the right children and nothing else', () => {
+  const of = (before: Moment, after: Moment) => inWords(effectOf(before, after));
+  test('resources of one component: its pods', () => {
+    const after = bench({ componentResources: { gunicorn: { requests: { cpu: '1' } } } });
+    assert.equal(of(bench(), after), 'pods replaced: Deployment `-gunicorn`');
+  });
+  test('replicas: no pod is replaced', () => {
+    const { restarted, rerun } = effectOf(bench(), bench({ componentReplicas: { nginx: 3 } }));
+    assert.deepEqual([restarted, rerun], [[], []]);
+  });
+  test('a site: the proxy reads new maps, and no process starts again', () => {
+    assert.equal(
+      of(bench(), bench({}, { around: [aSite()] })),
+      'changed in place: ConfigMap `-nginx`',
+    );
+  });
+  test('resources of Redis and of the database: theirs alone', () => {
+    const redis = bench({ redisConfig: { resources: { limits: { memory: '1Gi' } } } });
+    assert.equal(of(bench(), redis), 'pods replaced: StatefulSet `-redis`');
+    const database = bench({ dbConfig: { resources: { limits: { memory: '1Gi' } } } });
+    assert.equal(of(bench(), database), 'pods replaced: StatefulSet `-db`');
+  });
+  test('nothing: nothing', () => {
+    assert.equal(of(bench(), bench()), 'nothing');
+  });
+});
+
+suite('a change of a site reaches the right children and nothing else', () => {
+  const of = (before: Moment, after: Moment) => inWords(effectOf(before, after));
+  test('the administrator’s password: the init Job', () => {
+    const after = site({ adminPasswordSecretRef: { name: 'admin' } });
+    const { rerun, restarted } = effectOf(site(), after);
+    assert.deepEqual([rerun, restarted], [['Job `-init`'], []]);
+  });
+  test('maintenance: the init Job, which writes it into the configuration', () => {
+    assert.equal(of(site(), site({ maintenance: true })), 'runs again: Job `-init`');
+  });
+  test('numbers of the bench’s processes: nothing', () => {
+    assert.equal(of(site(), site({}, { componentReplicas: { gunicorn: 9 } })), 'nothing');
+  });
+});
