@@ -67,6 +67,7 @@ describe('what was retained is adopted', { concurrency: true }, () => {
     const before = await treasure(namespace, [...OF_BENCH, ...OF_SITE]);
     const database = at(await cluster.the('AppSite', namespace, 's'), 'status.database.name');
     await cluster.delete('AppSite', namespace, 's');
+    await cluster.gone('AppSite', namespace, 's');
     await cluster.delete('AppBench', namespace, 'b');
     await cluster.gone('AppBench', namespace, 'b');
     await cluster.gone('Service', namespace, 'b-nginx');
