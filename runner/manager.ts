@@ -6,7 +6,6 @@ import {
   type Markers,
 } from '../constructs/kit/labels.js';
 import { objectKind } from '../constructs/kit/definition.js';
-import { keyOf, type KubeObject } from '../constructs/kit/object.js';
 import { kindId, type ObjectKind } from '../constructs/kit/object-kind.js';
 import { admit } from '../constructs/kit/schema.js';
 import { KINDS, type AnyKind } from '../constructs/registry.js';
@@ -25,10 +24,10 @@ import type { Logger } from './log.js';
 import type { Metrics } from './metrics.js';
 import { Observer } from './observer.js';
 import { Prober } from './probe.js';
-import { Reflector, type Sink } from './reflector.js';
-import { resourcePath } from './resource-path.js';
+import { readableSink } from './readable-sink.js';
 import { ResourceStore } from './resource-store.js';
 import { ServiceMonitorKeeper } from './service-monitor.js';
+import { Watches } from './watches.js';
 import { Subscriptions } from './world.js';
 
 export interface ManagerProps {
@@ -40,8 +39,6 @@ export interface ManagerProps {
   readonly kinds?: readonly AnyKind[];
 }
 
-/** A watch that has been silent for this long is stuck: bookmarks come once a minute. */
-const STUCK_MS = 300_000;
 const MANAGED = `${MANAGED_BY_LABEL}=${MANAGED_BY}`;
 
 /** Everything that runs: the watches that fill the caches, and a controller for each kind. */
@@ -55,11 +52,7 @@ export class Manager {
   readonly #serviceMonitor: ServiceMonitorKeeper;
   readonly #prober: Prober | undefined;
   readonly #markers: Markers;
-  readonly #stop = new AbortController();
-  readonly #reflectors = new Map<
-    string,
-    { readonly abort: AbortController; readonly all: Reflector[] }
-  >();
+  readonly #watches: Watches;
   readonly #owned: ReadonlyMap<string, ObjectKind>;
   readonly #kinds: readonly AnyKind[];
   #synced = false;
@@ -72,6 +65,14 @@ export class Manager {
       this.#kinds.flatMap(({ owns }) => owns).map((kind) => [kindId(kind), kind]),
     );
     this.#prober = config.siteCheck ? new Prober() : undefined;
+    this.#watches = new Watches({
+      client,
+      namespaces: config.watchNamespaces,
+      metrics,
+      log: log.child({ logger: 'watches' }),
+      now: monotonic,
+      random: Math.random,
+    });
     this.#subscriptions = new Subscriptions({
       settings: config.settings,
       indexes: this.#kinds.flatMap(({ indexes }) => indexes),
@@ -161,19 +162,24 @@ export class Manager {
 
   /** Fills the caches. Resolves when everything is known that is there now. */
   async sync(): Promise<void> {
+    const watches = this.#watches;
     for (const controller of this.#controllers) this.#watchResources(controller);
     for (const kind of this.#owned.values()) if (!kind.optional) this.#watchChildren(kind);
-    this.#reflect('CustomResourceDefinition', CustomResourceDefinition, {
-      sink: {
-        replace: () => this.#discovery.hint(),
-        upsert: () => this.#discovery.hint(),
-        remove: () => this.#discovery.hint(),
-      },
+    const needed = watches.unsynced();
+    const hint = (): void => {
+      this.#discovery.hint();
+    };
+    // Not waited for: without the right to see definitions, optional APIs are found at the next start.
+    watches.start(CustomResourceDefinition, {
+      sink: () => ({ replace: hint, upsert: hint, remove: hint }),
       metadataOnly: true,
-      namespaced: false,
+      clusterScoped: true,
     });
-    await this.#discovery.first(this.#stop.signal);
-    await Promise.all(this.#all().map((reflector) => reflector.whenSynced));
+    await this.#discovery.first(watches.signal);
+    const kinds = [...this.#controllers.map(({ api }) => api), ...this.#owned.values()];
+    await Promise.all(
+      kinds.filter(({ kind }) => needed.includes(kind)).map((kind) => watches.synced(kind)),
+    );
     this.#synced = true;
   }
 
@@ -188,33 +194,24 @@ export class Manager {
     await Promise.all(this.#controllers.map(({ queue }) => queue.stop()));
     this.#serviceMonitor.stop();
     this.#discovery.stop();
-    this.#stop.abort();
+    this.#watches.stop();
     await this.#prober?.close();
   }
 
   /** What keeps the caches from being complete; empty when they are. */
   unready(): readonly string[] {
     if (this.#synced) return [];
-    return [...this.#reflectors].flatMap(([kind, { all }]) =>
-      all.every(({ synced }) => synced) ? [] : [`the first list of ${kind} has not arrived`],
-    );
+    return this.#watches.unsynced().map((kind) => `the first list of ${kind} has not arrived`);
   }
 
   /** What is wrong when every watch is stuck; empty while any of them hears the server. */
   stuck(): readonly string[] {
-    const all = this.#all();
-    return all.length > 0 && all.every(({ silence }) => silence > STUCK_MS)
-      ? [`no watch has heard the API server for ${STUCK_MS / 1000} seconds`]
-      : [];
+    return this.#watches.stuck();
   }
 
   /** Whether there is work in hand or due now. */
   get busy(): boolean {
     return this.#controllers.some(({ queue }) => queue.busy);
-  }
-
-  #all(): Reflector[] {
-    return [...this.#reflectors.values()].flatMap(({ all }) => all);
   }
 
   #wake(reader: string, urgency: 'now' | 'soon'): void {
@@ -226,71 +223,29 @@ export class Manager {
     const store = this.#stores.get(kind.definition.kind);
     if (!store) return;
     const { watchLabelSelector } = this.props.config;
-    this.#reflect(kind.definition.kind, api, {
-      sink: store,
-      sinkOf: (inScope) => store.scoped(inScope),
-      ...(watchLabelSelector ? { labelSelector: watchLabelSelector } : {}),
+    this.#watches.start(api, {
+      sink: (inScope) => store.scoped(inScope),
+      labelSelector: watchLabelSelector,
     });
   }
 
-  /** Children are found by their label. Of Secrets, which kinds also refer to, all are watched, without their content. */
+  /** Children are found by their label. Of kinds that are also referred to, all objects are watched, without their content. */
   #watchChildren(kind: ObjectKind): void {
-    const read = this.#kinds.some(({ reads }) =>
+    const isRead = this.#kinds.some(({ reads }) =>
       reads.some((other) => kindId(other) === kindId(kind)),
     );
-    this.#reflect(kind.kind, kind, {
-      sinkOf: (inScope) => {
-        const children = this.#children.sink(kind, inScope);
-        return read ? this.#readable(kind, children, inScope) : children;
-      },
-      ...(read ? { metadataOnly: true } : { labelSelector: MANAGED }),
-      ...(kind.kind === 'ConfigMap' ? { metadataOnly: false } : {}),
-    });
-  }
-
-  /** Children among all objects of a kind, and the barest metadata of all of them for those who refer to them. */
-  #readable(kind: ObjectKind, children: Sink, inScope: (namespace: string) => boolean): Sink {
-    const isChild = ({ metadata }: KubeObject): boolean =>
-      metadata.labels?.[MANAGED_BY_LABEL] === MANAGED_BY;
-    const put = (object: KubeObject): void => {
-      const { namespace, name, uid, resourceVersion } = object.metadata;
-      const { apiVersion } = object;
-      this.#subscriptions.update(kind.kind, keyOf(namespace, name), {
-        apiVersion,
-        kind: kind.kind,
-        metadata: {
-          name,
-          ...(namespace === undefined ? {} : { namespace }),
-          ...(uid === undefined ? {} : { uid }),
-          ...(resourceVersion === undefined ? {} : { resourceVersion }),
-        },
+    if (isRead) {
+      this.#watches.start(kind, {
+        sink: (inScope) =>
+          readableSink(kind.kind, this.#subscriptions, this.#children.sink(kind, inScope), inScope),
+        metadataOnly: true,
       });
-    };
-    return {
-      replace: (objects, version) => {
-        const present = new Set(
-          objects.map(({ metadata }) => keyOf(metadata.namespace, metadata.name)),
-        );
-        for (const key of [...this.#subscriptions.objects(kind.kind).keys()]) {
-          if (!present.has(key) && inScope(key.slice(0, key.indexOf('/')))) {
-            this.#subscriptions.update(kind.kind, key, undefined);
-          }
-        }
-        objects.forEach(put);
-        children.replace(objects.filter(isChild), version);
-      },
-      upsert: (object) => {
-        put(object);
-        // One that has lost its label is no longer known as a child, and is looked at again.
-        if (isChild(object)) children.upsert(object);
-        else children.remove(object);
-      },
-      remove: (object) => {
-        const { namespace, name } = object.metadata;
-        this.#subscriptions.update(kind.kind, keyOf(namespace, name), undefined);
-        children.remove(object);
-      },
-    };
+    } else {
+      this.#watches.start(kind, {
+        sink: (inScope) => this.#children.sink(kind, inScope),
+        labelSelector: MANAGED,
+      });
+    }
   }
 
   async #serve(kind: ObjectKind, served: boolean): Promise<void> {
@@ -300,60 +255,13 @@ export class Manager {
     }
     if (served) {
       this.#watchChildren(kind);
-      const begun = this.#reflectors.get(kind.kind);
-      await Promise.all(begun?.all.map(({ whenSynced }) => whenSynced) ?? []);
-      // Gone again while its first list was on its way.
-      if (this.#reflectors.get(kind.kind) !== begun) return;
+      // It may be gone again while its first list is on its way.
+      if (!(await this.#watches.synced(kind))) return;
     } else {
-      this.#reflectors.get(kind.kind)?.abort.abort();
-      this.#reflectors.delete(kind.kind);
+      this.#watches.end(kind);
       this.#children.drop(kind);
     }
     this.#subscriptions.serve(kind, served);
-  }
-
-  #reflect(
-    name: string,
-    kind: ObjectKind,
-    options: {
-      readonly sink?: Sink;
-      readonly sinkOf?: (inScope: (namespace: string) => boolean) => Sink;
-      readonly labelSelector?: string;
-      readonly metadataOnly?: boolean;
-      readonly namespaced?: boolean;
-    },
-  ): void {
-    const { client, config, metrics, log } = this.props;
-    const { sink, sinkOf, namespaced = true, labelSelector, metadataOnly } = options;
-    const scopes =
-      namespaced && config.watchNamespaces.length > 0 ? config.watchNamespaces : [undefined];
-    const abort = new AbortController();
-    const signal = AbortSignal.any([this.#stop.signal, abort.signal]);
-    const all = scopes.map((namespace) => {
-      const target = sinkOf?.((other) => namespace === undefined || other === namespace) ?? sink;
-      if (!target) throw new Error(`no sink for ${name}`);
-      return new Reflector({
-        client,
-        path: resourcePath(kind, namespace),
-        ...(labelSelector === undefined ? {} : { labelSelector }),
-        ...(metadataOnly ? { metadataOnly } : {}),
-        sink: target,
-        signal,
-        now: monotonic,
-        random: Math.random,
-        onRestart: (reason, error) => {
-          metrics.watchRestarted(name, reason);
-          log[reason === 'Expired' ? 'debug' : 'warn']('a watch begins again', {
-            logger: 'reflector',
-            kind: name,
-            reason,
-            error,
-          });
-        },
-      });
-    });
-    this.#reflectors.set(name, { abort, all });
-    for (const reflector of all) void reflector.run();
   }
 
   #countJob(before: Child | undefined, after: Child | undefined): void {

@@ -1,0 +1,188 @@
+import { readFile, writeFile } from 'node:fs/promises';
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import { Agent, request } from 'node:https';
+import type { AddressInfo } from 'node:net';
+import path from 'node:path';
+import { parse, stringify } from 'yaml';
+
+import type { ControlPlane } from '../../../tools/controlplane/controlplane.js';
+import { FaultWatch } from './fault-watch.js';
+
+/** A call on its way to the API server. */
+export interface Call {
+  readonly method: string;
+  /** Without the query. */
+  readonly path: string;
+  readonly query: URLSearchParams;
+  readonly body: string;
+  readonly isWatch: boolean;
+  /** Whether it changes a resource or a child; Events and Leases do not count. */
+  readonly isWrite: boolean;
+}
+
+/**
+ * What happens to a call in place of being forwarded: it is answered here; `drop` breaks its connection;
+ * `lose` forwards it and breaks the connection in place of the answer.
+ */
+export type Fault =
+  | 'drop'
+  | 'lose'
+  | {
+      readonly status: number;
+      readonly headers?: Readonly<Record<string, string>>;
+      readonly body?: unknown;
+    };
+
+/** Decides about a call; it may take its time, and the call waits. */
+export type Rule = (call: Call) => Fault | undefined | Promise<Fault | undefined>;
+
+/**
+ * Stands between an operator and the API server, as the operator's user, and does what networks and
+ * busy servers do. Plain HTTP on its own side.
+ */
+export class FaultProxy {
+  /** Path of a kubeconfig that leads here. */
+  kubeconfig = '';
+  /** Every call that has arrived, as `GET /api/v1/secrets`; watches as `WATCH …`. */
+  readonly calls: string[] = [];
+  rule: Rule | undefined;
+  /** Milliseconds that an event of a watch takes longer. */
+  watchDelayMs = 0;
+  readonly #watches = new Set<FaultWatch>();
+  readonly #agent: Agent;
+  readonly #server: Server;
+  #port = 0;
+
+  private constructor(
+    private readonly upstream: string,
+    credentials: Readonly<Record<'ca' | 'cert' | 'key', Buffer>>,
+  ) {
+    this.#agent = new Agent({ ...credentials, keepAlive: true });
+    this.#server = createServer((incoming, response) => {
+      this.#handle(incoming, response).catch(() => response.destroy());
+    });
+    // The client must never find that an idle connection was just closed: that is a fault of its own.
+    this.#server.keepAliveTimeout = 300_000;
+  }
+
+  static async start(plane: ControlPlane, user = 'operator'): Promise<FaultProxy> {
+    const file = await plane.userKubeconfig(user, ['system:masters']);
+    const { clusters, users } = parse(await readFile(file, 'utf8')) as {
+      readonly clusters: readonly { readonly cluster: Readonly<Record<string, string>> }[];
+      readonly users: readonly { readonly user: Readonly<Record<string, string>> }[];
+    };
+    const data = (from: Readonly<Record<string, string>> | undefined, key: string): Buffer =>
+      Buffer.from(from?.[`${key}-data`] ?? '', 'base64');
+    const proxy = new FaultProxy(plane.server, {
+      ca: data(clusters[0]?.cluster, 'certificate-authority'),
+      cert: data(users[0]?.user, 'client-certificate'),
+      key: data(users[0]?.user, 'client-key'),
+    });
+    await proxy.accept();
+    const server = `http://127.0.0.1:${proxy.#port}`;
+    proxy.kubeconfig = path.join(plane.dataDir, `proxy-${proxy.#port}.kubeconfig`);
+    await writeFile(
+      proxy.kubeconfig,
+      stringify({
+        apiVersion: 'v1',
+        kind: 'Config',
+        clusters: [{ name: 'proxy', cluster: { server } }],
+        users: [{ name: 'nobody', user: {} }],
+        contexts: [{ name: 'proxy', context: { cluster: 'proxy', user: 'nobody' } }],
+        'current-context': 'proxy',
+      }),
+    );
+    return proxy;
+  }
+
+  /** The watches that are open now. */
+  get watches(): readonly FaultWatch[] {
+    return [...this.#watches];
+  }
+
+  /** Listens, on the port that it had before. */
+  async accept(): Promise<void> {
+    await new Promise<void>((resolve) => this.#server.listen(this.#port, '127.0.0.1', resolve));
+    this.#port = (this.#server.address() as AddressInfo).port;
+  }
+
+  /** Breaks all connections, and refuses new ones. */
+  async refuse(): Promise<void> {
+    const closed = new Promise((resolve) => this.#server.close(resolve));
+    this.#server.closeAllConnections();
+    await closed;
+  }
+
+  async stop(): Promise<void> {
+    if (this.#server.listening) await this.refuse();
+    this.#agent.destroy();
+  }
+
+  async #handle(incoming: IncomingMessage, response: ServerResponse): Promise<void> {
+    const chunks: Buffer[] = [];
+    for await (const chunk of incoming) chunks.push(chunk as Buffer);
+    const body = Buffer.concat(chunks);
+    const call = callOf(incoming, body.toString());
+    this.calls.push(`${call.isWatch ? 'WATCH' : call.method} ${call.path}`);
+    const fault = await this.rule?.(call);
+    if (fault === 'drop') response.destroy();
+    else if (fault && fault !== 'lose') answer(response, fault);
+    else await this.#forward(incoming, body, response, call, fault === 'lose');
+  }
+
+  #forward(
+    incoming: IncomingMessage,
+    body: Buffer,
+    response: ServerResponse,
+    call: Call,
+    lose: boolean,
+  ): Promise<void> {
+    return new Promise((resolve, reject) => {
+      const { host: _host, connection: _connection, ...headers } = incoming.headers;
+      const upstream = request(
+        `${this.upstream}${incoming.url ?? ''}`,
+        { method: call.method, headers, agent: this.#agent },
+        (answered) => {
+          answered.on('error', reject);
+          if (call.isWatch) {
+            const watch = new FaultWatch(call.path, answered, response, () => this.watchDelayMs);
+            this.#watches.add(watch);
+            response.once('close', () => {
+              this.#watches.delete(watch);
+              upstream.destroy();
+              resolve();
+            });
+            return;
+          }
+          const chunks: Buffer[] = [];
+          answered.on('data', (chunk: Buffer) => chunks.push(chunk));
+          answered.once('end', () => {
+            if (lose) response.destroy();
+            else {
+              response.writeHead(answered.statusCode ?? 502, answered.headers);
+              response.end(Buffer.concat(chunks));
+            }
+            resolve();
+          });
+        },
+      );
+      upstream.once('error', reject);
+      response.once('close', () => {
+        if (!response.writableFinished && !lose) upstream.destroy();
+      });
+      upstream.end(body);
+    });
+  }
+}
+
+function callOf({ method = 'GET', url = '/' }: IncomingMessage, body: string): Call {
+  const { pathname, searchParams: query } = new URL(url, 'http://proxy');
+  const isWatch = query.get('watch') === 'true';
+  const isWrite = method !== 'GET' && !/\/(events|leases)(\/|$)/.test(pathname);
+  return { method, path: pathname, query, body, isWatch, isWrite };
+}
+
+function answer(response: ServerResponse, { status, headers, body }: Exclude<Fault, string>): void {
+  response.writeHead(status, { 'content-type': 'application/json', ...headers });
+  response.end(JSON.stringify(body ?? { kind: 'Status', apiVersion: 'v1', code: status }));
+}
