@@ -43,15 +43,16 @@ function write(name: string, text: string): string {
 
 describe('app-operator render', () => {
   test('prints the examples, byte for byte as the helper for tests does', async () => {
-    const folder = await appOperator(['render', '-f', EXAMPLES]);
-    assert.deepEqual([folder.code, folder.err], [0, '']);
-    assert.equal(folder.out, renderFile(EXAMPLES));
     const files = ['bench.yaml', 'site.yaml'].map((name) => join(EXAMPLES, name));
-    const single = await appOperator(['render', ...files.flatMap((file) => ['-f', file])]);
-    assert.equal(single.out, folder.out);
+    const { code, out, err } = await appOperator([
+      'render',
+      ...files.flatMap((file) => ['-f', file]),
+    ]);
+    assert.deepEqual([code, err], [0, '']);
+    assert.equal(out, renderFile(files));
     const text = files.map((file) => readFileSync(file, 'utf8')).join('---\n');
-    const stdin = await appOperator(['render', '--filename=-'], text);
-    assert.equal(stdin.out, folder.out);
+    assert.equal((await appOperator(['render', '--filename=-'], text)).out, out);
+    assert.equal((await appOperator(['render', '-f', EXAMPLES])).out, renderFile(EXAMPLES));
   });
 
   test('reads JSON, lists and YAML as kubectl does', async () => {
