@@ -1,0 +1,152 @@
+import assert from 'node:assert/strict';
+import { readdirSync, readFileSync } from 'node:fs';
+import { suite, test } from 'node:test';
+import ts from 'typescript';
+import { ROOT } from '../golden/docs.js';
+import { outcomesOf } from '../golden/outcome.js';
+import { readScenario, scenarioNames } from '../golden/scenario.js';
+
+/** Kinds that can fail: judge() makes the reason of their name. */
+const FAILING = ['Job', 'Deployment', 'PersistentVolumeClaim'];
+/** How a template that makes a reason of a child's kind is told. */
+const OF_KIND = '${}Failed';
+
+/** The texts that an expression can be, as far as the source says. */
+function textsOf(node: ts.Node | undefined, source: ts.SourceFile): readonly string[] {
+  if (!node) return [];
+  if (ts.isStringLiteral(node)) return [node.text];
+  if (ts.isTemplateExpression(node)) {
+    return [
+      node.templateSpans.reduce((text, span) => `${text}\${}${span.literal.text}`, node.head.text),
+    ];
+  }
+  if (ts.isConditionalExpression(node)) {
+    return [node.whenTrue, node.whenFalse].flatMap((branch) => textsOf(branch, source));
+  }
+  if (ts.isAsExpression(node) || ts.isParenthesizedExpression(node)) {
+    return textsOf(node.expression, source);
+  }
+  if (ts.isIdentifier(node)) return textsOf(declarationOf(node.text, source), source);
+  return [];
+}
+
+function declarationOf(name: string, source: ts.SourceFile): ts.Expression | undefined {
+  let found: ts.Expression | undefined;
+  const visit = (node: ts.Node): void => {
+    if (ts.isVariableDeclaration(node) && node.name.getText() === name) found ??= node.initializer;
+    ts.forEachChild(node, visit);
+  };
+  visit(source);
+  return found;
+}
+
+/** Reasons are thrown with errors, or stand in verdicts. */
+function reasonsOf(source: ts.SourceFile): readonly string[] {
+  const found: string[] = [];
+  const visit = (node: ts.Node): void => {
+    const callee =
+      ts.isNewExpression(node) || ts.isCallExpression(node) ? node.expression.getText() : '';
+    const args =
+      ts.isNewExpression(node) || ts.isCallExpression(node) ? (node.arguments ?? []) : [];
+    const at = { Waiting: 0, Stalled: 0, verdict: 0, judgement: 1 }[callee];
+    if (at !== undefined) found.push(...textsOf(args[at], source));
+    if (ts.isPropertyAssignment(node) && node.name.getText() === 'reason') {
+      found.push(...textsOf(node.initializer, source));
+    }
+    ts.forEachChild(node, visit);
+  };
+  visit(source);
+  return found;
+}
+
+function inSources(): ReadonlyMap<string, string> {
+  const files = ['constructs', 'runner'].flatMap((folder) =>
+    readdirSync(ROOT + folder, { recursive: true, encoding: 'utf8' })
+      .filter((path) => path.endsWith('.ts') && !path.endsWith('.generated.ts'))
+      .map((path) => `${folder}/${path}`),
+  );
+  const reasons = files.flatMap((path) => {
+    const text = readFileSync(ROOT + path, 'utf8');
+    const source = ts.createSourceFile(path, text, ts.ScriptTarget.Latest, true);
+    return reasonsOf(source).map((reason) => [reason, path] as const);
+  });
+  return new Map(
+    reasons.flatMap(([reason, path]) =>
+      (reason === OF_KIND ? FAILING.map((kind) => `${kind}Failed`) : [reason]).map(
+        (name) => [name, path] as const,
+      ),
+    ),
+  );
+}
+
+const PAGE = readFileSync(`${ROOT}docs/reasons.md`, 'utf8');
+
+/** The rows of a table of the page, cell by cell. */
+function rowsOf(heading: string): readonly (readonly string[])[] {
+  const [, section = ''] = PAGE.split(`## ${heading}\n`);
+  const [own = ''] = section.split('\n## ');
+  return own
+    .split('\n')
+    .filter((line) => line.startsWith('| `'))
+    .map((line) => line.split(' | ').map((cell) => cell.replace(/^\| |\|$/g, '').trim()));
+}
+
+const first = (rows: readonly (readonly string[])[]) =>
+  [...new Set(rows.map(([cell = '']) => cell.replaceAll('`', '')))].sort();
+
+suite('docs/reasons.md', () => {
+  test('explains every reason of a condition, and none that is never given', () => {
+    assert.deepEqual(first(rowsOf('Conditions')), [...inSources().keys()].sort());
+  });
+  test('says which event is recorded: one for each reason of Ready but for steps', () => {
+    for (const [reason = '', , condition = '', status = '', event] of rowsOf('Conditions')) {
+      const steps = /`(Provisioning|Updating|Deleting)`/.test(reason);
+      const told = condition.includes('`Ready`') && !steps;
+      assert.equal(event, told ? (status === 'True' ? 'Normal' : 'Warning') : 'none', reason);
+    }
+  });
+  test('has a row for every condition of the golden scenarios', () => {
+    const rows = rowsOf('Conditions');
+    for (const name of scenarioNames()) {
+      for (const { resource, status } of outcomesOf(readScenario(name))) {
+        const kind = resource.kind === 'AppSite' ? 'site' : 'bench';
+        for (const { type, reason, status: value } of status.conditions ?? []) {
+          if (['Reconciling', 'Stalled'].includes(type)) continue;
+          const row = rows.find(
+            ([own = '', kinds = '', condition = '', values = '']) =>
+              own === `\`${reason}\`` &&
+              kinds.includes(kind) &&
+              condition.includes(`\`${type}\``) &&
+              values.includes(value),
+          );
+          assert.ok(row, `${name}: ${kind} ${type}=${value} ${reason}`);
+        }
+      }
+    }
+  });
+  test('explains the last words of every script, and no others', () => {
+    const folder = `${ROOT}constructs/framework/scripts/`;
+    const texts = readdirSync(folder)
+      .filter((name) => /\.(py|sh)$/.test(name))
+      .map((name) => readFileSync(folder + name, 'utf8'))
+      .join('\n');
+    const patterns = [
+      /(?:Refused|report)\(\s*"([A-Z]\w+)"/g,
+      /(?:step|bench)\(settings, (?:"[a-z-]+", )?"([A-Z]\w+)"/g,
+      /\bdie ([A-Z]\w+) /g,
+    ];
+    const said = patterns.flatMap((pattern) =>
+      [...texts.matchAll(pattern)].map(([, name]) => name),
+    );
+    assert.deepEqual(
+      first([...rowsOf('Last words of Jobs'), ...rowsOf('Last words of other containers')]),
+      [...new Set(said)].sort(),
+    );
+  });
+  test('says what to do wherever something is wrong', () => {
+    for (const [reason = '', , , status, , meaning = '', todo = ''] of rowsOf('Conditions')) {
+      assert.notEqual(meaning, '', reason);
+      if (status === 'False') assert.notEqual(todo, '', reason);
+    }
+  });
+});
