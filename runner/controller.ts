@@ -103,8 +103,10 @@ export class Controller {
     const line = log.child({ controller: this.name, namespace, name });
     let result: 'success' | 'waiting' | 'stalled' | 'error' = 'error';
     try {
-      const report = await this.#reconciler.visit(resource, this.queue.failures(key));
-      await this.#publish(key, resource.metadata.generation, report, line);
+      const visited = await this.#reconciler.visit(resource, this.queue.failures(key));
+      // What was found is true of the spec that was visited, which may have changed meanwhile.
+      const report = { observedGeneration: resource.metadata.generation, ...visited };
+      await this.#publish(key, report, line);
       if (report.error !== undefined) throw report.error;
       result = report.stalled ? 'stalled' : report.errorType ? 'waiting' : 'success';
       if (report.errorType) metrics.failed(this.name, report.errorType);
@@ -118,12 +120,7 @@ export class Controller {
   }
 
   /** The one place that tells the outside what a visit came to. */
-  async #publish(
-    key: string,
-    generation: number | undefined,
-    report: Report,
-    line: Logger,
-  ): Promise<void> {
+  async #publish(key: string, report: Report, line: Logger): Promise<void> {
     const { metrics, kind, resyncMs, random } = this.props;
     for (const { kind: childKind, change } of report.changes) metrics.applied(childKind, change);
     const written = report.changes.filter(({ change }) => change !== 'unchanged');
@@ -134,14 +131,7 @@ export class Controller {
     }
     const current = this.props.subscriptions.objects(kind.definition.kind).get(key);
     if (!current) return;
-    const later = await this.#writeStatus(
-      // What was found is true of the spec that was visited, which may have changed meanwhile.
-      {
-        ...current,
-        metadata: { ...current.metadata, ...(generation === undefined ? {} : { generation }) },
-      } as Resource<unknown, Status>,
-      report,
-    );
+    const later = await this.#writeStatus(current as Resource<unknown, Status>, report);
     const resync = resyncMs * (0.9 + random() / 5);
     this.queue.addAfter(
       key,

@@ -14,6 +14,8 @@ export interface Report {
   readonly changes: readonly ChangeEntry[];
   /** Milliseconds until the next visit, where nothing that is watched would cause it. */
   readonly requeueAfterMs?: number | undefined;
+  /** The generation of the spec that was judged. @default the one that was visited */
+  readonly observedGeneration?: number | undefined;
   /** Digest of the children, when all are applied and ready. */
   readonly appliedHash?: string | undefined;
   /** What is thrown on, so that the key is tried again with backoff. */
@@ -74,6 +76,8 @@ export function paused({ status }: Resource<unknown, Status>): Report {
       : { ...verdict, type: 'Ready', status: 'False' as const };
   return {
     judgement: { phase: status?.phase ?? 'Pending', ready, conditions: [verdict] },
+    // The spec was not looked at.
+    observedGeneration: status?.observedGeneration ?? 0,
     stalled: false,
     changes: [],
   };

@@ -24,6 +24,7 @@ export function statusOf(
 ): Status {
   const { judgement, stalled, appliedHash } = report;
   const before = resource.status ?? {};
+  const generation = report.observedGeneration ?? resource.metadata.generation ?? 0;
   const isReady = judgement.ready.status === 'True';
   const idle = judgement.conditions?.some(({ type }) => type === 'Paused') ?? false;
   const verdicts = [
@@ -40,24 +41,25 @@ export function statusOf(
     ...judgement.fields,
     ...(appliedHash === undefined ? {} : { appliedHash }),
     phase: judgement.phase,
-    observedGeneration: resource.metadata.generation ?? 0,
-    conditions: conditionsOf(verdicts, resource, now),
+    observedGeneration: generation,
+    conditions: conditionsOf(verdicts, before, generation, now),
   };
 }
 
 function conditionsOf(
   verdicts: readonly Verdict[],
-  { metadata, status }: Resource<unknown, Status>,
+  status: Status,
+  observedGeneration: number,
   now: Date,
 ): readonly Condition[] {
   return verdicts.map((verdict) => {
-    const before = status?.conditions?.find(({ type }) => type === verdict.type);
+    const before = status.conditions?.find(({ type }) => type === verdict.type);
     return {
       type: verdict.type,
       status: verdict.status,
       reason: verdict.reason,
       message: verdict.message.slice(0, 32_000),
-      observedGeneration: metadata.generation ?? 0,
+      observedGeneration,
       lastTransitionTime:
         before?.status === verdict.status
           ? before.lastTransitionTime
