@@ -109,13 +109,18 @@ suite('a host name that two sites claim', () => {
       { routed: ['a=a', 'a.example.com=a'], refused: ['young'] },
     );
   });
-  test('is no rival’s where that has a domain of its own', () => {
-    const { refused } = outcome(
-      'example.com',
-      site('one', 1, { siteName: 'a.example.com' }),
-      site('two', 2, { siteName: 'a', domain: 'www.example.org' }),
-    );
-    assert.deepEqual(refused, []);
+  test('is no rival’s where that has a domain of its own, whichever is older', () => {
+    for (const [one, two] of [
+      [1, 2],
+      [2, 1],
+    ] as const) {
+      const { refused } = outcome(
+        'example.com',
+        site('one', one, { siteName: 'a.example.com' }),
+        site('two', two, { siteName: 'a', domain: 'www.example.org' }),
+      );
+      assert.deepEqual(refused, []);
+    }
   });
   test('does no harm on another bench', () => {
     const other = aReadyBench({}, { name: 'other' });
