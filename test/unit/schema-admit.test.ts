@@ -104,7 +104,9 @@ suite("admit's messages are the API server's", () => {
     ],
     [
       'too large',
-      aBench({ dbConfig: { port: 70000 } }),
+      aBench({
+        dbConfig: { mode: 'external', host: 'db', rootSecretRef: { name: 's' }, port: 70000 },
+      }),
       'spec.dbConfig.port: Invalid value: 70000: spec.dbConfig.port in body should be less than or equal to 65535',
     ],
     [

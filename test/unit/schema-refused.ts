@@ -127,7 +127,12 @@ export const REFUSED_BENCHES: readonly Refused[] = [
     db({ mode: 'external', host: '$(id)', rootSecretRef: { name: 's' } }),
     'spec.dbConfig.host',
   ],
-  ['a port out of range', db({ port: 65536 }), 'spec.dbConfig.port'],
+  [
+    'a port out of range',
+    db({ mode: 'external', host: 'db', rootSecretRef: { name: 's' }, port: 65536 }),
+    'spec.dbConfig.port',
+  ],
+  ['a port of a managed server', db({ port: 3307 }), 'spec.dbConfig'],
   [
     'an unknown access mode',
     aBench({ storage: { accessMode: 'Many' } }),
