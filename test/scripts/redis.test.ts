@@ -3,14 +3,7 @@ import assert from 'node:assert/strict';
 import { readFileSync, readdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, it } from 'node:test';
-import {
-  SCRIPTS,
-  needs,
-  redisCli,
-  runScript,
-  startRedis,
-  temporaryDirectory,
-} from './servers.js';
+import { SCRIPTS, needs, redisCli, runScript, startRedis, temporaryDirectory } from './servers.js';
 
 const start = ['sh', join(SCRIPTS, 'redis.sh')];
 const check = ['sh', join(SCRIPTS, 'redis-check.sh')];
