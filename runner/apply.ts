@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { Stalled } from '../constructs/kit/errors.js';
 import { ownerValue, type Markers } from '../constructs/kit/labels.js';
-import type { KubeObject, Resource } from '../constructs/kit/object.js';
+import { keyOf, type KubeObject, type Resource } from '../constructs/kit/object.js';
 import type { ApiError } from './api-error.js';
 import { isAlreadyExists, isConflict, isInvalid, isNotFound } from './api-error.js';
 import { FIELD_MANAGER, type Child } from './child.js';
@@ -64,7 +64,12 @@ export class Applier {
     // It comes back when it is gone: its deletion is an event.
     if (live?.deleting) return 'skipped';
     if (live?.controller !== undefined && live.controller !== resource.metadata.uid) {
-      throw nameTaken(planned, `is controlled by ${live.owner ?? 'something else'}`);
+      if (live.owner !== ownerKey(resource)) {
+        throw nameTaken(planned, `is controlled by ${live.owner ?? 'something else'}`);
+      }
+      // Of an earlier resource of this name, which is gone: the garbage collector is late.
+      await this.delete(live, 'Background');
+      return 'deleted';
     }
     const replaced = live && mustBeReplaced(planned, live);
     if (replaced) {
@@ -158,7 +163,9 @@ export class Applier {
       throw error;
     }
     const controller = found.metadata.ownerReferences?.find((reference) => reference.controller);
-    if (controller && controller.uid !== resource.metadata.uid) {
+    const isSameName =
+      controller?.kind === resource.kind && controller.name === resource.metadata.name;
+    if (controller && controller.uid !== resource.metadata.uid && !isSameName) {
       throw nameTaken(planned, `is controlled by ${controller.kind} ${controller.name}`);
     }
     const labelled = found.metadata.labels?.[markers.owner] === ownerValue(resource);
@@ -179,6 +186,11 @@ export class Applier {
       if (!isNotFound(error) && !isConflict(error)) throw error;
     }
   }
+}
+
+/** As `Child.owner` names a resource. */
+function ownerKey({ kind, metadata }: Resource): string {
+  return `${kind}/${keyOf(metadata.namespace, metadata.name)}`;
 }
 
 /** Whether a child cannot become what is wanted in place, and what happens to its own children. */

@@ -1,4 +1,5 @@
 import { hostname } from 'node:os';
+import { setTimeout as sleep } from 'node:timers/promises';
 import {
   markers as markersFor,
   MANAGED_BY,
@@ -41,6 +42,8 @@ export interface ManagerProps {
 
 const MANAGED = `${MANAGED_BY_LABEL}=${MANAGED_BY}`;
 
+const OPTIONAL_SYNC_MS = 30_000;
+
 /** Everything that runs: the watches that fill the caches, and a controller for each kind. */
 export class Manager {
   readonly #controllers: readonly Controller[];
@@ -53,6 +56,8 @@ export class Manager {
   readonly #prober: Prober | undefined;
   readonly #markers: Markers;
   readonly #watches: Watches;
+  /** The optional APIs whose first lists are on their way. */
+  readonly #serving: Promise<void>[] = [];
   readonly #owned: ReadonlyMap<string, ObjectKind>;
   readonly #kinds: readonly AnyKind[];
   #synced = false;
@@ -111,7 +116,9 @@ export class Manager {
         ...[...this.#owned.values()].filter(({ optional }) => optional),
         this.#serviceMonitor.kind,
       ],
-      onChange: (kind, served) => void this.#serve(kind, served),
+      onChange: (kind, served) => {
+        this.#serving.push(this.#serve(kind, served));
+      },
       log: log.child({ logger: 'discovery' }),
     });
     const events = new Events({ client, log, instance: hostname(), now: () => new Date() });
@@ -180,6 +187,11 @@ export class Manager {
     await Promise.all(
       kinds.filter(({ kind }) => needed.includes(kind)).map((kind) => watches.synced(kind)),
     );
+    // Without an API that is there, its objects would be taken for surplus; one that may not be read must not hold up the rest.
+    await Promise.race([
+      Promise.all(this.#serving),
+      sleep(OPTIONAL_SYNC_MS, undefined, { signal: watches.signal }).catch(() => undefined),
+    ]);
     this.#synced = true;
   }
 
