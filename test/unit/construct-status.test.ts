@@ -1,0 +1,43 @@
+import assert from 'node:assert/strict';
+import { suite, test } from 'node:test';
+import { admit } from '../../constructs/kit/schema.js';
+import { kindOf, outcomesOf } from '../golden/outcome.js';
+import { readScenario, scenarioNames } from '../golden/scenario.js';
+
+suite('the status of every golden scenario', () => {
+  for (const name of scenarioNames()) {
+    test(`${name} is what the schema of statuses allows`, () => {
+      for (const { resource, status } of outcomesOf(readScenario(name))) {
+        const { definition } = kindOf(resource);
+        // A status is judged like a spec: what the schema does not know would be lost.
+        const { problems, pruned } = admit(
+          { ...definition, spec: definition.status },
+          { ...resource, spec: status, status: undefined },
+        );
+        assert.deepEqual({ problems, pruned }, { problems: [], pruned: [] });
+      }
+    });
+    test(`${name} is readable by kstatus`, () => {
+      for (const { status } of outcomesOf(readScenario(name))) {
+        const valueOf = (type: string) =>
+          status.conditions?.find((one) => one.type === type)?.status;
+        assert.ok(valueOf('Ready'), 'Ready is there from the first visit');
+        assert.equal(status.observedGeneration, 1);
+        if (valueOf('Ready') === 'True') {
+          assert.deepEqual([valueOf('Reconciling'), valueOf('Stalled')], [undefined, undefined]);
+        } else {
+          assert.notEqual(valueOf('Reconciling') === 'True', valueOf('Stalled') === 'True');
+        }
+      }
+    });
+    test(`${name} says nothing that changes from visit to visit`, () => {
+      for (const { status } of outcomesOf(readScenario(name))) {
+        for (const { reason, message } of status.conditions ?? []) {
+          assert.match(reason, /^[A-Z][A-Za-z]+$/);
+          assert.notEqual(message, '');
+          assert.doesNotMatch(message, /\d{4}-\d\d-\d\dT|undefined|\[object/);
+        }
+      }
+    });
+  }
+});
