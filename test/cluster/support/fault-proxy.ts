@@ -46,12 +46,15 @@ export class FaultProxy {
   /** Every call that has arrived, as `GET /api/v1/secrets`; watches as `WATCH …`. */
   readonly calls: string[] = [];
   rule: Rule | undefined;
+  /** Whether writes are forwarded one at a time, in the order in which they come. */
+  serial = false;
   /** Milliseconds that an event of a watch takes longer. */
   watchDelayMs = 0;
   readonly #watches = new Set<FaultWatch>();
   readonly #agent: Agent;
   readonly #server: Server;
   #port = 0;
+  #turn = Promise.resolve();
 
   private constructor(
     private readonly upstream: string,
@@ -124,10 +127,16 @@ export class FaultProxy {
     const body = Buffer.concat(chunks);
     const call = callOf(incoming, body.toString());
     this.calls.push(`${call.isWatch ? 'WATCH' : call.method} ${call.path}`);
-    const fault = await this.rule?.(call);
-    if (fault === 'drop') response.destroy();
-    else if (fault && fault !== 'lose') answer(response, fault);
-    else await this.#forward(incoming, body, response, call, fault === 'lose');
+    const pass = async (): Promise<void> => {
+      const fault = await this.rule?.(call);
+      if (fault === 'drop') response.destroy();
+      else if (fault && fault !== 'lose') answer(response, fault);
+      else await this.#forward(incoming, body, response, call, fault === 'lose');
+    };
+    if (!this.serial || !call.isWrite) return pass();
+    const turn = this.#turn.then(pass);
+    this.#turn = turn.catch(() => undefined);
+    return turn;
   }
 
   #forward(

@@ -1,0 +1,95 @@
+import assert from 'node:assert/strict';
+
+import type { Cluster } from '../harness.js';
+import { at, type Live, nameOf } from './objects.js';
+
+/** What is in a namespace, apart from what differs between two namespaces of the same content. */
+export interface Snapshot {
+  /** Every object of the operator: what it is and says, by `<kind>/<name>`. */
+  readonly objects: ReadonlyMap<string, string>;
+  /** How many pods each Job has had. */
+  readonly jobPods: Readonly<Record<string, number>>;
+}
+
+export async function snapshot(cluster: Cluster, namespace: string): Promise<Snapshot> {
+  const children = await cluster.children(namespace);
+  const pods = await cluster.list('Pod', namespace, 'job-name');
+  const jobPods: Record<string, number> = {};
+  for (const { metadata } of pods) {
+    const job = metadata.labels?.['job-name'] ?? '';
+    jobPods[job] = (jobPods[job] ?? 0) + 1;
+  }
+  return {
+    objects: new Map(children.map((child) => [nameOf(child), essence(child, namespace)])),
+    jobPods,
+  };
+}
+
+/** An object as text, without what the server adds and without what is different in each namespace. */
+function essence({ metadata, status: _, data, ...rest }: Live, namespace: string): string {
+  const { labels, annotations = {}, ownerReferences } = metadata;
+  const { ['deployment.kubernetes.io/revision']: _revision, ...others } = annotations;
+  const content = rest.kind === 'Secret' ? Object.keys(data ?? {}) : data;
+  const text = { labels, annotations: others, ownerReferences, ...rest, content };
+  return JSON.stringify(text, undefined, 1)
+    .replaceAll(namespace, 'NAMESPACE')
+    .replace(/[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}/g, 'UID')
+    .replace(/\b[0-9a-f]{16}\b/g, 'HASH')
+    .replace(/\b(s_[a-z_]+)_[0-9a-f]{10}\b/g, '$1_DIGEST')
+    .replace(/"(clusterIPs?|volumeName)": (\[[^\]]*\]|"[^"]*")/g, '"$1": "…"');
+}
+
+/** The bytes of every Secret of the operator, by name; they must never change. */
+export async function secretsOf(
+  cluster: Cluster,
+  namespace: string,
+): Promise<ReadonlyMap<string, string>> {
+  const secrets = (await cluster.children(namespace)).filter(({ kind }) => kind === 'Secret');
+  return new Map(
+    secrets.map(({ metadata, data }) => [
+      metadata.name,
+      `${metadata.uid ?? ''} ${JSON.stringify(data)}`,
+    ]),
+  );
+}
+
+/** Says what differs first: a whole world is too long to read. */
+export function assertSameWorld(actual: Snapshot, expected: Snapshot, what: string): void {
+  assert.deepEqual([...actual.objects.keys()].sort(), [...expected.objects.keys()].sort(), what);
+  for (const [name, text] of expected.objects) {
+    assert.equal(actual.objects.get(name), text, `${what}: ${name}`);
+  }
+}
+
+/** Every owner of every object of the operator is there. */
+export async function assertNoOrphans(cluster: Cluster, namespace: string): Promise<void> {
+  for (const child of await cluster.children(namespace)) {
+    for (const { kind, name, uid } of child.metadata.ownerReferences ?? []) {
+      const owner = await cluster.get(kind, namespace, name);
+      assert.equal(owner?.metadata.uid, uid, `${nameOf(child)} belongs to what is not there`);
+    }
+  }
+}
+
+/** The names of a bench's routes, as its nginx knows them. */
+export async function routesOf(
+  cluster: Cluster,
+  namespace: string,
+  bench: string,
+): Promise<readonly string[]> {
+  const { data } = await cluster.the('ConfigMap', namespace, `${bench}-nginx`);
+  const text = Object.values(data ?? {}).join('\n');
+  return [...new Set(text.match(/\b[a-z0-9-]+\.example\.com\b/g) ?? [])].sort();
+}
+
+/** Waits until a bench's status counts so many sites. */
+export async function countsSites(
+  cluster: Cluster,
+  namespace: string,
+  bench: string,
+  sites: number,
+  timeoutMs?: number,
+): Promise<void> {
+  const check = (live: Live): boolean => at(live, 'status.sites') === sites;
+  await cluster.becomes('AppBench', namespace, bench, `has ${sites} sites`, check, timeoutMs);
+}
