@@ -1,9 +1,10 @@
 import { randomBytes } from 'node:crypto';
-import { Stalled } from '../constructs/kit/errors.js';
+import { Stalled, Waiting } from '../constructs/kit/errors.js';
 import { ownerValue, type Markers } from '../constructs/kit/labels.js';
 import { keyOf, type KubeObject, type Resource } from '../constructs/kit/object.js';
+import { kindId } from '../constructs/kit/object-kind.js';
 import type { ApiError } from './api-error.js';
-import { isAlreadyExists, isConflict, isInvalid, isNotFound } from './api-error.js';
+import { isAlreadyExists, isConflict, isForbidden, isInvalid, isNotFound } from './api-error.js';
 import { FIELD_MANAGER, type Child } from './child.js';
 import type { ChildCache } from './child-cache.js';
 import { MERGE_PATCH, type Client } from './client.js';
@@ -24,6 +25,8 @@ export interface ApplyProps {
   readonly client: Pick<Client, 'request' | 'apply'>;
   readonly children: ChildCache;
   readonly markers: Markers;
+  /** Told when an optional API is found to be gone. */
+  readonly onApiGone: () => void;
 }
 
 /** No object has this version, so an apply with it can only create. */
@@ -88,6 +91,10 @@ export class Applier {
       if (!live && (isAlreadyExists(error) || isConflict(error))) {
         await this.#adopt(resource, planned);
         return await this.#change(resource, plan, planned, this.props.children.get(planned.id));
+      }
+      if (planned.kind.optional && isApiGone(error)) {
+        this.props.onApiGone();
+        throw new Waiting('ApiGone', `the cluster no longer serves ${kindId(planned.kind)}`);
       }
       throw isInvalid(error) ? refused(planned, error) : error;
     }
@@ -191,6 +198,13 @@ export class Applier {
 /** As `Child.owner` names a resource. */
 function ownerKey({ kind, metadata }: Resource): string {
   return `${kind}/${keyOf(metadata.namespace, metadata.name)}`;
+}
+
+/** Whether a definition goes, or has gone: its objects go first, and none can be made. */
+function isApiGone(error: unknown): boolean {
+  return (
+    isNotFound(error) || (isForbidden(error) && String(error).includes('definition is terminating'))
+  );
 }
 
 /** Whether a child cannot become what is wanted in place, and what happens to its own children. */

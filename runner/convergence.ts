@@ -118,7 +118,9 @@ export class Convergence {
     return stage.children.every(
       (planned) =>
         this.#matches(planned) &&
-        (!stage.gate || this.props.children.get(planned.id)?.health.state === 'Ready'),
+        (!stage.gate ||
+          planned.kind.advisory === true ||
+          this.props.children.get(planned.id)?.health.state === 'Ready'),
     );
   }
 

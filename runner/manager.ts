@@ -11,7 +11,6 @@ import { kindId, type ObjectKind } from '../constructs/kit/object-kind.js';
 import { admit } from '../constructs/kit/schema.js';
 import { KINDS, type AnyKind } from '../constructs/registry.js';
 import { Applier } from './apply.js';
-import { type Child } from './child.js';
 import { ChildCache } from './child-cache.js';
 import type { Client } from './client.js';
 import type { Config } from './config.js';
@@ -21,6 +20,7 @@ import { Diagnostician } from './diagnose.js';
 import { CustomResourceDefinition, Discovery } from './discovery.js';
 import { Events } from './events.js';
 import { Finalizer } from './finalizer.js';
+import { countJob } from './job-metrics.js';
 import type { Logger } from './log.js';
 import type { Metrics } from './metrics.js';
 import { Observer } from './observer.js';
@@ -86,7 +86,7 @@ export class Manager {
       },
     });
     this.#children = new ChildCache(this.#markers, (owner, before, after) => {
-      this.#countJob(before, after);
+      countJob(metrics, before, after);
       this.#wake(owner, 'now');
     });
     this.#stores = new Map(
@@ -130,7 +130,14 @@ export class Manager {
       kinds: this.#owned,
       convergence: new Convergence({
         children: this.#children,
-        applier: new Applier({ client, children: this.#children, markers: this.#markers }),
+        applier: new Applier({
+          client,
+          children: this.#children,
+          markers: this.#markers,
+          onApiGone: () => {
+            this.#discovery.hint();
+          },
+        }),
         now: Date.now,
       }),
       observer: new Observer({
@@ -275,23 +282,7 @@ export class Manager {
     }
     this.#subscriptions.serve(kind, served);
   }
-
-  #countJob(before: Child | undefined, after: Child | undefined): void {
-    const job = after ?? before;
-    if (job?.kind.kind !== 'Job') return;
-    const { metrics } = this.props;
-    if (!after) metrics.forgetJob(job.namespace, job.name);
-    else metrics.jobStatus(after.namespace, after.name, JOB_STATES[after.health.state]);
-  }
 }
-
-const JOB_STATES = {
-  Ready: 'Succeeded',
-  Failed: 'Failed',
-  InProgress: 'Active',
-  Terminating: 'Active',
-  Missing: 'Active',
-} as const;
 
 function monotonic(): number {
   return performance.now();

@@ -14,6 +14,8 @@ export interface Memory {
   pendingSince: number | undefined;
   /** The last round of HTTP checks, and how many failed in a row. */
   probes: { readonly at: number; readonly failures: number };
+  /** Whether its finalizer was taken off: what is still seen of it is old, and nothing is done for it any more. */
+  released: boolean;
   /** How often each failed Job was made anew. */
   readonly retries: Map<string, number>;
 }
@@ -36,6 +38,7 @@ export class Memories {
         plan: undefined,
         pendingSince: undefined,
         probes: { at: -Infinity, failures: 0 },
+        released: false,
         retries: new Map(),
       };
       this.#byKey.set(key, memory);

@@ -38,7 +38,8 @@ export class Observer {
     const { children, diagnostician, now } = this.props;
     const pending = plannedOf(plan).flatMap(({ id, kind, name }) => {
       const health = children.get(id)?.health ?? MISSING;
-      return health.state === 'Ready' ? [] : [{ id, kind: kind.kind, name, health }];
+      const passes = kind.advisory === true || health.state === 'Ready';
+      return passes ? [] : [{ id, kind: kind.kind, name, health }];
     });
     memory.pendingSince = pending.length > 0 ? (memory.pendingSince ?? now()) : undefined;
     const impatient = memory.pendingSince !== undefined && this.patience(memory) === LOOK_AGAIN_MS;

@@ -93,8 +93,10 @@ export class Reconciler {
 
   async #remove(resource: Resource): Promise<Report> {
     const { finalizer, api } = this.props;
-    if (!finalizer.has(resource))
+    const memory = this.#memories.of(resource);
+    if (memory.released || !finalizer.has(resource)) {
       return { ...deleting('waiting for other finalizers'), gone: true };
+    }
     let report: Report | undefined;
     try {
       report = await this.#tearDown(resource);
@@ -104,6 +106,7 @@ export class Reconciler {
     }
     if (report) return report;
     await finalizer.set(api, resource, false);
+    memory.released = true;
     return { ...deleting('gone'), gone: true };
   }
 

@@ -47,6 +47,7 @@ function versionCondition({ spec }: AppBench): readonly Verdict[] {
 function scalingCondition({
   resource,
   facts,
+  child,
 }: Observation<AppBench, BenchFacts>): readonly Verdict[] {
   const wanted = QUEUES.filter((queue) => resource.spec.workerAutoscaling?.[queue]?.enabled);
   if (wanted.length === 0) return [];
@@ -56,16 +57,19 @@ function scalingCondition({
       'workers stay at fixed numbers: the address of an external Redis is in a Secret, where no scaler can read it';
     return [{ type, status: 'False', reason: 'ExternalRedis', message }];
   }
-  return facts.keda
-    ? [{ type, status: 'True', reason: 'Keda', message: `KEDA scales ${wanted.join(', ')}` }]
-    : [
-        {
-          type,
-          status: 'False',
-          reason: 'KedaMissing',
-          message: 'workers stay at fixed numbers: the cluster does not serve keda.sh/v1alpha1',
-        },
-      ];
+  if (!facts.keda) {
+    const message = 'workers stay at fixed numbers: the cluster does not serve keda.sh/v1alpha1';
+    return [{ type, status: 'False', reason: 'KedaMissing', message }];
+  }
+  const names = benchNames(resource.metadata.name);
+  for (const queue of wanted) {
+    const health = child('ScaledObject', names.worker(queue))?.health;
+    if (health && health.state !== 'Ready') {
+      const message = `ScaledObject ${names.worker(queue)}: ${health.message}`;
+      return [{ type, status: 'False', reason: 'ScalerNotReady', message }];
+    }
+  }
+  return [{ type, status: 'True', reason: 'Keda', message: `KEDA scales ${wanted.join(', ')}` }];
 }
 
 function workerScaling(

@@ -6,6 +6,8 @@ export interface ObjectKind {
   readonly plural: string;
   /** Whether the API may be missing from a cluster, as with an operator that is not installed. */
   readonly optional?: true;
+  /** Whether objects of it only help: a resource is ready without them, and says in a condition what they lack. */
+  readonly advisory?: true;
 }
 
 const define = (apiVersion: string, kind: string, plural: string): ObjectKind => ({
@@ -18,6 +20,11 @@ const optional = (apiVersion: string, kind: string, plural: string): ObjectKind 
   kind,
   plural,
   optional: true,
+});
+
+const advisory = (apiVersion: string, kind: string, plural: string): ObjectKind => ({
+  ...optional(apiVersion, kind, plural),
+  advisory: true,
 });
 
 export const ConfigMap = define('v1', 'ConfigMap', 'configmaps');
@@ -38,13 +45,13 @@ export const PodDisruptionBudget = define(
   'PodDisruptionBudget',
   'poddisruptionbudgets',
 );
-export const ScaledObject = optional('keda.sh/v1alpha1', 'ScaledObject', 'scaledobjects');
-export const TriggerAuthentication = optional(
+export const ScaledObject = advisory('keda.sh/v1alpha1', 'ScaledObject', 'scaledobjects');
+export const TriggerAuthentication = advisory(
   'keda.sh/v1alpha1',
   'TriggerAuthentication',
   'triggerauthentications',
 );
-export const Certificate = optional('cert-manager.io/v1', 'Certificate', 'certificates');
+export const Certificate = advisory('cert-manager.io/v1', 'Certificate', 'certificates');
 export const MariaDbDatabase = optional('k8s.mariadb.com/v1alpha1', 'Database', 'databases');
 export const MariaDbUser = optional('k8s.mariadb.com/v1alpha1', 'User', 'users');
 export const MariaDbGrant = optional('k8s.mariadb.com/v1alpha1', 'Grant', 'grants');
