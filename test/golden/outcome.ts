@@ -78,7 +78,7 @@ function converge(
 ): Visit {
   const facts = kind.gather(resource, world);
   const stages = graphOf(kind, resource, (scope, id) => kind.chart(scope, id, { resource, facts }));
-  const pending = pendingOf(stages, observed);
+  const pending = pendingOf(kind, stages, observed);
   const settled = pending.length === 0;
   const probes = kind.probes({ resource, facts });
   const results = settled ? (observed.probes ?? probes.map(() => ({ ok: true, message: '' }))) : [];
@@ -103,7 +103,7 @@ function remove(
   const stages = graphOf(kind, resource, (scope, id) =>
     kind.teardown.chart(scope, id, resource, world),
   );
-  const [first] = pendingOf(stages, observed);
+  const [first] = pendingOf(kind, stages, observed);
   const report = deleting(
     first ? `waiting for ${first.kind} ${first.name}: ${first.health.message}` : 'gone',
   );
@@ -139,9 +139,12 @@ function healthOf({ kind, metadata }: KubeObject, { children, but }: ObservedFil
   return otherwise ?? (children === 'none' ? MISSING : READY);
 }
 
-function pendingOf(stages: readonly SynthStage[], observed: ObservedFile) {
+/** What only helps is not waited for. */
+function pendingOf(kind: AnyKind, stages: readonly SynthStage[], observed: ObservedFile) {
+  const advisory = kind.owns.filter((owned) => owned.advisory).map(kindId);
   return stages
     .flatMap(({ objects }) => objects)
+    .filter((object) => !advisory.includes(kindId(object)))
     .map((object) => ({
       kind: object.kind,
       name: object.metadata.name,
