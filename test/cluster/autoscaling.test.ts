@@ -1,0 +1,259 @@
+import assert from 'node:assert/strict';
+import { after, before, describe, test } from 'node:test';
+
+import { type Cluster, installCrd, startCluster } from './harness.js';
+import { aBench, aSite, scaled } from './support/builders.js';
+import { crdsOf } from './support/modules.js';
+import { at, conditionOf, type Live } from './support/objects.js';
+import type { Operator } from './support/operator.js';
+
+const KEDA = await crdsOf('keda.sh.ts', [
+  'config/crd/bases/keda.sh_scaledobjects.yaml',
+  'config/crd/bases/keda.sh_triggerauthentications.yaml',
+]);
+
+/** The example of the specification. */
+const SCALING = {
+  short: scaled(0, 10, 2),
+  long: scaled(1, 5, 5),
+  default: { enabled: false, staticReplicas: 2 },
+};
+const SCALED = ['b-worker-long', 'b-worker-short', 's-worker-long', 's-worker-short'];
+
+describe('workers scale by events', { skip: KEDA.skip }, () => {
+  let cluster: Cluster;
+  let namespace: string;
+  let operator: Operator;
+  before(async () => {
+    cluster = await startCluster({ audit: true });
+    namespace = await cluster.namespace();
+    operator = await cluster.operator();
+    await cluster.apply(
+      namespace,
+      aBench('b', { workerAutoscaling: SCALING }),
+      aSite('s', { bench: 'b' }),
+    );
+    await cluster.ready('AppBench', namespace, 'b');
+    await cluster.ready('AppSite', namespace, 's');
+  });
+  after(() => cluster.stop());
+
+  const replicas = async (deployment: string): Promise<unknown> =>
+    at(await cluster.the('Deployment', namespace, deployment), 'spec.replicas');
+  const scalers = async (): Promise<string[]> =>
+    (await cluster.list('ScaledObject', namespace)).map(({ metadata }) => metadata.name);
+  const says = (status: string, reason: string, message: string): Promise<Live> =>
+    cluster.becomes('AppBench', namespace, 'b', `says ${reason}`, (bench) => {
+      const autoscaling = conditionOf(bench, 'Autoscaling');
+      return (
+        autoscaling?.status === status &&
+        autoscaling.reason === reason &&
+        autoscaling.message === message
+      );
+    });
+  const saysThatKedaIsMissing = (): Promise<Live> =>
+    says(
+      'False',
+      'KedaMissing',
+      'workers stay at fixed numbers: the cluster does not serve keda.sh/v1alpha1',
+    );
+  /** Whether the number of replicas is a field that the operator applies. */
+  const isOurs = async (deployment: string): Promise<boolean> => {
+    const { metadata } = await cluster.the('Deployment', namespace, deployment);
+    const ours = metadata.managedFields?.find(
+      ({ manager, operation }) => manager === 'app-operator' && operation === 'Apply',
+    );
+    return at(ours?.fieldsV1, '["f:spec"]["f:replicas"]') !== undefined;
+  };
+  /** What KEDA says of its object. */
+  const kedaSays = (name: string, status: string, message: string): Promise<Live> => {
+    const ready = { type: 'Ready', status, reason: 'Test', message };
+    const conditions = [ready];
+    return cluster.patch('ScaledObject', namespace, name, { status: { conditions } }, 'status');
+  };
+  const kedaWorks = async (): Promise<void> => {
+    for (const name of await scalers()) await kedaSays(name, 'True', 'ScaledObject is ready');
+  };
+  /** As a horizontal pod autoscaler does it. */
+  const scaleTo = (deployment: string, count: number): Promise<unknown> =>
+    cluster.controlPlane.api.mergePatch(
+      `/apis/apps/v1/namespaces/${namespace}/deployments/${deployment}/scale?fieldManager=hpa`,
+      { spec: { replicas: count } },
+    );
+
+  test('not without KEDA: their numbers are fixed, and a condition says why', async () => {
+    const bench = await saysThatKedaIsMissing();
+    assert.equal(await replicas('b-worker-short'), 1, 'nobody would wake it from 0');
+    assert.equal(await replicas('b-worker-long'), 1);
+    assert.equal(await replicas('b-worker-default'), 2);
+    const { short } = at(bench, 'status.workerScaling') as { short: unknown };
+    assert.deepEqual(short, {
+      mode: 'static',
+      currentReplicas: 1,
+      desiredReplicas: 1,
+      kedaManaged: false,
+    });
+  });
+
+  test('as soon as KEDA’s kinds appear, without a restart', async () => {
+    for (const crd of KEDA.crds) await installCrd(cluster, crd);
+    await cluster.until('the ScaledObjects are there', async () => {
+      assert.deepEqual(await scalers(), SCALED);
+      return true;
+    });
+    await kedaWorks();
+    await says('True', 'Keda', 'KEDA scales short, long');
+    const bench = await cluster.ready('AppBench', namespace, 'b');
+    await cluster.ready('AppSite', namespace, 's');
+    assert.equal(at(bench, 'status.workerScaling.short.mode'), 'autoscaled');
+    assert.equal(at(bench, 'status.workerScaling.short.kedaManaged'), true);
+    assert.equal(at(bench, 'status.workerScaling.default.mode'), 'static');
+    const shown = await cluster.controlPlane.kubectl(['-n', namespace, 'get', 'scaledobjects']);
+    assert.match(shown, /\nb-worker-short +b-worker-short +0 +10 /);
+  });
+
+  test('and their bench and site are Ready whatever KEDA says: it only helps', async () => {
+    const [one, two] = ['b-worker-short', 's-worker-short'];
+    for (const [patch, message] of [
+      [{ status: { conditions: null } }, 'its operator has not looked at it yet'],
+      [
+        { status: { conditions: [{ type: 'Ready', status: 'False', message: 'no Redis' }] } },
+        'no Redis',
+      ],
+    ] as const) {
+      for (const name of [one, two]) {
+        await cluster.patch('ScaledObject', namespace, name, patch, 'status');
+      }
+      await says('False', 'ScalerNotReady', `ScaledObject b-worker-short: ${message}`);
+      await cluster.ready('AppBench', namespace, 'b', 2_000);
+      await cluster.ready('AppSite', namespace, 's', 2_000);
+    }
+    await kedaWorks();
+    await says('True', 'Keda', 'KEDA scales short, long');
+  });
+
+  test('by the length of the list that the framework really uses', async () => {
+    const env = async (job: string, variable: string): Promise<string> => {
+      const path = 'spec.template.spec.containers[0].env';
+      const list = at(await cluster.the('Job', namespace, job), path) as readonly {
+        readonly name: string;
+        readonly value?: string;
+      }[];
+      return list.find(({ name }) => name === variable)?.value ?? '';
+    };
+    for (const [name, job, variable] of [
+      ['b-worker-short', 'b-init', 'COMMON_CONFIG'],
+      ['s-worker-short', 's-init', 'SITE_CONFIG'],
+    ] as const) {
+      const { bench_id: id } = JSON.parse(await env(job, variable)) as { bench_id: string };
+      const { spec } = await cluster.the('ScaledObject', namespace, name);
+      assert.deepEqual(spec, {
+        scaleTargetRef: { name },
+        minReplicaCount: 0,
+        maxReplicaCount: 10,
+        triggers: [
+          {
+            type: 'redis',
+            metadata: {
+              address: `b-redis.${namespace}.svc.cluster.local:6380`,
+              listName: `rq:queue:${id}:short`,
+              listLength: '2',
+              activationListLength: '0',
+            },
+            authenticationRef: { name: 'b-redis-trigger' },
+          },
+        ],
+      });
+    }
+    const { spec } = await cluster.the('TriggerAuthentication', namespace, 'b-redis-trigger');
+    assert.deepEqual(spec, {
+      secretTargetRef: [{ parameter: 'password', name: 'b-redis-auth', key: 'password' }],
+    });
+  });
+
+  test('to numbers that are not ours any more, and survive what we change', async () => {
+    for (const name of SCALED) assert.equal(await isOurs(name), false, name);
+    assert.equal(await isOurs('b-worker-default'), true);
+    await scaleTo('b-worker-short', 7);
+    await scaleTo('s-worker-short', 0);
+    const resources = { workerShort: { requests: { cpu: '250m' } } };
+    await cluster.patch('AppBench', namespace, 'b', { spec: { componentResources: resources } });
+    await cluster.ready('AppBench', namespace, 'b');
+    await cluster.becomes('AppBench', namespace, 'b', 'sees seven', (bench) => {
+      const { short } = at(bench, 'status.workerScaling') as Record<string, object>;
+      return at(short, 'desiredReplicas') === 7 && at(short, 'currentReplicas') === 7;
+    });
+    await cluster.until('the site’s worker has the resources, too', async () => {
+      const live = await cluster.the('Deployment', namespace, 's-worker-short');
+      return at(live, 'spec.template.spec.containers[0].resources.requests.cpu') === '250m';
+    });
+    assert.equal(await replicas('b-worker-short'), 7);
+    assert.equal(await replicas('s-worker-short'), 0);
+    await cluster.ready('AppSite', namespace, 's');
+  });
+
+  test('within bounds that can be changed, and are kept', async () => {
+    const spec = { workerAutoscaling: { short: { maxReplicas: 20, cooldownPeriod: 60 } } };
+    await cluster.patch('AppBench', namespace, 'b', { spec });
+    const bounds = async (name: string): Promise<void> => {
+      await cluster.until(`${name} has the new bounds`, async () => {
+        const live = await cluster.the('ScaledObject', namespace, name);
+        assert.equal(at(live, 'spec.maxReplicaCount'), 20);
+        assert.equal(at(live, 'spec.cooldownPeriod'), 60);
+        return true;
+      });
+    };
+    for (const name of ['b-worker-short', 's-worker-short']) {
+      await bounds(name);
+      await cluster.patch('ScaledObject', namespace, name, { spec: { maxReplicaCount: 99 } });
+      await bounds(name);
+      await cluster.delete('ScaledObject', namespace, name);
+      await bounds(name);
+    }
+  });
+
+  test('not in a queue that is switched off: its number is ours again', async () => {
+    const short = { enabled: false, staticReplicas: 3 };
+    await cluster.patch('AppBench', namespace, 'b', { spec: { workerAutoscaling: { short } } });
+    await cluster.ready('AppBench', namespace, 'b');
+    await cluster.until('the ScaledObjects of the queue are gone', async () => {
+      assert.deepEqual(await scalers(), ['b-worker-long', 's-worker-long']);
+      return true;
+    });
+    assert.equal(await replicas('b-worker-short'), 3);
+    assert.equal(await isOurs('b-worker-short'), true);
+    assert.equal(await replicas('s-worker-short'), 1);
+  });
+
+  test('not any more when KEDA’s kinds are gone, and again when they are back', async () => {
+    await scaleTo('b-worker-long', 4);
+    for (const { metadata } of KEDA.crds) {
+      await cluster.delete('CustomResourceDefinition', '', metadata.name);
+    }
+    await saysThatKedaIsMissing();
+    await cluster.until('the number is ours', async () => {
+      assert.deepEqual([await replicas('b-worker-long'), await isOurs('b-worker-long')], [1, true]);
+      return true;
+    });
+    await cluster.ready('AppBench', namespace, 'b');
+    await cluster.ready('AppSite', namespace, 's');
+    for (const { metadata } of KEDA.crds) {
+      await cluster.gone('CustomResourceDefinition', '', metadata.name);
+    }
+    for (const crd of KEDA.crds) await installCrd(cluster, crd);
+    await cluster.until('the ScaledObjects are back', async () => {
+      assert.deepEqual(await scalers(), ['b-worker-long', 's-worker-long']);
+      return true;
+    });
+    await kedaWorks();
+    await says('True', 'Keda', 'KEDA scales long');
+    // While a kind vanishes, its objects go first, and cannot be made again.
+    const passing = /404 page not found|while custom resource definition is terminating/;
+    assert.deepEqual(
+      operator.lines.filter(
+        ({ level, error }) => level === 'error' && !passing.test(String(error)),
+      ),
+      [],
+    );
+  });
+});
