@@ -4,6 +4,8 @@ import { frameworkImage, isSupported } from '../../constructs/framework/image.js
 
 type Spec = Parameters<typeof frameworkImage>[0];
 
+const DIGEST = `sha256:${'a'.repeat(64)}`;
+
 const IMAGES: readonly (readonly [
   reason: string,
   spec: Spec,
@@ -34,6 +36,12 @@ const IMAGES: readonly (readonly [
     { frameworkVersion: 'version-15', image: { tag: 'v15' } },
     'frappe/erpnext:v15',
     'Always',
+  ],
+  [
+    'a digest is pulled once, whatever the tag',
+    { frameworkVersion: 'version-15', image: { digest: DIGEST } },
+    `frappe/erpnext:version-15@${DIGEST}`,
+    'IfNotPresent',
   ],
   [
     'a repository of the user’s own',

@@ -1,0 +1,134 @@
+import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
+import { after, before, suite, test } from 'node:test';
+import { parseAllDocuments } from 'yaml';
+import type { KubeObject } from '../../constructs/kit/object.js';
+import { kindId } from '../../constructs/kit/object-kind.js';
+import { KINDS } from '../../constructs/registry.js';
+import { resourcePath } from '../../runner/resource-path.js';
+import type { Api, KubernetesObject } from '../../tools/controlplane/api.js';
+import { startControlPlane, type ControlPlane } from '../../tools/controlplane/controlplane.js';
+import { crdsOf } from '../cluster/support/modules.js';
+import { corpus, podTemplates } from './corpus.js';
+import { ROOT } from './docs.js';
+
+/** The kinds of others; where a module is not to be had, its kinds are left out. */
+const FOREIGN = [
+  await crdsOf('keda.sh.ts', [
+    'config/crd/bases/keda.sh_scaledobjects.yaml',
+    'config/crd/bases/keda.sh_triggerauthentications.yaml',
+  ]),
+  await crdsOf('cert-manager.io.ts', ['deploy/crds/cert-manager.io_certificates.yaml']),
+];
+const CRDS = '/apis/apiextensions.k8s.io/v1/customresourcedefinitions';
+const OWNED = new Map(KINDS.flatMap(({ owns }) => owns.map((kind) => [kindId(kind), kind])));
+const GRAPHS = corpus();
+
+async function installCrds(api: Api): Promise<ReadonlySet<string>> {
+  const mariadb = parseAllDocuments(
+    readFileSync(`${ROOT}tools/generate/crds/k8s.mariadb.com.yaml`, 'utf8'),
+  ).map((document) => document.toJS() as KubernetesObject);
+  const all = [...mariadb, ...FOREIGN.flatMap(({ crds }) => crds as readonly KubernetesObject[])];
+  for (const crd of all) {
+    await api.ensure(CRDS, crd);
+    await api.until(`${crd.metadata.name} is served`, async () => {
+      const { status } = (await api.request('GET', `${CRDS}/${crd.metadata.name}`)) as {
+        readonly status?: { readonly conditions?: readonly { type: string; status: string }[] };
+      };
+      return (
+        status?.conditions?.some((c) => c.type === 'Established' && c.status === 'True') ?? false
+      );
+    });
+  }
+  return new Set(all.map((crd) => (crd['spec'] as { names: { kind: string } }).names.kind));
+}
+
+/** Everything that the API server has against objects, each told once. */
+async function refusals(api: Api, objects: readonly (readonly [string, KubeObject, string])[]) {
+  const found = new Map<string, string>();
+  for (const [path, object, where] of objects) {
+    try {
+      await api.request('POST', `${path}?dryRun=All&fieldValidation=Strict`, object);
+    } catch (error) {
+      found.set(String(error), `${where}: ${object.kind} ${object.metadata.name}`);
+    }
+  }
+  return Object.fromEntries(found);
+}
+
+suite('a real API server', () => {
+  let plane: ControlPlane;
+  let served: ReadonlySet<string>;
+  before(async () => {
+    plane = await startControlPlane({ kwokNodes: 0, controllerManager: false, scheduler: false });
+    served = await installCrds(plane.api);
+    const labels = { 'pod-security.kubernetes.io/enforce': 'restricted' };
+    const namespace = {
+      apiVersion: 'v1',
+      kind: 'Namespace',
+      metadata: { name: 'restricted', labels },
+    };
+    await plane.api.ensure('/api/v1/namespaces', namespace);
+    for (const name of ['default', 'erp', 'acme', 'business', 'customer']) {
+      const account = { apiVersion: 'v1', kind: 'ServiceAccount', metadata: { name } };
+      await plane.api.ensure('/api/v1/namespaces/restricted/serviceaccounts', account);
+      const priority = {
+        apiVersion: 'scheduling.k8s.io/v1',
+        kind: 'PriorityClass',
+        metadata: { name },
+        value: 1,
+      };
+      await plane.api.ensure('/apis/scheduling.k8s.io/v1/priorityclasses', priority);
+    }
+  });
+  after(() => plane.stop());
+
+  test('accepts every golden object, and knows each of its fields', async () => {
+    const objects = GRAPHS.flatMap(({ scenario, objects: all }) =>
+      all.flatMap((object) => {
+        const kind = OWNED.get(kindId(object));
+        assert.ok(kind);
+        if (kind.optional && !served.has(kind.kind)) return [];
+        return [[resourcePath(kind, object.metadata.namespace), object, scenario] as const];
+      }),
+    );
+    assert.deepEqual(await refusals(plane.api, objects), {});
+  });
+
+  test('takes every golden pod into a namespace of Pod Security "restricted"', async () => {
+    const pods = GRAPHS.flatMap(({ scenario, objects }) =>
+      podTemplates(objects).map((template) => {
+        const pod = {
+          apiVersion: 'v1',
+          kind: 'Pod',
+          metadata: { name: 'pod', labels: template.labels },
+          spec: withClaims(template.spec, template.claims),
+        };
+        return ['/api/v1/namespaces/restricted/pods', pod, `${scenario}, ${template.of}`] as const;
+      }),
+    );
+    assert.deepEqual(await refusals(plane.api, pods), {});
+  });
+
+  test('would refuse an unknown field, and a pod that may run as root', async () => {
+    const config = { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: 'a' }, dada: {} };
+    const [template] = podTemplates(GRAPHS[0]?.objects ?? []);
+    assert.ok(template);
+    const spec = { ...withClaims(template.spec, template.claims), securityContext: {} };
+    const pod = { apiVersion: 'v1', kind: 'Pod', metadata: { name: 'a' }, spec };
+    const refused = await refusals(plane.api, [
+      ['/api/v1/namespaces/default/configmaps', config, 'here'],
+      ['/api/v1/namespaces/restricted/pods', pod, 'there'],
+    ]);
+    assert.deepEqual(Object.values(refused), ['here: ConfigMap a', 'there: Pod a']);
+  });
+});
+
+/** The volumes that a StatefulSet's controller adds. */
+function withClaims<S extends { readonly volumes: readonly object[] }>(
+  spec: S,
+  claims: readonly string[],
+): S {
+  const volumes = claims.map((name) => ({ name, persistentVolumeClaim: { claimName: name } }));
+  return { ...spec, volumes: [...spec.volumes, ...volumes] };
+}
