@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { readdirSync, readFileSync } from 'node:fs';
 import { suite, test } from 'node:test';
 import { parseAllDocuments } from 'yaml';
+import type { Schema } from '../../constructs/kit/definition.js';
 import type { KubeObject } from '../../constructs/kit/object.js';
 import { admit } from '../../constructs/kit/schema.js';
 import { StaticWorld } from '../../constructs/kit/static-world.js';
@@ -78,6 +79,54 @@ for (const kind of KINDS) {
     });
   });
 }
+
+/** Paths of the fields of a schema; maps and lists of plain values are fields themselves. */
+function pathsOf(schema: Schema, path: string): readonly string[] {
+  const fields = Object.entries(schema.properties ?? schema.items?.properties ?? {});
+  return fields.length === 0
+    ? [path]
+    : fields.flatMap(([name, field]) => pathsOf(field, `${path}.${name}`));
+}
+
+/** Paths that a manifest has a value at, by those of the schema. */
+function isSet(value: unknown, [name, ...rest]: readonly string[]): boolean {
+  if (value === undefined || name === undefined) return value !== undefined;
+  if (Array.isArray(value)) return value.some((item) => isSet(item, [name, ...rest]));
+  return isSet((value as Readonly<Record<string, unknown>>)[name], rest);
+}
+
+suite('the golden scenario with every field set', () => {
+  /** Fields that exclude one of those that are set. */
+  const EXCLUDED: Readonly<Record<string, readonly string[]>> = {
+    AppBench: [
+      'spec.appsJSON',
+      'spec.dbConfig.host',
+      'spec.dbConfig.mariadbRef.kind',
+      'spec.dbConfig.mariadbRef.name',
+      'spec.dbConfig.port',
+      'spec.dbConfig.rootSecretRef.name',
+      'spec.redisConfig.external.urlsSecretRef.name',
+    ],
+    AppSite: [
+      'spec.dbConfig.host',
+      'spec.dbConfig.name',
+      'spec.dbConfig.port',
+      'spec.dbConfig.secretRef.name',
+    ],
+  };
+  /** What only one of several queues or tolerations needs. */
+  const RARE =
+    /\.(staticReplicas|cooldownPeriod|pollingInterval|tolerationSeconds)$|\.default\.(min|max)Replicas$|\.default\.queueLength$|\.(limits|requests)$/;
+  for (const kind of KINDS) {
+    test(`of ${kind.definition.kind} leaves none out`, () => {
+      const [admission] = readScenario(`${wordOf(kind)}-everything`).admissions;
+      const unset = pathsOf(kind.definition.spec, 'spec')
+        .filter((path) => !isSet(admission?.object, path.split('.')))
+        .filter((path) => !RARE.test(path));
+      assert.deepEqual(unset.sort(), EXCLUDED[kind.definition.kind]);
+    });
+  }
+});
 
 test('every kind without a controller is said to have none', () => {
   const index = read('docs/spec/README.md');
