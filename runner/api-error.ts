@@ -89,7 +89,10 @@ export const isAlreadyExists = (error: unknown) =>
 export const isGone = (error: unknown) =>
   has(error, 410) || (error instanceof ApiError && error.reason === 'Expired');
 /** The object is refused: by its schema, a rule, or a webhook. */
-export const isInvalid = (error: unknown) => has(error, 422);
+export const isInvalid = (error: unknown) =>
+  has(error, 422) ||
+  // What does not fit the kind's schema, server-side apply answers so; it never passes by itself.
+  (has(error, 500) && error.message.includes('failed to create typed patch object'));
 
 /** Decoding and validation errors can quote the value that was sent. */
 function quotesTheRequest(call: string, status: number): boolean {

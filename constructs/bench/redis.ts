@@ -13,6 +13,7 @@ import {
   SCRIPTS_DIR,
   secretEnv,
   selectorLabels,
+  withAffinity,
 } from '../framework/pod.js';
 import type { AppBench, RedisConfig } from './api.js';
 
@@ -73,7 +74,7 @@ export class Redis extends Construct {
         })),
       },
     });
-    new k8s.KubeStatefulSet(this, 'servers', {
+    const servers = new k8s.KubeStatefulSet(this, 'servers', {
       metadata: { name, namespace, labels },
       spec: {
         serviceName: name,
@@ -116,6 +117,7 @@ export class Redis extends Construct {
         ],
       },
     });
+    withAffinity(servers, bench);
     new OnlyFromBench(this, 'network', {
       bench,
       owner,

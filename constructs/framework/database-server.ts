@@ -5,7 +5,14 @@ import { childLabels, retention } from '../kit/labels.js';
 import type { Resource } from '../kit/object.js';
 import { DEFAULT_PORTS, type BenchModel, type SecretKey } from './bench-model.js';
 import { GeneratedSecret } from './generated-secret.js';
-import { placement, podMetadata, resourceRequirements, secretEnv, selectorLabels } from './pod.js';
+import {
+  placement,
+  podMetadata,
+  resourceRequirements,
+  secretEnv,
+  selectorLabels,
+  withAffinity,
+} from './pod.js';
 
 export interface DatabaseServerProps {
   readonly bench: BenchModel;
@@ -88,7 +95,7 @@ export class DatabaseServer extends Construct {
       },
     });
     const check = { exec: { command: [...flavour.check] }, timeoutSeconds: 5 };
-    new k8s.KubeStatefulSet(this, 'server', {
+    const server = new k8s.KubeStatefulSet(this, 'server', {
       metadata: { name, namespace, labels },
       spec: {
         serviceName: name,
@@ -147,5 +154,6 @@ export class DatabaseServer extends Construct {
         ],
       },
     });
+    withAffinity(server, bench);
   }
 }

@@ -1,7 +1,7 @@
 import { k8s } from 'cdk8s-plus-28';
 import { Construct } from 'constructs';
 import { childLabels } from '../kit/labels.js';
-import { frameworkPod, type FrameworkPodProps } from './pod.js';
+import { frameworkPod, type FrameworkPodProps, withAffinity } from './pod.js';
 
 export interface FrameworkJobProps extends Omit<
   FrameworkPodProps,
@@ -18,7 +18,7 @@ export class FrameworkJob extends Construct {
   constructor(scope: Construct, id: string, props: FrameworkJobProps) {
     super(scope, id);
     const { bench, owner, name, component } = props;
-    new k8s.KubeJob(this, 'job', {
+    const job = new k8s.KubeJob(this, 'job', {
       metadata: {
         name,
         namespace: bench.namespace,
@@ -32,5 +32,6 @@ export class FrameworkJob extends Construct {
         template: frameworkPod({ ...props, restartPolicy: 'Never' }),
       },
     });
+    withAffinity(job, bench);
   }
 }

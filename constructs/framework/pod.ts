@@ -1,3 +1,4 @@
+import { JsonPatch, type ApiObject } from 'cdk8s';
 import { k8s } from 'cdk8s-plus-28';
 import type { Resources } from '../kit/api.js';
 import { childLabels } from '../kit/labels.js';
@@ -96,6 +97,18 @@ export function frameworkPod(props: FrameworkPodProps): k8s.PodTemplateSpec {
   };
 }
 
+/**
+ * Puts the template's affinity into what makes pods, as it is written: the typed objects know the
+ * fields of one Kubernetes release only, and would drop the others without a word.
+ */
+export function withAffinity(
+  podMaker: ApiObject,
+  { podTemplate }: Pick<BenchModel, 'podTemplate'>,
+): void {
+  if (!podTemplate.affinity) return;
+  podMaker.addJsonPatch(JsonPatch.add('/spec/template/spec/affinity', podTemplate.affinity));
+}
+
 /** Labels and annotations of every pod of a bench and of its sites: the operator's own win over the template's. */
 export function podMetadata(
   props: Pick<FrameworkPodProps, 'bench' | 'owner' | 'name' | 'component'>,
@@ -119,21 +132,14 @@ export function placement(
   bench: Pick<BenchModel, 'podTemplate' | 'image'>,
 ): Pick<
   k8s.PodSpec,
-  | 'imagePullSecrets'
-  | 'nodeSelector'
-  | 'tolerations'
-  | 'affinity'
-  | 'priorityClassName'
-  | 'serviceAccountName'
+  'imagePullSecrets' | 'nodeSelector' | 'tolerations' | 'priorityClassName' | 'serviceAccountName'
 > {
-  const { nodeSelector, tolerations, affinity, priorityClassName, serviceAccountName } =
-    bench.podTemplate;
+  const { nodeSelector, tolerations, priorityClassName, serviceAccountName } = bench.podTemplate;
   const { pullSecrets } = bench.image;
   return {
     ...(pullSecrets.length > 0 ? { imagePullSecrets: pullSecrets.map((name) => ({ name })) } : {}),
     ...(nodeSelector ? { nodeSelector } : {}),
     ...(tolerations ? { tolerations: tolerations.map((toleration) => ({ ...toleration })) } : {}),
-    ...(affinity ? { affinity: affinity } : {}),
     ...(priorityClassName ? { priorityClassName } : {}),
     ...(serviceAccountName ? { serviceAccountName } : {}),
   };

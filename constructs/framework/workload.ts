@@ -1,7 +1,7 @@
 import { k8s } from 'cdk8s-plus-28';
 import { Construct } from 'constructs';
 import { childLabels } from '../kit/labels.js';
-import { frameworkPod, selectorLabels, type FrameworkPodProps } from './pod.js';
+import { frameworkPod, selectorLabels, type FrameworkPodProps, withAffinity } from './pod.js';
 
 export interface WorkloadProps extends FrameworkPodProps {
   /** Number of replicas; undefined leaves the number to an autoscaler. */
@@ -17,7 +17,7 @@ export class Workload extends Construct {
     const { owner, name, component, replicas } = props;
     const namespace = props.bench.namespace;
     const labels = { ...childLabels(owner, component), ...selectorLabels(props) };
-    new k8s.KubeDeployment(this, 'deployment', {
+    const deployment = new k8s.KubeDeployment(this, 'deployment', {
       metadata: { name, namespace, labels },
       spec: {
         ...(replicas === undefined ? {} : { replicas }),
@@ -36,6 +36,7 @@ export class Workload extends Construct {
         template: frameworkPod(props),
       },
     });
+    withAffinity(deployment, props.bench);
     if (replicas !== undefined && replicas > 1) {
       new k8s.KubePodDisruptionBudget(this, 'budget', {
         metadata: { name, namespace, labels },
