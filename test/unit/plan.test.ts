@@ -3,68 +3,11 @@ import { describe, test } from 'node:test';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 
-import { ApiObject, Chart } from 'cdk8s';
-import type { Construct } from 'constructs';
-
-import { DEFAULT_API_GROUP } from '../../constructs/kit/definition.js';
-import { markers } from '../../constructs/kit/labels.js';
-import type { KubeObject, Resource } from '../../constructs/kit/object.js';
+import type { KubeObject } from '../../constructs/kit/object.js';
 import * as kinds from '../../constructs/kit/object-kind.js';
-import { kindId } from '../../constructs/kit/object-kind.js';
-import { Stage } from '../../constructs/kit/stage.js';
 import { childOf, seedHash } from '../../runner/child.js';
 import { planOf, plannedOf, type Plan } from '../../runner/plan.js';
-
-const MARKERS = markers(DEFAULT_API_GROUP);
-const KINDS = new Map(
-  [kinds.ConfigMap, kinds.Secret, kinds.Job, kinds.StatefulSet, kinds.Deployment].map((kind) => [
-    kindId(kind),
-    kind,
-  ]),
-);
-const BENCH: Resource = {
-  apiVersion: `${DEFAULT_API_GROUP}/v1alpha1`,
-  kind: 'AppBench',
-  metadata: { name: 'b', namespace: 'n', uid: 'u-1', generation: 1 },
-  spec: {},
-};
-
-interface Wanted {
-  readonly kind: 'ConfigMap' | 'Secret' | 'Job' | 'StatefulSet' | 'Deployment';
-  readonly name: string;
-  readonly namespace?: string;
-  readonly labels?: Record<string, string>;
-  readonly annotations?: Record<string, string>;
-  readonly [field: string]: unknown;
-}
-
-/** How often trees were made. */
-let made = 0;
-
-/** A plan of stages of objects. */
-function plan(stages: readonly (readonly Wanted[])[], resource = BENCH): Plan {
-  return planOf(resource, KINDS, MARKERS, (scope: Construct, id: string) => {
-    made++;
-    const chart = new Chart(scope, id, { disableResourceNameHashes: true });
-    stages.forEach((objects, number) => {
-      const stage = new Stage(chart, `stage-${number}`, { gate: number === 0 });
-      for (const { kind, name, namespace, labels, annotations, ...rest } of objects) {
-        new ApiObject(stage, `${kind}-${name}`, {
-          apiVersion: kinds[kind].apiVersion,
-          kind,
-          metadata: {
-            name,
-            ...(namespace === undefined ? {} : { namespace }),
-            ...(labels ? { labels } : {}),
-            ...(annotations ? { annotations } : {}),
-          },
-          ...rest,
-        });
-      }
-    });
-    return chart;
-  });
-}
+import { aPlan, BENCH, KINDS, MARKERS, type Wanted } from './plan-builder.js';
 
 const objectOf = (made: Plan, id: string): KubeObject => {
   const object = made.objects().get(id);
@@ -74,7 +17,7 @@ const objectOf = (made: Plan, id: string): KubeObject => {
 
 describe('a plan', () => {
   test('keeps the order of stages and of objects, and which stage is a gate', () => {
-    const { stages } = plan([
+    const { stages } = aPlan([
       [
         { kind: 'Secret', name: 'b' },
         { kind: 'ConfigMap', name: 'a' },
@@ -97,18 +40,18 @@ describe('a plan', () => {
 
   test('refuses an object of a kind that is not owned: nobody would watch it', () => {
     const pod = { kind: 'Pod', name: 'p' } as unknown as Wanted;
-    const build = () => plan([[{ ...pod, apiVersion: 'v1' }]]);
+    const build = () => aPlan([[{ ...pod, apiVersion: 'v1' }]]);
     assert.throws(build);
   });
 
   test('puts objects that name no namespace into that of the resource', () => {
-    const made = plan([[{ kind: 'ConfigMap', name: 'a' }]]);
+    const made = aPlan([[{ kind: 'ConfigMap', name: 'a' }]]);
     assert.equal(objectOf(made, 'v1/ConfigMap/n/a').metadata.namespace, 'n');
   });
 
   test('hashes the same for the same tree, and another one for any difference', () => {
     const hash = (data: Record<string, string>, resource = BENCH): string | undefined =>
-      plannedOf(plan([[{ kind: 'ConfigMap', name: 'a', data }]], resource))[0]?.hash;
+      plannedOf(aPlan([[{ kind: 'ConfigMap', name: 'a', data }]], { resource }))[0]?.hash;
     assert.equal(hash({ x: '1', y: '2' }), hash({ y: '2', x: '1' }));
     assert.notEqual(hash({ x: '1' }), hash({ x: '2' }));
     const again = { ...BENCH, metadata: { ...BENCH.metadata, uid: 'u-2' } };
@@ -118,7 +61,7 @@ describe('a plan', () => {
 
 describe('an object of a plan', () => {
   test('belongs to the resource', () => {
-    const { metadata } = objectOf(plan([[{ kind: 'ConfigMap', name: 'a' }]]), 'v1/ConfigMap/n/a');
+    const { metadata } = objectOf(aPlan([[{ kind: 'ConfigMap', name: 'a' }]]), 'v1/ConfigMap/n/a');
     assert.deepEqual(metadata.ownerReferences, [
       {
         apiVersion: BENCH.apiVersion,
@@ -133,7 +76,7 @@ describe('an object of a plan', () => {
 
   test('belongs to nobody where it outlives the resource', () => {
     const labels = { [MARKERS.retain]: 'true', [MARKERS.owner]: 'AppBench.b' };
-    const made = plan([[{ kind: 'Secret', name: 'a', labels }]]);
+    const made = aPlan([[{ kind: 'Secret', name: 'a', labels }]]);
     const { metadata } = objectOf(made, 'v1/Secret/n/a');
     assert.equal(metadata.ownerReferences, undefined);
     assert.deepEqual(metadata.labels, labels);
@@ -141,7 +84,7 @@ describe('an object of a plan', () => {
 
   test('says what it does once, where it is a Job or a generated Secret', () => {
     const [job, secret, plain] = plannedOf(
-      plan([
+      aPlan([
         [
           { kind: 'Job', name: 'j', annotations: { [MARKERS.run]: 'r-1' } },
           { kind: 'Secret', name: 's', annotations: { [MARKERS.generate]: '{}' } },
@@ -157,14 +100,14 @@ describe('an object of a plan', () => {
 
   test('says what cannot be changed in place, where it is a StatefulSet', () => {
     const fixed = (spec: object): string | undefined =>
-      plannedOf(plan([[{ kind: 'StatefulSet', name: 's', spec }]]))[0]?.fixed;
+      plannedOf(aPlan([[{ kind: 'StatefulSet', name: 's', spec }]]))[0]?.fixed;
     const spec = { serviceName: 's', replicas: 1, selector: { matchLabels: { a: 'b' } } };
     assert.ok(fixed(spec));
     assert.equal(fixed({ ...spec, replicas: 2 }), fixed(spec));
     assert.notEqual(fixed({ ...spec, serviceName: 't' }), fixed(spec));
     assert.notEqual(fixed({ ...spec, volumeClaimTemplates: [{}] }), fixed(spec));
     const written = objectOf(
-      plan([[{ kind: 'StatefulSet', name: 's', spec }]]),
+      aPlan([[{ kind: 'StatefulSet', name: 's', spec }]]),
       'apps/v1/StatefulSet/n/s',
     );
     assert.equal(written.metadata.annotations?.[MARKERS.fixed], fixed(spec));
@@ -178,24 +121,25 @@ describe('the objects of a plan', () => {
   };
 
   test('are made once for as long as somebody holds them', () => {
-    made = 0;
-    const kept = plan([[{ kind: 'ConfigMap', name: 'a' }]]);
+    let made = 0;
+    const onMade = (): number => ++made;
+    const kept = aPlan([[{ kind: 'ConfigMap', name: 'a' }]], { onMade });
     assert.equal(kept.objects(), kept.objects());
     assert.equal(made, 1);
   });
 
   test('are made again, equal, when nobody has held them', async () => {
-    const kept = plan([
-      [{ kind: 'ConfigMap', name: 'a', data: { x: '1' } }],
-      [{ kind: 'Job', name: 'j' }],
-    ]);
+    let made = 0;
+    const kept = aPlan(
+      [[{ kind: 'ConfigMap', name: 'a', data: { x: '1' } }], [{ kind: 'Job', name: 'j' }]],
+      { onMade: () => ++made },
+    );
     const before = JSON.stringify([...kept.objects()]);
-    made = 0;
     // A weak reference holds until the end of the turn in which it was read.
     await new Promise(setImmediate);
     gc();
     assert.equal(JSON.stringify([...kept.objects()]), before);
-    assert.equal(made, 1);
+    assert.equal(made, 2);
   });
 });
 
@@ -248,7 +192,7 @@ describe('what of a Job or a generated Secret is ours', () => {
 
   test('is the same for what is planned and for what is there', () => {
     const annotations = { [MARKERS.generate]: '{"p":"password"}' };
-    const made = plan([[{ kind: 'Secret', name: 's', labels: METADATA.labels, annotations }]]);
+    const made = aPlan([[{ kind: 'Secret', name: 's', labels: METADATA.labels, annotations }]]);
     const [planned] = plannedOf(made);
     const live = objectOf(made, 'v1/Secret/n/s');
     const { seeded } = childOf(kinds.Secret, live, MARKERS);

@@ -1,0 +1,293 @@
+import assert from 'node:assert/strict';
+import { beforeEach, describe, test } from 'node:test';
+
+import { Stalled } from '../../constructs/kit/errors.js';
+import { MANAGED_BY, MANAGED_BY_LABEL } from '../../constructs/kit/labels.js';
+import type { KubeObject } from '../../constructs/kit/object.js';
+import * as kinds from '../../constructs/kit/object-kind.js';
+import { ApiError } from '../../runner/api-error.js';
+import { Applier, type ChangeEntry } from '../../runner/apply.js';
+import { ChildCache } from '../../runner/child-cache.js';
+import { FakeApi } from './fake-api.js';
+import { aPlan, BENCH, MARKERS, type Wanted } from './plan-builder.js';
+
+let api: FakeApi;
+let children: ChildCache;
+let applier: Applier;
+beforeEach(() => {
+  api = new FakeApi();
+  children = new ChildCache(MARKERS, () => undefined);
+  applier = new Applier({ client: api, children, markers: MARKERS, onApiGone: () => undefined });
+});
+
+const labels = { [MANAGED_BY_LABEL]: MANAGED_BY, [MARKERS.owner]: 'AppBench.b' };
+const CONFIG: Wanted = { kind: 'ConfigMap', name: 'a', labels, data: { x: '1' } };
+const SECRET: Wanted = {
+  kind: 'Secret',
+  name: 's',
+  labels,
+  annotations: { [MARKERS.generate]: '{"password":"password"}' },
+};
+const job = (run: string): Wanted => ({
+  kind: 'Job',
+  name: 'j',
+  labels,
+  annotations: { [MARKERS.run]: run },
+  spec: { run },
+});
+const set = (serviceName: string): Wanted => ({
+  kind: 'StatefulSet',
+  name: 'db',
+  labels,
+  spec: { serviceName },
+});
+
+/** Applies the one object of a tree, and returns what has become of it. */
+async function apply(wanted: Wanted): Promise<ChangeEntry['change']> {
+  const plan = aPlan([[wanted]]);
+  const [planned] = plan.stages.flatMap((stage) => stage.children);
+  assert.ok(planned);
+  return (await applier.apply(BENCH, plan, planned)).change;
+}
+
+/** What the watch would bring now. */
+function see(kind: kinds.ObjectKind, name: string): void {
+  const sink = children.sink(kind, () => true);
+  const object = api.objects.get(name);
+  assert.ok(object);
+  sink.upsert(object);
+}
+
+async function refusal(work: Promise<unknown>): Promise<Stalled> {
+  try {
+    await work;
+  } catch (error) {
+    assert.ok(error instanceof Stalled, String(error));
+    return error;
+  }
+  return assert.fail('nothing was refused');
+}
+
+describe('a child', () => {
+  test('is created where it is not there, and cannot change one that is', async () => {
+    assert.equal(await apply(CONFIG), 'created');
+    assert.deepEqual(api.calls, ['APPLY a']);
+    assert.equal(api.bodies[0]?.metadata.resourceVersion, '1');
+  });
+
+  test('costs no call where it is as it should be, whatever the watch brings of it', async () => {
+    await apply(CONFIG);
+    see(kinds.ConfigMap, 'a');
+    api.edit('a', (object) => ({ ...object, status: { x: 1 } }) as KubeObject);
+    see(kinds.ConfigMap, 'a');
+    assert.equal(await apply(CONFIG), 'unchanged');
+    assert.deepEqual(api.calls, ['APPLY a']);
+  });
+
+  test('is applied again where something else is wanted, and that very object only', async () => {
+    await apply(CONFIG);
+    const { uid } = api.the('a').metadata;
+    assert.equal(await apply({ ...CONFIG, data: { x: '2' } }), 'configured');
+    assert.equal(api.bodies[1]?.metadata.uid, uid);
+    assert.equal(api.bodies[1]?.metadata.resourceVersion, undefined);
+  });
+
+  test('is applied again where somebody has edited what is ours', async () => {
+    await apply(CONFIG);
+    api.edit('a', (object) => ({ ...object, data: { x: 'evil' } }) as KubeObject);
+    see(kinds.ConfigMap, 'a');
+    assert.equal(await apply(CONFIG), 'configured');
+    assert.equal(await apply(CONFIG), 'unchanged');
+  });
+
+  test('is told as unchanged where applying it has changed nothing', async () => {
+    await apply(CONFIG);
+    // After a start nothing is known of what was applied before.
+    children = new ChildCache(MARKERS, () => undefined);
+    applier = new Applier({ client: api, children, markers: MARKERS, onApiGone: () => undefined });
+    see(kinds.ConfigMap, 'a');
+    assert.equal(await apply(CONFIG), 'unchanged');
+    assert.deepEqual(api.calls, ['APPLY a', 'APPLY a']);
+  });
+
+  test('that is being deleted is left alone until it is gone', async () => {
+    await apply(CONFIG);
+    const deletionTimestamp = '2026-01-01T00:00:00Z';
+    api.edit('a', ({ metadata, ...rest }) => ({
+      ...rest,
+      metadata: { ...metadata, deletionTimestamp },
+    }));
+    see(kinds.ConfigMap, 'a');
+    assert.equal(await apply({ ...CONFIG, data: { x: '2' } }), 'skipped');
+    children.sink(kinds.ConfigMap, () => true).remove(api.the('a'));
+    api.objects.delete('a');
+    assert.equal(await apply(CONFIG), 'created');
+  });
+
+  test('that the API server refuses stalls its resource with the fields and why', async () => {
+    api.fail = new ApiError(
+      422,
+      'Invalid',
+      { causes: [{ field: 'data', message: 'too long' }, { message: 'and bad' }] },
+      'no',
+    );
+    const { reason, message } = await refusal(apply(CONFIG));
+    assert.equal(reason, 'ApplyRefused');
+    assert.equal(message, 'the API server refuses ConfigMap a: data: too long; and bad');
+  });
+});
+
+describe('a name that is taken', () => {
+  const theirs: KubeObject = {
+    apiVersion: 'v1',
+    kind: 'ConfigMap',
+    metadata: { name: 'a', namespace: 'n' },
+  };
+  const owner = (uid: string) => [
+    { apiVersion: 'x/v1', kind: 'Other', name: 'o', uid, controller: true },
+  ];
+
+  for (const [what, metadata, message] of [
+    ['by somebody’s object', {}, 'was not made by the operator'],
+    [
+      'by an object with our label of another resource',
+      { labels: { ...labels, [MARKERS.owner]: 'AppBench.other' } },
+      'was not made by the operator',
+    ],
+    [
+      'by an object that something else controls',
+      { labels, ownerReferences: owner('u-9') },
+      'is controlled by Other o',
+    ],
+  ] as const) {
+    test(`${what} stalls the resource, and the object stays as it is`, async () => {
+      api.put({ ...theirs, metadata: { ...theirs.metadata, ...metadata } });
+      const before = api.the('a');
+      const { reason, message: text } = await refusal(apply(CONFIG));
+      assert.equal(reason, 'NameTaken');
+      assert.match(text, new RegExp(`^ConfigMap a exists and ${message}; it is left untouched`));
+      assert.equal(api.the('a'), before);
+    });
+  }
+
+  test('by a child that something else has taken over stalls the resource without a call', async () => {
+    api.put({ ...theirs, metadata: { ...theirs.metadata, labels, ownerReferences: owner('u-9') } });
+    see(kinds.ConfigMap, 'a');
+    assert.equal((await refusal(apply(CONFIG))).reason, 'NameTaken');
+    assert.deepEqual(api.calls, []);
+  });
+
+  for (const [what, metadata] of [
+    ['label', { labels }],
+    ['manager', { managedFields: [{ manager: 'app-operator', operation: 'Apply' as const }] }],
+    ['owner', { ownerReferences: owner('u-1') }],
+  ] as const) {
+    test(`by a child of ours, known by its ${what}, is no obstacle`, async () => {
+      api.put({ ...theirs, metadata: { ...theirs.metadata, ...metadata } });
+      assert.equal(await apply(CONFIG), 'configured');
+      assert.deepEqual(api.calls, ['APPLY a', 'GET a', 'APPLY a']);
+    });
+  }
+
+  test('by a child that has lost its labels while nobody watched is no obstacle', async () => {
+    await apply(CONFIG);
+    api.edit('a', ({ metadata, ...rest }) => ({ ...rest, metadata: { ...metadata, labels: {} } }));
+    // The list that comes after the break is newer than the object, and does not have it.
+    children.sink(kinds.ConfigMap, () => true).replace([], '999');
+    assert.equal(await apply(CONFIG), 'configured');
+    assert.deepEqual(api.the('a').metadata.labels, labels);
+    assert.ok(api.calls.length <= 4, api.calls.join(' '));
+  });
+});
+
+describe('a generated Secret', () => {
+  test('is created with its values, which the caches do not keep', async () => {
+    assert.equal(await apply(SECRET), 'created');
+    assert.deepEqual(api.calls, ['POST s']);
+    const { data } = api.the('s') as KubeObject & { data: Record<string, string> };
+    assert.match(Buffer.from(data['password'] ?? '', 'base64').toString(), /^\w{32}$/);
+    assert.doesNotMatch(
+      JSON.stringify(children.get('v1/Secret/n/s')),
+      new RegExp(data['password'] ?? '-'),
+    );
+    assert.equal(await apply(SECRET), 'unchanged');
+  });
+
+  test('keeps the values that it has, whatever happens to its labels', async () => {
+    await apply(SECRET);
+    const before = JSON.stringify(api.the('s').metadata.labels);
+    const { data } = api.the('s') as KubeObject & { data: unknown };
+    api.edit('s', ({ metadata, ...rest }) => ({
+      ...rest,
+      metadata: { ...metadata, labels: { ...metadata.labels, [MARKERS.owner]: 'x' } },
+    }));
+    see(kinds.Secret, 's');
+    assert.equal(await apply(SECRET), 'configured');
+    assert.deepEqual(api.calls, ['POST s', 'PATCH s']);
+    const now = api.the('s') as KubeObject & { data: unknown };
+    assert.equal(JSON.stringify(now.metadata.labels), before);
+    assert.deepEqual(now.data, data);
+    assert.ok(!('data' in (api.bodies[1] ?? {})));
+  });
+
+  test('of an earlier resource of this name is taken as it is', async () => {
+    const password = { password: 'b2xk' };
+    api.put({
+      apiVersion: 'v1',
+      kind: 'Secret',
+      metadata: { name: 's', namespace: 'n', labels: { [MARKERS.owner]: 'AppBench.b' } },
+      data: password,
+    } as KubeObject);
+    assert.equal(await apply(SECRET), 'configured');
+    assert.deepEqual((api.the('s') as KubeObject & { data: unknown }).data, password);
+  });
+});
+
+describe('what cannot be changed in place', () => {
+  test('a Job that has something else to do is deleted, and made anew when it is gone', async () => {
+    await apply(job('one'));
+    const { uid } = api.the('j').metadata;
+    assert.equal(await apply(job('two')), 'deleted');
+    assert.deepEqual(api.bodies[1], {
+      propagationPolicy: 'Background',
+      preconditions: { uid },
+    });
+    children.sink(kinds.Job, () => true).remove({ ...api.gone('j') });
+    assert.equal(await apply(job('two')), 'created');
+  });
+
+  test('a Job that has the same to do is not run again, whatever else is new in it', async () => {
+    await apply(job('one'));
+    const changed = { ...job('one'), spec: { image: 'new' } };
+    assert.equal(await apply(changed), 'unchanged');
+    assert.deepEqual(api.calls, ['APPLY j']);
+  });
+
+  test('a StatefulSet is made anew around its pods', async () => {
+    await apply(set('one'));
+    assert.equal(await apply(set('two')), 'deleted');
+    assert.equal(
+      (api.bodies[1] as unknown as { propagationPolicy: string }).propagationPolicy,
+      'Orphan',
+    );
+    assert.equal(await apply(set('one')), 'unchanged');
+  });
+});
+
+describe('a deletion', () => {
+  for (const [status, passes] of [
+    [404, true],
+    [409, true],
+    [403, false],
+    [500, false],
+  ] as const) {
+    test(`that is answered with ${status} is ${passes ? 'as good as done' : 'an error'}`, async () => {
+      await apply(CONFIG);
+      const child = children.get('v1/ConfigMap/n/a');
+      assert.ok(child);
+      api.fail = new ApiError(status, '', {}, 'no');
+      const work = applier.delete(child, 'Background');
+      await (passes ? work : assert.rejects(work));
+    });
+  }
+});

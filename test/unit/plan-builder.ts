@@ -1,0 +1,62 @@
+import { ApiObject, Chart } from 'cdk8s';
+import type { Construct } from 'constructs';
+
+import { DEFAULT_API_GROUP } from '../../constructs/kit/definition.js';
+import { markers } from '../../constructs/kit/labels.js';
+import type { Resource } from '../../constructs/kit/object.js';
+import * as kinds from '../../constructs/kit/object-kind.js';
+import { kindId } from '../../constructs/kit/object-kind.js';
+import { Stage } from '../../constructs/kit/stage.js';
+import { planOf, type Plan } from '../../runner/plan.js';
+
+export const MARKERS = markers(DEFAULT_API_GROUP);
+export const KINDS = new Map(
+  [kinds.ConfigMap, kinds.Secret, kinds.Job, kinds.StatefulSet, kinds.Deployment].map((kind) => [
+    kindId(kind),
+    kind,
+  ]),
+);
+export const BENCH: Resource = {
+  apiVersion: `${DEFAULT_API_GROUP}/v1alpha1`,
+  kind: 'AppBench',
+  metadata: { name: 'b', namespace: 'n', uid: 'u-1', generation: 1 },
+  spec: {},
+};
+
+/** An object of a tree; further fields are its content. */
+export interface Wanted {
+  readonly kind: 'ConfigMap' | 'Secret' | 'Job' | 'StatefulSet' | 'Deployment';
+  readonly name: string;
+  readonly namespace?: string;
+  readonly labels?: Record<string, string>;
+  readonly annotations?: Record<string, string>;
+  readonly [field: string]: unknown;
+}
+
+/** A plan of stages of objects. */
+export function aPlan(
+  stages: readonly (readonly Wanted[])[],
+  { resource = BENCH, onMade = (): unknown => undefined } = {},
+): Plan {
+  return planOf(resource, KINDS, MARKERS, (scope: Construct, id: string) => {
+    onMade();
+    const chart = new Chart(scope, id, { disableResourceNameHashes: true });
+    stages.forEach((objects, number) => {
+      const stage = new Stage(chart, `stage-${number}`, { gate: number === 0 });
+      for (const { kind, name, namespace, labels, annotations, ...rest } of objects) {
+        new ApiObject(stage, `${kind}-${name}`, {
+          apiVersion: kinds[kind].apiVersion,
+          kind,
+          metadata: {
+            name,
+            ...(namespace === undefined ? {} : { namespace }),
+            ...(labels ? { labels } : {}),
+            ...(annotations ? { annotations } : {}),
+          },
+          ...rest,
+        });
+      }
+    });
+    return chart;
+  });
+}
