@@ -90,7 +90,9 @@ export class Applier {
     } catch (error) {
       if (!live && (isAlreadyExists(error) || isConflict(error))) {
         await this.#adopt(resource, planned);
-        return await this.#change(resource, plan, planned, this.props.children.get(planned.id));
+        const adopted = this.props.children.get(planned.id);
+        if (!adopted) throw new Error(`${planned.id} comes and goes`, { cause: error });
+        return await this.#change(resource, plan, planned, adopted);
       }
       if (planned.kind.optional && isApiGone(error)) {
         this.props.onApiGone();
@@ -179,7 +181,7 @@ export class Applier {
     const applied = found.metadata.managedFields?.some(({ manager }) => manager === FIELD_MANAGER);
     if (!controller && !labelled && !applied)
       throw nameTaken(planned, 'was not made by the operator');
-    children.put(planned.kind, found, undefined);
+    children.found(planned.kind, found);
   }
 
   /** Deletes this very object: another one of its name is left alone. What is gone already is fine. */

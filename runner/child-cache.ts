@@ -62,6 +62,12 @@ export class ChildCache {
     if (hash !== undefined) this.#applied.set(child.id, { hash, owned: child.owned });
   }
 
+  /** Puts in a child that a read has just found. */
+  found(kind: ObjectKind, object: KubeObject): void {
+    const child = childOf(kind, object, this.markers);
+    this.#store.found(child.id, child);
+  }
+
   /** The sink of a kind's reflector. */
   sink(kind: ObjectKind, inScope: (namespace: string) => boolean) {
     const prefix = childId(kind, '', '').slice(0, -1);

@@ -52,6 +52,12 @@ export class Store<V extends Versioned> {
     if (!before || !this.same(before, value)) this.#tell(key, before, value);
   }
 
+  /** Puts in what a read has just found, also where it was taken for gone. */
+  found(key: ObjectKey, value: V): void {
+    this.#gone.delete(key);
+    this.upsert(key, value);
+  }
+
   /** @param version of the deletion; undefined where the server said that there is none */
   remove(key: ObjectKey, version: string | undefined): void {
     const before = this.#values.get(key);
