@@ -5,7 +5,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { type Cluster, startCluster } from './harness.js';
 import { aBench, aSite } from './support/builders.js';
 import { FaultOperators } from './support/fault-operators.js';
-import { FaultProxy } from './support/fault-proxy.js';
+import type { FaultProxy } from './support/fault-proxy.js';
 import {
   assertNoOrphans,
   assertSameWorld,
@@ -69,7 +69,7 @@ class World {
   }
 
   static async make(): Promise<World> {
-    const proxy = await FaultProxy.start(cluster.controlPlane);
+    const proxy = await operators.proxy();
     return new World(await cluster.namespace(), proxy);
   }
 

@@ -1,10 +1,11 @@
 import type { Cluster } from '../harness.js';
-import type { FaultProxy } from './fault-proxy.js';
+import { FaultProxy } from './fault-proxy.js';
 import { argsOf, Operator, type OperatorOptions } from './operator.js';
 
 /** Operators that reach the API server through a proxy, or with a kubeconfig of the test's own. */
 export class FaultOperators {
   readonly #all: Operator[] = [];
+  readonly #proxies: FaultProxy[] = [];
 
   constructor(private readonly cluster: Cluster) {}
 
@@ -23,11 +24,19 @@ export class FaultOperators {
     return operator;
   }
 
+  /** A proxy in front of the API server; `stop` ends it at the latest. */
+  async proxy(): Promise<FaultProxy> {
+    const proxy = await FaultProxy.start(this.cluster.controlPlane);
+    this.#proxies.push(proxy);
+    return proxy;
+  }
+
   async stop(): Promise<void> {
     for (const operator of this.#all) {
       // One that was stopped with SIGSTOP ends all the same.
       if (operator.running) operator.kill('SIGKILL');
     }
     await Promise.all(this.#all.map(({ exited }) => exited));
+    await Promise.all(this.#proxies.map((proxy) => proxy.stop()));
   }
 }

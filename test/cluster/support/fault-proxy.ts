@@ -48,8 +48,8 @@ export class FaultProxy {
   rule: Rule | undefined;
   /** Whether writes are forwarded one at a time, in the order in which they come. */
   serial = false;
-  /** Milliseconds that an event of a watch takes longer. */
-  watchDelayMs = 0;
+  /** Milliseconds that an event of a watch takes longer, by the watch's path. */
+  watchDelay: (path: string) => number = () => 0;
   readonly #watches = new Set<FaultWatch>();
   readonly #agent: Agent;
   readonly #server: Server;
@@ -117,6 +117,7 @@ export class FaultProxy {
   }
 
   async stop(): Promise<void> {
+    this.rule = undefined;
     if (this.#server.listening) await this.refuse();
     this.#agent.destroy();
   }
@@ -154,7 +155,9 @@ export class FaultProxy {
         (answered) => {
           answered.on('error', reject);
           if (call.isWatch) {
-            const watch = new FaultWatch(call.path, answered, response, () => this.watchDelayMs);
+            const watch = new FaultWatch(call.path, answered, response, () =>
+              this.watchDelay(call.path),
+            );
             this.#watches.add(watch);
             response.once('close', () => {
               this.#watches.delete(watch);

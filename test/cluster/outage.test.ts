@@ -1,0 +1,222 @@
+import assert from 'node:assert/strict';
+import { after, before, describe, test } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
+
+import { type Cluster, startCluster } from './harness.js';
+import { aBench, aSite } from './support/builders.js';
+import { FaultMetrics } from './support/fault-metrics.js';
+import { FaultOperators } from './support/fault-operators.js';
+import type { FaultProxy } from './support/fault-proxy.js';
+import { assertSameWorld, routesOf, snapshot, type Snapshot } from './support/fault-world.js';
+import { at, type Manifest } from './support/objects.js';
+import type { Operator } from './support/operator.js';
+import { seeded } from '../unit/seeded.js';
+
+const PATIENCE_MS = 40_000;
+const componentReplicas = { workerDefault: 0, workerShort: 0, workerLong: 0 };
+
+let cluster: Cluster;
+let operators: FaultOperators;
+let undisturbed: Snapshot;
+before(async () => {
+  cluster = await startCluster();
+  operators = new FaultOperators(cluster);
+  const place = await Place.make();
+  await place.create();
+  await place.ready();
+  undisturbed = await snapshot(cluster, place.namespace);
+});
+after(async () => {
+  await operators.stop();
+  await cluster.stop();
+});
+
+/** A namespace with an operator of its own behind a proxy. */
+class Place {
+  private constructor(
+    readonly namespace: string,
+    readonly proxy: FaultProxy,
+    readonly operator: Operator,
+    readonly metrics: FaultMetrics,
+  ) {}
+
+  static async make(): Promise<Place> {
+    const namespace = await cluster.namespace();
+    const proxy = await operators.proxy();
+    const metricsPort = await cluster.freePort();
+    const operator = await operators.start(proxy, { namespaces: [namespace], metricsPort });
+    return new Place(namespace, proxy, operator, new FaultMetrics(metricsPort));
+  }
+
+  create(...more: readonly Manifest[]): Promise<unknown> {
+    const { namespace } = this;
+    const bench = aBench('b', { componentReplicas });
+    return cluster.apply(namespace, bench, aSite('s', { bench: 'b', componentReplicas }), ...more);
+  }
+
+  async ready(...more: readonly string[]): Promise<void> {
+    await cluster.ready('AppBench', this.namespace, 'b', PATIENCE_MS);
+    for (const site of ['s', ...more]) {
+      await cluster.ready('AppSite', this.namespace, site, PATIENCE_MS);
+    }
+  }
+
+  /** The same process has come to the same end as ever. */
+  async isUnharmed(what: string): Promise<void> {
+    await this.ready();
+    assert.ok(this.operator.running, `the operator is the same process:\n${this.operator.tail()}`);
+    assertSameWorld(await snapshot(cluster, this.namespace), undisturbed, what);
+  }
+
+  /** Watches that began again, by reason. */
+  restarts(reason: string): Promise<number> {
+    return this.metrics.sum('watch_restarts_total', (labels) => labels['reason'] === reason);
+  }
+
+  /** Makes every kind of change that an operator can miss; `s` and `t` are there before. */
+  async change(): Promise<void> {
+    const { namespace } = this;
+    await cluster.delete('Deployment', namespace, 'b-socketio');
+    await cluster.patch('Service', namespace, 's-gunicorn', { metadata: { labels: null } });
+    await cluster.patch('AppBench', namespace, 'b', { spec: { componentReplicas: { nginx: 2 } } });
+    await cluster.delete('AppSite', namespace, 't');
+    await cluster.apply(namespace, aSite('u', { bench: 'b', workloads: 'Shared' }));
+  }
+
+  async changesAreDone(): Promise<void> {
+    const { namespace } = this;
+    await cluster.gone('AppSite', namespace, 't', PATIENCE_MS);
+    await this.ready('u');
+    await cluster.the('Deployment', namespace, 'b-socketio');
+    await cluster.becomes(
+      'Service',
+      namespace,
+      's-gunicorn',
+      'has its labels',
+      ({ metadata }) => metadata.labels?.['app.kubernetes.io/instance'] === 's',
+    );
+    const nginx = await cluster.the('Deployment', namespace, 'b-nginx');
+    assert.equal(at(nginx, 'spec.replicas'), 2);
+    await cluster.until(
+      'nginx knows the sites that are there',
+      async () => {
+        const routes = await routesOf(cluster, namespace, 'b');
+        assert.deepEqual(routes, ['s.example.com', 'u.example.com']);
+        return true;
+      },
+      PATIENCE_MS,
+    );
+    assert.ok(this.operator.running);
+  }
+}
+
+const another = aSite('t', { bench: 'b', workloads: 'Shared' });
+
+describe('an operator goes on', { concurrency: 3 }, () => {
+  test('while its watches break again and again', async () => {
+    const place = await Place.make();
+    await place.create();
+    for (let round = 0; round < 12; round++) {
+      await sleep(400);
+      for (const watch of place.proxy.watches) watch.cut();
+    }
+    await place.isUnharmed('cut watches');
+    assert.ok((await place.restarts('Error')) > 10, 'and its metrics tell of it');
+  });
+
+  test('while the server ends its watches, without a word of error', async () => {
+    const place = await Place.make();
+    await place.create();
+    for (let round = 0; round < 6; round++) {
+      await sleep(1_100);
+      for (const watch of place.proxy.watches) watch.end();
+    }
+    await place.isUnharmed('ended watches');
+    const lists = place.proxy.calls.filter((call) => call === 'GET /apis/batch/v1/jobs').length;
+    assert.ok(lists <= 1, 'no list is needed for that');
+  });
+
+  test('with a list when the server does not know its version any more, and misses nothing', async () => {
+    const place = await Place.make();
+    await place.create(another);
+    await place.ready('t');
+    for (const watch of place.proxy.watches) watch.silent = true;
+    await place.change();
+    for (const watch of place.proxy.watches) watch.expire();
+    await place.changesAreDone();
+    assert.ok((await place.restarts('Expired')) >= 10);
+  });
+
+  test('while nothing listens for ten seconds, and misses nothing', async () => {
+    const place = await Place.make();
+    await place.create(another);
+    await place.ready('t');
+    await place.proxy.refuse();
+    await place.change();
+    await sleep(10_000);
+    await place.proxy.accept();
+    await place.changesAreDone();
+    assert.ok((await place.restarts('Error')) > 0);
+  });
+
+  for (const status of [429, 503]) {
+    test(`while two of three calls are answered with ${status} and Retry-After`, async () => {
+      const place = await Place.make();
+      let calls = 0;
+      const headers = { 'retry-after': '1' };
+      place.proxy.rule = () => (++calls % 3 === 0 ? undefined : { status, headers });
+      for (const watch of place.proxy.watches) watch.cut();
+      await place.create();
+      await sleep(6_000);
+      place.proxy.rule = undefined;
+      await place.isUnharmed(`${status} for a while`);
+      // A server that asks for patience gets it: no call is made more than a few times a second.
+      assert.ok(calls < 600, `${calls} calls in 6 s`);
+    });
+  }
+
+  test('while answers get lost on their way: what was written is not written twice', async () => {
+    const place = await Place.make();
+    const seen = new Set<string>();
+    place.proxy.rule = ({ isWrite, method, path, body }) => {
+      const write = `${method} ${path} ${body}`;
+      if (!isWrite || seen.has(write)) return undefined;
+      seen.add(write);
+      return 'lose';
+    };
+    await place.create();
+    await place.isUnharmed('lost answers');
+  });
+
+  test('while writes fail with 500 now and then', async () => {
+    const place = await Place.make();
+    const random = seeded(1);
+    place.proxy.rule = ({ isWrite }) => (isWrite && random() < 0.3 ? { status: 500 } : undefined);
+    await place.create();
+    await place.isUnharmed('errors of the server');
+  });
+
+  test('while it cannot find out which optional APIs there are', async () => {
+    const place = await Place.make();
+    place.proxy.rule = ({ path }) =>
+      /^\/apis\/(keda|cert-manager|k8s\.mariadb|monitoring)/.test(path) ? 'drop' : undefined;
+    const group = 'test.example.com';
+    const schema = { openAPIV3Schema: { type: 'object' } };
+    await cluster.apply('', {
+      apiVersion: 'apiextensions.k8s.io/v1',
+      kind: 'CustomResourceDefinition',
+      metadata: { name: `hints.${group}` },
+      spec: {
+        group,
+        scope: 'Namespaced',
+        names: { kind: 'Hint', listKind: 'HintList', plural: 'hints', singular: 'hint' },
+        versions: [{ name: 'v1', served: true, storage: true, schema }],
+      },
+    });
+    const asked = (): number => place.proxy.calls.filter((call) => /keda/.test(call)).length;
+    await cluster.until('it asks', async () => asked() > 1);
+    await sleep(2_500);
+    await place.create();
+    await place.isUnharmed('failed discovery');
+  });
+});

@@ -1,0 +1,181 @@
+import assert from 'node:assert/strict';
+import { after, before, describe, test } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
+
+import { type Cluster, startCluster } from './harness.js';
+import { aBench, aSite } from './support/builders.js';
+import { FaultMetrics } from './support/fault-metrics.js';
+import { FaultOperators } from './support/fault-operators.js';
+import { assertNoOrphans, countsSites } from './support/fault-world.js';
+import { nameOf } from './support/objects.js';
+import type { Operator } from './support/operator.js';
+
+const SITES = Array.from({ length: 20 }, (_, index) => `s${index + 1}`);
+const PATIENCE_MS = 60_000;
+const few = { workerDefault: 0, workerShort: 0, workerLong: 0 };
+
+let cluster: Cluster;
+let operators: FaultOperators;
+let namespace: string;
+before(async () => {
+  cluster = await startCluster({ audit: true });
+  operators = new FaultOperators(cluster);
+  namespace = await cluster.namespace();
+});
+after(async () => {
+  await operators.stop();
+  await cluster.stop();
+});
+
+/** An operator of its own user, so that its writes are told from others'. */
+async function start(user: string): Promise<{ operator: Operator; metrics: FaultMetrics }> {
+  const metricsPort = await cluster.freePort();
+  const operator = await operators.start(undefined, { namespaces: [namespace], user, metricsPort });
+  return { operator, metrics: new FaultMetrics(metricsPort) };
+}
+
+async function allReady(): Promise<void> {
+  await cluster.ready('AppBench', namespace, 'b', PATIENCE_MS);
+  for (const site of SITES) await cluster.ready('AppSite', namespace, site, PATIENCE_MS);
+}
+
+describe('the API server', () => {
+  for (const [how, restart] of [
+    ['is restarted', () => cluster.controlPlane.restartApiServer()],
+    [
+      'crashes and comes back after a while',
+      async () => {
+        await cluster.controlPlane.stopApiServer('SIGKILL');
+        await sleep(2_000);
+        await cluster.controlPlane.startApiServer();
+      },
+    ],
+  ] as const) {
+    test(`${how} in the middle of the work: the operator lives, and ends it`, async () => {
+      const { operator, metrics } = await start(how.includes('crash') ? 'in-crash' : 'in-restart');
+      const site = how.includes('crash') ? 'crashed' : 'restarted';
+      await cluster.apply(
+        namespace,
+        aBench(`b-${site}`, { componentReplicas: few }),
+        aSite(site, { bench: `b-${site}`, componentReplicas: few }),
+      );
+      await cluster.until('some children are there', async () =>
+        cluster.get('Job', namespace, `b-${site}-init`),
+      );
+      await restart();
+      await cluster.ready('AppBench', namespace, `b-${site}`, PATIENCE_MS);
+      await cluster.ready('AppSite', namespace, site, PATIENCE_MS);
+      assert.ok(operator.running, operator.tail());
+      assert.ok((await metrics.sum('watch_restarts_total')) > 0);
+      // It still hears: what is deleted now comes back.
+      await cluster.delete('Service', namespace, `${site}-gunicorn`);
+      await cluster.until('the Service is back', async () =>
+        cluster.get('Service', namespace, `${site}-gunicorn`),
+      );
+      await assertNoOrphans(cluster, namespace);
+      await operator.stop();
+    });
+  }
+
+  test('may be away when the operator starts: it waits, and is not ready', async () => {
+    const proxy = await operators.proxy();
+    await proxy.refuse();
+    const healthPort = await cluster.freePort();
+    const place = await cluster.namespace();
+    const operator = await operators.start(proxy, { namespaces: [place], healthPort, wait: false });
+    const answer = (path: string): Promise<number> =>
+      fetch(`http://127.0.0.1:${healthPort}${path}`).then(
+        ({ status }) => status,
+        () => 0,
+      );
+    await cluster.until('it answers', async () => (await answer('/healthz')) === 200);
+    await sleep(3_000);
+    assert.equal(await answer('/readyz'), 500);
+    assert.equal(await answer('/healthz'), 200);
+    await proxy.accept();
+    await operator.logged('caches are filled', 30_000);
+    assert.equal(await answer('/readyz'), 200);
+    await cluster.apply(place, aBench('b', { componentReplicas: few }));
+    await cluster.ready('AppBench', place, 'b', PATIENCE_MS);
+    await operator.stop();
+  });
+
+  test('may be away when the operator is asked to end: it ends in seconds all the same', async () => {
+    const proxy = await operators.proxy();
+    const place = await cluster.namespace();
+    const args = ['--shutdown-timeout=3s'];
+    const operator = await operators.start(proxy, { namespaces: [place] }, args);
+    // Work in hand, whose answer never comes.
+    proxy.rule = ({ isWrite }) => (isWrite ? new Promise(() => undefined) : undefined);
+    await cluster.apply(place, aBench('b'));
+    await cluster.until('it writes', async () => proxy.calls.some((call) => /^PATCH/.test(call)));
+    const started = performance.now();
+    const { code } = await operator.stop(20_000);
+    assert.equal(code, 0);
+    assert.ok(performance.now() - started < 8_000);
+  });
+});
+
+describe('the operator', () => {
+  before(async () => {
+    const { operator } = await start('first');
+    const sites = SITES.map((name, index) =>
+      aSite(name, {
+        bench: 'b',
+        componentReplicas: few,
+        ...(index % 2 === 0 ? {} : { workloads: 'Shared', ingress: { enabled: true } }),
+      }),
+    );
+    await cluster.apply(namespace, aBench('b', { componentReplicas: few }), ...sites);
+    await allReady();
+    await countsSites(cluster, namespace, 'b', SITES.length);
+    // What the last site's arrival has set off at the bench is over a little later.
+    await sleep(6_000);
+    await operator.stop();
+  });
+
+  test('that starts where nothing has changed writes nothing, with 20 sites', async () => {
+    const { operator, metrics } = await start('second');
+    await sleep(5_000);
+    assert.deepEqual(await cluster.writes({ user: 'second' }), []);
+    assert.equal(await metrics.writes(), 0);
+    const calls = await metrics.calls();
+    // A list and a watch for each kind, and a question for each optional API.
+    assert.ok((calls.get('list') ?? 0) + (calls.get('watch') ?? 0) < 60, [...calls].join(' '));
+    assert.equal(await metrics.sum('workqueue_depth'), 0);
+    await operator.stop();
+  });
+
+  test('that starts where one child was changed writes that one only, and those that hang on it', async () => {
+    const patch = { spec: { replicas: 3 } };
+    await cluster.patch('Deployment', namespace, 's1-gunicorn', patch);
+    const { operator } = await start('third');
+    await cluster.becomes('Deployment', namespace, 's1-gunicorn', 'is as it was', ({ spec }) =>
+      Object.is(spec?.['replicas'], 1),
+    );
+    await cluster.ready('AppSite', namespace, 's1');
+    await sleep(1_000);
+    const writes = await cluster.writes({ user: 'third' });
+    const others = writes.filter((write) => !/\/s1(-|\/|$)/.test(write));
+    assert.deepEqual(others, []);
+    await operator.stop();
+  });
+
+  test('that is asked to end ends what it has in hand, and the next one goes on', async () => {
+    const { operator } = await start('fourth');
+    await cluster.patch('AppBench', namespace, 'b', { spec: { frameworkVersion: 'version-15.1' } });
+    await cluster.until('it works', async () =>
+      (await cluster.writes({ user: 'fourth' })).some((write) => write.includes('b-init')),
+    );
+    const started = performance.now();
+    const exit = await operator.stop();
+    assert.deepEqual(exit, { code: 0, signal: null });
+    assert.ok(performance.now() - started < 5_000);
+    assert.equal(operator.lines.at(-1)?.msg, 'stopped');
+    const before = (await cluster.children(namespace)).map(nameOf);
+    const next = await start('fifth');
+    await allReady();
+    assert.deepEqual((await cluster.children(namespace)).map(nameOf), before);
+    await next.operator.stop();
+  });
+});
