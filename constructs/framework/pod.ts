@@ -105,8 +105,12 @@ export function withAffinity(
   podMaker: ApiObject,
   { podTemplate }: Pick<BenchModel, 'podTemplate'>,
 ): void {
-  if (!podTemplate.affinity) return;
-  podMaker.addJsonPatch(JsonPatch.add('/spec/template/spec/affinity', podTemplate.affinity));
+  const { affinity } = podTemplate;
+  if (!affinity) return;
+  // Typed objects apply their own JSON patches first and drop unknown fields last.
+  const typed = podMaker.toJson.bind(podMaker);
+  const patch = JsonPatch.add('/spec/template/spec/affinity', affinity);
+  podMaker.toJson = () => JsonPatch.apply(typed(), patch) as unknown;
 }
 
 /** Labels and annotations of every pod of a bench and of its sites: the operator's own win over the template's. */
