@@ -80,6 +80,8 @@ async function ask(
     return {
       problems: causes
         .filter(({ field }) => field !== '<nil>')
+        // What the schema refuses, the scale subresource cannot read either, and says so once more.
+        .filter(({ message }) => !message?.includes('accessor error'))
         .map(({ field = '', message = '' }) => ({ path: field, message })),
     };
   }
