@@ -81,7 +81,7 @@ async function ask(
       problems: causes
         .filter(({ field }) => field !== '<nil>')
         // What the schema refuses, the scale subresource cannot read either, and says so once more.
-        .filter(({ message }) => !message?.includes('accessor error'))
+        .filter(({ field }) => !field?.startsWith('.'))
         .map(({ field = '', message = '' }) => ({ path: field, message })),
     };
   }
