@@ -1,0 +1,211 @@
+import assert from 'node:assert/strict';
+import { after, before, describe, test } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
+
+import { createClient } from '../../runner/client.js';
+import { loadCredentials } from '../../runner/credentials.js';
+import { Reflector } from '../../runner/reflector.js';
+import { resourcePath } from '../../runner/resource-path.js';
+import { type Cluster, startCluster } from './harness.js';
+import { aBench, aSite } from './support/builders.js';
+import { FaultOperators } from './support/fault-operators.js';
+import type { FaultProxy, Rule } from './support/fault-proxy.js';
+import { at, kindNamed } from './support/objects.js';
+import type { Operator } from './support/operator.js';
+
+/** What the watches bring comes this much later than the answers to our own writes. */
+const LATE_MS = 1_500;
+const few = { workerDefault: 0, workerShort: 0, workerLong: 0 };
+
+let cluster: Cluster;
+let operators: FaultOperators;
+before(async () => {
+  cluster = await startCluster({ audit: true });
+  operators = new FaultOperators(cluster);
+});
+after(async () => {
+  await operators.stop();
+  await cluster.stop();
+});
+
+interface Place {
+  readonly namespace: string;
+  readonly proxy: FaultProxy;
+  readonly operator: Operator;
+}
+
+/** A bench and a site that are Ready, and their operator behind a proxy. */
+async function place(spec: Readonly<Record<string, unknown>> = {}): Promise<Place> {
+  const namespace = await cluster.namespace();
+  const proxy = await operators.proxy();
+  const operator = await operators.start(proxy, { namespaces: [namespace] });
+  await cluster.apply(
+    namespace,
+    aBench('b', { componentReplicas: few }),
+    aSite('s', { bench: 'b', componentReplicas: few, ...spec }),
+  );
+  await cluster.ready('AppBench', namespace, 'b');
+  await cluster.ready('AppSite', namespace, 's');
+  return { namespace, proxy, operator };
+}
+
+const slow =
+  (...plurals: readonly string[]) =>
+  (path: string): number =>
+    plurals.some((plural) => path.endsWith(`/${plural}`)) ? LATE_MS : 0;
+
+/** Does something in front of the first write of a path, which is forwarded then. */
+function inFrontOf(ending: string, work: (body: string) => Promise<unknown>): Rule {
+  let done = false;
+  return async ({ isWrite, path, body }) => {
+    if (done || !isWrite || !path.endsWith(ending)) return undefined;
+    done = true;
+    await work(body);
+    return undefined;
+  };
+}
+
+describe('where the watch is later than the answers to our own writes', { concurrency: 4 }, () => {
+  test('a change of a spec that comes with our own answer is not lost', async () => {
+    const { namespace, proxy } = await place();
+    proxy.watchDelay = slow('appsites');
+    const cpu = '250m';
+    proxy.rule = inFrontOf('/appsites/s/status', () =>
+      cluster.patch('AppSite', namespace, 's', {
+        spec: { componentResources: { gunicorn: { requests: { cpu } } } },
+      }),
+    );
+    // Something that makes the operator write a status.
+    await cluster.patch('AppSite', namespace, 's', {
+      spec: { componentReplicas: { gunicorn: 2 } },
+    });
+    const path = 'spec.template.spec.containers[0].resources.requests.cpu';
+    await cluster.becomes('Deployment', namespace, 's-gunicorn', 'has its resources', (live) =>
+      Object.is(at(live, path), cpu),
+    );
+    await cluster.ready('AppSite', namespace, 's');
+  });
+
+  test('a deletion that comes with our own answer is not lost', async () => {
+    const { namespace, proxy } = await place();
+    proxy.watchDelay = slow('appsites');
+    proxy.rule = inFrontOf('/appsites/s/status', () => cluster.delete('AppSite', namespace, 's'));
+    await cluster.patch('AppSite', namespace, 's', {
+      spec: { componentReplicas: { gunicorn: 2 } },
+    });
+    await cluster.gone('AppSite', namespace, 's');
+  });
+
+  test('a status never says of a new spec what is true of the old one', async () => {
+    const { namespace, proxy } = await place();
+    const wrong: string[] = [];
+    const cpu = '250m';
+    proxy.rule = async ({ isWrite, path, body }) => {
+      if (isWrite && path.endsWith('/deployments/s-gunicorn') && !body.includes(cpu)) {
+        // The spec changes, and the operator learns of it, while a visit is on its way.
+        await cluster.patch('AppSite', namespace, 's', {
+          spec: { componentResources: { gunicorn: { requests: { cpu } } } },
+        });
+        await sleep(500);
+      }
+      if (isWrite && path.endsWith('/appsites/s/status')) {
+        const { status } = JSON.parse(body) as { status: Readonly<Record<string, unknown>> };
+        const live = await cluster.the('Deployment', namespace, 's-gunicorn');
+        const isApplied = JSON.stringify(live.spec).includes(cpu);
+        if (status['observedGeneration'] === 2 && status['phase'] === 'Ready' && !isApplied) {
+          wrong.push(body);
+        }
+      }
+      return undefined;
+    };
+    await cluster.patch('Deployment', namespace, 's-gunicorn', { spec: { replicas: 2 } });
+    await cluster.becomes(
+      'AppSite',
+      namespace,
+      's',
+      'is Ready again',
+      ({ status }) => Object.is(status?.['observedGeneration'], 2) && status?.['phase'] === 'Ready',
+    );
+    assert.deepEqual(wrong, []);
+  });
+
+  test('a site that was let go is not worked on again', async () => {
+    const { namespace, proxy } = await place({ deletionPolicy: 'Delete' });
+    proxy.watchDelay = slow('appsites');
+    await cluster.delete('AppSite', namespace, 's');
+    await cluster.gone('AppSite', namespace, 's');
+    // The garbage collector takes the drop Job; the watch of Jobs tells before that of sites does.
+    await sleep(2 * LATE_MS);
+    const drops = (await cluster.calls({ namespace })).filter(
+      ({ objectRef, responseStatus }) =>
+        objectRef?.name === 's-drop' && responseStatus?.code === 201,
+    );
+    assert.equal(drops.length, 1);
+    assert.equal(await cluster.get('Job', namespace, 's-drop'), undefined);
+  });
+
+  test('what we have made is not made twice', async () => {
+    const namespace = await cluster.namespace();
+    const proxy = await operators.proxy();
+    await operators.start(proxy, { namespaces: [namespace] });
+    proxy.watchDelay = () => 300;
+    await cluster.apply(namespace, aBench('b', { componentReplicas: few }));
+    await cluster.ready('AppBench', namespace, 'b');
+    const applies = new Map<string, number>();
+    for (const write of await cluster.writes({ namespace })) {
+      applies.set(write, (applies.get(write) ?? 0) + 1);
+    }
+    const twice = [...applies].filter(
+      ([write, count]) => count > 1 && !/\/status$|create secrets/.test(write),
+    );
+    assert.deepEqual(twice, []);
+  });
+});
+
+test('a watch that is silent is given up after its time, and nothing is missed', async () => {
+  const namespace = await cluster.namespace();
+  const proxy = await operators.proxy();
+  const client = createClient({ credentials: await loadCredentials(proxy.kubeconfig, {}) });
+  const stop = new AbortController();
+  const seen = new Map<string, string>();
+  const restarts: string[] = [];
+  const reflector = new Reflector({
+    client: {
+      request: client.request.bind(client),
+      // As in the operator, with less patience.
+      watch: (path, query, options) =>
+        client.watch(path, query, { ...options, idleTimeoutMs: 1_500 }),
+    },
+    path: resourcePath(kindNamed('AppSite'), namespace),
+    sink: {
+      replace: (objects) => {
+        seen.clear();
+        for (const { metadata } of objects) seen.set(metadata.name, metadata.uid ?? '');
+      },
+      upsert: ({ metadata }) => void seen.set(metadata.name, metadata.uid ?? ''),
+      remove: ({ metadata }) => void seen.delete(metadata.name),
+    },
+    signal: stop.signal,
+    now: () => performance.now(),
+    random: () => 0,
+    onRestart: (reason) => void restarts.push(reason),
+  });
+  const running = reflector.run();
+  await reflector.whenSynced;
+  const sees = (what: string, names: readonly string[]): Promise<true> =>
+    cluster.until(what, async () => {
+      assert.deepEqual([...seen.keys()].sort(), names);
+      return true;
+    });
+  await cluster.apply(namespace, aSite('a', { bench: 'x' }));
+  await sees('a is seen', ['a']);
+  for (const watch of proxy.watches) watch.silent = true;
+  await cluster.apply(namespace, aSite('b', { bench: 'x' }));
+  await cluster.delete('AppSite', namespace, 'a');
+  await sees('what happened in the silence is seen', ['b']);
+  assert.ok(restarts.includes('Error'));
+  assert.equal(proxy.calls.filter((call) => call.startsWith('GET')).length, 1, 'without a list');
+  stop.abort();
+  await running;
+  await client.close();
+});
