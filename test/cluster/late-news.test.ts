@@ -54,23 +54,26 @@ const slow =
   (path: string): number =>
     plurals.some((plural) => path.endsWith(`/${plural}`)) ? LATE_MS : 0;
 
-/** Does something in front of the first write of a path, which is forwarded then. */
-function inFrontOf(ending: string, work: (body: string) => Promise<unknown>): Rule {
+/** Does something in front of the first write of a path that says something, which is forwarded then. */
+function inFrontOf(ending: string, words: string, work: () => Promise<unknown>): Rule {
   let done = false;
   return async ({ isWrite, path, body }) => {
-    if (done || !isWrite || !path.endsWith(ending)) return undefined;
+    if (done || !isWrite || !path.endsWith(ending) || !body.includes(words)) return undefined;
     done = true;
-    await work(body);
+    await work();
     return undefined;
   };
 }
+
+/** The last status of a change: nothing else happens to the site after it. */
+const isReady = '"phase":"Ready"';
 
 describe('where the watch is later than the answers to our own writes', { concurrency: 4 }, () => {
   test('a change of a spec that comes with our own answer is not lost', async () => {
     const { namespace, proxy } = await place();
     proxy.watchDelay = slow('appsites');
     const cpu = '250m';
-    proxy.rule = inFrontOf('/appsites/s/status', () =>
+    proxy.rule = inFrontOf('/appsites/s/status', isReady, () =>
       cluster.patch('AppSite', namespace, 's', {
         spec: { componentResources: { gunicorn: { requests: { cpu } } } },
       }),
@@ -89,7 +92,9 @@ describe('where the watch is later than the answers to our own writes', { concur
   test('a deletion that comes with our own answer is not lost', async () => {
     const { namespace, proxy } = await place();
     proxy.watchDelay = slow('appsites');
-    proxy.rule = inFrontOf('/appsites/s/status', () => cluster.delete('AppSite', namespace, 's'));
+    proxy.rule = inFrontOf('/appsites/s/status', isReady, () =>
+      cluster.delete('AppSite', namespace, 's'),
+    );
     await cluster.patch('AppSite', namespace, 's', {
       spec: { componentReplicas: { gunicorn: 2 } },
     });
@@ -101,7 +106,7 @@ describe('where the watch is later than the answers to our own writes', { concur
     const wrong: string[] = [];
     const cpu = '250m';
     proxy.rule = async ({ isWrite, path, body }) => {
-      if (isWrite && path.endsWith('/deployments/s-gunicorn') && !body.includes(cpu)) {
+      if (isWrite && path.endsWith('/services/s-gunicorn')) {
         // The spec changes, and the operator learns of it, while a visit is on its way.
         await cluster.patch('AppSite', namespace, 's', {
           spec: { componentResources: { gunicorn: { requests: { cpu } } } },
@@ -118,7 +123,9 @@ describe('where the watch is later than the answers to our own writes', { concur
       }
       return undefined;
     };
-    await cluster.patch('Deployment', namespace, 's-gunicorn', { spec: { replicas: 2 } });
+    // A repair that leaves the site Ready all the time.
+    const labels = { 'app.kubernetes.io/component': 'x' };
+    await cluster.patch('Service', namespace, 's-gunicorn', { metadata: { labels } });
     await cluster.becomes(
       'AppSite',
       namespace,
