@@ -45,18 +45,18 @@ async function kubectl(args: readonly string[], input?: unknown): Promise<string
 const childrenOf = async (name: string): Promise<string[]> =>
   (await cluster.children(namespace)).map(nameOf).filter((child) => child.includes(`/${name}-`));
 
-describe('kubectl create refuses', () => {
+describe('kubectl create refuses', { concurrency: 4 }, () => {
   for (const [what, manifest, message] of [...BAD_BENCHES, ...BAD_SITES]) {
     test(`${what} (${manifest.kind}): ${message.slice(0, 80)}`, async () => {
       assert.equal(await kubectl(['create', '--filename=-'], manifest), message);
     });
   }
 
-  test('and nothing of all that is there', async () => {
+  after(async () => {
     for (const kind of ['AppBench', 'AppSite']) {
       assert.equal(await cluster.get(kind, namespace, 'bad'), undefined);
     }
-    assert.deepEqual(await childrenOf('bad'), []);
+    assert.deepEqual(await childrenOf('bad'), [], 'nothing is half applied');
   });
 });
 
@@ -223,6 +223,33 @@ describe('what the API server refuses of a child is said', { concurrency: true }
     assert.equal(await cluster.get('Deployment', namespace, 'odd-gunicorn'), undefined);
     await cluster.patch('AppBench', namespace, 'odd', { spec: { podTemplate: null } });
     await cluster.ready('AppBench', namespace, 'odd');
+  });
+
+  test('and an affinity is passed on as it is written, whatever its age', async () => {
+    const affinity = {
+      podAntiAffinity: {
+        preferredDuringSchedulingIgnoredDuringExecution: [
+          {
+            weight: 1,
+            podAffinityTerm: {
+              labelSelector: { matchLabels: { app: 'even-gunicorn' } },
+              matchLabelKeys: ['pod-template-hash'],
+              topologyKey: 'kubernetes.io/hostname',
+            },
+          },
+        ],
+      },
+    };
+    await cluster.create(namespace, aBench('even', { podTemplate: { affinity } }));
+    await cluster.ready('AppBench', namespace, 'even');
+    for (const [kind, name] of [
+      ['Deployment', 'even-gunicorn'],
+      ['StatefulSet', 'even-redis'],
+      ['Job', 'even-init'],
+    ] as const) {
+      const live = await cluster.the(kind, namespace, name);
+      assert.deepEqual(at(live, 'spec.template.spec.affinity'), affinity, name);
+    }
   });
 
   test('of a volume that would shrink, and nothing else is touched', async () => {

@@ -48,228 +48,230 @@ async function variables(namespace: string, job: string): Promise<Map<string, un
   return new Map(env.map((entry) => [entry.name, entry.value ?? 'from a Secret']));
 }
 
-describe('a bench that is deleted', { concurrency: true }, () => {
-  test('waits for its sites and names them, and goes after them', async () => {
-    const namespace = await withSites(
-      ['s1', { bench: 'b', workloads: 'Shared' }],
-      ['s2', { bench: 'b', workloads: 'Shared' }],
-    );
-    const before = (await cluster.children(namespace)).map(nameOf);
-    await cluster.delete('AppBench', namespace, 'b');
-    const bench = await deleting('AppBench', namespace, 'b', /./);
-    assert.deepEqual(
-      [conditionOf(bench, 'Ready')?.reason, conditionOf(bench, 'Ready')?.message],
-      ['SitesExist', 'waiting for its sites to be deleted: s1, s2'],
-    );
-    assert.deepEqual((await cluster.children(namespace)).map(nameOf), before);
-    await cluster.delete('AppSite', namespace, 's1');
-    await deleting('AppBench', namespace, 'b', /^waiting for its sites to be deleted: s2$/);
-    await cluster.delete('AppSite', namespace, 's2');
-    await cluster.gone('AppSite', namespace, 's2');
-    await cluster.gone('AppBench', namespace, 'b');
-  });
-
-  test('leaves its data under Retain, owned by nobody, and nothing else', async () => {
-    const namespace = await withSites();
-    await cluster.delete('AppBench', namespace, 'b');
-    await cluster.gone('AppBench', namespace, 'b');
-    const kept = [
-      'NetworkPolicy/b-db',
-      'PersistentVolumeClaim/b-sites',
-      'PersistentVolumeClaim/data-b-db-0',
-      'PersistentVolumeClaim/queue-b-redis-0',
-      'Secret/b-db-root',
-      'Service/b-db',
-      'StatefulSet/b-db',
-    ];
-    await cluster.until('only the data is left', async () => {
-      assert.deepEqual(await left(namespace), kept);
-      return true;
-    });
-    for (const { metadata } of await cluster.children(namespace)) {
-      assert.equal(metadata.ownerReferences, undefined, metadata.name);
-    }
-    const database = await cluster.the('StatefulSet', namespace, 'b-db');
-    assert.equal(at(database, 'status.readyReplicas'), 1);
-  });
-
-  test('leaves nothing under Delete', async () => {
-    const namespace = await cluster.namespace();
-    await cluster.apply(namespace, aBench('b', { deletionPolicy: 'Delete' }));
-    await cluster.ready('AppBench', namespace, 'b');
-    await cluster.delete('AppBench', namespace, 'b');
-    await cluster.gone('AppBench', namespace, 'b');
-    await cluster.until('nothing is left', async () => {
-      assert.deepEqual(await left(namespace), []);
-      return true;
-    });
-  });
-
-  test('obeys a policy that was changed after it was made', async () => {
-    const namespace = await withSites();
-    const ownedAs = async (wanted: boolean): Promise<void> => {
-      await cluster.ready('AppBench', namespace, 'b');
-      for (const [kind, name] of [
-        ['PersistentVolumeClaim', 'b-sites'],
-        ['StatefulSet', 'b-db'],
-        ['Secret', 'b-db-root'],
-      ] as const) {
-        const { metadata } = await cluster.the(kind, namespace, name);
-        assert.equal(metadata.ownerReferences?.length ?? 0, wanted ? 1 : 0, name);
-      }
-    };
-    const set = (deletionPolicy: string): Promise<Live> =>
-      cluster.patch('AppBench', namespace, 'b', { spec: { deletionPolicy } });
-    await ownedAs(false);
-    await set('Delete');
-    await ownedAs(true);
-    await set('Retain');
-    await ownedAs(false);
-    await set('Delete');
-    await ownedAs(true);
-    await cluster.delete('AppBench', namespace, 'b');
-    await cluster.gone('AppBench', namespace, 'b');
-    await cluster.until('nothing is left', async () => {
-      assert.deepEqual(await left(namespace), []);
-      return true;
-    });
-  });
-});
-
-describe('a site that is deleted', { concurrency: true }, () => {
-  test('keeps its data and its secrets under Retain, and is put to rest', async () => {
-    const namespace = await withSites(['kept', { bench: 'b' }]);
-    const secrets = ['kept-admin-password', 'kept-db', 'kept-encryption-key'];
-    const read = () => Promise.all(secrets.map((name) => cluster.the('Secret', namespace, name)));
-    const before = await read();
-    const hold = await holdPods(cluster, { 'job-name': 'kept-drop' });
-    await cluster.delete('AppSite', namespace, 'kept');
-    await deleting('AppSite', namespace, 'kept', /^waiting for Job kept-drop: running/);
-    const job = await variables(namespace, 'kept-drop');
-    assert.equal(job.get('KEEP_DATA'), '1');
-    assert.equal(job.has('DB_ROOT_PASSWORD'), false, 'it could not drop the database');
-    await release(cluster, hold);
-    await cluster.gone('AppSite', namespace, 'kept');
-    const after = await read();
-    for (const [index, { metadata, data }] of after.entries()) {
-      assert.equal(metadata.uid, before[index]?.metadata.uid);
-      assert.deepEqual(data, before[index]?.data);
-      assert.equal(metadata.ownerReferences, undefined);
-    }
-    await cluster.until('the rest is gone', async () => {
-      const rest = (await left(namespace)).filter((name) => name.includes('/kept'));
+describe('deletion', { concurrency: true }, () => {
+  describe('a bench that is deleted', { concurrency: true }, () => {
+    test('waits for its sites and names them, and goes after them', async () => {
+      const namespace = await withSites(
+        ['s1', { bench: 'b', workloads: 'Shared' }],
+        ['s2', { bench: 'b', workloads: 'Shared' }],
+      );
+      const before = (await cluster.children(namespace)).map(nameOf);
+      await cluster.delete('AppBench', namespace, 'b');
+      const bench = await deleting('AppBench', namespace, 'b', /./);
       assert.deepEqual(
-        rest,
-        secrets.map((name) => `Secret/${name}`),
+        [conditionOf(bench, 'Ready')?.reason, conditionOf(bench, 'Ready')?.message],
+        ['SitesExist', 'waiting for its sites to be deleted: s1, s2'],
       );
-      return true;
+      assert.deepEqual((await cluster.children(namespace)).map(nameOf), before);
+      await cluster.delete('AppSite', namespace, 's1');
+      await deleting('AppBench', namespace, 'b', /^waiting for its sites to be deleted: s2$/);
+      await cluster.delete('AppSite', namespace, 's2');
+      await cluster.gone('AppSite', namespace, 's2');
+      await cluster.gone('AppBench', namespace, 'b');
     });
-  });
 
-  test('goes in order under Delete: workloads, data, secrets', async () => {
-    const namespace = await withSites(['dropped', { bench: 'b', deletionPolicy: 'Delete' }]);
-    const hold = await holdPods(cluster, { 'job-name': 'dropped-drop' });
-    await cluster.delete('AppSite', namespace, 'dropped');
-    const site = await deleting(
-      'AppSite',
-      namespace,
-      'dropped',
-      /^waiting for Job dropped-drop: running/,
-    );
-    assert.equal(conditionOf(site, 'Ready')?.reason, 'Deleting');
-    assert.deepEqual(
-      (await left(namespace)).filter((name) => /^(Deploy|Service|Ingress).*\/dropped/.test(name)),
-      [],
-      'nobody uses the database any more',
-    );
-    const job = await variables(namespace, 'dropped-drop');
-    assert.equal(job.has('KEEP_DATA'), false);
-    assert.equal(job.get('SITE_NAME'), 'dropped.example.com');
-    assert.equal(job.get('DB_ROOT_PASSWORD'), 'from a Secret');
-    await release(cluster, hold);
-    await cluster.gone('AppSite', namespace, 'dropped');
-    await cluster.until('nothing of it is left', async () => {
-      const rest = (await left(namespace)).filter((name) => name.includes('/dropped'));
-      assert.deepEqual(rest, []);
-      return true;
+    test('leaves its data under Retain, owned by nobody, and nothing else', async () => {
+      const namespace = await withSites();
+      await cluster.delete('AppBench', namespace, 'b');
+      await cluster.gone('AppBench', namespace, 'b');
+      const kept = [
+        'NetworkPolicy/b-db',
+        'PersistentVolumeClaim/b-sites',
+        'PersistentVolumeClaim/data-b-db-0',
+        'PersistentVolumeClaim/queue-b-redis-0',
+        'Secret/b-db-root',
+        'Service/b-db',
+        'StatefulSet/b-db',
+      ];
+      await cluster.until('only the data is left', async () => {
+        assert.deepEqual(await left(namespace), kept);
+        return true;
+      });
+      for (const { metadata } of await cluster.children(namespace)) {
+        assert.equal(metadata.ownerReferences, undefined, metadata.name);
+      }
+      const database = await cluster.the('StatefulSet', namespace, 'b-db');
+      assert.equal(at(database, 'status.readyReplicas'), 1);
     });
-  });
 
-  test('says why it cannot be dropped, and goes without when it is let go', async () => {
-    const namespace = await withSites(['stuck', { bench: 'b', deletionPolicy: 'Delete' }]);
-    const fault = await failJob(cluster, namespace, 'stuck-drop', 'app-operator: access denied');
-    await cluster.delete('AppSite', namespace, 'stuck');
-    const site = await deleting('AppSite', namespace, 'stuck', /access denied/);
-    assert.deepEqual(
-      [conditionOf(site, 'Ready')?.reason, conditionOf(site, 'Ready')?.message],
-      [
-        'JobFailed',
-        'Job stuck-drop: Job has reached the specified backoff limit: access denied; the annotation app-operator.io/skip-drop=true lets it go without',
-      ],
-    );
-    await cluster.patch('AppSite', namespace, 'stuck', SKIP);
-    await cluster.gone('AppSite', namespace, 'stuck');
-    await release(cluster, fault);
-  });
-
-  test('goes while it is still being made', async () => {
-    const namespace = await withSites();
-    const hold = await holdPods(cluster, { 'job-name': 'early-init' });
-    await cluster.apply(namespace, aSite('early', { bench: 'b', deletionPolicy: 'Delete' }));
-    await cluster.until('its init Job runs', () => cluster.get('Job', namespace, 'early-init'));
-    await cluster.delete('AppSite', namespace, 'early');
-    await cluster.gone('AppSite', namespace, 'early');
-    await release(cluster, hold);
-    const dropped = (await cluster.writes({ namespace })).indexOf('patch jobs/early-drop');
-    const stopped = (await cluster.writes({ namespace })).indexOf('delete jobs/early-init');
-    assert.ok(stopped >= 0 && stopped < dropped, 'what makes it stops before it is dropped');
-  });
-
-  for (const deletionPolicy of ['Retain', 'Delete']) {
-    test(`goes at once when it never came to be for want of a bench (${deletionPolicy})`, async () => {
+    test('leaves nothing under Delete', async () => {
       const namespace = await cluster.namespace();
-      await cluster.apply(namespace, aSite('never', { bench: 'mistyped', deletionPolicy }));
-      await cluster.becomes('AppSite', namespace, 'never', 'is Pending', (live) =>
-        Boolean(conditionOf(live, 'Ready')),
-      );
-      await cluster.delete('AppSite', namespace, 'never');
-      await cluster.gone('AppSite', namespace, 'never', 5_000);
-    });
-  }
-
-  test('goes when what refuses it is refused at its deletion, too', async () => {
-    const namespace = await withSites(['first', { bench: 'b', siteName: 'x.example.com' }]);
-    await sleep(1_100);
-    const second = { bench: 'b', siteName: 'x.example.com', deletionPolicy: 'Delete' };
-    await cluster.apply(namespace, aSite('second', second));
-    await cluster.becomes('AppSite', namespace, 'second', 'is refused', (live) =>
-      Boolean(conditionOf(live, 'Stalled')),
-    );
-    await cluster.delete('AppSite', namespace, 'second');
-    await cluster.gone('AppSite', namespace, 'second', 10_000);
-    await cluster.ready('AppSite', namespace, 'first');
-    const writes = await cluster.writes({ namespace });
-    assert.deepEqual(
-      writes.filter((write) => write.includes('second-drop')),
-      [],
-      'nothing is dropped that belongs to the other site',
-    );
-  });
-});
-
-describe('a namespace that is deleted', { concurrency: true }, () => {
-  for (const deletionPolicy of ['Retain', 'Delete']) {
-    test(`goes with its bench and its sites (${deletionPolicy})`, async () => {
-      const namespace = await cluster.namespace();
-      await cluster.apply(
-        namespace,
-        aBench('b', { deletionPolicy }),
-        aSite('s', { bench: 'b', deletionPolicy }),
-      );
-      await cluster.ready('AppSite', namespace, 's');
+      await cluster.apply(namespace, aBench('b', { deletionPolicy: 'Delete' }));
       await cluster.ready('AppBench', namespace, 'b');
-      await cluster.delete('Namespace', '', namespace);
-      await cluster.gone('Namespace', '', namespace);
+      await cluster.delete('AppBench', namespace, 'b');
+      await cluster.gone('AppBench', namespace, 'b');
+      await cluster.until('nothing is left', async () => {
+        assert.deepEqual(await left(namespace), []);
+        return true;
+      });
     });
-  }
+
+    test('obeys a policy that was changed after it was made', async () => {
+      const namespace = await withSites();
+      const ownedAs = async (wanted: boolean): Promise<void> => {
+        await cluster.ready('AppBench', namespace, 'b');
+        for (const [kind, name] of [
+          ['PersistentVolumeClaim', 'b-sites'],
+          ['StatefulSet', 'b-db'],
+          ['Secret', 'b-db-root'],
+        ] as const) {
+          const { metadata } = await cluster.the(kind, namespace, name);
+          assert.equal(metadata.ownerReferences?.length ?? 0, wanted ? 1 : 0, name);
+        }
+      };
+      const set = (deletionPolicy: string): Promise<Live> =>
+        cluster.patch('AppBench', namespace, 'b', { spec: { deletionPolicy } });
+      await ownedAs(false);
+      await set('Delete');
+      await ownedAs(true);
+      await set('Retain');
+      await ownedAs(false);
+      await set('Delete');
+      await ownedAs(true);
+      await cluster.delete('AppBench', namespace, 'b');
+      await cluster.gone('AppBench', namespace, 'b');
+      await cluster.until('nothing is left', async () => {
+        assert.deepEqual(await left(namespace), []);
+        return true;
+      });
+    });
+  });
+
+  describe('a site that is deleted', { concurrency: true }, () => {
+    test('keeps its data and its secrets under Retain, and is put to rest', async () => {
+      const namespace = await withSites(['kept', { bench: 'b' }]);
+      const secrets = ['kept-admin-password', 'kept-db', 'kept-encryption-key'];
+      const read = () => Promise.all(secrets.map((name) => cluster.the('Secret', namespace, name)));
+      const before = await read();
+      const hold = await holdPods(cluster, { 'job-name': 'kept-drop' });
+      await cluster.delete('AppSite', namespace, 'kept');
+      await deleting('AppSite', namespace, 'kept', /^waiting for Job kept-drop: running/);
+      const job = await variables(namespace, 'kept-drop');
+      assert.equal(job.get('KEEP_DATA'), '1');
+      assert.equal(job.has('DB_ROOT_PASSWORD'), false, 'it could not drop the database');
+      await release(cluster, hold);
+      await cluster.gone('AppSite', namespace, 'kept');
+      const after = await read();
+      for (const [index, { metadata, data }] of after.entries()) {
+        assert.equal(metadata.uid, before[index]?.metadata.uid);
+        assert.deepEqual(data, before[index]?.data);
+        assert.equal(metadata.ownerReferences, undefined);
+      }
+      await cluster.until('the rest is gone', async () => {
+        const rest = (await left(namespace)).filter((name) => name.includes('/kept'));
+        assert.deepEqual(
+          rest,
+          secrets.map((name) => `Secret/${name}`),
+        );
+        return true;
+      });
+    });
+
+    test('goes in order under Delete: workloads, data, secrets', async () => {
+      const namespace = await withSites(['dropped', { bench: 'b', deletionPolicy: 'Delete' }]);
+      const hold = await holdPods(cluster, { 'job-name': 'dropped-drop' });
+      await cluster.delete('AppSite', namespace, 'dropped');
+      const site = await deleting(
+        'AppSite',
+        namespace,
+        'dropped',
+        /^waiting for Job dropped-drop: running/,
+      );
+      assert.equal(conditionOf(site, 'Ready')?.reason, 'Deleting');
+      assert.deepEqual(
+        (await left(namespace)).filter((name) => /^(Deploy|Service|Ingress).*\/dropped/.test(name)),
+        [],
+        'nobody uses the database any more',
+      );
+      const job = await variables(namespace, 'dropped-drop');
+      assert.equal(job.has('KEEP_DATA'), false);
+      assert.equal(job.get('SITE_NAME'), 'dropped.example.com');
+      assert.equal(job.get('DB_ROOT_PASSWORD'), 'from a Secret');
+      await release(cluster, hold);
+      await cluster.gone('AppSite', namespace, 'dropped');
+      await cluster.until('nothing of it is left', async () => {
+        const rest = (await left(namespace)).filter((name) => name.includes('/dropped'));
+        assert.deepEqual(rest, []);
+        return true;
+      });
+    });
+
+    test('says why it cannot be dropped, and goes without when it is let go', async () => {
+      const namespace = await withSites(['stuck', { bench: 'b', deletionPolicy: 'Delete' }]);
+      const fault = await failJob(cluster, namespace, 'stuck-drop', 'app-operator: access denied');
+      await cluster.delete('AppSite', namespace, 'stuck');
+      const site = await deleting('AppSite', namespace, 'stuck', /access denied/);
+      assert.deepEqual(
+        [conditionOf(site, 'Ready')?.reason, conditionOf(site, 'Ready')?.message],
+        [
+          'JobFailed',
+          'Job stuck-drop: Job has reached the specified backoff limit: access denied; the annotation app-operator.io/skip-drop=true lets it go without',
+        ],
+      );
+      await cluster.patch('AppSite', namespace, 'stuck', SKIP);
+      await cluster.gone('AppSite', namespace, 'stuck');
+      await release(cluster, fault);
+    });
+
+    test('goes while it is still being made', async () => {
+      const namespace = await withSites();
+      const hold = await holdPods(cluster, { 'job-name': 'early-init' });
+      await cluster.apply(namespace, aSite('early', { bench: 'b', deletionPolicy: 'Delete' }));
+      await cluster.until('its init Job runs', () => cluster.get('Job', namespace, 'early-init'));
+      await cluster.delete('AppSite', namespace, 'early');
+      await cluster.gone('AppSite', namespace, 'early');
+      await release(cluster, hold);
+      const dropped = (await cluster.writes({ namespace })).indexOf('patch jobs/early-drop');
+      const stopped = (await cluster.writes({ namespace })).indexOf('delete jobs/early-init');
+      assert.ok(stopped >= 0 && stopped < dropped, 'what makes it stops before it is dropped');
+    });
+
+    for (const deletionPolicy of ['Retain', 'Delete']) {
+      test(`goes at once when it never came to be for want of a bench (${deletionPolicy})`, async () => {
+        const namespace = await cluster.namespace();
+        await cluster.apply(namespace, aSite('never', { bench: 'mistyped', deletionPolicy }));
+        await cluster.becomes('AppSite', namespace, 'never', 'is Pending', (live) =>
+          Boolean(conditionOf(live, 'Ready')),
+        );
+        await cluster.delete('AppSite', namespace, 'never');
+        await cluster.gone('AppSite', namespace, 'never', 5_000);
+      });
+    }
+
+    test('goes when what refuses it is refused at its deletion, too', async () => {
+      const namespace = await withSites(['first', { bench: 'b', siteName: 'x.example.com' }]);
+      await sleep(1_100);
+      const second = { bench: 'b', siteName: 'x.example.com', deletionPolicy: 'Delete' };
+      await cluster.apply(namespace, aSite('second', second));
+      await cluster.becomes('AppSite', namespace, 'second', 'is refused', (live) =>
+        Boolean(conditionOf(live, 'Stalled')),
+      );
+      await cluster.delete('AppSite', namespace, 'second');
+      await cluster.gone('AppSite', namespace, 'second', 10_000);
+      await cluster.ready('AppSite', namespace, 'first');
+      const writes = await cluster.writes({ namespace });
+      assert.deepEqual(
+        writes.filter((write) => write.includes('second-drop')),
+        [],
+        'nothing is dropped that belongs to the other site',
+      );
+    });
+  });
+
+  describe('a namespace that is deleted', { concurrency: true }, () => {
+    for (const deletionPolicy of ['Retain', 'Delete']) {
+      test(`goes with its bench and its sites (${deletionPolicy})`, async () => {
+        const namespace = await cluster.namespace();
+        await cluster.apply(
+          namespace,
+          aBench('b', { deletionPolicy }),
+          aSite('s', { bench: 'b', deletionPolicy }),
+        );
+        await cluster.ready('AppSite', namespace, 's');
+        await cluster.ready('AppBench', namespace, 'b');
+        await cluster.delete('Namespace', '', namespace);
+        await cluster.gone('Namespace', '', namespace);
+      });
+    }
+  });
 });

@@ -46,178 +46,180 @@ const identities = async (namespace: string): Promise<string[]> =>
 const taken = (name: string, kind: string): string =>
   `metadata.name: Invalid value: "${name}": the ${kind} of this name in this namespace has children of the same names; choose another name`;
 
-describe('a bench and a site of one name in one namespace', { concurrency: true }, () => {
-  test('cannot be: a younger site is refused, and the bench stays as it is', async () => {
-    const namespace = await withBench();
-    const before = await identities(namespace);
-    await aSecondLater();
-    await cluster.apply(namespace, aSite('b', { bench: 'b' }));
-    await refused('AppSite', namespace, 'b', 'NameTaken', taken('b', 'AppBench'));
-    await aSecondLater();
-    const after = (await identities(namespace)).filter((child) => !child.startsWith('Config'));
-    assert.deepEqual(
-      after,
-      before.filter((child) => !child.startsWith('Config')),
-    );
-    await cluster.ready('AppBench', namespace, 'b');
-    await cluster.delete('AppSite', namespace, 'b');
-    await cluster.gone('AppSite', namespace, 'b');
-    await cluster.ready('AppBench', namespace, 'b');
-  });
-
-  test('cannot be: a younger bench is refused, until the site is gone', async () => {
-    const namespace = await withBench();
-    await cluster.apply(namespace, aSite('twin', { bench: 'b' }));
-    await cluster.ready('AppSite', namespace, 'twin');
-    await aSecondLater();
-    await cluster.apply(namespace, aBench('twin'));
-    await refused('AppBench', namespace, 'twin', 'NameTaken', taken('twin', 'AppSite'));
-    await cluster.ready('AppSite', namespace, 'twin');
-    assert.equal(await cluster.get('StatefulSet', namespace, 'twin-redis'), undefined);
-    await cluster.delete('AppSite', namespace, 'twin');
-    await cluster.ready('AppBench', namespace, 'twin');
-  });
-
-  test('that come together end with one of them', async () => {
-    const namespace = await withBench();
-    await Promise.all([
-      cluster.apply(namespace, aSite('tie', { bench: 'b' })),
-      cluster.apply(namespace, aBench('tie')),
-    ]);
-    await cluster.until('one is Ready, and the other is refused', async () => {
-      const both = await Promise.all(
-        ['AppBench', 'AppSite'].map((kind) => cluster.the(kind, namespace, 'tie')),
-      );
-      assert.deepEqual(both.map((live) => at(live, 'status.phase')).sort(), ['Failed', 'Ready']);
-      return true;
-    });
-  });
-});
-
-describe('a host name', { concurrency: true }, () => {
-  let namespace: string;
-  before(async () => {
-    namespace = await withBench();
-    await cluster.apply(namespace, aBench('s', { domainConfig: { suffix: 'example.com' } }));
-    await cluster.ready('AppBench', namespace, 's');
-  });
-
-  const CASES: readonly {
-    readonly name: string;
-    readonly bench?: string;
-    readonly older: Readonly<Record<string, unknown>>;
-    readonly younger: Readonly<Record<string, unknown>>;
-    readonly message: string;
-  }[] = [
-    {
-      name: 'of another site of the bench is refused',
-      older: { siteName: 'a.example.com' },
-      younger: { siteName: 'a.example.com' },
-      message:
-        'spec.siteName: Invalid value: "a.example.com": AppSite older-0 on bench b has this host name already',
-    },
-    {
-      name: 'that is another site’s domain is refused',
-      older: { siteName: 'b.example.com', domain: 'shop.example.com' },
-      younger: { siteName: 'shop.example.com' },
-      message:
-        'spec.siteName: Invalid value: "shop.example.com": AppSite older-1 on bench b has this host name already',
-    },
-    {
-      name: 'that another site has is refused as a domain',
-      older: { siteName: 'c.example.com' },
-      younger: { siteName: 'd.example.com', domain: 'c.example.com' },
-      message:
-        'spec.domain: Invalid value: "c.example.com": AppSite older-2 on bench b has this host name already',
-    },
-    {
-      name: 'that another site has by the bench’s suffix is refused',
-      bench: 's',
-      older: { siteName: 'e' },
-      younger: { siteName: 'e.example.com' },
-      message:
-        'spec.siteName: Invalid value: "e.example.com": AppSite older-3 on bench s has this host name already',
-    },
-  ];
-  for (const [index, { name, bench = 'b', older, younger, message }] of CASES.entries()) {
-    test(`${name}, until the older site is gone`, async () => {
-      const [first, second] = [`older-${index}`, `younger-${index}`];
-      const workloads = 'Shared';
-      await cluster.apply(namespace, aSite(first, { bench, workloads, ...older }));
-      await cluster.ready('AppSite', namespace, first);
+describe('names', { concurrency: true }, () => {
+  describe('a bench and a site of one name in one namespace', { concurrency: true }, () => {
+    test('cannot be: a younger site is refused, and the bench stays as it is', async () => {
+      const namespace = await withBench();
+      const before = await identities(namespace);
       await aSecondLater();
-      await cluster.apply(namespace, aSite(second, { bench, workloads, ...younger }));
-      await refused('AppSite', namespace, second, 'DuplicateSiteName', message);
-      const children = (await cluster.children(namespace)).map(nameOf);
+      await cluster.apply(namespace, aSite('b', { bench: 'b' }));
+      await refused('AppSite', namespace, 'b', 'NameTaken', taken('b', 'AppBench'));
+      await aSecondLater();
+      const after = (await identities(namespace)).filter((child) => !child.startsWith('Config'));
       assert.deepEqual(
-        children.filter((child) => child.includes(second)),
-        [],
+        after,
+        before.filter((child) => !child.startsWith('Config')),
       );
-      await cluster.ready('AppSite', namespace, first);
-      await cluster.delete('AppSite', namespace, first);
-      await cluster.ready('AppSite', namespace, second);
+      await cluster.ready('AppBench', namespace, 'b');
+      await cluster.delete('AppSite', namespace, 'b');
+      await cluster.gone('AppSite', namespace, 'b');
+      await cluster.ready('AppBench', namespace, 'b');
     });
-  }
 
-  test('may be on another bench, too', async () => {
+    test('cannot be: a younger bench is refused, until the site is gone', async () => {
+      const namespace = await withBench();
+      await cluster.apply(namespace, aSite('twin', { bench: 'b' }));
+      await cluster.ready('AppSite', namespace, 'twin');
+      await aSecondLater();
+      await cluster.apply(namespace, aBench('twin'));
+      await refused('AppBench', namespace, 'twin', 'NameTaken', taken('twin', 'AppSite'));
+      await cluster.ready('AppSite', namespace, 'twin');
+      assert.equal(await cluster.get('StatefulSet', namespace, 'twin-redis'), undefined);
+      await cluster.delete('AppSite', namespace, 'twin');
+      await cluster.ready('AppBench', namespace, 'twin');
+    });
+
+    test('that come together end with one of them', async () => {
+      const namespace = await withBench();
+      await Promise.all([
+        cluster.apply(namespace, aSite('tie', { bench: 'b' })),
+        cluster.apply(namespace, aBench('tie')),
+      ]);
+      await cluster.until('one is Ready, and the other is refused', async () => {
+        const both = await Promise.all(
+          ['AppBench', 'AppSite'].map((kind) => cluster.the(kind, namespace, 'tie')),
+        );
+        assert.deepEqual(both.map((live) => at(live, 'status.phase')).sort(), ['Failed', 'Ready']);
+        return true;
+      });
+    });
+  });
+
+  describe('a host name', { concurrency: true }, () => {
+    let namespace: string;
+    before(async () => {
+      namespace = await withBench();
+      await cluster.apply(namespace, aBench('s', { domainConfig: { suffix: 'example.com' } }));
+      await cluster.ready('AppBench', namespace, 's');
+    });
+
+    const CASES: readonly {
+      readonly name: string;
+      readonly bench?: string;
+      readonly older: Readonly<Record<string, unknown>>;
+      readonly younger: Readonly<Record<string, unknown>>;
+      readonly message: string;
+    }[] = [
+      {
+        name: 'of another site of the bench is refused',
+        older: { siteName: 'a.example.com' },
+        younger: { siteName: 'a.example.com' },
+        message:
+          'spec.siteName: Invalid value: "a.example.com": AppSite older-0 on bench b has this host name already',
+      },
+      {
+        name: 'that is another site’s domain is refused',
+        older: { siteName: 'b.example.com', domain: 'shop.example.com' },
+        younger: { siteName: 'shop.example.com' },
+        message:
+          'spec.siteName: Invalid value: "shop.example.com": AppSite older-1 on bench b has this host name already',
+      },
+      {
+        name: 'that another site has is refused as a domain',
+        older: { siteName: 'c.example.com' },
+        younger: { siteName: 'd.example.com', domain: 'c.example.com' },
+        message:
+          'spec.domain: Invalid value: "c.example.com": AppSite older-2 on bench b has this host name already',
+      },
+      {
+        name: 'that another site has by the bench’s suffix is refused',
+        bench: 's',
+        older: { siteName: 'e' },
+        younger: { siteName: 'e.example.com' },
+        message:
+          'spec.siteName: Invalid value: "e.example.com": AppSite older-3 on bench s has this host name already',
+      },
+    ];
+    for (const [index, { name, bench = 'b', older, younger, message }] of CASES.entries()) {
+      test(`${name}, until the older site is gone`, async () => {
+        const [first, second] = [`older-${index}`, `younger-${index}`];
+        const workloads = 'Shared';
+        await cluster.apply(namespace, aSite(first, { bench, workloads, ...older }));
+        await cluster.ready('AppSite', namespace, first);
+        await aSecondLater();
+        await cluster.apply(namespace, aSite(second, { bench, workloads, ...younger }));
+        await refused('AppSite', namespace, second, 'DuplicateSiteName', message);
+        const children = (await cluster.children(namespace)).map(nameOf);
+        assert.deepEqual(
+          children.filter((child) => child.includes(second)),
+          [],
+        );
+        await cluster.ready('AppSite', namespace, first);
+        await cluster.delete('AppSite', namespace, first);
+        await cluster.ready('AppSite', namespace, second);
+      });
+    }
+
+    test('may be on another bench, too', async () => {
+      await cluster.apply(
+        namespace,
+        aSite('one', { bench: 'b', siteName: 'f.example.com' }),
+        aSite('two', { bench: 's', siteName: 'f.example.com' }),
+      );
+      await cluster.ready('AppSite', namespace, 'one');
+      await cluster.ready('AppSite', namespace, 'two');
+    });
+  });
+
+  test('the same names in two namespaces are two worlds', async () => {
+    const namespaces = [await cluster.namespace(), await cluster.namespace()];
+    const sites: Live[] = [];
+    for (const namespace of namespaces) {
+      await cluster.apply(namespace, aBench('b'), aSite('s', { bench: 'b' }));
+    }
+    for (const namespace of namespaces) sites.push(await cluster.ready('AppSite', namespace, 's'));
+    const [one, two] = sites.map((site) => at(site, 'status.database'));
+    assert.notEqual(at(one, 'name'), at(two, 'name'));
+    assert.notEqual(at(one, 'host'), at(two, 'host'));
+    await cluster.delete('AppSite', namespaces[0] ?? '', 's');
+    await cluster.gone('Deployment', namespaces[0] ?? '', 's-gunicorn');
+    await cluster.ready('AppSite', namespaces[1] ?? '', 's');
+  });
+
+  test('the longest names end Ready', async () => {
+    const namespace = await cluster.namespace();
+    const bench = `b${'-long'.repeat(8)}-end`;
+    const site = `s${'-long'.repeat(8)}-end`;
+    assert.equal(bench.length, 45);
+    const label = 'x'.repeat(63);
+    const siteName = `${label}.${label}.${label}.example`;
+    assert.equal(siteName.length, 199);
     await cluster.apply(
       namespace,
-      aSite('one', { bench: 'b', siteName: 'f.example.com' }),
-      aSite('two', { bench: 's', siteName: 'f.example.com' }),
+      aBench(bench, { componentReplicas: { gunicorn: 2 } }),
+      aSite(site, {
+        bench,
+        siteName,
+        dbConfig: { mode: 'dedicated' },
+        ingress: { enabled: true, tls: { enabled: true, secretName: 'own' } },
+      }),
     );
-    await cluster.ready('AppSite', namespace, 'one');
-    await cluster.ready('AppSite', namespace, 'two');
+    await cluster.ready('AppBench', namespace, bench);
+    await cluster.ready('AppSite', namespace, site);
+    const pods = await cluster.list('Pod', namespace, `site=${site}`);
+    assert.equal(pods.length, 6, 'init, gunicorn, three workers and the database');
   });
-});
 
-test('the same names in two namespaces are two worlds', async () => {
-  const namespaces = [await cluster.namespace(), await cluster.namespace()];
-  const sites: Live[] = [];
-  for (const namespace of namespaces) {
-    await cluster.apply(namespace, aBench('b'), aSite('s', { bench: 'b' }));
+  for (const [kind, manifest] of [
+    ['AppBench', aBench('b'.repeat(46))],
+    ['AppSite', aSite('s'.repeat(46), { bench: 'b', siteName: 's.example.com' })],
+  ] as const) {
+    test(`a longer name of an ${kind} is refused at once`, async () => {
+      const namespace = await cluster.namespace();
+      await assert.rejects(
+        cluster.apply(namespace, manifest),
+        /metadata\.name: Too long: may not be more than 45 bytes|at most 45 characters/,
+      );
+    });
   }
-  for (const namespace of namespaces) sites.push(await cluster.ready('AppSite', namespace, 's'));
-  const [one, two] = sites.map((site) => at(site, 'status.database'));
-  assert.notEqual(at(one, 'name'), at(two, 'name'));
-  assert.notEqual(at(one, 'host'), at(two, 'host'));
-  await cluster.delete('AppSite', namespaces[0] ?? '', 's');
-  await cluster.gone('Deployment', namespaces[0] ?? '', 's-gunicorn');
-  await cluster.ready('AppSite', namespaces[1] ?? '', 's');
 });
-
-test('the longest names end Ready', async () => {
-  const namespace = await cluster.namespace();
-  const bench = `b${'-long'.repeat(8)}-end`;
-  const site = `s${'-long'.repeat(8)}-end`;
-  assert.equal(bench.length, 45);
-  const label = 'x'.repeat(63);
-  const siteName = `${label}.${label}.${label}.example`;
-  assert.equal(siteName.length, 199);
-  await cluster.apply(
-    namespace,
-    aBench(bench, { componentReplicas: { gunicorn: 2 } }),
-    aSite(site, {
-      bench,
-      siteName,
-      dbConfig: { mode: 'dedicated' },
-      ingress: { enabled: true, tls: { enabled: true, secretName: 'own' } },
-    }),
-  );
-  await cluster.ready('AppBench', namespace, bench);
-  await cluster.ready('AppSite', namespace, site);
-  const pods = await cluster.list('Pod', namespace, `site=${site}`);
-  assert.equal(pods.length, 6, 'init, gunicorn, three workers and the database');
-});
-
-for (const [kind, manifest] of [
-  ['AppBench', aBench('b'.repeat(46))],
-  ['AppSite', aSite('s'.repeat(46), { bench: 'b', siteName: 's.example.com' })],
-] as const) {
-  test(`a longer name of an ${kind} is refused at once`, async () => {
-    const namespace = await cluster.namespace();
-    await assert.rejects(
-      cluster.apply(namespace, manifest),
-      /metadata\.name: Too long: may not be more than 45 bytes|at most 45 characters/,
-    );
-  });
-}

@@ -102,7 +102,7 @@ describe('a paused bench and site', { concurrency: true }, () => {
     }
     await sleep(1_000);
     assert.deepEqual((await cluster.everything(namespace)).map(nameOf), []);
-    assert.deepEqual(await cluster.writes({ namespace }), [
+    assert.deepEqual((await cluster.writes({ namespace })).sort(), [
       'patch appbenchs/b/status',
       'patch appsites/s/status',
     ]);

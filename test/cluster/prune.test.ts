@@ -94,114 +94,118 @@ before(async () => {
 });
 after(() => cluster.stop());
 
-describe('what is switched off is pruned:', () => {
-  let namespace: string;
-  before(async () => {
-    namespace = await cluster.namespace();
-    await cluster.apply(
-      namespace,
-      aSecret('chosen', { password: 'p' }),
-      aSecret('root', { password: 'p' }),
-      aSecret('urls', { cache: 'redis://r:1', queue: 'redis://r:2' }),
-      aBench('b', { componentReplicas: { gunicorn: 2 } }),
-      aSite('s', { bench: 'b', ingress: { enabled: true } }),
-    );
-    await settled();
+describe('pruning', { concurrency: true }, () => {
+  describe('what is switched off is pruned:', { concurrency: 1 }, () => {
+    let namespace: string;
+    before(async () => {
+      namespace = await cluster.namespace();
+      await cluster.apply(
+        namespace,
+        aSecret('chosen', { password: 'p' }),
+        aSecret('root', { password: 'p' }),
+        aSecret('urls', { cache: 'redis://r:1', queue: 'redis://r:2' }),
+        aBench('b', { componentReplicas: { gunicorn: 2 } }),
+        aSite('s', { bench: 'b', ingress: { enabled: true } }),
+      );
+      await settled();
+    });
+    const settled = async (): Promise<void> => {
+      await cluster.ready('AppBench', namespace, 'b');
+      await cluster.ready('AppSite', namespace, 's');
+    };
+    const present = async (): Promise<Map<string, string | undefined>> =>
+      new Map(
+        (await cluster.everything(namespace))
+          // A Job that runs again is another object.
+          .filter(({ kind }) => kind !== 'Job')
+          .map((object) => [nameOf(object), object.metadata.uid]),
+      );
+
+    for (const { name, kind, patch, gone = [], made = [] } of CASES) {
+      test(name, async () => {
+        const before = await present();
+        await cluster.patch(kind, namespace, kind === 'AppBench' ? 'b' : 's', { spec: patch });
+        await settled();
+        const now = await present();
+        const without = [...before.keys()].filter((child) => !now.has(child));
+        assert.deepEqual(without.sort(), gone);
+        assert.deepEqual([...now.keys()].filter((child) => !before.has(child)).sort(), made);
+        for (const [child, uid] of now) {
+          if (before.has(child)) assert.equal(uid, before.get(child), `${child} is another one`);
+        }
+      });
+    }
+
+    test('and the proxy sends requests where they are answered', async () => {
+      const config = async (): Promise<string> =>
+        JSON.stringify((await cluster.the('ConfigMap', namespace, 'b-nginx')).data);
+      assert.match(await config(), /s-gunicorn/);
+      await cluster.patch('AppSite', namespace, 's', { spec: { workloads: 'Shared' } });
+      await settled();
+      await cluster.until('the proxy knows', async () => {
+        const shared = await config();
+        assert.doesNotMatch(shared, /s-gunicorn/);
+        assert.match(shared, /s\.example\.com/);
+        return true;
+      });
+    });
   });
-  const settled = async (): Promise<void> => {
+
+  test('nothing is pruned before everything that is wanted is applied', async () => {
+    const namespace = await cluster.namespace();
+    await cluster.apply(namespace, aBench('b'), aSite('slow', { bench: 'b' }));
+    await cluster.ready('AppSite', namespace, 'slow');
+    const hold = await holdPods(cluster, { 'job-name': 'slow-init' });
+    const before = await cluster.the('Job', namespace, 'slow-init');
+    await cluster.patch('AppSite', namespace, 'slow', { spec: { workloads: 'Shared' } });
+    await cluster.until('the init Job runs again', async () => {
+      const { metadata } = await cluster.the('Job', namespace, 'slow-init');
+      return metadata.uid !== before.metadata.uid;
+    });
+    await sleep(1_000);
+    const deployment = await cluster.the('Deployment', namespace, 'slow-gunicorn');
+    assert.equal(deployment.metadata.deletionTimestamp, undefined);
+    const site = await cluster.the('AppSite', namespace, 'slow');
+    assert.equal(at(site, 'status.phase'), 'Updating');
+    await release(cluster, hold);
+    await cluster.ready('AppSite', namespace, 'slow');
+    await cluster.gone('Deployment', namespace, 'slow-gunicorn');
+  });
+
+  test('a copy of a child that somebody has made is not pruned', async () => {
+    const namespace = await cluster.namespace();
+    await cluster.apply(namespace, aBench('b'), aSite('s', { bench: 'b' }));
+    await cluster.ready('AppSite', namespace, 's');
+    for (const [kind, name] of [
+      ['ConfigMap', 'b-config'],
+      ['Secret', 'b-redis-auth'],
+      ['Service', 's-gunicorn'],
+    ] as const) {
+      const { apiVersion, metadata, data, spec } = await cluster.the(kind, namespace, name);
+      const { labels = {}, annotations = {} } = metadata;
+      await cluster.create(namespace, {
+        apiVersion,
+        kind,
+        metadata: { name: `copy-of-${name}`, labels, annotations },
+        ...(data ? { data } : {}),
+        ...(spec ? { spec: { selector: spec['selector'], ports: spec['ports'] } } : {}),
+      });
+    }
+    // A full pass over both.
+    await cluster.patch('AppBench', namespace, 'b', { spec: { componentReplicas: { nginx: 2 } } });
+    await cluster.patch('AppSite', namespace, 's', {
+      spec: { componentReplicas: { gunicorn: 2 } },
+    });
     await cluster.ready('AppBench', namespace, 'b');
     await cluster.ready('AppSite', namespace, 's');
-  };
-  const present = async (): Promise<Map<string, string | undefined>> =>
-    new Map(
-      (await cluster.everything(namespace))
-        // A Job that runs again is another object.
-        .filter(({ kind }) => kind !== 'Job')
-        .map((object) => [nameOf(object), object.metadata.uid]),
-    );
-
-  for (const { name, kind, patch, gone = [], made = [] } of CASES) {
-    test(name, async () => {
-      const before = await present();
-      await cluster.patch(kind, namespace, kind === 'AppBench' ? 'b' : 's', { spec: patch });
-      await settled();
-      const now = await present();
-      const without = [...before.keys()].filter((child) => !now.has(child));
-      assert.deepEqual(without.sort(), gone);
-      assert.deepEqual([...now.keys()].filter((child) => !before.has(child)).sort(), made);
-      for (const [child, uid] of now) {
-        if (before.has(child)) assert.equal(uid, before.get(child), `${child} is another one`);
-      }
-    });
-  }
-
-  test('and the proxy sends requests where they are answered', async () => {
-    const config = async (): Promise<string> =>
-      JSON.stringify((await cluster.the('ConfigMap', namespace, 'b-nginx')).data);
-    assert.match(await config(), /s-gunicorn/);
-    await cluster.patch('AppSite', namespace, 's', { spec: { workloads: 'Shared' } });
-    await settled();
-    await cluster.until('the proxy knows', async () => {
-      const shared = await config();
-      assert.doesNotMatch(shared, /s-gunicorn/);
-      assert.match(shared, /s\.example\.com/);
-      return true;
-    });
+    await sleep(1_000);
+    const copies = (await cluster.everything(namespace))
+      .map(nameOf)
+      .filter((name) => name.includes('copy-of'));
+    assert.deepEqual(copies.sort(), [
+      'ConfigMap/copy-of-b-config',
+      'Secret/copy-of-b-redis-auth',
+      'Service/copy-of-s-gunicorn',
+    ]);
   });
-});
-
-test('nothing is pruned before everything that is wanted is applied', async () => {
-  const namespace = await cluster.namespace();
-  await cluster.apply(namespace, aBench('b'), aSite('slow', { bench: 'b' }));
-  await cluster.ready('AppSite', namespace, 'slow');
-  const hold = await holdPods(cluster, { 'job-name': 'slow-init' });
-  const before = await cluster.the('Job', namespace, 'slow-init');
-  await cluster.patch('AppSite', namespace, 'slow', { spec: { workloads: 'Shared' } });
-  await cluster.until('the init Job runs again', async () => {
-    const { metadata } = await cluster.the('Job', namespace, 'slow-init');
-    return metadata.uid !== before.metadata.uid;
-  });
-  await sleep(1_000);
-  const deployment = await cluster.the('Deployment', namespace, 'slow-gunicorn');
-  assert.equal(deployment.metadata.deletionTimestamp, undefined);
-  const site = await cluster.the('AppSite', namespace, 'slow');
-  assert.equal(at(site, 'status.phase'), 'Updating');
-  await release(cluster, hold);
-  await cluster.ready('AppSite', namespace, 'slow');
-  await cluster.gone('Deployment', namespace, 'slow-gunicorn');
-});
-
-test('a copy of a child that somebody has made is not pruned', async () => {
-  const namespace = await cluster.namespace();
-  await cluster.apply(namespace, aBench('b'), aSite('s', { bench: 'b' }));
-  await cluster.ready('AppSite', namespace, 's');
-  for (const [kind, name] of [
-    ['ConfigMap', 'b-config'],
-    ['Secret', 'b-redis-auth'],
-    ['Service', 's-gunicorn'],
-  ] as const) {
-    const { apiVersion, metadata, data, spec } = await cluster.the(kind, namespace, name);
-    const { labels = {}, annotations = {} } = metadata;
-    await cluster.create(namespace, {
-      apiVersion,
-      kind,
-      metadata: { name: `copy-of-${name}`, labels, annotations },
-      ...(data ? { data } : {}),
-      ...(spec ? { spec: { selector: spec['selector'], ports: spec['ports'] } } : {}),
-    });
-  }
-  // A full pass over both.
-  await cluster.patch('AppBench', namespace, 'b', { spec: { componentReplicas: { nginx: 2 } } });
-  await cluster.patch('AppSite', namespace, 's', { spec: { componentReplicas: { gunicorn: 2 } } });
-  await cluster.ready('AppBench', namespace, 'b');
-  await cluster.ready('AppSite', namespace, 's');
-  await sleep(1_000);
-  const copies = (await cluster.everything(namespace))
-    .map(nameOf)
-    .filter((name) => name.includes('copy-of'));
-  assert.deepEqual(copies.sort(), [
-    'ConfigMap/copy-of-b-config',
-    'Secret/copy-of-b-redis-auth',
-    'Service/copy-of-s-gunicorn',
-  ]);
 });

@@ -72,107 +72,113 @@ const CASES: readonly Case[] = [
 const missing = (secret: string, path: string): string =>
   `${path}: the Secret "${secret}" is not there: create it in namespace ${namespace}`;
 
-describe('a Secret that is referred to', { concurrency: true }, () => {
-  for (const { name, resource, path, secret, data, readLater } of CASES) {
-    const { kind, metadata } = resource;
-    const job = `${metadata.name}-init`;
+describe('references', { concurrency: true }, () => {
+  describe('a Secret that is referred to', { concurrency: true }, () => {
+    for (const { name, resource, path, secret, data, readLater } of CASES) {
+      const { kind, metadata } = resource;
+      const job = `${metadata.name}-init`;
 
-    const again = readLater ? '' : ', and again when it changes';
-    test(`is waited for, used as soon as it is there${again}: ${name}`, async () => {
-      await cluster.apply(namespace, resource);
-      const pending = await cluster.becomes(kind, namespace, metadata.name, 'is Pending', (live) =>
-        Boolean(conditionOf(live, 'Ready')),
-      );
-      assert.equal(at(pending, 'status.phase'), 'Pending');
-      assert.equal(conditionOf(pending, 'Ready')?.reason, 'SecretMissing');
-      assert.equal(conditionOf(pending, 'Ready')?.message, missing(secret, path));
-      assert.equal(conditionOf(pending, 'Stalled'), undefined, 'it goes on by itself');
-      const children = (await cluster.children(namespace)).map(nameOf);
-      assert.deepEqual(
-        children.filter((child) => child.includes(`/${metadata.name}-`)),
-        [],
-      );
+      const again = readLater ? '' : ', and again when it changes';
+      test(`is waited for, used as soon as it is there${again}: ${name}`, async () => {
+        await cluster.apply(namespace, resource);
+        const pending = await cluster.becomes(
+          kind,
+          namespace,
+          metadata.name,
+          'is Pending',
+          (live) => Boolean(conditionOf(live, 'Ready')),
+        );
+        assert.equal(at(pending, 'status.phase'), 'Pending');
+        assert.equal(conditionOf(pending, 'Ready')?.reason, 'SecretMissing');
+        assert.equal(conditionOf(pending, 'Ready')?.message, missing(secret, path));
+        assert.equal(conditionOf(pending, 'Stalled'), undefined, 'it goes on by itself');
+        const children = (await cluster.children(namespace)).map(nameOf);
+        assert.deepEqual(
+          children.filter((child) => child.includes(`/${metadata.name}-`)),
+          [],
+        );
 
-      await cluster.apply(namespace, aSecret(secret, data));
-      // Nothing polls: it is seen at once.
-      await cluster.becomes(
-        kind,
+        await cluster.apply(namespace, aSecret(secret, data));
+        // Nothing polls: it is seen at once.
+        await cluster.becomes(
+          kind,
+          namespace,
+          metadata.name,
+          'goes on',
+          (live) => at(live, 'status.phase') !== 'Pending',
+          2_000,
+        );
+        await cluster.ready(kind, namespace, metadata.name);
+
+        if (readLater) return;
+        const { uid } = (await cluster.the('Job', namespace, job)).metadata;
+        await cluster.apply(namespace, aSecret(secret, { ...data, password: 'two', cache: 'x' }));
+        await cluster.until('its init Job runs again', async () => {
+          const now = await cluster.get('Job', namespace, job);
+          return now && now.metadata.uid !== uid;
+        });
+        await cluster.ready(kind, namespace, metadata.name);
+      });
+    }
+
+    test('is missed when it is deleted, and what runs goes on', async () => {
+      const secret = 'short-lived';
+      await cluster.apply(
         namespace,
-        metadata.name,
-        'goes on',
-        (live) => at(live, 'status.phase') !== 'Pending',
+        aSecret(secret, { password: 'x' }),
+        aSite('s3', { bench: 'b', adminPasswordSecretRef: { name: secret } }),
+      );
+      await cluster.ready('AppSite', namespace, 's3');
+      const { uid } = (await cluster.the('Deployment', namespace, 's3-gunicorn')).metadata;
+      await cluster.delete('Secret', namespace, secret);
+      const site = await cluster.becomes(
+        'AppSite',
+        namespace,
+        's3',
+        'misses it',
+        (live) => conditionOf(live, 'Ready')?.reason === 'SecretMissing',
+      );
+      assert.equal(at(site, 'status.phase'), 'Pending');
+      const { metadata } = await cluster.the('Deployment', namespace, 's3-gunicorn');
+      assert.deepEqual([metadata.uid, metadata.deletionTimestamp], [uid, undefined]);
+      await cluster.apply(namespace, aSecret(secret, { password: 'x' }));
+      await cluster.ready('AppSite', namespace, 's3');
+    });
+  });
+
+  describe('a bench that is referred to', { concurrency: true }, () => {
+    test('is waited for until it is Ready', async () => {
+      await cluster.apply(namespace, aSite('s4', { bench: 'later' }));
+      await cluster.becomes(
+        'AppSite',
+        namespace,
+        's4',
+        'is Pending',
+        (live) => conditionOf(live, 'Ready')?.reason === 'BenchMissing',
+      );
+      await cluster.apply(namespace, aBench('later'));
+      await cluster.becomes(
+        'AppSite',
+        namespace,
+        's4',
+        'waits for the bench',
+        (live) => conditionOf(live, 'Ready')?.message === 'waiting for bench later to be ready',
         2_000,
       );
-      await cluster.ready(kind, namespace, metadata.name);
-
-      if (readLater) return;
-      const { uid } = (await cluster.the('Job', namespace, job)).metadata;
-      await cluster.apply(namespace, aSecret(secret, { ...data, password: 'two', cache: 'x' }));
-      await cluster.until('its init Job runs again', async () => {
-        const now = await cluster.get('Job', namespace, job);
-        return now && now.metadata.uid !== uid;
-      });
-      await cluster.ready(kind, namespace, metadata.name);
+      await cluster.ready('AppSite', namespace, 's4');
     });
-  }
 
-  test('is missed when it is deleted, and what runs goes on', async () => {
-    const secret = 'short-lived';
-    await cluster.apply(
-      namespace,
-      aSecret(secret, { password: 'x' }),
-      aSite('s3', { bench: 'b', adminPasswordSecretRef: { name: secret } }),
-    );
-    await cluster.ready('AppSite', namespace, 's3');
-    const { uid } = (await cluster.the('Deployment', namespace, 's3-gunicorn')).metadata;
-    await cluster.delete('Secret', namespace, secret);
-    const site = await cluster.becomes(
-      'AppSite',
-      namespace,
-      's3',
-      'misses it',
-      (live) => conditionOf(live, 'Ready')?.reason === 'SecretMissing',
-    );
-    assert.equal(at(site, 'status.phase'), 'Pending');
-    const { metadata } = await cluster.the('Deployment', namespace, 's3-gunicorn');
-    assert.deepEqual([metadata.uid, metadata.deletionTimestamp], [uid, undefined]);
-    await cluster.apply(namespace, aSecret(secret, { password: 'x' }));
-    await cluster.ready('AppSite', namespace, 's3');
-  });
-});
-
-describe('a bench that is referred to', { concurrency: true }, () => {
-  test('is waited for until it is Ready', async () => {
-    await cluster.apply(namespace, aSite('s4', { bench: 'later' }));
-    await cluster.becomes(
-      'AppSite',
-      namespace,
-      's4',
-      'is Pending',
-      (live) => conditionOf(live, 'Ready')?.reason === 'BenchMissing',
-    );
-    await cluster.apply(namespace, aBench('later'));
-    await cluster.becomes(
-      'AppSite',
-      namespace,
-      's4',
-      'waits for the bench',
-      (live) => conditionOf(live, 'Ready')?.message === 'waiting for bench later to be ready',
-      2_000,
-    );
-    await cluster.ready('AppSite', namespace, 's4');
-  });
-
-  test('is not found in another namespace', async () => {
-    const other = await cluster.namespace();
-    await cluster.apply(other, aSite('s5', { bench: 'b' }));
-    const site = await cluster.becomes('AppSite', other, 's5', 'is Pending', (live) =>
-      Boolean(conditionOf(live, 'Ready')),
-    );
-    assert.equal(
-      conditionOf(site, 'Ready')?.message,
-      `spec.benchRef.name: there is no AppBench "b" in namespace ${other}`,
-    );
-    assert.deepEqual(await cluster.children(other), []);
+    test('is not found in another namespace', async () => {
+      const other = await cluster.namespace();
+      await cluster.apply(other, aSite('s5', { bench: 'b' }));
+      const site = await cluster.becomes('AppSite', other, 's5', 'is Pending', (live) =>
+        Boolean(conditionOf(live, 'Ready')),
+      );
+      assert.equal(
+        conditionOf(site, 'Ready')?.message,
+        `spec.benchRef.name: there is no AppBench "b" in namespace ${other}`,
+      );
+      assert.deepEqual(await cluster.children(other), []);
+    });
   });
 });

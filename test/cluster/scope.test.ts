@@ -12,82 +12,93 @@ before(async () => {
 });
 after(() => cluster.stop());
 
-test('--watch-namespaces: others are neither read nor touched', async () => {
-  const [one, two, other] = [
-    await cluster.namespace(),
-    await cluster.namespace(),
-    await cluster.namespace(),
-  ];
-  const user = 'by-namespace';
-  await cluster.operator([], { user, namespaces: [one, two] });
-  for (const namespace of [other, one, two]) {
-    await cluster.apply(namespace, aBench('b'), aSite('s', { bench: 'b', workloads: 'Shared' }));
-  }
-  await cluster.ready('AppSite', one, 's');
-  await cluster.ready('AppSite', two, 's');
-  assert.deepEqual(await cluster.everything(other), []);
-  for (const [kind, name] of [
-    ['AppBench', 'b'],
-    ['AppSite', 's'],
-  ] as const) {
-    const { metadata, status } = await cluster.the(kind, other, name);
-    assert.deepEqual([metadata.finalizers, status], [undefined, undefined]);
-  }
-  const calls = await cluster.calls({ user });
-  assert.deepEqual(
-    calls.filter(({ objectRef }) => objectRef?.namespace === other).map((call) => call.requestURI),
-    [],
-  );
-  const wide = calls
-    .filter(({ objectRef }) => objectRef?.resource && !objectRef.namespace)
-    .map(({ objectRef }) => objectRef?.resource);
-  assert.deepEqual([...new Set(wide)], ['customresourcedefinitions'], 'nothing is read elsewhere');
-});
-
-describe('--watch-label-selector:', () => {
-  const BLUE = { labels: { team: 'blue' } };
-  const user = 'by-label';
-  let namespace: string;
-  before(async () => {
-    namespace = await cluster.namespace();
-    await cluster.operator(['--watch-label-selector=team=blue'], { user, namespaces: [namespace] });
-    await cluster.apply(
-      namespace,
-      aBench('red', {}, { labels: { team: 'red' } }),
-      aBench('plain'),
-      aBench('blue', {}, BLUE),
-      aSite('s', { bench: 'blue' }, BLUE),
-    );
-    await cluster.ready('AppSite', namespace, 's');
-    await cluster.ready('AppBench', namespace, 'blue');
-  });
-  const of = async (name: string): Promise<string[]> =>
-    (await cluster.children(namespace)).map(nameOf).filter((child) => child.includes(`/${name}`));
-
-  test('others are not touched', async () => {
-    for (const name of ['red', 'plain']) {
-      assert.deepEqual(await of(name), []);
-      const bench = await cluster.the('AppBench', namespace, name);
-      assert.deepEqual([conditionsOf(bench), bench.metadata.finalizers], [[], undefined]);
+describe('the scope', { concurrency: true }, () => {
+  test('--watch-namespaces: others are neither read nor touched', async () => {
+    const [one, two, other] = [
+      await cluster.namespace(),
+      await cluster.namespace(),
+      await cluster.namespace(),
+    ];
+    const user = 'by-namespace';
+    await cluster.operator([], { user, namespaces: [one, two] });
+    for (const namespace of [other, one, two]) {
+      await cluster.apply(namespace, aBench('b'), aSite('s', { bench: 'b', workloads: 'Shared' }));
     }
-  });
-
-  test('one that gets the label is taken up', async () => {
-    await cluster.patch('AppBench', namespace, 'plain', { metadata: BLUE });
-    await cluster.ready('AppBench', namespace, 'plain');
-  });
-
-  test('one that loses it is left as it is', async () => {
-    await sleep(1_300);
-    const before = await of('plain');
-    const since = new Date();
-    await cluster.patch('AppBench', namespace, 'plain', { metadata: { labels: { team: null } } });
-    await cluster.delete('Service', namespace, 'plain-nginx');
-    await sleep(1_000);
+    await cluster.ready('AppSite', one, 's');
+    await cluster.ready('AppSite', two, 's');
+    assert.deepEqual(await cluster.everything(other), []);
+    for (const [kind, name] of [
+      ['AppBench', 'b'],
+      ['AppSite', 's'],
+    ] as const) {
+      const { metadata, status } = await cluster.the(kind, other, name);
+      assert.deepEqual([metadata.finalizers, status], [undefined, undefined]);
+    }
+    const calls = await cluster.calls({ user });
     assert.deepEqual(
-      await of('plain'),
-      before.filter((child) => child !== 'Service/plain-nginx'),
+      calls
+        .filter(({ objectRef }) => objectRef?.namespace === other)
+        .map((call) => call.requestURI),
+      [],
     );
-    assert.deepEqual(await cluster.writes({ user, namespace, since }), []);
+    const wide = calls
+      .filter(({ objectRef }) => objectRef?.resource && !objectRef.namespace)
+      .map(({ objectRef }) => objectRef?.resource);
+    assert.deepEqual(
+      [...new Set(wide)],
+      ['customresourcedefinitions'],
+      'nothing is read elsewhere',
+    );
+  });
+
+  describe('--watch-label-selector:', { concurrency: 1 }, () => {
+    const BLUE = { labels: { team: 'blue' } };
+    const user = 'by-label';
+    let namespace: string;
+    before(async () => {
+      namespace = await cluster.namespace();
+      await cluster.operator(['--watch-label-selector=team=blue'], {
+        user,
+        namespaces: [namespace],
+      });
+      await cluster.apply(
+        namespace,
+        aBench('red', {}, { labels: { team: 'red' } }),
+        aBench('plain'),
+        aBench('blue', {}, BLUE),
+        aSite('s', { bench: 'blue' }, BLUE),
+      );
+      await cluster.ready('AppSite', namespace, 's');
+      await cluster.ready('AppBench', namespace, 'blue');
+    });
+    const of = async (name: string): Promise<string[]> =>
+      (await cluster.children(namespace)).map(nameOf).filter((child) => child.includes(`/${name}`));
+
+    test('others are not touched', async () => {
+      for (const name of ['red', 'plain']) {
+        assert.deepEqual(await of(name), []);
+        const bench = await cluster.the('AppBench', namespace, name);
+        assert.deepEqual([conditionsOf(bench), bench.metadata.finalizers], [[], undefined]);
+      }
+    });
+
+    test('one that gets the label is taken up', async () => {
+      await cluster.patch('AppBench', namespace, 'plain', { metadata: BLUE });
+      await cluster.ready('AppBench', namespace, 'plain');
+    });
+
+    test('one that loses it is left as it is', async () => {
+      await sleep(1_300);
+      const before = await of('plain');
+      const since = new Date();
+      await cluster.patch('AppBench', namespace, 'plain', { metadata: { labels: { team: null } } });
+      await cluster.delete('Service', namespace, 'plain-nginx');
+      await sleep(1_000);
+      assert.deepEqual(
+        await of('plain'),
+        before.filter((child) => child !== 'Service/plain-nginx'),
+      );
+      assert.deepEqual(await cluster.writes({ user, namespace, since }), []);
+    });
   });
 });
