@@ -485,10 +485,10 @@ export const scripts = {
     '# of a pod could read each other\'s environment.\n' +
     'set -u\n' +
     '\n' +
+    '# Set first: a SIGTERM that comes at once must not find this shell without a handler.\n' +
+    'trap \'trap "" TERM INT; kill -TERM "${!:-}" 2>/dev/null; wait; exit 0\' TERM INT\n' +
     '"$@" &\n' +
-    'child=$!\n' +
-    'trap \'trap "" TERM INT; kill -TERM "$child" 2>/dev/null; wait "$child"; exit 0\' TERM INT\n' +
-    'wait "$child"\n',
+    'wait "$!"\n',
   'site_common.py': 
     '"""What site_init.py and site_drop.py share: settings, the last line, files that are replaced whole."""\n' +
     '\n' +

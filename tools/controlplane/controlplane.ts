@@ -1,4 +1,5 @@
-import { mkdir, mkdtemp, realpath, writeFile } from 'node:fs/promises';
+import { randomUUID } from 'node:crypto';
+import { mkdir, mkdtemp, realpath, rename, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 
@@ -165,7 +166,10 @@ async function writeKubeconfig(config: KubeconfigFile): Promise<string> {
   const credential = pki.client({ commonName: user, organizations: groups });
   const text = kubeconfigFor(serverAt(port), pki.authority.certificatePem, user, credential);
   const file = path.join(dataDir, `${name}.kubeconfig`);
-  await writeFile(file, text, { mode: 0o600 });
+  // In one step: another process may be reading the one that is there.
+  const temporary = `${file}.${randomUUID()}`;
+  await writeFile(temporary, text, { mode: 0o600 });
+  await rename(temporary, file);
   return file;
 }
 

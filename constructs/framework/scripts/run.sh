@@ -5,7 +5,7 @@
 # of a pod could read each other's environment.
 set -u
 
+# Set first: a SIGTERM that comes at once must not find this shell without a handler.
+trap 'trap "" TERM INT; kill -TERM "${!:-}" 2>/dev/null; wait; exit 0' TERM INT
 "$@" &
-child=$!
-trap 'trap "" TERM INT; kill -TERM "$child" 2>/dev/null; wait "$child"; exit 0' TERM INT
-wait "$child"
+wait "$!"
