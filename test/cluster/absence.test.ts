@@ -1,0 +1,232 @@
+import assert from 'node:assert/strict';
+import { after, before, describe, test } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
+
+import { DEFAULT_API_GROUP } from '../../constructs/kit/definition.js';
+import { markers, MANAGED_BY, MANAGED_BY_LABEL } from '../../constructs/kit/labels.js';
+import { type Cluster, startCluster } from './harness.js';
+import { aBench, aSecret, aSite } from './support/builders.js';
+import { FaultOperators } from './support/fault-operators.js';
+import { assertNoOrphans, countsSites, routesOf, secretsOf } from './support/fault-world.js';
+import { at, conditionOf, type Live, nameOf } from './support/objects.js';
+
+const { run, owner } = markers(DEFAULT_API_GROUP);
+const PATIENCE_MS = 60_000;
+const few = { workerDefault: 0, workerShort: 0, workerLong: 0 };
+const shared = { workloads: 'Shared' };
+
+let cluster: Cluster;
+let operators: FaultOperators;
+let namespace: string;
+/** As it was when the operator went. */
+let children: ReadonlyMap<string, Live>;
+let secrets: ReadonlyMap<string, string>;
+
+const ready = (kind: 'AppBench' | 'AppSite', name: string): Promise<Live> =>
+  cluster.ready(kind, namespace, name, PATIENCE_MS);
+const the = (kind: string, name: string): Promise<Live> => cluster.the(kind, namespace, name);
+const patch = (kind: string, name: string, change: unknown): Promise<Live> =>
+  cluster.patch(kind, namespace, name, change);
+const was = (name: string): Live => {
+  const found = children.get(name);
+  assert.ok(found, name);
+  return found;
+};
+const site = (name: string, spec: Readonly<Record<string, unknown>> = {}) =>
+  aSite(name, { bench: 'b', componentReplicas: few, ...spec });
+
+/** Brings up a world, and ends the operator. */
+async function bringUp(): Promise<void> {
+  const operator = await operators.start(undefined, { namespaces: [namespace] });
+  await cluster.apply(
+    namespace,
+    aSecret('chosen', { password: 'first' }),
+    aBench('b', { componentReplicas: few }),
+    aBench('full', { componentReplicas: few }),
+    aBench('empty', { componentReplicas: few, deletionPolicy: 'Delete' }),
+    site('edited'),
+    site('robbed'),
+    site('stuffed', shared),
+    site('changed', { ingress: { enabled: true } }),
+    site('referring', { ...shared, adminPasswordSecretRef: { name: 'chosen' } }),
+    site('dropped', { ...shared, deletionPolicy: 'Delete' }),
+    site('kept', shared),
+    aSite('tenant', { bench: 'full', ...shared }),
+  );
+  for (const bench of ['b', 'full', 'empty']) await ready('AppBench', bench);
+  for (const name of ['edited', 'robbed', 'stuffed', 'changed', 'referring', 'dropped', 'kept'])
+    await ready('AppSite', name);
+  await ready('AppSite', 'tenant');
+  await countsSites(cluster, namespace, 'b', 7);
+  assert.equal((await operator.stop()).code, 0);
+  children = new Map((await cluster.children(namespace)).map((child) => [nameOf(child), child]));
+  secrets = await secretsOf(cluster, namespace);
+}
+
+/** What happens while nobody looks. */
+async function changeTheWorld(): Promise<void> {
+  await patch('Deployment', 'edited-gunicorn', {
+    metadata: { labels: { 'app.kubernetes.io/instance': 'x', theirs: 'stays' } },
+    spec: { replicas: 4 },
+  });
+  await cluster.delete('Deployment', namespace, 'robbed-gunicorn');
+  await cluster.delete('Service', namespace, 'robbed-gunicorn');
+  await cluster.delete('ConfigMap', namespace, 'b-config');
+  const { uid } = (await the('AppSite', 'stuffed')).metadata;
+  const labels = { [MANAGED_BY_LABEL]: MANAGED_BY, [owner]: 'AppSite.stuffed' };
+  const port = { port: 80, protocol: 'TCP' };
+  for (const [name, controller] of [
+    ['stuffed-old', true],
+    ['stuffed-theirs', false],
+  ] as const) {
+    const apiVersion = `${DEFAULT_API_GROUP}/v1alpha1`;
+    const owners = [{ apiVersion, kind: 'AppSite', name: 'stuffed', uid, controller }];
+    await cluster.create(namespace, {
+      apiVersion: 'v1',
+      kind: 'Service',
+      metadata: { name, labels, ownerReferences: controller ? owners : [] },
+      spec: { ports: [port] },
+    });
+  }
+  await patch('AppSite', 'changed', {
+    spec: { componentReplicas: { gunicorn: 2 }, ingress: { enabled: false } },
+  });
+  await patch('Secret', 'chosen', { stringData: { password: 'second' } });
+  for (const name of ['dropped', 'kept']) await cluster.delete('AppSite', namespace, name);
+  await cluster.delete('AppBench', namespace, 'full');
+  await cluster.delete('AppBench', namespace, 'empty');
+  await cluster.apply(namespace, site('new', shared));
+}
+
+before(async () => {
+  cluster = await startCluster({ audit: true });
+  operators = new FaultOperators(cluster);
+  namespace = await cluster.namespace();
+  await bringUp();
+  await changeTheWorld();
+  await operators.start(undefined, { namespaces: [namespace], user: 'returned' });
+});
+after(async () => {
+  await operators.stop();
+  await cluster.stop();
+});
+
+describe('an operator that comes back', () => {
+  test('undoes the edit of a child, and leaves what others have added', async () => {
+    const { metadata, spec } = await cluster.becomes(
+      'Deployment',
+      namespace,
+      'edited-gunicorn',
+      'is as it was',
+      (live) => Object.is(live.spec?.['replicas'], 1),
+      PATIENCE_MS,
+    );
+    assert.equal(metadata.labels?.['app.kubernetes.io/instance'], 'edited');
+    assert.equal(metadata.labels['theirs'], 'stays');
+    assert.deepEqual(spec, was('Deployment/edited-gunicorn').spec);
+    await ready('AppSite', 'edited');
+  });
+
+  test('makes deleted children again', async () => {
+    for (const name of [
+      'Deployment/robbed-gunicorn',
+      'Service/robbed-gunicorn',
+      'ConfigMap/b-config',
+    ]) {
+      const [kind = '', child = ''] = name.split('/');
+      const now = await cluster.until(`${name} is there`, () =>
+        cluster.get(kind, namespace, child),
+      );
+      assert.notEqual(now.metadata.uid, was(name).metadata.uid);
+      assert.deepEqual(now.data, was(name).data);
+    }
+    await ready('AppSite', 'robbed');
+    await ready('AppBench', 'b');
+  });
+
+  test('removes a child that is no longer wanted, and not what only looks like one', async () => {
+    await cluster.gone('Service', namespace, 'stuffed-old');
+    await the('Service', 'stuffed-theirs');
+  });
+
+  test('carries out a changed spec', async () => {
+    await ready('AppSite', 'changed');
+    assert.equal(at(await the('Deployment', 'changed-gunicorn'), 'spec.replicas'), 2);
+    await cluster.gone('Ingress', namespace, 'changed-ingress');
+  });
+
+  test('brings the new value of a Secret to those who refer to it', async () => {
+    const path = `metadata.annotations["${run}"]`;
+    const before = at(was('Job/referring-init'), path);
+    await cluster.becomes(
+      'Job',
+      namespace,
+      'referring-init',
+      'has run again',
+      (job) => at(job, path) !== before && Object.is(at(job, 'status.succeeded'), 1),
+      PATIENCE_MS,
+    );
+    await ready('AppSite', 'referring');
+  });
+
+  test('makes a site that was created', async () => {
+    await ready('AppSite', 'new');
+  });
+
+  test('drops a site that was deleted under Delete, and lets one go that was under Retain', async () => {
+    for (const name of ['dropped', 'kept']) {
+      await cluster.gone('AppSite', namespace, name, PATIENCE_MS);
+    }
+    await cluster.gone('Secret', namespace, 'dropped-db');
+    await the('Secret', 'kept-db');
+    const jobs = await cluster.calls({ user: 'returned', namespace });
+    const made = jobs.filter(
+      ({ objectRef, responseStatus }) =>
+        objectRef?.resource === 'jobs' && responseStatus?.code === 201,
+    );
+    const drops = made
+      .map(({ objectRef }) => objectRef?.name)
+      .filter((name) => name?.endsWith('-drop'));
+    assert.deepEqual(drops.sort(), ['dropped-drop', 'kept-drop']);
+  });
+
+  test('lets a bench without sites go, and keeps one that has some, with the reason', async () => {
+    await cluster.gone('AppBench', namespace, 'empty', PATIENCE_MS);
+    const full = await cluster.becomes('AppBench', namespace, 'full', 'waits', (live) =>
+      Object.is(conditionOf(live, 'Ready')?.reason, 'SitesExist'),
+    );
+    assert.match(conditionOf(full, 'Ready')?.message ?? '', /tenant/);
+    await cluster.delete('AppSite', namespace, 'tenant');
+    await cluster.gone('AppBench', namespace, 'full', PATIENCE_MS);
+  });
+
+  test('routes requests to the sites that are there', async () => {
+    const wanted = ['changed', 'edited', 'new', 'referring', 'robbed', 'stuffed'];
+    await cluster.until('nginx knows them', async () => {
+      const routes = await routesOf(cluster, namespace, 'b');
+      assert.deepEqual(
+        routes,
+        wanted.map((name) => `${name}.example.com`),
+      );
+      return true;
+    });
+  });
+
+  test('never changes a byte of a Secret that is there, and leaves nothing without its owner', async () => {
+    const now = await secretsOf(cluster, namespace);
+    for (const [name, bytes] of now) {
+      if (!name.startsWith('new-')) assert.equal(bytes, secrets.get(name), name);
+    }
+    await assertNoOrphans(cluster, namespace);
+  });
+
+  test('has nothing left to do, nor has the next one', async () => {
+    await sleep(6_000);
+    const since = new Date();
+    const user = 'next';
+    await operators.start(undefined, { namespaces: [namespace], user });
+    await sleep(3_000);
+    assert.deepEqual(await cluster.writes({ user }), []);
+    assert.deepEqual(await cluster.writes({ user: 'returned', since }), []);
+  });
+});
