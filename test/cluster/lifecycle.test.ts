@@ -205,20 +205,7 @@ describe('a bench and a site', () => {
     );
     assert.deepEqual(calls, []);
   });
-
-  test('are the same after a status update by somebody else', async () => {
-    const since = new Date();
-    const patch = { status: { replicas: 1, conditions: [] } };
-    await cluster.patch('Deployment', namespace, 's-gunicorn', patch, 'status');
-    await sleep(1_000);
-    assert.deepEqual(await cluster.writes({ namespace, since }).then(withoutStatus), []);
-  });
 });
-
-/** Writes of children: how a resource's own status follows is another matter. */
-function withoutStatus(writes: readonly string[]): string[] {
-  return writes.filter((write) => !/ (appbenchs|appsites)\/\S+\/status$/.test(write));
-}
 
 describe('created in the wrong order', () => {
   test('a site waits for its bench, says so, and is Ready after it', async () => {

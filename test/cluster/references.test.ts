@@ -181,4 +181,69 @@ describe('references', { concurrency: true }, () => {
       assert.deepEqual(await cluster.children(other), []);
     });
   });
+
+  describe('a Secret that is generated', { concurrency: 1 }, () => {
+    before(async () => {
+      await cluster.apply(namespace, aBench('g'), aSite('gs', { bench: 'g' }));
+      await settled();
+    });
+    const settled = async (): Promise<void> => {
+      await cluster.ready('AppBench', namespace, 'g');
+      await cluster.ready('AppSite', namespace, 'gs');
+    };
+    const valueOf = async (name: string): Promise<unknown> =>
+      (await cluster.the('Secret', namespace, name)).data;
+
+    test('keeps the value that somebody gives it', async () => {
+      const data = { password: Buffer.from('of my own').toString('base64') };
+      const name = 'gs-admin-password';
+      await cluster.patch('Secret', namespace, name, { data });
+      const label = 'app.kubernetes.io/instance';
+      await cluster.patch('Secret', namespace, name, { metadata: { labels: { [label]: 'x' } } });
+      await cluster.until('the Secret is mended', async () => {
+        const { metadata } = await cluster.the('Secret', namespace, name);
+        return metadata.labels?.[label] === 'gs';
+      });
+      assert.deepEqual(await valueOf(name), data);
+    });
+
+    for (const name of ['gs-admin-password', 'gs-db', 'gs-encryption-key']) {
+      test(`is made anew when it is deleted, and its site gets to know (${name})`, async () => {
+        const before = await valueOf(name);
+        const job = await cluster.the('Job', namespace, 'gs-init');
+        await cluster.delete('Secret', namespace, name);
+        await cluster.until('it has another value', async () => {
+          assert.notDeepEqual(await valueOf(name), before);
+          return true;
+        });
+        await cluster.until('the init Job runs again', async () => {
+          const { metadata } = await cluster.the('Job', namespace, 'gs-init');
+          return metadata.uid !== job.metadata.uid;
+        });
+        await settled();
+      });
+    }
+
+    test('is made anew when it is deleted, and all that reads it starts again', async () => {
+      const templates = () =>
+        Promise.all(
+          [
+            ['StatefulSet', 'g-redis'],
+            ['Deployment', 'g-gunicorn'],
+            ['Deployment', 'gs-worker-long'],
+          ].map(async ([kind = '', name = '']) =>
+            at(await cluster.the(kind, namespace, name), 'spec.template.metadata.annotations'),
+          ),
+        );
+      const before = await templates();
+      await cluster.delete('Secret', namespace, 'g-redis-auth');
+      await cluster.until('all start again', async () => {
+        for (const [index, template] of (await templates()).entries()) {
+          assert.notDeepEqual(template, before[index]);
+        }
+        return true;
+      });
+      await settled();
+    });
+  });
 });
