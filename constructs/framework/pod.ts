@@ -1,6 +1,7 @@
 import { JsonPatch, type ApiObject } from 'cdk8s';
 import { k8s } from 'cdk8s-plus-28';
 import type { Resources } from '../kit/api.js';
+import { canonicalJson } from '../kit/hash.js';
 import { childLabels } from '../kit/labels.js';
 import { benchNames } from '../kit/names.js';
 import type { Resource } from '../kit/object.js';
@@ -109,7 +110,9 @@ export function withAffinity(
   if (!affinity) return;
   // Typed objects apply their own JSON patches first and drop unknown fields last.
   const typed = podMaker.toJson.bind(podMaker);
-  const patch = JsonPatch.add('/spec/template/spec/affinity', affinity);
+  // In one order of keys, as all that is synthesized.
+  const value: unknown = JSON.parse(canonicalJson(affinity));
+  const patch = JsonPatch.add('/spec/template/spec/affinity', value);
   podMaker.toJson = () => JsonPatch.apply(typed(), patch) as unknown;
 }
 

@@ -17,6 +17,8 @@ export interface SiteFacts {
   readonly bench: BenchModel;
   /** Why the site must not be created or changed yet; undefined when the bench is ready. */
   readonly hold: string | undefined;
+  /** uids of the Secrets that the operator generates: one that was made anew has another value, which the site must learn. */
+  readonly generated: readonly string[];
   readonly database: SiteDatabasePlan;
   /** Version of the Secret of a prepared database. */
   readonly databaseVersion: string;
@@ -62,9 +64,11 @@ export function gatherSite(site: AppSite, world: World): SiteFacts {
       `spec.dbConfig.mode: the cluster does not serve ${MariaDbDatabase.apiVersion}: install the MariaDB operator`,
     );
   }
+  const generated = generatedSecrets(site, world);
   return {
     bench: withTemplate(model, site),
-    hold: ready ? undefined : `waiting for bench ${model.name} to be ready`,
+    hold: ready ? waitingFor(generated) : `waiting for bench ${model.name} to be ready`,
+    generated: generated.map(({ uid = '' }) => uid),
     database,
     databaseVersion,
     redisVersion: redisVersion(model, world) ?? '',
@@ -145,6 +149,26 @@ function hostsOf(
   const name = { path: 'spec.siteName', host: spec.siteName };
   if (domain === spec.siteName) return [name];
   return [name, { path: spec.domain ? 'spec.domain' : 'spec.siteName', host: domain }];
+}
+
+function generatedSecrets(
+  { metadata, spec }: AppSite,
+  world: World,
+): readonly { readonly name: string; readonly uid: string | undefined }[] {
+  const { namespace = 'default' } = metadata;
+  const names = siteNames(metadata.name);
+  return [
+    ...(spec.adminPasswordSecretRef ? [] : [names.adminPassword]),
+    ...(spec.dbConfig.mode === 'external' ? [] : [names.databaseSecret]),
+    names.encryptionKey,
+  ].map((name) => ({ name, uid: world.get('Secret', namespace, name, uidOf) }));
+}
+
+function waitingFor(
+  generated: readonly { readonly name: string; readonly uid: string | undefined }[],
+): string | undefined {
+  const missing = generated.find(({ uid }) => uid === undefined);
+  return missing && `waiting for Secret ${missing.name}`;
 }
 
 /** The version of a Secret that must be there. */

@@ -37,6 +37,7 @@ export class SiteInit extends Construct {
         facts.redisVersion,
         config,
         facts.adminPassword,
+        facts.generated,
       ]),
       deadlineSeconds: MIGRATE_SECONDS,
       container: {

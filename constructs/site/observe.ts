@@ -34,10 +34,7 @@ export function observeSite(observation: Observation<AppSite, SiteFacts>): Judge
   const { phase, ready } = judge(observation);
   return {
     phase,
-    ready:
-      facts.hold !== undefined && ready.status === 'False' && phase !== 'Failed'
-        ? { ...ready, message: facts.hold }
-        : ready,
+    ready: isHeld(observation) ? { ...ready, message: facts.hold ?? '' } : ready,
     conditions: [...(certificate ? [certificate] : []), ...maintenanceCondition(resource)],
     fields: {
       siteURL: siteUrl(certificate?.status === 'True', facts.domain),
@@ -52,6 +49,12 @@ export function observeSite(observation: Observation<AppSite, SiteFacts>): Judge
         : {}),
     },
   };
+}
+
+/** Whether nothing moves since nothing may be made: what is under way says more than what holds the rest. */
+function isHeld({ ready, facts, pending, probes }: Observation<AppSite, SiteFacts>): boolean {
+  const idle = pending.every(({ health }) => health.state === 'Missing') && probes.length === 0;
+  return !ready && facts.hold !== undefined && idle;
 }
 
 function maintenanceCondition({ spec }: AppSite): readonly Verdict[] {

@@ -152,7 +152,10 @@ suite('a database that cannot be had', () => {
 suite('a site waits for a bench that is ready for its newest spec', () => {
   const holdOf = (status: Fields | undefined, generation: number) => {
     const bench = { ...aReadyBench({}, { generation }), status };
-    return gatherSite(aSite(), aWorld([bench])).hold;
+    const secrets = ['admin-password', 'db', 'encryption-key'].map((name) =>
+      aSecret(`demo-site-${name}`),
+    );
+    return gatherSite(aSite(), aWorld([bench, ...secrets])).hold;
   };
   const WAITING = 'waiting for bench demo-bench to be ready';
   test('ready: nothing holds it', () => {
