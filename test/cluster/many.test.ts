@@ -1,0 +1,149 @@
+import assert from 'node:assert/strict';
+import { after, before, describe, test } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
+
+import { type Cluster, startCluster } from './harness.js';
+import { aBench, aSite } from './support/builders.js';
+import { FaultMetrics } from './support/fault-metrics.js';
+import { FaultOperators } from './support/fault-operators.js';
+import { countsSites, routesOf } from './support/fault-world.js';
+import { nameOf } from './support/objects.js';
+
+const SITES = 50;
+/** Of a site that says no more than it must: 3 Secrets, a Job, a Service, 4 Deployments. */
+const CHILDREN = 9;
+const QUIET_MS = 15_000;
+const PATIENCE_MS = 120_000;
+
+let cluster: Cluster;
+let operators: FaultOperators;
+let namespace: string;
+let metrics: FaultMetrics;
+before(async () => {
+  cluster = await startCluster({ audit: true });
+  operators = new FaultOperators(cluster);
+  namespace = await cluster.namespace();
+  const metricsPort = await cluster.freePort();
+  metrics = new FaultMetrics(metricsPort);
+  await operators.start(undefined, { namespaces: [namespace], metricsPort });
+  await cluster.apply(namespace, aBench('b'));
+  await cluster.ready('AppBench', namespace, 'b');
+});
+after(async () => {
+  await operators.stop();
+  await cluster.stop();
+});
+
+const names = Array.from({ length: SITES }, (_, index) => `s${String(index + 1).padStart(2, '0')}`);
+const hosts = names.map((name) => `${name}.example.com`);
+
+/** Waits until a number of sites, and no more, are there and Ready. */
+async function sitesReady(count: number): Promise<void> {
+  await cluster.until(
+    `${count} sites are Ready`,
+    async () => {
+      const sites = await cluster.list('AppSite', namespace);
+      const ready = sites.filter(({ status }) => status?.['phase'] === 'Ready');
+      assert.deepEqual([sites.length, ready.length], [count, count]);
+      return true;
+    },
+    PATIENCE_MS,
+  );
+}
+
+async function routes(wanted: readonly string[]): Promise<void> {
+  await cluster.until(`${wanted.length} routes`, async () => {
+    assert.deepEqual(await routesOf(cluster, namespace, 'b'), wanted);
+    return true;
+  });
+}
+
+/** Calls but for watches, by verb. */
+async function calls(): Promise<Record<string, number>> {
+  const { watch: _, ...others } = Object.fromEntries(await metrics.calls());
+  return others;
+}
+
+function total(counts: Readonly<Record<string, number>>): number {
+  return Object.values(counts).reduce((sum, value) => sum + value, 0);
+}
+
+describe('fifty sites', () => {
+  test('that are created at once become Ready, at a few calls each', async (t) => {
+    const before = await calls();
+    const since = new Date();
+    const started = performance.now();
+    await Promise.all(names.map((name) => cluster.apply(namespace, aSite(name, { bench: 'b' }))));
+    await sitesReady(SITES);
+    const seconds = (performance.now() - started) / 1_000;
+    await countsSites(cluster, namespace, 'b', SITES);
+    await routes(hosts);
+    const after = await calls();
+    const made = Object.fromEntries(
+      Object.entries(after).map(([verb, count]) => [verb, count - (before[verb] ?? 0)]),
+    );
+    const ofTheBench = (await cluster.calls({ namespace, since })).filter(
+      ({ verb, objectRef }) => verb !== 'watch' && /^b(-|\.|$)/.test(objectRef?.name ?? ''),
+    );
+    const ofSites = total(made) - ofTheBench.length;
+    const figures = `${(ofSites / SITES).toFixed(2)} calls a site: ${JSON.stringify(made)}`;
+    t.diagnostic(`Ready after ${seconds.toFixed(1)} s; ${figures}`);
+    t.diagnostic(`calls for the bench: ${ofTheBench.length}`);
+    // Of all that is on its way, one tells every two seconds what it waits for.
+    const words = Math.ceil(seconds / 2) + 1;
+    assert.ok(ofSites <= SITES * (CHILDREN + 4) + words, figures);
+    assert.equal(await metrics.sum('workqueue_retries_total'), 0);
+  });
+
+  test('cost nothing while nothing happens', async () => {
+    await sleep(6_000);
+    const before = await calls();
+    await sleep(QUIET_MS);
+    assert.deepEqual(await calls(), before);
+  });
+
+  test('that are deleted at once are gone, with what is theirs', async (t) => {
+    const started = performance.now();
+    await Promise.all(names.map((name) => cluster.delete('AppSite', namespace, name)));
+    await sitesReady(0);
+    t.diagnostic(`gone after ${((performance.now() - started) / 1_000).toFixed(1)} s`);
+    await countsSites(cluster, namespace, 'b', 0);
+    await routes([]);
+    await cluster.until(
+      'only what outlives them is left',
+      async () => {
+        const left = (await cluster.children(namespace)).filter(({ metadata }) =>
+          /^s\d\d-/.test(metadata.name),
+        );
+        assert.deepEqual([...new Set(left.map(({ kind }) => kind))], ['Secret']);
+        assert.equal(left.length, 3 * SITES);
+        return true;
+      },
+      PATIENCE_MS,
+    );
+    assert.equal(
+      await metrics.sum('resource_total', (labels) => labels['resource_type'] === 'appsite'),
+      0,
+    );
+  });
+});
+
+describe('sites that come one after the other', () => {
+  test('are all routed to, also one that comes while others are waited for', async () => {
+    const arrive = (name: string): Promise<unknown> =>
+      cluster.apply(namespace, aSite(name, { bench: 'b', workloads: 'Shared' }));
+    await sleep(6_000);
+    await arrive('t1');
+    await sleep(1_000);
+    // The second waits to be taken together with others; a repair of the bench comes before.
+    await arrive('t2');
+    await sleep(1_000);
+    await cluster.patch('Service', namespace, 'b-nginx', { metadata: { labels: null } });
+    await sleep(1_000);
+    await arrive('t3');
+    await routes(['t1', 't2', 't3'].map((name) => `${name}.example.com`));
+    await countsSites(cluster, namespace, 'b', 3);
+    const children = (await cluster.children(namespace)).map(nameOf);
+    assert.ok(children.includes('Service/b-nginx'));
+  });
+});
