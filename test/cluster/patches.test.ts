@@ -215,6 +215,37 @@ describe('a merge patch of', () => {
     });
   }
 
+  test('kubectl scale sets the web processes', async () => {
+    for (const [kind, name] of [
+      ['AppBench', 'b'],
+      ['AppSite', 's'],
+    ] as const) {
+      const scale = ['--namespace', namespace, 'scale', kind, name, '--replicas=3'];
+      await cluster.controlPlane.kubectl(scale);
+      await cluster.ready(kind, namespace, name);
+      const deployment = await cluster.the('Deployment', namespace, `${name}-gunicorn`);
+      assert.equal(at(deployment, 'status.readyReplicas'), 3);
+      const status = `/apis/app-operator.io/v1alpha1/namespaces/${namespace}/${kind.toLowerCase()}s/${name}/scale`;
+      const answer = await cluster.controlPlane.api.request('GET', status);
+      assert.deepEqual(at(answer, 'status'), {
+        replicas: 3,
+        selector: at(answer, 'status.selector'),
+      });
+      assert.match(String(at(answer, 'status.selector')), new RegExp(`app=${name}-gunicorn`));
+    }
+  });
+
+  test('one thing many times in a row ends with the last', async () => {
+    for (let replicas = 1; replicas <= 12; replicas++) {
+      const spec = { componentReplicas: { nginx: replicas } };
+      await cluster.patch('AppBench', namespace, 'b', { spec });
+    }
+    await cluster.patch('AppBench', namespace, 'b', { spec: { componentReplicas: { nginx: 2 } } });
+    await settled();
+    const nginx = await cluster.the('Deployment', namespace, 'b-nginx');
+    assert.equal(at(nginx, 'spec.replicas'), 2);
+  });
+
   test('workerAutoscaling without KEDA leaves a condition that says so', async () => {
     const bench: Live = await cluster.the('AppBench', namespace, 'b');
     const { status, reason, message } = conditionOf(bench, 'Autoscaling') ?? {};
