@@ -6,10 +6,9 @@ import { parse } from 'yaml';
 import type { Api, KubernetesObject } from './api.js';
 import { asset } from './assets.js';
 import { collectionOf } from './kinds.js';
-import { FIRST_NODE } from './nodes.js';
+import { FIRST_NODE, PING } from './nodes.js';
 
 const STAGES = collectionOf('stages');
-const PING = 'kwok.test/ping';
 const ECHO = 'kwok.test/echo';
 
 /** Creates the stages that every cluster has, one of each file in `kwok-stages/`. */
