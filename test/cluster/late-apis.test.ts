@@ -1,0 +1,209 @@
+import assert from 'node:assert/strict';
+import { after, before, describe, test } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
+
+import { type Cluster, installCrd, startCluster } from './harness.js';
+import { aBench, aSite, scaled } from './support/builders.js';
+import { FaultMetrics } from './support/fault-metrics.js';
+import { FaultOperators } from './support/fault-operators.js';
+import type { FaultProxy } from './support/fault-proxy.js';
+import { crdsOf } from './support/modules.js';
+import { at, conditionOf } from './support/objects.js';
+import type { Operator } from './support/operator.js';
+
+const KEDA = await crdsOf('keda.sh.ts', [
+  'config/crd/bases/keda.sh_scaledobjects.yaml',
+  'config/crd/bases/keda.sh_triggerauthentications.yaml',
+]);
+const CERTIFICATES = await crdsOf('cert-manager.io.ts', [
+  'deploy/crds/cert-manager.io_certificates.yaml',
+]);
+const CRDS = [...KEDA.crds, ...CERTIFICATES.crds];
+const SITES = ['s1', 's2', 's3', 's4', 's5', 's6'];
+const few = { workerDefault: 0 };
+
+describe('optional APIs', { skip: KEDA.skip || CERTIFICATES.skip }, () => {
+  let cluster: Cluster;
+  let operators: FaultOperators;
+  let proxy: FaultProxy;
+  let namespace: string;
+  let operator: Operator;
+  let metrics: FaultMetrics;
+  let started = 0;
+  before(async () => {
+    cluster = await startCluster({ audit: true });
+    operators = new FaultOperators(cluster);
+    proxy = await operators.proxy();
+    namespace = await cluster.namespace();
+    await start();
+  });
+  after(async () => {
+    await operators.stop();
+    await cluster.stop();
+  });
+
+  /** Starts the operator: a new user, so that its writes can be told. */
+  const start = async (through: FaultProxy | undefined = proxy): Promise<string> => {
+    const metricsPort = await cluster.freePort();
+    const user = `operator-${++started}`;
+    operator = await operators.start(through, { namespaces: [namespace], user, metricsPort });
+    metrics = new FaultMetrics(metricsPort);
+    return user;
+  };
+  const install = async (crds = CRDS): Promise<void> => {
+    for (const crd of crds) await installCrd(cluster, crd);
+  };
+  const remove = async (): Promise<void> => {
+    for (const { metadata } of CRDS) {
+      await cluster.delete('CustomResourceDefinition', '', metadata.name);
+    }
+  };
+  const removed = async (): Promise<void> => {
+    for (const { metadata } of CRDS) {
+      await cluster.gone('CustomResourceDefinition', '', metadata.name);
+    }
+  };
+  const names = async (kind: string): Promise<readonly string[]> =>
+    (await cluster.list(kind, namespace)).map(({ metadata }) => metadata.name);
+
+  /** Whether bench and sites are as they are with the APIs, or as without them. */
+  const isThere = async (what: string, there: boolean): Promise<void> => {
+    await cluster.until(
+      what,
+      async () => {
+        if (there) {
+          const scalers = ['b', ...SITES].map((owner) => `${owner}-worker-short`);
+          assert.deepEqual(await names('ScaledObject'), scalers);
+          const certificates = SITES.map((site) => `${site}-tls`);
+          assert.deepEqual(await names('Certificate'), certificates);
+        }
+        const bench = await cluster.the('AppBench', namespace, 'b');
+        const { reason } = conditionOf(bench, 'Autoscaling') ?? {};
+        // Nobody says of the scalers that they work, which is another matter.
+        assert.equal(reason, there ? 'ScalerNotReady' : 'KedaMissing');
+        for (const owner of ['b', ...SITES]) {
+          const worker = await cluster.the('Deployment', namespace, `${owner}-worker-short`);
+          const ours = worker.metadata.managedFields?.find(
+            ({ manager, operation }) => manager === 'app-operator' && operation === 'Apply',
+          );
+          const replicas = at(ours?.fieldsV1, '["f:spec"]["f:replicas"]');
+          assert.equal(replicas === undefined, there, `${owner}: ${JSON.stringify(replicas)}`);
+        }
+        return true;
+      },
+      60_000,
+    );
+    await cluster.ready('AppBench', namespace, 'b');
+    for (const site of SITES) await cluster.ready('AppSite', namespace, site);
+    assert.ok(operator.running, operator.tail());
+  };
+
+  /** After a while the operator has nothing to do and nothing to try. */
+  const isQuiet = async (): Promise<void> => {
+    // Looks for APIs, and what waits to be taken together, are over then.
+    await sleep(7_000);
+    const counts = async (): Promise<Record<string, number>> => {
+      const { watch: _, ...others } = Object.fromEntries(await metrics.calls());
+      return others;
+    };
+    const before = await counts();
+    await sleep(3_000);
+    assert.deepEqual(await counts(), before);
+  };
+
+  test('that appear while sites are being made are used by all of them', async () => {
+    const tls = { enabled: true, certManagerIssuer: 'letsencrypt' };
+    await cluster.apply(
+      namespace,
+      aBench('b', {
+        workerAutoscaling: { short: scaled(0, 5, 2), long: { enabled: false } },
+        componentReplicas: few,
+      }),
+      ...SITES.slice(0, 3).map((site) =>
+        aSite(site, { bench: 'b', ingress: { enabled: true, tls } }),
+      ),
+    );
+    await cluster.until('there is work', () => cluster.get('Job', namespace, 'b-init'));
+    await Promise.all([
+      install(),
+      cluster.apply(
+        namespace,
+        ...SITES.slice(3).map((site) =>
+          aSite(site, { bench: 'b', ingress: { enabled: true, tls } }),
+        ),
+      ),
+    ]);
+    await isThere('all use them', true);
+  });
+
+  test('are nothing new to an operator that starts', async () => {
+    await operator.stop();
+    const user = await start(undefined);
+    await isThere('all use them', true);
+    await sleep(2_000);
+    assert.deepEqual(await cluster.writes({ user }), []);
+  });
+
+  test('that go while everything changes leave nobody waiting for them', async () => {
+    const spec = { componentResources: { gunicorn: { requests: { cpu: '50m' } } } };
+    await Promise.all([remove(), cluster.patch('AppBench', namespace, 'b', { spec })]);
+    await removed();
+    await isThere('all go without', false);
+    await isQuiet();
+    assert.equal(await metrics.sum('workqueue_depth'), 0);
+  });
+
+  test('that come back are used again', async () => {
+    await install();
+    await isThere('all use them', true);
+  });
+
+  test('that go and come back while the operator is away are as they should be after its start', async () => {
+    await operator.stop();
+    await remove();
+    await removed();
+    await start();
+    await isThere('all go without', false);
+    await operator.stop();
+    await install();
+    await start();
+    await isThere('all use them', true);
+  });
+
+  test('that go while they are listed for the first time count as gone', async () => {
+    await remove();
+    await removed();
+    await isThere('all go without', false);
+    const { promise: held, resolve: release } = Promise.withResolvers<undefined>();
+    let asked = false;
+    proxy.rule = async ({ path }) => {
+      if (!/\/(scaledobjects|triggerauthentications|certificates)$/.test(path)) return undefined;
+      asked = true;
+      await held;
+      return undefined;
+    };
+    await install();
+    await cluster.until('they are listed', async () => asked);
+    const goneSoFar = (): number =>
+      operator.lines.filter(({ msg }) => msg === 'an optional API is gone').length;
+    const known = goneSoFar();
+    await remove();
+    await removed();
+    await cluster.until('it knows', async () => goneSoFar() > known);
+    release(undefined);
+    proxy.rule = undefined;
+    await sleep(1_500);
+    await isThere('all go without', false);
+  });
+
+  test('that one of several API servers serves later than another says are found all the same', async () => {
+    const late = performance.now() + 4_000;
+    proxy.rule = ({ path }) =>
+      /^\/apis\/(keda\.sh|cert-manager\.io)\/[^/]+$/.test(path) && performance.now() < late
+        ? { status: 404, body: { kind: 'Status', code: 404, reason: 'NotFound' } }
+        : undefined;
+    await install();
+    await isThere('all use them', true);
+    await isQuiet();
+  });
+});
