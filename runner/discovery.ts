@@ -11,14 +11,18 @@ export const CustomResourceDefinition: ObjectKind = {
   plural: 'customresourcedefinitions',
 };
 
-/** A definition is announced a moment before its API is served. */
-const SETTLE_MS = 300;
+/** An API is served some time after its definition is announced, by some servers later than by others: looks after a hint. */
+const LOOKS_MS = [300, 1_500, 5_000];
 const RETRY_MS = 5_000;
 
 /** Finds out which optional APIs the cluster serves, again whenever told that this may have changed. */
 export class Discovery {
   readonly #served = new Map<string, boolean>();
   #timer: NodeJS.Timeout | undefined;
+  /** How often was looked since the last hint. */
+  #looks = 0;
+  #busy = false;
+  #stopped = false;
 
   constructor(
     private readonly props: {
@@ -60,26 +64,40 @@ export class Discovery {
     }
   }
 
-  /** Looks soon. */
+  /** Looks soon, and a few times more. */
   hint(): void {
-    this.#schedule(SETTLE_MS);
+    this.#looks = 0;
+    if (!this.#busy) this.#schedule(LOOKS_MS[0]);
   }
 
   stop(): void {
+    this.#stopped = true;
     clearTimeout(this.#timer);
-    this.#timer = undefined;
   }
 
-  #schedule(delay: number): void {
-    if (this.#timer) return;
+  #schedule(delay: number | undefined): void {
+    if (delay === undefined || this.#timer || this.#stopped) return;
     this.#timer = setTimeout(() => {
       this.#timer = undefined;
-      this.refresh().catch((error: unknown) => {
-        this.props.log.debug('discovery failed', { error });
-        this.#schedule(RETRY_MS);
-      });
+      void this.#look();
     }, delay);
     this.#timer.unref();
+  }
+
+  /** One look at a time: the answer of an older one must not win. */
+  async #look(): Promise<void> {
+    this.#busy = true;
+    this.#looks += 1;
+    let next: number | undefined;
+    try {
+      await this.refresh();
+      next = LOOKS_MS[this.#looks];
+    } catch (error) {
+      this.props.log.debug('discovery failed', { error });
+      next = RETRY_MS;
+    }
+    this.#busy = false;
+    this.#schedule(next);
   }
 }
 
