@@ -122,6 +122,12 @@ describe('an operator goes on', { concurrency: 5 }, () => {
     }
     await place.isUnharmed('cut watches');
     assert.ok((await place.restarts('Error')) > 10, 'and its metrics tell of it');
+    const heard = (await place.metrics.samples()).filter(
+      ({ name }) => name === 'app_operator_watch_last_activity_timestamp_seconds',
+    );
+    const kinds = heard.map(({ labels }) => labels['kind'] ?? '');
+    for (const kind of ['AppSite', 'Deployment', 'Secret']) assert.ok(kinds.includes(kind), kind);
+    for (const { value } of heard) assert.ok(Date.now() / 1_000 - value < 120);
   });
 
   test('while the server ends its watches, without a word of error', async () => {
