@@ -36,11 +36,16 @@ const FIRST_OF_BATCH_MS = 50;
 const MINOR_STATUS_MS = 2_000;
 const PUT_OFF_MS = 5_000;
 
+/** Somebody who undoes each repair at once gets one a second: it would be a tight loop. */
+const FIGHT = { repairs: 20, withinMs: 10_000, restMs: 1_000 };
+
 /** The work on one kind: a queue of keys, a reconciler, and the one place that reports. */
 export class Controller {
   readonly queue: WorkQueue;
   readonly #reconciler: Reconciler;
   readonly #visitedAt = new Map<string, number>();
+  /** When the children of a resource were last changed, oldest first. */
+  readonly #repairs = new Map<string, readonly number[]>();
   #minorAt = -Infinity;
 
   constructor(private readonly props: ControllerProps) {
@@ -80,13 +85,21 @@ export class Controller {
   /** Asks for a visit; one that is not urgent may be taken together with others. */
   wake(key: string, urgency: 'now' | 'soon'): void {
     if (urgency === 'now') {
-      this.queue.add(key);
+      if (this.#fights(key)) this.queue.addAfter(key, FIGHT.restMs);
+      else this.queue.add(key);
       return;
     }
     // A visit in between sees what has changed until then, and the plan is made anew by what changes after it.
     const visited = this.#visitedAt.get(key) ?? -Infinity;
     const rest = visited + BATCH_MS - this.props.monotonic();
     this.queue.addAfter(key, Math.max(FIRST_OF_BATCH_MS, rest));
+  }
+
+  /** Whether somebody undoes each repair of a resource's children at once. */
+  #fights(key: string): boolean {
+    const repairs = this.#repairs.get(key);
+    const first = repairs?.length === FIGHT.repairs ? repairs[0] : undefined;
+    return first !== undefined && this.props.monotonic() - first < FIGHT.withinMs;
   }
 
   async #work(key: string): Promise<void> {
@@ -124,6 +137,10 @@ export class Controller {
     const { metrics, kind, resyncMs, random } = this.props;
     for (const { kind: childKind, change } of report.changes) metrics.applied(childKind, change);
     const written = report.changes.filter(({ change }) => change !== 'unchanged');
+    if (written.some(({ change }) => change === 'configured')) {
+      const repairs = [...(this.#repairs.get(key) ?? []), this.props.monotonic()];
+      this.#repairs.set(key, repairs.slice(-FIGHT.repairs));
+    }
     if (written.length > 0) line.info('children changed', { changes: written });
     if (report.gone) {
       line.info('the resource is let go');
@@ -197,6 +214,7 @@ export class Controller {
     this.#reconciler.forget(key);
     this.queue.forget(key);
     this.#visitedAt.delete(key);
+    this.#repairs.delete(key);
     metrics.phase(kind.definition.kind, key.slice(0, slash), key.slice(slash + 1), undefined);
   }
 }

@@ -24,6 +24,8 @@ export interface ReflectorProps {
   readonly now: () => number;
   /** In [0, 1), for jitter. */
   readonly random: () => number;
+  /** Called whenever the server is heard. */
+  readonly onEvent?: () => void;
   /** Called for each watch that has to begin again with a list, or after an error. */
   readonly onRestart?: (reason: string, error: unknown) => void;
 }
@@ -104,8 +106,13 @@ export class Reflector {
     this.#firstSync.resolve(undefined);
   }
 
+  #heard(): void {
+    this.#lastEvent = this.props.now();
+    this.props.onEvent?.();
+  }
+
   async #list(): Promise<string> {
-    const { client, path, labelSelector, metadataOnly, sink, signal, now } = this.props;
+    const { client, path, labelSelector, metadataOnly, sink, signal } = this.props;
     const objects: KubeObject[] = [];
     let next: string | undefined;
     let version: string;
@@ -122,7 +129,7 @@ export class Reflector {
       next = page.metadata.continue || undefined;
       version = page.metadata.resourceVersion;
     } while (next);
-    this.#lastEvent = now();
+    this.#heard();
     sink.replace(objects, version);
     this.#synced = true;
     this.#firstSync.resolve(undefined);
@@ -147,7 +154,7 @@ export class Reflector {
       ...(metadataOnly ? { accept: METADATA } : {}),
     });
     for await (const { type, object } of events) {
-      this.#lastEvent = now();
+      this.#heard();
       seen += 1;
       if (type === 'DELETED') sink.remove(object);
       else if (type !== 'BOOKMARK') sink.upsert(object);

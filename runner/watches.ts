@@ -109,6 +109,9 @@ export class Watches {
       signal,
       now,
       random,
+      onEvent: () => {
+        metrics.watchActive(kind.kind, Date.now() / 1000);
+      },
       onRestart: (reason, error) => {
         metrics.watchRestarted(kind.kind, reason);
         log[reason === 'Expired' ? 'debug' : 'warn']('a watch begins again', {
