@@ -1,5 +1,5 @@
 import { parseArgs, type ParseArgsConfig } from 'node:util';
-import type { Parser } from '../runner/flags.js';
+import type { Parser } from '../runner/config/flags.js';
 import { UsageError } from './usage.js';
 
 type Options = NonNullable<ParseArgsConfig['options']>;

@@ -1,6 +1,6 @@
 import { DEFAULT_SETTINGS, type Settings } from '../constructs/kit/settings.js';
-import type { Parser } from '../runner/flags.js';
-import { domain, integer, namespaces } from '../runner/parsers.js';
+import type { Parser } from '../runner/config/flags.js';
+import { domain, integer, namespaces } from '../runner/config/parsers.js';
 import { VERSION } from '../runner/version.js';
 import { flags, valueOf } from './arguments.js';
 import { crdManifest, installManifest } from './install.js';

@@ -1451,7 +1451,7 @@ export function toJson_AppBenchSpecRedisConfigResources(obj: AppBenchSpecRedisCo
  */
 export interface AppBenchSpecRedisConfigStorage {
   /**
-   * Size of the volume. It counts when the volume is made: one that exists is resized by its claim.
+   * Size of the volume. It can grow where its storage class allows that, and never shrinks.
    *
    * @schema AppBenchSpecRedisConfigStorage#size
    */
@@ -1641,7 +1641,7 @@ export function toJson_AppBenchSpecDbConfigResources(obj: AppBenchSpecDbConfigRe
  */
 export interface AppBenchSpecDbConfigStorage {
   /**
-   * Size of the volume. It counts when the volume is made: one that exists is resized by its claim.
+   * Size of the volume. It can grow where its storage class allows that, and never shrinks.
    *
    * @schema AppBenchSpecDbConfigStorage#size
    */
@@ -2652,7 +2652,7 @@ export function toJson_AppSiteSpecDbConfigResources(obj: AppSiteSpecDbConfigReso
  */
 export interface AppSiteSpecDbConfigStorage {
   /**
-   * Size of the volume. It counts when the volume is made: one that exists is resized by its claim.
+   * Size of the volume. It can grow where its storage class allows that, and never shrinks.
    *
    * @schema AppSiteSpecDbConfigStorage#size
    */

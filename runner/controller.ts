@@ -1,15 +1,15 @@
 import type { KubeObject, Resource } from '../constructs/kit/object.js';
 import type { ObjectKind } from '../constructs/kit/object-kind.js';
 import type { AnyKind } from '../constructs/registry.js';
-import { isNotFound } from './api-error.js';
-import type { Client } from './client.js';
-import type { Events } from './events.js';
+import { isNotFound } from './api/api-error.js';
+import type { Client } from './api/client.js';
+import type { Events } from './reconcile/events.js';
 import type { Logger } from './log.js';
 import type { Metrics } from './metrics.js';
-import { Reconciler, type ReconcilerProps } from './reconciler.js';
-import { errorTypeOf, type Report } from './report.js';
-import { resourcePath } from './resource-path.js';
-import { difference, statusOf, type Status } from './status.js';
+import { Reconciler, type ReconcilerProps } from './reconcile/reconciler.js';
+import { errorTypeOf, type Report } from './reconcile/report.js';
+import { resourcePath } from './api/resource-path.js';
+import { difference, statusOf, type Status } from './reconcile/status.js';
 import { WorkQueue } from './workqueue.js';
 
 export interface ControllerProps extends ReconcilerProps {

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { ObjectKind } from '../constructs/kit/object-kind.js';
-import { isNotFound } from './api-error.js';
-import type { Client } from './client.js';
+import { isNotFound } from './api/api-error.js';
+import type { Client } from './api/client.js';
 import type { Logger } from './log.js';
 
 /** Custom resource definitions: when one comes or goes, an optional API may have. */

@@ -1,4 +1,4 @@
-import type { Child } from './child.js';
+import type { Child } from './cache/child.js';
 import type { Metrics } from './metrics.js';
 
 const JOB_STATES = {

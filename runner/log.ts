@@ -1,6 +1,6 @@
 import type { Writable } from 'node:stream';
 import { createLogger as createWinston, format, type Logger as Winston, transports } from 'winston';
-import type { Config, LogEncoder, LogLevel } from './config.js';
+import type { Config, LogEncoder, LogLevel } from './config/config.js';
 import { redact, redactText } from './redact.js';
 
 export type Fields = Readonly<Record<string, unknown>>;

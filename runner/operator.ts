@@ -1,11 +1,11 @@
 import { KINDS } from '../constructs/registry.js';
-import { createClient, type Client } from './client.js';
-import { helpText, parseConfig, wantsHelp, type Config } from './config.js';
-import { loadCredentials, podNamespace } from './credentials.js';
-import { startEndpoints } from './endpoints.js';
-import { fenced } from './fence.js';
-import { ConfigError } from './flags.js';
-import { leaderIdentity, runLeaderElection, type Term } from './leader.js';
+import { createClient, type Client } from './api/client.js';
+import { helpText, parseConfig, wantsHelp, type Config } from './config/config.js';
+import { loadCredentials, podNamespace } from './api/credentials.js';
+import { startEndpoints } from './http/endpoints.js';
+import { fenced } from './leader/fence.js';
+import { ConfigError } from './config/flags.js';
+import { leaderIdentity, runLeaderElection, type Term } from './leader/leader.js';
 import { createLogger, type Logger } from './log.js';
 import { Manager } from './manager.js';
 import { Metrics } from './metrics.js';

@@ -1,12 +1,12 @@
 import { ServiceMonitorKind, serviceMonitorOf } from '../constructs/index.js';
 import { MANAGED_BY, MANAGED_BY_LABEL } from '../constructs/kit/labels.js';
 import type { KubeObject } from '../constructs/kit/object.js';
-import { ApiError, isNotFound } from './api-error.js';
-import { FIELD_MANAGER } from './child.js';
-import type { Client } from './client.js';
-import { NotLeading } from './fence.js';
+import { ApiError, isNotFound } from './api/api-error.js';
+import { FIELD_MANAGER } from './cache/child.js';
+import type { Client } from './api/client.js';
+import { NotLeading } from './leader/fence.js';
 import type { Logger } from './log.js';
-import { resourcePath } from './resource-path.js';
+import { resourcePath } from './api/resource-path.js';
 
 /** An API server that does not answer is asked again after this long. */
 const RETRY_MS = 30_000;

@@ -6,6 +6,7 @@ import { Gunicorn } from '../framework/gunicorn.js';
 import { OnlyFromBench } from '../framework/network-policy.js';
 import { RedisTrigger } from '../framework/redis-trigger.js';
 import { scripts } from '../framework/scripts.generated.js';
+import { Volume } from '../framework/volume.js';
 import { QUEUES, Worker, WORKER_COMPONENTS, workerScale } from '../framework/worker.js';
 import type { Queue } from '../kit/api.js';
 import { hashOf } from '../kit/hash.js';
@@ -21,7 +22,6 @@ import { renderNginxConfig } from './nginx-config.js';
 import { Redis, RedisPassword } from './redis.js';
 import { Scheduler } from './scheduler.js';
 import { Socketio, SOCKETIO_PORT } from './socketio.js';
-import { SitesVolume } from './storage.js';
 
 /** The complete graph of a bench's children. */
 export class BenchChart extends Chart {
@@ -47,13 +47,21 @@ export class BenchChart extends Chart {
     }
     const foundation = new Stage(this, 'foundation', { hold: facts.hold });
     new Scripts(foundation, 'scripts', resource);
-    new SitesVolume(foundation, 'sites', { owner: resource });
+    // All pods of the bench and of its sites share it: sites, files, local backups.
+    new Volume(foundation, 'sites', {
+      owner: resource,
+      name: names.sites,
+      component: 'sites',
+      accessMode: spec.storage.accessMode,
+      storage: spec.storage,
+    });
     if (!model.redis.external)
       new Redis(foundation, 'redis', { ...common, configHash: hashOf([facts.redisVersion ?? '']) });
     if (spec.dbConfig.mode === 'managed' && model.database.root) {
       new DatabaseServer(foundation, 'database', {
         ...common,
         name: names.database,
+        volume: names.databaseVolume,
         provider: model.database.provider,
         root: model.database.root.password,
         image: spec.dbConfig.image,

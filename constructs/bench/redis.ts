@@ -15,6 +15,7 @@ import {
   selectorLabels,
   withAffinity,
 } from '../framework/pod.js';
+import { Volume } from '../framework/volume.js';
 import type { AppBench, RedisConfig } from './api.js';
 
 const IMAGE = 'redis:7.2-alpine';
@@ -74,16 +75,19 @@ export class Redis extends Construct {
         })),
       },
     });
+    new Volume(this, 'volume', {
+      owner,
+      name: names.redisVolume,
+      component,
+      accessMode: 'ReadWriteOnce',
+      storage: { size: '1Gi', ...config.storage },
+    });
     const servers = new k8s.KubeStatefulSet(this, 'servers', {
       metadata: { name, namespace, labels },
       spec: {
         serviceName: name,
         replicas: 1,
         selector: { matchLabels: selector },
-        persistentVolumeClaimRetentionPolicy: {
-          whenDeleted: owner.spec.deletionPolicy === 'Delete' ? 'Delete' : 'Retain',
-          whenScaled: 'Retain',
-        },
         template: {
           metadata: podMetadata(
             { bench, owner, name, component },
@@ -98,23 +102,12 @@ export class Redis extends Construct {
               server({ bench, config, role, port, secret: names.redisSecret }),
             ),
             volumes: [
+              { name: 'queue', persistentVolumeClaim: { claimName: names.redisVolume } },
               { name: 'run', emptyDir: {} },
               { name: 'scripts', configMap: { name: names.config, defaultMode: 0o555 } },
             ],
           },
         },
-        volumeClaimTemplates: [
-          {
-            metadata: { name: 'queue', labels: { app: name } },
-            spec: {
-              accessModes: ['ReadWriteOnce'],
-              ...(config.storage?.className ? { storageClassName: config.storage.className } : {}),
-              resources: {
-                requests: { storage: k8s.Quantity.fromString(config.storage?.size ?? '1Gi') },
-              },
-            },
-          },
-        ],
       },
     });
     withAffinity(servers, bench);

@@ -807,7 +807,7 @@ export const spec: Schema = {
             size: {
               type: 'string',
               description:
-                'Size of the volume. It counts when the volume is made: one that exists is resized by its claim.',
+                'Size of the volume. It can grow where its storage class allows that, and never shrinks.',
               pattern:
                 '^[+]?([0-9]+[.]?[0-9]*|[.][0-9]+)(([KMGTPE]i)|[mkMGTPE]|([eE][+-]?[0-9]+))?$',
               maxLength: 64,
@@ -988,7 +988,7 @@ export const spec: Schema = {
             size: {
               type: 'string',
               description:
-                'Size of the volume. It counts when the volume is made: one that exists is resized by its claim.',
+                'Size of the volume. It can grow where its storage class allows that, and never shrinks.',
               pattern:
                 '^[+]?([0-9]+[.]?[0-9]*|[.][0-9]+)(([KMGTPE]i)|[mkMGTPE]|([eE][+-]?[0-9]+))?$',
               maxLength: 64,

@@ -13,6 +13,7 @@ import {
   selectorLabels,
   withAffinity,
 } from './pod.js';
+import { Volume } from './volume.js';
 
 export interface DatabaseServerProps {
   readonly bench: BenchModel;
@@ -20,6 +21,8 @@ export interface DatabaseServerProps {
   readonly owner: Resource<{ readonly deletionPolicy: string }>;
   readonly name: string;
   readonly provider: 'mariadb' | 'postgres';
+  /** Name of its volume's claim. */
+  readonly volume: string;
   readonly root: SecretKey;
   readonly image?: string | undefined;
   readonly resources?: Resources | undefined;
@@ -94,6 +97,13 @@ export class DatabaseServer extends Construct {
         ],
       },
     });
+    new Volume(this, 'volume', {
+      owner,
+      name: props.volume,
+      component,
+      accessMode: 'ReadWriteOnce',
+      storage: { size: '10Gi', ...props.storage },
+    });
     const check = { exec: { command: [...flavour.check] }, timeoutSeconds: 5 };
     const server = new k8s.KubeStatefulSet(this, 'server', {
       metadata: { name, namespace, labels },
@@ -101,10 +111,6 @@ export class DatabaseServer extends Construct {
         serviceName: name,
         replicas: 1,
         selector: { matchLabels: selectorLabels(props) },
-        persistentVolumeClaimRetentionPolicy: {
-          whenDeleted: owner.spec.deletionPolicy === 'Delete' ? 'Delete' : 'Retain',
-          whenScaled: 'Retain',
-        },
         template: {
           metadata: podMetadata({ bench, owner, name, component }),
           spec: {
@@ -137,21 +143,12 @@ export class DatabaseServer extends Construct {
                 ],
               },
             ],
-            volumes: [{ name: 'scratch', emptyDir: {} }],
+            volumes: [
+              { name: 'data', persistentVolumeClaim: { claimName: props.volume } },
+              { name: 'scratch', emptyDir: {} },
+            ],
           },
         },
-        volumeClaimTemplates: [
-          {
-            metadata: { name: 'data', labels: { app: name } },
-            spec: {
-              accessModes: ['ReadWriteOnce'],
-              ...(props.storage?.className ? { storageClassName: props.storage.className } : {}),
-              resources: {
-                requests: { storage: k8s.Quantity.fromString(props.storage?.size ?? '10Gi') },
-              },
-            },
-          },
-        ],
       },
     });
     withAffinity(server, bench);

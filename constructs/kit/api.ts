@@ -37,7 +37,7 @@ export interface Resources {
 
 /** A persistent volume to ask for. */
 export interface Storage {
-  /** Size of the volume. It counts when the volume is made: one that exists is resized by its claim.
+  /** Size of the volume. It can grow where its storage class allows that, and never shrinks.
    * @cel !isQuantity(self) || quantity(self).isGreaterThan(quantity('0')) ;; must be greater than zero */
   readonly size?: Quantity;
   /** Storage class; the cluster's default when not given.

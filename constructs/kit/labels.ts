@@ -7,6 +7,8 @@ export const MANAGED_BY_LABEL = 'app.kubernetes.io/managed-by';
 /** Names of the labels and annotations with the API group as prefix. */
 export function markers(group: string) {
   return {
+    /** The API group itself. */
+    group,
     /** Label: `<kind>.<name>` of the resource that an object was made for. It outlives the resource. */
     owner: `${group}/owner`,
     /** Label on every pod of a bench and of its sites: the bench. */
@@ -17,8 +19,6 @@ export function markers(group: string) {
     run: `${group}/run`,
     /** Annotation on a Secret: the keys that are generated once, as JSON `{"key": "password" | "fernet"}`. */
     generate: `${group}/generate`,
-    /** Annotation on a StatefulSet: the hash of what the API server lets nobody change. */
-    fixed: `${group}/fixed`,
     /** Annotation on a resource: `true` stops the operator's writes. */
     paused: `${group}/paused`,
     /** Annotation on a deleted resource: `true` lets it go without its drop Job. */

@@ -10,6 +10,7 @@ export function benchNames(bench: string) {
     init: `${bench}-init`,
     redis: `${bench}-redis`,
     redisSecret: `${bench}-redis-auth`,
+    redisVolume: `${bench}-redis-data`,
     nginx: `${bench}-nginx`,
     gunicorn: `${bench}-gunicorn`,
     socketio: `${bench}-socketio`,
@@ -19,6 +20,7 @@ export function benchNames(bench: string) {
     config: `${bench}-config`,
     nginxConfig: `${bench}-nginx`,
     database: `${bench}-db`,
+    databaseVolume: `${bench}-db-data`,
     databaseRoot: `${bench}-db-root`,
     redisTrigger: `${bench}-redis-trigger`,
   } as const;
@@ -35,6 +37,7 @@ export function siteNames(site: string) {
     databaseSecret: `${site}-db`,
     encryptionKey: `${site}-encryption-key`,
     database: `${site}-db`,
+    databaseVolume: `${site}-db-data`,
     databaseRoot: `${site}-db-root`,
     tls: `${site}-tls`,
   } as const;

@@ -59,6 +59,7 @@ export class SiteChart extends Chart {
         bench,
         owner: site,
         name: names.database,
+        volume: names.databaseVolume,
         provider: database.server.provider,
         root: database.server.root.password,
         image: spec.dbConfig.image,

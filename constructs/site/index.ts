@@ -9,6 +9,7 @@ import {
   MariaDbGrant,
   MariaDbUser,
   NetworkPolicy,
+  PersistentVolumeClaim,
   PodDisruptionBudget,
   ScaledObject,
   Secret,
@@ -27,6 +28,7 @@ export const site: Kind<AppSite, SiteFacts> = {
   definition: appSite,
   owns: [
     Secret,
+    PersistentVolumeClaim,
     Service,
     StatefulSet,
     Job,

@@ -14,8 +14,8 @@ after(() => cluster.stop());
 
 const OF_BENCH = [
   ['PersistentVolumeClaim', 'b-sites'],
-  ['PersistentVolumeClaim', 'data-b-db-0'],
-  ['PersistentVolumeClaim', 'queue-b-redis-0'],
+  ['PersistentVolumeClaim', 'b-db-data'],
+  ['PersistentVolumeClaim', 'b-redis-data'],
   ['Secret', 'b-db-root'],
   ['Service', 'b-db'],
   ['StatefulSet', 'b-db'],

@@ -252,6 +252,22 @@ describe('what the API server refuses of a child is said', { concurrency: true }
     }
   });
 
+  test('of another storage class of a volume that is there', async () => {
+    await cluster.create(namespace, aBench('classy'));
+    await cluster.ready('AppBench', namespace, 'classy');
+    const spec = { storage: { className: 'fast' } };
+    await cluster.patch('AppBench', namespace, 'classy', { spec });
+    const bench = await cluster.becomes('AppBench', namespace, 'classy', 'is refused', (one) =>
+      Boolean(conditionOf(one, 'Stalled')),
+    );
+    assert.equal(conditionOf(bench, 'Ready')?.reason, 'ApplyRefused');
+    assert.match(
+      conditionOf(bench, 'Ready')?.message ?? '',
+      /^the API server refuses PersistentVolumeClaim classy-sites: spec: Forbidden: spec is immutable after creation/,
+    );
+    assert.doesNotMatch(conditionOf(bench, 'Ready')?.message ?? '', /\n/, 'in one line');
+  });
+
   test('of a volume that would shrink, and nothing else is touched', async () => {
     await cluster.create(namespace, aBench('small', { storage: { size: '20Gi' } }));
     await cluster.ready('AppBench', namespace, 'small');

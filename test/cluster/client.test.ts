@@ -11,10 +11,10 @@ import {
   isForbidden,
   isGone,
   isNotFound,
-} from '../../runner/api-error.js';
-import { type Client, createClient, type WatchEvent } from '../../runner/client.js';
-import { loadCredentials } from '../../runner/credentials.js';
-import { resourcePath } from '../../runner/resource-path.js';
+} from '../../runner/api/api-error.js';
+import { type Client, createClient, type WatchEvent } from '../../runner/api/client.js';
+import { loadCredentials } from '../../runner/api/credentials.js';
+import { resourcePath } from '../../runner/api/resource-path.js';
 import { type ControlPlane, startControlPlane } from '../../tools/controlplane/controlplane.js';
 
 interface ConfigMapObject extends KubeObject {

@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict';
-import { after, before, test } from 'node:test';
+import { after, before, describe, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 
 import { type Cluster, startCluster } from './harness.js';
 import { aBench, aSite } from './support/builders.js';
 import { FaultOperators } from './support/fault-operators.js';
-import type { FaultProxy } from './support/fault-proxy.js';
+import type { Call, FaultProxy } from './support/fault-proxy.js';
 import {
   assertNoOrphans,
   assertSameWorld,
@@ -16,9 +16,9 @@ import {
 import { nameOf } from './support/objects.js';
 import type { Operator } from './support/operator.js';
 
-/** Worlds at once: each has an operator that starts, is killed and starts again. */
-const AT_ONCE = 4;
-const PATIENCE_MS = 60_000;
+/** Each world's operator is killed at every third write, each at others: together at all. */
+const WORLDS = 3;
+const PATIENCE_MS = 120_000;
 /** As many children as ever, with few pods. */
 const componentReplicas = { workerDefault: 0, workerShort: 0, workerLong: 0 };
 const MANIFESTS = [
@@ -33,38 +33,35 @@ const MANIFESTS = [
 
 let cluster: Cluster;
 let operators: FaultOperators;
-before(async () => {
-  cluster = await startCluster({ persistentVolumes: 300, audit: true });
-  operators = new FaultOperators(cluster);
-  undisturbed = await undisturbedEnd();
-});
-after(async () => {
-  await operators.stop();
-  await cluster.stop();
-});
 
-/** A namespace with an operator of its own, which can be killed at a write. */
+/** A namespace with an operator of its own, which is killed at its writes. */
 class World {
-  /** What was written since the last `killAt`. */
+  /** What was written for the first time since the last `killAt`. */
   readonly writes: string[] = [];
-  #killAt = 0;
-  #dead = false;
+  /** Where the operator was killed since then. */
+  readonly kills: string[] = [];
+  #kills: ReadonlySet<string> = new Set();
+  #dead = true;
   #operator: Operator | undefined;
+  #secrets: ReadonlyMap<string, string> = new Map();
 
   private constructor(
     readonly namespace: string,
     private readonly proxy: FaultProxy,
   ) {
-    // What is before the n-th write is after the one before it, where they come one at a time.
+    // What is before a write is after the one before it, where they come one at a time.
     proxy.serial = true;
-    proxy.rule = ({ isWrite, method, path }) => {
-      if (!isWrite) return undefined;
-      this.writes.push(`${method} ${path.split('/').slice(-3).join('/')}`);
-      if (this.writes.length === this.#killAt) {
-        this.#dead = true;
-        this.#operator?.kill('SIGKILL');
-      }
-      return this.#dead ? 'drop' : undefined;
+    proxy.rule = (call) => {
+      if (!call.isWrite) return undefined;
+      if (this.#dead) return 'drop';
+      const write = nameOfWrite(call);
+      if (this.writes.includes(write)) return undefined;
+      this.writes.push(write);
+      if (!this.#kills.has(write)) return undefined;
+      this.kills.push(write);
+      this.#dead = true;
+      this.#operator?.kill('SIGKILL');
+      return 'drop';
     };
   }
 
@@ -73,58 +70,49 @@ class World {
     return new World(await cluster.namespace(), proxy);
   }
 
-  /** Kills the operator in place of its n-th write from now; 0 is never. */
-  killAt(write: number): void {
+  /** From now on the operator is killed in place of each of these writes, the first time. */
+  killAt(writes: readonly string[]): void {
     this.writes.length = 0;
-    this.#killAt = write;
+    this.kills.length = 0;
+    this.#kills = new Set(writes);
   }
 
-  async start(): Promise<void> {
-    const { namespace } = this;
-    this.#dead = false;
-    this.#operator = await operators.start(this.proxy, { namespaces: [namespace], wait: false });
-  }
-
-  /**
-   * Waits for an end. Where the operator is killed before it, another one is started.
-   * @returns whether it was killed, and the Secrets as they were then
-   */
-  async survive(end: () => Promise<void>): Promise<ReadonlyMap<string, string> | undefined> {
-    const killed = this.#operator?.exited.then(() => true);
-    const ended = end();
-    if (!(await Promise.race([killed, ended.then(() => false)]))) return undefined;
-    const secrets = await secretsOf(cluster, this.namespace);
-    await this.start();
-    await ended;
-    return secrets;
+  /** Lives until an end: each time that the operator is killed, another one is started. */
+  async live(end: () => Promise<void>): Promise<void> {
+    const ended = end().then(() => true);
+    while (!(await Promise.race([ended, this.#life()])));
+    assert.deepEqual(this.#changedSecrets(await secretsOf(cluster, this.namespace)), []);
   }
 
   async create(): Promise<void> {
     await cluster.apply(this.namespace, ...MANIFESTS);
+    await this.#ready();
   }
 
-  async ready(): Promise<void> {
-    await cluster.ready('AppBench', this.namespace, 'b', PATIENCE_MS);
-    await cluster.ready('AppSite', this.namespace, 's', PATIENCE_MS);
+  /** A change that replaces Jobs and a StatefulSet, and prunes. */
+  async change(): Promise<void> {
+    const { namespace } = this;
+    await cluster.patch('AppBench', namespace, 'b', {
+      spec: { frameworkVersion: 'version-15.1', dbConfig: { storage: { size: '20Gi' } } },
+    });
+    await cluster.patch('AppSite', namespace, 's', { spec: { ingress: { enabled: false } } });
+    await this.#ready();
+    await cluster.gone('Ingress', namespace, 's-ingress', PATIENCE_MS);
   }
 
   async delete(): Promise<void> {
-    await cluster.delete('AppSite', this.namespace, 's');
-    await cluster.delete('AppBench', this.namespace, 'b');
-  }
-
-  /** Waits until bench and site are gone, and all that was theirs. */
-  async gone(): Promise<void> {
-    await cluster.gone('AppSite', this.namespace, 's', PATIENCE_MS);
-    await cluster.gone('AppBench', this.namespace, 'b', PATIENCE_MS);
-    await cluster.until(`nothing is left in ${this.namespace}`, async () => {
-      const left = await cluster.children(this.namespace);
-      assert.deepEqual(left.map(nameOf), []);
+    const { namespace } = this;
+    await cluster.delete('AppSite', namespace, 's');
+    await cluster.delete('AppBench', namespace, 'b');
+    await cluster.gone('AppSite', namespace, 's', PATIENCE_MS);
+    await cluster.gone('AppBench', namespace, 'b', PATIENCE_MS);
+    await cluster.until(`nothing is left in ${namespace}`, async () => {
+      assert.deepEqual((await cluster.children(namespace)).map(nameOf), []);
       return true;
     });
   }
 
-  /** How often each Job was created; a Job that ran twice was created twice, or had two pods. */
+  /** How often each Job was created. */
   async jobs(): Promise<Readonly<Record<string, number>>> {
     const made: Record<string, number> = {};
     for (const call of await cluster.calls({ namespace: this.namespace })) {
@@ -137,84 +125,112 @@ class World {
 
   async stop(): Promise<void> {
     await this.#operator?.stop();
-    await this.proxy.stop();
+  }
+
+  /** One life of an operator. */
+  async #life(): Promise<false> {
+    if (this.#dead) {
+      await this.#operator?.exited;
+      const secrets = await secretsOf(cluster, this.namespace);
+      assert.deepEqual(this.#changedSecrets(secrets), []);
+      this.#secrets = secrets;
+      const options = { namespaces: [this.namespace], wait: false };
+      this.#dead = false;
+      this.#operator = await operators.start(this.proxy, options);
+    }
+    await this.#operator?.exited;
+    return false;
+  }
+
+  /** Secrets that were there in an earlier life, and are others now. */
+  #changedSecrets(now: ReadonlyMap<string, string>): string[] {
+    return [...this.#secrets].flatMap(([name, bytes]) =>
+      now.has(name) && now.get(name) !== bytes ? [name] : [],
+    );
+  }
+
+  async #ready(): Promise<void> {
+    await cluster.ready('AppBench', this.namespace, 'b', PATIENCE_MS);
+    await cluster.ready('AppSite', this.namespace, 's', PATIENCE_MS);
   }
 }
 
-/** A world in which nothing goes wrong: its end, and the writes on the way there and back. */
-let undisturbed: {
+/** A write in a few words; of a status, each step is one of its own. */
+function nameOfWrite({ method, path, body }: Call): string {
+  const [, phase = ''] = /"phase":"(\w+)"/.exec(body) ?? [];
+  const [, secret = ''] = method === 'POST' ? (/"name":"([^"]+)"/.exec(body) ?? []) : [];
+  const place = path.replace(/^.*\/namespaces\/[^/]+\//, '');
+  return [method, place, secret, path.endsWith('/status') ? phase : ''].filter(Boolean).join(' ');
+}
+
+/** A world in which nobody is killed: what it is like after each step, and the writes of the step. */
+interface Step {
   readonly end: Snapshot;
-  readonly creation: readonly string[];
-  readonly deletion: readonly string[];
-};
-/** Worlds that stay. */
-const left: string[] = [];
+  readonly writes: readonly string[];
+  readonly jobs: Readonly<Record<string, number>>;
+}
+const STEPS = ['create', 'change', 'delete'] as const;
+const undisturbed = new Map<string, Step>();
+const worlds: World[] = [];
 
-async function undisturbedEnd(): Promise<typeof undisturbed> {
+async function step(world: World, name: (typeof STEPS)[number]): Promise<Step> {
+  await world.live(() => world[name]());
+  return {
+    end: await snapshot(cluster, world.namespace),
+    writes: [...world.writes],
+    jobs: await world.jobs(),
+  };
+}
+
+before(async () => {
+  cluster = await startCluster({ persistentVolumes: 60, audit: true });
+  operators = new FaultOperators(cluster);
   const world = await World.make();
-  await world.start();
-  await world.create();
-  await world.ready();
-  const creation = [...world.writes];
-  const end = await snapshot(cluster, world.namespace);
-  world.killAt(0);
-  await world.delete();
-  await world.gone();
+  for (const name of STEPS) {
+    world.killAt([]);
+    undisturbed.set(name, await step(world, name));
+  }
   await world.stop();
-  return { end, creation, deletion: [...world.writes] };
-}
+  for (let index = 0; index < WORLDS; index++) worlds.push(await World.make());
+});
+after(async () => {
+  await operators.stop();
+  await cluster.stop();
+});
 
-test(
-  'killed at each of its writes, an operator comes to the same end',
-  { concurrency: AT_ONCE },
-  async (t) => {
-    const { creation, deletion } = undisturbed;
-    t.diagnostic(`${creation.length} writes of a creation, ${deletion.length} of a deletion`);
-    assert.ok(creation.length > 30 && deletion.length > 10, 'writes pass through the proxy');
-    const runs = Array.from({ length: creation.length }, (_, index) => index + 1).map((write) =>
-      t.test(`at write ${write}: ${creation[write - 1] ?? ''}`, async () => {
-        const world = await World.make();
-        try {
-          await liveThrough(world, write);
-          if (write <= deletion.length) await dieThrough(world, write);
-          else left.push(world.namespace);
-        } finally {
-          await world.stop();
-        }
-      }),
-    );
-    await Promise.all(runs);
-  },
-);
+describe('an operator that is killed at its writes, again and again, comes to the same end', () => {
+  for (const name of STEPS) {
+    test(`of a ${name === 'create' ? 'creation' : name === 'change' ? 'change' : 'deletion'}`, async (t) => {
+      const wanted = undisturbed.get(name);
+      assert.ok(wanted);
+      t.diagnostic(`${wanted.writes.length} writes: ${wanted.writes.join(', ')}`);
+      const killed = new Set<string>();
+      await Promise.all(
+        worlds.map(async (world, index) => {
+          world.killAt(wanted.writes.filter((_, number) => number % WORLDS === index));
+          const { end, jobs } = await step(world, name);
+          assertSameWorld(end, wanted.end, `killed at ${world.kills.join(', ')}`);
+          assert.deepEqual(end.jobPods, wanted.end.jobPods, 'no Job runs twice');
+          assert.deepEqual(jobs, wanted.jobs, 'no Job is made twice');
+          await assertNoOrphans(cluster, world.namespace);
+          for (const write of world.kills) killed.add(write);
+        }),
+      );
+      // How many steps a status tells depends on how fast pods are.
+      const missed = wanted.writes.filter(
+        (write) => !killed.has(write) && !write.includes('status'),
+      );
+      assert.deepEqual(missed, [], 'each write was one at which it was killed');
+    });
 
-async function liveThrough(world: World, write: number): Promise<void> {
-  const { namespace } = world;
-  world.killAt(write);
-  await world.start();
-  await world.create();
-  const secrets = await world.survive(() => world.ready());
-  // How many writes tell of the way to Ready depends on how fast pods are.
-  if (write < undisturbed.creation.length - 5) assert.ok(secrets, 'it was killed');
-  const end = await snapshot(cluster, namespace);
-  assertSameWorld(end, undisturbed.end, `killed at write ${write}`);
-  assert.deepEqual(end.jobPods, undisturbed.end.jobPods, 'no Job runs twice');
-  assert.deepEqual(await world.jobs(), { 'b-init': 1, 's-init': 1 });
-  const now = await secretsOf(cluster, namespace);
-  for (const [name, bytes] of secrets ?? []) assert.equal(now.get(name), bytes, name);
-  await assertNoOrphans(cluster, namespace);
-}
-
-async function dieThrough(world: World, write: number): Promise<void> {
-  world.killAt(write);
-  await world.delete();
-  await world.survive(() => world.gone());
-  assert.deepEqual(await world.jobs(), { 'b-init': 1, 's-init': 1, 's-drop': 1 });
-}
-
-test('none of them leaves anything to do for the operator that comes after it', async () => {
-  assert.ok(left.length > 10, `${left.length} worlds`);
-  const user = 'successor';
-  await operators.start(undefined, { namespaces: left, user });
-  await sleep(3_000);
-  assert.deepEqual(await cluster.writes({ user }), []);
+    if (name === 'delete') continue;
+    test(`and leaves nothing to do for the one that comes after it (${name})`, async () => {
+      const user = `after-${name}`;
+      const namespaces = worlds.map(({ namespace }) => namespace);
+      const successor = await operators.start(undefined, { namespaces, user });
+      await sleep(3_000);
+      assert.deepEqual(await cluster.writes({ user }), []);
+      await successor.stop();
+    });
+  }
 });

@@ -76,9 +76,9 @@ describe('deletion', { concurrency: true }, () => {
       await cluster.gone('AppBench', namespace, 'b');
       const kept = [
         'NetworkPolicy/b-db',
+        'PersistentVolumeClaim/b-db-data',
+        'PersistentVolumeClaim/b-redis-data',
         'PersistentVolumeClaim/b-sites',
-        'PersistentVolumeClaim/data-b-db-0',
-        'PersistentVolumeClaim/queue-b-redis-0',
         'Secret/b-db-root',
         'Service/b-db',
         'StatefulSet/b-db',

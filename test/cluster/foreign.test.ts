@@ -163,6 +163,32 @@ describe('an object of somebody else that has a child’s name', () => {
     });
   }
 
+  test('is not ours because its owner has a name like ours: another group is another kind', async () => {
+    const name = 'namesake';
+    const gunicorn = `${name}-gunicorn`;
+    const controller = {
+      apiVersion: 'example.com/v1',
+      kind: 'AppSite',
+      name,
+      uid: '00000000-0000-4000-8000-000000000001',
+      controller: true,
+    };
+    const labels = {
+      'app.kubernetes.io/managed-by': 'app-operator',
+      'app-operator.io/owner': `AppSite.${name}`,
+    };
+    const theirs = object('Service', 'v1', gunicorn, { ports: [{ port: 1 }] });
+    const metadata = { name: gunicorn, labels, ownerReferences: [controller] };
+    const before = await cluster.create(namespace, { ...theirs, metadata });
+    await cluster.apply(namespace, aSite(name, { bench: 'b' }));
+    const site = await cluster.becomes('AppSite', namespace, name, 'is Stalled', (live) =>
+      Boolean(conditionOf(live, 'Stalled')),
+    );
+    assert.equal(conditionOf(site, 'Stalled')?.reason, 'NameTaken');
+    const after = await cluster.the('Service', namespace, gunicorn);
+    assert.deepEqual(content(after), content({ ...before, kind: 'Service', apiVersion: 'v1' }));
+  });
+
   test('harms no other bench or site', async () => {
     await cluster.apply(namespace, aSite('fine', { bench: 'b' }));
     await cluster.ready('AppSite', namespace, 'fine');

@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 
 import { MANAGED_BY, MANAGED_BY_LABEL } from '../../constructs/kit/labels.js';
 import type { ObjectKind } from '../../constructs/kit/object-kind.js';
-import { resourcePath } from '../../runner/resource-path.js';
+import { resourcePath } from '../../runner/api/resource-path.js';
 import { ApiError } from '../../tools/controlplane/api.js';
 import { type AuditEvent, readAudit } from '../../tools/controlplane/audit.js';
 import { type ControlPlane, startControlPlane } from '../../tools/controlplane/controlplane.js';

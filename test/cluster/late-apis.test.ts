@@ -98,17 +98,19 @@ describe('optional APIs', { skip: KEDA.skip || CERTIFICATES.skip }, () => {
     assert.ok(operator.running, operator.tail());
   };
 
-  /** After a while the operator has nothing to do and nothing to try. */
+  /** The operator comes to rest: it has nothing to do, and nothing to try. */
   const isQuiet = async (): Promise<void> => {
-    // Looks for APIs, and what waits to be taken together, are over then.
-    await sleep(7_000);
     const counts = async (): Promise<Record<string, number>> => {
       const { watch: _, ...others } = Object.fromEntries(await metrics.calls());
       return others;
     };
-    const before = await counts();
-    await sleep(3_000);
-    assert.deepEqual(await counts(), before);
+    await cluster.until('it is quiet', async () => {
+      const before = await counts();
+      // Words that change in a status are told after five seconds.
+      await sleep(6_000);
+      assert.deepEqual(await counts(), before);
+      return true;
+    });
   };
 
   test('that appear while sites are being made are used by all of them', async () => {

@@ -3,12 +3,12 @@ import { PassThrough } from 'node:stream';
 import { after, before, beforeEach, describe, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 
-import { type Client, createClient } from '../../runner/client.js';
-import { loadCredentials } from '../../runner/credentials.js';
-import { runLeaderElection, type Term } from '../../runner/leader.js';
-import { type Lease, LeaseKind } from '../../runner/lease.js';
+import { type Client, createClient } from '../../runner/api/client.js';
+import { loadCredentials } from '../../runner/api/credentials.js';
+import { runLeaderElection, type Term } from '../../runner/leader/leader.js';
+import { type Lease, LeaseKind } from '../../runner/leader/lease.js';
 import { createLogger } from '../../runner/log.js';
-import { resourcePath } from '../../runner/resource-path.js';
+import { resourcePath } from '../../runner/api/resource-path.js';
 import { type ControlPlane, startControlPlane } from '../../tools/controlplane/controlplane.js';
 
 const log = createLogger({ logLevel: 'error', logEncoder: 'json' }, new PassThrough());

@@ -5,13 +5,13 @@ import { after, before, describe, test } from 'node:test';
 import { Agent, request } from 'undici';
 
 import type { ObjectKind } from '../../constructs/kit/object-kind.js';
-import { type Client, createClient } from '../../runner/client.js';
-import { parseConfig } from '../../runner/config.js';
-import { loadCredentials } from '../../runner/credentials.js';
-import { type Endpoints, startEndpoints } from '../../runner/endpoints.js';
+import { type Client, createClient } from '../../runner/api/client.js';
+import { parseConfig } from '../../runner/config/config.js';
+import { loadCredentials } from '../../runner/api/credentials.js';
+import { type Endpoints, startEndpoints } from '../../runner/http/endpoints.js';
 import { createLogger } from '../../runner/log.js';
 import { Metrics } from '../../runner/metrics.js';
-import { resourcePath } from '../../runner/resource-path.js';
+import { resourcePath } from '../../runner/api/resource-path.js';
 import { type ControlPlane, startControlPlane } from '../../tools/controlplane/controlplane.js';
 
 const ServiceAccount: ObjectKind = {

@@ -215,6 +215,36 @@ describe('a merge patch of', () => {
     });
   }
 
+  for (const [name, spec, workload, claim] of [
+    ['dbConfig.storage', { dbConfig: { storage: { size: '20Gi' } } }, 'b-db', 'b-db-data'],
+    [
+      'redisConfig.storage',
+      { redisConfig: { storage: { size: '3Gi' } } },
+      'b-redis',
+      'b-redis-data',
+    ],
+  ] as const) {
+    test(`${name} lets the volume grow, and the pod goes on`, async () => {
+      const pod = await cluster.the('Pod', namespace, `${workload}-0`);
+      const before = await cluster.the('PersistentVolumeClaim', namespace, claim);
+      await cluster.patch('AppBench', namespace, 'b', { spec });
+      const size = at(Object.values(spec)[0], 'storage.size');
+      await cluster.until(
+        'the claim asks for more',
+        async () => {
+          const now = await cluster.the('PersistentVolumeClaim', namespace, claim);
+          assert.equal(now.metadata.uid, before.metadata.uid);
+          assert.equal(at(now, 'spec.resources.requests.storage'), size);
+          return true;
+        },
+        10_000,
+      );
+      await settled();
+      const now = await cluster.the('Pod', namespace, `${workload}-0`);
+      assert.equal(now.metadata.uid, pod.metadata.uid);
+    });
+  }
+
   test('kubectl scale sets the web processes', async () => {
     for (const [kind, name] of [
       ['AppBench', 'b'],

@@ -111,4 +111,23 @@ describe('a paused bench and site', { concurrency: true }, () => {
     await cluster.patch('AppSite', namespace, 's', { spec: { paused: null } });
     await cluster.ready('AppSite', namespace, 's');
   });
+
+  test('that are deleted go when they are no longer paused', async () => {
+    const namespace = await cluster.namespace();
+    await cluster.apply(
+      namespace,
+      aBench('b'),
+      aSite('s', { bench: 'b', deletionPolicy: 'Delete' }),
+    );
+    await cluster.ready('AppSite', namespace, 's');
+    await cluster.patch('AppSite', namespace, 's', { spec: { paused: true } });
+    await isPaused('AppSite', namespace, 's');
+    await cluster.delete('AppSite', namespace, 's');
+    await sleep(1_000);
+    await isPaused('AppSite', namespace, 's');
+    assert.equal(await cluster.get('Job', namespace, 's-drop'), undefined);
+    assert.ok(await cluster.get('Deployment', namespace, 's-gunicorn'));
+    await cluster.patch('AppSite', namespace, 's', { spec: { paused: false } });
+    await cluster.gone('AppSite', namespace, 's');
+  });
 });

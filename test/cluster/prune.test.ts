@@ -5,7 +5,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { type Cluster, startCluster } from './harness.js';
 import { aBench, aSecret, aSite } from './support/builders.js';
 import { holdPods, release } from './support/interference.js';
-import { at, nameOf } from './support/objects.js';
+import { at, conditionOf, nameOf } from './support/objects.js';
 
 /** What goes when something is switched off, and that nothing else does. */
 const CASES: readonly {
@@ -170,6 +170,27 @@ describe('pruning', { concurrency: true }, () => {
     await release(cluster, hold);
     await cluster.ready('AppSite', namespace, 'slow');
     await cluster.gone('Deployment', namespace, 'slow-gunicorn');
+  });
+
+  test('nothing of a site is pruned while its bench is not ready', async () => {
+    const namespace = await cluster.namespace();
+    await cluster.apply(namespace, aBench('busy'), aSite('s', { bench: 'busy' }));
+    await cluster.ready('AppSite', namespace, 's');
+    const hold = await holdPods(cluster, { 'job-name': 'busy-init' });
+    await cluster.patch('AppBench', namespace, 'busy', { spec: { appsJSON: '["erpnext"]' } });
+    await cluster.patch('AppSite', namespace, 's', { spec: { workloads: 'Shared' } });
+    await cluster.becomes(
+      'AppSite',
+      namespace,
+      's',
+      'waits for its bench',
+      (site) => conditionOf(site, 'Ready')?.message === 'waiting for bench busy to be ready',
+    );
+    await sleep(1_000);
+    assert.ok(await cluster.get('Deployment', namespace, 's-gunicorn'));
+    await release(cluster, hold);
+    await cluster.ready('AppSite', namespace, 's');
+    await cluster.gone('Deployment', namespace, 's-gunicorn');
   });
 
   test('a copy of a child that somebody has made is not pruned', async () => {

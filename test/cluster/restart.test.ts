@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 
+import type { ControlPlane } from '../../tools/controlplane/controlplane.js';
 import { type Cluster, startCluster } from './harness.js';
 import { aBench, aSite } from './support/builders.js';
 import { FaultMetrics } from './support/fault-metrics.js';
@@ -39,41 +40,46 @@ async function allReady(): Promise<void> {
   for (const site of SITES) await cluster.ready('AppSite', namespace, site, PATIENCE_MS);
 }
 
-describe('the API server', () => {
+describe('the API server', { concurrency: 4 }, () => {
   for (const [how, restart] of [
-    ['is restarted', () => cluster.controlPlane.restartApiServer()],
+    ['is restarted', (plane: ControlPlane) => plane.restartApiServer()],
     [
       'crashes and comes back after a while',
-      async () => {
-        await cluster.controlPlane.stopApiServer('SIGKILL');
+      async (plane: ControlPlane) => {
+        await plane.stopApiServer('SIGKILL');
         await sleep(2_000);
-        await cluster.controlPlane.startApiServer();
+        await plane.startApiServer();
       },
     ],
   ] as const) {
-    test(`${how} in the middle of the work: the operator lives, and ends it`, async () => {
-      const { operator, metrics } = await start(how.includes('crash') ? 'in-crash' : 'in-restart');
-      const site = how.includes('crash') ? 'crashed' : 'restarted';
-      await cluster.apply(
-        namespace,
-        aBench(`b-${site}`, { componentReplicas: few }),
-        aSite(site, { bench: `b-${site}`, componentReplicas: few }),
+    test(`${how} in the middle of the work: the operator lives, and ends it`, async (t) => {
+      // One of its own: other controllers wait long when it happens to them twice.
+      const own = await startCluster();
+      const its = new FaultOperators(own);
+      t.after(async () => {
+        await its.stop();
+        await own.stop();
+      });
+      const place = await own.namespace();
+      const metricsPort = await own.freePort();
+      const operator = await its.start(undefined, { namespaces: [place], metricsPort });
+      await own.apply(
+        place,
+        aBench('b', { componentReplicas: few }),
+        aSite('s', { bench: 'b', componentReplicas: few }),
       );
-      await cluster.until('some children are there', async () =>
-        cluster.get('Job', namespace, `b-${site}-init`),
-      );
-      await restart();
-      await cluster.ready('AppBench', namespace, `b-${site}`, PATIENCE_MS);
-      await cluster.ready('AppSite', namespace, site, PATIENCE_MS);
+      await own.until('some children are there', () => own.get('Job', place, 'b-init'));
+      await restart(own.controlPlane);
+      const since = performance.now();
+      await own.ready('AppBench', place, 'b', PATIENCE_MS);
+      await own.ready('AppSite', place, 's', PATIENCE_MS);
+      t.diagnostic(`Ready ${Math.round(performance.now() - since)} ms after it was back`);
       assert.ok(operator.running, operator.tail());
-      assert.ok((await metrics.sum('watch_restarts_total')) > 0);
+      assert.ok((await new FaultMetrics(metricsPort).sum('watch_restarts_total')) > 0);
       // It still hears: what is deleted now comes back.
-      await cluster.delete('Service', namespace, `${site}-gunicorn`);
-      await cluster.until('the Service is back', async () =>
-        cluster.get('Service', namespace, `${site}-gunicorn`),
-      );
-      await assertNoOrphans(cluster, namespace);
-      await operator.stop();
+      await own.delete('Service', place, 's-gunicorn');
+      await own.until('the Service is back', () => own.get('Service', place, 's-gunicorn'));
+      await assertNoOrphans(own, place);
     });
   }
 

@@ -3,9 +3,9 @@ import { readFile } from 'node:fs/promises';
 import { after, before, describe, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 
-import { createClient } from '../../runner/client.js';
-import { loadCredentials } from '../../runner/credentials.js';
-import { resourcePath } from '../../runner/resource-path.js';
+import { createClient } from '../../runner/api/client.js';
+import { loadCredentials } from '../../runner/api/credentials.js';
+import { resourcePath } from '../../runner/api/resource-path.js';
 import { type Cluster, startCluster } from './harness.js';
 import { aBench, aSite } from './support/builders.js';
 import { FaultOperators } from './support/fault-operators.js';

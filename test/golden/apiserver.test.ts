@@ -5,7 +5,7 @@ import { parseAllDocuments } from 'yaml';
 import type { KubeObject } from '../../constructs/kit/object.js';
 import { kindId } from '../../constructs/kit/object-kind.js';
 import { KINDS } from '../../constructs/registry.js';
-import { resourcePath } from '../../runner/resource-path.js';
+import { resourcePath } from '../../runner/api/resource-path.js';
 import type { Api, KubernetesObject } from '../../tools/controlplane/api.js';
 import { startControlPlane, type ControlPlane } from '../../tools/controlplane/controlplane.js';
 import { crdsOf } from '../cluster/support/modules.js';
@@ -102,7 +102,7 @@ suite('a real API server', () => {
           apiVersion: 'v1',
           kind: 'Pod',
           metadata: { name: 'pod', labels: template.labels },
-          spec: withClaims(template.spec, template.claims),
+          spec: template.spec,
         };
         return ['/api/v1/namespaces/restricted/pods', pod, `${scenario}, ${template.of}`] as const;
       }),
@@ -114,7 +114,7 @@ suite('a real API server', () => {
     const config = { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: 'a' }, dada: {} };
     const [template] = podTemplates(GRAPHS[0]?.objects ?? []);
     assert.ok(template);
-    const spec = { ...withClaims(template.spec, template.claims), securityContext: {} };
+    const spec = { ...template.spec, securityContext: {} };
     const pod = { apiVersion: 'v1', kind: 'Pod', metadata: { name: 'a' }, spec };
     const refused = await refusals(plane.api, [
       ['/api/v1/namespaces/default/configmaps', config, 'here'],
@@ -123,12 +123,3 @@ suite('a real API server', () => {
     assert.deepEqual(Object.values(refused), ['here: ConfigMap a', 'there: Pod a']);
   });
 });
-
-/** The volumes that a StatefulSet's controller adds. */
-function withClaims<S extends { readonly volumes: readonly object[] }>(
-  spec: S,
-  claims: readonly string[],
-): S {
-  const volumes = claims.map((name) => ({ name, persistentVolumeClaim: { claimName: name } }));
-  return { ...spec, volumes: [...spec.volumes, ...volumes] };
-}

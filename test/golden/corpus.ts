@@ -100,7 +100,6 @@ export interface PodTemplate {
   readonly component: string;
   readonly labels: Readonly<Record<string, string>>;
   readonly selector: Readonly<Record<string, string>> | undefined;
-  readonly claims: readonly string[];
   readonly spec: {
     readonly containers: readonly Container[];
     readonly initContainers?: readonly Container[];
@@ -117,7 +116,6 @@ export function podTemplates(objects: readonly KubeObject[]): readonly PodTempla
     const { spec } = object as KubeObject & {
       readonly spec?: {
         readonly selector?: { readonly matchLabels?: Readonly<Record<string, string>> };
-        readonly volumeClaimTemplates?: readonly { readonly metadata: { readonly name: string } }[];
         readonly template?: {
           readonly metadata: { readonly labels: Readonly<Record<string, string>> };
           readonly spec: PodTemplate['spec'];
@@ -131,7 +129,6 @@ export function podTemplates(objects: readonly KubeObject[]): readonly PodTempla
         component: spec.template.metadata.labels['app.kubernetes.io/component'] ?? '',
         labels: spec.template.metadata.labels,
         selector: spec.selector?.matchLabels,
-        claims: spec.volumeClaimTemplates?.map(({ metadata }) => metadata.name) ?? [],
         spec: spec.template.spec,
       },
     ];

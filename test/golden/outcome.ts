@@ -8,9 +8,9 @@ import type { Admission } from '../../constructs/kit/schema.js';
 import { StaticWorld } from '../../constructs/kit/static-world.js';
 import { synthesize, type SynthStage } from '../../constructs/kit/synth.js';
 import { KINDS, type AnyKind } from '../../constructs/registry.js';
-import { planOf } from '../../runner/plan.js';
-import { deleting, reportOf, type Report } from '../../runner/report.js';
-import { statusOf, type Status } from '../../runner/status.js';
+import { planOf } from '../../runner/reconcile/plan.js';
+import { deleting, reportOf, type Report } from '../../runner/reconcile/report.js';
+import { statusOf, type Status } from '../../runner/reconcile/status.js';
 import { NOW, type ObservedFile, type Scenario } from './scenario.js';
 
 /** What a scenario makes of one resource. */

@@ -92,9 +92,11 @@ export async function aBackend(
   const requests: IncomingMessage[] = [];
   const server = createServer((request, response) => {
     requests.push(request);
-    request.resume();
-    if (answer === undefined) response.end(name);
-    else answer(request, response);
+    // An answer before the end of the body would have the connection reset under nginx.
+    request.resume().once('end', () => {
+      if (answer === undefined) response.end(name);
+      else answer(request, response);
+    });
   });
   prepare?.(server);
   const port = await freePort();

@@ -5,9 +5,9 @@ import { Stalled } from '../../constructs/kit/errors.js';
 import { MANAGED_BY, MANAGED_BY_LABEL } from '../../constructs/kit/labels.js';
 import type { KubeObject } from '../../constructs/kit/object.js';
 import * as kinds from '../../constructs/kit/object-kind.js';
-import { ApiError } from '../../runner/api-error.js';
-import { Applier, type ChangeEntry } from '../../runner/apply.js';
-import { ChildCache } from '../../runner/child-cache.js';
+import { ApiError } from '../../runner/api/api-error.js';
+import { Applier, type ChangeEntry } from '../../runner/reconcile/apply.js';
+import { ChildCache } from '../../runner/cache/child-cache.js';
 import { FakeApi } from './fake-api.js';
 import { aPlan, BENCH, MARKERS, type Wanted } from './plan-builder.js';
 
@@ -34,12 +34,6 @@ const job = (run: string): Wanted => ({
   labels,
   annotations: { [MARKERS.run]: run },
   spec: { run },
-});
-const set = (serviceName: string): Wanted => ({
-  kind: 'StatefulSet',
-  name: 'db',
-  labels,
-  spec: { serviceName },
 });
 
 /** Applies the one object of a tree, and returns what has become of it. */
@@ -262,16 +256,6 @@ describe('what cannot be changed in place', () => {
     assert.equal(await apply(changed), 'unchanged');
     assert.deepEqual(api.calls, ['APPLY j']);
   });
-
-  test('a StatefulSet is made anew around its pods', async () => {
-    await apply(set('one'));
-    assert.equal(await apply(set('two')), 'deleted');
-    assert.equal(
-      (api.bodies[1] as unknown as { propagationPolicy: string }).propagationPolicy,
-      'Orphan',
-    );
-    assert.equal(await apply(set('one')), 'unchanged');
-  });
 });
 
 describe('a deletion', () => {
@@ -286,7 +270,7 @@ describe('a deletion', () => {
       const child = children.get('v1/ConfigMap/n/a');
       assert.ok(child);
       api.fail = new ApiError(status, '', {}, 'no');
-      const work = applier.delete(child, 'Background');
+      const work = applier.delete(child);
       await (passes ? work : assert.rejects(work));
     });
   }

@@ -17,12 +17,14 @@ suite('names are public API', () => {
     assert.deepEqual([...new Set(all(benchNames('b')))].sort(), [
       'b-config',
       'b-db',
+      'b-db-data',
       'b-db-root',
       'b-gunicorn',
       'b-init',
       'b-nginx',
       'b-redis',
       'b-redis-auth',
+      'b-redis-data',
       'b-redis-trigger',
       'b-scheduler',
       'b-sites',
@@ -36,6 +38,7 @@ suite('names are public API', () => {
     assert.deepEqual([...new Set(all(siteNames('s')))].sort(), [
       's-admin-password',
       's-db',
+      's-db-data',
       's-db-root',
       's-drop',
       's-encryption-key',

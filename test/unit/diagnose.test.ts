@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { Job } from '../../constructs/kit/object-kind.js';
-import type { Child } from '../../runner/child.js';
-import { Diagnostician } from '../../runner/diagnose.js';
+import type { Child } from '../../runner/cache/child.js';
+import { Diagnostician } from '../../runner/reconcile/diagnose.js';
 
 const FAILED: Child = {
   id: 'batch/v1/Job/ns/s-init',
@@ -18,7 +18,6 @@ const FAILED: Child = {
   owned: undefined,
   seeded: undefined,
   run: 'r',
-  fixed: undefined,
   health: { state: 'Failed', message: 'BackoffLimitExceeded' },
   replicas: undefined,
   failedAt: 0,

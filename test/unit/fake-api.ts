@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 
 import type { KubeObject } from '../../constructs/kit/object.js';
-import { ApiError } from '../../runner/api-error.js';
-import type { Client, Method, RequestOptions } from '../../runner/client.js';
+import { ApiError } from '../../runner/api/api-error.js';
+import type { Client, Method, RequestOptions } from '../../runner/api/client.js';
 
 type Body = KubeObject & { readonly data?: unknown };
 

@@ -5,7 +5,7 @@ import { OPERATOR } from '../../constructs/install/identity.js';
 import { namespacedRules, type ResourceRule } from '../../constructs/install/permissions.js';
 import { groupOf } from '../../constructs/kit/object.js';
 import { DEFINITIONS, KINDS } from '../../constructs/registry.js';
-import { LEASE_NAME } from '../../runner/leader.js';
+import { LEASE_NAME } from '../../runner/leader/leader.js';
 import { install, type Installed, the } from './install-manifest.js';
 
 const rulesOf = (objects: readonly Installed[], kind: string, name: string) =>

@@ -4,7 +4,7 @@ import { describe, mock, test } from 'node:test';
 
 import { serviceMonitorOf } from '../../constructs/install/service-monitor.js';
 import type { KubeObject } from '../../constructs/kit/object.js';
-import { ApiError, ConnectionError } from '../../runner/api-error.js';
+import { ApiError, ConnectionError } from '../../runner/api/api-error.js';
 import { createLogger } from '../../runner/log.js';
 import { ServiceMonitorKeeper } from '../../runner/service-monitor.js';
 

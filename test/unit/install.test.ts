@@ -5,7 +5,7 @@ import { fileURLToPath } from 'node:url';
 import { parse } from 'yaml';
 
 import { GENERATED, installManifest } from '../../cli/install.js';
-import { parseConfig } from '../../runner/config.js';
+import { parseConfig } from '../../runner/config/config.js';
 import { VERSION } from '../../runner/version.js';
 import { install, type Installed, the } from './install-manifest.js';
 

@@ -7,7 +7,7 @@ import type { Resource } from '../../constructs/kit/object.js';
 import * as kinds from '../../constructs/kit/object-kind.js';
 import { kindId } from '../../constructs/kit/object-kind.js';
 import { Stage } from '../../constructs/kit/stage.js';
-import { planOf, type Plan } from '../../runner/plan.js';
+import { planOf, type Plan } from '../../runner/reconcile/plan.js';
 
 export const MARKERS = markers(DEFAULT_API_GROUP);
 export const KINDS = new Map(

@@ -5,8 +5,8 @@ import { runInNewContext } from 'node:vm';
 
 import type { KubeObject } from '../../constructs/kit/object.js';
 import * as kinds from '../../constructs/kit/object-kind.js';
-import { childOf, seedHash } from '../../runner/child.js';
-import { planOf, plannedOf, type Plan } from '../../runner/plan.js';
+import { childOf, seedHash } from '../../runner/cache/child.js';
+import { planOf, plannedOf, type Plan } from '../../runner/reconcile/plan.js';
 import { aPlan, BENCH, KINDS, MARKERS, type Wanted } from './plan-builder.js';
 
 const objectOf = (made: Plan, id: string): KubeObject => {
@@ -96,21 +96,6 @@ describe('an object of a plan', () => {
     assert.ok(job.seeded && secret?.seeded);
     assert.equal(plain?.seeded, undefined);
     assert.equal(secret.run, undefined);
-  });
-
-  test('says what cannot be changed in place, where it is a StatefulSet', () => {
-    const fixed = (spec: object): string | undefined =>
-      plannedOf(aPlan([[{ kind: 'StatefulSet', name: 's', spec }]]))[0]?.fixed;
-    const spec = { serviceName: 's', replicas: 1, selector: { matchLabels: { a: 'b' } } };
-    assert.ok(fixed(spec));
-    assert.equal(fixed({ ...spec, replicas: 2 }), fixed(spec));
-    assert.notEqual(fixed({ ...spec, serviceName: 't' }), fixed(spec));
-    assert.notEqual(fixed({ ...spec, volumeClaimTemplates: [{}] }), fixed(spec));
-    const written = objectOf(
-      aPlan([[{ kind: 'StatefulSet', name: 's', spec }]]),
-      'apps/v1/StatefulSet/n/s',
-    );
-    assert.equal(written.metadata.annotations?.[MARKERS.fixed], fixed(spec));
   });
 });
 

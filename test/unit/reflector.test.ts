@@ -3,9 +3,9 @@ import { describe, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 
 import type { KubeObject } from '../../constructs/kit/object.js';
-import { ApiError, ConnectionError } from '../../runner/api-error.js';
-import type { Client, Method, Query, RequestOptions, WatchEvent } from '../../runner/client.js';
-import { Reflector, type ReflectorProps } from '../../runner/reflector.js';
+import { ApiError, ConnectionError } from '../../runner/api/api-error.js';
+import type { Client, Method, Query, RequestOptions, WatchEvent } from '../../runner/api/client.js';
+import { Reflector, type ReflectorProps } from '../../runner/cache/reflector.js';
 
 /** Sleeps are a hundredth as long: a factor of 0.01 in place of one between 0.5 and 1.5. */
 const FAST = 0.01 - 0.5;

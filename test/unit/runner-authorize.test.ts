@@ -3,9 +3,9 @@ import type { IncomingMessage } from 'node:http';
 import { PassThrough } from 'node:stream';
 import { describe, test } from 'node:test';
 
-import { ApiError, ConnectionError } from '../../runner/api-error.js';
-import { authorized } from '../../runner/authorize.js';
-import type { Client, RequestOptions } from '../../runner/client.js';
+import { ApiError, ConnectionError } from '../../runner/api/api-error.js';
+import { authorized } from '../../runner/http/authorize.js';
+import type { Client, RequestOptions } from '../../runner/api/client.js';
 import { createLogger } from '../../runner/log.js';
 
 const log = createLogger({ logLevel: 'error', logEncoder: 'json' }, new PassThrough());

@@ -5,10 +5,10 @@ import type { AddressInfo } from 'node:net';
 import { afterEach, describe, test } from 'node:test';
 
 import { ConfigMap, Deployment, Secret } from '../../constructs/kit/object-kind.js';
-import { ApiError, ConnectionError, isGone } from '../../runner/api-error.js';
-import { type Client, createClient, type WatchEvent } from '../../runner/client.js';
-import { type Credentials, fixed } from '../../runner/credentials.js';
-import { isCollection, resourcePath, type Verb } from '../../runner/resource-path.js';
+import { ApiError, ConnectionError, isGone } from '../../runner/api/api-error.js';
+import { type Client, createClient, type WatchEvent } from '../../runner/api/client.js';
+import { type Credentials, fixed } from '../../runner/api/credentials.js';
+import { isCollection, resourcePath, type Verb } from '../../runner/api/resource-path.js';
 
 type Answer = (request: IncomingMessage, response: ServerResponse, body: string) => void;
 

@@ -2,9 +2,9 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 
 import { DEFAULT_SETTINGS } from '../../constructs/kit/settings.js';
-import { type Config, helpText, parseConfig, wantsHelp } from '../../runner/config.js';
-import { parseDuration } from '../../runner/duration.js';
-import { ConfigError } from '../../runner/flags.js';
+import { type Config, helpText, parseConfig, wantsHelp } from '../../runner/config/config.js';
+import { parseDuration } from '../../runner/config/duration.js';
+import { ConfigError } from '../../runner/config/flags.js';
 
 const DEFAULTS: Config = {
   logLevel: 'info',

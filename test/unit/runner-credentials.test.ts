@@ -4,16 +4,16 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { after, before, describe, test } from 'node:test';
 
-import { selfSigned } from '../../runner/certificate.js';
+import { selfSigned } from '../../runner/http/certificate.js';
 import {
   type Access,
   loadCredentials,
   podNamespace,
   REFRESH_MS,
   refreshed,
-} from '../../runner/credentials.js';
-import { libraryReader } from '../../runner/kubeconfig-library.js';
-import { readKubeconfig } from '../../runner/kubeconfig.js';
+} from '../../runner/api/credentials.js';
+import { libraryReader } from '../../runner/api/kubeconfig-library.js';
+import { readKubeconfig } from '../../runner/api/kubeconfig.js';
 
 const pair = selfSigned({
   commonName: 'x',

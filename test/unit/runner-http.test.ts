@@ -2,8 +2,8 @@ import assert from 'node:assert/strict';
 import { afterEach, describe, test } from 'node:test';
 import { PassThrough } from 'node:stream';
 
-import { type Check, health } from '../../runner/health.js';
-import { type HttpServer, type Reply, type Routes, serveHttp } from '../../runner/http.js';
+import { type Check, health } from '../../runner/http/health.js';
+import { type HttpServer, type Reply, type Routes, serveHttp } from '../../runner/http/http.js';
 import { createLogger } from '../../runner/log.js';
 
 const output = new PassThrough();

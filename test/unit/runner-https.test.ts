@@ -10,14 +10,14 @@ import { after, afterEach, before, describe, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { TLSSocket } from 'node:tls';
 
-import { type KeyPair, selfSigned } from '../../runner/certificate.js';
-import { type HttpServer } from '../../runner/http.js';
-import { serveHttps } from '../../runner/https.js';
+import { type KeyPair, selfSigned } from '../../runner/http/certificate.js';
+import { type HttpServer } from '../../runner/http/http.js';
+import { serveHttps } from '../../runner/http/https.js';
 import {
   type KeyPairSource,
   mountedSource,
   selfSignedSource,
-} from '../../runner/key-pair-source.js';
+} from '../../runner/http/key-pair-source.js';
 import { createLogger } from '../../runner/log.js';
 
 const DAY_MS = 24 * 3_600_000;

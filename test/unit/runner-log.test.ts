@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { PassThrough } from 'node:stream';
 import { describe, test } from 'node:test';
 
-import type { LogEncoder, LogLevel } from '../../runner/config.js';
+import type { LogEncoder, LogLevel } from '../../runner/config/config.js';
 import { createLogger, type Logger } from '../../runner/log.js';
 
 /** What a logger wrote, line by line. */

@@ -11,9 +11,9 @@ import {
 } from 'node:net';
 import { after, before, describe, test } from 'node:test';
 
-import { type KeyPair, selfSigned } from '../../runner/certificate.js';
-import { type Client, createClient } from '../../runner/client.js';
-import { type Credentials, type Endpoint, fixed } from '../../runner/credentials.js';
+import { type KeyPair, selfSigned } from '../../runner/http/certificate.js';
+import { type Client, createClient } from '../../runner/api/client.js';
+import { type Credentials, type Endpoint, fixed } from '../../runner/api/credentials.js';
 
 const pairFor = (commonName: string, host: string): KeyPair =>
   selfSigned({

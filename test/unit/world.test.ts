@@ -5,7 +5,7 @@ import type { Index } from '../../constructs/kit/kind.js';
 import type { KubeObject } from '../../constructs/kit/object.js';
 import type { ObjectKind } from '../../constructs/kit/object-kind.js';
 import { DEFAULT_SETTINGS } from '../../constructs/kit/settings.js';
-import { Subscriptions } from '../../runner/world.js';
+import { Subscriptions } from '../../runner/cache/world.js';
 import { seeded } from './seeded.js';
 
 interface Thing extends KubeObject {

@@ -1,6 +1,6 @@
 import type { KubeObject } from '../../constructs/kit/object.js';
-import type { Client } from '../../runner/client.js';
-import { Reflector } from '../../runner/reflector.js';
+import type { Client } from '../../runner/api/client.js';
+import { Reflector } from '../../runner/cache/reflector.js';
 
 /**
  * Waits until a number of objects of a collection pass a test, by a watch, so that the waiting takes

@@ -12,6 +12,8 @@ export const OF_A_BENCH = [
   'Job/b-init',
   'NetworkPolicy/b-db',
   'NetworkPolicy/b-redis',
+  'PersistentVolumeClaim/b-db-data',
+  'PersistentVolumeClaim/b-redis-data',
   'PersistentVolumeClaim/b-sites',
   'Secret/b-db-root',
   'Secret/b-redis-auth',

@@ -1,0 +1,38 @@
+import { k8s } from 'cdk8s-plus-28';
+import { Construct } from 'constructs';
+import type { Storage } from '../kit/api.js';
+import { childLabels, retention } from '../kit/labels.js';
+import type { Resource } from '../kit/object.js';
+
+export interface VolumeProps {
+  /** Its deletion policy decides about the volume. */
+  readonly owner: Resource<{ readonly deletionPolicy: string }>;
+  readonly name: string;
+  readonly component: string;
+  readonly accessMode: string;
+  readonly storage: Storage & { readonly size: string };
+}
+
+/**
+ * A claim of its own for each volume, also of a StatefulSet: so it grows when its size does, and is
+ * kept, adopted and deleted like all other data.
+ */
+export class Volume extends Construct {
+  constructor(scope: Construct, id: string, props: VolumeProps) {
+    super(scope, id);
+    const { owner, name, component, accessMode, storage } = props;
+    const { namespace } = owner.metadata;
+    new k8s.KubePersistentVolumeClaim(this, 'claim', {
+      metadata: {
+        name,
+        ...(namespace ? { namespace } : {}),
+        labels: { ...childLabels(owner, component), ...retention(owner) },
+      },
+      spec: {
+        accessModes: [accessMode],
+        ...(storage.className ? { storageClassName: storage.className } : {}),
+        resources: { requests: { storage: k8s.Quantity.fromString(storage.size) } },
+      },
+    });
+  }
+}

@@ -1,0 +1,300 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Dispatcher } from 'undici';
+import type { KubeObject } from '../../constructs/kit/object.js';
+import { ApiError, ConnectionError, type StatusBody } from './api-error.js';
+import type { Access, Credentials, Endpoint } from './credentials.js';
+import { lines } from './lines.js';
+import { isCollection, type Verb } from './resource-path.js';
+import { retryDelay } from './retry.js';
+import { closeTransport, openTransport, type Transport } from './transport.js';
+import { VERSION } from '../version.js';
+
+export type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
+export type Query = Readonly<Record<string, string | undefined>>;
+
+export const MERGE_PATCH = 'application/merge-patch+json';
+export const APPLY_PATCH = 'application/apply-patch+yaml';
+const JSON_TYPE = 'application/json';
+
+export interface RequestOptions {
+  readonly query?: Query;
+  /** Sent as JSON. */
+  readonly body?: unknown;
+  /** Of the body. By default `application/json`; for PATCH a merge patch. */
+  readonly contentType?: string;
+  readonly accept?: string;
+  readonly signal?: AbortSignal;
+  /** For the whole call, retries included. Default: 30,000. */
+  readonly timeoutMs?: number;
+}
+
+export interface WatchOptions {
+  readonly signal: AbortSignal;
+  /** How long the server may be silent. Bookmarks come once a minute. */
+  readonly idleTimeoutMs: number;
+  readonly accept?: string;
+}
+
+/** A line of a watch. `ERROR` lines are thrown instead, as an `ApiError`. */
+export interface WatchEvent<O extends KubeObject = KubeObject> {
+  readonly type: 'ADDED' | 'MODIFIED' | 'DELETED' | 'BOOKMARK';
+  readonly object: O;
+}
+
+/** The path to the API server: raw JSON, few connections, no caches. */
+export interface Client {
+  /**
+   * Resolves with the parsed body; undefined where there is none. Calls that the server turned away
+   * with Retry-After, and broken connections of idempotent calls, are retried a few times.
+   * @throws ApiError for a status of 400 and above
+   * @throws ConnectionError where no answer came in time
+   * @throws the signal's reason once it is aborted
+   */
+  request<T>(method: Method, path: string, options?: RequestOptions): Promise<T>;
+  /**
+   * The events of a watch until the server ends it. Nothing is retried.
+   * @throws ApiError for a refused watch and for an `ERROR` line, such as 410
+   * @throws ConnectionError where the connection broke or was silent for too long
+   * @throws the signal's reason once it is aborted
+   */
+  watch<O extends KubeObject = KubeObject>(
+    path: string,
+    query: Query,
+    options: WatchOptions,
+  ): AsyncIterable<WatchEvent<O>>;
+  /** Server-side apply, forced. Resolves with the object as the server has it now. */
+  apply<T>(path: string, object: unknown, fieldManager: string): Promise<T>;
+  /** Calls so far by verb; retries count. */
+  readonly calls: ReadonlyMap<Verb, number>;
+  /** Finishes the requests in flight, cuts the watches, and closes all connections. */
+  close(): Promise<void>;
+}
+
+export interface ClientOptions {
+  readonly credentials: Credentials;
+  /** Connections that requests share. Default: 32. Each watch has one of its own. */
+  readonly connections?: number;
+  /** Told of each call that has got an answer (`code` is its status) or none (`code` is `error`). */
+  readonly onCall?: (verb: Verb, code: string) => void;
+  /** For jitter; in [0, 1). */
+  readonly random?: () => number;
+}
+
+/** A client for the server that the credentials name. Nothing is sent before the first call. */
+export function createClient(options: ClientOptions): Client {
+  return new HttpClient(options);
+}
+
+class HttpClient implements Client {
+  readonly calls = new Map<Verb, number>();
+  private readonly options: Required<ClientOptions>;
+  private transport: { readonly endpoint: Endpoint; readonly open: Transport } | undefined;
+
+  constructor(options: ClientOptions) {
+    this.options = { connections: 32, onCall: () => undefined, random: Math.random, ...options };
+  }
+
+  async request<T>(method: Method, path: string, options: RequestOptions = {}): Promise<T> {
+    const call = `${method} ${path}`;
+    const contentType = options.contentType ?? (method === 'PATCH' ? MERGE_PATCH : JSON_TYPE);
+    const request: Outgoing = {
+      call,
+      verb: verbOf(method, path, contentType),
+      method,
+      path: withQuery(path, options.query),
+      headers: { accept: options.accept ?? JSON_TYPE },
+    };
+    if (options.body !== undefined) {
+      request.body = JSON.stringify(options.body);
+      request.headers['content-type'] = contentType;
+    }
+    const idempotent = method !== 'POST';
+    const limit = limited(options.signal, options.timeoutMs ?? 30_000, call);
+    try {
+      for (let attempt = 1; ; attempt++) {
+        try {
+          return (await this.exchange(request, limit.signal)) as T;
+        } catch (error) {
+          if (limit.signal.aborted) throw limit.signal.reason;
+          const delay = retryDelay(error, attempt, idempotent, this.options.random());
+          if (delay === undefined) throw error;
+          await sleep(delay, undefined, { signal: limit.signal }).catch(() => {
+            throw limit.signal.reason;
+          });
+        }
+      }
+    } finally {
+      limit.clear();
+    }
+  }
+
+  apply<T>(path: string, object: unknown, fieldManager: string): Promise<T> {
+    return this.request<T>('PATCH', path, {
+      query: { fieldManager, force: 'true' },
+      contentType: APPLY_PATCH,
+      body: object,
+    });
+  }
+
+  async *watch<O extends KubeObject>(
+    path: string,
+    query: Query,
+    options: WatchOptions,
+  ): AsyncGenerator<WatchEvent<O>> {
+    const request: Outgoing = {
+      call: `WATCH ${path}`,
+      verb: 'watch',
+      method: 'GET',
+      path: withQuery(path, { ...query, watch: 'true' }),
+      headers: { accept: options.accept ?? JSON_TYPE },
+    };
+    try {
+      const { body } = await this.send(request, options.signal, options.idleTimeoutMs);
+      for await (const line of lines(body)) {
+        const event = JSON.parse(line) as WatchEvent<O> | { type: 'ERROR'; object: StatusBody };
+        if (event.type === 'ERROR') throw ApiError.ofStatus(request.call, event.object);
+        yield event;
+      }
+    } catch (error) {
+      if (options.signal.aborted) throw options.signal.reason;
+      throw asConnectionError(request.call, error);
+    }
+  }
+
+  async close(): Promise<void> {
+    if (this.transport) await closeTransport(this.transport.open);
+  }
+
+  private async exchange(request: Outgoing, signal: AbortSignal): Promise<unknown> {
+    try {
+      const { body } = await this.send(request, signal);
+      const text = await body.text();
+      return text === '' ? undefined : JSON.parse(text);
+    } catch (error) {
+      throw asConnectionError(request.call, error);
+    }
+  }
+
+  /** @throws ApiError where the server says no; with new credentials once before 401 is believed. */
+  private async send(
+    request: Outgoing,
+    signal: AbortSignal,
+    idleTimeoutMs?: number,
+  ): Promise<Dispatcher.ResponseData> {
+    const { credentials } = this.options;
+    for (let attempt = 1; ; attempt++) {
+      const response = await this.dispatch(
+        request,
+        await credentials.access(),
+        signal,
+        idleTimeoutMs,
+      );
+      const { statusCode, headers, body } = response;
+      if (statusCode < 400) return response;
+      const text = await body.text();
+      if (statusCode !== 401 || attempt > 1) {
+        const after = Number(headers['retry-after'] ?? NaN);
+        throw ApiError.of(request.call, statusCode, text, after >= 0 ? after * 1000 : undefined);
+      }
+      credentials.invalidate();
+    }
+  }
+
+  private async dispatch(
+    { verb, method, path, headers, body }: Outgoing,
+    access: Access,
+    signal: AbortSignal,
+    idleTimeoutMs: number | undefined,
+  ): Promise<Dispatcher.ResponseData> {
+    const { origin, prefix, requests, watches } = this.connected(access.endpoint);
+    let code = 'error';
+    try {
+      const response = await (verb === 'watch' ? watches : requests).request({
+        origin,
+        path: prefix + path,
+        method,
+        headers: { ...headers, 'user-agent': `app-operator/${VERSION}`, ...access.headers },
+        body: body ?? null,
+        signal,
+        ...(idleTimeoutMs !== undefined && {
+          headersTimeout: idleTimeoutMs,
+          bodyTimeout: idleTimeoutMs,
+        }),
+      });
+      code = String(response.statusCode);
+      return response;
+    } finally {
+      this.calls.set(verb, (this.calls.get(verb) ?? 0) + 1);
+      this.options.onCall(verb, code);
+    }
+  }
+
+  /** The connections to the endpoint: new ones where it has changed, such as its certificates. */
+  private connected(endpoint: Endpoint): Transport {
+    if (this.transport?.endpoint !== endpoint) {
+      const old = this.transport?.open;
+      this.transport = { endpoint, open: openTransport(endpoint, this.options.connections) };
+      if (old) void closeTransport(old).catch(() => undefined);
+    }
+    return this.transport.open;
+  }
+}
+
+interface Outgoing {
+  readonly call: string;
+  readonly verb: Verb;
+  readonly method: Method;
+  readonly path: string;
+  readonly headers: Record<string, string>;
+  body?: string;
+}
+
+function verbOf(method: Method, path: string, contentType: string): Verb {
+  switch (method) {
+    case 'GET':
+      return isCollection(path) ? 'list' : 'get';
+    case 'POST':
+      return 'create';
+    case 'PUT':
+      return 'update';
+    case 'PATCH':
+      return contentType === APPLY_PATCH ? 'apply' : 'patch';
+    case 'DELETE':
+      return 'delete';
+  }
+}
+
+function withQuery(path: string, query: Query | undefined): string {
+  const parameters = new URLSearchParams();
+  for (const [name, value] of Object.entries(query ?? {})) {
+    if (value !== undefined) parameters.set(name, value);
+  }
+  return parameters.size > 0 ? `${path}?${parameters.toString()}` : path;
+}
+
+/** A signal that follows another one and ends by itself after a time. */
+function limited(outer: AbortSignal | undefined, timeoutMs: number, call: string) {
+  const controller = new AbortController();
+  const follow = (): void => controller.abort(outer?.reason);
+  const timer = setTimeout(() => {
+    controller.abort(new ConnectionError(call, 'Timeout'));
+  }, timeoutMs);
+  if (outer?.aborted) follow();
+  outer?.addEventListener('abort', follow, { once: true });
+  return {
+    signal: controller.signal,
+    clear: (): void => {
+      clearTimeout(timer);
+      outer?.removeEventListener('abort', follow);
+    },
+  };
+}
+
+/** Errors of undici and Node carry a code; neither carries what was sent. */
+function asConnectionError(call: string, error: unknown): unknown {
+  if (error instanceof ApiError || error instanceof ConnectionError) return error;
+  const code = (error as { readonly code?: unknown } | null)?.code;
+  if (typeof code === 'string') return new ConnectionError(call, code, error);
+  // A SyntaxError quotes what it could not parse, which may be a secret: it is no cause to pass on.
+  return error instanceof SyntaxError ? new ConnectionError(call, 'InvalidJson') : error;
+}

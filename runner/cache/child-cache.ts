@@ -1,0 +1,124 @@
+import { hashOf } from '../../constructs/kit/hash.js';
+import type { Markers } from '../../constructs/kit/labels.js';
+import type { KubeObject } from '../../constructs/kit/object.js';
+import type { ObjectKind } from '../../constructs/kit/object-kind.js';
+import { childId, childOf, sameChild, type Child } from './child.js';
+import { Store } from './store.js';
+
+/** What was applied last, and how our fields looked in the answer. */
+interface Applied {
+  readonly hash: string;
+  readonly owned: string | undefined;
+}
+
+/** All children of all resources, by id and by owner, and what was last applied to each. */
+export class ChildCache {
+  readonly #store = new Store<Child>(sameChild);
+  readonly #byOwner = new Map<string, Set<string>>();
+  readonly #applied = new Map<string, Applied>();
+
+  /** @param onChange told the owner, `<kind>/<namespace>/<name>`, of each child that has changed */
+  constructor(
+    private readonly markers: Markers,
+    onChange: (owner: string, before: Child | undefined, after: Child | undefined) => void,
+  ) {
+    this.#store.onChange((id, before, after) => {
+      for (const owner of new Set([before?.owner, after?.owner])) {
+        if (owner === undefined) continue;
+        if (after?.owner === owner) this.#link(owner, id);
+        else this.#unlink(owner, id);
+        onChange(owner, before, after);
+      }
+      if (!after) this.#applied.delete(id);
+    });
+  }
+
+  get size(): number {
+    return this.#store.size;
+  }
+
+  get(id: string): Child | undefined {
+    return this.#store.get(id);
+  }
+
+  /** The children of a resource: `<kind>/<namespace>/<name>`. */
+  of(owner: string): readonly Child[] {
+    return [...(this.#byOwner.get(owner) ?? [])].flatMap((id) => this.#store.get(id) ?? []);
+  }
+
+  applied(id: string): Applied | undefined {
+    return this.#applied.get(id);
+  }
+
+  /** Takes for granted that a child is as a plan wants it: a digest of all children said so. */
+  trust(id: string, hash: string): void {
+    const child = this.#store.get(id);
+    if (child) this.#applied.set(id, { hash, owned: child.owned });
+  }
+
+  /** Puts in the answer to a write, so that the next visit sees it before the watch brings it. */
+  put(kind: ObjectKind, object: KubeObject, hash: string | undefined): void {
+    const child = this.#upsert(kind, object);
+    if (hash !== undefined) this.#applied.set(child.id, { hash, owned: child.owned });
+  }
+
+  /** Puts in a child that a read has just found. */
+  found(kind: ObjectKind, object: KubeObject): void {
+    const child = childOf(kind, object, this.markers);
+    this.#store.found(child.id, child);
+  }
+
+  /** The sink of a kind's reflector. */
+  sink(kind: ObjectKind, inScope: (namespace: string) => boolean) {
+    const prefix = childId(kind, '', '').slice(0, -1);
+    return {
+      replace: (objects: readonly KubeObject[], version: string) => {
+        const children = objects.map((object) => childOf(kind, object, this.markers));
+        this.#store.replace(
+          new Map(children.map((child) => [child.id, child])),
+          version,
+          (id) => id.startsWith(prefix) && inScope(this.#store.get(id)?.namespace ?? ''),
+        );
+      },
+      upsert: (object: KubeObject) => {
+        this.#upsert(kind, object);
+      },
+      remove: (object: KubeObject) => {
+        const { namespace = '', name, resourceVersion } = object.metadata;
+        this.#store.remove(childId(kind, namespace, name), resourceVersion);
+      },
+    };
+  }
+
+  /** Forgets all children of a kind whose API is gone. */
+  drop(kind: ObjectKind): void {
+    const prefix = childId(kind, '', '').slice(0, -1);
+    for (const [id] of [...this.#store.entries()]) {
+      if (id.startsWith(prefix)) this.#store.remove(id, undefined);
+    }
+  }
+
+  #upsert(kind: ObjectKind, object: KubeObject): Child {
+    const child = childOf(kind, object, this.markers);
+    this.#store.upsert(child.id, child);
+    return child;
+  }
+
+  #link(owner: string, id: string): void {
+    const ids = this.#byOwner.get(owner) ?? new Set();
+    this.#byOwner.set(owner, ids.add(id));
+  }
+
+  #unlink(owner: string, id: string): void {
+    const ids = this.#byOwner.get(owner);
+    ids?.delete(id);
+    if (ids?.size === 0) this.#byOwner.delete(owner);
+  }
+}
+
+/** One hash for what is wanted of children and what is there of it. */
+export function digestOf(
+  entries: readonly (readonly [id: string, hash: string, owned: string | undefined])[],
+): string {
+  return hashOf(entries);
+}

@@ -1,0 +1,128 @@
+import { hashOf } from '../../constructs/kit/hash.js';
+import { healthOf, type Health } from '../../constructs/kit/health.js';
+import type { Markers } from '../../constructs/kit/labels.js';
+import { groupOf, keyOf, type KubeObject } from '../../constructs/kit/object.js';
+import { kindId, type ObjectKind } from '../../constructs/kit/object-kind.js';
+import { ownedHash } from './owned-fields.js';
+
+/** The name under which the operator applies. */
+export const FIELD_MANAGER = 'app-operator';
+
+/** What is kept of a child: enough to judge it, and to see that it is still as it was applied. */
+export interface Child {
+  /** `<apiVersion>/<kind>/<namespace>/<name>`. */
+  readonly id: string;
+  readonly kind: ObjectKind;
+  readonly namespace: string;
+  readonly name: string;
+  readonly uid: string;
+  readonly resourceVersion: string;
+  /** The resource that it belongs to: `<kind>/<namespace>/<name>`, the kind with its group where that is not ours. */
+  readonly owner: string | undefined;
+  /** uid of its controller; undefined where it outlives its resource. */
+  readonly controller: string | undefined;
+  readonly retained: boolean;
+  readonly deleting: boolean;
+  /** Hash of what we applied, as it is now. */
+  readonly owned: string | undefined;
+  /** For what is made once, a generated Secret or a Job: hash of the metadata that is ours. */
+  readonly seeded: string | undefined;
+  /** For a Job: what it was made to do. */
+  readonly run: string | undefined;
+  readonly health: Health;
+  readonly replicas: { readonly desired: number; readonly current: number } | undefined;
+  /** For a failed Job: when it failed, in milliseconds since 1970. */
+  readonly failedAt: number | undefined;
+}
+
+export function childId(kind: ObjectKind, namespace: string, name: string): string {
+  return `${kindId(kind)}/${keyOf(namespace, name)}`;
+}
+
+interface Workload extends KubeObject {
+  readonly spec?: { readonly replicas?: number };
+  readonly status?: {
+    readonly readyReplicas?: number;
+    readonly conditions?: readonly {
+      readonly type: string;
+      readonly status: string;
+      readonly lastTransitionTime?: string;
+    }[];
+  };
+}
+
+/** The record of a live object. */
+export function childOf(kind: ObjectKind, object: KubeObject, markers: Markers): Child {
+  const { metadata } = object;
+  const namespace = metadata.namespace ?? '';
+  const { spec, status } = object as Workload;
+  const annotations = metadata.annotations ?? {};
+  const failed = status?.conditions?.find(
+    ({ type, status }) => type === 'Failed' && status === 'True',
+  );
+  const scales = kind.kind === 'Deployment' || kind.kind === 'StatefulSet';
+  return {
+    id: childId(kind, namespace, metadata.name),
+    kind,
+    namespace,
+    name: metadata.name,
+    uid: metadata.uid ?? '',
+    resourceVersion: metadata.resourceVersion ?? '',
+    owner: ownerOf(object, markers),
+    controller: metadata.ownerReferences?.find((reference) => reference.controller)?.uid,
+    retained: metadata.labels?.[markers.retain] === 'true',
+    deleting: metadata.deletionTimestamp !== undefined,
+    owned: ownedHash(object, FIELD_MANAGER),
+    seeded: isSeeded(kind.kind, annotations, markers) ? seedHash(object, markers) : undefined,
+    run: annotations[markers.run],
+    // Secrets come as metadata only, and have no health.
+    health: healthOf({ ...object, kind: kind.kind }),
+    replicas: scales
+      ? { desired: spec?.replicas ?? 1, current: status?.readyReplicas ?? 0 }
+      : undefined,
+    failedAt: failed?.lastTransitionTime ? Date.parse(failed.lastTransitionTime) : undefined,
+  };
+}
+
+/** Whether two records differ in anything that a resource could depend on. */
+export function sameChild(a: Child, b: Child): boolean {
+  return hashOf({ ...a, resourceVersion: '' }) === hashOf({ ...b, resourceVersion: '' });
+}
+
+/** A controller reference says whose an object is; objects that outlive their resource have the label. */
+function ownerOf({ metadata }: KubeObject, markers: Markers): string | undefined {
+  const controller = metadata.ownerReferences?.find((reference) => reference.controller);
+  const namespace = metadata.namespace ?? '';
+  if (controller) {
+    const group = groupOf(controller.apiVersion);
+    const kind = group === markers.group ? controller.kind : `${controller.kind}.${group}`;
+    return `${kind}/${keyOf(namespace, controller.name)}`;
+  }
+  const [kind, ...name] = metadata.labels?.[markers.owner]?.split('.') ?? [];
+  return kind && name.length > 0 ? `${kind}/${keyOf(namespace, name.join('.'))}` : undefined;
+}
+
+/** Whether an object is made once, and only its metadata is kept as it should be. */
+export function isSeeded(
+  kind: string,
+  annotations: Readonly<Record<string, string>>,
+  markers: Markers,
+): boolean {
+  return kind === 'Job' || annotations[markers.generate] !== undefined;
+}
+
+/** Hash of the metadata of a generated Secret or a Job that is ours: the same for what is wanted and for what is there. */
+export function seedHash({ metadata }: KubeObject, markers: Markers): string {
+  const prefix = `${markers.group}/`;
+  const ours = ([key]: readonly [string, string]): boolean =>
+    key.startsWith(prefix) || key.startsWith('app.kubernetes.io/');
+  return hashOf([
+    Object.entries(metadata.labels ?? {})
+      .filter(ours)
+      .sort(),
+    Object.entries(metadata.annotations ?? {})
+      .filter(ours)
+      .sort(),
+    metadata.ownerReferences?.map(({ uid, controller }) => [uid, controller]) ?? [],
+  ]);
+}

@@ -1,0 +1,180 @@
+import { canonicalJson } from '../../constructs/kit/hash.js';
+import type { Index, World } from '../../constructs/kit/kind.js';
+import { keyOf, type KubeObject } from '../../constructs/kit/object.js';
+import { kindId, type ObjectKind } from '../../constructs/kit/object-kind.js';
+import type { Settings } from '../../constructs/kit/settings.js';
+
+type Pick = (object: KubeObject) => unknown;
+
+/** How soon a reader is to be visited: many members of one list often change together. */
+export type Urgency = 'now' | 'soon';
+
+interface Read {
+  readonly topic: string;
+  readonly pick: Pick | undefined;
+  /** What was picked, as canonical JSON; undefined where there was nothing. */
+  readonly picked: string | undefined;
+}
+
+/**
+ * What kinds read, and who read it. Each read of a session is a subscription: when what was picked
+ * of an object changes, the reader is woken, and only then.
+ */
+export class Subscriptions {
+  readonly #objects = new Map<string, Map<string, KubeObject>>();
+  readonly #indexed = new Map<string, Map<string, KubeObject>>();
+  readonly #served = new Set<string>();
+  readonly #readers = new Map<string, Map<string, Read[]>>();
+  readonly #picks = new PickCache();
+  readonly #topics = new Map<string, readonly string[]>();
+
+  constructor(
+    private readonly props: {
+      readonly settings: Settings;
+      readonly indexes: readonly Index[];
+      readonly wake: (reader: string, urgency: Urgency) => void;
+    },
+  ) {}
+
+  /** All objects of a kind that can be read. */
+  objects(kind: string): ReadonlyMap<string, KubeObject> {
+    return this.#objects.get(kind) ?? new Map<string, KubeObject>();
+  }
+
+  /** Puts in, changes or takes out an object, and wakes whoever depends on what has changed. */
+  update(kind: string, key: string, after: KubeObject | undefined): void {
+    const objects = getOrInsert(this.#objects, kind);
+    const before = objects.get(key);
+    if (after) objects.set(key, after);
+    else objects.delete(key);
+    for (const [reader, reads] of this.#readers.get(`${kind}/${key}`) ?? []) {
+      const changed = reads.some(
+        ({ pick, picked }) => pick && this.#picks.of(after, pick) !== picked,
+      );
+      if (changed) this.props.wake(reader, 'now');
+    }
+    for (const index of this.props.indexes) {
+      if (index.kind === kind) this.#reindex(index, key, before, after);
+    }
+  }
+
+  /** Says whether an optional API is there. */
+  serve(kind: ObjectKind, served: boolean): void {
+    const topic = kindId(kind);
+    if (this.#served.has(topic) === served) return;
+    if (served) this.#served.add(topic);
+    else this.#served.delete(topic);
+    for (const reader of this.#readers.get(topic)?.keys() ?? []) this.props.wake(reader, 'now');
+  }
+
+  /** A world for one visit. What it reads replaces the reader's subscriptions when it is committed. */
+  session(reader: string): { readonly world: World; commit: () => void } {
+    const reads: Read[] = [];
+    const { settings } = this.props;
+    const world: World = {
+      settings,
+      serves: (kind) => {
+        const topic = kindId(kind);
+        reads.push({ topic, pick: undefined, picked: undefined });
+        return this.#served.has(topic);
+      },
+      get: <O extends KubeObject, T>(
+        kind: string,
+        namespace: string,
+        name: string,
+        pick: (object: O) => T,
+      ) => {
+        const key = keyOf(namespace, name);
+        const object = this.#objects.get(kind)?.get(key) as O | undefined;
+        const constant = pick as unknown as Pick;
+        reads.push({
+          topic: `${kind}/${key}`,
+          pick: constant,
+          picked: this.#picks.of(object, constant),
+        });
+        return object && pick(object);
+      },
+      list: <O extends KubeObject, T>(index: Index<O>, value: string, pick: (object: O) => T) => {
+        const topic = indexTopic(index, value);
+        reads.push({ topic, pick: pick as unknown as Pick, picked: undefined });
+        return [...(this.#indexed.get(topic) ?? [])]
+          .sort(([a], [b]) => (a < b ? -1 : 1))
+          .map(([, object]) => pick(object as O));
+      },
+    };
+    return { world, commit: () => this.#subscribe(reader, reads) };
+  }
+
+  /** Ends all subscriptions of a reader. */
+  forget(reader: string): void {
+    this.#subscribe(reader, []);
+  }
+
+  #subscribe(reader: string, reads: readonly Read[]): void {
+    for (const topic of this.#topics.get(reader) ?? []) {
+      const readers = this.#readers.get(topic);
+      readers?.delete(reader);
+      if (readers?.size === 0) this.#readers.delete(topic);
+    }
+    for (const read of reads) {
+      const readers = getOrInsert(this.#readers, read.topic);
+      readers.set(reader, [...(readers.get(reader) ?? []), read]);
+    }
+    if (reads.length > 0)
+      this.#topics.set(
+        reader,
+        reads.map((read) => read.topic),
+      );
+    else this.#topics.delete(reader);
+  }
+
+  #reindex(
+    index: Index,
+    key: string,
+    before: KubeObject | undefined,
+    after: KubeObject | undefined,
+  ): void {
+    const old = new Set(before ? index.values(before) : []);
+    const now = new Set(after ? index.values(after) : []);
+    for (const value of new Set([...old, ...now])) {
+      const topic = indexTopic(index, value);
+      const members = getOrInsert(this.#indexed, topic);
+      if (after && now.has(value)) members.set(key, after);
+      else members.delete(key);
+      if (members.size === 0) this.#indexed.delete(topic);
+      const moved = old.has(value) !== now.has(value);
+      for (const [reader, reads] of this.#readers.get(topic) ?? []) {
+        const changed = reads.some(
+          ({ pick }) => pick && this.#picks.of(before, pick) !== this.#picks.of(after, pick),
+        );
+        if (moved || changed) this.props.wake(reader, 'soon');
+      }
+    }
+  }
+}
+
+/** Many readers pick the same of one object: it is computed once for as long as the object is kept. */
+class PickCache {
+  readonly #picked = new WeakMap<KubeObject, Map<Pick, string>>();
+
+  of(object: KubeObject | undefined, pick: Pick): string | undefined {
+    if (!object) return undefined;
+    let values = this.#picked.get(object);
+    if (!values) this.#picked.set(object, (values = new Map<Pick, string>()));
+    let value = values.get(pick);
+    if (value === undefined) values.set(pick, (value = canonicalJson(pick(object))));
+    return value;
+  }
+}
+
+function indexTopic(index: { readonly name: string }, value: string): string {
+  return `${index.name}=${value}`;
+}
+
+function getOrInsert<V>(map: Map<string, Map<string, V>>, key: string): Map<string, V> {
+  const found = map.get(key);
+  if (found) return found;
+  const made = new Map<string, V>();
+  map.set(key, made);
+  return made;
+}

@@ -1,0 +1,193 @@
+import { DEFAULT_API_GROUP } from '../../constructs/kit/definition.js';
+import { DEFAULT_SETTINGS, type Settings } from '../../constructs/kit/settings.js';
+import { type Flag, helpFor, parseFlags, type Parser } from './flags.js';
+import {
+  type BindAddress,
+  bindAddress,
+  bool,
+  domain,
+  duration,
+  integer,
+  labelSelector,
+  namespace,
+  namespaces,
+  oneOf,
+  text,
+} from './parsers.js';
+
+export type LogLevel = 'debug' | 'info' | 'warn' | 'error';
+export type LogEncoder = 'json' | 'console';
+
+/** What the operator was told at its start. Nothing else reads flags or the environment. */
+export interface Config {
+  readonly logLevel: LogLevel;
+  readonly logEncoder: LogEncoder;
+  /** Plain HTTP; null is off. */
+  readonly metricsBindAddress: BindAddress | null;
+  /** HTTPS with authentication; null is off. */
+  readonly metricsSecureBindAddress: BindAddress | null;
+  /** Folder of `tls.crt` and `tls.key`; self-signed when undefined. */
+  readonly metricsCertDir: string | undefined;
+  readonly healthProbeBindAddress: BindAddress | null;
+  readonly leaderElect: boolean;
+  /** The namespace of the Lease. */
+  readonly leaderElectionNamespace: string;
+  /** Every namespace when empty. */
+  readonly watchNamespaces: readonly string[];
+  /** Every object when empty. */
+  readonly watchLabelSelector: string;
+  /** Per kind. */
+  readonly maxConcurrentReconciles: number;
+  readonly apiGroup: string;
+  /** Whether a site is Ready only when it answers over HTTP. */
+  readonly siteCheck: boolean;
+  readonly resyncIntervalMs: number;
+  /** One file, or several joined as in `KUBECONFIG`; the pod's service account when undefined. */
+  readonly kubeconfig: string | undefined;
+  readonly shutdownTimeoutMs: number;
+  readonly settings: Settings;
+}
+
+const flag = <T>(value: Parser<T>, preset: string, help: string, env?: string): Flag<T> => ({
+  value,
+  default: preset,
+  help,
+  ...(env !== undefined && { env }),
+});
+
+/** As zap has them: an integer is a verbosity, and 1 is debug already. */
+const logLevel: Parser<LogLevel> = {
+  allowed: 'debug, info, warn, error, or an integer from 1 for verbosity',
+  parse: (value) =>
+    /^[1-9][0-9]{0,2}$/.test(value)
+      ? 'debug'
+      : oneOf({ debug: 'debug', info: 'info', warn: 'warn', error: 'error' }).parse(value),
+};
+
+const MAX_ID = 2147483647;
+
+const FLAGS = {
+  'zap-log-level': flag(logLevel, 'info', 'Least severe level that is logged.'),
+  'zap-encoder': flag(
+    oneOf<LogEncoder>({ json: 'json', console: 'console' }),
+    'json',
+    'Format of the log.',
+  ),
+  'metrics-bind-address': flag(bindAddress, ':8080', 'Where /metrics is served over plain HTTP.'),
+  'metrics-secure-bind-address': flag(
+    bindAddress,
+    ':8443',
+    'Where /metrics is served over HTTPS, to callers who may get it.',
+  ),
+  'metrics-cert-dir': flag(
+    text,
+    '',
+    'Folder with tls.crt and tls.key for HTTPS; a self-signed certificate when not given.',
+  ),
+  'health-probe-bind-address': flag(bindAddress, ':8081', 'Where /healthz and /readyz are served.'),
+  'leader-elect': flag(
+    bool,
+    'false',
+    'Run only while holding a Lease, so that several replicas can run.',
+  ),
+  'leader-election-namespace': flag(
+    namespace,
+    '',
+    "Namespace of the Lease; the pod's own when not given.",
+  ),
+  'watch-namespaces': flag(
+    namespaces,
+    '',
+    'Namespaces to watch, separated by commas; all when not given.',
+  ),
+  'watch-label-selector': flag(
+    labelSelector,
+    '',
+    'Labels of the resources to watch; all when not given.',
+  ),
+  'max-concurrent-reconciles': flag(
+    integer(1, 1000),
+    '10',
+    'Resources of a kind worked on at once.',
+  ),
+  'api-group': flag(domain(2), DEFAULT_API_GROUP, 'API group of the custom resources.'),
+  'site-check': flag(bool, 'true', 'Ask each site over HTTP before it counts as Ready.'),
+  'resync-interval': flag(duration('1s'), '10h', 'How often everything is looked at again.'),
+  'cluster-domain': flag(domain(1), DEFAULT_SETTINGS.clusterDomain, 'DNS domain of the cluster.'),
+  kubeconfig: flag(
+    text,
+    '',
+    "Kubeconfig file; the pod's service account, then ~/.kube/config, when not given.",
+    'KUBECONFIG',
+  ),
+  'shutdown-timeout': flag(duration('0s'), '10s', 'How long work in hand may take after SIGTERM.'),
+  'default-uid': flag(integer(1, MAX_ID), id('defaultUid'), 'User of pods that name none.'),
+  'default-gid': flag(integer(0, MAX_ID), id('defaultGid'), 'Group of pods that name none.'),
+  'default-fsgroup': flag(
+    integer(0, MAX_ID),
+    id('defaultFsGroup'),
+    'Group of volumes where pods name none.',
+  ),
+} as const;
+
+/** Where the Lease is when the operator runs outside of a cluster and nothing else is said. */
+const DEFAULT_NAMESPACE = 'app-operator-system';
+
+/**
+ * @param argv arguments without the program
+ * @param podNamespace the namespace that the operator's pod runs in, if it runs in one
+ * @throws ConfigError
+ */
+export function parseConfig(
+  argv: readonly string[],
+  env: Readonly<Record<string, string | undefined>>,
+  podNamespace?: string,
+): Config {
+  const values = parseFlags(FLAGS, argv, env);
+  return deepFreeze({
+    logLevel: values['zap-log-level'],
+    logEncoder: values['zap-encoder'],
+    metricsBindAddress: values['metrics-bind-address'],
+    metricsSecureBindAddress: values['metrics-secure-bind-address'],
+    metricsCertDir: values['metrics-cert-dir'] || undefined,
+    healthProbeBindAddress: values['health-probe-bind-address'],
+    leaderElect: values['leader-elect'],
+    leaderElectionNamespace:
+      values['leader-election-namespace'] || podNamespace || DEFAULT_NAMESPACE,
+    watchNamespaces: values['watch-namespaces'],
+    watchLabelSelector: values['watch-label-selector'],
+    maxConcurrentReconciles: values['max-concurrent-reconciles'],
+    apiGroup: values['api-group'],
+    siteCheck: values['site-check'],
+    resyncIntervalMs: values['resync-interval'],
+    kubeconfig: values.kubeconfig || undefined,
+    shutdownTimeoutMs: values['shutdown-timeout'],
+    settings: {
+      defaultUid: values['default-uid'],
+      defaultGid: values['default-gid'],
+      defaultFsGroup: values['default-fsgroup'],
+      clusterDomain: values['cluster-domain'],
+    },
+  });
+}
+
+/** Whether the user asks for help rather than for a run. */
+export function wantsHelp(argv: readonly string[]): boolean {
+  return argv.includes('--help') || argv.includes('-h');
+}
+
+/** What `--help` prints. */
+export function helpText(): string {
+  return `Each flag has an environment variable, in brackets; the flag wins.\n\n${helpFor(FLAGS)}\n`;
+}
+
+function id(name: 'defaultUid' | 'defaultGid' | 'defaultFsGroup'): string {
+  return String(DEFAULT_SETTINGS[name]);
+}
+
+function deepFreeze<T extends object>(value: T): Readonly<T> {
+  for (const inner of Object.values(value)) {
+    if (typeof inner === 'object' && inner !== null) deepFreeze(inner as object);
+  }
+  return Object.freeze(value);
+}

@@ -1,0 +1,102 @@
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import type { Logger } from '../log.js';
+import type { BindAddress } from '../config/parsers.js';
+
+export interface Reply {
+  readonly status: number;
+  readonly body: string;
+  /** Default: `text/plain; charset=utf-8`. */
+  readonly contentType?: string;
+  readonly headers?: Readonly<Record<string, string>>;
+}
+
+/** Answers a GET. What it throws becomes a 500 without details. */
+export type Route = (request: IncomingMessage) => Reply | Promise<Reply>;
+
+/** The answers by path. Other paths are 404; other methods than GET are 405. */
+export type Routes = Readonly<Record<string, Route>>;
+
+export interface HttpServer {
+  /** The port that it listens on. */
+  readonly port: number;
+  /** Takes no more connections, lets requests in flight finish, and cuts them after `graceMs`. */
+  close(graceMs?: number): Promise<void>;
+}
+
+/** Limits on what a caller can hold: everything served here is small and quick. */
+export const LIMITS = { headersTimeout: 5_000, requestTimeout: 10_000, keepAliveTimeout: 65_000 };
+
+/** Serves routes over plain HTTP. Rejects where it cannot listen. */
+export async function serveHttp(
+  address: BindAddress,
+  routes: Routes,
+  log: Logger,
+): Promise<HttpServer> {
+  return listen(createServer(LIMITS, answer(routes, log)), address);
+}
+
+/** What a server does with each request. */
+export function answer(routes: Routes, log: Logger) {
+  return (request: IncomingMessage, response: ServerResponse): void => {
+    reply(routes, request)
+      .catch((error: unknown): Reply => {
+        log.error('Request failed', { path: pathOf(request), error });
+        return { status: 500, body: 'internal error\n' };
+      })
+      .then(({ status, body, contentType, headers }) => {
+        response.writeHead(status, {
+          'content-type': contentType ?? 'text/plain; charset=utf-8',
+          'content-length': Buffer.byteLength(body),
+          'x-content-type-options': 'nosniff',
+          ...headers,
+        });
+        response.end(body);
+      })
+      .catch((error: unknown) => {
+        log.debug('Reply failed', { path: pathOf(request), error });
+        response.destroy();
+      });
+  };
+}
+
+/** Starts a server, HTTP or HTTPS. */
+export async function listen(server: Server, { host, port }: BindAddress): Promise<HttpServer> {
+  // Without a limit, connections that say nothing would pile up.
+  server.maxConnections = 256;
+  await new Promise<void>((resolve, reject) => {
+    server.once('error', reject);
+    server.listen({ port, ...(host !== undefined && { host }) }, () => {
+      server.off('error', reject);
+      resolve();
+    });
+  });
+  return {
+    port: (server.address() as AddressInfo).port,
+    close: (graceMs = 2_000) =>
+      new Promise((resolve) => {
+        const cut = setTimeout(() => {
+          server.closeAllConnections();
+        }, graceMs);
+        server.close(() => {
+          clearTimeout(cut);
+          resolve();
+        });
+        server.closeIdleConnections();
+      }),
+  };
+}
+
+async function reply(routes: Routes, request: IncomingMessage): Promise<Reply> {
+  const path = pathOf(request);
+  const route = Object.hasOwn(routes, path) ? routes[path] : undefined;
+  if (!route) return { status: 404, body: 'not found\n' };
+  if (request.method !== 'GET') {
+    return { status: 405, body: 'method not allowed\n', headers: { allow: 'GET' } };
+  }
+  return route(request);
+}
+
+function pathOf(request: IncomingMessage): string {
+  return (request.url ?? '/').split('?', 1)[0] ?? '/';
+}

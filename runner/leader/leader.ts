@@ -1,0 +1,249 @@
+import { randomUUID } from 'node:crypto';
+import { hostname } from 'node:os';
+import { isConflict, isNotFound } from '../api/api-error.js';
+import type { Client } from '../api/client.js';
+import { type Clock, systemClock } from './clock.js';
+import { type Lease, LeaseObject, type LeaseSpec, microTime } from './lease.js';
+import type { Logger } from '../log.js';
+
+/** The time in office. */
+export interface Term {
+  /** Aborted when the term ends, for whatever reason. */
+  readonly signal: AbortSignal;
+  /**
+   * Whether the lease is surely still held: false as soon as another candidate may have it, also when
+   * this process was stopped for a while and its timers have not fired yet. Ask before each write.
+   */
+  isHeld(): boolean;
+}
+
+export interface LeaderElection {
+  readonly client: Pick<Client, 'request'>;
+  readonly namespace: string;
+  /** Name of the Lease. Default: `app-operator-leader`. */
+  readonly name?: string;
+  /** Different for each process. */
+  readonly identity: string;
+  readonly onElected: (term: Term) => void;
+  /** The lease is lost: stop writing at once. Not called when `signal` ended the term. */
+  readonly onLost: () => void;
+  /** Ends the candidacy. Abort it only once nothing writes any more: a successor may start at once. */
+  readonly signal: AbortSignal;
+  readonly log: Logger;
+  readonly timing?: Timing;
+  readonly clock?: Clock;
+  /** For jitter; in [0, 1). */
+  readonly random?: () => number;
+}
+
+/** Milliseconds. `renewDeadlineMs` must be shorter than `leaseMs`, so that a leader stops before others start. */
+export interface Timing {
+  /** How long others wait after the last sign of life. */
+  readonly leaseMs: number;
+  /** How long a leader goes on without having renewed. */
+  readonly renewDeadlineMs: number;
+  /** Time between attempts. */
+  readonly retryMs: number;
+}
+
+export const DEFAULT_TIMING: Timing = { leaseMs: 15_000, renewDeadlineMs: 10_000, retryMs: 2_000 };
+export const LEASE_NAME = 'app-operator-leader';
+
+/** `<hostname>_<uuid>`: who holds a lease can be told, and a restarted pod is not mistaken for itself. */
+export function leaderIdentity(): string {
+  return `${hostname()}_${randomUUID()}`;
+}
+
+/**
+ * Stands for election until elected, leads until lost or until the signal, and resolves then; to stand
+ * again, call again. On the signal a held lease is released, so that a successor need not wait.
+ *
+ * Clocks of candidates are never compared: each measures, on its own monotonic clock, for how long the
+ * lease has stood unchanged. A leader counts from before its renewal was sent, others from after they
+ * saw it, so a term ends here before it can begin elsewhere. Conflicting writes are settled by the
+ * resourceVersion.
+ */
+export async function runLeaderElection(election: LeaderElection): Promise<void> {
+  await new Candidate(election).run();
+}
+
+class Candidate {
+  private readonly timing: Timing;
+  private readonly clock: Clock;
+  private readonly lease: LeaseObject;
+  private readonly term = new AbortController();
+  /** The lease as last seen, and when it was first seen like that. */
+  private observed: Lease | undefined;
+  private observedAt = -Infinity;
+  /** When the last successful renewal was sent. */
+  private renewedAt = -Infinity;
+
+  constructor(private readonly election: LeaderElection) {
+    this.timing = election.timing ?? DEFAULT_TIMING;
+    this.clock = election.clock ?? systemClock;
+    if (this.timing.renewDeadlineMs >= this.timing.leaseMs) {
+      throw new RangeError('renewDeadlineMs must be shorter than leaseMs');
+    }
+    this.lease = new LeaseObject(
+      election.client,
+      election.namespace,
+      election.name ?? LEASE_NAME,
+      this.timing.renewDeadlineMs / 2,
+    );
+  }
+
+  async run(): Promise<void> {
+    const { signal, log, onElected, onLost, identity } = this.election;
+    try {
+      if (!(await this.acquire())) return;
+      if (!signal.aborted) {
+        log.info('Elected', { identity });
+        onElected({ signal: this.term.signal, isHeld: () => this.isHeld() });
+        await this.hold();
+        this.term.abort();
+      }
+      if (signal.aborted) {
+        await this.release();
+      } else {
+        log.error('Leadership lost', { identity, holder: this.holder() });
+        onLost();
+      }
+    } finally {
+      this.term.abort();
+    }
+  }
+
+  /** Tries until the lease is ours (true) or the signal is aborted (false). */
+  private async acquire(): Promise<boolean> {
+    const { signal, log, random = Math.random } = this.election;
+    const ended = () => signal.aborted;
+    let holder: string | undefined;
+    for (;;) {
+      if (await this.attempt(signal)) return true;
+      if (ended()) return false;
+      if (holder !== this.holder()) {
+        holder = this.holder();
+        log.info('Waiting for the lease', { holder });
+      }
+      // Spread, so that candidates that started together do not collide each time.
+      await this.clock.sleep(this.timing.retryMs * (1 + 0.2 * random()), signal);
+      if (ended()) return false;
+    }
+  }
+
+  /** Renews until the signal is aborted, the deadline passes, or somebody else has the lease. */
+  private async hold(): Promise<void> {
+    const { signal, identity } = this.election;
+    const ended = () => signal.aborted || left() <= 0;
+    const left = () => this.timing.renewDeadlineMs - (this.clock.monotonic() - this.renewedAt);
+    for (;;) {
+      await this.clock.sleep(Math.min(this.timing.retryMs, left()), signal);
+      if (ended()) return;
+      await this.attemptWithin(left());
+      const holder = this.holder();
+      if (ended() || (holder && holder !== identity)) return;
+    }
+  }
+
+  /** An attempt that ends in time even while its call hangs, and with the election. */
+  private async attemptWithin(ms: number): Promise<void> {
+    const { signal } = this.election;
+    const limit = new AbortController();
+    const stop = (): void => {
+      limit.abort();
+    };
+    signal.addEventListener('abort', stop, { once: true });
+    await Promise.race([this.attempt(limit.signal), this.clock.sleep(ms, limit.signal)]);
+    signal.removeEventListener('abort', stop);
+    limit.abort();
+  }
+
+  private isHeld(): boolean {
+    return (
+      !this.term.signal.aborted && this.clock.monotonic() - this.renewedAt < this.timing.leaseMs
+    );
+  }
+
+  /** One try to get or to renew the lease. Errors are logged, not thrown: the next try is the answer. */
+  private async attempt(signal: AbortSignal): Promise<boolean> {
+    const { identity, log } = this.election;
+    try {
+      // A leader knows the lease, and needs no read to renew it.
+      if (this.observed && this.holder() === identity && (await this.write(signal))) return true;
+      this.observe(await this.lease.read(signal));
+      const holder = this.holder();
+      if (holder && holder !== identity && !this.expired()) return false;
+      return await this.write(signal);
+    } catch (error) {
+      if (!signal.aborted) log.warn('Lease not updated', { error });
+      return false;
+    }
+  }
+
+  /** Writes the lease as ours; false where it is not what was observed any more. */
+  private async write(signal: AbortSignal): Promise<boolean> {
+    const sentAt = this.clock.monotonic();
+    const record = this.record(this.observed?.spec);
+    try {
+      this.observe(
+        this.observed
+          ? await this.lease.replace(this.observed, record, signal)
+          : await this.lease.create(record, signal),
+      );
+    } catch (error) {
+      if (isConflict(error) || isNotFound(error)) return false;
+      throw error;
+    }
+    this.renewedAt = sentAt;
+    return true;
+  }
+
+  private record(before: LeaseSpec | undefined): LeaseSpec {
+    const { identity } = this.election;
+    const renewTime = microTime(this.clock.now());
+    const renewed = before?.holderIdentity === identity;
+    return {
+      holderIdentity: identity,
+      leaseDurationSeconds: Math.ceil(this.timing.leaseMs / 1000),
+      acquireTime: renewed ? (before.acquireTime ?? renewTime) : renewTime,
+      renewTime,
+      leaseTransitions: (before?.leaseTransitions ?? 0) + (before && !renewed ? 1 : 0),
+    };
+  }
+
+  /** Gives the lease up, so that others need not wait for it to expire. */
+  private async release(): Promise<void> {
+    const { identity, log } = this.election;
+    try {
+      // Read, since a renewal that was cut off may still have been carried out.
+      const lease = await this.lease.read();
+      if (lease?.spec?.holderIdentity !== identity) return;
+      await this.lease.replace(lease, {
+        ...lease.spec,
+        holderIdentity: '',
+        leaseDurationSeconds: 1,
+        renewTime: microTime(this.clock.now()),
+      });
+      log.info('Lease released', { identity });
+    } catch (error) {
+      log.warn('Lease not released: it expires by itself', { identity, error });
+    }
+  }
+
+  private observe(lease: Lease | undefined): void {
+    const before = this.observed?.metadata.resourceVersion;
+    if (lease && lease.metadata.resourceVersion === before) return;
+    this.observed = lease;
+    this.observedAt = this.clock.monotonic();
+  }
+
+  private holder(): string | undefined {
+    return this.observed?.spec?.holderIdentity;
+  }
+
+  /** Whether the holder has been silent for long enough. Its own lease time counts where it is longer. */
+  private expired(): boolean {
+    const theirs = (this.observed?.spec?.leaseDurationSeconds ?? 0) * 1000;
+    return this.clock.monotonic() - this.observedAt >= Math.max(theirs, this.timing.leaseMs);
+  }
+}

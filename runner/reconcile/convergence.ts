@@ -1,0 +1,135 @@
+import { Stalled } from '../../constructs/kit/errors.js';
+import type { Resource } from '../../constructs/kit/object.js';
+import type { Applier, ChangeEntry } from './apply.js';
+import type { Child } from '../cache/child.js';
+import { digestOf, type ChildCache } from '../cache/child-cache.js';
+import type { Memory } from './memory.js';
+import { plannedOf, type Plan, type PlannedChild, type PlannedStage } from './plan.js';
+
+/** What a round of applying came to. */
+export interface Progress {
+  readonly changes: ChangeEntry[];
+  /** Whether every stage was reached and is as it should be. */
+  readonly complete: boolean;
+}
+
+const JOB_RETRY_MS = { first: 30_000, most: 600_000 };
+
+/** Brings children to what a plan says: stage by stage, then what is no longer wanted. */
+export class Convergence {
+  constructor(
+    private readonly props: {
+      readonly children: ChildCache;
+      readonly applier: Applier;
+      /** Milliseconds since 1970. */
+      readonly now: () => number;
+    },
+  ) {}
+
+  /** After a start: children that are just as the status says they were left need no write. */
+  trust(plan: Plan, appliedHash: string | undefined): void {
+    const { children } = this.props;
+    const planned = plannedOf(plan);
+    if (appliedHash === undefined || planned.some(({ id }) => children.applied(id))) return;
+    if (this.digest(plan) !== appliedHash) return;
+    for (const { id, hash } of planned) children.trust(id, hash);
+  }
+
+  /** One hash for what is wanted of the children and what is there of it. */
+  digest(plan: Plan): string {
+    return digestOf(
+      plannedOf(plan).map(({ id, hash }) => {
+        const child = this.props.children.get(id);
+        return [id, hash, child?.seeded ?? child?.owned];
+      }),
+    );
+  }
+
+  /** Applies as far as the gates are open. It never waits: the next event leads back here. */
+  async apply(resource: Resource, plan: Plan): Promise<Progress> {
+    const changes: ChangeEntry[] = [];
+    for (const stage of plan.stages) {
+      const wanted = stage.children.filter((planned) => !this.#matches(planned));
+      if (wanted.length > 0) {
+        if (stage.hold !== undefined) return { changes, complete: false };
+        changes.push(...(await this.#applyAll(resource, plan, wanted)));
+      }
+      if (!this.#isPassed(stage)) return { changes, complete: false };
+    }
+    return { changes, complete: true };
+  }
+
+  /** Deletes children that are no longer wanted, the last made first. Data is never among them. */
+  async prune(resource: Resource, owner: string, plan: Plan): Promise<ChangeEntry[]> {
+    const wanted = new Set(plannedOf(plan).map(({ id }) => id));
+    const surplus = this.props.children
+      .of(owner)
+      .filter((child) => !wanted.has(child.id) && mayPrune(child, resource))
+      .reverse();
+    for (const child of surplus) await this.props.applier.delete(child);
+    return surplus.map(({ kind, name }) => ({ kind: kind.kind, name, change: 'deleted' }));
+  }
+
+  /**
+   * Makes failed Jobs anew after a while: what they failed on may have been mended meanwhile.
+   * @returns milliseconds until the next one is due
+   */
+  async retryFailedJobs(plan: Plan, { retries }: Memory): Promise<number | undefined> {
+    const { applier, children, now } = this.props;
+    let next: number | undefined;
+    for (const { id, run } of plannedOf(plan)) {
+      const child = run === undefined ? undefined : children.get(id);
+      if (!child || child.deleting || child.run !== run) continue;
+      if (child.health.state === 'Ready') retries.delete(id);
+      if (child.failedAt === undefined) continue;
+      const count = retries.get(id) ?? 0;
+      const left =
+        child.failedAt + Math.min(JOB_RETRY_MS.most, JOB_RETRY_MS.first * 2 ** count) - now();
+      if (left > 0) {
+        next = Math.min(left, next ?? Infinity);
+      } else {
+        retries.set(id, count + 1);
+        await applier.delete(child);
+      }
+    }
+    return next;
+  }
+
+  async #applyAll(
+    resource: Resource,
+    plan: Plan,
+    wanted: readonly PlannedChild[],
+  ): Promise<readonly ChangeEntry[]> {
+    const results = await Promise.allSettled(
+      wanted.map((planned) => this.props.applier.apply(resource, plan, planned)),
+    );
+    const errors: unknown[] = [];
+    const changes: ChangeEntry[] = [];
+    for (const result of results) {
+      if (result.status === 'fulfilled') changes.push(result.value);
+      else errors.push(result.reason);
+    }
+    // What the user must mend comes before what passes by itself.
+    if (errors.length > 0) throw errors.find((error) => error instanceof Stalled) ?? errors[0];
+    return changes;
+  }
+
+  #isPassed(stage: PlannedStage): boolean {
+    return stage.children.every(
+      (planned) =>
+        this.#matches(planned) &&
+        (!stage.gate ||
+          planned.kind.advisory === true ||
+          this.props.children.get(planned.id)?.health.state === 'Ready'),
+    );
+  }
+
+  #matches(planned: PlannedChild): boolean {
+    return this.props.applier.matches(planned, this.props.children.get(planned.id));
+  }
+}
+
+/** Data stays, and so does what is not controlled by this very resource: labels can be copied. */
+function mayPrune(child: Child, resource: Resource): boolean {
+  return !child.retained && !child.deleting && child.controller === resource.metadata.uid;
+}

@@ -1,0 +1,123 @@
+import type { KubeObject } from '../../constructs/kit/object.js';
+import type { ObjectKind } from '../../constructs/kit/object-kind.js';
+import type { Child } from '../cache/child.js';
+import type { Client } from '../api/client.js';
+import { resourcePath } from '../api/resource-path.js';
+
+const Pod: ObjectKind = { apiVersion: 'v1', kind: 'Pod', plural: 'pods' };
+/** A child in trouble is asked about again this often. */
+const FRESH_MS = 30_000;
+/** Thousands of sites that come up at once are slow, not in trouble: not more than one is asked about in this time. */
+const INTERVAL_MS = 2_000;
+
+interface ContainerStatus {
+  readonly name: string;
+  readonly state?: {
+    readonly waiting?: { readonly reason?: string; readonly message?: string };
+    readonly terminated?: {
+      readonly exitCode: number;
+      readonly message?: string;
+      readonly reason?: string;
+    };
+  };
+  readonly lastState?: ContainerStatus['state'];
+}
+
+interface PodObject extends KubeObject {
+  readonly status?: {
+    readonly phase?: string;
+    readonly conditions?: readonly {
+      readonly type: string;
+      readonly status: string;
+      readonly message?: string;
+    }[];
+    readonly initContainerStatuses?: readonly ContainerStatus[];
+    readonly containerStatuses?: readonly ContainerStatus[];
+  };
+}
+
+/**
+ * Finds out why a workload or a Job does not get ready, from its pods: an image that cannot be
+ * pulled, a missing key of a Secret, the last words of a script. Pods are read only for a child in
+ * trouble, since all the pods of thousands of sites are many times what the operator keeps.
+ */
+export class Diagnostician {
+  #askedAt = -Infinity;
+  readonly #known = new Map<string, { readonly at: number; readonly why: string | undefined }>();
+
+  constructor(
+    private readonly props: {
+      readonly client: Pick<Client, 'request'>;
+      /** Milliseconds, monotonic. */
+      readonly now: () => number;
+    },
+  ) {}
+
+  /** What the pods of a child say; undefined where they say nothing. Never rejects. */
+  async explain(child: Child): Promise<string | undefined> {
+    const { client, now } = this.props;
+    const key = `${child.uid}/${child.health.state}`;
+    const known = this.#known.get(key);
+    if (known && now() - known.at < FRESH_MS) return known.why;
+    if (child.health.state !== 'Failed' && now() - this.#askedAt < INTERVAL_MS) return known?.why;
+    this.#askedAt = now();
+    let why = known?.why;
+    try {
+      const selector = child.kind.kind === 'Job' ? `job-name=${child.name}` : `app=${child.name}`;
+      const { items } = await client.request<{ items: readonly PodObject[] }>(
+        'GET',
+        resourcePath(Pod, child.namespace),
+        { query: { labelSelector: selector, limit: '20' } },
+      );
+      why = items
+        .toSorted((a, b) => created(b).localeCompare(created(a)))
+        .map(complaintOf)
+        .find((complaint) => complaint !== undefined);
+    } catch {
+      // The question can be asked again; the child's own health is known already.
+    }
+    if (this.#known.size > 1000) this.#known.clear();
+    this.#known.set(key, { at: now(), why });
+    return why;
+  }
+}
+
+function created(pod: PodObject): string {
+  return pod.metadata.creationTimestamp ?? '';
+}
+
+/** The most telling thing in a pod's status, in stable words. */
+function complaintOf({ status }: PodObject): string | undefined {
+  const containers = [
+    ...(status?.initContainerStatuses ?? []),
+    ...(status?.containerStatuses ?? []),
+  ];
+  for (const { name, state, lastState } of containers) {
+    const ended = [state?.terminated, lastState?.terminated].find(
+      (terminated) => terminated && terminated.exitCode !== 0,
+    );
+    const last = lastLine(ended?.message);
+    if (last) return last.replace(/^app-operator: /, '');
+    const { reason, message } = state?.waiting ?? {};
+    if (reason && !['ContainerCreating', 'PodInitializing'].includes(reason)) {
+      return `container ${name}: ${reason}${message ? `: ${stable(message)}` : ''}`;
+    }
+    if (ended) return `container ${name} ended with exit code ${ended.exitCode}`;
+  }
+  const scheduled = status?.conditions?.find(({ type }) => type === 'PodScheduled');
+  return scheduled?.status === 'False'
+    ? `no node takes its pod: ${scheduled.message ?? ''}`
+    : undefined;
+}
+
+function lastLine(text: string | undefined): string | undefined {
+  return text?.trim().split('\n').at(-1)?.slice(0, 500);
+}
+
+/** The kubelet's messages name the pod and the time to wait, which change. */
+function stable(message: string): string {
+  return message
+    .replace(/back-off \S+ /, '')
+    .replace(/ pod=\S+/, '')
+    .slice(0, 300);
+}

@@ -1,0 +1,47 @@
+import type { Markers } from '../../constructs/kit/labels.js';
+import type { KubeObject, Resource } from '../../constructs/kit/object.js';
+import type { ObjectKind } from '../../constructs/kit/object-kind.js';
+import { isNotFound } from '../api/api-error.js';
+import { MERGE_PATCH, type Client } from '../api/client.js';
+import { FIELD_MANAGER } from '../cache/child.js';
+import { resourcePath } from '../api/resource-path.js';
+
+/**
+ * Puts the operator's finalizer on a resource, or takes it off. Other finalizers stay: the list is
+ * written whole, under the version that it was read in, so a concurrent change makes a conflict.
+ */
+export class Finalizer {
+  constructor(
+    private readonly client: Pick<Client, 'request'>,
+    private readonly markers: Markers,
+  ) {}
+
+  has({ metadata }: Resource): boolean {
+    return metadata.finalizers?.includes(this.markers.finalizer) ?? false;
+  }
+
+  /** @returns the resource as it is now; undefined where it is gone */
+  async set(
+    kind: ObjectKind,
+    resource: Resource,
+    wanted: boolean,
+  ): Promise<KubeObject | undefined> {
+    const { namespace, name, resourceVersion, finalizers = [] } = resource.metadata;
+    const others = finalizers.filter((finalizer) => finalizer !== this.markers.finalizer);
+    try {
+      return await this.client.request<KubeObject>('PATCH', resourcePath(kind, namespace, name), {
+        query: { fieldManager: FIELD_MANAGER },
+        contentType: MERGE_PATCH,
+        body: {
+          metadata: {
+            resourceVersion,
+            finalizers: wanted ? [...others, this.markers.finalizer] : others,
+          },
+        },
+      });
+    } catch (error) {
+      if (isNotFound(error)) return undefined;
+      throw error;
+    }
+  }
+}

@@ -1,0 +1,46 @@
+import type { Markers } from '../../constructs/kit/labels.js';
+import type { KubeObject } from '../../constructs/kit/object.js';
+
+/** 32 letters and digits: 190 bits, and nothing that any file or URL has to quote. */
+const PASSWORD_LENGTH = 32;
+const ALPHABET = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789';
+
+/**
+ * A generated Secret with its values: what its annotation asks for, made from random bytes.
+ * @param randomBytes a cryptographic source
+ */
+export function withValues(
+  secret: KubeObject,
+  markers: Markers,
+  randomBytes: (size: number) => Uint8Array,
+): KubeObject & { readonly data: Readonly<Record<string, string>> } {
+  const keys = JSON.parse(secret.metadata.annotations?.[markers.generate] ?? '{}') as Readonly<
+    Record<string, 'password' | 'fernet'>
+  >;
+  const data = Object.fromEntries(
+    Object.entries(keys).map(([key, what]) => [
+      key,
+      Buffer.from(what === 'fernet' ? fernetKey(randomBytes) : password(randomBytes)).toString(
+        'base64',
+      ),
+    ]),
+  );
+  return { ...secret, data };
+}
+
+function password(randomBytes: (size: number) => Uint8Array): string {
+  let text = '';
+  while (text.length < PASSWORD_LENGTH) {
+    for (const byte of randomBytes(PASSWORD_LENGTH)) {
+      // Bytes past the last whole multiple of the alphabet would make its first letters likelier.
+      if (byte >= 256 - (256 % ALPHABET.length)) continue;
+      text += ALPHABET.charAt(byte % ALPHABET.length);
+    }
+  }
+  return text.slice(0, PASSWORD_LENGTH);
+}
+
+/** 32 bytes in URL-safe base64, with padding, as the framework's Fernet wants them. */
+function fernetKey(randomBytes: (size: number) => Uint8Array): string {
+  return Buffer.from(randomBytes(32)).toString('base64').replaceAll('+', '-').replaceAll('/', '_');
+}

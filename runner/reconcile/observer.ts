@@ -1,0 +1,94 @@
+import type { Health } from '../../constructs/kit/health.js';
+import type { ChildView, HttpProbe, ProbeResult } from '../../constructs/kit/kind.js';
+import type { ChildCache } from '../cache/child-cache.js';
+import type { Diagnostician } from './diagnose.js';
+import type { Memory } from './memory.js';
+import { plannedOf, type Plan } from './plan.js';
+import type { Prober } from './probe.js';
+
+/** A child that is not ready. */
+export interface PendingChild {
+  readonly kind: string;
+  readonly name: string;
+  readonly health: Health;
+}
+
+const MISSING: Health = { state: 'Missing', message: 'not created yet' };
+const PROBE_FRESH_MS = 60_000;
+/** A workload that is not ready for this long is looked into. */
+const PATIENCE_MS = 20_000;
+const LOOK_AGAIN_MS = 300_000;
+const EXPLAINABLE = new Set(['Deployment', 'StatefulSet', 'Job']);
+
+/** Looks at what has become of children, and asks further where that does not say enough. */
+export class Observer {
+  constructor(
+    private readonly props: {
+      readonly children: ChildCache;
+      readonly diagnostician: Diagnostician;
+      /** undefined where nothing is to be asked over HTTP. */
+      readonly prober: Prober | undefined;
+      /** Milliseconds since 1970. */
+      readonly now: () => number;
+    },
+  ) {}
+
+  /** The children that are not ready, in the order of the plan; first the one that its pods explain. */
+  async pending(plan: Plan, memory: Memory): Promise<readonly PendingChild[]> {
+    const { children, diagnostician, now } = this.props;
+    const pending = plannedOf(plan).flatMap(({ id, kind, name }) => {
+      const health = children.get(id)?.health ?? MISSING;
+      const passes = kind.advisory === true || health.state === 'Ready';
+      return passes ? [] : [{ id, kind: kind.kind, name, health }];
+    });
+    memory.pendingSince = pending.length > 0 ? (memory.pendingSince ?? now()) : undefined;
+    const impatient = memory.pendingSince !== undefined && this.patience(memory) === LOOK_AGAIN_MS;
+    const trouble = pending.find(
+      ({ kind, health: { state } }) =>
+        EXPLAINABLE.has(kind) && (state === 'Failed' || (state === 'InProgress' && impatient)),
+    );
+    const child = trouble && children.get(trouble.id);
+    const why = child && (await diagnostician.explain(child));
+    if (!why) return pending;
+    const health = { ...trouble.health, message: `${trouble.health.message}: ${why}` };
+    return [{ ...trouble, health }, ...pending.filter((entry) => entry !== trouble)];
+  }
+
+  /** Milliseconds until what is not ready should be looked into, or looked into again. */
+  patience({ pendingSince }: Memory): number {
+    const waited = pendingSince === undefined ? 0 : this.props.now() - pendingSince;
+    return waited < PATIENCE_MS ? PATIENCE_MS - waited : LOOK_AGAIN_MS;
+  }
+
+  /** A child of the plan as it is seen; undefined where it is not there. */
+  view(plan: Plan, kind: string, name: string): ChildView | undefined {
+    const planned = plannedOf(plan).find(
+      (child) => child.kind.kind === kind && child.name === name,
+    );
+    const child = planned && this.props.children.get(planned.id);
+    return (
+      child && { health: child.health, ...(child.replicas ? { replicas: child.replicas } : {}) }
+    );
+  }
+
+  /**
+   * Makes HTTP checks, unless all passed a short while ago.
+   * @returns the results, none where there is nothing to check; and milliseconds until the next round
+   */
+  async probe(
+    probes: readonly HttpProbe[],
+    memory: Memory,
+  ): Promise<{ readonly results: readonly ProbeResult[]; readonly againMs: number | undefined }> {
+    const { prober, now } = this.props;
+    if (!prober || probes.length === 0) return { results: [], againMs: undefined };
+    const fresh = memory.probes.at + PROBE_FRESH_MS - now();
+    if (memory.probes.failures === 0 && fresh > 0) return { results: [], againMs: fresh };
+    const results = await Promise.all(probes.map((probe) => prober.probe(probe)));
+    const failures = results.every(({ ok }) => ok) ? 0 : memory.probes.failures + 1;
+    memory.probes = { at: now(), failures };
+    return {
+      results,
+      againMs: failures === 0 ? PROBE_FRESH_MS : Math.min(15_000, 500 * 2 ** failures),
+    };
+  }
+}

@@ -1,0 +1,133 @@
+import type { Chart } from 'cdk8s';
+import type { Construct } from 'constructs';
+import { hashOf } from '../../constructs/kit/hash.js';
+import type { Markers } from '../../constructs/kit/labels.js';
+import type { KubeObject, Resource } from '../../constructs/kit/object.js';
+import { kindId, type ObjectKind } from '../../constructs/kit/object-kind.js';
+import { synthesize } from '../../constructs/kit/synth.js';
+import { childId, isSeeded, seedHash } from '../cache/child.js';
+
+/** One child as it should be. */
+export interface PlannedChild {
+  readonly id: string;
+  readonly kind: ObjectKind;
+  readonly name: string;
+  /** Hash of the object; it changes when the child has to be applied again. */
+  readonly hash: string;
+  /** For what is made once, a generated Secret or a Job: hash of the metadata that is ours. */
+  readonly seeded: string | undefined;
+  /** For a Job: what it has to do. */
+  readonly run: string | undefined;
+}
+
+export interface PlannedStage {
+  readonly gate: boolean;
+  readonly hold: string | undefined;
+  readonly children: readonly PlannedChild[];
+}
+
+/** What the children of a resource should be. */
+export interface Plan {
+  readonly stages: readonly PlannedStage[];
+  /** The objects, by `PlannedChild.id`. They are synthesized again where they were not kept. */
+  objects(): ReadonlyMap<string, KubeObject>;
+}
+
+/** All children of a plan, in its order. */
+export function plannedOf(plan: Plan): readonly PlannedChild[] {
+  return plan.stages.flatMap((stage) => stage.children);
+}
+
+/**
+ * Synthesizes the tree of a resource and makes its objects the resource's own. Objects that are kept
+ * when the resource goes get no owner reference: they are found again by their labels.
+ */
+export function planOf(
+  resource: Resource,
+  kinds: ReadonlyMap<string, ObjectKind>,
+  markers: Markers,
+  build: (scope: Construct, id: string) => Chart | undefined,
+): Plan {
+  const make = () =>
+    synthesize(build).map((stage) => ({
+      ...stage,
+      objects: stage.objects.map((object) => ownedBy(resource, object, markers)),
+    }));
+  const first = make();
+  const planned = first.map(({ gate, hold, objects }) => ({
+    gate,
+    hold,
+    children: objects.map((object) => plannedChild(object, kinds, markers)),
+  }));
+  // Kept weakly: most visits change nothing, and thousands of trees are large.
+  let kept = new WeakRef(byId(first, kinds));
+  return {
+    stages: planned,
+    objects: () => {
+      const objects = kept.deref() ?? byId(make(), kinds);
+      kept = new WeakRef(objects);
+      return objects;
+    },
+  };
+}
+
+function byId(
+  stages: readonly { readonly objects: readonly KubeObject[] }[],
+  kinds: ReadonlyMap<string, ObjectKind>,
+): Map<string, KubeObject> {
+  const objects = stages.flatMap((stage) => stage.objects);
+  return new Map(objects.map((object) => [idOf(object, kinds), object]));
+}
+
+function plannedChild(
+  object: KubeObject,
+  kinds: ReadonlyMap<string, ObjectKind>,
+  markers: Markers,
+): PlannedChild {
+  const annotations = object.metadata.annotations ?? {};
+  return {
+    id: idOf(object, kinds),
+    kind: kindOf(object, kinds),
+    name: object.metadata.name,
+    hash: hashOf(object),
+    seeded: isSeeded(object.kind, annotations, markers) ? seedHash(object, markers) : undefined,
+    run: annotations[markers.run],
+  };
+}
+
+function idOf(object: KubeObject, kinds: ReadonlyMap<string, ObjectKind>): string {
+  return childId(kindOf(object, kinds), object.metadata.namespace ?? '', object.metadata.name);
+}
+
+function kindOf(object: KubeObject, kinds: ReadonlyMap<string, ObjectKind>): ObjectKind {
+  const kind = kinds.get(kindId(object));
+  if (!kind) throw new Error(`${kindId(object)} is in a tree, but not in what its kind owns`);
+  return kind;
+}
+
+function ownedBy(resource: Resource, object: KubeObject, markers: Markers): KubeObject {
+  const { metadata } = object;
+  const { namespace = 'default', name, uid = '' } = resource.metadata;
+  const retained = metadata.labels?.[markers.retain] === 'true';
+  return {
+    ...object,
+    metadata: {
+      ...metadata,
+      namespace: metadata.namespace ?? namespace,
+      ...(retained
+        ? {}
+        : {
+            ownerReferences: [
+              {
+                apiVersion: resource.apiVersion,
+                kind: resource.kind,
+                name,
+                uid,
+                controller: true,
+                blockOwnerDeletion: true,
+              },
+            ],
+          }),
+    },
+  };
+}

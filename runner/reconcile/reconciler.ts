@@ -1,0 +1,204 @@
+import { Stalled, type Problem } from '../../constructs/kit/errors.js';
+import { hashOf } from '../../constructs/kit/hash.js';
+import type { World } from '../../constructs/kit/kind.js';
+import type { Markers } from '../../constructs/kit/labels.js';
+import type { KubeObject, Resource } from '../../constructs/kit/object.js';
+import type { ObjectKind } from '../../constructs/kit/object-kind.js';
+import { isNamespaceTerminating } from '../api/api-error.js';
+import type { AnyKind } from '../../constructs/registry.js';
+import type { ChildCache } from '../cache/child-cache.js';
+import type { Convergence } from './convergence.js';
+import type { Finalizer } from './finalizer.js';
+import { keyOfResource, Memories, type Memory } from './memory.js';
+import type { Observer } from './observer.js';
+import { planOf, plannedOf, type Plan } from './plan.js';
+import { deleting, judgement, paused, reportOf, type Report } from './report.js';
+import type { Status } from './status.js';
+import type { Subscriptions } from '../cache/world.js';
+
+export interface ReconcilerProps {
+  readonly kind: AnyKind;
+  /** The kind as an object of the API. */
+  readonly api: ObjectKind;
+  /** The kinds of children, by `<apiVersion>/<kind>`. */
+  readonly kinds: ReadonlyMap<string, ObjectKind>;
+  readonly markers: Markers;
+  readonly subscriptions: Subscriptions;
+  readonly children: ChildCache;
+  readonly convergence: Convergence;
+  readonly observer: Observer;
+  readonly finalizer: Finalizer;
+  /** What the schema and its rules have against a resource. */
+  readonly validate: (resource: Resource) => readonly Problem[];
+  /** Takes in a resource as the server answered it. */
+  readonly remember: (resource: KubeObject) => void;
+}
+
+/** Brings one resource of a kind, and what it owns, to what it should be. */
+export class Reconciler {
+  readonly #memories: Memories;
+
+  constructor(private readonly props: ReconcilerProps) {
+    this.#memories = new Memories(props.validate);
+  }
+
+  /**
+   * One visit, from what is seen to what is to be said of it. It never waits for the cluster: what it
+   * waits for is watched, and leads to the next visit.
+   * @throws what nobody expected and what passes by itself, to be tried again
+   */
+  async visit(resource: Resource<unknown, Status>, failures: number): Promise<Report> {
+    const goes = resource.metadata.deletionTimestamp !== undefined;
+    try {
+      if (isPaused(resource, this.props.markers)) return paused(resource);
+      return goes ? await this.#remove(resource) : await this.#converge(resource);
+    } catch (error) {
+      const report = reportOf(error, goes ? 'Deleting' : resource.status?.phase, failures);
+      if (!report) throw error;
+      return report;
+    }
+  }
+
+  forget(key: string): void {
+    this.#memories.forget(key);
+    this.props.subscriptions.forget(this.#reader(key));
+  }
+
+  async #converge(seen: Resource<unknown, Status>): Promise<Report> {
+    const { convergence, observer, kind } = this.props;
+    const resource = await this.#finalized(seen);
+    const memory = this.#memories.of(resource);
+    if (memory.problems.length > 0) throw Stalled.invalid(memory.problems);
+    const facts = this.#read(resource, (world) => kind.gather(resource, world));
+    const plan = this.#plan(resource, facts, memory);
+    convergence.trust(plan, seen.status?.appliedHash);
+    const retryMs = await convergence.retryFailedJobs(plan, memory);
+    const { changes, complete } = await convergence.apply(resource, plan);
+    if (complete)
+      changes.push(...(await convergence.prune(resource, this.#readerOf(resource), plan)));
+    const pending = await observer.pending(plan, memory);
+    const settled = complete && pending.length === 0;
+    const probes = settled ? kind.probes({ resource, facts }) : [];
+    const { results, againMs } = await observer.probe(probes, memory);
+    const ready = settled && results.every(({ ok }) => ok);
+    const child = (childKind: string, name: string) => observer.view(plan, childKind, name);
+    return {
+      judgement: kind.observe({ resource, facts, pending, probes: results, ready, child }),
+      stalled: false,
+      changes,
+      requeueAfterMs: earliest(retryMs, settled ? againMs : observer.patience(memory)),
+      appliedHash: ready ? convergence.digest(plan) : undefined,
+    };
+  }
+
+  async #remove(resource: Resource): Promise<Report> {
+    const { finalizer, api } = this.props;
+    const memory = this.#memories.of(resource);
+    if (memory.released || !finalizer.has(resource)) {
+      return { ...deleting('waiting for other finalizers'), gone: true };
+    }
+    let report: Report | undefined;
+    try {
+      report = await this.#tearDown(resource);
+    } catch (error) {
+      // No Job can run there any more, and whoever deletes a namespace deletes what is in it.
+      if (!isNamespaceTerminating(error)) throw error;
+    }
+    if (report) return report;
+    await finalizer.set(api, resource, false);
+    memory.released = true;
+    return { ...deleting('gone'), gone: true };
+  }
+
+  /** @returns what the deletion waits for; undefined when all that has to happen before has happened */
+  async #tearDown(resource: Resource): Promise<Report | undefined> {
+    const { kind, children, convergence } = this.props;
+    const plan = this.#read(resource, (world) => {
+      kind.teardown.blockers(resource, world);
+      return this.#planOf(resource, (scope, id) => kind.teardown.chart(scope, id, resource, world));
+    });
+    if (plan.stages.length === 0) return undefined;
+    const owner = this.#readerOf(resource);
+    const changes = await convergence.prune(resource, owner, plan);
+    const wanted = new Set(plannedOf(plan).map(({ id }) => id));
+    const rest = children
+      .of(owner)
+      .find(({ id, controller }) => !wanted.has(id) && controller === resource.metadata.uid);
+    if (rest) return { ...deleting(`waiting for ${rest.kind.kind} ${rest.name} to go`), changes };
+    const memory = this.#memories.of(resource);
+    const requeueAfterMs = await convergence.retryFailedJobs(plan, memory);
+    const progress = await convergence.apply(resource, plan);
+    changes.push(...progress.changes);
+    if (progress.complete) return undefined;
+    return { ...(await this.#waitingFor(plan, memory)), changes, requeueAfterMs };
+  }
+
+  /** What a deletion waits for, and how it can be had without. */
+  async #waitingFor(plan: Plan, memory: Memory): Promise<Report> {
+    const [first] = await this.props.observer.pending(plan, memory);
+    if (!first) return deleting('waiting for the API server');
+    const what = `${first.kind} ${first.name}: ${first.health.message}`;
+    if (first.health.state !== 'Failed') return deleting(`waiting for ${what}`);
+    const release = `the annotation ${this.props.markers.skipDrop}=true lets it go without`;
+    const report = deleting('');
+    return {
+      ...report,
+      judgement: judgement('Deleting', `${first.kind}Failed`, `${what}; ${release}`),
+    };
+  }
+
+  async #finalized(resource: Resource): Promise<Resource> {
+    const { finalizer, kind, api, remember } = this.props;
+    const needed = kind.teardown.needed(resource);
+    if (needed === finalizer.has(resource)) return resource;
+    const now = await finalizer.set(api, resource, needed);
+    if (!now) throw new Error('the resource is gone');
+    remember(now);
+    return now as Resource;
+  }
+
+  /** Reads from the world; what is read, also by a read that throws, wakes the resource when it changes. */
+  #read<T>(resource: Resource, read: (world: World) => T): T {
+    const session = this.props.subscriptions.session(this.#readerOf(resource));
+    try {
+      return read(session.world);
+    } finally {
+      session.commit();
+    }
+  }
+
+  /** Synthesizes, unless neither the spec nor the facts have changed since the last time. */
+  #plan(resource: Resource, facts: unknown, memory: Memory): Plan {
+    const key = hashOf([resource.metadata.uid, resource.metadata.generation, facts]);
+    if (memory.plan?.key !== key) {
+      const { kind } = this.props;
+      const plan = this.#planOf(resource, (scope, id) =>
+        kind.chart(scope, id, { resource, facts }),
+      );
+      memory.plan = { key, plan };
+    }
+    return memory.plan.plan;
+  }
+
+  #planOf(resource: Resource, build: Parameters<typeof planOf>[3]): Plan {
+    return planOf(resource, this.props.kinds, this.props.markers, build);
+  }
+
+  #readerOf(resource: Resource): string {
+    return this.#reader(keyOfResource(resource));
+  }
+
+  #reader(key: string): string {
+    return `${this.props.kind.definition.kind}/${key}`;
+  }
+}
+
+function isPaused(resource: Resource, markers: Markers): boolean {
+  const { paused: inSpec } = resource.spec as { readonly paused?: boolean };
+  return inSpec === true || resource.metadata.annotations?.[markers.paused] === 'true';
+}
+
+function earliest(a: number | undefined, b: number | undefined): number | undefined {
+  if (a === undefined || b === undefined) return a ?? b;
+  return Math.min(a, b);
+}
