@@ -104,13 +104,17 @@ describe('optional APIs', { skip: KEDA.skip || CERTIFICATES.skip }, () => {
       const { watch: _, ...others } = Object.fromEntries(await metrics.calls());
       return others;
     };
-    await cluster.until('it is quiet', async () => {
-      const before = await counts();
-      // Words that change in a status are told after five seconds.
-      await sleep(6_000);
-      assert.deepEqual(await counts(), before);
-      return true;
-    });
+    await cluster.until(
+      'it is quiet',
+      async () => {
+        const before = await counts();
+        // Words that change in a status are told after five seconds.
+        await sleep(6_000);
+        assert.deepEqual(await counts(), before);
+        return true;
+      },
+      90_000,
+    );
   };
 
   test('that appear while sites are being made are used by all of them', async () => {
