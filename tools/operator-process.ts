@@ -7,6 +7,7 @@ import { freePort } from './controlplane/ports.js';
 const MAIN = fileURLToPath(new URL('../runner/main.js', import.meta.url));
 /** As in the Dockerfile: what lives is small, so collecting garbage early costs little and halves the memory. */
 export const NODE_FLAGS = ['--max-semi-space-size=2', '--heap-growing-percent=20'];
+const ENVIRONMENT = { MALLOC_ARENA_MAX: '1' };
 /** Of /proc/<pid>/stat: what Linux has on every machine that Node runs on. */
 const TICKS_PER_SECOND = 100;
 
@@ -50,7 +51,7 @@ export class OperatorProcess {
         ...(options.flags ?? []),
       ],
       {
-        env: { ...process.env, KUBECONFIG: options.kubeconfig },
+        env: { ...process.env, ...ENVIRONMENT, KUBECONFIG: options.kubeconfig },
         stdio: ['ignore', 'ignore', 'pipe'],
       },
     );
