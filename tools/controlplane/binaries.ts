@@ -3,13 +3,19 @@ import { access, mkdir } from 'node:fs/promises';
 import { homedir } from 'node:os';
 import path from 'node:path';
 
-import { BINARY_NAMES, type BinaryName, buildBinaries } from './build.js';
+import {
+  BINARY_NAMES,
+  type BinaryName,
+  buildBinaries,
+  type Catalog,
+  controlPlaneCatalog,
+} from './build.js';
 import { withLock } from './lock.js';
 import type { OnProgress } from './progress.js';
-import { readVersions } from './versions.js';
+import { readVersions, type Versions } from './versions.js';
 
 /** Absolute paths of the binaries. */
-export type Binaries<Name extends BinaryName = BinaryName> = Readonly<Record<Name, string>>;
+export type Binaries<Name extends string = BinaryName> = Readonly<Record<Name, string>>;
 
 export interface EnsureBinariesOptions<Name extends BinaryName> {
   /** The binaries wanted. Default: all. */
@@ -34,7 +40,18 @@ export async function ensureBinaries<Name extends BinaryName = BinaryName>(
 ): Promise<Binaries<Name>> {
   const names: readonly BinaryName[] = options.names ?? BINARY_NAMES;
   const versions = readVersions();
-  const cache = path.join(cacheRoot(), versions.key);
+  const catalog = controlPlaneCatalog(versions);
+  return ensureBuilt(catalog, names, versions, options.onProgress);
+}
+
+/** As `ensureBinaries`, of any catalog. */
+export async function ensureBuilt<Name extends string>(
+  catalog: Catalog<Name>,
+  names: readonly Name[],
+  versions: Versions,
+  onProgress?: OnProgress,
+): Promise<Binaries<Name>> {
+  const cache = path.join(cacheRoot(), catalog.key);
   const found = await findIn(await assetsFolder(), names);
   const rest = names.filter((name) => !found.has(name));
   let missing = await missingIn(cache, rest);
@@ -43,18 +60,21 @@ export async function ensureBinaries<Name extends BinaryName = BinaryName>(
     const work = async (): Promise<void> => {
       // Whoever held the lock before may have built them.
       missing = await missingIn(cache, rest);
-      if (missing.length > 0) await buildBinaries(missing, cache, versions, options.onProgress);
+      if (missing.length === 0) return;
+      const recipes = missing.map((name) => [name, catalog.recipes[name]] as const);
+      await buildBinaries(recipes, cache, versions, onProgress);
     };
     await withLock(`${cache}.lock`, work, (holder) => {
       const message = `waiting for process ${holder}, which builds the same binaries`;
-      options.onProgress?.({ message, elapsedSeconds: 0 });
+      onProgress?.({ message, elapsedSeconds: 0 });
     });
   }
   for (const name of rest) found.set(name, path.join(cache, name));
   return Object.fromEntries(found) as Binaries<Name>;
 }
 
-function cacheRoot(): string {
+/** Folder of all that is built once and used again. */
+export function cacheRoot(): string {
   const { APP_OPERATOR_CACHE, XDG_CACHE_HOME } = process.env;
   if (APP_OPERATOR_CACHE) return path.resolve(APP_OPERATOR_CACHE);
   if (XDG_CACHE_HOME) return path.join(XDG_CACHE_HOME, 'app-operator');
@@ -68,11 +88,11 @@ async function assetsFolder(): Promise<string | undefined> {
   return essential.size === 2 ? path.resolve(folder) : undefined;
 }
 
-async function findIn(
+async function findIn<Name extends string>(
   folder: string | undefined,
-  names: readonly BinaryName[],
-): Promise<Map<BinaryName, string>> {
-  const found = new Map<BinaryName, string>();
+  names: readonly Name[],
+): Promise<Map<Name, string>> {
+  const found = new Map<Name, string>();
   if (folder === undefined) return found;
   for (const name of names) {
     const file = path.join(folder, name);
@@ -81,7 +101,10 @@ async function findIn(
   return found;
 }
 
-async function missingIn(folder: string, names: readonly BinaryName[]): Promise<BinaryName[]> {
+async function missingIn<Name extends string>(
+  folder: string,
+  names: readonly Name[],
+): Promise<Name[]> {
   const found = await findIn(folder, names);
   return names.filter((name) => !found.has(name));
 }

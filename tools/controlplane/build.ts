@@ -7,21 +7,30 @@ import { errorCode } from './errors.js';
 import { type OnProgress, withProgress } from './progress.js';
 import type { Versions } from './versions.js';
 
-/** How one binary is built: its Go module (a folder beside this file), package and linker flags. */
-interface Recipe {
-  readonly module: 'go' | 'kwok';
+/** How one binary is built. */
+export interface Recipe {
+  /** Folder of the Go module. */
+  readonly module: string;
   readonly package: string;
+  /** Set by the linker. */
   readonly variables: (versions: Versions) => Readonly<Record<string, string>>;
 }
 
+/** What is built from one set of pins. */
+export interface Catalog<Name extends string> {
+  /** Names the cache folder; changes with any pin. */
+  readonly key: string;
+  readonly recipes: Readonly<Record<Name, Recipe>>;
+}
+
 const RECIPES = {
-  etcd: { module: 'go', package: 'go.etcd.io/etcd/server/v3', variables: () => ({}) },
+  etcd: { module: asset('go'), package: 'go.etcd.io/etcd/server/v3', variables: () => ({}) },
   'kube-apiserver': kubernetes('kube-apiserver'),
   'kube-controller-manager': kubernetes('kube-controller-manager'),
   'kube-scheduler': kubernetes('kube-scheduler'),
   kubectl: kubernetes('kubectl'),
   kwok: {
-    module: 'kwok',
+    module: asset('kwok'),
     package: 'sigs.k8s.io/kwok/cmd/kwok',
     variables: ({ kwok }) => ({ 'sigs.k8s.io/kwok/pkg/consts.Version': kwok.slice(1) }),
   },
@@ -31,14 +40,18 @@ export type BinaryName = keyof typeof RECIPES;
 
 export const BINARY_NAMES = Object.keys(RECIPES) as readonly BinaryName[];
 
+export function controlPlaneCatalog({ key }: Versions): Catalog<BinaryName> {
+  return { key, recipes: RECIPES };
+}
+
 const TEMPORARY = '.building-';
 
 /**
- * Builds `names` with the Go toolchain into `folder`, each moved there in one step, so that a binary
+ * Builds binaries with the Go toolchain into `folder`, each moved there in one step, so that a binary
  * in `folder` is always a whole one. The caller holds the lock of `folder`.
  */
 export async function buildBinaries(
-  names: readonly BinaryName[],
+  recipes: readonly (readonly [name: string, recipe: Recipe])[],
   folder: string,
   versions: Versions,
   onProgress?: OnProgress,
@@ -49,10 +62,10 @@ export async function buildBinaries(
   }
   const scratch = await mkdtemp(path.join(folder, TEMPORARY));
   try {
-    for (const [index, name] of names.entries()) {
-      const message = `building ${name} (${index + 1} of ${names.length})`;
+    for (const [index, [name, recipe]] of recipes.entries()) {
+      const message = `building ${name} (${index + 1} of ${recipes.length})`;
       const output = path.join(scratch, name);
-      await withProgress(message, onProgress, () => goBuild(name, output, versions));
+      await withProgress(message, onProgress, () => goBuild(name, recipe, output, versions));
       await rename(output, path.join(folder, name));
     }
   } finally {
@@ -60,8 +73,7 @@ export async function buildBinaries(
   }
 }
 
-function goBuild(name: BinaryName, output: string, versions: Versions): Promise<void> {
-  const recipe: Recipe = RECIPES[name];
+function goBuild(name: string, recipe: Recipe, output: string, versions: Versions): Promise<void> {
   const variables = Object.entries(recipe.variables(versions));
   const flags = ['-s', '-w', ...variables.map(([variable, value]) => `-X ${variable}=${value}`)];
   const child = spawn(
@@ -77,7 +89,7 @@ function goBuild(name: BinaryName, output: string, versions: Versions): Promise<
       recipe.package,
     ],
     {
-      cwd: asset(recipe.module),
+      cwd: recipe.module,
       // A workspace or flags of the user's own projects must not reach this build.
       env: { ...process.env, CGO_ENABLED: '0', GOWORK: 'off', GOFLAGS: '-buildvcs=false' },
       stdio: ['ignore', 'ignore', 'pipe'],
@@ -102,7 +114,7 @@ function goBuild(name: BinaryName, output: string, versions: Versions): Promise<
   });
 }
 
-function goMissing(name: BinaryName): Error {
+function goMissing(name: string): Error {
   return new Error(
     `${name} has to be built, and there is no 'go' on the PATH. Install Go 1.24 or newer, or set ` +
       'KUBEBUILDER_ASSETS to a folder that has etcd, kube-apiserver, kube-controller-manager, ' +
@@ -111,9 +123,9 @@ function goMissing(name: BinaryName): Error {
 }
 
 /** Kubernetes reports v0.0.0 unless the version is linked in; both copies of it, for user agents. */
-function kubernetes(command: string): Recipe {
+export function kubernetes(command: string, module = asset('go')): Recipe {
   return {
-    module: 'go',
+    module,
     package: `k8s.io/kubernetes/cmd/${command}`,
     variables: ({ kubernetes: version }) => {
       const [major = '', minor = ''] = version.slice(1).split('.');

@@ -1,5 +1,5 @@
 import { createHash, generateKeyPairSync, type KeyObject } from 'node:crypto';
-import { distinguishedName, extensions, signedCertificate } from '../../runner/x509.js';
+import { distinguishedName, extensions, signedCertificate } from '../../runner/http/x509.js';
 
 /** A key with its certificate; keys are ECDSA on P-256, certificates live for ten years. */
 export interface Credential {

@@ -1,6 +1,7 @@
 import path from 'node:path';
 
 import { KWOK_KINDS } from './kinds.js';
+import type { Place } from './options.js';
 import type { Pki } from './pki.js';
 
 /** What the command lines depend on. */
@@ -20,6 +21,8 @@ export interface Setup {
     readonly scheduler: string;
     readonly kwok: string;
   };
+  /** Where real pods run too. */
+  readonly place?: Place | undefined;
   readonly audit?: { readonly policy: string; readonly log: string };
 }
 
@@ -44,14 +47,12 @@ export function etcd({ dataDir, ports }: Setup): string[] {
   ];
 }
 
-export function apiServer({ dataDir, pki, ports, audit }: Setup): string[] {
+export function apiServer(setup: Setup): string[] {
+  const { dataDir, pki, ports, audit, place } = setup;
   return [
     `--etcd-servers=http://127.0.0.1:${ports.etcd}`,
-    '--bind-address=127.0.0.1',
-    '--advertise-address=127.0.0.1',
     `--secure-port=${ports.apiServer}`,
-    // An endpoint of the Service `kubernetes` may not be a loopback address.
-    '--endpoint-reconciler-type=none',
+    ...(place ? servesPods(setup, place) : servesThisMachine()),
     `--cert-dir=${path.join(dataDir, 'apiserver')}`,
     `--tls-cert-file=${pki.files.server}`,
     `--tls-private-key-file=${pki.files.serverKey}`,
@@ -59,9 +60,7 @@ export function apiServer({ dataDir, pki, ports, audit }: Setup): string[] {
     '--service-account-issuer=https://kubernetes.default.svc',
     `--service-account-key-file=${pki.files.serviceAccount}`,
     `--service-account-signing-key-file=${pki.files.serviceAccountKey}`,
-    '--authorization-mode=RBAC',
     '--kubelet-preferred-address-types=InternalIP',
-    '--service-cluster-ip-range=10.32.0.0/16',
     '--allow-privileged',
     // At SIGTERM end the watches too, which otherwise hold the process for a minute.
     '--shutdown-watch-termination-grace-period=1s',
@@ -77,7 +76,31 @@ export function apiServer({ dataDir, pki, ports, audit }: Setup): string[] {
   ];
 }
 
-export function controllerManager({ pki, kubeconfigs }: Setup): string[] {
+function servesThisMachine(): string[] {
+  return [
+    '--bind-address=127.0.0.1',
+    '--advertise-address=127.0.0.1',
+    // An endpoint of the Service `kubernetes` may not be a loopback address.
+    '--endpoint-reconciler-type=none',
+    '--authorization-mode=RBAC',
+    '--service-cluster-ip-range=10.32.0.0/16',
+  ];
+}
+
+function servesPods({ pki }: Setup, { address, serviceRange }: Place): string[] {
+  return [
+    '--bind-address=0.0.0.0',
+    `--advertise-address=${address}`,
+    '--authorization-mode=Node,RBAC',
+    '--enable-admission-plugins=NodeRestriction',
+    `--service-cluster-ip-range=${serviceRange}`,
+    // To the kubelet, for logs and exec.
+    `--kubelet-client-certificate=${pki.files.kubeletClient}`,
+    `--kubelet-client-key=${pki.files.kubeletClientKey}`,
+  ];
+}
+
+export function controllerManager({ pki, kubeconfigs, place }: Setup): string[] {
   return [
     `--kubeconfig=${kubeconfigs.controllerManager}`,
     '--secure-port=0',
@@ -87,8 +110,8 @@ export function controllerManager({ pki, kubeconfigs }: Setup): string[] {
     `--service-account-private-key-file=${pki.files.serviceAccountKey}`,
     `--cluster-signing-cert-file=${pki.files.authority}`,
     `--cluster-signing-key-file=${pki.files.authorityKey}`,
-    // Nodes do not fail here: a machine under load must not have its pods evicted.
-    '--node-monitor-grace-period=1h',
+    // Simulated nodes do not fail: a machine under load must not have its pods evicted.
+    ...(place ? [] : ['--node-monitor-grace-period=1h']),
     '--concurrent-deployment-syncs=10',
     '--concurrent-replicaset-syncs=10',
     '--concurrent-gc-syncs=20',

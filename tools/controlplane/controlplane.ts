@@ -6,12 +6,13 @@ import path from 'node:path';
 import { Api } from './api.js';
 import { type Binaries, ensureBinaries } from './binaries.js';
 import type { BinaryName } from './build.js';
+import type { Credential, Subject } from './certificate.js';
 import * as components from './components.js';
 import { kubeconfigFor } from './kubeconfig.js';
 import { runKubectl } from './kubectl.js';
 import { createKinds } from './kinds.js';
 import { createNodes, nodesReady } from './nodes.js';
-import type { ControlPlaneOptions } from './options.js';
+import type { ControlPlaneOptions, Place } from './options.js';
 import { type Pki, preparePki } from './pki.js';
 import { createEmptyLogs } from './pod-logs.js';
 import { freePort } from './ports.js';
@@ -56,6 +57,12 @@ export interface ControlPlane extends AsyncDisposable {
   /** Starts the API server again and waits until it is ready. */
   startApiServer(): Promise<void>;
   restartApiServer(): Promise<void>;
+  /** Starts one more process, which lives as long as this control plane, in the same network. */
+  start(name: string, command: string, args: readonly string[]): Promise<void>;
+  /** Ends a process and waits for its end; SIGKILL follows SIGTERM after ten seconds. */
+  stopProcess(name: string, signal?: 'SIGTERM' | 'SIGKILL'): Promise<void>;
+  /** Credentials of a client that the authority signs, with the authority's certificate. */
+  credential(subject: Subject): Credential & { readonly authorityPem: string };
   /** Ends everything; can be called again. */
   stop(): Promise<void>;
 }
@@ -87,8 +94,12 @@ function binariesFor(options: ControlPlaneOptions): BinaryName[] {
   const names: BinaryName[] = ['etcd', 'kube-apiserver', 'kubectl'];
   if (options.controllerManager ?? true) names.push('kube-controller-manager');
   if (options.scheduler ?? true) names.push('kube-scheduler');
-  if ((options.kwokNodes ?? 2) > 0) names.push('kwok');
+  if (simulatedNodes(options) > 0) names.push('kwok');
   return names;
+}
+
+function simulatedNodes({ place, kwokNodes = 2 }: ControlPlaneOptions): number {
+  return place ? 0 : kwokNodes;
 }
 
 function isPortTaken(error: unknown): boolean {
@@ -103,13 +114,19 @@ async function startOnce(
   const keep = options.keep ?? options.dataDir !== undefined;
   const logs = path.join(dataDir, 'logs');
   await mkdir(logs, { recursive: true });
-  const processes = new Processes(logs, keep ? undefined : dataDir);
+  const { place } = options;
+  const processes = new Processes(logs, {
+    ...(keep ? {} : { remove: dataDir }),
+    ...(place ? { program: place.takeDown } : {}),
+  });
   try {
-    const pki = await preparePki(path.join(dataDir, 'pki'));
-    const setup = await prepareSetup(dataDir, pki, options.audit ?? false);
+    await place?.setUp();
+    const hosts = place ? [place.address, place.serviceAddress] : [];
+    const pki = await preparePki(path.join(dataDir, 'pki'), hosts);
+    const setup = await prepareSetup(dataDir, pki, options);
     const running = new RunningControlPlane(setup, processes, binaries);
     try {
-      await processes.whileAlive(running.start(options));
+      await processes.whileAlive(running.startAll(options));
     } catch (error) {
       running.api.close();
       throw error;
@@ -129,32 +146,38 @@ async function prepareFolder(given: string | undefined): Promise<string> {
   return realpath(given);
 }
 
-async function prepareSetup(dataDir: string, pki: Pki, audit: boolean): Promise<components.Setup> {
+async function prepareSetup(
+  dataDir: string,
+  pki: Pki,
+  { audit = false, place }: ControlPlaneOptions,
+): Promise<components.Setup> {
   const ports = {
     etcd: await freePort(),
     etcdPeer: await freePort(),
     apiServer: await freePort(),
     kubelet: await freePort(),
   };
+  const server = serverAt(ports.apiServer, place);
   const write = (name: string, user: string, groups: readonly string[] = []): Promise<string> =>
-    writeKubeconfig({ dataDir, pki, port: ports.apiServer, name, user, groups });
+    writeKubeconfig({ dataDir, pki, server, name, user, groups });
   const kubeconfigs = {
     admin: await write('admin', 'admin', ['system:masters']),
     controllerManager: await write('controller-manager', 'system:kube-controller-manager'),
     scheduler: await write('scheduler', 'system:kube-scheduler'),
     kwok: await write('kwok', 'kwok', ['system:masters']),
   };
-  if (!audit) return { dataDir, pki, ports, kubeconfigs };
+  const setup = { dataDir, pki, ports, kubeconfigs, place };
+  if (!audit) return setup;
   const policy = path.join(dataDir, 'audit-policy.json');
   await writeFile(policy, JSON.stringify(components.AUDIT_POLICY));
   const log = path.join(dataDir, 'logs', 'audit.log');
-  return { dataDir, pki, ports, kubeconfigs, audit: { policy, log } };
+  return { ...setup, audit: { policy, log } };
 }
 
 interface KubeconfigFile {
   readonly dataDir: string;
   readonly pki: Pki;
-  readonly port: number;
+  readonly server: string;
   /** Name of the file, without its ending. */
   readonly name: string;
   readonly user: string;
@@ -162,9 +185,9 @@ interface KubeconfigFile {
 }
 
 async function writeKubeconfig(config: KubeconfigFile): Promise<string> {
-  const { dataDir, pki, port, name, user, groups } = config;
+  const { dataDir, pki, server, name, user, groups } = config;
   const credential = pki.client({ commonName: user, organizations: groups });
-  const text = kubeconfigFor(serverAt(port), pki.authority.certificatePem, user, credential);
+  const text = kubeconfigFor(server, pki.authority.certificatePem, user, credential);
   const file = path.join(dataDir, `${name}.kubeconfig`);
   // In one step: another process may be reading the one that is there.
   const temporary = `${file}.${randomUUID()}`;
@@ -173,8 +196,8 @@ async function writeKubeconfig(config: KubeconfigFile): Promise<string> {
   return file;
 }
 
-function serverAt(port: number): string {
-  return `https://127.0.0.1:${port}`;
+function serverAt(port: number, place?: Place): string {
+  return `https://${place?.address ?? '127.0.0.1'}:${port}`;
 }
 
 class RunningControlPlane implements ControlPlane {
@@ -190,7 +213,7 @@ class RunningControlPlane implements ControlPlane {
     readonly binaries: Partial<Binaries>,
   ) {
     this.kubeconfig = setup.kubeconfigs.admin;
-    this.server = serverAt(setup.ports.apiServer);
+    this.server = serverAt(setup.ports.apiServer, setup.place);
     this.dataDir = setup.dataDir;
     if (setup.audit !== undefined) this.auditLog = setup.audit.log;
     const { authority } = setup.pki;
@@ -210,16 +233,12 @@ class RunningControlPlane implements ControlPlane {
     return this.children.group;
   }
 
-  async start(options: ControlPlaneOptions): Promise<void> {
-    const nodes = options.kwokNodes ?? 2;
+  async startAll(options: ControlPlaneOptions): Promise<void> {
+    const nodes = simulatedNodes(options);
     await this.#run('etcd', components.etcd);
     await this.startApiServer();
     await options.prepare?.(this.api);
-    const steps = [
-      createStorageClass(this.api).then(() =>
-        createVolumes(this.api, options.persistentVolumes ?? 50),
-      ),
-    ];
+    const steps = options.place ? [] : [this.#makeVolumes(options.persistentVolumes ?? 50)];
     if (options.controllerManager ?? true) {
       await this.#run('kube-controller-manager', components.controllerManager);
       steps.push(serviceAccountReady(this.api));
@@ -227,6 +246,11 @@ class RunningControlPlane implements ControlPlane {
     if (options.scheduler ?? true) await this.#run('kube-scheduler', components.scheduler);
     if (nodes > 0) steps.push(this.#startNodes(nodes));
     await Promise.all(steps);
+  }
+
+  async #makeVolumes(count: number): Promise<void> {
+    await createStorageClass(this.api);
+    await createVolumes(this.api, count);
   }
 
   async #startNodes(count: number): Promise<void> {
@@ -246,9 +270,24 @@ class RunningControlPlane implements ControlPlane {
   }
 
   userKubeconfig(user: string, groups: readonly string[] = []): Promise<string> {
-    const { dataDir, pki, ports } = this.setup;
+    const { dataDir, pki } = this.setup;
     const name = `user-${user.replace(/[^a-z0-9]+/gi, '-')}`;
-    return writeKubeconfig({ dataDir, pki, port: ports.apiServer, name, user, groups });
+    return writeKubeconfig({ dataDir, pki, server: this.server, name, user, groups });
+  }
+
+  async start(name: string, command: string, args: readonly string[]): Promise<void> {
+    const { place } = this.setup;
+    if (place) {
+      // It becomes the command: the process id is the command's own.
+      const enter = [`--net=/run/netns/${place.namespace}`, command, ...args];
+      await this.children.start(name, 'nsenter', enter);
+    } else {
+      await this.children.start(name, command, args);
+    }
+  }
+
+  async stopProcess(name: string, signal: 'SIGTERM' | 'SIGKILL' = 'SIGTERM'): Promise<void> {
+    await this.children.stop(name, signal);
   }
 
   stopApiServer(signal: 'SIGTERM' | 'SIGKILL' = 'SIGTERM'): Promise<void> {
@@ -265,6 +304,11 @@ class RunningControlPlane implements ControlPlane {
     await this.startApiServer();
   }
 
+  credential(subject: Subject): Credential & { readonly authorityPem: string } {
+    const { pki } = this.setup;
+    return { ...pki.client(subject), authorityPem: pki.authority.certificatePem };
+  }
+
   async stop(): Promise<void> {
     this.api.close();
     await this.children.end();
@@ -275,7 +319,7 @@ class RunningControlPlane implements ControlPlane {
   }
 
   async #run(name: BinaryName, args: (setup: components.Setup) => string[]): Promise<void> {
-    await this.children.start(name, this.#binary(name), args(this.setup));
+    await this.start(name, this.#binary(name), args(this.setup));
   }
 
   #binary(name: BinaryName): string {

@@ -1,6 +1,22 @@
 import type { Api } from './api.js';
 import type { OnProgress } from './progress.js';
 
+/** A network of its own, in which a node runs real pods beside the control plane. */
+export interface Place {
+  /** Name of the network namespace. */
+  readonly namespace: string;
+  /** Of the API server and of the node; reached from this machine too. */
+  readonly address: string;
+  /** CIDR of Services, such as `10.150.64.0/18`. */
+  readonly serviceRange: string;
+  /** Address of the Service `kubernetes`: the first of the range. */
+  readonly serviceAddress: string;
+  /** Makes the network; called when what takes it down is sure to run. */
+  readonly setUp: () => Promise<void>;
+  /** Node.js module and its arguments, run when all processes have ended, however they did. */
+  readonly takeDown: readonly [module: string, ...args: string[]];
+}
+
 export interface ControlPlaneOptions {
   /** Simulated nodes; 0 starts no kwok, and pods stay pending. Default: 2. */
   readonly kwokNodes?: number;
@@ -21,6 +37,8 @@ export interface ControlPlaneOptions {
    * known to the garbage collector at once, not after its next look in 30 seconds.
    */
   readonly prepare?: (api: Api) => Promise<void>;
+  /** Default: 127.0.0.1, without a real node. With a place there are no simulated nodes and no volumes. */
+  readonly place?: Place;
   /** Told what is being done. Default: silent. */
   readonly onProgress?: OnProgress | undefined;
 }

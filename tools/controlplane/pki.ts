@@ -26,6 +26,8 @@ export interface Pki {
     readonly authorityKey: string;
     readonly server: string;
     readonly serverKey: string;
+    readonly kubeletClient: string;
+    readonly kubeletClientKey: string;
     readonly serviceAccount: string;
     readonly serviceAccountKey: string;
   };
@@ -33,18 +35,20 @@ export interface Pki {
   client(subject: Subject): Credential;
 }
 
-/** Creates, or reads again, the keys and certificates in `folder`. */
-export async function preparePki(folder: string): Promise<Pki> {
+/** Creates, or reads again, the keys and certificates in `folder`; `hosts` also name the API server. */
+export async function preparePki(folder: string, hosts: readonly string[] = []): Promise<Pki> {
   await mkdir(folder, { recursive: true, mode: 0o700 });
   const files = {
     authority: path.join(folder, 'ca.crt'),
     authorityKey: path.join(folder, 'ca.key'),
     server: path.join(folder, 'apiserver.crt'),
     serverKey: path.join(folder, 'apiserver.key'),
+    kubeletClient: path.join(folder, 'kubelet-client.crt'),
+    kubeletClientKey: path.join(folder, 'kubelet-client.key'),
     serviceAccount: path.join(folder, 'sa.pub'),
     serviceAccountKey: path.join(folder, 'sa.key'),
   };
-  if (!existsSync(files.authority)) await create(files);
+  if (!existsSync(files.authority)) await create(files, hosts);
   const authority: Authority = {
     commonName: AUTHORITY_NAME,
     certificatePem: await readFile(files.authority, 'utf8'),
@@ -53,16 +57,29 @@ export async function preparePki(folder: string): Promise<Pki> {
   return { authority, files, client: (subject) => signed(authority, subject) };
 }
 
-async function create(files: Pki['files']): Promise<void> {
+async function create(files: Pki['files'], more: readonly string[]): Promise<void> {
   const authority = newAuthority(AUTHORITY_NAME);
   const server = signed(authority, {
     commonName: 'kube-apiserver',
-    hosts: ['localhost', 'kubernetes', 'kubernetes.default', 'kubernetes.default.svc', '127.0.0.1'],
+    hosts: [
+      'localhost',
+      'kubernetes',
+      'kubernetes.default',
+      'kubernetes.default.svc',
+      '127.0.0.1',
+      ...more,
+    ],
+  });
+  const kubeletClient = signed(authority, {
+    commonName: 'kube-apiserver-kubelet-client',
+    organizations: ['system:masters'],
   });
   const serviceAccount = newKey();
   await secret(files.authorityKey, authority.keyPem);
   await secret(files.server, server.certificatePem);
   await secret(files.serverKey, server.keyPem);
+  await secret(files.kubeletClient, kubeletClient.certificatePem);
+  await secret(files.kubeletClientKey, kubeletClient.keyPem);
   await secret(files.serviceAccount, publicPem(serviceAccount.publicKey));
   await secret(files.serviceAccountKey, privatePem(serviceAccount.privateKey));
   // Last: its presence says that the others are complete.

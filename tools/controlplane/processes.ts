@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 
-import type { Exited, Message, Reply, Request } from './protocol.js';
+import type { AtEnd, Exited, Message, Reply, Request } from './protocol.js';
 
 /** A process of the control plane that runs now. */
 export interface RunningProcess {
@@ -44,14 +44,14 @@ export class Processes {
   #stopping = false;
   #requests = 0;
 
-  /** `remove`: folder removed at the end, also when this process is killed. */
+  /** `atEnd`: what the supervisor does when all have ended, also when this process is killed. */
   constructor(
     private readonly logFolder: string,
-    remove?: string,
+    atEnd: AtEnd = {},
   ) {
     const program = fileURLToPath(new URL('./supervisor.js', import.meta.url));
     // A group of its own: Ctrl-C in a terminal reaches this process only, which ends the others.
-    this.#supervisor = fork(program, remove === undefined ? [] : [remove], {
+    this.#supervisor = fork(program, [JSON.stringify(atEnd)], {
       detached: true,
       execArgv: [],
       env: supervisorEnvironment(),

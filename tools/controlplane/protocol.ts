@@ -1,5 +1,13 @@
 /** What the parent and its supervisor say to each other (see `supervisor.ts`). */
 
+/** Given to the supervisor as its argument, as JSON. */
+export interface AtEnd {
+  /** Node.js module and its arguments, run first. */
+  readonly program?: readonly [module: string, ...args: string[]];
+  /** Folder that is removed. */
+  readonly remove?: string;
+}
+
 export interface StartRequest {
   readonly type: 'start';
   readonly id: number;

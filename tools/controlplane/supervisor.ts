@@ -1,20 +1,20 @@
 /**
  * A program of its own, the parent of all processes of one control plane. It lives as long as its
  * channel to the process that started it: whether that one stops it, ends, or is killed with
- * SIGKILL, the channel closes, and the supervisor kills what it started, removes the data folder
- * when told so, and ends. A library's exit handlers could not promise that.
+ * SIGKILL, the channel closes, and the supervisor kills what it started, takes down what it is told
+ * to, removes the data folder when told so, and ends. A library's exit handlers could not promise that.
  *
- * Usage: `node supervisor.js [folder to remove at the end]`, with an IPC channel.
+ * Usage: `node supervisor.js '{"remove": "/folder"}'` (see `AtEnd`), with an IPC channel.
  */
-import { type ChildProcess, spawn } from 'node:child_process';
+import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
 import { closeSync, openSync, rmSync } from 'node:fs';
 
 import { messageOf } from './errors.js';
-import type { Message, Request, StartRequest, StopRequest } from './protocol.js';
+import type { AtEnd, Message, Request, StartRequest, StopRequest } from './protocol.js';
 
 const children = new Map<string, ChildProcess>();
 const stopping = new Set<ChildProcess>();
-const folder = process.argv[2];
+const atEnd = JSON.parse(process.argv[2] ?? '{}') as AtEnd;
 let ending = false;
 
 process.on('message', (request: Request) => {
@@ -69,7 +69,12 @@ function end(): void {
 }
 
 function finish(): void {
-  if (folder) rmSync(folder, { recursive: true, force: true, maxRetries: 5 });
+  const { program, remove } = atEnd;
+  // A folder that still has mounts below it is left alone.
+  const down =
+    !program ||
+    spawnSync(process.execPath, program, { stdio: 'ignore', timeout: 60_000 }).status === 0;
+  if (down && remove) rmSync(remove, { recursive: true, force: true, maxRetries: 5 });
   process.exit(0);
 }
 

@@ -31,7 +31,8 @@ export function readVersions(): Versions {
   };
 }
 
-function pinned(goMod: string, module: string): string {
+/** The version that a `go.mod` requires of a module. */
+export function pinned(goMod: string, module: string): string {
   for (const line of goMod.split('\n')) {
     const [name, version] = line
       .replace(/^require\s+/, '')

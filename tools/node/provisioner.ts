@@ -1,0 +1,226 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+
+import type { KubeObject, ObjectMeta } from '../../constructs/kit/object.js';
+import { bytesOf } from '../../constructs/kit/quantity.js';
+import { isNotFound } from '../../runner/api/api-error.js';
+import type { Client } from '../../runner/api/client.js';
+import { Reflector } from '../../runner/cache/reflector.js';
+import { NODE_NAME } from './configs.js';
+import type { Storage } from './storage.js';
+
+const PROVISIONER = 'app-operator.local/node';
+const CLASSES = '/apis/storage.k8s.io/v1/storageclasses';
+const VOLUMES = '/api/v1/persistentvolumes';
+const CLAIMS = '/api/v1/persistentvolumeclaims';
+const PROVISIONED_BY = 'pv.kubernetes.io/provisioned-by';
+const SELECTED_NODE = 'volume.kubernetes.io/selected-node';
+const RETRY_MS = 1_000;
+
+/** Names of the StorageClasses; the first is the default. */
+export const STORAGE_CLASSES = ['standard', 'limited'] as const;
+
+interface Claim extends KubeObject {
+  readonly metadata: ObjectMeta & { readonly namespace: string; readonly uid: string };
+  readonly spec: {
+    readonly storageClassName?: string;
+    readonly volumeName?: string;
+    readonly accessModes: readonly string[];
+    readonly resources: { readonly requests: { readonly storage: string } };
+  };
+  readonly status?: {
+    readonly phase?: string;
+    readonly capacity?: { readonly storage: string };
+  };
+}
+
+interface Volume extends KubeObject {
+  readonly spec: {
+    readonly storageClassName?: string;
+    readonly capacity: { readonly storage: string };
+    readonly persistentVolumeReclaimPolicy: string;
+    readonly claimRef?: { readonly uid?: string };
+  };
+  readonly status?: { readonly phase?: string };
+}
+
+export interface ProvisionerProps {
+  readonly client: Client;
+  readonly storage: Storage;
+  /** Told of each failure; the step is tried again. Default: silent. */
+  readonly onError?: (error: unknown) => void;
+}
+
+/**
+ * Makes, grows and removes volumes as claims ask for them: `standard` ones are folders of any size and
+ * access mode, `limited` ones hold no more than was asked for.
+ */
+export class Provisioner {
+  readonly #claims = new Map<string, Claim>();
+  readonly #volumes = new Map<string, Volume>();
+  readonly #stop = new AbortController();
+  #changed = Promise.withResolvers<undefined>();
+  #running: Promise<unknown> | undefined;
+
+  constructor(private readonly props: ProvisionerProps) {}
+
+  /** Creates the StorageClasses, and begins. */
+  async start(): Promise<void> {
+    await Promise.all(
+      STORAGE_CLASSES.map((name, index) =>
+        this.props.client.apply(`${CLASSES}/${name}`, storageClass(name, index === 0), PROVISIONER),
+      ),
+    );
+    const claims = this.#reflect(CLAIMS, this.#claims);
+    const volumes = this.#reflect(VOLUMES, this.#volumes);
+    this.#running = Promise.all([claims.run(), volumes.run(), this.#work()]);
+    await Promise.all([claims.whenSynced, volumes.whenSynced]);
+  }
+
+  async stop(): Promise<void> {
+    this.#stop.abort();
+    this.#changed.resolve(undefined);
+    await this.#running;
+    await this.props.client.close();
+  }
+
+  #reflect<O extends KubeObject>(path: string, objects: Map<string, O>): Reflector {
+    const keyOf = ({ metadata }: KubeObject): string =>
+      [metadata.namespace ?? '', metadata.name].join('/');
+    const changed = (): void => this.#changed.resolve(undefined);
+    return new Reflector({
+      client: this.props.client,
+      path,
+      signal: this.#stop.signal,
+      now: () => performance.now(),
+      random: Math.random,
+      sink: {
+        replace: (items) => {
+          objects.clear();
+          for (const item of items) objects.set(keyOf(item), item as O);
+          changed();
+        },
+        upsert: (item) => {
+          objects.set(keyOf(item), item as O);
+          changed();
+        },
+        remove: (item) => {
+          objects.delete(keyOf(item));
+          changed();
+        },
+      },
+    });
+  }
+
+  /** Looks at everything whenever something has changed: there is never much. */
+  async #work(): Promise<void> {
+    const { signal } = this.#stop;
+    while (!signal.aborted) {
+      await this.#changed.promise;
+      this.#changed = Promise.withResolvers();
+      const claims = [...this.#claims.values()].map((claim) => this.#serve(claim));
+      const volumes = [...this.#volumes.values()].map((volume) => this.#reclaim(volume));
+      const failures = (await Promise.allSettled([...claims, ...volumes])).filter(
+        (result) => result.status === 'rejected',
+      );
+      if (failures.length === 0) continue;
+      for (const { reason } of failures) this.props.onError?.(reason);
+      await sleep(RETRY_MS, undefined, { signal }).catch(() => undefined);
+      this.#changed.resolve(undefined);
+    }
+  }
+
+  async #serve(claim: Claim): Promise<void> {
+    const { metadata, spec } = claim;
+    if (metadata.deletionTimestamp || !isOurs(spec.storageClassName)) return;
+    if (spec.volumeName) {
+      await this.#grow(claim, spec.volumeName);
+      return;
+    }
+    const name = `pvc-${metadata.uid}`;
+    // A claim is served when its first pod has been given a node.
+    if (!metadata.annotations?.[SELECTED_NODE] || this.#volumes.has(`/${name}`)) return;
+    const { storage } = spec.resources.requests;
+    await this.props.storage.create(name, bytesOf(storage), spec.storageClassName === 'limited');
+    const path = this.props.storage.directory(name);
+    await this.props.client.apply(`${VOLUMES}/${name}`, volumeFor(claim, name, path), PROVISIONER);
+  }
+
+  async #grow(claim: Claim, volumeName: string): Promise<void> {
+    const volume = this.#volumes.get(`/${volumeName}`);
+    const wanted = claim.spec.resources.requests.storage;
+    const present = claim.status?.capacity?.storage;
+    if (!volume || !isProvisioned(volume) || present === undefined) return;
+    if (bytesOf(wanted) <= bytesOf(present)) return;
+    await this.props.storage.grow(volumeName, bytesOf(wanted));
+    const { client } = this.props;
+    const { namespace, name } = claim.metadata;
+    const body = { spec: { capacity: { storage: wanted } } };
+    await client.request('PATCH', `${VOLUMES}/${volumeName}`, { body });
+    await client.request(
+      'PATCH',
+      `/api/v1/namespaces/${namespace}/persistentvolumeclaims/${name}/status`,
+      { body: { status: { capacity: { storage: wanted }, conditions: [] } } },
+    );
+  }
+
+  async #reclaim(volume: Volume): Promise<void> {
+    const { metadata, spec, status } = volume;
+    if (!isProvisioned(volume) || spec.persistentVolumeReclaimPolicy !== 'Delete') return;
+    if (status?.phase !== 'Released' && status?.phase !== 'Failed') return;
+    await this.props.storage.remove(metadata.name);
+    try {
+      await this.props.client.request('DELETE', `${VOLUMES}/${metadata.name}`);
+    } catch (error) {
+      if (!isNotFound(error)) throw error;
+    }
+  }
+}
+
+function isOurs(storageClassName: string | undefined): boolean {
+  return STORAGE_CLASSES.some((name) => name === storageClassName);
+}
+
+function isProvisioned({ metadata }: Volume): boolean {
+  return metadata.annotations?.[PROVISIONED_BY] === PROVISIONER;
+}
+
+function storageClass(name: string, isDefault: boolean): unknown {
+  return {
+    apiVersion: 'storage.k8s.io/v1',
+    kind: 'StorageClass',
+    metadata: {
+      name,
+      annotations: { 'storageclass.kubernetes.io/is-default-class': String(isDefault) },
+    },
+    provisioner: PROVISIONER,
+    reclaimPolicy: 'Delete',
+    volumeBindingMode: 'WaitForFirstConsumer',
+    allowVolumeExpansion: true,
+  };
+}
+
+function volumeFor({ metadata, spec }: Claim, name: string, path: string): unknown {
+  const { namespace, name: claimName, uid } = metadata;
+  const onNode = { key: 'kubernetes.io/hostname', operator: 'In', values: [NODE_NAME] };
+  return {
+    apiVersion: 'v1',
+    kind: 'PersistentVolume',
+    metadata: { name, annotations: { [PROVISIONED_BY]: PROVISIONER } },
+    spec: {
+      capacity: { storage: spec.resources.requests.storage },
+      accessModes: spec.accessModes,
+      persistentVolumeReclaimPolicy: 'Delete',
+      storageClassName: spec.storageClassName,
+      claimRef: {
+        apiVersion: 'v1',
+        kind: 'PersistentVolumeClaim',
+        namespace,
+        name: claimName,
+        uid,
+      },
+      // Not `hostPath`: the kubelet gives the files of that to no group.
+      local: { path },
+      nodeAffinity: { required: { nodeSelectorTerms: [{ matchExpressions: [onNode] }] } },
+    },
+  };
+}
