@@ -1,0 +1,187 @@
+/** TEST CODE: fills the bench's folder of an image: apps, environment, assets, sites, as the official image has them. */
+import { createHash } from 'node:crypto';
+import {
+  chmodSync,
+  cpSync,
+  mkdirSync,
+  readFileSync,
+  readdirSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
+import path from 'node:path';
+import { pythonPackages, realtimeModules } from './packages.js';
+import { filesBelow, SOURCES } from './sources.js';
+
+export interface BenchContent {
+  /** Version of the framework, three numbers. */
+  readonly version: string;
+  /** Apps besides frappe → their versions. */
+  readonly apps: Readonly<Record<string, string>>;
+  /** The interpreter that will run it: its version, such as `3.11`, and its path inside. */
+  readonly python: { readonly version: string; readonly program: string };
+}
+
+/** What an app needs installed before it, as in the real ones. */
+const REQUIRED: Readonly<Record<string, readonly string[]>> = { hrms: ['frappe/erpnext'] };
+
+/**
+ * Fills `folder` with a bench that will be found at `seenAs`.
+ * @throws when pip or npm cannot fetch the pinned packages
+ */
+export async function fillBench(
+  folder: string,
+  seenAs: string,
+  content: BenchContent,
+): Promise<void> {
+  for (const name of ['apps', 'env', 'sites', 'logs', 'config/pids', 'assets']) {
+    mkdirSync(path.join(folder, name), { recursive: true });
+  }
+  await fillEnvironment(folder, seenAs, content);
+  fillFramework(folder, content.version);
+  cpSync(
+    path.join(await realtimeModules(), 'node_modules'),
+    path.join(folder, 'apps/frappe/node_modules'),
+    { recursive: true },
+  );
+  for (const [app, version] of Object.entries(content.apps)) fillApp(folder, app, version);
+  fillAssets(folder, content);
+  const apps = ['frappe', ...Object.keys(content.apps)];
+  writeFileSync(path.join(folder, 'sites/apps.txt'), apps.map((app) => `${app}\n`).join(''));
+  writeFileSync(path.join(folder, 'sites/common_site_config.json'), '{}');
+}
+
+/** `/usr/local/bin`: the bench command and the entrypoints. */
+export function copyPrograms(folder: string): void {
+  mkdirSync(folder, { recursive: true });
+  const sources = path.join(SOURCES, 'bin');
+  for (const name of readdirSync(sources)) {
+    cpSync(path.join(sources, name), path.join(folder, name));
+    chmodSync(path.join(folder, name), 0o755);
+  }
+}
+
+/** A virtual environment, written by hand: it must not know the machine that it was made on. */
+async function fillEnvironment(
+  folder: string,
+  seenAs: string,
+  { version, apps, python }: BenchContent,
+): Promise<void> {
+  const env = path.join(folder, 'env');
+  const packages = path.join(env, 'lib', `python${python.version}`, 'site-packages');
+  mkdirSync(path.join(env, 'bin'), { recursive: true });
+  cpSync(await pythonPackages(Number(version.split('.')[0]), python.version), packages, {
+    recursive: true,
+  });
+  const paths = ['frappe', ...Object.keys(apps)].map((app) => `${seenAs}/apps/${app}\n`);
+  writeFileSync(path.join(packages, 'apps.pth'), paths.join(''));
+  const home = path.dirname(python.program);
+  writeFileSync(
+    path.join(env, 'pyvenv.cfg'),
+    `home = ${home}\ninclude-system-site-packages = false\nversion = ${python.version}\n`,
+  );
+  for (const name of ['python', 'python3'])
+    symlinkSync(python.program, path.join(env, 'bin', name));
+  const start = `#!${seenAs}/env/bin/python\nimport sys\n`;
+  writeFileSync(
+    path.join(env, 'bin/gunicorn'),
+    `${start}from gunicorn.app.wsgiapp import run\nsys.exit(run())\n`,
+    { mode: 0o755 },
+  );
+}
+
+/** The framework of one version: what came later, or was gone by then, is left out. */
+function fillFramework(folder: string, version: string): void {
+  const sources = path.join(SOURCES, 'apps/frappe');
+  for (const file of filesBelow(sources)) {
+    const target = path.join(folder, 'apps/frappe', path.relative(sources, file));
+    const text = ofVersion(file, version);
+    if (text === undefined) continue;
+    mkdirSync(path.dirname(target), { recursive: true });
+    writeFileSync(target, text);
+  }
+}
+
+interface Field {
+  readonly since?: string;
+  readonly until?: string;
+}
+
+function ofVersion(file: string, version: string): string | undefined {
+  const text = readFileSync(file, 'utf8');
+  if (file.endsWith('frappe/frappe/__init__.py')) {
+    return text.replace(/^__version__ = ".*"$/m, `__version__ = "${version}"`);
+  }
+  if (file.endsWith('patches.txt')) {
+    const lines = text
+      .split('\n')
+      .filter((line) => !isLater(/\.v(\d+)_(\d+)\./.exec(line), version));
+    return lines.join('\n');
+  }
+  if (isLater(/\/patches\/v(\d+)_(\d+)\//.exec(file), version)) return undefined;
+  if (!/\/doctype\/[^/]+\/[^/]+\.json$/.test(file)) return text;
+  const doctype = JSON.parse(text) as { readonly fields: readonly Field[] };
+  const fields = doctype.fields
+    .filter(
+      ({ since, until }) =>
+        !(since && before(version, since)) && !(until && !before(version, until)),
+    )
+    .map(({ since: _since, until: _until, ...field }) => field);
+  // A field that changed has two entries; the later one is meant.
+  const byName = new Map(
+    fields.map((field) => [(field as { fieldname?: string }).fieldname, field]),
+  );
+  return JSON.stringify({ ...doctype, fields: [...byName.values()] }, undefined, 1);
+}
+
+function isLater(match: RegExpExecArray | null, version: string): boolean {
+  return match !== null && before(version, `${match[1] ?? '0'}.${match[2] ?? '0'}.0`);
+}
+
+/** Whether version `a` came before `b`. */
+function before(a: string, b: string): boolean {
+  const [left = [], right = []] = [a, b].map((text) => text.split('.').map(Number));
+  const index = right.findIndex((number, at) => number !== left[at]);
+  return index !== -1 && (left[index] ?? 0) < (right[index] ?? 0);
+}
+
+/** An app: a version, a table of its own, and what it requires. */
+function fillApp(folder: string, app: string, version: string): void {
+  const root = path.join(folder, 'apps', app, app);
+  const title = app.charAt(0).toUpperCase() + app.slice(1);
+  const doctype = `${app}_entry`;
+  const files: Readonly<Record<string, string>> = {
+    '__init__.py': `__version__ = "${version}"\n`,
+    'hooks.py': `app_name = "${app}"\nrequired_apps = ${JSON.stringify(REQUIRED[app] ?? [])}\nscheduler_events = {}\n`,
+    'patches.txt': '[pre_model_sync]\n\n[post_model_sync]\n',
+    'modules.txt': `${title}\n`,
+    [`${app}/doctype/${doctype}/${doctype}.json`]: JSON.stringify({
+      name: `${title} Entry`,
+      fields: [{ fieldname: 'title', fieldtype: 'Data' }],
+    }),
+  };
+  for (const [name, text] of Object.entries(files)) {
+    mkdirSync(path.dirname(path.join(root, name)), { recursive: true });
+    writeFileSync(path.join(root, name), text);
+  }
+}
+
+/** Bundles with a hash in their names, and the manifest that leads to them: other content, other names. */
+function fillAssets(folder: string, { version, apps }: BenchContent): void {
+  const manifest: Record<string, string> = {};
+  const bundle = (app: string, name: string, text: string): void => {
+    const hash = createHash('sha256').update(text).digest('hex').slice(0, 8).toUpperCase();
+    const [stem, extension] = [name.replace(/\.[a-z]+$/, ''), path.extname(name)];
+    const kind = extension.slice(1);
+    const file = `assets/${app}/dist/${kind}/${stem}.${hash}${extension}`;
+    mkdirSync(path.dirname(path.join(folder, file)), { recursive: true });
+    writeFileSync(path.join(folder, file), text);
+    manifest[name] = `/${file}`;
+  };
+  bundle('frappe', 'frappe-web.bundle.js', `window.frappe = { version: '${version}' };\n`);
+  bundle('frappe', 'website.bundle.css', `body::after { content: '${version}'; }\n`);
+  for (const [app, appVersion] of Object.entries(apps)) {
+    bundle(app, `${app}.bundle.js`, `frappe.boot.${app} = '${appVersion}';\n`);
+  }
+  writeFileSync(path.join(folder, 'assets/assets.json'), JSON.stringify(manifest, undefined, 1));
+}

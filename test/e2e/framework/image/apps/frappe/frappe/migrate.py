@@ -1,0 +1,74 @@
+"""TEST CODE: brings a site's database to the code: patches, schema, patches, jobs, the list of applications."""
+
+import json
+import sys
+
+import frappe
+from frappe import schema
+from frappe.installer import sync_jobs
+from frappe.modules.patch_handler import run_all
+from frappe.utils.synchronization import filelock
+
+
+def services_running():
+    import socket
+
+    for name, host, port in (
+        ("redis_cache", *host_and_port(frappe.conf.redis_cache)),
+        (frappe.conf.db_type, frappe.conf.db_host, int(frappe.conf.db_port)),
+    ):
+        try:
+            # IPv4 only, as in the framework.
+            with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as probe:
+                probe.settimeout(5)
+                probe.connect((host, port))
+        except OSError:
+            print(f"Service {name} is not running.")
+            return False
+    return True
+
+
+def host_and_port(url):
+    from urllib.parse import urlparse
+
+    parts = urlparse(url)
+    return parts.hostname, parts.port
+
+
+def migrate(site, skip_failing=False, skip_search_index=False):
+    frappe.init(site)
+    frappe.connect()
+    if not services_running():
+        print("Cannot run bench migrate without the services running.")
+        sys.exit(1)
+    try:
+        with filelock("bench_migrate", timeout=1):
+            frappe.clear_cache()
+            run_all("pre_model_sync", skip_failing)
+            for app in frappe.get_installed_apps():
+                print(f"Updating DocTypes for {app}")
+                schema.sync_for(app)
+            frappe.db.commit()
+            run_all("post_model_sync", skip_failing)
+            sync_jobs()
+            update_versions()
+            frappe.db.commit()
+            with open(frappe.get_site_path("touched_tables.json"), "w") as file:
+                json.dump([], file)
+            if not skip_search_index:
+                print(f"Queued rebuilding of search index for {site}")
+                frappe.enqueue("frappe.core.tasks.sweep", queue="long")
+            frappe.clear_cache()
+    except Exception:
+        frappe.db.rollback()
+        raise
+    finally:
+        frappe.destroy()
+
+
+def update_versions():
+    """What `list-apps -f json` reads: empty until the first migrate."""
+    frappe.db.sql("DELETE FROM `tabInstalled Application`")
+    for index, app in enumerate(frappe.get_installed_apps()):
+        version = frappe.get_app_version(app)
+        frappe.db.insert("Installed Application", name=frappe.generate_hash(10), app_name=app, app_version=version, idx=index)

@@ -1,0 +1,35 @@
+"""TEST CODE: what only the end-to-end tests ask; the official image has nothing of this."""
+
+import frappe
+from frappe.utils import background_jobs
+
+
+@frappe.whitelist()
+def enqueue(method, queue="default", **kwargs):
+    """Puts a job into a queue by HTTP; returns its id."""
+    return background_jobs.enqueue(method, queue=queue, **kwargs).id
+
+
+@frappe.whitelist()
+def job_status(job_id):
+    job = background_jobs.find_job(job_id)
+    return job and job.get_status()
+
+
+@frappe.whitelist(allow_guest=True)
+def sleep(seconds):
+    """A slow request, for rollouts under load."""
+    import time
+
+    time.sleep(min(float(seconds), 60))
+    return frappe.__version__
+
+
+def slow_todo(description, seconds):
+    """A job that leaves a trace only when it was allowed to finish."""
+    import time
+
+    from frappe import client
+
+    time.sleep(float(seconds))
+    client.insert({"doctype": "ToDo", "description": description})

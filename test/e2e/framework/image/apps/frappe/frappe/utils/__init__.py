@@ -1,0 +1,53 @@
+"""TEST CODE: small helpers of the framework."""
+
+import os
+import shutil
+import subprocess
+from datetime import datetime
+from zoneinfo import ZoneInfo
+
+import frappe
+
+
+def get_bench_path():
+    return os.environ.get("FRAPPE_BENCH_ROOT") or os.path.realpath(os.path.join(os.path.dirname(frappe.__file__), "../../.."))
+
+
+def get_bench_id():
+    """The prefix of the queues' names: configured, or the bench's path with dashes."""
+    return frappe.get_conf().get("bench_id") or get_bench_path().strip("/").replace("/", "-")
+
+
+def get_sites(sites_path="."):
+    """Folders with a site_config.json, but no folders of folders."""
+    return sorted(
+        name
+        for name in os.listdir(sites_path)
+        if name != "assets" and os.path.exists(os.path.join(sites_path, name, "site_config.json"))
+    )
+
+
+def now_datetime():
+    """In the site's time zone, without one: the framework's default is Asia/Kolkata, 5.5 hours ahead of UTC."""
+    zone = (frappe.db.get_single_value("System Settings", "time_zone") if frappe.db else None) or "Asia/Kolkata"
+    return datetime.now(ZoneInfo(zone)).replace(tzinfo=None)
+
+
+def now():
+    return datetime.utcnow().isoformat(sep=" ")
+
+
+def cint(value):
+    try:
+        return int(float(value))
+    except (TypeError, ValueError):
+        return 0
+
+
+def execute_in_shell(command, input=None):
+    """Raises with both outputs when the command fails, after printing them."""
+    done = subprocess.run(command, shell=True, executable=shutil.which("bash"), input=input, capture_output=True)
+    if done.returncode:
+        print(done.stderr.decode(errors="replace"))
+        raise frappe.CommandFailedError("Command failed", done.stdout.decode(errors="replace"), done.stderr.decode(errors="replace"))
+    return done.stderr, done.stdout
