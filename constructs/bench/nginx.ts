@@ -30,7 +30,12 @@ export class Nginx extends Construct {
     const { namespace } = bench;
     const labels = childLabels(owner, component);
     new k8s.KubeConfigMap(this, 'config', {
-      metadata: { name: names.nginxConfig, namespace, labels },
+      metadata: {
+        name: names.nginxConfig,
+        namespace,
+        labels,
+        annotations: { [bench.markers.mountedBy]: name },
+      },
       data: { ...props.config },
     });
     new k8s.KubeService(this, 'service', {

@@ -36,8 +36,8 @@ export function namespacedRules(
   return [
     ...rulesFor(owned, OWN),
     ...rulesFor(read, READ),
-    // Why a workload does not get ready is told by its pods.
-    { apiGroups: [''], resources: ['pods'], verbs: ['get', 'list'] },
+    // Why a workload does not get ready is told by its pods; a touched one gets its volumes at once.
+    { apiGroups: [''], resources: ['pods'], verbs: ['get', 'list', 'patch'] },
     { apiGroups: ['events.k8s.io'], resources: ['events'], verbs: ['create', 'patch'] },
     { apiGroups: [group], resources: plurals, verbs: [...READ, 'patch'] },
     { apiGroups: [group], resources: plurals.map((name) => `${name}/status`), verbs: ['patch'] },

@@ -19,6 +19,10 @@ export function markers(group: string) {
     run: `${group}/run`,
     /** Annotation on a Secret: the keys that are generated once, as JSON `{"key": "password" | "fernet"}`. */
     generate: `${group}/generate`,
+    /** Annotation on a ConfigMap: label `app` of pods that mount it, and are to see a new version at once. */
+    mountedBy: `${group}/mounted-by`,
+    /** Annotation on such a pod: the version of the ConfigMap. */
+    mounted: `${group}/mounted`,
     /** Annotation on a resource: `true` stops the operator's writes. */
     paused: `${group}/paused`,
     /** Annotation on a deleted resource: `true` lets it go without its drop Job. */

@@ -15,6 +15,7 @@ import { FIELD_MANAGER, type Child } from '../cache/child.js';
 import type { ChildCache } from '../cache/child-cache.js';
 import { MERGE_PATCH, type Client } from '../api/client.js';
 import { withValues } from './generate.js';
+import { hastenMounts } from './mounts.js';
 import type { Plan, PlannedChild } from './plan.js';
 import { resourcePath } from '../api/resource-path.js';
 
@@ -123,7 +124,9 @@ export class Applier {
     );
     children.put(planned.kind, result, planned.hash);
     if (!live) return 'created';
-    return result.metadata.resourceVersion === live.resourceVersion ? 'unchanged' : 'configured';
+    if (result.metadata.resourceVersion === live.resourceVersion) return 'unchanged';
+    await hastenMounts(client, result, this.props.markers);
+    return 'configured';
   }
 
   /** Creates a generated Secret with its values, which are never read again. */

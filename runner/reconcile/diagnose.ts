@@ -4,7 +4,8 @@ import type { Child } from '../cache/child.js';
 import type { Client } from '../api/client.js';
 import { resourcePath } from '../api/resource-path.js';
 
-const Pod: ObjectKind = { apiVersion: 'v1', kind: 'Pod', plural: 'pods' };
+/** Not a child: they are asked only where something is unclear, or in a hurry. */
+export const Pod: ObjectKind = { apiVersion: 'v1', kind: 'Pod', plural: 'pods' };
 /** A child in trouble is asked about again this often. */
 const FRESH_MS = 30_000;
 /** Thousands of sites that come up at once are slow, not in trouble: not more than one is asked about in this time. */

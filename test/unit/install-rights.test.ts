@@ -45,7 +45,7 @@ describe('the operator may', () => {
       `cert-manager.io/certificates: ${OWN}`,
       `core/configmaps: ${OWN}`,
       `core/persistentvolumeclaims: ${OWN}`,
-      'core/pods: get list',
+      'core/pods: get list patch',
       `core/secrets: ${OWN}`,
       `core/services: ${OWN}`,
       'events.k8s.io/events: create patch',
