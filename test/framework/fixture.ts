@@ -135,7 +135,7 @@ export class ImageBench {
   }
 
   /** The real gunicorn with the operator's wrapper; ended with the tests. */
-  async gunicorn(env: Env = {}): Promise<Web> {
+  async gunicorn(env: Env = {}, application = 'app_operator_wsgi:application'): Promise<Web> {
     const port = await freePort();
     const scripts = temporaryDirectory();
     cpSync(SCRIPTS, scripts, { recursive: true });
@@ -144,15 +144,14 @@ export class ImageBench {
       [
         ...[join(this.path, 'env/bin/gunicorn'), `--chdir=${this.sites}`],
         ...[`--bind=127.0.0.1:${String(port)}`, '--workers=1', '--threads=4'],
-        ...['--worker-class=gthread', '--preload', 'app_operator_wsgi:application'],
+        ...['--worker-class=gthread', '--preload', application],
       ],
       { PYTHONPATH: scripts, ...env },
     );
-    const kubelet = { 'User-Agent': 'kube-probe/1.34' };
-    await eventually(
-      'gunicorn answers',
-      async () => (await get(port, '/api/method/ping', kubelet)).status === 200,
-    );
+    await eventually('gunicorn answers', async () => {
+      await get(port, '/api/method/ping', { Host: 'unknown.example' });
+      return true;
+    });
     return { port, server };
   }
 

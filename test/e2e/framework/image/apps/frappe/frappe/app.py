@@ -75,7 +75,7 @@ def handle(request):
 
 
 def finish(request):
-    if frappe.db is None:
+    if not frappe.db:
         return
     if request.method in UNSAFE and not frappe.flags.read_only:
         frappe.db.commit()
@@ -92,7 +92,7 @@ def destroy():
 
 def handle_exception(request, error):
     """JSON for /api, a page for browsers; what nobody expected is written to standard error."""
-    if frappe.db is not None and frappe.db.is_read_only_error(error):
+    if frappe.db and frappe.db.is_read_only_error(error):
         error = frappe.InReadOnlyMode("Site is running in read only mode for maintenance or site update")
     status = getattr(error, "http_status_code", 500)
     if status >= 500 and not isinstance(error, frappe.SessionStopped | frappe.InReadOnlyMode):

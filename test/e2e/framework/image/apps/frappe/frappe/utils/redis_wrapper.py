@@ -15,7 +15,7 @@ web_retries = 0
 def setup_cache():
     options = {}
     if web_retries:
-        errors = [redis.exceptions.ConnectionError, redis.exceptions.TimeoutError]
+        errors = [redis.exceptions.ConnectionError, redis.exceptions.TimeoutError, OSError]
         options = {"retry": Retry(ConstantBackoff(0.5), web_retries), "retry_on_error": errors}
     return Cache.from_url(frappe.conf.redis_cache, **options)
 
