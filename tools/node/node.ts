@@ -13,6 +13,7 @@ import { type OnProgress, withProgress } from '../controlplane/progress.js';
 import { ensureNodeBinaries, type NodeBinaryName } from './binaries.js';
 import * as configs from './configs.js';
 import { Containerd } from './containerd.js';
+import { copyImageStore, ensureImageStore } from './image-store.js';
 import { ensurePackages, whyNot } from './machine.js';
 import { type NodeNetwork, placeOf, reserveNetwork } from './network.js';
 import { pauseImage } from './pause.js';
@@ -20,6 +21,8 @@ import { Provisioner } from './provisioner.js';
 import { Storage } from './storage.js';
 
 export interface RealNodeOptions extends Pick<ControlPlaneOptions, 'audit' | 'prepare'> {
+  /** Archives of images that the node has from its start; see `ensureImageStore`. Default: none. */
+  readonly images?: readonly string[];
   /** Told what is being done. Default: silent. */
   readonly onProgress?: OnProgress | undefined;
 }
@@ -69,7 +72,8 @@ export async function startNode(options: RealNodeOptions = {}): Promise<RealNode
   const { onProgress } = options;
   await ensurePackages(onProgress);
   const binaries = await ensureNodeBinaries(onProgress);
-  const pause = await pauseImage(binaries.pause);
+  const images = [await pauseImage(binaries.pause), ...(options.images ?? [])];
+  const store = await ensureImageStore(images, onProgress);
   const folder = await realpath(await mkdtemp(path.join(tmpdir(), 'app-operator-node-')));
   const network = await reserveNetwork();
   const paths = configs.pathsIn(folder);
@@ -82,7 +86,7 @@ export async function startNode(options: RealNodeOptions = {}): Promise<RealNode
   const node = new StartedNode(controlPlane, network, paths, binaries);
   try {
     await withProgress('starting the node', onProgress, () =>
-      Promise.race([node.start(pause), controlPlane.failed]),
+      Promise.race([node.start(store), controlPlane.failed]),
     );
   } catch (error) {
     await node.stop();
@@ -118,13 +122,13 @@ class StartedNode implements RealNode {
     return this.controlPlane.failed;
   }
 
-  async start(pause: string): Promise<void> {
+  async start(store: string): Promise<void> {
     await this.#writeConfigs();
+    await copyImageStore(store, this.paths.containerd);
     await this.controlPlane.start('containerd', 'containerd', [
       `--config=${this.#file('containerd.toml')}`,
     ]);
     await this.#containerd.serving();
-    await this.loadImage(pause);
     await Promise.all([
       this.startKubelet(),
       this.#startProxy(),

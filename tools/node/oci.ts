@@ -12,6 +12,7 @@ export interface ImageConfig {
   readonly Entrypoint?: readonly string[];
   readonly Cmd?: readonly string[];
   readonly WorkingDir?: string;
+  readonly Volumes?: Readonly<Record<string, Readonly<Record<string, never>>>>;
   readonly ExposedPorts?: Readonly<Record<string, Readonly<Record<string, never>>>>;
   readonly Labels?: Readonly<Record<string, string>>;
 }
@@ -19,6 +20,8 @@ export interface ImageConfig {
 export interface ImageSpec {
   /** Reference, such as `redis:7.2-alpine`; short ones mean Docker Hub, as everywhere. */
   readonly name: string;
+  /** Further references to the same image. Default: none. */
+  readonly aliases?: readonly string[];
   /**
    * Folders, each with the files of one layer; the last is on top. Owners and modes are kept, but those
    * of the folder itself.
@@ -51,7 +54,10 @@ export function fullReference(name: string): string {
   return /[.:]|^localhost$/.test(first) ? name : `docker.io/${name}`;
 }
 
-async function writeLayout({ name, layers, config }: ImageSpec, layout: string): Promise<void> {
+async function writeLayout(
+  { name, aliases = [], layers, config }: ImageSpec,
+  layout: string,
+): Promise<void> {
   const blobs = path.join(layout, 'blobs', 'sha256');
   await mkdir(blobs, { recursive: true });
   const descriptors: Descriptor[] = [];
@@ -69,8 +75,12 @@ async function writeLayout({ name, layers, config }: ImageSpec, layout: string):
     config: configBlob,
     layers: descriptors,
   });
-  const annotations = { 'io.containerd.image.name': fullReference(name) };
-  const index = { schemaVersion: 2, manifests: [{ ...manifest, platform, annotations }] };
+  const manifests = [name, ...aliases].map((reference) => ({
+    ...manifest,
+    platform,
+    annotations: { 'io.containerd.image.name': fullReference(reference) },
+  }));
+  const index = { schemaVersion: 2, manifests };
   await writeFile(path.join(layout, 'index.json'), JSON.stringify(index));
   await writeFile(path.join(layout, 'oci-layout'), '{"imageLayoutVersion":"1.0.0"}');
 }

@@ -1,0 +1,205 @@
+import { after } from 'node:test';
+import { readFile } from 'node:fs/promises';
+import path from 'node:path';
+import { parseAllDocuments, stringify } from 'yaml';
+
+import { printProgress, withProgress } from '../../tools/controlplane/progress.js';
+import { ensureImage, type ImageDefinition } from '../../tools/node/image.js';
+import { whyNot } from '../../tools/node/machine.js';
+import { type RealNode, startNode } from '../../tools/node/node.js';
+import { projectRoot } from '../../tools/root.js';
+import { Cluster } from '../cluster/harness.js';
+import { at, type Live, type Manifest } from '../cluster/support/objects.js';
+import { frameworkImage, VERSIONS } from './framework/image.js';
+import { mariadb } from './images/mariadb.js';
+import { operator, OPERATOR_IMAGE } from './images/operator.js';
+import { postgres } from './images/postgres.js';
+import { redis } from './images/redis.js';
+import { Figures } from '../support/figures.js';
+import { type Answer, type Load, loadDuring, type RequestOptions, send } from '../support/http.js';
+
+const OPERATOR_NAMESPACE = 'app-operator-system';
+const OPERATOR_NAME = 'app-operator-controller-manager';
+const RESTRICTED = { 'pod-security.kubernetes.io/enforce': 'restricted' };
+/** How long a bench and its database may take to come up. */
+const READY_MS = 240_000;
+
+/** The reason why this machine runs no real pods, or false: an option of every end-to-end test. */
+export const skip: string | false = whyNot() ?? false;
+
+/** The framework's images that the node has, by their tags: `frappe/erpnext:<tag>`. */
+export const TAGS = VERSIONS;
+
+/** A cluster of one real node in which the operator runs, as `dist/install.yaml` installs it. */
+export class E2e extends Cluster {
+  readonly figures = new Figures();
+
+  constructor(readonly node: RealNode) {
+    super(node.controlPlane);
+  }
+
+  /** A fresh namespace, in which only pods of the profile `restricted` may run. */
+  override async namespace(): Promise<string> {
+    const name = await super.namespace();
+    const labels = { metadata: { labels: RESTRICTED } };
+    await this.node.api.mergePatch(`/api/v1/namespaces/${name}`, labels);
+    return name;
+  }
+
+  /** Waits until a bench or a site is Ready; benches prepare databases and volumes first. */
+  override ready(
+    kind: string,
+    namespace: string,
+    name: string,
+    timeoutMs = READY_MS,
+  ): Promise<Live> {
+    return super.ready(kind, namespace, name, timeoutMs);
+  }
+
+  /** The address of a Service, which this machine reaches. */
+  async addressOf(namespace: string, service: string): Promise<string> {
+    return String(at(await this.the('Service', namespace, service), 'spec.clusterIP'));
+  }
+
+  /** A request to a bench's nginx, for one of its sites. */
+  async request(
+    namespace: string,
+    bench: string,
+    host: string,
+    requestPath: string,
+    options: RequestOptions = {},
+  ): Promise<Answer> {
+    const address = await this.addressOf(namespace, `${bench}-nginx`);
+    return send({ address, port: 8080, host, path: requestPath }, options);
+  }
+
+  /** Asks a site for `/api/method/ping` again and again, while something is done; see `loadDuring`. */
+  async load<T>(
+    namespace: string,
+    bench: string,
+    host: string,
+    work: () => Promise<T>,
+  ): Promise<Load<T>> {
+    const address = await this.addressOf(namespace, `${bench}-nginx`);
+    return loadDuring({ address, port: 8080, host, path: '/api/method/ping' }, work);
+  }
+
+  pods(namespace: string, labels = ''): Promise<readonly Live[]> {
+    return this.list('Pod', namespace, labels);
+  }
+
+  logs(namespace: string, pod: string, ...args: readonly string[]): Promise<string> {
+    return this.node.kubectl(['logs', '--namespace', namespace, pod, ...args]);
+  }
+
+  /** Runs a command in a pod, without a shell, and returns its standard output. */
+  exec(
+    namespace: string,
+    pod: string,
+    command: readonly string[],
+    { container, input }: { readonly container?: string; readonly input?: string } = {},
+  ): Promise<string> {
+    const where = ['--namespace', namespace, ...(container ? ['--container', container] : [])];
+    const stdin = input === undefined ? [] : ['--stdin'];
+    return this.node.kubectl(['exec', ...where, ...stdin, pod, '--', ...command], input);
+  }
+
+  operatorLogs(...args: readonly string[]): Promise<string> {
+    return this.logs(OPERATOR_NAMESPACE, `deployment/${OPERATOR_NAME}`, ...args);
+  }
+
+  /** Stops the operator, or starts it again: its Deployment has none or one pod. */
+  async scaleOperator(replicas: 0 | 1): Promise<void> {
+    await this.patch('Deployment', OPERATOR_NAMESPACE, OPERATOR_NAME, { spec: { replicas } });
+    await this.until(`the operator to have ${replicas} pods`, async () => {
+      const { status = {} } = await this.the('Deployment', OPERATOR_NAMESPACE, OPERATOR_NAME);
+      const pods = await this.pods(OPERATOR_NAMESPACE);
+      return pods.length === replicas && (status['readyReplicas'] ?? 0) === replicas;
+    });
+  }
+
+  override async stop(): Promise<void> {
+    await this.node.stop();
+  }
+
+  /** An example of the repository as it is, but with images that the node has. */
+  async example(file: string): Promise<Manifest> {
+    const text = await readFile(path.join(projectRoot(), 'examples', file), 'utf8');
+    const [document] = parseAllDocuments(text);
+    const manifest = document?.toJS() as Manifest;
+    if (manifest.kind !== 'AppBench') return manifest;
+    const spec = manifest['spec'] as object;
+    // A floating tag is always pulled, and the node has nobody to pull from.
+    return { ...manifest, spec: { ...spec, image: { pullPolicy: 'IfNotPresent' } } };
+  }
+
+  /** Installs `dist/install.yaml`, with the image that was built from this tree. */
+  async install(): Promise<void> {
+    const text = await readFile(path.join(projectRoot(), 'dist', 'install.yaml'), 'utf8');
+    const objects = parseAllDocuments(text).map((document) => document.toJS() as Manifest);
+    const images = objects.flatMap((object) => replaceImage(object));
+    if (images.length !== 1) throw new Error(`install.yaml has ${images.length} images, not one`);
+    const manifests = objects.map((object) => stringify(object)).join('---\n');
+    await this.node.kubectl(['apply', '--server-side', '--filename=-'], manifests);
+    await this.node.kubectl([
+      'rollout',
+      'status',
+      `--namespace=${OPERATOR_NAMESPACE}`,
+      `deployment/${OPERATOR_NAME}`,
+      '--timeout=120s',
+    ]);
+  }
+}
+
+let started: Promise<E2e> | undefined;
+
+/** The cluster of this run; the first call starts it, and it is taken down after the last test. */
+export function e2e(): Promise<E2e> {
+  started ??= start();
+  return started;
+}
+
+after(async () => {
+  const cluster = await started?.catch(() => undefined);
+  if (!cluster) return;
+  cluster.figures.print();
+  await cluster.stop();
+});
+
+async function start(): Promise<E2e> {
+  const definitions = [redis, mariadb, postgres, ...frameworkImages(), await operator()];
+  const images: string[] = [];
+  for (const definition of definitions) images.push(await ensureImage(definition, printProgress));
+  const node = await startNode({ images, onProgress: printProgress, audit: true });
+  try {
+    const cluster = new E2e(node);
+    const { FRAMEWORK_IMAGE } = process.env;
+    if (FRAMEWORK_IMAGE) await node.loadImage(path.resolve(FRAMEWORK_IMAGE));
+    await withProgress('installing the operator', printProgress, () => cluster.install());
+    return cluster;
+  } catch (error) {
+    await node.stop();
+    throw error;
+  }
+}
+
+/** Each version by its own tag, and the first also by the tag that the examples ask for. */
+function frameworkImages(): ImageDefinition[] {
+  // An image that the user gives has its own names inside.
+  if (process.env.FRAMEWORK_IMAGE) return [];
+  return Object.values(TAGS).map((version) => ({
+    ...frameworkImage({ name: `frappe/erpnext:${version}`, version }),
+    aliases: version === TAGS.first ? ['frappe/erpnext:version-15'] : [],
+  }));
+}
+
+/** Puts our image into a Deployment; returns what was there. */
+function replaceImage(object: Manifest): string[] {
+  if (object.kind !== 'Deployment') return [];
+  const containers = at(object, 'spec.template.spec.containers') as { image: string }[];
+  return containers.map((container) => {
+    const { image } = container;
+    container.image = OPERATOR_IMAGE;
+    return image;
+  });
+}

@@ -1,0 +1,119 @@
+import { Agent, type IncomingHttpHeaders, request } from 'node:http';
+import { setTimeout as sleep } from 'node:timers/promises';
+
+/** Where a request goes, and which site it is for. */
+export interface Target {
+  readonly address: string;
+  readonly port: number;
+  /** The header `Host`. */
+  readonly host: string;
+  readonly path: string;
+}
+
+export interface RequestOptions {
+  /** Default: GET. */
+  readonly method?: string;
+  readonly headers?: Readonly<Record<string, string>>;
+  readonly body?: string | Buffer;
+  /** Default: 30,000. */
+  readonly timeoutMs?: number;
+  /** Default: a new connection for each request. */
+  readonly agent?: Agent;
+}
+
+export interface Answer {
+  readonly status: number;
+  readonly headers: IncomingHttpHeaders;
+  readonly body: string;
+}
+
+/** One request. Redirects are not followed; every status is an answer. */
+export function send(target: Target, options: RequestOptions = {}): Promise<Answer> {
+  const { method = 'GET', headers = {}, body, timeoutMs = 30_000, agent } = options;
+  return new Promise((resolve, reject) => {
+    const sent = request(
+      {
+        host: target.address,
+        port: target.port,
+        path: target.path,
+        method,
+        agent: agent ?? false,
+        headers: {
+          host: target.host,
+          ...headers,
+          ...(body === undefined ? {} : { 'content-length': Buffer.byteLength(body) }),
+        },
+        signal: AbortSignal.timeout(timeoutMs),
+      },
+      (response) => {
+        const chunks: Buffer[] = [];
+        response.on('data', (chunk: Buffer) => chunks.push(chunk));
+        response.once('error', reject);
+        response.once('end', () => {
+          const text = Buffer.concat(chunks).toString();
+          resolve({ status: response.statusCode ?? 0, headers: response.headers, body: text });
+        });
+      },
+    );
+    sent.once('error', reject);
+    sent.end(body);
+  });
+}
+
+export interface Load<T> {
+  readonly sent: number;
+  readonly lost: number;
+  /** What the lost ones got instead: a status or an error, with how often. */
+  readonly failures: Readonly<Record<string, number>>;
+  /** Of the slowest answer. */
+  readonly slowestMs: number;
+  readonly result: T;
+}
+
+const WORKERS = 4;
+const PAUSE_MS = 25;
+/** Before and after the work, so that what it leaves behind is seen too. */
+const MARGIN_MS = 1_000;
+
+/**
+ * Sends requests while some work is done, and counts those that are not answered with 200. Half of the
+ * clients keep their connection, half make a new one for each request.
+ */
+export async function loadDuring<T>(target: Target, work: () => Promise<T>): Promise<Load<T>> {
+  const failures: Record<string, number> = {};
+  let sent = 0;
+  let slowestMs = 0;
+  let over = false;
+  const agent = new Agent({ keepAlive: true, maxSockets: WORKERS / 2 });
+  const client = async (keeps: boolean): Promise<void> => {
+    while (!over) {
+      const begun = performance.now();
+      const outcome = await send(target, keeps ? { agent } : {}).then(
+        ({ status }) => String(status),
+        (error: unknown) => codeOf(error),
+      );
+      sent += 1;
+      slowestMs = Math.max(slowestMs, Math.round(performance.now() - begun));
+      if (outcome !== '200') failures[outcome] = (failures[outcome] ?? 0) + 1;
+      await sleep(PAUSE_MS);
+    }
+  };
+  const clients = Array.from({ length: WORKERS }, (_, index) => client(index % 2 === 0));
+  try {
+    await sleep(MARGIN_MS);
+    const result = await work();
+    await sleep(MARGIN_MS);
+    over = true;
+    await Promise.all(clients);
+    const lost = Object.values(failures).reduce((sum, count) => sum + count, 0);
+    return { sent, lost, failures, slowestMs, result };
+  } finally {
+    over = true;
+    agent.destroy();
+  }
+}
+
+function codeOf(error: unknown): string {
+  const { code, name } = error as { readonly code?: string; readonly name?: string };
+  return code ?? name ?? String(error);
+}

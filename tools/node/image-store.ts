@@ -1,0 +1,94 @@
+import { createHash } from 'node:crypto';
+import { existsSync } from 'node:fs';
+import { mkdir, mkdtemp, readdir, rename, rm, stat, utimes, writeFile } from 'node:fs/promises';
+import path from 'node:path';
+
+import { cacheRoot } from '../controlplane/binaries.js';
+import { withLock } from '../controlplane/lock.js';
+import { Processes } from '../controlplane/processes.js';
+import { type OnProgress, withProgress } from '../controlplane/progress.js';
+import { containerdConfig, pathsIn } from './configs.js';
+import { Containerd } from './containerd.js';
+import { run } from './run.js';
+
+const KEPT_MS = 3_600_000;
+
+/**
+ * What containerd keeps of some images, unpacked once and kept in the cache: a node starts with a copy of
+ * it, instead of unpacking every archive again. Returns the folder.
+ *
+ * @param archives paths whose names say what is in them; those that change often come last
+ */
+export async function ensureImageStore(
+  archives: readonly string[],
+  onProgress?: OnProgress,
+): Promise<string> {
+  const folders = archives.map((_, index) => storeOf(archives.slice(0, index + 1)));
+  const store = folders.at(-1) ?? storeOf([]);
+  await mkdir(path.dirname(store), { recursive: true });
+  await withLock(`${store}.lock`, async () => {
+    if (!existsSync(store)) {
+      const known = folders.findLastIndex((folder) => existsSync(folder));
+      const rest = archives.slice(known + 1);
+      const message = `unpacking ${rest.length} images`;
+      await withProgress(message, onProgress, () => unpack(folders[known], rest, store));
+    }
+    const now = new Date();
+    await utimes(store, now, now);
+  });
+  await removeOld(path.dirname(store));
+  return store;
+}
+
+/**
+ * Copies a store to where a containerd of its own works with it. Files of images are linked: nobody writes
+ * to them. Databases are copied.
+ */
+export async function copyImageStore(store: string, folder: string): Promise<void> {
+  const sameDisk = (await stat(store)).dev === (await stat(path.dirname(folder))).dev;
+  await run('cp', ['--archive', ...(sameDisk ? ['--link'] : []), '-T', store, folder]);
+  const databases = (await run('find', [folder, '-maxdepth', '2', '-name', '*.db'])).split('\n');
+  for (const database of databases.filter(Boolean)) {
+    await run('cp', ['--archive', database, `${database}.own`]);
+    await rename(`${database}.own`, database);
+  }
+}
+
+async function unpack(
+  from: string | undefined,
+  archives: readonly string[],
+  store: string,
+): Promise<void> {
+  const work = await mkdtemp(`${store}.`);
+  const paths = pathsIn(work);
+  if (from) await copyImageStore(from, paths.containerd);
+  await mkdir(path.dirname(paths.socket), { recursive: true });
+  const config = path.join(work, 'containerd.toml');
+  await writeFile(config, containerdConfig(paths));
+  const processes = new Processes(work, { remove: work });
+  try {
+    await processes.start('containerd', 'containerd', [`--config=${config}`]);
+    const containerd = new Containerd(paths.socket);
+    await processes.whileAlive(containerd.serving());
+    for (const archive of archives) await processes.whileAlive(containerd.import(archive));
+    await processes.stop('containerd');
+    await rename(paths.containerd, store);
+  } finally {
+    await processes.end();
+  }
+}
+
+/** Removes stores that no node was started from for a while. */
+async function removeOld(parent: string): Promise<void> {
+  for (const name of await readdir(parent)) {
+    const folder = path.join(parent, name);
+    const found = await stat(folder).catch(() => undefined);
+    if (found && Date.now() - found.mtimeMs > KEPT_MS) await rm(folder, { recursive: true });
+  }
+}
+
+function storeOf(archives: readonly string[]): string {
+  const names = archives.map((archive) => archive.split(path.sep).slice(-2).join('/')).join('\n');
+  const digest = createHash('sha256').update(names).digest('hex').slice(0, 16);
+  return path.join(cacheRoot(), 'images', 'stores', digest);
+}
