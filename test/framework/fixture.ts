@@ -179,12 +179,12 @@ export class World {
     readonly bench: ImageBench,
   ) {}
 
-  static async start(type: Database['type']): Promise<World> {
+  static async start(type: Database['type'], version?: string): Promise<World> {
     const [database, cache, queue, bench] = await Promise.all([
       type === 'mariadb' ? startMariaDb() : startPostgres(),
       startRedis('cache'),
       startRedis('queue'),
-      ImageBench.make(),
+      ImageBench.make(version),
     ]);
     const world = new World(database, cache, queue, bench);
     const done = await world.initBench();

@@ -127,7 +127,7 @@ def init(site, sites_path=".", new_site=False, force=False):
 
 
 def connect(site=None, db_name=None, set_admin_as_user=True):
-    from frappe.database import get_db
+    from frappe.database import get_db, site_user
 
     if site:
         init(site)
@@ -136,9 +136,7 @@ def connect(site=None, db_name=None, set_admin_as_user=True):
     name = db_name or conf.db_name
     if not name:
         raise RuntimeError("db_name is missing in the site's configuration")
-    # version-15 has no db_user: it connects as a user that is named like the database
-    user = conf.db_user or name if VERSION >= (16, 0) else name
-    local.db = get_db(user=user, password=conf.db_password, cur_db_name=name)
+    local.db = get_db(user=site_user(), password=conf.db_password, cur_db_name=name)
     if set_admin_as_user:
         set_user("Administrator")
 

@@ -119,7 +119,7 @@ def find_dump(site, path):
 @click.option("--force", is_flag=True)
 def drop_site(site, db_root_username, db_root_password, archived_sites_path, no_backup, force):
     "Remove a site from database and filesystem."
-    from frappe.database import drop_user_and_database
+    from frappe.database import drop_user_and_database, site_user
     from frappe.utils import get_bench_path
     from frappe.utils.backups import backup
 
@@ -136,7 +136,7 @@ def drop_site(site, db_root_username, db_root_password, archived_sites_path, no_
             sys.exit(1)
     frappe.db.close()
     click.secho("Dropping site database and user", fg="green")
-    drop_user_and_database(frappe.conf.db_name, db_root_username, db_root_password)
+    drop_user_and_database(frappe.conf.db_name, site_user(), db_root_username, db_root_password)
     # Without a path the archive lies in the container and goes with it.
     archive = os.path.realpath(archived_sites_path or os.path.join(get_bench_path(), "archived", "sites"))
     click.secho(f"Moving site to archive under {archive}", fg="green")

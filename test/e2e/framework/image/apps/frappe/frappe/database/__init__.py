@@ -11,6 +11,11 @@ def get_db(user, password, cur_db_name=None):
     return (Postgres if frappe.conf.db_type == "postgres" else MariaDB)(user, password, cur_db_name)
 
 
+def site_user():
+    """version-15 knows no db_user: it connects as a user that is named like the database."""
+    return frappe.conf.db_user or frappe.conf.db_name if frappe.VERSION >= (16, 0) else frappe.conf.db_name
+
+
 def quote(name):
     return "`" + name.replace("`", "") + "`"
 
@@ -201,9 +206,8 @@ def feed(source=None, text=None):
 
     from frappe.utils import execute_in_shell
 
-    user = frappe.conf.db_user or frappe.conf.db_name if frappe.VERSION >= (16, 0) else frappe.conf.db_name
     program, arguments, name = get_command(
-        host=frappe.conf.db_host, port=frappe.conf.db_port, user=user,
+        host=frappe.conf.db_host, port=frappe.conf.db_port, user=site_user(),
         password=frappe.conf.db_password, db_name=frappe.conf.db_name,
     )  # fmt: skip
     if not program:
@@ -239,10 +243,11 @@ def bootstrap_database(source_sql=None):
         sys.exit(1)
 
 
-def drop_user_and_database(db_name, root_login, root_password):
+def drop_user_and_database(db_name, user, root_login, root_password):
     from frappe.database import mariadb, postgres
 
-    (postgres if frappe.conf.db_type == "postgres" else mariadb).drop_user_and_database(db_name, root_login, root_password)
+    server = postgres if frappe.conf.db_type == "postgres" else mariadb
+    server.drop_user_and_database(db_name, user, root_login, root_password)
 
 
 def root_connection(login, password, name):

@@ -1,5 +1,6 @@
 """TEST CODE: small helpers of the framework."""
 
+import json
 import os
 import shutil
 import subprocess
@@ -35,6 +36,19 @@ def now_datetime():
 
 def now():
     return datetime.utcnow().isoformat(sep=" ")
+
+
+def get_assets_json():
+    """Of `sites/assets/`, kept in redis_cache under one key for all sites until somebody deletes it."""
+
+    def read():
+        found = {}
+        for name in ("assets.json", "assets-rtl.json"):
+            with open(os.path.join(frappe.local.sites_path, "assets", name)) as file:
+                found.update(json.load(file))
+        return found
+
+    return frappe.cache.get_value("assets_json", read, shared=True)
 
 
 def cint(value):

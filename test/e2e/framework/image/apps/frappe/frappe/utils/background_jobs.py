@@ -49,8 +49,15 @@ def get_queue(queue):
     return Queue(generate_qname(queue), connection=get_redis_conn())
 
 
+# RQ 2.6 refuses ids with a colon.
+SEPARATOR = "||" if frappe.VERSION >= (16, 0) else "::"
+
+
 def create_job_id(job_id=None):
-    return f"{frappe.local.site}::{job_id or uuid4()}"
+    job_id = str(job_id or uuid4())
+    if frappe.VERSION >= (16, 0):
+        job_id = job_id.replace(":", "|")
+    return f"{frappe.local.site}{SEPARATOR}{job_id}"
 
 
 def enqueue(method, queue="default", timeout=None, job_id=None, deduplicate=False, enqueue_after_commit=False, at_front=False, now=False, **kwargs):
@@ -121,7 +128,7 @@ def pending_jobs(site):
     for name in get_queue_list():
         queue = get_queue(name)
         ids = [*queue.job_ids, *queue.started_job_registry.get_job_ids()]
-        found += [job_id for job_id in ids if job_id.startswith(f"{site}::")]
+        found += [job_id for job_id in ids if job_id.startswith(f"{site}{SEPARATOR}")]
     return found
 
 

@@ -6,7 +6,7 @@ import shlex
 import time
 
 import frappe
-from frappe.database import get_command
+from frappe.database import get_command, site_user
 from frappe.utils import cint, execute_in_shell, now_datetime
 
 
@@ -71,9 +71,8 @@ def take_dump(path, include, exclude):
         extra = [f'--table=public."{table}"' for table in wanted] or [f'--exclude-table-data=public."{table}"' for table in unwanted]
     else:
         extra = wanted or [f"--ignore-table={frappe.conf.db_name}.{table}" for table in unwanted]
-    user = frappe.conf.db_user or frappe.conf.db_name if frappe.VERSION >= (16, 0) else frappe.conf.db_name
     program, arguments, name = get_command(
-        host=frappe.conf.db_host, port=frappe.conf.db_port, user=user, password=frappe.conf.db_password,
+        host=frappe.conf.db_host, port=frappe.conf.db_port, user=site_user(), password=frappe.conf.db_password,
         db_name=frappe.conf.db_name, extra=extra, dump=True,
     )  # fmt: skip
     if not program:
