@@ -1,5 +1,4 @@
 /** TEST CODE: fills the bench's folder of an image: apps, environment, assets, sites, as the official image has them. */
-import { spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import {
   chmodSync,
@@ -11,7 +10,7 @@ import {
   writeFileSync,
 } from 'node:fs';
 import path from 'node:path';
-import { pythonPackages, realtimeModules } from './packages.js';
+import { compile, pythonPackages, realtimeModules } from './packages.js';
 import { filesBelow, SOURCES } from './sources.js';
 
 export interface BenchContent {
@@ -47,7 +46,7 @@ export async function fillBench(
   );
   for (const [app, version] of Object.entries(content.apps)) fillApp(folder, app, version);
   fillAssets(folder, content);
-  compile(folder, seenAs, content.python);
+  compile(path.join(folder, 'apps'), `${seenAs}/apps`, content.python.version);
   const apps = ['frappe', ...Object.keys(content.apps)];
   writeFileSync(path.join(folder, 'sites/apps.txt'), apps.map((app) => `${app}\n`).join(''));
   writeFileSync(path.join(folder, 'sites/common_site_config.json'), '{}');
@@ -90,18 +89,6 @@ async function fillEnvironment(
     `${start}from gunicorn.app.wsgiapp import run\nsys.exit(run())\n`,
     { mode: 0o755 },
   );
-}
-
-/** Bytecode, where this machine has the interpreter: pods start twice as fast, and could not write it themselves. */
-function compile(folder: string, seenAs: string, python: BenchContent['python']): void {
-  const interpreter = `python${python.version}`;
-  // The content says whether bytecode is fresh, and not the time of files that an archive may change.
-  const options = ['-m', 'compileall', '-qq', '-s', folder, '-p', seenAs];
-  const hashed = ['--invalidation-mode=unchecked-hash'];
-  spawnSync(interpreter, [...options, ...hashed, 'env/lib', 'apps'], {
-    cwd: folder,
-    stdio: 'ignore',
-  });
 }
 
 /** The framework of one version: what came later, or was gone by then, is left out. */

@@ -80,6 +80,8 @@ export function frameworkImage(props: FrameworkImageProps): ImageDefinition {
       addUser(overlay, base);
       await fillBench(path.join(overlay, BENCH), BENCH, content);
       copyPrograms(path.join(overlay, 'usr/local/bin'));
+      // Pods may run as any uid, whatever the umask was that wrote this.
+      execFileSync('chmod', ['-R', 'go=u,go-w', overlay]);
       if (process.getuid?.() === 0) {
         execFileSync('chown', [
           '-R',
