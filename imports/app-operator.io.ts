@@ -190,6 +190,13 @@ export interface AppBenchSpec {
   readonly podTemplate?: AppBenchSpecPodTemplate;
 
   /**
+   * How its sites are brought to another image.
+   *
+   * @schema AppBenchSpec#upgrade
+   */
+  readonly upgrade?: AppBenchSpecUpgrade;
+
+  /**
    * Stops every write of the operator for this bench while true.
    *
    * @schema AppBenchSpec#paused
@@ -224,6 +231,7 @@ export function toJson_AppBenchSpec(obj: AppBenchSpec | undefined): Record<strin
     'domainConfig': toJson_AppBenchSpecDomainConfig(obj.domainConfig),
     'security': toJson_AppBenchSpecSecurity(obj.security),
     'podTemplate': toJson_AppBenchSpecPodTemplate(obj.podTemplate),
+    'upgrade': toJson_AppBenchSpecUpgrade(obj.upgrade),
     'paused': obj.paused,
     'deletionPolicy': obj.deletionPolicy,
   };
@@ -854,6 +862,34 @@ export function toJson_AppBenchSpecPodTemplate(obj: AppBenchSpecPodTemplate | un
     'annotations': ((obj.annotations) === undefined) ? undefined : (Object.entries(obj.annotations).reduce((r, i) => (i[1] === undefined) ? r : ({ ...r, [i[0]]: i[1] }), {})),
     'priorityClassName': obj.priorityClassName,
     'serviceAccountName': obj.serviceAccountName,
+  };
+  // filter undefined values
+  return Object.entries(result).reduce((r, i) => (i[1] === undefined) ? r : ({ ...r, [i[0]]: i[1] }), {});
+}
+/* eslint-enable max-len, @stylistic/max-len, quote-props, @stylistic/quote-props */
+
+/**
+ * How its sites are brought to another image.
+ *
+ * @schema AppBenchSpecUpgrade
+ */
+export interface AppBenchSpecUpgrade {
+  /**
+   * Sites that are closed, backed up and migrated at one time.
+   *
+   * @schema AppBenchSpecUpgrade#parallel
+   */
+  readonly parallel?: number;
+}
+
+/**
+ * Converts an object of type 'AppBenchSpecUpgrade' to JSON representation.
+ */
+/* eslint-disable max-len, @stylistic/max-len, quote-props, @stylistic/quote-props */
+export function toJson_AppBenchSpecUpgrade(obj: AppBenchSpecUpgrade | undefined): Record<string, any> | undefined {
+  if (obj === undefined) { return undefined; }
+  const result = {
+    'parallel': obj.parallel,
   };
   // filter undefined values
   return Object.entries(result).reduce((r, i) => (i[1] === undefined) ? r : ({ ...r, [i[0]]: i[1] }), {});

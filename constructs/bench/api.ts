@@ -57,11 +57,24 @@ export interface AppBenchSpec {
   readonly security?: Security;
   /** Where the pods run and how they are marked. */
   readonly podTemplate?: PodTemplate;
+  /** How its sites are brought to another image. */
+  readonly upgrade?: UpgradePolicy;
   /** Stops every write of the operator for this bench while true. */
   readonly paused?: boolean;
   /** What happens to the volumes and the managed database when the bench is deleted.
    * @default Retain */
   readonly deletionPolicy: DeletionPolicy;
+}
+
+/** How the sites of a bench are brought to another image. */
+export interface UpgradePolicy {
+  /** Sites that are closed, backed up and migrated at one time.
+   * @default 2
+   * @type integer
+   * @format int32
+   * @minimum 1
+   * @maximum 50 */
+  readonly parallel: number;
 }
 
 /** The shared volume of a bench.
@@ -253,8 +266,10 @@ export interface AppBenchStatus extends CommonStatus {
   readonly ready?: boolean;
   /** Where the bench is in its life. */
   readonly phase?: 'Pending' | 'Provisioning' | 'Ready' | 'Updating' | 'Failed' | 'Deleting';
-  /** The image that the framework pods run. */
+  /** The image that the bench's own pods run. Another one is rolled out when no Shared site is open on this one any more. */
   readonly image?: string;
+  /** The upgrade of the sites under way; not there when there is none. */
+  readonly upgrade?: BenchUpgrade;
   /** The applications of the sites.
    * @listType atomic */
   readonly apps?: readonly string[];
@@ -270,6 +285,22 @@ export interface AppBenchStatus extends CommonStatus {
   readonly sites?: number;
   /** How the workers scale, by queue. */
   readonly workerScaling?: WorkerScaling;
+}
+
+/** The upgrade of a bench's sites. */
+export interface BenchUpgrade {
+  /** The image that the sites are brought to. */
+  readonly to: string;
+  /** The sites whose turn it is.
+   * @maxItems 1000
+   * @listType set */
+  readonly turns?: readonly string[];
+  /** Sites that are done, of all that there are: `3/5`. */
+  readonly progress: string;
+  /** Sites whose migration has failed.
+   * @type integer
+   * @format int32 */
+  readonly failed?: number;
 }
 
 /** How the workers scale, by queue. */

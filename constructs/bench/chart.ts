@@ -1,8 +1,10 @@
 import { Chart } from 'cdk8s';
 import { k8s } from 'cdk8s-plus-28';
 import type { Construct } from 'constructs';
+import type { BenchModel } from '../framework/bench-model.js';
 import { DatabaseServer } from '../framework/database-server.js';
 import { Gunicorn } from '../framework/gunicorn.js';
+import { imageNamed } from '../framework/image.js';
 import { OnlyFromBench } from '../framework/network-policy.js';
 import { RedisTrigger } from '../framework/redis-trigger.js';
 import { scripts } from '../framework/scripts.generated.js';
@@ -31,15 +33,7 @@ export class BenchChart extends Chart {
     const { spec } = resource;
     const names = benchNames(model.name);
     const common = { bench: model, owner: resource };
-    const configHash = hashOf([
-      model.image.reference,
-      model.redis,
-      model.database,
-      model.queuePrefix,
-      facts.redisVersion ?? '',
-    ]);
-    const replicas = spec.componentReplicas ?? {};
-    const resources = spec.componentResources ?? {};
+    const configHash = configHashOf(model, facts);
 
     if (!model.redis.external) {
       const passwords = new Stage(this, 'passwords', { gate: true });
@@ -80,6 +74,20 @@ export class BenchChart extends Chart {
     new BenchInit(init, 'init', { ...common, configHash });
 
     const workloads = new Stage(this, 'workloads');
+    this.workloads(workloads, resource, facts);
+  }
+
+  /** The bench's own pods. They stay on the image before while Shared sites are open on it. */
+  private workloads(workloads: Stage, resource: AppBench, facts: BenchFacts): void {
+    const { spec } = resource;
+    const { stays } = facts.upgrade ?? {};
+    const model =
+      stays === undefined ? facts.model : { ...facts.model, image: imageNamed(stays, spec) };
+    const names = benchNames(model.name);
+    const common = { bench: model, owner: resource };
+    const configHash = configHashOf(model, facts);
+    const replicas = spec.componentReplicas ?? {};
+    const resources = spec.componentResources ?? {};
     new Gunicorn(workloads, 'gunicorn', {
       ...common,
       name: names.gunicorn,
@@ -129,6 +137,17 @@ export class BenchChart extends Chart {
     );
     if (scaled) new RedisTrigger(workloads, 'redis-trigger', common);
   }
+}
+
+/** Hash of what the pods read at their start. */
+function configHashOf(model: BenchModel, facts: BenchFacts): string {
+  return hashOf([
+    model.image.reference,
+    model.redis,
+    model.database,
+    model.queuePrefix,
+    facts.redisVersion ?? '',
+  ]);
 }
 
 /** Who decides about the number of a bench's workers of a queue. */

@@ -13,6 +13,7 @@ import { ScaledObject } from '../kit/object-kind.js';
 import type { AppSite } from '../site/api.js';
 import type { AppBench } from './api.js';
 import type { NginxSite } from './nginx-config.js';
+import { planUpgrade, progressOf, type UpgradePlan } from './upgrade.js';
 
 /** What the tree of a bench depends on. */
 export interface BenchFacts {
@@ -27,6 +28,8 @@ export interface BenchFacts {
   readonly sites: readonly SiteEntry[];
   /** Whether KEDA is there. */
   readonly keda: boolean;
+  /** The sites' way to the bench's image; undefined where all are there. */
+  readonly upgrade: UpgradePlan | undefined;
 }
 
 /** What a bench knows of a site: enough to route requests to it. */
@@ -53,6 +56,7 @@ export function gatherBench(bench: AppBench, world: World): BenchFacts {
   const model = benchModel(bench, world.settings);
   const version = redisVersion(model, world);
   const entries = world.list(sitesOfBench, keyOf(namespace, name), siteEntry);
+  const progress = world.list(sitesOfBench, keyOf(namespace, name), progressOf);
   return {
     redisVersion: version,
     hold: version === undefined ? `waiting for Secret ${benchNames(name).redisSecret}` : undefined,
@@ -60,6 +64,7 @@ export function gatherBench(bench: AppBench, world: World): BenchFacts {
     siteCount: entries.length,
     sites: firstOfEachHost(entries, bench.spec.domainConfig?.suffix),
     keda: world.serves(ScaledObject),
+    upgrade: planUpgrade(bench, model.image.reference, progress),
   };
 }
 

@@ -1,4 +1,4 @@
-import { sitesOfBench } from '../framework/indexes.js';
+import { benchesByTurn, sitesOfBench } from '../framework/indexes.js';
 import { Waiting } from '../kit/errors.js';
 import type { Kind } from '../kit/kind.js';
 import { keyOf, type KubeObject } from '../kit/object.js';
@@ -38,7 +38,7 @@ export const bench: Kind<AppBench, BenchFacts> = {
     TriggerAuthentication,
   ],
   reads: [Secret],
-  indexes: [],
+  indexes: [benchesByTurn],
   gather: gatherBench,
   chart: (scope, id, props) => new BenchChart(scope, id, props),
   probes: () => [],

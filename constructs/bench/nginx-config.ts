@@ -209,7 +209,17 @@ ${securityHeaders('    ')}
       if ($frappe_site = "") {
         return 404;
       }
-      try_files $uri =404;
+      try_files $uri @assets;
+    }
+
+    # While the bench is upgraded a site may be of another image than this proxy: its own processes have its bundles.
+    location @assets {
+      if ($frappe_backend = "") {
+        return 404;
+      }
+      proxy_set_header X-Frappe-Site-Name $frappe_site;
+      proxy_set_header Host $host;
+      proxy_pass http://$frappe_backend;
     }
 
     # Private files and backups: only the framework leads here, by X-Accel-Redirect.

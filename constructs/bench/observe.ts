@@ -8,18 +8,27 @@ import { benchNames } from '../kit/names.js';
 import type { AppBench, QueueScalingStatus } from './api.js';
 import { benchWorkerScale } from './chart.js';
 import type { BenchFacts } from './facts.js';
+import { upgradeCondition, upgradeStatus, type UpgradePlan } from './upgrade.js';
 
 /** What a bench says of itself. */
 export function observeBench(observation: Observation<AppBench, BenchFacts>): Judgement {
   const { facts } = observation;
-  const { phase, ready } = judge(observation);
+  const { upgrade } = facts;
+  const { init } = benchNames(observation.resource.metadata.name);
+  const prepared = observation.child('Job', init)?.health.state === 'Ready';
+  const { phase, ready } = heldBack(judge(observation), upgrade);
   return {
     phase,
     ready,
-    conditions: [...versionCondition(observation.resource), ...scalingCondition(observation)],
+    conditions: [
+      ...versionCondition(observation.resource),
+      ...scalingCondition(observation),
+      ...(upgrade && upgrade.done < upgrade.all ? [upgradeCondition(upgrade, prepared)] : []),
+    ],
     fields: {
       ready: ready.status === 'True',
-      image: facts.model.image.reference,
+      image: imageOf(observation, prepared),
+      upgrade: upgrade && upgradeStatus(upgrade, prepared),
       apps: facts.model.apps,
       sites: facts.siteCount,
       workerScaling: workerScaling(observation),
@@ -30,6 +39,27 @@ export function observeBench(observation: Observation<AppBench, BenchFacts>): Ju
       ),
     },
   };
+}
+
+/** A bench whose own pods wait for its sites is not what its spec says, however well they fare. */
+function heldBack(
+  judged: ReturnType<typeof judge>,
+  upgrade: UpgradePlan | undefined,
+): ReturnType<typeof judge> {
+  if (upgrade?.stays === undefined || judged.ready.status !== 'True') return judged;
+  const message = `waiting for Shared sites to be migrated to ${upgrade.to} (${upgrade.open.length} to go)`;
+  const phase = 'Updating';
+  return { phase, ready: { type: 'Ready', status: 'False', reason: phase, message } };
+}
+
+/** The image of the bench's own pods: another one is rolled out behind the init Job. */
+function imageOf(
+  { resource, facts }: Observation<AppBench, BenchFacts>,
+  prepared: boolean,
+): string {
+  const wanted = facts.model.image.reference;
+  const before = resource.status?.image ?? wanted;
+  return prepared ? (facts.upgrade?.stays ?? wanted) : before;
 }
 
 function versionCondition({ spec }: AppBench): readonly Verdict[] {

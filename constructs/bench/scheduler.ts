@@ -1,6 +1,6 @@
 import { Construct } from 'constructs';
 import type { BenchModel } from '../framework/bench-model.js';
-import { SCRIPTS_DIR } from '../framework/pod.js';
+import { PYTHON, SCRIPTS_DIR } from '../framework/pod.js';
 import { Workload } from '../framework/workload.js';
 import type { Resources } from '../kit/api.js';
 import { benchNames } from '../kit/names.js';
@@ -29,7 +29,8 @@ export class Scheduler extends Construct {
       configHash: props.configHash,
       container: {
         name: 'scheduler',
-        command: ['sh', `${SCRIPTS_DIR}/run.sh`, 'bench', 'schedule'],
+        command: ['sh', `${SCRIPTS_DIR}/run.sh`, PYTHON, `${SCRIPTS_DIR}/scheduler.py`],
+        env: [{ name: 'IMAGE', value: bench.image.reference }],
         resources: props.resources,
       },
     });

@@ -1261,6 +1261,20 @@ export const spec: Schema = {
         },
       },
     },
+    upgrade: {
+      type: 'object',
+      description: 'How its sites are brought to another image.',
+      properties: {
+        parallel: {
+          type: 'integer',
+          format: 'int32',
+          description: 'Sites that are closed, backed up and migrated at one time.',
+          default: 2,
+          minimum: 1,
+          maximum: 50,
+        },
+      },
+    },
     paused: {
       type: 'boolean',
       description: 'Stops every write of the operator for this bench while true.',
@@ -1353,7 +1367,35 @@ export const status: Schema = {
       description: 'Where the bench is in its life.',
       enum: ['Pending', 'Provisioning', 'Ready', 'Updating', 'Failed', 'Deleting'],
     },
-    image: { type: 'string', description: 'The image that the framework pods run.' },
+    image: {
+      type: 'string',
+      description:
+        "The image that the bench's own pods run. Another one is rolled out when no Shared site is open on this one any more.",
+    },
+    upgrade: {
+      type: 'object',
+      description: 'The upgrade of the sites under way; not there when there is none.',
+      required: ['to', 'progress'],
+      properties: {
+        to: { type: 'string', description: 'The image that the sites are brought to.' },
+        turns: {
+          type: 'array',
+          description: 'The sites whose turn it is.',
+          maxItems: 1000,
+          items: { type: 'string' },
+          'x-kubernetes-list-type': 'set',
+        },
+        progress: {
+          type: 'string',
+          description: 'Sites that are done, of all that there are: `3/5`.',
+        },
+        failed: {
+          type: 'integer',
+          format: 'int32',
+          description: 'Sites whose migration has failed.',
+        },
+      },
+    },
     apps: {
       type: 'array',
       description: 'The applications of the sites.',

@@ -54,6 +54,7 @@ export class Gunicorn extends Construct {
         command: GUNICORN,
         env: [
           { name: 'PYTHONPATH', value: SCRIPTS_DIR },
+          { name: 'IMAGE', value: bench.image.reference },
           ...(siteName ? [{ name: 'SITE_NAME', value: siteName }] : []),
         ],
         ports: [{ name: 'http', containerPort: GUNICORN_PORT, protocol: 'TCP' }],

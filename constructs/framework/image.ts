@@ -16,11 +16,24 @@ export function frameworkImage(
 ): FrameworkImage {
   const tag = spec.image?.tag ?? spec.frameworkVersion;
   const digest = spec.image?.digest;
+  return imageNamed(
+    `${spec.image?.repository ?? REPOSITORY}:${tag}${digest ? `@${digest}` : ''}`,
+    spec,
+  );
+}
+
+/** An image by its reference, pulled as the spec says: the one before, while an upgrade is under way. */
+export function imageNamed(
+  reference: string,
+  { image }: Pick<AppBenchSpec, 'image'>,
+): FrameworkImage {
+  const tag = reference.includes('@') ? undefined : /:([^:/]+)$/.exec(reference)?.[1];
   return {
-    reference: `${spec.image?.repository ?? REPOSITORY}:${tag}${digest ? `@${digest}` : ''}`,
+    reference,
     // Nodes that keep different pulls of one floating tag would run different code on one volume.
-    pullPolicy: spec.image?.pullPolicy ?? (!digest && isFloating(tag) ? 'Always' : 'IfNotPresent'),
-    pullSecrets: spec.image?.pullSecrets?.map((secret) => secret.name) ?? [],
+    pullPolicy:
+      image?.pullPolicy ?? (tag !== undefined && isFloating(tag) ? 'Always' : 'IfNotPresent'),
+    pullSecrets: image?.pullSecrets?.map((secret) => secret.name) ?? [],
   };
 }
 

@@ -1,3 +1,4 @@
+import type { AppBench } from '../bench/api.js';
 import type { AppSite } from '../site/api.js';
 import type { Index } from '../kit/kind.js';
 import { keyOf } from '../kit/object.js';
@@ -7,6 +8,14 @@ export const sitesOfBench: Index<AppSite> = {
   name: 'sitesOfBench',
   kind: 'AppSite',
   values: ({ metadata, spec }) => [keyOf(metadata.namespace, spec.benchRef.name)],
+};
+
+/** The bench on which it is a site's turn to be upgraded, by the site's `<namespace>/<name>`: a site hears of its own turn only. */
+export const benchesByTurn: Index<AppBench> = {
+  name: 'benchesByTurn',
+  kind: 'AppBench',
+  values: ({ metadata, status }) =>
+    (status?.upgrade?.turns ?? []).map((site) => keyOf(metadata.namespace, site)),
 };
 
 /** The sites that answer to a host name on a bench, by `<namespace>/<bench>/<host>`. */

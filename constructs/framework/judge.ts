@@ -23,7 +23,7 @@ export function judge<F>(observation: Observation<Resource<unknown, Phased>, F>)
     return {
       phase: 'Failed',
       ready: verdict(
-        `${failed.kind}Failed`,
+        failed.health.reason ?? `${failed.kind}Failed`,
         `${failed.kind} ${failed.name}: ${failed.health.message}`,
       ),
     };

@@ -489,6 +489,34 @@ export const scripts = {
     'trap \'trap "" TERM INT; kill -TERM "${!:-}" 2>/dev/null; wait; exit 0\' TERM INT\n' +
     '"$@" &\n' +
     'wait "$!"\n',
+  'scheduler.py': 
+    '"""The framework\'s scheduler, for the sites that are open for this image\'s code (see site_gate.py).\n' +
+    '\n' +
+    'While a bench is upgraded its sites are on two images: a site whose turn has not come waits with its scheduled jobs until it\n' +
+    'has, and what is due by then runs. Runs in the bench\'s directory. A framework without the functions that this uses runs unfiltered, as\n' +
+    '`bench schedule`.\n' +
+    '"""\n' +
+    '\n' +
+    'import os\n' +
+    '\n' +
+    'from site_gate import closed\n' +
+    '\n' +
+    '\n' +
+    'def main():\n' +
+    '    import frappe.utils.scheduler as scheduler\n' +
+    '\n' +
+    '    all_sites, start = scheduler.get_sites, scheduler.start_scheduler\n' +
+    '    os.chdir("sites")\n' +
+    '    scheduler.get_sites = lambda *args, **kwargs: [site for site in all_sites(*args, **kwargs) if not closed(site)]\n' +
+    '    start()\n' +
+    '\n' +
+    '\n' +
+    'if __name__ == "__main__":\n' +
+    '    try:\n' +
+    '        main()\n' +
+    '    except (ImportError, AttributeError) as error:\n' +
+    '        print(f"app-operator: the scheduler runs for all sites: {error}", flush=True)\n' +
+    '        os.execvp("bench", ["bench", "schedule"])\n',
   'site_common.py': 
     '"""What site_init.py and site_drop.py share: settings, the last line, files that are replaced whole."""\n' +
     '\n' +
@@ -535,17 +563,22 @@ export const scripts = {
     '\n' +
     'def report(reason, message):\n' +
     '    """Prints the last line and leaves it where the kubelet picks it up."""\n' +
-    '    line = redact(f"app-operator: {reason}: {\' \'.join(str(message).split())}")\n' +
     '    sys.stdout.flush()\n' +
-    '    print(line, file=sys.stderr, flush=True)\n' +
+    '    print(foretell(reason, message), file=sys.stderr, flush=True)\n' +
+    '\n' +
+    '\n' +
+    'def foretell(reason, message):\n' +
+    '    """Leaves a last line for the case that this process is killed before it can say one. Returns the line."""\n' +
+    '    line = redact(f"app-operator: {reason}: {\' \'.join(str(message).split())}")\n' +
     '    path = os.environ.get("TERMINATION_LOG") or TERMINATION_LOG\n' +
     '    if path == TERMINATION_LOG and not os.path.exists(path):\n' +
-    '        return\n' +
+    '        return line\n' +
     '    try:\n' +
     '        with open(path, "wb") as log:\n' +
     '            log.write(line.encode()[:4096])\n' +
     '    except OSError:\n' +
     '        pass\n' +
+    '    return line\n' +
     '\n' +
     '\n' +
     'def say(message):\n' +
@@ -709,9 +742,12 @@ export const scripts = {
     'own setup is not used: on PostgreSQL it drops the database first, and on MariaDB it scopes the user to the Job\'s pod.\n' +
     '"""\n' +
     '\n' +
+    'import os\n' +
+    'import shutil\n' +
+    'import subprocess\n' +
     'import time\n' +
     '\n' +
-    'from site_common import Refused, say\n' +
+    'from site_common import Refused, redact, say\n' +
     '\n' +
     '# What a managed MariaDB\'s administrator may grant when "ALL" is denied; the framework\'s own list for that case.\n' +
     'REDUCED_GRANTS = (\n' +
@@ -783,6 +819,68 @@ export const scripts = {
     '        except Exception as error:\n' +
     '            say(f"{statement}: {error}")\n' +
     '\n' +
+    '    def wait_until_unused(self, seconds):\n' +
+    '        """Until nobody else is at work in the site\'s database; whoever still is after that time is put out."""\n' +
+    '        connection, deadline = self.as_user(None), time.monotonic() + seconds\n' +
+    '        try:\n' +
+    '            while others := [row[0] for row in self.query(connection, self.LIST_OTHERS)]:\n' +
+    '                if time.monotonic() >= deadline:\n' +
+    '                    say(f"ending {len(others)} connections to {self.settings.db_name}")\n' +
+    '                    for other in others:\n' +
+    '                        self.quietly(connection, self.END_OTHER, other)\n' +
+    '                    return\n' +
+    '                time.sleep(0.5)\n' +
+    '        finally:\n' +
+    '            connection.close()\n' +
+    '\n' +
+    '    def dump(self, file):\n' +
+    '        """Writes the whole database as SQL, as it was at one moment. By the server\'s own client, as the site\'s user."""\n' +
+    '        program, arguments = self.client("dump", "BackupFailed")\n' +
+    '        self.pipe([program, *arguments], "BackupFailed", lambda process: shutil.copyfileobj(process.stdout, file, 1 << 20), stdout=subprocess.PIPE)\n' +
+    '\n' +
+    '    def load(self, file):\n' +
+    '        """Runs a dump in the empty database, but for the lines that only some clients understand."""\n' +
+    '        program, arguments = self.client("shell", "RestoreFailed")\n' +
+    '\n' +
+    '        def feed(process):\n' +
+    '            try:\n' +
+    '                for line in file:\n' +
+    '                    if not line.startswith(self.CLIENT_LINES):\n' +
+    '                        process.stdin.write(line)\n' +
+    '                process.stdin.close()\n' +
+    '            except BrokenPipeError:\n' +
+    '                pass  # its exit code and last words say why\n' +
+    '\n' +
+    '        self.pipe([program, *arguments], "RestoreFailed", feed, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL)\n' +
+    '\n' +
+    '    def client(self, what, reason):\n' +
+    '        """A client program and its arguments; the password is in its environment."""\n' +
+    '        names, arguments = self.CLIENTS[what]\n' +
+    '        program = next(filter(None, map(shutil.which, names)), None)\n' +
+    '        if program is None:\n' +
+    '            raise Refused(reason, f"the image has none of: {\', \'.join(names)}")\n' +
+    '        s = self.settings\n' +
+    '        values = {"host": s.db_host, "port": s.db_port, "user": s.db_user, "name": s.db_name}\n' +
+    '        return program, [argument.format(**values) for argument in arguments]\n' +
+    '\n' +
+    '    def pipe(self, command, reason, work, **pipes):\n' +
+    '        env = {k: v for k, v in os.environ.items() if not k.startswith(("FRAPPE_", "MYSQL", "PG"))}\n' +
+    '        env[self.PASSWORD_VARIABLE] = self.settings.db_password\n' +
+    '        # A file: a full pipe of messages would stop the program.\n' +
+    '        with open(os.memfd_create("messages"), "w+b") as messages:\n' +
+    '            process = subprocess.Popen(command, env=env, stderr=messages, **{"stdin": subprocess.DEVNULL, **pipes})\n' +
+    '            try:\n' +
+    '                work(process)\n' +
+    '            except BaseException:\n' +
+    '                process.kill()\n' +
+    '                raise\n' +
+    '            finally:\n' +
+    '                code = process.wait()\n' +
+    '            messages.seek(0)\n' +
+    '            said = redact(messages.read().decode(errors="replace")).strip().splitlines()\n' +
+    '        if code:\n' +
+    '            raise Refused(reason, " | ".join(said[-3:]) or f"{command[0]}: exit code {code}")\n' +
+    '\n' +
     '    @staticmethod\n' +
     '    def query(connection, statement, *arguments):\n' +
     '        with connection.cursor() as cursor:\n' +
@@ -792,6 +890,26 @@ export const scripts = {
     '\n' +
     'class MariaDB(Server):\n' +
     '    LIST_TABLES = "SELECT TABLE_NAME, TABLE_TYPE FROM information_schema.TABLES WHERE TABLE_SCHEMA = DATABASE()"\n' +
+    '    # A connection that has slept for a while is a pool\'s, not a request\'s.\n' +
+    '    LIST_OTHERS = (\n' +
+    '        "SELECT ID FROM information_schema.PROCESSLIST WHERE DB = DATABASE() AND ID <> CONNECTION_ID() "\n' +
+    '        "AND USER = SUBSTRING_INDEX(CURRENT_USER(), \'@\', 1) AND (COMMAND <> \'Sleep\' OR TIME < 3)"\n' +
+    '    )\n' +
+    '    END_OTHER = "KILL %s"\n' +
+    '    PASSWORD_VARIABLE = "MYSQL_PWD"\n' +
+    '    CLIENTS = {\n' +
+    '        "dump": (\n' +
+    '            ("mariadb-dump", "mysqldump"),\n' +
+    '            ("--no-defaults", "--host={host}", "--port={port}", "--protocol=tcp", "--user={user}", "--single-transaction", "--quick",\n' +
+    '             "--hex-blob", "--max-allowed-packet=1G", "--default-character-set=utf8mb4", "{name}"),\n' +
+    '        ),\n' +
+    '        "shell": (\n' +
+    '            ("mariadb", "mysql"),\n' +
+    '            ("--no-defaults", "--host={host}", "--port={port}", "--protocol=tcp", "--user={user}", "--max-allowed-packet=1G",\n' +
+    '             "--default-character-set=utf8mb4", "--batch", "--init-command=SET foreign_key_checks = 0", "{name}"),\n' +
+    '        ),\n' +
+    '    }  # fmt: skip\n' +
+    '    CLIENT_LINES = (b"/*M!999999",)\n' +
     '\n' +
     '    def connect(self, user, password, database):\n' +
     '        try:\n' +
@@ -902,6 +1020,19 @@ export const scripts = {
     '        "SELECT c.relname, c.relkind FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace "\n' +
     '        "WHERE n.nspname = \'public\' AND c.relkind IN (\'r\', \'p\', \'v\', \'m\', \'S\')"\n' +
     '    )\n' +
+    '    LIST_OTHERS = (\n' +
+    '        "SELECT pid FROM pg_stat_activity WHERE datname = current_database() AND usename = current_user "\n' +
+    '        "AND pid <> pg_backend_pid() AND state <> \'idle\'"\n' +
+    '    )\n' +
+    '    END_OTHER = "SELECT pg_terminate_backend(%s)"\n' +
+    '    PASSWORD_VARIABLE = "PGPASSWORD"\n' +
+    '    LOGIN = ("--host={host}", "--port={port}", "--username={user}", "--no-password")\n' +
+    '    CLIENTS = {\n' +
+    '        "dump": (("pg_dump",), (*LOGIN, "--no-owner", "--no-acl", "--schema=public", "--encoding=UTF8", "{name}")),\n' +
+    '        "shell": (("psql",), (*LOGIN, "--no-psqlrc", "--quiet", "--single-transaction", "--set=ON_ERROR_STOP=1", "{name}")),\n' +
+    '    }\n' +
+    '    # The schema is there, and belongs to the server\'s administrator.\n' +
+    '    CLIENT_LINES = (b"\\\\restrict", b"\\\\unrestrict", b"CREATE SCHEMA public;", b"COMMENT ON SCHEMA public ", b"SET transaction_timeout")\n' +
     '\n' +
     '    def connect(self, user, password, database):\n' +
     '        import psycopg2\n' +
@@ -1081,6 +1212,34 @@ export const scripts = {
     '\n' +
     'if __name__ == "__main__":\n' +
     '    run_job(main)\n',
+  'site_gate.py': 
+    '"""Whether a site is open for the code of this image: what wsgi.py and scheduler.py ask before they touch it.\n' +
+    '\n' +
+    'The site\'s marker names the image that its data was brought to, and tells of an upgrade that is under way. Old code never\n' +
+    'works on data that newer code has changed, nor new code on data that it has not. The marker is opened each time: a volume\n' +
+    'on the network may show an old size and time of a file for a minute, but never an old content.\n' +
+    '"""\n' +
+    '\n' +
+    'import json\n' +
+    'import os\n' +
+    '\n' +
+    'MARKER = ".app-operator.json"\n' +
+    '\n' +
+    '\n' +
+    'def closed(site, sites=".", image=None):\n' +
+    '    """True while the site is closed for an upgrade, or its data is of another image than ours (default: IMAGE)."""\n' +
+    '    image = os.environ.get("IMAGE", "") if image is None else image\n' +
+    '    if not site or "/" in site or site.startswith("."):\n' +
+    '        return False\n' +
+    '    try:\n' +
+    '        with open(os.path.join(sites, site, MARKER)) as file:\n' +
+    '            marker = json.load(file)\n' +
+    '    except (OSError, ValueError):\n' +
+    '        return False  # no site, or none of ours: the framework decides\n' +
+    '    if "upgrade" in marker:\n' +
+    '        return True\n' +
+    '    brought_to = marker.get("code", {}).get("image")\n' +
+    '    return bool(image and brought_to and brought_to != image)\n',
   'site_init.py': 
     '"""Creates a site, or brings an existing one to what is wanted. Runs as the `<site>-init` Job; safe to kill and to repeat.\n' +
     '\n' +
@@ -1091,10 +1250,15 @@ export const scripts = {
     '  ADMIN_PASSWORD, ENCRYPTION_KEY\n' +
     '  SITE_CONFIG      JSON object of further site_config.json keys; null deletes a key\n' +
     '  IMAGE            optional: any text that names the image; a change migrates, like a change of the apps\' code\n' +
+    '  KEEP_CLOSED      1: site_reopen.py opens the site after a migration, when nothing of the old image runs any more\n' +
     '  WAIT_SECONDS     for the database and Redis (120)\n' +
-    '  MAINTENANCE_SETTLE_SECONDS  between maintenance on and migrate; default 65 from version-16 on (it caches the\n' +
-    '                   configuration for 60 s), 0 before\n' +
+    '  MAINTENANCE_SETTLE_SECONDS  between maintenance on and the first look at jobs; default 65 from version-16 on (it caches\n' +
+    '                   the configuration for 60 s), 2 before\n' +
+    '  JOBS_WAIT_SECONDS, CONNECTIONS_WAIT_SECONDS, see site_upgrade.py\n' +
     '  BENCH_DIR, TERMINATION_LOG\n' +
+    '\n' +
+    'A migration is an upgrade: the site is closed, its jobs end, its database is backed up, then it is migrated (see\n' +
+    'site_upgrade.py). With the image before it, the backup is loaded; with a third image too, which then migrates that.\n' +
     '\n' +
     'The marker `sites/<site>/.app-operator.json` is written before creation starts; `state` turns from `creating` to\n' +
     '`complete` when the framework is in. Only what a marker of the same owner calls `creating` is ever thrown away.\n' +
@@ -1117,6 +1281,7 @@ export const scripts = {
     '    Refused,\n' +
     '    Settings,\n' +
     '    check_owner,\n' +
+    '    foretell,\n' +
     '    json_env,\n' +
     '    only_one,\n' +
     '    read_json,\n' +
@@ -1128,9 +1293,15 @@ export const scripts = {
     '    update_site_config,\n' +
     '    write_json,\n' +
     ')\n' +
+    'from site_queues import SiteQueues\n' +
+    'from site_upgrade import CLOSED_KEYS, Upgrade\n' +
     '\n' +
     'STEPS = Path(__file__).with_name("site_steps.py")\n' +
     'VERSION = re.compile(r"""^__version__\\s*=\\s*["\']([^"\']+)["\']""", re.MULTILINE)\n' +
+    'LOST_CONNECTION = re.compile(\n' +
+    '    r"Lost connection|gone away|Can\'t connect to|server closed the connection|terminating connection|could not connect|Connection refused",\n' +
+    '    re.IGNORECASE,\n' +
+    ')\n' +
     'RESERVED_KEYS = {\n' +
     '    "db_name", "db_user", "db_password", "db_type", "db_host", "db_port", "encryption_key", OWNER_KEY,\n' +
     '    "pause_scheduler", "app_operator_resting",\n' +
@@ -1314,7 +1485,12 @@ export const scripts = {
     '    (settings.site / "site_config.json").unlink(missing_ok=True)\n' +
     '    update_site_config(settings, site_credentials(settings, can["dbUser"]))\n' +
     '    say(f"creating {settings.site_name}")\n' +
-    '    step(settings, "create", "SiteCreationFailed")\n' +
+    '    try:\n' +
+    '        step(settings, "create", "SiteCreationFailed")\n' +
+    '    except Refused as error:\n' +
+    '        if LOST_CONNECTION.search(str(error)):\n' +
+    '            raise Refused("DatabaseConnectionLost", f"{database.address}, while {settings.site_name} was created: {error}") from None\n' +
+    '        raise\n' +
     '    installed = step(settings, "installed-apps", "SiteCreationFailed")\n' +
     '    code = code_of(settings, apps_of_image(settings), installed)\n' +
     '    write_json(marker, {**read_json(marker), "state": "complete", "code": code})\n' +
@@ -1373,52 +1549,124 @@ export const scripts = {
     '    return installed\n' +
     '\n' +
     '\n' +
-    'def migrate(settings, versions, marker, installed):\n' +
-    '    """Migrates when the image\'s code is not the one of the last migrate, in maintenance and with the scheduler paused."""\n' +
-    '    wanted = code_of(settings, versions, installed)\n' +
-    '    state = read_json(marker)\n' +
-    '    if state.get("code") == wanted and "migrating" not in state:\n' +
-    '        return False\n' +
-    '    config = read_json(settings.site / "site_config.json")\n' +
-    '    before = state.get("migrating") or {key: config.get(key) for key in ("maintenance_mode", "pause_scheduler")}\n' +
-    '    write_json(marker, {**state, "migrating": before})\n' +
-    '    update_site_config(settings, {"maintenance_mode": 1, "pause_scheduler": 1})\n' +
-    '    major = versions.get("frappe", "0").split(".")[0]\n' +
-    '    settle = seconds_env("MAINTENANCE_SETTLE_SECONDS", 65 if major.isdigit() and int(major) >= 16 else 0)\n' +
-    '    say(f"migrating {settings.site_name}, in maintenance" + (f" after {settle} s" if settle else ""))\n' +
-    '    time.sleep(settle)\n' +
+    'def settle_seconds(code):\n' +
+    '    """How long old processes may go on with the configuration that they have read."""\n' +
+    '    major = code.get("frappe", "0").split(".")[0]\n' +
+    '    return seconds_env("MAINTENANCE_SETTLE_SECONDS", 65 if major.isdigit() and int(major) >= 16 else 2)\n' +
+    '\n' +
+    '\n' +
+    'def number(version):\n' +
+    '    """15.44.2+c0ffee → (15, 44, 2)."""\n' +
+    '    return tuple(int(part) for part in re.findall(r"\\d+", re.match(r"[\\d.]*", version).group()))\n' +
+    '\n' +
+    '\n' +
+    'def check_image(settings, versions, code):\n' +
+    '    """Whether the image\'s code can take over the site\'s data. Asked while the site is open, so that a no changes nothing."""\n' +
+    '    installed = [app for app in code if app != "image"]\n' +
+    '    if gone := [app for app in installed if app not in versions]:\n' +
+    '        raise Refused("AppNotInImage", f"installed on {settings.site_name}, but not in the image: {\', \'.join(gone)}")\n' +
+    '    older = [app for app in installed if number(versions[app]) < number(code[app])]\n' +
+    '    if older:\n' +
+    '        words = ", ".join(f"{app} {versions[app]} for data of {code[app].split(\'+\')[0]}" for app in older)\n' +
+    '        raise Refused("Downgrade", f"older code cannot work on {settings.site_name}: {words}; put the newer image back, or restore a backup")\n' +
+    '\n' +
+    '\n' +
+    'def check_no_old_workers(settings, upgrade, code):\n' +
+    '    """Without the operator\'s word that nothing of the old image runs any more, the site\'s own workers must be gone."""\n' +
+    '    prefix = settings.config.get("bench_id")\n' +
+    '    if code.get("image") == os.environ.get("IMAGE", "") or not prefix or os.environ.get("KEEP_CLOSED") == "1":\n' +
+    '        return\n' +
+    '    if SiteQueues(settings, prefix).has_workers():\n' +
+    '        raise Refused(\n' +
+    '            "UpgradeUnknown",\n' +
+    '            f"the data of {settings.site_name} is of {code.get(\'image\')}, whose workers still run, and status.image does not say so: put that image back first",\n' +
+    '        )\n' +
+    '\n' +
+    '\n' +
+    'def migrate(settings, database, versions, marker):\n' +
+    '    """\n' +
+    '    Brings the site to the image\'s code where it is not there yet: closes it, backs it up, migrates. It stays closed.\n' +
+    '    Returns the installed apps where it did, else None.\n' +
+    '    """\n' +
+    '    upgrade, image = Upgrade(settings, database), os.environ.get("IMAGE", "")\n' +
+    '    if upgrade.must_restore(image):\n' +
+    '        restore(settings, upgrade)\n' +
+    '    code = read_json(marker).get("code", {})\n' +
+    '    known = [app for app in code if app != "image"] or step(settings, "installed-apps", "SiteIncomplete")\n' +
+    '    if code == code_of(settings, versions, known) and all(app in versions for app in known):\n' +
+    '        return None  # where an upgrade is under way, it is back where it began, or all but done\n' +
+    '    check_image(settings, versions, code)\n' +
+    '    check_no_old_workers(settings, upgrade, code)\n' +
+    '    upgrade.close(image, settle_seconds(code))\n' +
+    '    stays = f"{settings.site_name} stays in maintenance, its backup is {upgrade.backup}"\n' +
+    '    upgrade.record({"changed": True})\n' +
+    '    foretell("MigrationFailed", f"{stays}: ended in the middle, perhaps for want of memory")\n' +
+    '    say(f"migrating {settings.site_name}")\n' +
     '    try:\n' +
     '        bench(settings, "MigrationFailed", "migrate")\n' +
+    '        installed = step(settings, "installed-apps", "SiteIncomplete")\n' +
     '    except Refused as error:\n' +
-    '        raise Refused(error.reason, f"{settings.site_name} stays in maintenance: {error}") from None\n' +
-    '    update_site_config(settings, before)\n' +
-    '    write_json(marker, {**{k: v for k, v in read_json(marker).items() if k != "migrating"}, "code": wanted})\n' +
-    '    return True\n' +
+    '        raise Refused("MigrationFailed", f"{stays}: {error}") from None\n' +
+    '    forget_asset_manifest(settings)\n' +
+    '    upgrade.record({"changed": None, "migrated": True}, code=code_of(settings, versions, installed))\n' +
+    '    return installed\n' +
+    '\n' +
+    '\n' +
+    'def restore(settings, upgrade):\n' +
+    '    foretell("RestoreFailed", f"{settings.site_name} stays in maintenance: ended in the middle of loading {upgrade.backup}")\n' +
+    '    try:\n' +
+    '        upgrade.restore()\n' +
+    '    except Refused as error:\n' +
+    '        raise Refused("RestoreFailed", f"{settings.site_name} stays in maintenance: {error}") from None\n' +
+    '\n' +
+    '\n' +
+    'def forget_asset_manifest(settings):\n' +
+    '    """The cache keeps the old image\'s list of bundles under one key that all sites share."""\n' +
+    '    import redis\n' +
+    '\n' +
+    '    url = read_json(settings.sites / "common_site_config.json").get("redis_cache")\n' +
+    '    try:\n' +
+    '        redis.from_url(url, socket_timeout=2, socket_connect_timeout=2).delete("assets_json")\n' +
+    '    except (redis.exceptions.RedisError, OSError) as error:  # a cache that is not up holds no manifest either\n' +
+    '        say(f"assets_json was not removed: the cache does not answer ({type(error).__name__})")\n' +
     '\n' +
     '\n' +
     'def converge(settings, database, versions):\n' +
     '    config = check_complete(settings, database)\n' +
     '    marker = settings.site / MARKER\n' +
+    '    upgrade = Upgrade(settings, database)\n' +
     '    state = read_json(marker)\n' +
     '    write_json(marker, {**state, "owner": settings.owner, "state": "complete", "dbName": settings.db_name, "revision": settings.revision})\n' +
     '    wanted = {**settings.config, **site_credentials(settings, "db_user" in config)}\n' +
     '    if "app_operator_resting" in config:\n' +
     '        wanted = {"maintenance_mode": 0, **wanted, "pause_scheduler": None, "app_operator_resting": None}\n' +
-    '    if "migrating" in state:  # a migrate that failed keeps the site in maintenance until one succeeds\n' +
-    '        wanted.pop("maintenance_mode", None)\n' +
+    '    if upgrade.state is not None:  # until it has ended the site stays closed, whatever is wanted\n' +
+    '        wanted = {k: v for k, v in wanted.items() if k not in CLOSED_KEYS}\n' +
     '    update_site_config(settings, wanted)\n' +
+    '    migrated = migrate(settings, database, versions, marker)\n' +
+    '    closed = upgrade.state is not None\n' +
+    '    try:\n' +
+    '        installed = finish(settings, versions, marker)\n' +
+    '    except Refused as error:\n' +
+    '        if not closed or not (upgrade.state or {}).get("migrated"):\n' +
+    '            raise\n' +
+    '        stays = f"{settings.site_name} stays in maintenance, its backup is {upgrade.backup}"\n' +
+    '        raise Refused("MigrationFailed", f"{stays}: {error.reason}: {error}") from None\n' +
+    '    if closed and os.environ.get("KEEP_CLOSED") != "1":\n' +
+    '        upgrade.open(settings.config)\n' +
+    '    return {"apps": {app: versions[app] for app in installed}, "migrated": migrated is not None}\n' +
+    '\n' +
+    '\n' +
+    'def finish(settings, versions, marker):\n' +
+    '    """What is done on data that is of the image\'s code. Returns the installed apps."""\n' +
     '    installed = install_missing(settings, versions, marker)\n' +
-    '    gone = [app for app in installed if app not in versions]\n' +
-    '    if gone:\n' +
+    '    if gone := [app for app in installed if app not in versions]:\n' +
     '        raise Refused("AppNotInImage", f"installed on {settings.site_name}, but not in the image: {\', \'.join(gone)}")\n' +
-    '    migrated = migrate(settings, versions, marker, installed)\n' +
-    '    if "maintenance_mode" in settings.config:\n' +
-    '        update_site_config(settings, {"maintenance_mode": settings.config["maintenance_mode"]})\n' +
     '    if step(settings, "admin-password", "AdminPasswordFailed"):\n' +
     '        say("set the Administrator\'s password")\n' +
     '    if step(settings, "enable-scheduler", "SchedulerFailed"):\n' +
     '        say("enabled the scheduler")\n' +
-    '    return {"apps": {app: versions[app] for app in installed}, "migrated": migrated}\n' +
+    '    return installed\n' +
     '\n' +
     '\n' +
     'def main():\n' +
@@ -1437,6 +1685,133 @@ export const scripts = {
     '        if created:\n' +
     '            create(settings, database, repair=state == "creating")\n' +
     '        return {"created": created, **converge(settings, database, versions)}\n' +
+    '\n' +
+    '\n' +
+    'if __name__ == "__main__":\n' +
+    '    run_job(main)\n',
+  'site_queues.py': 
+    '"""A site\'s background jobs in Redis, by the keys of the rq package: set aside while the site is closed, put back afterwards.\n' +
+    '\n' +
+    'While a site is closed its `bench_id` names queues that no worker listens to, so that what enqueues for it meanwhile, a\n' +
+    'migration too, leaves its jobs there. Nothing is lost: these are real queues, kept like the others.\n' +
+    '"""\n' +
+    '\n' +
+    'import time\n' +
+    '\n' +
+    'from site_common import Refused, read_json, say\n' +
+    '\n' +
+    'QUEUES = ("default", "short", "long")\n' +
+    '\n' +
+    '# KEYS: from, to. ARGV: beginning of the job ids, the queue\'s name that the jobs get ("" for none). Order is kept.\n' +
+    'MOVE = """\n' +
+    'local moved = 0\n' +
+    'for _, id in ipairs(redis.call(\'LRANGE\', KEYS[1], 0, -1)) do\n' +
+    '  if string.sub(id, 1, #ARGV[1]) == ARGV[1] then\n' +
+    '    redis.call(\'LREM\', KEYS[1], 1, id)\n' +
+    '    redis.call(\'RPUSH\', KEYS[2], id)\n' +
+    '    if ARGV[2] ~= \'\' and redis.call(\'EXISTS\', \'rq:job:\' .. id) == 1 then\n' +
+    '      redis.call(\'HSET\', \'rq:job:\' .. id, \'origin\', ARGV[2])\n' +
+    '    end\n' +
+    '    moved = moved + 1\n' +
+    '  end\n' +
+    'end\n' +
+    'if moved > 0 then redis.call(\'SADD\', \'rq:queues\', KEYS[2]) end\n' +
+    'return moved\n' +
+    '"""\n' +
+    '\n' +
+    '\n' +
+    'class SiteQueues:\n' +
+    '    """The queues of one site. `prefix` is the `bench_id` that it has while it is open."""\n' +
+    '\n' +
+    '    def __init__(self, settings, prefix):\n' +
+    '        import redis\n' +
+    '\n' +
+    '        common = read_json(settings.sites / "common_site_config.json")\n' +
+    '        self.errors = redis.exceptions.RedisError\n' +
+    '        self.redis = redis.from_url(common["redis_queue"], socket_timeout=30, socket_connect_timeout=5, decode_responses=True)\n' +
+    '        self.site = settings.site_name\n' +
+    '        self.prefix = prefix or common.get("bench_id") or str(settings.bench).strip("/").replace("/", "-")\n' +
+    '        self.aside = f"{self.prefix}.closed.{self.site}"\n' +
+    '\n' +
+    '    def names(self, prefix):\n' +
+    '        """Names of all queues with that prefix, those of the bench\'s own making too."""\n' +
+    '        start = f"rq:queue:{prefix}:"\n' +
+    '        known = {key[len("rq:queue:"):] for key in self.redis.smembers("rq:queues") if key.startswith(start)}\n' +
+    '        return sorted(known | {f"{prefix}:{queue}" for queue in QUEUES})\n' +
+    '\n' +
+    '    def move(self, source, target, origin=""):\n' +
+    '        moved = self.redis.eval(MOVE, 2, f"rq:queue:{source}", f"rq:queue:{target}", f"{self.site}::", origin)\n' +
+    '        return int(moved)\n' +
+    '\n' +
+    '    def set_aside(self):\n' +
+    '        """Takes the site\'s waiting jobs out of the queues that workers listen to."""\n' +
+    '        pairs = [(name, self.aside + name[len(self.prefix):]) for name in self.names(self.prefix)]\n' +
+    '        if count := sum(self.move(source, target) for source, target in pairs):\n' +
+    '            say(f"set {count} waiting jobs aside")\n' +
+    '\n' +
+    '    def put_back(self):\n' +
+    '        """Gives the jobs that were set aside, and those that came meanwhile, to the workers again."""\n' +
+    '        count = 0\n' +
+    '        for source in self.names(self.aside):\n' +
+    '            target = self.prefix + source[len(self.aside):]\n' +
+    '            count += self.move(source, target, origin=target)\n' +
+    '            self.redis.srem("rq:queues", f"rq:queue:{source}")\n' +
+    '        if count:\n' +
+    '            say(f"put {count} jobs back")\n' +
+    '\n' +
+    '    def running(self):\n' +
+    '        """Ids of the site\'s jobs that a worker has in hand. One whose worker was killed counts until its lease ends."""\n' +
+    '        now, found = time.time(), []\n' +
+    '        for name in self.names(self.prefix):\n' +
+    '            for member, lease in self.redis.zrange(f"rq:wip:{name}", 0, -1, withscores=True):\n' +
+    '                if lease <= 0 or lease > now:\n' +
+    '                    found.append(member)\n' +
+    '            found += self.redis.lrange(f"rq:queue:{name}:intermediate", 0, -1)\n' +
+    '        return [member for member in found if member.startswith(f"{self.site}::")]\n' +
+    '\n' +
+    '    def wait_until_idle(self, seconds):\n' +
+    '        deadline = time.monotonic() + seconds\n' +
+    '        while jobs := self.running():\n' +
+    '            if time.monotonic() >= deadline:\n' +
+    '                raise Refused("JobsRunning", f"{len(jobs)} background jobs of {self.site} have not ended within {seconds} s")\n' +
+    '            say(f"waiting for {len(jobs)} running jobs")\n' +
+    '            time.sleep(min(5, max(0.1, deadline - time.monotonic())))\n' +
+    '\n' +
+    '    def has_workers(self):\n' +
+    '        """Whether workers listen to the queues."""\n' +
+    '        for name in self.names(self.prefix):\n' +
+    '            for worker in self.redis.smembers(f"rq:workers:{name}"):\n' +
+    '                if self.redis.exists(worker):\n' +
+    '                    return True\n' +
+    '        return False\n',
+  'site_reopen.py': 
+    '"""Opens a site after its upgrade. Runs as the `<site>-reopen` Job, when nothing of the old image runs for the site any more.\n' +
+    '\n' +
+    'Environment: that of site_init.py without its passwords; SITE_CONFIG and IMAGE as there.\n' +
+    '"""\n' +
+    '\n' +
+    'import os\n' +
+    '\n' +
+    'from site_common import MARKER, Refused, Settings, check_owner, json_env, only_one, read_json, run_job, say\n' +
+    'from site_upgrade import Upgrade\n' +
+    '\n' +
+    '\n' +
+    'def main():\n' +
+    '    settings = Settings()\n' +
+    '    config = json_env("SITE_CONFIG", {}, dict)\n' +
+    '    image = os.environ.get("IMAGE", "")\n' +
+    '    with only_one(settings):\n' +
+    '        check_owner(settings)\n' +
+    '        upgrade = Upgrade(settings)\n' +
+    '        if upgrade.state is None:\n' +
+    '            return {"opened": False}\n' +
+    '        brought_to = read_json(settings.site / MARKER).get("code", {}).get("image", "")\n' +
+    '        unfinished = {"changed", "restoring"} & set(upgrade.state)\n' +
+    '        if brought_to != image or unfinished:\n' +
+    '            raise Refused("UpgradeUnfinished", f"the data of {settings.site_name} is of {brought_to or \'an unknown image\'}, not of {image}")\n' +
+    '        upgrade.open(config)\n' +
+    '        say(f"opened {settings.site_name}")\n' +
+    '        return {"opened": True}\n' +
     '\n' +
     '\n' +
     'if __name__ == "__main__":\n' +
@@ -1568,6 +1943,163 @@ export const scripts = {
     '    result = STEPS[sys.argv[1]]()\n' +
     '    with open(os.environ["STEP_RESULT"], "w") as file:\n' +
     '        json.dump(result, file)\n',
+  'site_upgrade.py': 
+    '"""Closing a site for an upgrade, its backup, the way back, and opening it again.\n' +
+    '\n' +
+    'The marker\'s `upgrade` is there while the site is closed:\n' +
+    '  from, to    the images; `to` changes when another one is wanted before the upgrade has ended\n' +
+    '  settings    what site_config.json had of CLOSED_KEYS when the site was open\n' +
+    '  code        the marker\'s `code` of `from`\n' +
+    '  backup      directory of the backup, relative to `sites/`; there only when the backup is complete\n' +
+    '  changed     whether the database may differ from the backup\n' +
+    '  restoring   the backup is being loaded: whoever comes next must do that again\n' +
+    '  migrated    the data is of the image `to`\n' +
+    '\n' +
+    'No line of the framework is used here, so that it does not matter whose code runs it.\n' +
+    '"""\n' +
+    '\n' +
+    'import gzip\n' +
+    'import hashlib\n' +
+    'import os\n' +
+    'import re\n' +
+    'import shutil\n' +
+    'import time\n' +
+    '\n' +
+    'from site_common import MARKER, Refused, read_json, say, seconds_env, update_site_config, write_json\n' +
+    'from site_queues import SiteQueues\n' +
+    '\n' +
+    'CLOSED_KEYS = ("maintenance_mode", "pause_scheduler", "bench_id")\n' +
+    'JOBS_WAIT_SECONDS = 1620  # the long queue\'s timeout, and two minutes\n' +
+    'CONNECTIONS_WAIT_SECONDS = 60\n' +
+    '\n' +
+    '\n' +
+    'class Upgrade:\n' +
+    '    def __init__(self, settings, database=None):\n' +
+    '        self.settings = settings\n' +
+    '        self.database = database\n' +
+    '        self.marker = settings.site / MARKER\n' +
+    '\n' +
+    '    @property\n' +
+    '    def state(self):\n' +
+    '        """The marker\'s `upgrade`; None while the site is open."""\n' +
+    '        return read_json(self.marker).get("upgrade")\n' +
+    '\n' +
+    '    def record(self, changes, **others):\n' +
+    '        """Merges into the marker\'s `upgrade`, and into the marker; None deletes a key."""\n' +
+    '        marker = {**read_json(self.marker), **others}\n' +
+    '        upgrade = {**marker.get("upgrade", {}), **changes}\n' +
+    '        marker["upgrade"] = {k: v for k, v in upgrade.items() if v is not None}\n' +
+    '        write_json(self.marker, {k: v for k, v in marker.items() if v is not None})\n' +
+    '\n' +
+    '    def queues(self):\n' +
+    '        return SiteQueues(self.settings, self.state["settings"].get("bench_id"))\n' +
+    '\n' +
+    '    # --- closing ------------------------------------------------------------------------------------------------\n' +
+    '\n' +
+    '    def close(self, image, settle):\n' +
+    '        """Closes the site and makes the backup. Where that does not come about the site is opened again, for the code it had."""\n' +
+    '        if self.state is None:\n' +
+    '            config, marker = read_json(self.settings.site / "site_config.json"), read_json(self.marker)\n' +
+    '            code = marker.get("code", {})\n' +
+    '            settings = {key: config[key] for key in CLOSED_KEYS if key in config}\n' +
+    '            self.record({"from": code.get("image", ""), "to": image, "settings": settings, "code": code})\n' +
+    '        elif self.state["to"] != image:\n' +
+    '            self.record({"to": image})\n' +
+    '        if "backup" in self.state:\n' +
+    '            return\n' +
+    '        say(f"closing {self.settings.site_name}")\n' +
+    '        try:\n' +
+    '            self.drain(settle)\n' +
+    '            self.back_up()\n' +
+    '        except (Refused, OSError) as error:\n' +
+    '            self.open()\n' +
+    '            if isinstance(error, Refused):\n' +
+    '                raise Refused(error.reason, f"{error}; {self.settings.site_name} is open as before") from None\n' +
+    '            raise Refused("BackupFailed", f"{error}; {self.settings.site_name} is open as before") from None\n' +
+    '\n' +
+    '    def drain(self, settle):\n' +
+    '        """Until nothing works on the site: no request, no job, no schedule."""\n' +
+    '        queues = self.queues()\n' +
+    '        update_site_config(self.settings, {"maintenance_mode": 1, "pause_scheduler": 1, "bench_id": queues.aside})\n' +
+    '        time.sleep(settle)\n' +
+    '        try:\n' +
+    '            queues.set_aside()\n' +
+    '            queues.wait_until_idle(seconds_env("JOBS_WAIT_SECONDS", JOBS_WAIT_SECONDS))\n' +
+    '            queues.set_aside()  # what those jobs have enqueued\n' +
+    '        except queues.errors as error:\n' +
+    '            raise Refused("RedisUnreachable", f"redis_queue: {type(error).__name__}") from None\n' +
+    '        self.database.wait_until_unused(seconds_env("CONNECTIONS_WAIT_SECONDS", CONNECTIONS_WAIT_SECONDS))\n' +
+    '\n' +
+    '    def back_up(self):\n' +
+    '        settings, state = self.settings, self.state\n' +
+    '        name = re.sub(r"[^A-Za-z0-9.]+", "-", state["from"]).strip("-.")[-60:]\n' +
+    '        digest = hashlib.sha256(state["from"].encode()).hexdigest()[:8]\n' +
+    '        directory = settings.site / "private" / "upgrades" / "-".join(filter(None, [name, digest]))\n' +
+    '        directory.mkdir(parents=True, exist_ok=True)\n' +
+    '        target, part = directory / "database.sql.gz", directory / "database.sql.gz.part"\n' +
+    '        say(f"backing up to {target.relative_to(settings.sites)}")\n' +
+    '        with open(os.open(part, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o640), "wb") as raw:\n' +
+    '            with gzip.GzipFile(fileobj=raw, mode="wb", compresslevel=3, filename="", mtime=0) as file:\n' +
+    '                self.database.dump(file)\n' +
+    '            raw.flush()\n' +
+    '            os.fsync(raw.fileno())\n' +
+    '        os.replace(part, target)\n' +
+    '        write_json(directory / "site_config.json", {**read_json(settings.site / "site_config.json"), **state["settings"]})\n' +
+    '        write_json(directory / "code.json", state["code"])\n' +
+    '        self.record({"backup": str(directory.relative_to(settings.sites))})\n' +
+    '\n' +
+    '    @property\n' +
+    '    def backup(self):\n' +
+    '        """The backup of the upgrade under way, as people find it on the volume."""\n' +
+    '        return f"sites/{(self.state or {}).get(\'backup\', \'\')}/database.sql.gz"\n' +
+    '\n' +
+    '    # --- the way back -------------------------------------------------------------------------------------------\n' +
+    '\n' +
+    '    def must_restore(self, image):\n' +
+    '        """Whether the database is not what the image may go on from."""\n' +
+    '        state = self.state or {}\n' +
+    '        touched = state.get("changed") or state.get("migrated")\n' +
+    '        return bool(state.get("restoring") or (touched and state["to"] != image))\n' +
+    '\n' +
+    '    def restore(self):\n' +
+    '        """Loads the backup, as the site\'s own user. Nobody has written since: the site was closed."""\n' +
+    '        path = self.settings.sites / self.state["backup"] / "database.sql.gz"\n' +
+    '        if not path.is_file():\n' +
+    '            raise Refused("RestoreFailed", f"the backup {self.backup} is not there")\n' +
+    '        say(f"going back to {self.state[\'from\'] or \'the code before\'}: loading {path.relative_to(self.settings.sites)}")\n' +
+    '        self.record({"restoring": True, "migrated": None})\n' +
+    '        self.database.empty()\n' +
+    '        with gzip.open(path, "rb") as file:\n' +
+    '            self.database.load(file)\n' +
+    '        self.record({"restoring": None, "changed": None}, code=self.state["code"], installing=None)\n' +
+    '\n' +
+    '    # --- opening ------------------------------------------------------------------------------------------------\n' +
+    '\n' +
+    '    def open(self, config=None):\n' +
+    '        """Opens the site: its jobs first, the gate last. `config` has what site_config.json should say of CLOSED_KEYS by now."""\n' +
+    '        state = self.state\n' +
+    '        wanted = {**state["settings"], **{k: v for k, v in (config or {}).items() if k in CLOSED_KEYS}}\n' +
+    '        queues = SiteQueues(self.settings, state["settings"].get("bench_id"))\n' +
+    '        aside = queues.aside\n' +
+    '        if config and "bench_id" in config:\n' +
+    '            queues = SiteQueues(self.settings, config["bench_id"])\n' +
+    '            queues.aside = aside\n' +
+    '        update_site_config(self.settings, {key: wanted.get(key) for key in CLOSED_KEYS})\n' +
+    '        try:\n' +
+    '            queues.put_back()\n' +
+    '        except queues.errors as error:\n' +
+    '            raise Refused("RedisUnreachable", f"redis_queue: {type(error).__name__}") from None\n' +
+    '        write_json(self.marker, {k: v for k, v in read_json(self.marker).items() if k != "upgrade"})\n' +
+    '        self.forget_older_backups(state.get("backup"))\n' +
+    '\n' +
+    '    def forget_older_backups(self, kept):\n' +
+    '        """One backup stays: that of the last upgrade."""\n' +
+    '        if kept is None:\n' +
+    '            return\n' +
+    '        last = self.settings.sites / kept\n' +
+    '        for directory in last.parent.iterdir():\n' +
+    '            if directory != last:\n' +
+    '                shutil.rmtree(directory, ignore_errors=True)\n',
   'worker_config.py': 
     '"""Gives a site\'s own workers their queue prefix.\n' +
     '\n' +
@@ -1604,22 +2136,89 @@ export const scripts = {
     '- a kubelet\'s ping that names a site (X-Frappe-Site-Name) goes through the framework, and its 503 of maintenance\n' +
     '  counts as ready, so that visitors get the framework\'s own page and not a proxy\'s error;\n' +
     '- SITE_NAME pins every request to that site, whatever Host or header it carries;\n' +
+    '- a site that is closed for an upgrade, or whose data is of another image than this one (IMAGE), shows a page that says so;\n' +
+    '- `/assets` that the proxy does not have are those of this image: while a bench is upgraded its proxy may be of another one;\n' +
     '- anything else passes through untouched.\n' +
     '\n' +
     'A client that poses as a kubelet learns nothing but "pong".\n' +
     '"""\n' +
     '\n' +
+    'import json\n' +
+    'import mimetypes\n' +
     'import os\n' +
+    'import sys\n' +
     '\n' +
     'import frappe.app\n' +
+    'from site_gate import closed\n' +
     '\n' +
     'PING = "/api/method/ping"\n' +
     'PONG = b\'{"message":"pong"}\'\n' +
+    '# {"exc_type": "SessionStopped"} is what the framework\'s own clients know.\n' +
+    'CLOSED_JSON = b\'{"exc_type":"SessionStopped","message":"The site is being updated."}\'\n' +
+    'CLOSED_PAGE = b"""<!doctype html><html lang="en"><head><meta charset="utf-8"><title>Updating</title>\n' +
+    '<meta http-equiv="refresh" content="15"><meta name="viewport" content="width=device-width">\n' +
+    '<style>body{font:1.1em sans-serif;margin:20vh auto;max-width:30em;text-align:center}</style></head>\n' +
+    '<body><h1>Updating</h1><p>This site is being updated and will be back in a few minutes.</p></body></html>\n' +
+    '"""\n' +
     '\n' +
     'if os.environ.get("SITE_NAME"):\n' +
     '    frappe.app._site = os.environ["SITE_NAME"]\n' +
     '\n' +
     'framework = frappe.app.application\n' +
+    '\n' +
+    '\n' +
+    'def own_assets_json():\n' +
+    '    """The bundles of this image: the cache\'s list is shared with processes of another one while a bench is upgraded."""\n' +
+    '    manifest = {}\n' +
+    '    for name in ("assets.json", "assets-rtl.json"):\n' +
+    '        try:\n' +
+    '            with open(os.path.join("assets", name)) as file:\n' +
+    '                manifest.update(json.load(file))\n' +
+    '        except OSError:\n' +
+    '            pass  # the second is not in every image\n' +
+    '    return manifest\n' +
+    '\n' +
+    '\n' +
+    'def use_own_assets():\n' +
+    '    manifest = own_assets_json()\n' +
+    '    if not manifest:\n' +
+    '        return\n' +
+    '    for module in list(sys.modules.values()):\n' +
+    '        if module.__name__.startswith("frappe.") and hasattr(module, "get_assets_json"):\n' +
+    '            module.get_assets_json = lambda: manifest\n' +
+    '\n' +
+    '\n' +
+    'use_own_assets()\n' +
+    '\n' +
+    '\n' +
+    'def site_of(environ):\n' +
+    '    """The site that a request is for, as the framework finds it."""\n' +
+    '    return getattr(frappe.app, "_site", None) or environ.get("HTTP_X_FRAPPE_SITE_NAME") or environ.get("HTTP_HOST", "").split(":")[0]\n' +
+    '\n' +
+    '\n' +
+    'def asset(environ, start_response):\n' +
+    '    """A file below assets/; None where there is none. Only names go in, so `..` does not."""\n' +
+    '    parts = environ["PATH_INFO"].split("/")[1:]\n' +
+    '    if any(part in ("", ".", "..") or "\\0" in part for part in parts):\n' +
+    '        return None\n' +
+    '    path = os.path.join(*parts)\n' +
+    '    if not os.path.isfile(path):\n' +
+    '        return None\n' +
+    '    kind = mimetypes.guess_type(path)[0] or "application/octet-stream"\n' +
+    '    file = open(path, "rb")\n' +
+    '    start_response("200 OK", [("Content-Type", kind), ("Content-Length", str(os.fstat(file.fileno()).st_size))])\n' +
+    '    if environ["REQUEST_METHOD"] == "HEAD":\n' +
+    '        file.close()\n' +
+    '        return []\n' +
+    '    return environ["wsgi.file_wrapper"](file) if "wsgi.file_wrapper" in environ else iter(lambda: file.read(65536), b"")\n' +
+    '\n' +
+    '\n' +
+    'def closed_page(environ, start_response):\n' +
+    '    machine = environ["PATH_INFO"].startswith("/api/") or "json" in environ.get("HTTP_ACCEPT", "")\n' +
+    '    kind, body = ("application/json", CLOSED_JSON) if machine else ("text/html; charset=utf-8", CLOSED_PAGE)\n' +
+    '    headers = [("Content-Type", kind), ("Content-Length", str(len(body))), ("Retry-After", "15"), ("Cache-Control", "no-store")]\n' +
+    '    start_response("503 SERVICE UNAVAILABLE", headers)\n' +
+    '    return [] if environ["REQUEST_METHOD"] == "HEAD" else [body]\n' +
     '\n' +
     '\n' +
     'def pong(start_response):\n' +
@@ -1651,8 +2250,14 @@ export const scripts = {
     'def application(environ, start_response):\n' +
     '    from_kubelet = environ.get("HTTP_USER_AGENT", "").startswith("kube-probe/")\n' +
     '    if from_kubelet and environ.get("PATH_INFO") == PING and environ.get("REQUEST_METHOD") == "GET":\n' +
-    '        if environ.get("HTTP_X_FRAPPE_SITE_NAME"):\n' +
+    '        if environ.get("HTTP_X_FRAPPE_SITE_NAME") and not closed(site_of(environ)):\n' +
     '            return readiness(environ, start_response)\n' +
     '        return pong(start_response)\n' +
+    '    if environ.get("PATH_INFO", "").startswith("/assets/") and environ.get("REQUEST_METHOD") in ("GET", "HEAD"):\n' +
+    '        found = asset(environ, start_response)\n' +
+    '        if found is not None:\n' +
+    '            return found\n' +
+    '    if closed(site_of(environ)):\n' +
+    '        return closed_page(environ, start_response)\n' +
     '    return framework(environ, start_response)\n',
 } as const;

@@ -3,6 +3,8 @@ export interface Health {
   readonly state: 'Ready' | 'InProgress' | 'Failed' | 'Terminating' | 'Missing';
   /** What it waits for or why it failed, in stable words; empty when it is ready. */
   readonly message: string;
+  /** Why it failed in one CamelCase word, where what runs in its pods has said one. */
+  readonly reason?: string;
 }
 
 const READY: Health = { state: 'Ready', message: '' };

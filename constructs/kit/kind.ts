@@ -122,6 +122,10 @@ export interface Judgement {
   readonly conditions?: readonly Verdict[];
   /** Further status fields. */
   readonly fields?: Readonly<Record<string, unknown>>;
+  /** Whether the user must act. */
+  readonly stalled?: boolean;
+  /** Whether the tree is another one by what `fields` say: the resource is visited again at once. */
+  readonly again?: boolean;
 }
 
 /** How a deleted resource goes. */

@@ -30,6 +30,7 @@ export function siteNames(site: string) {
   return {
     init: `${site}-init`,
     drop: `${site}-drop`,
+    reopen: `${site}-reopen`,
     gunicorn: `${site}-gunicorn`,
     worker: (queue: string) => `${site}-worker-${queue}`,
     ingress: `${site}-ingress`,

@@ -162,6 +162,22 @@ export interface AppSiteStatus extends CommonStatus {
   /** The applications that the site should have.
    * @listType atomic */
   readonly apps?: readonly string[];
+  /** The image that the site's data was last brought to. */
+  readonly image?: string;
+  /** The upgrade under way; not there when there is none. */
+  readonly upgrade?: SiteUpgrade;
+}
+
+/** The upgrade of a site to its bench's image. */
+export interface SiteUpgrade {
+  /** The image that the site's data was of when the upgrade began. */
+  readonly from: string;
+  /** The image that the site is brought to. */
+  readonly to: string;
+  /** `Waiting` for its turn, open and on the image before; `Running`: it is closed, backed up, migrated; `Migrated`: its processes change to the new image, then it opens; `Failed`, and tried again. */
+  readonly state: 'Waiting' | 'Running' | 'Migrated' | 'Failed';
+  /** Whether the site is known to be closed: visitors see a page that says so, its jobs are set aside. */
+  readonly closed?: boolean;
 }
 
 /** Where a site's data is. */

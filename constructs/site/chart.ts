@@ -13,7 +13,7 @@ import { Stage } from '../kit/stage.js';
 import type { AppSite } from './api.js';
 import type { SiteFacts } from './facts.js';
 import { SiteIngress } from './ingress.js';
-import { queuePrefix, SiteInit } from './job.js';
+import { queuePrefix, SiteInit, SiteReopen } from './job.js';
 import { OperatedDatabase } from './operated-database.js';
 
 /** The complete graph of a site's children. */
@@ -78,9 +78,14 @@ export class SiteChart extends Chart {
     const init = new Stage(this, 'init', { gate: true, hold: facts.hold });
     new SiteInit(init, 'init', { site, facts });
 
-    const workloads = new Stage(this, 'workloads');
+    const upgrade = facts.upgrade?.begun ? facts.upgrade : undefined;
+    const workloads = new Stage(this, 'workloads', { gate: upgrade !== undefined });
     if (spec.workloads === 'Dedicated') this.dedicated(workloads, site, facts);
     if (spec.ingress?.enabled) new SiteIngress(workloads, 'ingress', { site, facts });
+    if (upgrade) {
+      const reopen = new Stage(this, 'reopen', { gate: true, hold: upgrade.reopenHold });
+      new SiteReopen(reopen, 'reopen', { site, facts, upgrade });
+    }
   }
 
   private dedicated(scope: Construct, site: AppSite, facts: SiteFacts): void {

@@ -11,6 +11,7 @@ import type { KubeObject } from '../kit/object.js';
 import { Certificate, MariaDbDatabase, ScaledObject } from '../kit/object-kind.js';
 import type { AppSite } from './api.js';
 import { databasePlan, type SiteDatabasePlan } from './database.js';
+import { benchBefore, upgradeFacts, type SiteUpgradeFacts } from './upgrade.js';
 
 /** What the tree of a site depends on. */
 export interface SiteFacts {
@@ -30,6 +31,8 @@ export interface SiteFacts {
   readonly adminPassword: { readonly secret: string; readonly version: string };
   readonly tls: SiteTlsFacts | undefined;
   readonly keda: boolean;
+  /** The way to the bench's image; undefined where the site is there. */
+  readonly upgrade: SiteUpgradeFacts | undefined;
 }
 
 /** How the site's traffic is encrypted. */
@@ -47,7 +50,10 @@ export function gatherSite(site: AppSite, world: World): SiteFacts {
   refuseSharedName(site, 'AppBench', world);
   const { namespace = 'default', name } = site.metadata;
   const { spec } = site;
-  const { model, ready } = readBench(site, world);
+  const { model: wanted, ready, rolled, bench } = readBench(site, world);
+  const upgrade = upgradeFacts(site, wanted, rolled, world);
+  const waits = upgrade?.begun === false;
+  const model = waits ? benchBefore(wanted, bench, upgrade.from) : wanted;
   refuseTakenHosts(site, model.domain.suffix, world);
   const admin = spec.adminPasswordSecretRef?.name;
   const database = databasePlan(site, model);
@@ -67,20 +73,36 @@ export function gatherSite(site: AppSite, world: World): SiteFacts {
   const generated = generatedSecrets(site, world);
   return {
     bench: withTemplate(model, site),
-    hold: ready ? waitingFor(generated) : `waiting for bench ${model.name} to be ready`,
+    // One that is closed half way is not touched before its turn: its Job would go back, and then forth again.
+    hold:
+      waits && upgrade.closed
+        ? `waiting for its turn to be brought to ${upgrade.to}`
+        : ready || upgrade
+          ? waitingFor(generated)
+          : `waiting for bench ${model.name} to be ready`,
     generated: generated.map(({ uid = '' }) => uid),
     database,
     databaseVersion,
     redisVersion: redisVersion(model, world) ?? '',
-    apps: siteApps(site, model),
+    // New apps come with the image that holds them.
+    apps: waits ? (site.status?.apps ?? []) : siteApps(site, model),
     domain: publicDomain(spec, model.domain.suffix),
     adminPassword: { secret: admin ?? siteNames(name).adminPassword, version: adminVersion },
     tls: tlsFacts(site, model, world),
     keda: world.serves(ScaledObject),
+    upgrade,
   };
 }
 
-function readBench(site: AppSite, world: World): { model: BenchModel; ready: boolean } {
+function readBench(
+  site: AppSite,
+  world: World,
+): {
+  readonly model: BenchModel;
+  readonly bench: AppBench;
+  readonly ready: boolean;
+  readonly rolled: boolean;
+} {
   const { namespace = 'default' } = site.metadata;
   const { name } = site.spec.benchRef;
   const bench = world.get('AppBench', namespace, name, benchOffer);
@@ -90,11 +112,17 @@ function readBench(site: AppSite, world: World): { model: BenchModel; ready: boo
       `spec.benchRef.name: there is no AppBench "${name}" in namespace ${namespace}`,
     );
   }
-  return { model: benchModel(bench.bench, world.settings), ready: bench.ready };
+  const model = benchModel(bench.bench, world.settings);
+  const rolled = bench.ready && bench.image === model.image.reference;
+  return { model, bench: bench.bench, ready: bench.ready, rolled };
 }
 
 /** What a site depends on of its bench. */
-function benchOffer(bench: AppBench): { readonly bench: AppBench; readonly ready: boolean } {
+function benchOffer(bench: AppBench): {
+  readonly bench: AppBench;
+  readonly ready: boolean;
+  readonly image: string | undefined;
+} {
   const { apiVersion, kind, metadata, spec, status } = bench;
   const { name, namespace } = metadata;
   return {
@@ -106,6 +134,7 @@ function benchOffer(bench: AppBench): { readonly bench: AppBench; readonly ready
     },
     // A status that speaks of an older spec says nothing about this one.
     ready: status?.ready === true && (status.observedGeneration ?? 0) >= (metadata.generation ?? 0),
+    image: status?.image,
   };
 }
 

@@ -8,6 +8,7 @@ import { siteNames } from '../kit/names.js';
 import type { AppSite } from './api.js';
 import type { SiteDatabasePlan } from './database.js';
 import type { SiteFacts } from './facts.js';
+import type { SiteUpgradeFacts } from './upgrade.js';
 
 /** Migrating a large database takes hours. */
 const MIGRATE_SECONDS = 21_600;
@@ -48,10 +49,47 @@ export class SiteInit extends Construct {
           { name: 'IMAGE', value: image },
           { name: 'SITE_APPS', value: JSON.stringify(facts.apps) },
           { name: 'SITE_CONFIG', value: JSON.stringify(config) },
+          // What of the old image runs for the site must have gone first.
+          ...(facts.upgrade?.begun ? [{ name: 'KEEP_CLOSED', value: '1' }] : []),
           secretEnv('DB_PASSWORD', database.password),
           ...rootEnv(database.server),
           secretEnv('ADMIN_PASSWORD', { secret: facts.adminPassword.secret, key: 'password' }),
           secretEnv('ENCRYPTION_KEY', { secret: names.encryptionKey, key: 'key' }),
+        ],
+        resources: bench.componentResources.workerDefault,
+      },
+    });
+  }
+}
+
+/** The Job that opens a site after its migration, when none of its pods is of the old image any more. */
+export class SiteReopen extends Construct {
+  constructor(
+    scope: Construct,
+    id: string,
+    props: {
+      readonly site: AppSite;
+      readonly facts: SiteFacts;
+      readonly upgrade: SiteUpgradeFacts;
+    },
+  ) {
+    super(scope, id);
+    const { site, facts, upgrade } = props;
+    const { bench, database } = facts;
+    const config = siteConfig(site, facts);
+    new FrameworkJob(this, 'job', {
+      bench,
+      owner: site,
+      name: siteNames(site.metadata.name).reopen,
+      component: 'reopen',
+      run: hashOf([upgrade.from, upgrade.to, config]),
+      container: {
+        name: 'reopen',
+        command: [PYTHON, `${SCRIPTS_DIR}/site_reopen.py`],
+        env: [
+          ...identity(site, database),
+          { name: 'IMAGE', value: bench.image.reference },
+          { name: 'SITE_CONFIG', value: JSON.stringify(config) },
         ],
         resources: bench.componentResources.workerDefault,
       },

@@ -6,6 +6,7 @@ import type { ChartProps, HttpProbe, Judgement, Observation } from '../kit/kind.
 import type { AppSite } from './api.js';
 import type { SiteFacts } from './facts.js';
 import { siteUrl } from './job.js';
+import { judgeUpgrade } from './upgrade.js';
 
 const NGINX_PORT = 8080;
 
@@ -32,11 +33,14 @@ export function observeSite(observation: Observation<AppSite, SiteFacts>): Judge
   const { facts, resource } = observation;
   const certificate = certificateCondition(observation);
   const { phase, ready } = judge(observation);
+  const upgrade = judgeUpgrade(observation);
   return {
+    ...upgrade,
     phase,
     ready: isHeld(observation) ? { ...ready, message: facts.hold ?? '' } : ready,
-    conditions: [...(certificate ? [certificate] : []), ...maintenanceCondition(resource)],
+    conditions: conditionsOf(observation, certificate, upgrade.conditions ?? []),
     fields: {
+      ...upgrade.fields,
       siteURL: siteUrl(certificate?.status === 'True', facts.domain),
       database: {
         provider: facts.database.server.provider,
@@ -55,6 +59,19 @@ export function observeSite(observation: Observation<AppSite, SiteFacts>): Judge
 function isHeld({ ready, facts, pending, probes }: Observation<AppSite, SiteFacts>): boolean {
   const idle = pending.every(({ health }) => health.state === 'Missing') && probes.length === 0;
   return !ready && facts.hold !== undefined && idle;
+}
+
+function conditionsOf(
+  { resource }: Observation<AppSite, SiteFacts>,
+  certificate: Verdict | undefined,
+  upgrade: readonly Verdict[],
+): readonly Verdict[] {
+  const closed = upgrade.some(({ type }) => type === 'Maintenance');
+  return [
+    ...(certificate ? [certificate] : []),
+    ...(closed ? [] : maintenanceCondition(resource)),
+    ...upgrade,
+  ];
 }
 
 function maintenanceCondition({ spec }: AppSite): readonly Verdict[] {

@@ -766,5 +766,29 @@ export const status: Schema = {
       items: { type: 'string' },
       'x-kubernetes-list-type': 'atomic',
     },
+    image: { type: 'string', description: "The image that the site's data was last brought to." },
+    upgrade: {
+      type: 'object',
+      description: 'The upgrade under way; not there when there is none.',
+      required: ['from', 'to', 'state'],
+      properties: {
+        from: {
+          type: 'string',
+          description: "The image that the site's data was of when the upgrade began.",
+        },
+        to: { type: 'string', description: 'The image that the site is brought to.' },
+        state: {
+          type: 'string',
+          description:
+            '`Waiting` for its turn, open and on the image before; `Running`: it is closed, backed up, migrated; `Migrated`: its processes change to the new image, then it opens; `Failed`, and tried again.',
+          enum: ['Waiting', 'Running', 'Migrated', 'Failed'],
+        },
+        closed: {
+          type: 'boolean',
+          description:
+            'Whether the site is known to be closed: visitors see a page that says so, its jobs are set aside.',
+        },
+      },
+    },
   },
 };

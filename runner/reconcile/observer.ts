@@ -18,6 +18,8 @@ const PROBE_FRESH_MS = 60_000;
 /** A workload that is not ready for this long is looked into. */
 const PATIENCE_MS = 20_000;
 const LOOK_AGAIN_MS = 300_000;
+/** `MigrationFailed: ...`: the reason that a Job's script ends with. */
+const LAST_WORDS = /^([A-Z][a-z]+(?:[A-Z][a-z]+)*): /;
 const EXPLAINABLE = new Set(['Deployment', 'StatefulSet', 'Job']);
 
 /** Looks at what has become of children, and asks further where that does not say enough. */
@@ -50,7 +52,12 @@ export class Observer {
     const child = trouble && children.get(trouble.id);
     const why = child && (await diagnostician.explain(child));
     if (!why) return pending;
-    const health = { ...trouble.health, message: `${trouble.health.message}: ${why}` };
+    const said = trouble.kind === 'Job' ? LAST_WORDS.exec(why)?.[1] : undefined;
+    const health = {
+      ...trouble.health,
+      message: `${trouble.health.message}: ${why}`,
+      ...(said === undefined ? {} : { reason: said }),
+    };
     return [{ ...trouble, health }, ...pending.filter((entry) => entry !== trouble)];
   }
 
@@ -60,12 +67,13 @@ export class Observer {
     return waited < PATIENCE_MS ? PATIENCE_MS - waited : LOOK_AGAIN_MS;
   }
 
-  /** A child of the plan as it is seen; undefined where it is not there. */
+  /** A child of the plan as it is seen; undefined where it is not there, or is a Job that has something else to do. */
   view(plan: Plan, kind: string, name: string): ChildView | undefined {
     const planned = plannedOf(plan).find(
       (child) => child.kind.kind === kind && child.name === name,
     );
     const child = planned && this.props.children.get(planned.id);
+    if (child?.run !== planned?.run) return undefined;
     return (
       child && { health: child.health, ...(child.replicas ? { replicas: child.replicas } : {}) }
     );

@@ -82,11 +82,13 @@ export class Reconciler {
     const { results, againMs } = await observer.probe(probes, memory);
     const ready = settled && results.every(({ ok }) => ok);
     const child = (childKind: string, name: string) => observer.view(plan, childKind, name);
+    const judgement = kind.observe({ resource, facts, pending, probes: results, ready, child });
+    const later = earliest(retryMs, settled ? againMs : observer.patience(memory));
     return {
-      judgement: kind.observe({ resource, facts, pending, probes: results, ready, child }),
-      stalled: false,
+      judgement,
+      stalled: judgement.stalled ?? false,
       changes,
-      requeueAfterMs: earliest(retryMs, settled ? againMs : observer.patience(memory)),
+      requeueAfterMs: judgement.again ? 0 : later,
       appliedHash: ready ? convergence.digest(plan) : undefined,
     };
   }

@@ -75,7 +75,7 @@ export function difference(before: Status | undefined, after: Status): 'none' | 
 }
 
 /** What users wait for and scripts read. */
-function essence({ phase, observedGeneration, conditions }: Status): unknown {
+function essence({ phase, observedGeneration, conditions, image, upgrade }: Status): unknown {
   const brief = conditions?.map(({ type, status, reason }) => [type, status, reason]);
-  return [phase, observedGeneration, brief];
+  return [phase, observedGeneration, brief, image, upgrade];
 }

@@ -171,13 +171,13 @@ describe('a bench and a site', () => {
     const get = (...args: string[]): Promise<string> =>
       cluster.controlPlane.kubectl(['--namespace', namespace, 'get', ...args]);
     const benches = await get('appbenchs');
-    assert.match(benches, /^NAME +READY +PHASE +VERSION +SITES +AGE\n/);
+    assert.match(benches, /^NAME +READY +PHASE +VERSION +SITES +UPGRADE +AGE\n/);
     assert.match(benches, /\nb +True +Ready +version-15 +1 +\d+s\n/);
     const sites = await get('as', '--output=wide');
-    assert.match(sites, /^NAME +READY +PHASE +BENCH +URL +MESSAGE +AGE\n/);
+    assert.match(sites, /^NAME +READY +PHASE +BENCH +URL +UPGRADE +IMAGE +MESSAGE +AGE\n/);
     assert.match(
       sites,
-      /\ns +True +Ready +b +http:\/\/s\.example\.com +everything is available +\d+s\n/,
+      /\ns +True +Ready +b +http:\/\/s\.example\.com +frappe\/erpnext:version-15 +everything is available +\d+s\n/,
     );
     assert.match(await get('apps-bench'), /appbench\S*\/b .*\n(.*\n)*.*appsite\S*\/s /);
   });

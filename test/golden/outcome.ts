@@ -90,7 +90,8 @@ function converge(
     ready: settled && results.every(({ ok }) => ok),
     child: (childKind, name) => viewOf(stages, observed, childKind, name),
   });
-  return { stages, probes, report: { judgement, stalled: false, changes: [] } };
+  const stalled = judgement.stalled ?? false;
+  return { stages, probes, report: { judgement, stalled, changes: [] } };
 }
 
 function remove(

@@ -122,9 +122,15 @@ describe('nginx', needs('nginx'), () => {
 
   it('serves assets and public files, each site its own', async () => {
     assert.equal((await on(one, '/assets/app.css')).headers['content-type'], 'text/css');
-    assert.equal((await on(one, '/assets/none.css')).status, 404);
     assert.equal((await on(one, '/files/a.txt')).body, `public of ${one}`);
     assert.equal((await on(two, '/files/a.txt')).body, `public of ${two}`);
+  });
+
+  it('asks the site’s own processes for assets that it does not have: they may be of another image', async () => {
+    await on(two, '/assets/none.css');
+    assert.equal(lastOf(own)['x-frappe-site-name'], two);
+    await on(one, '/assets/none.css');
+    assert.equal(lastOf(bench)['x-frappe-site-name'], one);
   });
 
   it('has uploads that a browser would run downloaded instead', async () => {

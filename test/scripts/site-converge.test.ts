@@ -100,7 +100,7 @@ describeOnServers('site_init.py again', (world) => {
     const failed = await site.init();
     assert.match(
       failed.lastLine,
-      /^app-operator: MigrationFailed: .* stays in maintenance: .*patch of frappe failed/,
+      /^app-operator: MigrationFailed: .* stays in maintenance, its backup is .*patch of frappe failed/,
     );
     assert.equal((await site.init()).code, 1, 'a second try does not take it out of maintenance');
     assert.equal(site.json('site_config.json')['maintenance_mode'], 1);

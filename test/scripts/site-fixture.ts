@@ -42,6 +42,10 @@ export class SiteJobs {
     return this.run('site_drop.py', killAfterMs);
   }
 
+  reopen(): Promise<ScriptResult> {
+    return this.run('site_reopen.py');
+  }
+
   private run(script: string, killAfterMs?: number): Promise<ScriptResult> {
     return runScript([required('python3'), join(SCRIPTS, script)], this.env, killAfterMs);
   }

@@ -1,6 +1,6 @@
 /** wsgi.py under the real gunicorn, with the flags of the pods; the framework's application is a stand-in. */
 import assert from 'node:assert/strict';
-import { copyFileSync } from 'node:fs';
+import { copyFileSync, mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
 import {
@@ -22,13 +22,17 @@ const PING = '/api/method/ping';
 const kubelet = { 'User-Agent': 'kube-probe/1.34', Host: '10.0.0.9:8000' };
 const PONG = '{"message":"pong"}';
 
-async function startGunicorn(env: Env): Promise<Daemon & { readonly port: number }> {
+async function startGunicorn(
+  env: Env,
+  sites?: string,
+): Promise<Daemon & { readonly port: number }> {
   const port = await freePort();
   const modules = temporaryDirectory();
   copyFileSync(join(SCRIPTS, 'wsgi.py'), join(modules, 'app_operator_wsgi.py'));
+  copyFileSync(join(SCRIPTS, 'site_gate.py'), join(modules, 'site_gate.py'));
   const command = [
     program('gunicorn') ?? 'gunicorn',
-    `--chdir=${modules}`,
+    `--chdir=${sites ?? modules}`,
     `--pythonpath=${modules},${join(ROOT, 'test/scripts/standin-web')}`,
     `--bind=127.0.0.1:${String(port)}`,
     '--threads=4',
@@ -133,5 +137,76 @@ describe('wsgi.py of a site', needs('gunicorn'), () => {
     );
     assert.equal((await get(down.port, PING, kubelet)).status, 200, 'alive all the same');
     await down.stop();
+  });
+});
+
+describe('wsgi.py and upgrades', needs('gunicorn'), () => {
+  let gunicorn: Awaited<ReturnType<typeof startGunicorn>>;
+  let sites: string;
+  before(async () => {
+    sites = temporaryDirectory();
+    mkdirSync(join(sites, 'up.example.com'));
+    mkdirSync(join(sites, 'assets/frappe/dist'), { recursive: true });
+    writeFileSync(join(sites, 'assets/frappe/dist/desk.bundle.ABC.js'), 'desk()');
+    writeFileSync(
+      join(sites, 'assets/assets.json'),
+      '{"desk.bundle.js":"/assets/frappe/dist/desk.bundle.ABC.js"}',
+    );
+    writeFileSync(join(sites, 'secret.txt'), 'secret');
+    gunicorn = await startGunicorn({ IMAGE: 'new' }, sites);
+  });
+  after(() => gunicorn.stop());
+  const marker = (content: unknown): void => {
+    writeFileSync(join(sites, 'up.example.com/.app-operator.json'), JSON.stringify(content));
+  };
+  const ask = (path = '/app', headers: Env = {}): Promise<Answer> =>
+    get(gunicorn.port, path, { Host: 'up.example.com', ...headers });
+
+  it('serves a site whose data is of its own image', async () => {
+    marker({ code: { image: 'new', frappe: '15' } });
+    assert.equal((await ask()).status, 200);
+    marker({ code: { frappe: '15' } });
+    assert.equal((await ask()).status, 200, 'of an unknown image');
+  });
+
+  it('shows a page while the site is closed, or its data is of another image; the next request sees each change', async () => {
+    for (const state of [
+      { code: { image: 'old' } },
+      { code: { image: 'new' }, upgrade: { to: 'new' } },
+    ]) {
+      marker(state);
+      const page = await ask();
+      assert.deepEqual([page.status, page.headers['retry-after']], [503, '15']);
+      assert.match(page.body, /being updated/);
+      const api = await ask('/api/method/ping');
+      assert.equal(api.status, 503);
+      assert.equal((JSON.parse(api.body) as { exc_type: string }).exc_type, 'SessionStopped');
+      assert.equal(
+        (await get(gunicorn.port, '/app', { 'X-Frappe-Site-Name': 'up.example.com' })).status,
+        503,
+      );
+      const ready = await ask(PING, { ...kubelet, 'X-Frappe-Site-Name': 'up.example.com' });
+      assert.deepEqual([ready.status, ready.body], [200, PONG], 'the pod is fine');
+      marker({ code: { image: 'new' } });
+      assert.equal((await ask()).status, 200);
+    }
+  });
+
+  it('has the bundles of its image, and nothing else of the volume', async () => {
+    const bundle = await ask('/assets/frappe/dist/desk.bundle.ABC.js');
+    assert.deepEqual([bundle.status, bundle.body], [200, 'desk()']);
+    assert.match(String(bundle.headers['content-type']), /javascript/);
+    for (const path of [
+      '/assets/../secret.txt',
+      '/assets/%2e%2e/secret.txt',
+      '/assets//../secret.txt',
+      '/assets/frappe',
+    ]) {
+      assert.doesNotMatch((await ask(path)).body, /secret$/, path);
+    }
+  });
+
+  it('tells the framework of the bundles of its image, whatever the cache says', async () => {
+    assert.match((await ask('/bundles')).body, /desk.bundle.ABC.js/);
   });
 });

@@ -45,6 +45,7 @@ suite('names are public API', () => {
       's-gunicorn',
       's-ingress',
       's-init',
+      's-reopen',
       's-tls',
       's-worker-default',
       's-worker-long',

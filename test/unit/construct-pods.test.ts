@@ -169,7 +169,7 @@ suite('probes', () => {
   });
   test('and every container is one of these', () => {
     const known =
-      /^(gunicorn|nginx|socketio|cache|queue|mariadb|postgres|worker-\w+|scheduler|init|drop|queue-prefix)$/;
+      /^(gunicorn|nginx|socketio|cache|queue|mariadb|postgres|worker-\w+|scheduler|init|reopen|drop|queue-prefix)$/;
     eachContainer(({ name }) => {
       assert.match(name, known);
     });

@@ -43,17 +43,22 @@ def redact(text):
 
 def report(reason, message):
     """Prints the last line and leaves it where the kubelet picks it up."""
-    line = redact(f"app-operator: {reason}: {' '.join(str(message).split())}")
     sys.stdout.flush()
-    print(line, file=sys.stderr, flush=True)
+    print(foretell(reason, message), file=sys.stderr, flush=True)
+
+
+def foretell(reason, message):
+    """Leaves a last line for the case that this process is killed before it can say one. Returns the line."""
+    line = redact(f"app-operator: {reason}: {' '.join(str(message).split())}")
     path = os.environ.get("TERMINATION_LOG") or TERMINATION_LOG
     if path == TERMINATION_LOG and not os.path.exists(path):
-        return
+        return line
     try:
         with open(path, "wb") as log:
             log.write(line.encode()[:4096])
     except OSError:
         pass
+    return line
 
 
 def say(message):

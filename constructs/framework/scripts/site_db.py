@@ -4,9 +4,12 @@ Names are checked identifiers (see site_common) and quoted; passwords are bound 
 own setup is not used: on PostgreSQL it drops the database first, and on MariaDB it scopes the user to the Job's pod.
 """
 
+import os
+import shutil
+import subprocess
 import time
 
-from site_common import Refused, say
+from site_common import Refused, redact, say
 
 # What a managed MariaDB's administrator may grant when "ALL" is denied; the framework's own list for that case.
 REDUCED_GRANTS = (
@@ -78,6 +81,68 @@ class Server:
         except Exception as error:
             say(f"{statement}: {error}")
 
+    def wait_until_unused(self, seconds):
+        """Until nobody else is at work in the site's database; whoever still is after that time is put out."""
+        connection, deadline = self.as_user(None), time.monotonic() + seconds
+        try:
+            while others := [row[0] for row in self.query(connection, self.LIST_OTHERS)]:
+                if time.monotonic() >= deadline:
+                    say(f"ending {len(others)} connections to {self.settings.db_name}")
+                    for other in others:
+                        self.quietly(connection, self.END_OTHER, other)
+                    return
+                time.sleep(0.5)
+        finally:
+            connection.close()
+
+    def dump(self, file):
+        """Writes the whole database as SQL, as it was at one moment. By the server's own client, as the site's user."""
+        program, arguments = self.client("dump", "BackupFailed")
+        self.pipe([program, *arguments], "BackupFailed", lambda process: shutil.copyfileobj(process.stdout, file, 1 << 20), stdout=subprocess.PIPE)
+
+    def load(self, file):
+        """Runs a dump in the empty database, but for the lines that only some clients understand."""
+        program, arguments = self.client("shell", "RestoreFailed")
+
+        def feed(process):
+            try:
+                for line in file:
+                    if not line.startswith(self.CLIENT_LINES):
+                        process.stdin.write(line)
+                process.stdin.close()
+            except BrokenPipeError:
+                pass  # its exit code and last words say why
+
+        self.pipe([program, *arguments], "RestoreFailed", feed, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL)
+
+    def client(self, what, reason):
+        """A client program and its arguments; the password is in its environment."""
+        names, arguments = self.CLIENTS[what]
+        program = next(filter(None, map(shutil.which, names)), None)
+        if program is None:
+            raise Refused(reason, f"the image has none of: {', '.join(names)}")
+        s = self.settings
+        values = {"host": s.db_host, "port": s.db_port, "user": s.db_user, "name": s.db_name}
+        return program, [argument.format(**values) for argument in arguments]
+
+    def pipe(self, command, reason, work, **pipes):
+        env = {k: v for k, v in os.environ.items() if not k.startswith(("FRAPPE_", "MYSQL", "PG"))}
+        env[self.PASSWORD_VARIABLE] = self.settings.db_password
+        # A file: a full pipe of messages would stop the program.
+        with open(os.memfd_create("messages"), "w+b") as messages:
+            process = subprocess.Popen(command, env=env, stderr=messages, **{"stdin": subprocess.DEVNULL, **pipes})
+            try:
+                work(process)
+            except BaseException:
+                process.kill()
+                raise
+            finally:
+                code = process.wait()
+            messages.seek(0)
+            said = redact(messages.read().decode(errors="replace")).strip().splitlines()
+        if code:
+            raise Refused(reason, " | ".join(said[-3:]) or f"{command[0]}: exit code {code}")
+
     @staticmethod
     def query(connection, statement, *arguments):
         with connection.cursor() as cursor:
@@ -87,6 +152,26 @@ class Server:
 
 class MariaDB(Server):
     LIST_TABLES = "SELECT TABLE_NAME, TABLE_TYPE FROM information_schema.TABLES WHERE TABLE_SCHEMA = DATABASE()"
+    # A connection that has slept for a while is a pool's, not a request's.
+    LIST_OTHERS = (
+        "SELECT ID FROM information_schema.PROCESSLIST WHERE DB = DATABASE() AND ID <> CONNECTION_ID() "
+        "AND USER = SUBSTRING_INDEX(CURRENT_USER(), '@', 1) AND (COMMAND <> 'Sleep' OR TIME < 3)"
+    )
+    END_OTHER = "KILL %s"
+    PASSWORD_VARIABLE = "MYSQL_PWD"
+    CLIENTS = {
+        "dump": (
+            ("mariadb-dump", "mysqldump"),
+            ("--no-defaults", "--host={host}", "--port={port}", "--protocol=tcp", "--user={user}", "--single-transaction", "--quick",
+             "--hex-blob", "--max-allowed-packet=1G", "--default-character-set=utf8mb4", "{name}"),
+        ),
+        "shell": (
+            ("mariadb", "mysql"),
+            ("--no-defaults", "--host={host}", "--port={port}", "--protocol=tcp", "--user={user}", "--max-allowed-packet=1G",
+             "--default-character-set=utf8mb4", "--batch", "--init-command=SET foreign_key_checks = 0", "{name}"),
+        ),
+    }  # fmt: skip
+    CLIENT_LINES = (b"/*M!999999",)
 
     def connect(self, user, password, database):
         try:
@@ -197,6 +282,19 @@ class Postgres(Server):
         "SELECT c.relname, c.relkind FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace "
         "WHERE n.nspname = 'public' AND c.relkind IN ('r', 'p', 'v', 'm', 'S')"
     )
+    LIST_OTHERS = (
+        "SELECT pid FROM pg_stat_activity WHERE datname = current_database() AND usename = current_user "
+        "AND pid <> pg_backend_pid() AND state <> 'idle'"
+    )
+    END_OTHER = "SELECT pg_terminate_backend(%s)"
+    PASSWORD_VARIABLE = "PGPASSWORD"
+    LOGIN = ("--host={host}", "--port={port}", "--username={user}", "--no-password")
+    CLIENTS = {
+        "dump": (("pg_dump",), (*LOGIN, "--no-owner", "--no-acl", "--schema=public", "--encoding=UTF8", "{name}")),
+        "shell": (("psql",), (*LOGIN, "--no-psqlrc", "--quiet", "--single-transaction", "--set=ON_ERROR_STOP=1", "{name}")),
+    }
+    # The schema is there, and belongs to the server's administrator.
+    CLIENT_LINES = (b"\\restrict", b"\\unrestrict", b"CREATE SCHEMA public;", b"COMMENT ON SCHEMA public ", b"SET transaction_timeout")
 
     def connect(self, user, password, database):
         import psycopg2

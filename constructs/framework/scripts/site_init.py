@@ -7,10 +7,15 @@ Environment
   ADMIN_PASSWORD, ENCRYPTION_KEY
   SITE_CONFIG      JSON object of further site_config.json keys; null deletes a key
   IMAGE            optional: any text that names the image; a change migrates, like a change of the apps' code
+  KEEP_CLOSED      1: site_reopen.py opens the site after a migration, when nothing of the old image runs any more
   WAIT_SECONDS     for the database and Redis (120)
-  MAINTENANCE_SETTLE_SECONDS  between maintenance on and migrate; default 65 from version-16 on (it caches the
-                   configuration for 60 s), 0 before
+  MAINTENANCE_SETTLE_SECONDS  between maintenance on and the first look at jobs; default 65 from version-16 on (it caches
+                   the configuration for 60 s), 2 before
+  JOBS_WAIT_SECONDS, CONNECTIONS_WAIT_SECONDS, see site_upgrade.py
   BENCH_DIR, TERMINATION_LOG
+
+A migration is an upgrade: the site is closed, its jobs end, its database is backed up, then it is migrated (see
+site_upgrade.py). With the image before it, the backup is loaded; with a third image too, which then migrates that.
 
 The marker `sites/<site>/.app-operator.json` is written before creation starts; `state` turns from `creating` to
 `complete` when the framework is in. Only what a marker of the same owner calls `creating` is ever thrown away.
@@ -33,6 +38,7 @@ from site_common import (
     Refused,
     Settings,
     check_owner,
+    foretell,
     json_env,
     only_one,
     read_json,
@@ -44,9 +50,15 @@ from site_common import (
     update_site_config,
     write_json,
 )
+from site_queues import SiteQueues
+from site_upgrade import CLOSED_KEYS, Upgrade
 
 STEPS = Path(__file__).with_name("site_steps.py")
 VERSION = re.compile(r"""^__version__\s*=\s*["']([^"']+)["']""", re.MULTILINE)
+LOST_CONNECTION = re.compile(
+    r"Lost connection|gone away|Can't connect to|server closed the connection|terminating connection|could not connect|Connection refused",
+    re.IGNORECASE,
+)
 RESERVED_KEYS = {
     "db_name", "db_user", "db_password", "db_type", "db_host", "db_port", "encryption_key", OWNER_KEY,
     "pause_scheduler", "app_operator_resting",
@@ -230,7 +242,12 @@ def create(settings, database, repair):
     (settings.site / "site_config.json").unlink(missing_ok=True)
     update_site_config(settings, site_credentials(settings, can["dbUser"]))
     say(f"creating {settings.site_name}")
-    step(settings, "create", "SiteCreationFailed")
+    try:
+        step(settings, "create", "SiteCreationFailed")
+    except Refused as error:
+        if LOST_CONNECTION.search(str(error)):
+            raise Refused("DatabaseConnectionLost", f"{database.address}, while {settings.site_name} was created: {error}") from None
+        raise
     installed = step(settings, "installed-apps", "SiteCreationFailed")
     code = code_of(settings, apps_of_image(settings), installed)
     write_json(marker, {**read_json(marker), "state": "complete", "code": code})
@@ -289,52 +306,124 @@ def install_missing(settings, versions, marker):
     return installed
 
 
-def migrate(settings, versions, marker, installed):
-    """Migrates when the image's code is not the one of the last migrate, in maintenance and with the scheduler paused."""
-    wanted = code_of(settings, versions, installed)
-    state = read_json(marker)
-    if state.get("code") == wanted and "migrating" not in state:
-        return False
-    config = read_json(settings.site / "site_config.json")
-    before = state.get("migrating") or {key: config.get(key) for key in ("maintenance_mode", "pause_scheduler")}
-    write_json(marker, {**state, "migrating": before})
-    update_site_config(settings, {"maintenance_mode": 1, "pause_scheduler": 1})
-    major = versions.get("frappe", "0").split(".")[0]
-    settle = seconds_env("MAINTENANCE_SETTLE_SECONDS", 65 if major.isdigit() and int(major) >= 16 else 0)
-    say(f"migrating {settings.site_name}, in maintenance" + (f" after {settle} s" if settle else ""))
-    time.sleep(settle)
+def settle_seconds(code):
+    """How long old processes may go on with the configuration that they have read."""
+    major = code.get("frappe", "0").split(".")[0]
+    return seconds_env("MAINTENANCE_SETTLE_SECONDS", 65 if major.isdigit() and int(major) >= 16 else 2)
+
+
+def number(version):
+    """15.44.2+c0ffee → (15, 44, 2)."""
+    return tuple(int(part) for part in re.findall(r"\d+", re.match(r"[\d.]*", version).group()))
+
+
+def check_image(settings, versions, code):
+    """Whether the image's code can take over the site's data. Asked while the site is open, so that a no changes nothing."""
+    installed = [app for app in code if app != "image"]
+    if gone := [app for app in installed if app not in versions]:
+        raise Refused("AppNotInImage", f"installed on {settings.site_name}, but not in the image: {', '.join(gone)}")
+    older = [app for app in installed if number(versions[app]) < number(code[app])]
+    if older:
+        words = ", ".join(f"{app} {versions[app]} for data of {code[app].split('+')[0]}" for app in older)
+        raise Refused("Downgrade", f"older code cannot work on {settings.site_name}: {words}; put the newer image back, or restore a backup")
+
+
+def check_no_old_workers(settings, upgrade, code):
+    """Without the operator's word that nothing of the old image runs any more, the site's own workers must be gone."""
+    prefix = settings.config.get("bench_id")
+    if code.get("image") == os.environ.get("IMAGE", "") or not prefix or os.environ.get("KEEP_CLOSED") == "1":
+        return
+    if SiteQueues(settings, prefix).has_workers():
+        raise Refused(
+            "UpgradeUnknown",
+            f"the data of {settings.site_name} is of {code.get('image')}, whose workers still run, and status.image does not say so: put that image back first",
+        )
+
+
+def migrate(settings, database, versions, marker):
+    """
+    Brings the site to the image's code where it is not there yet: closes it, backs it up, migrates. It stays closed.
+    Returns the installed apps where it did, else None.
+    """
+    upgrade, image = Upgrade(settings, database), os.environ.get("IMAGE", "")
+    if upgrade.must_restore(image):
+        restore(settings, upgrade)
+    code = read_json(marker).get("code", {})
+    known = [app for app in code if app != "image"] or step(settings, "installed-apps", "SiteIncomplete")
+    if code == code_of(settings, versions, known) and all(app in versions for app in known):
+        return None  # where an upgrade is under way, it is back where it began, or all but done
+    check_image(settings, versions, code)
+    check_no_old_workers(settings, upgrade, code)
+    upgrade.close(image, settle_seconds(code))
+    stays = f"{settings.site_name} stays in maintenance, its backup is {upgrade.backup}"
+    upgrade.record({"changed": True})
+    foretell("MigrationFailed", f"{stays}: ended in the middle, perhaps for want of memory")
+    say(f"migrating {settings.site_name}")
     try:
         bench(settings, "MigrationFailed", "migrate")
+        installed = step(settings, "installed-apps", "SiteIncomplete")
     except Refused as error:
-        raise Refused(error.reason, f"{settings.site_name} stays in maintenance: {error}") from None
-    update_site_config(settings, before)
-    write_json(marker, {**{k: v for k, v in read_json(marker).items() if k != "migrating"}, "code": wanted})
-    return True
+        raise Refused("MigrationFailed", f"{stays}: {error}") from None
+    forget_asset_manifest(settings)
+    upgrade.record({"changed": None, "migrated": True}, code=code_of(settings, versions, installed))
+    return installed
+
+
+def restore(settings, upgrade):
+    foretell("RestoreFailed", f"{settings.site_name} stays in maintenance: ended in the middle of loading {upgrade.backup}")
+    try:
+        upgrade.restore()
+    except Refused as error:
+        raise Refused("RestoreFailed", f"{settings.site_name} stays in maintenance: {error}") from None
+
+
+def forget_asset_manifest(settings):
+    """The cache keeps the old image's list of bundles under one key that all sites share."""
+    import redis
+
+    url = read_json(settings.sites / "common_site_config.json").get("redis_cache")
+    try:
+        redis.from_url(url, socket_timeout=2, socket_connect_timeout=2).delete("assets_json")
+    except (redis.exceptions.RedisError, OSError) as error:  # a cache that is not up holds no manifest either
+        say(f"assets_json was not removed: the cache does not answer ({type(error).__name__})")
 
 
 def converge(settings, database, versions):
     config = check_complete(settings, database)
     marker = settings.site / MARKER
+    upgrade = Upgrade(settings, database)
     state = read_json(marker)
     write_json(marker, {**state, "owner": settings.owner, "state": "complete", "dbName": settings.db_name, "revision": settings.revision})
     wanted = {**settings.config, **site_credentials(settings, "db_user" in config)}
     if "app_operator_resting" in config:
         wanted = {"maintenance_mode": 0, **wanted, "pause_scheduler": None, "app_operator_resting": None}
-    if "migrating" in state:  # a migrate that failed keeps the site in maintenance until one succeeds
-        wanted.pop("maintenance_mode", None)
+    if upgrade.state is not None:  # until it has ended the site stays closed, whatever is wanted
+        wanted = {k: v for k, v in wanted.items() if k not in CLOSED_KEYS}
     update_site_config(settings, wanted)
+    migrated = migrate(settings, database, versions, marker)
+    closed = upgrade.state is not None
+    try:
+        installed = finish(settings, versions, marker)
+    except Refused as error:
+        if not closed or not (upgrade.state or {}).get("migrated"):
+            raise
+        stays = f"{settings.site_name} stays in maintenance, its backup is {upgrade.backup}"
+        raise Refused("MigrationFailed", f"{stays}: {error.reason}: {error}") from None
+    if closed and os.environ.get("KEEP_CLOSED") != "1":
+        upgrade.open(settings.config)
+    return {"apps": {app: versions[app] for app in installed}, "migrated": migrated is not None}
+
+
+def finish(settings, versions, marker):
+    """What is done on data that is of the image's code. Returns the installed apps."""
     installed = install_missing(settings, versions, marker)
-    gone = [app for app in installed if app not in versions]
-    if gone:
+    if gone := [app for app in installed if app not in versions]:
         raise Refused("AppNotInImage", f"installed on {settings.site_name}, but not in the image: {', '.join(gone)}")
-    migrated = migrate(settings, versions, marker, installed)
-    if "maintenance_mode" in settings.config:
-        update_site_config(settings, {"maintenance_mode": settings.config["maintenance_mode"]})
     if step(settings, "admin-password", "AdminPasswordFailed"):
         say("set the Administrator's password")
     if step(settings, "enable-scheduler", "SchedulerFailed"):
         say("enabled the scheduler")
-    return {"apps": {app: versions[app] for app in installed}, "migrated": migrated}
+    return installed
 
 
 def main():

@@ -4,6 +4,10 @@
 too busy 503 without it. Each as the real 15.44.2 answered by hand.
 """
 
+import json
+
+from frappe.utils import get_assets_json
+
 _site = None
 
 SITES = {"up.example.com": 200, "down.example.com": 500, "paused.example.com": 503, "busy.example.com": 429}
@@ -21,6 +25,9 @@ def application(environ, start_response):
     if state != 200:
         start_response(f"{state} NO", [("Content-Type", "text/plain")])
         return [b"no"]
+    if environ["PATH_INFO"] == "/bundles":
+        start_response("200 OK", [("Content-Type", "application/json")])
+        return [json.dumps(get_assets_json()).encode()]
     body = environ["wsgi.input"].read(int(environ.get("CONTENT_LENGTH") or 0))
     start_response("200 OK", [("Content-Type", "text/plain"), ("Set-Cookie", "sid=1"), ("X-Site", site)])
     return (part for part in (b"framework ", environ["REQUEST_METHOD"].encode(), b" ", environ["PATH_INFO"].encode(), b" ", body))

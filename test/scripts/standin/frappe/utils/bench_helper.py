@@ -1,5 +1,9 @@
-"""TEST CODE: `python -m frappe.utils.bench_helper frappe --site SITE install-app|migrate`."""
+"""TEST CODE: `python -m frappe.utils.bench_helper frappe --site SITE install-app|migrate`.
 
+An app's patches.txt with `half` changes tables and then fails, one with `fail` fails at once.
+"""
+
+import os
 import sys
 from pathlib import Path
 
@@ -7,7 +11,17 @@ import frappe
 
 
 def migrate():
+    with open(f"{frappe.local.site}/migrations.txt", "a") as log:  # where a job would be enqueued to meanwhile
+        log.write(f"{frappe.__version__} {frappe.conf.bench_id}\n")
     for app in frappe.get_installed_apps():
+        if "half" in Path(f"../apps/{app}/{app}/patches.txt").read_text():
+            frappe.db.sql("CREATE TABLE IF NOT EXISTS `tabHalf` (name varchar(140) PRIMARY KEY)")
+            frappe.db.sql("DELETE FROM `tabModule Def`")
+            frappe.db.sql("DROP TABLE `__Auth`")
+            frappe.db.commit()
+            if os.environ.get("STANDIN_KILL"):
+                os.kill(os.getppid(), 9)
+            raise RuntimeError(f"patch of {app} failed half way")
         if "fail" in Path(f"../apps/{app}/{app}/patches.txt").read_text():
             raise RuntimeError(f"patch of {app} failed")
     frappe.db.sql(

@@ -1,0 +1,167 @@
+import type { Verdict } from '../kit/condition.js';
+import { markersOf } from '../kit/labels.js';
+import type { AppSite, AppSiteStatus } from '../site/api.js';
+import type { AppBench, BenchUpgrade } from './api.js';
+
+const PARALLEL = 2;
+
+/** What the order of upgrades depends on, of a site. */
+export interface SiteProgress {
+  readonly name: string;
+  readonly dedicated: boolean;
+  /** The image that its data is of; undefined where there is no data yet. */
+  readonly image: string | undefined;
+  readonly upgrade: AppSiteStatus['upgrade'];
+  /** Why it cannot take its turn; undefined where it can. */
+  readonly hindered: string | undefined;
+}
+
+/** How the sites of a bench are brought to its image. */
+export interface UpgradePlan {
+  readonly to: string;
+  /** The image that the bench's own pods stay on for now; undefined where they may change. */
+  readonly stays: string | undefined;
+  /** The sites whose turn it is. */
+  readonly turns: readonly string[];
+  readonly done: number;
+  readonly all: number;
+  readonly failed: readonly string[];
+  /** The sites that wait for something but a turn, and why. */
+  readonly hindered: readonly { readonly name: string; readonly why: string }[];
+  /** The Shared sites that are open on the image before. */
+  readonly open: readonly string[];
+}
+
+/** What of a site decides about turns. A constant function: see `World.get`. */
+export function progressOf(site: AppSite): SiteProgress {
+  const { metadata, spec, status } = site;
+  return {
+    name: metadata.name,
+    dedicated: spec.workloads === 'Dedicated',
+    image: status?.image,
+    upgrade: status?.upgrade,
+    hindered: hindranceOf(site),
+  };
+}
+
+function hindranceOf({ metadata, spec, status, ...rest }: AppSite): string | undefined {
+  const paused = metadata.annotations?.[markersOf({ ...rest, metadata, spec }).paused] === 'true';
+  if (metadata.deletionTimestamp !== undefined) return 'it is being deleted';
+  if (spec.paused === true || paused) return 'it is paused';
+  // A migration that failed may go on with another image.
+  if (status?.upgrade?.state === 'Failed') return undefined;
+  const ready = status?.conditions?.find(({ type }) => type === 'Ready');
+  const stalled = status?.conditions?.some(
+    ({ type, status: value }) => type === 'Stalled' && value === 'True',
+  );
+  // Something is missing that it needs, or is refused: it would keep its turn from the others.
+  return stalled || status?.phase === 'Pending' ? (ready?.reason ?? 'it waits') : undefined;
+}
+
+/**
+ * Decides whose turn it is, and whether the bench's own pods may change. A Shared site is served by
+ * them: they change when none is open on the image before. Nothing here is remembered but what the
+ * statuses say, so that an operator that starts goes on where another one ended.
+ */
+export function planUpgrade(
+  bench: Pick<AppBench, 'spec' | 'status'>,
+  to: string,
+  sites: readonly SiteProgress[],
+): UpgradePlan | undefined {
+  const from = bench.status?.image;
+  const born = sites.filter(({ image }) => image !== undefined);
+  const behind = born.filter((site) => isBehind(site, to));
+  const moves = from !== undefined && from !== to;
+  if (behind.length === 0 && !moves) return undefined;
+  const before = new Set(bench.status?.upgrade?.to === to ? bench.status.upgrade.turns : []);
+  const able = behind.filter((site) => site.hindered === undefined && !isOver(site, to));
+  const running = able.filter((site) => before.has(site.name) || isRunning(site, to));
+  // Those that visitors cannot reach come first.
+  const next = able
+    .filter((site) => !running.includes(site))
+    .sort((a, b) => Number(b.upgrade?.closed ?? false) - Number(a.upgrade?.closed ?? false));
+  const free = Math.max(0, (bench.spec.upgrade?.parallel ?? PARALLEL) - running.length);
+  const open = behind.filter(
+    (site) => !site.dedicated && site.image !== to && site.upgrade?.closed !== true,
+  );
+  return {
+    to,
+    stays: moves && open.length > 0 ? from : undefined,
+    turns: [...running, ...next.slice(0, free)].map(({ name }) => name).sort(),
+    done: born.length - behind.length,
+    all: born.length,
+    failed: behind.filter((site) => hasFailed(site, to)).map(({ name }) => name),
+    hindered: behind.flatMap(({ name, hindered, ...site }) =>
+      hindered === undefined || hasFailed({ ...site, name, hindered }, to)
+        ? []
+        : [{ name, why: hindered }],
+    ),
+    open: open.map(({ name }) => name),
+  };
+}
+
+function isBehind({ image, upgrade }: SiteProgress, to: string): boolean {
+  return (
+    image !== to || (upgrade !== undefined && upgrade.state !== 'Waiting') || isClosed(upgrade)
+  );
+}
+
+function isClosed(upgrade: SiteProgress['upgrade']): boolean {
+  return upgrade?.closed === true;
+}
+
+function isRunning({ upgrade }: SiteProgress, to: string): boolean {
+  return upgrade?.to === to && upgrade.state === 'Running';
+}
+
+function hasFailed({ upgrade }: SiteProgress, to: string): boolean {
+  return upgrade?.to === to && upgrade.state === 'Failed';
+}
+
+/** Whether a site needs its turn no longer: its data is there, or it has failed. */
+function isOver(site: SiteProgress, to: string): boolean {
+  return hasFailed(site, to) || (site.upgrade?.to === to && site.upgrade.state === 'Migrated');
+}
+
+/** `status.upgrade`. Turns begin when the volume is prepared for the image. */
+export function upgradeStatus(plan: UpgradePlan, prepared: boolean): BenchUpgrade {
+  return {
+    to: plan.to,
+    turns: prepared ? plan.turns : [],
+    progress: `${plan.done}/${plan.all}`,
+    ...(plan.failed.length > 0 ? { failed: plan.failed.length } : {}),
+  };
+}
+
+/** The condition `Upgrading`, while there is something to say. */
+export function upgradeCondition(plan: UpgradePlan, prepared: boolean): Verdict {
+  const { failed, hindered, open, stays, done, all } = plan;
+  const parts = [
+    `${done} of ${all} sites are on ${plan.to}`,
+    ...(prepared && plan.turns.length > 0 ? [`working on ${shown(plan.turns)}`] : []),
+    ...(failed.length > 0 ? [`failed: ${shown(failed)}`] : []),
+    ...(hindered.length > 0
+      ? [`not begun: ${shown(hindered.map(({ name, why }) => `${name} (${why})`))}`]
+      : []),
+    ...(stays === undefined
+      ? []
+      : [
+          `the bench's own pods stay on ${stays} while Shared sites are open on it: ${shown(open)}`,
+        ]),
+  ];
+  const blocked =
+    stays !== undefined &&
+    plan.turns.length === 0 &&
+    open.some((name) => failed.includes(name) || hindered.some((site) => site.name === name));
+  return {
+    type: 'Upgrading',
+    status: 'True',
+    reason: blocked ? 'SitesBlock' : failed.length > 0 ? 'SitesFailed' : 'SitesMigrating',
+    message: parts.join('; '),
+  };
+}
+
+function shown(names: readonly string[]): string {
+  const rest = names.length - 5;
+  return names.slice(0, 5).join(', ') + (rest > 0 ? ` and ${rest} more` : '');
+}

@@ -1,0 +1,27 @@
+"""Whether a site is open for the code of this image: what wsgi.py and scheduler.py ask before they touch it.
+
+The site's marker names the image that its data was brought to, and tells of an upgrade that is under way. Old code never
+works on data that newer code has changed, nor new code on data that it has not. The marker is opened each time: a volume
+on the network may show an old size and time of a file for a minute, but never an old content.
+"""
+
+import json
+import os
+
+MARKER = ".app-operator.json"
+
+
+def closed(site, sites=".", image=None):
+    """True while the site is closed for an upgrade, or its data is of another image than ours (default: IMAGE)."""
+    image = os.environ.get("IMAGE", "") if image is None else image
+    if not site or "/" in site or site.startswith("."):
+        return False
+    try:
+        with open(os.path.join(sites, site, MARKER)) as file:
+            marker = json.load(file)
+    except (OSError, ValueError):
+        return False  # no site, or none of ours: the framework decides
+    if "upgrade" in marker:
+        return True
+    brought_to = marker.get("code", {}).get("image")
+    return bool(image and brought_to and brought_to != image)
