@@ -1,11 +1,13 @@
 import { createHash } from 'node:crypto';
-import { existsSync } from 'node:fs';
-import { mkdir, mkdtemp, readFile, rename, rm } from 'node:fs/promises';
+import { existsSync, statSync } from 'node:fs';
+import { mkdir, mkdtemp, readdir, readFile, rename, rm, stat, utimes } from 'node:fs/promises';
 import path from 'node:path';
 
 import { cacheRoot } from '../../../tools/controlplane/binaries.js';
 import type { ImageConfig } from '../../../tools/node/oci.js';
 import { run } from '../../../tools/node/run.js';
+
+const KEPT_MS = 24 * 3_600_000;
 
 /** What the last stage of a Dockerfile is. */
 export interface Build {
@@ -50,7 +52,9 @@ export async function buildDockerfile(context: string): Promise<Build> {
   if (!last) throw new Error('Dockerfile: no FROM');
   const { config, env, workdir } = last;
   const Env = Object.entries(env).map(([name, value]) => `${name}=${value}`);
-  return { folder: await done(last), config: { ...config, Env, WorkingDir: workdir } };
+  const folder = await done(last);
+  await removeOld(path.dirname(folder));
+  return { folder, config: { ...config, Env, WorkingDir: workdir } };
 }
 
 /** One text for each instruction: lines that go on are joined, comments left out. */
@@ -119,7 +123,9 @@ async function copy(
   stage.key = hash(stage.key, rest, source ? source.key : await contentOf(context, words));
   stage.pending.push(async (folder) => {
     for (const file of files) {
-      const to = path.join(folder, target, into ? path.basename(file) : '');
+      // Of a folder, what is in it is copied.
+      const named = into && !statSync(file).isDirectory();
+      const to = path.join(folder, target, named ? path.basename(file) : '');
       await mkdir(path.dirname(to), { recursive: true });
       await run('cp', ['--archive', '--no-target-directory', file, to]);
     }
@@ -158,7 +164,19 @@ async function done(stage: Stage): Promise<string> {
       await rm(draft, { recursive: true, force: true });
     }
   }
+  const now = new Date();
+  // Says when it was last used.
+  await utimes(folder, now, now);
   return folder;
+}
+
+/** Removes steps that no build has used for a while. */
+async function removeOld(steps: string): Promise<void> {
+  for (const name of await readdir(steps)) {
+    const folder = path.join(steps, name);
+    const found = await stat(folder).catch(() => undefined);
+    if (found && Date.now() - found.mtimeMs > KEPT_MS) await rm(folder, { recursive: true });
+  }
 }
 
 /** Identifies files by what is in them. */
