@@ -1,6 +1,6 @@
 /** A bench as the framework image holds it, on this host: the same files, in a temporary directory, with real servers. */
 import { execFileSync, spawnSync } from 'node:child_process';
-import { cpSync, existsSync, mkdirSync, readFileSync } from 'node:fs';
+import { cpSync, existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, before, describe } from 'node:test';
 import { copyPrograms, fillBench } from '../e2e/framework/bench.js';
@@ -148,10 +148,14 @@ export class ImageBench {
       ],
       { PYTHONPATH: scripts, ...env },
     );
-    await eventually('gunicorn answers', async () => {
-      await get(port, '/api/method/ping', { Host: 'unknown.example' });
-      return true;
-    });
+    await eventually(
+      'gunicorn answers',
+      async () => {
+        await get(port, '/api/method/ping', { Host: 'unknown.example' });
+        return true;
+      },
+      60,
+    );
     return { port, server };
   }
 
@@ -294,10 +298,4 @@ export async function describeOnServers(
       });
     });
   }
-}
-
-export function emptyFolder(...parts: readonly string[]): string {
-  const folder = join(...parts);
-  mkdirSync(folder, { recursive: true });
-  return folder;
 }
