@@ -85,7 +85,7 @@ export function gatherSite(site: AppSite, world: World): SiteFacts {
     databaseVersion,
     redisVersion: redisVersion(model, world) ?? '',
     // New apps come with the image that holds them.
-    apps: waits ? (site.status?.apps ?? []) : siteApps(site, model),
+    apps: (waits ? site.status?.apps : undefined) ?? siteApps(site, model),
     domain: publicDomain(spec, model.domain.suffix),
     adminPassword: { secret: admin ?? siteNames(name).adminPassword, version: adminVersion },
     tls: tlsFacts(site, model, world),

@@ -6,6 +6,7 @@ import assert from 'node:assert/strict';
 import { existsSync, mkdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { it } from 'node:test';
+import { eventually } from './servers.js';
 import { KEY, aBench, aSite, databaseOf, describeOnServers } from './site-fixture.js';
 
 const V15 = '15.44.2';
@@ -129,6 +130,31 @@ describeOnServers('site_init.py', (world) => {
     const result = await site.with({ STANDIN_PAUSE: '0' }).init();
     assert.equal(result.code, 0, result.output);
     assert.match(result.lastLine, /"created": true/);
+  });
+
+  it('says that the connection broke while the site was created, and begins again', async () => {
+    const site = aSite(world.bench, world.database, { STANDIN_PAUSE: '0.5' });
+    const name = `s${/\d+/.exec(site.name)?.[0] ?? ''}_shop`;
+    const running = site.init();
+    await eventually('tables are being made', () => {
+      const count =
+        world.type === 'mariadb'
+          ? `SELECT COUNT(*) FROM information_schema.TABLES WHERE TABLE_SCHEMA = '${name}'`
+          : "SELECT COUNT(*) FROM pg_tables WHERE schemaname = 'public'";
+      return world.hasDatabase(name) && Number(world.database.sql(count, name)) > 1;
+    });
+    world.database.sql(
+      world.type === 'mariadb'
+        ? `KILL USER ${name}`
+        : `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = '${name}'`,
+    );
+    const broken = await running;
+    assert.match(
+      broken.lastLine,
+      /^app-operator: DatabaseConnectionLost: .*, while .* was created: /,
+    );
+    const result = await site.with({ STANDIN_PAUSE: '0' }).init();
+    assert.equal(result.code, 0, result.output);
   });
 
   it('refuses a prepared database with tables in it', async () => {
