@@ -3,7 +3,9 @@ import { readFile } from 'node:fs/promises';
 import path from 'node:path';
 import { parseAllDocuments, stringify } from 'yaml';
 
+import { type AuditEvent, readAudit } from '../../tools/controlplane/audit.js';
 import { printProgress, withProgress } from '../../tools/controlplane/progress.js';
+import { NODE_NAME } from '../../tools/node/configs.js';
 import { ensureImage, type ImageDefinition } from '../../tools/node/image.js';
 import { whyNot } from '../../tools/node/machine.js';
 import { type RealNode, startNode } from '../../tools/node/node.js';
@@ -16,6 +18,7 @@ import { operator, OPERATOR_IMAGE } from './images/operator.js';
 import { postgres } from './images/postgres.js';
 import { redis } from './images/redis.js';
 import { Figures } from '../support/figures.js';
+import { Timeline } from '../support/timeline.js';
 import { type Answer, type Load, loadDuring, type RequestOptions, send } from '../support/http.js';
 
 const OPERATOR_NAMESPACE = 'app-operator-system';
@@ -104,6 +107,27 @@ export class E2e extends Cluster {
     return this.node.kubectl(['exec', ...where, ...stdin, pod, '--', ...command], input);
   }
 
+  /** What was written in a namespace, and when. */
+  async timeline(namespace: string): Promise<Timeline> {
+    const events: AuditEvent[] = [];
+    for await (const event of readAudit(this.node.controlPlane.auditLog ?? '')) {
+      if (event.objectRef?.namespace === namespace) events.push(event);
+    }
+    return new Timeline(events);
+  }
+
+  /** The memory that the operator's container works with, in bytes, as the kubelet measures it. */
+  async operatorMemory(): Promise<number> {
+    const summary = (await this.node.api.request(
+      'GET',
+      `/api/v1/nodes/${NODE_NAME}/proxy/stats/summary`,
+    )) as Summary;
+    const pod = summary.pods.find(({ podRef }) => podRef.namespace === OPERATOR_NAMESPACE);
+    const bytes = pod?.containers?.[0]?.memory?.workingSetBytes;
+    if (bytes === undefined) throw new Error('the kubelet has not measured the operator yet');
+    return bytes;
+  }
+
   operatorLogs(...args: readonly string[]): Promise<string> {
     return this.logs(OPERATOR_NAMESPACE, `deployment/${OPERATOR_NAME}`, ...args);
   }
@@ -149,6 +173,13 @@ export class E2e extends Cluster {
       '--timeout=120s',
     ]);
   }
+}
+
+interface Summary {
+  readonly pods: readonly {
+    readonly podRef: { readonly namespace: string };
+    readonly containers?: readonly { readonly memory?: { readonly workingSetBytes?: number } }[];
+  }[];
 }
 
 let started: Promise<E2e> | undefined;

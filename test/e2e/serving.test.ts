@@ -1,9 +1,15 @@
 import assert from 'node:assert/strict';
 import { before, suite, test } from 'node:test';
 
+import { seconds } from '../support/figures.js';
+import type { Timeline, Write } from '../support/timeline.js';
 import { type E2e, e2e, skip } from './harness.js';
 
-suite('a bench and its site serve requests', { skip }, () => {
+const BENCH = 'demo-bench';
+const byOperator = (user: string): boolean => user.includes(':app-operator-controller-manager');
+const byKubelet = (user: string): boolean => user.startsWith('system:node:');
+
+suite('a bench and its sites serve requests', { skip }, () => {
   let cluster: E2e;
   let namespace: string;
 
@@ -13,23 +19,90 @@ suite('a bench and its site serve requests', { skip }, () => {
   });
 
   test('a site that is Ready answers through nginx', async () => {
-    const begun = performance.now();
-    await cluster.apply(
-      namespace,
-      await cluster.example('bench.yaml'),
-      await cluster.example('site.yaml'),
-    );
-    await cluster.ready('AppBench', namespace, 'demo-bench');
+    const bench = await cluster.example('bench.yaml');
+    const site = await cluster.example('site.yaml');
+    const pong = answers('demo.example.com');
+    await cluster.apply(namespace, bench, site);
+    await cluster.ready('AppBench', namespace, BENCH);
     await cluster.ready('AppSite', namespace, 'demo-site');
-    const seconds = (performance.now() - begun) / 1_000;
-    cluster.figures.add('bench and site, from apply to Ready', `${seconds.toFixed(1)} s`);
-    const { status, body } = await cluster.request(
-      namespace,
-      'demo-bench',
-      'demo.example.com',
-      '/api/method/ping',
-    );
-    assert.equal(status, 200);
-    assert.deepEqual(JSON.parse(body), { message: 'pong' });
+    await pong;
+    assert.deepEqual(await ping('demo.example.com'), [200, { message: 'pong' }]);
+    const timeline = await cluster.timeline(namespace);
+    const added = addedToBench(timeline) + addedToSite(timeline, 'demo-site', BENCH);
+    cluster.figures.add('  of that, waiting for the operator', seconds(added));
   });
+
+  test('a second site on a running bench, and an unknown one', async () => {
+    const site = await cluster.example('site.yaml');
+    const spec = { ...(site['spec'] as object), siteName: 'second.example.com' };
+    const pong = answers('second.example.com');
+    await cluster.apply(namespace, { ...site, metadata: { name: 'second' }, spec });
+    await cluster.ready('AppSite', namespace, 'second');
+    await pong;
+    assert.deepEqual(await ping('second.example.com'), [200, { message: 'pong' }]);
+    const { status } = await cluster.request(namespace, BENCH, 'other.example.com', '/');
+    assert.equal(status, 404);
+    const added = addedToSite(await cluster.timeline(namespace), 'second');
+    cluster.figures.add('  of that, waiting for the operator', seconds(added));
+    const memory = await cluster.operatorMemory();
+    cluster.figures.add('memory of the operator', `${Math.round(memory / 2 ** 20)} MiB`);
+  });
+
+  /** Measures from now until a site's first answer. */
+  async function answers(host: string): Promise<void> {
+    await cluster.figures.time(`${host}, from apply to the first pong`, () =>
+      cluster.until(`${host} to answer`, async () => (await ping(host))[0] === 200, 240_000),
+    );
+  }
+
+  async function ping(host: string): Promise<[status: number, body: unknown]> {
+    const path = '/api/method/ping';
+    const { status, body } = await cluster.request(namespace, BENCH, host, path);
+    return [status, status === 200 ? JSON.parse(body) : body];
+  }
 });
+
+/** Milliseconds in which a new bench waited for the operator, and for nobody else. */
+function addedToBench(timeline: Timeline): number {
+  const applied = timeline.first({ resource: 'appbenchs', name: BENCH });
+  const jobs = job(timeline, `${BENCH}-init`);
+  const workloads = timeline.first(
+    { resource: 'deployments', name: `${BENCH}-gunicorn`, by: byOperator },
+    jobs.begun,
+  );
+  const ready = readyAfter(timeline, 'appbenchs', BENCH, workloads);
+  return jobs.begun - applied + (workloads - jobs.ended) + ready;
+}
+
+/** The same for a site; one that came with its bench waits for the operator from when the bench is Ready. */
+function addedToSite(timeline: Timeline, name: string, bench?: string): number {
+  const jobs = job(timeline, `${name}-init`);
+  const applied = bench
+    ? timeline.last({ resource: 'appbenchs', name: bench, subresource: 'status' }, jobs.begun)
+    : timeline.first({ resource: 'appsites', name });
+  const workloads = timeline.first(
+    { resource: 'deployments', name: `${name}-gunicorn`, by: byOperator },
+    jobs.begun,
+  );
+  const ready = readyAfter(timeline, 'appsites', name, workloads);
+  return jobs.begun - applied + (workloads - jobs.ended) + ready;
+}
+
+/** When the operator made a Job, and when the Job controller last wrote its status. */
+function job(timeline: Timeline, name: string): { readonly begun: number; readonly ended: number } {
+  return {
+    begun: timeline.first({ resource: 'jobs', name, by: byOperator }),
+    ended: timeline.last({ resource: 'jobs', name, subresource: 'status' }),
+  };
+}
+
+/** From the last pod's news until the operator has written that the owner is Ready. */
+function readyAfter(timeline: Timeline, resource: string, name: string, from: number): number {
+  const status: Write = { resource, name, subresource: 'status' };
+  const written = timeline.last(status);
+  const news = timeline.last(
+    { resource: 'pods', name: { prefix: name }, subresource: 'status', by: byKubelet },
+    written,
+  );
+  return written - Math.max(news, from);
+}
