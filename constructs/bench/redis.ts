@@ -148,7 +148,8 @@ function server(props: {
     ports: [{ name: role, containerPort: port, protocol: 'TCP' }],
     ...(config.resources ? { resources: resourceRequirements(config.resources) } : {}),
     securityContext: bench.security.container,
-    livenessProbe: { ...check('live'), failureThreshold: 6 },
+    // Seldom: each check is a process of its own in the container.
+    livenessProbe: { ...check('live'), periodSeconds: 30, failureThreshold: 3 },
     readinessProbe: check('ready'),
     volumeMounts: [
       { name: 'run', mountPath: '/run/redis', subPath: role },

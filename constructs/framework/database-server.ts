@@ -132,7 +132,8 @@ export class DatabaseServer extends Construct {
                 // A crash recovery may take long; it must not be mistaken for a hang.
                 startupProbe: { ...check, periodSeconds: 5, failureThreshold: 120 },
                 readinessProbe: { ...check, periodSeconds: 5 },
-                livenessProbe: { ...check, periodSeconds: 10, failureThreshold: 6 },
+                // Seldom: each check is a process of its own in the container.
+                livenessProbe: { ...check, periodSeconds: 30, failureThreshold: 3 },
                 volumeMounts: [
                   { name: 'data', mountPath: flavour.dataDir },
                   ...flavour.scratch.map((mountPath) => ({

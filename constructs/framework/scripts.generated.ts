@@ -2100,6 +2100,58 @@ export const scripts = {
     '        for directory in last.parent.iterdir():\n' +
     '            if directory != last:\n' +
     '                shutil.rmtree(directory, ignore_errors=True)\n',
+  'worker.sh': 
+    '#!/bin/sh\n' +
+    '# Runs a worker so that SIGTERM ends it when its job is done:  worker.sh PROGRAM [ARGUMENT...]\n' +
+    '# RQ loses a SIGTERM that comes while Redis is away: it goes on trying to connect, through the whole grace period.\n' +
+    '# A worker runs each job in a child, so one that has had no child for a while after SIGTERM has nothing to lose.\n' +
+    '#\n' +
+    '#   IDLE_SECONDS  how long it may be without a job, and not end (default 60: a Redis that restarts comes back)\n' +
+    'set -u\n' +
+    '\n' +
+    'idle_seconds=${IDLE_SECONDS:-60}\n' +
+    'worker=\n' +
+    '\n' +
+    '# Fields 3 and on of /proc/PID/stat: the name before them may hold blanks.\n' +
+    'state_of() { sed \'s/.*) //\' "/proc/$1/stat" 2>/dev/null; }\n' +
+    '\n' +
+    'is_alive() {\n' +
+    '  case $(state_of "$worker") in\n' +
+    '    \'\' | Z*) return 1 ;;\n' +
+    '  esac\n' +
+    '}\n' +
+    '\n' +
+    'has_job() {\n' +
+    '  for process in /proc/[0-9]*; do\n' +
+    '    # shellcheck disable=SC2046  # the fields are words\n' +
+    '    set -- $(state_of "${process#/proc/}")\n' +
+    '    [ "${2:-}" != "$worker" ] || [ "$1" = Z ] || return 0\n' +
+    '  done\n' +
+    '  return 1\n' +
+    '}\n' +
+    '\n' +
+    'stop() {\n' +
+    '  trap \'\' TERM INT\n' +
+    '  kill -TERM "$worker" 2>/dev/null\n' +
+    '  idle=0\n' +
+    '  while is_alive; do\n' +
+    '    sleep 1\n' +
+    '    if has_job; then idle=0; else idle=$((idle + 1)); fi\n' +
+    '    if [ "$idle" -ge "$idle_seconds" ]; then\n' +
+    '      echo "app-operator: the worker has no job and does not end: it is killed" >&2\n' +
+    '      kill -KILL "$worker"\n' +
+    '    fi\n' +
+    '  done\n' +
+    '  wait "$worker"\n' +
+    '  exit 0\n' +
+    '}\n' +
+    '\n' +
+    '# A SIGTERM that comes before there is a worker ends this shell.\n' +
+    'trap \'exit 0\' TERM INT\n' +
+    '"$@" &\n' +
+    'worker=$!\n' +
+    'trap stop TERM INT\n' +
+    'wait "$worker"\n',
   'worker_config.py': 
     '"""Gives a site\'s own workers their queue prefix.\n' +
     '\n' +

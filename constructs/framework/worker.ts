@@ -70,7 +70,7 @@ export class Worker extends Construct {
       ...(props.queuePrefix ? ownQueues(props.queuePrefix, props.resources) : {}),
       container: {
         name: component,
-        command: ['bench', 'worker', '--queue', queue],
+        command: ['sh', `${SCRIPTS_DIR}/worker.sh`, 'bench', 'worker', '--queue', queue],
         resources: props.resources,
         ...(props.queuePrefix ? { extraMounts: [CONFIG_MOUNT] } : {}),
       },

@@ -1,0 +1,56 @@
+/** worker.sh, with real processes: like RQ's worker they run each job in a child. */
+import assert from 'node:assert/strict';
+import { join } from 'node:path';
+import { describe, it } from 'node:test';
+import { SCRIPTS, daemon, eventually, runScript } from './servers.js';
+
+const run = ['sh', join(SCRIPTS, 'worker.sh')];
+const IDLE = { IDLE_SECONDS: '2' };
+
+describe('worker.sh', () => {
+  it('passes arguments on as they are and gives the worker’s exit code back', async () => {
+    const result = await runScript(
+      [...run, 'sh', '-c', 'printf "%s|" "$@"; exit 7', 'sh', 'a b', '$HOME', ';id'],
+      {},
+    );
+    assert.equal(result.output, 'a b|$HOME|;id|');
+    assert.equal(result.code, 7);
+  });
+
+  it('ends a worker that listens at once', async () => {
+    const started = daemon([...run, 'sh', '-c', 'echo up; exec sleep 60'], {});
+    await eventually('the worker runs', () => started.log().includes('up'));
+    const { code, ms } = await started.stop();
+    assert.equal(code, 0);
+    assert.ok(ms < 2_500, `${String(ms)} ms`);
+  });
+
+  it('kills a worker that has lost its SIGTERM, when it has had no job for a while', async () => {
+    const deaf =
+      "import signal, time; signal.signal(signal.SIGTERM, signal.SIG_IGN); print('up', flush=True); time.sleep(60)";
+    const started = daemon([...run, 'python3', '-c', deaf], IDLE);
+    await eventually('the worker runs', () => started.log().includes('up'));
+    const { code, ms } = await started.stop();
+    assert.equal(code, 0);
+    assert.ok(ms >= 2_000 && ms < 10_000, `${String(ms)} ms`);
+    assert.match(started.log(), /no job and does not end/);
+  });
+
+  it('never kills one that works, however long', async () => {
+    const work = [
+      'import os, signal, time',
+      'signal.signal(signal.SIGTERM, signal.SIG_IGN)',
+      'child = os.fork()',
+      'if child == 0: time.sleep(5); print("job done", flush=True); os._exit(0)',
+      'print("up", flush=True)',
+      'os.waitpid(child, 0)',
+      'print("booked", flush=True)',
+    ].join('\n');
+    const started = daemon([...run, 'python3', '-c', work], IDLE);
+    await eventually('the worker runs', () => started.log().includes('up'));
+    const { code, ms } = await started.stop();
+    assert.equal(code, 0);
+    assert.ok(ms > 4_000, `${String(ms)} ms`);
+    assert.match(started.log(), /job done\nbooked/);
+  });
+});
