@@ -54,6 +54,8 @@ export class Socketio extends Construct {
         command: ['sh', `${SCRIPTS_DIR}/run.sh`, 'node', `${BENCH_DIR}/apps/frappe/socketio.js`],
         ports: [{ name: 'http', containerPort: SOCKETIO_PORT, protocol: 'TCP' }],
         resources: props.resources,
+        // On a busy node a start takes minutes; it must not be mistaken for a hang.
+        startupProbe: { ...open, periodSeconds: 2, failureThreshold: 150 },
         readinessProbe: { ...open, periodSeconds: 5 },
         livenessProbe: { ...open, periodSeconds: 10, failureThreshold: 6 },
       },
