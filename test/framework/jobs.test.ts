@@ -33,7 +33,7 @@ describe('jobs of the framework image', possible, () => {
     enqueue('long', 'frappe.client.insert', { doc: { doctype: 'ToDo', description: 'long' } });
     assert.deepEqual([waiting('test-bench:short'), waiting('test-bench:long')], ['1', '1']);
     const worker = world.bench.daemon(['bench', 'worker', '--queue', 'short,default']);
-    await eventually('the job ran', () => todos('short') === '1');
+    await eventually('the job ran', () => todos('short') === '1', 60);
     assert.equal((await worker.stop()).code, 0, worker.log());
     assert.deepEqual([todos('long'), waiting('test-bench:long')], ['0', '1']);
     assert.match(redis('LRANGE', 'rq:queue:test-bench:long', '0', '-1'), /^site1\.example\.com::/);
@@ -44,9 +44,9 @@ describe('jobs of the framework image', possible, () => {
   });
 
   it('finishes a running job before it ends', async () => {
-    enqueue('default', 'frappe.tests.e2e.slow_todo', { description: 'slow', seconds: 3 });
+    enqueue('default', 'frappe.tests.e2e.slow_todo', { description: 'slow', seconds: 5 });
     const worker = world.bench.daemon(['bench', 'worker', '--queue', 'default']);
-    await eventually('the job runs', () => redis('ZCARD', 'rq:wip:test-bench:default') === '1');
+    await eventually('the job runs', () => redis('ZCARD', 'rq:wip:test-bench:default') === '1', 60);
     assert.equal(waiting('test-bench:default'), '0');
     const { code, ms } = await worker.stop();
     assert.equal(code, 0, worker.log());
