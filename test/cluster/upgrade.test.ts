@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
 
 import { type Cluster, startCluster } from './harness.js';
 import { aBench, aSite } from './support/builders.js';
@@ -73,6 +74,15 @@ async function imageOf(kind: string, name: string): Promise<unknown> {
   return at(await cluster.the(kind, namespace, name), 'spec.template.spec.containers[0].image');
 }
 
+/** Waits until a Job runs an image: the one before it goes first. */
+function jobRuns(name: string, reference: string): Promise<unknown> {
+  return cluster.until(
+    `${name} of ${reference}`,
+    async () => (await imageOf('Job', name)) === reference,
+    PATIENCE_MS,
+  );
+}
+
 async function envOf(job: string): Promise<Readonly<Record<string, string>>> {
   const env = at(
     await cluster.the('Job', namespace, job),
@@ -104,16 +114,24 @@ describe('an upgrade', () => {
     await want(NEW);
     const site = await state('ded', 'Running');
     assert.equal(conditionOf(site, 'Upgrading')?.reason, 'Running');
-    assert.deepEqual(
-      [await imageOf('Job', 'ded-init'), (await envOf('ded-init'))['KEEP_CLOSED']],
-      [NEW, '1'],
-    );
+    await jobRuns('ded-init', NEW);
+    assert.equal((await envOf('ded-init'))['KEEP_CLOSED'], '1');
     assert.equal(await imageOf('Deployment', 'ded-gunicorn'), OLD, 'closed, and not yet migrated');
     const bench = await cluster.ready('AppBench', namespace, 'b', PATIENCE_MS);
     assert.equal(at(bench, 'status.image'), NEW);
     assert.equal(at(bench, 'status.upgrade.progress'), '0/1');
-    assert.equal(await cluster.get('Job', namespace, 'ded-reopen'), undefined);
+    const web = await holdPods(cluster, { app: 'ded-gunicorn' });
     await release(cluster, hold);
+    await state('ded', 'Migrated');
+    await cluster.until(
+      'the new image',
+      async () => (await imageOf('Deployment', 'ded-gunicorn')) === NEW,
+    );
+    await sleep(3_000);
+    const closed = await cluster.the('AppSite', namespace, 'ded');
+    assert.equal(at(closed, 'status.upgrade.state'), 'Migrated', 'pods of the old image are there');
+    assert.equal(await cluster.get('Job', namespace, 'ded-reopen'), undefined);
+    await release(cluster, web);
     await isOn('ded', NEW);
     await cluster.gone('Job', namespace, 'ded-reopen');
     await inOrder(
@@ -200,10 +218,8 @@ describe('an upgrade', () => {
     await running('failing', { bad: 'Shared', good: 'Shared' }, { upgrade: { parallel: 1 } });
     const fault = await failJob(cluster, namespace, 'bad-init', FAILURE);
     await want(NEW);
-    await cluster.until('the Job of the new image', async () => {
-      if ((await imageOf('Job', 'bad-init')) !== NEW) return false;
-      return cluster.patch('Job', namespace, 'bad-init', { spec: { backoffLimit: 0 } });
-    });
+    await jobRuns('bad-init', NEW);
+    await cluster.patch('Job', namespace, 'bad-init', { spec: { backoffLimit: 0 } });
     const bad = await cluster.becomes(
       'AppSite',
       namespace,
@@ -271,6 +287,7 @@ describe('an upgrade', () => {
       await want(NEW);
       await restart();
       await state(name, 'Running');
+      await jobRuns(`${name}-init`, NEW);
       const job = await cluster.the('Job', namespace, `${name}-init`);
       await restart();
       await release(cluster, init);
