@@ -1524,7 +1524,8 @@ export const scripts = {
     '        say(f"setting the database password of {settings.db_user}")\n' +
     '        database.set_user_password()\n' +
     '        update_site_config(settings, {"db_password": settings.db_password})\n' +
-    '    if not database.tables():\n' +
+    '    loading = (Upgrade(settings).state or {}).get("restoring")\n' +
+    '    if not loading and not database.tables():\n' +
     '        raise Refused("SiteIncomplete", f"the database {settings.db_name} of {settings.site_name} is empty")\n' +
     '    return config\n' +
     '\n' +

@@ -281,7 +281,8 @@ def check_complete(settings, database):
         say(f"setting the database password of {settings.db_user}")
         database.set_user_password()
         update_site_config(settings, {"db_password": settings.db_password})
-    if not database.tables():
+    loading = (Upgrade(settings).state or {}).get("restoring")
+    if not loading and not database.tables():
         raise Refused("SiteIncomplete", f"the database {settings.db_name} of {settings.site_name} is empty")
     return config
 
