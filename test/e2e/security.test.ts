@@ -1,0 +1,273 @@
+import assert from 'node:assert/strict';
+import { after, before, suite, test } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
+
+import { aSecret, aSite } from '../cluster/support/builders.js';
+import { at, type Live } from '../cluster/support/objects.js';
+import { type E2e, e2e, skip } from './harness.js';
+import { cleanUp, runningPod, smallBench } from './support/benches.js';
+import { ArgumentLists, leaksIn } from './support/leaks.js';
+import { podLog } from './support/pod-log.js';
+import { isReached, stranger } from './support/stranger.js';
+
+const QUEUES = ['default', 'short', 'long'] as const;
+/** As OpenShift chooses it: any number, in no file of any image. */
+const ARBITRARY = 1_000_660_000;
+/** Everything that shells, SQL, JSON, URLs and configuration files could stumble over. */
+const AWKWARD_PASSWORD = `it's "quoted" $HOME %41 \\n & 50% #1`;
+const JOB_MS = 60_000;
+/** How long a job has to wait for a worker that is not there; one that is takes it at once. */
+const IDLE_MS = 5_000;
+
+suite('isolation and security', { skip }, () => {
+  let cluster: E2e;
+  let namespace: string;
+  const lists = new ArgumentLists();
+
+  before(async () => {
+    cluster = await e2e();
+    namespace = await cluster.namespace();
+    await cluster.apply(
+      namespace,
+      aSecret('chosen', { password: AWKWARD_PASSWORD }),
+      smallBench('plain', { componentReplicas: { workerLong: 0 } }),
+      smallBench('strange', {
+        security: { podSecurityContext: { runAsUser: ARBITRARY, fsGroup: ARBITRARY } },
+      }),
+      aSite('own', {
+        bench: 'plain',
+        adminPasswordSecretRef: { name: 'chosen' },
+        componentReplicas: { workerShort: 0 },
+      }),
+      aSite('joint', { bench: 'plain', workloads: 'Shared' }),
+      aSite('foreign', { bench: 'strange', componentReplicas: { workerLong: 0 } }),
+      stranger('stranger'),
+    );
+    const sites = ['own', 'joint', 'foreign'];
+    await Promise.all(sites.map((site) => cluster.ready('AppSite', namespace, site)));
+  });
+
+  after(async () => {
+    lists.stop();
+    await cleanUp(cluster, namespace);
+  });
+
+  test('the namespace takes only restricted pods', async () => {
+    const pod = stranger('privileged');
+    const spec = pod['spec'] as Record<string, unknown>;
+    const refused = cluster.apply(namespace, { ...pod, spec: { ...spec, hostNetwork: true } });
+    await assert.rejects(refused, /violates PodSecurity \\?"restricted/);
+  });
+
+  for (const [bench, site, user] of [
+    ['plain', 'own', 1001],
+    ['strange', 'foreign', ARBITRARY],
+  ] as const) {
+    test(`as user ${user} processes have no rights and a read-only system`, async () => {
+      const seen = new Set<string>();
+      const check = async ({ pod, container }: Container): Promise<void> => {
+        const where = `${pod}/${container}`;
+        const said = await cluster.exec(namespace, pod, ['sh', '-c', LOOK_AROUND], { container });
+        seen.add(container);
+        assert.match(said, new RegExp(`^Uid:\\s+${user}\\s+${user}\\s`, 'm'), where);
+        assert.match(said, /^Gid:\s+0\s+0\s/m, where);
+        assert.match(said, /^CapEff:\s+0+$/m, where);
+        assert.match(said, /^CapBnd:\s+0+$/m, where);
+        assert.match(said, /^NoNewPrivs:\s+1$/m, where);
+        assert.match(said, /^Seccomp:\s+2$/m, where);
+        assert.match(said, /^touch: .*Read-only file system$/m, where);
+      };
+      await Promise.all((await containersOf(bench, site)).map(check));
+      const wanted = ['cache', 'gunicorn', 'mariadb', 'nginx', 'queue', 'worker-default'];
+      assert.deepEqual(
+        wanted.filter((name) => !seen.has(name)),
+        [],
+      );
+      const config = `/home/frappe/frappe-bench/sites/${site}.example.com/site_config.json`;
+      const pod = await runningPod(cluster, namespace, `${site}-gunicorn`);
+      const stat = await cluster.exec(namespace, pod, ['stat', '--format=%u %a', config]);
+      // Not for others: it holds the database's password.
+      assert.match(stat, new RegExp(`^${user} [0-7]{2}0$`, 'm'));
+    });
+  }
+
+  test('the password of an administrator may have any characters', async () => {
+    const login = (pwd: string) =>
+      cluster.request(namespace, 'plain', 'own.example.com', '/api/method/login', {
+        method: 'POST',
+        headers: { 'content-type': 'application/json' },
+        body: JSON.stringify({ usr: 'Administrator', pwd }),
+      });
+    assert.equal((await login(AWKWARD_PASSWORD)).status, 200);
+    assert.equal((await login(`${AWKWARD_PASSWORD}!`)).status, 401);
+  });
+
+  test('NetworkPolicies let in the bench and its sites only', async () => {
+    const policies = await cluster.list('NetworkPolicy', namespace);
+    const names = policies.map(({ metadata }) => metadata.name);
+    assert.deepEqual(names, ['plain-db', 'plain-redis', 'strange-db', 'strange-redis']);
+    for (const policy of policies) {
+      const { name } = policy.metadata;
+      const bench = name.startsWith('plain') ? 'plain' : 'strange';
+      assert.deepEqual(await selected(policy, 'spec.podSelector'), [`${name}-0`]);
+      assert.deepEqual(at(policy, 'spec.policyTypes'), ['Ingress']);
+      const ports = at(policy, 'spec.ingress[0].ports') as { readonly port: number }[];
+      const service = await cluster.the('Service', namespace, name);
+      const served = at(service, 'spec.ports') as { readonly port: number }[];
+      assert.deepEqual(ports.map(({ port }) => port).sort(), served.map(({ port }) => port).sort());
+      const inside = await selected(policy, 'spec.ingress[0].from[0].podSelector');
+      assert.deepEqual(inside, await podsWithVolume(`${bench}-sites`, `${bench}-`));
+    }
+  });
+
+  test('NetworkPolicies are enforced', async (t) => {
+    const client = await runningPod(cluster, namespace, 'plain-gunicorn');
+    await cluster.apply(namespace, {
+      apiVersion: 'networking.k8s.io/v1',
+      kind: 'NetworkPolicy',
+      metadata: { name: 'stranger' },
+      spec: { podSelector: { matchLabels: { app: 'stranger' } }, policyTypes: ['Ingress'] },
+    });
+    const there = await cluster.the('Pod', namespace, 'stranger');
+    const open = await isReached(cluster, namespace, client, String(at(there, 'status.podIP')));
+    await cluster.delete('NetworkPolicy', namespace, 'stranger');
+    if (open) {
+      t.skip('this node does not enforce NetworkPolicies: one that shuts everybody out did not');
+      return;
+    }
+    assert.equal(await isReached(cluster, namespace, client, 'plain-redis'), true);
+    assert.equal(await isReached(cluster, namespace, 'stranger', 'plain-redis'), false);
+  });
+
+  test('redis refuses whoever has not its password', async () => {
+    const secret = await cluster.the('Secret', namespace, 'plain-redis-auth');
+    const password = Buffer.from(String(secret.data?.['password']), 'base64').toString();
+    const ask = (port: number, input: string) =>
+      cluster.exec(
+        namespace,
+        'plain-redis-0',
+        ['redis-cli', '-h', 'plain-redis', '-p', String(port)],
+        { container: 'queue', input },
+      );
+    for (const port of [6379, 6380]) {
+      assert.match(await ask(port, 'PING\nKEYS *\n'), /^NOAUTH[^\n]*\n+NOAUTH/);
+      assert.match(await ask(port, 'AUTH wrong\nPING\n'), /^WRONGPASS[^\n]*\n+NOAUTH/);
+      assert.match(await ask(port, `AUTH ${password}\nPING\n`), /^OK\n+PONG/);
+    }
+  });
+
+  test('workers take the jobs of their own site, or of all Shared ones', async () => {
+    const jobs = await Promise.all(
+      ['own', 'joint'].flatMap((site) => QUEUES.map((queue) => enqueue(site, queue))),
+    );
+    const soon = jobs.filter(({ site, queue }) => LACKING[site] !== queue);
+    const late = jobs.filter(({ site, queue }) => LACKING[site] === queue);
+    await Promise.all(soon.map(isDoneByItsWorker));
+    // Nobody else's worker helps out, however idle it is.
+    await sleep(IDLE_MS);
+    for (const { id } of late) assert.deepEqual(await takersOf(id), []);
+    await cluster.patch('AppSite', namespace, 'own', replicas(LACKING['own'], 1));
+    await cluster.patch('AppBench', namespace, 'plain', replicas(LACKING['joint'], 1));
+    await Promise.all(late.map(isDoneByItsWorker));
+  });
+
+  test('no secret value is where others may read', async () => {
+    const { leaks, values, places } = await leaksIn(cluster, namespace, lists);
+    cluster.figures.add('security: secret values looked for', `${values}, in ${places} places`);
+    // 2 of Redis, 2 of databases' roots, 3 of users, 3 keys, 3 administrators.
+    assert.ok(values >= 13, `${values} values`);
+    assert.deepEqual(leaks, []);
+  });
+
+  async function containersOf(bench: string, site: string): Promise<readonly Container[]> {
+    const pods = await cluster.pods(namespace);
+    return pods
+      .filter(
+        ({ metadata: { name } }) => name.startsWith(`${bench}-`) || name.startsWith(`${site}-`),
+      )
+      .filter((pod) => at(pod, 'status.phase') === 'Running')
+      .flatMap((pod) =>
+        (at(pod, 'spec.containers') as readonly { readonly name: string }[]).map(({ name }) => ({
+          pod: pod.metadata.name,
+          container: name,
+        })),
+      );
+  }
+
+  /** Names of the pods that a selector in a policy means. */
+  async function selected(policy: Live, path: string): Promise<readonly string[]> {
+    const labels = Object.entries(at(policy, `${path}.matchLabels`) ?? {});
+    assert.ok(labels.length > 0, `${path} selects by labels`);
+    const pods = await cluster.pods(namespace, labels.map((label) => label.join('=')).join(','));
+    return pods.map(({ metadata }) => metadata.name).sort();
+  }
+
+  /** Names of the pods that mount a claim, and of those with a prefix. */
+  async function podsWithVolume(claim: string, prefix: string): Promise<readonly string[]> {
+    const pods = await cluster.pods(namespace);
+    return pods
+      .filter(
+        (pod) =>
+          pod.metadata.name.startsWith(prefix) ||
+          JSON.stringify(at(pod, 'spec.volumes')).includes(`"claimName":"${claim}"`),
+      )
+      .map(({ metadata }) => metadata.name)
+      .sort();
+  }
+
+  /** Puts a job into a queue as the site's own processes do. */
+  async function enqueue(site: string, queue: string): Promise<Job> {
+    const owner = site === 'own' ? site : 'plain';
+    const pod = await runningPod(cluster, namespace, `${owner}-gunicorn`);
+    const host = `${site}.example.com`;
+    const job = { method: 'frappe.ping', queue, job_id: queue };
+    const command = ['bench', '--site', host, 'execute', 'frappe.enqueue'];
+    await cluster.exec(namespace, pod, [...command, '--kwargs', JSON.stringify(job)]);
+    return { site, queue, id: `${host}::${queue}`, worker: `${owner}-worker-${queue}` };
+  }
+
+  async function isDoneByItsWorker({ id, worker }: Job): Promise<void> {
+    const isDone = async (): Promise<boolean> => (await takersOf(`Job OK (${id})`)).length > 0;
+    await cluster.until(`the job ${id} to be done`, isDone, JOB_MS);
+    assert.deepEqual(await takersOf(id), [worker]);
+  }
+
+  /** The workloads whose workers have logged some words: rq logs a job's id when it starts, and when it is done. */
+  async function takersOf(words: string): Promise<readonly string[]> {
+    const pods = (await cluster.pods(namespace)).filter(
+      (pod) => pod.metadata.name.includes('-worker-') && at(pod, 'status.phase') === 'Running',
+    );
+    const takers = await Promise.all(
+      pods.map(async (pod) => {
+        const log = await podLog(cluster, namespace, pod.metadata.name);
+        return log.includes(words) ? [String(at(pod, 'metadata.labels.app'))] : [];
+      }),
+    );
+    return takers.flat().sort();
+  }
+});
+
+interface Container {
+  readonly pod: string;
+  readonly container: string;
+}
+
+interface Job {
+  readonly site: string;
+  readonly queue: string;
+  /** As workers log it. */
+  readonly id: string;
+  /** The workload that has to do it. */
+  readonly worker: string;
+}
+
+/** The queue for which the site, or the bench of a Shared one, has no worker at first. */
+const LACKING: Readonly<Record<string, string>> = { own: 'short', joint: 'long' };
+
+function replicas(queue = '', count: number): object {
+  const component = `worker${queue.charAt(0).toUpperCase()}${queue.slice(1)}`;
+  return { spec: { componentReplicas: { [component]: count } } };
+}
+
+/** What the first process of a container may do, and whether the image's files can be written. */
+const LOOK_AROUND = 'cat /proc/1/status; touch /proof 2>&1 || true';
