@@ -1,0 +1,265 @@
+import assert from 'node:assert/strict';
+import { existsSync } from 'node:fs';
+import { readdir } from 'node:fs/promises';
+import path from 'node:path';
+import { before, suite, test } from 'node:test';
+
+import { conditionOf, nameOf, type Live } from '../cluster/support/objects.js';
+import { seconds } from '../support/figures.js';
+import { type E2e, e2e, skip } from './harness.js';
+import {
+  benchOf,
+  folderOf,
+  ONE_QUEUE,
+  type Place,
+  secretValue,
+  siteOf,
+  SiteUser,
+  sql,
+} from './support/bench.js';
+
+const SKIP_DROP = 'app-operator.io/skip-drop';
+/** The drop Job waits two minutes for a server before it gives up. */
+const GIVES_UP_MS = 300_000;
+
+suite('removal', { skip, concurrency: true }, () => {
+  let cluster: E2e;
+
+  before(async () => {
+    cluster = await e2e();
+  });
+
+  interface Made {
+    readonly place: Place;
+    readonly namespace: string;
+    /** Of the sites, by their names. */
+    readonly users: Readonly<Record<string, SiteUser>>;
+  }
+
+  /** A bench with sites that have stored a row and a file each. */
+  async function make(
+    bench: Readonly<Record<string, unknown>>,
+    sites: Readonly<Record<string, Readonly<Record<string, unknown>>>>,
+  ): Promise<Made> {
+    const namespace = await cluster.namespace();
+    const place = { namespace, bench: 'bench' };
+    const names = Object.keys(sites);
+    await cluster.apply(
+      namespace,
+      benchOf('bench', { ...ONE_QUEUE, ...bench }),
+      ...names.map((name) => siteOf('bench', name, { workloads: 'Shared', ...sites[name] })),
+    );
+    const users: Record<string, SiteUser> = {};
+    for (const name of names) {
+      await cluster.ready('AppSite', namespace, name);
+      const user = new SiteUser(cluster, place, name);
+      await user.answers();
+      await user.remember(`row of ${name}`);
+      assert.equal((await user.upload('kept.txt', `file of ${name}`)).status, 200);
+      users[name] = user;
+    }
+    return { place, namespace, users };
+  }
+
+  /** What a site stored is there, for the password that it had. */
+  async function isAsBefore(place: Place, name: string, password: string): Promise<void> {
+    const user = new SiteUser(cluster, place, name);
+    await cluster.ready('AppSite', place.namespace, name);
+    await user.answers();
+    assert.equal(await user.login(password), 200, 'the password is the one before');
+    assert.equal(await user.remembers(`row of ${name}`), 1);
+    const { status, body } = await user.read('/private/files/kept.txt');
+    assert.deepEqual([status, body], [200, `file of ${name}`]);
+  }
+
+  async function databaseOf(place: Place, site: string): Promise<string> {
+    const { status } = await cluster.the('AppSite', place.namespace, site);
+    const { name } = status?.['database'] as { readonly name: string };
+    assert.ok(name, `${site} says which database it has`);
+    return name;
+  }
+
+  async function inServer(place: Place, database: string): Promise<string[]> {
+    const rows = await sql(
+      cluster,
+      place,
+      `SELECT SCHEMA_NAME FROM information_schema.SCHEMATA WHERE SCHEMA_NAME = '${database}';
+       SELECT CONCAT('user ', User) FROM mysql.user WHERE User = '${database}';
+       SELECT CONCAT('right ', Db) FROM mysql.db WHERE REPLACE(Db, '\\\\', '') = '${database}';`,
+    );
+    return rows;
+  }
+
+  const password = ({ namespace }: Place, site: string): Promise<string> =>
+    secretValue(cluster, namespace, `${site}-admin-password`, 'password');
+
+  async function ownedBy(namespace: string, owner: string): Promise<string[]> {
+    const objects = await cluster.everything(namespace, `app-operator.io/owner=${owner}`);
+    return objects.map((object) => nameOf(object));
+  }
+
+  test('sites: one is kept and taken over, one leaves nothing; then the bench in the same ways', async () => {
+    const { place, namespace } = await make(
+      { deletionPolicy: 'Retain' },
+      { kept: {}, gone: { deletionPolicy: 'Delete' } },
+    );
+    const volume = await folderOf(cluster, namespace, 'bench-sites');
+    const databases = {
+      kept: await databaseOf(place, 'kept'),
+      gone: await databaseOf(place, 'gone'),
+    };
+    const secret = await password(place, 'kept');
+    assert.deepEqual((await inServer(place, databases.gone)).length, 3, 'database, user and right');
+
+    await cluster.figures.time('a site with Delete removed', async () => {
+      await cluster.delete('AppSite', namespace, 'gone');
+      await cluster.gone('AppSite', namespace, 'gone', 120_000);
+    });
+    assert.deepEqual(await inServer(place, databases.gone), []);
+    assert.deepEqual(await mentions(volume, 'gone'), []);
+    await cluster.until('the objects of the site to be gone', async () => {
+      const left = await ownedBy(namespace, 'AppSite.gone');
+      if (left.length > 0) throw new Error(left.join(', '));
+      return true;
+    });
+    const stranger = await cluster.request(namespace, 'bench', 'gone.example.com', '/');
+    assert.equal(stranger.status, 404);
+
+    await cluster.delete('AppSite', namespace, 'kept');
+    await cluster.gone('AppSite', namespace, 'kept', 120_000);
+    assert.equal((await inServer(place, databases.kept)).length, 3);
+    assert.ok(existsSync(path.join(volume, 'kept.example.com/private/files/kept.txt')));
+    await cluster.apply(namespace, siteOf('bench', 'kept', { workloads: 'Shared' }));
+    await isAsBefore(place, 'kept', secret);
+
+    await cluster.delete('AppBench', namespace, 'bench');
+    const waiting = await cluster.becomes(
+      'AppBench',
+      namespace,
+      'bench',
+      'says that it waits for its site',
+      (bench) => conditionOf(bench, 'Ready')?.message.includes('kept') === true,
+    );
+    assert.equal(conditionOf(waiting, 'Ready')?.reason, 'SitesExist');
+    const kept = new SiteUser(cluster, place, 'kept');
+    assert.equal(await kept.ping(), 200, 'the site of a bench that waits is served');
+    await cluster.delete('AppSite', namespace, 'kept');
+    await cluster.gone('AppSite', namespace, 'kept', 120_000);
+    await cluster.gone('AppBench', namespace, 'bench', 120_000);
+    assert.equal((await inServer(place, databases.kept)).length, 3, 'the server runs on');
+    assert.equal(await folderOf(cluster, namespace, 'bench-sites'), volume);
+
+    await cluster.apply(
+      namespace,
+      benchOf('bench', { ...ONE_QUEUE, deletionPolicy: 'Delete' }),
+      siteOf('bench', 'kept', { workloads: 'Shared' }),
+    );
+    await isAsBefore(place, 'kept', secret);
+    assert.equal(await folderOf(cluster, namespace, 'bench-sites'), volume);
+
+    await cluster.delete('AppSite', namespace, 'kept');
+    await cluster.delete('AppBench', namespace, 'bench');
+    await cluster.gone('AppSite', namespace, 'kept', 120_000);
+    await cluster.gone('AppBench', namespace, 'bench', 120_000);
+    await cluster.until(
+      'nothing of the bench to be left',
+      async () => {
+        const left = (await cluster.everything(namespace)).filter(
+          (object) => !isRetained(object, 'AppSite.kept'),
+        );
+        const pods = await cluster.pods(namespace);
+        if (left.length + pods.length > 0) throw new Error([...left, ...pods].map(nameOf).join());
+        return !existsSync(volume);
+      },
+      120_000,
+    );
+    await cluster.delete('Namespace', '', namespace);
+  });
+
+  test('a dedicated server: kept with its site, and gone with it', async () => {
+    const { place, namespace } = await make(
+      {},
+      { own: { ...ONE_QUEUE, dbConfig: { mode: 'dedicated' }, workloads: 'Dedicated' } },
+    );
+    const secret = await password(place, 'own');
+    const folder = await folderOf(cluster, namespace, 'own-db-data');
+    await cluster.delete('AppSite', namespace, 'own');
+    await cluster.gone('AppSite', namespace, 'own', 120_000);
+    assert.ok(existsSync(folder));
+    const again = { ...ONE_QUEUE, dbConfig: { mode: 'dedicated' }, deletionPolicy: 'Delete' };
+    await cluster.apply(namespace, siteOf('bench', 'own', again));
+    await isAsBefore(place, 'own', secret);
+    assert.equal(await folderOf(cluster, namespace, 'own-db-data'), folder);
+
+    await cluster.delete('AppSite', namespace, 'own');
+    await cluster.gone('AppSite', namespace, 'own', 180_000);
+    await cluster.until(
+      'nothing of the site to be left',
+      async () => {
+        const left = await ownedBy(namespace, 'AppSite.own');
+        if (left.length > 0) throw new Error(left.join(', '));
+        return !existsSync(folder);
+      },
+      120_000,
+    );
+    assert.deepEqual(await mentions(await folderOf(cluster, namespace, 'bench-sites'), 'own'), []);
+    await cluster.delete('Namespace', '', namespace);
+  });
+
+  test('a drop that cannot work says so, and can be released', async () => {
+    const { place, namespace } = await make({}, { stuck: { deletionPolicy: 'Delete' } });
+    const volume = await folderOf(cluster, namespace, 'bench-sites');
+    const database = await databaseOf(place, 'stuck');
+    // The bench is held, so that nobody brings the server back.
+    await cluster.patch('AppBench', namespace, 'bench', { spec: { paused: true } });
+    await cluster.becomes('AppBench', namespace, 'bench', 'is paused', (bench) =>
+      Boolean(conditionOf(bench, 'Paused')),
+    );
+    await cluster.patch('StatefulSet', namespace, 'bench-db', { spec: { replicas: 0 } });
+    await cluster.gone('Pod', namespace, 'bench-db-0', 120_000);
+    await cluster.delete('AppSite', namespace, 'stuck');
+    const begun = performance.now();
+    const site = await cluster.becomes(
+      'AppSite',
+      namespace,
+      'stuck',
+      'says why it cannot be dropped',
+      (stuck) => conditionOf(stuck, 'Ready')?.message.includes('DatabaseUnreachable') === true,
+      GIVES_UP_MS,
+    );
+    cluster.figures.add(
+      'drop with the server gone: until it is said',
+      seconds(performance.now() - begun),
+    );
+    assert.match(conditionOf(site, 'Ready')?.message ?? '', /bench-db/);
+    assert.equal(site.status?.['phase'], 'Deleting');
+    assert.ok(
+      existsSync(path.join(volume, 'stuck.example.com')),
+      'the files wait for the database',
+    );
+
+    await cluster.patch('AppSite', namespace, 'stuck', {
+      metadata: { annotations: { [SKIP_DROP]: 'true' } },
+    });
+    await cluster.gone('AppSite', namespace, 'stuck', 60_000);
+    await cluster.patch('AppBench', namespace, 'bench', { spec: { paused: false } });
+    await cluster.ready('AppBench', namespace, 'bench');
+    assert.equal((await inServer(place, database)).length, 3, 'released, not dropped');
+    await cluster.delete('Namespace', '', namespace);
+  });
+});
+
+function isRetained({ kind, metadata }: Live, owner: string): boolean {
+  const { labels = {} } = metadata;
+  return kind === 'Secret' && labels['app-operator.io/owner'] === owner;
+}
+
+/**
+ * What of a site is on its bench's volume, anywhere. The empty file that its Jobs lock stays: to remove it
+ * would let two Jobs of one site work at once.
+ */
+async function mentions(volume: string, site: string): Promise<string[]> {
+  const host = `${site}.example.com`;
+  const files = await readdir(volume, { recursive: true });
+  return files.filter((file) => file.includes(host) && file !== `.app-operator/${host}.lock`);
+}
