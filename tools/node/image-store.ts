@@ -11,7 +11,8 @@ import { containerdConfig, pathsIn } from './configs.js';
 import { Containerd } from './containerd.js';
 import { run } from './run.js';
 
-const KEPT_MS = 3_600_000;
+/** Longer than a start takes between asking for a store and copying it. */
+const KEPT_MS = 15 * 60_000;
 
 /**
  * What containerd keeps of some images, unpacked once and kept in the cache: a node starts with a copy of
@@ -23,21 +24,39 @@ export async function ensureImageStore(
   archives: readonly string[],
   onProgress?: OnProgress,
 ): Promise<string> {
-  const folders = archives.map((_, index) => storeOf(archives.slice(0, index + 1)));
-  const store = folders.at(-1) ?? storeOf([]);
-  await mkdir(path.dirname(store), { recursive: true });
-  await withLock(`${store}.lock`, async () => {
-    if (!existsSync(store)) {
-      const known = folders.findLastIndex((folder) => existsSync(folder));
-      const rest = archives.slice(known + 1);
-      const message = `unpacking ${rest.length} images`;
-      await withProgress(message, onProgress, () => unpack(folders[known], rest, store));
-    }
-    const now = new Date();
-    await utimes(store, now, now);
-  });
+  await mkdir(path.dirname(storeOf([])), { recursive: true });
+  if (archives.length > 1 && !existsSync(storeOf(archives))) {
+    // The one that changes most often is unpacked alone, when the others are there.
+    await ensureStore(archives.slice(0, -1), onProgress);
+  }
+  const store = await ensureStore(archives, onProgress);
   await removeOld(path.dirname(store));
   return store;
+}
+
+async function ensureStore(
+  archives: readonly string[],
+  onProgress: OnProgress | undefined,
+): Promise<string> {
+  const stores = archives.map((_, index) => storeOf(archives.slice(0, index + 1)));
+  const store = storeOf(archives);
+  await withLock(`${store}.lock`, async () => {
+    const known = stores.findLastIndex((folder) => existsSync(folder));
+    // What it is made from is in use, too.
+    if (known >= 0) await touch(stores[known] ?? store);
+    if (existsSync(store)) return;
+    const rest = archives.slice(known + 1);
+    const message = `unpacking ${rest.length} images`;
+    await withProgress(message, onProgress, () => unpack(stores[known], rest, store));
+    await touch(store);
+  });
+  return store;
+}
+
+/** Says when it was last used. */
+async function touch(folder: string): Promise<void> {
+  const now = new Date();
+  await utimes(folder, now, now);
 }
 
 /**

@@ -8,7 +8,8 @@ import { type OnProgress, withProgress } from '../controlplane/progress.js';
 import { buildImage, type ImageConfig } from './oci.js';
 import { ensureRootFs } from './root-fs.js';
 
-const KEPT_MS = 3_600_000;
+/** Longer than a run takes between building an image and unpacking it. */
+const KEPT_MS = 15 * 60_000;
 
 /** What an image is made of: packages of Debian, and files of its own on top. */
 export interface ImageDefinition {

@@ -7,7 +7,7 @@ import { cacheRoot } from '../../../tools/controlplane/binaries.js';
 import type { ImageConfig } from '../../../tools/node/oci.js';
 import { run } from '../../../tools/node/run.js';
 
-const KEPT_MS = 24 * 3_600_000;
+const KEPT_MS = 3_600_000;
 
 /** What the last stage of a Dockerfile is. */
 export interface Build {
