@@ -22,11 +22,12 @@ const IDLE_MS = 5_000;
 suite('isolation and security', { skip }, () => {
   let cluster: E2e;
   let namespace: string;
-  const lists = new ArgumentLists();
+  let lists: ArgumentLists;
 
   before(async () => {
     cluster = await e2e();
     namespace = await cluster.namespace();
+    lists = new ArgumentLists();
     await cluster.apply(
       namespace,
       aSecret('chosen', { password: AWKWARD_PASSWORD }),

@@ -38,14 +38,17 @@ export class ArgumentLists {
   readonly #seen = new Set<string>();
   readonly #timer = setInterval(() => {
     this.#look();
-  }, SAMPLE_MS);
+  }, SAMPLE_MS).unref();
 
   stop(): void {
     clearInterval(this.#timer);
   }
 
   get all(): readonly Place[] {
-    return [...this.#seen].map((text) => ({ where: `arguments of ${text.slice(0, 60)} …`, text }));
+    return [...this.#seen].map((text) => ({
+      where: `arguments of ${text.split(' ')[0] ?? ''}`,
+      text,
+    }));
   }
 
   #look(): void {
