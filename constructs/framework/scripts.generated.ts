@@ -1703,15 +1703,20 @@ export const scripts = {
     '\n' +
     'QUEUES = ("default", "short", "long")\n' +
     '\n' +
-    '# KEYS: from, to. ARGV: beginning of the job ids, the queue\'s name that the jobs get ("" for none). Order is kept.\n' +
+    '# KEYS: from, to. ARGV: the queue\'s name that the jobs get ("" for none), beginnings of the job ids. Order is kept.\n' +
     'MOVE = """\n' +
     'local moved = 0\n' +
+    'local function is_mine(id)\n' +
+    '  for n = 2, #ARGV do\n' +
+    '    if string.sub(id, 1, #ARGV[n]) == ARGV[n] then return true end\n' +
+    '  end\n' +
+    'end\n' +
     'for _, id in ipairs(redis.call(\'LRANGE\', KEYS[1], 0, -1)) do\n' +
-    '  if string.sub(id, 1, #ARGV[1]) == ARGV[1] then\n' +
+    '  if is_mine(id) then\n' +
     '    redis.call(\'LREM\', KEYS[1], 1, id)\n' +
     '    redis.call(\'RPUSH\', KEYS[2], id)\n' +
-    '    if ARGV[2] ~= \'\' and redis.call(\'EXISTS\', \'rq:job:\' .. id) == 1 then\n' +
-    '      redis.call(\'HSET\', \'rq:job:\' .. id, \'origin\', ARGV[2])\n' +
+    '    if ARGV[1] ~= \'\' and redis.call(\'EXISTS\', \'rq:job:\' .. id) == 1 then\n' +
+    '      redis.call(\'HSET\', \'rq:job:\' .. id, \'origin\', ARGV[1])\n' +
     '    end\n' +
     '    moved = moved + 1\n' +
     '  end\n' +
@@ -1731,6 +1736,8 @@ export const scripts = {
     '        self.errors = redis.exceptions.RedisError\n' +
     '        self.redis = redis.from_url(common["redis_queue"], socket_timeout=30, socket_connect_timeout=5, decode_responses=True)\n' +
     '        self.site = settings.site_name\n' +
+    '        # RQ 2 allows no colons in the ids of jobs.\n' +
+    '        self.ids = (f"{self.site}::", f"{self.site}||")\n' +
     '        self.prefix = prefix or common.get("bench_id") or str(settings.bench).strip("/").replace("/", "-")\n' +
     '        self.aside = f"{self.prefix}.closed.{self.site}"\n' +
     '\n' +
@@ -1741,7 +1748,7 @@ export const scripts = {
     '        return sorted(known | {f"{prefix}:{queue}" for queue in QUEUES})\n' +
     '\n' +
     '    def move(self, source, target, origin=""):\n' +
-    '        moved = self.redis.eval(MOVE, 2, f"rq:queue:{source}", f"rq:queue:{target}", f"{self.site}::", origin)\n' +
+    '        moved = self.redis.eval(MOVE, 2, f"rq:queue:{source}", f"rq:queue:{target}", origin, *self.ids)\n' +
     '        return int(moved)\n' +
     '\n' +
     '    def set_aside(self):\n' +
@@ -1768,7 +1775,7 @@ export const scripts = {
     '                if lease <= 0 or lease > now:\n' +
     '                    found.append(member)\n' +
     '            found += self.redis.lrange(f"rq:queue:{name}:intermediate", 0, -1)\n' +
-    '        return [member for member in found if member.startswith(f"{self.site}::")]\n' +
+    '        return [member for member in found if member.startswith(self.ids)]\n' +
     '\n' +
     '    def wait_until_idle(self, seconds):\n' +
     '        deadline = time.monotonic() + seconds\n' +

@@ -119,7 +119,7 @@ describeOnServers('an upgrade', (world) => {
     const common = join(site.bench, 'sites/common_site_config.json');
     const config = JSON.parse(readFileSync(common, 'utf8')) as object;
     writeFileSync(common, JSON.stringify({ ...config, bench_id: 'team.b' }));
-    const mine = [`${site.name}::1`, `${site.name}::2`, `${site.name}::3`];
+    const mine = [`${site.name}::1`, `${site.name}||2`, `${site.name}::3`];
     redis(
       'RPUSH',
       'rq:queue:team.b:short',

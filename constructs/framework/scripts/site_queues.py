@@ -10,15 +10,20 @@ from site_common import Refused, read_json, say
 
 QUEUES = ("default", "short", "long")
 
-# KEYS: from, to. ARGV: beginning of the job ids, the queue's name that the jobs get ("" for none). Order is kept.
+# KEYS: from, to. ARGV: the queue's name that the jobs get ("" for none), beginnings of the job ids. Order is kept.
 MOVE = """
 local moved = 0
+local function is_mine(id)
+  for n = 2, #ARGV do
+    if string.sub(id, 1, #ARGV[n]) == ARGV[n] then return true end
+  end
+end
 for _, id in ipairs(redis.call('LRANGE', KEYS[1], 0, -1)) do
-  if string.sub(id, 1, #ARGV[1]) == ARGV[1] then
+  if is_mine(id) then
     redis.call('LREM', KEYS[1], 1, id)
     redis.call('RPUSH', KEYS[2], id)
-    if ARGV[2] ~= '' and redis.call('EXISTS', 'rq:job:' .. id) == 1 then
-      redis.call('HSET', 'rq:job:' .. id, 'origin', ARGV[2])
+    if ARGV[1] ~= '' and redis.call('EXISTS', 'rq:job:' .. id) == 1 then
+      redis.call('HSET', 'rq:job:' .. id, 'origin', ARGV[1])
     end
     moved = moved + 1
   end
@@ -38,6 +43,8 @@ class SiteQueues:
         self.errors = redis.exceptions.RedisError
         self.redis = redis.from_url(common["redis_queue"], socket_timeout=30, socket_connect_timeout=5, decode_responses=True)
         self.site = settings.site_name
+        # RQ 2 allows no colons in the ids of jobs.
+        self.ids = (f"{self.site}::", f"{self.site}||")
         self.prefix = prefix or common.get("bench_id") or str(settings.bench).strip("/").replace("/", "-")
         self.aside = f"{self.prefix}.closed.{self.site}"
 
@@ -48,7 +55,7 @@ class SiteQueues:
         return sorted(known | {f"{prefix}:{queue}" for queue in QUEUES})
 
     def move(self, source, target, origin=""):
-        moved = self.redis.eval(MOVE, 2, f"rq:queue:{source}", f"rq:queue:{target}", f"{self.site}::", origin)
+        moved = self.redis.eval(MOVE, 2, f"rq:queue:{source}", f"rq:queue:{target}", origin, *self.ids)
         return int(moved)
 
     def set_aside(self):
@@ -75,7 +82,7 @@ class SiteQueues:
                 if lease <= 0 or lease > now:
                     found.append(member)
             found += self.redis.lrange(f"rq:queue:{name}:intermediate", 0, -1)
-        return [member for member in found if member.startswith(f"{self.site}::")]
+        return [member for member in found if member.startswith(self.ids)]
 
     def wait_until_idle(self, seconds):
         deadline = time.monotonic() + seconds
