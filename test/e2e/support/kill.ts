@@ -1,0 +1,87 @@
+import { readdir, readFile } from 'node:fs/promises';
+
+import { at, type Live } from '../../cluster/support/objects.js';
+import type { E2e } from '../harness.js';
+import { isReady, lasting } from './bench.js';
+
+interface ContainerStatus {
+  readonly name: string;
+  readonly containerID?: string;
+  readonly restartCount: number;
+  readonly ready: boolean;
+}
+
+function containersOf(pod: Live): readonly ContainerStatus[] {
+  return (at(pod, 'status.containerStatuses') ?? []) as ContainerStatus[];
+}
+
+/** The one pod of a workload. */
+export async function podOf(cluster: E2e, namespace: string, app: string): Promise<Live> {
+  const [pod, ...others] = lasting(await cluster.pods(namespace, `app=${app}`));
+  if (!pod || others.length > 0) throw new Error(`${app} has ${pod ? 'several pods' : 'no pod'}`);
+  return pod;
+}
+
+/** Ends all processes of a container, as the kernel does when memory is short. */
+export async function killContainer(pod: Live, name: string): Promise<void> {
+  const id = containersOf(pod).find((container) => container.name === name)?.containerID;
+  const plain = id?.split('//')[1];
+  if (!plain) throw new Error(`${pod.metadata.name} has no running container ${name}`);
+  let killed = 0;
+  for (const entry of await readdir('/proc')) {
+    if (!/^\d+$/.test(entry)) continue;
+    const cgroup = await readFile(`/proc/${entry}/cgroup`, 'utf8').catch(() => '');
+    if (!cgroup.includes(plain)) continue;
+    process.kill(Number(entry), 'SIGKILL');
+    killed += 1;
+  }
+  if (killed === 0) throw new Error(`${pod.metadata.name}: no process of the container ${name}`);
+}
+
+/** Takes a pod away at once, as with its node: nothing in it is asked to end. */
+export async function killPod(cluster: E2e, pod: Live): Promise<void> {
+  const { name, namespace = '' } = pod.metadata;
+  await cluster.node.kubectl([
+    ...['delete', 'pod', name, `--namespace=${namespace}`],
+    ...['--grace-period=0', '--force', '--wait=false'],
+  ]);
+}
+
+/** Waits until a container of the pod has been started again, and the pod is Ready. */
+export async function restarted(cluster: E2e, pod: Live, name: string): Promise<void> {
+  const before = containersOf(pod).find((container) => container.name === name)?.restartCount ?? 0;
+  const { namespace = '', name: podName } = pod.metadata;
+  await cluster.until(
+    `${podName} to run ${name} again`,
+    async () => {
+      const now = await cluster.the('Pod', namespace, podName);
+      const container = containersOf(now).find((found) => found.name === name);
+      return (container?.restartCount ?? 0) > before && isReady(now);
+    },
+    120_000,
+  );
+}
+
+/** Waits until all pods are Ready, none of those that were, and as many as before. */
+export async function replaced(
+  cluster: E2e,
+  namespace: string,
+  before: readonly Live[],
+): Promise<void> {
+  const gone = new Set(before.map(({ metadata }) => metadata.uid));
+  const apps = new Set(before.map(({ metadata }) => metadata.labels?.['app']));
+  await cluster.until(
+    `${before.length} pods to be replaced`,
+    async () => {
+      const now = lasting(await cluster.pods(namespace)).filter(({ metadata }) =>
+        apps.has(metadata.labels?.['app']),
+      );
+      const waiting = now.filter((pod) => gone.has(pod.metadata.uid) || !isReady(pod));
+      if (waiting.length > 0) {
+        throw new Error(`not yet: ${waiting.map(({ metadata }) => metadata.name).join(', ')}`);
+      }
+      return now.length === before.length;
+    },
+    180_000,
+  );
+}
