@@ -67,10 +67,11 @@ export class Nginx extends Construct {
         command: ['bash', `${SCRIPTS_DIR}/nginx.sh`],
         ports: [{ name: 'http', containerPort: NGINX_PORT, protocol: 'TCP' }],
         resources: props.resources,
-        readinessProbe: { ...assets, periodSeconds: 5 },
+        readinessProbe: { ...assets, periodSeconds: 5, timeoutSeconds: 5 },
         livenessProbe: {
           tcpSocket: { port: k8s.IntOrString.fromNumber(NGINX_PORT) },
           periodSeconds: 10,
+          timeoutSeconds: 5,
           failureThreshold: 6,
         },
         lifecycle: { preStop: { exec: { command: ['sleep', '5'] } } },

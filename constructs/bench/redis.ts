@@ -67,6 +67,8 @@ export class Redis extends Construct {
       metadata: { name, namespace, labels },
       spec: {
         selector,
+        // There is no other pod to turn to: a slow answer to a probe must not cut everybody off.
+        publishNotReadyAddresses: true,
         ports: ports.map(({ name: portName, port }) => ({
           name: portName,
           port,
@@ -135,7 +137,7 @@ function server(props: {
   const check = (kind: string): k8s.Probe => ({
     exec: { command: ['sh', `${SCRIPTS_DIR}/redis-check.sh`, role, kind] },
     periodSeconds: 5,
-    timeoutSeconds: 3,
+    timeoutSeconds: 10,
   });
   return {
     name: role,

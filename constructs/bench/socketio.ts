@@ -56,8 +56,8 @@ export class Socketio extends Construct {
         resources: props.resources,
         // On a busy node a start takes minutes; it must not be mistaken for a hang.
         startupProbe: { ...open, periodSeconds: 2, failureThreshold: 150 },
-        readinessProbe: { ...open, periodSeconds: 5 },
-        livenessProbe: { ...open, periodSeconds: 10, failureThreshold: 6 },
+        readinessProbe: { ...open, periodSeconds: 5, timeoutSeconds: 5 },
+        livenessProbe: { ...open, periodSeconds: 10, timeoutSeconds: 5, failureThreshold: 6 },
       },
     });
   }

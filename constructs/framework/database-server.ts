@@ -92,6 +92,8 @@ export class DatabaseServer extends Construct {
       metadata: { name, namespace, labels },
       spec: {
         selector: selectorLabels(props),
+        // There is no other pod to turn to: a slow answer to a probe must not cut everybody off.
+        publishNotReadyAddresses: true,
         ports: [
           { name: provider, port, targetPort: k8s.IntOrString.fromNumber(port), protocol: 'TCP' },
         ],
@@ -104,7 +106,7 @@ export class DatabaseServer extends Construct {
       accessMode: 'ReadWriteOnce',
       storage: { size: '10Gi', ...props.storage },
     });
-    const check = { exec: { command: [...flavour.check] }, timeoutSeconds: 5 };
+    const check = { exec: { command: [...flavour.check] }, timeoutSeconds: 10 };
     const server = new k8s.KubeStatefulSet(this, 'server', {
       metadata: { name, namespace, labels },
       spec: {
