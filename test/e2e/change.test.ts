@@ -1,0 +1,165 @@
+import assert from 'node:assert/strict';
+import { after, before, suite, test } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
+
+import { at, conditionOf, type Live } from '../cluster/support/objects.js';
+import { seconds } from '../support/figures.js';
+import { type E2e, e2e, skip } from './harness.js';
+import { benchOf, isReady, ONE_QUEUE, type Place, siteOf, SiteUser } from './support/bench.js';
+
+suite('changes', { skip }, () => {
+  let cluster: E2e;
+  let place: Place;
+  let namespace: string;
+  let shop: SiteUser;
+  let blog: SiteUser;
+
+  before(async () => {
+    cluster = await e2e();
+    namespace = await cluster.namespace();
+    place = { namespace, bench: 'bench' };
+    shop = new SiteUser(cluster, place, 'shop');
+    blog = new SiteUser(cluster, place, 'blog');
+    await cluster.apply(
+      namespace,
+      benchOf('bench', ONE_QUEUE),
+      siteOf('bench', 'shop', ONE_QUEUE),
+      siteOf('bench', 'blog', { workloads: 'Shared' }),
+    );
+    await allReady();
+  });
+
+  after(async () => {
+    if (namespace) await cluster.delete('Namespace', '', namespace);
+  });
+
+  async function allReady(): Promise<void> {
+    await cluster.ready('AppBench', namespace, 'bench');
+    await Promise.all(['shop', 'blog'].map((site) => cluster.ready('AppSite', namespace, site)));
+    await Promise.all([shop.answers(), blog.answers()]);
+  }
+
+  /** Does something while both sites are asked all the time: not one request may be lost. */
+  async function withoutLoss(
+    what: string,
+    work: () => Promise<unknown>,
+    users: readonly SiteUser[] = [shop, blog],
+  ): Promise<void> {
+    const begun = performance.now();
+    const running = new Promise<void>((resolve, reject) => {
+      // Once the first requests are under way.
+      setTimeout(() => void work().then(() => resolve(), reject), 1_000);
+    });
+    const loads = await Promise.all(
+      users.map((user) => cluster.load(namespace, 'bench', user.host, () => running)),
+    );
+    const took = seconds(performance.now() - begun);
+    const sent = loads.reduce((sum, load) => sum + load.sent, 0);
+    const lost = loads.reduce((sum, load) => sum + load.lost, 0);
+    cluster.figures.add(`requests lost: ${what}`, `${lost} of ${sent} in ${took}`);
+    assert.equal(lost, 0, JSON.stringify(loads.map(({ failures }) => failures)));
+  }
+
+  const changeBench = (spec: unknown): Promise<Live> =>
+    cluster.patch('AppBench', namespace, 'bench', { spec });
+
+  /** Waits until a workload has so many pods, all Ready and all as wanted. */
+  async function pods(
+    app: string,
+    count: number,
+    wanted: (pod: Live) => boolean = () => true,
+  ): Promise<readonly Live[]> {
+    return cluster.until(
+      `${app} to have ${count} pods as wanted`,
+      async () => {
+        const all = await cluster.pods(namespace, `app=${app}`);
+        if (all.length !== count || !all.every((pod) => isReady(pod) && wanted(pod))) {
+          throw new Error(`${all.length} pods, ${all.filter(wanted).length} as wanted`);
+        }
+        return all;
+      },
+      180_000,
+    );
+  }
+
+  // The readiness check of Redis times out on a busy machine, and its Service has no endpoint then: both
+  // sites answer 500.
+  test('scaling by hand, up and down', { todo: 'Redis is taken away by its readiness' }, () =>
+    withoutLoss('scaling gunicorn and nginx to 2 and back', async () => {
+      for (const count of [2, 1]) {
+        for (const resource of ['appbench/bench', 'appsite/shop']) {
+          await cluster.node.kubectl([
+            ...['scale', resource, `--replicas=${count}`, `--namespace=${namespace}`],
+          ]);
+        }
+        await changeBench({ componentReplicas: { nginx: count } });
+        await Promise.all(
+          ['bench-gunicorn', 'shop-gunicorn', 'bench-nginx'].map((app) => pods(app, count)),
+        );
+      }
+    }),
+  );
+
+  test('resources reach the pods', () =>
+    withoutLoss('resources of gunicorn and nginx', async () => {
+      const requests = { memory: '96Mi' };
+      await changeBench({
+        componentResources: { gunicorn: { requests }, nginx: { requests } },
+      });
+      const wanted = (pod: Live): boolean =>
+        at(pod, 'spec.containers[0].resources.requests.memory') === requests.memory;
+      await Promise.all(
+        ['bench-gunicorn', 'shop-gunicorn', 'bench-nginx'].map((app) => pods(app, 1, wanted)),
+      );
+    }));
+
+  test('a bench that is paused is not changed, and goes on where it was', () =>
+    withoutLoss('paused, and resumed', async () => {
+      await changeBench({ paused: true, componentReplicas: { gunicorn: 2 } });
+      await cluster.becomes('AppBench', namespace, 'bench', 'is paused', (bench) =>
+        Boolean(conditionOf(bench, 'Paused')),
+      );
+      await sleep(3_000);
+      const { spec } = await cluster.the('Deployment', namespace, 'bench-gunicorn');
+      assert.equal(spec?.['replicas'], 1);
+      await changeBench({ paused: false });
+      await pods('bench-gunicorn', 2);
+      await changeBench({ componentReplicas: { gunicorn: 1 } });
+      await pods('bench-gunicorn', 1);
+    }));
+
+  test('adding and removing sites disturbs no other', async () => {
+    const extra = new SiteUser(cluster, place, 'extra');
+    await withoutLoss('adding two sites and removing them', async () => {
+      const added = ['extra', 'other'];
+      await cluster.apply(
+        namespace,
+        ...added.map((name) =>
+          siteOf('bench', name, { workloads: 'Shared', deletionPolicy: 'Delete' }),
+        ),
+      );
+      await Promise.all(added.map((name) => cluster.ready('AppSite', namespace, name)));
+      await extra.answers();
+      await withoutLoss('of a site that has just become Ready', () => sleep(3_000), [extra]);
+      await Promise.all(added.map((name) => cluster.delete('AppSite', namespace, name)));
+      await Promise.all(added.map((name) => cluster.gone('AppSite', namespace, name, 120_000)));
+      await cluster.until('nginx to know the site no more', async () => {
+        return (await extra.ping()) === 404;
+      });
+    });
+  });
+
+  test('gunicorn and nginx are restarted by hand', () =>
+    withoutLoss('kubectl rollout restart of gunicorn and nginx', async () => {
+      const names = ['bench-gunicorn', 'shop-gunicorn', 'bench-nginx'];
+      const before = new Set<unknown>();
+      for (const name of names) {
+        for (const pod of await cluster.pods(namespace, `app=${name}`))
+          before.add(pod.metadata.uid);
+        await cluster.node.kubectl([
+          ...['rollout', 'restart', `deployment/${name}`, `--namespace=${namespace}`],
+        ]);
+      }
+      await Promise.all(names.map((name) => pods(name, 1, (pod) => !before.has(pod.metadata.uid))));
+    }));
+});
