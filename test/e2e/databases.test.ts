@@ -1,0 +1,314 @@
+import assert from 'node:assert/strict';
+import { randomBytes } from 'node:crypto';
+import { after, before, suite, test } from 'node:test';
+
+import { databaseName } from '../../constructs/kit/names.js';
+import { aSecret, aSite } from '../cluster/support/builders.js';
+import { at, conditionOf, type Live, type Manifest } from '../cluster/support/objects.js';
+import { type E2e, e2e, skip } from './harness.js';
+import { cleanUp, smallBench } from './support/benches.js';
+import { type ServerPod, sql } from './support/database-client.js';
+import { ArgumentLists, leaksIn } from './support/leaks.js';
+import { outsideServer } from './support/outside-server.js';
+
+const READY_MS = 300_000;
+/** A Job waits two minutes for its database before it gives up, and a busy machine is slow. */
+const COMPLAINT_MS = 200_000;
+
+suite('databases', { skip }, () => {
+  let cluster: E2e;
+  let namespace: string;
+  let maria: ServerPod;
+  let postgres: ServerPod;
+  let outside: ServerPod;
+  let lists: ArgumentLists;
+
+  before(async () => {
+    cluster = await e2e();
+    namespace = await cluster.namespace();
+    lists = new ArgumentLists();
+    maria = { namespace, pod: 'maria-db-0', provider: 'mariadb' };
+    postgres = { namespace, pod: 'pg-db-0', provider: 'postgres' };
+    outside = { namespace, pod: 'outside-0', provider: 'mariadb' };
+    await cluster.apply(
+      namespace,
+      ...outsideServer('outside', newPassword()),
+      smallBench('maria'),
+      smallBench('pg', { dbConfig: { provider: 'postgres' } }),
+      smallBench('guest', {
+        dbConfig: {
+          mode: 'external',
+          host: `outside.${namespace}.svc.cluster.local`,
+          rootSecretRef: { name: 'outside-root' },
+        },
+      }),
+    );
+    const benches = ['maria', 'pg', 'guest'];
+    await Promise.all(benches.map((name) => cluster.ready('AppBench', namespace, name, READY_MS)));
+  });
+
+  after(async () => {
+    lists.stop();
+    await cleanUp(cluster, namespace);
+  });
+
+  suite('side by side', { concurrency: true }, () => {
+    test('a managed MariaDB: the site uses its own database only, and finds it again', async () => {
+      const site = shared('managed', 'maria');
+      await serves(site, 'maria');
+      const database = databaseName(namespace, 'managed');
+      const grants = await sql(cluster, maria, `SHOW GRANTS FOR '${database}'@'%'`);
+      assert.deepEqual(
+        grants.map((grant) => / ON (\S+) /.exec(grant)?.[1]),
+        ['*.*', `\`${database.replaceAll('_', '\\\\_')}\`.*`],
+      );
+      assert.match(grants[0] ?? '', /^GRANT USAGE /);
+
+      await sql(
+        cluster,
+        maria,
+        'CREATE TABLE kept (it INT); INSERT INTO kept VALUES (7)',
+        database,
+      );
+      await cluster.delete('AppSite', namespace, 'managed');
+      await cluster.gone('AppSite', namespace, 'managed', READY_MS);
+      assert.deepEqual(await sql(cluster, maria, 'SELECT it FROM kept', database), ['7']);
+      await serves(site, 'maria');
+      assert.deepEqual(await sql(cluster, maria, 'SELECT it FROM kept', database), ['7']);
+      assert.equal((await outcomeOf('managed'))['created'], false);
+    });
+
+    test('a dedicated server holds the database of its site, and no other does', async () => {
+      await serves(shared('alone', 'maria', { dbConfig: { mode: 'dedicated' } }), 'maria');
+      const database = databaseName(namespace, 'alone');
+      const server: ServerPod = { namespace, pod: 'alone-db-0', provider: 'mariadb' };
+      assert.deepEqual(await databasesOf(server), [database]);
+      assert.ok(!(await databasesOf(maria)).includes(database));
+    });
+
+    test('a prepared database, at first with a wrong password', async () => {
+      const [password, wrong] = [newPassword(), newPassword()];
+      await sql(
+        cluster,
+        maria,
+        `CREATE DATABASE prepared CHARACTER SET utf8mb4;
+         CREATE USER prepared@'%' IDENTIFIED BY '${password}';
+         GRANT ALL ON prepared.* TO prepared@'%';`,
+      );
+      await cluster.apply(namespace, aSecret('prepared', { password: wrong }));
+      const dbConfig = {
+        mode: 'external',
+        host: 'maria-db',
+        name: 'prepared',
+        secretRef: { name: 'prepared' },
+      };
+      const site = shared('prepared', 'maria', { dbConfig });
+      await cluster.apply(namespace, site);
+      await complains(
+        'prepared',
+        /DatabaseAccessDenied: maria-db:3306 refuses prepared: Access denied/,
+      );
+      const job = await cluster.the('Job', namespace, 'prepared-init');
+      assert.doesNotMatch(JSON.stringify(job), /DB_ROOT/);
+      assert.deepEqual(await tablesOf(maria, 'prepared'), []);
+
+      await cluster.apply(namespace, aSecret('prepared', { password }));
+      await serves(site, 'maria');
+      assert.notEqual((await tablesOf(maria, 'prepared')).length, 0);
+    });
+
+    test("MariaDB: somebody else's database of this name stays as it is", async () => {
+      await staysUntouched(maria, shared('taken', 'maria'), 'maria');
+    });
+
+    test("PostgreSQL: somebody else's database of this name stays as it is", async () => {
+      await staysUntouched(postgres, shared('squatted', 'pg'), 'pg');
+    });
+
+    test('a managed PostgreSQL: the site owns its database, and others cannot enter', async () => {
+      await serves(shared('elephant', 'pg'), 'pg');
+      const database = databaseName(namespace, 'elephant');
+      const rows = await sql(
+        cluster,
+        postgres,
+        `SELECT r.rolname, has_database_privilege('public', d.oid, 'CONNECT'), r.rolsuper
+         FROM pg_database d JOIN pg_roles r ON r.oid = d.datdba WHERE d.datname = '${database}'`,
+      );
+      assert.deepEqual(rows, [`${database}|f|f`]);
+    });
+
+    // TODO: a server that goes away in the middle is called SiteCreationFailed, SiteIncomplete or VolumeNotWritable.
+    const todo = 'the init Job gives other reasons where a connection is lost';
+    test('a server outside, which goes away while a site is created on it', { todo }, async () => {
+      await serves(shared('guest-one', 'guest'), 'guest');
+      const broken = shared('broken', 'guest');
+      await cluster.apply(namespace, broken);
+      await stopsHalfway('broken');
+      await resize(0);
+      const late = shared('late', 'guest');
+      await cluster.apply(namespace, late);
+      await Promise.all([
+        complains('broken', /DatabaseConnectionLost: outside\.\S+:3306/),
+        complains('late', /DatabaseUnreachable: outside\.\S+:3306/),
+      ]);
+      await resize(1);
+      await cluster.figures.time('databases: server back, until both sites are Ready', () =>
+        Promise.all([serves(broken, 'guest'), serves(late, 'guest')]),
+      );
+      await serves(shared('guest-one', 'guest'), 'guest');
+    });
+  });
+
+  test('no secret value is where others may read', async () => {
+    const { leaks, values, places } = await leaksIn(cluster, namespace, lists);
+    cluster.figures.add('databases: secret values looked for', `${values}, in ${places} places`);
+    // Of 8 sites 3 each, without one whose database is prepared; 3 of Redis, 4 of roots, the prepared one.
+    assert.ok(values >= 31, `${values} values`);
+    assert.deepEqual(leaks, []);
+  });
+
+  /** Applies a site, waits until it is Ready, and asks it. */
+  async function serves(site: Manifest, bench: string): Promise<void> {
+    const { name } = site.metadata;
+    await cluster.apply(namespace, site);
+    await cluster.ready('AppSite', namespace, name, READY_MS);
+    const host = `${name}.example.com`;
+    const { status, body } = await cluster.request(namespace, bench, host, '/api/method/ping');
+    assert.deepEqual([status, body.trim()], [200, '{"message":"pong"}']);
+  }
+
+  /** Waits until the condition Ready of a site says what its Job has said last. */
+  function complains(site: string, words: RegExp): Promise<Live> {
+    return cluster.becomes(
+      'AppSite',
+      namespace,
+      site,
+      `says ${words.source}`,
+      (object) => words.test(conditionOf(object, 'Ready')?.message ?? ''),
+      COMPLAINT_MS,
+    );
+  }
+
+  /** A site whose database is there already, with something in it, is refused; without it, it goes on by itself. */
+  async function staysUntouched(server: ServerPod, site: Manifest, bench: string): Promise<void> {
+    const { name } = site.metadata;
+    const database = databaseName(namespace, name);
+    await sql(cluster, server, `CREATE DATABASE ${database}`);
+    await sql(cluster, server, 'CREATE TABLE old (it INT); INSERT INTO old VALUES (7)', database);
+    await cluster.apply(namespace, site);
+    const refused = await cluster.becomes(
+      'AppSite',
+      namespace,
+      name,
+      'is refused',
+      (object) => conditionOf(object, 'Ready')?.reason === 'DatabaseExists',
+      COMPLAINT_MS,
+    );
+    assert.equal(refused.status?.['phase'], 'Failed');
+    assert.match(
+      conditionOf(refused, 'Ready')?.message ?? '',
+      /exists on \S+, .*nothing was touched/,
+    );
+    assert.deepEqual(await tablesOf(server, database), ['old']);
+    assert.deepEqual(await sql(cluster, server, 'SELECT it FROM old', database), ['7']);
+    // Nobody has got a login for it either.
+    const users = {
+      mariadb: `SELECT COUNT(*) FROM mysql.user WHERE User = '${database}'`,
+      postgres: `SELECT COUNT(*) FROM pg_roles WHERE rolname = '${database}'`,
+    };
+    assert.deepEqual(await sql(cluster, server, users[server.provider]), ['0']);
+    await sql(cluster, server, `DROP DATABASE ${database}`);
+    await serves(site, bench);
+  }
+
+  /** Waits until the framework works in the new database of a site, and holds it there: the first tables are made, no more will be. */
+  async function stopsHalfway(site: string): Promise<void> {
+    const database = databaseName(namespace, site);
+    // The lock lasts as long as its session, which ends with the server.
+    const hold = `
+      DELIMITER //
+      BEGIN NOT ATOMIC
+        REPEAT
+          SELECT COUNT(*) INTO @tables FROM information_schema.TABLES WHERE TABLE_SCHEMA = '${database}';
+          DO SLEEP(0.02);
+        UNTIL @tables > 0 END REPEAT;
+      END//
+      DELIMITER ;
+      FLUSH TABLES WITH READ LOCK;
+      DO SLEEP(600);`;
+    void sql(cluster, outside, hold).catch(() => undefined);
+    await cluster.until(
+      `the creation of ${site} to be held`,
+      async () => {
+        const waiting = `SELECT COUNT(*) FROM information_schema.PROCESSLIST
+          WHERE DB = '${database}' AND STATE LIKE 'Waiting for%'`;
+        return (await sql(cluster, outside, waiting))[0] !== '0';
+      },
+      READY_MS,
+    );
+    assert.notEqual((await tablesOf(outside, database)).length, 0);
+  }
+
+  /** Ends the server outside at once, as when its machine loses power, or starts it again. */
+  async function resize(replicas: 0 | 1): Promise<void> {
+    if (replicas === 0) {
+      const now = ['--grace-period=0', '--force', '--wait=false'];
+      await cluster.node.kubectl([
+        'delete',
+        'pod',
+        'outside-0',
+        `--namespace=${namespace}`,
+        ...now,
+      ]);
+    }
+    await cluster.patch('StatefulSet', namespace, 'outside', { spec: { replicas } });
+    await cluster.until(
+      `${replicas} servers outside`,
+      async () => {
+        const { status = {} } = await cluster.the('StatefulSet', namespace, 'outside');
+        const pods = await cluster.pods(namespace, 'outside=outside');
+        return pods.length === replicas && (status['readyReplicas'] ?? 0) === replicas;
+      },
+      READY_MS,
+    );
+  }
+
+  /** Databases whose names are of the operator's making. */
+  function databasesOf(server: ServerPod): Promise<readonly string[]> {
+    return sql(cluster, server, String.raw`SHOW DATABASES LIKE 's\_%'`);
+  }
+
+  function tablesOf(server: ServerPod, database: string): Promise<readonly string[]> {
+    const schema = server.provider === 'postgres' ? 'public' : database;
+    const all = `SELECT table_name FROM information_schema.tables WHERE table_schema = '${schema}'`;
+    return sql(cluster, server, all, database);
+  }
+
+  /** What the init Job of a site has done, as its last line says. */
+  async function outcomeOf(site: string): Promise<Readonly<Record<string, unknown>>> {
+    const pods = (await cluster.pods(namespace, `job-name=${site}-init`)).toSorted((a, b) =>
+      String(b.metadata.creationTimestamp).localeCompare(String(a.metadata.creationTimestamp)),
+    );
+    const path = 'status.containerStatuses[0].state.terminated.message';
+    const last = pods
+      .map((pod) => String(at(pod, path)))
+      .find((line) => line.includes('Succeeded'));
+    return JSON.parse((last ?? '{}').replace(/^app-operator: Succeeded: /, '')) as Record<
+      string,
+      unknown
+    >;
+  }
+});
+
+/** A site without pods of its own. */
+function shared(
+  name: string,
+  bench: string,
+  spec: Readonly<Record<string, unknown>> = {},
+): Manifest {
+  return aSite(name, { bench, workloads: 'Shared', ...spec });
+}
+
+function newPassword(): string {
+  return randomBytes(18).toString('base64url');
+}
