@@ -62,6 +62,8 @@ suite('changes', { skip }, () => {
 
   const changeBench = (spec: unknown): Promise<Live> =>
     cluster.patch('AppBench', namespace, 'bench', { spec });
+  const changeSite = (name: string, spec: unknown): Promise<Live> =>
+    cluster.patch('AppSite', namespace, name, { spec });
 
   /** Waits until a workload has so many pods, all Ready and all as wanted. */
   async function pods(
@@ -162,4 +164,37 @@ suite('changes', { skip }, () => {
       }
       await Promise.all(names.map((name) => pods(name, 1, (pod) => !before.has(pod.metadata.uid))));
     }));
+
+  test("another password in the administrator's Secret is the site's", async () => {
+    const secret = (password: string): Promise<unknown> =>
+      cluster.apply(namespace, {
+        apiVersion: 'v1',
+        kind: 'Secret',
+        metadata: { name: 'chosen' },
+        stringData: { password },
+      });
+    await withoutLoss('changing the password of Administrator', async () => {
+      await secret('first-Chosen-1');
+      await changeSite('shop', { adminPasswordSecretRef: { name: 'chosen' } });
+      await loginBecomes('first-Chosen-1');
+      await secret('second-Chosen-2');
+      await cluster.figures.time("from a password's Secret to the login", () =>
+        loginBecomes('second-Chosen-2'),
+      );
+      assert.equal(await shop.login('first-Chosen-1'), 401);
+    });
+    await allReady();
+  });
+
+  async function loginBecomes(password: string): Promise<void> {
+    await cluster.until(
+      'the login with the new password',
+      async () => {
+        const status = await shop.login(password);
+        if (status !== 200) throw new Error(`login gets ${status}`);
+        return true;
+      },
+      120_000,
+    );
+  }
 });
