@@ -797,6 +797,14 @@ export const scripts = {
     '            say(f"waiting for the database: {problem.reason}: {problem}")\n' +
     '            time.sleep(2)\n' +
     '\n' +
+    '    def seconds_up(self):\n' +
+    '        """How long the server has been running."""\n' +
+    '        connection = self.as_root() if self.settings.has_root else self.as_user(None)\n' +
+    '        try:\n' +
+    '            return float(self.query(connection, self.UPTIME)[0][0])\n' +
+    '        finally:\n' +
+    '            connection.close()\n' +
+    '\n' +
     '    def user_can_connect(self):\n' +
     '        try:\n' +
     '            self.as_user(self.settings.db_password).close()\n' +
@@ -896,6 +904,7 @@ export const scripts = {
     '        "AND USER = SUBSTRING_INDEX(CURRENT_USER(), \'@\', 1) AND (COMMAND <> \'Sleep\' OR TIME < 3)"\n' +
     '    )\n' +
     '    END_OTHER = "KILL %s"\n' +
+    '    UPTIME = "SELECT VARIABLE_VALUE FROM information_schema.GLOBAL_STATUS WHERE VARIABLE_NAME = \'UPTIME\'"\n' +
     '    PASSWORD_VARIABLE = "MYSQL_PWD"\n' +
     '    CLIENTS = {\n' +
     '        "dump": (\n' +
@@ -1025,6 +1034,7 @@ export const scripts = {
     '        "AND pid <> pg_backend_pid() AND state <> \'idle\'"\n' +
     '    )\n' +
     '    END_OTHER = "SELECT pg_terminate_backend(%s)"\n' +
+    '    UPTIME = "SELECT EXTRACT(EPOCH FROM now() - pg_postmaster_start_time())"\n' +
     '    PASSWORD_VARIABLE = "PGPASSWORD"\n' +
     '    LOGIN = ("--host={host}", "--port={port}", "--username={user}", "--no-password")\n' +
     '    CLIENTS = {\n' +
@@ -1335,6 +1345,14 @@ export const scripts = {
     '    return env\n' +
     '\n' +
     '\n' +
+    'class ProgramFailed(Refused):\n' +
+    '    """A program\'s failure: its last words are the message, `output` are its last lines."""\n' +
+    '\n' +
+    '    def __init__(self, reason, output, code):\n' +
+    '        super().__init__(reason, " | ".join(output[-3:]) or f"exit code {code}")\n' +
+    '        self.output = output\n' +
+    '\n' +
+    '\n' +
     'def run(settings, reason, arguments, env=None):\n' +
     '    """Runs a program in `sites/`, passing its output on without secrets; a failure names its last words."""\n' +
     '    process = subprocess.Popen(\n' +
@@ -1347,9 +1365,9 @@ export const scripts = {
     '        if not line or ": [" in line and line.endswith("%"):\n' +
     '            continue\n' +
     '        print(f"  {line}", flush=True)\n' +
-    '        last = [*last[-2:], line]\n' +
+    '        last = [*last[-29:], line]\n' +
     '    if code := process.wait():\n' +
-    '        raise Refused(reason, " | ".join(last) or f"exit code {code}")\n' +
+    '        raise ProgramFailed(reason, last, code)\n' +
     '\n' +
     '\n' +
     'def step(settings, name, reason):\n' +
@@ -1485,12 +1503,7 @@ export const scripts = {
     '    (settings.site / "site_config.json").unlink(missing_ok=True)\n' +
     '    update_site_config(settings, site_credentials(settings, can["dbUser"]))\n' +
     '    say(f"creating {settings.site_name}")\n' +
-    '    try:\n' +
-    '        step(settings, "create", "SiteCreationFailed")\n' +
-    '    except Refused as error:\n' +
-    '        if LOST_CONNECTION.search(str(error)):\n' +
-    '            raise Refused("DatabaseConnectionLost", f"{database.address}, while {settings.site_name} was created: {error}") from None\n' +
-    '        raise\n' +
+    '    step(settings, "create", "SiteCreationFailed")\n' +
     '    installed = step(settings, "installed-apps", "SiteCreationFailed")\n' +
     '    code = code_of(settings, apps_of_image(settings), installed)\n' +
     '    write_json(marker, {**read_json(marker), "state": "complete", "code": code})\n' +
@@ -1683,9 +1696,29 @@ export const scripts = {
     '        wait_for_redis(settings)\n' +
     '        state = read_json(settings.site / MARKER).get("state")\n' +
     '        created = is_fresh(settings) or state == "creating"\n' +
-    '        if created:\n' +
-    '            create(settings, database, repair=state == "creating")\n' +
-    '        return {"created": created, **converge(settings, database, versions)}\n' +
+    '        what, begun = "created" if created else "brought up to date", time.monotonic()\n' +
+    '        try:\n' +
+    '            if created:\n' +
+    '                create(settings, database, repair=state == "creating")\n' +
+    '            return {"created": created, **converge(settings, database, versions)}\n' +
+    '        except ConnectionError as error:\n' +
+    '            raise Refused("DatabaseConnectionLost", f"{database.address}, while {settings.site_name} was {what}: {error}") from None\n' +
+    '        except ProgramFailed as error:\n' +
+    '            if error.reason == "MigrationFailed" or not lost_database(database, error, begun):\n' +
+    '                raise\n' +
+    '            raise Refused("DatabaseConnectionLost", f"{database.address}, while {settings.site_name} was {what}: {error}") from None\n' +
+    '\n' +
+    '\n' +
+    'def lost_database(database, error, begun):\n' +
+    '    """Whether a program failed because the server went away. Its own words need not say so: the framework keeps a client\'s to itself."""\n' +
+    '    if any(LOST_CONNECTION.search(line) for line in error.output):\n' +
+    '        return True\n' +
+    '    try:\n' +
+    '        return database.seconds_up() < time.monotonic() - begun\n' +
+    '    except ConnectionError:\n' +
+    '        return True\n' +
+    '    except (site_db.Denied, site_db.NoDatabase):\n' +
+    '        return False\n' +
     '\n' +
     '\n' +
     'if __name__ == "__main__":\n' +

@@ -59,6 +59,14 @@ class Server:
             say(f"waiting for the database: {problem.reason}: {problem}")
             time.sleep(2)
 
+    def seconds_up(self):
+        """How long the server has been running."""
+        connection = self.as_root() if self.settings.has_root else self.as_user(None)
+        try:
+            return float(self.query(connection, self.UPTIME)[0][0])
+        finally:
+            connection.close()
+
     def user_can_connect(self):
         try:
             self.as_user(self.settings.db_password).close()
@@ -158,6 +166,7 @@ class MariaDB(Server):
         "AND USER = SUBSTRING_INDEX(CURRENT_USER(), '@', 1) AND (COMMAND <> 'Sleep' OR TIME < 3)"
     )
     END_OTHER = "KILL %s"
+    UPTIME = "SELECT VARIABLE_VALUE FROM information_schema.GLOBAL_STATUS WHERE VARIABLE_NAME = 'UPTIME'"
     PASSWORD_VARIABLE = "MYSQL_PWD"
     CLIENTS = {
         "dump": (
@@ -287,6 +296,7 @@ class Postgres(Server):
         "AND pid <> pg_backend_pid() AND state <> 'idle'"
     )
     END_OTHER = "SELECT pg_terminate_backend(%s)"
+    UPTIME = "SELECT EXTRACT(EPOCH FROM now() - pg_postmaster_start_time())"
     PASSWORD_VARIABLE = "PGPASSWORD"
     LOGIN = ("--host={host}", "--port={port}", "--username={user}", "--no-password")
     CLIENTS = {

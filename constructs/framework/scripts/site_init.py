@@ -92,6 +92,14 @@ def child_env(settings):
     return env
 
 
+class ProgramFailed(Refused):
+    """A program's failure: its last words are the message, `output` are its last lines."""
+
+    def __init__(self, reason, output, code):
+        super().__init__(reason, " | ".join(output[-3:]) or f"exit code {code}")
+        self.output = output
+
+
 def run(settings, reason, arguments, env=None):
     """Runs a program in `sites/`, passing its output on without secrets; a failure names its last words."""
     process = subprocess.Popen(
@@ -104,9 +112,9 @@ def run(settings, reason, arguments, env=None):
         if not line or ": [" in line and line.endswith("%"):
             continue
         print(f"  {line}", flush=True)
-        last = [*last[-2:], line]
+        last = [*last[-29:], line]
     if code := process.wait():
-        raise Refused(reason, " | ".join(last) or f"exit code {code}")
+        raise ProgramFailed(reason, last, code)
 
 
 def step(settings, name, reason):
@@ -242,12 +250,7 @@ def create(settings, database, repair):
     (settings.site / "site_config.json").unlink(missing_ok=True)
     update_site_config(settings, site_credentials(settings, can["dbUser"]))
     say(f"creating {settings.site_name}")
-    try:
-        step(settings, "create", "SiteCreationFailed")
-    except Refused as error:
-        if LOST_CONNECTION.search(str(error)):
-            raise Refused("DatabaseConnectionLost", f"{database.address}, while {settings.site_name} was created: {error}") from None
-        raise
+    step(settings, "create", "SiteCreationFailed")
     installed = step(settings, "installed-apps", "SiteCreationFailed")
     code = code_of(settings, apps_of_image(settings), installed)
     write_json(marker, {**read_json(marker), "state": "complete", "code": code})
@@ -440,9 +443,29 @@ def main():
         wait_for_redis(settings)
         state = read_json(settings.site / MARKER).get("state")
         created = is_fresh(settings) or state == "creating"
-        if created:
-            create(settings, database, repair=state == "creating")
-        return {"created": created, **converge(settings, database, versions)}
+        what, begun = "created" if created else "brought up to date", time.monotonic()
+        try:
+            if created:
+                create(settings, database, repair=state == "creating")
+            return {"created": created, **converge(settings, database, versions)}
+        except ConnectionError as error:
+            raise Refused("DatabaseConnectionLost", f"{database.address}, while {settings.site_name} was {what}: {error}") from None
+        except ProgramFailed as error:
+            if error.reason == "MigrationFailed" or not lost_database(database, error, begun):
+                raise
+            raise Refused("DatabaseConnectionLost", f"{database.address}, while {settings.site_name} was {what}: {error}") from None
+
+
+def lost_database(database, error, begun):
+    """Whether a program failed because the server went away. Its own words need not say so: the framework keeps a client's to itself."""
+    if any(LOST_CONNECTION.search(line) for line in error.output):
+        return True
+    try:
+        return database.seconds_up() < time.monotonic() - begun
+    except ConnectionError:
+        return True
+    except (site_db.Denied, site_db.NoDatabase):
+        return False
 
 
 if __name__ == "__main__":
