@@ -138,8 +138,7 @@ suite('databases', { skip }, () => {
     });
 
     // TODO: a server that goes away in the middle is called SiteCreationFailed, SiteIncomplete or VolumeNotWritable.
-    const todo = 'the init Job gives other reasons where a connection is lost';
-    test('a server outside, which goes away while a site is created on it', { todo }, async () => {
+    test('a server outside, which goes away while a site is created on it', async () => {
       await serves(shared('guest-one', 'guest'), 'guest');
       const broken = shared('broken', 'guest');
       await cluster.apply(namespace, broken);

@@ -1,0 +1,196 @@
+import assert from 'node:assert/strict';
+import { connect } from 'node:net';
+import { before, suite, test } from 'node:test';
+
+import { aBench, aSite } from '../cluster/support/builders.js';
+import { at } from '../cluster/support/objects.js';
+import { type E2e, e2e, skip, TAGS } from './harness.js';
+
+const PING = '/api/method/ping';
+
+let cluster: E2e;
+let namespace: string;
+
+/** A bench of the images that the node has. */
+function bench(name: string, spec: object = {}) {
+  return aBench(name, { image: { tag: TAGS.first, pullPolicy: 'IfNotPresent' }, ...spec });
+}
+
+function ask(host: string, path: string, options = {}) {
+  return cluster.request(namespace, 'b', host, path, options);
+}
+
+/** Waits until a site answers, asking ten times a second. */
+async function pong(host: string): Promise<void> {
+  await cluster.until(
+    `${host} answers`,
+    async () => (await ask(host, PING).catch(() => undefined))?.status === 200,
+    240_000,
+  );
+}
+
+suite('requests', { skip }, () => {
+  before(async () => {
+    cluster = await e2e();
+    namespace = await cluster.namespace();
+    const few = { componentReplicas: { workerLong: 0, workerShort: 0 } };
+    await cluster.apply(
+      namespace,
+      bench('b', few),
+      aSite('s', { bench: 'b', domain: 'shop.example.org', ...few }),
+      aSite('t', { bench: 'b', workloads: 'Shared' }),
+    );
+    await Promise.all(['s', 't'].map((site) => cluster.ready('AppSite', namespace, site)));
+  });
+
+  test('for a host that nobody has get 404', async () => {
+    assert.equal((await ask('nobody.example.com', PING)).status, 404);
+    assert.equal((await ask('nobody.example.com', '/')).status, 404);
+  });
+
+  test('for an alias reach its site', async () => {
+    const { status, body } = await ask('shop.example.org', PING);
+    assert.deepEqual([status, JSON.parse(body)], [200, { message: 'pong' }]);
+  });
+
+  test('for assets are answered from the image', async () => {
+    const manifest = await ask('s.example.com', '/assets/assets.json');
+    assert.equal(manifest.status, 200);
+    const bundles = Object.values(JSON.parse(manifest.body) as Record<string, string>);
+    assert.ok(bundles.length > 0);
+    for (const bundle of bundles) {
+      assert.equal((await ask('s.example.com', bundle)).status, 200, bundle);
+    }
+    assert.equal((await ask('s.example.com', '/assets/frappe/none.css')).status, 404);
+  });
+
+  test('for private files are answered to who is logged in, and to nobody else', async () => {
+    const sid = await login('s');
+    const boundary = 'e2e';
+    const part = (name: string, value: string, file = '') =>
+      `--${boundary}\r\nContent-Disposition: form-data; name="${name}"${file}\r\n\r\n${value}\r\n`;
+    const upload = await ask('s.example.com', '/api/method/upload_file', {
+      method: 'POST',
+      headers: { cookie: sid, 'content-type': `multipart/form-data; boundary=${boundary}` },
+      body: `${part('is_private', '1')}${part('file', 'for us', '; filename="ours.txt"')}--${boundary}--\r\n`,
+    });
+    assert.equal(upload.status, 200, upload.body);
+    const url = '/private/files/ours.txt';
+    const ours = await ask('s.example.com', url, { headers: { cookie: sid } });
+    assert.deepEqual([ours.status, ours.body], [200, 'for us']);
+    assert.notEqual((await ask('s.example.com', url)).status, 200);
+    assert.notEqual((await ask('t.example.com', url, { headers: { cookie: sid } })).status, 200);
+    assert.equal((await ask('s.example.com', '/protected/private/files/ours.txt')).status, 404);
+    assert.equal((await ask('s.example.com', '/site_config.json')).status, 404);
+  });
+
+  test('to upgrade to a websocket reach socketio', async () => {
+    const address = await cluster.addressOf(namespace, 'b-nginx');
+    const answer = await new Promise<string>((resolve, reject) => {
+      const socket = connect(8080, address);
+      socket.setTimeout(10_000, () => socket.destroy(new Error('no answer')));
+      socket.once('error', reject);
+      socket.once('data', (data: Buffer) => {
+        resolve(data.toString());
+        socket.destroy();
+      });
+      socket.write(
+        'GET /socket.io/?EIO=4&transport=websocket HTTP/1.1\r\nHost: s.example.com\r\n' +
+          'Connection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\n' +
+          'Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n',
+      );
+    });
+    assert.match(answer, /^HTTP\/1\.1 101 /);
+  });
+
+  test('of more than 50 MiB are refused, smaller ones are not', async () => {
+    const send = async (mebibytes: number) =>
+      ask('s.example.com', PING, {
+        method: 'POST',
+        body: Buffer.alloc(mebibytes * 1024 * 1024, 0x61),
+      }).then(
+        ({ status }) => status,
+        // nginx answers before it has read everything, and closes.
+        (error: unknown) => {
+          const { code } = error as { readonly code?: string };
+          return code === 'EPIPE' || code === 'ECONNRESET' ? 413 : code;
+        },
+      );
+    assert.equal(await send(51), 413);
+    assert.notEqual(await send(2), 413);
+  });
+
+  test('are not lost while sites come and go, gunicorn rolls and nginx reloads', async () => {
+    const changes: readonly (readonly [string, () => Promise<unknown>])[] = [
+      [
+        'a site comes',
+        async () => {
+          await cluster.apply(
+            namespace,
+            aSite('u', { bench: 'b', siteName: 'u.example.com', workloads: 'Shared' }),
+          );
+          await pong('u.example.com');
+          await cluster.ready('AppSite', namespace, 'u');
+        },
+      ],
+      [
+        'a site goes',
+        async () => {
+          await cluster.delete('AppSite', namespace, 'u');
+          await cluster.gone('AppSite', namespace, 'u', 120_000);
+          await cluster.until(
+            'its route is gone',
+            async () => (await ask('u.example.com', PING)).status === 404,
+            90_000,
+          );
+        },
+      ],
+      ['the site’s gunicorn rolls', () => restart('s-gunicorn')],
+      ['nginx rolls', () => restart('b-nginx')],
+    ];
+    for (const [what, change] of changes) {
+      const { sent, lost, failures, slowestMs } = await cluster.load(
+        namespace,
+        'b',
+        's.example.com',
+        change,
+      );
+      cluster.figures.add(
+        `requests lost while ${what}`,
+        `${lost} of ${sent}, slowest ${slowestMs} ms`,
+      );
+      if (lost > 0) assert.fail(`${what}: ${JSON.stringify(failures)}\n${await proxyErrors()}`);
+    }
+  });
+});
+
+/** What nginx said last of its errors. */
+async function proxyErrors(): Promise<string> {
+  const pods = await cluster.pods(namespace, 'app=b-nginx');
+  const logs = await Promise.all(
+    pods.map(({ metadata }) => cluster.logs(namespace, metadata.name, '--tail=400')),
+  );
+  const lines = logs.flatMap((log) => log.split('\n').filter((line) => line.includes('[error]')));
+  return lines.slice(-8).join('\n');
+}
+
+/** Logs the administrator in; returns the cookie. */
+async function login(site: string): Promise<string> {
+  const { data } = await cluster.the('Secret', namespace, `${site}-admin-password`);
+  const password = Buffer.from(String(at(data, 'password')), 'base64').toString();
+  const answer = await ask(`${site}.example.com`, '/api/method/login', {
+    method: 'POST',
+    headers: { 'content-type': 'application/json' },
+    body: JSON.stringify({ usr: 'Administrator', pwd: password }),
+  });
+  assert.equal(answer.status, 200, answer.body);
+  const cookie = answer.headers['set-cookie']?.find((one) => one.startsWith('sid='));
+  return cookie?.split(';')[0] ?? '';
+}
+
+/** As `kubectl rollout restart`; resolves when the old pods are gone. */
+async function restart(deployment: string): Promise<void> {
+  const where = [`--namespace=${namespace}`, `deployment/${deployment}`];
+  await cluster.node.kubectl(['rollout', 'restart', ...where]);
+  await cluster.node.kubectl(['rollout', 'status', ...where, '--timeout=180s']);
+}
