@@ -71,7 +71,10 @@ function conditionsOf(
 /** How much two statuses differ: a word in a message can wait a little, the rest cannot. */
 export function difference(before: Status | undefined, after: Status): 'none' | 'minor' | 'major' {
   if (canonicalJson(before ?? {}) === canonicalJson(after)) return 'none';
-  return canonicalJson(essence(before ?? {})) === canonicalJson(essence(after)) ? 'minor' : 'major';
+  // That something has an image at all is no news that anybody waits for.
+  const { image } = before ?? {};
+  const told = image === undefined ? { ...after, image } : after;
+  return canonicalJson(essence(before ?? {})) === canonicalJson(essence(told)) ? 'minor' : 'major';
 }
 
 /** What users wait for and scripts read. */
