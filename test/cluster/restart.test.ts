@@ -8,7 +8,7 @@ import { aBench, aSite } from './support/builders.js';
 import { FaultMetrics } from './support/fault-metrics.js';
 import { FaultOperators } from './support/fault-operators.js';
 import { assertNoOrphans, countsSites } from './support/fault-world.js';
-import { nameOf } from './support/objects.js';
+import { at, nameOf } from './support/objects.js';
 import type { Operator } from './support/operator.js';
 
 const SITES = Array.from({ length: 20 }, (_, index) => `s${index + 1}`);
@@ -171,7 +171,10 @@ describe('the operator', () => {
 
   test('that is asked to end ends what it has in hand, and the next one goes on', async () => {
     const { operator } = await start('fourth');
-    await cluster.patch('AppBench', namespace, 'b', { spec: { frameworkVersion: 'version-15.1' } });
+    const children = async (): Promise<string[]> =>
+      (await cluster.children(namespace)).map(nameOf).sort();
+    const before = await children();
+    await cluster.patch('AppBench', namespace, 'b', { spec: { appsJSON: '["erpnext"]' } });
     await cluster.until('it works', async () =>
       (await cluster.writes({ user: 'fourth' })).some((write) => write.includes('b-init')),
     );
@@ -180,10 +183,17 @@ describe('the operator', () => {
     assert.deepEqual(exit, { code: 0, signal: null });
     assert.ok(performance.now() - started < 5_000);
     assert.equal(operator.lines.at(-1)?.msg, 'stopped');
-    const before = (await cluster.children(namespace)).map(nameOf);
     const next = await start('fifth');
+    await cluster.until(
+      'the work is done',
+      async () => {
+        assert.deepEqual(await children(), before);
+        const [job] = await cluster.list('Job', namespace, 'app.kubernetes.io/instance=s20');
+        return at(job, 'status.succeeded') === 1 && JSON.stringify(job).includes('erpnext');
+      },
+      PATIENCE_MS,
+    );
     await allReady();
-    assert.deepEqual((await cluster.children(namespace)).map(nameOf), before);
     await next.operator.stop();
   });
 });
