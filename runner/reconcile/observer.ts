@@ -96,7 +96,7 @@ export class Observer {
     memory.probes = { at: now(), failures };
     return {
       results,
-      againMs: failures === 0 ? PROBE_FRESH_MS : Math.min(15_000, 500 * 2 ** failures),
+      againMs: failures === 0 ? PROBE_FRESH_MS : Math.min(15_000, 500 * 1.5 ** failures),
     };
   }
 }
