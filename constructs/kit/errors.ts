@@ -1,3 +1,5 @@
+import type { KubeObject } from './object.js';
+
 /**
  * The errors that steer the reconcile loop. Anything else that is thrown is transient: it is retried
  * with backoff. The class name is the `error_type` of `app_operator_reconciliation_errors_total`.
@@ -10,6 +12,8 @@ export class Waiting extends Error {
     /** One CamelCase word: the reason of the Ready condition. */
     readonly reason: string,
     message: string,
+    /** See `Judgement.notes`. */
+    readonly notes: readonly KubeObject[] = [],
   ) {
     super(message);
   }

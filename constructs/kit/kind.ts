@@ -29,6 +29,8 @@ export interface Kind<R extends Resource = Resource, F = unknown> {
   gather(resource: R, world: World): F;
   /** The tree of the complete graph of children. Pure: the same input gives the same objects. */
   chart(scope: Construct, id: string, props: ChartProps<R, F>): Chart;
+  /** Whether `observe` is shown what Jobs have left, `Observation.runs`. */
+  readonly readsRuns?: boolean;
   /** The HTTP checks that decide about readiness, once every child is ready. */
   probes(props: ChartProps<R, F>): readonly HttpProbe[];
   /** Judges the resource by what was seen. */
@@ -50,6 +52,8 @@ export interface World {
   readonly settings: Settings;
   /** Whether an optional API is served by the cluster. */
   serves(kind: ObjectKind): boolean;
+  /** Whether a point in time, in RFC 3339, has passed. The resource is visited again when it does. */
+  passed(time: string): boolean;
   /**
    * What `pick` takes of one object, or undefined where there is none. `kind` is the name of a kind that
    * is watched: one of ours, or one in `owns` or `reads`. `pick` must be a constant function.
@@ -99,6 +103,24 @@ export interface ChildView {
   readonly replicas?: { readonly desired: number; readonly current: number };
 }
 
+/** One run of a Job of a resource, or of a CronJob of it. */
+export interface JobRun {
+  /** Name of the Job. */
+  readonly name: string;
+  readonly uid: string;
+  readonly state: 'Running' | 'Succeeded' | 'Failed';
+  /** What the Job was made to do: the annotation `run`. */
+  readonly run: string | undefined;
+  /** RFC 3339. */
+  readonly startTime: string | undefined;
+  /** When it succeeded or failed, RFC 3339. */
+  readonly completionTime: string | undefined;
+  /** Of the last pod of a Job that has ended; undefined where the pod is gone. */
+  readonly exitCode: number | undefined;
+  /** The last words of that pod, at most 4096 bytes; undefined where the pod is gone. */
+  readonly message: string | undefined;
+}
+
 export interface Observation<R extends Resource, F> extends ChartProps<R, F> {
   /** A child of the tree by its kind and name; undefined where it is not there. */
   readonly child: (kind: string, name: string) => ChildView | undefined;
@@ -108,6 +130,8 @@ export interface Observation<R extends Resource, F> extends ChartProps<R, F> {
     readonly name: string;
     readonly health: Health;
   }[];
+  /** The Jobs of the resource and of its CronJobs, newest first; empty unless the kind `readsRuns`. */
+  readonly runs: readonly JobRun[];
   /** Results of the kind's probes; empty where the children are not ready or the check is off. */
   readonly probes: readonly ProbeResult[];
   /** Whether every child is there and ready and every probe passed. */
@@ -126,6 +150,11 @@ export interface Judgement {
   readonly stalled?: boolean;
   /** Whether the tree is another one by what `fields` say: the resource is visited again at once. */
   readonly again?: boolean;
+  /**
+   * What other resources are told, in the operator's memory: objects of a kind that no API has. They can be
+   * read as any other, and are there until the resource goes or says something else.
+   */
+  readonly notes?: readonly KubeObject[];
 }
 
 /** How a deleted resource goes. */

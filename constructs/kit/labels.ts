@@ -17,6 +17,8 @@ export function markers(group: string) {
     retain: `${group}/retain`,
     /** Annotation on a Job: it runs again when this value changes, and only then. */
     run: `${group}/run`,
+    /** Annotation on a Job: `true` where a failed run is not made anew by itself. */
+    once: `${group}/once`,
     /** Annotation on a Secret: the keys that are generated once, as JSON `{"key": "password" | "fernet"}`. */
     generate: `${group}/generate`,
     /** Annotation on a ConfigMap: label `app` of pods that mount it, and are to see a new version at once. */

@@ -78,6 +78,7 @@ export class Subscriptions {
         reads.push({ topic, pick: undefined, picked: undefined });
         return this.#served.has(topic);
       },
+      passed: () => false,
       get: <O extends KubeObject, T>(
         kind: string,
         namespace: string,

@@ -82,7 +82,15 @@ export class Reconciler {
     const { results, againMs } = await observer.probe(probes, memory);
     const ready = settled && results.every(({ ok }) => ok);
     const child = (childKind: string, name: string) => observer.view(plan, childKind, name);
-    const judgement = kind.observe({ resource, facts, pending, probes: results, ready, child });
+    const judgement = kind.observe({
+      resource,
+      facts,
+      pending,
+      runs: [],
+      probes: results,
+      ready,
+      child,
+    });
     const later = earliest(retryMs, settled ? againMs : observer.patience(memory));
     return {
       judgement,

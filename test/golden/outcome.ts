@@ -86,6 +86,7 @@ function converge(
     resource,
     facts,
     pending,
+    runs: observed.runs ?? [],
     probes: results,
     ready: settled && results.every(({ ok }) => ok),
     child: (childKind, name) => viewOf(stages, observed, childKind, name),

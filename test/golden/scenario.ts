@@ -3,7 +3,7 @@ import { fileURLToPath } from 'node:url';
 import { parse, parseAllDocuments } from 'yaml';
 import { admit, type Admission } from '../../constructs/kit/schema.js';
 import type { Health } from '../../constructs/kit/health.js';
-import type { ProbeResult } from '../../constructs/kit/kind.js';
+import type { JobRun, ProbeResult } from '../../constructs/kit/kind.js';
 import type { KubeObject } from '../../constructs/kit/object.js';
 import { DEFAULT_SETTINGS, type Settings } from '../../constructs/kit/settings.js';
 import { DEFINITIONS } from '../../constructs/registry.js';
@@ -45,6 +45,8 @@ export interface ObservedFile {
   readonly replicas?: Readonly<
     Record<string, { readonly desired: number; readonly current: number }>
   >;
+  /** What Jobs have left, as `Observation.runs`. @default nothing */
+  readonly runs?: readonly JobRun[];
   /** What the HTTP checks found. @default all pass */
   readonly probes?: readonly ProbeResult[];
 }

@@ -18,6 +18,7 @@ function aView(seen: Partial<Seen> & { readonly phase?: string }): Seen {
     },
     facts: undefined,
     pending: [],
+    runs: [],
     probes: [],
     ready: false,
     child: () => undefined,
