@@ -18,7 +18,7 @@ const TEMP_DIR = '/tmp';
 
 export interface FrameworkPodProps {
   readonly bench: BenchModel;
-  /** The bench or the site that the pod works for. */
+  /** The resource that the pod works for. */
   readonly owner: Resource;
   /** Value of the label `app`, and of the object that makes the pods. */
   readonly name: string;
@@ -52,8 +52,8 @@ export function selectorLabels(props: {
   readonly owner: Resource;
   readonly name: string;
 }): Record<string, string> {
-  const kind = props.owner.kind === 'AppSite' ? 'site' : 'bench';
-  return { app: props.name, [kind]: props.owner.metadata.name };
+  const { kind, metadata } = props.owner;
+  return { app: props.name, [kind.replace(/^App/, '').toLowerCase()]: metadata.name };
 }
 
 /** The template of a pod that runs the framework's image on the bench's volume. */
@@ -101,10 +101,12 @@ export function frameworkPod(props: FrameworkPodProps): k8s.PodTemplateSpec {
 /**
  * Puts the template's affinity into what makes pods, as it is written: the typed objects know the
  * fields of one Kubernetes release only, and would drop the others without a word.
+ * @param pod where the pod's template is
  */
 export function withAffinity(
   podMaker: ApiObject,
   { podTemplate }: Pick<BenchModel, 'podTemplate'>,
+  pod = '/spec/template',
 ): void {
   const { affinity } = podTemplate;
   if (!affinity) return;
@@ -112,7 +114,7 @@ export function withAffinity(
   const typed = podMaker.toJson.bind(podMaker);
   // In one order of keys, as all that is synthesized.
   const value: unknown = JSON.parse(canonicalJson(affinity));
-  const patch = JsonPatch.add('/spec/template/spec/affinity', value);
+  const patch = JsonPatch.add(`${pod}/spec/affinity`, value);
   podMaker.toJson = () => JsonPatch.apply(typed(), patch) as unknown;
 }
 

@@ -38,6 +38,7 @@ export const PersistentVolumeClaim = define(
 export const Deployment = define('apps/v1', 'Deployment', 'deployments');
 export const StatefulSet = define('apps/v1', 'StatefulSet', 'statefulsets');
 export const Job = define('batch/v1', 'Job', 'jobs');
+export const CronJob = define('batch/v1', 'CronJob', 'cronjobs');
 export const Ingress = define('networking.k8s.io/v1', 'Ingress', 'ingresses');
 export const NetworkPolicy = define('networking.k8s.io/v1', 'NetworkPolicy', 'networkpolicies');
 export const PodDisruptionBudget = define(

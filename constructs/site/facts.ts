@@ -4,6 +4,7 @@ import { publicDomain } from '../framework/domain.js';
 import { hostKey, sitesByHost } from '../framework/indexes.js';
 import { redisVersion } from '../framework/redis-version.js';
 import { claimOf, isOlder, refuseSharedName } from '../framework/seniority.js';
+import { benchOffer, withTemplate } from '../framework/site-model.js';
 import { Stalled, Waiting } from '../kit/errors.js';
 import type { World } from '../kit/kind.js';
 import { siteNames } from '../kit/names.js';
@@ -72,7 +73,7 @@ export function gatherSite(site: AppSite, world: World): SiteFacts {
   }
   const generated = generatedSecrets(site, world);
   return {
-    bench: withTemplate(model, site),
+    bench: withTemplate(model, spec.podTemplate),
     // One that is closed half way is not touched before its turn: its Job would go back, and then forth again.
     hold:
       waits && upgrade.closed
@@ -115,27 +116,6 @@ function readBench(
   const model = benchModel(bench.bench, world.settings);
   const rolled = bench.ready && bench.image === model.image.reference;
   return { model, bench: bench.bench, ready: bench.ready, rolled };
-}
-
-/** What a site depends on of its bench. */
-function benchOffer(bench: AppBench): {
-  readonly bench: AppBench;
-  readonly ready: boolean;
-  readonly image: string | undefined;
-} {
-  const { apiVersion, kind, metadata, spec, status } = bench;
-  const { name, namespace } = metadata;
-  return {
-    bench: {
-      apiVersion,
-      kind,
-      metadata: { name, ...(namespace === undefined ? {} : { namespace }) },
-      spec,
-    },
-    // A status that speaks of an older spec says nothing about this one.
-    ready: status?.ready === true && (status.observedGeneration ?? 0) >= (metadata.generation ?? 0),
-    image: status?.image,
-  };
 }
 
 /** Two sites of one host name on a bench would answer each other's requests: the younger is refused. */
@@ -229,21 +209,6 @@ function siteApps(site: AppSite, bench: BenchModel): readonly string[] {
       message: `Unsupported value: "${app}": the apps of bench ${bench.name} are: ${bench.apps.join(', ') || 'none'}`,
     })),
   );
-}
-
-/** The bench's pod template, with the site's own on top. */
-function withTemplate(bench: BenchModel, { spec }: AppSite): BenchModel {
-  if (!spec.podTemplate) return bench;
-  const { labels, annotations, ...rest } = spec.podTemplate;
-  return {
-    ...bench,
-    podTemplate: {
-      ...bench.podTemplate,
-      ...rest,
-      labels: { ...bench.podTemplate.labels, ...labels },
-      annotations: { ...bench.podTemplate.annotations, ...annotations },
-    },
-  };
 }
 
 function tlsFacts(site: AppSite, bench: BenchModel, world: World): SiteTlsFacts | undefined {

@@ -1,0 +1,157 @@
+import type { AppBench } from '../bench/api.js';
+import type { PodTemplate } from '../kit/api.js';
+import { Waiting } from '../kit/errors.js';
+import type { World } from '../kit/kind.js';
+import { markersOf } from '../kit/labels.js';
+import type { Resource } from '../kit/object.js';
+import type { SiteScoped } from '../kit/site-api.js';
+import type { AppSite } from '../site/api.js';
+import { benchModel, type BenchModel } from './bench-model.js';
+import { imageNamed } from './image.js';
+
+/** A site, for whatever runs in it: its pods are like the site's own. */
+export interface SiteModel {
+  /** Name of the AppSite. */
+  readonly name: string;
+  readonly namespace: string;
+  /** Name of the site in the framework. */
+  readonly siteName: string;
+  /** The bench, with the image that the site's data is of, and the site's own pod template. */
+  readonly bench: BenchModel;
+}
+
+/** Why nothing may run in a site now. */
+export interface SiteHold {
+  /** Reason of the Ready condition. */
+  readonly reason: 'SiteMissing' | 'SiteNotReady';
+  readonly message: string;
+}
+
+/** What is known of the site that a resource names. */
+export interface SiteView {
+  /** undefined where there is no such site, it goes, or it has no bench. */
+  readonly site: SiteModel | undefined;
+  /** undefined where something may run in it. */
+  readonly hold: SiteHold | undefined;
+}
+
+/** The site that a resource names. All of it is watched. */
+export function viewSite(resource: Resource<SiteScoped>, world: World): SiteView {
+  const { namespace = 'default' } = resource.metadata;
+  const { name } = resource.spec.siteRef;
+  const hold = (reason: SiteHold['reason'], why: string): SiteHold => ({
+    reason,
+    message: `spec.siteRef.name: ${why}`,
+  });
+  const site = world.get('AppSite', namespace, name, siteOffer);
+  if (!site) {
+    const why = `there is no AppSite "${name}" in namespace ${namespace}`;
+    return { site: undefined, hold: hold('SiteMissing', why) };
+  }
+  if (site.goes) {
+    return { site: undefined, hold: hold('SiteMissing', `AppSite "${name}" is being deleted`) };
+  }
+  const offer = world.get('AppBench', namespace, site.benchName, benchOffer);
+  if (!offer) {
+    const why = `AppSite "${name}" has no bench: there is no AppBench "${site.benchName}" in namespace ${namespace}`;
+    return { site: undefined, hold: hold('SiteNotReady', why) };
+  }
+  const bench = benchModel(offer.bench, world.settings);
+  const image = site.image === undefined ? bench.image : imageNamed(site.image, offer.bench.spec);
+  return {
+    site: {
+      name,
+      namespace,
+      siteName: site.siteName,
+      bench: { ...withTemplate(bench, site.podTemplate), image },
+    },
+    hold:
+      site.trouble === undefined
+        ? undefined
+        : hold('SiteNotReady', `AppSite "${name}" ${site.trouble}`),
+  };
+}
+
+/**
+ * The site that a resource names, where something may run in it now.
+ * @throws Waiting with the reason SiteMissing or SiteNotReady
+ */
+export function requireSite(resource: Resource<SiteScoped>, world: World): SiteModel {
+  const { site, hold } = viewSite(resource, world);
+  if (hold) throw new Waiting(hold.reason, hold.message);
+  if (!site) throw new Error('a site without a hold is there');
+  return site;
+}
+
+/** What others depend on of a site. */
+function siteOffer(site: AppSite): {
+  readonly siteName: string;
+  readonly benchName: string;
+  readonly image: string | undefined;
+  readonly podTemplate: PodTemplate | undefined;
+  readonly goes: boolean;
+  readonly trouble: string | undefined;
+} {
+  const { metadata, spec, status } = site;
+  return {
+    siteName: spec.siteName,
+    benchName: spec.benchRef.name,
+    image: status?.image,
+    podTemplate: spec.podTemplate,
+    goes: metadata.deletionTimestamp !== undefined,
+    trouble: troubleOf(site),
+  };
+}
+
+/** Why nothing may run in a site that is there, in stable words. */
+function troubleOf(site: AppSite): string | undefined {
+  const { metadata, spec, status } = site;
+  if (spec.paused === true || metadata.annotations?.[markersOf(site).paused] === 'true') {
+    return 'is paused';
+  }
+  const { upgrade } = status ?? {};
+  // One that waits for its turn is open, and works as before.
+  if (upgrade && (upgrade.state !== 'Waiting' || upgrade.closed === true)) {
+    return `is being upgraded to ${upgrade.to}`;
+  }
+  const ready = status?.conditions?.find(({ type }) => type === 'Ready');
+  // A status that speaks of an older spec says nothing about this one.
+  const seen = (status?.observedGeneration ?? 0) >= (metadata.generation ?? 0);
+  return ready?.status === 'True' && seen ? undefined : 'is not Ready';
+}
+
+/** What a site, and whatever runs in it, depends on of its bench. */
+export function benchOffer(bench: AppBench): {
+  readonly bench: AppBench;
+  readonly ready: boolean;
+  readonly image: string | undefined;
+} {
+  const { apiVersion, kind, metadata, spec, status } = bench;
+  const { name, namespace } = metadata;
+  return {
+    bench: {
+      apiVersion,
+      kind,
+      metadata: { name, ...(namespace === undefined ? {} : { namespace }) },
+      spec,
+    },
+    // A status that speaks of an older spec says nothing about this one.
+    ready: status?.ready === true && (status.observedGeneration ?? 0) >= (metadata.generation ?? 0),
+    image: status?.image,
+  };
+}
+
+/** The bench's pod template, with the site's own on top. */
+export function withTemplate(bench: BenchModel, template: PodTemplate | undefined): BenchModel {
+  if (!template) return bench;
+  const { labels, annotations, ...rest } = template;
+  return {
+    ...bench,
+    podTemplate: {
+      ...bench.podTemplate,
+      ...rest,
+      labels: { ...bench.podTemplate.labels, ...labels },
+      annotations: { ...bench.podTemplate.annotations, ...annotations },
+    },
+  };
+}

@@ -1,0 +1,116 @@
+import assert from 'node:assert/strict';
+import { suite, test } from 'node:test';
+import { requireSite, viewSite } from '../../constructs/framework/site-model.js';
+import { Waiting } from '../../constructs/kit/errors.js';
+import type { KubeObject, Resource } from '../../constructs/kit/object.js';
+import type { SiteScoped } from '../../constructs/kit/site-api.js';
+import type { AppSite, AppSiteStatus } from '../../constructs/site/api.js';
+import { aReadyBench, aSite, aWorld } from '../golden/builders.js';
+import { NOW } from '../golden/scenario.js';
+
+const READY = {
+  type: 'Ready',
+  status: 'True',
+  reason: 'Ready',
+  message: '',
+  lastTransitionTime: NOW,
+} as const;
+const OPEN = { observedGeneration: 1, conditions: [READY], image: 'frappe/erpnext:v15.44.0' };
+
+const aJob: Resource<SiteScoped> = {
+  apiVersion: 'app-operator.io/v1alpha1',
+  kind: 'SiteJob',
+  metadata: { name: 'nightly', namespace: 'default' },
+  spec: { siteRef: { name: 'demo-site' } },
+};
+
+const openSite = (
+  status: Partial<AppSiteStatus> = {},
+  spec: Parameters<typeof aSite>[0] = {},
+  metadata: Parameters<typeof aSite>[1] = {},
+): AppSite => ({ ...aSite(spec, metadata), status: { ...OPEN, ...status } });
+
+const view = (...objects: readonly KubeObject[]) => viewSite(aJob, aWorld(objects));
+const holdOf = (site: AppSite) => {
+  const { hold } = view(aReadyBench(), site);
+  return hold && `${hold.reason}: ${hold.message}`;
+};
+
+suite('the site that a resource names', () => {
+  test('has the image that its data is of, and its own pod template over its bench’s', () => {
+    const podTemplate = { nodeSelector: { disk: 'fast' }, labels: { team: 'blue' } };
+    const { site, hold } = view(
+      aReadyBench({ frameworkVersion: 'version-16', podTemplate: { labels: { cost: '1' } } }),
+      openSite({}, { podTemplate }),
+    );
+    assert.equal(hold, undefined);
+    assert.equal(site?.siteName, 'demo.example.com');
+    assert.equal(site.bench.name, 'demo-bench');
+    assert.equal(site.bench.image.reference, 'frappe/erpnext:v15.44.0');
+    assert.deepEqual(site.bench.podTemplate, {
+      nodeSelector: { disk: 'fast' },
+      labels: { cost: '1', team: 'blue' },
+      annotations: {},
+    });
+  });
+
+  test('is missing where there is none, where it is of another namespace, and where it goes', () => {
+    const missing = 'there is no AppSite "demo-site" in namespace default';
+    const expected = { reason: 'SiteMissing', message: `spec.siteRef.name: ${missing}` };
+    assert.deepEqual(view(aReadyBench()), { site: undefined, hold: expected });
+    const foreign = openSite({}, {}, { namespace: 'other' });
+    assert.deepEqual(view(aReadyBench(), foreign), { site: undefined, hold: expected });
+    const going = openSite({}, {}, { deletionTimestamp: NOW });
+    assert.equal(view(aReadyBench(), going).site, undefined);
+    assert.match(holdOf(going) ?? '', /^SiteMissing: .*"demo-site" is being deleted$/);
+  });
+
+  test('without a bench cannot take anything', () => {
+    const { site, hold } = view(openSite());
+    assert.equal(site, undefined);
+    assert.equal(hold?.reason, 'SiteNotReady');
+    assert.match(hold.message, /there is no AppBench "demo-bench" in namespace default$/);
+  });
+
+  test('is not ready before its status says so of its present spec', () => {
+    const not = 'SiteNotReady: spec.siteRef.name: AppSite "demo-site" is not Ready';
+    assert.equal(holdOf(aSite()), not);
+    assert.equal(holdOf(openSite({ conditions: [{ ...READY, status: 'False' }] })), not);
+    assert.equal(holdOf(openSite({}, {}, { generation: 2 })), not);
+    assert.equal(holdOf(openSite()), undefined);
+  });
+
+  test('is left alone while it is paused', () => {
+    const paused = 'SiteNotReady: spec.siteRef.name: AppSite "demo-site" is paused';
+    assert.equal(holdOf(openSite({}, { paused: true })), paused);
+    const annotations = { 'app-operator.io/paused': 'true' };
+    assert.equal(holdOf(openSite({}, {}, { annotations })), paused);
+  });
+
+  test('is left alone while it is upgraded, and works while it waits for its turn', () => {
+    const upgrade = { from: 'frappe/erpnext:v15.44.0', to: 'frappe/erpnext:v15.45.0' };
+    const held = 'AppSite "demo-site" is being upgraded to frappe/erpnext:v15.45.0';
+    assert.equal(holdOf(openSite({ upgrade: { ...upgrade, state: 'Waiting' } })), undefined);
+    for (const more of [
+      { state: 'Waiting', closed: true },
+      { state: 'Running' },
+      { state: 'Migrated' },
+      { state: 'Failed' },
+    ] as const) {
+      const hold = holdOf(openSite({ upgrade: { ...upgrade, ...more } }));
+      assert.equal(hold, `SiteNotReady: spec.siteRef.name: ${held}`);
+    }
+  });
+
+  test('is waited for by what needs it', () => {
+    assert.equal(requireSite(aJob, aWorld([aReadyBench(), openSite()])).name, 'demo-site');
+    assert.throws(
+      () => requireSite(aJob, aWorld([aReadyBench(), aSite()])),
+      (error) => error instanceof Waiting && error.reason === 'SiteNotReady',
+    );
+    assert.throws(
+      () => requireSite(aJob, aWorld([aReadyBench()])),
+      (error) => error instanceof Waiting && error.reason === 'SiteMissing',
+    );
+  });
+});
