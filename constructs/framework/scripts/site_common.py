@@ -17,7 +17,7 @@ SYSTEM_NAMES = {
     "mysql", "information_schema", "performance_schema", "sys", "root", "mariadb.sys",
     "postgres", "template0", "template1", "public",
 }  # fmt: skip
-SECRETS = ("DB_PASSWORD", "DB_ROOT_PASSWORD", "ADMIN_PASSWORD", "ENCRYPTION_KEY")
+SECRETS = ("DB_PASSWORD", "DB_ROOT_PASSWORD", "ADMIN_PASSWORD", "ENCRYPTION_KEY", "S3_SECRET_ACCESS_KEY")
 
 
 # Of a site whose AppSite was deleted while its data stays. The last key tells a later Job to take the others away.
