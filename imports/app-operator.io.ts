@@ -5587,8 +5587,6 @@ export enum SiteWorkspaceSpecLinkType {
   PAGE = "Page",
   /** Report */
   REPORT = "Report",
-  /** Dashboard */
-  DASHBOARD = "Dashboard",
 }
 
 /**
@@ -5651,7 +5649,7 @@ export interface SiteWorkspaceSpecBlocks {
   readonly label?: string;
 
   /**
-   * Width in twelfths of the page.
+   * Width in twelfths of the page. As in the desk: 3 for a shortcut, 4 for a card, a number card or a quick list, 12 for the others when not given.
    *
    * @schema SiteWorkspaceSpecBlocks#columns
    */

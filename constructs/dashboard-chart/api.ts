@@ -34,12 +34,14 @@ export interface SiteDashboardChartSpec extends DocumentScoped {
   /** Name of the chart in the site.
    * @cel self == oldSelf ;; chartName is immutable: it is the chart's name in the site */
   readonly chartName: DocumentName;
-  /** Where the figures come from. */
+  /** Where the figures come from.
+   * @cel self == oldSelf ;; chartType is immutable: the framework lets nobody change it */
   readonly chartType: 'Count' | 'Sum' | 'Average' | 'Group By' | 'Custom' | 'Report';
   /** How the figures are drawn.
    * @default Line */
   readonly type: 'Line' | 'Bar' | 'Percentage' | 'Pie' | 'Donut' | 'Heatmap';
-  /** Document type whose documents are counted. Single document types have none. */
+  /** Document type whose documents are counted. Single document types have none.
+   * @cel self == oldSelf ;; documentType is immutable: the framework lets nobody change it */
   readonly documentType?: DocumentName;
   /** Document type that holds the rows, where `documentType` is a child table. */
   readonly parentDocumentType?: DocumentName;
@@ -74,7 +76,8 @@ export interface SiteDashboardChartSpec extends DocumentScoped {
    * @minimum 1
    * @maximum 1000 */
   readonly numberOfGroups?: number;
-  /** Name of the report. */
+  /** Name of the report.
+   * @cel self == oldSelf ;; reportName is immutable: the framework lets nobody change it */
   readonly reportName?: DocumentName;
   /** Whether the report's own chart is shown.
    * @default false */

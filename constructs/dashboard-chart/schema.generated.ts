@@ -56,6 +56,12 @@ export const spec: Schema = {
       type: 'string',
       description: 'Where the figures come from.',
       enum: ['Count', 'Sum', 'Average', 'Group By', 'Custom', 'Report'],
+      'x-kubernetes-validations': [
+        {
+          rule: 'self == oldSelf',
+          message: 'chartType is immutable: the framework lets nobody change it',
+        },
+      ],
     },
     type: {
       type: 'string',
@@ -69,6 +75,12 @@ export const spec: Schema = {
       pattern: '^[^ <>\\x00-\\x1f\\x7f]([^<>\\x00-\\x1f\\x7f]*[^ <>\\x00-\\x1f\\x7f])?$',
       minLength: 1,
       maxLength: 140,
+      'x-kubernetes-validations': [
+        {
+          rule: 'self == oldSelf',
+          message: 'documentType is immutable: the framework lets nobody change it',
+        },
+      ],
     },
     parentDocumentType: {
       type: 'string',
@@ -154,6 +166,12 @@ export const spec: Schema = {
       pattern: '^[^ <>\\x00-\\x1f\\x7f]([^<>\\x00-\\x1f\\x7f]*[^ <>\\x00-\\x1f\\x7f])?$',
       minLength: 1,
       maxLength: 140,
+      'x-kubernetes-validations': [
+        {
+          rule: 'self == oldSelf',
+          message: 'reportName is immutable: the framework lets nobody change it',
+        },
+      ],
     },
     useReportChart: {
       type: 'boolean',

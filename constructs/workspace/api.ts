@@ -16,6 +16,8 @@ export type SiteWorkspace = Resource<SiteWorkspaceSpec, SiteWorkspaceStatus>;
 
 /** What the workspace should be.
  * @cel has(self.forUser) == has(oldSelf.forUser) && (!has(self.forUser) || self.forUser == oldSelf.forUser) ;; forUser is immutable: it is part of the workspace's name
+ * @cel !has(self.forUser) || self.title.size() + self.forUser.size() < 140 ;; title and forUser are too long: the workspace's name in the site holds both, with a hyphen between, in 140 characters
+ * @cel !has(self.parentPage) || self.parentPage != self.title ;; parentPage is the workspace itself
  * @cel self.type != 'Link' || (has(self.linkType) && has(self.linkTo)) ;; type Link needs linkType and linkTo
  * @cel self.type == 'Link' || !(has(self.linkType) || has(self.linkTo)) ;; linkType and linkTo belong to type Link
  * @cel self.type == 'URL' ? has(self.externalLink) : !has(self.externalLink) ;; type URL needs externalLink, which belongs to no other type
@@ -35,7 +37,7 @@ export interface SiteWorkspaceSpec extends DocumentScoped {
    * @default Workspace */
   readonly type: 'Workspace' | 'Link' | 'URL';
   /** Kind of the target of type Link. */
-  readonly linkType?: 'DocType' | 'Page' | 'Report' | 'Dashboard';
+  readonly linkType?: 'DocType' | 'Page' | 'Report';
   /** Target of type Link. */
   readonly linkTo?: DocumentName;
   /** Target of type URL.
@@ -141,13 +143,12 @@ export interface WorkspaceBlock {
   readonly text?: string;
   /** Label of the shortcut, card, chart … that it shows; the name of the Module Onboarding for `onboarding`. */
   readonly label?: DocumentName;
-  /** Width in twelfths of the page.
-   * @default 12
+  /** Width in twelfths of the page. As in the desk: 3 for a shortcut, 4 for a card, a number card or a quick list, 12 for the others when not given.
    * @type integer
    * @format int32
    * @minimum 1
    * @maximum 12 */
-  readonly columns: number;
+  readonly columns?: number;
 }
 
 /** A shortcut.

@@ -79,7 +79,7 @@ export const spec: Schema = {
     linkType: {
       type: 'string',
       description: 'Kind of the target of type Link.',
-      enum: ['DocType', 'Page', 'Report', 'Dashboard'],
+      enum: ['DocType', 'Page', 'Report'],
     },
     linkTo: {
       type: 'string',
@@ -194,8 +194,8 @@ export const spec: Schema = {
           columns: {
             type: 'integer',
             format: 'int32',
-            description: 'Width in twelfths of the page.',
-            default: 12,
+            description:
+              'Width in twelfths of the page. As in the desk: 3 for a shortcut, 4 for a card, a number card or a quick list, 12 for the others when not given.',
             minimum: 1,
             maximum: 12,
           },
@@ -695,6 +695,15 @@ export const spec: Schema = {
     {
       rule: 'has(self.forUser) == has(oldSelf.forUser) && (!has(self.forUser) || self.forUser == oldSelf.forUser)',
       message: "forUser is immutable: it is part of the workspace's name",
+    },
+    {
+      rule: '!has(self.forUser) || self.title.size() + self.forUser.size() < 140',
+      message:
+        "title and forUser are too long: the workspace's name in the site holds both, with a hyphen between, in 140 characters",
+    },
+    {
+      rule: '!has(self.parentPage) || self.parentPage != self.title',
+      message: 'parentPage is the workspace itself',
     },
     {
       rule: "self.type != 'Link' || (has(self.linkType) && has(self.linkTo))",
