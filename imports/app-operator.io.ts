@@ -1713,7 +1713,7 @@ export function toJson_AppBenchSpecDbConfigStorage(obj: AppBenchSpecDbConfigStor
  */
 export interface AppBenchSpecSecurityPodSecurityContext {
   /**
-   * User that the processes run as.
+   * User that the processes run as; cannot change later.
    *
    * @schema AppBenchSpecSecurityPodSecurityContext#runAsUser
    */
@@ -1757,7 +1757,7 @@ export function toJson_AppBenchSpecSecurityPodSecurityContext(obj: AppBenchSpecS
  */
 export interface AppBenchSpecSecuritySecurityContext {
   /**
-   * User that the process runs as; the pod's when not given.
+   * User that the process runs as; the pod's when not given. Cannot change later.
    *
    * @schema AppBenchSpecSecuritySecurityContext#runAsUser
    */

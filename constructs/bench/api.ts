@@ -22,7 +22,8 @@ export type AppBench = Resource<AppBenchSpec, AppBenchStatus>;
 
 /** What the bench should be.
  * @cel !(has(self.apps) && has(self.appsJSON)) ;; apps and appsJSON are two spellings of one list: give one of them
- * @cel has(oldSelf.storage.accessMode) && has(self.storage.accessMode) ? self.storage.accessMode == oldSelf.storage.accessMode : true ;; storage.accessMode is immutable: a volume keeps the access mode it was made with */
+ * @cel has(oldSelf.storage.accessMode) && has(self.storage.accessMode) ? self.storage.accessMode == oldSelf.storage.accessMode : true ;; storage.accessMode is immutable: a volume keeps the access mode it was made with
+ * @cel (has(self.security) && has(self.security.securityContext) && has(self.security.securityContext.runAsUser) ? self.security.securityContext.runAsUser : has(self.security) && has(self.security.podSecurityContext) && has(self.security.podSecurityContext.runAsUser) ? self.security.podSecurityContext.runAsUser : 0) == (has(oldSelf.security) && has(oldSelf.security.securityContext) && has(oldSelf.security.securityContext.runAsUser) ? oldSelf.security.securityContext.runAsUser : has(oldSelf.security) && has(oldSelf.security.podSecurityContext) && has(oldSelf.security.podSecurityContext.runAsUser) ? oldSelf.security.podSecurityContext.runAsUser : 0) ;; runAsUser is immutable: the files on the volumes belong to the user that made them */
 export interface AppBenchSpec {
   /** Version label of the framework: `version-15`, `version-16` or `develop`; anything else is accepted with a warning.
    * @minLength 1

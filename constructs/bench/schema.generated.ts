@@ -1080,7 +1080,7 @@ export const spec: Schema = {
             runAsUser: {
               type: 'integer',
               format: 'int64',
-              description: 'User that the processes run as.',
+              description: 'User that the processes run as; cannot change later.',
               minimum: 1,
               maximum: 2147483647,
             },
@@ -1107,7 +1107,8 @@ export const spec: Schema = {
             runAsUser: {
               type: 'integer',
               format: 'int64',
-              description: "User that the process runs as; the pod's when not given.",
+              description:
+                "User that the process runs as; the pod's when not given. Cannot change later.",
               minimum: 1,
               maximum: 2147483647,
             },
@@ -1295,6 +1296,10 @@ export const spec: Schema = {
     {
       rule: 'has(oldSelf.storage.accessMode) && has(self.storage.accessMode) ? self.storage.accessMode == oldSelf.storage.accessMode : true',
       message: 'storage.accessMode is immutable: a volume keeps the access mode it was made with',
+    },
+    {
+      rule: '(has(self.security) && has(self.security.securityContext) && has(self.security.securityContext.runAsUser) ? self.security.securityContext.runAsUser : has(self.security) && has(self.security.podSecurityContext) && has(self.security.podSecurityContext.runAsUser) ? self.security.podSecurityContext.runAsUser : 0) == (has(oldSelf.security) && has(oldSelf.security.securityContext) && has(oldSelf.security.securityContext.runAsUser) ? oldSelf.security.securityContext.runAsUser : has(oldSelf.security) && has(oldSelf.security.podSecurityContext) && has(oldSelf.security.podSecurityContext.runAsUser) ? oldSelf.security.podSecurityContext.runAsUser : 0)',
+      message: 'runAsUser is immutable: the files on the volumes belong to the user that made them',
     },
   ],
 };

@@ -94,7 +94,7 @@ export interface Security {
 
 /** Security settings of a pod. */
 export interface PodSecurity {
-  /** User that the processes run as.
+  /** User that the processes run as; cannot change later.
    * @type integer
    * @format int64
    * @minimum 1
@@ -116,7 +116,7 @@ export interface PodSecurity {
 
 /** Security settings of a container. */
 export interface ContainerSecurity {
-  /** User that the process runs as; the pod's when not given.
+  /** User that the process runs as; the pod's when not given. Cannot change later.
    * @type integer
    * @format int64
    * @minimum 1

@@ -158,6 +158,7 @@ suite('The API server and admit agree on bad values of every field:', () => {
 });
 
 suite('The API server and admit agree on changes:', () => {
+  const user = (runAsUser: number) => ({ security: { podSecurityContext: { runAsUser } } });
   const CHANGES: readonly (readonly [reason: string, from: Manifest, to: Manifest])[] = [
     ['another site name', aSite({}, 'c1'), aSite({ siteName: 'other.example.com' }, 'c1')],
     ['another bench', aSite({}, 'c2'), aSite({ benchRef: { name: 'other' } }, 'c2')],
@@ -171,6 +172,19 @@ suite('The API server and admit agree on changes:', () => {
       'another access mode',
       aBench({}, 'c5'),
       aBench({ storage: { accessMode: 'ReadWriteOnce' } }, 'c5'),
+    ],
+    ['a user', aBench({}, 'c12'), aBench(user(1002), 'c12')],
+    ['another user', aBench(user(1002), 'c13'), aBench(user(1003), 'c13')],
+    ['the same user', aBench(user(1002), 'c14'), aBench({ ...user(1002), paused: true }, 'c14')],
+    [
+      'another group',
+      aBench({}, 'c15'),
+      aBench({ security: { podSecurityContext: { fsGroup: 7 } } }, 'c15'),
+    ],
+    [
+      'another user of the containers',
+      aBench(user(1002), 'c16'),
+      aBench({ security: { securityContext: { runAsUser: 1003 } } }, 'c16'),
     ],
     ['more storage', aBench({}, 'c6'), aBench({ storage: { size: '20Gi' } }, 'c6')],
     [

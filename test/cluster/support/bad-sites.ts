@@ -142,6 +142,12 @@ export const BAD_PATCHES: readonly BadPatch[] = [
     'spec: Invalid value: "object": storage.accessMode is immutable: a volume keeps the access mode it was made with',
   ],
   [
+    'another user',
+    'appbench',
+    { security: { podSecurityContext: { runAsUser: 1002 } } },
+    'spec: Invalid value: "object": runAsUser is immutable: the files on the volumes belong to the user that made them',
+  ],
+  [
     'apps in both spellings',
     'appbench',
     { apps: [{ name: 'a' }] },
