@@ -3701,7 +3701,7 @@ export interface SiteDashboardSpec {
   readonly module?: string;
 
   /**
-   * Whether the dashboard is the one that opens first. The framework keeps one: the last that asked.
+   * Whether the dashboard is the one that opens first. A site has one: a second SiteDashboard that wants to be it is refused.
    *
    * @schema SiteDashboardSpec#isDefault
    */

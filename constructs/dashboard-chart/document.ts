@@ -2,12 +2,14 @@ import { storedFilters } from '../documents/filters.js';
 import type { FieldValue, SiteDocument } from '../kit/document.js';
 import type { SiteDashboardChart, SiteDashboardChartSpec } from './api.js';
 
+export const DOCTYPE = 'Dashboard Chart';
+
 const SERIES = new Set(['Count', 'Sum', 'Average']);
 
 /** The Dashboard Chart that a spec asks for. What the spec leaves out is empty, as in a new chart of the desk. */
 export function chartDocument({ spec }: Pick<SiteDashboardChart, 'spec'>): SiteDocument {
   return {
-    doctype: 'Dashboard Chart',
+    doctype: DOCTYPE,
     name: spec.chartName,
     state: 'present',
     fields: {

@@ -59,7 +59,8 @@ export const spec: Schema = {
       'x-kubernetes-validations': [
         {
           rule: 'self == oldSelf',
-          message: 'chartType is immutable: the framework lets nobody change it',
+          message:
+            'chartType is immutable: the framework does not change it in a chart that is there',
         },
       ],
     },
@@ -78,7 +79,8 @@ export const spec: Schema = {
       'x-kubernetes-validations': [
         {
           rule: 'self == oldSelf',
-          message: 'documentType is immutable: the framework lets nobody change it',
+          message:
+            'documentType is immutable: the framework does not change it in a chart that is there',
         },
       ],
     },
@@ -169,7 +171,8 @@ export const spec: Schema = {
       'x-kubernetes-validations': [
         {
           rule: 'self == oldSelf',
-          message: 'reportName is immutable: the framework lets nobody change it',
+          message:
+            'reportName is immutable: the framework does not change it in a chart that is there',
         },
       ],
     },

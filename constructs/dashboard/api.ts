@@ -27,7 +27,7 @@ export interface SiteDashboardSpec extends DocumentScoped {
   readonly cards?: readonly DocumentName[];
   /** Module that the dashboard belongs to. */
   readonly module?: DocumentName;
-  /** Whether the dashboard is the one that opens first. The framework keeps one: the last that asked.
+  /** Whether the dashboard is the one that opens first. A site has one: a second SiteDashboard that wants to be it is refused.
    * @default false */
   readonly isDefault: boolean;
   /** Options of every chart, as Frappe Charts takes them. */

@@ -2,13 +2,15 @@ import type { SiteDocument } from '../kit/document.js';
 import { chartOf, type ChartNames, chartNeeds } from '../documents/charts.js';
 import type { SiteDashboard } from './api.js';
 
+export const DOCTYPE = 'Dashboard';
+
 /** The Dashboard that a spec asks for. What the spec leaves out is empty. */
 export function dashboardDocument(
   { spec }: Pick<SiteDashboard, 'spec'>,
   charts: ChartNames,
 ): SiteDocument {
   return {
-    doctype: 'Dashboard',
+    doctype: DOCTYPE,
     name: spec.dashboardName,
     state: 'present',
     fields: {

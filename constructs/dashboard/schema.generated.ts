@@ -122,7 +122,7 @@ export const spec: Schema = {
     isDefault: {
       type: 'boolean',
       description:
-        'Whether the dashboard is the one that opens first. The framework keeps one: the last that asked.',
+        'Whether the dashboard is the one that opens first. A site has one: a second SiteDashboard that wants to be it is refused.',
       default: false,
     },
     chartOptions: {

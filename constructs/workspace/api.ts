@@ -17,7 +17,7 @@ export type SiteWorkspace = Resource<SiteWorkspaceSpec, SiteWorkspaceStatus>;
 /** What the workspace should be.
  * @cel has(self.forUser) == has(oldSelf.forUser) && (!has(self.forUser) || self.forUser == oldSelf.forUser) ;; forUser is immutable: it is part of the workspace's name
  * @cel !has(self.forUser) || self.title.size() + self.forUser.size() < 140 ;; title and forUser are too long: the workspace's name in the site holds both, with a hyphen between, in 140 characters
- * @cel !has(self.parentPage) || self.parentPage != self.title ;; parentPage is the workspace itself
+ * @cel !has(self.parentPage) || self.parentPage != self.title ;; parentPage must be another workspace
  * @cel self.type != 'Link' || (has(self.linkType) && has(self.linkTo)) ;; type Link needs linkType and linkTo
  * @cel self.type == 'Link' || !(has(self.linkType) || has(self.linkTo)) ;; linkType and linkTo belong to type Link
  * @cel self.type == 'URL' ? has(self.externalLink) : !has(self.externalLink) ;; type URL needs externalLink, which belongs to no other type

@@ -5,6 +5,8 @@ import type { DocumentFilter } from '../kit/site-api.js';
 import type { SiteWorkspace, SiteWorkspaceSpec, WorkspaceCard } from './api.js';
 import { contentOf } from './content.js';
 
+export const DOCTYPE = 'Workspace';
+
 type Row = Readonly<Record<string, FieldValue>>;
 
 /** Name of the workspace in the site: a private one has its user in it. */
@@ -19,7 +21,7 @@ export function workspaceDocument(
 ): SiteDocument {
   const name = workspaceName(spec);
   return {
-    doctype: 'Workspace',
+    doctype: DOCTYPE,
     name,
     state: 'present',
     fields: {
@@ -64,7 +66,7 @@ export function workspaceDocument(
     secrets: {},
     needs: [
       ...chartNeeds(charts),
-      ...(spec.parentPage === undefined ? [] : [{ doctype: 'Workspace', name: spec.parentPage }]),
+      ...(spec.parentPage === undefined ? [] : [{ doctype: DOCTYPE, name: spec.parentPage }]),
     ],
   };
 }

@@ -703,7 +703,7 @@ export const spec: Schema = {
     },
     {
       rule: '!has(self.parentPage) || self.parentPage != self.title',
-      message: 'parentPage is the workspace itself',
+      message: 'parentPage must be another workspace',
     },
     {
       rule: "self.type != 'Link' || (has(self.linkType) && has(self.linkTo))",

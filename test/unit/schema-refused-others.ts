@@ -67,6 +67,17 @@ export const REFUSED_OTHERS: readonly Refused[] = [
   ],
   ['an unknown colour', workspace({ indicatorColor: 'mauve' }), 'spec.indicatorColor'],
   ['a link to nowhere', workspace({ type: 'Link' }), 'spec'],
+  [
+    'a link to a dashboard, which the framework has not',
+    workspace({ type: 'Link', linkType: 'Dashboard', linkTo: 'Sales' }),
+    'spec.linkType',
+  ],
+  ['a workspace below itself', workspace({ parentPage: 'Sales' }), 'spec'],
+  [
+    'a title that is too long with its user',
+    workspace({ title: 'x'.repeat(125), forUser: 'ada@example.org' }),
+    'spec',
+  ],
   ['an address of type Workspace', workspace({ externalLink: 'https://a.b' }), 'spec'],
   [
     'a filter of two values',
