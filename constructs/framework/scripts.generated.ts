@@ -510,6 +510,400 @@ export const scripts = {
     '        report("InternalError", f"{type(error).__name__}: {error}")\n' +
     '        sys.exit(1)\n' +
     '    report("Succeeded", json.dumps(outcome))\n',
+  'document_writer.py': 
+    '"""Compares documents of a site with what they should be, and writes those that differ, by the framework\'s own functions.\n' +
+    '\n' +
+    'Only what is given is compared, each value as the database holds it. A document that is as it should be is not written.\n' +
+    'Everything happens as Administrator, whose permissions are not asked for.\n' +
+    '"""\n' +
+    '\n' +
+    'import html\n' +
+    'import json\n' +
+    'import os\n' +
+    'import re\n' +
+    'import time\n' +
+    'from contextlib import contextmanager\n' +
+    '\n' +
+    'from site_common import Refused, redact, say\n' +
+    '\n' +
+    'MAX_MESSAGE = 500\n' +
+    '# More than a login takes: such a password could never be used.\n' +
+    'MAX_PASSWORD = 512\n' +
+    'ATTEMPTS = 3\n' +
+    '# Fields by which the framework says that a document belongs to an app\'s files: never written.\n' +
+    'STANDARD = "is_standard"\n' +
+    '\n' +
+    '\n' +
+    'class NotAllowed(Exception):\n' +
+    '    """This document is not to be touched."""\n' +
+    '\n' +
+    '\n' +
+    'class NotKept(Exception):\n' +
+    '    """The framework stored something else than it was given, and would do so each time."""\n' +
+    '\n' +
+    '\n' +
+    '@contextmanager\n' +
+    'def connected(site, wait_seconds):\n' +
+    '    """The framework with this site, once its database answers. Sends no mail, writes no file of an app."""\n' +
+    '    import frappe\n' +
+    '\n' +
+    '    frappe.init(site, sites_path=".")\n' +
+    '    deadline = time.monotonic() + wait_seconds\n' +
+    '    while True:\n' +
+    '        try:\n' +
+    '            frappe.connect()\n' +
+    '            frappe.db.sql("select 1")\n' +
+    '            break\n' +
+    '        except Exception as error:  # the drivers have nothing in common\n' +
+    '            if time.monotonic() >= deadline:\n' +
+    '                raise Refused("DatabaseUnreachable", f"{type(error).__name__}: {error}") from None\n' +
+    '            say(f"waiting for the database: {type(error).__name__}: {error}")\n' +
+    '            time.sleep(2)\n' +
+    '    try:\n' +
+    '        if "frappe" not in frappe.get_installed_apps():\n' +
+    '            raise Refused("SiteIncomplete", f"the framework is not installed on {site}")\n' +
+    '        frappe.flags.mute_emails = True\n' +
+    '        # Of this process only: as many users as are asked for, and no files in the folders of apps.\n' +
+    '        frappe.local.conf.update(throttle_user_limit=10**9, developer_mode=0)\n' +
+    '        as_version_16()\n' +
+    '        yield frappe\n' +
+    '    finally:\n' +
+    '        frappe.destroy()\n' +
+    '\n' +
+    '\n' +
+    'def as_version_16():\n' +
+    '    """Three things that version-15 does whenever a user is saved, which version-16 has given up.\n' +
+    '\n' +
+    '    As long as a site has no other System Manager than Administrator, who is always there, it makes anybody one, and lets\n' +
+    '    nobody be disabled or deleted. And it clears the whole cache of the site, to tell that users of e-mail accounts may\n' +
+    '    have changed.\n' +
+    '    """\n' +
+    '    from frappe.core.doctype.user import user\n' +
+    '    from frappe.model.base_document import get_controller\n' +
+    '\n' +
+    '    controller = get_controller("User")\n' +
+    '    for rule in ("add_system_manager_role", "a_system_manager_should_exist"):\n' +
+    '        if hasattr(controller, rule):\n' +
+    '            setattr(controller, rule, lambda self: None)\n' +
+    '    user.ask_pass_update = lambda: None\n' +
+    '\n' +
+    '\n' +
+    'def text_of(value):\n' +
+    '    return "" if value is None else str(value)\n' +
+    '\n' +
+    '\n' +
+    'def one_line(text):\n' +
+    '    """What a message says, without its HTML and our secrets."""\n' +
+    '    text = html.unescape(re.sub(r"<(/?[a-zA-Z][^<>]*)>", " ", redact(str(text))))\n' +
+    '    return re.sub(r"\\s+([,.;:])", r"\\1", " ".join(text.split()))[:MAX_MESSAGE]\n' +
+    '\n' +
+    '\n' +
+    'class Plan:\n' +
+    '    """What a document should be in this site\'s version, and the given fields that this version does not have."""\n' +
+    '\n' +
+    '    def __init__(self, frappe, document, secrets):\n' +
+    '        self.meta = frappe.get_meta(document["doctype"])\n' +
+    '        self.fields = dict(document.get("fields") or {})\n' +
+    '        self.json = dict(document.get("json") or {})\n' +
+    '        self.tables = dict(document.get("tables") or {})\n' +
+    '        self.hidden, self.password = {}, None\n' +
+    '        self.set_names(document)\n' +
+    '        self.set_secrets(document, secrets)\n' +
+    '        self.ignored = []\n' +
+    '        for part in (self.fields, self.json, self.tables, self.hidden):\n' +
+    '            for field in [field for field in part if field == STANDARD or not self.meta.has_field(field)]:\n' +
+    '                del part[field]\n' +
+    '                self.ignored.append(field)\n' +
+    '        self.tables = {table: self.known_columns(frappe, table, rows) for table, rows in self.tables.items()}\n' +
+    '\n' +
+    '    def set_names(self, document):\n' +
+    '        if document["doctype"] == "User":\n' +
+    '            self.fields.setdefault("email", document["name"])\n' +
+    '            self.set_roles()\n' +
+    '        elif (self.meta.autoname or "").startswith("field:"):\n' +
+    '            self.fields.setdefault(self.meta.autoname[6:], document["name"])\n' +
+    '\n' +
+    '    def set_roles(self):\n' +
+    '        """A role profile, which version-16 has in a table and earlier ones in a field, replaces the user\'s roles."""\n' +
+    '        if "role_profile" not in self.fields and "roles" not in self.tables:\n' +
+    '            return\n' +
+    '        profile = self.fields.pop("role_profile", None)\n' +
+    '        if profile:\n' +
+    '            self.tables.pop("roles", None)\n' +
+    '        if self.meta.has_field("role_profiles"):\n' +
+    '            self.tables["role_profiles"] = [{"role_profile": profile}] if profile else []\n' +
+    '        else:\n' +
+    '            self.fields["role_profile_name"] = profile\n' +
+    '\n' +
+    '    def set_secrets(self, document, secrets):\n' +
+    '        self.secret = set(document.get("secrets") or [])\n' +
+    '        for field in self.secret:\n' +
+    '            value = secrets[document["id"], field]\n' +
+    '            if not isinstance(value, str):\n' +
+    '                raise NotAllowed(f"the Secret for {field} cannot be read, or lacks the key")\n' +
+    '            if not value:\n' +
+    '                raise NotAllowed(f"the Secret for {field} is empty")\n' +
+    '            if document["doctype"] == "User" and field == "password":\n' +
+    '                if len(value) > MAX_PASSWORD:\n' +
+    '                    raise NotAllowed(f"the password is longer than {MAX_PASSWORD} characters, which is the most that a login takes")\n' +
+    '                self.password = value\n' +
+    '            elif self.meta.has_field(field) and self.meta.get_field(field).fieldtype == "Password":\n' +
+    '                self.hidden[field] = value\n' +
+    '            else:\n' +
+    '                self.fields[field] = value\n' +
+    '\n' +
+    '    def known_columns(self, frappe, table, rows):\n' +
+    '        meta = frappe.get_meta(self.meta.get_field(table).options)\n' +
+    '        unknown = {column for row in rows for column in row if not meta.has_field(column)}\n' +
+    '        self.ignored += [f"{table}.{column}" for column in sorted(unknown)]\n' +
+    '        return [{column: value for column, value in row.items() if column not in unknown} for row in rows]\n' +
+    '\n' +
+    '\n' +
+    'class DocumentWriter:\n' +
+    '    """`secrets`: the values by document id and field; what is no text could not be read."""\n' +
+    '\n' +
+    '    def __init__(self, frappe, secrets):\n' +
+    '        self.frappe, self.secrets = frappe, secrets\n' +
+    '\n' +
+    '    def write(self, document):\n' +
+    '        """(outcome, message, ignored fields). Commits what it did, or leaves nothing of it."""\n' +
+    '        for attempt in range(ATTEMPTS):\n' +
+    '            try:\n' +
+    '                outcome, message, ignored = getattr(self, document["state"])(document)\n' +
+    '                self.frappe.db.commit()\n' +
+    '                return outcome, message, ignored\n' +
+    '            except (Exception, SystemExit) as error:  # the framework ends the interpreter here and there\n' +
+    '                words = self.words_of(error)\n' +
+    '                self.undo(document, error)\n' +
+    '                if not self.passes(error) or attempt + 1 == ATTEMPTS:\n' +
+    '                    return "Failed", words, []\n' +
+    '                time.sleep(0.2 * (attempt + 1))\n' +
+    '            finally:\n' +
+    '                self.forget()\n' +
+    '\n' +
+    '    def undo(self, document, error):\n' +
+    '        """Also tells a broken document from broken servers: those end the Job, and another one goes on."""\n' +
+    '        from redis.exceptions import ConnectionError, TimeoutError\n' +
+    '\n' +
+    '        if isinstance(error, (ConnectionError, TimeoutError)):\n' +
+    '            raise Refused("RedisUnreachable", error) from None\n' +
+    '        try:\n' +
+    '            self.frappe.db.rollback()\n' +
+    '            self.frappe.db.sql("select 1")\n' +
+    '        except Exception as lost:\n' +
+    '            raise Refused("DatabaseUnreachable", f"{type(lost).__name__}: {lost}") from None\n' +
+    '        self.frappe.clear_document_cache(document["doctype"], document["name"])\n' +
+    '\n' +
+    '    def passes(self, error):\n' +
+    '        """Whether somebody else\'s write was in the way."""\n' +
+    '        names = ("QueryDeadlockError", "QueryTimeoutError", "TimestampMismatchError", "DocumentLockedError")\n' +
+    '        return type(error).__name__ in names\n' +
+    '\n' +
+    '    def forget(self):\n' +
+    '        """What the framework remembers of one document must not be true of the next."""\n' +
+    '        self.frappe.clear_messages()\n' +
+    '        getattr(self.frappe.db, "value_cache", {}).clear()\n' +
+    '\n' +
+    '    def words_of(self, error):\n' +
+    '        """`<class>: <text>`; the framework says some things to the user only, and raises an error without words."""\n' +
+    '        said = [one_line(message.get("message", "")) for message in map(self.as_message, self.frappe.get_message_log())]\n' +
+    '        text = error.args[0].strip() if len(error.args) == 1 and isinstance(error.args[0], str) else ""\n' +
+    '        if not text or type(error).__name__ == "MandatoryError":\n' +
+    '            text = "; ".join(dict.fromkeys(filter(None, said))) or " ".join(text_of(arg) for arg in error.args)\n' +
+    '        elif isinstance(error, NotKept):\n' +
+    '            text = "; ".join([text, *said])\n' +
+    '        return one_line(f"{type(error).__name__}: {text}")\n' +
+    '\n' +
+    '    def as_message(self, message):\n' +
+    '        return json.loads(message) if isinstance(message, str) else message\n' +
+    '\n' +
+    '    # --- states\n' +
+    '\n' +
+    '    def present(self, document):\n' +
+    '        frappe, doctype, name = self.frappe, document["doctype"], document["name"]\n' +
+    '        self.check(document)\n' +
+    '        plan = Plan(frappe, document, self.secrets)\n' +
+    '        stored = self.stored_name(document)\n' +
+    '        if stored not in (None, name):\n' +
+    '            raise NotAllowed(f"the site has this {doctype} as {stored!r}, and tells no capitals from small letters")\n' +
+    '        doc = frappe.get_doc(doctype, name) if stored else frappe.new_doc(doctype)\n' +
+    '        if doc.get(STANDARD):\n' +
+    '            raise NotAllowed(f"{doctype} {name} belongs to an app")\n' +
+    '        differing = self.differences(doc, plan)\n' +
+    '        if differing or not stored:\n' +
+    '            was_enabled = stored and doc.get("enabled")\n' +
+    '            self.put(doc, plan, differing)\n' +
+    '            if stored:\n' +
+    '                doc.save(ignore_permissions=True)\n' +
+    '            else:\n' +
+    '                self.insert(doc, document, plan)\n' +
+    '            self.check_kept(frappe.get_doc(doctype, name), plan)\n' +
+    '            if was_enabled and not doc.get("enabled"):\n' +
+    '                self.end_sessions(document)\n' +
+    '        changed = self.set_password(document, plan) or differing\n' +
+    '        return ("Created" if not stored else "Changed" if changed else "Unchanged"), "", plan.ignored\n' +
+    '\n' +
+    '    def disabled(self, document):\n' +
+    '        self.check(document)\n' +
+    '        if self.stored_name(document) != document["name"]:\n' +
+    '            return "Absent", "", []\n' +
+    '        doc = self.frappe.get_doc(document["doctype"], document["name"])\n' +
+    '        if not doc.meta.has_field("enabled"):\n' +
+    '            raise NotAllowed(f"a {document[\'doctype\']} cannot be disabled")\n' +
+    '        if doc.enabled:\n' +
+    '            doc.enabled = 0\n' +
+    '            doc.save(ignore_permissions=True)\n' +
+    '        self.end_sessions(document)\n' +
+    '        return "Disabled", "", []\n' +
+    '\n' +
+    '    def absent(self, document):\n' +
+    '        self.check(document)\n' +
+    '        if self.stored_name(document) != document["name"]:\n' +
+    '            return "Absent", "", []\n' +
+    '        doc = self.frappe.get_doc(document["doctype"], document["name"])\n' +
+    '        if doc.get(STANDARD) or self.has_file(doc):  # never ours alone, and a migration would bring it back\n' +
+    '            return "Absent", f"{doc.doctype} {doc.name} belongs to an app, and stays", []\n' +
+    '        self.end_sessions(document)\n' +
+    '        self.frappe.delete_doc(document["doctype"], document["name"], force=True, ignore_permissions=True)\n' +
+    '        return "Deleted", "", []\n' +
+    '\n' +
+    '    # --- parts\n' +
+    '\n' +
+    '    def check(self, document):\n' +
+    '        if document["doctype"] == "User" and document["name"].lower() in (user.lower() for user in self.frappe.STANDARD_USERS):\n' +
+    '            raise NotAllowed(f"{document[\'name\']} belongs to the framework")\n' +
+    '\n' +
+    '    def has_file(self, doc):\n' +
+    '        """Whether an app brings this document: it is in the folder of its module."""\n' +
+    '        kind, name, module = self.frappe.scrub(doc.doctype), self.frappe.scrub(doc.name), doc.get("module")\n' +
+    '        try:\n' +
+    '            return bool(module) and os.path.exists(self.frappe.get_module_path(module, kind, name, f"{name}.json"))\n' +
+    '        except Exception:  # a module of an app that is not there\n' +
+    '            return False\n' +
+    '\n' +
+    '    def stored_name(self, document):\n' +
+    '        """As the site writes it: MariaDB finds it whatever its capitals are."""\n' +
+    '        return self.frappe.db.get_value(document["doctype"], document["name"], "name")\n' +
+    '\n' +
+    '    def insert(self, doc, document, plan):\n' +
+    '        named_by_field = document["doctype"] == "User" or (doc.meta.autoname or "").startswith("field:")\n' +
+    '        welcome = document["doctype"] == "User" and plan.fields.get("send_welcome_email")\n' +
+    '        doc.flags.no_welcome_mail = not welcome\n' +
+    '        self.frappe.flags.mute_emails = not welcome\n' +
+    '        try:\n' +
+    '            doc.insert(ignore_permissions=True, set_name=None if named_by_field else document["name"])\n' +
+    '        finally:\n' +
+    '            self.frappe.flags.mute_emails = True\n' +
+    '        if doc.name != document["name"]:\n' +
+    '            raise NotKept(f"the site names it {doc.name!r}")\n' +
+    '\n' +
+    '    def set_password(self, document, plan):\n' +
+    '        """Whether the password was another one. Ends the user\'s sessions then."""\n' +
+    '        if plan.password is None:\n' +
+    '            return False\n' +
+    '        from frappe.utils.password import check_password, update_password\n' +
+    '\n' +
+    '        try:\n' +
+    '            check_password(document["name"], plan.password, delete_tracker_cache=False)\n' +
+    '            return False\n' +
+    '        except self.frappe.AuthenticationError:\n' +
+    '            update_password(document["name"], plan.password, logout_all_sessions=True)\n' +
+    '            return True\n' +
+    '\n' +
+    '    def end_sessions(self, document):\n' +
+    '        if document["doctype"] == "User":\n' +
+    '            from frappe.sessions import clear_sessions\n' +
+    '\n' +
+    '            clear_sessions(user=document["name"], force=True)\n' +
+    '\n' +
+    '    def put(self, doc, plan, differing):\n' +
+    '        for field in differing:\n' +
+    '            if field in plan.tables:\n' +
+    '                self.put_rows(doc, field, plan.tables[field])\n' +
+    '            elif field in plan.json:\n' +
+    '                value = plan.json[field]\n' +
+    '                doc.set(field, None if value is None else json.dumps(value, ensure_ascii=False))\n' +
+    '            else:\n' +
+    '                doc.set(field, plan.hidden.get(field, plan.fields.get(field)))\n' +
+    '\n' +
+    '    def put_rows(self, doc, table, rows):\n' +
+    '        """Rows that are right stay the rows they are."""\n' +
+    '        kept, have = [], list(doc.get(table))\n' +
+    '        for row in rows:\n' +
+    '            same = next((old for old in have if self.same_row(old, row)), None)\n' +
+    '            if same:\n' +
+    '                have.remove(same)\n' +
+    '            kept.append(same or dict(row))\n' +
+    '        doc.set(table, [])\n' +
+    '        for index, row in enumerate(kept, 1):\n' +
+    '            doc.append(table, row).idx = index\n' +
+    '\n' +
+    '    def check_kept(self, doc, plan):\n' +
+    '        lost = self.differences(doc, plan)\n' +
+    '        if lost:\n' +
+    '            raise NotKept("; ".join(self.loss(doc, plan, field) for field in lost))\n' +
+    '\n' +
+    '    def loss(self, doc, plan, field):\n' +
+    '        if field in plan.fields and field not in plan.secret:\n' +
+    '            return f"the site stores {field} as {text_of(doc.get(field))!r}"\n' +
+    '        if field in plan.tables:\n' +
+    '            missing = [row for row in plan.tables[field] if not any(self.same_row(have, row) for have in doc.get(field))]\n' +
+    '            if missing:\n' +
+    '                return f"the site does not keep these rows of {field}: {json.dumps(missing, ensure_ascii=False)}"\n' +
+    '        return f"the site changes {field}"\n' +
+    '\n' +
+    '    # --- comparing\n' +
+    '\n' +
+    '    def differences(self, doc, plan):\n' +
+    '        """Names of the given fields whose values are others."""\n' +
+    '        fields = [field for field, value in plan.fields.items() if not self.same(doc.meta.get_field(field), doc.get(field), value)]\n' +
+    '        texts = [field for field, value in plan.json.items() if not same_json(doc.get(field), value)]\n' +
+    '        tables = [table for table, rows in plan.tables.items() if not self.same_rows(doc.meta.get_field(table), doc.get(table), rows)]\n' +
+    '        hidden = [field for field, value in plan.hidden.items() if not self.same_hidden(doc, field, value)]\n' +
+    '        return fields + texts + tables + hidden\n' +
+    '\n' +
+    '    def same(self, field, have, want):\n' +
+    '        from frappe.utils import cint, flt, get_datetime, getdate\n' +
+    '\n' +
+    '        kind = field.fieldtype\n' +
+    '        if kind in ("Check", "Int"):\n' +
+    '            return cint(have) == cint(want)\n' +
+    '        if kind in ("Float", "Currency", "Percent"):\n' +
+    '            return round(flt(have), 9) == round(flt(want), 9)\n' +
+    '        if kind in ("Date", "Datetime") and have and want:\n' +
+    '            cast = getdate if kind == "Date" else get_datetime\n' +
+    '            return cast(have) == cast(want)\n' +
+    '        return text_of(have) == text_of(want)\n' +
+    '\n' +
+    '    def same_row(self, have, row):\n' +
+    '        return all(self.same(have.meta.get_field(column), have.get(column), value) for column, value in row.items())\n' +
+    '\n' +
+    '    def same_rows(self, field, have, rows):\n' +
+    '        if len(have) != len(rows):\n' +
+    '            return False\n' +
+    '        if field.options == "Has Role":  # whose order means nothing\n' +
+    '            return sorted(text_of(row.role) for row in have) == sorted(text_of(row.get("role")) for row in rows)\n' +
+    '        return all(self.same_row(*pair) for pair in zip(have, rows))\n' +
+    '\n' +
+    '    def same_hidden(self, doc, field, value):\n' +
+    '        """The framework removes a secret on saving when its column, which holds stars, is empty."""\n' +
+    '        from frappe.utils.password import get_decrypted_password\n' +
+    '\n' +
+    '        if doc.is_new() or not doc.get(field):\n' +
+    '            return False\n' +
+    '        try:\n' +
+    '            return get_decrypted_password(doc.doctype, doc.name, field, raise_exception=False) == value\n' +
+    '        except self.frappe.ValidationError:  # another key encrypted it\n' +
+    '            return False\n' +
+    '\n' +
+    '\n' +
+    'def same_json(have, want):\n' +
+    '    if have in (None, ""):\n' +
+    '        return want is None\n' +
+    '    try:\n' +
+    '        return json.loads(have) == want\n' +
+    '    except ValueError:\n' +
+    '        return False\n',
   'nginx.sh': 
     '#!/bin/sh\n' +
     '# Runs nginx as the container\'s process, and reloads it when the mounted ConfigMap changes.\n' +
@@ -1027,6 +1421,7 @@ export const scripts = {
     'from pathlib import Path\n' +
     '\n' +
     'TERMINATION_LOG = "/dev/termination-log"\n' +
+    'LAST_WORDS = 4096\n' +
     'MARKER = ".app-operator.json"\n' +
     'OWNER_KEY = "app_operator_owner"\n' +
     'SITE_NAME = re.compile(r"^(?!.*\\.\\.)[a-z0-9][a-z0-9._-]{0,252}$")\n' +
@@ -1050,10 +1445,13 @@ export const scripts = {
     '        self.reason = reason\n' +
     '\n' +
     '\n' +
+    '# Values of secrets that are files.\n' +
+    'read_secrets = set()\n' +
+    '\n' +
+    '\n' +
     'def redact(text):\n' +
     '    """No secret of ours is ever printed, not even inside another program\'s error."""\n' +
-    '    for name in SECRETS:\n' +
-    '        value = os.environ.get(name, "")\n' +
+    '    for value in sorted({*read_secrets, *(os.environ.get(name, "") for name in SECRETS)}, key=len, reverse=True):\n' +
     '        if len(value) >= 4:\n' +
     '            text = text.replace(value, "***")\n' +
     '    return text\n' +
@@ -1068,23 +1466,28 @@ export const scripts = {
     'def foretell(reason, message):\n' +
     '    """Leaves a last line for the case that this process is killed before it can say one. Returns the line."""\n' +
     '    line = redact(f"app-operator: {reason}: {\' \'.join(str(message).split())}")\n' +
+    '    leave(line)\n' +
+    '    return line\n' +
+    '\n' +
+    '\n' +
+    'def leave(text):\n' +
+    '    """Writes the pod\'s termination message, of which the kubelet reads LAST_WORDS bytes."""\n' +
     '    path = os.environ.get("TERMINATION_LOG") or TERMINATION_LOG\n' +
     '    if path == TERMINATION_LOG and not os.path.exists(path):\n' +
-    '        return line\n' +
+    '        return\n' +
     '    try:\n' +
     '        with open(path, "wb") as log:\n' +
-    '            log.write(line.encode()[:4096])\n' +
+    '            log.write(text.encode()[:LAST_WORDS])\n' +
     '    except OSError:\n' +
     '        pass\n' +
-    '    return line\n' +
     '\n' +
     '\n' +
     'def say(message):\n' +
     '    print(redact(message), flush=True)\n' +
     '\n' +
     '\n' +
-    'def run_job(main):\n' +
-    '    """Runs `main` so that whatever happens ends in exactly one last line."""\n' +
+    'def run_job(main, succeed=lambda outcome: report("Succeeded", json.dumps(outcome))):\n' +
+    '    """Runs `main` so that whatever happens ends in exactly one last line. `succeed` is given what `main` returns."""\n' +
     '    try:\n' +
     '        outcome = main()\n' +
     '    except Refused as refused:\n' +
@@ -1096,7 +1499,7 @@ export const scripts = {
     '    except Exception as error:\n' +
     '        report("InternalError", f"{type(error).__name__}: {error}")\n' +
     '        sys.exit(1)\n' +
-    '    report("Succeeded", json.dumps(outcome))\n' +
+    '    succeed(outcome)\n' +
     '\n' +
     '\n' +
     'def text_env(name, default=None):\n' +
@@ -1634,6 +2037,189 @@ export const scripts = {
     '                self.query(connection, f"DROP {kinds.get(kind, \'TABLE\')} IF EXISTS public.{quoted} CASCADE")\n' +
     '        finally:\n' +
     '            connection.close()\n',
+  'site_documents.py': 
+    '"""Brings documents of a site to what they should be: created, changed, left as they are, disabled or deleted.\n' +
+    '\n' +
+    'Environment\n' +
+    '  SITE_NAME, BENCH_DIR    as for the other scripts\n' +
+    '  DOCUMENTS   a file: {"documents": [{id, doctype, name, state: present|absent|disabled, fields, json, tables, secrets, needs}]}\n' +
+    '  SECRETS     a folder: the value of a document\'s secret field is the file `<id>/<field>`\n' +
+    '  WAIT_SECONDS    for the database, and for another Job of this kind on the same site (default 60)\n' +
+    '\n' +
+    'The last words are {"results": {id: [outcome, message, [fields that the site\'s version does not have]]}}, where outcome is\n' +
+    'Created, Changed, Unchanged, Deleted, Disabled, Absent or Failed; as `gz:` and the base64 of its gzip where it would be too\n' +
+    'long. One document that fails does not fail the Job. Each is a transaction of its own, so that a Job that is killed has done\n' +
+    'some of them, and the next one finds those Unchanged.\n' +
+    '"""\n' +
+    '\n' +
+    'import base64\n' +
+    'import fcntl\n' +
+    'import gzip\n' +
+    'import json\n' +
+    'import os\n' +
+    'import signal\n' +
+    'import sys\n' +
+    'import time\n' +
+    'from contextlib import contextmanager\n' +
+    'from pathlib import Path\n' +
+    '\n' +
+    'from document_writer import DocumentWriter, connected\n' +
+    'from site_common import LAST_WORDS, SITE_NAME, Refused, leave, read_secrets, redact, run_job, say, seconds_env, text_env\n' +
+    '\n' +
+    'STATES = ("present", "absent", "disabled")\n' +
+    '# Messages are cut to the first of these lengths, in characters, with which the results fit.\n' +
+    'MESSAGE_LENGTHS = (500, 250, 120, 60, 30, 0)\n' +
+    '\n' +
+    '\n' +
+    'class Stopped(BaseException):\n' +
+    '    """SIGTERM, which a process that is PID 1 would otherwise not notice."""\n' +
+    '\n' +
+    '\n' +
+    'def stop(signum, frame):\n' +
+    '    raise Stopped\n' +
+    '\n' +
+    '\n' +
+    'def read_documents(path):\n' +
+    '    try:\n' +
+    '        documents = json.loads(Path(path).read_text())["documents"]\n' +
+    '        for document in documents:\n' +
+    '            if document["state"] not in STATES or not all(isinstance(document[key], str) for key in ("id", "doctype", "name")):\n' +
+    '                raise ValueError(f"document {document[\'id\']}")\n' +
+    '    except (OSError, ValueError, LookupError, TypeError) as error:\n' +
+    '        raise Refused("InvalidInput", f"{path} cannot be used: {type(error).__name__}: {error}") from None\n' +
+    '    return documents\n' +
+    '\n' +
+    '\n' +
+    'def key_of(document):\n' +
+    '    return document["doctype"], document["name"]\n' +
+    '\n' +
+    '\n' +
+    'def title(key):\n' +
+    '    return f"{key[0]} {key[1]}"\n' +
+    '\n' +
+    '\n' +
+    'def needed(document, among):\n' +
+    '    """Documents of `among` that a document needs, itself included if it says so."""\n' +
+    '    return [need for need in map(key_of, document.get("needs") or []) if need in among]\n' +
+    '\n' +
+    '\n' +
+    'def in_order(documents):\n' +
+    '    """Documents with those first that others need, and the set of those that need themselves, directly or not."""\n' +
+    '    waiting = {}\n' +
+    '    for document in documents:\n' +
+    '        waiting.setdefault(key_of(document), []).append(document)\n' +
+    '    ordered = []\n' +
+    '    while ready := [key for key, same in waiting.items() if not any(needed(document, waiting) for document in same)]:\n' +
+    '        for key in ready:\n' +
+    '            ordered += waiting.pop(key)\n' +
+    '    cyclic = {key for key in waiting if key in reached_from(key, waiting)}\n' +
+    '    # What is in a cycle comes first, so that those who need it find that it failed.\n' +
+    '    for key in sorted(waiting, key=lambda key: key not in cyclic):\n' +
+    '        ordered += waiting[key]\n' +
+    '    return ordered, cyclic\n' +
+    '\n' +
+    '\n' +
+    'def reached_from(key, documents):\n' +
+    '    reached, ahead = set(), [key]\n' +
+    '    while ahead:\n' +
+    '        for document in documents[ahead.pop()]:\n' +
+    '            new = set(needed(document, documents)) - reached\n' +
+    '            reached |= new\n' +
+    '            ahead += new\n' +
+    '    return reached\n' +
+    '\n' +
+    '\n' +
+    'def run(documents, write):\n' +
+    '    """Results by id. What is to go goes first, and what others may hold on to last of that; then the rest by needs."""\n' +
+    '    results, failed = {}, set()\n' +
+    '\n' +
+    '    def settle(document, outcome, message="", ignored=()):\n' +
+    '        results[document["id"]] = [outcome, redact(message), list(ignored)]\n' +
+    '        say(f"{title(key_of(document))}: {outcome}{\': \' if message else \'\'}{message}")\n' +
+    '        if outcome == "Failed":\n' +
+    '            failed.add(key_of(document))\n' +
+    '\n' +
+    '    gone, _ = in_order([document for document in documents if document["state"] != "present"])\n' +
+    '    present, cyclic = in_order([document for document in documents if document["state"] == "present"])\n' +
+    '    for document in reversed(gone):\n' +
+    '        settle(document, *write(document))\n' +
+    '    for document in present:\n' +
+    '        if key_of(document) in cyclic:\n' +
+    '            settle(document, "Failed", "ReferenceCycle: this document and those it needs need each other")\n' +
+    '        elif broken := [need for need in map(key_of, document.get("needs") or []) if need in failed]:\n' +
+    '            settle(document, "Failed", f"NeedFailed: {\', \'.join(map(title, broken))} failed, which this document needs")\n' +
+    '        else:\n' +
+    '            settle(document, *write(document))\n' +
+    '    return results\n' +
+    '\n' +
+    '\n' +
+    'def last_words(results):\n' +
+    '    """The results, small enough for a termination message: every document keeps its outcome."""\n' +
+    '    for length in MESSAGE_LENGTHS:\n' +
+    '        shorter = {id: [outcome, message[:length], ignored if length else []] for id, (outcome, message, ignored) in results.items()}\n' +
+    '        text = json.dumps({"results": shorter}, ensure_ascii=False, separators=(",", ":"))\n' +
+    '        if len(text.encode()) <= LAST_WORDS:\n' +
+    '            return text\n' +
+    '        # The same bytes each time: no clock in the header.\n' +
+    '        packed = "gz:" + base64.b64encode(gzip.compress(text.encode(), mtime=0)).decode()\n' +
+    '        if len(packed) <= LAST_WORDS:\n' +
+    '            return packed\n' +
+    '    raise Refused("InvalidInput", f"the results of {len(results)} documents do not fit into {LAST_WORDS} bytes")\n' +
+    '\n' +
+    '\n' +
+    '@contextmanager\n' +
+    'def only_one(bench, site, wait_seconds):\n' +
+    '    """Two Jobs of this kind never write at once: a Job\'s pod can be replaced before the old one is gone."""\n' +
+    '    folder = bench / "sites" / ".app-operator"\n' +
+    '    folder.mkdir(parents=True, exist_ok=True)\n' +
+    '    deadline = time.monotonic() + wait_seconds\n' +
+    '    with open(folder / f"{site}.documents.lock", "w") as lock:\n' +
+    '        while True:\n' +
+    '            try:\n' +
+    '                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)\n' +
+    '                break\n' +
+    '            except BlockingIOError:\n' +
+    '                if time.monotonic() >= deadline:\n' +
+    '                    raise Refused("SiteBusy", f"another Job writes documents of {site}") from None\n' +
+    '                time.sleep(0.2)\n' +
+    '        yield\n' +
+    '\n' +
+    '\n' +
+    'def main():\n' +
+    '    bench, site = Path(os.environ.get("BENCH_DIR") or "/home/frappe/frappe-bench"), text_env("SITE_NAME")\n' +
+    '    if not SITE_NAME.match(site):\n' +
+    '        raise Refused("InvalidInput", f"SITE_NAME {site!r} is not a host name")\n' +
+    '    documents, folder, wait = read_documents(text_env("DOCUMENTS")), Path(text_env("SECRETS")), seconds_env("WAIT_SECONDS", 60)\n' +
+    '    if not (bench / "sites" / site / "site_config.json").exists():\n' +
+    '        raise Refused("SiteMissing", f"there is no site {site} on this bench")\n' +
+    '    secrets = {}\n' +
+    '    for document in documents:\n' +
+    '        for field in document.get("secrets") or []:\n' +
+    '            try:\n' +
+    '                secrets[document["id"], field] = (folder / document["id"] / field).read_text()\n' +
+    '            except (OSError, ValueError) as error:\n' +
+    '                secrets[document["id"], field] = error\n' +
+    '    read_secrets.update(value for value in secrets.values() if isinstance(value, str))\n' +
+    '    os.chdir(bench / "sites")  # the framework finds its logs from there\n' +
+    '    with only_one(bench, site, wait), connected(site, wait) as frappe:\n' +
+    '        return run(documents, DocumentWriter(frappe, secrets).write)\n' +
+    '\n' +
+    '\n' +
+    'def succeed(results):\n' +
+    '    words = last_words(results)\n' +
+    '    leave(words)\n' +
+    '    counts = {}\n' +
+    '    for outcome, *_ in results.values():\n' +
+    '        counts[outcome] = counts.get(outcome, 0) + 1\n' +
+    '    say(f"app-operator: Succeeded: {json.dumps(counts)}")\n' +
+    '\n' +
+    '\n' +
+    'if __name__ == "__main__":\n' +
+    '    signal.signal(signal.SIGTERM, stop)\n' +
+    '    try:\n' +
+    '        run_job(main, succeed)\n' +
+    '    except Stopped:\n' +
+    '        sys.exit(143)\n',
   'site_drop.py': 
     '"""Drops a site\'s database and files, or puts the site to rest. Runs as the `<site>-drop` Job; what is gone already is fine.\n' +
     '\n' +

@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 TERMINATION_LOG = "/dev/termination-log"
+LAST_WORDS = 4096
 MARKER = ".app-operator.json"
 OWNER_KEY = "app_operator_owner"
 SITE_NAME = re.compile(r"^(?!.*\.\.)[a-z0-9][a-z0-9._-]{0,252}$")
@@ -32,10 +33,13 @@ class Refused(Exception):
         self.reason = reason
 
 
+# Values of secrets that are files.
+read_secrets = set()
+
+
 def redact(text):
     """No secret of ours is ever printed, not even inside another program's error."""
-    for name in SECRETS:
-        value = os.environ.get(name, "")
+    for value in sorted({*read_secrets, *(os.environ.get(name, "") for name in SECRETS)}, key=len, reverse=True):
         if len(value) >= 4:
             text = text.replace(value, "***")
     return text
@@ -50,23 +54,28 @@ def report(reason, message):
 def foretell(reason, message):
     """Leaves a last line for the case that this process is killed before it can say one. Returns the line."""
     line = redact(f"app-operator: {reason}: {' '.join(str(message).split())}")
+    leave(line)
+    return line
+
+
+def leave(text):
+    """Writes the pod's termination message, of which the kubelet reads LAST_WORDS bytes."""
     path = os.environ.get("TERMINATION_LOG") or TERMINATION_LOG
     if path == TERMINATION_LOG and not os.path.exists(path):
-        return line
+        return
     try:
         with open(path, "wb") as log:
-            log.write(line.encode()[:4096])
+            log.write(text.encode()[:LAST_WORDS])
     except OSError:
         pass
-    return line
 
 
 def say(message):
     print(redact(message), flush=True)
 
 
-def run_job(main):
-    """Runs `main` so that whatever happens ends in exactly one last line."""
+def run_job(main, succeed=lambda outcome: report("Succeeded", json.dumps(outcome))):
+    """Runs `main` so that whatever happens ends in exactly one last line. `succeed` is given what `main` returns."""
     try:
         outcome = main()
     except Refused as refused:
@@ -78,7 +87,7 @@ def run_job(main):
     except Exception as error:
         report("InternalError", f"{type(error).__name__}: {error}")
         sys.exit(1)
-    report("Succeeded", json.dumps(outcome))
+    succeed(outcome)
 
 
 def text_env(name, default=None):
