@@ -4,6 +4,7 @@ import type { AnyKind } from '../constructs/registry.js';
 import { isNotFound } from './api/api-error.js';
 import type { Client } from './api/client.js';
 import type { Events } from './reconcile/events.js';
+import type { Notes } from './cache/notes.js';
 import type { Logger } from './log.js';
 import type { Metrics } from './metrics.js';
 import { Reconciler, type ReconcilerProps } from './reconcile/reconciler.js';
@@ -18,6 +19,7 @@ export interface ControllerProps extends ReconcilerProps {
   /** Milliseconds between two visits of a resource on which nothing happens. */
   readonly resyncMs: number;
   readonly events: Events;
+  readonly notes: Notes;
   readonly metrics: Metrics;
   readonly log: Logger;
   /** Milliseconds, monotonic. */
@@ -35,6 +37,9 @@ const FIRST_OF_BATCH_MS = 50;
 /** Statuses that differ in a word only: one of all resources in this time, so that thousands that come up at once do not tell each step. */
 const MINOR_STATUS_MS = 2_000;
 const PUT_OFF_MS = 5_000;
+
+/** Reasons that only say that something goes its way. */
+const STEPS = new Set(['Provisioning', 'Updating', 'Deleting', 'Syncing', 'Running']);
 
 /** Somebody who undoes each repair at once gets one a second: it would be a tight loop. */
 const FIGHT = { repairs: 20, withinMs: 10_000, restMs: 1_000 };
@@ -149,6 +154,8 @@ export class Controller {
     const current = this.props.subscriptions.objects(kind.definition.kind).get(key);
     if (!current) return;
     const later = await this.#writeStatus(current as Resource<unknown, Status>, report);
+    // What is asked for is withdrawn only when its outcome is written.
+    this.#note(key, report.judgement.notes ?? []);
     const resync = resyncMs * (0.9 + random() / 5);
     this.queue.addAfter(
       key,
@@ -197,7 +204,7 @@ export class Controller {
     const ready = status.conditions?.find(({ type }) => type === 'Ready');
     const before = resource.status?.conditions?.find(({ type }) => type === 'Ready');
     if (!ready || ready.reason === before?.reason) return;
-    if (['Provisioning', 'Updating', 'Deleting'].includes(ready.reason)) return;
+    if (STEPS.has(ready.reason)) return;
     const { events } = this.props;
     const type = ready.status === 'True' ? 'Normal' : 'Warning';
     events.record(resource, {
@@ -208,10 +215,15 @@ export class Controller {
     });
   }
 
+  #note(key: string, notes: readonly KubeObject[]): void {
+    this.props.notes.set(`${this.kind.definition.kind}/${key}`, notes);
+  }
+
   #forget(key: string): void {
     const { metrics, kind } = this.props;
     const slash = key.indexOf('/');
     this.#reconciler.forget(key);
+    this.#note(key, []);
     this.queue.forget(key);
     this.#visitedAt.delete(key);
     this.#repairs.delete(key);

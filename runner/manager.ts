@@ -9,7 +9,8 @@ import {
 import { objectKind } from '../constructs/kit/definition.js';
 import { kindId, type ObjectKind } from '../constructs/kit/object-kind.js';
 import { admit } from '../constructs/kit/schema.js';
-import { KINDS, type AnyKind } from '../constructs/registry.js';
+import { BATCHES, KINDS, type AnyBatch, type AnyKind } from '../constructs/registry.js';
+import { BatchController } from './batches.js';
 import { Applier } from './reconcile/apply.js';
 import { ChildCache } from './cache/child-cache.js';
 import type { Client } from './api/client.js';
@@ -23,10 +24,12 @@ import { Finalizer } from './reconcile/finalizer.js';
 import { countJob } from './job-metrics.js';
 import type { Logger } from './log.js';
 import type { Metrics } from './metrics.js';
+import { Notes } from './cache/notes.js';
 import { Observer } from './reconcile/observer.js';
 import { Prober } from './reconcile/probe.js';
 import { readableSink } from './cache/readable-sink.js';
 import { ResourceStore } from './cache/resource-store.js';
+import { Runs } from './reconcile/runs.js';
 import { ServiceMonitorKeeper } from './service-monitor.js';
 import { Watches } from './cache/watches.js';
 import { Subscriptions } from './cache/world.js';
@@ -38,6 +41,8 @@ export interface ManagerProps {
   readonly log: Logger;
   /** @default all kinds that have a controller */
   readonly kinds?: readonly AnyKind[];
+  /** @default all batches */
+  readonly batches?: readonly AnyBatch[];
 }
 
 const MANAGED = `${MANAGED_BY_LABEL}=${MANAGED_BY}`;
@@ -47,7 +52,9 @@ const OPTIONAL_SYNC_MS = 30_000;
 /** Everything that runs: the watches that fill the caches, and a controller for each kind. */
 export class Manager {
   readonly #controllers: readonly Controller[];
-  readonly #byKind: ReadonlyMap<string, Controller>;
+  readonly #batches: readonly BatchController[];
+  /** All that can be woken: controllers by their kind, those of batches by their name. */
+  readonly #byName: ReadonlyMap<string, Controller | BatchController>;
   readonly #stores: ReadonlyMap<string, ResourceStore>;
   readonly #subscriptions: Subscriptions;
   readonly #children: ChildCache;
@@ -65,9 +72,10 @@ export class Manager {
   constructor(private readonly props: ManagerProps) {
     const { config, client, metrics, log } = props;
     this.#kinds = props.kinds ?? KINDS;
+    const batches = props.batches ?? BATCHES;
     this.#markers = markersFor(config.apiGroup);
     this.#owned = new Map(
-      this.#kinds.flatMap(({ owns }) => owns).map((kind) => [kindId(kind), kind]),
+      [...this.#kinds, ...batches].flatMap(({ owns }) => owns).map((kind) => [kindId(kind), kind]),
     );
     this.#prober = config.siteCheck ? new Prober() : undefined;
     this.#watches = new Watches({
@@ -80,10 +88,14 @@ export class Manager {
     });
     this.#subscriptions = new Subscriptions({
       settings: config.settings,
-      indexes: this.#kinds.flatMap(({ indexes }) => indexes),
+      indexes: [
+        ...this.#kinds.flatMap(({ indexes }) => indexes),
+        ...batches.map(({ requests }) => requests),
+      ],
       wake: (reader, urgency) => {
         this.#wake(reader, urgency);
       },
+      now: Date.now,
     });
     this.#children = new ChildCache(this.#markers, (owner, before, after) => {
       countJob(metrics, before, after);
@@ -101,6 +113,9 @@ export class Manager {
           },
           wake: (key) => {
             this.#wake(`${kind}/${key}`, 'now');
+            for (const { name, owner } of batches) {
+              if (owner === kind) this.#wake(`${name}/${key}`, 'soon');
+            }
           },
         }),
       ]),
@@ -122,6 +137,15 @@ export class Manager {
       log: log.child({ logger: 'discovery' }),
     });
     const events = new Events({ client, log, instance: hostname(), now: () => new Date() });
+    const applier = new Applier({
+      client,
+      children: this.#children,
+      markers: this.#markers,
+      onApiGone: () => {
+        this.#discovery.hint();
+      },
+    });
+    const diagnostician = new Diagnostician({ client, now: monotonic });
     const shared = {
       client,
       markers: this.#markers,
@@ -130,23 +154,18 @@ export class Manager {
       kinds: this.#owned,
       convergence: new Convergence({
         children: this.#children,
-        applier: new Applier({
-          client,
-          children: this.#children,
-          markers: this.#markers,
-          onApiGone: () => {
-            this.#discovery.hint();
-          },
-        }),
+        applier,
         now: Date.now,
       }),
       observer: new Observer({
         children: this.#children,
-        diagnostician: new Diagnostician({ client, now: monotonic }),
+        diagnostician,
         prober: this.#prober,
         now: Date.now,
       }),
       finalizer: new Finalizer(client, this.#markers),
+      notes: new Notes(this.#subscriptions),
+      runs: new Runs(client),
       events,
       metrics,
       log,
@@ -169,9 +188,15 @@ export class Manager {
           },
         }),
     );
-    this.#byKind = new Map(
-      this.#controllers.map((controller) => [controller.kind.definition.kind, controller]),
+    this.#batches = batches.map(
+      (batch) => new BatchController({ ...shared, batch, applier, diagnostician }),
     );
+    this.#byName = new Map<string, Controller | BatchController>([
+      ...this.#controllers.map(
+        (controller) => [controller.kind.definition.kind, controller] as const,
+      ),
+      ...this.#batches.map((controller) => [controller.name, controller] as const),
+    ]);
   }
 
   /** Fills the caches. Resolves when everything is known that is there now. */
@@ -204,13 +229,13 @@ export class Manager {
 
   /** Starts the work: only a leader writes. */
   start(): void {
-    for (const controller of this.#controllers) controller.queue.start();
+    for (const { queue } of this.#queues()) queue.start();
     this.#serviceMonitor.start();
   }
 
   /** Ends the work, finishing what is in hand, then the watches. */
   async stop(): Promise<void> {
-    await Promise.all(this.#controllers.map(({ queue }) => queue.stop()));
+    await Promise.all(this.#queues().map(({ queue }) => queue.stop()));
     this.#serviceMonitor.stop();
     this.#discovery.stop();
     this.#watches.stop();
@@ -230,12 +255,16 @@ export class Manager {
 
   /** Whether there is work in hand or due now. */
   get busy(): boolean {
-    return this.#controllers.some(({ queue }) => queue.busy);
+    return this.#queues().some(({ queue }) => queue.busy);
+  }
+
+  #queues(): readonly (Controller | BatchController)[] {
+    return [...this.#controllers, ...this.#batches];
   }
 
   #wake(reader: string, urgency: 'now' | 'soon'): void {
     const slash = reader.indexOf('/');
-    this.#byKind.get(reader.slice(0, slash))?.wake(reader.slice(slash + 1), urgency);
+    this.#byName.get(reader.slice(0, slash))?.wake(reader.slice(slash + 1), urgency);
   }
 
   #watchResources({ kind, api }: Controller): void {

@@ -6,6 +6,8 @@ import { frameworkPod, type FrameworkPodProps, withAffinity } from './pod.js';
 export interface FrameworkJobProps extends Omit<FrameworkPodProps, 'restartPolicy' | 'configHash'> {
   /** What the Job has to do, as a hash: it runs again when this changes, and only then. */
   readonly run: string;
+  /** Further labels of the Job itself. */
+  readonly labels?: Readonly<Record<string, string>>;
   /** @default 3600 */
   readonly deadlineSeconds?: number;
   /** How often a failed pod is followed by another. @default 3 */
@@ -67,9 +69,10 @@ function jobMetadata({
   component,
   run,
   once = false,
+  labels,
 }: FrameworkJobProps): k8s.ObjectMeta {
   return {
-    labels: childLabels(owner, component),
+    labels: { ...childLabels(owner, component), ...labels },
     annotations: { [bench.markers.run]: run, ...(once ? { [bench.markers.once]: 'true' } : {}) },
   };
 }

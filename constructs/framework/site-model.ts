@@ -3,8 +3,6 @@ import type { PodTemplate } from '../kit/api.js';
 import { Waiting } from '../kit/errors.js';
 import type { World } from '../kit/kind.js';
 import { markersOf } from '../kit/labels.js';
-import type { Resource } from '../kit/object.js';
-import type { SiteScoped } from '../kit/site-api.js';
 import type { AppSite } from '../site/api.js';
 import { benchModel, type BenchModel } from './bench-model.js';
 import { imageNamed } from './image.js';
@@ -35,8 +33,14 @@ export interface SiteView {
   readonly hold: SiteHold | undefined;
 }
 
+/** What names a site: a resource, or as much of one. */
+interface OfSite {
+  readonly metadata: { readonly namespace?: string };
+  readonly spec: { readonly siteRef: { readonly name: string } };
+}
+
 /** The site that a resource names. All of it is watched. */
-export function viewSite(resource: Resource<SiteScoped>, world: World): SiteView {
+export function viewSite(resource: OfSite, world: World): SiteView {
   const { namespace = 'default' } = resource.metadata;
   const { name } = resource.spec.siteRef;
   const hold = (reason: SiteHold['reason'], why: string): SiteHold => ({
@@ -76,7 +80,7 @@ export function viewSite(resource: Resource<SiteScoped>, world: World): SiteView
  * The site that a resource names, where something may run in it now.
  * @throws Waiting with the reason SiteMissing or SiteNotReady
  */
-export function requireSite(resource: Resource<SiteScoped>, world: World): SiteModel {
+export function requireSite(resource: OfSite, world: World): SiteModel {
   const { site, hold } = viewSite(resource, world);
   if (hold) throw new Waiting(hold.reason, hold.message);
   if (!site) throw new Error('a site without a hold is there');

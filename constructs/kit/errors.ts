@@ -12,8 +12,11 @@ export class Waiting extends Error {
     /** One CamelCase word: the reason of the Ready condition. */
     readonly reason: string,
     message: string,
-    /** See `Judgement.notes`. */
-    readonly notes: readonly KubeObject[] = [],
+    /** See `Judgement`. */
+    readonly more: {
+      readonly notes?: readonly KubeObject[];
+      readonly fields?: Readonly<Record<string, unknown>>;
+    } = {},
   ) {
     super(message);
   }

@@ -52,8 +52,12 @@ export interface World {
   readonly settings: Settings;
   /** Whether an optional API is served by the cluster. */
   serves(kind: ObjectKind): boolean;
-  /** Whether a point in time, in RFC 3339, has passed. The resource is visited again when it does. */
-  passed(time: string): boolean;
+  /**
+   * Whether so many milliseconds have passed since a point in time, in RFC 3339. The resource is visited
+   * again when they have. Those who ask with the same text in `together` and the same time in between are
+   * told at the same moments, which may be earlier: their work can be done at once.
+   */
+  passed(since: string, delayMs?: number, together?: string): boolean;
   /**
    * What `pick` takes of one object, or undefined where there is none. `kind` is the name of a kind that
    * is watched: one of ours, or one in `owns` or `reads`. `pick` must be a constant function.

@@ -11,6 +11,8 @@ export function markers(group: string) {
     group,
     /** Label: `<kind>.<name>` of the resource that an object was made for. It outlives the resource. */
     owner: `${group}/owner`,
+    /** Label on what a batch makes: the batch. It belongs to that, and not to the tree of its owner. */
+    batch: `${group}/batch`,
     /** Label on every pod of a bench and of its sites: the bench. */
     bench: `${group}/bench`,
     /** Label: the object holds data and is never deleted by the operator. */

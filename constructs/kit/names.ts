@@ -31,6 +31,7 @@ export function siteNames(site: string) {
     init: `${site}-init`,
     drop: `${site}-drop`,
     reopen: `${site}-reopen`,
+    documents: `${site}-documents`,
     gunicorn: `${site}-gunicorn`,
     worker: (queue: string) => `${site}-worker-${queue}`,
     ingress: `${site}-ingress`,

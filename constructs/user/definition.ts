@@ -7,7 +7,7 @@ export const siteUser: KindDefinition = {
   singular: 'siteuser',
   shortNames: ['su'],
   description: 'A user of a site.',
-  maxNameLength: 63,
+  maxNameLength: 54,
   printerColumns: [
     {
       name: 'Ready',

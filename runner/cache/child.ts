@@ -33,6 +33,10 @@ export interface Child {
   readonly replicas: { readonly desired: number; readonly current: number } | undefined;
   /** For a failed Job: when it failed, in milliseconds since 1970. */
   readonly failedAt: number | undefined;
+  /** For a Job: when it began and ended, RFC 3339, and whether a failed one is left as it is. */
+  readonly job:
+    | { readonly startTime?: string; readonly completionTime?: string; readonly once: boolean }
+    | undefined;
 }
 
 export function childId(kind: ObjectKind, namespace: string, name: string): string {
@@ -43,6 +47,8 @@ interface Workload extends KubeObject {
   readonly spec?: { readonly replicas?: number };
   readonly status?: {
     readonly readyReplicas?: number;
+    readonly startTime?: string;
+    readonly completionTime?: string;
     readonly conditions?: readonly {
       readonly type: string;
       readonly status: string;
@@ -81,7 +87,19 @@ export function childOf(kind: ObjectKind, object: KubeObject, markers: Markers):
       ? { desired: spec?.replicas ?? 1, current: status?.readyReplicas ?? 0 }
       : undefined,
     failedAt: failed?.lastTransitionTime ? Date.parse(failed.lastTransitionTime) : undefined,
+    job:
+      kind.kind === 'Job'
+        ? {
+            ...(status?.startTime === undefined ? {} : { startTime: status.startTime }),
+            ...jobEnd(status?.completionTime ?? failed?.lastTransitionTime),
+            once: annotations[markers.once] === 'true',
+          }
+        : undefined,
   };
+}
+
+function jobEnd(completionTime: string | undefined): { readonly completionTime?: string } {
+  return completionTime === undefined ? {} : { completionTime };
 }
 
 /** Whether two records differ in anything that a resource could depend on. */
@@ -89,11 +107,16 @@ export function sameChild(a: Child, b: Child): boolean {
   return hashOf({ ...a, resourceVersion: '' }) === hashOf({ ...b, resourceVersion: '' });
 }
 
-/** A controller reference says whose an object is; objects that outlive their resource have the label. */
+/**
+ * A controller reference says whose an object is; objects that outlive their resource have the label,
+ * and so have the Jobs that a CronJob of a resource makes.
+ */
 function ownerOf({ metadata }: KubeObject, markers: Markers): string | undefined {
   const controller = metadata.ownerReferences?.find((reference) => reference.controller);
   const namespace = metadata.namespace ?? '';
-  if (controller) {
+  const batch = metadata.labels?.[markers.batch];
+  if (controller && batch !== undefined) return `${batch}/${keyOf(namespace, controller.name)}`;
+  if (controller && controller.kind !== 'CronJob') {
     const group = groupOf(controller.apiVersion);
     const kind = group === markers.group ? controller.kind : `${controller.kind}.${group}`;
     return `${kind}/${keyOf(namespace, controller.name)}`;

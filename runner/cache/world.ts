@@ -1,4 +1,4 @@
-import { canonicalJson } from '../../constructs/kit/hash.js';
+import { canonicalJson, hashOf } from '../../constructs/kit/hash.js';
 import type { Index, World } from '../../constructs/kit/kind.js';
 import { keyOf, type KubeObject } from '../../constructs/kit/object.js';
 import { kindId, type ObjectKind } from '../../constructs/kit/object-kind.js';
@@ -33,6 +33,8 @@ export class Subscriptions {
       readonly settings: Settings;
       readonly indexes: readonly Index[];
       readonly wake: (reader: string, urgency: Urgency) => void;
+      /** Milliseconds since 1970. */
+      readonly now: () => number;
     },
   ) {}
 
@@ -67,10 +69,14 @@ export class Subscriptions {
     for (const reader of this.#readers.get(topic)?.keys() ?? []) this.props.wake(reader, 'now');
   }
 
-  /** A world for one visit. What it reads replaces the reader's subscriptions when it is committed. */
-  session(reader: string): { readonly world: World; commit: () => void } {
+  /**
+   * A world for one visit. What it reads replaces the reader's subscriptions when it is committed.
+   * `commit` answers when the first point in time passes that was asked about, in milliseconds since 1970.
+   */
+  session(reader: string): { readonly world: World; commit: () => number } {
     const reads: Read[] = [];
-    const { settings } = this.props;
+    let dueAt = Infinity;
+    const { settings, now } = this.props;
     const world: World = {
       settings,
       serves: (kind) => {
@@ -78,7 +84,13 @@ export class Subscriptions {
         reads.push({ topic, pick: undefined, picked: undefined });
         return this.#served.has(topic);
       },
-      passed: () => false,
+      passed: (since, delayMs = 0, together) => {
+        const end = Date.parse(since) + delayMs;
+        const at = together === undefined || delayMs === 0 ? end : aligned(end, delayMs, together);
+        const passed = at <= now();
+        if (!passed) dueAt = Math.min(dueAt, at);
+        return passed;
+      },
       get: <O extends KubeObject, T>(
         kind: string,
         namespace: string,
@@ -103,7 +115,11 @@ export class Subscriptions {
           .map(([, object]) => pick(object as O));
       },
     };
-    return { world, commit: () => this.#subscribe(reader, reads) };
+    const commit = (): number => {
+      this.#subscribe(reader, reads);
+      return dueAt;
+    };
+    return { world, commit };
   }
 
   /** Ends all subscriptions of a reader. */
@@ -166,6 +182,12 @@ class PickCache {
     if (value === undefined) values.set(pick, (value = canonicalJson(pick(object))));
     return value;
   }
+}
+
+/** The last of the moments, `every` milliseconds apart, that all with the same text share, up to `end`. */
+function aligned(end: number, every: number, together: string): number {
+  const offset = parseInt(hashOf(together).slice(0, 8), 16) % every;
+  return Math.floor((end - offset) / every) * every + offset;
 }
 
 function indexTopic(index: { readonly name: string }, value: string): string {

@@ -1,4 +1,4 @@
-import { parseDuration } from './duration.js';
+import { parseDuration } from '../../constructs/kit/duration.js';
 import type { Parser } from './flags.js';
 
 /** Where a server listens. */

@@ -81,7 +81,7 @@ export class Convergence {
       const child = run === undefined ? undefined : children.get(id);
       if (!child || child.deleting || child.run !== run) continue;
       if (child.health.state === 'Ready') retries.delete(id);
-      if (child.failedAt === undefined) continue;
+      if (child.failedAt === undefined || child.job?.once) continue;
       const count = retries.get(id) ?? 0;
       const left =
         child.failedAt + Math.min(JOB_RETRY_MS.most, JOB_RETRY_MS.first * 2 ** count) - now();

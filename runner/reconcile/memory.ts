@@ -16,6 +16,8 @@ export interface Memory {
   probes: { readonly at: number; readonly failures: number };
   /** Whether its finalizer was taken off: what is still seen of it is old, and nothing is done for it any more. */
   released: boolean;
+  /** When the first point in time passes that the last visit asked about, in milliseconds since 1970. */
+  dueAt: number;
   /** How often each failed Job was made anew. */
   readonly retries: Map<string, number>;
 }
@@ -39,6 +41,7 @@ export class Memories {
         pendingSince: undefined,
         probes: { at: -Infinity, failures: 0 },
         released: false,
+        dueAt: Infinity,
         retries: new Map(),
       };
       this.#byKey.set(key, memory);

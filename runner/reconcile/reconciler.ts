@@ -1,6 +1,6 @@
 import { Stalled, type Problem } from '../../constructs/kit/errors.js';
 import { hashOf } from '../../constructs/kit/hash.js';
-import type { World } from '../../constructs/kit/kind.js';
+import type { JobRun, World } from '../../constructs/kit/kind.js';
 import type { Markers } from '../../constructs/kit/labels.js';
 import type { KubeObject, Resource } from '../../constructs/kit/object.js';
 import type { ObjectKind } from '../../constructs/kit/object-kind.js';
@@ -11,8 +11,10 @@ import type { Convergence } from './convergence.js';
 import type { Finalizer } from './finalizer.js';
 import { keyOfResource, Memories, type Memory } from './memory.js';
 import type { Observer } from './observer.js';
+import { isPaused } from './paused.js';
 import { planOf, plannedOf, type Plan } from './plan.js';
 import { deleting, judgement, paused, reportOf, type Report } from './report.js';
+import type { Runs } from './runs.js';
 import type { Status } from './status.js';
 import type { Subscriptions } from '../cache/world.js';
 
@@ -28,6 +30,9 @@ export interface ReconcilerProps {
   readonly convergence: Convergence;
   readonly observer: Observer;
   readonly finalizer: Finalizer;
+  readonly runs: Runs;
+  /** Milliseconds since 1970. */
+  readonly now: () => number;
   /** What the schema and its rules have against a resource. */
   readonly validate: (resource: Resource) => readonly Problem[];
   /** Takes in a resource as the server answered it. */
@@ -49,14 +54,27 @@ export class Reconciler {
    */
   async visit(resource: Resource<unknown, Status>, failures: number): Promise<Report> {
     const goes = resource.metadata.deletionTimestamp !== undefined;
+    this.#memories.of(resource).dueAt = Infinity;
     try {
       if (isPaused(resource, this.props.markers)) return paused(resource);
-      return goes ? await this.#remove(resource) : await this.#converge(resource);
+      return this.#inTime(resource, await this.#pass(resource, goes));
     } catch (error) {
       const report = reportOf(error, goes ? 'Deleting' : resource.status?.phase, failures);
       if (!report) throw error;
-      return report;
+      return this.#inTime(resource, report);
     }
+  }
+
+  #pass(resource: Resource<unknown, Status>, goes: boolean): Promise<Report> {
+    return goes ? this.#remove(resource) : this.#converge(resource);
+  }
+
+  /** The report, with the next visit not later than the time that its facts have asked about. */
+  #inTime(resource: Resource, report: Report): Report {
+    const { dueAt } = this.#memories.of(resource);
+    if (dueAt === Infinity) return report;
+    const requeueAfterMs = earliest(report.requeueAfterMs, Math.max(1, dueAt - this.props.now()));
+    return { ...report, requeueAfterMs };
   }
 
   forget(key: string): void {
@@ -86,7 +104,7 @@ export class Reconciler {
       resource,
       facts,
       pending,
-      runs: [],
+      runs: kind.readsRuns ? await this.#runs(resource) : [],
       probes: results,
       ready,
       child,
@@ -99,6 +117,11 @@ export class Reconciler {
       requeueAfterMs: judgement.again ? 0 : later,
       appliedHash: ready ? convergence.digest(plan) : undefined,
     };
+  }
+
+  #runs(resource: Resource): Promise<readonly JobRun[]> {
+    const { runs, children } = this.props;
+    return runs.of(children.of(this.#readerOf(resource)));
   }
 
   async #remove(resource: Resource): Promise<Report> {
@@ -173,7 +196,7 @@ export class Reconciler {
     try {
       return read(session.world);
     } finally {
-      session.commit();
+      this.#memories.of(resource).dueAt = session.commit();
     }
   }
 
@@ -201,11 +224,6 @@ export class Reconciler {
   #reader(key: string): string {
     return `${this.props.kind.definition.kind}/${key}`;
   }
-}
-
-function isPaused(resource: Resource, markers: Markers): boolean {
-  const { paused: inSpec } = resource.spec as { readonly paused?: boolean };
-  return inSpec === true || resource.metadata.annotations?.[markers.paused] === 'true';
 }
 
 function earliest(a: number | undefined, b: number | undefined): number | undefined {

@@ -38,7 +38,10 @@ export function reportOf(
   const deletes = phase === 'Deleting';
   if (error instanceof Waiting) {
     return {
-      judgement: judgement(deletes ? 'Deleting' : 'Pending', error.reason, error.message),
+      judgement: {
+        ...judgement(deletes ? 'Deleting' : 'Pending', error.reason, error.message),
+        ...error.more,
+      },
       stalled: false,
       changes: [],
       errorType: error.name,

@@ -77,8 +77,23 @@ export function difference(before: Status | undefined, after: Status): 'none' | 
   return canonicalJson(essence(before ?? {})) === canonicalJson(essence(told)) ? 'minor' : 'major';
 }
 
+/** Fields that are written once for each thing that was done, and would be done again if they were not. */
+const RECORDS = [
+  'image',
+  'upgrade',
+  'documentHash',
+  'lastSyncTime',
+  'passwordVersion',
+  'specHash',
+  'completionTime',
+  'lastSuccessfulTime',
+  'backups',
+  'restored',
+] as const;
+
 /** What users wait for and scripts read. */
-function essence({ phase, observedGeneration, conditions, image, upgrade }: Status): unknown {
+function essence(status: Status): unknown {
+  const { phase, observedGeneration, conditions } = status;
   const brief = conditions?.map(({ type, status, reason }) => [type, status, reason]);
-  return [phase, observedGeneration, brief, image, upgrade];
+  return [phase, observedGeneration, brief, RECORDS.map((field) => status[field])];
 }

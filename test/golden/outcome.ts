@@ -19,6 +19,8 @@ export interface Outcome {
   /** The graph of children, made the resource's own. */
   readonly stages: readonly SynthStage[];
   readonly probes: readonly HttpProbe[];
+  /** What it asks of others. */
+  readonly notes: readonly KubeObject[];
   readonly status: Status;
 }
 
@@ -35,6 +37,7 @@ export function outcomesOf(scenario: Scenario): readonly Outcome[] {
       resource,
       stages: result.stages,
       probes: result.probes,
+      notes: result.report.judgement.notes ?? [],
       status: statusOf(kind.definition, resource, result.report, new Date(NOW)),
     };
   });

@@ -24,9 +24,10 @@ export function renderObjects(
       objectsOf(stages).map((object) => [nameOf(object), shown(object, texts)]),
     ),
   );
-  const graphs = outcomes.map(({ resource, stages }) => {
-    if (stages.length === 0) return `# ${nameOf(resource)}: no objects.\n`;
-    return stages
+  const graphs = outcomes.map(({ resource, stages, notes }) => {
+    const asked = notes.map((note) => `---\n# asked in the operator's memory\n${yaml(note)}`);
+    if (stages.length === 0) return [`# ${nameOf(resource)}: no objects.\n`, ...asked].join('');
+    const graph = stages
       .map((stage, at) => {
         const objects = stage.objects.map((object) =>
           renderObject(shown(object, texts), known.get(nameOf(object)), base?.name ?? ''),
@@ -34,6 +35,7 @@ export function renderObjects(
         return headOf(resource, stage, at, stages[at - 1]) + objects.join('');
       })
       .join('');
+    return [graph, ...asked].join('');
   });
   const here = new Set(outcomes.flatMap(({ stages }) => objectsOf(stages).map(nameOf)));
   const gone = [...known.keys()].filter((name) => !here.has(name));

@@ -4,7 +4,7 @@ import { canonicalJson } from '../../constructs/kit/hash.js';
 import type { KubeObject } from '../../constructs/kit/object.js';
 import { StaticWorld } from '../../constructs/kit/static-world.js';
 import { kindId } from '../../constructs/kit/object-kind.js';
-import { DEFINITIONS } from '../../constructs/registry.js';
+import { BATCHES, DEFINITIONS } from '../../constructs/registry.js';
 import { kindOf, outcomesOf } from '../golden/outcome.js';
 import { renderObjects } from '../golden/render.js';
 import { readScenario, scenarioNames, type Scenario } from '../golden/scenario.js';
@@ -77,6 +77,9 @@ suite('what a kind reads is watched', () => {
         const watched = [
           ...DEFINITIONS.map((definition) => definition.kind),
           ...[...kind.owns, ...kind.reads].map((owned) => owned.kind),
+          // Notes are in the operator's memory.
+          ...BATCHES.map(({ progress }) => progress),
+          'DocumentResult',
         ];
         for (const read of world.read) assert.ok(watched.includes(read), read);
       }

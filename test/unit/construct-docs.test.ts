@@ -113,6 +113,7 @@ suite('the golden scenario with every field set', () => {
       'spec.dbConfig.port',
       'spec.dbConfig.secretRef.name',
     ],
+    SiteUser: ['spec.roleProfile'],
   };
   /** What only one of several queues or tolerations needs. */
   const RARE =

@@ -23,6 +23,9 @@ function textsOf(node: ts.Node | undefined, source: ts.SourceFile): readonly str
   if (ts.isConditionalExpression(node)) {
     return [node.whenTrue, node.whenFalse].flatMap((branch) => textsOf(branch, source));
   }
+  if (ts.isBinaryExpression(node)) {
+    return [node.left, node.right].flatMap((side) => textsOf(side, source));
+  }
   if (ts.isAsExpression(node) || ts.isParenthesizedExpression(node)) {
     return textsOf(node.expression, source);
   }
@@ -40,6 +43,16 @@ function declarationOf(name: string, source: ts.SourceFile): ts.Expression | und
   return found;
 }
 
+/** Where calls have their reason. */
+const PLACES: Readonly<Record<string, number>> = {
+  Waiting: 0,
+  Stalled: 0,
+  verdict: 0,
+  hold: 0,
+  judgement: 1,
+  'this.#complain': 2,
+};
+
 /** Reasons are thrown with errors, or stand in verdicts. */
 function reasonsOf(source: ts.SourceFile): readonly string[] {
   const found: string[] = [];
@@ -48,7 +61,7 @@ function reasonsOf(source: ts.SourceFile): readonly string[] {
       ts.isNewExpression(node) || ts.isCallExpression(node) ? node.expression.getText() : '';
     const args =
       ts.isNewExpression(node) || ts.isCallExpression(node) ? (node.arguments ?? []) : [];
-    const at = { Waiting: 0, Stalled: 0, verdict: 0, judgement: 1 }[callee];
+    const at = PLACES[callee];
     if (at !== undefined) found.push(...textsOf(args[at], source));
     if (ts.isPropertyAssignment(node) && node.name.getText() === 'reason') {
       found.push(...textsOf(node.initializer, source));
@@ -94,13 +107,21 @@ function rowsOf(heading: string): readonly (readonly string[])[] {
 const first = (rows: readonly (readonly string[])[]) =>
   [...new Set(rows.map(([cell = '']) => cell.replaceAll('`', '')))].sort();
 
+/** What the page calls a kind. */
+const WORDS: Readonly<Record<string, string>> = {
+  AppBench: 'bench',
+  AppSite: 'site',
+  SiteBackup: 'backup',
+  SiteJob: 'job',
+};
+
 suite('docs/reasons.md', () => {
   test('explains every reason of a condition, and none that is never given', () => {
     assert.deepEqual(first(rowsOf('Conditions')), [...inSources().keys()].sort());
   });
   test('says which event is recorded: one for each reason of Ready but for steps', () => {
     for (const [reason = '', , condition = '', status = '', event] of rowsOf('Conditions')) {
-      const steps = /`(Provisioning|Updating|Deleting)`/.test(reason);
+      const steps = /`(Provisioning|Updating|Deleting|Syncing)`/.test(reason);
       const told = condition.includes('`Ready`') && !steps;
       assert.equal(event, told ? (status === 'True' ? 'Normal' : 'Warning') : 'none', reason);
     }
@@ -110,7 +131,7 @@ suite('docs/reasons.md', () => {
     const lastWords = first(rowsOf('Last words of Jobs'));
     for (const name of scenarioNames()) {
       for (const { resource, status } of outcomesOf(readScenario(name))) {
-        const kind = resource.kind === 'AppSite' ? 'site' : 'bench';
+        const kind = WORDS[resource.kind] ?? 'document';
         for (const { type, reason, status: value } of status.conditions ?? []) {
           if (['Reconciling', 'Stalled'].includes(type)) continue;
           // A failed Job's last word is the reason.
@@ -118,7 +139,7 @@ suite('docs/reasons.md', () => {
           const row = rows.find(
             ([own = '', kinds = '', condition = '', values = '']) =>
               own === `\`${reason}\`` &&
-              kinds.includes(kind) &&
+              (kinds === 'all' || kinds.includes(kind)) &&
               condition.includes(`\`${type}\``) &&
               values.includes(value),
           );

@@ -20,6 +20,7 @@ const FAILED: Child = {
   run: 'r',
   health: { state: 'Failed', message: 'BackoffLimitExceeded' },
   replicas: undefined,
+  job: undefined,
   failedAt: 0,
 };
 

@@ -99,22 +99,22 @@ spec:
   });
 
   test('passes over what is not ours, and what has no controller yet, with a note', async () => {
-    const user = {
+    const job = {
       apiVersion: API_VERSION,
-      kind: 'SiteUser',
+      kind: 'SiteJob',
       metadata: { name: 'ada' },
-      spec: { siteRef: { name: 's' }, email: 'ada@example.org', firstName: 'Ada' },
+      spec: { siteRef: { name: 's' }, command: ['migrate'] },
     };
     const secret = { apiVersion: 'v1', kind: 'Secret', metadata: { name: 'p' } };
     const { code, out, err } = await appOperator(
       ['render', '-f', '-'],
-      toYaml([bench(), user, secret]),
+      toYaml([bench(), job, secret]),
     );
     assert.equal(code, 0);
     assert.ok(namesIn(out).includes('Job/b-init'));
-    assert.match(err, /^<stdin>:\d+: SiteUser\/ada: passed over: SiteUser has no controller yet$/m);
+    assert.match(err, /^<stdin>:\d+: SiteJob\/ada: passed over: SiteJob has no controller yet$/m);
     assert.match(err, /^<stdin>:\d+: Secret\/p: passed over: not of the API group/m);
-    assert.doesNotMatch(out, /ada@example|kind: SiteUser/);
+    assert.doesNotMatch(out, /kind: SiteJob/);
   });
 
   test('does not print nothing without a word', async () => {

@@ -38,13 +38,16 @@ const nameOf = ({ metadata }: Thing): string => metadata.name;
 
 let woken: string[];
 let subscriptions: Subscriptions;
+let now: number;
 beforeEach(() => {
   woken = [];
   subscriptions = new Subscriptions({
     settings: DEFAULT_SETTINGS,
     indexes: [byGroup],
     wake: (reader, urgency) => void woken.push(`${reader} ${urgency}`),
+    now: () => now,
   });
+  now = Date.parse('2026-01-01T12:00:00Z');
 });
 
 const put = (name: string, fields: Partial<Thing> = {}): void => {
@@ -252,4 +255,38 @@ test('a reader whose world has changed is always woken, whatever happens in betw
     subscriptions.forget('r');
     subscriptions.forget('s');
   }
+});
+
+describe('time', () => {
+  const at = (time: string): number => Date.parse(`2026-01-01T${time}Z`);
+  const since = '2026-01-01T11:30:00Z';
+
+  test('a moment has passed or has not, and the next one is told', () => {
+    const { world, commit } = subscriptions.session('Thing/ns/a');
+    assert.equal(world.passed('2026-01-01T12:00:00Z'), true);
+    assert.equal(world.passed(since, 31 * 60_000), false);
+    assert.equal(world.passed(since, 60 * 60_000), false);
+    assert.equal(commit(), at('12:01:00'));
+  });
+
+  test('nobody waits for what has passed', () => {
+    const { world, commit } = subscriptions.session('Thing/ns/a');
+    assert.equal(world.passed(since), true);
+    assert.equal(commit(), Infinity);
+  });
+
+  test('those who ask together are told at one moment, never later than each asked for', () => {
+    const ends = ['11:10:00', '11:25:00', '11:59:59'].map((begin) => {
+      const { world, commit } = subscriptions.session('Thing/ns/a');
+      const passed = world.passed(`2026-01-01T${begin}Z`, 3_600_000, 'shop');
+      return { begin: at(begin), end: passed ? undefined : commit() };
+    });
+    const open = ends.flatMap(({ end }) => (end === undefined ? [] : [end]));
+    assert.ok(open.length > 0);
+    for (const { begin, end } of ends) {
+      if (end === undefined) continue;
+      assert.ok(end > begin && end <= begin + 3_600_000);
+    }
+    assert.ok(new Set(open.map((end) => end % 3_600_000)).size === 1);
+  });
 });

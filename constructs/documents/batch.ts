@@ -1,0 +1,93 @@
+import { Chart } from 'cdk8s';
+import type { Construct } from 'constructs';
+import { k8s } from 'cdk8s-plus-28';
+import { FrameworkJob } from '../framework/job.js';
+import { PYTHON, SCRIPTS_DIR } from '../framework/pod.js';
+import { requireSite, type SiteModel } from '../framework/site-model.js';
+import type { Batch, BatchProps } from '../kit/batch.js';
+import type { DocumentRequest } from '../kit/document.js';
+import { canonicalJson, hashOf } from '../kit/hash.js';
+import { childLabels } from '../kit/labels.js';
+import { siteNames } from '../kit/names.js';
+import { ConfigMap, Job } from '../kit/object-kind.js';
+import { Stage } from '../kit/stage.js';
+import type { AppSite } from '../site/api.js';
+import { requestsOfSite } from './indexes.js';
+import { resultsOf } from './results.js';
+
+const DOCUMENTS_DIR = '/app-operator/documents';
+const SECRETS_DIR = '/app-operator/secrets';
+const FILE = 'documents.json';
+
+/** The documents of a site, whatever kind asks for them: one Job writes up to a hundred. */
+export const documents: Batch<AppSite, DocumentRequest, SiteModel> = {
+  name: 'documents',
+  owner: 'AppSite',
+  owns: [ConfigMap, Job],
+  requests: requestsOfSite,
+  progress: 'DocumentProgress',
+  size: 100,
+  gather: ({ metadata: { namespace = 'default', name } }, world) =>
+    requireSite({ metadata: { namespace }, spec: { siteRef: { name } } }, world),
+  chart: (scope, id, props) => new DocumentsChart(scope, id, props),
+  results: resultsOf,
+};
+
+class DocumentsChart extends Chart {
+  constructor(
+    scope: Construct,
+    id: string,
+    { resource: site, facts, requests }: BatchProps<AppSite, DocumentRequest, SiteModel>,
+  ) {
+    super(scope, id, { disableResourceNameHashes: true });
+    const { bench, siteName } = facts;
+    const name = siteNames(site.metadata.name).documents;
+    const batch = { [bench.markers.batch]: documents.name };
+    new k8s.KubeConfigMap(new Stage(this, 'content'), 'documents', {
+      metadata: {
+        name,
+        namespace: bench.namespace,
+        labels: { ...childLabels(site, 'documents'), ...batch },
+      },
+      data: { [FILE]: canonicalJson({ documents: requests.map(contentOf) }) },
+    });
+    new FrameworkJob(new Stage(this, 'write'), 'job', {
+      bench,
+      owner: site,
+      name,
+      component: 'documents',
+      labels: batch,
+      run: hashOf(requests.map(({ id }) => id)),
+      container: {
+        name: 'documents',
+        command: [PYTHON, `${SCRIPTS_DIR}/site_documents.py`],
+        env: [
+          { name: 'SITE_NAME', value: siteName },
+          { name: 'DOCUMENTS', value: `${DOCUMENTS_DIR}/${FILE}` },
+          { name: 'SECRETS', value: SECRETS_DIR },
+        ],
+        resources: bench.componentResources.workerDefault,
+        extraMounts: [
+          { name: 'documents', mountPath: DOCUMENTS_DIR, readOnly: true },
+          { name: 'secrets', mountPath: SECRETS_DIR, readOnly: true },
+        ],
+      },
+      extraVolumes: [
+        { name: 'documents', configMap: { name } },
+        { name: 'secrets', projected: { sources: requests.flatMap(secretsOf) } },
+      ],
+    });
+  }
+}
+
+/** What the script reads of a request: of its secrets only which there are. */
+function contentOf({ id, document }: DocumentRequest): unknown {
+  return { id, ...document, secrets: Object.keys(document.secrets).sort() };
+}
+
+/** The secrets of a request as files. One that is missing fails its own document, not the pod. */
+function secretsOf({ id, document }: DocumentRequest): k8s.VolumeProjection[] {
+  return Object.entries(document.secrets).map(([field, { secret, key }]) => ({
+    secret: { name: secret, optional: true, items: [{ key, path: `${id}/${field}` }] },
+  }));
+}

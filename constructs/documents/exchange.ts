@@ -1,0 +1,97 @@
+import type { BatchProgress } from '../kit/batch.js';
+import type { DocumentRequest, DocumentResult, SiteDocument } from '../kit/document.js';
+import { parseDuration } from '../kit/duration.js';
+import { Waiting } from '../kit/errors.js';
+import { hashOf } from '../kit/hash.js';
+import type { World } from '../kit/kind.js';
+import type { KubeObject, Resource } from '../kit/object.js';
+import type { DocumentScoped, DocumentStatus } from '../kit/site-api.js';
+import type { AppSite } from '../site/api.js';
+
+/** A resource that stands for a document of a site. */
+export type DocumentResource = Resource<DocumentScoped, DocumentStatus>;
+
+/** How a resource stands with the document engine. */
+export interface Exchange {
+  /** Hash of what the document should be. */
+  readonly hash: string;
+  /** What there is to do; undefined where the document is as it should be, as far as is known. */
+  readonly request: DocumentRequest | undefined;
+  /** What came of the request; undefined where that is not known yet. */
+  readonly result: DocumentResult | undefined;
+  /** Why nothing moves. */
+  readonly progress: BatchProgress | undefined;
+}
+
+/** A document that could not be written is tried again after this: what is wrong may be mended in the site. */
+const RETRY_MS = 600_000;
+
+/**
+ * uid of the site that a document belongs to.
+ * @throws Waiting where there is none
+ */
+function requireSite({ metadata, spec }: DocumentResource, world: World): string {
+  const { namespace = 'default' } = metadata;
+  const { name } = spec.siteRef;
+  const site = world.get('AppSite', namespace, name, presence);
+  if (site && !site.goes) return site.uid;
+  throw new Waiting(
+    'SiteMissing',
+    `spec.siteRef.name: ${site ? `AppSite "${name}" is being deleted` : `there is no AppSite "${name}" in namespace ${namespace}`}`,
+  );
+}
+
+/**
+ * What is to be done for a document, and what has become of it.
+ * @param versions of what the document is made of, but does not show: the Secrets that it names
+ */
+export function exchange(
+  resource: DocumentResource,
+  document: SiteDocument,
+  versions: readonly string[],
+  world: World,
+): Exchange {
+  const { metadata, spec, status = {} } = resource;
+  const { namespace = 'default', uid = '' } = metadata;
+  const site = requireSite(resource, world);
+  // A site that was made anew knows nothing of what was written to the last one.
+  const hash = hashOf([document, versions, site]);
+  const known = { request: undefined, result: undefined, progress: undefined };
+  if (!isDue(resource, hash, site, world)) return { hash, ...known };
+  const id = hashOf([uid, hash, status.lastSyncTime ?? '']).slice(0, 10);
+  const request: DocumentRequest = {
+    apiVersion: resource.apiVersion,
+    kind: 'DocumentRequest',
+    metadata: { name: id, namespace },
+    site: spec.siteRef.name,
+    id,
+    document,
+  };
+  return {
+    hash,
+    request,
+    result: world.get('DocumentResult', namespace, id, whole<DocumentResult>),
+    progress: world.get('DocumentProgress', namespace, spec.siteRef.name, whole<BatchProgress>),
+  };
+}
+
+function isDue(
+  { spec, status = {} }: DocumentResource,
+  hash: string,
+  site: string,
+  world: World,
+): boolean {
+  const { documentHash, lastSyncTime, outcome } = status;
+  if (documentHash !== hash || lastSyncTime === undefined) return true;
+  if (outcome === 'Failed') return world.passed(lastSyncTime, RETRY_MS, site);
+  const interval = parseDuration(spec.resyncInterval) ?? 0;
+  return interval > 0 && world.passed(lastSyncTime, interval, site);
+}
+
+function presence({ metadata }: AppSite): { readonly uid: string; readonly goes: boolean } {
+  return { uid: metadata.uid ?? '', goes: metadata.deletionTimestamp !== undefined };
+}
+
+function whole<T extends KubeObject>(note: T): T {
+  return note;
+}

@@ -1,0 +1,71 @@
+import type { Verdict } from '../kit/condition.js';
+import type { Judgement } from '../kit/kind.js';
+import type { DocumentStatus } from '../kit/site-api.js';
+import type { DocumentResource, Exchange } from './exchange.js';
+
+/** What is said of a resource whose document the engine writes. */
+export function judgeDocument(
+  resource: DocumentResource,
+  name: string,
+  { hash, request, result, progress }: Exchange,
+): Judgement {
+  const { status = {} } = resource;
+  const document = { document: name };
+  if (result) {
+    const { outcome, message, ignored, time } = result;
+    return {
+      ...(outcome === 'Failed' ? failed(message) : synced()),
+      conditions: ignored.length > 0 ? [incomplete(ignored)] : [],
+      fields: {
+        ...document,
+        documentHash: hash,
+        lastSyncTime: time,
+        outcome,
+      },
+    };
+  }
+  const kept = keptConditions(status);
+  // Between two comparisons, and while one is on its way, what the last one found goes on to hold.
+  if (status.documentHash === hash && status.outcome !== undefined) {
+    const last = status.conditions?.find(({ type }) => type === 'Ready');
+    const verdict = status.outcome === 'Failed' ? failed(last?.message ?? '') : synced();
+    return { ...verdict, conditions: kept, fields: document, notes: request ? [request] : [] };
+  }
+  const ready: Verdict = {
+    type: 'Ready',
+    status: 'False',
+    reason: progress?.reason ?? 'Syncing',
+    message: progress?.message ?? `waiting for Job ${resource.spec.siteRef.name}-documents`,
+  };
+  return {
+    phase: progress ? 'Pending' : 'Syncing',
+    ready,
+    conditions: kept,
+    fields: document,
+    notes: request ? [request] : [],
+  };
+}
+
+function synced(): Pick<Judgement, 'phase' | 'ready'> {
+  const message = 'the document in the site is as the spec says';
+  return { phase: 'Ready', ready: { type: 'Ready', status: 'True', reason: 'Synced', message } };
+}
+
+function failed(message: string): Pick<Judgement, 'phase' | 'ready'> {
+  return {
+    phase: 'Failed',
+    ready: { type: 'Ready', status: 'False', reason: 'DocumentFailed', message },
+  };
+}
+
+/** Fields that this version of the framework does not have. */
+function incomplete(ignored: readonly string[]): Verdict {
+  const message = `the site's version of the framework has no field ${ignored.join(', ')}`;
+  return { type: 'FieldsIgnored', status: 'True', reason: 'UnknownFields', message };
+}
+
+function keptConditions({ conditions }: DocumentStatus): readonly Verdict[] {
+  return (conditions ?? [])
+    .filter(({ type }) => type === 'FieldsIgnored')
+    .map(({ type, status, reason, message }) => ({ type, status, reason, message }));
+}

@@ -1,0 +1,29 @@
+import { claimOf, isOlder } from '../framework/seniority.js';
+import { Stalled } from '../kit/errors.js';
+import type { Index, World } from '../kit/kind.js';
+import type { DocumentResource } from './exchange.js';
+
+/**
+ * Two resources of one document would undo each other's work: the younger is refused.
+ * @param index the resources of a document, by its value for this resource
+ * @param path the field that names the document
+ * @throws Stalled naming the older one
+ */
+export function refuseTakenDocument<R extends DocumentResource>(
+  resource: R,
+  index: Index<R>,
+  path: string,
+  name: string,
+  world: World,
+): void {
+  const mine = claimOf(resource);
+  const rival = index
+    .values(resource)
+    .flatMap((value) => world.list(index, value, claimOf))
+    .find((claim) => claim.name !== mine.name && isOlder(claim, mine));
+  if (!rival) return;
+  throw new Stalled(
+    'DocumentTaken',
+    `${path}: Invalid value: "${name}": ${resource.kind} ${rival.name} stands for this document of site ${resource.spec.siteRef.name} already`,
+  );
+}

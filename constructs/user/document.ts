@@ -1,0 +1,51 @@
+import type { SiteDocument } from '../kit/document.js';
+import type { SiteUser } from './api.js';
+
+export const DOCTYPE = 'User';
+/** Keys of the Secret that the user's API key stands in. */
+export const API_KEYS = { key: 'api-key', secret: 'api-secret' } as const;
+
+/**
+ * The user as the framework stores it.
+ * @param setPassword whether the password is to be set: it is compared only when its Secret has changed
+ */
+export function userDocument({ spec }: SiteUser, setPassword: boolean): SiteDocument {
+  const { passwordSecretRef: password, apiKeySecretRef: apiKey } = spec;
+  return {
+    doctype: DOCTYPE,
+    name: spec.email,
+    state: 'present',
+    fields: given({
+      email: spec.email,
+      first_name: spec.firstName,
+      last_name: spec.lastName,
+      username: spec.username,
+      enabled: spec.enabled,
+      language: spec.language,
+      time_zone: spec.timeZone,
+      role_profile: spec.roleProfile,
+      module_profile: spec.moduleProfile,
+      send_welcome_email: spec.sendWelcomeEmail,
+    }),
+    json: {},
+    tables: spec.roles ? { roles: spec.roles.toSorted().map((role) => ({ role })) } : {},
+    secrets: {
+      ...(password && setPassword
+        ? { password: { secret: password.name, key: password.key } }
+        : {}),
+      ...(apiKey
+        ? {
+            api_key: { secret: apiKey.name, key: API_KEYS.key },
+            api_secret: { secret: apiKey.name, key: API_KEYS.secret },
+          }
+        : {}),
+    },
+    needs: [],
+  };
+}
+
+function given<T>(fields: Readonly<Record<string, T | undefined>>): Record<string, T> {
+  return Object.fromEntries(
+    Object.entries(fields).flatMap(([name, value]) => (value === undefined ? [] : [[name, value]])),
+  );
+}

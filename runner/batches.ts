@@ -1,0 +1,282 @@
+import type { Batch, BatchProgress } from '../constructs/kit/batch.js';
+import { Stalled, Waiting } from '../constructs/kit/errors.js';
+import type { Markers } from '../constructs/kit/labels.js';
+import type { KubeObject, Resource } from '../constructs/kit/object.js';
+import type { ObjectKind } from '../constructs/kit/object-kind.js';
+import type { Child } from './cache/child.js';
+import type { ChildCache } from './cache/child-cache.js';
+import type { Notes } from './cache/notes.js';
+import type { Subscriptions } from './cache/world.js';
+import type { Logger } from './log.js';
+import type { Metrics } from './metrics.js';
+import type { Applier } from './reconcile/apply.js';
+import type { Convergence } from './reconcile/convergence.js';
+import type { Diagnostician } from './reconcile/diagnose.js';
+import { isPaused } from './reconcile/paused.js';
+import { planOf } from './reconcile/plan.js';
+import { errorTypeOf } from './reconcile/report.js';
+import type { Runs } from './reconcile/runs.js';
+import { WorkQueue } from './workqueue.js';
+
+export interface BatchControllerProps {
+  readonly batch: Batch;
+  readonly kinds: ReadonlyMap<string, ObjectKind>;
+  readonly markers: Markers;
+  readonly subscriptions: Subscriptions;
+  readonly children: ChildCache;
+  readonly convergence: Convergence;
+  readonly applier: Applier;
+  readonly runs: Runs;
+  readonly diagnostician: Diagnostician;
+  readonly notes: Notes;
+  readonly metrics: Metrics;
+  readonly log: Logger;
+  readonly concurrency: number;
+  /** Milliseconds, monotonic. */
+  readonly monotonic: () => number;
+  /** Milliseconds since 1970. */
+  readonly now: () => number;
+  readonly random: () => number;
+}
+
+/** Requests that come within this time of each other go together. */
+const GATHER_MS = 300;
+/** A Job that runs for this long is looked into, and again after it. */
+const PATIENCE_MS = 30_000;
+const RETRY_MS = { first: 10_000, most: 600_000 };
+
+/** What is known of an owner between two visits. All of it can be lost: it only saves work. */
+interface Memory {
+  /** The Job whose last words were spread. */
+  spread?: string;
+  /** Jobs that failed in a row: each halves the next one, so that what breaks a Job breaks it alone at last. */
+  failures: number;
+}
+
+/** The work on one `Batch`: one Job of an owner at a time, from requests to results. */
+export class BatchController {
+  readonly queue: WorkQueue;
+  readonly #memories = new Map<string, Memory>();
+
+  constructor(private readonly props: BatchControllerProps) {
+    const { metrics } = props;
+    this.queue = new WorkQueue({
+      work: (key) => this.#work(key),
+      concurrency: props.concurrency,
+      now: props.monotonic,
+      random: props.random,
+      onDepth: (depth) => {
+        metrics.queueLength(this.name, depth);
+      },
+      onWait: (seconds) => {
+        metrics.waited(this.name, seconds);
+      },
+      onRetry: () => {
+        metrics.retried(this.name);
+      },
+    });
+  }
+
+  get name(): string {
+    return this.props.batch.name;
+  }
+
+  wake(key: string, urgency: 'now' | 'soon'): void {
+    if (urgency === 'now') this.queue.add(key);
+    else this.queue.addAfter(key, GATHER_MS);
+  }
+
+  async #work(key: string): Promise<void> {
+    const { metrics, monotonic, log } = this.props;
+    const started = monotonic();
+    let result: 'success' | 'error' = 'error';
+    try {
+      const againMs = await this.#visit(key);
+      if (againMs !== undefined) this.queue.addAfter(key, againMs);
+      result = 'success';
+    } catch (error) {
+      metrics.failed(this.name, errorTypeOf(error));
+      log.error('batch failed', { controller: this.name, key, error });
+      throw error;
+    } finally {
+      metrics.reconciled(this.name, result, (monotonic() - started) / 1000);
+    }
+  }
+
+  /** @returns milliseconds until the next visit, where nothing that is watched would cause it */
+  async #visit(key: string): Promise<number | undefined> {
+    const { subscriptions, batch, markers } = this.props;
+    const owner = subscriptions.objects(batch.owner).get(key) as Resource | undefined;
+    if (!owner || owner.metadata.deletionTimestamp) {
+      this.#forget(key);
+      return undefined;
+    }
+    if (isPaused(owner, markers)) return undefined;
+    const memory = this.#memories.get(key) ?? { failures: 0 };
+    this.#memories.set(key, memory);
+    const job = this.#job(key);
+    if (job && job.uid !== memory.spread) {
+      const inTheWay = await this.#follow(owner, key, job, memory);
+      if (inTheWay !== undefined) return inTheWay.againMs;
+    }
+    await this.#begin(owner, key, memory);
+    return undefined;
+  }
+
+  /** @returns when to look again, while the Job stands in the way of the next one */
+  async #follow(
+    owner: Resource,
+    key: string,
+    job: Child,
+    memory: Memory,
+  ): Promise<{ readonly againMs: number | undefined } | undefined> {
+    const { diagnostician, runs, now } = this.props;
+    if (job.deleting) return { againMs: undefined };
+    switch (job.health.state) {
+      case 'Ready': {
+        const ended = await runs.ended(job);
+        const results = this.#results(ended?.message, job);
+        if (results.length === 0) {
+          return this.#again(
+            owner,
+            key,
+            job,
+            memory,
+            'its last words are gone, or tell no results',
+          );
+        }
+        memory.spread = job.uid;
+        memory.failures = 0;
+        // Earlier ones may not have been heard yet.
+        this.#say(key, [...this.#unheard(key), ...results]);
+        return undefined;
+      }
+      case 'Failed':
+        return this.#again(
+          owner,
+          key,
+          job,
+          memory,
+          (await diagnostician.explain(job)) ?? job.health.message,
+        );
+      default: {
+        const { startTime } = job.job ?? {};
+        const age = startTime === undefined ? 0 : now() - Date.parse(startTime);
+        if (age < PATIENCE_MS) return { againMs: PATIENCE_MS - age };
+        const why = await diagnostician.explain(job);
+        if (why) this.#complain(owner, key, 'JobWaiting', `Job ${job.name}: ${why}`);
+        return { againMs: PATIENCE_MS };
+      }
+    }
+  }
+
+  /** After a while, a Job that came to nothing is made anew; what it asks for may be less then. */
+  async #again(
+    owner: Resource,
+    key: string,
+    job: Child,
+    memory: Memory,
+    why: string,
+  ): Promise<{ readonly againMs: number | undefined }> {
+    const { applier, now } = this.props;
+    const wait = Math.min(RETRY_MS.most, RETRY_MS.first * 2 ** memory.failures);
+    const left = Date.parse(job.job?.completionTime ?? '') + wait - now();
+    if (left > 0) {
+      this.#complain(owner, key, 'JobFailed', `Job ${job.name}: ${why}`);
+      return { againMs: left };
+    }
+    memory.failures += 1;
+    await applier.delete(job);
+    return { againMs: undefined };
+  }
+
+  /** The results in a Job's last words; none where they cannot be read: what was asked for is then asked again. */
+  #results(words: string | undefined, job: Child): readonly KubeObject[] {
+    const { batch, now, log } = this.props;
+    const time = job.job?.completionTime ?? new Date(now()).toISOString();
+    try {
+      return words === undefined ? [] : batch.results(words, time, job.namespace);
+    } catch (error) {
+      log.warn('the results of a batch cannot be read', { job: job.name, error });
+      return [];
+    }
+  }
+
+  /** Makes the next Job, where something is asked for that is not done. */
+  async #begin(owner: Resource, key: string, memory: Memory): Promise<void> {
+    const { batch, subscriptions, kinds, markers, convergence, log } = this.props;
+    const session = subscriptions.session(this.#reader(key));
+    try {
+      const done = new Set(this.#told(key).map(({ metadata }) => metadata.name));
+      const open = session.world
+        .list(batch.requests, key, (request) => request)
+        .filter(({ metadata }) => !done.has(metadata.name));
+      if (open.length === 0) return;
+      const facts = batch.gather(owner, session.world);
+      const requests = open.slice(0, Math.max(1, batch.size >> memory.failures));
+      const plan = planOf(owner, kinds, markers, (scope, id) =>
+        batch.chart(scope, id, { resource: owner, facts, requests }),
+      );
+      const { changes } = await convergence.apply(owner, plan);
+      this.#complain(owner, key);
+      if (changes.some(({ change }) => change !== 'unchanged')) {
+        const { namespace, name } = owner.metadata;
+        log.info('batch', { controller: this.name, namespace, name, size: requests.length });
+      }
+    } catch (error) {
+      if (!(error instanceof Waiting || error instanceof Stalled)) throw error;
+      this.#complain(owner, key, error.reason, error.message);
+    } finally {
+      session.commit();
+    }
+  }
+
+  #job(key: string): Child | undefined {
+    return this.props.children.of(this.#reader(key)).find(({ job }) => job !== undefined);
+  }
+
+  /** The results of requests that are still there. */
+  #unheard(key: string): readonly KubeObject[] {
+    const { subscriptions, batch } = this.props;
+    const { world } = subscriptions.session(this.#reader(key));
+    const asked = new Set(world.list(batch.requests, key, ({ metadata }) => metadata.name));
+    return this.#told(key).filter(({ metadata }) => asked.has(metadata.name));
+  }
+
+  /** The results that are told now. */
+  #told(key: string): readonly KubeObject[] {
+    const { notes, batch } = this.props;
+    return notes.of(this.#reader(key)).filter(({ kind }) => kind !== batch.progress);
+  }
+
+  /** Says what came of requests; what was said before is taken back. */
+  #say(key: string, notes: readonly KubeObject[]): void {
+    this.props.notes.set(this.#reader(key), notes);
+  }
+
+  /** Says why nothing moves, beside the results; without a reason, that it does. */
+  #complain({ metadata }: Resource, key: string, reason?: string, message = ''): void {
+    const { batch } = this.props;
+    const { namespace = '', name } = metadata;
+    const results = this.#told(key);
+    const progress: BatchProgress = {
+      apiVersion: '',
+      kind: batch.progress,
+      metadata: { namespace, name },
+      reason: reason ?? '',
+      message,
+    };
+    this.#say(key, reason === undefined ? results : [...results, progress]);
+  }
+
+  #forget(key: string): void {
+    this.#memories.delete(key);
+    this.#say(key, []);
+    this.props.subscriptions.forget(this.#reader(key));
+    this.queue.forget(key);
+  }
+
+  #reader(key: string): string {
+    return `${this.name}/${key}`;
+  }
+}

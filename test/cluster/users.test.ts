@@ -1,0 +1,231 @@
+import assert from 'node:assert/strict';
+import { after, before, describe, test } from 'node:test';
+
+import { holdPods } from '../../tools/controlplane/pods.js';
+import {
+  type Answer,
+  DOCUMENT_PODS,
+  DocumentScript,
+  type WrittenDocument,
+} from '../support/documents.js';
+import { type Cluster, startCluster } from './harness.js';
+import { aBench, aSecret, aSite, API_VERSION } from './support/builders.js';
+import { at, conditionOf, type Live, type Manifest } from './support/objects.js';
+
+let cluster: Cluster;
+let script: DocumentScript;
+before(async () => {
+  cluster = await startCluster({ audit: true });
+  await holdPods(cluster.controlPlane, DOCUMENT_PODS);
+  script = new DocumentScript(cluster.controlPlane.api, answer);
+  await cluster.operator();
+});
+after(async () => {
+  await script.stop();
+  await cluster.stop();
+});
+
+const known = new Set<string>();
+
+/** As the real script does: what is new is created, a role that nobody has is refused. */
+function answer({ name, state, tables }: WrittenDocument): Answer {
+  if (tables['roles']?.some(({ role }) => role === 'No Such Role')) {
+    return ['Failed', 'LinkValidationError: Could not find Row #1: Role: No Such Role'];
+  }
+  if (state === 'absent') return [known.delete(name) ? 'Deleted' : 'Absent'];
+  if (state === 'disabled') return [known.has(name) ? 'Disabled' : 'Absent'];
+  if (known.has(name)) return ['Changed'];
+  known.add(name);
+  return ['Created'];
+}
+
+function aUser(name: string, spec: Readonly<Record<string, unknown>> = {}): Manifest {
+  return {
+    apiVersion: API_VERSION,
+    kind: 'SiteUser',
+    metadata: { name },
+    spec: { siteRef: { name: 'shop' }, email: `${name}@example.com`, firstName: name, ...spec },
+  };
+}
+
+async function aShop(): Promise<string> {
+  const namespace = await cluster.namespace();
+  await cluster.apply(
+    namespace,
+    aBench('bench'),
+    aSite('shop', { bench: 'bench', workloads: 'Shared' }),
+  );
+  await cluster.ready('AppSite', namespace, 'shop', 60_000);
+  return namespace;
+}
+
+const writtenAs = (name: string): readonly WrittenDocument[] =>
+  script.written.filter((document) => document.name === `${name}@example.com`);
+
+const reasonOf = (live: Live): string | undefined => conditionOf(live, 'Ready')?.reason;
+
+describe('users of a site', { concurrency: true }, () => {
+  test('a user is written once, and says so', async () => {
+    const namespace = await aShop();
+    await cluster.apply(namespace, aUser('ann', { roles: ['Blogger', 'Accounts User'] }));
+    const user = await cluster.ready('SiteUser', namespace, 'ann');
+    assert.equal(at(user, 'status.document'), 'ann@example.com');
+    assert.equal(at(user, 'status.outcome'), 'Created');
+    assert.equal(reasonOf(user), 'Synced');
+    const [written, ...more] = writtenAs('ann');
+    assert.equal(more.length, 0);
+    assert.equal(written?.doctype, 'User');
+    assert.deepEqual(written.tables['roles'], [{ role: 'Accounts User' }, { role: 'Blogger' }]);
+    assert.equal(written.fields['first_name'], 'ann');
+    assert.equal(written.fields['send_welcome_email'], false);
+  });
+
+  test('a changed field is one more Job, and an unchanged one none', async () => {
+    const namespace = await aShop();
+    await cluster.apply(namespace, aUser('bob'));
+    await cluster.ready('SiteUser', namespace, 'bob');
+    await cluster.apply(namespace, aUser('bob'));
+    await cluster.apply(namespace, aUser('bob', { lastName: 'Builder' }));
+    const user = await cluster.ready('SiteUser', namespace, 'bob');
+    assert.equal(at(user, 'status.outcome'), 'Changed');
+    assert.equal(writtenAs('bob').length, 2);
+    assert.equal(writtenAs('bob')[1]?.fields['last_name'], 'Builder');
+  });
+
+  test('many at once are few Jobs, and one bad document fails alone', async () => {
+    const namespace = await aShop();
+    const names = Array.from({ length: 120 }, (_, index) => `many-${String(index)}`);
+    const before = script.batches.length;
+    await Promise.all(
+      names.map((name, index) =>
+        cluster.apply(namespace, aUser(name, index === 60 ? { roles: ['No Such Role'] } : {})),
+      ),
+    );
+    await cluster.until(
+      'all to be told',
+      async () => {
+        const users = await cluster.list('SiteUser', namespace);
+        return users.every((user) =>
+          ['Ready', 'Failed'].includes(String(at(user, 'status.phase'))),
+        );
+      },
+      60_000,
+    );
+    const users = await cluster.list('SiteUser', namespace);
+    const failed = users.filter((user) => at(user, 'status.phase') === 'Failed');
+    const told = failed.map((user) => {
+      const { reason, message } = conditionOf(user, 'Ready') ?? {};
+      return [user.metadata.name, reason, message];
+    });
+    const message = 'LinkValidationError: Could not find Row #1: Role: No Such Role';
+    assert.deepEqual(told, [['many-60', 'DocumentFailed', message]]);
+    const batches = script.batches
+      .slice(before)
+      .filter((batch) => batch.some(({ name }) => name.startsWith('many-')));
+    assert.ok(batches.length <= 6, `${String(batches.length)} Jobs for 120 users`);
+    for (const name of names) {
+      assert.equal(writtenAs(name).length, 1, name);
+    }
+  });
+
+  test('waits for its site, and goes on at once when that is ready', async () => {
+    const namespace = await cluster.namespace();
+    await cluster.apply(namespace, aUser('cid'));
+    const missing = (live: Live): boolean => reasonOf(live) === 'SiteMissing';
+    const user = await cluster.becomes('SiteUser', namespace, 'cid', 'waits', missing);
+    assert.equal(at(user, 'status.phase'), 'Pending');
+    assert.equal(
+      conditionOf(user, 'Ready')?.message,
+      `spec.siteRef.name: there is no AppSite "shop" in namespace ${namespace}`,
+    );
+    await cluster.apply(
+      namespace,
+      aBench('bench'),
+      aSite('shop', { bench: 'bench', workloads: 'Shared' }),
+    );
+    await cluster.ready('SiteUser', namespace, 'cid', 60_000);
+  });
+
+  test('its password comes from a Secret, and is set again when that changes', async () => {
+    const namespace = await aShop();
+    await cluster.apply(namespace, aUser('dan', { passwordSecretRef: { name: 'dan-password' } }));
+    const waits = (live: Live): boolean => reasonOf(live) === 'SecretMissing';
+    await cluster.becomes('SiteUser', namespace, 'dan', 'waits for its Secret', waits);
+    await cluster.apply(namespace, aSecret('dan-password', { password: 'correct horse' }));
+    await cluster.ready('SiteUser', namespace, 'dan');
+    assert.deepEqual(writtenAs('dan')[0]?.secrets, ['password']);
+    await cluster.apply(
+      namespace,
+      aUser('dan', { passwordSecretRef: { name: 'dan-password' }, lastName: 'D' }),
+    );
+    await cluster.until('a second run', () => Promise.resolve(writtenAs('dan').length === 2));
+    assert.deepEqual(writtenAs('dan')[1]?.secrets, [], 'a password that was set is not set again');
+    await cluster.apply(namespace, aSecret('dan-password', { password: 'battery staple' }));
+    await cluster.until('a third run', () => Promise.resolve(writtenAs('dan').length === 3));
+    assert.deepEqual(writtenAs('dan')[2]?.secrets, ['password']);
+    const seen = JSON.stringify(script.written);
+    assert.ok(!seen.includes('correct horse') && !seen.includes('battery staple'));
+  });
+
+  test('its API key is made once, in its Secret', async () => {
+    const namespace = await aShop();
+    await cluster.apply(namespace, aUser('eve', { apiKeySecretRef: { name: 'eve-api' } }));
+    const user = await cluster.ready('SiteUser', namespace, 'eve');
+    assert.equal(at(user, 'status.apiKeySecret'), 'eve-api');
+    assert.deepEqual(writtenAs('eve')[0]?.secrets, ['api_key', 'api_secret']);
+    const { data: before } = await cluster.the('Secret', namespace, 'eve-api');
+    await cluster.apply(
+      namespace,
+      aUser('eve', { apiKeySecretRef: { name: 'eve-api' }, lastName: 'E' }),
+    );
+    await cluster.until('a second run', () => Promise.resolve(writtenAs('eve').length === 2));
+    const { data: after } = await cluster.the('Secret', namespace, 'eve-api');
+    assert.deepEqual(after, before);
+    assert.deepEqual(Object.keys(after ?? {}).sort(), ['api-key', 'api-secret']);
+  });
+
+  test('goes when its document is disabled, also while others are written', async () => {
+    const namespace = await aShop();
+    await cluster.apply(namespace, aUser('fay'), aUser('gus', { deletionPolicy: 'Retain' }));
+    await cluster.ready('SiteUser', namespace, 'fay');
+    await cluster.ready('SiteUser', namespace, 'gus');
+    await cluster.delete('SiteUser', namespace, 'fay');
+    await cluster.gone('SiteUser', namespace, 'fay');
+    await cluster.delete('SiteUser', namespace, 'gus');
+    await cluster.gone('SiteUser', namespace, 'gus');
+    assert.deepEqual(
+      writtenAs('fay').map(({ state }) => state),
+      ['present', 'disabled'],
+    );
+    assert.deepEqual(
+      writtenAs('gus').map(({ state }) => state),
+      ['present'],
+    );
+  });
+
+  test('a site that goes does not hold its users', async () => {
+    const namespace = await aShop();
+    await cluster.apply(namespace, aUser('hal'));
+    await cluster.ready('SiteUser', namespace, 'hal');
+    await cluster.delete('AppSite', namespace, 'shop');
+    await cluster.delete('SiteUser', namespace, 'hal');
+    await cluster.gone('SiteUser', namespace, 'hal');
+    await cluster.gone('AppSite', namespace, 'shop', 60_000);
+  });
+
+  test('a second resource of one address is refused, and leaves the user alone when it goes', async () => {
+    const namespace = await aShop();
+    await cluster.apply(namespace, aUser('ida'));
+    await cluster.ready('SiteUser', namespace, 'ida');
+    await cluster.apply(namespace, aUser('ida-2', { email: 'ida@example.com' }));
+    const refused = (live: Live): boolean => reasonOf(live) === 'DocumentTaken';
+    const user = await cluster.becomes('SiteUser', namespace, 'ida-2', 'is refused', refused);
+    assert.equal(
+      conditionOf(user, 'Stalled')?.message,
+      'spec.email: Invalid value: "ida@example.com": SiteUser ida stands for this document of site shop already',
+    );
+    await cluster.delete('SiteUser', namespace, 'ida-2');
+    await cluster.gone('SiteUser', namespace, 'ida-2');
+    assert.equal(writtenAs('ida').length, 1);
+  });
+});
