@@ -1644,6 +1644,7 @@ export const scripts = {
     '"""\n' +
     '\n' +
     'import os\n' +
+    'import re\n' +
     'import shutil\n' +
     'import subprocess\n' +
     'import time\n' +
@@ -1748,14 +1749,13 @@ export const scripts = {
     '        self.pipe([program, *arguments], "BackupFailed", lambda process: shutil.copyfileobj(process.stdout, file, 1 << 20), stdout=subprocess.PIPE)\n' +
     '\n' +
     '    def load(self, file):\n' +
-    '        """Runs a dump in the empty database, but for the lines that only some clients understand."""\n' +
+    '        """Runs a dump in the empty database, by whatever version of the client and as whichever user it was made."""\n' +
     '        program, arguments = self.client("shell", "RestoreFailed")\n' +
     '\n' +
     '        def feed(process):\n' +
     '            try:\n' +
-    '                for line in file:\n' +
-    '                    if not line.startswith(self.CLIENT_LINES):\n' +
-    '                        process.stdin.write(line)\n' +
+    '                for line in self.statements(file):\n' +
+    '                    process.stdin.write(line)\n' +
     '                process.stdin.close()\n' +
     '            except BrokenPipeError:\n' +
     '                pass  # its exit code and last words say why\n' +
@@ -1819,7 +1819,11 @@ export const scripts = {
     '             "--default-character-set=utf8mb4", "--batch", "--init-command=SET foreign_key_checks = 0", "{name}"),\n' +
     '        ),\n' +
     '    }  # fmt: skip\n' +
-    '    CLIENT_LINES = (b"/*M!999999",)\n' +
+    '\n' +
+    '    @staticmethod\n' +
+    '    def statements(file):\n' +
+    '        """A dump without what only newer clients understand. Texts have no line ends in it."""\n' +
+    '        return (line for line in file if not line.startswith(b"/*M!999999"))\n' +
     '\n' +
     '    def connect(self, user, password, database):\n' +
     '        try:\n' +
@@ -1942,8 +1946,24 @@ export const scripts = {
     '        "dump": (("pg_dump",), (*LOGIN, "--no-owner", "--no-acl", "--schema=public", "--encoding=UTF8", "{name}")),\n' +
     '        "shell": (("psql",), (*LOGIN, "--no-psqlrc", "--quiet", "--single-transaction", "--set=ON_ERROR_STOP=1", "{name}")),\n' +
     '    }\n' +
-    '    # The schema is there, and belongs to the server\'s administrator.\n' +
-    '    CLIENT_LINES = (b"\\\\restrict", b"\\\\unrestrict", b"CREATE SCHEMA public;", b"COMMENT ON SCHEMA public ", b"SET transaction_timeout")\n' +
+    '    # The schema is there, and belongs to the server\'s administrator; all else belongs to the site\'s user.\n' +
+    '    NOT_OURS = re.compile(\n' +
+    '        rb"\\\\(un)?restrict|CREATE SCHEMA public;|COMMENT ON SCHEMA public |SET transaction_timeout|GRANT |REVOKE |ALTER DEFAULT PRIVILEGES |"\n' +
+    '        rb"ALTER [A-Z ]+ .* OWNER TO "\n' +
+    '    )\n' +
+    '\n' +
+    '    @classmethod\n' +
+    '    def statements(cls, file):\n' +
+    '        """A dump without what only newer clients understand, and what only its own user may do. Rows are left as they are."""\n' +
+    '        rows = False\n' +
+    '        for line in file:\n' +
+    '            if rows:\n' +
+    '                rows = line.rstrip() != b"\\\\."\n' +
+    '            elif line.startswith(b"COPY ") and line.rstrip().endswith(b" FROM stdin;"):\n' +
+    '                rows = True\n' +
+    '            elif cls.NOT_OURS.match(line):\n' +
+    '                continue\n' +
+    '            yield line\n' +
     '\n' +
     '    def connect(self, user, password, database):\n' +
     '        import psycopg2\n' +
@@ -2354,6 +2374,8 @@ export const scripts = {
     'A migration is an upgrade: the site is closed, its jobs end, its database is backed up, then it is migrated (see\n' +
     'site_upgrade.py). With the image before it, the backup is loaded; with a third image too, which then migrates that.\n' +
     '\n' +
+    'A backup is restored with the site closed in the same way (see site_restore.py, and there for RESTORE_* and STORE_*).\n' +
+    '\n' +
     'The marker `sites/<site>/.app-operator.json` is written before creation starts; `state` turns from `creating` to\n' +
     '`complete` when the framework is in. Only what a marker of the same owner calls `creating` is ever thrown away.\n' +
     '"""\n' +
@@ -2388,8 +2410,10 @@ export const scripts = {
     '    write_json,\n' +
     ')\n' +
     'from site_queues import SiteQueues\n' +
+    'from site_restore import Restore\n' +
     'from site_upgrade import CLOSED_KEYS, Upgrade\n' +
     '\n' +
+    'SITE_FOLDERS = ("public/files", "private/files", "private/backups", "locks", "logs")\n' +
     'STEPS = Path(__file__).with_name("site_steps.py")\n' +
     'VERSION = re.compile(r"""^__version__\\s*=\\s*["\']([^"\']+)["\']""", re.MULTILINE)\n' +
     'LOST_CONNECTION = re.compile(\n' +
@@ -2563,7 +2587,8 @@ export const scripts = {
     '        )\n' +
     '\n' +
     '\n' +
-    'def create(settings, database, repair):\n' +
+    'def begin_site(settings, database, repair):\n' +
+    '    """The directory with its marker. Returns what this version of the framework can do."""\n' +
     '    can = step(settings, "capabilities", "FrameworkUnusable")\n' +
     '    if settings.db_user != settings.db_name and not can["dbUser"]:\n' +
     '        raise Refused(\n' +
@@ -2578,6 +2603,11 @@ export const scripts = {
     '    marker = settings.site / MARKER\n' +
     '    if not repair:\n' +
     '        write_json(marker, {"owner": settings.owner, "state": "creating", "dbName": settings.db_name, "revision": settings.revision})\n' +
+    '    return can\n' +
+    '\n' +
+    '\n' +
+    'def make_database(settings, database, repair, can):\n' +
+    '    """An empty database, and the site\'s configuration."""\n' +
     '    if not settings.has_root:\n' +
     '        database.empty()\n' +
     '    elif can["noSetupDb"]:\n' +
@@ -2586,11 +2616,27 @@ export const scripts = {
     '        database.create()\n' +
     '    (settings.site / "site_config.json").unlink(missing_ok=True)\n' +
     '    update_site_config(settings, site_credentials(settings, can["dbUser"]))\n' +
+    '\n' +
+    '\n' +
+    'def create(settings, database, repair):\n' +
+    '    can = begin_site(settings, database, repair)\n' +
+    '    make_database(settings, database, repair, can)\n' +
     '    say(f"creating {settings.site_name}")\n' +
     '    step(settings, "create", "SiteCreationFailed")\n' +
     '    installed = step(settings, "installed-apps", "SiteCreationFailed")\n' +
     '    code = code_of(settings, apps_of_image(settings), installed)\n' +
+    '    marker = settings.site / MARKER\n' +
     '    write_json(marker, {**read_json(marker), "state": "complete", "code": code})\n' +
+    '\n' +
+    '\n' +
+    'def create_from_backup(settings, database, versions, restore, repair):\n' +
+    '    """A site that has an empty database, and a backup that `converge` loads."""\n' +
+    '    can = begin_site(settings, database, repair)\n' +
+    '    manifest, new = restore.fetch(backup_check(versions))\n' +
+    '    make_database(settings, database, repair, {**can, "noSetupDb": True})\n' +
+    '    for folder in SITE_FOLDERS:\n' +
+    '        (settings.site / folder).mkdir(parents=True, exist_ok=True)\n' +
+    '    restore.record(manifest, new, None, state="complete")\n' +
     '\n' +
     '\n' +
     '# --- convergence ----------------------------------------------------------------------------------------------------\n' +
@@ -2599,7 +2645,7 @@ export const scripts = {
     'def check_encryption_key(settings, config):\n' +
     '    """The site\'s key stays, whatever we are given: with another one its stored passwords cannot be read."""\n' +
     '    key = config.get("encryption_key")\n' +
-    '    if key and key != settings.encryption_key:\n' +
+    '    if key and key != settings.encryption_key and not Restore(settings, None).known_key(key):\n' +
     '        raise Refused("EncryptionKeyMismatch", f"{settings.site_name} has an encryption key of its own that is not the Secret\'s; put that key into the Secret")\n' +
     '\n' +
     '\n' +
@@ -2669,6 +2715,19 @@ export const scripts = {
     '        raise Refused("Downgrade", f"older code cannot work on {settings.site_name}: {words}; put the newer image back, or restore a backup")\n' +
     '\n' +
     '\n' +
+    'def backup_check(versions):\n' +
+    '    """What is asked of a backup before anything is touched for it: whether the image\'s code can work on its data."""\n' +
+    '\n' +
+    '    def check(location, apps):\n' +
+    '        if gone := [app for app in apps if app not in versions]:\n' +
+    '            raise Refused("AppNotInImage", f"{location} is of a site with {\', \'.join(gone)}, which the image does not hold")\n' +
+    '        newer = [f"{app} {version} (image: {versions[app]})" for app, version in apps.items() if number(version) > number(versions[app])]\n' +
+    '        if newer:\n' +
+    '            raise Refused("BackupNewer", f"{location} is of newer code: {\', \'.join(newer)}; older code cannot work on its data")\n' +
+    '\n' +
+    '    return check\n' +
+    '\n' +
+    '\n' +
     'def check_no_old_workers(settings, upgrade, code):\n' +
     '    """Without the operator\'s word that nothing of the old image runs any more, the site\'s own workers must be gone."""\n' +
     '    prefix = settings.config.get("bench_id")\n' +
@@ -2696,7 +2755,7 @@ export const scripts = {
     '    check_image(settings, versions, code)\n' +
     '    check_no_old_workers(settings, upgrade, code)\n' +
     '    upgrade.close(image, settle_seconds(code))\n' +
-    '    stays = f"{settings.site_name} stays in maintenance, its backup is {upgrade.backup}"\n' +
+    '    stays = upgrade.stays\n' +
     '    upgrade.record({"changed": True})\n' +
     '    foretell("MigrationFailed", f"{stays}: ended in the middle, perhaps for want of memory")\n' +
     '    say(f"migrating {settings.site_name}")\n' +
@@ -2711,11 +2770,25 @@ export const scripts = {
     '\n' +
     '\n' +
     'def restore(settings, upgrade):\n' +
-    '    foretell("RestoreFailed", f"{settings.site_name} stays in maintenance: ended in the middle of loading {upgrade.backup}")\n' +
+    '    foretell("RestoreFailed", f"{upgrade.stays}: ended in the middle of loading {upgrade.backup}")\n' +
     '    try:\n' +
     '        upgrade.restore()\n' +
     '    except Refused as error:\n' +
-    '        raise Refused("RestoreFailed", f"{settings.site_name} stays in maintenance: {error}") from None\n' +
+    '        raise Refused("RestoreFailed", f"{upgrade.stays}: {error}") from None\n' +
+    '    forget_cache(settings)\n' +
+    '\n' +
+    '\n' +
+    'def forget_cache(settings):\n' +
+    '    """What the framework remembers of the data before: documents, and who is logged in."""\n' +
+    '    import redis\n' +
+    '\n' +
+    '    url = read_json(settings.sites / "common_site_config.json").get("redis_cache")\n' +
+    '    try:\n' +
+    '        cache = redis.from_url(url, socket_timeout=30, socket_connect_timeout=5)\n' +
+    '        for key in cache.scan_iter(match=f"{settings.db_name}|*", count=1000):\n' +
+    '            cache.delete(key)\n' +
+    '    except (redis.exceptions.RedisError, OSError) as error:\n' +
+    '        raise Refused("RedisUnreachable", f"redis_cache: {type(error).__name__}") from None\n' +
     '\n' +
     '\n' +
     'def forget_asset_manifest(settings):\n' +
@@ -2729,18 +2802,20 @@ export const scripts = {
     '        say(f"assets_json was not removed: the cache does not answer ({type(error).__name__})")\n' +
     '\n' +
     '\n' +
-    'def converge(settings, database, versions):\n' +
+    'def converge(settings, database, versions, restore):\n' +
     '    config = check_complete(settings, database)\n' +
     '    marker = settings.site / MARKER\n' +
     '    upgrade = Upgrade(settings, database)\n' +
     '    state = read_json(marker)\n' +
     '    write_json(marker, {**state, "owner": settings.owner, "state": "complete", "dbName": settings.db_name, "revision": settings.revision})\n' +
     '    wanted = {**settings.config, **site_credentials(settings, "db_user" in config)}\n' +
+    '    wanted["encryption_key"] = config.get("encryption_key") or settings.encryption_key\n' +
     '    if "app_operator_resting" in config:\n' +
     '        wanted = {"maintenance_mode": 0, **wanted, "pause_scheduler": None, "app_operator_resting": None}\n' +
     '    if upgrade.state is not None:  # until it has ended the site stays closed, whatever is wanted\n' +
     '        wanted = {k: v for k, v in wanted.items() if k not in CLOSED_KEYS}\n' +
     '    update_site_config(settings, wanted)\n' +
+    '    restore.bring(backup_check(versions), settle_seconds(state.get("code", {})))\n' +
     '    migrated = migrate(settings, database, versions, marker)\n' +
     '    closed = upgrade.state is not None\n' +
     '    try:\n' +
@@ -2748,10 +2823,11 @@ export const scripts = {
     '    except Refused as error:\n' +
     '        if not closed or not (upgrade.state or {}).get("migrated"):\n' +
     '            raise\n' +
-    '        stays = f"{settings.site_name} stays in maintenance, its backup is {upgrade.backup}"\n' +
-    '        raise Refused("MigrationFailed", f"{stays}: {error.reason}: {error}") from None\n' +
+    '        raise Refused("MigrationFailed", f"{upgrade.stays}: {error.reason}: {error}") from None\n' +
+    '    restore.end()\n' +
     '    if closed and os.environ.get("KEEP_CLOSED") != "1":\n' +
     '        upgrade.open(settings.config)\n' +
+    '    restore.tidy()\n' +
     '    return {"apps": {app: versions[app] for app in installed}, "migrated": migrated is not None}\n' +
     '\n' +
     '\n' +
@@ -2778,13 +2854,20 @@ export const scripts = {
     '        database = site_db.server(settings)\n' +
     '        database.wait()\n' +
     '        wait_for_redis(settings)\n' +
+    '        restore = Restore(settings, database)\n' +
+    '        restore.forget_unborn()\n' +
     '        state = read_json(settings.site / MARKER).get("state")\n' +
     '        created = is_fresh(settings) or state == "creating"\n' +
     '        what, begun = "created" if created else "brought up to date", time.monotonic()\n' +
     '        try:\n' +
-    '            if created:\n' +
+    '            if created and restore.wanted:\n' +
+    '                create_from_backup(settings, database, versions, restore, repair=state == "creating")\n' +
+    '            elif created:\n' +
     '                create(settings, database, repair=state == "creating")\n' +
-    '            return {"created": created, **converge(settings, database, versions)}\n' +
+    '            outcome = converge(settings, database, versions, restore)\n' +
+    '            if restore.may_begin():  # what was under way is undone by now\n' +
+    '                outcome = converge(settings, database, versions, restore)\n' +
+    '            return {"created": created, **outcome, **restore.outcome()}\n' +
     '        except ConnectionError as error:\n' +
     '            raise Refused("DatabaseConnectionLost", f"{database.address}, while {settings.site_name} was {what}: {error}") from None\n' +
     '        except ProgramFailed as error:\n' +
@@ -2941,6 +3024,323 @@ export const scripts = {
     '\n' +
     'if __name__ == "__main__":\n' +
     '    run_job(main)\n',
+  'site_restore.py': 
+    '"""Restores a backup (see stored_backup.py) into a new site, or over an existing one. A part of site_init.py.\n' +
+    '\n' +
+    'Environment\n' +
+    '  RESTORE_ID         what is to be restored: each is restored once. Absent: nothing, and a restore that has not ended is undone\n' +
+    '  RESTORE_NAME       name of the backup; absent: the newest complete one\n' +
+    '  RESTORE_OWNER      `<namespace>/<SiteBackup>` that it is of; absent: of any\n' +
+    '  RESTORE_CONFIRMED  1: the data of a site that exists may be replaced\n' +
+    '  STORE_*, S3_*      where the backup is, see backup_store.py; absent: not known by now\n' +
+    '\n' +
+    'On the volume, below `sites/<site>/private/restores/<id>/`\n' +
+    '  new/     what comes: database.sql.gz, public-files/, private-files/, site_config.json; gone when it has come\n' +
+    '  before/  what the site had: database.sql.gz, site_config.json, code.json, public-files/, private-files/; the last one stays\n' +
+    '\n' +
+    'The marker\'s `restore` is there from the first change of the site to the last; meanwhile its `upgrade` keeps the site closed,\n' +
+    'and says which dump is being loaded:\n' +
+    '  id, name, from, location of the backup\n' +
+    '  new, before   those folders, relative to `sites/`; no `before` where the site is new\n' +
+    '  keys          what was added to site_config.json\n' +
+    '  digest        of the backup\'s encryption key, which the site has from then on\n' +
+    '  back          it is being undone\n' +
+    'The marker\'s `restores`: `done`, the ids of all, and `last`, what is told of the last one.\n' +
+    '"""\n' +
+    '\n' +
+    'import hashlib\n' +
+    'import os\n' +
+    'import re\n' +
+    'import shutil\n' +
+    'import tarfile\n' +
+    'from datetime import datetime, timezone\n' +
+    'from pathlib import Path\n' +
+    '\n' +
+    'from site_common import MARKER, Refused, foretell, read_json, say, update_site_config, write_json\n' +
+    'from site_upgrade import CLOSED_KEYS, Upgrade\n' +
+    '\n' +
+    'ID = re.compile(r"[0-9a-f]{8,64}")\n' +
+    'FOLDERS = {"public-files": Path("public", "files"), "private-files": Path("private", "files")}\n' +
+    '# Of the site that the backup is of, and not of its data.\n' +
+    'PLACE = re.compile(r"(db|redis|socketio|webserver|app_operator|rq|ssl)_.*|host_name|domains|root_.*|admin_password|extra_config|" + "|".join(CLOSED_KEYS))\n' +
+    '\n' +
+    '\n' +
+    'def digest_of_key(key):\n' +
+    '    return hashlib.sha256(key.encode()).hexdigest()[:16]\n' +
+    '\n' +
+    '\n' +
+    'class Restore:\n' +
+    '    """What is restored. `check_image` refuses, for the versions of a backup\'s apps, an image that cannot work on its data."""\n' +
+    '\n' +
+    '    def __init__(self, settings, database):\n' +
+    '        self.settings = settings\n' +
+    '        self.upgrade = Upgrade(settings, database)\n' +
+    '        self.marker = settings.site / MARKER\n' +
+    '        self.id = os.environ.get("RESTORE_ID", "")\n' +
+    '        if self.id and not ID.fullmatch(self.id):\n' +
+    '            raise Refused("InvalidInput", f"RESTORE_ID {self.id!r} is not a hash")\n' +
+    '        self.confirmed = os.environ.get("RESTORE_CONFIRMED") == "1"\n' +
+    '        self.store_is_known = bool(os.environ.get("STORE_PREFIX"))\n' +
+    '\n' +
+    '    @property\n' +
+    '    def state(self):\n' +
+    '        """The marker\'s `restore`; None where none is under way."""\n' +
+    '        return read_json(self.marker).get("restore")\n' +
+    '\n' +
+    '    @property\n' +
+    '    def restores(self):\n' +
+    '        return read_json(self.marker).get("restores", {})\n' +
+    '\n' +
+    '    @property\n' +
+    '    def wanted(self):\n' +
+    '        return bool(self.id) and self.id not in self.restores.get("done", [])\n' +
+    '\n' +
+    '    def may_begin(self):\n' +
+    '        """Whether something is wanted that is known, and that no data is in the way of."""\n' +
+    '        state = self.state\n' +
+    '        is_new = state is not None and "before" not in state\n' +
+    '        return self.wanted and self.store_is_known and (self.confirmed or is_new)\n' +
+    '\n' +
+    '    def known_key(self, key):\n' +
+    '        """Whether a backup has brought the site this encryption key."""\n' +
+    '        return digest_of_key(key) in (self.restores.get("last", {}).get("digest"), (self.state or {}).get("digest"))\n' +
+    '\n' +
+    '    def forget_unborn(self):\n' +
+    '        """Takes back what was restored into a new site, where that is not wanted any more: it is made as any other then."""\n' +
+    '        state = self.state\n' +
+    '        if state is None or "before" in state or self.id == state["id"] or self.may_begin():\n' +
+    '            return\n' +
+    '        say(f"{state[\'name\']} is not to be restored any more")\n' +
+    '        for folder in (*FOLDERS.values(), Path("private", "restores")):\n' +
+    '            shutil.rmtree(self.settings.site / folder, ignore_errors=True)\n' +
+    '        marker = read_json(self.marker)\n' +
+    '        write_json(self.marker, {**{k: marker[k] for k in ("owner", "dbName", "revision") if k in marker}, "state": "creating"})\n' +
+    '\n' +
+    '    # --- what comes -----------------------------------------------------------------------------------------------\n' +
+    '\n' +
+    '    def fetch(self, check_image):\n' +
+    '        """Brings the whole backup onto the volume and checks it. Returns its manifest and its folder. The site is not touched."""\n' +
+    '        from backup_store import open_store\n' +
+    '        from stored_backup import download\n' +
+    '\n' +
+    '        if not self.store_is_known:\n' +
+    '            raise Refused("BackupMissing", f"it is not known where the backup of {self.settings.site_name} is")\n' +
+    '        store = open_store()\n' +
+    '        manifest = self.choose(store)\n' +
+    '        self.check(manifest, store.location(manifest["name"]), check_image)\n' +
+    '        folder = self.settings.site / "private" / "restores" / self.id / "new"\n' +
+    '        shutil.rmtree(folder, ignore_errors=True)\n' +
+    '        folder.mkdir(parents=True, mode=0o750)\n' +
+    '        say(f"fetching {store.location(manifest[\'name\'])}")\n' +
+    '        foretell("RestoreInterrupted", f"ended before {store.location(manifest[\'name\'])} was restored; nothing of {self.settings.site_name} is replaced yet")\n' +
+    '        try:\n' +
+    '            for file in manifest["files"]:\n' +
+    '                name = file["name"]\n' +
+    '                download(store, manifest, file, folder / name)\n' +
+    '                if name.endswith((".tar", ".tgz")):\n' +
+    '                    kind = name.rsplit(".", 1)[0]\n' +
+    '                    unpack(folder / name, folder / ("public-files" if kind == "files" else kind))\n' +
+    '                    (folder / name).unlink()\n' +
+    '            os.replace(folder / "site_config_backup.json", folder / "site_config.json")\n' +
+    '            if not read_json(folder / "site_config.json").get("encryption_key"):\n' +
+    '                raise Refused("BackupIncomplete", f"{manifest[\'name\']} holds no encryption key")\n' +
+    '            os.sync()  # what it replaces goes: a node that is lost must not take both\n' +
+    '        except (Refused, OSError, EOFError, tarfile.TarError) as error:\n' +
+    '            shutil.rmtree(folder.parent, ignore_errors=True)\n' +
+    '            untouched = f"{self.settings.site_name} is as it was"\n' +
+    '            if isinstance(error, Refused):\n' +
+    '                raise Refused(error.reason, f"{error}; {untouched}") from None\n' +
+    '            reason = "BackupCorrupt" if not isinstance(error, OSError) else "VolumeNotWritable"\n' +
+    '            raise Refused(reason, f"{manifest[\'name\']}: {error}; {untouched}") from None\n' +
+    '        return {**manifest, "location": store.location(manifest["name"])}, folder\n' +
+    '\n' +
+    '    def choose(self, store):\n' +
+    '        from stored_backup import NAME, manifest_of, stored_backups\n' +
+    '\n' +
+    '        name = os.environ.get("RESTORE_NAME", "")\n' +
+    '        if name and not NAME.fullmatch(name):\n' +
+    '            raise Refused("InvalidInput", f"RESTORE_NAME {name!r} is not the name of a backup")\n' +
+    '        if name:\n' +
+    '            manifest = manifest_of(store, name)\n' +
+    '        else:\n' +
+    '            owner = os.environ.get("RESTORE_OWNER", "")\n' +
+    '            manifest = next((found for found in stored_backups(store) if found.get("complete") and owner in ("", found.get("owner"))), None)\n' +
+    '        if manifest is None:\n' +
+    '            raise Refused("BackupMissing", f"{store.location()} has no {f\'backup {name}\' if name else \'complete backup\'}")\n' +
+    '        return manifest\n' +
+    '\n' +
+    '    def check(self, manifest, location, check_image):\n' +
+    '        if manifest.get("complete") is not True or manifest.get("partial"):\n' +
+    '            raise Refused("BackupIncomplete", f"{location} does not hold the whole site: its database, files and encryption key")\n' +
+    '        if manifest.get("encrypted"):\n' +
+    '            raise Refused("BackupEncrypted", f"{location} is encrypted by the framework (System Settings, encrypt_backup); only others can be restored")\n' +
+    '        if manifest.get("dbType") != self.settings.db_type:\n' +
+    '            raise Refused("BackupUnsuitable", f"{location} is of {manifest.get(\'dbType\')}, the database of {self.settings.site_name} is {self.settings.db_type}")\n' +
+    '        missing = {"database.sql.gz", "site_config_backup.json"} - {file["name"] for file in manifest["files"]}\n' +
+    '        if missing:\n' +
+    '            raise Refused("BackupIncomplete", f"{location} has no {\', \'.join(sorted(missing))}")\n' +
+    '        check_image(location, versions_of(manifest))\n' +
+    '\n' +
+    '    # --- replacing ------------------------------------------------------------------------------------------------\n' +
+    '\n' +
+    '    def bring(self, check_image, settle):\n' +
+    '        """Brings an existing site to where its database can be loaded: begins, goes on, or turns back."""\n' +
+    '        state = self.state\n' +
+    '        if state is not None and (state.get("back") or not (self.id == state["id"] or self.may_begin())):\n' +
+    '            self.turn_back()\n' +
+    '        elif state is not None and self.id == state["id"]:\n' +
+    '            self.replace()\n' +
+    '        elif self.may_begin():\n' +
+    '            self.begin(check_image, settle)\n' +
+    '\n' +
+    '    def begin(self, check_image, settle):\n' +
+    '        manifest, new = self.fetch(check_image)\n' +
+    '        state, upgrade = self.state, self.upgrade\n' +
+    '        if state is None:\n' +
+    '            before = new.parent / "before"\n' +
+    '            if "backup" in (upgrade.state or {}):  # what is there now is half migrated\n' +
+    '                link_files(self.settings.sites / upgrade.state["backup"], before)\n' +
+    '            else:\n' +
+    '                upgrade.close(os.environ.get("IMAGE", ""), settle, lambda: upgrade.back_up_to(before))\n' +
+    '            state = {"before": str(before.relative_to(self.settings.sites))}\n' +
+    '        self.record(manifest, new, state.get("before"))\n' +
+    '        self.replace()\n' +
+    '\n' +
+    '    def record(self, manifest, new, before, **others):\n' +
+    '        """From here on the site is the backup\'s: whoever comes next loads it."""\n' +
+    '        image = os.environ.get("IMAGE", "")\n' +
+    '        code = {**versions_of(manifest), **({"image": image} if image else {})}\n' +
+    '        config, old = read_json(new / "site_config.json"), read_json(self.settings.site / "site_config.json")\n' +
+    '        restore = {\n' +
+    '            "id": self.id, "name": manifest["name"], "location": manifest["location"],\n' +
+    '            "new": str(new.relative_to(self.settings.sites)),\n' +
+    '            "keys": [key for key in config if key not in old and not PLACE.fullmatch(key) and key != "encryption_key"],\n' +
+    '            "digest": digest_of_key(config["encryption_key"]),\n' +
+    '            **({} if before is None else {"before": before}),\n' +
+    '        }  # fmt: skip\n' +
+    '        loading = {"backup": restore["new"], "code": code, "restoring": True, "changed": None, "migrated": None}\n' +
+    '        if self.upgrade.state is None:\n' +
+    '            loading = {**loading, "from": image, "to": image, "settings": {}}\n' +
+    '        self.upgrade.record(loading, restore=restore, installing=None, **others)\n' +
+    '        self.upgrade.shut()\n' +
+    '\n' +
+    '    def replace(self):\n' +
+    '        """The files and the keys of the configuration; each part may have been replaced before."""\n' +
+    '        state, site = self.state, self.settings.site\n' +
+    '        new = self.settings.sites / state["new"]\n' +
+    '        for name, folder in FOLDERS.items():\n' +
+    '            if not (new / name).exists():\n' +
+    '                continue  # it is in its place, or the backup has none\n' +
+    '            (site / folder).mkdir(parents=True, exist_ok=True)\n' +
+    '            self.put_aside(name, site / folder)\n' +
+    '            os.rename(new / name, site / folder)\n' +
+    '        config = read_json(new / "site_config.json")\n' +
+    '        update_site_config(self.settings, {key: config[key] for key in ("encryption_key", *state["keys"])})\n' +
+    '\n' +
+    '    def put_aside(self, name, folder):\n' +
+    '        """What the site had is kept; what a restore has brought that did not end is not."""\n' +
+    '        before = self.state.get("before")\n' +
+    '        kept = None if before is None else self.settings.sites / before / name\n' +
+    '        if kept is None or kept.exists():\n' +
+    '            shutil.rmtree(folder)\n' +
+    '        else:\n' +
+    '            os.rename(folder, kept)\n' +
+    '\n' +
+    '    def turn_back(self):\n' +
+    '        """To what the site had: its files and keys here; its database is loaded as any backup of an upgrade."""\n' +
+    '        state, site = self.state, self.settings.site\n' +
+    '        before = self.settings.sites / state["before"]\n' +
+    '        say(f"going back to what {self.settings.site_name} was before {state[\'name\']}")\n' +
+    '        loading = {"backup": state["before"], "code": read_json(before / "code.json"), "restoring": True, "changed": None, "migrated": None}\n' +
+    '        self.upgrade.record(loading if not state.get("back") else {}, restore={**state, "back": True}, installing=None)\n' +
+    '        for name, folder in FOLDERS.items():\n' +
+    '            if (before / name).exists():\n' +
+    '                shutil.rmtree(site / folder, ignore_errors=True)\n' +
+    '                os.rename(before / name, site / folder)\n' +
+    '        key = read_json(before / "site_config.json").get("encryption_key")\n' +
+    '        update_site_config(self.settings, {**dict.fromkeys(state["keys"]), "encryption_key": key})\n' +
+    '\n' +
+    '    # --- the end --------------------------------------------------------------------------------------------------\n' +
+    '\n' +
+    '    def end(self):\n' +
+    '        """Writes down that it is done, when the data is of the image\'s code. The site may still be closed."""\n' +
+    '        state = self.state\n' +
+    '        if state is None:\n' +
+    '            return\n' +
+    '        if state.get("back"):\n' +
+    '            say(f"{self.settings.site_name} is what it was before {state[\'name\']}")\n' +
+    '            self.put({"restore": None})\n' +
+    '            return\n' +
+    '        last = {key: state[key] for key in ("id", "name", "location", "digest", "before") if key in state}\n' +
+    '        last["time"] = datetime.now(timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")\n' +
+    '        self.put({"restore": None, "restores": {"done": [*self.restores.get("done", []), state["id"]], "last": last}})\n' +
+    '        say(f"restored {state[\'location\']}")\n' +
+    '\n' +
+    '    def put(self, changes):\n' +
+    '        write_json(self.marker, {k: v for k, v in {**read_json(self.marker), **changes}.items() if v is not None})\n' +
+    '\n' +
+    '    def tidy(self):\n' +
+    '        """Of all restores what the site had before the last one stays, once the site is open."""\n' +
+    '        if self.state is not None or self.upgrade.state is not None:\n' +
+    '            return\n' +
+    '        kept = self.restores.get("last", {}).get("before", "")\n' +
+    '        for folder in (self.settings.site / "private" / "restores").glob("*/*"):\n' +
+    '            if str(folder.relative_to(self.settings.sites)) != kept:\n' +
+    '                shutil.rmtree(folder, ignore_errors=True)\n' +
+    '                if not any(folder.parent.iterdir()):\n' +
+    '                    folder.parent.rmdir()\n' +
+    '\n' +
+    '    def outcome(self):\n' +
+    '        """What the operator is told."""\n' +
+    '        last, told = self.restores.get("last"), {}\n' +
+    '        if last is not None:\n' +
+    '            key = read_json(self.settings.site / "site_config.json").get("encryption_key", "")\n' +
+    '            own = key == os.environ.get("ENCRYPTION_KEY")\n' +
+    '            told["restored"] = {\n' +
+    '                **{k: v for k, v in last.items() if k not in ("id", "digest")},\n' +
+    '                "encryptionKey": "Secret" if own else "Backup",\n' +
+    '                "requests": self.restores["done"][-50:],\n' +
+    '            }  # fmt: skip\n' +
+    '        if self.wanted:\n' +
+    '            told["restore"] = "Unconfirmed" if self.store_is_known else "Unknown"\n' +
+    '        return told\n' +
+    '\n' +
+    '\n' +
+    'def versions_of(manifest):\n' +
+    '    """App → version."""\n' +
+    '    try:\n' +
+    '        return {str(app["name"]): str(app["version"]) for app in manifest["apps"]}\n' +
+    '    except (KeyError, TypeError):\n' +
+    '        raise Refused("BackupIncomplete", f"the manifest of {manifest.get(\'name\')} does not say which apps it is of") from None\n' +
+    '\n' +
+    '\n' +
+    'def link_files(source, target):\n' +
+    '    target.mkdir(parents=True, exist_ok=True)\n' +
+    '    for path in source.iterdir():\n' +
+    '        if path.is_file() and not (target / path.name).exists():\n' +
+    '            os.link(path, target / path.name)\n' +
+    '\n' +
+    '\n' +
+    'def unpack(archive, target):\n' +
+    '    """The files of `<site>/{public,private}/files` in a tar. Nothing else, and nowhere else, whatever it says."""\n' +
+    '    target.mkdir()\n' +
+    '    with tarfile.open(archive, "r:*") as tar:\n' +
+    '        for member in tar:\n' +
+    '            parts = [part for part in member.name.split("/") if part not in ("", ".")]\n' +
+    '            if ".." in parts or member.name.startswith("/"):\n' +
+    '                raise Refused("BackupCorrupt", f"{archive.name} has a file outside of the site: {member.name!r}")\n' +
+    '            if len(parts) < 4 or parts[2] != "files":\n' +
+    '                continue\n' +
+    '            path = target.joinpath(*parts[3:])\n' +
+    '            if member.isdir():\n' +
+    '                path.mkdir(parents=True, exist_ok=True)\n' +
+    '            elif member.isfile() or member.islnk():\n' +
+    '                path.parent.mkdir(parents=True, exist_ok=True)\n' +
+    '                with tar.extractfile(member) as source, open(path, "xb") as file:\n' +
+    '                    shutil.copyfileobj(source, file, 1 << 20)\n' +
+    '                os.utime(path, (member.mtime, member.mtime))\n' +
+    '            else:\n' +
+    '                say(f"{archive.name}: left out {member.name!r}, which is no file")\n',
   'site_steps.py': 
     '"""The steps that need the framework in this process: `site_steps.py STEP`, started by site_init.py in `sites/`.\n' +
     '\n' +
@@ -3121,7 +3521,7 @@ export const scripts = {
     '\n' +
     '    # --- closing ------------------------------------------------------------------------------------------------\n' +
     '\n' +
-    '    def close(self, image, settle):\n' +
+    '    def close(self, image, settle, back_up=None):\n' +
     '        """Closes the site and makes the backup. Where that does not come about the site is opened again, for the code it had."""\n' +
     '        if self.state is None:\n' +
     '            config, marker = read_json(self.settings.site / "site_config.json"), read_json(self.marker)\n' +
@@ -3135,17 +3535,22 @@ export const scripts = {
     '        say(f"closing {self.settings.site_name}")\n' +
     '        try:\n' +
     '            self.drain(settle)\n' +
-    '            self.back_up()\n' +
+    '            (back_up or self.back_up)()\n' +
     '        except (Refused, OSError) as error:\n' +
     '            self.open()\n' +
     '            if isinstance(error, Refused):\n' +
     '                raise Refused(error.reason, f"{error}; {self.settings.site_name} is open as before") from None\n' +
     '            raise Refused("BackupFailed", f"{error}; {self.settings.site_name} is open as before") from None\n' +
     '\n' +
-    '    def drain(self, settle):\n' +
-    '        """Until nothing works on the site: no request, no job, no schedule."""\n' +
+    '    def shut(self):\n' +
+    '        """Says in the configuration that the site is closed. Returns its queues."""\n' +
     '        queues = self.queues()\n' +
     '        update_site_config(self.settings, {"maintenance_mode": 1, "pause_scheduler": 1, "bench_id": queues.aside})\n' +
+    '        return queues\n' +
+    '\n' +
+    '    def drain(self, settle):\n' +
+    '        """Until nothing works on the site: no request, no job, no schedule."""\n' +
+    '        queues = self.shut()\n' +
     '        time.sleep(settle)\n' +
     '        try:\n' +
     '            queues.set_aside()\n' +
@@ -3160,6 +3565,11 @@ export const scripts = {
     '        name = re.sub(r"[^A-Za-z0-9.]+", "-", state["from"]).strip("-.")[-60:]\n' +
     '        digest = hashlib.sha256(state["from"].encode()).hexdigest()[:8]\n' +
     '        directory = settings.site / "private" / "upgrades" / "-".join(filter(None, [name, digest]))\n' +
+    '        self.back_up_to(directory)\n' +
+    '        self.record({"backup": str(directory.relative_to(settings.sites))})\n' +
+    '\n' +
+    '    def back_up_to(self, directory):\n' +
+    '        settings, state = self.settings, self.state\n' +
     '        directory.mkdir(parents=True, exist_ok=True)\n' +
     '        target, part = directory / "database.sql.gz", directory / "database.sql.gz.part"\n' +
     '        say(f"backing up to {target.relative_to(settings.sites)}")\n' +
@@ -3171,12 +3581,21 @@ export const scripts = {
     '        os.replace(part, target)\n' +
     '        write_json(directory / "site_config.json", {**read_json(settings.site / "site_config.json"), **state["settings"]})\n' +
     '        write_json(directory / "code.json", state["code"])\n' +
-    '        self.record({"backup": str(directory.relative_to(settings.sites))})\n' +
     '\n' +
     '    @property\n' +
     '    def backup(self):\n' +
     '        """The backup of the upgrade under way, as people find it on the volume."""\n' +
     '        return f"sites/{(self.state or {}).get(\'backup\', \'\')}/database.sql.gz"\n' +
+    '\n' +
+    '    @property\n' +
+    '    def stays(self):\n' +
+    '        """What is said of a site that could not be brought to the image\'s code."""\n' +
+    '        restore, name = read_json(self.marker).get("restore"), self.settings.site_name\n' +
+    '        if restore is None:\n' +
+    '            return f"{name} stays in maintenance, its backup is {self.backup}"\n' +
+    '        if restore.get("back") or "before" not in restore:\n' +
+    '            return f"{name} stays in maintenance, with the data of {self.backup}"\n' +
+    '        return f"{name} stays in maintenance, with the data of backup {restore[\'name\']}; what it had before is in sites/{restore[\'before\']}, and comes back when restoreFrom is taken away"\n' +
     '\n' +
     '    # --- the way back -------------------------------------------------------------------------------------------\n' +
     '\n' +
@@ -3218,10 +3637,9 @@ export const scripts = {
     '        self.forget_older_backups(state.get("backup"))\n' +
     '\n' +
     '    def forget_older_backups(self, kept):\n' +
-    '        """One backup stays: that of the last upgrade."""\n' +
-    '        if kept is None:\n' +
+    '        """One backup stays: that of the last upgrade. Of restores, see site_restore.py."""\n' +
+    '        if kept is None or (last := self.settings.sites / kept).parent.name != "upgrades":\n' +
     '            return\n' +
-    '        last = self.settings.sites / kept\n' +
     '        for directory in last.parent.iterdir():\n' +
     '            if directory != last:\n' +
     '                shutil.rmtree(directory, ignore_errors=True)\n',

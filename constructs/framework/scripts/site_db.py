@@ -5,6 +5,7 @@ own setup is not used: on PostgreSQL it drops the database first, and on MariaDB
 """
 
 import os
+import re
 import shutil
 import subprocess
 import time
@@ -109,14 +110,13 @@ class Server:
         self.pipe([program, *arguments], "BackupFailed", lambda process: shutil.copyfileobj(process.stdout, file, 1 << 20), stdout=subprocess.PIPE)
 
     def load(self, file):
-        """Runs a dump in the empty database, but for the lines that only some clients understand."""
+        """Runs a dump in the empty database, by whatever version of the client and as whichever user it was made."""
         program, arguments = self.client("shell", "RestoreFailed")
 
         def feed(process):
             try:
-                for line in file:
-                    if not line.startswith(self.CLIENT_LINES):
-                        process.stdin.write(line)
+                for line in self.statements(file):
+                    process.stdin.write(line)
                 process.stdin.close()
             except BrokenPipeError:
                 pass  # its exit code and last words say why
@@ -180,7 +180,11 @@ class MariaDB(Server):
              "--default-character-set=utf8mb4", "--batch", "--init-command=SET foreign_key_checks = 0", "{name}"),
         ),
     }  # fmt: skip
-    CLIENT_LINES = (b"/*M!999999",)
+
+    @staticmethod
+    def statements(file):
+        """A dump without what only newer clients understand. Texts have no line ends in it."""
+        return (line for line in file if not line.startswith(b"/*M!999999"))
 
     def connect(self, user, password, database):
         try:
@@ -303,8 +307,24 @@ class Postgres(Server):
         "dump": (("pg_dump",), (*LOGIN, "--no-owner", "--no-acl", "--schema=public", "--encoding=UTF8", "{name}")),
         "shell": (("psql",), (*LOGIN, "--no-psqlrc", "--quiet", "--single-transaction", "--set=ON_ERROR_STOP=1", "{name}")),
     }
-    # The schema is there, and belongs to the server's administrator.
-    CLIENT_LINES = (b"\\restrict", b"\\unrestrict", b"CREATE SCHEMA public;", b"COMMENT ON SCHEMA public ", b"SET transaction_timeout")
+    # The schema is there, and belongs to the server's administrator; all else belongs to the site's user.
+    NOT_OURS = re.compile(
+        rb"\\(un)?restrict|CREATE SCHEMA public;|COMMENT ON SCHEMA public |SET transaction_timeout|GRANT |REVOKE |ALTER DEFAULT PRIVILEGES |"
+        rb"ALTER [A-Z ]+ .* OWNER TO "
+    )
+
+    @classmethod
+    def statements(cls, file):
+        """A dump without what only newer clients understand, and what only its own user may do. Rows are left as they are."""
+        rows = False
+        for line in file:
+            if rows:
+                rows = line.rstrip() != b"\\."
+            elif line.startswith(b"COPY ") and line.rstrip().endswith(b" FROM stdin;"):
+                rows = True
+            elif cls.NOT_OURS.match(line):
+                continue
+            yield line
 
     def connect(self, user, password, database):
         import psycopg2

@@ -17,6 +17,8 @@ Environment
 A migration is an upgrade: the site is closed, its jobs end, its database is backed up, then it is migrated (see
 site_upgrade.py). With the image before it, the backup is loaded; with a third image too, which then migrates that.
 
+A backup is restored with the site closed in the same way (see site_restore.py, and there for RESTORE_* and STORE_*).
+
 The marker `sites/<site>/.app-operator.json` is written before creation starts; `state` turns from `creating` to
 `complete` when the framework is in. Only what a marker of the same owner calls `creating` is ever thrown away.
 """
@@ -51,8 +53,10 @@ from site_common import (
     write_json,
 )
 from site_queues import SiteQueues
+from site_restore import Restore
 from site_upgrade import CLOSED_KEYS, Upgrade
 
+SITE_FOLDERS = ("public/files", "private/files", "private/backups", "locks", "logs")
 STEPS = Path(__file__).with_name("site_steps.py")
 VERSION = re.compile(r"""^__version__\s*=\s*["']([^"']+)["']""", re.MULTILINE)
 LOST_CONNECTION = re.compile(
@@ -226,7 +230,8 @@ def check_database_is_free(settings, database):
         )
 
 
-def create(settings, database, repair):
+def begin_site(settings, database, repair):
+    """The directory with its marker. Returns what this version of the framework can do."""
     can = step(settings, "capabilities", "FrameworkUnusable")
     if settings.db_user != settings.db_name and not can["dbUser"]:
         raise Refused(
@@ -241,6 +246,11 @@ def create(settings, database, repair):
     marker = settings.site / MARKER
     if not repair:
         write_json(marker, {"owner": settings.owner, "state": "creating", "dbName": settings.db_name, "revision": settings.revision})
+    return can
+
+
+def make_database(settings, database, repair, can):
+    """An empty database, and the site's configuration."""
     if not settings.has_root:
         database.empty()
     elif can["noSetupDb"]:
@@ -249,11 +259,27 @@ def create(settings, database, repair):
         database.create()
     (settings.site / "site_config.json").unlink(missing_ok=True)
     update_site_config(settings, site_credentials(settings, can["dbUser"]))
+
+
+def create(settings, database, repair):
+    can = begin_site(settings, database, repair)
+    make_database(settings, database, repair, can)
     say(f"creating {settings.site_name}")
     step(settings, "create", "SiteCreationFailed")
     installed = step(settings, "installed-apps", "SiteCreationFailed")
     code = code_of(settings, apps_of_image(settings), installed)
+    marker = settings.site / MARKER
     write_json(marker, {**read_json(marker), "state": "complete", "code": code})
+
+
+def create_from_backup(settings, database, versions, restore, repair):
+    """A site that has an empty database, and a backup that `converge` loads."""
+    can = begin_site(settings, database, repair)
+    manifest, new = restore.fetch(backup_check(versions))
+    make_database(settings, database, repair, {**can, "noSetupDb": True})
+    for folder in SITE_FOLDERS:
+        (settings.site / folder).mkdir(parents=True, exist_ok=True)
+    restore.record(manifest, new, None, state="complete")
 
 
 # --- convergence ----------------------------------------------------------------------------------------------------
@@ -262,7 +288,7 @@ def create(settings, database, repair):
 def check_encryption_key(settings, config):
     """The site's key stays, whatever we are given: with another one its stored passwords cannot be read."""
     key = config.get("encryption_key")
-    if key and key != settings.encryption_key:
+    if key and key != settings.encryption_key and not Restore(settings, None).known_key(key):
         raise Refused("EncryptionKeyMismatch", f"{settings.site_name} has an encryption key of its own that is not the Secret's; put that key into the Secret")
 
 
@@ -332,6 +358,19 @@ def check_image(settings, versions, code):
         raise Refused("Downgrade", f"older code cannot work on {settings.site_name}: {words}; put the newer image back, or restore a backup")
 
 
+def backup_check(versions):
+    """What is asked of a backup before anything is touched for it: whether the image's code can work on its data."""
+
+    def check(location, apps):
+        if gone := [app for app in apps if app not in versions]:
+            raise Refused("AppNotInImage", f"{location} is of a site with {', '.join(gone)}, which the image does not hold")
+        newer = [f"{app} {version} (image: {versions[app]})" for app, version in apps.items() if number(version) > number(versions[app])]
+        if newer:
+            raise Refused("BackupNewer", f"{location} is of newer code: {', '.join(newer)}; older code cannot work on its data")
+
+    return check
+
+
 def check_no_old_workers(settings, upgrade, code):
     """Without the operator's word that nothing of the old image runs any more, the site's own workers must be gone."""
     prefix = settings.config.get("bench_id")
@@ -359,7 +398,7 @@ def migrate(settings, database, versions, marker):
     check_image(settings, versions, code)
     check_no_old_workers(settings, upgrade, code)
     upgrade.close(image, settle_seconds(code))
-    stays = f"{settings.site_name} stays in maintenance, its backup is {upgrade.backup}"
+    stays = upgrade.stays
     upgrade.record({"changed": True})
     foretell("MigrationFailed", f"{stays}: ended in the middle, perhaps for want of memory")
     say(f"migrating {settings.site_name}")
@@ -374,11 +413,25 @@ def migrate(settings, database, versions, marker):
 
 
 def restore(settings, upgrade):
-    foretell("RestoreFailed", f"{settings.site_name} stays in maintenance: ended in the middle of loading {upgrade.backup}")
+    foretell("RestoreFailed", f"{upgrade.stays}: ended in the middle of loading {upgrade.backup}")
     try:
         upgrade.restore()
     except Refused as error:
-        raise Refused("RestoreFailed", f"{settings.site_name} stays in maintenance: {error}") from None
+        raise Refused("RestoreFailed", f"{upgrade.stays}: {error}") from None
+    forget_cache(settings)
+
+
+def forget_cache(settings):
+    """What the framework remembers of the data before: documents, and who is logged in."""
+    import redis
+
+    url = read_json(settings.sites / "common_site_config.json").get("redis_cache")
+    try:
+        cache = redis.from_url(url, socket_timeout=30, socket_connect_timeout=5)
+        for key in cache.scan_iter(match=f"{settings.db_name}|*", count=1000):
+            cache.delete(key)
+    except (redis.exceptions.RedisError, OSError) as error:
+        raise Refused("RedisUnreachable", f"redis_cache: {type(error).__name__}") from None
 
 
 def forget_asset_manifest(settings):
@@ -392,18 +445,20 @@ def forget_asset_manifest(settings):
         say(f"assets_json was not removed: the cache does not answer ({type(error).__name__})")
 
 
-def converge(settings, database, versions):
+def converge(settings, database, versions, restore):
     config = check_complete(settings, database)
     marker = settings.site / MARKER
     upgrade = Upgrade(settings, database)
     state = read_json(marker)
     write_json(marker, {**state, "owner": settings.owner, "state": "complete", "dbName": settings.db_name, "revision": settings.revision})
     wanted = {**settings.config, **site_credentials(settings, "db_user" in config)}
+    wanted["encryption_key"] = config.get("encryption_key") or settings.encryption_key
     if "app_operator_resting" in config:
         wanted = {"maintenance_mode": 0, **wanted, "pause_scheduler": None, "app_operator_resting": None}
     if upgrade.state is not None:  # until it has ended the site stays closed, whatever is wanted
         wanted = {k: v for k, v in wanted.items() if k not in CLOSED_KEYS}
     update_site_config(settings, wanted)
+    restore.bring(backup_check(versions), settle_seconds(state.get("code", {})))
     migrated = migrate(settings, database, versions, marker)
     closed = upgrade.state is not None
     try:
@@ -411,10 +466,11 @@ def converge(settings, database, versions):
     except Refused as error:
         if not closed or not (upgrade.state or {}).get("migrated"):
             raise
-        stays = f"{settings.site_name} stays in maintenance, its backup is {upgrade.backup}"
-        raise Refused("MigrationFailed", f"{stays}: {error.reason}: {error}") from None
+        raise Refused("MigrationFailed", f"{upgrade.stays}: {error.reason}: {error}") from None
+    restore.end()
     if closed and os.environ.get("KEEP_CLOSED") != "1":
         upgrade.open(settings.config)
+    restore.tidy()
     return {"apps": {app: versions[app] for app in installed}, "migrated": migrated is not None}
 
 
@@ -441,13 +497,20 @@ def main():
         database = site_db.server(settings)
         database.wait()
         wait_for_redis(settings)
+        restore = Restore(settings, database)
+        restore.forget_unborn()
         state = read_json(settings.site / MARKER).get("state")
         created = is_fresh(settings) or state == "creating"
         what, begun = "created" if created else "brought up to date", time.monotonic()
         try:
-            if created:
+            if created and restore.wanted:
+                create_from_backup(settings, database, versions, restore, repair=state == "creating")
+            elif created:
                 create(settings, database, repair=state == "creating")
-            return {"created": created, **converge(settings, database, versions)}
+            outcome = converge(settings, database, versions, restore)
+            if restore.may_begin():  # what was under way is undone by now
+                outcome = converge(settings, database, versions, restore)
+            return {"created": created, **outcome, **restore.outcome()}
         except ConnectionError as error:
             raise Refused("DatabaseConnectionLost", f"{database.address}, while {settings.site_name} was {what}: {error}") from None
         except ProgramFailed as error:

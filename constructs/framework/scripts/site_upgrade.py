@@ -50,7 +50,7 @@ class Upgrade:
 
     # --- closing ------------------------------------------------------------------------------------------------
 
-    def close(self, image, settle):
+    def close(self, image, settle, back_up=None):
         """Closes the site and makes the backup. Where that does not come about the site is opened again, for the code it had."""
         if self.state is None:
             config, marker = read_json(self.settings.site / "site_config.json"), read_json(self.marker)
@@ -64,17 +64,22 @@ class Upgrade:
         say(f"closing {self.settings.site_name}")
         try:
             self.drain(settle)
-            self.back_up()
+            (back_up or self.back_up)()
         except (Refused, OSError) as error:
             self.open()
             if isinstance(error, Refused):
                 raise Refused(error.reason, f"{error}; {self.settings.site_name} is open as before") from None
             raise Refused("BackupFailed", f"{error}; {self.settings.site_name} is open as before") from None
 
-    def drain(self, settle):
-        """Until nothing works on the site: no request, no job, no schedule."""
+    def shut(self):
+        """Says in the configuration that the site is closed. Returns its queues."""
         queues = self.queues()
         update_site_config(self.settings, {"maintenance_mode": 1, "pause_scheduler": 1, "bench_id": queues.aside})
+        return queues
+
+    def drain(self, settle):
+        """Until nothing works on the site: no request, no job, no schedule."""
+        queues = self.shut()
         time.sleep(settle)
         try:
             queues.set_aside()
@@ -89,6 +94,11 @@ class Upgrade:
         name = re.sub(r"[^A-Za-z0-9.]+", "-", state["from"]).strip("-.")[-60:]
         digest = hashlib.sha256(state["from"].encode()).hexdigest()[:8]
         directory = settings.site / "private" / "upgrades" / "-".join(filter(None, [name, digest]))
+        self.back_up_to(directory)
+        self.record({"backup": str(directory.relative_to(settings.sites))})
+
+    def back_up_to(self, directory):
+        settings, state = self.settings, self.state
         directory.mkdir(parents=True, exist_ok=True)
         target, part = directory / "database.sql.gz", directory / "database.sql.gz.part"
         say(f"backing up to {target.relative_to(settings.sites)}")
@@ -100,12 +110,21 @@ class Upgrade:
         os.replace(part, target)
         write_json(directory / "site_config.json", {**read_json(settings.site / "site_config.json"), **state["settings"]})
         write_json(directory / "code.json", state["code"])
-        self.record({"backup": str(directory.relative_to(settings.sites))})
 
     @property
     def backup(self):
         """The backup of the upgrade under way, as people find it on the volume."""
         return f"sites/{(self.state or {}).get('backup', '')}/database.sql.gz"
+
+    @property
+    def stays(self):
+        """What is said of a site that could not be brought to the image's code."""
+        restore, name = read_json(self.marker).get("restore"), self.settings.site_name
+        if restore is None:
+            return f"{name} stays in maintenance, its backup is {self.backup}"
+        if restore.get("back") or "before" not in restore:
+            return f"{name} stays in maintenance, with the data of {self.backup}"
+        return f"{name} stays in maintenance, with the data of backup {restore['name']}; what it had before is in sites/{restore['before']}, and comes back when restoreFrom is taken away"
 
     # --- the way back -------------------------------------------------------------------------------------------
 
@@ -147,10 +166,9 @@ class Upgrade:
         self.forget_older_backups(state.get("backup"))
 
     def forget_older_backups(self, kept):
-        """One backup stays: that of the last upgrade."""
-        if kept is None:
+        """One backup stays: that of the last upgrade. Of restores, see site_restore.py."""
+        if kept is None or (last := self.settings.sites / kept).parent.name != "upgrades":
             return
-        last = self.settings.sites / kept
         for directory in last.parent.iterdir():
             if directory != last:
                 shutil.rmtree(directory, ignore_errors=True)

@@ -1,0 +1,151 @@
+/** Backups as site_backup.py stores them, made here by the servers' own programs and tar, for the tests of restoring. */
+import { execFileSync } from 'node:child_process';
+import { createHash } from 'node:crypto';
+import {
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
+import { dirname, join } from 'node:path';
+import { gzipSync } from 'node:zlib';
+import { type Env, plainEnv, required, temporaryDirectory } from './servers.js';
+import { databaseOf, type SiteConfig, type SiteJobs, type World } from './site-fixture.js';
+
+export const PREFIX = 'team/shop';
+
+/** A volume for backups, and what tells a Job of it. */
+export interface StoreVolume {
+  readonly directory: string;
+  readonly env: Env;
+}
+
+export function aStore(): StoreVolume {
+  const directory = temporaryDirectory();
+  return {
+    directory,
+    env: { STORE_PREFIX: PREFIX, STORE_DIR: directory, STORE_CLAIM: 'backups' },
+  };
+}
+
+export interface BackupChange {
+  /** Changes of the manifest. */
+  readonly manifest?: SiteConfig;
+  /** Changes of the site's configuration in the backup. */
+  readonly config?: SiteConfig;
+}
+
+/** Backs a site up by hand: all four files, and the manifest. */
+export function backUp(
+  world: World,
+  site: SiteJobs,
+  store: StoreVolume,
+  name: string,
+  { manifest = {}, config = {} }: BackupChange = {},
+): string {
+  const directory = join(store.directory, PREFIX, name);
+  mkdirSync(directory, { recursive: true });
+  const at = (file: string): string => join(directory, file);
+  writeFileSync(at('database.sql.gz'), gzipSync(dumpOf(world, databaseOf(site))));
+  for (const [file, folder] of [
+    ['files.tgz', 'public/files'],
+    ['private-files.tgz', 'private/files'],
+  ] as const) {
+    // As the framework does it: from `sites/`, with a path that begins with `./<site>`.
+    const path = `./${site.name}/${folder}`;
+    execFileSync('tar', ['-czf', at(file), path], { cwd: join(site.bench, 'sites') });
+  }
+  writeFileSync(
+    at('site_config_backup.json'),
+    JSON.stringify({ ...site.json('site_config.json'), ...config }),
+  );
+  writeManifest(directory, {
+    version: 1,
+    name,
+    siteName: site.name,
+    startTime: '2025-01-31T12:00:00Z',
+    completionTime: '2025-01-31T12:01:00Z',
+    dbType: world.type,
+    apps: [{ name: 'frappe', version: '15.44.2' }],
+    complete: true,
+    partial: false,
+    encrypted: false,
+    ...manifest,
+  });
+  return directory;
+}
+
+/** Writes the manifest anew, for the files that are there by now. */
+export function writeManifest(directory: string, manifest: SiteConfig): void {
+  const files = readdirSync(directory)
+    .filter((name) => name !== 'manifest.json')
+    .map((name) => {
+      const data = readFileSync(join(directory, name));
+      return { name, size: data.length, sha256: createHash('sha256').update(data).digest('hex') };
+    });
+  writeFileSync(join(directory, 'manifest.json'), JSON.stringify({ ...manifest, files }));
+}
+
+/** The framework's own way: owners and rights are in a dump of PostgreSQL. */
+function dumpOf({ database }: World, name: string): Buffer {
+  const login = ['--host=127.0.0.1', `--port=${String(database.port)}`];
+  const password = { MYSQL_PWD: database.adminPassword, PGPASSWORD: database.adminPassword };
+  const options = { env: plainEnv(password), maxBuffer: 1 << 30 };
+  if (database.type === 'postgres') {
+    const pgDump = join(dirname(required('postgres')), 'pg_dump');
+    return execFileSync(pgDump, [...login, `--username=${database.adminUser}`, name], options);
+  }
+  const args = ['--no-defaults', ...login, `--user=${database.adminUser}`, '--single-transaction'];
+  return execFileSync('mariadb-dump', [...args, '--quick', '--lock-tables=false', name], options);
+}
+
+/** Every row of every table of a site, by table. */
+export function rowsOf(world: World, site: SiteJobs): Record<string, string[]> {
+  const tables = world
+    .sqlOf(
+      site,
+      `SELECT table_name FROM information_schema.tables WHERE table_schema ${world.type === 'mariadb' ? '= DATABASE()' : "= 'public'"}`,
+    )
+    .split('\n');
+  const names = world.type === 'mariadb' ? 'SET NAMES utf8mb4; ' : '';
+  return Object.fromEntries(
+    tables.sort().map((table) => [
+      table,
+      world
+        .sqlOf(site, `${names}SELECT * FROM ${world.quoted(table)}`)
+        .split('\n')
+        .sort(),
+    ]),
+  );
+}
+
+/** Checksum and time of every file of a site, by its path. */
+export function filesOf(site: SiteJobs): Record<string, string> {
+  return Object.fromEntries(
+    ['public/files', 'private/files'].flatMap((folder) => walk(site.path(), folder)),
+  );
+}
+
+function walk(root: string, folder: string): [string, string][] {
+  if (!existsSync(join(root, folder))) return [];
+  return readdirSync(join(root, folder)).flatMap((name) => {
+    const path = join(folder, name);
+    const stat = statSync(join(root, path));
+    if (stat.isDirectory()) return walk(root, path);
+    const digest = createHash('sha256')
+      .update(readFileSync(join(root, path)))
+      .digest('hex');
+    return [[path, `${digest} ${String(Math.floor(stat.mtimeMs / 1000))}`] as [string, string]];
+  });
+}
+
+/** Writes a file of a site. */
+export function putFile(site: SiteJobs, path: string, content: string): void {
+  const file = site.path(path);
+  mkdirSync(dirname(file), { recursive: true });
+  rmSync(file, { force: true });
+  writeFileSync(file, content);
+}
