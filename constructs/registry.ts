@@ -1,5 +1,5 @@
 import { bench } from './bench/index.js';
-import { siteBackup } from './backup/definition.js';
+import { backup } from './backup/index.js';
 import { documents } from './documents/batch.js';
 import { siteDashboard } from './dashboard/definition.js';
 import { siteDashboardChart } from './dashboard-chart/definition.js';
@@ -15,7 +15,7 @@ import { siteWorkspace } from './workspace/definition.js';
 export type AnyKind = Kind;
 
 /** The kinds that the operator works for. A new kind is one folder, and one line here. */
-export const KINDS: readonly AnyKind[] = [bench, site, user].map(
+export const KINDS: readonly AnyKind[] = [bench, site, user, backup].map(
   (kind) => kind as unknown as AnyKind,
 );
 
@@ -29,10 +29,12 @@ export const BATCHES: readonly AnyBatch[] = [documents].map(
 
 /** The kinds that the API knows. Those without a controller are stored and left alone. */
 export const DEFINITIONS: readonly KindDefinition[] = [
-  ...KINDS.map((kind) => kind.definition),
+  bench.definition,
+  site.definition,
+  user.definition,
   siteWorkspace,
   siteDashboard,
   siteDashboardChart,
-  siteBackup,
+  backup.definition,
   siteJob,
 ];

@@ -1,14 +1,7 @@
 import type { DeletionPolicy, NameRef, Resources } from '../kit/api.js';
 import type { CommonStatus } from '../kit/condition.js';
 import type { Resource } from '../kit/object.js';
-import type {
-  DocumentName,
-  Duration,
-  ObjectName,
-  Schedule,
-  SiteScoped,
-  TimeZone,
-} from '../kit/site-api.js';
+import type { Duration, ObjectName, Schedule, SiteScoped, TimeZone } from '../kit/site-api.js';
 
 /** Backups of a site: one, or one after the other by a schedule. */
 export type SiteBackup = Resource<SiteBackupSpec, SiteBackupStatus>;
@@ -34,18 +27,19 @@ export interface SiteBackupSpec extends SiteScoped {
    * @minItems 1
    * @maxItems 100
    * @listType set */
-  readonly include?: readonly DocumentName[];
+  readonly include?: readonly DocumentType[];
   /** Document types to leave out. Such a backup cannot be restored as a whole.
    * @minItems 1
    * @maxItems 100
    * @listType set */
-  readonly exclude?: readonly DocumentName[];
+  readonly exclude?: readonly DocumentType[];
   /** Which backups of the schedule are kept. By default all. Only complete ones count, and the last of them is never removed. */
   readonly retention?: BackupRetention;
   /** Where the backups are stored. */
   readonly destination: BackupDestination;
   /** How long one backup may take.
-   * @default 6h */
+   * @default 6h
+   * @cel self.matches('[1-9]') ;; must be longer than zero */
   readonly timeout: Duration;
   /** How often a failed backup is tried again.
    * @default 2
@@ -60,6 +54,12 @@ export interface SiteBackupSpec extends SiteScoped {
    * @default Retain */
   readonly deletionPolicy: DeletionPolicy;
 }
+
+/** Name of a document type: no comma, which separates them for the framework.
+ * @minLength 2
+ * @maxLength 61
+ * @pattern ^[A-Za-z][A-Za-z0-9_ -]*[A-Za-z0-9_-]$ */
+export type DocumentType = string;
 
 /** Which backups are kept: one that either rule keeps stays.
  * @cel has(self.keepLast) || has(self.keepDays) ;; retention needs keepLast or keepDays */
@@ -141,6 +141,10 @@ export interface SiteBackupStatus extends CommonStatus {
   readonly lastSuccessfulTime?: string;
   /** Why the last backup failed, where it did. */
   readonly lastFailure?: string;
+  /** Name of the site's bench. Its image removes stored backups, also when the site is gone. */
+  readonly bench?: string;
+  /** Hash of what the single backup was asked for when it was stored: it is not made again until that changes. */
+  readonly endedRun?: string;
   /** Number of backups that are stored and can be restored.
    * @type integer
    * @format int32 */
@@ -170,7 +174,7 @@ export interface StoredBackup {
   readonly size: number;
   /** Whether it holds the database, the files and the encryption key. */
   readonly complete: boolean;
-  /** Version label of the bench. */
+  /** Version of the framework. */
   readonly frameworkVersion?: string;
   /** Applications of the site with their versions.
    * @listType map

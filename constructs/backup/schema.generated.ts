@@ -65,10 +65,10 @@ export const spec: Schema = {
       maxItems: 100,
       items: {
         type: 'string',
-        description: 'Name of a document in a site: one line, no `<` or `>`, no space around it.',
-        pattern: '^[^ <>\\x00-\\x1f\\x7f]([^<>\\x00-\\x1f\\x7f]*[^ <>\\x00-\\x1f\\x7f])?$',
-        minLength: 1,
-        maxLength: 140,
+        description: 'Name of a document type: no comma, which separates them for the framework.',
+        pattern: '^[A-Za-z][A-Za-z0-9_ -]*[A-Za-z0-9_-]$',
+        minLength: 2,
+        maxLength: 61,
       },
       'x-kubernetes-list-type': 'set',
     },
@@ -79,10 +79,10 @@ export const spec: Schema = {
       maxItems: 100,
       items: {
         type: 'string',
-        description: 'Name of a document in a site: one line, no `<` or `>`, no space around it.',
-        pattern: '^[^ <>\\x00-\\x1f\\x7f]([^<>\\x00-\\x1f\\x7f]*[^ <>\\x00-\\x1f\\x7f])?$',
-        minLength: 1,
-        maxLength: 140,
+        description: 'Name of a document type: no comma, which separates them for the framework.',
+        pattern: '^[A-Za-z][A-Za-z0-9_ -]*[A-Za-z0-9_-]$',
+        minLength: 2,
+        maxLength: 61,
       },
       'x-kubernetes-list-type': 'set',
     },
@@ -220,6 +220,9 @@ export const spec: Schema = {
       pattern: '^([0-9]+h)?([0-9]+m)?([0-9]+s)?$',
       minLength: 2,
       maxLength: 16,
+      'x-kubernetes-validations': [
+        { rule: "self.matches('[1-9]')", message: 'must be longer than zero' },
+      ],
     },
     backoffLimit: {
       type: 'integer',
@@ -376,6 +379,16 @@ export const status: Schema = {
       description: 'When the last complete backup was finished.',
     },
     lastFailure: { type: 'string', description: 'Why the last backup failed, where it did.' },
+    bench: {
+      type: 'string',
+      description:
+        "Name of the site's bench. Its image removes stored backups, also when the site is gone.",
+    },
+    endedRun: {
+      type: 'string',
+      description:
+        'Hash of what the single backup was asked for when it was stored: it is not made again until that changes.',
+    },
     count: {
       type: 'integer',
       format: 'int32',
@@ -413,7 +426,7 @@ export const status: Schema = {
             type: 'boolean',
             description: 'Whether it holds the database, the files and the encryption key.',
           },
-          frameworkVersion: { type: 'string', description: 'Version label of the bench.' },
+          frameworkVersion: { type: 'string', description: 'Version of the framework.' },
           apps: {
             type: 'array',
             description: 'Applications of the site with their versions.',

@@ -1409,6 +1409,443 @@ export const scripts = {
     '    except (ImportError, AttributeError) as error:\n' +
     '        print(f"app-operator: the scheduler runs for all sites: {error}", flush=True)\n' +
     '        os.execvp("bench", ["bench", "schedule"])\n',
+  'site_backup.py': 
+    '"""Backs up a site to a store, checks what was stored, and removes what retention does not keep. Runs as a Job; safe to kill and to repeat.\n' +
+    '\n' +
+    'Environment\n' +
+    '  SITE_NAME, SITE_OWNER (`<namespace>/<name>` of the AppSite), BACKUP_OWNER (`<namespace>/<name>` of the SiteBackup), IMAGE\n' +
+    '  WITH_FILES, COMPRESS    1 or 0\n' +
+    '  INCLUDE, EXCLUDE        JSON arrays of document types, one of them at most\n' +
+    '  KEEP_LAST, KEEP_DAYS    retention; both empty: all are kept\n' +
+    '  TIMEOUT_SECONDS         after which nobody writes to a backup that was begun (21600)\n' +
+    '  WAIT_SECONDS            for another backup of the site, and for an upgrade or a restore, to end (900)\n' +
+    '  JOB_NAME                a folder begun by an earlier attempt of the same Job is nobody\'s any more\n' +
+    '  BENCH_DIR, TERMINATION_LOG, and the store\'s, see backup_store.py\n' +
+    '\n' +
+    'The files are made on scratch space by the framework, stored, and read back; the manifest comes last (see stored_backup.py). The last\n' +
+    'words are JSON: `location`; `count`, the number of backups; `versions`, pairs [frameworkVersion, {app: version}]; `backups`, newest\n' +
+    'first and as many as fit, rows of [name, completion (as a name), size in bytes, 1 where complete, index in `versions`].\n' +
+    '"""\n' +
+    '\n' +
+    'import gzip\n' +
+    'import json\n' +
+    'import os\n' +
+    'import re\n' +
+    'import shutil\n' +
+    'import signal\n' +
+    'import sys\n' +
+    'import tempfile\n' +
+    'import time\n' +
+    'from datetime import datetime, timedelta, timezone\n' +
+    'from pathlib import Path\n' +
+    '\n' +
+    'import stored_backup\n' +
+    'from backup_store import open_store\n' +
+    'from site_backup_lock import only_backup\n' +
+    'from site_common import MARKER, SITE_NAME, TERMINATION_LOG, Refused, check_owner, foretell, json_env, read_json, run_job, say, seconds_env, text_env\n' +
+    'from site_init import LOST_CONNECTION, ProgramFailed, apps_of_image, run\n' +
+    'from stored_backup import CONFIG, DATABASE, MANIFEST, STARTED\n' +
+    '\n' +
+    'STEP = Path(__file__).with_name("site_backup_step.py")\n' +
+    'MAX_MESSAGE_BYTES = 4096\n' +
+    'MAX_LISTED = 50\n' +
+    'DUMP_ENDS = (b"-- Dump completed", b"-- PostgreSQL database dump complete")\n' +
+    '\n' +
+    '\n' +
+    'class BackupSettings:\n' +
+    '    def __init__(self):\n' +
+    '        self.bench = Path(os.environ.get("BENCH_DIR") or "/home/frappe/frappe-bench")\n' +
+    '        self.sites = self.bench / "sites"\n' +
+    '        self.site_name = text_env("SITE_NAME")\n' +
+    '        if not SITE_NAME.match(self.site_name) or self.site_name in ("assets", "archived_sites"):\n' +
+    '            raise Refused("InvalidInput", f"SITE_NAME {self.site_name!r} is not a host name")\n' +
+    '        self.site = self.sites / self.site_name\n' +
+    '        self.workspace = self.sites / ".app-operator"\n' +
+    '        self.owner = text_env("SITE_OWNER")\n' +
+    '        self.backup_owner = text_env("BACKUP_OWNER")\n' +
+    '        self.with_files = os.environ.get("WITH_FILES") != "0"\n' +
+    '        self.compress = os.environ.get("COMPRESS") != "0"\n' +
+    '        self.include = json_env("INCLUDE", [], list)\n' +
+    '        self.exclude = json_env("EXCLUDE", [], list)\n' +
+    '        self.keep_last = seconds_env("KEEP_LAST", 0)\n' +
+    '        self.keep_days = seconds_env("KEEP_DAYS", 0)\n' +
+    '        self.timeout = seconds_env("TIMEOUT_SECONDS", 21_600)\n' +
+    '        self.wait_seconds = seconds_env("WAIT_SECONDS", 900)\n' +
+    '        self.job = os.environ.get("JOB_NAME", "")\n' +
+    '\n' +
+    '\n' +
+    '# --- the site -------------------------------------------------------------------------------------------------------\n' +
+    '\n' +
+    '\n' +
+    'def busy_with(settings):\n' +
+    '    """What is being done to the site\'s data by another Job; None while it is open."""\n' +
+    '    marker = read_json(settings.site / MARKER)\n' +
+    '    for key, what in (("upgrade", "upgraded"), ("restore", "restored")):\n' +
+    '        if marker.get(key):\n' +
+    '            return what\n' +
+    '    return None if marker.get("state", "complete") == "complete" else "created"\n' +
+    '\n' +
+    '\n' +
+    'def wait_until_open(settings):\n' +
+    '    deadline = time.monotonic() + settings.wait_seconds\n' +
+    '    while what := busy_with(settings):\n' +
+    '        if time.monotonic() >= deadline:\n' +
+    '            raise Refused("SiteBusy", f"{settings.site_name} is being {what}: it is not backed up meanwhile")\n' +
+    '        say(f"waiting: {settings.site_name} is being {what}")\n' +
+    '        time.sleep(min(5, settings.wait_seconds))\n' +
+    '\n' +
+    '\n' +
+    'def code_of(settings):\n' +
+    '    return read_json(settings.site / MARKER).get("code")\n' +
+    '\n' +
+    '\n' +
+    'def make(settings, directory):\n' +
+    '    """Has the framework write the backup\'s files to a directory. Returns what it says of the site."""\n' +
+    '    archive = "tgz" if settings.compress else "tar"\n' +
+    '    request = {\n' +
+    '        "database": str(directory / DATABASE), "config": str(directory / CONFIG),\n' +
+    '        "files": str(directory / f"files.{archive}"), "privateFiles": str(directory / f"private-files.{archive}"),\n' +
+    '        "withFiles": settings.with_files, "compress": settings.compress, "include": settings.include, "exclude": settings.exclude,\n' +
+    '    }  # fmt: skip\n' +
+    '    result = directory / "result"\n' +
+    '    env = {k: v for k, v in os.environ.items() if not k.startswith(("FRAPPE_", "S3_", "STORE_"))}\n' +
+    '    env.update(BACKUP_REQUEST=json.dumps(request), STEP_RESULT=str(result), FRAPPE_DOCKER_BUILD="1", PYTHONUNBUFFERED="1")\n' +
+    '    try:\n' +
+    '        run(settings, "BackupFailed", [sys.executable, str(STEP)], env)\n' +
+    '    except ProgramFailed as error:\n' +
+    '        output = "\\n".join(error.output)\n' +
+    '        if "No space left on device" in output:\n' +
+    '            raise Refused("ScratchFull", f"no space for the backup\'s files before they are stored: {error}") from None\n' +
+    '        if refusal := re.search(r"^  ?app-operator: (\\w+): (.*)$|^app-operator: (\\w+): (.*)$", output, re.MULTILINE):\n' +
+    '            raise Refused(refusal[1] or refusal[3], refusal[2] or refusal[4]) from None\n' +
+    '        raise Refused("DatabaseUnreachable" if LOST_CONNECTION.search(output) else "BackupFailed", error) from None\n' +
+    '    told = json.loads(result.read_text())\n' +
+    '    result.unlink()\n' +
+    '    # As it is now: the framework writes keys of its own to it while it backs up.\n' +
+    '    shutil.copyfile(settings.site / "site_config.json", directory / CONFIG)\n' +
+    '    return told\n' +
+    '\n' +
+    '\n' +
+    'def check_dump(path):\n' +
+    '    """A dump that lacks its last line was cut off."""\n' +
+    '    tail = b""\n' +
+    '    try:\n' +
+    '        with gzip.open(path, "rb") as file:\n' +
+    '            while data := file.read(1 << 20):\n' +
+    '                tail = (tail + data)[-4096:]\n' +
+    '    except (OSError, EOFError) as error:\n' +
+    '        raise Refused("BackupFailed", f"the database\'s dump is damaged: {error}") from None\n' +
+    '    if not any(end in tail for end in DUMP_ENDS):\n' +
+    '        raise Refused("BackupFailed", "the database\'s dump has no end")\n' +
+    '\n' +
+    '\n' +
+    '# --- the store ------------------------------------------------------------------------------------------------------\n' +
+    '\n' +
+    '\n' +
+    'def clear_leftovers(settings, store):\n' +
+    '    """Removes what earlier backups of this SiteBackup have begun and not ended, when nobody can write to it any more."""\n' +
+    '    oldest = stored_backup.name_of(datetime.now(timezone.utc) - timedelta(seconds=settings.timeout))\n' +
+    '    for name in filter(stored_backup.NAME.fullmatch, store.folders()):\n' +
+    '        files = store.files(name)\n' +
+    '        if MANIFEST in files or STARTED not in files:\n' +
+    '            continue\n' +
+    '        started = stored_backup.read_object(store, f"{name}/{STARTED}") or {}\n' +
+    '        if started.get("owner") != settings.backup_owner or started.get("site") != settings.owner:\n' +
+    '            continue\n' +
+    '        if name < oldest or (settings.job and started.get("job") == settings.job):\n' +
+    '            say(f"removing {store.location(name)}: it was never finished")\n' +
+    '            store.delete(name, tuple(files.keys() - {STARTED}))\n' +
+    '    store.abandon(settings.timeout / 3600)\n' +
+    '\n' +
+    '\n' +
+    'def new_name(store):\n' +
+    '    """A name that no folder has."""\n' +
+    '    while True:\n' +
+    '        start = datetime.now(timezone.utc).replace(microsecond=0)\n' +
+    '        name = stored_backup.name_of(start)\n' +
+    '        if not store.files(name):\n' +
+    '            return name, start\n' +
+    '        time.sleep(1)\n' +
+    '\n' +
+    '\n' +
+    'def rfc3339(moment):\n' +
+    '    return moment.strftime("%Y-%m-%dT%H:%M:%SZ")\n' +
+    '\n' +
+    '\n' +
+    'def back_up(settings, store):\n' +
+    '    """One backup, from its first file to its manifest, which is returned."""\n' +
+    '    name, start = new_name(store)\n' +
+    '    say(f"backing up {settings.site_name} to {store.location(name)}")\n' +
+    '    code = code_of(settings)\n' +
+    '    stored_backup.write_object(store, f"{name}/{STARTED}", {"owner": settings.backup_owner, "site": settings.owner, "job": settings.job})\n' +
+    '    try:\n' +
+    '        with tempfile.TemporaryDirectory(prefix="backup-") as scratch:\n' +
+    '            told = make(settings, Path(scratch))\n' +
+    '            if not told["encrypted"]:\n' +
+    '                check_dump(Path(scratch) / DATABASE)\n' +
+    '            files = [keep(store, name, path) for path in sorted(Path(scratch).iterdir())]\n' +
+    '            key = bool(read_json(Path(scratch) / CONFIG).get("encryption_key"))\n' +
+    '        # The dump may be of before a migration, and the files of after it.\n' +
+    '        if busy_with(settings) or code_of(settings) != code:\n' +
+    '            raise Refused("SiteBusy", f"{settings.site_name} was changed by another Job while it was backed up")\n' +
+    '        versions = apps_of_image(settings)\n' +
+    '        namespace, _, site = settings.owner.partition("/")\n' +
+    '        manifest = {\n' +
+    '            "version": 1, "name": name, "owner": settings.backup_owner, "namespace": namespace, "site": site,\n' +
+    '            "siteName": settings.site_name, "startTime": rfc3339(start), "completionTime": rfc3339(datetime.now(timezone.utc)),\n' +
+    '            "frameworkVersion": versions.get("frappe", "unknown"), "image": os.environ.get("IMAGE", ""), "dbType": told["dbType"],\n' +
+    '            "apps": [{"name": app, "version": versions.get(app, "unknown")} for app in told["apps"]],\n' +
+    '            "complete": settings.with_files and key and not told["partial"], "partial": told["partial"], "encrypted": told["encrypted"],\n' +
+    '            "files": files,\n' +
+    '        }  # fmt: skip\n' +
+    '        stored_backup.write_object(store, f"{name}/{MANIFEST}", manifest)\n' +
+    '        if stored_backup.manifest_of(store, name) is None:\n' +
+    '            raise Refused("StoreCorrupt", f"{store.location(name)}: files are gone again")\n' +
+    '        return manifest\n' +
+    '    except BaseException:\n' +
+    '        try:\n' +
+    '            stored_backup.delete_backup(store, name)\n' +
+    '        except Refused as error:\n' +
+    '            say(f"{store.location(name)} stays for now, without a manifest: {error}")\n' +
+    '        raise\n' +
+    '\n' +
+    '\n' +
+    'def keep(store, name, path):\n' +
+    '    say(f"storing {path.name}, {path.stat().st_size} bytes")\n' +
+    '    with open(path, "rb") as file:\n' +
+    '        size, digest = store.write(f"{name}/{path.name}", file, path.stat().st_size)\n' +
+    '    return {"name": path.name, "size": size, "sha256": digest}\n' +
+    '\n' +
+    '\n' +
+    'def is_ours(settings, manifest):\n' +
+    '    namespace, _, site = settings.owner.partition("/")\n' +
+    '    return manifest.get("owner") == settings.backup_owner and (manifest.get("namespace"), manifest.get("site")) == (namespace, site)\n' +
+    '\n' +
+    '\n' +
+    'def expired(manifests, keep_last, keep_days, now):\n' +
+    '    """Those of `manifests`, newest first, that neither rule keeps. Backups that are not complete count for themselves: they\n' +
+    '    never push a complete one out. The newest of each sort stays."""\n' +
+    '    gone = []\n' +
+    '    for complete in (True, False):\n' +
+    '        for rank, manifest in enumerate(m for m in manifests if bool(m["complete"]) is complete):\n' +
+    '            recent = keep_days and stored_backup.moment_of(manifest["name"]) >= now - timedelta(days=keep_days)\n' +
+    '            if rank > 0 and not recent and not rank < keep_last:\n' +
+    '                gone.append(manifest)\n' +
+    '    return gone if keep_last or keep_days else []\n' +
+    '\n' +
+    '\n' +
+    'def retain(settings, store):\n' +
+    '    """Removes what is not to be kept. Returns the manifests of what is."""\n' +
+    '    ours = [manifest for manifest in stored_backup.stored_backups(store) if is_ours(settings, manifest)]\n' +
+    '    gone = expired(ours, settings.keep_last, settings.keep_days, datetime.now(timezone.utc))\n' +
+    '    for manifest in gone:\n' +
+    '        say(f"removing {store.location(manifest[\'name\'])}: retention does not keep it")\n' +
+    '        stored_backup.delete_backup(store, manifest["name"])\n' +
+    '    return [manifest for manifest in ours if manifest not in gone]\n' +
+    '\n' +
+    '\n' +
+    '# --- the last words -------------------------------------------------------------------------------------------------\n' +
+    '\n' +
+    '\n' +
+    'def message_of(manifests, location):\n' +
+    '    """What is stored, in as many of the newest backups as fit into the last words."""\n' +
+    '    kinds, rows = [], []\n' +
+    '    for manifest in manifests[:MAX_LISTED]:\n' +
+    '        kind = [manifest["frameworkVersion"], {app["name"]: app["version"] for app in manifest["apps"]}]\n' +
+    '        if kind not in kinds:\n' +
+    '            kinds.append(kind)\n' +
+    '        completion = re.sub("[-:]", "", manifest["completionTime"])\n' +
+    '        rows.append([manifest["name"], completion, stored_backup.size_of(manifest), int(manifest["complete"]), kinds.index(kind)])\n' +
+    '    while True:\n' +
+    '        used = kinds[: 1 + max((row[-1] for row in rows), default=-1)]\n' +
+    '        report = {"location": location, "count": len(manifests), "versions": used, "backups": rows}\n' +
+    '        text = json.dumps(report, separators=(",", ":"))\n' +
+    '        if len(text.encode()) <= MAX_MESSAGE_BYTES or not rows:\n' +
+    '            return text\n' +
+    '        rows.pop()\n' +
+    '\n' +
+    '\n' +
+    'def leave(message):\n' +
+    '    path = os.environ.get("TERMINATION_LOG") or TERMINATION_LOG\n' +
+    '    if path != TERMINATION_LOG or os.path.exists(path):\n' +
+    '        Path(path).write_text(message)\n' +
+    '\n' +
+    '\n' +
+    'def main(messages):\n' +
+    '    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))\n' +
+    '    foretell("BackupInterrupted", "the backup was killed before its end, as by its timeout, by its memory limit or with its node")\n' +
+    '    settings = BackupSettings()\n' +
+    '    if not (settings.site / "site_config.json").is_file():\n' +
+    '        raise Refused("SiteMissing", f"{settings.site} has no site_config.json")\n' +
+    '    if check_owner(settings) is None:\n' +
+    '        raise Refused("SiteNotOwned", f"{settings.site} records no owner: it was not made by this operator")\n' +
+    '    config = read_json(settings.site / "site_config.json")\n' +
+    '    # Only so that no program\'s last words repeat them.\n' +
+    '    os.environ.update(DB_PASSWORD=str(config.get("db_password", "")), ENCRYPTION_KEY=str(config.get("encryption_key", "")))\n' +
+    '    store = open_store()\n' +
+    '    with only_backup(settings):\n' +
+    '        wait_until_open(settings)\n' +
+    '        clear_leftovers(settings, store)\n' +
+    '        manifest = back_up(settings, store)\n' +
+    '        messages.append(message_of(retain(settings, store), store.location()))\n' +
+    '    return {"backup": manifest["name"], "size": stored_backup.size_of(manifest), "complete": manifest["complete"]}\n' +
+    '\n' +
+    '\n' +
+    'if __name__ == "__main__":\n' +
+    '    last_words = []\n' +
+    '    run_job(lambda: main(last_words))\n' +
+    '    leave(last_words[0])\n',
+  'site_backup_delete.py': 
+    '"""Removes the stored backups of a SiteBackup whose deletionPolicy is Delete. Nothing of anybody else is touched; what is gone already is fine.\n' +
+    '\n' +
+    'Environment: SITE_NAME, SITE_OWNER, BACKUP_OWNER, WAIT_SECONDS, BENCH_DIR, TERMINATION_LOG, as in site_backup.py, and the store\'s, see\n' +
+    'backup_store.py.\n' +
+    '"""\n' +
+    '\n' +
+    'import os\n' +
+    'from contextlib import nullcontext\n' +
+    'from pathlib import Path\n' +
+    'from types import SimpleNamespace\n' +
+    '\n' +
+    'import stored_backup\n' +
+    'from backup_store import open_store\n' +
+    'from site_backup_lock import only_backup\n' +
+    'from site_common import run_job, say, seconds_env, text_env\n' +
+    'from stored_backup import MANIFEST, STARTED\n' +
+    '\n' +
+    '\n' +
+    'def owner_of(store, name):\n' +
+    '    """SiteBackup and AppSite of a folder, as its manifest says, or where it has none, what was written at its start."""\n' +
+    '    files = store.files(name)\n' +
+    '    if MANIFEST in files:\n' +
+    '        manifest = stored_backup.read_object(store, f"{name}/{MANIFEST}") or {}\n' +
+    '        return manifest.get("owner"), f"{manifest.get(\'namespace\')}/{manifest.get(\'site\')}"\n' +
+    '    if STARTED in files:\n' +
+    '        started = stored_backup.read_object(store, f"{name}/{STARTED}") or {}\n' +
+    '        return started.get("owner"), started.get("site")\n' +
+    '    return None, None\n' +
+    '\n' +
+    '\n' +
+    'def lock():\n' +
+    '    """Waits for a backup that still runs; where the site is gone, none does."""\n' +
+    '    sites = Path(os.environ.get("BENCH_DIR") or "/home/frappe/frappe-bench") / "sites"\n' +
+    '    name = text_env("SITE_NAME")\n' +
+    '    if not (sites / name).is_dir():\n' +
+    '        return nullcontext()\n' +
+    '    wait = seconds_env("WAIT_SECONDS", 900)\n' +
+    '    return only_backup(SimpleNamespace(workspace=sites / ".app-operator", site_name=name, wait_seconds=wait))\n' +
+    '\n' +
+    '\n' +
+    'def main():\n' +
+    '    ours = text_env("BACKUP_OWNER"), text_env("SITE_OWNER")\n' +
+    '    store = open_store()\n' +
+    '    removed = 0\n' +
+    '    with lock():\n' +
+    '        for name in filter(stored_backup.NAME.fullmatch, store.folders()):\n' +
+    '            if owner_of(store, name) == ours:\n' +
+    '                say(f"removing {store.location(name)}")\n' +
+    '                stored_backup.delete_backup(store, name)\n' +
+    '                removed += 1\n' +
+    '    return {"removed": removed}\n' +
+    '\n' +
+    '\n' +
+    'if __name__ == "__main__":\n' +
+    '    run_job(main)\n',
+  'site_backup_lock.py': 
+    '"""Two backups of one site never run at once: the lock is on the bench\'s volume, and ends with whoever holds it."""\n' +
+    '\n' +
+    'import fcntl\n' +
+    'import time\n' +
+    'from contextlib import contextmanager\n' +
+    '\n' +
+    'from site_common import Refused, say\n' +
+    '\n' +
+    '\n' +
+    '@contextmanager\n' +
+    'def only_backup(settings):\n' +
+    '    settings.workspace.mkdir(parents=True, exist_ok=True)\n' +
+    '    deadline = time.monotonic() + settings.wait_seconds\n' +
+    '    with open(settings.workspace / f"{settings.site_name}.backup.lock", "w") as lock:\n' +
+    '        while True:\n' +
+    '            try:\n' +
+    '                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)\n' +
+    '                break\n' +
+    '            except BlockingIOError:\n' +
+    '                if time.monotonic() >= deadline:\n' +
+    '                    raise Refused("BackupRunning", f"another backup of {settings.site_name} runs") from None\n' +
+    '            say(f"waiting: another backup of {settings.site_name} runs")\n' +
+    '            time.sleep(min(5, settings.wait_seconds))\n' +
+    '        yield\n',
+  'site_backup_step.py': 
+    '"""The framework\'s own backup, in a process of its own, started by site_backup.py in `sites/`.\n' +
+    '\n' +
+    'BACKUP_REQUEST is a JSON object: paths `database`, `config`, `files`, `privateFiles`; `withFiles`, `compress`; `include`, `exclude`\n' +
+    '(document types). The result goes to the file STEP_RESULT: `dbType`, `apps`, `partial`, `encrypted`. A failure\'s reason is the last line.\n' +
+    '"""\n' +
+    '\n' +
+    'import json\n' +
+    'import os\n' +
+    'import sys\n' +
+    '\n' +
+    'from site_steps import connect, keep_password_out_of_commands\n' +
+    '\n' +
+    '\n' +
+    'def fail(message):\n' +
+    '    print(" ".join(str(message).split())[-2000:], file=sys.stderr, flush=True)\n' +
+    '    sys.exit(1)\n' +
+    '\n' +
+    '\n' +
+    'def check_doctypes(frappe, doctypes):\n' +
+    '    """The framework leaves out what it does not know, and backs up everything when nothing remains."""\n' +
+    '    tables = set(frappe.db.get_tables())\n' +
+    '    missing = [doctype for doctype in doctypes if f"tab{doctype}" not in tables]\n' +
+    '    if missing:\n' +
+    '        fail(f"app-operator: DocTypeMissing: the site has no table for: {\', \'.join(missing)}")\n' +
+    '\n' +
+    '\n' +
+    'def back_up(frappe, request):\n' +
+    '    from frappe.utils import backups\n' +
+    '\n' +
+    '    # It removes all older than a day from the site\'s own folder of backups, which is not ours to tidy.\n' +
+    '    backups.delete_temp_backups = lambda *args, **kwargs: None\n' +
+    '    chosen = request["include"] or request["exclude"]\n' +
+    '    backups.scheduled_backup(\n' +
+    '        force=True,\n' +
+    '        ignore_files=not request["withFiles"],\n' +
+    '        compress=request["compress"],\n' +
+    '        backup_path_db=request["database"],\n' +
+    '        backup_path_conf=request["config"],\n' +
+    '        backup_path_files=request["files"],\n' +
+    '        backup_path_private_files=request["privateFiles"],\n' +
+    '        include_doctypes=",".join(request["include"]),\n' +
+    '        exclude_doctypes=",".join(request["exclude"]),\n' +
+    '        # The site\'s configuration may name tables to leave out: what says it is complete must have them.\n' +
+    '        ignore_conf=not chosen,\n' +
+    '    )\n' +
+    '\n' +
+    '\n' +
+    'def main():\n' +
+    '    request = json.loads(os.environ["BACKUP_REQUEST"])\n' +
+    '    frappe = connect()\n' +
+    '    check_doctypes(frappe, [*request["include"], *request["exclude"]])\n' +
+    '    keep_password_out_of_commands()\n' +
+    '    try:\n' +
+    '        back_up(frappe, request)\n' +
+    '    except Exception as error:\n' +
+    '        said = getattr(error, "err", None) or error\n' +
+    '        fail(f"{type(error).__name__}: {said.decode(errors=\'replace\') if isinstance(said, bytes) else said}")\n' +
+    '    result = {\n' +
+    '        "dbType": frappe.conf.db_type or "mariadb",\n' +
+    '        "apps": list(frappe.get_installed_apps()),\n' +
+    '        "partial": bool(request["include"] or request["exclude"]),\n' +
+    '        "encrypted": bool(frappe.db.get_single_value("System Settings", "encrypt_backup")),\n' +
+    '    }\n' +
+    '    with open(os.environ["STEP_RESULT"], "w") as file:\n' +
+    '        json.dump(result, file)\n' +
+    '\n' +
+    '\n' +
+    'if __name__ == "__main__":\n' +
+    '    main()\n',
   'site_common.py': 
     '"""What site_init.py and site_drop.py share: settings, the last line, files that are replaced whole."""\n' +
     '\n' +
@@ -3655,7 +4092,8 @@ export const scripts = {
     '  partial     whether it has only some document types: it cannot be restored as a whole\n' +
     '  encrypted   whether the framework has encrypted the files with `backup_encryption_key` of the configuration\n' +
     '  files       [{name, size, sha256}]\n' +
-    'Files: `database.sql.gz`, `files.tar|tgz`, `private-files.tar|tgz`, `site_config_backup.json`.\n' +
+    'Files: `database.sql.gz`, `files.tar|tgz`, `private-files.tar|tgz`, `site_config_backup.json`. Beside them `started.json`, the first\n' +
+    'file of all, says whose an unfinished one is: {owner, site `<namespace>/<AppSite>`, job}.\n' +
     '"""\n' +
     '\n' +
     'import hashlib\n' +

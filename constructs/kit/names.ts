@@ -45,6 +45,14 @@ export function siteNames(site: string) {
   } as const;
 }
 
+/** The names of a SiteBackup's objects: a CronJob's may have 52 characters. */
+export function backupNames(backup: string) {
+  return {
+    backup: `${backup}-backup`,
+    delete: `${backup}-backup-delete`,
+  } as const;
+}
+
 /**
  * The name of a site's database and of its user: readable, unique over namespaces, and within the 63
  * characters of PostgreSQL. Derived from what never changes, so it is the same for an adopted site.

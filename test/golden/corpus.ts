@@ -64,7 +64,7 @@ export interface EnvVar {
   readonly name: string;
   readonly value?: string;
   readonly valueFrom?: {
-    readonly secretKeyRef: {
+    readonly secretKeyRef?: {
       readonly name: string;
       readonly key: string;
       readonly optional?: boolean;
@@ -110,18 +110,21 @@ export interface PodTemplate {
   };
 }
 
+interface Maker {
+  readonly selector?: { readonly matchLabels?: Readonly<Record<string, string>> };
+  readonly template?: {
+    readonly metadata: { readonly labels: Readonly<Record<string, string>> };
+    readonly spec: PodTemplate['spec'];
+  };
+}
+
 /** All pod templates among objects. */
 export function podTemplates(objects: readonly KubeObject[]): readonly PodTemplate[] {
   return objects.flatMap((object) => {
-    const { spec } = object as KubeObject & {
-      readonly spec?: {
-        readonly selector?: { readonly matchLabels?: Readonly<Record<string, string>> };
-        readonly template?: {
-          readonly metadata: { readonly labels: Readonly<Record<string, string>> };
-          readonly spec: PodTemplate['spec'];
-        };
-      };
+    const { spec: own } = object as KubeObject & {
+      readonly spec?: Maker & { readonly jobTemplate?: { readonly spec: Maker } };
     };
+    const spec = own?.jobTemplate?.spec ?? own;
     if (!spec?.template) return [];
     return [
       {

@@ -14,7 +14,7 @@ import { readScenario, scenarioNames } from '../golden/scenario.js';
 
 const pageOf = ({ definition }: AnyKind) => `docs/spec/${definition.singular}.md`;
 const read = (file: string) => readFileSync(ROOT + file, 'utf8');
-/** `bench` or `site`: what stands for the resource's name in its page. */
+/** `bench`, `site`, `siteuser` …: what stands for the resource’s name in its page. */
 const wordOf = ({ definition }: AnyKind) => definition.singular.replace('app', '');
 
 /** What must be accepted as it stands, with no field dropped. */
@@ -114,6 +114,7 @@ suite('the golden scenario with every field set', () => {
       'spec.dbConfig.secretRef.name',
     ],
     SiteUser: ['spec.roleProfile'],
+    SiteBackup: ['spec.destination.pvc.claimName', 'spec.destination.pvc.prefix', 'spec.exclude'],
   };
   /** What only one of several queues or tolerations needs. */
   const RARE =
@@ -160,7 +161,8 @@ suite('the examples', () => {
         })),
       ],
     });
-    for (const resource of stored.filter(({ kind }) => kind.startsWith('App'))) {
+    const handled = KINDS.map(({ definition }) => definition.kind);
+    for (const resource of stored.filter(({ kind }) => handled.includes(kind))) {
       const kind = kindOf(resource);
       const facts = kind.gather(resource as never, world);
       const stages = graphOf(kind, resource as never, (scope, id) =>

@@ -44,7 +44,7 @@ suite('every pod passes Pod Security "restricted"', () => {
     eachPod(({ spec }) => {
       for (const volume of spec.volumes) {
         const [type] = Object.keys(volume).filter((key) => key !== 'name');
-        assert.match(type ?? '', /^(configMap|emptyDir|persistentVolumeClaim)$/);
+        assert.match(type ?? '', /^(configMap|emptyDir|persistentVolumeClaim|secret)$/);
       }
     });
   });
@@ -160,7 +160,7 @@ suite('probes', () => {
   });
   test('are not made of workers, the scheduler and Jobs: a blip of the database must not kill a job', () => {
     eachContainer(({ name, livenessProbe, readinessProbe, startupProbe }) => {
-      if (!/^(worker-|scheduler$|init$|drop$|queue-prefix$)/.test(name)) return;
+      if (!/^(worker-|scheduler$|init$|drop$|queue-prefix$|backup)/.test(name)) return;
       assert.deepEqual(
         [livenessProbe, readinessProbe, startupProbe],
         [undefined, undefined, undefined],
@@ -169,7 +169,7 @@ suite('probes', () => {
   });
   test('and every container is one of these', () => {
     const known =
-      /^(gunicorn|nginx|socketio|cache|queue|mariadb|postgres|worker-\w+|scheduler|init|reopen|drop|queue-prefix)$/;
+      /^(gunicorn|nginx|socketio|cache|queue|mariadb|postgres|worker-\w+|scheduler|init|reopen|drop|queue-prefix|backup|backup-delete)$/;
     eachContainer(({ name }) => {
       assert.match(name, known);
     });
@@ -177,9 +177,9 @@ suite('probes', () => {
 });
 
 suite('labels of the specification', () => {
-  test('bench pods carry the bench, site pods the site, and all the app', () => {
+  test('all pods carry the resource that they work for, and the app', () => {
     eachPod(({ labels, of }, { resource }) => {
-      const kind = resource.kind === 'AppSite' ? 'site' : 'bench';
+      const kind = resource.kind.replace(/^App/, '').toLowerCase();
       assert.equal(labels[kind], resource.metadata.name);
       assert.equal(labels['app'], of.split(' ')[1]);
       assert.ok(labels['app-operator.io/bench']);

@@ -155,7 +155,9 @@ suite('docs/reasons.md', () => {
       .map((name) => readFileSync(folder + name, 'utf8'))
       .join('\n');
     const patterns = [
-      /(?:Refused|report)\(\s*"([A-Z]\w+)"/g,
+      /(?:Refused|S3Error|report|foretell)\(\s*"([A-Z]\w+)"/g,
+      /^ +reason = "([A-Z]\w+)"/gm,
+      /app-operator: ([A-Z]\w+): /g,
       /(?:step|bench)\(settings, (?:"[a-z-]+", )?"([A-Z]\w+)"/g,
       /\bdie ([A-Z]\w+) /g,
     ];

@@ -58,7 +58,7 @@ suite('what an object refers to is there', () => {
     eachGraph((graph) => {
       for (const pod of podTemplates(graph.objects)) {
         for (const { name, valueFrom } of containersOf(pod).flatMap(({ env = [] }) => env)) {
-          if (!valueFrom) continue;
+          if (!valueFrom?.secretKeyRef) continue;
           const { name: secret, key } = valueFrom.secretKeyRef;
           // Secrets of a deleted site go before its drop Job is made, so it must not need them.
           const found = find(graph, 'Secret', secret);

@@ -192,8 +192,10 @@ export const REFUSED_OTHERS: readonly Refused[] = [
     backup({ schedule: '@daily', timeZone: '../etc/passwd' }),
     'spec.timeZone',
   ],
-  ['include and exclude', backup({ include: ['A'], exclude: ['B'] }), 'spec'],
+  ['include and exclude', backup({ include: ['ToDo'], exclude: ['Note'] }), 'spec'],
   ['an empty list of document types', backup({ include: [] }), 'spec.include'],
+  ['a document type with a comma', backup({ include: ['ToDo,Note'] }), 'spec.include[0]'],
+  ['a document type that is an option', backup({ exclude: ['--all'] }), 'spec.exclude[0]'],
   ['a name without room for a CronJob', minimal('SiteBackup', {}, 'a'.repeat(46)), 'metadata.name'],
 
   ['nothing to run', job({ command: undefined }), 'spec'],

@@ -1,0 +1,138 @@
+import type { Verdict } from '../kit/condition.js';
+import type { JobRun, Judgement, Observation } from '../kit/kind.js';
+import type { SiteBackup, SiteBackupStatus, StoredBackup } from './api.js';
+import type { BackupFacts } from './facts.js';
+import { readFailure, readReport } from './report.js';
+
+type Phase = NonNullable<SiteBackupStatus['phase']>;
+type Seen = Observation<SiteBackup, BackupFacts>;
+
+/** What a SiteBackup says of itself. */
+export function observeBackup(observation: Seen): Judgement {
+  const { resource, facts, runs } = observation;
+  const before = resource.status ?? {};
+  const last = runs.find(({ state }) => state !== 'Running');
+  const stored = storedNow(before, runs);
+  const lastFailure = failureOf(before, last);
+  const started = resource.spec.schedule === undefined ? undefined : runs[0]?.startTime;
+  const lastScheduleTime = started ?? before.lastScheduleTime;
+  const bench = facts.site?.bench.name ?? before.bench;
+  const judged =
+    resource.spec.schedule === undefined
+      ? judgeSingle(observation, lastFailure)
+      : judgeSchedule(observation, lastFailure);
+  return {
+    phase: judged.phase,
+    ready: judged.ready,
+    stalled: judged.phase === 'Failed' && resource.spec.schedule === undefined,
+    fields: {
+      ...stored,
+      ...(lastFailure === undefined ? {} : { lastFailure }),
+      ...(lastScheduleTime === undefined ? {} : { lastScheduleTime }),
+      ...(bench === undefined ? {} : { bench }),
+      ...(judged.endedRun === undefined ? {} : { endedRun: judged.endedRun }),
+    },
+  };
+}
+
+interface Judged {
+  readonly phase: Phase;
+  readonly ready: Verdict;
+  readonly endedRun?: string | undefined;
+}
+
+/** A single backup: Ready when it is stored and checked. */
+function judgeSingle(
+  { resource, facts, runs, pending }: Seen,
+  lastFailure: string | undefined,
+): Judged {
+  const { run } = facts;
+  const before = resource.status ?? {};
+  if (facts.ended) {
+    return { phase: 'Succeeded', ready: succeeded(before.backups?.[0]), endedRun: run };
+  }
+  const mine = runs.find((one) => one.run === run);
+  if (mine?.state === 'Succeeded') {
+    const backup = readReport(mine.message)?.backups[0] ?? before.backups?.[0];
+    return { phase: 'Succeeded', ready: succeeded(backup), endedRun: run };
+  }
+  if (mine?.state === 'Failed') {
+    return { phase: 'Failed', ready: failed(lastFailure) };
+  }
+  if (!mine && facts.hold) return held(facts.hold);
+  const why = pending[0]?.health.message;
+  return {
+    phase: mine ? 'Running' : 'Pending',
+    ready: verdict('Provisioning', 'False', why ? `the backup is made: ${why}` : 'it is made'),
+  };
+}
+
+/** A schedule: Ready when the last backup that was due is stored and checked, and the next one will be made. */
+function judgeSchedule({ resource, facts, runs }: Seen, lastFailure: string | undefined): Judged {
+  if (facts.hold) return held(facts.hold);
+  const running = runs[0]?.state === 'Running';
+  const suspended = resource.spec.suspend === true;
+  const phase = running ? 'Running' : suspended ? 'Suspended' : 'Scheduled';
+  if (lastFailure !== undefined) {
+    return { phase: running || suspended ? phase : 'Failed', ready: failed(lastFailure) };
+  }
+  const newest = storedNow(resource.status ?? {}, runs).backups?.[0];
+  if (suspended) {
+    return { phase, ready: verdict('Suspended', 'True', 'no backups are made while suspended') };
+  }
+  return newest
+    ? { phase, ready: succeeded(newest) }
+    : { phase, ready: verdict('Scheduled', 'True', 'the first backup is not due yet') };
+}
+
+function held(hold: NonNullable<BackupFacts['hold']>): Judged {
+  return { phase: 'Pending', ready: verdict(hold.reason, 'False', hold.message) };
+}
+
+function succeeded(backup: StoredBackup | undefined): Verdict {
+  return verdict(
+    'BackedUp',
+    'True',
+    backup ? `stored and checked: ${backup.location}` : 'the backup is stored and checked',
+  );
+}
+
+function failed(why = 'BackupFailed: it has not said why'): Verdict {
+  const [, reason = 'BackupFailed', message = why] = /^([A-Za-z0-9]+): (.*)$/s.exec(why) ?? [];
+  return verdict(reason, 'False', message);
+}
+
+function verdict(reason: string, status: 'True' | 'False', message: string): Verdict {
+  return { type: 'Ready', status, reason, message };
+}
+
+/** Why the last run that ended has failed; undefined where it did not. A run that is gone is remembered. */
+function failureOf(before: SiteBackupStatus, last: JobRun | undefined): string | undefined {
+  if (!last) return before.lastFailure;
+  if (last.state === 'Succeeded') return undefined;
+  if (last.message === undefined && before.lastFailure !== undefined) return before.lastFailure;
+  const { reason, message } = readFailure(last);
+  return `${reason}: Job ${last.name}: ${message}`;
+}
+
+type Stored = Pick<SiteBackupStatus, 'count' | 'backups' | 'lastSuccessfulTime'>;
+
+/** What is stored: as the last backup that succeeded has said, and before its pod went, as the status has it. */
+function storedNow(before: SiteBackupStatus, runs: readonly JobRun[]): Stored {
+  const last = runs.find(({ state }) => state === 'Succeeded');
+  const report = readReport(last?.message);
+  const known: Stored = {
+    ...(before.count === undefined ? {} : { count: before.count }),
+    ...(before.backups === undefined ? {} : { backups: before.backups }),
+    ...(before.lastSuccessfulTime === undefined
+      ? {}
+      : { lastSuccessfulTime: before.lastSuccessfulTime }),
+  };
+  if (!report) return known;
+  const complete = report.backups.find((backup) => backup.complete)?.completionTime;
+  return {
+    count: report.count,
+    backups: report.backups,
+    ...(complete === undefined ? {} : { lastSuccessfulTime: complete }),
+  };
+}

@@ -1,0 +1,55 @@
+import type { AppBench } from '../bench/api.js';
+import { benchModel } from '../framework/bench-model.js';
+import { type SiteModel, viewSite } from '../framework/site-model.js';
+import { Waiting } from '../kit/errors.js';
+import type { Teardown, World } from '../kit/kind.js';
+import { markersOf } from '../kit/labels.js';
+import type { SiteBackup } from './api.js';
+import { BackupDeleteChart } from './chart.js';
+
+/** `Delete` removes the stored backups of this object, also when the site is gone. `Retain` leaves them. */
+export const backupTeardown: Teardown<SiteBackup> = {
+  needed: deletes,
+  blockers(backup, world) {
+    if (hasBegun(backup) && !siteOf(backup, world)) {
+      throw new Waiting(
+        'BenchMissing',
+        `the stored backups cannot be removed: bench ${backup.status?.bench ?? ''}, whose image does that, is not there; the annotation ${markersOf(backup).skipDrop}=true lets the object go without it`,
+      );
+    }
+  },
+  chart(scope, id, backup, world) {
+    const site = deletes(backup) && hasBegun(backup) ? siteOf(backup, world) : undefined;
+    return site && new BackupDeleteChart(scope, id, backup, site);
+  },
+};
+
+function deletes(backup: SiteBackup): boolean {
+  const released = backup.metadata.annotations?.[markersOf(backup).skipDrop] === 'true';
+  return backup.spec.deletionPolicy === 'Delete' && !released;
+}
+
+/** Whether there can be a backup: the bench is noted with the first Job. */
+function hasBegun({ status }: SiteBackup): boolean {
+  return status?.bench !== undefined;
+}
+
+/** The site, or where it is gone, its bench under the site's name. */
+function siteOf(backup: SiteBackup, world: World): SiteModel | undefined {
+  const { namespace = 'default' } = backup.metadata;
+  const { site } = viewSite(backup, world);
+  if (site) return site;
+  const { name } = backup.spec.siteRef;
+  const bench = world.get('AppBench', namespace, backup.status?.bench ?? '', specOf);
+  return bench && { name, namespace, siteName: name, bench: benchModel(bench, world.settings) };
+}
+
+function specOf({ apiVersion, kind, metadata, spec }: AppBench): AppBench {
+  const { name, namespace } = metadata;
+  return {
+    apiVersion,
+    kind,
+    metadata: { name, ...(namespace === undefined ? {} : { namespace }) },
+    spec,
+  };
+}
