@@ -1,8 +1,9 @@
 """TEST CODE: a small framework with the contract of the Frappe Framework, for the end-to-end tests of this project.
 
 It keeps what pods and Jobs see of the real one (15.44.2, read and run): paths, configuration files, queue names, HTTP
-answers, commands, flags, exit codes and refusals, on real SQL, real Redis, real RQ and real files. It has no desk, no
-document engine and no permissions beyond "logged in or not". No line of the framework is in it.
+answers, commands, flags, exit codes and refusals, on real SQL, real Redis, real RQ and real files. It has no desk and no
+permissions beyond "logged in or not", and of documents what a Job that writes users, charts, dashboards and workspaces
+can see. No line of the framework is in it.
 """
 
 import importlib
@@ -15,7 +16,7 @@ from contextlib import contextmanager
 from werkzeug.local import Local, LocalProxy
 
 from frappe.exceptions import *  # noqa: F403  the framework offers its errors here as well
-from frappe.exceptions import AppNotInstalledError, IncorrectSitePath, ValidationError
+from frappe.exceptions import AppNotInstalledError, DoesNotExistError, IncorrectSitePath, ValidationError
 
 __version__ = "15.44.2"
 VERSION = tuple(int(part) for part in __version__.split(".")[:2])
@@ -113,6 +114,7 @@ def init(site, sites_path=".", new_site=False, force=False):
     local.form_dict = _dict()
     local.cache = {}
     local.db = None
+    local.message_log = []
     local.response = _dict()
     if VERSION >= (16, 0):
         from frappe.utils.site_cache import cached_site_config
@@ -213,11 +215,77 @@ def get_app_version(app):
     return importlib.import_module(app).__version__
 
 
+# --- documents -------------------------------------------------------------------------------------------------------
+
+STANDARD_USERS = ("Guest", "Administrator")
+
+
+def get_meta(doctype):
+    from frappe.model.meta import get_meta
+
+    return get_meta(doctype)
+
+
+def get_doc(doctype, name=None):
+    from frappe.model.document import get_doc
+
+    return get_doc(doctype, name)
+
+
+def new_doc(doctype):
+    from frappe.model.document import new_doc
+
+    return new_doc(doctype)
+
+
+def delete_doc(doctype, name, force=False, ignore_permissions=False):
+    from frappe.model.delete_doc import delete_doc
+
+    return delete_doc(doctype, name, force)
+
+
+def clear_document_cache(doctype, name):
+    cache.hdel_value("document_cache", f"{doctype}::{name}")
+
+
+def get_module_path(module, *parts):
+    """Of the folder of a module, in whichever app has it."""
+    for app in get_installed_apps():
+        path = os.path.join(os.path.dirname(importlib.import_module(app).__file__), scrub(module))
+        if os.path.isdir(path):
+            return os.path.join(path, *parts)
+    raise DoesNotExistError(f"Module {module} not found")
+
+
 # --- small helpers of the framework ----------------------------------------------------------------------------------
 
 
+def scrub(text):
+    return text.replace(" ", "_").replace("-", "_").lower()
+
+
+def bold(text):
+    return f"<strong>{text}</strong>"
+
+
+def msgprint(message, raise_exception=None):
+    """Something for the user; a caller without a browser finds it in the log of messages."""
+    if getattr(local, "initialised", False):
+        local.message_log.append(_dict(message=message))
+    if raise_exception:
+        raise raise_exception(message)
+
+
+def get_message_log():
+    return list(local.message_log)
+
+
+def clear_messages():
+    local.message_log = []
+
+
 def throw(message, exc=ValidationError):
-    raise exc(message)
+    msgprint(message, raise_exception=exc)
 
 
 def generate_hash(length=56):

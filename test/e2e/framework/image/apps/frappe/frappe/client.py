@@ -12,7 +12,7 @@ def columns_of(doctype):
     for app in frappe.get_installed_apps():
         for known in schema.doctypes(app):
             if known["name"] == doctype:
-                return [*schema.COMMON, *(field["fieldname"] for field in known["fields"])]
+                return list(schema.columns(known))
     return frappe.throw(f"DocType {doctype} not found", frappe.DoesNotExistError)
 
 

@@ -28,10 +28,6 @@ class DoesNotExistError(ValidationError):
     http_status_code = 404
 
 
-class DuplicateEntryError(ValidationError):
-    http_status_code = 409
-
-
 class SessionStopped(Exception):
     http_status_code = 503
 
@@ -55,4 +51,40 @@ class InvalidDatabaseFile(ValidationError):
 
 
 class LockTimeoutError(Exception):
+    pass
+
+
+class MandatoryError(ValidationError):
+    pass
+
+
+class LinkValidationError(ValidationError):
+    pass
+
+
+class CannotChangeConstantError(ValidationError):
+    pass
+
+
+class CharacterLengthExceededError(ValidationError):
+    pass
+
+
+class InvalidEmailAddressError(ValidationError):
+    pass
+
+
+class TimestampMismatchError(ValidationError):
+    pass
+
+
+class UniqueValidationError(ValidationError):
+    pass
+
+
+class NameError(Exception):
+    http_status_code = 409
+
+
+class DuplicateEntryError(NameError):
     pass

@@ -143,9 +143,11 @@ def install_app(name, set_as_patched=True, force=False):
     frappe.db.commit()
     schema.sync_for(name, force=force)
     if name == "frappe":
+        add_standard_documents()
         add_standard_users()
     if name not in installed:
         set_installed_apps([*installed, name])
+    sync_workspaces(name)
     frappe.db.commit()
     if set_as_patched:
         from frappe.modules.patch_handler import set_all_patches_as_completed
@@ -153,6 +155,36 @@ def install_app(name, set_as_patched=True, force=False):
         set_all_patches_as_completed(name)
     sync_jobs()
     frappe.db.commit()
+
+
+def add_standard_documents():
+    standard = {
+        "Role": ["Administrator", "All", "Blogger", "Desk User", "Guest", "System Manager", "Website Manager", "Workspace Manager"],
+        "Language": ["de", "en", "pt-BR"],
+        "User Type": ["System User", "Website User"],
+        "Module Def": ["Core", "Desk"],
+    }
+    for doctype, names in standard.items():
+        for name in names:
+            if frappe.db.exists(doctype, name):
+                continue
+            if doctype == "Module Def":
+                frappe.db.insert(doctype, name=name, app_name="frappe")
+            else:
+                key = {"Role": "role_name", "Language": "language_code"}.get(doctype)
+                frappe.db.insert(doctype, name=name, creation=now(), modified=now(), **({key: name} if key else {"is_standard": 1}))
+    desk = ", ".join(["%s"] * 4)
+    frappe.db.sql(
+        f"UPDATE `tabRole` SET `desk_access` = 1 WHERE `name` IN ({desk})",
+        ["Administrator", "System Manager", "Website Manager", "Workspace Manager"],
+    )
+
+
+def sync_workspaces(app):
+    """Workspaces of an app's files that the site does not have."""
+    for workspace in schema.files(app, "workspace"):
+        if not frappe.db.exists("Workspace", workspace["name"]):
+            frappe.get_doc({key: value for key, value in workspace.items() if key != "folder"}).insert()
 
 
 def add_standard_users():
@@ -179,6 +211,7 @@ def remove_app(name, dry_run=False, force=False):
         return
     for doctype in doctypes:
         frappe.db.sql(f"DROP TABLE IF EXISTS {database.quote('tab' + doctype['name'])}")
+        frappe.db.delete("DocType", name=doctype["name"])
     frappe.db.delete("Module Def", name=name)
     remove_from_installed_apps(name)
     frappe.db.commit()

@@ -5,7 +5,7 @@ import sys
 
 import frappe
 from frappe import schema
-from frappe.installer import sync_jobs
+from frappe.installer import sync_jobs, sync_workspaces
 from frappe.modules.patch_handler import run_all
 from frappe.utils.synchronization import filelock
 
@@ -51,6 +51,8 @@ def migrate(site, skip_failing=False, skip_search_index=False):
             frappe.db.commit()
             run_all("post_model_sync", skip_failing)
             sync_jobs()
+            for app in frappe.get_installed_apps():
+                sync_workspaces(app)
             update_versions()
             frappe.db.commit()
             with open(frappe.get_site_path("touched_tables.json"), "w") as file:

@@ -3,6 +3,7 @@
 A doctype's table gets what its file has and the table lacks; nothing is ever dropped, which is what patches are for.
 """
 
+import functools
 import glob
 import importlib
 import json
@@ -25,6 +26,10 @@ STANDARD = {
 KEYS = {"tabSingles": ("doctype", "field"), "__Auth": ("doctype", "name", "fieldname"), "tabSessions": ("sid",)}
 # Each document has these, whatever its file says.
 COMMON = {"name": "Data", "creation": "Datetime", "modified": "Datetime", "owner": "Data"}
+# And each row of a child table these as well.
+CHILD = {"parent": "Data", "parenttype": "Data", "parentfield": "Data", "idx": "Int"}
+TABLES = ("Table", "Table MultiSelect")
+LONG = ("Text", "Code", "Long Text", "Small Text", "Password")
 
 
 def server_class():
@@ -50,12 +55,31 @@ def bootstrap_sql():
     return ";\n".join(statements) + ";\n"
 
 
-def doctypes(app):
-    """Of the files `<app>/<module>/doctype/<name>/<name>.json`."""
+@functools.cache
+def files(app, folder):
+    """What the files `<app>/<module>/<folder>/<name>/<name>.json` say."""
     package = os.path.dirname(importlib.import_module(app).__file__)
-    for path in sorted(glob.glob(f"{package}/**/doctype/*/*.json", recursive=True)):
+    found = []
+    for path in sorted(glob.glob(f"{package}/**/{folder}/*/*.json", recursive=True)):
         with open(path) as file:
-            yield json.load(file)
+            found.append({**json.load(file), "folder": os.path.dirname(os.path.relpath(path, os.path.dirname(package)))})
+    return found
+
+
+def doctypes(app):
+    return files(app, "doctype")
+
+
+def columns(doctype):
+    """Name → kind of the columns of a doctype's table."""
+    own = {field["fieldname"]: kind_of(field["fieldtype"]) for field in doctype["fields"] if field["fieldtype"] not in TABLES}
+    return {**COMMON, **(CHILD if doctype.get("istable") else {}), **own}
+
+
+def kind_of(fieldtype):
+    if fieldtype in LONG:
+        return "Text"
+    return fieldtype if fieldtype in MariaDB.TYPES else "Data"
 
 
 def sync_for(app, force=False):
@@ -63,17 +87,21 @@ def sync_for(app, force=False):
     tables = frappe.db.get_tables()
     for doctype in doctypes(app):
         table = f"tab{doctype['name']}"
-        columns = {**COMMON, **{field["fieldname"]: field["fieldtype"] for field in doctype["fields"]}}
+        if doctype.get("issingle"):
+            continue
         if table not in tables:
-            frappe.db.sql(create_table(table, columns))
+            frappe.db.sql(create_table(table, columns(doctype)))
             for field in doctype["fields"]:
                 if field.get("unique"):
                     add_unique(table, field["fieldname"])
             continue
         present = frappe.db.get_columns(table)
-        for name, kind in columns.items():
+        for name, kind in columns(doctype).items():
             if name not in present:
                 frappe.db.sql(f"ALTER TABLE {quote(table)} ADD COLUMN {quote(name)} {server_class().TYPES[kind]}")
+    for doctype in doctypes(app):
+        if not frappe.db.exists("DocType", doctype["name"]):
+            frappe.db.insert("DocType", name=doctype["name"], istable=doctype.get("istable", 0), issingle=doctype.get("issingle", 0))
 
 
 def add_unique(table, column):

@@ -72,7 +72,8 @@ def login(user, password):
     return sid
 
 
-def clear_sessions(user):
+def clear_sessions(user, keep_current=False, force=False):
+    """`keep_current` and `force` are about the asking user's own sessions, which no Job has."""
     sids = frappe.db.sql("SELECT `sid` FROM `tabSessions` WHERE `user` = %s", [user], pluck=True)
     frappe.db.sql("DELETE FROM `tabSessions` WHERE `user` = %s", [user])
     if sids:

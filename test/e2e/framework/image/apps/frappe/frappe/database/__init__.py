@@ -28,6 +28,7 @@ class Database:
         self.connection = None
         self.read_only = False
         self.after_commit = []
+        self.value_cache = {}
 
     def sql(self, statement, values=None, pluck=False):
         """Rows as tuples, or the first column. Back quotes name things on both servers."""
@@ -74,9 +75,15 @@ class Database:
         rows = self.sql(statement, list((where or {}).values()))
         return [frappe._dict(zip(fields, row, strict=True)) for row in rows]
 
-    def get_value(self, doctype, name, field):
+    def get_value(self, doctype, name, field, cache=False):
+        """With `cache` the first answer is kept for the connection's life, whatever is written later."""
+        if cache and (doctype, name, field) in self.value_cache:
+            return self.value_cache[doctype, name, field]
         rows = self.select(doctype, [field], {"name": name}, limit=1)
-        return rows[0][field] if rows else None
+        value = rows[0][field] if rows else None
+        if cache:
+            self.value_cache[doctype, name, field] = value
+        return value
 
     def exists(self, doctype, name):
         return self.get_value(doctype, name, "name")
@@ -112,7 +119,7 @@ class Database:
 
 
 class MariaDB(Database):
-    TYPES = {"Data": "varchar(140)", "Text": "longtext", "Check": "tinyint NOT NULL DEFAULT 0", "Int": "bigint", "Datetime": "datetime(6)"}  # fmt: skip
+    TYPES = {"Data": "varchar(140)", "Text": "longtext", "Check": "tinyint NOT NULL DEFAULT 0", "Int": "bigint", "Datetime": "datetime(6)", "Date": "date", "Float": "decimal(21,9) NOT NULL DEFAULT 0"}  # fmt: skip
 
     def open(self):
         import pymysql
@@ -147,7 +154,7 @@ class MariaDB(Database):
 
 
 class Postgres(Database):
-    TYPES = {"Data": "varchar(140)", "Text": "text", "Check": "smallint NOT NULL DEFAULT 0", "Int": "bigint", "Datetime": "timestamp"}  # fmt: skip
+    TYPES = {"Data": "varchar(140)", "Text": "text", "Check": "smallint NOT NULL DEFAULT 0", "Int": "bigint", "Datetime": "timestamp", "Date": "date", "Float": "decimal(21,9) NOT NULL DEFAULT 0"}  # fmt: skip
 
     def open(self):
         import psycopg2

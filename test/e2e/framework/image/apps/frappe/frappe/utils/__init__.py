@@ -58,6 +58,21 @@ def cint(value):
         return 0
 
 
+def flt(value):
+    try:
+        return float(value)
+    except (TypeError, ValueError):
+        return 0.0
+
+
+def get_datetime(value):
+    return value if isinstance(value, datetime) else datetime.fromisoformat(str(value))
+
+
+def getdate(value):
+    return get_datetime(value).date()
+
+
 def execute_in_shell(command, input=None):
     """Raises with both outputs when the command fails, after printing them."""
     done = subprocess.run(command, shell=True, executable=shutil.which("bash"), input=input, capture_output=True)

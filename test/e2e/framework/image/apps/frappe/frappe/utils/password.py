@@ -46,13 +46,23 @@ def set_encrypted_password(doctype, name, value, fieldname):
     _store(doctype, name, fieldname, Fernet(get_encryption_key().encode()).encrypt(value.encode()).decode(), 1)
 
 
-def get_decrypted_password(doctype, name, fieldname):
+def remove_encrypted_password(doctype, name, fieldname):
+    frappe.db.sql("DELETE FROM `__Auth` WHERE `doctype` = %s AND `name` = %s AND `fieldname` = %s", [doctype, name, fieldname])
+
+
+def delete_all_passwords_for(doctype, name):
+    frappe.db.sql("DELETE FROM `__Auth` WHERE `doctype` = %s AND `name` = %s", [doctype, name])
+
+
+def get_decrypted_password(doctype, name, fieldname, raise_exception=True):
     from cryptography.fernet import Fernet, InvalidToken
 
     rows = frappe.db.sql(
         "SELECT `password` FROM `__Auth` WHERE `doctype` = %s AND `name` = %s AND `fieldname` = %s AND `encrypted` = 1",
         [doctype, name, fieldname],
     )
+    if not rows and not raise_exception:
+        return None
     if not rows:
         frappe.throw(f"Password not found for {doctype} {name} {fieldname}", frappe.AuthenticationError)
     try:

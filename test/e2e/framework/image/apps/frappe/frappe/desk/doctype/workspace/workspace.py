@@ -1,0 +1,25 @@
+"""TEST CODE: a workspace's page is a list of blocks; its route belongs to nobody else."""
+
+import json
+
+import frappe
+from frappe.model.document import Document
+
+
+def slug(name):
+    return name.lower().replace(" ", "-")
+
+
+class Workspace(Document):
+    def validate(self):
+        for doctype in ("Page", "DocType"):
+            taken = frappe.db.sql(f"SELECT `name` FROM `tab{doctype}`", pluck=True)
+            if slug(self.title or "") in [slug(name) for name in taken if name != self.name]:
+                frappe.msgprint("Name already taken, please set a new name")
+                raise frappe.NameError
+        try:
+            blocks = json.loads(self.content)
+        except (TypeError, ValueError):
+            blocks = None
+        if not isinstance(blocks, list):
+            frappe.throw("Content data shoud be a list")
