@@ -1,23 +1,29 @@
 import { bench } from './bench/index.js';
 import { backup } from './backup/index.js';
 import { documents } from './documents/batch.js';
-import { siteDashboard } from './dashboard/definition.js';
-import { siteDashboardChart } from './dashboard-chart/definition.js';
+import { dashboard } from './dashboard/index.js';
+import { dashboardChart } from './dashboard-chart/index.js';
 import { siteJob } from './job/definition.js';
 import type { KindDefinition } from './kit/definition.js';
 import type { Batch } from './kit/batch.js';
 import type { Kind } from './kit/kind.js';
 import { site } from './site/index.js';
 import { user } from './user/index.js';
-import { siteWorkspace } from './workspace/definition.js';
+import { workspace } from './workspace/index.js';
 
 /** A kind with its own types forgotten: the runner passes resources and facts through unread. */
 export type AnyKind = Kind;
 
 /** The kinds that the operator works for. A new kind is one folder, and one line here. */
-export const KINDS: readonly AnyKind[] = [bench, site, user, backup].map(
-  (kind) => kind as unknown as AnyKind,
-);
+export const KINDS: readonly AnyKind[] = [
+  bench,
+  site,
+  user,
+  workspace,
+  dashboard,
+  dashboardChart,
+  backup,
+].map((kind) => kind as unknown as AnyKind);
 
 /** A batch with its own types forgotten. */
 export type AnyBatch = Batch;
@@ -29,12 +35,6 @@ export const BATCHES: readonly AnyBatch[] = [documents].map(
 
 /** The kinds that the API knows. Those without a controller are stored and left alone. */
 export const DEFINITIONS: readonly KindDefinition[] = [
-  bench.definition,
-  site.definition,
-  user.definition,
-  siteWorkspace,
-  siteDashboard,
-  siteDashboardChart,
-  backup.definition,
+  ...KINDS.map((kind) => kind.definition),
   siteJob,
 ];

@@ -19,6 +19,8 @@ export function gatherProblems(
 ): readonly Problem[] {
   if (!(error instanceof Stalled || error instanceof Waiting)) throw error;
   if (error.reason === 'BenchMissing') return missingBench(resource, refused);
+  // In a preview nothing has been written yet: what only takes its turn is no problem.
+  if (error.reason === 'WaitingForChart') return [];
   return error.message.split(NEXT).map((part) => {
     const [, path = 'spec', message = part] = BEGINS.exec(part) ?? [];
     return { path, message };

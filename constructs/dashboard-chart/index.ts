@@ -1,0 +1,13 @@
+import { documentKind } from '../documents/kind.js';
+import type { SiteDashboardChart } from './api.js';
+import { siteDashboardChart } from './definition.js';
+import { chartDocument, DOCTYPE } from './document.js';
+
+/** A chart for the dashboards and workspaces of a site. */
+export const dashboardChart = documentKind<SiteDashboardChart>({
+  definition: siteDashboardChart,
+  doctype: DOCTYPE,
+  path: 'spec.chartName',
+  nameOf: ({ spec }) => spec.chartName,
+  documentOf: chartDocument,
+});

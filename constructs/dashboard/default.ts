@@ -1,0 +1,30 @@
+import { claimOf, isOlder } from '../framework/seniority.js';
+import { Stalled } from '../kit/errors.js';
+import type { Index, World } from '../kit/kind.js';
+import { keyOf } from '../kit/object.js';
+import type { SiteDashboard } from './api.js';
+
+/** The dashboards of a site that want to be its default, by the site's `<namespace>/<name>`. */
+export const defaultDashboards: Index<SiteDashboard> = {
+  name: 'defaultDashboards',
+  kind: 'SiteDashboard',
+  values: ({ metadata, spec }) =>
+    spec.isDefault ? [keyOf(metadata.namespace, spec.siteRef.name)] : [],
+};
+
+/**
+ * The framework keeps one default dashboard: two would take it from each other with each comparison.
+ * @throws Stalled naming the older one
+ */
+export function refuseSecondDefault(resource: SiteDashboard, world: World): void {
+  const mine = claimOf(resource);
+  const rival = defaultDashboards
+    .values(resource)
+    .flatMap((site) => world.list(defaultDashboards, site, claimOf))
+    .find((claim) => claim.name !== mine.name && isOlder(claim, mine));
+  if (!rival) return;
+  throw new Stalled(
+    'DefaultTaken',
+    `spec.isDefault: Invalid value: true: SiteDashboard ${rival.name} is the default of site ${resource.spec.siteRef.name} already`,
+  );
+}

@@ -1,0 +1,21 @@
+import { resolveCharts } from '../documents/charts.js';
+import { documentKind } from '../documents/kind.js';
+import type { SiteDashboard } from './api.js';
+import { defaultDashboards, refuseSecondDefault } from './default.js';
+import { siteDashboard } from './definition.js';
+import { dashboardDocument, DOCTYPE } from './document.js';
+
+/** A dashboard of a site. */
+export const dashboard = documentKind<SiteDashboard>({
+  definition: siteDashboard,
+  doctype: DOCTYPE,
+  path: 'spec.dashboardName',
+  nameOf: ({ spec }) => spec.dashboardName,
+  documentOf(resource, world) {
+    refuseSecondDefault(resource, world);
+    const refs = resource.spec.charts.map(({ chart }) => chart);
+    return dashboardDocument(resource, resolveCharts(resource, refs, world));
+  },
+  indexes: [defaultDashboards],
+  waits: ['missing'],
+});

@@ -1,0 +1,280 @@
+import assert from 'node:assert/strict';
+import { after, before, describe, test } from 'node:test';
+
+import { holdPods } from '../../tools/controlplane/pods.js';
+import {
+  type Answer,
+  DOCUMENT_PODS,
+  DocumentScript,
+  type WrittenDocument,
+} from '../support/documents.js';
+import { type Cluster, startCluster } from './harness.js';
+import { aBench, API_VERSION, aSite } from './support/builders.js';
+import { at, conditionOf, type Live, type Manifest } from './support/objects.js';
+
+let cluster: Cluster;
+let script: DocumentScript;
+before(async () => {
+  cluster = await startCluster();
+  await holdPods(cluster.controlPlane, DOCUMENT_PODS);
+  script = new DocumentScript(cluster.controlPlane.api, answer);
+  await cluster.operator();
+});
+after(async () => {
+  await script.stop();
+  await cluster.stop();
+});
+
+const known = new Set<string>();
+const broken = new Set<string>(['Broken']);
+
+/** As the real script on version-15: it has no types of workspaces, and wants the document types to be there. */
+function answer({ doctype, name, state, fields }: WrittenDocument): Answer {
+  const key = `${doctype} ${name}`;
+  if (state === 'absent') return [known.delete(key) ? 'Deleted' : 'Absent'];
+  if (broken.has(name)) return ['Failed', `LinkValidationError: Could not find ${name}`];
+  const ignored = ['type', 'link_type', 'link_to', 'app'].filter((field) => field in fields);
+  const outcome = known.has(key) ? 'Changed' : 'Created';
+  known.add(key);
+  return [outcome, '', doctype === 'Workspace' ? ignored : []];
+}
+
+type Spec = Readonly<Record<string, unknown>>;
+
+function aDocument(kind: string, name: string, spec: Spec): Manifest {
+  const metadata = { name };
+  return { apiVersion: API_VERSION, kind, metadata, spec: { siteRef: { name: 'shop' }, ...spec } };
+}
+
+const aChart = (name: string, chartName: string, spec: Spec = {}): Manifest =>
+  aDocument('SiteDashboardChart', name, {
+    chartName,
+    chartType: 'Count',
+    documentType: 'ToDo',
+    basedOn: 'creation',
+    ...spec,
+  });
+
+const aDashboard = (
+  name: string,
+  dashboardName: string,
+  charts: readonly Spec[],
+  spec: Spec = {},
+): Manifest =>
+  aDocument('SiteDashboard', name, {
+    dashboardName,
+    charts: charts.map((chart) => ({ chart })),
+    ...spec,
+  });
+
+const aWorkspace = (name: string, title: string, spec: Spec = {}): Manifest =>
+  aDocument('SiteWorkspace', name, { title, ...spec });
+
+async function aShop(): Promise<string> {
+  const namespace = await cluster.namespace();
+  const site = aSite('shop', { bench: 'bench', workloads: 'Shared' });
+  await cluster.apply(namespace, aBench('bench'), site);
+  await cluster.ready('AppSite', namespace, 'shop', 60_000);
+  return namespace;
+}
+
+/** What was written under a name, in order. Each test has names of its own. */
+const written = (name: string): readonly WrittenDocument[] =>
+  script.written.filter((document) => document.name === name);
+
+const saying =
+  (reason: string) =>
+  (live: Live): boolean =>
+    conditionOf(live, 'Ready')?.reason === reason;
+
+const messageOf = (live: Live): string | undefined => conditionOf(live, 'Ready')?.message;
+
+describe('charts, dashboards and workspaces of a site', { concurrency: true }, () => {
+  test('applied together, a chart is written before those that show it', async () => {
+    const namespace = await aShop();
+    await cluster.apply(
+      namespace,
+      aWorkspace('room', 'Room A', { charts: [{ label: 'Orders', chart: { name: 'orders' } }] }),
+      aDashboard('sales', 'Sales A', [{ name: 'orders' }, { document: 'Known' }]),
+      aChart('orders', 'Orders A'),
+    );
+    for (const [kind, name, document] of [
+      ['SiteDashboardChart', 'orders', 'Orders A'],
+      ['SiteDashboard', 'sales', 'Sales A'],
+      ['SiteWorkspace', 'room', 'Room A'],
+    ] as const) {
+      const live = await cluster.ready(kind, namespace, name);
+      assert.equal(at(live, 'status.document'), document);
+      assert.equal(at(live, 'status.outcome'), 'Created');
+      assert.equal(at(live, 'status.missing'), undefined);
+      assert.equal(conditionOf(live, 'FieldsIgnored'), undefined);
+      assert.equal(written(document).length, 1);
+    }
+    const [sales] = written('Sales A');
+    assert.deepEqual(sales?.tables['charts'], [
+      { chart: 'Orders A', width: 'Full' },
+      { chart: 'Known', width: 'Full' },
+    ]);
+    assert.deepEqual(sales.needs, [{ doctype: 'Dashboard Chart', name: 'Orders A' }]);
+    const order = script.written.map(({ name }) => name);
+    assert.ok(order.indexOf('Orders A') < order.indexOf('Sales A'));
+    assert.ok(order.indexOf('Orders A') < order.indexOf('Room A'));
+  });
+
+  test('a chart that is not there is waited for, and what waits goes on at once', async () => {
+    const namespace = await aShop();
+    const charts = [{ name: 'b' }, { document: 'Known' }, { name: 'a' }];
+    await cluster.apply(namespace, aDashboard('sales', 'Sales B', charts));
+    const waits = saying('ChartMissing');
+    const live = await cluster.becomes('SiteDashboard', namespace, 'sales', 'waits', waits);
+    assert.equal(at(live, 'status.phase'), 'Pending');
+    assert.equal(
+      messageOf(live),
+      `spec.charts[0].chart.name: there is no SiteDashboardChart "b" in namespace ${namespace} (and 1 more)`,
+    );
+    assert.deepEqual(at(live, 'status.missing'), ['a', 'b']);
+    await cluster.apply(namespace, aChart('b', 'Chart B'));
+    const less = ({ status }: Live): boolean => (status?.['missing'] as string[]).length === 1;
+    await cluster.becomes('SiteDashboard', namespace, 'sales', 'waits for one', less);
+    assert.deepEqual(written('Sales B'), []);
+    await cluster.apply(namespace, aChart('a', 'Chart A'));
+    const ready = await cluster.ready('SiteDashboard', namespace, 'sales', 10_000);
+    assert.equal(at(ready, 'status.missing'), undefined);
+    assert.deepEqual(
+      written('Sales B').map(({ tables }) => tables['charts']?.map(({ chart }) => chart)),
+      [['Chart B', 'Known', 'Chart A']],
+    );
+  });
+
+  test('a chart that cannot be written holds those that show it, until it is mended', async () => {
+    const namespace = await aShop();
+    await cluster.apply(
+      namespace,
+      aChart('c', 'Broken'),
+      aWorkspace('room', 'Room C', { charts: [{ label: 'C', chart: { name: 'c' } }] }),
+    );
+    const failed = saying('DocumentFailed');
+    const chart = await cluster.becomes('SiteDashboardChart', namespace, 'c', 'fails', failed);
+    assert.equal(at(chart, 'status.phase'), 'Failed');
+    assert.equal(messageOf(chart), 'LinkValidationError: Could not find Broken');
+    const waits = saying('WaitingForChart');
+    const room = await cluster.becomes('SiteWorkspace', namespace, 'room', 'waits', waits);
+    assert.equal(
+      messageOf(room),
+      'spec.charts[0].chart.name: SiteDashboardChart "c" is not in the site yet',
+    );
+    broken.delete('Broken');
+    await cluster.apply(namespace, aChart('c', 'Broken', { color: '#ff0000' }));
+    await cluster.ready('SiteDashboardChart', namespace, 'c');
+    await cluster.ready('SiteWorkspace', namespace, 'room', 10_000);
+  });
+
+  test('a chart of another site, or one that is being deleted, is none', async () => {
+    const namespace = await aShop();
+    await cluster.apply(
+      namespace,
+      aChart('far', 'Far Chart', { siteRef: { name: 'other' } }),
+      aDashboard('sales', 'Sales D', [{ name: 'far' }]),
+    );
+    const missing = saying('ChartMissing');
+    const live = await cluster.becomes('SiteDashboard', namespace, 'sales', 'waits', missing);
+    assert.equal(
+      messageOf(live),
+      'spec.charts[0].chart.name: SiteDashboardChart "far" is of site other, not shop',
+    );
+  });
+
+  test('a change is written once more', async () => {
+    const namespace = await aShop();
+    await cluster.apply(namespace, aWorkspace('room', 'Room E'));
+    await cluster.ready('SiteWorkspace', namespace, 'room');
+    await cluster.apply(namespace, aWorkspace('room', 'Room E', { icon: 'tool' }));
+    await cluster.until('it is written again', () => Promise.resolve(written('Room E').length > 1));
+    const live = await cluster.ready('SiteWorkspace', namespace, 'room');
+    assert.equal(at(live, 'status.outcome'), 'Changed');
+    assert.deepEqual(
+      written('Room E').map(({ fields }) => fields['icon']),
+      ['', 'tool'],
+    );
+  });
+
+  test('what the version of the site does not have is told where it was asked for', async () => {
+    const namespace = await aShop();
+    const link = { type: 'Link', linkType: 'DocType', linkTo: 'ToDo' };
+    await cluster.apply(namespace, aWorkspace('link', 'Room F', link));
+    const live = await cluster.ready('SiteWorkspace', namespace, 'link');
+    assert.equal(
+      conditionOf(live, 'FieldsIgnored')?.message,
+      "the site's version of the framework has no field type, link_type, link_to",
+    );
+  });
+
+  test('two of one document, or two defaults: the younger is refused', async () => {
+    const namespace = await aShop();
+    const charts = [{ document: 'Known' }];
+    await cluster.apply(namespace, aDashboard('one', 'Sales G', charts, { isDefault: true }));
+    await cluster.ready('SiteDashboard', namespace, 'one');
+    await cluster.apply(
+      namespace,
+      aDashboard('same', 'SALES g', charts),
+      aDashboard('two', 'Sales H', charts, { isDefault: true }),
+    );
+    const taken = saying('DocumentTaken');
+    const same = await cluster.becomes('SiteDashboard', namespace, 'same', 'is refused', taken);
+    assert.equal(
+      messageOf(same),
+      'spec.dashboardName: Invalid value: "SALES g": SiteDashboard one stands for this document of site shop already',
+    );
+    const second = saying('DefaultTaken');
+    const two = await cluster.becomes('SiteDashboard', namespace, 'two', 'is refused', second);
+    assert.equal(
+      messageOf(two),
+      'spec.isDefault: Invalid value: true: SiteDashboard one is the default of site shop already',
+    );
+    await cluster.delete('SiteDashboard', namespace, 'one');
+    await cluster.ready('SiteDashboard', namespace, 'two');
+    await cluster.ready('SiteDashboard', namespace, 'same');
+  });
+
+  test('a public workspace and a private one of one title are two documents', async () => {
+    const namespace = await aShop();
+    await cluster.apply(
+      namespace,
+      aWorkspace('all', 'Room I'),
+      aWorkspace('ada', 'Room I', { forUser: 'ada@example.org' }),
+    );
+    await cluster.ready('SiteWorkspace', namespace, 'all');
+    const live = await cluster.ready('SiteWorkspace', namespace, 'ada');
+    assert.equal(at(live, 'status.document'), 'Room I-ada@example.org');
+  });
+
+  test('goes when its document is gone, but for one that is to stay', async () => {
+    const namespace = await aShop();
+    await cluster.apply(
+      namespace,
+      aChart('gone', 'Chart J'),
+      aChart('kept', 'Chart K', { deletionPolicy: 'Retain' }),
+      aDashboard('sales', 'Sales J', [{ name: 'gone' }, { name: 'kept' }]),
+      aWorkspace('room', 'Room J', { charts: [{ label: 'J', chart: { name: 'gone' } }] }),
+    );
+    await cluster.ready('SiteDashboard', namespace, 'sales');
+    await cluster.ready('SiteWorkspace', namespace, 'room');
+    await cluster.delete('SiteDashboardChart', namespace, 'gone');
+    await cluster.gone('SiteDashboardChart', namespace, 'gone');
+    const missing = saying('ChartMissing');
+    await cluster.becomes('SiteDashboard', namespace, 'sales', 'says so', missing);
+    for (const [kind, name] of [
+      ['SiteDashboardChart', 'kept'],
+      ['SiteDashboard', 'sales'],
+      ['SiteWorkspace', 'room'],
+    ] as const) {
+      await cluster.delete(kind, namespace, name);
+      await cluster.gone(kind, namespace, name);
+    }
+    const states = (name: string): readonly string[] => written(name).map(({ state }) => state);
+    assert.deepEqual(states('Chart J'), ['present', 'absent']);
+    assert.deepEqual(states('Chart K'), ['present']);
+    assert.deepEqual(states('Sales J'), ['present', 'absent']);
+    assert.deepEqual(states('Room J'), ['present', 'absent']);
+  });
+});
