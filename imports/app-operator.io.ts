@@ -2143,6 +2143,13 @@ export interface AppSiteSpec {
   readonly paused?: boolean;
 
   /**
+   * A backup that the site gets its data from, when it is made or later. Each is restored once.
+   *
+   * @schema AppSiteSpec#restoreFrom
+   */
+  readonly restoreFrom?: AppSiteSpecRestoreFrom;
+
+  /**
    * What happens to the database and the files when the site is deleted.
    *
    * @schema AppSiteSpec#deletionPolicy
@@ -2170,6 +2177,7 @@ export function toJson_AppSiteSpec(obj: AppSiteSpec | undefined): Record<string,
     'maintenance': obj.maintenance,
     'podTemplate': toJson_AppSiteSpecPodTemplate(obj.podTemplate),
     'paused': obj.paused,
+    'restoreFrom': toJson_AppSiteSpecRestoreFrom(obj.restoreFrom),
     'deletionPolicy': obj.deletionPolicy,
   };
   // filter undefined values
@@ -2590,6 +2598,58 @@ export function toJson_AppSiteSpecPodTemplate(obj: AppSiteSpecPodTemplate | unde
 /* eslint-enable max-len, @stylistic/max-len, quote-props, @stylistic/quote-props */
 
 /**
+ * A backup that the site gets its data from, when it is made or later. Each is restored once.
+ *
+ * @schema AppSiteSpecRestoreFrom
+ */
+export interface AppSiteSpecRestoreFrom {
+  /**
+   * A SiteBackup in the same namespace, of this site or of another one.
+   *
+   * @schema AppSiteSpecRestoreFrom#backupRef
+   */
+  readonly backupRef?: AppSiteSpecRestoreFromBackupRef;
+
+  /**
+   * Where backups are stored, for those whose SiteBackup is not there.
+   *
+   * @schema AppSiteSpecRestoreFrom#source
+   */
+  readonly source?: AppSiteSpecRestoreFromSource;
+
+  /**
+   * Name of the backup, such as `20250131T120000Z`. By default the newest that is complete.
+   *
+   * @schema AppSiteSpecRestoreFrom#name
+   */
+  readonly name?: string;
+
+  /**
+   * Allows to replace the data of a site that exists: the `siteName`. Whatever follows it after a space makes another confirmation, by which a backup is restored again.
+   *
+   * @schema AppSiteSpecRestoreFrom#confirm
+   */
+  readonly confirm?: string;
+}
+
+/**
+ * Converts an object of type 'AppSiteSpecRestoreFrom' to JSON representation.
+ */
+/* eslint-disable max-len, @stylistic/max-len, quote-props, @stylistic/quote-props */
+export function toJson_AppSiteSpecRestoreFrom(obj: AppSiteSpecRestoreFrom | undefined): Record<string, any> | undefined {
+  if (obj === undefined) { return undefined; }
+  const result = {
+    'backupRef': toJson_AppSiteSpecRestoreFromBackupRef(obj.backupRef),
+    'source': toJson_AppSiteSpecRestoreFromSource(obj.source),
+    'name': obj.name,
+    'confirm': obj.confirm,
+  };
+  // filter undefined values
+  return Object.entries(result).reduce((r, i) => (i[1] === undefined) ? r : ({ ...r, [i[0]]: i[1] }), {});
+}
+/* eslint-enable max-len, @stylistic/max-len, quote-props, @stylistic/quote-props */
+
+/**
  * What happens to the database and the files when the site is deleted.
  *
  * @schema AppSiteSpecDeletionPolicy
@@ -2974,6 +3034,70 @@ export function toJson_AppSiteSpecPodTemplateTolerations(obj: AppSiteSpecPodTemp
 /* eslint-enable max-len, @stylistic/max-len, quote-props, @stylistic/quote-props */
 
 /**
+ * A SiteBackup in the same namespace, of this site or of another one.
+ *
+ * @schema AppSiteSpecRestoreFromBackupRef
+ */
+export interface AppSiteSpecRestoreFromBackupRef {
+  /**
+   * Name of the object.
+   *
+   * @schema AppSiteSpecRestoreFromBackupRef#name
+   */
+  readonly name: string;
+}
+
+/**
+ * Converts an object of type 'AppSiteSpecRestoreFromBackupRef' to JSON representation.
+ */
+/* eslint-disable max-len, @stylistic/max-len, quote-props, @stylistic/quote-props */
+export function toJson_AppSiteSpecRestoreFromBackupRef(obj: AppSiteSpecRestoreFromBackupRef | undefined): Record<string, any> | undefined {
+  if (obj === undefined) { return undefined; }
+  const result = {
+    'name': obj.name,
+  };
+  // filter undefined values
+  return Object.entries(result).reduce((r, i) => (i[1] === undefined) ? r : ({ ...r, [i[0]]: i[1] }), {});
+}
+/* eslint-enable max-len, @stylistic/max-len, quote-props, @stylistic/quote-props */
+
+/**
+ * Where backups are stored, for those whose SiteBackup is not there.
+ *
+ * @schema AppSiteSpecRestoreFromSource
+ */
+export interface AppSiteSpecRestoreFromSource {
+  /**
+   * A volume.
+   *
+   * @schema AppSiteSpecRestoreFromSource#pvc
+   */
+  readonly pvc?: AppSiteSpecRestoreFromSourcePvc;
+
+  /**
+   * An S3-compatible store.
+   *
+   * @schema AppSiteSpecRestoreFromSource#s3
+   */
+  readonly s3?: AppSiteSpecRestoreFromSourceS3;
+}
+
+/**
+ * Converts an object of type 'AppSiteSpecRestoreFromSource' to JSON representation.
+ */
+/* eslint-disable max-len, @stylistic/max-len, quote-props, @stylistic/quote-props */
+export function toJson_AppSiteSpecRestoreFromSource(obj: AppSiteSpecRestoreFromSource | undefined): Record<string, any> | undefined {
+  if (obj === undefined) { return undefined; }
+  const result = {
+    'pvc': toJson_AppSiteSpecRestoreFromSourcePvc(obj.pvc),
+    's3': toJson_AppSiteSpecRestoreFromSourceS3(obj.s3),
+  };
+  // filter undefined values
+  return Object.entries(result).reduce((r, i) => (i[1] === undefined) ? r : ({ ...r, [i[0]]: i[1] }), {});
+}
+/* eslint-enable max-len, @stylistic/max-len, quote-props, @stylistic/quote-props */
+
+/**
  * Kind of the issuer.
  *
  * @schema AppSiteSpecIngressTlsIssuerKind
@@ -3010,6 +3134,174 @@ export enum AppSiteSpecPodTemplateTolerationsEffect {
   /** NoExecute */
   NO_EXECUTE = "NoExecute",
 }
+
+/**
+ * A volume.
+ *
+ * @schema AppSiteSpecRestoreFromSourcePvc
+ */
+export interface AppSiteSpecRestoreFromSourcePvc {
+  /**
+   * Name of the PersistentVolumeClaim, in the same namespace.
+   *
+   * @schema AppSiteSpecRestoreFromSourcePvc#claimName
+   */
+  readonly claimName: string;
+
+  /**
+   * Folder on the volume. By default `<namespace>/<site>`.
+   *
+   * @schema AppSiteSpecRestoreFromSourcePvc#prefix
+   */
+  readonly prefix?: string;
+}
+
+/**
+ * Converts an object of type 'AppSiteSpecRestoreFromSourcePvc' to JSON representation.
+ */
+/* eslint-disable max-len, @stylistic/max-len, quote-props, @stylistic/quote-props */
+export function toJson_AppSiteSpecRestoreFromSourcePvc(obj: AppSiteSpecRestoreFromSourcePvc | undefined): Record<string, any> | undefined {
+  if (obj === undefined) { return undefined; }
+  const result = {
+    'claimName': obj.claimName,
+    'prefix': obj.prefix,
+  };
+  // filter undefined values
+  return Object.entries(result).reduce((r, i) => (i[1] === undefined) ? r : ({ ...r, [i[0]]: i[1] }), {});
+}
+/* eslint-enable max-len, @stylistic/max-len, quote-props, @stylistic/quote-props */
+
+/**
+ * An S3-compatible store.
+ *
+ * @schema AppSiteSpecRestoreFromSourceS3
+ */
+export interface AppSiteSpecRestoreFromSourceS3 {
+  /**
+   * URL of the store, such as `https://s3.eu-central-1.amazonaws.com`.
+   *
+   * @schema AppSiteSpecRestoreFromSourceS3#endpoint
+   */
+  readonly endpoint: string;
+
+  /**
+   * Region that requests are signed for.
+   *
+   * @schema AppSiteSpecRestoreFromSourceS3#region
+   */
+  readonly region?: string;
+
+  /**
+   * Name of the bucket. It must exist.
+   *
+   * @schema AppSiteSpecRestoreFromSourceS3#bucket
+   */
+  readonly bucket: string;
+
+  /**
+   * What the keys in the bucket start with. By default `<namespace>/<site>`.
+   *
+   * @schema AppSiteSpecRestoreFromSourceS3#prefix
+   */
+  readonly prefix?: string;
+
+  /**
+   * Secret with the keys `access-key-id` and `secret-access-key`.
+   *
+   * @schema AppSiteSpecRestoreFromSourceS3#secretRef
+   */
+  readonly secretRef: AppSiteSpecRestoreFromSourceS3SecretRef;
+
+  /**
+   * Whether the bucket is part of the path (`endpoint/bucket`) or of the host name (`bucket.endpoint`).
+   *
+   * @schema AppSiteSpecRestoreFromSourceS3#forcePathStyle
+   */
+  readonly forcePathStyle?: boolean;
+
+  /**
+   * Secret with the certificate of the store's private authority, under the key `ca.crt`.
+   *
+   * @schema AppSiteSpecRestoreFromSourceS3#caSecretRef
+   */
+  readonly caSecretRef?: AppSiteSpecRestoreFromSourceS3CaSecretRef;
+}
+
+/**
+ * Converts an object of type 'AppSiteSpecRestoreFromSourceS3' to JSON representation.
+ */
+/* eslint-disable max-len, @stylistic/max-len, quote-props, @stylistic/quote-props */
+export function toJson_AppSiteSpecRestoreFromSourceS3(obj: AppSiteSpecRestoreFromSourceS3 | undefined): Record<string, any> | undefined {
+  if (obj === undefined) { return undefined; }
+  const result = {
+    'endpoint': obj.endpoint,
+    'region': obj.region,
+    'bucket': obj.bucket,
+    'prefix': obj.prefix,
+    'secretRef': toJson_AppSiteSpecRestoreFromSourceS3SecretRef(obj.secretRef),
+    'forcePathStyle': obj.forcePathStyle,
+    'caSecretRef': toJson_AppSiteSpecRestoreFromSourceS3CaSecretRef(obj.caSecretRef),
+  };
+  // filter undefined values
+  return Object.entries(result).reduce((r, i) => (i[1] === undefined) ? r : ({ ...r, [i[0]]: i[1] }), {});
+}
+/* eslint-enable max-len, @stylistic/max-len, quote-props, @stylistic/quote-props */
+
+/**
+ * Secret with the keys `access-key-id` and `secret-access-key`.
+ *
+ * @schema AppSiteSpecRestoreFromSourceS3SecretRef
+ */
+export interface AppSiteSpecRestoreFromSourceS3SecretRef {
+  /**
+   * Name of the object.
+   *
+   * @schema AppSiteSpecRestoreFromSourceS3SecretRef#name
+   */
+  readonly name: string;
+}
+
+/**
+ * Converts an object of type 'AppSiteSpecRestoreFromSourceS3SecretRef' to JSON representation.
+ */
+/* eslint-disable max-len, @stylistic/max-len, quote-props, @stylistic/quote-props */
+export function toJson_AppSiteSpecRestoreFromSourceS3SecretRef(obj: AppSiteSpecRestoreFromSourceS3SecretRef | undefined): Record<string, any> | undefined {
+  if (obj === undefined) { return undefined; }
+  const result = {
+    'name': obj.name,
+  };
+  // filter undefined values
+  return Object.entries(result).reduce((r, i) => (i[1] === undefined) ? r : ({ ...r, [i[0]]: i[1] }), {});
+}
+/* eslint-enable max-len, @stylistic/max-len, quote-props, @stylistic/quote-props */
+
+/**
+ * Secret with the certificate of the store's private authority, under the key `ca.crt`.
+ *
+ * @schema AppSiteSpecRestoreFromSourceS3CaSecretRef
+ */
+export interface AppSiteSpecRestoreFromSourceS3CaSecretRef {
+  /**
+   * Name of the object.
+   *
+   * @schema AppSiteSpecRestoreFromSourceS3CaSecretRef#name
+   */
+  readonly name: string;
+}
+
+/**
+ * Converts an object of type 'AppSiteSpecRestoreFromSourceS3CaSecretRef' to JSON representation.
+ */
+/* eslint-disable max-len, @stylistic/max-len, quote-props, @stylistic/quote-props */
+export function toJson_AppSiteSpecRestoreFromSourceS3CaSecretRef(obj: AppSiteSpecRestoreFromSourceS3CaSecretRef | undefined): Record<string, any> | undefined {
+  if (obj === undefined) { return undefined; }
+  const result = {
+    'name': obj.name,
+  };
+  // filter undefined values
+  return Object.entries(result).reduce((r, i) => (i[1] === undefined) ? r : ({ ...r, [i[0]]: i[1] }), {});
+}
+/* eslint-enable max-len, @stylistic/max-len, quote-props, @stylistic/quote-props */
 
 
 /**

@@ -11,6 +11,7 @@ import type {
   Storage,
   StringMap,
 } from '../kit/api.js';
+import type { BackupDestination } from '../backup/api.js';
 import type { CommonStatus } from '../kit/condition.js';
 import type { Resource } from '../kit/object.js';
 
@@ -53,9 +54,28 @@ export interface AppSiteSpec {
   readonly podTemplate?: PodTemplate;
   /** Stops every write of the operator for this site while true. */
   readonly paused?: boolean;
+  /** A backup that the site gets its data from, when it is made or later. Each is restored once. */
+  readonly restoreFrom?: SiteRestore;
   /** What happens to the database and the files when the site is deleted.
    * @default Retain */
   readonly deletionPolicy: DeletionPolicy;
+}
+
+/** A backup to restore.
+ * @cel has(self.backupRef) != has(self.source) ;; restoreFrom needs one of backupRef and source */
+export interface SiteRestore {
+  /** A SiteBackup in the same namespace, of this site or of another one. */
+  readonly backupRef?: NameRef;
+  /** Where backups are stored, for those whose SiteBackup is not there. */
+  readonly source?: BackupDestination;
+  /** Name of the backup, such as `20250131T120000Z`. By default the newest that is complete.
+   * @maxLength 16
+   * @pattern ^[0-9]{8}T[0-9]{6}Z$ */
+  readonly name?: string;
+  /** Allows to replace the data of a site that exists: the `siteName`. Whatever follows it after a space makes another confirmation, by which a backup is restored again.
+   * @maxLength 320
+   * @pattern ^[a-z0-9][A-Za-z0-9._,: -]*$ */
+  readonly confirm?: string;
 }
 
 /** The database of a site.
@@ -166,6 +186,26 @@ export interface AppSiteStatus extends CommonStatus {
   readonly image?: string;
   /** The upgrade under way; not there when there is none. */
   readonly upgrade?: SiteUpgrade;
+  /** The backup that was restored last. */
+  readonly restored?: RestoredBackup;
+}
+
+/** A backup that was restored. */
+export interface RestoredBackup {
+  /** Name of the backup. */
+  readonly name: string;
+  /** When it was restored.
+   * @format date-time */
+  readonly time: string;
+  /** Where it was read: `s3://bucket/prefix/name` or `pvc://claim/prefix/name`. */
+  readonly from: string;
+  /** What the site had before, below the folder `sites` of the bench's volume; not there where the site was new. */
+  readonly before?: string;
+  /** Whose encryption key the site has: that of its `Secret`, or that of the `Backup`, which the Secret does not hold. */
+  readonly encryptionKey: 'Secret' | 'Backup';
+  /** Hashes of what restoreFrom has asked for and got, the last one last.
+   * @listType atomic */
+  readonly requests: readonly string[];
 }
 
 /** The upgrade of a site to its bench's image. */

@@ -12,6 +12,7 @@ import type { KubeObject } from '../kit/object.js';
 import { Certificate, MariaDbDatabase, ScaledObject } from '../kit/object-kind.js';
 import type { AppSite } from './api.js';
 import { databasePlan, type SiteDatabasePlan } from './database.js';
+import { restoreFacts, type SiteRestoreFacts } from './restore.js';
 import { benchBefore, upgradeFacts, type SiteUpgradeFacts } from './upgrade.js';
 
 /** What the tree of a site depends on. */
@@ -34,6 +35,8 @@ export interface SiteFacts {
   readonly keda: boolean;
   /** The way to the bench's image; undefined where the site is there. */
   readonly upgrade: SiteUpgradeFacts | undefined;
+  /** What `restoreFrom` asks for; undefined where it is not given. */
+  readonly restore: SiteRestoreFacts | undefined;
 }
 
 /** How the site's traffic is encrypted. */
@@ -72,6 +75,7 @@ export function gatherSite(site: AppSite, world: World): SiteFacts {
     );
   }
   const generated = generatedSecrets(site, world);
+  const restore = restoreFacts(site, world);
   return {
     bench: withTemplate(model, spec.podTemplate),
     // One that is closed half way is not touched before its turn: its Job would go back, and then forth again.
@@ -79,7 +83,7 @@ export function gatherSite(site: AppSite, world: World): SiteFacts {
       waits && upgrade.closed
         ? `waiting for its turn to be brought to ${upgrade.to}`
         : ready || upgrade
-          ? waitingFor(generated)
+          ? (waitingFor(generated) ?? restoreHold(site, restore))
           : `waiting for bench ${model.name} to be ready`,
     generated: generated.map(({ uid = '' }) => uid),
     database,
@@ -92,7 +96,13 @@ export function gatherSite(site: AppSite, world: World): SiteFacts {
     tls: tlsFacts(site, model, world),
     keda: world.serves(ScaledObject),
     upgrade,
+    restore,
   };
+}
+
+/** A new site begins with its backup; one that is there goes on without. */
+function restoreHold(site: AppSite, restore: SiteRestoreFacts | undefined): string | undefined {
+  return site.status?.image === undefined ? restore?.problem?.message : undefined;
 }
 
 function readBench(

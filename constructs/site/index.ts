@@ -46,6 +46,7 @@ export const site: Kind<AppSite, SiteFacts> = {
   indexes: [sitesOfBench, sitesByHost],
   gather: gatherSite,
   chart: (scope, id, props) => new SiteChart(scope, id, props),
+  readsRuns: true,
   probes: siteProbes,
   observe: observeSite,
   teardown: siteTeardown,

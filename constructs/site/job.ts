@@ -8,6 +8,7 @@ import { siteNames } from '../kit/names.js';
 import type { AppSite } from './api.js';
 import type { SiteDatabasePlan } from './database.js';
 import type { SiteFacts } from './facts.js';
+import { restoreEnv, restoreRun } from './restore.js';
 import type { SiteUpgradeFacts } from './upgrade.js';
 
 /** Migrating a large database takes hours. */
@@ -39,8 +40,10 @@ export class SiteInit extends Construct {
         config,
         facts.adminPassword,
         facts.generated,
+        ...restoreRun(facts.restore),
       ]),
       deadlineSeconds: MIGRATE_SECONDS,
+      ...(facts.restore?.store ? { extraVolumes: facts.restore.store.volumes } : {}),
       container: {
         name: 'init',
         command: [PYTHON, `${SCRIPTS_DIR}/site_init.py`],
@@ -55,7 +58,11 @@ export class SiteInit extends Construct {
           ...rootEnv(database.server),
           secretEnv('ADMIN_PASSWORD', { secret: facts.adminPassword.secret, key: 'password' }),
           secretEnv('ENCRYPTION_KEY', { secret: names.encryptionKey, key: 'key' }),
+          ...restoreEnv(site, facts.restore),
         ],
+        ...(facts.restore?.store
+          ? { extraMounts: facts.restore.store.mounts.map((it) => ({ ...it, readOnly: true })) }
+          : {}),
         resources: bench.componentResources.workerDefault,
       },
     });

@@ -6,6 +6,7 @@ import type { ChartProps, HttpProbe, Judgement, Observation } from '../kit/kind.
 import type { AppSite } from './api.js';
 import type { SiteFacts } from './facts.js';
 import { siteUrl } from './job.js';
+import { judgeRestore } from './restore.js';
 import { judgeUpgrade } from './upgrade.js';
 
 const NGINX_PORT = 8080;
@@ -34,13 +35,19 @@ export function observeSite(observation: Observation<AppSite, SiteFacts>): Judge
   const certificate = certificateCondition(observation);
   const { phase, ready } = judge(observation);
   const upgrade = judgeUpgrade(observation);
+  const restore = judgeRestore(observation);
   return {
     ...upgrade,
+    stalled: upgrade.stalled === true || restore.stalled,
     phase,
     ready: isHeld(observation) ? { ...ready, message: facts.hold ?? '' } : ready,
-    conditions: conditionsOf(observation, certificate, upgrade.conditions ?? []),
+    conditions: conditionsOf(observation, certificate, [
+      ...(upgrade.conditions ?? []),
+      ...restore.conditions,
+    ]),
     fields: {
       ...upgrade.fields,
+      restored: restore.restored,
       siteURL: siteUrl(certificate?.status === 'True', facts.domain),
       database: {
         provider: facts.database.server.provider,

@@ -648,6 +648,150 @@ export const spec: Schema = {
       type: 'boolean',
       description: 'Stops every write of the operator for this site while true.',
     },
+    restoreFrom: {
+      type: 'object',
+      description:
+        'A backup that the site gets its data from, when it is made or later. Each is restored once.',
+      properties: {
+        backupRef: {
+          type: 'object',
+          description: 'A SiteBackup in the same namespace, of this site or of another one.',
+          required: ['name'],
+          properties: {
+            name: {
+              type: 'string',
+              description: 'Name of the object.',
+              pattern: '^[a-z0-9]([-a-z0-9]*[a-z0-9])?([.][a-z0-9]([-a-z0-9]*[a-z0-9])?)*$',
+              minLength: 1,
+              maxLength: 253,
+            },
+          },
+        },
+        source: {
+          type: 'object',
+          description: 'Where backups are stored, for those whose SiteBackup is not there.',
+          properties: {
+            pvc: {
+              type: 'object',
+              description: 'A volume.',
+              required: ['claimName'],
+              properties: {
+                claimName: {
+                  type: 'string',
+                  description: 'Name of the PersistentVolumeClaim, in the same namespace.',
+                  pattern: '^[a-z0-9]([-a-z0-9]*[a-z0-9])?([.][a-z0-9]([-a-z0-9]*[a-z0-9])?)*$',
+                  minLength: 1,
+                  maxLength: 253,
+                },
+                prefix: {
+                  type: 'string',
+                  description: 'Folder on the volume. By default `<namespace>/<site>`.',
+                  pattern: '^[A-Za-z0-9_-][A-Za-z0-9._-]*(/[A-Za-z0-9_-][A-Za-z0-9._-]*)*$',
+                  minLength: 1,
+                  maxLength: 255,
+                },
+              },
+            },
+            s3: {
+              type: 'object',
+              description: 'An S3-compatible store.',
+              required: ['endpoint', 'bucket', 'secretRef'],
+              properties: {
+                endpoint: {
+                  type: 'string',
+                  description: 'URL of the store, such as `https://s3.eu-central-1.amazonaws.com`.',
+                  pattern: '^https?://[A-Za-z0-9]([-A-Za-z0-9.]*[A-Za-z0-9])?(:[0-9]{1,5})?/?$',
+                  maxLength: 512,
+                },
+                region: {
+                  type: 'string',
+                  description: 'Region that requests are signed for.',
+                  default: 'us-east-1',
+                  pattern: '^[a-z0-9-]+$',
+                  maxLength: 64,
+                },
+                bucket: {
+                  type: 'string',
+                  description: 'Name of the bucket. It must exist.',
+                  pattern: '^[a-z0-9][a-z0-9.-]*[a-z0-9]$',
+                  minLength: 3,
+                  maxLength: 63,
+                },
+                prefix: {
+                  type: 'string',
+                  description:
+                    'What the keys in the bucket start with. By default `<namespace>/<site>`.',
+                  pattern: '^[A-Za-z0-9_-][A-Za-z0-9._-]*(/[A-Za-z0-9_-][A-Za-z0-9._-]*)*$',
+                  minLength: 1,
+                  maxLength: 255,
+                },
+                secretRef: {
+                  type: 'object',
+                  description: 'Secret with the keys `access-key-id` and `secret-access-key`.',
+                  required: ['name'],
+                  properties: {
+                    name: {
+                      type: 'string',
+                      description: 'Name of the object.',
+                      pattern: '^[a-z0-9]([-a-z0-9]*[a-z0-9])?([.][a-z0-9]([-a-z0-9]*[a-z0-9])?)*$',
+                      minLength: 1,
+                      maxLength: 253,
+                    },
+                  },
+                },
+                forcePathStyle: {
+                  type: 'boolean',
+                  description:
+                    'Whether the bucket is part of the path (`endpoint/bucket`) or of the host name (`bucket.endpoint`).',
+                  default: true,
+                },
+                caSecretRef: {
+                  type: 'object',
+                  description:
+                    "Secret with the certificate of the store's private authority, under the key `ca.crt`.",
+                  required: ['name'],
+                  properties: {
+                    name: {
+                      type: 'string',
+                      description: 'Name of the object.',
+                      pattern: '^[a-z0-9]([-a-z0-9]*[a-z0-9])?([.][a-z0-9]([-a-z0-9]*[a-z0-9])?)*$',
+                      minLength: 1,
+                      maxLength: 253,
+                    },
+                  },
+                },
+              },
+            },
+          },
+          'x-kubernetes-validations': [
+            {
+              rule: 'has(self.pvc) != has(self.s3)',
+              message: 'destination needs one of pvc and s3',
+            },
+          ],
+        },
+        name: {
+          type: 'string',
+          description:
+            'Name of the backup, such as `20250131T120000Z`. By default the newest that is complete.',
+          pattern: '^[0-9]{8}T[0-9]{6}Z$',
+          maxLength: 16,
+        },
+        confirm: {
+          type: 'string',
+          description:
+            'Allows to replace the data of a site that exists: the `siteName`. Whatever follows it after a space makes another confirmation, by which a backup is restored again.',
+          pattern: '^[a-z0-9][A-Za-z0-9._,: -]*$',
+          maxLength: 320,
+        },
+      },
+      'x-kubernetes-validations': [
+        {
+          rule: 'has(self.backupRef) != has(self.source)',
+          message: 'restoreFrom needs one of backupRef and source',
+        },
+      ],
+    },
     deletionPolicy: {
       type: 'string',
       description: 'What happens to the database and the files when the site is deleted.',
@@ -787,6 +931,36 @@ export const status: Schema = {
           type: 'boolean',
           description:
             'Whether the site is known to be closed: visitors see a page that says so, its jobs are set aside.',
+        },
+      },
+    },
+    restored: {
+      type: 'object',
+      description: 'The backup that was restored last.',
+      required: ['name', 'time', 'from', 'encryptionKey', 'requests'],
+      properties: {
+        name: { type: 'string', description: 'Name of the backup.' },
+        time: { type: 'string', format: 'date-time', description: 'When it was restored.' },
+        from: {
+          type: 'string',
+          description: 'Where it was read: `s3://bucket/prefix/name` or `pvc://claim/prefix/name`.',
+        },
+        before: {
+          type: 'string',
+          description:
+            "What the site had before, below the folder `sites` of the bench's volume; not there where the site was new.",
+        },
+        encryptionKey: {
+          type: 'string',
+          description:
+            'Whose encryption key the site has: that of its `Secret`, or that of the `Backup`, which the Secret does not hold.',
+          enum: ['Secret', 'Backup'],
+        },
+        requests: {
+          type: 'array',
+          description: 'Hashes of what restoreFrom has asked for and got, the last one last.',
+          items: { type: 'string' },
+          'x-kubernetes-list-type': 'atomic',
         },
       },
     },

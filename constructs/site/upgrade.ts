@@ -22,7 +22,7 @@ export interface SiteUpgradeFacts {
 }
 
 /** Reasons that a Job gives only while the site is closed. */
-const CLOSED_REASONS = new Set(['MigrationFailed', 'RestoreFailed']);
+export const CLOSED_REASONS = new Set(['MigrationFailed', 'RestoreFailed']);
 
 /**
  * @param rolled whether the bench's own pods run the image

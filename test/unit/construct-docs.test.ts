@@ -112,6 +112,12 @@ suite('the golden scenario with every field set', () => {
       'spec.dbConfig.name',
       'spec.dbConfig.port',
       'spec.dbConfig.secretRef.name',
+      'spec.restoreFrom.source.pvc.claimName',
+      'spec.restoreFrom.source.pvc.prefix',
+      ...['bucket', 'caSecretRef.name', 'endpoint', 'forcePathStyle', 'prefix', 'region'].map(
+        (field) => `spec.restoreFrom.source.s3.${field}`,
+      ),
+      'spec.restoreFrom.source.s3.secretRef.name',
     ],
     SiteUser: ['spec.roleProfile'],
     SiteBackup: ['spec.destination.pvc.claimName', 'spec.destination.pvc.prefix', 'spec.exclude'],

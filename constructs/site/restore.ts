@@ -1,0 +1,194 @@
+import type { k8s } from 'cdk8s-plus-28';
+import type { SiteBackup } from '../backup/api.js';
+import { type BackupStore, backupStore, requireStoreSecrets } from '../framework/backup-store.js';
+import type { Verdict } from '../kit/condition.js';
+import { Waiting } from '../kit/errors.js';
+import { hashOf } from '../kit/hash.js';
+import type { Observation, World } from '../kit/kind.js';
+import { siteNames } from '../kit/names.js';
+import type { AppSite, RestoredBackup, SiteRestore } from './api.js';
+import type { SiteFacts } from './facts.js';
+import { CLOSED_REASONS } from './upgrade.js';
+
+/** What is asked for by `restoreFrom`. */
+export interface SiteRestoreFacts {
+  /** Hash of it: each is restored once. */
+  readonly id: string;
+  /** Whether the data of a site that exists may be replaced. */
+  readonly confirmed: boolean;
+  /** Where the backup is; undefined where it was restored, must not be, or where that is not known. */
+  readonly store: BackupStore | undefined;
+  /** Why it cannot be restored now. */
+  readonly problem: { readonly reason: string; readonly message: string } | undefined;
+}
+
+/** What `restoreFrom` asks for; undefined where it is not given. */
+export function restoreFacts(site: AppSite, world: World): SiteRestoreFacts | undefined {
+  const { restoreFrom, siteName } = site.spec;
+  if (!restoreFrom) return undefined;
+  const { confirm = '' } = restoreFrom;
+  const confirmed = confirm === siteName || confirm.startsWith(`${siteName} `);
+  const id = requestOf(restoreFrom, confirmed ? confirm.slice(siteName.length).trim() : '');
+  const common = { id, confirmed };
+  const restored = site.status?.restored?.requests.includes(id) === true;
+  if (restored || isRefused(site, confirmed)) {
+    return { ...common, store: undefined, problem: undefined };
+  }
+  try {
+    return { ...common, store: storeOf(site, restoreFrom, world), problem: undefined };
+  } catch (error) {
+    if (!(error instanceof Waiting)) throw error;
+    return { ...common, store: undefined, problem: error };
+  }
+}
+
+/** A site that was Ready exists: without a confirmation it goes on as it is. */
+function isRefused({ status }: AppSite, confirmed: boolean): boolean {
+  return !confirmed && status?.appliedHash !== undefined;
+}
+
+/** The confirmation's name of the site is no part of it: with or without, the same is asked for. */
+function requestOf({ backupRef, source, name }: SiteRestore, again: string): string {
+  return hashOf([backupRef?.name ?? null, source ?? null, name ?? null, again]);
+}
+
+/** @throws Waiting where the SiteBackup, or a Secret, is not there */
+function storeOf(site: AppSite, { backupRef, source }: SiteRestore, world: World): BackupStore {
+  const { namespace = 'default', name } = site.metadata;
+  const offer = backupRef && world.get('SiteBackup', namespace, backupRef.name, placeOf);
+  const destination = offer?.destination ?? source;
+  if (!destination) {
+    throw new Waiting(
+      'BackupMissing',
+      `spec.restoreFrom.backupRef.name: there is no SiteBackup "${backupRef?.name ?? ''}" in namespace ${namespace}`,
+    );
+  }
+  const path = source ? 'spec.restoreFrom.source' : `SiteBackup ${backupRef?.name ?? ''}`;
+  requireStoreSecrets(destination, namespace, path, world);
+  return backupStore(destination, { namespace, name: offer?.site ?? name });
+}
+
+function placeOf({ spec }: SiteBackup) {
+  return { destination: spec.destination, site: spec.siteRef.name };
+}
+
+/** What the init Job is told of it. */
+export function restoreEnv(
+  { metadata, spec }: AppSite,
+  restore: SiteRestoreFacts | undefined,
+): readonly k8s.EnvVar[] {
+  if (!restore) return [];
+  const { id, confirmed, store } = restore;
+  const { name, backupRef } = spec.restoreFrom ?? {};
+  const owner = `${metadata.namespace ?? 'default'}/${backupRef?.name ?? ''}`;
+  return [
+    { name: 'RESTORE_ID', value: id },
+    ...(confirmed ? [{ name: 'RESTORE_CONFIRMED', value: '1' }] : []),
+    ...(name === undefined ? [] : [{ name: 'RESTORE_NAME', value: name }]),
+    ...(store && backupRef ? [{ name: 'RESTORE_OWNER', value: owner }] : []),
+    ...(store?.env ?? []),
+  ];
+}
+
+/** What of it makes the init Job run again: not that it is done. */
+export function restoreRun(restore: SiteRestoreFacts | undefined): readonly unknown[] {
+  if (!restore) return [];
+  return [restore.id, restore.confirmed, restore.problem === undefined];
+}
+
+/** What a restore makes of a site's status. */
+export function judgeRestore(observation: Observation<AppSite, SiteFacts>): {
+  readonly conditions: readonly Verdict[];
+  readonly restored: RestoredBackup | undefined;
+  readonly stalled: boolean;
+} {
+  const { facts, resource, pending } = observation;
+  const restored = lastRestored(observation) ?? resource.status?.restored;
+  if (!facts.restore) return { conditions: [], restored, stalled: false };
+  const failed = pending.find(
+    ({ kind, name, health }) =>
+      kind === 'Job' &&
+      name === siteNames(resource.metadata.name).init &&
+      health.state === 'Failed',
+  );
+  const condition = conditionOf(observation, facts.restore, restored, failed !== undefined);
+  const closed = facts.upgrade === undefined && CLOSED_REASONS.has(failed?.health.reason ?? '');
+  return {
+    conditions: closed ? [condition, CLOSED] : [condition],
+    restored,
+    stalled: closed,
+  };
+}
+
+const CLOSED: Verdict = {
+  type: 'Maintenance',
+  status: 'True',
+  reason: 'Restoring',
+  message: 'visitors see a page that says so, and jobs are set aside, until the restore ends',
+};
+
+function conditionOf(
+  { resource, child }: Observation<AppSite, SiteFacts>,
+  { id, confirmed, problem }: SiteRestoreFacts,
+  restored: RestoredBackup | undefined,
+  failed: boolean,
+): Verdict {
+  if (restored?.requests.includes(id)) {
+    return restored.requests.at(-1) === id
+      ? verdict('Restored', 'True', restored.from)
+      : verdict('RestoredBefore', 'True', `not again without another confirmation; ${restored.from} was restored since`); // prettier-ignore
+  }
+  if (problem) return verdict(problem.reason, 'False', problem.message);
+  if (isRefused(resource, confirmed)) {
+    const { siteName } = resource.spec;
+    return verdict(
+      'RestoreNotConfirmed',
+      'False',
+      `spec.restoreFrom.confirm: the site exists, and goes on as it is: to replace its data say "${siteName}"`,
+    );
+  }
+  if (child('Job', siteNames(resource.metadata.name).init)?.health.state === 'Ready') {
+    return verdict('RestoreUnknown', 'Unknown', 'the last words of the init Job are gone: delete it, and it says again what was restored'); // prettier-ignore
+  }
+  return failed
+    ? verdict('RestoreFailed', 'False', 'the backup is not restored: see Ready')
+    : verdict('Restoring', 'False', 'the backup is being fetched, checked and loaded');
+}
+
+function verdict(reason: string, status: Verdict['status'], message: string): Verdict {
+  return { type: 'Restored', status, reason, message };
+}
+
+/** What the init Job has told of the last restore, see site_restore.py; undefined where it says nothing. */
+function lastRestored({
+  resource,
+  runs,
+}: Observation<AppSite, SiteFacts>): RestoredBackup | undefined {
+  const { init } = siteNames(resource.metadata.name);
+  const run = runs.find(({ name, state }) => name === init && state === 'Succeeded');
+  const told = parse(run?.message)['restored'] as Partial<Told> | undefined;
+  const { name, time, location, before, encryptionKey, requests } = told ?? {};
+  if (!name || !time || !location || !encryptionKey || !requests) return undefined;
+  return {
+    name,
+    time,
+    from: location,
+    ...(before === undefined ? {} : { before }),
+    encryptionKey,
+    requests,
+  };
+}
+
+interface Told extends Omit<RestoredBackup, 'from'> {
+  readonly location: string;
+}
+
+const SUCCEEDED = /^app-operator: Succeeded: (\{.*\})\s*$/;
+
+function parse(message = ''): Readonly<Record<string, unknown>> {
+  try {
+    return JSON.parse(SUCCEEDED.exec(message)?.[1] ?? '{}') as Record<string, unknown>;
+  } catch {
+    return {};
+  }
+}
