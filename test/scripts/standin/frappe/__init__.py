@@ -54,6 +54,10 @@ class Database:
             cursor.execute(statement, values or None)
             return list(cursor.fetchall()) if cursor.description else []
 
+    def get_tables(self):
+        schema = "current_schema()" if conf.db_type == "postgres" else "DATABASE()"
+        return [row[0] for row in self.sql(f"SELECT table_name FROM information_schema.tables WHERE table_schema = {schema}")]
+
     def commit(self):
         self.connection.commit()
 

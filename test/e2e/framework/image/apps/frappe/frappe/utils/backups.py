@@ -16,7 +16,7 @@ def backup(
 ):  # fmt: skip
     """Kind → path of what was written. A step that fails takes its own file away and ends the backup."""
     default = os.path.abspath(frappe.conf.backup_path or frappe.get_site_path("private", "backups"))
-    delete_old_backups(default)
+    delete_temp_backups(default)
     folder = os.path.abspath(backup_path) if backup_path else default
     start = now_datetime().strftime("%Y%m%d_%H%M%S") + "-" + frappe.local.site.replace(".", "_")
     extension = "tgz" if compress else "tar"
@@ -36,6 +36,17 @@ def backup(
     return {"config": conf, "database": dump, "public": public, "private": private}
 
 
+def scheduled_backup(
+    ignore_files=False, backup_path=None, backup_path_db=None, backup_path_files=None, backup_path_private_files=None,
+    backup_path_conf=None, ignore_conf=False, include_doctypes="", exclude_doctypes="", compress=False, force=False,
+):  # fmt: skip
+    """What the `backup` command and the framework's own scheduler call."""
+    return backup(
+        not ignore_files, compress, include_doctypes, exclude_doctypes, backup_path, backup_path_db, backup_path_files,
+        backup_path_private_files, backup_path_conf,
+    )  # fmt: skip
+
+
 def or_remove(step, path, *arguments):
     try:
         step(path, *arguments)
@@ -45,7 +56,7 @@ def or_remove(step, path, *arguments):
         raise
 
 
-def delete_old_backups(folder):
+def delete_temp_backups(folder):
     """Each backup first deletes the older ones of the default folder: they are no retention."""
     hours = cint(frappe.conf.keep_backups_for_hours) or 24
     for name in os.listdir(folder) if os.path.isdir(folder) else []:
