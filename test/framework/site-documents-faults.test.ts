@@ -199,6 +199,28 @@ await describeDocuments('documents that fail', (get, version) => {
     assert.equal(redisCli(world.cache.port, world.cache.password, 'GET', 'kept'), '1');
   });
 
+  it('ends when its database goes away, and the next one does the rest', async () => {
+    const users = Array.from({ length: 60 }, (_, n) =>
+      user(`lost${String(n)}@example.com`, { secrets: { password: `password ${String(n)}` } }),
+    );
+    const { world } = get();
+    const running = get().run(users);
+    await eventually('some users are there', () => count('lost%') > 3, 60);
+    const name = get().site.env['DB_USER'] ?? '';
+    world.database.sql(
+      world.database.type === 'mariadb'
+        ? `KILL USER '${name}'`
+        : `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = '${name}'`,
+    );
+    const { code, lastLine } = await running;
+    assert.deepEqual([code, /: (\w+):/.exec(lastLine)?.[1]], [1, 'DatabaseUnreachable']);
+    const done = count('lost%');
+    assert.ok(done < 60, String(done));
+    const { outcomes } = await get().run(users);
+    const created = Object.values(outcomes).filter((one) => one === 'Created');
+    assert.equal(created.length, 60 - done);
+  });
+
   it('ends with a reason when it cannot begin', async () => {
     const one = [user('begin@example.com')];
     const reason = async (env: Readonly<Record<string, string>>) => {

@@ -116,8 +116,9 @@ await describeDocuments('documents of a site', (get, version) => {
 
   it('gives a user the roles of a profile, and takes the profile away again', async () => {
     const name = 'profile@example.com';
-    const profile = { doctype: 'Role Profile', name: 'Writers', tables: roles('Blogger') };
-    const wanted = user(name, { fields: { role_profile: 'Writers' }, tables: roles('Guest') });
+    const fields = { role_profile: 'Writers' };
+    const profile = { doctype: 'Role Profile', name: 'Writers', fields, tables: roles('Blogger') };
+    const wanted = user(name, { fields, tables: roles('Guest') });
     assert.deepEqual(await get().write(profile, wanted), { Writers: 'Created', [name]: 'Created' });
     assert.deepEqual(get().roles(name), ['Blogger']);
     assert.deepEqual(await get().write(wanted), { [name]: 'Unchanged' });
