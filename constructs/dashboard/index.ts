@@ -1,16 +1,19 @@
 import { resolveCharts } from '../documents/charts.js';
-import { documentKind } from '../documents/kind.js';
+import { byDocument, documentKind } from '../documents/kind.js';
 import type { SiteDashboard } from './api.js';
 import { defaultDashboards, refuseSecondDefault } from './default.js';
 import { siteDashboard } from './definition.js';
 import { dashboardDocument, DOCTYPE } from './document.js';
+
+const nameOf = ({ spec }: Pick<SiteDashboard, 'spec'>): string => spec.dashboardName;
 
 /** A dashboard of a site. */
 export const dashboard = documentKind<SiteDashboard>({
   definition: siteDashboard,
   doctype: DOCTYPE,
   path: 'spec.dashboardName',
-  nameOf: ({ spec }) => spec.dashboardName,
+  index: byDocument(siteDashboard, nameOf),
+  nameOf,
   documentOf(resource, world) {
     refuseSecondDefault(resource, world);
     const refs = resource.spec.charts.map(({ chart }) => chart);

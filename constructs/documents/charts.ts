@@ -40,13 +40,14 @@ export function resolveCharts(
   // What somebody has to do comes before what only takes time.
   const [first] = waited.toSorted((a, b) => rank(a.trouble) - rank(b.trouble));
   if (first?.trouble) {
-    const names = [...new Set(waited.map(({ name }) => name))].sort();
-    const others = names.length > 1 ? ` (and ${names.length - 1} more)` : '';
     const { reason, message } = first.trouble;
+    const names = (among: typeof waited) => [...new Set(among.map(({ name }) => name))].sort();
+    const same = names(waited.filter(({ trouble }) => trouble?.reason === reason));
+    const others = same.length > 1 ? ` (and ${same.length - 1} more)` : '';
     throw new Waiting(
       reason,
       `spec.charts[${first.at}].chart.name: ${message(first.name, namespace)}${others}`,
-      { fields: { missing: names } },
+      { fields: { missing: names(waited) } },
     );
   }
   return Object.fromEntries(found.map(({ name, offer }) => [name, offer?.chartName ?? '']));

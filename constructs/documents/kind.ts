@@ -20,9 +20,16 @@ export interface DocumentKindProps<R extends Resource<DocumentSpec, DocumentStat
   readonly nameOf: (resource: Pick<R, 'spec'>) => string;
   /** @throws Stalled or Waiting, see `Kind.gather` */
   readonly documentOf: (resource: R, world: World) => SiteDocument;
+  /**
+   * What of other documents decides whether this one can be written: it is tried at once when that changes.
+   * @throws Waiting
+   */
+  readonly dependsOn?: (resource: R, world: World) => readonly string[];
   /** Whether it is worth a word that the site's version does not have a field. @default always */
   readonly tells?: (field: string, resource: R) => boolean;
-  /** Further groups by which `documentOf` looks up resources of the kind. */
+  /** The resources of a document. */
+  readonly index: Index<R>;
+  /** Further groups by which resources of the kind are looked up. */
   readonly indexes?: readonly Index<R>[];
   /** Status fields that say what is waited for. */
   readonly waits?: readonly string[];
@@ -32,22 +39,32 @@ export interface DocumentFacts extends Exchange {
   readonly name: string;
 }
 
+/** The resources of a kind by their document: by `<namespace>/<site>/<name>`, see `documentKey`. */
+export function byDocument<R extends Resource<DocumentSpec, DocumentStatus>>(
+  { plural, kind }: KindDefinition,
+  nameOf: (resource: Pick<R, 'spec'>) => string,
+): Index<R> {
+  return {
+    name: `${plural}ByDocument`,
+    kind,
+    values: (resource) => [documentKey(resource, nameOf(resource))],
+  };
+}
+
+/** The index value of a document of a resource's site. MariaDB tells no names apart that differ in case only. */
+export function documentKey(
+  { metadata, spec }: Resource<DocumentSpec, DocumentStatus>,
+  name: string,
+): string {
+  return `${metadata.namespace ?? ''}/${spec.siteRef.name}/${name.toLowerCase()}`;
+}
+
 /** A kind of documents of a site. The resource has no children: the engine's Job belongs to the site. */
 export function documentKind<R extends Resource<DocumentSpec, DocumentStatus>>(
   props: DocumentKindProps<R>,
 ): Kind<R, DocumentFacts> {
-  const { definition, doctype, path, nameOf, documentOf, tells = () => true } = props;
-  const { indexes = [], waits = [] } = props;
-  const index: Index<R> = {
-    name: `${definition.plural}ByDocument`,
-    kind: definition.kind,
-    values: (resource) => {
-      const { namespace = '' } = resource.metadata;
-      // MariaDB tells no names apart that differ in case only.
-      const document = nameOf(resource).toLowerCase();
-      return [`${namespace}/${resource.spec.siteRef.name}/${document}`];
-    },
-  };
+  const { definition, doctype, path, index, nameOf, documentOf } = props;
+  const { dependsOn = () => [], tells = () => true, indexes = [], waits = [] } = props;
   return {
     definition,
     owns: [],
@@ -56,7 +73,8 @@ export function documentKind<R extends Resource<DocumentSpec, DocumentStatus>>(
     gather(resource, world) {
       const name = nameOf(resource);
       refuseTakenDocument(resource, index, path, name, world);
-      return { ...exchange(resource, documentOf(resource, world), [], world), name };
+      const versions = dependsOn(resource, world);
+      return { ...exchange(resource, documentOf(resource, world), versions, world), name };
     },
     chart: (scope, id) => new Chart(scope, id),
     probes: () => [],

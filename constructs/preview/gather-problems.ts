@@ -20,7 +20,7 @@ export function gatherProblems(
   if (!(error instanceof Stalled || error instanceof Waiting)) throw error;
   if (error.reason === 'BenchMissing') return missingBench(resource, refused);
   // In a preview nothing has been written yet: what only takes its turn is no problem.
-  if (error.reason === 'WaitingForChart') return [];
+  if (['WaitingForChart', 'WaitingForParent'].includes(error.reason)) return [];
   return error.message.split(NEXT).map((part) => {
     const [, path = 'spec', message = part] = BEGINS.exec(part) ?? [];
     return { path, message };

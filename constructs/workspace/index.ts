@@ -1,19 +1,25 @@
 import { resolveCharts } from '../documents/charts.js';
-import { documentKind } from '../documents/kind.js';
+import { byDocument, documentKind } from '../documents/kind.js';
 import type { SiteWorkspace } from './api.js';
 import { siteWorkspace } from './definition.js';
 import { DOCTYPE, workspaceDocument, workspaceName } from './document.js';
+import { parentOf } from './parent.js';
+
+const nameOf = ({ spec }: Pick<SiteWorkspace, 'spec'>): string => workspaceName(spec);
+const index = byDocument(siteWorkspace, nameOf);
 
 /** A workspace of a site's desk. */
 export const workspace = documentKind<SiteWorkspace>({
   definition: siteWorkspace,
   doctype: DOCTYPE,
   path: 'spec.title',
-  nameOf: ({ spec }) => workspaceName(spec),
+  index,
+  nameOf,
   documentOf(resource, world) {
     const refs = (resource.spec.charts ?? []).map(({ chart }) => chart);
     return workspaceDocument(resource, resolveCharts(resource, refs, world));
   },
+  dependsOn: (resource, world) => parentOf(resource, index, world),
   // Where there are no types, every workspace is of type Workspace.
   tells: (field, { spec }) => field !== 'type' || spec.type !== 'Workspace',
   waits: ['missing'],

@@ -27,12 +27,17 @@ after(async () => {
 
 const known = new Set<string>();
 const broken = new Set<string>(['Broken']);
+/** Workspaces that version-16 would refuse without their parent. */
+const orphans = new Set<string>();
 
 /** As the real script on version-15: it has no types of workspaces, and wants the document types to be there. */
 function answer({ doctype, name, state, fields }: WrittenDocument): Answer {
   const key = `${doctype} ${name}`;
   if (state === 'absent') return [known.delete(key) ? 'Deleted' : 'Absent'];
   if (broken.has(name)) return ['Failed', `LinkValidationError: Could not find ${name}`];
+  if (orphans.has(name) && !known.has(`Workspace ${String(fields['parent_page'])}`)) {
+    return ['Failed', `LinkValidationError: Could not find Parent Page`];
+  }
   const ignored = ['type', 'link_type', 'link_to', 'app'].filter((field) => field in fields);
   const outcome = known.has(key) ? 'Changed' : 'Created';
   known.add(key);
@@ -234,6 +239,24 @@ describe('charts, dashboards and workspaces of a site', { concurrency: true }, (
     await cluster.delete('SiteDashboard', namespace, 'one');
     await cluster.ready('SiteDashboard', namespace, 'two');
     await cluster.ready('SiteDashboard', namespace, 'same');
+  });
+
+  test('a workspace waits for the one that it stands below, and is tried at once when that is there', async () => {
+    const namespace = await aShop();
+    orphans.add('Room M');
+    await cluster.apply(namespace, aWorkspace('inner', 'Room M', { parentPage: 'Room L' }));
+    const failed = saying('DocumentFailed');
+    await cluster.becomes('SiteWorkspace', namespace, 'inner', 'has no parent', failed);
+    broken.add('Room L');
+    await cluster.apply(namespace, aWorkspace('outer', 'Room L'));
+    const waits = saying('WaitingForParent');
+    const inner = await cluster.becomes('SiteWorkspace', namespace, 'inner', 'waits', waits);
+    assert.equal(messageOf(inner), 'spec.parentPage: SiteWorkspace "outer" is not in the site yet');
+    broken.delete('Room L');
+    await cluster.apply(namespace, aWorkspace('outer', 'Room L', { icon: 'tool' }));
+    await cluster.ready('SiteWorkspace', namespace, 'outer');
+    await cluster.ready('SiteWorkspace', namespace, 'inner', 10_000);
+    assert.deepEqual(written('Room M').at(-1)?.needs, [{ doctype: 'Workspace', name: 'Room L' }]);
   });
 
   test('a public workspace and a private one of one title are two documents', async () => {
