@@ -3,7 +3,7 @@ import { backup } from './backup/index.js';
 import { documents } from './documents/batch.js';
 import { dashboard } from './dashboard/index.js';
 import { dashboardChart } from './dashboard-chart/index.js';
-import { siteJob } from './job/definition.js';
+import { job } from './job/index.js';
 import type { KindDefinition } from './kit/definition.js';
 import type { Batch } from './kit/batch.js';
 import type { Kind } from './kit/kind.js';
@@ -23,6 +23,7 @@ export const KINDS: readonly AnyKind[] = [
   dashboard,
   dashboardChart,
   backup,
+  job,
 ].map((kind) => kind as unknown as AnyKind);
 
 /** A batch with its own types forgotten. */
@@ -33,8 +34,5 @@ export const BATCHES: readonly AnyBatch[] = [documents].map(
   (batch) => batch as unknown as AnyBatch,
 );
 
-/** The kinds that the API knows. Those without a controller are stored and left alone. */
-export const DEFINITIONS: readonly KindDefinition[] = [
-  ...KINDS.map((kind) => kind.definition),
-  siteJob,
-];
+/** The kinds that the API knows. */
+export const DEFINITIONS: readonly KindDefinition[] = KINDS.map((kind) => kind.definition);

@@ -4982,7 +4982,7 @@ export interface SiteJobSpec {
   readonly method?: string;
 
   /**
-   * Keyword arguments of the function.
+   * Keyword arguments of the function, at most 64 KiB as JSON. They can be read by whoever can read pods: they are no place for secrets.
    *
    * @schema SiteJobSpec#kwargs
    */
@@ -5017,14 +5017,14 @@ export interface SiteJobSpec {
   readonly startingDeadline?: string;
 
   /**
-   * What happens when a run is due while another is under way.
+   * What happens when a run of the schedule is due while another is under way.
    *
    * @schema SiteJobSpec#concurrencyPolicy
    */
   readonly concurrencyPolicy?: SiteJobSpecConcurrencyPolicy;
 
   /**
-   * How long one run may take.
+   * How long one attempt of a run may take: then it is ended.
    *
    * @schema SiteJobSpec#timeout
    */
@@ -5038,21 +5038,21 @@ export interface SiteJobSpec {
   readonly backoffLimit?: number;
 
   /**
-   * Successful runs of a schedule whose pods are kept.
+   * Successful runs of a schedule whose Jobs and logs are kept.
    *
    * @schema SiteJobSpec#successfulJobsHistoryLimit
    */
   readonly successfulJobsHistoryLimit?: number;
 
   /**
-   * Failed runs of a schedule whose pods are kept.
+   * Failed runs of a schedule whose Jobs and logs are kept.
    *
    * @schema SiteJobSpec#failedJobsHistoryLimit
    */
   readonly failedJobsHistoryLimit?: number;
 
   /**
-   * Compute resources of a run.
+   * Compute resources of a run. By default those of the bench's default worker.
    *
    * @schema SiteJobSpec#resources
    */
@@ -5116,7 +5116,7 @@ export function toJson_SiteJobSpecSiteRef(obj: SiteJobSpecSiteRef | undefined): 
 /* eslint-enable max-len, @stylistic/max-len, quote-props, @stylistic/quote-props */
 
 /**
- * What happens when a run is due while another is under way.
+ * What happens when a run of the schedule is due while another is under way.
  *
  * @schema SiteJobSpecConcurrencyPolicy
  */
@@ -5130,7 +5130,7 @@ export enum SiteJobSpecConcurrencyPolicy {
 }
 
 /**
- * Compute resources of a run.
+ * Compute resources of a run. By default those of the bench's default worker.
  *
  * @schema SiteJobSpecResources
  */

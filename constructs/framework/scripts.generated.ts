@@ -3327,6 +3327,364 @@ export const scripts = {
     '\n' +
     'if __name__ == "__main__":\n' +
     '    run_job(main)\n',
+  'site_job.py': 
+    '"""Runs a bench command or a Python method in a site, once. Runs as the Job of a SiteJob, and of each time of its schedule.\n' +
+    '\n' +
+    'Environment\n' +
+    '  SITE_NAME\n' +
+    '  JOB_COMMAND      JSON array: arguments of `bench --site SITE_NAME`, each as it is; or\n' +
+    '  JOB_METHOD       dotted path of a function in an installed app, and\n' +
+    '  JOB_KWARGS       JSON object of its keyword arguments (default {})\n' +
+    '  TIMEOUT_SECONDS  after which the command is ended (default 0: never)\n' +
+    '  KILL_AFTER_SECONDS  between SIGTERM and SIGKILL, where one does not end on SIGTERM (20)\n' +
+    '  BENCH_DIR, TERMINATION_LOG\n' +
+    '\n' +
+    'What the command prints is passed on line by line. The termination message is JSON: {"exitCode", "startTime",\n' +
+    '"completionTime", "log": last lines, "reason": only where the command did not end by itself}. It is kept up to date while\n' +
+    'the command runs, without exitCode and completionTime, for the case that this process is killed. The exit code is the\n' +
+    'command\'s own: 128 + n after signal n, 124 after the timeout. No password or key of the site\'s configuration is printed.\n' +
+    '"""\n' +
+    '\n' +
+    'import json\n' +
+    'import os\n' +
+    'import re\n' +
+    'import select\n' +
+    'import signal\n' +
+    'import subprocess\n' +
+    'import sys\n' +
+    'import time\n' +
+    'from collections import deque\n' +
+    'from datetime import datetime, timezone\n' +
+    'from pathlib import Path\n' +
+    'from urllib.parse import quote, unquote, urlsplit\n' +
+    '\n' +
+    'from site_common import MARKER, SITE_NAME, TERMINATION_LOG, Refused, json_env, read_json, seconds_env, text_env\n' +
+    '\n' +
+    'MESSAGE_BYTES = 4096\n' +
+    'LINE_BYTES = 65536\n' +
+    'LINE_OVERLAP = 4096  # longer than any secret\n' +
+    'TICK_SECONDS = 0.5\n' +
+    'AFTERMATH_SECONDS = 2\n' +
+    'SHORTEST_SECRET = 4  # shorter ones stand in many words\n' +
+    'REFUSED, TIMED_OUT = 1, 124\n' +
+    'SECRET_KEY = re.compile(r"password|passwd|secret|token|encryption_key|api_key|access_key|private_key", re.IGNORECASE)\n' +
+    '# Colours and cursor movements, and all other control characters but tab and newline.\n' +
+    'CONTROL = re.compile(r"\\x1b\\[[0-?]*[ -/]*[@-~]|\\x1b[@-Z\\\\-_]|[\\x00-\\x08\\x0b-\\x1f\\x7f]")\n' +
+    'METHOD = re.compile(r"^[A-Za-z_]\\w*(\\.[A-Za-z_]\\w*)+$", re.ASCII)\n' +
+    '\n' +
+    '\n' +
+    'def now():\n' +
+    '    return datetime.now(timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")\n' +
+    '\n' +
+    '\n' +
+    '# --- what must not be printed ---------------------------------------------------------------------------------------\n' +
+    '\n' +
+    '\n' +
+    'def secrets_in(value, key=""):\n' +
+    '    """Every secret text in a configuration: values of keys that say so, and passwords in URLs."""\n' +
+    '    if isinstance(value, dict):\n' +
+    '        for inner_key, inner in value.items():\n' +
+    '            yield from secrets_in(inner, str(inner_key))\n' +
+    '    elif isinstance(value, list):\n' +
+    '        for inner in value:\n' +
+    '            yield from secrets_in(inner, key)\n' +
+    '    elif isinstance(value, str) and SECRET_KEY.search(key):\n' +
+    '        yield value\n' +
+    '    elif isinstance(value, str) and "://" in value:\n' +
+    '        try:\n' +
+    '            password = urlsplit(value).password\n' +
+    '        except ValueError:\n' +
+    '            password = None\n' +
+    '        if password:\n' +
+    '            yield password\n' +
+    '            yield unquote(password)\n' +
+    '\n' +
+    '\n' +
+    'class Redaction:\n' +
+    '    """The secrets of a site, in each way in which a program may write them."""\n' +
+    '\n' +
+    '    def __init__(self, sites, site_name):\n' +
+    '        self.files = (sites / site_name / "site_config.json", sites / "common_site_config.json")\n' +
+    '        self.texts = []\n' +
+    '        self.read()\n' +
+    '\n' +
+    '    def read(self):\n' +
+    '        """Takes in what the configuration says by now: the command may change it."""\n' +
+    '        found = set(self.texts)\n' +
+    '        for path in self.files:\n' +
+    '            try:\n' +
+    '                secrets = list(secrets_in(json.loads(path.read_text())))\n' +
+    '            except (OSError, ValueError):\n' +
+    '                continue  # a broken file is the framework\'s to complain about\n' +
+    '            for secret in secrets:\n' +
+    '                forms = {secret, json.dumps(secret)[1:-1], json.dumps(secret, ensure_ascii=False)[1:-1], repr(secret)[1:-1], quote(secret, safe="")}\n' +
+    '                # Of several lines one is printed at a time.\n' +
+    '                found |= {line for form in forms for line in form.splitlines() if len(line) >= SHORTEST_SECRET}\n' +
+    '        self.texts = sorted(found, key=len, reverse=True)\n' +
+    '\n' +
+    '    def apply(self, text):\n' +
+    '        for secret in self.texts:\n' +
+    '            text = text.replace(secret, "***")\n' +
+    '        return text\n' +
+    '\n' +
+    '\n' +
+    '# --- what is said at the end ----------------------------------------------------------------------------------------\n' +
+    '\n' +
+    '\n' +
+    'class Report:\n' +
+    '    """The termination message, and the lines for it."""\n' +
+    '\n' +
+    '    def __init__(self):\n' +
+    '        self.start = now()\n' +
+    '        self.redact = str  # until the secrets are known, nothing but our own words is printed\n' +
+    '        self.lines = deque()\n' +
+    '        self.size = 0\n' +
+    '        self.foretold_at = None\n' +
+    '        self.changed = True\n' +
+    '\n' +
+    '    def line(self, text):\n' +
+    '        """Passes a line on."""\n' +
+    '        text = self.redact(text)\n' +
+    '        sys.stdout.buffer.write(text.encode(errors="replace") + b"\\n")\n' +
+    '        sys.stdout.buffer.flush()\n' +
+    '        self.changed = True\n' +
+    '        text = CONTROL.sub("", text)[-MESSAGE_BYTES:]\n' +
+    '        self.lines.append(text)\n' +
+    '        self.size += len(text) + 1\n' +
+    '        while self.size > 2 * MESSAGE_BYTES and len(self.lines) > 1:\n' +
+    '            self.size -= len(self.lines.popleft()) + 1\n' +
+    '\n' +
+    '    def foretell(self):\n' +
+    '        """What is known so far, at most once a second."""\n' +
+    '        clock = time.monotonic()\n' +
+    '        if self.changed and (self.foretold_at is None or clock - self.foretold_at >= 1):\n' +
+    '            self.foretold_at, self.changed = clock, False\n' +
+    '            self.write({"startTime": self.start})\n' +
+    '\n' +
+    '    def end(self, code, reason=None):\n' +
+    '        fields = {"exitCode": code, "startTime": self.start, "completionTime": now()}\n' +
+    '        self.write({**fields, **({"reason": reason} if reason else {})})\n' +
+    '\n' +
+    '    def write(self, fields):\n' +
+    '        path = os.environ.get("TERMINATION_LOG") or TERMINATION_LOG\n' +
+    '        if path == TERMINATION_LOG and not os.path.exists(path):\n' +
+    '            return\n' +
+    '        try:\n' +
+    '            with open(path, "wb") as file:\n' +
+    '                file.write(self.message(fields))\n' +
+    '        except OSError:\n' +
+    '            pass\n' +
+    '\n' +
+    '    def message(self, fields):\n' +
+    '        """As many of the last lines as there is room for; of the oldest of them its end."""\n' +
+    '        # Once more: a secret that has become known, or that stands on two lines.\n' +
+    '        log = self.redact("\\n".join(self.lines)).strip("\\n")\n' +
+    '        encode = lambda text: json.dumps({**fields, "log": text}, ensure_ascii=False, separators=(",", ":")).encode()\n' +
+    '        room = len(log)\n' +
+    '        while len(encoded := encode(log[len(log) - room :])) > MESSAGE_BYTES:\n' +
+    '            # A character takes up at most six bytes.\n' +
+    '            room -= max(1, (len(encoded) - MESSAGE_BYTES) // 6)\n' +
+    '        kept = log[len(log) - room :]\n' +
+    '        if room < len(log) and log[len(log) - room - 1] != "\\n" and "\\n" in kept:\n' +
+    '            kept = kept.split("\\n", 1)[1]\n' +
+    '        return encode(kept)\n' +
+    '\n' +
+    '\n' +
+    '# --- the command ----------------------------------------------------------------------------------------------------\n' +
+    '\n' +
+    '\n' +
+    'class Lines:\n' +
+    '    """Bytes as lines. What a progress bar has overwritten is left out."""\n' +
+    '\n' +
+    '    def __init__(self, redact, emit):\n' +
+    '        self.redact = redact\n' +
+    '        self.emit = emit\n' +
+    '        self.rest = b""\n' +
+    '\n' +
+    '    def feed(self, chunk):\n' +
+    '        *lines, self.rest = (self.rest + chunk).split(b"\\n")\n' +
+    '        for line in lines:\n' +
+    '            self.one(line.decode(errors="replace"))\n' +
+    '        if len(self.rest) > LINE_BYTES:\n' +
+    '            # Parted, but not within a secret.\n' +
+    '            text = self.redact(self.rest.decode(errors="replace"))\n' +
+    '            self.one(text[:-LINE_OVERLAP])\n' +
+    '            self.rest = text[-LINE_OVERLAP:].encode()\n' +
+    '\n' +
+    '    def end(self):\n' +
+    '        if self.rest:\n' +
+    '            self.one(self.rest.decode(errors="replace"))\n' +
+    '        self.rest = b""\n' +
+    '\n' +
+    '    def one(self, line):\n' +
+    '        self.emit(next((part for part in reversed(line.split("\\r")) if part), ""))\n' +
+    '\n' +
+    '\n' +
+    'class Command:\n' +
+    '    """A program in `sites/` and all that it starts."""\n' +
+    '\n' +
+    '    def __init__(self, arguments, sites, report, timeout, kill_after):\n' +
+    '        self.report = report\n' +
+    '        self.timeout = timeout\n' +
+    '        self.kill_after = kill_after\n' +
+    '        self.lines = Lines(report.redact, report.line)\n' +
+    '        self.signals = []\n' +
+    '        for number in (signal.SIGTERM, signal.SIGINT):\n' +
+    '            signal.signal(number, lambda received, frame: self.signals.append(received))\n' +
+    '        # A group of its own: what it starts is signalled with it.\n' +
+    '        self.process = subprocess.Popen(\n' +
+    '            arguments, cwd=sites, env={**os.environ, "PYTHONUNBUFFERED": "1"}, stdin=subprocess.DEVNULL,\n' +
+    '            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, start_new_session=True,\n' +
+    '        )  # fmt: skip\n' +
+    '\n' +
+    '    def run(self):\n' +
+    '        """Returns the exit code, and the reason where it was not left to end by itself."""\n' +
+    '        started = time.monotonic()\n' +
+    '        reason, stopped, ended = None, None, None\n' +
+    '        while True:\n' +
+    '            closed = self.read()\n' +
+    '            self.report.foretell()\n' +
+    '            clock = time.monotonic()\n' +
+    '            if self.process.poll() is not None:\n' +
+    '                ended = ended or clock\n' +
+    '                # What it has left behind may hold its output open.\n' +
+    '                if closed or clock - ended > AFTERMATH_SECONDS:\n' +
+    '                    break\n' +
+    '            elif stopped is None:\n' +
+    '                if self.signals:\n' +
+    '                    reason = "Terminated"\n' +
+    '                elif self.timeout and clock - started >= self.timeout:\n' +
+    '                    reason = "TimedOut"\n' +
+    '                if reason:\n' +
+    '                    stopped = clock\n' +
+    '                    self.signal(signal.SIGTERM)\n' +
+    '            elif clock - stopped >= self.kill_after:\n' +
+    '                self.signal(signal.SIGKILL)\n' +
+    '        self.lines.end()\n' +
+    '        self.signal(signal.SIGKILL)\n' +
+    '        return self.code(reason), reason\n' +
+    '\n' +
+    '    def code(self, reason):\n' +
+    '        code = self.process.returncode\n' +
+    '        if reason == "TimedOut":\n' +
+    '            return TIMED_OUT\n' +
+    '        if code < 0:\n' +
+    '            return 128 - code\n' +
+    '        # One that ends well when it is asked to end has not done what it should.\n' +
+    '        return code or (128 + self.signals[0] if reason else 0)\n' +
+    '\n' +
+    '    def read(self):\n' +
+    '        """Waits a little for output, or for the end. Returns whether the output is closed."""\n' +
+    '        output = self.process.stdout\n' +
+    '        if output.closed:\n' +
+    '            try:\n' +
+    '                self.process.wait(TICK_SECONDS)\n' +
+    '            except subprocess.TimeoutExpired:\n' +
+    '                pass\n' +
+    '            return True\n' +
+    '        if select.select([output], [], [], TICK_SECONDS)[0]:\n' +
+    '            chunk = os.read(output.fileno(), LINE_BYTES)\n' +
+    '            if chunk:\n' +
+    '                self.lines.feed(chunk)\n' +
+    '            else:\n' +
+    '                output.close()\n' +
+    '        return output.closed\n' +
+    '\n' +
+    '    def signal(self, number):\n' +
+    '        try:\n' +
+    '            os.killpg(self.process.pid, number)\n' +
+    '        except ProcessLookupError:\n' +
+    '            pass\n' +
+    '\n' +
+    '\n' +
+    '# --- what is to be run ----------------------------------------------------------------------------------------------\n' +
+    '\n' +
+    '\n' +
+    'def check_site(sites, site_name):\n' +
+    '    """Refuses what would only do harm, or fail with words that nobody understands."""\n' +
+    '    site = sites / site_name\n' +
+    '    if not SITE_NAME.match(site_name):\n' +
+    '        raise Refused("InvalidInput", f"SITE_NAME {site_name!r} is not a host name")\n' +
+    '    if not (site / "site_config.json").is_file():\n' +
+    '        raise Refused("SiteMissing", f"there is no site {site_name} in {sites}")\n' +
+    '    marker = read_json(site / MARKER)\n' +
+    '    if marker.get("state") == "creating":\n' +
+    '        raise Refused("SiteIncomplete", f"{site_name} is being created: nothing was run")\n' +
+    '    if "upgrade" in marker:\n' +
+    '        raise Refused("SiteClosed", f"{site_name} is being upgraded: nothing was run")\n' +
+    '\n' +
+    '\n' +
+    'def arguments_of(site_name):\n' +
+    '    """The program that runs the command, or calls the method. No shell reads any of it."""\n' +
+    '    command, method = json_env("JOB_COMMAND", [], list), os.environ.get("JOB_METHOD", "")\n' +
+    '    if bool(command) == bool(method):\n' +
+    '        raise Refused("InvalidInput", "one of JOB_COMMAND and JOB_METHOD must be given")\n' +
+    '    if method:\n' +
+    '        if not METHOD.match(method):\n' +
+    '            raise Refused("InvalidInput", f"JOB_METHOD {method!r} is not a dotted path")\n' +
+    '        json_env("JOB_KWARGS", {}, dict)\n' +
+    '        return method, [sys.executable, os.path.abspath(__file__), "call"]\n' +
+    '    if not all(isinstance(argument, str) and "\\0" not in argument for argument in command):\n' +
+    '        raise Refused("InvalidInput", "JOB_COMMAND must be a JSON array of texts without NUL")\n' +
+    '    # Just what `bench` itself starts.\n' +
+    '    helper = [sys.executable, "-m", "frappe.utils.bench_helper", "frappe", "--site", site_name]\n' +
+    '    return f"bench {command[0]}", [*helper, *command]\n' +
+    '\n' +
+    '\n' +
+    'def call():\n' +
+    '    """The method, in the site\'s context: what it has written is kept when it returns, and only then."""\n' +
+    '    sys.path.pop(0)  # our scripts are no modules of the framework\'s\n' +
+    '    import frappe\n' +
+    '\n' +
+    '    frappe.init(os.environ["SITE_NAME"], sites_path=".")\n' +
+    '    frappe.connect()\n' +
+    '    try:\n' +
+    '        result = frappe.get_attr(os.environ["JOB_METHOD"])(**json.loads(os.environ.get("JOB_KWARGS") or "{}"))\n' +
+    '        frappe.db.commit()\n' +
+    '    finally:\n' +
+    '        frappe.destroy()\n' +
+    '    if result is not None:\n' +
+    '        print(json.dumps(result, default=str))\n' +
+    '\n' +
+    '\n' +
+    'def run(report):\n' +
+    '    sites = Path(os.environ.get("BENCH_DIR") or "/home/frappe/frappe-bench") / "sites"\n' +
+    '    site_name = text_env("SITE_NAME")\n' +
+    '    timeout, kill_after = seconds_env("TIMEOUT_SECONDS", 0), seconds_env("KILL_AFTER_SECONDS", 20)\n' +
+    '    title, arguments = arguments_of(site_name)\n' +
+    '    check_site(sites, site_name)\n' +
+    '    redaction = Redaction(sites, site_name)\n' +
+    '    report.redact = redaction.apply\n' +
+    '    try:\n' +
+    '        command = Command(arguments, sites, report, timeout, kill_after)\n' +
+    '    except OSError as error:\n' +
+    '        raise Refused("InvalidInput", f"{title} cannot be started: {error.strerror}") from None\n' +
+    '    code, reason = command.run()\n' +
+    '    redaction.read()\n' +
+    '    if reason == "TimedOut":\n' +
+    '        report.line(f"app-operator: {title} was not done within {timeout} seconds")\n' +
+    '    elif reason:\n' +
+    '        report.line(f"app-operator: {title} was asked to end")\n' +
+    '    return code, reason\n' +
+    '\n' +
+    '\n' +
+    'def main():\n' +
+    '    report = Report()\n' +
+    '    try:\n' +
+    '        code, reason = run(report)\n' +
+    '    except Refused as refused:\n' +
+    '        code, reason = REFUSED, refused.reason\n' +
+    '        report.line(f"app-operator: {reason}: {refused}")\n' +
+    '    except OSError as error:\n' +
+    '        code = REFUSED\n' +
+    '        reason = "VolumeNotReadable"\n' +
+    '        report.line(f"app-operator: {reason}: {error}")\n' +
+    '    report.end(code, reason)\n' +
+    '    return code\n' +
+    '\n' +
+    '\n' +
+    'if __name__ == "__main__":\n' +
+    '    sys.exit(call() if sys.argv[1:] == ["call"] else main())\n',
   'site_queues.py': 
     '"""A site\'s background jobs in Redis, by the keys of the rq package: set aside while the site is closed, put back afterwards.\n' +
     '\n' +

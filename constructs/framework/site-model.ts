@@ -39,26 +39,27 @@ interface OfSite {
   readonly spec: { readonly siteRef: { readonly name: string } };
 }
 
+const FIELD = 'spec.siteRef.name';
+
 /** The site that a resource names. All of it is watched. */
 export function viewSite(resource: OfSite, world: World): SiteView {
   const { namespace = 'default' } = resource.metadata;
   const { name } = resource.spec.siteRef;
-  const hold = (reason: SiteHold['reason'], why: string): SiteHold => ({
-    reason,
-    message: `spec.siteRef.name: ${why}`,
+  const missing = (why: string): SiteView => ({
+    site: undefined,
+    hold: { reason: 'SiteMissing', message: `${FIELD}: ${why}` },
+  });
+  const notReady = (why: string): SiteHold => ({
+    reason: 'SiteNotReady',
+    message: `${FIELD}: AppSite "${name}" ${why}`,
   });
   const site = world.get('AppSite', namespace, name, siteOffer);
-  if (!site) {
-    const why = `there is no AppSite "${name}" in namespace ${namespace}`;
-    return { site: undefined, hold: hold('SiteMissing', why) };
-  }
-  if (site.goes) {
-    return { site: undefined, hold: hold('SiteMissing', `AppSite "${name}" is being deleted`) };
-  }
+  if (!site) return missing(`there is no AppSite "${name}" in namespace ${namespace}`);
+  if (site.goes) return missing(`AppSite "${name}" is being deleted`);
   const offer = world.get('AppBench', namespace, site.benchName, benchOffer);
   if (!offer) {
-    const why = `AppSite "${name}" has no bench: there is no AppBench "${site.benchName}" in namespace ${namespace}`;
-    return { site: undefined, hold: hold('SiteNotReady', why) };
+    const why = `has no bench: there is no AppBench "${site.benchName}" in namespace ${namespace}`;
+    return { site: undefined, hold: notReady(why) };
   }
   const bench = benchModel(offer.bench, world.settings);
   const image = site.image === undefined ? bench.image : imageNamed(site.image, offer.bench.spec);
@@ -69,10 +70,7 @@ export function viewSite(resource: OfSite, world: World): SiteView {
       siteName: site.siteName,
       bench: { ...withTemplate(bench, site.podTemplate), image },
     },
-    hold:
-      site.trouble === undefined
-        ? undefined
-        : hold('SiteNotReady', `AppSite "${name}" ${site.trouble}`),
+    hold: site.trouble === undefined ? undefined : notReady(site.trouble),
   };
 }
 

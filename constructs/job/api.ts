@@ -12,7 +12,9 @@ export type SiteJob = Resource<SiteJobSpec, SiteJobStatus>;
  * @cel !has(self.command) || self.command.size() == 0 || self.command[0].matches('^[a-z][a-z0-9_-]*$') ;; command starts with the name of a bench command, such as migrate: bench and its --site are put before it
  * @cel !has(self.command) || !self.command.exists(a, a == '--site' || a.startsWith('--site=')) ;; command must not name a site: siteRef does
  * @cel has(self.schedule) == has(oldSelf.schedule) ;; schedule cannot be added or removed: a single run stays one, and a schedule is stopped with suspend
- * @cel has(self.schedule) || !(has(self.timeZone) || has(self.suspend) || has(self.startingDeadline)) ;; timeZone, suspend and startingDeadline belong to a schedule */
+ * @cel has(self.schedule) || !(has(self.timeZone) || has(self.suspend) || has(self.startingDeadline)) ;; timeZone, suspend and startingDeadline belong to a schedule
+ * @cel self.timeout.matches('[1-9]') ;; timeout must be longer than nothing
+ * @cel !has(self.startingDeadline) || self.startingDeadline.matches('[1-9]') ;; startingDeadline must be longer than nothing */
 export interface SiteJobSpec extends SiteScoped {
   /** Arguments of `bench --site <site>`, each as it is: no shell reads them.
    * @minItems 1
@@ -24,7 +26,7 @@ export interface SiteJobSpec extends SiteScoped {
    * @maxLength 255
    * @pattern ^[A-Za-z_][A-Za-z0-9_]*([.][A-Za-z_][A-Za-z0-9_]*)+$ */
   readonly method?: string;
-  /** Keyword arguments of the function. */
+  /** Keyword arguments of the function, at most 64 KiB as JSON. They can be read by whoever can read pods: they are no place for secrets. */
   readonly kwargs?: Opaque;
   /** When it runs. It runs once, and again when the spec changes, when not given. */
   readonly schedule?: Schedule;
@@ -32,13 +34,15 @@ export interface SiteJobSpec extends SiteScoped {
   readonly timeZone?: TimeZone;
   /** Stops the schedule while true. */
   readonly suspend?: boolean;
-  /** How late a run of the schedule may still start. By default any time. */
+  /** How late a run of the schedule may still start. By default any time.
+   * @maxLength 8 */
   readonly startingDeadline?: Duration;
-  /** What happens when a run is due while another is under way.
+  /** What happens when a run of the schedule is due while another is under way.
    * @default Forbid */
   readonly concurrencyPolicy: 'Allow' | 'Forbid' | 'Replace';
-  /** How long one run may take.
-   * @default 1h */
+  /** How long one attempt of a run may take: then it is ended.
+   * @default 1h
+   * @maxLength 8 */
   readonly timeout: Duration;
   /** How often a failed run is tried again.
    * @default 0
@@ -47,21 +51,21 @@ export interface SiteJobSpec extends SiteScoped {
    * @minimum 0
    * @maximum 20 */
   readonly backoffLimit: number;
-  /** Successful runs of a schedule whose pods are kept.
+  /** Successful runs of a schedule whose Jobs and logs are kept.
    * @default 3
    * @type integer
    * @format int32
    * @minimum 0
    * @maximum 100 */
   readonly successfulJobsHistoryLimit: number;
-  /** Failed runs of a schedule whose pods are kept.
+  /** Failed runs of a schedule whose Jobs and logs are kept.
    * @default 1
    * @type integer
    * @format int32
    * @minimum 0
    * @maximum 100 */
   readonly failedJobsHistoryLimit: number;
-  /** Compute resources of a run. */
+  /** Compute resources of a run. By default those of the bench's default worker. */
   readonly resources?: Resources;
 }
 
@@ -77,7 +81,7 @@ export interface SiteJobStatus extends CommonStatus {
     'Pending' | 'Running' | 'Succeeded' | 'Scheduled' | 'Suspended' | 'Failed' | 'Deleting';
   /** Name of the Job of the last run. */
   readonly job?: string;
-  /** Hash of the spec that the last run was made of. */
+  /** Hash of what the last run had to do, from the spec. */
   readonly specHash?: string;
   /** When the last run started.
    * @format date-time */
@@ -101,4 +105,6 @@ export interface SiteJobStatus extends CommonStatus {
    * @type integer
    * @format int32 */
   readonly active?: number;
+  /** uid of a Job that found the site closed and has run nothing: another one takes its place. */
+  readonly refusedJob?: string;
 }

@@ -53,7 +53,8 @@ export const spec: Schema = {
     },
     kwargs: {
       type: 'object',
-      description: 'Keyword arguments of the function.',
+      description:
+        'Keyword arguments of the function, at most 64 KiB as JSON. They can be read by whoever can read pods: they are no place for secrets.',
       'x-kubernetes-preserve-unknown-fields': true,
     },
     schedule: {
@@ -77,21 +78,21 @@ export const spec: Schema = {
       description: 'How late a run of the schedule may still start. By default any time.',
       pattern: '^([0-9]+h)?([0-9]+m)?([0-9]+s)?$',
       minLength: 2,
-      maxLength: 16,
+      maxLength: 8,
     },
     concurrencyPolicy: {
       type: 'string',
-      description: 'What happens when a run is due while another is under way.',
+      description: 'What happens when a run of the schedule is due while another is under way.',
       default: 'Forbid',
       enum: ['Allow', 'Forbid', 'Replace'],
     },
     timeout: {
       type: 'string',
-      description: 'How long one run may take.',
+      description: 'How long one attempt of a run may take: then it is ended.',
       default: '1h',
       pattern: '^([0-9]+h)?([0-9]+m)?([0-9]+s)?$',
       minLength: 2,
-      maxLength: 16,
+      maxLength: 8,
     },
     backoffLimit: {
       type: 'integer',
@@ -104,7 +105,7 @@ export const spec: Schema = {
     successfulJobsHistoryLimit: {
       type: 'integer',
       format: 'int32',
-      description: 'Successful runs of a schedule whose pods are kept.',
+      description: 'Successful runs of a schedule whose Jobs and logs are kept.',
       default: 3,
       minimum: 0,
       maximum: 100,
@@ -112,14 +113,14 @@ export const spec: Schema = {
     failedJobsHistoryLimit: {
       type: 'integer',
       format: 'int32',
-      description: 'Failed runs of a schedule whose pods are kept.',
+      description: 'Failed runs of a schedule whose Jobs and logs are kept.',
       default: 1,
       minimum: 0,
       maximum: 100,
     },
     resources: {
       type: 'object',
-      description: 'Compute resources of a run.',
+      description: "Compute resources of a run. By default those of the bench's default worker.",
       properties: {
         requests: {
           type: 'object',
@@ -186,6 +187,11 @@ export const spec: Schema = {
     {
       rule: 'has(self.schedule) || !(has(self.timeZone) || has(self.suspend) || has(self.startingDeadline))',
       message: 'timeZone, suspend and startingDeadline belong to a schedule',
+    },
+    { rule: "self.timeout.matches('[1-9]')", message: 'timeout must be longer than nothing' },
+    {
+      rule: "!has(self.startingDeadline) || self.startingDeadline.matches('[1-9]')",
+      message: 'startingDeadline must be longer than nothing',
     },
   ],
 };
@@ -255,7 +261,10 @@ export const status: Schema = {
       enum: ['Pending', 'Running', 'Succeeded', 'Scheduled', 'Suspended', 'Failed', 'Deleting'],
     },
     job: { type: 'string', description: 'Name of the Job of the last run.' },
-    specHash: { type: 'string', description: 'Hash of the spec that the last run was made of.' },
+    specHash: {
+      type: 'string',
+      description: 'Hash of what the last run had to do, from the spec.',
+    },
     startTime: { type: 'string', format: 'date-time', description: 'When the last run started.' },
     completionTime: {
       type: 'string',
@@ -275,5 +284,10 @@ export const status: Schema = {
       description: 'When a run last succeeded.',
     },
     active: { type: 'integer', format: 'int32', description: 'Number of runs that are under way.' },
+    refusedJob: {
+      type: 'string',
+      description:
+        'uid of a Job that found the site closed and has run nothing: another one takes its place.',
+    },
   },
 };

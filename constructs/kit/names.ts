@@ -45,6 +45,11 @@ export function siteNames(site: string) {
   } as const;
 }
 
+/** The names of a SiteJob's objects: a CronJob's may have 52 characters. */
+export function siteJobNames(job: string) {
+  return { run: `${job}-run` } as const;
+}
+
 /** The names of a SiteBackup's objects: a CronJob's may have 52 characters. */
 export function backupNames(backup: string) {
   return {

@@ -2,7 +2,7 @@ import { API_VERSION, type KindDefinition } from '../kit/definition.js';
 import type { Problem } from '../kit/errors.js';
 import { groupOf, keyOf, type KubeObject, type Resource } from '../kit/object.js';
 import { admit } from '../kit/schema.js';
-import { DEFINITIONS, KINDS } from '../registry.js';
+import { DEFINITIONS } from '../registry.js';
 
 /** What is wrong with an object that was given. */
 export interface ObjectProblem extends Problem {
@@ -62,10 +62,8 @@ export function accept(objects: readonly object[], group: string): Acceptance {
     problems.push(...found.map((problem) => ({ object, ...problem })));
     if (found.length > 0) {
       refused.add(key);
-    } else if (KINDS.some((one) => one.definition === definition)) {
-      accepted.push({ object, resource });
     } else {
-      notes.push({ object, message: `passed over: ${definition.kind} has no controller yet` });
+      accepted.push({ object, resource });
     }
   }
   return { accepted, refused, problems, notes };

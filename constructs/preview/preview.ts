@@ -50,15 +50,23 @@ export function preview(objects: readonly object[], options: PreviewOptions = {}
   };
 }
 
-/** A world of custom resources, in which every Secret that they name is there. */
+/** A world of custom resources, in which every site is Ready and every Secret that they name is there. */
 export function worldOf(resources: readonly Resource[], options: PreviewOptions): StaticWorld {
   return new StaticWorld({
-    objects: resources,
+    objects: resources.map(settled),
     ...(options.settings ? { settings: options.settings } : {}),
     ...(options.serves ? { serves: options.serves } : {}),
     assume: (kind, namespace, name) =>
       kind === 'Secret' ? { apiVersion: 'v1', kind, metadata: { name, namespace } } : undefined,
   });
+}
+
+/** What runs in a site is shown as it is once the site can take it. */
+function settled(resource: Resource): Resource {
+  if (resource.kind !== 'AppSite') return resource;
+  const { generation = 0 } = resource.metadata;
+  const conditions = [{ type: 'Ready', status: 'True', reason: 'Ready', message: '' }];
+  return { ...resource, status: { observedGeneration: generation, conditions } };
 }
 
 /**

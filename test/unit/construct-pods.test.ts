@@ -160,7 +160,7 @@ suite('probes', () => {
   });
   test('are not made of workers, the scheduler and Jobs: a blip of the database must not kill a job', () => {
     eachContainer(({ name, livenessProbe, readinessProbe, startupProbe }) => {
-      if (!/^(worker-|scheduler$|init$|drop$|queue-prefix$|backup)/.test(name)) return;
+      if (!/^(worker-|scheduler$|init$|drop$|queue-prefix$|backup|job$)/.test(name)) return;
       assert.deepEqual(
         [livenessProbe, readinessProbe, startupProbe],
         [undefined, undefined, undefined],
@@ -169,7 +169,7 @@ suite('probes', () => {
   });
   test('and every container is one of these', () => {
     const known =
-      /^(gunicorn|nginx|socketio|cache|queue|mariadb|postgres|worker-\w+|scheduler|init|reopen|drop|queue-prefix|backup|backup-delete)$/;
+      /^(gunicorn|nginx|socketio|cache|queue|mariadb|postgres|worker-\w+|scheduler|init|reopen|drop|queue-prefix|backup|backup-delete|job)$/;
     eachContainer(({ name }) => {
       assert.match(name, known);
     });

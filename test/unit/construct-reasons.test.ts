@@ -121,7 +121,7 @@ suite('docs/reasons.md', () => {
   });
   test('says which event is recorded: one for each reason of Ready but for steps', () => {
     for (const [reason = '', , condition = '', status = '', event] of rowsOf('Conditions')) {
-      const steps = /`(Provisioning|Updating|Deleting|Syncing)`/.test(reason);
+      const steps = /`(Provisioning|Updating|Deleting|Syncing|Running)`/.test(reason);
       const told = condition.includes('`Ready`') && !steps;
       assert.equal(event, told ? (status === 'True' ? 'Normal' : 'Warning') : 'none', reason);
     }
@@ -160,6 +160,7 @@ suite('docs/reasons.md', () => {
       /app-operator: ([A-Z]\w+): /g,
       /(?:step|bench)\(settings, (?:"[a-z-]+", )?"([A-Z]\w+)"/g,
       /\bdie ([A-Z]\w+) /g,
+      /\breason = "([A-Z]\w+)"/g,
     ];
     const said = patterns.flatMap((pattern) =>
       [...texts.matchAll(pattern)].map(([, name]) => name),

@@ -49,6 +49,27 @@ describe('a preview', () => {
     assert.equal(renderFile(folder), text);
   });
 
+  test('shows the jobs of a site as they are once it is Ready, and misses the site of one without', () => {
+    const job = (schedule?: string) => ({
+      apiVersion: API_VERSION,
+      kind: 'SiteJob',
+      metadata: { name: 'j' },
+      spec: { siteRef: { name: 's' }, command: ['migrate'], ...(schedule ? { schedule } : {}) },
+    });
+    const find = (text: string, kind: string) =>
+      objectsIn(text).find(({ kind: one, metadata }) => one === kind && metadata.name === 'j-run');
+    assert.ok(find(renderObjects([bench(), site(), job()]), 'Job'));
+    const cron = find(renderObjects([bench(), site(), job('@daily')]), 'CronJob');
+    const { spec } = cron as unknown as { readonly spec: { readonly suspend: boolean } };
+    assert.equal(spec.suspend, false);
+    for (const one of [job(), job('@daily')]) {
+      assert.throws(
+        () => renderObjects([bench(), one]),
+        /there is no AppSite "s" in namespace default/,
+      );
+    }
+  });
+
   test('shows what KEDA and cert-manager change', () => {
     const scaling = { enabled: true, minReplicas: 0, maxReplicas: 10, queueLength: 2 };
     const resources = [

@@ -1,0 +1,85 @@
+import { Chart } from 'cdk8s';
+import type { k8s } from 'cdk8s-plus-28';
+import type { Construct } from 'constructs';
+import { FrameworkCronJob, FrameworkJob, type FrameworkJobProps } from '../framework/job.js';
+import { PYTHON, SCRIPTS_DIR } from '../framework/pod.js';
+import type { SiteModel } from '../framework/site-model.js';
+import { parseDuration } from '../kit/duration.js';
+import { canonicalJson } from '../kit/hash.js';
+import type { ChartProps } from '../kit/kind.js';
+import { siteJobNames } from '../kit/names.js';
+import { Stage } from '../kit/stage.js';
+import type { SiteJob } from './api.js';
+import type { SiteJobFacts } from './facts.js';
+
+/** For a pod to start and, where it has failed, until the next one does. */
+const STARTING_SECONDS = 1200;
+
+/** What runs in the site: a Job, or a CronJob. */
+export class SiteJobChart extends Chart {
+  constructor(
+    scope: Construct,
+    id: string,
+    { resource, facts }: ChartProps<SiteJob, SiteJobFacts>,
+  ) {
+    super(scope, id, { disableResourceNameHashes: true });
+    const { site, hold } = facts;
+    if (!site) return;
+    const { spec } = resource;
+    const job = jobProps(resource, site, facts);
+    if (spec.schedule === undefined) {
+      const why = facts.ended ? 'it has been done' : hold?.message;
+      new FrameworkJob(new Stage(this, 'run', { hold: why }), 'job', job);
+      return;
+    }
+    new FrameworkCronJob(new Stage(this, 'schedule'), 'cron-job', {
+      ...job,
+      schedule: spec.schedule,
+      timeZone: spec.timeZone,
+      suspend: spec.suspend === true || hold !== undefined,
+      startingDeadlineSeconds:
+        spec.startingDeadline === undefined ? undefined : secondsOf(spec.startingDeadline),
+      concurrencyPolicy: spec.concurrencyPolicy,
+      successfulJobsHistoryLimit: spec.successfulJobsHistoryLimit,
+      failedJobsHistoryLimit: spec.failedJobsHistoryLimit,
+    });
+  }
+}
+
+function jobProps(job: SiteJob, site: SiteModel, { run }: SiteJobFacts): FrameworkJobProps {
+  const { spec, metadata } = job;
+  const timeout = secondsOf(spec.timeout);
+  return {
+    bench: site.bench,
+    owner: job,
+    name: siteJobNames(metadata.name).run,
+    component: 'job',
+    run,
+    once: true,
+    backoffLimit: spec.backoffLimit,
+    // The script ends what takes too long, and says so; this is for pods that do not start, or do not end.
+    deadlineSeconds: (timeout + STARTING_SECONDS) * (spec.backoffLimit + 1),
+    container: {
+      name: 'job',
+      command: [PYTHON, `${SCRIPTS_DIR}/site_job.py`],
+      env: [
+        { name: 'SITE_NAME', value: site.siteName },
+        ...(spec.command ? [jsonEnv('JOB_COMMAND', spec.command)] : []),
+        ...(spec.method === undefined ? [] : [{ name: 'JOB_METHOD', value: spec.method }]),
+        ...(spec.kwargs ? [jsonEnv('JOB_KWARGS', spec.kwargs)] : []),
+        { name: 'TIMEOUT_SECONDS', value: String(timeout) },
+      ],
+      resources: spec.resources ?? site.bench.componentResources.workerDefault,
+    },
+  };
+}
+
+/** The kubelet replaces `$(NAME)` in values, so there is no `$` in them. */
+function jsonEnv(name: string, value: unknown): k8s.EnvVar {
+  return { name, value: canonicalJson(value).replaceAll('$', String.raw`\u0024`) };
+}
+
+/** Of a length of time that the schema has accepted. */
+function secondsOf(duration: string): number {
+  return (parseDuration(duration) ?? 0) / 1000;
+}

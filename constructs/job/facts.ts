@@ -1,0 +1,60 @@
+import { type SiteHold, type SiteModel, viewSite } from '../framework/site-model.js';
+import { Stalled, Waiting } from '../kit/errors.js';
+import { hashOf } from '../kit/hash.js';
+import type { World } from '../kit/kind.js';
+import type { SiteJob } from './api.js';
+
+/** What the tree of a SiteJob depends on. */
+export interface SiteJobFacts {
+  /** undefined where the site is gone: then nothing can run. */
+  readonly site: SiteModel | undefined;
+  /** Why nothing may run now. */
+  readonly hold: SiteHold | undefined;
+  /** What has to be done, as a hash. */
+  readonly specHash: string;
+  /** What the Job has to do, as a hash: it runs again when this changes, and only then. */
+  readonly run: string;
+  /** Whether that has been done, or has failed: it is not done again, also when its Job is gone. */
+  readonly ended: boolean;
+}
+
+/** What fits into an environment variable with room to spare. */
+const MOST_BYTES = 65_536;
+
+/** @throws Stalled or Waiting, see `Kind.gather` */
+export function gatherJob(job: SiteJob, world: World): SiteJobFacts {
+  refuseLong(job);
+  const { spec, status } = job;
+  const { site, hold } = viewSite(job, world);
+  // A schedule that was made for a site goes with it.
+  const made = spec.schedule !== undefined && status?.appliedHash !== undefined;
+  if (!site && hold && !made) throw new Waiting(hold.reason, hold.message);
+  const specHash = hashOf([
+    spec.command ?? null,
+    spec.method ?? null,
+    spec.kwargs ?? null,
+    spec.timeout,
+    spec.backoffLimit,
+    spec.resources ?? null,
+  ]);
+  const refused = status?.specHash === specHash ? status.refusedJob : undefined;
+  return {
+    site,
+    hold,
+    specHash,
+    run: refused === undefined ? specHash : hashOf([specHash, refused]),
+    ended:
+      spec.schedule === undefined &&
+      status?.specHash === specHash &&
+      status.completionTime !== undefined,
+  };
+}
+
+function refuseLong({ spec }: SiteJob): void {
+  const problems = (['command', 'kwargs'] as const).flatMap((field) => {
+    const size = new TextEncoder().encode(JSON.stringify(spec[field] ?? '')).length;
+    const message = `Too long: may be at most ${MOST_BYTES} bytes as JSON, has ${size}`;
+    return size > MOST_BYTES ? [{ path: `spec.${field}`, message }] : [];
+  });
+  if (problems.length > 0) throw Stalled.invalid(problems);
+}

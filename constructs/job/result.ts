@@ -1,0 +1,39 @@
+import type { JobRun } from '../kit/kind.js';
+
+/** What site_job.py leaves as its last words, as far as it is used. */
+export interface JobResult {
+  readonly exitCode: number | undefined;
+  /** One CamelCase word, where the command did not end by itself. */
+  readonly reason: string | undefined;
+  /** The last lines. */
+  readonly log: string;
+}
+
+/** What is known of a run. Its pod may be gone, may have been killed, or may never have come to run the script. */
+export function resultOf({ exitCode, message = '' }: JobRun): JobResult {
+  const said = parse(message);
+  return {
+    exitCode: exitCode ?? number(said?.['exitCode']),
+    reason: text(said?.['reason']),
+    log: said ? (text(said['log']) ?? '') : message,
+  };
+}
+
+function parse(message: string): Readonly<Record<string, unknown>> | undefined {
+  try {
+    const value: unknown = JSON.parse(message);
+    return typeof value === 'object' && value !== null
+      ? (value as Readonly<Record<string, unknown>>)
+      : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+function number(value: unknown): number | undefined {
+  return typeof value === 'number' ? value : undefined;
+}
+
+function text(value: unknown): string | undefined {
+  return typeof value === 'string' ? value : undefined;
+}

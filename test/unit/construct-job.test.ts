@@ -1,0 +1,297 @@
+import assert from 'node:assert/strict';
+import { suite, test } from 'node:test';
+import type { SiteJob, SiteJobSpec, SiteJobStatus } from '../../constructs/job/api.js';
+import type { SiteJobFacts } from '../../constructs/job/facts.js';
+import { job as kind } from '../../constructs/job/index.js';
+import { Stalled, Waiting } from '../../constructs/kit/errors.js';
+import type { JobRun, Judgement } from '../../constructs/kit/kind.js';
+import type { KubeObject } from '../../constructs/kit/object.js';
+import { synthesize } from '../../constructs/kit/synth.js';
+import type { AppSite } from '../../constructs/site/api.js';
+import { aReadyBench, aSite, aWorld, stored } from '../golden/builders.js';
+import { NOW } from '../golden/scenario.js';
+
+type Changes = Readonly<Partial<Record<keyof SiteJobSpec, unknown>>>;
+
+const MIGRATE = { command: ['migrate'] };
+
+const aJob = (spec: Changes = MIGRATE, status?: SiteJobStatus): SiteJob => ({
+  ...(stored('SiteJob', { name: 'j' }, { siteRef: { name: 'demo-site' }, ...spec }) as SiteJob),
+  ...(status ? { status } : {}),
+});
+
+const readySite = (): AppSite => {
+  const ready = { type: 'Ready', status: 'True', reason: 'Ready', message: '' } as const;
+  const conditions = [{ ...ready, lastTransitionTime: NOW }];
+  return { ...aSite(), status: { observedGeneration: 1, conditions } };
+};
+const READY = [aReadyBench(), readySite()];
+const NOT_READY = [aReadyBench(), aSite()];
+
+const gather = (resource: SiteJob, around: readonly KubeObject[] = READY): SiteJobFacts =>
+  kind.gather(resource, aWorld(around));
+
+interface JobObject extends KubeObject {
+  readonly spec: {
+    readonly suspend?: boolean;
+    readonly activeDeadlineSeconds?: number;
+    readonly template?: {
+      readonly spec: {
+        readonly containers: readonly {
+          readonly env: readonly { readonly name: string; readonly value: string }[];
+        }[];
+      };
+    };
+  };
+}
+
+/** The one stage of a job's tree, with its one object. */
+function treeOf(resource: SiteJob, facts = gather(resource)) {
+  const [stage] = synthesize((scope, id) => kind.chart(scope, id, { resource, facts }));
+  const [object] = stage?.objects ?? [];
+  return { hold: stage?.hold, object: object as JobObject | undefined };
+}
+
+function envOf(resource: SiteJob): Readonly<Record<string, string>> {
+  const { object } = treeOf(resource);
+  const env = object?.spec.template?.spec.containers[0]?.env ?? [];
+  return Object.fromEntries(env.map(({ name, value }) => [name, value]));
+}
+
+const aRun = (facts: SiteJobFacts, run: Partial<JobRun> = {}): JobRun => ({
+  name: 'j-run',
+  uid: 'u1',
+  state: 'Succeeded',
+  run: facts.run,
+  startTime: '2026-01-01T00:00:00Z',
+  completionTime: '2026-01-01T00:01:00Z',
+  exitCode: 0,
+  message: '{"exitCode":0,"log":"done"}',
+  ...run,
+});
+
+function observe(
+  resource: SiteJob,
+  runs: readonly JobRun[],
+  facts = gather(resource),
+  pending: readonly { kind: string; name: string; message: string }[] = [],
+): Judgement {
+  return kind.observe({
+    resource,
+    facts,
+    runs,
+    probes: [],
+    ready: pending.length === 0,
+    child: () => undefined,
+    pending: pending.map(({ message, ...child }) => ({
+      ...child,
+      health: { state: 'InProgress', message },
+    })),
+  });
+}
+
+/** The status that a judgement leaves. */
+const left = (before: SiteJobStatus | undefined, { fields = {}, phase }: Judgement) =>
+  ({ ...before, ...fields, phase }) as SiteJobStatus;
+
+suite('what a SiteJob runs', () => {
+  const odd = [
+    'execute',
+    '',
+    '$(id)',
+    '$SITE_NAME',
+    "it's",
+    'a "b"',
+    '\n',
+    '`x`',
+    '漢',
+    '$$(HOME)',
+  ];
+  test('is passed on as it is, and the kubelet finds nothing in it to replace', () => {
+    const { JOB_COMMAND: text = '' } = envOf(aJob({ command: odd }));
+    assert.deepEqual(JSON.parse(text), odd);
+    assert.ok(!text.includes('$'));
+    const kwargs = { a: odd, b: { $: null }, c: 1.5 };
+    const env = envOf(aJob({ method: 'frappe.ping', kwargs }));
+    assert.deepEqual(JSON.parse(env['JOB_KWARGS'] ?? ''), kwargs);
+    assert.ok(!env['JOB_KWARGS']?.includes('$'));
+    assert.equal(env['JOB_METHOD'], 'frappe.ping');
+    assert.equal(env['JOB_COMMAND'], undefined);
+  });
+  test('has its time, and time to start', () => {
+    const job = aJob({ ...MIGRATE, timeout: '1h1m1s', backoffLimit: 2 });
+    assert.equal(envOf(job)['TIMEOUT_SECONDS'], '3661');
+    assert.equal(treeOf(job).object?.spec.activeDeadlineSeconds, 3 * (3661 + 1200));
+  });
+  test('is refused where it is too long for a pod', () => {
+    const long = 'é'.repeat(4096);
+    for (const [field, spec] of [
+      ['command', { command: ['x', ...Array<string>(9).fill(long)] }],
+      ['kwargs', { method: 'a.b', kwargs: { text: Array<string>(9).fill(long) } }],
+    ] as const) {
+      assert.throws(
+        () => gather(aJob(spec)),
+        (error) =>
+          error instanceof Stalled &&
+          error.message.startsWith(`spec.${field}: Too long: may be at most 65536 bytes`),
+      );
+    }
+    assert.ok(gather(aJob({ command: ['x', ...Array<string>(7).fill(long)] })));
+  });
+});
+
+suite('a single run', () => {
+  test('is another one for each change of what it does, and for no other change', () => {
+    const { run } = gather(aJob());
+    const changes: readonly Changes[] = [
+      { command: ['migrate', '--x'] },
+      { command: undefined, method: 'frappe.ping' },
+      { timeout: '2h' },
+      { backoffLimit: 1 },
+      { resources: { limits: { memory: '1Gi' } } },
+    ];
+    const runs = changes.map((change) => {
+      const spec = Object.entries({ ...MIGRATE, ...change }).filter(([, v]) => v !== undefined);
+      return gather(aJob(Object.fromEntries(spec))).run;
+    });
+    assert.equal(new Set([run, ...runs]).size, changes.length + 1);
+    for (const same of [{ concurrencyPolicy: 'Allow' }, { failedJobsHistoryLimit: 9 }]) {
+      assert.equal(gather(aJob({ ...MIGRATE, ...same })).run, run);
+    }
+    const newImage = [aReadyBench({ image: { tag: 'v15.50.0' } }), readySite()];
+    assert.equal(gather(aJob(), newImage).run, run);
+    const kwargs = { a: 1, b: { c: 2, d: 3 } };
+    const turned = { b: { d: 3, c: 2 }, a: 1 };
+    const method = 'frappe.ping';
+    assert.equal(
+      gather(aJob({ method, kwargs })).run,
+      gather(aJob({ method, kwargs: turned })).run,
+    );
+  });
+  test('waits for its site, and is not touched by what becomes of the site later', () => {
+    const waits = treeOf(aJob(), gather(aJob(), NOT_READY));
+    assert.match(waits.hold ?? '', /AppSite "demo-site" is not Ready$/);
+    assert.equal(treeOf(aJob()).hold, undefined);
+    assert.throws(() => gather(aJob(), [aReadyBench()]), Waiting);
+    const facts = gather(aJob(), NOT_READY);
+    const { phase, ready } = observe(aJob(), [aRun(facts)], facts);
+    assert.deepEqual([phase, ready.status], ['Succeeded', 'True']);
+  });
+  test('is not made again once it has ended, also when its Job is gone', () => {
+    for (const [state, exitCode, phase] of [
+      ['Succeeded', 0, 'Succeeded'],
+      ['Failed', 3, 'Failed'],
+    ] as const) {
+      const first = observe(aJob(), [aRun(gather(aJob()), { state, exitCode })]);
+      assert.equal(first.phase, phase);
+      const later = aJob(MIGRATE, left(undefined, first));
+      assert.equal(treeOf(later).hold, 'it has been done');
+      const kept = observe(later, [], undefined, [{ kind: 'Job', name: 'j-run', message: '' }]);
+      assert.equal(kept.phase, phase);
+      assert.equal(kept.ready.status, first.ready.status);
+      assert.deepEqual(left(later.status, kept).exitCode, exitCode);
+    }
+  });
+  test('runs for a changed spec, and forgets what came of the one before but its success', () => {
+    const done = left(undefined, observe(aJob(), [aRun(gather(aJob()))]));
+    const changed = aJob({ command: ['clear-cache'] }, done);
+    assert.equal(treeOf(changed).hold, undefined);
+    const old = aRun(gather(aJob()));
+    const missing = { kind: 'Job', name: 'j-run', message: 'not created yet' };
+    const status = left(done, observe(changed, [old], undefined, [missing]));
+    assert.equal(status.phase, 'Pending');
+    assert.deepEqual(
+      [status.exitCode, status.log, status.completionTime, status.specHash],
+      [undefined, undefined, undefined, undefined],
+    );
+    assert.equal(status.lastSuccessfulTime, '2026-01-01T00:01:00Z');
+  });
+  test('comes again when it found the site closed, as often as it does', () => {
+    const closed = { state: 'Failed', exitCode: 1, message: '{"reason":"SiteClosed"}' } as const;
+    let resource = aJob();
+    const runs = new Set<string>();
+    for (const uid of ['u1', 'u2', 'u3']) {
+      const facts = gather(resource);
+      runs.add(facts.run);
+      const judged = observe(resource, [aRun(facts, { ...closed, uid })], facts);
+      assert.deepEqual([judged.phase, judged.again], ['Pending', true]);
+      resource = aJob(MIGRATE, left(resource.status, judged));
+      assert.equal(treeOf(resource).hold, undefined);
+    }
+    assert.equal(runs.size, 3);
+    const facts = gather(resource);
+    assert.ok(!runs.has(facts.run));
+    const done = aJob(MIGRATE, left(resource.status, observe(resource, [aRun(facts)], facts)));
+    assert.equal(gather(done).run, facts.run);
+    assert.equal(treeOf(done).hold, 'it has been done');
+    assert.notEqual(gather(aJob({ command: ['clear-cache'] }, done.status)).run, facts.run);
+  });
+  test('is told by whatever is left of it', () => {
+    const failed = (run: Partial<JobRun>) => {
+      const facts = gather(aJob());
+      const { ready, fields } = observe(aJob(), [aRun(facts, { state: 'Failed', ...run })], facts);
+      return [ready.reason, ready.message, fields?.['exitCode'], fields?.['log']];
+    };
+    const oom = { exitCode: 137, message: '{"startTime":"2026-01-01T00:00:00Z","log":"a\\nb"}' };
+    assert.deepEqual(failed(oom), ['JobFailed', 'Job j-run: exit code 137: b', 137, 'a\nb']);
+    assert.deepEqual(failed({ exitCode: 127, message: 'no such file' }), [
+      'JobFailed',
+      'Job j-run: exit code 127: no such file',
+      127,
+      'no such file',
+    ]);
+    for (const message of ['', 'null', '[1]', '{"log":1,"reason":{}}', '{"exitCode":"x"}']) {
+      const [reason, text] = failed({ exitCode: 2, message });
+      assert.equal(reason, 'JobFailed', message);
+      assert.match(String(text), /^Job j-run: exit code 2/);
+    }
+    const gone = failed({ exitCode: undefined, message: undefined });
+    assert.deepEqual(gone, ['JobFailed', 'Job j-run: nothing is left of its pod', undefined, '']);
+  });
+});
+
+suite('a schedule', () => {
+  const CRON = { ...MIGRATE, schedule: '*/5 * * * *' };
+  test('is suspended while the site cannot take it, and while the user wants that', () => {
+    const suspended = (resource: SiteJob, around = READY) =>
+      treeOf(resource, gather(resource, around)).object?.spec.suspend;
+    assert.equal(suspended(aJob(CRON)), false);
+    assert.equal(suspended(aJob(CRON), NOT_READY), true);
+    assert.equal(suspended(aJob({ ...CRON, suspend: true })), true);
+  });
+  test('goes with its site, where it was made at all', () => {
+    assert.throws(() => gather(aJob(CRON), [aReadyBench()]), Waiting);
+    const made = aJob(CRON, { appliedHash: 'x' });
+    const facts = gather(made, [aReadyBench()]);
+    assert.equal(treeOf(made, facts).object, undefined);
+    assert.equal(observe(made, [], facts).ready.reason, 'SiteMissing');
+  });
+  test('says what the last run that has ended came to, and how many are under way', () => {
+    const resource = aJob(CRON, { lastSuccessfulTime: '2025-12-31T00:00:00Z' });
+    const facts = gather(resource);
+    const running = { state: 'Running', exitCode: undefined, message: undefined } as const;
+    const at = (name: string, run: Partial<JobRun> = {}) =>
+      aRun(facts, { name, uid: name, ...run });
+    const fails = { state: 'Failed', exitCode: 1, message: '{"log":"no"}' } as const;
+    const judged = observe(resource, [at('j-3', running), at('j-2', running), at('j-1', fails)]);
+    assert.deepEqual([judged.phase, judged.ready.status], ['Running', 'False']);
+    assert.equal(judged.ready.message, 'Job j-1: exit code 1: no');
+    assert.deepEqual(
+      [judged.fields?.['active'], judged.fields?.['job'], judged.fields?.['exitCode']],
+      [2, 'j-3', undefined],
+    );
+    assert.equal(judged.fields?.['lastSuccessfulTime'], '2025-12-31T00:00:00Z');
+    const after = observe(resource, [at('j-3'), at('j-2', fails)]);
+    assert.deepEqual([after.phase, after.ready.status], ['Scheduled', 'True']);
+    assert.equal(after.fields?.['lastSuccessfulTime'], '2026-01-01T00:01:00Z');
+    const none = observe(resource, []);
+    assert.deepEqual([none.phase, none.ready.reason], ['Scheduled', 'Scheduled']);
+  });
+  test('does not count a run that found the site closed', () => {
+    const resource = aJob(CRON);
+    const facts = gather(resource);
+    const closed = { state: 'Failed', exitCode: 1, message: '{"reason":"SiteClosed"}' } as const;
+    const judged = observe(resource, [aRun(facts, { ...closed, name: 'j-2' }), aRun(facts)]);
+    assert.deepEqual([judged.phase, judged.fields?.['job']], ['Scheduled', 'j-run']);
+  });
+});
