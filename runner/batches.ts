@@ -39,8 +39,8 @@ export interface BatchControllerProps {
   readonly random: () => number;
 }
 
-/** Requests that come within this time of each other go together. */
-const GATHER_MS = 300;
+/** Requests that come within this time of each other go together, as long as that takes no longer than the second. */
+const GATHER_MS = { pause: 150, most: 2_000 };
 /** A Job that runs for this long is looked into, and again after it. */
 const PATIENCE_MS = 30_000;
 const RETRY_MS = { first: 10_000, most: 600_000 };
@@ -51,6 +51,8 @@ interface Memory {
   spread?: string;
   /** Jobs that failed in a row: each halves the next one, so that what breaks a Job breaks it alone at last. */
   failures: number;
+  /** The requests that were seen to come, and since when. */
+  gathering?: { readonly count: number; readonly since: number };
 }
 
 /** The work on one `Batch`: one Job of an owner at a time, from requests to results. */
@@ -83,7 +85,7 @@ export class BatchController {
 
   wake(key: string, urgency: 'now' | 'soon'): void {
     if (urgency === 'now') this.queue.add(key);
-    else this.queue.addAfter(key, GATHER_MS);
+    else this.queue.addAfter(key, GATHER_MS.pause);
   }
 
   async #work(key: string): Promise<void> {
@@ -119,8 +121,7 @@ export class BatchController {
       const inTheWay = await this.#follow(owner, key, job, memory);
       if (inTheWay !== undefined) return inTheWay.againMs;
     }
-    await this.#begin(owner, key, memory);
-    return undefined;
+    return this.#begin(owner, key, memory);
   }
 
   /** @returns when to look again, while the Job stands in the way of the next one */
@@ -180,7 +181,10 @@ export class BatchController {
   ): Promise<{ readonly againMs: number | undefined }> {
     const { applier, now } = this.props;
     const wait = Math.min(RETRY_MS.most, RETRY_MS.first * 2 ** memory.failures);
-    const left = Date.parse(job.job?.completionTime ?? '') + wait - now();
+    // It is on its way out, and says so before it says when.
+    const { completionTime } = job.job ?? {};
+    if (completionTime === undefined) return { againMs: undefined };
+    const left = Date.parse(completionTime) + wait - now();
     if (left > 0) {
       this.#complain(owner, key, 'JobFailed', `Job ${job.name}: ${why}`);
       return { againMs: left };
@@ -202,23 +206,33 @@ export class BatchController {
     }
   }
 
-  /** Makes the next Job, where something is asked for that is not done. */
-  async #begin(owner: Resource, key: string, memory: Memory): Promise<void> {
-    const { batch, subscriptions, kinds, markers, convergence, log } = this.props;
+  /**
+   * Makes the next Job, where something is asked for that is not done.
+   * @returns milliseconds to wait for more, while more comes
+   */
+  async #begin(owner: Resource, key: string, memory: Memory): Promise<number | undefined> {
+    const { batch, subscriptions, kinds, markers, convergence, log, monotonic } = this.props;
     const session = subscriptions.session(this.#reader(key));
     try {
       const done = new Set(this.#told(key).map(({ metadata }) => metadata.name));
       const open = session.world
         .list(batch.requests, key, (request) => request)
         .filter(({ metadata }) => !done.has(metadata.name));
-      if (open.length === 0) return;
+      if (open.length === 0) return undefined;
+      const { count = 0, since = monotonic() } = memory.gathering ?? {};
+      const more = open.length > count && count < batch.size;
+      if (more && monotonic() - since < GATHER_MS.most) {
+        memory.gathering = { count: open.length, since };
+        return GATHER_MS.pause;
+      }
+      delete memory.gathering;
       const facts = batch.gather(owner, session.world);
       const requests = open.slice(0, Math.max(1, batch.size >> memory.failures));
       const plan = planOf(owner, kinds, markers, (scope, id) =>
         batch.chart(scope, id, { resource: owner, facts, requests }),
       );
       const { changes } = await convergence.apply(owner, plan);
-      this.#complain(owner, key);
+      this.#say(key, this.#told(key));
       if (changes.some(({ change }) => change !== 'unchanged')) {
         const { namespace, name } = owner.metadata;
         log.info('batch', { controller: this.name, namespace, name, size: requests.length });
@@ -229,6 +243,7 @@ export class BatchController {
     } finally {
       session.commit();
     }
+    return undefined;
   }
 
   #job(key: string): Child | undefined {
@@ -254,19 +269,17 @@ export class BatchController {
     this.props.notes.set(this.#reader(key), notes);
   }
 
-  /** Says why nothing moves, beside the results; without a reason, that it does. */
-  #complain({ metadata }: Resource, key: string, reason?: string, message = ''): void {
-    const { batch } = this.props;
+  /** Says why nothing moves, beside the results. */
+  #complain({ metadata }: Resource, key: string, reason: string, message: string): void {
     const { namespace = '', name } = metadata;
-    const results = this.#told(key);
     const progress: BatchProgress = {
       apiVersion: '',
-      kind: batch.progress,
+      kind: this.props.batch.progress,
       metadata: { namespace, name },
-      reason: reason ?? '',
+      reason,
       message,
     };
-    this.#say(key, reason === undefined ? results : [...results, progress]);
+    this.#say(key, [...this.#told(key), progress]);
   }
 
   #forget(key: string): void {

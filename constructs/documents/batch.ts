@@ -19,14 +19,15 @@ const DOCUMENTS_DIR = '/app-operator/documents';
 const SECRETS_DIR = '/app-operator/secrets';
 const FILE = 'documents.json';
 
-/** The documents of a site, whatever kind asks for them: one Job writes up to a hundred. */
+/** The documents of a site, whatever kind asks for them: one Job writes up to two hundred. */
 export const documents: Batch<AppSite, DocumentRequest, SiteModel> = {
   name: 'documents',
   owner: 'AppSite',
   owns: [ConfigMap, Job],
   requests: requestsOfSite,
   progress: 'DocumentProgress',
-  size: 100,
+  // Their results fit into the last words of a pod.
+  size: 200,
   gather: ({ metadata: { namespace = 'default', name } }, world) =>
     requireSite({ metadata: { namespace }, spec: { siteRef: { name } } }, world),
   chart: (scope, id, props) => new DocumentsChart(scope, id, props),

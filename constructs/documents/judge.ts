@@ -16,6 +16,8 @@ export function judgeDocument(
     return {
       ...(outcome === 'Failed' ? failed(message) : synced()),
       conditions: ignored.length > 0 ? [incomplete(ignored)] : [],
+      // From now on the next comparison is waited for.
+      again: true,
       fields: {
         ...document,
         documentHash: hash,

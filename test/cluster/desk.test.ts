@@ -7,7 +7,7 @@ import {
   DOCUMENT_PODS,
   DocumentScript,
   type WrittenDocument,
-} from '../support/documents.js';
+} from '../../tools/document-script.js';
 import { type Cluster, startCluster } from './harness.js';
 import { aBench, API_VERSION, aSite } from './support/builders.js';
 import { at, conditionOf, type Live, type Manifest } from './support/objects.js';

@@ -180,7 +180,7 @@ suite('admit takes', () => {
   }
   test('names at the limit', () => {
     assert.deepEqual(admitted(aBench({}, 'a'.repeat(45))).problems, []);
-    assert.deepEqual(admitted(minimal('SiteUser', {}, 'a'.repeat(63))).problems, []);
+    assert.deepEqual(admitted(minimal('SiteUser', {}, 'a'.repeat(54))).problems, []);
   });
 });
 

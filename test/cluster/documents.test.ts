@@ -1,0 +1,191 @@
+import assert from 'node:assert/strict';
+import { after, before, describe, test } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
+
+import { holdPods } from '../../tools/controlplane/pods.js';
+import {
+  DOCUMENT_PODS,
+  DocumentScript,
+  type WrittenDocument,
+} from '../../tools/document-script.js';
+import { type Cluster, startCluster } from './harness.js';
+import { aBench, aSite, API_VERSION } from './support/builders.js';
+import { failJob, release } from './support/interference.js';
+import { at, conditionOf, type Live, type Manifest } from './support/objects.js';
+import type { Operator } from './support/operator.js';
+
+let cluster: Cluster;
+let script: DocumentScript;
+let operator: Operator;
+before(async () => {
+  cluster = await startCluster({ audit: true });
+  await holdPods(cluster.controlPlane, DOCUMENT_PODS);
+  script = new DocumentScript(cluster.controlPlane.api, ({ name }) => {
+    if (seen.has(name)) return ['Unchanged'];
+    seen.add(name);
+    return ['Created'];
+  });
+  operator = await cluster.operator();
+});
+after(async () => {
+  await script.stop();
+  await cluster.stop();
+});
+
+const seen = new Set<string>();
+
+function aUser(name: string, spec: Readonly<Record<string, unknown>> = {}): Manifest {
+  return {
+    apiVersion: API_VERSION,
+    kind: 'SiteUser',
+    metadata: { name },
+    spec: { siteRef: { name: 'shop' }, email: `${name}@example.com`, firstName: name, ...spec },
+  };
+}
+
+async function aShop(): Promise<string> {
+  const namespace = await cluster.namespace();
+  await cluster.apply(
+    namespace,
+    aBench('bench'),
+    aSite('shop', { bench: 'bench', workloads: 'Shared' }),
+  );
+  await cluster.ready('AppSite', namespace, 'shop', 60_000);
+  return namespace;
+}
+
+const writtenAs = (name: string): readonly WrittenDocument[] =>
+  script.written.filter((document) => document.name === `${name}@example.com`);
+const reasonOf = (live: Live): string | undefined => conditionOf(live, 'Ready')?.reason;
+
+describe('the documents of a site', () => {
+  test('are compared again after their interval, and stay Ready meanwhile', async () => {
+    const namespace = await aShop();
+    await cluster.apply(namespace, aUser('ann', { resyncInterval: '4s' }));
+    const first = await cluster.ready('SiteUser', namespace, 'ann');
+    const since = new Date();
+    await cluster.becomes(
+      'SiteUser',
+      namespace,
+      'ann',
+      'is compared again',
+      (user) =>
+        at(user, 'status.lastSyncTime') !== at(first, 'status.lastSyncTime') &&
+        at(user, 'status.outcome') === 'Unchanged',
+    );
+    const statuses = (await cluster.writes({ namespace, since })).filter((write) =>
+      write.includes('siteusers/ann/status'),
+    );
+    assert.equal(statuses.length, 1, 'one write tells of one comparison');
+    await cluster.apply(namespace, aUser('ann', { resyncInterval: '0s' }));
+    const count = await cluster.until('a quiet time', async () => {
+      const before = script.batches.length;
+      await sleep(6_000);
+      return script.batches.length === before && before;
+    });
+    assert.ok(count > 1);
+  });
+
+  test('wait while their Job fails, say why, and are written when it can', async () => {
+    const namespace = await aShop();
+    script.silent.add(namespace);
+    const fault = await failJob(
+      cluster,
+      namespace,
+      'shop-documents',
+      'app-operator: DatabaseUnreachable: no answer from the database\n',
+    );
+    await cluster.apply(namespace, aUser('bob'));
+    const user = await cluster.becomes(
+      'SiteUser',
+      namespace,
+      'bob',
+      'says why',
+      (live) => reasonOf(live) === 'JobFailed',
+    );
+    assert.equal(at(user, 'status.phase'), 'Pending');
+    assert.equal(
+      conditionOf(user, 'Ready')?.message,
+      'Job shop-documents: DatabaseUnreachable: no answer from the database',
+    );
+    await release(cluster, fault);
+    script.silent.delete(namespace);
+    await cluster.ready('SiteUser', namespace, 'bob', 60_000);
+  });
+
+  test('are asked for again where a Job ends without a word', async () => {
+    const namespace = await aShop();
+    script.speechless.add(namespace);
+    await cluster.apply(namespace, aUser('cid'));
+    await cluster.becomes(
+      'SiteUser',
+      namespace,
+      'cid',
+      'says why',
+      (live) => reasonOf(live) === 'JobFailed',
+    );
+    script.speechless.delete(namespace);
+    const user = await cluster.ready('SiteUser', namespace, 'cid', 60_000);
+    assert.equal(at(user, 'status.outcome'), 'Unchanged', 'it was there after the first Job');
+  });
+
+  test('are told of what was done while no operator was there, and are not written again', async () => {
+    const namespace = await aShop();
+    script.silent.add(namespace);
+    await cluster.apply(namespace, aUser('dan'), aUser('eve'));
+    await cluster.until('the Job', () => cluster.get('Job', namespace, 'shop-documents'));
+    operator.kill('SIGKILL');
+    await operator.exited;
+    script.silent.delete(namespace);
+    await cluster.until('the answer', () => Promise.resolve(writtenAs('dan').length === 1));
+    operator = await cluster.operator();
+    await cluster.ready('SiteUser', namespace, 'dan');
+    await cluster.ready('SiteUser', namespace, 'eve');
+    assert.equal(writtenAs('dan').length, 1);
+  });
+
+  test('cost an operator that starts nothing when they are as they should be', async () => {
+    const namespace = await aShop();
+    const names = Array.from({ length: 20 }, (_, index) => `calm-${String(index)}`);
+    await cluster.apply(namespace, ...names.map((name) => aUser(name)));
+    for (const name of names) await cluster.ready('SiteUser', namespace, name);
+    operator.kill('SIGTERM');
+    await operator.exited;
+    const since = new Date();
+    const batches = script.batches.length;
+    operator = await cluster.operator();
+    await sleep(5_000);
+    assert.deepEqual(await cluster.writes({ namespace, since }), []);
+    assert.equal(script.batches.length, batches);
+  });
+
+  test('go on when the site comes back from a pause', async () => {
+    const namespace = await aShop();
+    await cluster.patch('AppSite', namespace, 'shop', { spec: { paused: true } });
+    await cluster.apply(namespace, aUser('fay'));
+    await sleep(3_000);
+    assert.equal(writtenAs('fay').length, 0);
+    await cluster.patch('AppSite', namespace, 'shop', { spec: { paused: false } });
+    await cluster.ready('SiteUser', namespace, 'fay');
+  });
+
+  test('that go take their site’s word for it, also when the Job fails: the annotation lets them go', async () => {
+    const namespace = await aShop();
+    await cluster.apply(namespace, aUser('gus'));
+    await cluster.ready('SiteUser', namespace, 'gus');
+    script.silent.add(namespace);
+    const fault = await failJob(cluster, namespace, 'shop-documents', 'app-operator: broken\n');
+    await cluster.delete('SiteUser', namespace, 'gus');
+    const user = await cluster.becomes('SiteUser', namespace, 'gus', 'says why it stays', (live) =>
+      /^Job(Failed|Waiting)$/.test(reasonOf(live) ?? ''),
+    );
+    assert.match(
+      conditionOf(user, 'Ready')?.message ?? '',
+      /broken; the annotation app-operator\.io\/skip-drop=true lets it go without$/,
+    );
+    const annotations = { 'app-operator.io/skip-drop': 'true' };
+    await cluster.patch('SiteUser', namespace, 'gus', { metadata: { annotations } });
+    await cluster.gone('SiteUser', namespace, 'gus');
+    await release(cluster, fault);
+  });
+});
