@@ -25,9 +25,10 @@ export function observeBackup(observation: Seen): Judgement {
     phase: judged.phase,
     ready: judged.ready,
     stalled: judged.phase === 'Failed' && resource.spec.schedule === undefined,
+    again: judged.endedRun !== undefined && !facts.ended,
     fields: {
       ...stored,
-      ...(lastFailure === undefined ? {} : { lastFailure }),
+      lastFailure,
       ...(lastScheduleTime === undefined ? {} : { lastScheduleTime }),
       ...(bench === undefined ? {} : { bench }),
       ...(judged.endedRun === undefined ? {} : { endedRun: judged.endedRun }),

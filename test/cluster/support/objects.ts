@@ -43,6 +43,7 @@ export const CHILD_KINDS: readonly ObjectKind[] = [
   kinds.Deployment,
   kinds.StatefulSet,
   kinds.Job,
+  kinds.CronJob,
   kinds.Ingress,
   kinds.NetworkPolicy,
   kinds.PodDisruptionBudget,
