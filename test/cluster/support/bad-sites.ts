@@ -105,6 +105,51 @@ export const BAD_SITES: readonly BadInput[] = [
     `spec.adminPasswordSecretRef.name: Invalid value: "ns/admin": spec.adminPasswordSecretRef.name in body should match '^[a-z0-9]([-a-z0-9]*[a-z0-9])?([.][a-z0-9]([-a-z0-9]*[a-z0-9])?)*$'`,
   ],
   ['null for the spec', { ...site({}), spec: null }, 'spec: Required value'],
+  [
+    'a backup from nowhere',
+    site({ restoreFrom: {} }),
+    'spec.restoreFrom: Invalid value: "object": restoreFrom needs one of backupRef and source',
+  ],
+  [
+    'a backup from two places',
+    site({ restoreFrom: { backupRef: { name: 'n' }, source: { pvc: { claimName: 'c' } } } }),
+    'spec.restoreFrom: Invalid value: "object": restoreFrom needs one of backupRef and source',
+  ],
+  [
+    'a store that is neither a volume nor S3',
+    site({ restoreFrom: { source: {} } }),
+    'spec.restoreFrom.source: Invalid value: "object": destination needs one of pvc and s3',
+  ],
+  [
+    'a backup of another namespace',
+    site({ restoreFrom: { backupRef: { name: 'n', namespace: 'other' } } }),
+    'unknown field "spec.restoreFrom.backupRef.namespace"',
+  ],
+  [
+    'a date for a backup',
+    site({ restoreFrom: { backupRef: { name: 'n' }, name: '2025-01-31' } }),
+    `spec.restoreFrom.name: Invalid value: "2025-01-31": spec.restoreFrom.name in body should match '^[0-9]{8}T[0-9]{6}Z$'`,
+  ],
+  [
+    'a path for a backup',
+    site({ restoreFrom: { backupRef: { name: 'n' }, name: '../20250131T1200' } }),
+    `spec.restoreFrom.name: Invalid value: "../20250131T1200": spec.restoreFrom.name in body should match '^[0-9]{8}T[0-9]{6}Z$'`,
+  ],
+  [
+    'true for a confirmation',
+    site({ restoreFrom: { backupRef: { name: 'n' }, confirm: true } }),
+    'spec.restoreFrom.confirm: Invalid value: "boolean": spec.restoreFrom.confirm in body must be of type string: "boolean"',
+  ],
+  [
+    'a command for a confirmation',
+    site({ restoreFrom: { backupRef: { name: 'n' }, confirm: 'shop.example.com; reboot' } }),
+    `spec.restoreFrom.confirm: Invalid value: "shop.example.com; reboot": spec.restoreFrom.confirm in body should match '^[a-z0-9][A-Za-z0-9._,: -]*$'`,
+  ],
+  [
+    'a folder outside of the store',
+    site({ restoreFrom: { source: { pvc: { claimName: 'c', prefix: '../x' } } } }),
+    `spec.restoreFrom.source.pvc.prefix: Invalid value: "../x": spec.restoreFrom.source.pvc.prefix in body should match '^[A-Za-z0-9_-][A-Za-z0-9._-]*(/[A-Za-z0-9_-][A-Za-z0-9._-]*)*$'`,
+  ],
 ];
 
 /** A merge patch of something that is there, and what kubectl answers. */
