@@ -44,7 +44,7 @@ const CLAIM: Manifest = {
   kind: 'PersistentVolumeClaim',
   metadata: { name: 'backups' },
   spec: { accessModes: ['ReadWriteOnce'], resources: { requests: { storage: '1Gi' } } },
-} as Manifest;
+};
 const SHOP = aSite('shop', { bench: 'bench', workloads: 'Shared' });
 
 async function aShop(): Promise<string> {
@@ -122,7 +122,7 @@ async function runNow(namespace: string, name: string): Promise<void> {
       ],
     },
     spec: template.spec,
-  } as Manifest);
+  });
 }
 
 const becomes = (namespace: string, phase: string, reason: string): Promise<Live> =>
