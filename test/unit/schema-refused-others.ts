@@ -217,4 +217,15 @@ export const REFUSED_OTHERS: readonly Refused[] = [
   ['an unknown concurrency', job({ concurrencyPolicy: 'forbid' }), 'spec.concurrencyPolicy'],
   ['a timeout that is a number', job({ timeout: 60 }), 'spec.timeout'],
   ['too many tries', job({ backoffLimit: 21 }), 'spec.backoffLimit'],
+  ['no time at all', job({ timeout: '0h0m' }), 'spec'],
+  ['a timeout of ten thousand years', job({ timeout: '99999999h' }), 'spec.timeout'],
+  ['a schedule of four fields', job({ schedule: '30 2 * *' }), 'spec.schedule'],
+  ['a schedule with a time zone in it', job({ schedule: 'TZ=UTC 30 2 * * *' }), 'spec.schedule'],
+  ['a run that may never be late', job({ schedule: '@daily', startingDeadline: '0s' }), 'spec'],
+  ['a job of no site', job({ siteRef: undefined }), 'spec.siteRef'],
+  [
+    'more requested than allowed',
+    job({ resources: { requests: { cpu: '2' }, limits: { cpu: '1' } } }),
+    'spec.resources',
+  ],
 ];

@@ -1,0 +1,192 @@
+import assert from 'node:assert/strict';
+import { after, before, describe, test } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
+
+import { completePods, type Interference, type Labels } from '../../tools/controlplane/pods.js';
+import { type Cluster, startCluster } from './harness.js';
+import { aBench, aSite, API_VERSION } from './support/builders.js';
+import { failPods, release } from './support/interference.js';
+import { at, conditionOf, type Live, type Manifest } from './support/objects.js';
+
+let cluster: Cluster;
+before(async () => {
+  cluster = await startCluster();
+  await cluster.operator();
+});
+after(() => cluster.stop());
+
+type Spec = Readonly<Record<string, unknown>>;
+
+function aJob(name: string, spec: Spec = {}, site = 'shop'): Manifest {
+  return {
+    apiVersion: API_VERSION,
+    kind: 'SiteJob',
+    metadata: { name },
+    spec: { siteRef: { name: site }, command: ['migrate'], ...spec },
+  };
+}
+
+const theShop = (): readonly Manifest[] => [
+  aBench('bench'),
+  aSite('shop', { bench: 'bench', workloads: 'Shared' }),
+];
+
+async function aShop(): Promise<string> {
+  const namespace = await cluster.namespace();
+  await cluster.apply(namespace, ...theShop());
+  await cluster.ready('AppSite', namespace, 'shop', 60_000);
+  return namespace;
+}
+
+/** What the script leaves in its pods. */
+const words = (fields: Spec): string =>
+  JSON.stringify({
+    startTime: '2026-01-01T00:00:00Z',
+    completionTime: '2026-01-01T00:00:01Z',
+    ...fields,
+  });
+
+const succeed = (labels: Labels, log: string): Promise<Interference> =>
+  completePods(cluster.controlPlane, labels, words({ exitCode: 0, log }));
+
+const becomes = (namespace: string, name: string, phase: string, timeoutMs?: number) =>
+  cluster.becomes(
+    'SiteJob',
+    namespace,
+    name,
+    `is ${phase}`,
+    (live) =>
+      at(live, 'status.phase') === phase &&
+      at(live, 'status.observedGeneration') === live.metadata.generation,
+    timeoutMs,
+  );
+
+const readyOf = (live: Live) => {
+  const { status, reason, message } = conditionOf(live, 'Ready') ?? {};
+  return [status, reason, message];
+};
+
+describe('jobs in a site', { concurrency: true }, () => {
+  test('wait for their site, run as soon as it is Ready, once, and tell what came of it', async () => {
+    const namespace = await cluster.namespace();
+    const fault = await succeed({ sitejob: 'early' }, 'Migrating\nUpdating Dashboard for frappe');
+    const odd = ['execute', '$(SITE_NAME)', '$$(HOME)', "it's", 'a "b"\n`c`', '漢'];
+    await cluster.apply(namespace, aJob('early', { command: odd }));
+    const missing = await becomes(namespace, 'early', 'Pending');
+    assert.deepEqual(readyOf(missing).slice(0, 2), ['False', 'SiteMissing']);
+    await cluster.apply(namespace, ...theShop());
+    await cluster.becomes('SiteJob', namespace, 'early', 'sees its site', (live) =>
+      readyOf(live).includes('SiteNotReady'),
+    );
+    assert.equal(await cluster.get('Job', namespace, 'early-run'), undefined);
+    await cluster.ready('AppSite', namespace, 'shop', 60_000);
+    const done = await becomes(namespace, 'early', 'Succeeded', 20_000);
+    assert.deepEqual(readyOf(done), ['True', 'Succeeded', 'Job early-run has succeeded']);
+    assert.equal(at(done, 'status.exitCode'), 0);
+    assert.equal(at(done, 'status.log'), 'Migrating\nUpdating Dashboard for frappe');
+    for (const time of ['startTime', 'completionTime', 'lastSuccessfulTime']) {
+      assert.ok(Date.parse(String(at(done, `status.${time}`))) > Date.now() - 120_000, time);
+    }
+    const [pod] = await cluster.list('Pod', namespace, 'sitejob=early');
+    assert.ok(pod);
+    const env = at(pod, 'spec.containers.0.env') as { name: string; value: string }[];
+    const text = env.find(({ name }) => name === 'JOB_COMMAND')?.value ?? '';
+    assert.deepEqual(JSON.parse(text), odd);
+    await release(cluster, fault);
+    // Neither a Job that is gone nor another image makes it run again.
+    await cluster.delete('Job', namespace, 'early-run');
+    await cluster.patch('AppBench', namespace, 'bench', { spec: { image: { tag: 'v15.50.0' } } });
+    await cluster.becomes(
+      'AppSite',
+      namespace,
+      'shop',
+      'is upgraded',
+      (live) => at(live, 'status.image') === 'frappe/erpnext:v15.50.0',
+      90_000,
+    );
+    await sleep(2_000);
+    assert.equal(await cluster.get('Job', namespace, 'early-run'), undefined);
+    const later = await becomes(namespace, 'early', 'Succeeded');
+    assert.equal(at(later, 'status.completionTime'), at(done, 'status.completionTime'));
+  });
+
+  test('fail once and for all with the script’s words, and run again for a changed spec', async () => {
+    const namespace = await aShop();
+    const log = 'Traceback\nValidationError: not today';
+    const message = words({ exitCode: 3, log });
+    const fault = await failPods(cluster, { sitejob: 'broken' }, { exitCode: 3, message });
+    await cluster.apply(namespace, aJob('broken'));
+    const failed = await becomes(namespace, 'broken', 'Failed');
+    const why = 'Job broken-run: exit code 3: ValidationError: not today';
+    assert.deepEqual(readyOf(failed), ['False', 'JobFailed', why]);
+    assert.equal(conditionOf(failed, 'Stalled')?.status, 'True');
+    assert.deepEqual([at(failed, 'status.exitCode'), at(failed, 'status.log')], [3, log]);
+    const { uid } = (await cluster.the('Job', namespace, 'broken-run')).metadata;
+    await release(cluster, fault);
+    const mended = await succeed({ sitejob: 'broken' }, 'fine');
+    // Longer than other failed Jobs are left alone.
+    await sleep(35_000);
+    assert.equal((await cluster.the('Job', namespace, 'broken-run')).metadata.uid, uid);
+    await cluster.patch('SiteJob', namespace, 'broken', { spec: { backoffLimit: 1 } });
+    const done = await becomes(namespace, 'broken', 'Succeeded');
+    assert.deepEqual([at(done, 'status.exitCode'), at(done, 'status.log')], [0, 'fine']);
+    assert.equal(conditionOf(done, 'Stalled'), undefined);
+    assert.notEqual((await cluster.the('Job', namespace, 'broken-run')).metadata.uid, uid);
+    await release(cluster, mended);
+  });
+
+  test('run by a schedule, which rests while the site cannot take it and goes with the site', async () => {
+    const namespace = await aShop();
+    const fault = await succeed({ sitejob: 'often' }, 'tick');
+    await cluster.apply(
+      namespace,
+      aJob('often', { schedule: '* * * * *', timeZone: 'Asia/Tokyo' }),
+    );
+    await cluster.becomes('SiteJob', namespace, 'often', 'is Scheduled', (live) =>
+      ['Scheduled', 'Running'].includes(String(at(live, 'status.phase'))),
+    );
+    const done = await cluster.becomes(
+      'SiteJob',
+      namespace,
+      'often',
+      'has run',
+      (live) => at(live, 'status.lastSuccessfulTime') !== undefined,
+      90_000,
+    );
+    assert.match(String(at(done, 'status.job')), /^often-run-\d+$/);
+    assert.deepEqual([at(done, 'status.exitCode'), at(done, 'status.log')], [0, 'tick']);
+    assert.ok(at(done, 'status.lastScheduleTime'));
+    const suspended = async (): Promise<unknown> =>
+      at(await cluster.the('CronJob', namespace, 'often-run'), 'spec.suspend');
+    assert.equal(await suspended(), false);
+    await cluster.patch('AppSite', namespace, 'shop', { spec: { paused: true } });
+    await cluster.until('the schedule rests', async () => (await suspended()) === true);
+    const resting = await becomes(namespace, 'often', 'Pending');
+    assert.match(String(readyOf(resting)[2]), /the schedule waits: .*"shop" is paused$/);
+    await cluster.patch('AppSite', namespace, 'shop', { spec: { paused: null } });
+    await cluster.until('the schedule goes on', async () => (await suspended()) === false, 60_000);
+    await cluster.delete('AppSite', namespace, 'shop');
+    await cluster.gone('CronJob', namespace, 'often-run', 60_000);
+    const left = await becomes(namespace, 'often', 'Pending');
+    assert.equal(readyOf(left)[1], 'SiteMissing');
+    assert.equal(at(left, 'status.log'), 'tick');
+    await release(cluster, fault);
+  });
+
+  test('are refused by the API server’s words where the schedule or its time zone is no such thing', async () => {
+    const namespace = await aShop();
+    await cluster.apply(
+      namespace,
+      aJob('hours', { schedule: '0 25 * * *' }),
+      aJob('zone', { schedule: '@daily', timeZone: 'Mars/Olympus' }),
+    );
+    for (const [name, words] of [
+      ['hours', /end of range \(25\) above maximum/],
+      ['zone', /unknown time zone Mars\/Olympus/],
+    ] as const) {
+      const live = await becomes(namespace, name, 'Failed');
+      assert.equal(readyOf(live)[1], 'ApplyRefused');
+      assert.match(String(readyOf(live)[2]), words);
+    }
+  });
+});
