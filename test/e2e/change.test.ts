@@ -5,60 +5,25 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { at, conditionOf, type Live } from '../cluster/support/objects.js';
 import { seconds } from '../support/figures.js';
 import { type E2e, e2e, skip } from './harness.js';
-import { benchOf, isReady, ONE_QUEUE, type Place, siteOf, SiteUser } from './support/bench.js';
+import { isReady, siteOf, SiteUser } from './support/bench.js';
+import { podOf } from './support/kill.js';
+import { TwoSites } from './support/two-sites.js';
 
 suite('changes', { skip }, () => {
   let cluster: E2e;
-  let place: Place;
+  let sites: TwoSites;
   let namespace: string;
   let shop: SiteUser;
-  let blog: SiteUser;
 
   before(async () => {
     cluster = await e2e();
-    namespace = await cluster.namespace();
-    place = { namespace, bench: 'bench' };
-    shop = new SiteUser(cluster, place, 'shop');
-    blog = new SiteUser(cluster, place, 'blog');
-    await cluster.apply(
-      namespace,
-      benchOf('bench', ONE_QUEUE),
-      siteOf('bench', 'shop', ONE_QUEUE),
-      siteOf('bench', 'blog', { workloads: 'Shared' }),
-    );
-    await allReady();
+    sites = await TwoSites.make(cluster);
+    ({ namespace, shop } = sites);
   });
 
   after(async () => {
     if (namespace) await cluster.delete('Namespace', '', namespace);
   });
-
-  async function allReady(): Promise<void> {
-    await cluster.ready('AppBench', namespace, 'bench');
-    await Promise.all(['shop', 'blog'].map((site) => cluster.ready('AppSite', namespace, site)));
-    await Promise.all([shop.answers(), blog.answers()]);
-  }
-
-  /** Does something while both sites are asked all the time: not one request may be lost. */
-  async function withoutLoss(
-    what: string,
-    work: () => Promise<unknown>,
-    users: readonly SiteUser[] = [shop, blog],
-  ): Promise<void> {
-    const begun = performance.now();
-    const running = new Promise<void>((resolve, reject) => {
-      // Once the first requests are under way.
-      setTimeout(() => void work().then(() => resolve(), reject), 1_000);
-    });
-    const loads = await Promise.all(
-      users.map((user) => cluster.load(namespace, 'bench', user.host, () => running)),
-    );
-    const took = seconds(performance.now() - begun);
-    const sent = loads.reduce((sum, load) => sum + load.sent, 0);
-    const lost = loads.reduce((sum, load) => sum + load.lost, 0);
-    cluster.figures.add(`requests lost: ${what}`, `${lost} of ${sent} in ${took}`);
-    assert.equal(lost, 0, JSON.stringify(loads.map(({ failures }) => failures)));
-  }
 
   const changeBench = (spec: unknown): Promise<Live> =>
     cluster.patch('AppBench', namespace, 'bench', { spec });
@@ -84,10 +49,8 @@ suite('changes', { skip }, () => {
     );
   }
 
-  // The readiness check of Redis times out on a busy machine, and its Service has no endpoint then: both
-  // sites answer 500.
   test('scaling by hand, up and down', () =>
-    withoutLoss('scaling gunicorn and nginx to 2 and back', async () => {
+    sites.withoutLoss('scaling gunicorn and nginx to 2 and back', async () => {
       for (const count of [2, 1]) {
         for (const resource of ['appbench/bench', 'appsite/shop']) {
           await cluster.node.kubectl([
@@ -102,7 +65,7 @@ suite('changes', { skip }, () => {
     }));
 
   test('resources reach the pods', () =>
-    withoutLoss('resources of gunicorn and nginx', async () => {
+    sites.withoutLoss('resources of gunicorn and nginx', async () => {
       const requests = { memory: '96Mi' };
       await changeBench({
         componentResources: { gunicorn: { requests }, nginx: { requests } },
@@ -115,7 +78,7 @@ suite('changes', { skip }, () => {
     }));
 
   test('a bench that is paused is not changed, and goes on where it was', () =>
-    withoutLoss('paused, and resumed', async () => {
+    sites.withoutLoss('paused, and resumed', async () => {
       await changeBench({ paused: true, componentReplicas: { gunicorn: 2 } });
       await cluster.becomes('AppBench', namespace, 'bench', 'is paused', (bench) =>
         Boolean(conditionOf(bench, 'Paused')),
@@ -130,8 +93,8 @@ suite('changes', { skip }, () => {
     }));
 
   test('adding and removing sites disturbs no other', async () => {
-    const extra = new SiteUser(cluster, place, 'extra');
-    await withoutLoss('adding two sites and removing them', async () => {
+    const extra = new SiteUser(cluster, sites.place, 'extra');
+    await sites.withoutLoss('adding two sites and removing them', async () => {
       const added = ['extra', 'other'];
       await cluster.apply(
         namespace,
@@ -141,7 +104,7 @@ suite('changes', { skip }, () => {
       );
       await Promise.all(added.map((name) => cluster.ready('AppSite', namespace, name)));
       await extra.answers();
-      await withoutLoss('of a site that has just become Ready', () => sleep(3_000), [extra]);
+      await sites.withoutLoss('of a site that has just become Ready', () => sleep(3_000), [extra]);
       await Promise.all(added.map((name) => cluster.delete('AppSite', namespace, name)));
       await Promise.all(added.map((name) => cluster.gone('AppSite', namespace, name, 120_000)));
       await cluster.until('nginx to know the site no more', async () => {
@@ -151,7 +114,7 @@ suite('changes', { skip }, () => {
   });
 
   test('gunicorn and nginx are restarted by hand', () =>
-    withoutLoss('kubectl rollout restart of gunicorn and nginx', async () => {
+    sites.withoutLoss('kubectl rollout restart of gunicorn and nginx', async () => {
       const names = ['bench-gunicorn', 'shop-gunicorn', 'bench-nginx'];
       const before = new Set<unknown>();
       for (const name of names) {
@@ -172,7 +135,7 @@ suite('changes', { skip }, () => {
         metadata: { name: 'chosen' },
         stringData: { password },
       });
-    await withoutLoss('changing the password of Administrator', async () => {
+    await sites.withoutLoss('changing the password of Administrator', async () => {
       await secret('first-Chosen-1');
       await changeSite('shop', { adminPasswordSecretRef: { name: 'chosen' } });
       await loginBecomes('first-Chosen-1');
@@ -182,8 +145,45 @@ suite('changes', { skip }, () => {
       );
       assert.equal(await shop.login('first-Chosen-1'), 401);
     });
-    await allReady();
+    await sites.ready();
   });
+
+  test('a longer list of apps is installed on the sites', async () => {
+    for (const site of ['shop', 'blog']) assert.deepEqual(await appsOf(site), ['frappe']);
+    const begun = performance.now();
+    await sites.withoutLoss('an app more', async () => {
+      await changeBench({ appsJSON: '["erpnext"]' });
+      await Promise.all(
+        ['shop', 'blog'].map((site) =>
+          cluster.becomes(
+            'AppSite',
+            namespace,
+            site,
+            'says that it has the app',
+            ({ status }) => JSON.stringify(status?.['apps']) === '["erpnext"]',
+            180_000,
+          ),
+        ),
+      );
+    });
+    cluster.figures.add(
+      'apps: from the longer list to the sites',
+      seconds(performance.now() - begun),
+    );
+    for (const site of ['shop', 'blog']) {
+      assert.deepEqual(await appsOf(site), ['frappe', 'erpnext'], site);
+    }
+    await sites.ready();
+  });
+
+  /** The apps that the framework itself says are installed on a site, in their order. */
+  async function appsOf(site: string): Promise<string[]> {
+    const pod = await podOf(cluster, namespace, 'bench-gunicorn');
+    const command = ['bench', '--site', `${site}.example.com`, 'list-apps'];
+    const output = await cluster.exec(namespace, pod.metadata.name, command);
+    const lines = output.split('\n').filter((line) => line.trim() !== '');
+    return lines.map((line) => line.trim().split(/\s+/)[0] ?? '');
+  }
 
   async function loginBecomes(password: string): Promise<void> {
     await cluster.until(

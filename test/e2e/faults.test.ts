@@ -1,85 +1,32 @@
 import assert from 'node:assert/strict';
 import { after, before, suite, test } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
 
-import { at, type Live } from '../cluster/support/objects.js';
+import { at, conditionOf, type Live } from '../cluster/support/objects.js';
 import { seconds } from '../support/figures.js';
 import { type E2e, e2e, skip } from './harness.js';
-import { benchOf, lasting, ONE_QUEUE, type Place, siteOf, SiteUser } from './support/bench.js';
+import { lasting, type SiteUser } from './support/bench.js';
 import { killContainer, killPod, podOf, replaced, restarted } from './support/kill.js';
+import { TwoSites } from './support/two-sites.js';
 
 const OPERATOR = 'app-operator-system';
-const AIM_MS = 60_000;
 
 suite('faults', { skip }, () => {
   let cluster: E2e;
-  let place: Place;
+  let sites: TwoSites;
   let namespace: string;
   let shop: SiteUser;
   let blog: SiteUser;
-  /** What was stored so far: looked for again after the last fault. */
-  const stored: string[] = [];
 
   before(async () => {
     cluster = await e2e();
-    namespace = await cluster.namespace();
-    place = { namespace, bench: 'bench' };
-    shop = new SiteUser(cluster, place, 'shop');
-    blog = new SiteUser(cluster, place, 'blog');
-    await cluster.apply(
-      namespace,
-      benchOf('bench', ONE_QUEUE),
-      siteOf('bench', 'shop', ONE_QUEUE),
-      siteOf('bench', 'blog', { workloads: 'Shared' }),
-    );
-    await allReady();
+    sites = await TwoSites.make(cluster);
+    ({ namespace, shop, blog } = sites);
   });
 
   after(async () => {
     if (namespace) await cluster.delete('Namespace', '', namespace);
   });
-
-  async function allReady(): Promise<void> {
-    await cluster.ready('AppBench', namespace, 'bench');
-    await Promise.all(['shop', 'blog'].map((site) => cluster.ready('AppSite', namespace, site)));
-  }
-
-  /** Stores a row in each site, and enqueues a job that stores another. */
-  async function use(what: string): Promise<void> {
-    for (const site of [shop, blog]) {
-      await site.remember(`row ${what}`);
-      assert.equal(await site.enqueue(`job ${what}`, 0), 200, `a job of ${site.host} is enqueued`);
-    }
-    stored.push(`row ${what}`, `job ${what}`);
-  }
-
-  /** Waits until both sites answer, store and work, and nothing of what was stored before is missing. */
-  async function works(what: string): Promise<void> {
-    await Promise.all([shop.answers(), blog.answers()]);
-    await cluster.until(`the sites to store after: ${what}`, async () => {
-      await use(`after ${what}`);
-      return true;
-    });
-    await Promise.all([shop, blog].map((site) => site.stored(stored.slice(-2))));
-  }
-
-  /** Does something bad, waits for the recovery, and adds its time to the table. */
-  async function recovers(
-    what: string,
-    fault: () => Promise<void>,
-    recovered: () => Promise<void>,
-  ): Promise<void> {
-    await use(`before ${what}`);
-    // A job that runs in this moment fails, and the framework does not repeat it; so none does.
-    await Promise.all([shop, blog].map((site) => site.stored(stored.slice(-2))));
-    const begun = performance.now();
-    await fault();
-    await recovered();
-    await works(what);
-    const took = performance.now() - begun;
-    const missed = took > AIM_MS ? ` (aim ${seconds(AIM_MS)}: missed)` : '';
-    cluster.figures.add(`recovery: ${what}`, `${seconds(took)}${missed}`);
-    await Promise.all([shop, blog].map((site) => site.stored(stored)));
-  }
 
   const containers: readonly (readonly [app: string, container: string])[] = [
     ['bench-gunicorn', 'gunicorn'],
@@ -96,7 +43,7 @@ suite('faults', { skip }, () => {
   for (const [app, container] of containers) {
     test(`the container ${container} of ${app} is killed`, async () => {
       const pod = await podOf(cluster, namespace, app);
-      await recovers(
+      await sites.recovers(
         `container ${app}/${container} killed`,
         () => killContainer(pod, container),
         () => restarted(cluster, pod, container),
@@ -107,7 +54,7 @@ suite('faults', { skip }, () => {
   for (const app of ['bench-db', 'bench-redis']) {
     test(`the pod of ${app} is killed`, async () => {
       const pod = await podOf(cluster, namespace, app);
-      await recovers(
+      await sites.recovers(
         `pod ${app} killed`,
         () => killPod(cluster, pod),
         () => replaced(cluster, namespace, [pod]),
@@ -117,14 +64,14 @@ suite('faults', { skip }, () => {
 
   test('all pods are killed at once', async () => {
     const pods = lasting(await cluster.pods(namespace));
-    await recovers(
+    await sites.recovers(
       `all ${pods.length} pods killed at once`,
       async () => {
         await Promise.all(pods.map((pod) => killPod(cluster, pod)));
       },
       () => replaced(cluster, namespace, pods),
     );
-    await allReady();
+    await sites.ready();
   });
 
   test('redis is restarted with queued jobs, and none is lost', async () => {
@@ -170,7 +117,7 @@ suite('faults', { skip }, () => {
   test('the operator is killed, and away while pods go and the spec changes', async () => {
     const [operator] = lasting(await cluster.pods(OPERATOR));
     assert.ok(operator);
-    await recovers(
+    await sites.recovers(
       'container of the operator killed',
       async () => {
         await killContainer(operator, String(at(operator, 'spec.containers[0].name')));
@@ -182,7 +129,7 @@ suite('faults', { skip }, () => {
       const pods = await Promise.all(
         ['bench-gunicorn', 'shop-gunicorn'].map((app) => podOf(cluster, namespace, app)),
       );
-      await recovers(
+      await sites.recovers(
         'pods of gunicorn killed while the operator is away',
         async () => {
           await Promise.all(pods.map((pod) => killPod(cluster, pod)));
@@ -195,7 +142,7 @@ suite('faults', { skip }, () => {
       await cluster.scaleOperator(1);
     }
     const begun = performance.now();
-    await allReady();
+    await sites.ready();
     const available = await cluster.the('Deployment', namespace, 'shop-gunicorn');
     assert.equal(at(available, 'status.availableReplicas'), 2);
     await cluster.the('Deployment', namespace, 'bench-socketio');
@@ -204,8 +151,46 @@ suite('faults', { skip }, () => {
       seconds(performance.now() - begun),
     );
     await replicas(1);
-    await allReady();
+    await sites.ready();
   });
+
+  test('the node goes away, and comes back', async () => {
+    const pod = await podOf(cluster, namespace, 'shop-gunicorn');
+    await sites.use('before the node went away');
+    await cluster.node.stopKubelet();
+    try {
+      // For 40 s nobody notices.
+      await sites.withoutLoss('20 s without the kubelet', () => sleep(20_000));
+      await cluster.until('the node to be NotReady', nodeIsLost, 120_000);
+      await Promise.all(
+        (['AppBench bench', 'AppSite shop', 'AppSite blog'] as const).map((owner) => {
+          const [kind = '', name = ''] = owner.split(' ');
+          return cluster.becomes(kind, namespace, name, 'says that it is not available', saysSo);
+        }),
+      );
+      // Containers run on, and a Service whose every pod is lost goes on sending requests to them.
+      await sites.withoutLoss('10 s on a lost node', () => sleep(10_000));
+      // Nobody is there who could start it again.
+      await killContainer(pod, 'gunicorn');
+    } finally {
+      await cluster.node.startKubelet();
+    }
+    await sites.recovery('the node is back, a container was gone', () =>
+      restarted(cluster, pod, 'gunicorn'),
+    );
+    await sites.ready();
+  });
+
+  async function nodeIsLost(): Promise<boolean> {
+    const { items } = JSON.parse(await cluster.node.kubectl(['get', 'nodes', '-o=json'])) as {
+      readonly items: readonly Live[];
+    };
+    return items.every((node) => conditionOf(node, 'Ready')?.status === 'Unknown');
+  }
+
+  function saysSo(live: Live): boolean {
+    return conditionOf(live, 'Ready')?.status === 'False';
+  }
 
   function replicas(gunicorn: number): Promise<Live> {
     return cluster.patch('AppSite', namespace, 'shop', {

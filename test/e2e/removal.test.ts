@@ -10,6 +10,7 @@ import { type E2e, e2e, skip } from './harness.js';
 import {
   benchOf,
   folderOf,
+  makeBench,
   ONE_QUEUE,
   type Place,
   secretValue,
@@ -29,36 +30,18 @@ suite('removal', { skip, concurrency: true }, () => {
     cluster = await e2e();
   });
 
-  interface Made {
-    readonly place: Place;
-    readonly namespace: string;
-    /** Of the sites, by their names. */
-    readonly users: Readonly<Record<string, SiteUser>>;
-  }
-
-  /** A bench with sites that have stored a row and a file each. */
+  /** A bench with Shared sites that have stored a row and a file each. */
   async function make(
     bench: Readonly<Record<string, unknown>>,
     sites: Readonly<Record<string, Readonly<Record<string, unknown>>>>,
-  ): Promise<Made> {
-    const namespace = await cluster.namespace();
-    const place = { namespace, bench: 'bench' };
-    const names = Object.keys(sites);
-    await cluster.apply(
-      namespace,
-      benchOf('bench', { ...ONE_QUEUE, ...bench }),
-      ...names.map((name) => siteOf('bench', name, { workloads: 'Shared', ...sites[name] })),
-    );
-    const users: Record<string, SiteUser> = {};
-    for (const name of names) {
-      await cluster.ready('AppSite', namespace, name);
-      const user = new SiteUser(cluster, place, name);
-      await user.answers();
-      await user.remember(`row of ${name}`);
+  ): Promise<Place> {
+    const shared: Record<string, Readonly<Record<string, unknown>>> = {};
+    for (const name of Object.keys(sites)) shared[name] = { workloads: 'Shared', ...sites[name] };
+    const { place, users } = await makeBench(cluster, bench, shared);
+    for (const [name, user] of Object.entries(users)) {
       assert.equal((await user.upload('kept.txt', `file of ${name}`)).status, 200);
-      users[name] = user;
     }
-    return { place, namespace, users };
+    return place;
   }
 
   /** What a site stored is there, for the password that it had. */
@@ -99,10 +82,11 @@ suite('removal', { skip, concurrency: true }, () => {
   }
 
   test('sites: one is kept and taken over, one leaves nothing; then the bench in the same ways', async () => {
-    const { place, namespace } = await make(
+    const place = await make(
       { deletionPolicy: 'Retain' },
       { kept: {}, gone: { deletionPolicy: 'Delete' } },
     );
+    const { namespace } = place;
     const volume = await folderOf(cluster, namespace, 'bench-sites');
     const databases = {
       kept: await databaseOf(place, 'kept'),
@@ -177,10 +161,11 @@ suite('removal', { skip, concurrency: true }, () => {
   });
 
   test('a dedicated server: kept with its site, and gone with it', async () => {
-    const { place, namespace } = await make(
+    const place = await make(
       {},
       { own: { ...ONE_QUEUE, dbConfig: { mode: 'dedicated' }, workloads: 'Dedicated' } },
     );
+    const { namespace } = place;
     const secret = await password(place, 'own');
     const folder = await folderOf(cluster, namespace, 'own-db-data');
     await cluster.delete('AppSite', namespace, 'own');
@@ -207,7 +192,8 @@ suite('removal', { skip, concurrency: true }, () => {
   });
 
   test('a drop that cannot work says so, and can be released', async () => {
-    const { place, namespace } = await make({}, { stuck: { deletionPolicy: 'Delete' } });
+    const place = await make({}, { stuck: { deletionPolicy: 'Delete' } });
+    const { namespace } = place;
     const volume = await folderOf(cluster, namespace, 'bench-sites');
     const database = await databaseOf(place, 'stuck');
     // The bench is held, so that nobody brings the server back.

@@ -4,15 +4,7 @@ import { before, suite, test } from 'node:test';
 import { conditionOf, type Live } from '../cluster/support/objects.js';
 import { seconds } from '../support/figures.js';
 import { type E2e, e2e, skip, TAGS } from './harness.js';
-import {
-  benchOf,
-  folderOf,
-  ONE_QUEUE,
-  type Place,
-  siteOf,
-  SiteUser,
-  sql,
-} from './support/bench.js';
+import { folderOf, type Made, makeBench, type Place, type SiteUser, sql } from './support/bench.js';
 
 /** Sites are upgraded two at a time, each with a Job, a roll and another Job. */
 const UPGRADED_MS = 400_000;
@@ -26,27 +18,8 @@ suite('upgrades', { skip, concurrency: true }, () => {
     cluster = await e2e();
   });
 
-  async function make(
-    sites: Readonly<Record<string, Readonly<Record<string, unknown>>>>,
-  ): Promise<{ place: Place; users: Readonly<Record<string, SiteUser>> }> {
-    const namespace = await cluster.namespace();
-    const place = { namespace, bench: 'bench' };
-    const names = Object.keys(sites);
-    await cluster.apply(
-      namespace,
-      benchOf('bench', ONE_QUEUE),
-      ...names.map((name) => siteOf('bench', name, { ...ONE_QUEUE, ...sites[name] })),
-    );
-    const users: Record<string, SiteUser> = {};
-    for (const name of names) {
-      await cluster.ready('AppSite', namespace, name);
-      const user = new SiteUser(cluster, place, name);
-      await user.answers();
-      await user.remember(`row of ${name}`);
-      users[name] = user;
-    }
-    return { place, users };
-  }
+  const make = (sites: Parameters<typeof makeBench>[2]): Promise<Made> =>
+    makeBench(cluster, {}, sites);
 
   const bring = ({ namespace }: Place, tag: string): Promise<unknown> =>
     cluster.patch('AppBench', namespace, 'bench', { spec: { image: { tag } } });

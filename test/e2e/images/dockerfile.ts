@@ -5,7 +5,7 @@ import path from 'node:path';
 
 import { cacheRoot } from '../../../tools/controlplane/binaries.js';
 import type { ImageConfig } from '../../../tools/node/oci.js';
-import { run } from '../../../tools/node/run.js';
+import { run } from '../../../tools/controlplane/run.js';
 
 const KEPT_MS = 3_600_000;
 

@@ -3,7 +3,7 @@ import { chmod, copyFile, mkdir } from 'node:fs/promises';
 import path from 'node:path';
 
 import type { ImageDefinition } from '../../../tools/node/image.js';
-import { run } from '../../../tools/node/run.js';
+import { run } from '../../../tools/controlplane/run.js';
 import { projectRoot } from '../../../tools/root.js';
 import { buildDockerfile } from './dockerfile.js';
 

@@ -199,6 +199,37 @@ export class SiteUser {
   }
 }
 
+export interface Made {
+  readonly place: Place;
+  /** Of the sites, by their names. */
+  readonly users: Readonly<Record<string, SiteUser>>;
+}
+
+/** Makes a bench in a namespace of its own, with sites that have stored a row each: `row of <site>`. */
+export async function makeBench(
+  cluster: E2e,
+  bench: Readonly<Record<string, unknown>>,
+  sites: Readonly<Record<string, Readonly<Record<string, unknown>>>>,
+): Promise<Made> {
+  const namespace = await cluster.namespace();
+  const place = { namespace, bench: 'bench' };
+  const names = Object.keys(sites);
+  await cluster.apply(
+    namespace,
+    benchOf('bench', { ...ONE_QUEUE, ...bench }),
+    ...names.map((name) => siteOf('bench', name, { ...ONE_QUEUE, ...sites[name] })),
+  );
+  const users: Record<string, SiteUser> = {};
+  for (const name of names) {
+    await cluster.ready('AppSite', namespace, name);
+    const user = new SiteUser(cluster, place, name);
+    await user.answers();
+    await user.remember(`row of ${name}`);
+    users[name] = user;
+  }
+  return { place, users };
+}
+
 /** A value of a Secret, decoded. */
 export async function secretValue(
   cluster: E2e,
