@@ -9,7 +9,6 @@ import type { BinaryName } from './build.js';
 import type { Credential, Subject } from './certificate.js';
 import * as components from './components.js';
 import { kubeconfigFor } from './kubeconfig.js';
-import { runKubectl } from './kubectl.js';
 import { createKinds } from './kinds.js';
 import { createNodes, nodesReady } from './nodes.js';
 import type { ControlPlaneOptions, Place } from './options.js';
@@ -19,6 +18,7 @@ import { freePort } from './ports.js';
 import { ProcessDied, Processes, type RunningProcess } from './processes.js';
 import { withProgress } from './progress.js';
 import { apiServerReady, serviceAccountReady } from './ready.js';
+import { run } from './run.js';
 import { createStages } from './stages.js';
 import { createStorageClass, createVolumes } from './volumes.js';
 
@@ -266,7 +266,8 @@ class RunningControlPlane implements ControlPlane {
       // The default cache, in the home folder, would outlive us, and our ports come back.
       `--cache-dir=${path.join(this.dataDir, 'kubectl-cache')}`,
     ];
-    return runKubectl(this.#binary('kubectl'), [...common, ...args], input);
+    const options = input === undefined ? {} : { input };
+    return run(this.#binary('kubectl'), [...common, ...args], options);
   }
 
   userKubeconfig(user: string, groups: readonly string[] = []): Promise<string> {

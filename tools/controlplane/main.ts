@@ -4,6 +4,7 @@ import { type ControlPlane, startControlPlane } from './controlplane.js';
 import { messageOf } from './errors.js';
 import type { ControlPlaneOptions } from './options.js';
 import { printProgress } from './progress.js';
+import { signalToEnd } from './signal.js';
 
 const USAGE = `Usage: controlplane up [options]
 
@@ -42,7 +43,7 @@ async function main(args: readonly string[]): Promise<void> {
       : { persistentVolumes: count('--volumes', values.volumes) }),
     ...(values['data-dir'] === undefined ? {} : { dataDir: values['data-dir'] }),
   };
-  const signalled = signal();
+  const signalled = signalToEnd();
   const controlPlane = await Promise.race([startControlPlane(options), signalled]);
   // Ended while starting: the supervisor cleans up as soon as this process is gone.
   if (typeof controlPlane === 'string') process.exit(130);
@@ -57,19 +58,6 @@ async function main(args: readonly string[]): Promise<void> {
 function count(flag: string, text: string): number {
   if (/^\d{1,5}$/.test(text)) return Number(text);
   throw new Error(`${flag} must be a whole number from 0 to 99999, not '${text}'`);
-}
-
-function signal(): Promise<string> {
-  // Keeps the process alive: a promise alone does not.
-  const alive = setInterval(() => undefined, 3_600_000);
-  return new Promise((resolve) => {
-    for (const name of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
-      process.once(name, () => {
-        clearInterval(alive);
-        resolve(name);
-      });
-    }
-  });
 }
 
 function welcome({ server, kubeconfig, dataDir, binaries, auditLog }: ControlPlane): string {

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 
-import { run } from './run.js';
+import { run } from '../controlplane/run.js';
 
 const SERVING_MS = 30_000;
 

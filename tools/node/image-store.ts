@@ -9,7 +9,7 @@ import { Processes } from '../controlplane/processes.js';
 import { type OnProgress, withProgress } from '../controlplane/progress.js';
 import { containerdConfig, pathsIn } from './configs.js';
 import { Containerd } from './containerd.js';
-import { run } from './run.js';
+import { run } from '../controlplane/run.js';
 
 /** Longer than a start takes between asking for a store and copying it. */
 const KEPT_MS = 15 * 60_000;

@@ -3,7 +3,7 @@ import { accessSync, constants, existsSync } from 'node:fs';
 import path from 'node:path';
 
 import { type OnProgress, withProgress } from '../controlplane/progress.js';
-import { run } from './run.js';
+import { run } from '../controlplane/run.js';
 
 /** What a node needs of Debian: a file, and the package that has it. */
 const PACKAGES: readonly (readonly [file: string, name: string])[] = [

@@ -7,6 +7,7 @@ import { cacheRoot } from '../controlplane/binaries.js';
 import { messageOf } from '../controlplane/errors.js';
 import { isAlive } from '../controlplane/lock.js';
 import { printProgress } from '../controlplane/progress.js';
+import { signalToEnd } from '../controlplane/signal.js';
 import { type RealNode, startNode } from './node.js';
 
 const USAGE = `Usage: node up|down|status [image.tar …]
@@ -37,7 +38,7 @@ async function main([verb, ...images]: readonly string[]): Promise<void> {
 async function up(images: readonly string[]): Promise<void> {
   const other = await running();
   if (other) throw new Error(`one is up already:\n${describe(other)}`);
-  const signalled = signal();
+  const signalled = signalToEnd();
   const node = await Promise.race([startNode({ onProgress: printProgress }), signalled]);
   // Ended while starting: the supervisor cleans up as soon as this process is gone.
   if (typeof node === 'string') process.exit(130);
@@ -77,19 +78,6 @@ async function running(): Promise<Running | undefined> {
 function describe(state: Running | undefined): string {
   if (!state) return 'no node is up';
   return `a node is up (process ${state.pid})\n\n  export KUBECONFIG=${state.kubeconfig}\n\nLogs: ${state.folder}/logs`;
-}
-
-function signal(): Promise<string> {
-  // Keeps the process alive: a promise alone does not.
-  const alive = setInterval(() => undefined, 3_600_000);
-  return new Promise((resolve) => {
-    for (const name of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
-      process.once(name, () => {
-        clearInterval(alive);
-        resolve(name);
-      });
-    }
-  });
 }
 
 try {

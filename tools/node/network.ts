@@ -1,7 +1,7 @@
 import { fileURLToPath } from 'node:url';
 
 import type { Place } from '../controlplane/options.js';
-import { run } from './run.js';
+import { run } from '../controlplane/run.js';
 
 const FIRST = 150;
 const LAST = 249;

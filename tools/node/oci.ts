@@ -3,7 +3,7 @@ import { createReadStream } from 'node:fs';
 import { mkdir, mkdtemp, rename, rm, stat, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 
-import { run } from './run.js';
+import { run } from '../controlplane/run.js';
 
 /** What containers of an image run, in the words of the OCI image specification. */
 export interface ImageConfig {

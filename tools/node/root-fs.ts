@@ -5,7 +5,7 @@ import path from 'node:path';
 import { cacheRoot } from '../controlplane/binaries.js';
 import { withLock } from '../controlplane/lock.js';
 import { type OnProgress, withProgress } from '../controlplane/progress.js';
-import { run } from './run.js';
+import { run } from '../controlplane/run.js';
 
 const MIRROR = 'http://deb.debian.org/debian';
 /** Left out, as in images of distributions: nobody reads them in a container. */

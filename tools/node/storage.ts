@@ -1,7 +1,7 @@
 import { chmod, mkdir, rm } from 'node:fs/promises';
 import path from 'node:path';
 
-import { run } from './run.js';
+import { run } from '../controlplane/run.js';
 
 /** The files of the volumes: a folder each, below one. */
 export class Storage {

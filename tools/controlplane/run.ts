@@ -36,7 +36,7 @@ export function run(
         .toString()
         .trim();
       const what = `${command} ${args.join(' ')} ended with ${signal ?? code}`;
-      reject(new Error(`${what}:\n${said.slice(-3_000)}`));
+      reject(new Error(`${what}: ${said.slice(-3_000)}`));
     });
   });
 }
