@@ -149,7 +149,7 @@ suite('requests', { skip }, () => {
       ['nginx rolls', () => restart('b-nginx')],
     ];
     for (const [what, change] of changes) {
-      const { sent, lost, failures, slowestMs } = await cluster.load(
+      const { sent, lost, failures, repeated, slowestMs } = await cluster.load(
         namespace,
         'b',
         's.example.com',
@@ -157,7 +157,7 @@ suite('requests', { skip }, () => {
       );
       cluster.figures.add(
         `requests lost while ${what}`,
-        `${lost} of ${sent}, slowest ${slowestMs} ms`,
+        `${lost} of ${sent}, ${repeated} sent again, slowest ${slowestMs} ms`,
       );
       if (lost > 0) assert.fail(`${what}: ${JSON.stringify(failures)}\n${await proxyErrors()}`);
     }

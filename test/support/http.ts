@@ -27,6 +27,11 @@ export interface Answer {
   readonly body: string;
 }
 
+const CLOSED = new Set(['ECONNRESET', 'EPIPE']);
+
+/** A connection that was kept from an earlier request had been closed, before anything was answered. */
+export class StaleConnection extends Error {}
+
 /** One request. Redirects are not followed; every status is an answer. */
 export function send(target: Target, options: RequestOptions = {}): Promise<Answer> {
   const { method = 'GET', headers = {}, body, timeoutMs = 30_000, agent } = options;
@@ -55,7 +60,12 @@ export function send(target: Target, options: RequestOptions = {}): Promise<Answ
         });
       },
     );
-    sent.once('error', reject);
+    let answered = false;
+    sent.once('response', () => (answered = true));
+    sent.once('error', (error: Error & { readonly code?: string }) => {
+      const isStale = sent.reusedSocket && !answered && CLOSED.has(error.code ?? '');
+      reject(isStale ? new StaleConnection(error.message, { cause: error }) : error);
+    });
     sent.end(body);
   });
 }
@@ -65,6 +75,8 @@ export interface Load<T> {
   readonly lost: number;
   /** What the lost ones got instead: a status or an error, with how often. */
   readonly failures: Readonly<Record<string, number>>;
+  /** How many were sent a second time, on a connection of their own. */
+  readonly repeated: number;
   /** Of the slowest answer. */
   readonly slowestMs: number;
   readonly result: T;
@@ -78,20 +90,25 @@ const MARGIN_MS = 1_000;
 /**
  * Sends requests while some work is done, and counts those that are not answered with 200. Half of the
  * clients keep their connection, half make a new one for each request.
+ *
+ * A server may close a connection in the moment in which the next request is sent on it: where that was
+ * kept from an earlier request, and nothing of an answer has come, clients send it again (RFC 9112, 9.3.1).
  */
 export async function loadDuring<T>(target: Target, work: () => Promise<T>): Promise<Load<T>> {
   const failures: Record<string, number> = {};
   let sent = 0;
+  let repeated = 0;
   let slowestMs = 0;
   let over = false;
   const agent = new Agent({ keepAlive: true, maxSockets: WORKERS / 2 });
   const client = async (keeps: boolean): Promise<void> => {
     while (!over) {
       const begun = performance.now();
-      const outcome = await send(target, keeps ? { agent } : {}).then(
-        ({ status }) => String(status),
-        (error: unknown) => codeOf(error),
-      );
+      let outcome = await outcomeOf(send(target, keeps ? { agent } : {}));
+      if (outcome === STALE) {
+        repeated += 1;
+        outcome = await outcomeOf(send(target));
+      }
       sent += 1;
       slowestMs = Math.max(slowestMs, Math.round(performance.now() - begun));
       if (outcome !== '200') failures[outcome] = (failures[outcome] ?? 0) + 1;
@@ -106,11 +123,20 @@ export async function loadDuring<T>(target: Target, work: () => Promise<T>): Pro
     over = true;
     await Promise.all(clients);
     const lost = Object.values(failures).reduce((sum, count) => sum + count, 0);
-    return { sent, lost, failures, slowestMs, result };
+    return { sent, lost, failures, repeated, slowestMs, result };
   } finally {
     over = true;
     agent.destroy();
   }
+}
+
+const STALE = 'the kept connection was closed';
+
+function outcomeOf(answer: Promise<Answer>): Promise<string> {
+  return answer.then(
+    ({ status }) => String(status),
+    (error: unknown) => (error instanceof StaleConnection ? STALE : codeOf(error)),
+  );
 }
 
 function codeOf(error: unknown): string {

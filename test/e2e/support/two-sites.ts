@@ -129,7 +129,9 @@ export class TwoSites {
     const took = seconds(performance.now() - begun);
     const sent = loads.reduce((sum, load) => sum + load.sent, 0);
     const lost = loads.reduce((sum, load) => sum + load.lost, 0);
-    this.cluster.figures.add(`requests lost: ${what}`, `${lost} of ${sent} in ${took}`);
+    const repeated = loads.reduce((sum, load) => sum + load.repeated, 0);
+    const again = repeated > 0 ? `, ${repeated} sent again` : '';
+    this.cluster.figures.add(`requests lost: ${what}`, `${lost} of ${sent} in ${took}${again}`);
     assert.equal(lost, 0, JSON.stringify(loads.map(({ failures }) => failures)));
   }
 }
