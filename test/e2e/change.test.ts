@@ -153,18 +153,15 @@ suite('changes', { skip }, () => {
     const begun = performance.now();
     await sites.withoutLoss('an app more', async () => {
       await changeBench({ appsJSON: '["erpnext"]' });
-      await Promise.all(
-        ['shop', 'blog'].map((site) =>
-          cluster.becomes(
-            'AppSite',
-            namespace,
-            site,
-            'says that it has the app',
-            ({ status }) => JSON.stringify(status?.['apps']) === '["erpnext"]',
-            180_000,
-          ),
-        ),
+      await cluster.until(
+        'the app on both sites',
+        async () => {
+          const found = await Promise.all(['shop', 'blog'].map((site) => appsOf(site)));
+          return found.every((apps) => apps.includes('erpnext'));
+        },
+        180_000,
       );
+      await sites.ready();
     });
     cluster.figures.add(
       'apps: from the longer list to the sites',
