@@ -117,6 +117,10 @@ suite('requests', { skip }, () => {
         },
       );
     assert.equal(await send(51), 413);
+    // The framework has a limit of its own: it is not to be reached.
+    await cluster.until('nginx to have refused it', async () =>
+      (await proxyErrors()).includes('client intended to send too large body'),
+    );
     assert.notEqual(await send(2), 413);
   });
 
