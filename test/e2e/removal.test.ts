@@ -170,7 +170,7 @@ suite('removal', { skip, concurrency: true }, () => {
     const folder = await folderOf(cluster, namespace, 'own-db-data');
     await cluster.delete('AppSite', namespace, 'own');
     await cluster.gone('AppSite', namespace, 'own', 120_000);
-    assert.ok(existsSync(folder));
+    assert.ok(existsSync(folder), 'the data is kept');
     const again = { ...ONE_QUEUE, dbConfig: { mode: 'dedicated' }, deletionPolicy: 'Delete' };
     await cluster.apply(namespace, siteOf('bench', 'own', again));
     await isAsBefore(place, 'own', secret);
