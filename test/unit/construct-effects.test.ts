@@ -105,6 +105,7 @@ const SITE: readonly Row[] = [
       around: [...(site().around ?? []).filter(({ metadata }) => metadata.name !== 'admin'), newer],
     },
   ],
+  ['`restoreFrom`', site(), site({ restoreFrom: { source: { pvc: { claimName: 'backups' } } } })],
   ['`componentReplicas.gunicorn` 1 → 2', site(), site({ componentReplicas: { gunicorn: 2 } })],
   [
     '`componentResources.workerLong`',

@@ -1,0 +1,114 @@
+import assert from 'node:assert/strict';
+import { suite, test } from 'node:test';
+import type { KubeObject, Resource } from '../../constructs/kit/object.js';
+import type { AppSite, RestoredBackup, SiteRestore } from '../../constructs/site/api.js';
+import { restoreEnv, restoreFacts, restoreRun } from '../../constructs/site/restore.js';
+import { aSecret, aSite, aWorld } from '../golden/builders.js';
+
+const BACKUP = {
+  apiVersion: 'app-operator.io/v1alpha1',
+  kind: 'SiteBackup',
+  metadata: { name: 'nightly', namespace: 'default' },
+  spec: { siteRef: { name: 'other' }, destination: { pvc: { claimName: 'backups' } } },
+} as Resource;
+const S3: SiteRestore = {
+  source: {
+    s3: {
+      endpoint: 'https://s3',
+      region: 'r',
+      bucket: 'bucket',
+      secretRef: { name: 'login' },
+      forcePathStyle: true,
+    },
+  },
+};
+const REF: SiteRestore = { backupRef: { name: 'nightly' } };
+const NAME = 'demo.example.com';
+
+const wanting = (restoreFrom: SiteRestore, status: AppSite['status'] = {}): AppSite => ({
+  ...aSite({ restoreFrom }),
+  status,
+});
+const factsOf = (site: AppSite, ...objects: readonly KubeObject[]) => {
+  const facts = restoreFacts(site, aWorld(objects));
+  assert.ok(facts);
+  return facts;
+};
+const done = (...requests: readonly string[]): AppSite['status'] => ({
+  appliedHash: 'h',
+  restored: { requests } as unknown as RestoredBackup,
+});
+const idOf = (restoreFrom: SiteRestore): string => factsOf(wanting(restoreFrom)).id;
+
+suite('what restoreFrom asks for', () => {
+  test('is nothing without it', () => {
+    assert.equal(restoreFacts(aSite(), aWorld([])), undefined);
+    assert.deepEqual([restoreEnv(aSite(), undefined), restoreRun(undefined)], [[], []]);
+  });
+
+  test('is another thing for another place, name, or words after the confirmation', () => {
+    const name = '20250131T120000Z';
+    const ids = [
+      REF,
+      S3,
+      { ...REF, name },
+      { ...S3, name },
+      { backupRef: { name: 'weekly' } },
+      { ...REF, confirm: `${NAME} again` },
+      { ...REF, confirm: `${NAME} and again` },
+    ].map(idOf);
+    assert.equal(new Set(ids).size, ids.length);
+  });
+
+  test('is the same with and without the plain confirmation, and with a wrong one', () => {
+    for (const confirm of [NAME, `${NAME} `, 'other.example.com', `${NAME}.org`]) {
+      assert.equal(idOf({ ...REF, confirm }), idOf(REF), confirm);
+    }
+  });
+
+  test('is the same whatever the SiteBackup says of itself, or whether it is there', () => {
+    const [absent, there] = [factsOf(wanting(REF)), factsOf(wanting(REF), BACKUP)];
+    assert.equal(absent.id, there.id);
+    assert.equal(absent.problem?.reason, 'BackupMissing');
+    assert.notDeepEqual(restoreRun(absent), restoreRun(there), 'the Job runs when it comes');
+  });
+
+  test('is confirmed by the name of the site, and by nothing like it', () => {
+    const confirmed = (confirm: string) => factsOf(wanting({ ...REF, confirm })).confirmed;
+    assert.deepEqual([NAME, `${NAME} on Monday`].map(confirmed), [true, true]);
+    const wrong = ['demo', `${NAME}x`, `${NAME}.`, `${NAME},`, `www.${NAME}`, 'true'];
+    assert.deepEqual(wrong.map(confirmed), wrong.map(() => false)); // prettier-ignore
+  });
+});
+
+suite('the store of a backup', () => {
+  test('is the one of the SiteBackup, for its site; or the one that is given, for this site', () => {
+    assert.equal(factsOf(wanting(REF), BACKUP).store?.location, 'pvc://backups/default/other');
+    assert.equal(
+      factsOf(wanting(S3), aSecret('login')).store?.location,
+      's3://bucket/default/demo-site',
+    );
+  });
+
+  test('is not touched without its Secrets', () => {
+    const { store, problem } = factsOf(wanting(S3));
+    assert.equal(store, undefined);
+    assert.match(problem?.message ?? '', /^spec\.restoreFrom\.source\.s3\.secretRef\.name: /);
+  });
+
+  test('is not mounted after it was used, and that runs no Job', () => {
+    const before = factsOf(wanting(REF), BACKUP);
+    const after = factsOf(wanting(REF, done('x', before.id, 'y')), BACKUP);
+    assert.equal(after.store, undefined);
+    assert.deepEqual(restoreRun(after), restoreRun(before));
+    const gone = factsOf(wanting(REF, done(before.id)));
+    assert.deepEqual(restoreRun(gone), restoreRun(before), 'nor does the end of the SiteBackup');
+  });
+
+  test('is not mounted for a site that exists, without a confirmation', () => {
+    const exists = { appliedHash: 'h' };
+    assert.equal(factsOf(wanting(REF, exists), BACKUP).store, undefined);
+    const confirmed = { ...REF, confirm: NAME };
+    assert.ok(factsOf(wanting(confirmed, exists), BACKUP).store);
+  });
+});
