@@ -637,7 +637,7 @@ export const scripts = {
     '\n' +
     '    def set_secrets(self, document, secrets):\n' +
     '        self.secret = set(document.get("secrets") or [])\n' +
-    '        for field in self.secret:\n' +
+    '        for field in sorted(self.secret):\n' +
     '            value = secrets[document["id"], field]\n' +
     '            if not isinstance(value, str):\n' +
     '                raise NotAllowed(f"the Secret for {field} cannot be read, or lacks the key")\n' +

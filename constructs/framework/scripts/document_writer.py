@@ -124,7 +124,7 @@ class Plan:
 
     def set_secrets(self, document, secrets):
         self.secret = set(document.get("secrets") or [])
-        for field in self.secret:
+        for field in sorted(self.secret):
             value = secrets[document["id"], field]
             if not isinstance(value, str):
                 raise NotAllowed(f"the Secret for {field} cannot be read, or lacks the key")
