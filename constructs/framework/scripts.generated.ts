@@ -2188,6 +2188,7 @@ export const scripts = {
     '    def load(self, file):\n' +
     '        """Runs a dump in the empty database, by whatever version of the client and as whichever user it was made."""\n' +
     '        program, arguments = self.client("shell", "RestoreFailed")\n' +
+    '        arguments[-1:-1] = self.confinement(program)\n' +
     '\n' +
     '        def feed(process):\n' +
     '            try:\n' +
@@ -2198,6 +2199,11 @@ export const scripts = {
     '                pass  # its exit code and last words say why\n' +
     '\n' +
     '        self.pipe([program, *arguments], "RestoreFailed", feed, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL)\n' +
+    '\n' +
+    '    @staticmethod\n' +
+    '    def confinement(_program):\n' +
+    '        """Arguments that keep a dump from being a program for the shell."""\n' +
+    '        return []\n' +
     '\n' +
     '    def client(self, what, reason):\n' +
     '        """A client program and its arguments; the password is in its environment."""\n' +
@@ -2256,6 +2262,11 @@ export const scripts = {
     '             "--default-character-set=utf8mb4", "--batch", "--init-command=SET foreign_key_checks = 0", "{name}"),\n' +
     '        ),\n' +
     '    }  # fmt: skip\n' +
+    '\n' +
+    '    @staticmethod\n' +
+    '    def confinement(program):\n' +
+    '        options = subprocess.run([program, "--no-defaults", "--help"], stdin=subprocess.DEVNULL, capture_output=True).stdout\n' +
+    '        return ["--sandbox"] if b"--sandbox" in options else []\n' +
     '\n' +
     '    @staticmethod\n' +
     '    def statements(file):\n' +
@@ -3208,11 +3219,11 @@ export const scripts = {
     '\n' +
     'def restore(settings, upgrade):\n' +
     '    foretell("RestoreFailed", f"{upgrade.stays}: ended in the middle of loading {upgrade.backup}")\n' +
+    '    forget_cache(settings)\n' +
     '    try:\n' +
     '        upgrade.restore()\n' +
     '    except Refused as error:\n' +
     '        raise Refused("RestoreFailed", f"{upgrade.stays}: {error}") from None\n' +
-    '    forget_cache(settings)\n' +
     '\n' +
     '\n' +
     'def forget_cache(settings):\n' +

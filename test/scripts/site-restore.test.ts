@@ -7,6 +7,7 @@ import { execFileSync } from 'node:child_process';
 import { cpSync, existsSync, mkdirSync, readFileSync, readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { it } from 'node:test';
+import { gzipSync } from 'node:zlib';
 import {
   aStore,
   backUp,
@@ -311,6 +312,23 @@ describeOnServers('restoring', (world) => {
     assert.match(result.output, /left out .*link.*, which is no file/);
     assert.deepEqual(readdirSync(site.path('public/files')), ['f']);
     assert.equal(databaseOf(site) === databaseOf(source), false);
+  });
+
+  it('runs no command that stands in a dump', { skip: world.type === 'postgres' }, async () => {
+    const store = aStore();
+    const { directory } = await backedUp(store);
+    const { site, old } = await existing();
+    const file = join(directory, 'database.sql.gz');
+    const mark = join(temporaryDirectory(), 'mark');
+    const command = gzipSync(`\\! touch ${mark}\n`);
+    writeFileSync(file, Buffer.concat([readFileSync(file), command]));
+    const manifest = readFileSync(join(directory, 'manifest.json'), 'utf8');
+    writeManifest(directory, JSON.parse(manifest) as SiteConfig);
+    const refused = await site.with(from(store, A, confirmed)).init();
+    assert.match(refused.lastLine, /RestoreFailed: .*Not allowed in the sandbox mode/);
+    assert.equal(existsSync(mark), false);
+    assert.equal((await site.init()).code, 0);
+    assert.deepEqual(copyOf(site), old);
   });
 
   it('a migration that fails keeps the site closed; without restoreFrom it is what it was', async () => {

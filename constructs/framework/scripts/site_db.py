@@ -112,6 +112,7 @@ class Server:
     def load(self, file):
         """Runs a dump in the empty database, by whatever version of the client and as whichever user it was made."""
         program, arguments = self.client("shell", "RestoreFailed")
+        arguments[-1:-1] = self.confinement(program)
 
         def feed(process):
             try:
@@ -122,6 +123,11 @@ class Server:
                 pass  # its exit code and last words say why
 
         self.pipe([program, *arguments], "RestoreFailed", feed, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL)
+
+    @staticmethod
+    def confinement(_program):
+        """Arguments that keep a dump from being a program for the shell."""
+        return []
 
     def client(self, what, reason):
         """A client program and its arguments; the password is in its environment."""
@@ -180,6 +186,11 @@ class MariaDB(Server):
              "--default-character-set=utf8mb4", "--batch", "--init-command=SET foreign_key_checks = 0", "{name}"),
         ),
     }  # fmt: skip
+
+    @staticmethod
+    def confinement(program):
+        options = subprocess.run([program, "--no-defaults", "--help"], stdin=subprocess.DEVNULL, capture_output=True).stdout
+        return ["--sandbox"] if b"--sandbox" in options else []
 
     @staticmethod
     def statements(file):

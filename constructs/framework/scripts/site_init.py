@@ -414,11 +414,11 @@ def migrate(settings, database, versions, marker):
 
 def restore(settings, upgrade):
     foretell("RestoreFailed", f"{upgrade.stays}: ended in the middle of loading {upgrade.backup}")
+    forget_cache(settings)
     try:
         upgrade.restore()
     except Refused as error:
         raise Refused("RestoreFailed", f"{upgrade.stays}: {error}") from None
-    forget_cache(settings)
 
 
 def forget_cache(settings):
