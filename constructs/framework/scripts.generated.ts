@@ -44,7 +44,7 @@ export const scripts = {
     '        return VolumeStore(Path(os.environ["STORE_DIR"]), prefix, os.environ.get("STORE_CLAIM", ""))\n' +
     '    client = S3Client(\n' +
     '        endpoint=text_env("S3_ENDPOINT"), region=text_env("S3_REGION", "us-east-1"), bucket=text_env("S3_BUCKET"),\n' +
-    '        key_id=text_env("S3_ACCESS_KEY_ID"), secret=text_env("S3_SECRET_ACCESS_KEY"),\n' +
+    '        key_id=text_env("S3_ACCESS_KEY_ID").strip(), secret=text_env("S3_SECRET_ACCESS_KEY").strip(),\n' +
     '        path_style=os.environ.get("S3_PATH_STYLE") != "0", ca_file=os.environ.get("S3_CA_FILE") or None,\n' +
     '    )  # fmt: skip\n' +
     '    return S3Store(client, prefix)\n' +

@@ -56,6 +56,15 @@ describe('a store of backups', needs('python3'), () => {
     });
   }
 
+  test('keys that end with a line break are taken without it, as from `echo`', async () => {
+    const env = s3Env(server, {
+      STORE_PREFIX: 'lines',
+      S3_ACCESS_KEY_ID: `${server.keyId}\n`,
+      S3_SECRET_ACCESS_KEY: `${server.secret}\n`,
+    });
+    assert.deepEqual(await doInStore(env, [['folders']]), [[]]);
+  });
+
   test('memory does not grow with the file', async () => {
     const actions = [
       ['write', `${NAME}/files.tar`, 300 * MIB],

@@ -41,7 +41,7 @@ def open_store():
         return VolumeStore(Path(os.environ["STORE_DIR"]), prefix, os.environ.get("STORE_CLAIM", ""))
     client = S3Client(
         endpoint=text_env("S3_ENDPOINT"), region=text_env("S3_REGION", "us-east-1"), bucket=text_env("S3_BUCKET"),
-        key_id=text_env("S3_ACCESS_KEY_ID"), secret=text_env("S3_SECRET_ACCESS_KEY"),
+        key_id=text_env("S3_ACCESS_KEY_ID").strip(), secret=text_env("S3_SECRET_ACCESS_KEY").strip(),
         path_style=os.environ.get("S3_PATH_STYLE") != "0", ca_file=os.environ.get("S3_CA_FILE") or None,
     )  # fmt: skip
     return S3Store(client, prefix)
