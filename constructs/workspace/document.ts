@@ -14,7 +14,7 @@ export function workspaceName({ title, forUser }: SiteWorkspaceSpec): string {
   return forUser === undefined ? title : `${title}-${forUser}`;
 }
 
-/** The Workspace that a spec asks for. What the spec leaves out is empty, but for its place and its application. */
+/** The Workspace that a spec asks for. What the spec leaves out is empty, but for its module, its application and its place. */
 export function workspaceDocument(
   { spec }: Pick<SiteWorkspace, 'spec'>,
   charts: ChartNames,
@@ -31,12 +31,13 @@ export function workspaceDocument(
       for_user: spec.forUser ?? '',
       type: spec.type,
       ...target(spec),
-      module: spec.module ?? '',
       icon: spec.icon ?? '',
       indicator_color: spec.indicatorColor ?? '',
       parent_page: spec.parentPage ?? '',
       is_hidden: spec.hidden,
-      // The framework fills these in by itself, and the desk moves workspaces about.
+      // An application's own workspace is known by its module, the framework fills in the application, and
+      // the desk moves workspaces about: what is not given of these stays as it is.
+      ...(spec.module === undefined ? {} : { module: spec.module }),
       ...(spec.app === undefined ? {} : { app: spec.app }),
       ...(spec.sequenceId === undefined ? {} : { sequence_id: spec.sequenceId }),
     },

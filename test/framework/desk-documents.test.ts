@@ -302,6 +302,17 @@ await describeDocuments('the desk of a site', (get, version) => {
     assert.match(await get().refusal(sum), /^CannotChangeConstantError: .*Chart Type/);
   });
 
+  it('leaves an application its own workspace, also when that was taken over', async () => {
+    const taken = workspace({ title: 'Welcome Workspace', icon: 'tool' });
+    assert.deepEqual(await get().write(taken), { 'Welcome Workspace': 'Changed' });
+    const { results } = await get().run([{ ...taken, state: 'absent' }]);
+    assert.deepEqual(results['Welcome Workspace'], {
+      outcome: 'Absent',
+      message: 'Workspace Welcome Workspace belongs to an app, and stays',
+      ignored: [],
+    });
+  });
+
   it('goes', async () => {
     const gone = ALL.map(({ doctype, name }) => ({ doctype, name, state: 'absent' as const }));
     assert.deepEqual(new Set(Object.values(await get().write(...gone))), new Set(['Deleted']));

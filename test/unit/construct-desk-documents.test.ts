@@ -210,7 +210,6 @@ suite('a Workspace', () => {
       public: true,
       for_user: '',
       type: 'Workspace',
-      module: '',
       icon: '',
       indicator_color: '',
       parent_page: '',
@@ -235,9 +234,9 @@ suite('a Workspace', () => {
     assert.equal(url.external_link, 'https://example.org');
   });
 
-  test('has its place and its application only where they are given: the framework fills them in', () => {
-    const { fields } = workspace({ app: 'erpnext', sequenceId: 3 });
-    assert.deepEqual([fields.app, fields.sequence_id], ['erpnext', 3]);
+  test('has its module, its application and its place only where they are given', () => {
+    const { fields } = workspace({ module: 'Desk', app: 'erpnext', sequenceId: 3 });
+    assert.deepEqual([fields.module, fields.app, fields.sequence_id], ['Desk', 'erpnext', 3]);
   });
 
   test('below another needs that one', () => {
