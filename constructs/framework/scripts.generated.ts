@@ -3356,6 +3356,7 @@ export const scripts = {
     'command\'s own: 128 + n after signal n, 124 after the timeout. No password or key of the site\'s configuration is printed.\n' +
     '"""\n' +
     '\n' +
+    'import fcntl\n' +
     'import json\n' +
     'import os\n' +
     'import re\n' +
@@ -3365,6 +3366,7 @@ export const scripts = {
     'import sys\n' +
     'import time\n' +
     'from collections import deque\n' +
+    'from contextlib import contextmanager\n' +
     'from datetime import datetime, timezone\n' +
     'from pathlib import Path\n' +
     'from urllib.parse import quote, unquote, urlsplit\n' +
@@ -3611,13 +3613,24 @@ export const scripts = {
     '# --- what is to be run ----------------------------------------------------------------------------------------------\n' +
     '\n' +
     '\n' +
-    'def check_site(sites, site_name):\n' +
+    '@contextmanager\n' +
+    'def held_open(sites, site_name):\n' +
+    '    """Keeps Jobs that create, change, upgrade or drop the site from beginning. Other SiteJobs are no hindrance."""\n' +
+    '    workspace = sites / ".app-operator"\n' +
+    '    workspace.mkdir(exist_ok=True)\n' +
+    '    with open(workspace / f"{site_name}.lock", "a") as lock:\n' +
+    '        try:\n' +
+    '            fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)\n' +
+    '        except BlockingIOError:\n' +
+    '            raise Refused("SiteClosed", f"another Job changes {site_name}: nothing was run") from None\n' +
+    '        yield\n' +
+    '\n' +
+    '\n' +
+    'def check_site(site):\n' +
     '    """Refuses what would only do harm, or fail with words that nobody understands."""\n' +
-    '    site = sites / site_name\n' +
-    '    if not SITE_NAME.match(site_name):\n' +
-    '        raise Refused("InvalidInput", f"SITE_NAME {site_name!r} is not a host name")\n' +
+    '    site_name = site.name\n' +
     '    if not (site / "site_config.json").is_file():\n' +
-    '        raise Refused("SiteMissing", f"there is no site {site_name} in {sites}")\n' +
+    '        raise Refused("SiteMissing", f"there is no site {site_name} in {site.parent}")\n' +
     '    marker = read_json(site / MARKER)\n' +
     '    if marker.get("state") == "creating":\n' +
     '        raise Refused("SiteIncomplete", f"{site_name} is being created: nothing was run")\n' +
@@ -3662,16 +3675,19 @@ export const scripts = {
     '    sites = Path(os.environ.get("BENCH_DIR") or "/home/frappe/frappe-bench") / "sites"\n' +
     '    site_name = text_env("SITE_NAME")\n' +
     '    timeout, kill_after = seconds_env("TIMEOUT_SECONDS", 0), seconds_env("KILL_AFTER_SECONDS", 20)\n' +
+    '    if not SITE_NAME.match(site_name):\n' +
+    '        raise Refused("InvalidInput", f"SITE_NAME {site_name!r} is not a host name")\n' +
     '    title, arguments = arguments_of(site_name)\n' +
-    '    check_site(sites, site_name)\n' +
-    '    redaction = Redaction(sites, site_name)\n' +
-    '    report.redact = redaction.apply\n' +
-    '    try:\n' +
-    '        command = Command(arguments, sites, report, timeout, kill_after)\n' +
-    '    except OSError as error:\n' +
-    '        raise Refused("InvalidInput", f"{title} cannot be started: {error.strerror}") from None\n' +
-    '    code, reason = command.run()\n' +
-    '    redaction.read()\n' +
+    '    with held_open(sites, site_name):\n' +
+    '        check_site(sites / site_name)\n' +
+    '        redaction = Redaction(sites, site_name)\n' +
+    '        report.redact = redaction.apply\n' +
+    '        try:\n' +
+    '            command = Command(arguments, sites, report, timeout, kill_after)\n' +
+    '        except OSError as error:\n' +
+    '            raise Refused("InvalidInput", f"{title} cannot be started: {error.strerror}") from None\n' +
+    '        code, reason = command.run()\n' +
+    '        redaction.read()\n' +
     '    if reason == "TimedOut":\n' +
     '        report.line(f"app-operator: {title} was not done within {timeout} seconds")\n' +
     '    elif reason:\n' +

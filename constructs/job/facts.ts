@@ -26,9 +26,6 @@ export function gatherJob(job: SiteJob, world: World): SiteJobFacts {
   refuseLong(job);
   const { spec, status } = job;
   const { site, hold } = viewSite(job, world);
-  // A schedule that was made for a site goes with it.
-  const made = spec.schedule !== undefined && status?.appliedHash !== undefined;
-  if (!site && hold && !made) throw new Waiting(hold.reason, hold.message);
   const specHash = hashOf([
     spec.command ?? null,
     spec.method ?? null,
@@ -37,16 +34,20 @@ export function gatherJob(job: SiteJob, world: World): SiteJobFacts {
     spec.backoffLimit,
     spec.resources ?? null,
   ]);
+  const ended =
+    spec.schedule === undefined &&
+    status?.specHash === specHash &&
+    status.completionTime !== undefined;
+  // What was made for a site goes with it: a schedule, and a run that is under way.
+  const made = spec.schedule === undefined ? status?.startTime : status?.appliedHash;
+  if (!site && hold && (ended || made === undefined)) throw new Waiting(hold.reason, hold.message);
   const refused = status?.specHash === specHash ? status.refusedJob : undefined;
   return {
     site,
     hold,
     specHash,
     run: refused === undefined ? specHash : hashOf([specHash, refused]),
-    ended:
-      spec.schedule === undefined &&
-      status?.specHash === specHash &&
-      status.completionTime !== undefined,
+    ended,
   };
 }
 

@@ -2,10 +2,10 @@ import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 
-import { completePods, type Interference, type Labels } from '../../tools/controlplane/pods.js';
+import type { Interference, Labels } from '../../tools/controlplane/pods.js';
 import { type Cluster, startCluster } from './harness.js';
 import { aBench, aSite, API_VERSION } from './support/builders.js';
-import { failPods, release } from './support/interference.js';
+import { completePods, failPods, release } from './support/interference.js';
 import { at, conditionOf, type Live, type Manifest } from './support/objects.js';
 
 let cluster: Cluster;
@@ -47,7 +47,7 @@ const words = (fields: Spec): string =>
   });
 
 const succeed = (labels: Labels, log: string): Promise<Interference> =>
-  completePods(cluster.controlPlane, labels, words({ exitCode: 0, log }));
+  completePods(cluster, labels, words({ exitCode: 0, log }));
 
 const becomes = (namespace: string, name: string, phase: string, timeoutMs?: number) =>
   cluster.becomes(

@@ -323,6 +323,27 @@ describe('site_job.py', needs('mariadbd', 'redis-server', 'python3'), () => {
     for (const pid of orphans) process.kill(pid, 'SIGKILL');
   });
 
+  it('keeps the site from being changed meanwhile, and hinders no other job', async () => {
+    const waits = await started(['wait']);
+    const busy = await site.init();
+    assert.equal(busy.code, 1);
+    assert.match(busy.lastLine, /^app-operator: SiteBusy: /);
+    assert.equal((await run(test('print', 'beside it'))).code, 0);
+    waits.child.kill('SIGTERM');
+    await waits.exited;
+    assert.equal((await site.init()).code, 0);
+  });
+
+  it('runs nothing while another Job changes the site', async () => {
+    const lock = join(world.bench, 'sites/.app-operator', `${site.name}.lock`);
+    const holder = spawn('flock', ['-F', lock, 'sh', '-c', 'echo held; exec sleep 60']);
+    await new Promise((resolve) => holder.stdout.once('data', resolve));
+    const { code, message } = await run(test('print', 'ran'));
+    assert.deepEqual([code, message.reason], [1, 'SiteClosed']);
+    holder.kill();
+    await new Promise((resolve) => holder.once('exit', resolve));
+  });
+
   it('asks nobody', async () => {
     assert.equal((await run(test('ask'))).message.log, "''");
   });

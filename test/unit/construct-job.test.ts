@@ -177,6 +177,14 @@ suite('a single run', () => {
     const { phase, ready } = observe(aJob(), [aRun(facts)], facts);
     assert.deepEqual([phase, ready.status], ['Succeeded', 'True']);
   });
+  test('goes with its site while it is under way, and stays when it has ended', () => {
+    const facts = gather(aJob());
+    const running = { state: 'Running', exitCode: undefined, message: undefined } as const;
+    const begun = aJob(MIGRATE, left(undefined, observe(aJob(), [aRun(facts, running)], facts)));
+    assert.equal(treeOf(begun, gather(begun, [aReadyBench()])).object, undefined);
+    const ended = aJob(MIGRATE, left(undefined, observe(aJob(), [aRun(facts)], facts)));
+    assert.throws(() => gather(ended, [aReadyBench()]), Waiting);
+  });
   test('is not made again once it has ended, also when its Job is gone', () => {
     for (const [state, exitCode, phase] of [
       ['Succeeded', 0, 'Succeeded'],

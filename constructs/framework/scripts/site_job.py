@@ -15,6 +15,7 @@ the command runs, without exitCode and completionTime, for the case that this pr
 command's own: 128 + n after signal n, 124 after the timeout. No password or key of the site's configuration is printed.
 """
 
+import fcntl
 import json
 import os
 import re
@@ -24,6 +25,7 @@ import subprocess
 import sys
 import time
 from collections import deque
+from contextlib import contextmanager
 from datetime import datetime, timezone
 from pathlib import Path
 from urllib.parse import quote, unquote, urlsplit
@@ -270,13 +272,24 @@ class Command:
 # --- what is to be run ----------------------------------------------------------------------------------------------
 
 
-def check_site(sites, site_name):
+@contextmanager
+def held_open(sites, site_name):
+    """Keeps Jobs that create, change, upgrade or drop the site from beginning. Other SiteJobs are no hindrance."""
+    workspace = sites / ".app-operator"
+    workspace.mkdir(exist_ok=True)
+    with open(workspace / f"{site_name}.lock", "a") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise Refused("SiteClosed", f"another Job changes {site_name}: nothing was run") from None
+        yield
+
+
+def check_site(site):
     """Refuses what would only do harm, or fail with words that nobody understands."""
-    site = sites / site_name
-    if not SITE_NAME.match(site_name):
-        raise Refused("InvalidInput", f"SITE_NAME {site_name!r} is not a host name")
+    site_name = site.name
     if not (site / "site_config.json").is_file():
-        raise Refused("SiteMissing", f"there is no site {site_name} in {sites}")
+        raise Refused("SiteMissing", f"there is no site {site_name} in {site.parent}")
     marker = read_json(site / MARKER)
     if marker.get("state") == "creating":
         raise Refused("SiteIncomplete", f"{site_name} is being created: nothing was run")
@@ -321,16 +334,19 @@ def run(report):
     sites = Path(os.environ.get("BENCH_DIR") or "/home/frappe/frappe-bench") / "sites"
     site_name = text_env("SITE_NAME")
     timeout, kill_after = seconds_env("TIMEOUT_SECONDS", 0), seconds_env("KILL_AFTER_SECONDS", 20)
+    if not SITE_NAME.match(site_name):
+        raise Refused("InvalidInput", f"SITE_NAME {site_name!r} is not a host name")
     title, arguments = arguments_of(site_name)
-    check_site(sites, site_name)
-    redaction = Redaction(sites, site_name)
-    report.redact = redaction.apply
-    try:
-        command = Command(arguments, sites, report, timeout, kill_after)
-    except OSError as error:
-        raise Refused("InvalidInput", f"{title} cannot be started: {error.strerror}") from None
-    code, reason = command.run()
-    redaction.read()
+    with held_open(sites, site_name):
+        check_site(sites / site_name)
+        redaction = Redaction(sites, site_name)
+        report.redact = redaction.apply
+        try:
+            command = Command(arguments, sites, report, timeout, kill_after)
+        except OSError as error:
+            raise Refused("InvalidInput", f"{title} cannot be started: {error.strerror}") from None
+        code, reason = command.run()
+        redaction.read()
     if reason == "TimedOut":
         report.line(f"app-operator: {title} was not done within {timeout} seconds")
     elif reason:

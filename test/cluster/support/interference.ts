@@ -23,6 +23,14 @@ export function holdPods({ controlPlane }: Cluster, labels: Labels): Promise<Int
   return inTurn(() => pods.holdPods(controlPlane, labels));
 }
 
+export function completePods(
+  { controlPlane }: Cluster,
+  labels: Labels,
+  message: string,
+): Promise<Interference> {
+  return inTurn(() => pods.completePods(controlPlane, labels, message));
+}
+
 export function release({ controlPlane }: Cluster, interference: Interference): Promise<void> {
   return inTurn(() => pods.release(controlPlane, interference));
 }
