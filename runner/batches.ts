@@ -8,6 +8,7 @@ import type { ChildCache } from './cache/child-cache.js';
 import type { Notes } from './cache/notes.js';
 import type { Subscriptions } from './cache/world.js';
 import type { Logger } from './log.js';
+import { meteredQueue } from './metered-queue.js';
 import type { Metrics } from './metrics.js';
 import type { Applier } from './reconcile/apply.js';
 import type { Convergence } from './reconcile/convergence.js';
@@ -16,7 +17,7 @@ import { isPaused } from './reconcile/paused.js';
 import { planOf } from './reconcile/plan.js';
 import { errorTypeOf } from './reconcile/report.js';
 import type { Runs } from './reconcile/runs.js';
-import { WorkQueue } from './workqueue.js';
+import type { WorkQueue } from './workqueue.js';
 
 export interface BatchControllerProps {
   readonly batch: Batch;
@@ -61,22 +62,7 @@ export class BatchController {
   readonly #memories = new Map<string, Memory>();
 
   constructor(private readonly props: BatchControllerProps) {
-    const { metrics } = props;
-    this.queue = new WorkQueue({
-      work: (key) => this.#work(key),
-      concurrency: props.concurrency,
-      now: props.monotonic,
-      random: props.random,
-      onDepth: (depth) => {
-        metrics.queueLength(this.name, depth);
-      },
-      onWait: (seconds) => {
-        metrics.waited(this.name, seconds);
-      },
-      onRetry: () => {
-        metrics.retried(this.name);
-      },
-    });
+    this.queue = meteredQueue(this.name, props.metrics, props, (key) => this.#work(key));
   }
 
   get name(): string {

@@ -6,12 +6,13 @@ import type { Client } from './api/client.js';
 import type { Events } from './reconcile/events.js';
 import type { Notes } from './cache/notes.js';
 import type { Logger } from './log.js';
+import { meteredQueue } from './metered-queue.js';
 import type { Metrics } from './metrics.js';
 import { Reconciler, type ReconcilerProps } from './reconcile/reconciler.js';
 import { errorTypeOf, type Report } from './reconcile/report.js';
 import { resourcePath } from './api/resource-path.js';
 import { difference, statusOf, type Status } from './reconcile/status.js';
-import { WorkQueue } from './workqueue.js';
+import type { WorkQueue } from './workqueue.js';
 
 export interface ControllerProps extends ReconcilerProps {
   readonly client: Pick<Client, 'apply'>;
@@ -54,24 +55,8 @@ export class Controller {
   #minorAt = -Infinity;
 
   constructor(private readonly props: ControllerProps) {
-    const { metrics } = props;
-    const name = this.name;
     this.#reconciler = new Reconciler(props);
-    this.queue = new WorkQueue({
-      work: (key) => this.#work(key),
-      concurrency: props.concurrency,
-      now: props.monotonic,
-      random: props.random,
-      onDepth: (depth) => {
-        metrics.queueLength(name, depth);
-      },
-      onWait: (seconds) => {
-        metrics.waited(name, seconds);
-      },
-      onRetry: () => {
-        metrics.retried(name);
-      },
-    });
+    this.queue = meteredQueue(this.name, props.metrics, props, (key) => this.#work(key));
   }
 
   /** The name of the controller in metrics and logs: the kind in lower case. */

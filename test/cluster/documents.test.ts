@@ -9,9 +9,10 @@ import {
   type WrittenDocument,
 } from '../../tools/document-script.js';
 import { type Cluster, startCluster } from './harness.js';
-import { aBench, aSite, API_VERSION } from './support/builders.js';
+import { aUser } from './support/builders.js';
 import { failJob, release } from './support/interference.js';
-import { at, conditionOf, type Live, type Manifest } from './support/objects.js';
+import { at, conditionOf, type Live } from './support/objects.js';
+import { aShop } from './support/shop.js';
 import type { Operator } from './support/operator.js';
 
 let cluster: Cluster;
@@ -34,33 +35,13 @@ after(async () => {
 
 const seen = new Set<string>();
 
-function aUser(name: string, spec: Readonly<Record<string, unknown>> = {}): Manifest {
-  return {
-    apiVersion: API_VERSION,
-    kind: 'SiteUser',
-    metadata: { name },
-    spec: { siteRef: { name: 'shop' }, email: `${name}@example.com`, firstName: name, ...spec },
-  };
-}
-
-async function aShop(): Promise<string> {
-  const namespace = await cluster.namespace();
-  await cluster.apply(
-    namespace,
-    aBench('bench'),
-    aSite('shop', { bench: 'bench', workloads: 'Shared' }),
-  );
-  await cluster.ready('AppSite', namespace, 'shop', 60_000);
-  return namespace;
-}
-
 const writtenAs = (name: string): readonly WrittenDocument[] =>
   script.written.filter((document) => document.name === `${name}@example.com`);
 const reasonOf = (live: Live): string | undefined => conditionOf(live, 'Ready')?.reason;
 
 describe('the documents of a site', () => {
   test('are compared again after their interval, and stay Ready meanwhile', async () => {
-    const namespace = await aShop();
+    const namespace = await aShop(cluster);
     await cluster.apply(namespace, aUser('ann', { resyncInterval: '4s' }));
     const first = await cluster.ready('SiteUser', namespace, 'ann');
     const since = new Date();
@@ -87,7 +68,7 @@ describe('the documents of a site', () => {
   });
 
   test('wait while their Job fails, say why, and are written when it can', async () => {
-    const namespace = await aShop();
+    const namespace = await aShop(cluster);
     script.silent.add(namespace);
     const fault = await failJob(
       cluster,
@@ -114,7 +95,7 @@ describe('the documents of a site', () => {
   });
 
   test('are asked for again where a Job ends without a word', async () => {
-    const namespace = await aShop();
+    const namespace = await aShop(cluster);
     script.speechless.add(namespace);
     await cluster.apply(namespace, aUser('cid'));
     await cluster.becomes(
@@ -130,7 +111,7 @@ describe('the documents of a site', () => {
   });
 
   test('are told of what was done while no operator was there, and are not written again', async () => {
-    const namespace = await aShop();
+    const namespace = await aShop(cluster);
     script.silent.add(namespace);
     await cluster.apply(namespace, aUser('dan'), aUser('eve'));
     await cluster.until('the Job', () => cluster.get('Job', namespace, 'shop-documents'));
@@ -145,7 +126,7 @@ describe('the documents of a site', () => {
   });
 
   test('cost an operator that starts nothing when they are as they should be', async () => {
-    const namespace = await aShop();
+    const namespace = await aShop(cluster);
     const names = Array.from({ length: 20 }, (_, index) => `calm-${String(index)}`);
     await cluster.apply(namespace, ...names.map((name) => aUser(name)));
     for (const name of names) await cluster.ready('SiteUser', namespace, name);
@@ -160,7 +141,7 @@ describe('the documents of a site', () => {
   });
 
   test('go on when the site comes back from a pause', async () => {
-    const namespace = await aShop();
+    const namespace = await aShop(cluster);
     await cluster.patch('AppSite', namespace, 'shop', { spec: { paused: true } });
     await cluster.apply(namespace, aUser('fay'));
     await sleep(3_000);
@@ -170,7 +151,7 @@ describe('the documents of a site', () => {
   });
 
   test('that go take their site’s word for it, also when the Job fails: the annotation lets them go', async () => {
-    const namespace = await aShop();
+    const namespace = await aShop(cluster);
     await cluster.apply(namespace, aUser('gus'));
     await cluster.ready('SiteUser', namespace, 'gus');
     script.silent.add(namespace);

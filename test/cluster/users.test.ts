@@ -9,8 +9,9 @@ import {
   type WrittenDocument,
 } from '../../tools/document-script.js';
 import { type Cluster, startCluster } from './harness.js';
-import { aBench, aSecret, aSite, API_VERSION } from './support/builders.js';
-import { at, conditionOf, type Live, type Manifest } from './support/objects.js';
+import { aBench, aSecret, aSite, aUser } from './support/builders.js';
+import { at, conditionOf, type Live } from './support/objects.js';
+import { aShop } from './support/shop.js';
 
 let cluster: Cluster;
 let script: DocumentScript;
@@ -39,26 +40,6 @@ function answer({ name, state, tables }: WrittenDocument): Answer {
   return ['Created'];
 }
 
-function aUser(name: string, spec: Readonly<Record<string, unknown>> = {}): Manifest {
-  return {
-    apiVersion: API_VERSION,
-    kind: 'SiteUser',
-    metadata: { name },
-    spec: { siteRef: { name: 'shop' }, email: `${name}@example.com`, firstName: name, ...spec },
-  };
-}
-
-async function aShop(): Promise<string> {
-  const namespace = await cluster.namespace();
-  await cluster.apply(
-    namespace,
-    aBench('bench'),
-    aSite('shop', { bench: 'bench', workloads: 'Shared' }),
-  );
-  await cluster.ready('AppSite', namespace, 'shop', 60_000);
-  return namespace;
-}
-
 const writtenAs = (name: string): readonly WrittenDocument[] =>
   script.written.filter((document) => document.name === `${name}@example.com`);
 
@@ -66,7 +47,7 @@ const reasonOf = (live: Live): string | undefined => conditionOf(live, 'Ready')?
 
 describe('users of a site', { concurrency: true }, () => {
   test('a user is written once, and says so', async () => {
-    const namespace = await aShop();
+    const namespace = await aShop(cluster);
     await cluster.apply(namespace, aUser('ann', { roles: ['Blogger', 'Accounts User'] }));
     const user = await cluster.ready('SiteUser', namespace, 'ann');
     assert.equal(at(user, 'status.document'), 'ann@example.com');
@@ -81,7 +62,7 @@ describe('users of a site', { concurrency: true }, () => {
   });
 
   test('a changed field is one more Job, and an unchanged one none', async () => {
-    const namespace = await aShop();
+    const namespace = await aShop(cluster);
     await cluster.apply(namespace, aUser('bob'));
     await cluster.ready('SiteUser', namespace, 'bob');
     await cluster.apply(namespace, aUser('bob'));
@@ -93,7 +74,7 @@ describe('users of a site', { concurrency: true }, () => {
   });
 
   test('many at once are few Jobs, and one bad document fails alone', async () => {
-    const namespace = await aShop();
+    const namespace = await aShop(cluster);
     const names = Array.from({ length: 120 }, (_, index) => `many-${String(index)}`);
     const before = script.batches.length;
     await Promise.all(
@@ -147,7 +128,7 @@ describe('users of a site', { concurrency: true }, () => {
   });
 
   test('its password comes from a Secret, and is set again when that changes', async () => {
-    const namespace = await aShop();
+    const namespace = await aShop(cluster);
     await cluster.apply(namespace, aUser('dan', { passwordSecretRef: { name: 'dan-password' } }));
     const waits = (live: Live): boolean => reasonOf(live) === 'SecretMissing';
     await cluster.becomes('SiteUser', namespace, 'dan', 'waits for its Secret', waits);
@@ -168,7 +149,7 @@ describe('users of a site', { concurrency: true }, () => {
   });
 
   test('its API key is made once, in its Secret', async () => {
-    const namespace = await aShop();
+    const namespace = await aShop(cluster);
     await cluster.apply(namespace, aUser('eve', { apiKeySecretRef: { name: 'eve-api' } }));
     const user = await cluster.ready('SiteUser', namespace, 'eve');
     assert.equal(at(user, 'status.apiKeySecret'), 'eve-api');
@@ -185,7 +166,7 @@ describe('users of a site', { concurrency: true }, () => {
   });
 
   test('goes when its document is disabled, also while others are written', async () => {
-    const namespace = await aShop();
+    const namespace = await aShop(cluster);
     await cluster.apply(namespace, aUser('fay'), aUser('gus', { deletionPolicy: 'Retain' }));
     await cluster.ready('SiteUser', namespace, 'fay');
     await cluster.ready('SiteUser', namespace, 'gus');
@@ -204,7 +185,7 @@ describe('users of a site', { concurrency: true }, () => {
   });
 
   test('a site that goes does not hold its users', async () => {
-    const namespace = await aShop();
+    const namespace = await aShop(cluster);
     await cluster.apply(namespace, aUser('hal'));
     await cluster.ready('SiteUser', namespace, 'hal');
     await cluster.delete('AppSite', namespace, 'shop');
@@ -214,7 +195,7 @@ describe('users of a site', { concurrency: true }, () => {
   });
 
   test('a second resource of one address is refused, and leaves the user alone when it goes', async () => {
-    const namespace = await aShop();
+    const namespace = await aShop(cluster);
     await cluster.apply(namespace, aUser('ida'));
     await cluster.ready('SiteUser', namespace, 'ida');
     await cluster.apply(namespace, aUser('ida-2', { email: 'ida@example.com' }));

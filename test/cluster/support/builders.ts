@@ -30,6 +30,16 @@ export function aSite(
   };
 }
 
+/** A user of the site `shop`: `aUser('ann')` is ann@example.com. */
+export function aUser(name: string, spec: Spec = {}): Manifest {
+  return {
+    apiVersion: API_VERSION,
+    kind: 'SiteUser',
+    metadata: { name },
+    spec: { siteRef: { name: 'shop' }, email: `${name}@example.com`, firstName: name, ...spec },
+  };
+}
+
 export function aSecret(name: string, data: Readonly<Record<string, string>> = {}): Manifest {
   return { apiVersion: 'v1', kind: 'Secret', metadata: { name }, stringData: data };
 }
