@@ -12,7 +12,7 @@ export const backup: Kind<SiteBackup, BackupFacts> = {
   definition: siteBackup,
   owns: [Job, CronJob],
   reads: [Secret],
-  readsRuns: true,
+  readsRuns: () => true,
   indexes: [],
   gather: gatherBackup,
   chart: (scope, id, props) => new BackupChart(scope, id, props),

@@ -14,7 +14,7 @@ export const job: Kind<SiteJob, SiteJobFacts> = {
   indexes: [],
   gather: gatherJob,
   chart: (scope, id, props) => new SiteJobChart(scope, id, props),
-  readsRuns: true,
+  readsRuns: () => true,
   probes: () => [],
   observe: observeJob,
   // What has been run cannot be taken back, and its Jobs go with it.

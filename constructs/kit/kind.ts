@@ -29,8 +29,8 @@ export interface Kind<R extends Resource = Resource, F = unknown> {
   gather(resource: R, world: World): F;
   /** The tree of the complete graph of children. Pure: the same input gives the same objects. */
   chart(scope: Construct, id: string, props: ChartProps<R, F>): Chart;
-  /** Whether `observe` is shown what Jobs have left, `Observation.runs`. */
-  readonly readsRuns?: boolean;
+  /** Whether `observe` is shown what the Jobs of a resource have left, `Observation.runs`. @default not */
+  readsRuns?(resource: R): boolean;
   /** The HTTP checks that decide about readiness, once every child is ready. */
   probes(props: ChartProps<R, F>): readonly HttpProbe[];
   /** Judges the resource by what was seen. */
@@ -119,7 +119,7 @@ export interface JobRun {
   readonly startTime: string | undefined;
   /** When it succeeded or failed, RFC 3339. */
   readonly completionTime: string | undefined;
-  /** Of the last pod of a Job that has ended; undefined where the pod is gone. */
+  /** Of the last pod of a Job that has ended, for the two newest; undefined where the pod is gone. */
   readonly exitCode: number | undefined;
   /** The last words of that pod, at most 4096 bytes; undefined where the pod is gone. */
   readonly message: string | undefined;

@@ -46,7 +46,8 @@ export const site: Kind<AppSite, SiteFacts> = {
   indexes: [sitesOfBench, sitesByHost],
   gather: gatherSite,
   chart: (scope, id, props) => new SiteChart(scope, id, props),
-  readsRuns: true,
+  // Of thousands of sites few are restored.
+  readsRuns: ({ spec }) => spec.restoreFrom !== undefined,
   probes: siteProbes,
   observe: observeSite,
   teardown: siteTeardown,

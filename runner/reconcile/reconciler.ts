@@ -104,7 +104,7 @@ export class Reconciler {
       resource,
       facts,
       pending,
-      runs: kind.readsRuns ? await this.#runs(resource) : [],
+      runs: kind.readsRuns?.(resource) ? await this.#runs(resource) : [],
       probes: results,
       ready,
       child,

@@ -27,13 +27,15 @@ export class Runs {
 
   constructor(private readonly client: Pick<Client, 'request'>) {}
 
-  /** The Jobs among some children, newest first, the newest of those that have ended with its last words. */
+  /** The Jobs among some children, newest first, the two newest of those that have ended with their last words. */
   async of(children: readonly Child[]): Promise<readonly JobRun[]> {
     const jobs = children
       .filter((child) => child.job !== undefined && !child.deleting)
       .sort((a, b) => startOf(b).localeCompare(startOf(a)) || b.name.localeCompare(a.name));
-    const newest = jobs.find((job) => stateOf(job) !== 'Running');
-    const ended = newest && (await this.ended(newest));
+    const asked = jobs.filter((job) => stateOf(job) !== 'Running').slice(0, 2);
+    const ended = new Map(
+      await Promise.all(asked.map(async (job) => [job, await this.ended(job)] as const)),
+    );
     return jobs.map((job) => ({
       name: job.name,
       uid: job.uid,
@@ -41,8 +43,8 @@ export class Runs {
       run: job.run,
       startTime: job.job?.startTime,
       completionTime: job.job?.completionTime,
-      exitCode: job === newest ? ended?.exitCode : undefined,
-      message: job === newest ? ended?.message : undefined,
+      exitCode: ended.get(job)?.exitCode,
+      message: ended.get(job)?.message,
     }));
   }
 
@@ -60,6 +62,8 @@ export class Runs {
         return terminated ? [{ at: pod.metadata.creationTimestamp ?? '', terminated }] : [];
       })
       .sort((a, b) => b.at.localeCompare(a.at));
+    // A Job is said to have failed before its last pod has ended.
+    if (!last && items.length > 0) return undefined;
     if (this.#ended.size >= KEPT) this.#ended.clear();
     const ended = last && unpacked(last.terminated);
     this.#ended.set(job.uid, ended);

@@ -157,8 +157,13 @@ describe('the documents of a site', () => {
     script.silent.add(namespace);
     const fault = await failJob(cluster, namespace, 'shop-documents', 'app-operator: broken\n');
     await cluster.delete('SiteUser', namespace, 'gus');
-    const user = await cluster.becomes('SiteUser', namespace, 'gus', 'says why it stays', (live) =>
-      /^Job(Failed|Waiting)$/.test(reasonOf(live) ?? ''),
+    const user = await cluster.becomes(
+      'SiteUser',
+      namespace,
+      'gus',
+      'says why it stays',
+      (live) => /^Job(Failed|Waiting)$/.test(reasonOf(live) ?? ''),
+      90_000,
     );
     assert.match(
       conditionOf(user, 'Ready')?.message ?? '',
