@@ -62,7 +62,7 @@ describe('the runs of Jobs', () => {
       'uid-b': [aPod('2026-01-01T01:00:00Z', 1, 'first'), aPod('2026-01-01T01:01:00Z', 0, 'last')],
       'uid-c': [aPod('2026-01-01T02:00:00Z', 0, 'c')],
     });
-    const runs = await new Runs(client as never).of([
+    const runs = await new Runs(client).of([
       aJob('a', '2026-01-01T00:00:00Z', 'Complete'),
       aJob('c', '2026-01-01T02:00:00Z', 'Complete'),
       aJob('d', '2026-01-01T03:00:00Z', 'Running'),
@@ -82,7 +82,7 @@ describe('the runs of Jobs', () => {
   test('are asked for once, but for one whose pod has not ended yet', async () => {
     const going = { metadata: { name: 'p' }, status: { containerStatuses: [{ state: {} }] } };
     const client = aClient({ 'uid-a': [going] });
-    const runs = new Runs(client as never);
+    const runs = new Runs(client);
     const job = aJob('a', '2026-01-01T00:00:00Z', 'FailureTarget');
     assert.equal(await runs.ended(job), undefined);
     client.pods['uid-a'] = [aPod('2026-01-01T00:00:00Z', 143, 'ended')];
@@ -93,7 +93,7 @@ describe('the runs of Jobs', () => {
 
   test('one whose pods are gone is not asked for again', async () => {
     const client = aClient({});
-    const runs = new Runs(client as never);
+    const runs = new Runs(client);
     const job = aJob('a', '2026-01-01T00:00:00Z', 'Complete');
     assert.equal(await runs.ended(job), undefined);
     assert.equal(await runs.ended(job), undefined);
@@ -103,9 +103,7 @@ describe('the runs of Jobs', () => {
   test('last words that were packed are unpacked', async () => {
     const packed = `gz:${gzipSync('{"results":{}}').toString('base64')}`;
     const client = aClient({ 'uid-a': [aPod('2026-01-01T00:00:00Z', 0, packed)] });
-    const ended = await new Runs(client as never).ended(
-      aJob('a', '2026-01-01T00:00:00Z', 'Complete'),
-    );
+    const ended = await new Runs(client).ended(aJob('a', '2026-01-01T00:00:00Z', 'Complete'));
     assert.equal(ended?.message, '{"results":{}}');
   });
 });
