@@ -103,11 +103,13 @@ export class BatchController {
     const memory = this.#memories.get(key) ?? { failures: 0 };
     this.#memories.set(key, memory);
     const job = this.#job(key);
-    if (job && job.uid !== memory.spread) {
+    const asked = this.#asked(key);
+    // Of a Job that has ended nobody needs to know what it did, unless somebody asks.
+    if (job && job.uid !== memory.spread && (asked.size > 0 || job.health.state === 'InProgress')) {
       const inTheWay = await this.#follow(owner, key, job, memory);
       if (inTheWay !== undefined) return inTheWay.againMs;
     }
-    return this.#begin(owner, key, memory);
+    return this.#begin(owner, key, memory, job);
   }
 
   /** @returns when to look again, while the Job stands in the way of the next one */
@@ -135,7 +137,10 @@ export class BatchController {
         memory.spread = job.uid;
         memory.failures = 0;
         // Earlier ones may not have been heard yet.
-        this.#say(key, [...this.#unheard(key), ...results]);
+        const unheard = this.#told(key).filter(({ metadata }) =>
+          this.#asked(key).has(metadata.name),
+        );
+        this.#say(key, [...unheard, ...results]);
         return undefined;
       }
       case 'Failed':
@@ -196,15 +201,26 @@ export class BatchController {
    * Makes the next Job, where something is asked for that is not done.
    * @returns milliseconds to wait for more, while more comes
    */
-  async #begin(owner: Resource, key: string, memory: Memory): Promise<number | undefined> {
-    const { batch, subscriptions, kinds, markers, convergence, log, monotonic } = this.props;
+  async #begin(
+    owner: Resource,
+    key: string,
+    memory: Memory,
+    job: Child | undefined,
+  ): Promise<number | undefined> {
+    const { applier, batch, subscriptions, kinds, markers, convergence, log, monotonic } =
+      this.props;
     const session = subscriptions.session(this.#reader(key));
     try {
       const done = new Set(this.#told(key).map(({ metadata }) => metadata.name));
       const open = session.world
         .list(batch.requests, key, (request) => request)
         .filter(({ metadata }) => !done.has(metadata.name));
-      if (open.length === 0) return undefined;
+      if (open.length === 0) {
+        delete memory.gathering;
+        // Nobody is left to be told why nothing moves.
+        this.#say(key, this.#told(key));
+        return undefined;
+      }
       const { count = 0, since = monotonic() } = memory.gathering ?? {};
       const more = open.length > count && count < batch.size;
       if (more && monotonic() - since < GATHER_MS.most) {
@@ -222,6 +238,9 @@ export class BatchController {
       if (changes.some(({ change }) => change !== 'unchanged')) {
         const { namespace, name } = owner.metadata;
         log.info('batch', { controller: this.name, namespace, name, size: requests.length });
+      } else if (job) {
+        // It has done just this before, and what came of it is lost.
+        await applier.delete(job);
       }
     } catch (error) {
       if (!(error instanceof Waiting || error instanceof Stalled)) throw error;
@@ -236,12 +255,13 @@ export class BatchController {
     return this.props.children.of(this.#reader(key)).find(({ job }) => job !== undefined);
   }
 
-  /** The results of requests that are still there. */
-  #unheard(key: string): readonly KubeObject[] {
+  /** The names of the requests that are there. Their changes lead here from now on. */
+  #asked(key: string): ReadonlySet<string> {
     const { subscriptions, batch } = this.props;
-    const { world } = subscriptions.session(this.#reader(key));
-    const asked = new Set(world.list(batch.requests, key, ({ metadata }) => metadata.name));
-    return this.#told(key).filter(({ metadata }) => asked.has(metadata.name));
+    const { world, commit } = subscriptions.session(this.#reader(key));
+    const names = world.list(batch.requests, key, ({ metadata }) => metadata.name);
+    commit();
+    return new Set(names);
   }
 
   /** The results that are told now. */

@@ -125,6 +125,26 @@ describe('the documents of a site', () => {
     assert.equal(writtenAs('dan').length, 1);
   });
 
+  test('are asked for again where the words of their Job were lost with an operator', async () => {
+    const namespace = await aShop(cluster);
+    script.silent.add(namespace);
+    await cluster.apply(namespace, aUser('hal'));
+    await cluster.until('the Job', () => cluster.get('Job', namespace, 'shop-documents'));
+    operator.kill('SIGKILL');
+    await operator.exited;
+    script.silent.delete(namespace);
+    await cluster.until('the end of the Job', async () => {
+      const job = await cluster.the('Job', namespace, 'shop-documents');
+      return at(job, 'status.completionTime') !== undefined;
+    });
+    for (const { metadata } of await cluster.list('Pod', namespace, 'job-name=shop-documents')) {
+      await cluster.delete('Pod', namespace, metadata.name);
+    }
+    operator = await cluster.operator();
+    await cluster.ready('SiteUser', namespace, 'hal', 60_000);
+    assert.equal(writtenAs('hal').length, 2);
+  });
+
   test('cost an operator that starts nothing when they are as they should be', async () => {
     const namespace = await aShop(cluster);
     const names = Array.from({ length: 20 }, (_, index) => `calm-${String(index)}`);
@@ -132,12 +152,15 @@ describe('the documents of a site', () => {
     for (const name of names) await cluster.ready('SiteUser', namespace, name);
     operator.kill('SIGTERM');
     await operator.exited;
+    // The last words of their Job are gone, and nobody needs them.
+    const pods = await cluster.list('Pod', namespace, 'job-name=shop-documents');
+    assert.ok(pods.length > 0);
+    for (const { metadata } of pods) await cluster.delete('Pod', namespace, metadata.name);
     const since = new Date();
-    const batches = script.batches.length;
     operator = await cluster.operator();
     await sleep(5_000);
     assert.deepEqual(await cluster.writes({ namespace, since }), []);
-    assert.equal(script.batches.length, batches);
+    for (const name of names) assert.equal(writtenAs(name).length, 1, name);
   });
 
   test('go on when the site comes back from a pause', async () => {
