@@ -3,6 +3,7 @@ import { after, before, describe, test } from 'node:test';
 
 import { type Cluster, startCluster } from './harness.js';
 import { aBackup, BAD_BACKUP_PATCHES, BAD_BACKUPS } from './support/bad-backups.js';
+import { kubectlSays } from './support/kubectl-says.js';
 
 let cluster: Cluster;
 let namespace: string;
@@ -13,22 +14,8 @@ before(async () => {
 });
 after(() => cluster.stop());
 
-/** What kubectl says in the end; the notes about itself and about checks that were not made are left out. */
-async function kubectl(args: readonly string[], input?: unknown): Promise<string> {
-  const all = [`--namespace=${namespace}`, ...args];
-  try {
-    return await cluster.controlPlane.kubectl(all, input ? JSON.stringify(input) : undefined);
-  } catch (error) {
-    const [, said = ''] = / ended with 1: ([^]*)$/.exec((error as Error).message) ?? [];
-    return said
-      .replace(/^The SiteBackup "[^"]*" is invalid: ?/, '')
-      .replace(/^Error from server \(BadRequest\): .* strict decoding error: /, '')
-      .split('\n')
-      .filter((line) => line.trim() !== '' && !line.startsWith('* <nil>'))
-      .map((line) => line.replace(/^\* /, ''))
-      .join('\n');
-  }
-}
+const kubectl = (args: readonly string[], input?: unknown): Promise<string> =>
+  kubectlSays(cluster, namespace, args, input);
 
 describe('kubectl create refuses', { concurrency: 4 }, () => {
   for (const [what, manifest, message] of BAD_BACKUPS) {

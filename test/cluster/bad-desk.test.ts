@@ -10,6 +10,7 @@ import {
   BAD_WORKSPACES,
 } from './support/bad-desk.js';
 import { API_VERSION } from './support/builders.js';
+import { kubectlSays } from './support/kubectl-says.js';
 
 const KINDS = ['SiteDashboardChart', 'SiteDashboard', 'SiteWorkspace'] as const;
 
@@ -30,22 +31,8 @@ before(async () => {
 });
 after(() => cluster.stop());
 
-/** What kubectl says in the end; the notes about itself and about checks that were not made are left out. */
-async function kubectl(args: readonly string[], input?: unknown): Promise<string> {
-  const all = [`--namespace=${namespace}`, ...args];
-  try {
-    return await cluster.controlPlane.kubectl(all, input ? JSON.stringify(input) : undefined);
-  } catch (error) {
-    const [, said = ''] = / ended with 1: ([^]*)$/.exec((error as Error).message) ?? [];
-    return said
-      .replace(/^The Site\w+ "[^"]*" is invalid: ?/, '')
-      .replace(/^Error from server \(BadRequest\): .* strict decoding error: /, '')
-      .split('\n')
-      .filter((line) => line.trim() !== '' && !line.startsWith('* <nil>'))
-      .map((line) => line.replace(/^\* /, ''))
-      .join('\n');
-  }
-}
+const kubectl = (args: readonly string[], input?: unknown): Promise<string> =>
+  kubectlSays(cluster, namespace, args, input);
 
 describe('kubectl create refuses', { concurrency: 4 }, () => {
   for (const [what, manifest, message] of [...BAD_CHARTS, ...BAD_DASHBOARDS, ...BAD_WORKSPACES]) {

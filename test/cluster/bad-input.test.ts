@@ -6,6 +6,7 @@ import { BAD_BENCHES } from './support/bad-benches.js';
 import { BAD_PATCHES, BAD_SITES } from './support/bad-sites.js';
 import { aBench, aSite } from './support/builders.js';
 import { at, conditionOf, type Live, type Manifest, nameOf } from './support/objects.js';
+import { kubectlSays } from './support/kubectl-says.js';
 
 let cluster: Cluster;
 let namespace: string;
@@ -25,22 +26,8 @@ before(async () => {
 });
 after(() => cluster.stop());
 
-/** What kubectl says in the end; the notes about itself and about checks that were not made are left out. */
-async function kubectl(args: readonly string[], input?: unknown): Promise<string> {
-  const all = [`--namespace=${namespace}`, ...args];
-  try {
-    return await cluster.controlPlane.kubectl(all, input ? JSON.stringify(input) : undefined);
-  } catch (error) {
-    const [, said = ''] = / ended with 1: ([^]*)$/.exec((error as Error).message) ?? [];
-    return said
-      .replace(/^The App\w+ "[^"]*" is invalid: ?/, '')
-      .replace(/^Error from server \(BadRequest\): .* strict decoding error: /, '')
-      .split('\n')
-      .filter((line) => line.trim() !== '' && !line.startsWith('* <nil>'))
-      .map((line) => line.replace(/^\* /, ''))
-      .join('\n');
-  }
-}
+const kubectl = (args: readonly string[], input?: unknown): Promise<string> =>
+  kubectlSays(cluster, namespace, args, input);
 
 const childrenOf = async (name: string): Promise<string[]> =>
   (await cluster.children(namespace)).map(nameOf).filter((child) => child.includes(`/${name}-`));

@@ -1,0 +1,23 @@
+import type { Cluster } from '../harness.js';
+
+/** What kubectl says in the end; the notes about itself and about checks that were not made are left out. */
+export async function kubectlSays(
+  cluster: Cluster,
+  namespace: string,
+  args: readonly string[],
+  input?: unknown,
+): Promise<string> {
+  const all = [`--namespace=${namespace}`, ...args];
+  try {
+    return await cluster.controlPlane.kubectl(all, input ? JSON.stringify(input) : undefined);
+  } catch (error) {
+    const [, said = ''] = / ended with 1: ([^]*)$/.exec((error as Error).message) ?? [];
+    return said
+      .replace(/^The (App|Site)\w+ "[^"]*" is invalid: ?/, '')
+      .replace(/^Error from server \(BadRequest\): .* strict decoding error: /, '')
+      .split('\n')
+      .filter((line) => line.trim() !== '' && !line.startsWith('* <nil>'))
+      .map((line) => line.replace(/^\* /, ''))
+      .join('\n');
+  }
+}
