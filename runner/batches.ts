@@ -229,7 +229,8 @@ export class BatchController {
       }
       delete memory.gathering;
       const facts = batch.gather(owner, session.world);
-      const requests = open.slice(0, Math.max(1, batch.size >> memory.failures));
+      const most = Math.max(1, batch.size >> memory.failures);
+      const requests = batch.take(open.slice(0, most));
       const plan = planOf(owner, kinds, markers, (scope, id) =>
         batch.chart(scope, id, { resource: owner, facts, requests }),
       );

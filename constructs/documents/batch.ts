@@ -19,7 +19,10 @@ const DOCUMENTS_DIR = '/app-operator/documents';
 const SECRETS_DIR = '/app-operator/secrets';
 const FILE = 'documents.json';
 
-/** The documents of a site, whatever kind asks for them: one Job writes up to two hundred. */
+/** What a ConfigMap holds, less its metadata, in UTF-8 bytes. */
+const MOST_BYTES = 900_000;
+
+/** The documents of a site, whatever kind asks for them: one Job writes up to three hundred. */
 export const documents: Batch<AppSite, DocumentRequest, SiteModel> = {
   name: 'documents',
   owner: 'AppSite',
@@ -27,7 +30,14 @@ export const documents: Batch<AppSite, DocumentRequest, SiteModel> = {
   requests: requestsOfSite,
   progress: 'DocumentProgress',
   // Their results fit into the last words of a pod.
-  size: 200,
+  size: 300,
+  take: (requests) => {
+    let bytes = 0;
+    return requests.filter((request, index) => {
+      bytes += Buffer.byteLength(canonicalJson(contentOf(request)));
+      return index === 0 || bytes <= MOST_BYTES;
+    });
+  },
   gather: ({ metadata: { namespace = 'default', name } }, world) =>
     requireSite({ metadata: { namespace }, spec: { siteRef: { name } } }, world),
   chart: (scope, id, props) => new DocumentsChart(scope, id, props),

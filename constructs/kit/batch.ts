@@ -25,6 +25,8 @@ export interface Batch<
   readonly progress: string;
   /** How many requests one Job takes at most. */
   readonly size: number;
+  /** The first of some requests, as many as one Job can take by what they weigh: one at the least. */
+  take(requests: readonly Q[]): readonly Q[];
   /**
    * Reads what the Job depends on.
    * @throws Waiting where no Job can run now

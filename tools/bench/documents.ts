@@ -96,7 +96,7 @@ export async function measureDocuments(
 
 /** Milliseconds, as measured with the real framework (version-15, MariaDB, two cores): its import, then each document. */
 function scriptTime(documents: number): number {
-  return 1_500 + documents * 30;
+  return 1_200 + documents * 60;
 }
 
 function userName(index: number): string {
