@@ -137,9 +137,8 @@ export class BatchController {
         memory.spread = job.uid;
         memory.failures = 0;
         // Earlier ones may not have been heard yet.
-        const unheard = this.#told(key).filter(({ metadata }) =>
-          this.#asked(key).has(metadata.name),
-        );
+        const asked = this.#asked(key);
+        const unheard = this.#told(key).filter(({ metadata }) => asked.has(metadata.name));
         this.#say(key, [...unheard, ...results]);
         return undefined;
       }
