@@ -1,6 +1,6 @@
 import type { Batch, BatchProgress } from '../constructs/kit/batch.js';
 import { Stalled, Waiting } from '../constructs/kit/errors.js';
-import type { Markers } from '../constructs/kit/labels.js';
+import { isPaused, type Markers } from '../constructs/kit/labels.js';
 import type { KubeObject, Resource } from '../constructs/kit/object.js';
 import type { ObjectKind } from '../constructs/kit/object-kind.js';
 import type { Child } from './cache/child.js';
@@ -13,7 +13,6 @@ import type { Metrics } from './metrics.js';
 import type { Applier } from './reconcile/apply.js';
 import type { Convergence } from './reconcile/convergence.js';
 import type { Diagnostician } from './reconcile/diagnose.js';
-import { isPaused } from './reconcile/paused.js';
 import { planOf } from './reconcile/plan.js';
 import { errorTypeOf } from './reconcile/report.js';
 import type { Runs } from './reconcile/runs.js';
@@ -93,13 +92,13 @@ export class BatchController {
 
   /** @returns milliseconds until the next visit, where nothing that is watched would cause it */
   async #visit(key: string): Promise<number | undefined> {
-    const { subscriptions, batch, markers } = this.props;
+    const { subscriptions, batch } = this.props;
     const owner = subscriptions.objects(batch.owner).get(key) as Resource | undefined;
     if (!owner || owner.metadata.deletionTimestamp) {
       this.#forget(key);
       return undefined;
     }
-    if (isPaused(owner, markers)) return undefined;
+    if (isPaused(owner)) return undefined;
     const memory = this.#memories.get(key) ?? { failures: 0 };
     this.#memories.set(key, memory);
     const job = this.#job(key);

@@ -1,9 +1,8 @@
-import type { AppBench } from '../bench/api.js';
 import { benchModel } from '../framework/bench-model.js';
-import { type SiteModel, viewSite } from '../framework/site-model.js';
+import { bareBench, type SiteModel, viewSite } from '../framework/site-model.js';
 import { Waiting } from '../kit/errors.js';
 import type { Teardown, World } from '../kit/kind.js';
-import { markersOf } from '../kit/labels.js';
+import { isReleased, markersOf } from '../kit/labels.js';
 import type { SiteBackup } from './api.js';
 import { BackupDeleteChart } from './chart.js';
 
@@ -25,8 +24,7 @@ export const backupTeardown: Teardown<SiteBackup> = {
 };
 
 function deletes(backup: SiteBackup): boolean {
-  const released = backup.metadata.annotations?.[markersOf(backup).skipDrop] === 'true';
-  return backup.spec.deletionPolicy === 'Delete' && !released;
+  return backup.spec.deletionPolicy === 'Delete' && !isReleased(backup);
 }
 
 /** Whether there can be a backup: the bench is noted with the first Job. */
@@ -40,16 +38,6 @@ function siteOf(backup: SiteBackup, world: World): SiteModel | undefined {
   const { site } = viewSite(backup, world);
   if (site) return site;
   const { name } = backup.spec.siteRef;
-  const bench = world.get('AppBench', namespace, backup.status?.bench ?? '', specOf);
+  const bench = world.get('AppBench', namespace, backup.status?.bench ?? '', bareBench);
   return bench && { name, namespace, siteName: name, bench: benchModel(bench, world.settings) };
-}
-
-function specOf({ apiVersion, kind, metadata, spec }: AppBench): AppBench {
-  const { name, namespace } = metadata;
-  return {
-    apiVersion,
-    kind,
-    metadata: { name, ...(namespace === undefined ? {} : { namespace }) },
-    spec,
-  };
 }

@@ -8,7 +8,7 @@ import { claimOf, isOlder, refuseSharedName, type Claim } from '../framework/sen
 import { Stalled, Waiting, type Problem } from '../kit/errors.js';
 import type { World } from '../kit/kind.js';
 import { benchNames, serviceHost, siteNames } from '../kit/names.js';
-import { keyOf, type KubeObject } from '../kit/object.js';
+import { keyOf, uidOf } from '../kit/object.js';
 import { ScaledObject } from '../kit/object-kind.js';
 import type { AppSite } from '../site/api.js';
 import type { AppBench } from './api.js';
@@ -82,10 +82,6 @@ function referencedSecrets({ spec }: AppBench): { readonly path: string; readonl
       : []),
     ...(redis ? [{ path: 'spec.redisConfig.external.urlsSecretRef.name', name: redis.name }] : []),
   ];
-}
-
-function uidOf(object: KubeObject): string {
-  return object.metadata.uid ?? '';
 }
 
 function siteEntry(site: AppSite): SiteEntry {

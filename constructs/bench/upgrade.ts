@@ -1,5 +1,5 @@
 import type { Verdict } from '../kit/condition.js';
-import { markersOf } from '../kit/labels.js';
+import { isPaused } from '../kit/labels.js';
 import type { AppSite, AppSiteStatus } from '../site/api.js';
 import type { AppBench, BenchUpgrade } from './api.js';
 
@@ -44,10 +44,10 @@ export function progressOf(site: AppSite): SiteProgress {
   };
 }
 
-function hindranceOf({ metadata, spec, status, ...rest }: AppSite): string | undefined {
-  const paused = metadata.annotations?.[markersOf({ ...rest, metadata, spec }).paused] === 'true';
+function hindranceOf(site: AppSite): string | undefined {
+  const { metadata, status } = site;
   if (metadata.deletionTimestamp !== undefined) return 'it is being deleted';
-  if (spec.paused === true || paused) return 'it is paused';
+  if (isPaused(site)) return 'it is paused';
   // A migration that failed may go on with another image.
   if (status?.upgrade?.state === 'Failed') return undefined;
   const ready = status?.conditions?.find(({ type }) => type === 'Ready');

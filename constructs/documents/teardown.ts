@@ -1,7 +1,7 @@
 import type { SiteDocument } from '../kit/document.js';
 import { Waiting } from '../kit/errors.js';
 import type { Teardown, World } from '../kit/kind.js';
-import { markersOf } from '../kit/labels.js';
+import { isReleased, markersOf } from '../kit/labels.js';
 import type { Resource } from '../kit/object.js';
 import type { DocumentScoped, DocumentStatus } from '../kit/site-api.js';
 import type { AppSite } from '../site/api.js';
@@ -54,10 +54,6 @@ function documentWithout(
 
 function lastMessage({ status }: Deletable): string {
   return status?.conditions?.find(({ type }) => type === 'Ready')?.message ?? '';
-}
-
-function isReleased(resource: Deletable): boolean {
-  return resource.metadata.annotations?.[markersOf(resource).skipDrop] === 'true';
 }
 
 function hasSite({ metadata, spec }: Deletable, world: World): boolean {

@@ -1,8 +1,9 @@
 import type { k8s } from 'cdk8s-plus-28';
 import type { BackupDestination } from '../backup/api.js';
-import { Waiting } from '../kit/errors.js';
 import type { World } from '../kit/kind.js';
+import { uidOf } from '../kit/object.js';
 import { secretEnv } from './pod.js';
+import { requireSecret } from './secret.js';
 
 const STORE_DIR = '/app-operator/store';
 const CA_DIR = '/app-operator/store-ca';
@@ -69,15 +70,6 @@ export function requireStoreSecrets(
     ['secretRef', s3?.secretRef],
     ['caSecretRef', s3?.caSecretRef],
   ] as const) {
-    if (ref && world.get('Secret', namespace, ref.name, isThere) === undefined) {
-      throw new Waiting(
-        'SecretMissing',
-        `${path}.s3.${field}.name: the Secret "${ref.name}" is not there: create it in namespace ${namespace}`,
-      );
-    }
+    if (ref) requireSecret(world, namespace, ref.name, `${path}.s3.${field}.name`, uidOf);
   }
-}
-
-function isThere(): boolean {
-  return true;
 }

@@ -1,5 +1,5 @@
 import type { World } from '../kit/kind.js';
-import type { KubeObject } from '../kit/object.js';
+import { uidOf, versionOf } from '../kit/object.js';
 import type { BenchModel } from './bench-model.js';
 
 /**
@@ -11,12 +11,4 @@ export function redisVersion({ redis, namespace }: BenchModel, world: World): st
   return redis.external
     ? world.get('Secret', namespace, redis.cacheUrl.secret, versionOf)
     : world.get('Secret', namespace, redis.password.secret, uidOf);
-}
-
-function uidOf({ metadata }: KubeObject): string {
-  return metadata.uid ?? '';
-}
-
-function versionOf({ metadata }: KubeObject): string {
-  return metadata.resourceVersion ?? '';
 }

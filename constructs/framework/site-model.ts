@@ -2,7 +2,7 @@ import type { AppBench } from '../bench/api.js';
 import type { PodTemplate } from '../kit/api.js';
 import { Waiting } from '../kit/errors.js';
 import type { World } from '../kit/kind.js';
-import { markersOf } from '../kit/labels.js';
+import { isPaused } from '../kit/labels.js';
 import type { AppSite } from '../site/api.js';
 import { benchModel, type BenchModel } from './bench-model.js';
 import { imageNamed } from './image.js';
@@ -107,10 +107,8 @@ function siteOffer(site: AppSite): {
 
 /** Why nothing may run in a site that is there, in stable words. */
 function troubleOf(site: AppSite): string | undefined {
-  const { metadata, spec, status } = site;
-  if (spec.paused === true || metadata.annotations?.[markersOf(site).paused] === 'true') {
-    return 'is paused';
-  }
+  const { metadata, status } = site;
+  if (isPaused(site)) return 'is paused';
   const { upgrade } = status ?? {};
   // One that waits for its turn is open, and works as before.
   if (upgrade && (upgrade.state !== 'Waiting' || upgrade.closed === true)) {
@@ -128,18 +126,23 @@ export function benchOffer(bench: AppBench): {
   readonly ready: boolean;
   readonly image: string | undefined;
 } {
-  const { apiVersion, kind, metadata, spec, status } = bench;
-  const { name, namespace } = metadata;
+  const { metadata, status } = bench;
   return {
-    bench: {
-      apiVersion,
-      kind,
-      metadata: { name, ...(namespace === undefined ? {} : { namespace }) },
-      spec,
-    },
+    bench: bareBench(bench),
     // A status that speaks of an older spec says nothing about this one.
     ready: status?.ready === true && (status.observedGeneration ?? 0) >= (metadata.generation ?? 0),
     image: status?.image,
+  };
+}
+
+/** What of a bench only its user decides, as a pick. */
+export function bareBench({ apiVersion, kind, metadata, spec }: AppBench): AppBench {
+  const { name, namespace } = metadata;
+  return {
+    apiVersion,
+    kind,
+    metadata: { name, ...(namespace === undefined ? {} : { namespace }) },
+    spec,
   };
 }
 

@@ -45,6 +45,17 @@ export function markersOf(resource: Resource): Markers {
   return markers(groupOf(resource.apiVersion));
 }
 
+/** Whether nothing may be written for a resource, by its spec or its annotation. */
+export function isPaused(resource: Resource): boolean {
+  const { paused } = resource.spec as { readonly paused?: boolean };
+  return paused === true || resource.metadata.annotations?.[markersOf(resource).paused] === 'true';
+}
+
+/** Whether a deleted resource is let go without the work that its deletion asks for. */
+export function isReleased(resource: Resource): boolean {
+  return resource.metadata.annotations?.[markersOf(resource).skipDrop] === 'true';
+}
+
 /** Value of the owner label: kinds have no dots, so it is unambiguous; at most 63 characters. */
 export function ownerValue(resource: Pick<Resource, 'kind' | 'metadata'>): string {
   return `${resource.kind}.${resource.metadata.name}`;

@@ -56,3 +56,13 @@ export function groupOf(apiVersion: string): string {
   const slash = apiVersion.indexOf('/');
   return slash < 0 ? '' : apiVersion.slice(0, slash);
 }
+
+/** The uid of an object, as a pick: it is another one for an object that was made anew. */
+export function uidOf({ metadata }: KubeObject): string {
+  return metadata.uid ?? '';
+}
+
+/** The version of an object, as a pick: it is another one after each change. */
+export function versionOf({ metadata }: KubeObject): string {
+  return metadata.resourceVersion ?? '';
+}

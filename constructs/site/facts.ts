@@ -3,12 +3,13 @@ import { benchModel, type BenchModel } from '../framework/bench-model.js';
 import { publicDomain } from '../framework/domain.js';
 import { hostKey, sitesByHost } from '../framework/indexes.js';
 import { redisVersion } from '../framework/redis-version.js';
+import { requireSecret } from '../framework/secret.js';
 import { claimOf, isOlder, refuseSharedName } from '../framework/seniority.js';
 import { benchOffer, withTemplate } from '../framework/site-model.js';
 import { Stalled, Waiting } from '../kit/errors.js';
 import type { World } from '../kit/kind.js';
 import { siteNames } from '../kit/names.js';
-import type { KubeObject } from '../kit/object.js';
+import { uidOf } from '../kit/object.js';
 import { Certificate, MariaDbDatabase, ScaledObject } from '../kit/object-kind.js';
 import type { AppSite } from './api.js';
 import { databasePlan, type SiteDatabasePlan } from './database.js';
@@ -188,24 +189,6 @@ function waitingFor(
 ): string | undefined {
   const missing = generated.find(({ uid }) => uid === undefined);
   return missing && `waiting for Secret ${missing.name}`;
-}
-
-/** The version of a Secret that must be there. */
-function requireSecret(world: World, namespace: string, name: string, path: string): string {
-  const version = world.get('Secret', namespace, name, versionOf);
-  if (version !== undefined) return version;
-  throw new Waiting(
-    'SecretMissing',
-    `${path}: the Secret "${name}" is not there: create it in namespace ${namespace}`,
-  );
-}
-
-function versionOf(object: KubeObject): string {
-  return object.metadata.resourceVersion ?? '';
-}
-
-function uidOf(object: KubeObject): string {
-  return object.metadata.uid ?? '';
 }
 
 function siteApps(site: AppSite, bench: BenchModel): readonly string[] {

@@ -2,9 +2,10 @@ import { Chart } from 'cdk8s';
 import type { Construct } from 'constructs';
 import type { AppBench } from '../bench/api.js';
 import { benchModel, type BenchModel } from '../framework/bench-model.js';
+import { bareBench } from '../framework/site-model.js';
 import { Waiting } from '../kit/errors.js';
 import type { Teardown, World } from '../kit/kind.js';
-import { markersOf } from '../kit/labels.js';
+import { isReleased, markersOf } from '../kit/labels.js';
 import { siteNames } from '../kit/names.js';
 import type { KubeObject } from '../kit/object.js';
 import { Stage } from '../kit/stage.js';
@@ -28,10 +29,6 @@ export const siteTeardown: Teardown<AppSite> = {
     return bench && new DropChart(scope, id, site, benchModel(bench, world.settings));
   },
 };
-
-function isReleased(site: AppSite): boolean {
-  return site.metadata.annotations?.[markersOf(site).skipDrop] === 'true';
-}
 
 function drops(site: AppSite): boolean {
   return site.spec.deletionPolicy === 'Delete' && !isReleased(site);
@@ -57,7 +54,7 @@ function nameOf({ metadata }: KubeObject): string {
 
 function findBench(site: AppSite, world: World): AppBench | undefined {
   const { namespace = 'default' } = site.metadata;
-  return world.get('AppBench', namespace, site.spec.benchRef.name, specOf);
+  return world.get('AppBench', namespace, site.spec.benchRef.name, bareBench);
 }
 
 function benchMissing(site: AppSite): Waiting {
@@ -66,16 +63,6 @@ function benchMissing(site: AppSite): Waiting {
     'BenchMissing',
     `the site's data cannot be dropped: there is no AppBench "${site.spec.benchRef.name}" in namespace ${namespace}; the annotation ${markersOf(site).skipDrop}=true lets the site go without it`,
   );
-}
-
-function specOf({ apiVersion, kind, metadata, spec }: AppBench): AppBench {
-  const { name, namespace } = metadata;
-  return {
-    apiVersion,
-    kind,
-    metadata: { name, ...(namespace === undefined ? {} : { namespace }) },
-    spec,
-  };
 }
 
 class DropChart extends Chart {

@@ -2,12 +2,13 @@ import { Chart } from 'cdk8s';
 import type { Construct } from 'constructs';
 import { exchange, type Exchange } from '../documents/exchange.js';
 import { judgeDocument } from '../documents/judge.js';
+import { byDocument } from '../documents/kind.js';
 import { refuseTakenDocument } from '../documents/rivals.js';
 import { documentTeardown } from '../documents/teardown.js';
 import { GeneratedSecret } from '../framework/generated-secret.js';
-import { Waiting } from '../kit/errors.js';
-import type { ChartProps, Index, Judgement, Kind, Observation, World } from '../kit/kind.js';
-import type { KubeObject } from '../kit/object.js';
+import { requireSecret } from '../framework/secret.js';
+import type { ChartProps, Judgement, Kind, Observation, World } from '../kit/kind.js';
+import { uidOf } from '../kit/object.js';
 import { Secret } from '../kit/object-kind.js';
 import { Stage } from '../kit/stage.js';
 import type { SiteUser } from './api.js';
@@ -20,14 +21,8 @@ export interface UserFacts extends Exchange {
   readonly passwordVersion: string | undefined;
 }
 
-/** The users of one address on a site, by `<namespace>/<site>/<email>`. */
-const usersByEmail: Index<SiteUser> = {
-  name: 'usersByEmail',
-  kind: 'SiteUser',
-  values: ({ metadata, spec }) => [
-    `${metadata.namespace ?? ''}/${spec.siteRef.name}/${spec.email}`,
-  ],
-};
+/** The users of one address on a site. */
+const usersByEmail = byDocument<SiteUser>(siteUser, ({ spec }) => spec.email);
 
 /** A user of a site. */
 export const user: Kind<SiteUser, UserFacts> = {
@@ -47,7 +42,9 @@ function gatherUser(resource: SiteUser, world: World): UserFacts {
   refuseTakenDocument(resource, usersByEmail, 'spec.email', resource.spec.email, world);
   const { namespace = 'default' } = resource.metadata;
   const { passwordSecretRef, apiKeySecretRef } = resource.spec;
-  const passwordVersion = passwordSecretRef && requireSecret(passwordSecretRef.name);
+  const passwordVersion =
+    passwordSecretRef &&
+    requireSecret(world, namespace, passwordSecretRef.name, 'spec.passwordSecretRef.name');
   const setPassword = passwordVersion !== resource.status?.passwordVersion;
   // The values of the key are made once: another uid is another key.
   const key = apiKeySecretRef && world.get('Secret', namespace, apiKeySecretRef.name, uidOf);
@@ -60,15 +57,6 @@ function gatherUser(resource: SiteUser, world: World): UserFacts {
       ? { ...known.request, document: userDocument(resource, setPassword) }
       : undefined;
   return { ...known, passwordVersion, request };
-
-  function requireSecret(name: string): string {
-    const version = world.get('Secret', namespace, name, versionOf);
-    if (version !== undefined) return version;
-    throw new Waiting(
-      'SecretMissing',
-      `spec.passwordSecretRef.name: the Secret "${name}" is not there: create it in namespace ${namespace}`,
-    );
-  }
 }
 
 function observeUser({ resource, facts }: Observation<SiteUser, UserFacts>): Judgement {
@@ -100,12 +88,4 @@ class UserChart extends Chart {
       keys: { [API_KEYS.key]: 'password', [API_KEYS.secret]: 'password' },
     });
   }
-}
-
-function versionOf({ metadata }: KubeObject): string {
-  return metadata.resourceVersion ?? '';
-}
-
-function uidOf({ metadata }: KubeObject): string {
-  return metadata.uid ?? '';
 }

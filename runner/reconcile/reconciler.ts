@@ -1,7 +1,7 @@
 import { Stalled, type Problem } from '../../constructs/kit/errors.js';
 import { hashOf } from '../../constructs/kit/hash.js';
 import type { JobRun, World } from '../../constructs/kit/kind.js';
-import type { Markers } from '../../constructs/kit/labels.js';
+import { isPaused, type Markers } from '../../constructs/kit/labels.js';
 import type { KubeObject, Resource } from '../../constructs/kit/object.js';
 import type { ObjectKind } from '../../constructs/kit/object-kind.js';
 import { isNamespaceTerminating } from '../api/api-error.js';
@@ -11,7 +11,6 @@ import type { Convergence } from './convergence.js';
 import type { Finalizer } from './finalizer.js';
 import { keyOfResource, Memories, type Memory } from './memory.js';
 import type { Observer } from './observer.js';
-import { isPaused } from './paused.js';
 import { planOf, plannedOf, type Plan } from './plan.js';
 import { deleting, judgement, paused, reportOf, type Report } from './report.js';
 import type { Runs } from './runs.js';
@@ -56,7 +55,7 @@ export class Reconciler {
     const goes = resource.metadata.deletionTimestamp !== undefined;
     this.#memories.of(resource).dueAt = Infinity;
     try {
-      if (isPaused(resource, this.props.markers)) return paused(resource);
+      if (isPaused(resource)) return paused(resource);
       return this.#inTime(resource, await this.#pass(resource, goes));
     } catch (error) {
       const report = reportOf(error, goes ? 'Deleting' : resource.status?.phase, failures);
