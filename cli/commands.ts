@@ -64,13 +64,24 @@ function installCommand(argv: readonly string[]): Outcome {
     image: { type: 'string' },
     replicas: { type: 'string' },
     namespaces: { type: 'string' },
+    namespaced: { type: 'boolean', default: false },
+    'platform-ids': { type: 'boolean', default: false },
+    'limit-egress': { type: 'boolean', default: false },
   });
   const replicas = valueOf('replicas', values.replicas, integer(1, 10));
   const watchNamespaces = valueOf('namespaces', values.namespaces, namespaces);
+  if (values.namespaced && !watchNamespaces?.length) {
+    throw new UsageError(
+      '--namespaced needs --namespaces NAMES: the operator has no rights elsewhere',
+    );
+  }
   const group = apiGroup(values);
   const image = valueOf('image', values.image, imageName);
   const out = installManifest({
     version: VERSION,
+    namespaced: values.namespaced,
+    platformIds: values['platform-ids'],
+    limitEgress: values['limit-egress'],
     ...(image === undefined ? {} : { image }),
     ...(replicas === undefined ? {} : { replicas }),
     ...(watchNamespaces === undefined ? {} : { watchNamespaces }),

@@ -36,6 +36,9 @@ install:
   --image IMAGE           the operator's image with its tag (default: that of this version)
   --replicas N            replicas; one works, the others stand by (default 1)
   --namespaces NAMES      namespaces to work in, separated by commas (default: all)
+  --namespaced            no Namespace, CRDs or ClusterRoles: what a namespace's administrator can apply
+  --platform-ids          the platform assigns the ids of pods, as OpenShift does: set none of ours
+  --limit-egress          the operator's NetworkPolicy limits what it reaches too
 ${API_GROUP}
 
 Exit codes: 0, 1 where there are problems (nothing is on standard output then), 2 for a wrong command line.

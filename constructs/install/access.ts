@@ -18,6 +18,8 @@ export interface OperatorAccessProps {
   readonly kinds: readonly PermissionSource[];
   /** The namespaces that the operator works in. @default all, through a ClusterRole */
   readonly watchNamespaces?: readonly string[] | undefined;
+  /** Whether there is no ClusterRole at all. @default false */
+  readonly namespaced?: boolean | undefined;
 }
 
 /** The operator's ServiceAccount, and no more rights than its work takes. */
@@ -28,14 +30,16 @@ export class OperatorAccess extends Construct {
     private readonly props: OperatorAccessProps,
   ) {
     super(scope, id);
-    const { namespace, apiGroup, kinds, watchNamespaces = [] } = props;
+    const { namespace, apiGroup, kinds, watchNamespaces = [], namespaced: confined } = props;
     const namespaced = namespacedRules(kinds, apiGroup);
     new k8s.KubeServiceAccount(this, 'service-account', {
       metadata: { name: OPERATOR.serviceAccount, namespace, labels: OPERATOR_LABELS },
       // The Deployment mounts the token itself: no other pod gets it by taking this account's name.
       automountServiceAccountToken: false,
     });
-    this.clusterRole([...(watchNamespaces.length === 0 ? namespaced : []), ...clusterRules()]);
+    if (!confined) {
+      this.clusterRole([...(watchNamespaces.length === 0 ? namespaced : []), ...clusterRules()]);
+    }
     for (const name of watchNamespaces) {
       this.role(`namespace-${name}`, OPERATOR.managerRole, name, namespaced);
     }

@@ -8,6 +8,7 @@ import { crdOf } from './crd.js';
 import { OPERATOR, OPERATOR_LABELS } from './identity.js';
 import { Manager } from './manager.js';
 import { MetricsService } from './metrics-service.js';
+import { OperatorNetwork } from './network-policy.js';
 import type { PermissionSource } from './permissions.js';
 import { UserRoles } from './user-roles.js';
 
@@ -24,6 +25,20 @@ export interface InstallProps {
    * @default all, those to come included
    */
   readonly watchNamespaces?: readonly string[];
+  /**
+   * Only what somebody can apply who has no rights beyond these namespaces: no Namespace, no CRDs, no
+   * ClusterRoles. Namespaces must be named, and an administrator installs the CRDs. The metrics are
+   * then to be had on the pod's loopback only, since asking the cluster who calls takes a ClusterRole.
+   * @default false
+   */
+  readonly namespaced?: boolean;
+  /**
+   * Whether the platform assigns user and group ids, as OpenShift does: the operator is then not told
+   * ids of its own for the pods that it makes. @default false
+   */
+  readonly platformIds?: boolean;
+  /** Whether the operator's NetworkPolicy limits what it reaches too, see `OperatorNetwork`. @default false */
+  readonly limitEgress?: boolean;
   /** API group of the custom resources. @default app-operator.io */
   readonly apiGroup?: string;
   /** The kinds whose CRDs are installed. @default all */
@@ -32,7 +47,7 @@ export interface InstallProps {
   readonly kinds?: readonly PermissionSource[];
 }
 
-/** Everything that an installation takes: namespace, CRDs, rights, the operator, its Service. */
+/** Everything that an installation takes: namespace, CRDs, rights, the operator, its Service, who reaches it. */
 export class InstallChart extends Chart {
   constructor(scope: Construct, id: string, props: InstallProps) {
     super(scope, id, { disableResourceNameHashes: true });
@@ -41,16 +56,33 @@ export class InstallChart extends Chart {
       replicas = 1,
       namespace = OPERATOR.namespace,
       watchNamespaces,
+      namespaced = false,
+      platformIds = false,
+      limitEgress = false,
       apiGroup = DEFAULT_API_GROUP,
       definitions = DEFINITIONS,
       kinds = KINDS,
     } = props;
-    new OperatorNamespace(this, 'namespace', namespace);
-    new Crds(this, 'crds', { definitions, apiGroup });
-    new OperatorAccess(this, 'access', { namespace, apiGroup, kinds, watchNamespaces });
-    new UserRoles(this, 'user-roles', { apiGroup, definitions });
+    if (namespaced && !watchNamespaces?.length) {
+      throw new Error('namespaced: an installation without ClusterRoles needs watchNamespaces');
+    }
+    if (!namespaced) {
+      new OperatorNamespace(this, 'namespace', namespace);
+      new Crds(this, 'crds', { definitions, apiGroup });
+    }
+    new OperatorAccess(this, 'access', { namespace, apiGroup, kinds, watchNamespaces, namespaced });
+    if (!namespaced) new UserRoles(this, 'user-roles', { apiGroup, definitions });
     new MetricsService(this, 'metrics-service', { namespace });
-    new Manager(this, 'manager', { namespace, image, replicas, apiGroup, watchNamespaces });
+    new OperatorNetwork(this, 'network', { namespace, egress: limitEgress });
+    new Manager(this, 'manager', {
+      namespace,
+      image,
+      replicas,
+      apiGroup,
+      watchNamespaces,
+      namespaced,
+      platformIds,
+    });
   }
 }
 

@@ -6,6 +6,7 @@ export const OPERATOR = {
   container: 'manager',
   metricsService: 'app-operator-controller-manager-metrics-service',
   serviceMonitor: 'app-operator-metrics',
+  networkPolicy: 'app-operator-controller-manager',
   /** The Lease that the leader holds. */
   lease: 'app-operator-leader',
   /** ClusterRole of the operator, and Role of it in each namespace where it is confined. */

@@ -18,6 +18,10 @@ export interface ManagerProps {
   readonly apiGroup: string;
   /** The namespaces that the operator works in. @default all */
   readonly watchNamespaces?: readonly string[] | undefined;
+  /** Whether it runs without a ClusterRole. @default false */
+  readonly namespaced?: boolean | undefined;
+  /** Whether the platform assigns the ids of the pods that it makes. @default false */
+  readonly platformIds?: boolean | undefined;
 }
 
 /** Seconds: work in hand (10), the Lease given back (5), connections closed (2), and some air. */
@@ -75,6 +79,13 @@ export class Manager extends Construct {
   }
 }
 
+/** Defaults of pods whose bench names no user, group or group of volumes. */
+const DEFAULT_IDS: k8s.EnvVar[] = [
+  { name: 'APP_DEFAULT_UID', value: String(DEFAULT_SETTINGS.defaultUid) },
+  { name: 'APP_DEFAULT_GID', value: String(DEFAULT_SETTINGS.defaultGid) },
+  { name: 'APP_DEFAULT_FSGROUP', value: String(DEFAULT_SETTINGS.defaultFsGroup) },
+];
+
 function container(props: ManagerProps): k8s.Container {
   const check = (path: string): k8s.Probe => ({
     httpGet: { path, port: k8s.IntOrString.fromString('health') },
@@ -84,12 +95,7 @@ function container(props: ManagerProps): k8s.Container {
     image: props.image,
     imagePullPolicy: 'IfNotPresent',
     args: managerArgs(props),
-    // Defaults of pods whose bench names no user, group or group of volumes.
-    env: [
-      { name: 'APP_DEFAULT_UID', value: String(DEFAULT_SETTINGS.defaultUid) },
-      { name: 'APP_DEFAULT_GID', value: String(DEFAULT_SETTINGS.defaultGid) },
-      { name: 'APP_DEFAULT_FSGROUP', value: String(DEFAULT_SETTINGS.defaultFsGroup) },
-    ],
+    env: props.platformIds ? [] : DEFAULT_IDS,
     ports: Object.entries(PORTS).map(([name, containerPort]) => ({
       name,
       containerPort,
@@ -119,11 +125,12 @@ function container(props: ManagerProps): k8s.Container {
   };
 }
 
-function managerArgs({ apiGroup, watchNamespaces = [] }: ManagerProps): string[] {
+function managerArgs({ apiGroup, watchNamespaces = [], namespaced }: ManagerProps): string[] {
   return [
     '--leader-elect',
     `--metrics-bind-address=${PLAIN_METRICS_ADDRESS}`,
-    `--metrics-secure-bind-address=:${PORTS.https}`,
+    // Who may read the metrics is for the cluster to say, which takes a ClusterRole to ask.
+    `--metrics-secure-bind-address=${namespaced ? '0' : `:${PORTS.https}`}`,
     `--health-probe-bind-address=:${PORTS.health}`,
     '--zap-encoder=json',
     '--zap-log-level=info',

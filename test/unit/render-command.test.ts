@@ -159,6 +159,7 @@ describe('app-operator', () => {
     [['render', '-f', 'x', '--default-uid=root'], /--default-uid: got "root", allowed: an integer/],
     [['render', 'x.yaml'], /x\.yaml/],
     [['install', '--replicas=0'], /--replicas: got "0", allowed: an integer from 1/],
+    [['install', '--namespaced'], /--namespaced needs --namespaces/],
     [['install', '--namespaces=A'], /--namespaces: got "A"/],
     [['install', '--image=a b'], /--image: got "a b"/],
     [['crds', '--api-group=x'], /--api-group: got "x"/],

@@ -1,0 +1,54 @@
+import { k8s } from 'cdk8s-plus-28';
+import { Construct } from 'constructs';
+import { CONTROL_PLANE, OPERATOR, OPERATOR_LABELS, PORTS } from './identity.js';
+
+export interface OperatorNetworkProps {
+  /** The operator's own namespace. */
+  readonly namespace: string;
+  /** Whether what the operator may reach is limited too. @default false */
+  readonly egress?: boolean;
+}
+
+/** Ports that an API server listens on: behind its Service, and on its node. */
+const API_SERVER_PORTS = [443, 6443];
+const DNS_PORTS = [53, 5353];
+/** The port of every bench's proxy, over which sites are asked whether they answer. */
+const NGINX_PORT = 8080;
+
+/**
+ * Who reaches the operator: anybody, on the ports that it serves, and nobody on others. Callers are
+ * not named: the API server and the kubelet call from addresses of nodes, which no selector matches.
+ *
+ * What the operator reaches is not limited unless asked for: some networks see the API server behind
+ * its Service under another port, and an operator that is cut off from it does nothing at all.
+ */
+export class OperatorNetwork extends Construct {
+  constructor(scope: Construct, id: string, { namespace, egress = false }: OperatorNetworkProps) {
+    super(scope, id);
+    new k8s.KubeNetworkPolicy(this, 'policy', {
+      metadata: { name: OPERATOR.networkPolicy, namespace, labels: OPERATOR_LABELS },
+      spec: {
+        podSelector: { matchLabels: { ...CONTROL_PLANE } },
+        policyTypes: egress ? ['Ingress', 'Egress'] : ['Ingress'],
+        ingress: [{ ports: Object.values(PORTS).map(tcp) }],
+        ...(egress
+          ? {
+              egress: [
+                { ports: DNS_PORTS.flatMap((port) => [udp(port), tcp(port)]) },
+                { ports: API_SERVER_PORTS.map(tcp) },
+                { to: [{ namespaceSelector: {} }], ports: [tcp(NGINX_PORT)] },
+              ],
+            }
+          : {}),
+      },
+    });
+  }
+}
+
+function tcp(port: number): k8s.NetworkPolicyPort {
+  return { port: k8s.IntOrString.fromNumber(port), protocol: 'TCP' };
+}
+
+function udp(port: number): k8s.NetworkPolicyPort {
+  return { port: k8s.IntOrString.fromNumber(port), protocol: 'UDP' };
+}
