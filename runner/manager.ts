@@ -27,7 +27,7 @@ import type { Metrics } from './metrics.js';
 import { Notes } from './cache/notes.js';
 import { Observer } from './reconcile/observer.js';
 import { Prober } from './reconcile/probe.js';
-import { readableSink } from './cache/readable-sink.js';
+import { readableSink, referenceSink } from './cache/readable-sink.js';
 import { ResourceStore } from './cache/resource-store.js';
 import { Runs } from './reconcile/runs.js';
 import { ServiceMonitorKeeper } from './service-monitor.js';
@@ -66,6 +66,8 @@ export class Manager {
   /** The optional APIs whose first lists are on their way. */
   readonly #serving: Promise<void>[] = [];
   readonly #owned: ReadonlyMap<string, ObjectKind>;
+  /** What kinds read of objects that nobody here owns. */
+  readonly #read: ReadonlyMap<string, ObjectKind>;
   readonly #kinds: readonly AnyKind[];
   #synced = false;
 
@@ -76,6 +78,12 @@ export class Manager {
     this.#markers = markersFor(config.apiGroup);
     this.#owned = new Map(
       [...this.#kinds, ...batches].flatMap(({ owns }) => owns).map((kind) => [kindId(kind), kind]),
+    );
+    this.#read = new Map(
+      this.#kinds
+        .flatMap(({ reads }) => reads)
+        .filter((kind) => !this.#owned.has(kindId(kind)))
+        .map((kind) => [kindId(kind), kind]),
     );
     this.#prober = config.siteCheck ? new Prober() : undefined;
     this.#watches = new Watches({
@@ -128,11 +136,13 @@ export class Manager {
     this.#discovery = new Discovery({
       client,
       kinds: [
-        ...[...this.#owned.values()].filter(({ optional }) => optional),
+        ...[...this.#owned.values(), ...this.#read.values()].filter(({ optional }) => optional),
         this.#serviceMonitor.kind,
       ],
       onChange: (kind, served) => {
-        this.#serving.push(this.#serve(kind, served));
+        const serving = this.#serve(kind, served);
+        // Where no ClusterRole is granted, what is in no namespace cannot be listed: it only helps.
+        if (!kind.clusterScoped) this.#serving.push(serving);
       },
       log: log.child({ logger: 'discovery' }),
     });
@@ -203,7 +213,8 @@ export class Manager {
   async sync(): Promise<void> {
     const watches = this.#watches;
     for (const controller of this.#controllers) this.#watchResources(controller);
-    for (const kind of this.#owned.values()) if (!kind.optional) this.#watchChildren(kind);
+    const others = [...this.#owned.values(), ...this.#read.values()];
+    for (const kind of others) if (!kind.optional) this.#watchObjects(kind);
     const needed = watches.unsynced();
     const hint = (): void => {
       this.#discovery.hint();
@@ -215,10 +226,7 @@ export class Manager {
       clusterScoped: true,
     });
     await this.#discovery.first(watches.signal);
-    const kinds = [...this.#controllers.map(({ api }) => api), ...this.#owned.values()];
-    await Promise.all(
-      kinds.filter(({ kind }) => needed.includes(kind)).map((kind) => watches.synced(kind)),
-    );
+    await Promise.all(needed.map((kind) => watches.synced(kind)));
     // Without an API that is there, its objects would be taken for surplus; one that may not be read must not hold up the rest.
     await Promise.race([
       Promise.all(this.#serving),
@@ -245,7 +253,7 @@ export class Manager {
   /** What keeps the caches from being complete; empty when they are. */
   unready(): readonly string[] {
     if (this.#synced) return [];
-    return this.#watches.unsynced().map((kind) => `the first list of ${kind} has not arrived`);
+    return this.#watches.unsynced().map(({ kind }) => `the first list of ${kind} has not arrived`);
   }
 
   /** What is wrong when every watch is stuck; empty while any of them hears the server. */
@@ -277,6 +285,19 @@ export class Manager {
     });
   }
 
+  #watchObjects(kind: ObjectKind): void {
+    if (this.#read.has(kindId(kind))) this.#watchReferences(kind);
+    else this.#watchChildren(kind);
+  }
+
+  #watchReferences(kind: ObjectKind): void {
+    this.#watches.start(kind, {
+      sink: (inScope) => referenceSink(kind, this.#subscriptions, inScope),
+      metadataOnly: kind.content !== true,
+      clusterScoped: kind.clusterScoped === true,
+    });
+  }
+
   /** Children are found by their label. Of kinds that are also referred to, all objects are watched, without their content. */
   #watchChildren(kind: ObjectKind): void {
     const isRead = this.#kinds.some(({ reads }) =>
@@ -302,12 +323,13 @@ export class Manager {
       return;
     }
     if (served) {
-      this.#watchChildren(kind);
+      this.#watchObjects(kind);
       // It may be gone again while its first list is on its way.
       if (!(await this.#watches.synced(kind))) return;
     } else {
       this.#watches.end(kind);
       this.#children.drop(kind);
+      if (this.#read.has(kindId(kind))) this.#subscriptions.drop(kind.kind);
     }
     this.#subscriptions.serve(kind, served);
   }

@@ -38,7 +38,10 @@ export class OperatorAccess extends Construct {
       automountServiceAccountToken: false,
     });
     if (!confined) {
-      this.clusterRole([...(watchNamespaces.length === 0 ? namespaced : []), ...clusterRules()]);
+      this.clusterRole([
+        ...(watchNamespaces.length === 0 ? namespaced : []),
+        ...clusterRules(kinds),
+      ]);
     }
     for (const name of watchNamespaces) {
       this.role(`namespace-${name}`, OPERATOR.managerRole, name, namespaced);

@@ -35,7 +35,10 @@ export function namespacedRules(
   const plurals = kinds.map(({ definition }) => definition.plural).sort();
   return [
     ...rulesFor(owned, OWN),
-    ...rulesFor(read, READ),
+    ...rulesFor(
+      read.filter(({ clusterScoped }) => !clusterScoped),
+      READ,
+    ),
     // Why a workload does not get ready is told by its pods; a touched one gets its volumes at once.
     { apiGroups: [''], resources: ['pods'], verbs: ['get', 'list', 'patch'] },
     { apiGroups: ['events.k8s.io'], resources: ['events'], verbs: ['create', 'patch'] },
@@ -50,9 +53,14 @@ export function namespacedRules(
   ];
 }
 
-/** What concerns the cluster as a whole: which APIs there are, and who may read the metrics. */
-export function clusterRules(): readonly ResourceRule[] {
+/** What concerns the cluster as a whole: what is in no namespace, which APIs there are, and who may read the metrics. */
+export function clusterRules(kinds: readonly PermissionSource[]): readonly ResourceRule[] {
+  const read = distinct(kinds.flatMap(({ reads }) => reads));
   return [
+    ...rulesFor(
+      read.filter(({ clusterScoped }) => clusterScoped),
+      READ,
+    ),
     {
       apiGroups: ['apiextensions.k8s.io'],
       resources: ['customresourcedefinitions'],

@@ -18,7 +18,7 @@ export interface Kind<R extends Resource = Resource, F = unknown> {
   readonly definition: KindDefinition;
   /** The kinds of children. Watches, RBAC and prune are derived from it. */
   readonly owns: readonly ObjectKind[];
-  /** Further kinds that `gather` reads. */
+  /** The kinds that `gather` reads, besides ours. */
   readonly reads: readonly ObjectKind[];
   /** The groups by which resources of this kind are looked up. */
   readonly indexes: readonly Index[];
@@ -60,7 +60,8 @@ export interface World {
   passed(since: string, delayMs?: number, together?: string): boolean;
   /**
    * What `pick` takes of one object, or undefined where there is none. `kind` is the name of a kind that
-   * is watched: one of ours, or one in `owns` or `reads`. `pick` must be a constant function.
+   * is watched: one of ours, or one in `reads`. The namespace of an object that is in none is ''. `pick`
+   * must be a constant function.
    */
   get<O extends KubeObject, T>(
     kind: string,

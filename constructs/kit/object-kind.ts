@@ -8,6 +8,12 @@ export interface ObjectKind {
   readonly optional?: true;
   /** Whether objects of it only help: a resource is ready without them, and says in a condition what they lack. */
   readonly advisory?: true;
+  /** Whether its objects are in no namespace. */
+  readonly clusterScoped?: true;
+  /** Whether what its objects hold can be read, and not only that they are there. */
+  readonly content?: true;
+  /** Whether it goes when the other children of its owner have gone: another operator cannot remove it before. */
+  readonly goesLast?: true;
 }
 
 const define = (apiVersion: string, kind: string, plural: string): ObjectKind => ({
@@ -53,9 +59,32 @@ export const TriggerAuthentication = advisory(
   'triggerauthentications',
 );
 export const Certificate = advisory('cert-manager.io/v1', 'Certificate', 'certificates');
+export const Issuer = optional('cert-manager.io/v1', 'Issuer', 'issuers');
+export const ClusterIssuer: ObjectKind = {
+  ...optional('cert-manager.io/v1', 'ClusterIssuer', 'clusterissuers'),
+  clusterScoped: true,
+};
+export const MariaDb: ObjectKind = {
+  ...optional('k8s.mariadb.com/v1alpha1', 'MariaDB', 'mariadbs'),
+  content: true,
+};
+export const ExternalMariaDb: ObjectKind = {
+  ...optional('k8s.mariadb.com/v1alpha1', 'ExternalMariaDB', 'externalmariadbs'),
+  content: true,
+};
 export const MariaDbDatabase = optional('k8s.mariadb.com/v1alpha1', 'Database', 'databases');
 export const MariaDbUser = optional('k8s.mariadb.com/v1alpha1', 'User', 'users');
 export const MariaDbGrant = optional('k8s.mariadb.com/v1alpha1', 'Grant', 'grants');
+export const PostgresCluster: ObjectKind = {
+  ...optional('postgresql.cnpg.io/v1', 'Cluster', 'clusters'),
+  content: true,
+};
+export const PostgresDatabase = optional('postgresql.cnpg.io/v1', 'Database', 'databases');
+/** PostgreSQL drops no role that still owns a database. */
+export const PostgresRole: ObjectKind = {
+  ...optional('postgresql.cnpg.io/v1', 'DatabaseRole', 'databaseroles'),
+  goesLast: true,
+};
 
 /** The identity of a kind among all kinds: `<apiVersion>/<kind>`. */
 export function kindId(kind: Pick<ObjectKind, 'apiVersion' | 'kind'>): string {

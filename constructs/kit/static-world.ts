@@ -45,7 +45,7 @@ export class StaticWorld implements World {
     pick: (object: O) => T,
   ): T | undefined {
     const found =
-      this.#objects.get(`${kind}/${keyOf(namespace, name)}`) ??
+      this.#objects.get(`${kind}/${keyOf(namespace || 'default', name)}`) ??
       this.props.assume?.(kind, namespace, name);
     return found && pick(found as O);
   }

@@ -1,5 +1,6 @@
 import { MANAGED_BY, MANAGED_BY_LABEL } from '../../constructs/kit/labels.js';
-import { keyOf, type KubeObject } from '../../constructs/kit/object.js';
+import { keyOf, type KubeObject, type Resource } from '../../constructs/kit/object.js';
+import type { ObjectKind } from '../../constructs/kit/object-kind.js';
 import type { Sink } from './reflector.js';
 import type { Subscriptions } from './world.js';
 
@@ -13,26 +14,48 @@ export function readableSink(
   children: Sink,
   inScope: (namespace: string) => boolean,
 ): Sink {
+  const read = referenceSink({ kind }, subscriptions, inScope);
   return {
     replace: (objects, version) => {
-      const present = new Set(objects.map(keyOfObject));
-      for (const key of [...subscriptions.objects(kind).keys()]) {
-        if (!present.has(key) && inScope(key.slice(0, key.indexOf('/')))) {
-          subscriptions.update(kind, key, undefined);
-        }
-      }
-      for (const object of objects) subscriptions.update(kind, keyOfObject(object), bare(object));
+      read.replace(objects, version);
       children.replace(objects.filter(isChild), version);
     },
     upsert: (object) => {
-      subscriptions.update(kind, keyOfObject(object), bare(object));
+      read.upsert(object);
       // One that has lost its label is no longer known as a child, and is looked at again.
       if (isChild(object)) children.upsert(object);
       else children.remove(object);
     },
     remove: (object) => {
-      subscriptions.update(kind, keyOfObject(object), undefined);
+      read.remove(object);
       children.remove(object);
+    },
+  };
+}
+
+/** The sink of a kind that is only referred to: as little as those who read it may ask for. */
+export function referenceSink(
+  kind: Pick<ObjectKind, 'kind' | 'content'>,
+  subscriptions: Subscriptions,
+  inScope: (namespace: string) => boolean,
+): Sink {
+  const keep = kind.content ? withContent : bare;
+  const upsert = (object: KubeObject): void => {
+    subscriptions.update(kind.kind, keyOfObject(object), keep(object));
+  };
+  return {
+    replace: (objects) => {
+      const present = new Set(objects.map(keyOfObject));
+      for (const key of [...subscriptions.objects(kind.kind).keys()]) {
+        if (!present.has(key) && inScope(key.slice(0, key.indexOf('/')))) {
+          subscriptions.update(kind.kind, key, undefined);
+        }
+      }
+      objects.forEach(upsert);
+    },
+    upsert,
+    remove: (object) => {
+      subscriptions.update(kind.kind, keyOfObject(object), undefined);
     },
   };
 }
@@ -53,6 +76,11 @@ function bare({ apiVersion, kind, metadata }: KubeObject): KubeObject {
       ...(resourceVersion === undefined ? {} : { resourceVersion }),
     },
   };
+}
+
+function withContent(object: KubeObject): KubeObject {
+  const { spec, status } = object as Resource;
+  return { ...bare(object), spec, status } as Resource;
 }
 
 function keyOfObject({ metadata }: KubeObject): string {

@@ -1,4 +1,4 @@
-import type { ObjectKind } from '../../constructs/kit/object-kind.js';
+import { kindId, type ObjectKind } from '../../constructs/kit/object-kind.js';
 import type { Client } from '../api/client.js';
 import type { Logger } from '../log.js';
 import type { Metrics } from '../metrics.js';
@@ -34,11 +34,12 @@ export interface WatchesProps {
 const STUCK_MS = 300_000;
 
 interface Watch {
+  readonly kind: ObjectKind;
   readonly abort: AbortController;
   readonly reflectors: readonly Reflector[];
 }
 
-/** All watches of the operator, by kind; one for each namespace where namespaces are given. */
+/** All watches of the operator, by group and kind; one for each namespace where namespaces are given. */
 export class Watches {
   readonly #watches = new Map<string, Watch>();
   readonly #stop = new AbortController();
@@ -56,26 +57,26 @@ export class Watches {
     const abort = new AbortController();
     const signal = AbortSignal.any([this.#stop.signal, abort.signal]);
     const reflectors = scopes.map((namespace) => this.#reflector(kind, options, namespace, signal));
-    this.#watches.set(kind.kind, { abort, reflectors });
+    this.#watches.set(kindId(kind), { kind, abort, reflectors });
     for (const reflector of reflectors) void reflector.run();
   }
 
   /** Ends the watch of a kind. */
   end(kind: ObjectKind): void {
-    this.#watches.get(kind.kind)?.abort.abort();
-    this.#watches.delete(kind.kind);
+    this.#watches.get(kindId(kind))?.abort.abort();
+    this.#watches.delete(kindId(kind));
   }
 
   /** @returns whether the first lists of a kind have arrived: false where it was ended meanwhile */
   async synced(kind: ObjectKind): Promise<boolean> {
-    const watch = this.#watches.get(kind.kind);
+    const watch = this.#watches.get(kindId(kind));
     await Promise.all(watch?.reflectors.map(({ whenSynced }) => whenSynced) ?? []);
-    return watch !== undefined && this.#watches.get(kind.kind) === watch;
+    return watch !== undefined && this.#watches.get(kindId(kind)) === watch;
   }
 
   /** The kinds of which the first lists have not arrived. */
-  unsynced(): readonly string[] {
-    return [...this.#watches].flatMap(([kind, { reflectors }]) =>
+  unsynced(): readonly ObjectKind[] {
+    return [...this.#watches.values()].flatMap(({ kind, reflectors }) =>
       reflectors.every(({ synced }) => synced) ? [] : [kind],
     );
   }

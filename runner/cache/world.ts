@@ -60,6 +60,11 @@ export class Subscriptions {
     }
   }
 
+  /** Takes out all objects of a kind. */
+  drop(kind: string): void {
+    for (const key of [...this.objects(kind).keys()]) this.update(kind, key, undefined);
+  }
+
   /** Says whether an optional API is there. */
   serve(kind: ObjectKind, served: boolean): void {
     const topic = kindId(kind);
