@@ -1,6 +1,7 @@
 import { InstallChart, type InstallProps } from '../constructs/install/chart.js';
 import { crdOf } from '../constructs/install/crd.js';
 import { IMAGE_REPOSITORY } from '../constructs/install/identity.js';
+import type { KubeObject } from '../constructs/kit/object.js';
 import { synthesize } from '../constructs/kit/synth.js';
 import { DEFINITIONS } from '../constructs/registry.js';
 import { toYaml } from './yaml.js';
@@ -16,11 +17,13 @@ export type ManifestProps = Omit<InstallProps, 'image'> & {
 
 /** The install manifest: one stream of documents, in the order in which they can be applied. */
 export function installManifest({ version, image, ...props }: ManifestProps): string {
-  const stages = synthesize(
-    (scope, id) =>
-      new InstallChart(scope, id, { ...props, image: image ?? `${IMAGE_REPOSITORY}:${version}` }),
-  );
-  return toYaml(stages.flatMap(({ objects }) => objects));
+  return toYaml(installObjects({ ...props, image: image ?? `${IMAGE_REPOSITORY}:${version}` }));
+}
+
+/** The objects of an installation, in the order in which they can be applied. */
+export function installObjects(props: InstallProps): readonly KubeObject[] {
+  const stages = synthesize((scope, id) => new InstallChart(scope, id, props));
+  return stages.flatMap(({ objects }) => objects);
 }
 
 /** The CRDs of all kinds, as a stream of documents. */

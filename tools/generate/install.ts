@@ -1,16 +1,28 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { KindDefinition } from '../../constructs/kit/definition.js';
+import { chartFiles } from './chart/files.js';
 import type { Files } from './output.js';
 
-/** `dist/install.yaml`. What makes it imports every kind, so it is imported late, as these are. */
+/** `dist/install.yaml` and the chart. What makes it imports every kind, so it is imported late, as these are. */
 export async function installFile(
   root: string,
   definitions: readonly KindDefinition[],
 ): Promise<Files> {
-  const { GENERATED, installManifest } = await import('../../cli/install.js');
-  const text = installManifest({ version: versionIn(root), definitions });
-  return new Map([['dist/install.yaml', GENERATED + text]]);
+  const { GENERATED, installManifest, installObjects } = await import('../../cli/install.js');
+  const { IMAGE_REPOSITORY } = await import('../../constructs/install/identity.js');
+  const { toYaml } = await import('../../cli/yaml.js');
+  const version = versionIn(root);
+  const text = installManifest({ version, definitions });
+  const chart = chartFiles(
+    {
+      install: (props) => installObjects({ ...props, definitions }),
+      yaml: (object) => toYaml([object]),
+      repository: IMAGE_REPOSITORY,
+    },
+    version,
+  );
+  return new Map([['dist/install.yaml', GENERATED + text], ...chart]);
 }
 
 function versionIn(root: string): string {

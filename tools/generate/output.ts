@@ -31,12 +31,15 @@ export function write(root: string, files: Files): string[] {
   return changed;
 }
 
+const CHART = ['', '/templates', '/templates/crds'].map((folder) => `dist/chart${folder}`);
+
 /** Paths of files that were generated once and are no longer, where every such file is generated. */
 export function leftovers(root: string, files: Files): string[] {
   const folders = readdirSync(join(root, 'constructs')).map((name) => `constructs/${name}`);
-  return [...folders, 'dist/crds']
+  return [...folders, 'dist/crds', ...CHART]
     .flatMap((folder) => list(root, folder).map((name) => `${folder}/${name}`))
-    .filter((path) => /[.]generated[.]ts$|^dist[/]crds[/]/.test(path) && !files.has(path))
+    .filter((path) => /[.]generated[.]ts$|^dist[/]crds[/]|^dist[/]chart[/].+[.]/.test(path))
+    .filter((path) => !files.has(path))
     .sort();
 }
 

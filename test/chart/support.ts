@@ -1,0 +1,20 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+
+import { ensureHelm, Helm } from '../../tools/helm/helm.js';
+import { projectRoot } from '../../tools/root.js';
+
+export const CHART = path.join(projectRoot(), 'dist', 'chart');
+
+/** The real Helm in a folder of its own. */
+export async function startHelm(
+  kubeconfig?: string,
+): Promise<{ readonly helm: Helm; readonly stop: () => Promise<void> }> {
+  const binary = await ensureHelm();
+  const home = await mkdtemp(path.join(tmpdir(), 'app-operator-helm-'));
+  return {
+    helm: new Helm(binary, { home, ...(kubeconfig === undefined ? {} : { kubeconfig }) }),
+    stop: () => rm(home, { recursive: true, force: true }),
+  };
+}

@@ -1,0 +1,259 @@
+import assert from 'node:assert/strict';
+import { readFile } from 'node:fs/promises';
+import path from 'node:path';
+import { after, before, describe, test } from 'node:test';
+import { parse, parseAllDocuments } from 'yaml';
+
+import { installManifest, type ManifestProps } from '../../cli/install.js';
+import { OPERATOR } from '../../constructs/install/identity.js';
+import type { KubeObject } from '../../constructs/kit/object.js';
+import { VERSION } from '../../runner/version.js';
+import type { Helm } from '../../tools/helm/helm.js';
+import { projectRoot } from '../../tools/root.js';
+import { CHART, startHelm } from './support.js';
+
+let helm: Helm;
+let stop: () => Promise<void>;
+before(async () => {
+  ({ helm, stop } = await startHelm());
+});
+after(() => stop());
+
+/** The objects of the chart with values, as Helm makes them. */
+async function rendered(...values: readonly string[]): Promise<KubeObject[]> {
+  const sets = values.map((value) => `--set-json=${value}`);
+  return objectsIn(
+    await helm.run('template', 'ours', CHART, `--namespace=${OPERATOR.namespace}`, ...sets),
+  );
+}
+
+function objectsIn(yaml: string): KubeObject[] {
+  return parseAllDocuments(yaml)
+    .map((document) => document.toJS() as KubeObject | null)
+    .filter((object) => object !== null);
+}
+
+const HELMS = /^(helm\.sh\/chart|app\.kubernetes\.io\/(instance|version|managed-by))$/;
+
+/** By kind, namespace and name; without what only Helm has, and without what is empty. */
+function comparable(objects: readonly KubeObject[]): Record<string, unknown> {
+  const entries = objects
+    .filter(({ kind }) => kind !== 'Namespace')
+    .map((object) => {
+      const { kind, metadata } = object;
+      const { labels = {}, annotations = {}, ...rest } = metadata;
+      const own = Object.entries(labels).filter(([name]) => !HELMS.test(name));
+      const kept = Object.entries(annotations).filter(([name]) => name !== KEEP);
+      const plain = {
+        ...object,
+        metadata: { ...rest, ...some('labels', own), ...some('annotations', kept) },
+      };
+      return [`${kind} ${metadata.namespace ?? ''}/${metadata.name}`, bare(plain)] as const;
+    });
+  assert.equal(new Set(entries.map(([id]) => id)).size, entries.length, 'an object is there twice');
+  return Object.fromEntries(entries.sort(([a], [b]) => (a < b ? -1 : 1)));
+}
+
+const KEEP = 'helm.sh/resource-policy';
+
+function some(name: string, entries: readonly (readonly [string, unknown])[]): object {
+  return entries.length === 0 ? {} : { [name]: Object.fromEntries(entries) };
+}
+
+/** Without fields that hold nothing: an API server does not tell them from missing ones. */
+function bare(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(bare);
+  if (typeof value !== 'object' || value === null) return value;
+  const entries = Object.entries(value).filter(
+    ([, field]) => field !== null && !(Array.isArray(field) && field.length === 0),
+  );
+  return Object.fromEntries(entries.map(([name, field]) => [name, bare(field)]));
+}
+
+describe('helm template', () => {
+  test('without values gives the objects of dist/install.yaml', async () => {
+    const manifest = await readFile(path.join(projectRoot(), 'dist/install.yaml'), 'utf8');
+    assert.deepEqual(comparable(await rendered()), comparable(objectsIn(manifest)));
+  });
+
+  const SCOPES: readonly (readonly [string[], Partial<ManifestProps>])[] = [
+    [[], {}],
+    [['watchNamespaces=["a","b"]'], { watchNamespaces: ['a', 'b'] }],
+    [
+      ['watchNamespaces=["a","b"]', 'rbac.clusterRoles=false'],
+      { watchNamespaces: ['a', 'b'], namespaced: true },
+    ],
+  ];
+  const OTHERS: readonly (readonly [string[], Partial<ManifestProps>])[] = [
+    [['replicas=3'], { replicas: 3 }],
+    [['openshift=true'], { platformIds: true }],
+    [['networkPolicy.egress=true'], { limitEgress: true }],
+    [
+      ['replicas=2', 'openshift=true', 'networkPolicy.egress=true'],
+      { replicas: 2, platformIds: true, limitEgress: true },
+    ],
+  ];
+  for (const [scope, scoped] of SCOPES) {
+    for (const [other, others] of OTHERS) {
+      const values = [...scope, ...other];
+      test(`with ${values.join(' ')} gives what \`app-operator install\` does`, async () => {
+        const manifest = installManifest({ version: VERSION, ...scoped, ...others });
+        assert.deepEqual(comparable(await rendered(...values)), comparable(objectsIn(manifest)));
+      });
+    }
+  }
+
+  test('marks what it makes, and keeps the CRDs from going with the release', async () => {
+    const objects = await rendered();
+    for (const { kind, metadata } of objects) {
+      assert.equal(metadata.labels?.['app.kubernetes.io/managed-by'], 'Helm', metadata.name);
+      assert.equal(metadata.labels['app.kubernetes.io/version'], VERSION);
+      const kept = metadata.annotations?.[KEEP] === 'keep';
+      assert.equal(kept, kind === 'CustomResourceDefinition', metadata.name);
+    }
+    const lost = await rendered('crds.keep=false');
+    assert.ok(lost.every(({ metadata }) => metadata.annotations?.[KEEP] === undefined));
+    const without = await rendered('crds.install=false');
+    assert.deepEqual(
+      without.filter(({ kind }) => kind === 'CustomResourceDefinition'),
+      [],
+    );
+  });
+
+  test('asks the cluster whether it is OpenShift', async () => {
+    const detected = await helm.run(
+      'template',
+      'ours',
+      CHART,
+      '--api-versions=security.openshift.io/v1',
+    );
+    assert.doesNotMatch(detected, /APP_DEFAULT_UID/);
+    const said = await helm.run(
+      'template',
+      'ours',
+      CHART,
+      '--api-versions=security.openshift.io/v1',
+      '--set=openshift=false',
+    );
+    assert.match(said, /APP_DEFAULT_UID/);
+  });
+});
+
+interface Pod {
+  readonly metadata: { readonly labels: object; readonly annotations: object };
+  readonly spec: Readonly<Record<string, unknown>> & {
+    readonly containers: readonly {
+      readonly image: string;
+      readonly args: readonly string[];
+      readonly env: readonly object[];
+      readonly resources: object;
+      readonly imagePullPolicy: string;
+    }[];
+  };
+}
+
+async function pod(...values: readonly string[]): Promise<Pod> {
+  const objects = await rendered(...values);
+  const deployment = objects.find(({ kind }) => kind === 'Deployment') as unknown as {
+    readonly spec: { readonly template: Pod };
+  };
+  return deployment.spec.template;
+}
+
+async function container(...values: readonly string[]) {
+  const [only] = (await pod(...values)).spec.containers;
+  assert.ok(only);
+  return only;
+}
+
+describe('values reach the pod:', () => {
+  test('its image', async () => {
+    const image = 'image={"repository":"r.example.org/op"}';
+    assert.equal((await container(image)).image, `r.example.org/op:${VERSION}`);
+    assert.equal((await container(image, 'image.tag="2"')).image, 'r.example.org/op:2');
+    const digest = `sha256:${'0a'.repeat(32)}`;
+    const exact = await container(image, 'image.tag="2"', `image.digest="${digest}"`);
+    assert.equal(exact.image, `r.example.org/op@${digest}`);
+    const { spec } = await pod('image.pullSecrets=["one","two"]');
+    assert.deepEqual(spec['imagePullSecrets'], [{ name: 'one' }, { name: 'two' }]);
+  });
+
+  test('where it runs', async () => {
+    const toleration = { key: 'infra', operator: 'Exists' };
+    const affinity = { nodeAffinity: {} };
+    const { spec } = await pod(
+      'nodeSelector={"pool":"infra"}',
+      `tolerations=${JSON.stringify([toleration])}`,
+      `affinity=${JSON.stringify(affinity)}`,
+      'priorityClassName="system-cluster-critical"',
+      'topologySpreadConstraints=[]',
+    );
+    // Helm adds maps to those of the chart; null takes a key out.
+    assert.deepEqual(spec['nodeSelector'], { 'kubernetes.io/os': 'linux', pool: 'infra' });
+    assert.deepEqual(spec['tolerations'], [toleration]);
+    assert.deepEqual(spec['affinity'], affinity);
+    assert.equal(spec['priorityClassName'], 'system-cluster-critical');
+    assert.deepEqual(spec['topologySpreadConstraints'], []);
+  });
+
+  test('flags, variables, resources, labels and annotations', async () => {
+    const variable = { name: 'HTTPS_PROXY', value: 'http://proxy:3128' };
+    const { args, env, resources } = await container(
+      'extraArgs=["--resync-interval=1h","--watch-label-selector=team in (a,b)"]',
+      `extraEnv=${JSON.stringify([variable])}`,
+      'resources={"limits":{"memory":"1Gi"}}',
+      'logLevel="debug"',
+      'podDefaults={"uid":1000680000,"gid":null}',
+    );
+    assert.deepEqual(args.slice(-2), [
+      '--resync-interval=1h',
+      '--watch-label-selector=team in (a,b)',
+    ]);
+    assert.ok(args.includes('--zap-log-level=debug'));
+    assert.deepEqual(env, [
+      { name: 'APP_DEFAULT_UID', value: '1000680000' },
+      { name: 'APP_DEFAULT_FSGROUP', value: '0' },
+      variable,
+    ]);
+    assert.deepEqual((resources as { limits: object }).limits, { memory: '1Gi' });
+    const { metadata } = await pod('podLabels={"team":"web"}', 'podAnnotations={"a/b":"c"}');
+    assert.equal((metadata.labels as Record<string, string>)['team'], 'web');
+    assert.equal((metadata.annotations as Record<string, string>)['a/b'], 'c');
+  });
+});
+
+describe('wrong values are refused, each by its name:', () => {
+  const WRONG: readonly (readonly [string, RegExp])[] = [
+    ['replicas="two"', /'\/replicas'.*got string, want integer/],
+    ['replicas=-1', /'\/replicas'.*minimum.*0/],
+    ['replica=2', /additional properties 'replica' not allowed/],
+    ['image.digest="latest"', /'\/image\/digest'.*does not match pattern/],
+    ['image.pullPolicy="Sometimes"', /'\/image\/pullPolicy'.*must be one of 'Always'/],
+    ['watchNamespaces=["Not_A_Name"]', /'\/watchNamespaces\/0'.*does not match pattern/],
+    ['watchNamespaces="a"', /'\/watchNamespaces'.*got string, want array/],
+    ['podDefaults.uid=0', /'\/podDefaults\/uid'.*minimum.*1/],
+    ['openshift="yes"', /'\/openshift'.*must be one of 'auto', true, false/],
+    ['extraArgs=["resync"]', /'\/extraArgs\/0'.*does not match pattern/],
+    ['logLevel="verbose"', /'\/logLevel'/],
+    ['rbac.clusterRoles=false', /name the namespaces that the operator works in/],
+  ];
+  for (const [value, message] of WRONG) {
+    test(value, async () => {
+      const { code, err } = await helm.try('template', 'ours', CHART, `--set-json=${value}`);
+      assert.notEqual(code, 0);
+      assert.match(err.replaceAll('\n', ' '), message);
+    });
+  }
+});
+
+test('helm lint has no complaint', async () => {
+  assert.match(await helm.run('lint', CHART, '--strict'), /0 chart\(s\) failed/);
+});
+
+test('helm package takes every file that a release needs', async () => {
+  const shown = parse(await helm.run('show', 'chart', CHART)) as Record<string, unknown>;
+  assert.deepEqual([shown['version'], shown['appVersion']], [VERSION, VERSION]);
+  assert.match(await helm.run('show', 'readme', CHART), /^# app-operator/m);
+  const values = parse(await helm.run('show', 'values', CHART)) as Record<string, unknown>;
+  assert.equal(values['replicas'], 1);
+});

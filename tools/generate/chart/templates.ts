@@ -1,0 +1,148 @@
+import type { InstallProps } from '../../../constructs/install/chart.js';
+import type { KubeObject } from '../../../constructs/kit/object.js';
+import { type DeploymentObject, lift, withValues } from './deployment.js';
+import { type Choice, joined, Merge } from './merge.js';
+import type { Lifted } from './operator-values.js';
+import { Tokens } from './tokens.js';
+
+/** What makes the objects of an installation, and their YAML. Both import every kind, so they are given. */
+export interface Installer {
+  readonly install: (props: InstallProps) => readonly KubeObject[];
+  readonly yaml: (object: object) => string;
+  /** Where the image comes from. */
+  readonly repository: string;
+}
+
+/** The templates of the chart by their paths below `templates/`, and the defaults of its values. */
+export interface Templates {
+  readonly files: ReadonlyMap<string, string>;
+  readonly lifted: Lifted;
+}
+
+/** Stands for the namespaces that are watched: for all of them, or for one after the other. */
+const WATCHED = '__watched__';
+
+/** The ways to install that the chart can choose from, each dimension by itself; the plain one comes first. */
+const DIMENSIONS: readonly (readonly (Choice & { readonly props: Partial<InstallProps> })[])[] = [
+  [
+    { when: 'not .Values.watchNamespaces', props: {} },
+    {
+      when: 'and .Values.watchNamespaces .Values.rbac.clusterRoles',
+      props: { watchNamespaces: [WATCHED] },
+    },
+    {
+      when: 'not .Values.rbac.clusterRoles',
+      props: { watchNamespaces: [WATCHED], namespaced: true },
+    },
+  ],
+  [
+    { when: 'le (int .Values.replicas) 1', props: {} },
+    { when: 'gt (int .Values.replicas) 1', props: { replicas: 2 } },
+  ],
+  [
+    { when: 'not (include "app-operator.platformIds" .)', props: {} },
+    { when: 'include "app-operator.platformIds" .', props: { platformIds: true } },
+  ],
+  [
+    { when: 'not .Values.networkPolicy.egress', props: {} },
+    { when: '.Values.networkPolicy.egress', props: { limitEgress: true } },
+  ],
+];
+
+/** Conditions for all objects of a kind. */
+const WHEN: Readonly<Record<string, string>> = {
+  CustomResourceDefinition: '.Values.crds.install',
+  PodDisruptionBudget: '.Values.podDisruptionBudget.enabled',
+  NetworkPolicy: '.Values.networkPolicy.enabled',
+};
+
+/** The templates: what the constructs make, and under which values they make something else. */
+export function templatesOf({ install, yaml, repository }: Installer): Templates {
+  const tokens = new Tokens();
+  const base = {
+    image: tokens.value('include "app-operator.image" .'),
+    namespace: tokens.value('.Release.Namespace'),
+  };
+  const variants = DIMENSIONS.map((choices) =>
+    choices.map((choice) => {
+      const objects = install({ ...base, ...choice.props });
+      const adapted = objects.map((object) => [idOf(object), adapt(object, tokens)] as const);
+      return [choice, new Map(adapted)] as const;
+    }),
+  );
+  const ids = new Set(variants.flat().flatMap(([, objects]) => [...objects.keys()]));
+  const merge = new Merge(tokens);
+  const files = new Map<string, string>();
+  for (const id of ids) {
+    const { when, value } = merge.object(
+      variants.map((choices) =>
+        choices.map(([choice, objects]) => [choice, objects.get(id)] as const),
+      ),
+    );
+    const object = value as KubeObject;
+    const { kind, metadata } = object;
+    // The release's namespace is made by Helm, or by somebody before.
+    if (kind === 'Namespace') continue;
+    const conditions = [WHEN[kind], when].filter((part) => part !== undefined);
+    const text = tokens.render(yaml(object));
+    const body = metadata.namespace === WATCHED ? eachNamespace(text) : allNamespaces(text);
+    const folder = kind === 'CustomResourceDefinition' ? 'crds/' : `${kind.toLowerCase()}-`;
+    const one = metadata.namespace === WATCHED ? '-watched' : '';
+    files.set(
+      `${folder}${metadata.name}${one}.yaml`,
+      conditions.length === 0
+        ? body
+        : `{{- if ${joined('and', conditions)} }}\n${body}{{- end }}\n`,
+    );
+  }
+  return { files, lifted: { ...lift(deploymentOf(install({ image: repository }))), repository } };
+}
+
+function adapt(object: KubeObject, tokens: Tokens): KubeObject {
+  const labels = tokens.lines((indent) => [
+    `{{- include "app-operator.labels" . | nindent ${indent} }}`,
+  ]);
+  const isCrd = object.kind === 'CustomResourceDefinition';
+  const labelled = {
+    ...object,
+    metadata: {
+      ...object.metadata,
+      labels: { ...object.metadata.labels, [labels]: null },
+      ...(isCrd ? { [tokens.lines(() => KEEP)]: null } : {}),
+    },
+  } as unknown as KubeObject;
+  return object.kind === 'Deployment' ? withValues(labelled as DeploymentObject, tokens) : labelled;
+}
+
+/** Who deletes a definition deletes all that users have made by it. */
+const KEEP = [
+  '{{- if .Values.crds.keep }}',
+  'annotations:',
+  '  helm.sh/resource-policy: keep',
+  '{{- end }}',
+];
+
+/** One document for each namespace; within, the dot is that namespace. */
+function eachNamespace(text: string): string {
+  const rooted = text.replaceAll(/\{\{.*?\}\}/g, (action) =>
+    action
+      .replaceAll(/(?<=[ (])\.(?=Values|Release|Chart)/g, '$.')
+      .replaceAll(/(?<=[ (])\.(?=[ )])/g, '$'),
+  );
+  const document = rooted.replaceAll(WATCHED, '{{ . }}');
+  return `{{- range .Values.watchNamespaces }}\n---\n${document}{{- end }}\n`;
+}
+
+function allNamespaces(text: string): string {
+  return text.replaceAll(WATCHED, '{{ join "," .Values.watchNamespaces }}');
+}
+
+function deploymentOf(objects: readonly KubeObject[]): DeploymentObject {
+  const found = objects.find(({ kind }) => kind === 'Deployment');
+  if (!found) throw new Error('nothing that is installed is a Deployment');
+  return found as DeploymentObject;
+}
+
+function idOf({ kind, metadata }: KubeObject): string {
+  return `${kind}/${metadata.namespace ?? ''}/${metadata.name}`;
+}

@@ -1,0 +1,75 @@
+/** What stands in an object where the chart's template has an action. */
+const TOKEN = /__helm(\d+)__/g;
+/** A token that is alone: an entry of a map, or an item of a list. */
+const LINE = /^( *)(?:- )?__helm(\d+)__(?:: null)?$/;
+
+/** The text of an action at a depth of the YAML, in spaces. */
+type Action = (indent: number) => string;
+
+/**
+ * Actions of a template, and the texts that stand for them in objects until those are printed as YAML.
+ * Objects stay plain data, so what is made of them by one printer is whole YAML around the actions.
+ * An action that is the same as one before has the same token, so that objects can be compared.
+ */
+export class Tokens {
+  readonly #actions: Action[] = [];
+  readonly #known = new Map<string, string>();
+
+  /** In place of a scalar, or within one: `{{ … }}` with this expression. */
+  value(expression: string): string {
+    return this.#token(() => `{{ ${expression} }}`);
+  }
+
+  /** In place of a map or a list: the YAML of what the expression gives. */
+  block(expression: string): string {
+    return this.#token((indent) => `{{- toYaml ${expression} | nindent ${indent + 2} }}`);
+  }
+
+  /** Whole lines: in a map as a key, in a list as an item. */
+  lines(lines: (indent: number) => readonly string[]): string {
+    return this.#token((indent) =>
+      lines(indent)
+        .map((line) => ' '.repeat(indent) + line)
+        .join('\n'),
+    );
+  }
+
+  /** A line with an action that opens or closes something: no two of them are the same one. */
+  control(action: string): string {
+    return this.#add((indent) => `${' '.repeat(indent)}{{- ${action} }}`);
+  }
+
+  /** The YAML with the actions in place. What looks like an action in the objects is text. */
+  render(yaml: string): string {
+    return yaml
+      .split('\n')
+      .map((line) => this.#render(line.replaceAll('{{', '{{ "{{" }}')))
+      .join('\n');
+  }
+
+  #render(line: string): string {
+    const [, spaces, alone] = LINE.exec(line) ?? [];
+    if (spaces !== undefined) return this.#action(alone, spaces.length);
+    const indent = /^[ -]*/.exec(line)?.[0].length ?? 0;
+    return line.replaceAll(TOKEN, (_, index: string) => this.#action(index, indent));
+  }
+
+  #action(index: string | undefined, indent: number): string {
+    const action = this.#actions[Number(index)];
+    if (!action) throw new Error(`no action ${index ?? ''}`);
+    return action(indent);
+  }
+
+  #token(action: Action): string {
+    const text = action(0);
+    const known = this.#known.get(text);
+    if (known !== undefined) return known;
+    const token = this.#add(action);
+    this.#known.set(text, token);
+    return token;
+  }
+
+  #add(action: Action): string {
+    return `__helm${this.#actions.push(action) - 1}__`;
+  }
+}
