@@ -169,6 +169,13 @@ export interface AppBenchSpec {
   readonly dbConfig?: AppBenchSpecDbConfig;
 
   /**
+   * Metrics of its queues and of its database servers, for Prometheus.
+   *
+   * @schema AppBenchSpec#metrics
+   */
+  readonly metrics?: AppBenchSpecMetrics;
+
+  /**
    * Defaults for the sites' public domains.
    *
    * @schema AppBenchSpec#domainConfig
@@ -228,6 +235,7 @@ export function toJson_AppBenchSpec(obj: AppBenchSpec | undefined): Record<strin
     'workerAutoscaling': toJson_AppBenchSpecWorkerAutoscaling(obj.workerAutoscaling),
     'redisConfig': toJson_AppBenchSpecRedisConfig(obj.redisConfig),
     'dbConfig': toJson_AppBenchSpecDbConfig(obj.dbConfig),
+    'metrics': toJson_AppBenchSpecMetrics(obj.metrics),
     'domainConfig': toJson_AppBenchSpecDomainConfig(obj.domainConfig),
     'security': toJson_AppBenchSpecSecurity(obj.security),
     'podTemplate': toJson_AppBenchSpecPodTemplate(obj.podTemplate),
@@ -706,6 +714,42 @@ export function toJson_AppBenchSpecDbConfig(obj: AppBenchSpecDbConfig | undefine
     'image': obj.image,
     'resources': toJson_AppBenchSpecDbConfigResources(obj.resources),
     'storage': toJson_AppBenchSpecDbConfigStorage(obj.storage),
+  };
+  // filter undefined values
+  return Object.entries(result).reduce((r, i) => (i[1] === undefined) ? r : ({ ...r, [i[0]]: i[1] }), {});
+}
+/* eslint-enable max-len, @stylistic/max-len, quote-props, @stylistic/quote-props */
+
+/**
+ * Metrics of its queues and of its database servers, for Prometheus.
+ *
+ * @schema AppBenchSpecMetrics
+ */
+export interface AppBenchSpecMetrics {
+  /**
+   * Whether there is one.
+   *
+   * @schema AppBenchSpecMetrics#enabled
+   */
+  readonly enabled?: boolean;
+
+  /**
+   * Its compute resources.
+   *
+   * @schema AppBenchSpecMetrics#resources
+   */
+  readonly resources?: AppBenchSpecMetricsResources;
+}
+
+/**
+ * Converts an object of type 'AppBenchSpecMetrics' to JSON representation.
+ */
+/* eslint-disable max-len, @stylistic/max-len, quote-props, @stylistic/quote-props */
+export function toJson_AppBenchSpecMetrics(obj: AppBenchSpecMetrics | undefined): Record<string, any> | undefined {
+  if (obj === undefined) { return undefined; }
+  const result = {
+    'enabled': obj.enabled,
+    'resources': toJson_AppBenchSpecMetricsResources(obj.resources),
   };
   // filter undefined values
   return Object.entries(result).reduce((r, i) => (i[1] === undefined) ? r : ({ ...r, [i[0]]: i[1] }), {});
@@ -1700,6 +1744,42 @@ export function toJson_AppBenchSpecDbConfigStorage(obj: AppBenchSpecDbConfigStor
   const result = {
     'size': obj.size,
     'className': obj.className,
+  };
+  // filter undefined values
+  return Object.entries(result).reduce((r, i) => (i[1] === undefined) ? r : ({ ...r, [i[0]]: i[1] }), {});
+}
+/* eslint-enable max-len, @stylistic/max-len, quote-props, @stylistic/quote-props */
+
+/**
+ * Its compute resources.
+ *
+ * @schema AppBenchSpecMetricsResources
+ */
+export interface AppBenchSpecMetricsResources {
+  /**
+   * What the scheduler sets aside.
+   *
+   * @schema AppBenchSpecMetricsResources#requests
+   */
+  readonly requests?: { [key: string]: string };
+
+  /**
+   * What the container cannot exceed.
+   *
+   * @schema AppBenchSpecMetricsResources#limits
+   */
+  readonly limits?: { [key: string]: string };
+}
+
+/**
+ * Converts an object of type 'AppBenchSpecMetricsResources' to JSON representation.
+ */
+/* eslint-disable max-len, @stylistic/max-len, quote-props, @stylistic/quote-props */
+export function toJson_AppBenchSpecMetricsResources(obj: AppBenchSpecMetricsResources | undefined): Record<string, any> | undefined {
+  if (obj === undefined) { return undefined; }
+  const result = {
+    'requests': ((obj.requests) === undefined) ? undefined : (Object.entries(obj.requests).reduce((r, i) => (i[1] === undefined) ? r : ({ ...r, [i[0]]: i[1] }), {})),
+    'limits': ((obj.limits) === undefined) ? undefined : (Object.entries(obj.limits).reduce((r, i) => (i[1] === undefined) ? r : ({ ...r, [i[0]]: i[1] }), {})),
   };
   // filter undefined values
   return Object.entries(result).reduce((r, i) => (i[1] === undefined) ? r : ({ ...r, [i[0]]: i[1] }), {});

@@ -52,6 +52,8 @@ export interface AppBenchSpec {
   readonly redisConfig?: RedisConfig;
   /** The database server of the bench's shared sites. */
   readonly dbConfig: BenchDatabase;
+  /** Metrics of its queues and of its database servers, for Prometheus. */
+  readonly metrics: BenchMetrics;
   /** Defaults for the sites' public domains. */
   readonly domainConfig?: DomainConfig;
   /** As whom the pods run, and what they may do. */
@@ -245,6 +247,16 @@ export interface MariaDbRef {
   /** Kind of the object.
    * @default MariaDB */
   readonly kind: 'MariaDB' | 'ExternalMariaDB';
+}
+
+/** The exporter of a bench's metrics: one small pod. The bench is Ready without it.
+ * @default {} */
+export interface BenchMetrics {
+  /** Whether there is one.
+   * @default true */
+  readonly enabled: boolean;
+  /** Its compute resources. */
+  readonly resources?: Resources;
 }
 
 /** Defaults for the public domains of a bench's sites. */

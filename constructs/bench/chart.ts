@@ -19,6 +19,7 @@ import { Stage } from '../kit/stage.js';
 import type { AppBench } from './api.js';
 import { backend, nginxSites, type BenchFacts } from './facts.js';
 import { BenchInit } from './init.js';
+import { Metrics } from './metrics.js';
 import { Nginx } from './nginx.js';
 import { renderNginxConfig } from './nginx-config.js';
 import { Redis, RedisPassword } from './redis.js';
@@ -121,6 +122,9 @@ export class BenchChart extends Chart {
       resources: resources.scheduler,
       configHash,
     });
+    if (spec.metrics.enabled) {
+      new Metrics(workloads, 'metrics', { ...common, resources: spec.metrics.resources });
+    }
     for (const queue of QUEUES) {
       new Worker(workloads, `worker-${queue}`, {
         ...common,

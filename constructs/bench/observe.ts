@@ -16,13 +16,14 @@ export function observeBench(observation: Observation<AppBench, BenchFacts>): Ju
   const { upgrade } = facts;
   const { init } = benchNames(observation.resource.metadata.name);
   const prepared = observation.child('Job', init)?.health.state === 'Ready';
-  const { phase, ready } = heldBack(judge(observation), upgrade);
+  const { phase, ready } = heldBack(judge(withoutMetrics(observation)), upgrade);
   return {
     phase,
     ready,
     conditions: [
       ...versionCondition(observation.resource),
       ...scalingCondition(observation),
+      ...metricsCondition(observation),
       ...(upgrade && upgrade.done < upgrade.all ? [upgradeCondition(upgrade, prepared)] : []),
     ],
     fields: {
@@ -39,6 +40,28 @@ export function observeBench(observation: Observation<AppBench, BenchFacts>): Ju
       ),
     },
   };
+}
+
+/** The bench without its exporter, which nobody but Prometheus needs. */
+function withoutMetrics(
+  observation: Observation<AppBench, BenchFacts>,
+): Observation<AppBench, BenchFacts> {
+  const { metrics } = benchNames(observation.resource.metadata.name);
+  const pending = observation.pending.filter(({ name }) => name !== metrics);
+  const ready = pending.length === 0 && observation.probes.every(({ ok }) => ok);
+  return { ...observation, pending, ready };
+}
+
+/** Only a failure is told: an exporter that starts is not worth a word. */
+function metricsCondition({
+  resource,
+  child,
+}: Observation<AppBench, BenchFacts>): readonly Verdict[] {
+  const { metrics } = benchNames(resource.metadata.name);
+  const health = child('Deployment', metrics)?.health;
+  if (!resource.spec.metrics.enabled || health?.state !== 'Failed') return [];
+  const message = `Deployment ${metrics}: ${health.message}`;
+  return [{ type: 'Metrics', status: 'False', reason: 'ExporterFailed', message }];
 }
 
 /** A bench whose own pods wait for its sites is not what its spec says, however well they fare. */

@@ -1043,6 +1043,64 @@ export const spec: Schema = {
         },
       ],
     },
+    metrics: {
+      type: 'object',
+      description: 'Metrics of its queues and of its database servers, for Prometheus.',
+      default: { enabled: true },
+      properties: {
+        enabled: { type: 'boolean', description: 'Whether there is one.', default: true },
+        resources: {
+          type: 'object',
+          description: 'Its compute resources.',
+          properties: {
+            requests: {
+              type: 'object',
+              description: 'What the scheduler sets aside.',
+              maxProperties: 16,
+              additionalProperties: {
+                type: 'string',
+                description: 'A resource quantity, for example `500m`, `1`, `2Gi`.',
+                pattern:
+                  '^[+]?([0-9]+[.]?[0-9]*|[.][0-9]+)(([KMGTPE]i)|[mkMGTPE]|([eE][+-]?[0-9]+))?$',
+                maxLength: 64,
+              },
+              'x-kubernetes-validations': [
+                {
+                  rule: "self.all(k, k in ['cpu', 'memory', 'ephemeral-storage'] || k.matches('^(hugepages-[0-9]+[KMG]i|[a-z0-9]([-a-z0-9.]*[a-z0-9])?/[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?)$'))",
+                  message:
+                    'resources are cpu, memory, ephemeral-storage, hugepages-<size> and extended ones such as example.com/gpu',
+                },
+              ],
+            },
+            limits: {
+              type: 'object',
+              description: 'What the container cannot exceed.',
+              maxProperties: 16,
+              additionalProperties: {
+                type: 'string',
+                description: 'A resource quantity, for example `500m`, `1`, `2Gi`.',
+                pattern:
+                  '^[+]?([0-9]+[.]?[0-9]*|[.][0-9]+)(([KMGTPE]i)|[mkMGTPE]|([eE][+-]?[0-9]+))?$',
+                maxLength: 64,
+              },
+              'x-kubernetes-validations': [
+                {
+                  rule: "self.all(k, k in ['cpu', 'memory', 'ephemeral-storage'] || k.matches('^(hugepages-[0-9]+[KMG]i|[a-z0-9]([-a-z0-9.]*[a-z0-9])?/[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?)$'))",
+                  message:
+                    'resources are cpu, memory, ephemeral-storage, hugepages-<size> and extended ones such as example.com/gpu',
+                },
+              ],
+            },
+          },
+          'x-kubernetes-validations': [
+            {
+              rule: '!has(self.requests) || !has(self.limits) || self.requests.all(k, !(k in self.limits) || !isQuantity(self.requests[k]) || !isQuantity(self.limits[k]) || quantity(self.requests[k]).compareTo(quantity(self.limits[k])) <= 0)',
+              message: 'a request must not be greater than its limit',
+            },
+          ],
+        },
+      },
+    },
     domainConfig: {
       type: 'object',
       description: "Defaults for the sites' public domains.",

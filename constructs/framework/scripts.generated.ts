@@ -510,6 +510,380 @@ export const scripts = {
     '        report("InternalError", f"{type(error).__name__}: {error}")\n' +
     '        sys.exit(1)\n' +
     '    report("Succeeded", json.dumps(outcome))\n',
+  'bench_metrics.py': 
+    '"""Tells Prometheus what a bench\'s queues and database servers come to, on GET /metrics.\n' +
+    '\n' +
+    'It looks when it is asked, and not again for a few seconds. The queues\' Redis and the sites\' databases are those of the files on\n' +
+    'the bench\'s volume, which are read anew each time: it needs no rights of its own and notices new sites and passwords.\n' +
+    'A server that does not answer costs its own series only, and `*_up` says so.\n' +
+    '\n' +
+    'Environment\n' +
+    '  NAMESPACE, BENCH   labels of every series, and the prefix of the bench\'s queues: `<namespace>.<bench>`\n' +
+    '  BENCH_DIR          the bench (default /home/frappe/frappe-bench)\n' +
+    '  LISTEN_PORT        default 9180\n' +
+    '  CACHE_SECONDS      how long an answer holds (default 5)\n' +
+    '\n' +
+    'The names of the database series are those of mysqld_exporter and postgres_exporter. A site\'s own user sees them.\n' +
+    '"""\n' +
+    '\n' +
+    'import json\n' +
+    'import os\n' +
+    'import signal\n' +
+    'import sys\n' +
+    'import threading\n' +
+    'import time\n' +
+    'from concurrent.futures import ThreadPoolExecutor, wait\n' +
+    'from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer\n' +
+    'from pathlib import Path\n' +
+    '\n' +
+    'QUEUES = ("default", "short", "long")\n' +
+    'QUEUE_KEY = "rq:queue:"\n' +
+    'CONNECT_SECONDS = 3\n' +
+    'ANSWER_SECONDS = 5\n' +
+    '# Prometheus gives up after 10 s by default.\n' +
+    'COLLECT_SECONDS = 8\n' +
+    '# A site that is just being made has no database yet, so that a server is asked as one of several sites.\n' +
+    'LOGINS = 3\n' +
+    'DEFAULT_PORTS = {"mariadb": 3306, "postgres": 5432}\n' +
+    'TOO_MANY = {"mariadb": 1040, "postgres": "53300"}\n' +
+    '\n' +
+    '# Name → what it says. All are gauges.\n' +
+    'SERIES = {\n' +
+    '    "app_worker_queue_length": "Jobs that wait in a queue. `site` is empty for the queues of the bench\'s Shared sites.",\n' +
+    '    "app_worker_jobs_running": "Jobs of a queue that a worker has in hand.",\n' +
+    '    "app_worker_jobs_failed": "Failed jobs of a queue that the framework still keeps.",\n' +
+    '    "app_workers": "Workers that listen to a queue.",\n' +
+    '    "redis_up": "Whether the queues\' Redis answers.",\n' +
+    '    "mysql_up": "Whether the MariaDB server answers a site\'s login.",\n' +
+    '    "mysql_global_status_threads_connected": "Open connections of the MariaDB server.",\n' +
+    '    "mysql_global_variables_max_connections": "Connections that the MariaDB server allows.",\n' +
+    '    "pg_up": "Whether the PostgreSQL server answers a site\'s login.",\n' +
+    '    "pg_stat_activity_count": "Connections of clients to the PostgreSQL server.",\n' +
+    '    "pg_settings_max_connections": "Connections that the PostgreSQL server allows.",\n' +
+    '}\n' +
+    'NAMES = {\n' +
+    '    "mariadb": ("mysql_up", "mysql_global_status_threads_connected", "mysql_global_variables_max_connections"),\n' +
+    '    "postgres": ("pg_up", "pg_stat_activity_count", "pg_settings_max_connections"),\n' +
+    '}\n' +
+    '\n' +
+    '# A site\'s user does not see what kind of process another one\'s is, but whose it is: background workers are nobody\'s.\n' +
+    'POSTGRES_CONNECTIONS = """\n' +
+    'SELECT count(*), current_setting(\'max_connections\')::int FROM pg_stat_activity WHERE datid IS NOT NULL AND usesysid IS NOT NULL\n' +
+    '"""\n' +
+    '\n' +
+    '\n' +
+    'class Full(Exception):\n' +
+    '    """The server has no connection left to tell how many it has."""\n' +
+    '\n' +
+    '\n' +
+    'def read_json(path):\n' +
+    '    """The object in a file; {} where there is none that can be read, as while it is written."""\n' +
+    '    try:\n' +
+    '        value = json.loads(path.read_text())\n' +
+    '    except (OSError, ValueError):\n' +
+    '        return {}\n' +
+    '    return value if isinstance(value, dict) else {}\n' +
+    '\n' +
+    '\n' +
+    'def site_configs(sites):\n' +
+    '    """The configuration of each site, in the order of their names."""\n' +
+    '    return [config for path in sorted(sites.glob("*/site_config.json")) if (config := read_json(path))]\n' +
+    '\n' +
+    '\n' +
+    'class Queues:\n' +
+    '    """The bench\'s queues and those of its Dedicated sites, by the keys of the rq package."""\n' +
+    '\n' +
+    '    def __init__(self, prefix):\n' +
+    '        self.prefix = prefix\n' +
+    '        self.redis = None\n' +
+    '        self.url = None\n' +
+    '\n' +
+    '    def owner(self, name):\n' +
+    '        """The AppSite whose queue has that name, "" for a queue of the bench, None for another bench\'s or one set aside."""\n' +
+    '        prefix = name.rpartition(":")[0]\n' +
+    '        if prefix == self.prefix:\n' +
+    '            return ""\n' +
+    '        start = f"{self.prefix}."\n' +
+    '        site = prefix[len(start):] if prefix.startswith(start) else ""\n' +
+    '        return site if site and "." not in site else None\n' +
+    '\n' +
+    '    def connection(self, url):\n' +
+    '        import redis\n' +
+    '\n' +
+    '        if url != self.url:\n' +
+    '            self.redis = redis.from_url(url, socket_timeout=ANSWER_SECONDS, socket_connect_timeout=CONNECT_SECONDS, decode_responses=True)\n' +
+    '            self.url = url\n' +
+    '        return self.redis\n' +
+    '\n' +
+    '    def look(self, url, configs):\n' +
+    '        """Samples of every queue. A queue of a site that is gone counts while jobs wait in it."""\n' +
+    '        redis, now = self.connection(url), time.time()\n' +
+    '        prefixes = {self.prefix, *(str(config["bench_id"]) for config in configs if config.get("bench_id"))}\n' +
+    '        lasting = {f"{prefix}:{queue}" for prefix in prefixes for queue in QUEUES}\n' +
+    '        known = {key[len(QUEUE_KEY):] for key in redis.smembers("rq:queues") if key.startswith(f"{QUEUE_KEY}{self.prefix}")}\n' +
+    '        names = sorted(name for name in lasting | known if self.owner(name) is not None)\n' +
+    '        pipe = redis.pipeline(transaction=False)\n' +
+    '        for name in names:\n' +
+    '            pipe.llen(f"{QUEUE_KEY}{name}")\n' +
+    '            # A job whose worker was killed counts until its lease ends; one without an end has none.\n' +
+    '            pipe.zcount(f"rq:wip:{name}", now, "+inf")\n' +
+    '            pipe.zcount(f"rq:wip:{name}", "-inf", 0)\n' +
+    '            pipe.zcard(f"rq:failed:{name}")\n' +
+    '            pipe.smembers(f"rq:workers:{name}")\n' +
+    '        answers = pipe.execute()\n' +
+    '        rows = [answers[start:start + 5] for start in range(0, len(answers), 5)]\n' +
+    '        alive = self.alive(redis, {worker for row in rows for worker in row[4]})\n' +
+    '        for name, (waiting, leased, endless, failed, workers) in zip(names, rows):\n' +
+    '            if name not in lasting and waiting == 0:\n' +
+    '                continue\n' +
+    '            labels = {"site": self.owner(name), "queue": name.rpartition(":")[2]}\n' +
+    '            yield "app_worker_queue_length", labels, waiting\n' +
+    '            yield "app_worker_jobs_running", labels, leased + endless\n' +
+    '            yield "app_worker_jobs_failed", labels, failed\n' +
+    '            yield "app_workers", labels, len(alive & workers)\n' +
+    '\n' +
+    '    @staticmethod\n' +
+    '    def alive(redis, workers):\n' +
+    '        """Those that still have a key: one that was killed stays in the sets, and its key expires."""\n' +
+    '        workers = sorted(workers)\n' +
+    '        pipe = redis.pipeline(transaction=False)\n' +
+    '        for worker in workers:\n' +
+    '            pipe.exists(worker)\n' +
+    '        return {worker for worker, there in zip(workers, pipe.execute()) if there}\n' +
+    '\n' +
+    '\n' +
+    'def mariadb_login(login):\n' +
+    '    """(connections, allowed) of a MariaDB server, by whichever driver the image has."""\n' +
+    '    address = {"host": login["host"], "port": login["port"], "user": login["user"], "connect_timeout": CONNECT_SECONDS}\n' +
+    '    try:\n' +
+    '        import pymysql as driver\n' +
+    '\n' +
+    '        address.update(password=login["password"], read_timeout=ANSWER_SECONDS)\n' +
+    '    except ImportError:\n' +
+    '        import MySQLdb as driver\n' +
+    '\n' +
+    '        address.update(passwd=login["password"], read_timeout=ANSWER_SECONDS)\n' +
+    '    try:\n' +
+    '        connection = driver.connect(**address)\n' +
+    '    except driver.MySQLError as error:\n' +
+    '        if error.args and error.args[0] == TOO_MANY["mariadb"]:\n' +
+    '            raise Full from None\n' +
+    '        raise\n' +
+    '    try:\n' +
+    '        with connection.cursor() as cursor:\n' +
+    '            cursor.execute("SHOW GLOBAL STATUS LIKE \'Threads_connected\'")\n' +
+    '            connected = int(cursor.fetchone()[1])\n' +
+    '            cursor.execute("SELECT @@GLOBAL.max_connections")\n' +
+    '            return connected, int(cursor.fetchone()[0])\n' +
+    '    finally:\n' +
+    '        connection.close()\n' +
+    '\n' +
+    '\n' +
+    'def postgres_login(login):\n' +
+    '    """(connections, allowed) of a PostgreSQL server. The connection is short: an open one would keep a database from being dropped."""\n' +
+    '    import psycopg2\n' +
+    '\n' +
+    '    options = f"-c statement_timeout={ANSWER_SECONDS * 1000}"\n' +
+    '    address = {"host": login["host"], "port": login["port"], "user": login["user"], "password": login["password"]}\n' +
+    '    try:\n' +
+    '        connection = psycopg2.connect(dbname=login["name"], connect_timeout=CONNECT_SECONDS, options=options, **address)\n' +
+    '    except psycopg2.OperationalError as error:\n' +
+    '        # The driver gives no code for a login that is refused.\n' +
+    '        if error.pgcode == TOO_MANY["postgres"] or any(\n' +
+    '            words in str(error) for words in ("too many clients already", "remaining connection slots are reserved")\n' +
+    '        ):\n' +
+    '            raise Full from None\n' +
+    '        raise\n' +
+    '    try:\n' +
+    '        with connection.cursor() as cursor:\n' +
+    '            cursor.execute(POSTGRES_CONNECTIONS)\n' +
+    '            connected, allowed = cursor.fetchone()\n' +
+    '            return int(connected), int(allowed)\n' +
+    '    finally:\n' +
+    '        connection.close()\n' +
+    '\n' +
+    '\n' +
+    'class Databases:\n' +
+    '    """The database servers of the bench\'s sites."""\n' +
+    '\n' +
+    '    LOOKS = {"mariadb": mariadb_login, "postgres": postgres_login}\n' +
+    '\n' +
+    '    def __init__(self):\n' +
+    '        self.allowed = {}\n' +
+    '\n' +
+    '    @staticmethod\n' +
+    '    def servers(common, configs):\n' +
+    '        """(type, host, port) → logins of sites on that server."""\n' +
+    '        found = {}\n' +
+    '        for config in configs:\n' +
+    '            merged = {**common, **config}\n' +
+    '            kind, name = merged.get("db_type") or "mariadb", merged.get("db_name")\n' +
+    '            if kind not in DEFAULT_PORTS or not name or not merged.get("db_password"):\n' +
+    '                continue\n' +
+    '            login = {\n' +
+    '                "host": merged.get("db_host") or "127.0.0.1",\n' +
+    '                "port": int(merged.get("db_port") or DEFAULT_PORTS[kind]),\n' +
+    '                "user": merged.get("db_user") or name,\n' +
+    '                "password": merged["db_password"],\n' +
+    '                "name": name,\n' +
+    '            }\n' +
+    '            logins = found.setdefault((kind, login["host"], login["port"]), [])\n' +
+    '            if len(logins) < LOGINS:\n' +
+    '                logins.append(login)\n' +
+    '        return found\n' +
+    '\n' +
+    '    def look(self, server, logins):\n' +
+    '        """Samples of one server."""\n' +
+    '        kind, host, port = server\n' +
+    '        up, connected, allowed = NAMES[kind]\n' +
+    '        labels = {"server": f"{host}:{port}"}\n' +
+    '        last = None\n' +
+    '        for login in logins:\n' +
+    '            try:\n' +
+    '                open_now, self.allowed[server] = self.LOOKS[kind](login)\n' +
+    '            except Full:\n' +
+    '                # All are taken. The number is known from before, or there is nothing to compare with.\n' +
+    '                if server not in self.allowed:\n' +
+    '                    return [(up, labels, 0)]\n' +
+    '                open_now = self.allowed[server]\n' +
+    '            except Exception as error:\n' +
+    '                last = error\n' +
+    '                continue\n' +
+    '            return [(up, labels, 1), (connected, labels, open_now), (allowed, labels, self.allowed[server])]\n' +
+    '        tell(f"{kind} {host}:{port}", last)\n' +
+    '        return [(up, labels, 0)]\n' +
+    '\n' +
+    '\n' +
+    'told = {}\n' +
+    '\n' +
+    '\n' +
+    'def tell(what, error):\n' +
+    '    """One line when something begins to fail, and when it works again. Never a message, which may hold a login."""\n' +
+    '    name = error and type(error).__name__\n' +
+    '    if told.get(what) == name:\n' +
+    '        return\n' +
+    '    told[what] = name\n' +
+    '    print(f"app-operator: {what} {f\'does not answer: {name}\' if name else \'answers\'}", flush=True)\n' +
+    '\n' +
+    '\n' +
+    'class Collector:\n' +
+    '    """What is told. An answer holds for some seconds, however many ask."""\n' +
+    '\n' +
+    '    def __init__(self, sites, namespace, bench, cache_seconds):\n' +
+    '        self.sites = sites\n' +
+    '        self.cache_seconds = cache_seconds\n' +
+    '        self.labels = {"namespace": namespace, "bench": bench}\n' +
+    '        self.queues = Queues(f"{namespace}.{bench}")\n' +
+    '        self.databases = Databases()\n' +
+    '        self.lock = threading.Lock()\n' +
+    '        self.pool = ThreadPoolExecutor(8)\n' +
+    '        self.text, self.since = "", None\n' +
+    '        # A look that hangs is not begun again.\n' +
+    '        self.busy = {}\n' +
+    '\n' +
+    '    def exposition(self):\n' +
+    '        with self.lock:\n' +
+    '            if self.since is None or time.monotonic() - self.since >= self.cache_seconds:\n' +
+    '                self.text = self.render(self.collect())\n' +
+    '                self.since = time.monotonic()\n' +
+    '            return self.text\n' +
+    '\n' +
+    '    def collect(self):\n' +
+    '        common, configs = read_json(self.sites / "common_site_config.json"), site_configs(self.sites)\n' +
+    '        servers = self.databases.servers(common, configs)\n' +
+    '        looks = {("redis",): (self.look_at_queues, common, configs)}\n' +
+    '        looks.update({server: (self.databases.look, server, logins) for server, logins in servers.items()})\n' +
+    '        for key, (look, *arguments) in looks.items():\n' +
+    '            if key not in self.busy or self.busy[key].done():\n' +
+    '                self.busy[key] = self.pool.submit(look, *arguments)\n' +
+    '        self.busy = {key: self.busy[key] for key in looks}\n' +
+    '        wait(self.busy.values(), timeout=COLLECT_SECONDS)\n' +
+    '        samples = []\n' +
+    '        for key, future in self.busy.items():\n' +
+    '            if future.done():\n' +
+    '                samples += future.result()\n' +
+    '            elif key == ("redis",):\n' +
+    '                samples.append(("redis_up", {"server": "queue"}, 0))\n' +
+    '            else:\n' +
+    '                samples.append((NAMES[key[0]][0], {"server": f"{key[1]}:{key[2]}"}, 0))\n' +
+    '        return samples\n' +
+    '\n' +
+    '    def look_at_queues(self, common, configs):\n' +
+    '        labels = {"server": "queue"}\n' +
+    '        try:\n' +
+    '            samples = list(self.queues.look(common["redis_queue"], configs))\n' +
+    '        except Exception as error:\n' +
+    '            tell("the queues\' Redis", error)\n' +
+    '            return [("redis_up", labels, 0)]\n' +
+    '        tell("the queues\' Redis", None)\n' +
+    '        return [("redis_up", labels, 1), *samples]\n' +
+    '\n' +
+    '    def render(self, samples):\n' +
+    '        """The text format, in which all samples of a name stand together."""\n' +
+    '        lines = []\n' +
+    '        for name, text in SERIES.items():\n' +
+    '            mine = [(labels, value) for sample, labels, value in samples if sample == name]\n' +
+    '            if mine:\n' +
+    '                lines += [f"# HELP {name} {text}", f"# TYPE {name} gauge"]\n' +
+    '            for labels, value in mine:\n' +
+    '                pairs = ",".join(f\'{key}="{escaped(text)}"\' for key, text in {**self.labels, **labels}.items())\n' +
+    '                lines.append(f"{name}{{{pairs}}} {value}")\n' +
+    '        return "".join(f"{line}\\n" for line in lines)\n' +
+    '\n' +
+    '\n' +
+    'def escaped(value):\n' +
+    '    return value.replace("\\\\", "\\\\\\\\").replace(\'"\', \'\\\\"\').replace("\\n", "\\\\n")\n' +
+    '\n' +
+    '\n' +
+    'def handler(collector):\n' +
+    '    class Handler(BaseHTTPRequestHandler):\n' +
+    '        # A client that says nothing does not keep its thread.\n' +
+    '        timeout = 30\n' +
+    '\n' +
+    '        def do_GET(self):\n' +
+    '            path = self.path.partition("?")[0]\n' +
+    '            if path == "/metrics":\n' +
+    '                self.answer(200, collector.exposition(), "text/plain; version=0.0.4; charset=utf-8")\n' +
+    '            elif path == "/healthz":\n' +
+    '                self.answer(200, "ok\\n")\n' +
+    '            else:\n' +
+    '                self.answer(404, "metrics are at /metrics\\n")\n' +
+    '\n' +
+    '        def answer(self, status, text, content_type="text/plain; charset=utf-8"):\n' +
+    '            body = text.encode()\n' +
+    '            self.send_response(status)\n' +
+    '            self.send_header("Content-Type", content_type)\n' +
+    '            self.send_header("Content-Length", str(len(body)))\n' +
+    '            self.end_headers()\n' +
+    '            self.wfile.write(body)\n' +
+    '\n' +
+    '        def log_message(self, *_):\n' +
+    '            pass\n' +
+    '\n' +
+    '    return Handler\n' +
+    '\n' +
+    '\n' +
+    'class Server(ThreadingHTTPServer):\n' +
+    '    daemon_threads = True\n' +
+    '    request_queue_size = 32\n' +
+    '\n' +
+    '    def handle_error(self, *_):\n' +
+    '        error = sys.exc_info()[1]\n' +
+    '        if not isinstance(error, OSError):\n' +
+    '            print(f"app-operator: a request failed: {type(error).__name__}", flush=True)\n' +
+    '\n' +
+    '\n' +
+    'def main():\n' +
+    '    # A process without a handler ignores SIGTERM as PID 1.\n' +
+    '    signal.signal(signal.SIGTERM, lambda *_: os._exit(0))\n' +
+    '    bench = Path(os.environ.get("BENCH_DIR") or "/home/frappe/frappe-bench")\n' +
+    '    cache_seconds = float(os.environ.get("CACHE_SECONDS") or 5)\n' +
+    '    collector = Collector(bench / "sites", os.environ["NAMESPACE"], os.environ["BENCH"], cache_seconds)\n' +
+    '    Server(("", int(os.environ.get("LISTEN_PORT") or 9180)), handler(collector)).serve_forever()\n' +
+    '\n' +
+    '\n' +
+    'if __name__ == "__main__":\n' +
+    '    main()\n',
   'document_writer.py': 
     '"""Compares documents of a site with what they should be, and writes those that differ, by the framework\'s own functions.\n' +
     '\n' +

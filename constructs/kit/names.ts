@@ -15,6 +15,7 @@ export function benchNames(bench: string) {
     gunicorn: `${bench}-gunicorn`,
     socketio: `${bench}-socketio`,
     scheduler: `${bench}-scheduler`,
+    metrics: `${bench}-metrics`,
     worker: (queue: string) => `${bench}-worker-${queue}`,
     sites: `${bench}-sites`,
     config: `${bench}-config`,

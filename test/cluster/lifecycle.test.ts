@@ -84,6 +84,7 @@ describe('a bench and a site', () => {
       'b-db-0',
       'b-gunicorn',
       'b-init',
+      'b-metrics',
       'b-nginx',
       'b-redis-0',
       'b-scheduler',
@@ -193,6 +194,11 @@ describe('a bench and a site', () => {
   });
 
   test('cost nothing when the same manifests are applied again, and when nothing happens', async () => {
+    // The bench is Ready without its exporter, which may come later.
+    await cluster.until('the exporter runs', async () => {
+      const exporter = await cluster.the('Deployment', namespace, 'b-metrics');
+      return at(exporter, 'status.availableReplicas') === 1;
+    });
     // What the site's arrival has set off is over a second later.
     await sleep(1_500);
     const since = new Date();

@@ -70,6 +70,7 @@ const BENCH: readonly Row[] = [
     bench(),
     bench({ dbConfig: { mode: 'external', host: 'db', rootSecretRef: { name: 'root' } } }),
   ],
+  ['`metrics.enabled` true → false', bench(), bench({ metrics: { enabled: false } })],
   ['`storage.size`', bench(), bench({ storage: { size: '20Gi' } })],
   [
     '`security.podSecurityContext`',

@@ -21,6 +21,7 @@ suite('names are public API', () => {
       'b-db-root',
       'b-gunicorn',
       'b-init',
+      'b-metrics',
       'b-nginx',
       'b-redis',
       'b-redis-auth',

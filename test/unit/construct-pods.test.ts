@@ -112,9 +112,9 @@ suite('every container', () => {
       if (image.includes('erpnext')) assert.ok(env.some(({ name }) => name === 'USER'));
     });
   });
-  test('of the proxy cannot write to the sites', () => {
+  test('of the proxy and of the exporter cannot write to the sites', () => {
     eachContainer(({ name, volumeMounts }) => {
-      if (name !== 'nginx') return;
+      if (!['nginx', 'metrics'].includes(name)) return;
       assert.equal(volumeMounts.find((mount) => mount.name === 'sites')?.readOnly, true);
     });
   });
@@ -150,6 +150,13 @@ suite('probes', () => {
       assert.deepEqual(livenessProbe?.tcpSocket, { port: 9000 });
     });
   });
+  test('of the exporter ask whether it answers, not what', () => {
+    eachContainer(({ name, livenessProbe, readinessProbe }) => {
+      if (name !== 'metrics') return;
+      assert.deepEqual(readinessProbe?.httpGet, { path: '/healthz', port: 9180 });
+      assert.deepEqual(livenessProbe?.httpGet, { path: '/healthz', port: 9180 });
+    });
+  });
   test('of Redis and databases run a check in their own container', () => {
     eachContainer((container, { component }) => {
       if (!['redis', 'database'].includes(component)) return;
@@ -169,7 +176,7 @@ suite('probes', () => {
   });
   test('and every container is one of these', () => {
     const known =
-      /^(gunicorn|nginx|socketio|cache|queue|mariadb|postgres|worker-\w+|scheduler|init|reopen|drop|queue-prefix|backup|backup-delete|job)$/;
+      /^(gunicorn|nginx|socketio|cache|queue|mariadb|postgres|worker-\w+|scheduler|metrics|init|reopen|drop|queue-prefix|backup|backup-delete|job)$/;
     eachContainer(({ name }) => {
       assert.match(name, known);
     });

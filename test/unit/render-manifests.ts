@@ -49,6 +49,8 @@ export const MINIMAL = [
   'Service/b-nginx',
   'Deployment/b-nginx',
   'Deployment/b-scheduler',
+  'Service/b-metrics',
+  'Deployment/b-metrics',
   'Deployment/b-worker-default',
   'Deployment/b-worker-short',
   'Deployment/b-worker-long',

@@ -23,6 +23,7 @@ suite('admit fills in defaults', () => {
       frameworkVersion: 'version-15',
       storage: { size: '20Gi', accessMode: 'ReadWriteMany' },
       dbConfig: { provider: 'mariadb', mode: 'managed' },
+      metrics: { enabled: true },
       deletionPolicy: 'Retain',
     });
   });
