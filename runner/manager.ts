@@ -219,11 +219,12 @@ export class Manager {
     const hint = (): void => {
       this.#discovery.hint();
     };
-    // Not waited for: without the right to see definitions, optional APIs are found at the next start.
+    // Not waited for: without the right to see definitions, optional APIs are looked for now and then.
     watches.start(CustomResourceDefinition, {
       sink: () => ({ replace: hint, upsert: hint, remove: hint }),
       metadataOnly: true,
       clusterScoped: true,
+      onForbidden: hint,
     });
     await this.#discovery.first(watches.signal);
     await Promise.all(needed.map((kind) => watches.synced(kind)));

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { KubeObject } from '../../constructs/kit/object.js';
-import { isGone } from '../api/api-error.js';
+import { isForbidden, isGone } from '../api/api-error.js';
 import type { Client } from '../api/client.js';
 
 /** Where a reflector puts what it sees. */
@@ -28,6 +28,11 @@ export interface ReflectorProps {
   readonly onEvent?: () => void;
   /** Called for each watch that has to begin again with a list, or after an error. */
   readonly onRestart?: (reason: string, error: unknown) => void;
+  /**
+   * How long to wait where the right to watch is missing, in milliseconds: for what can be done without,
+   * so that a right that is not granted on purpose is not asked for all day. @default as after any error
+   */
+  readonly forbiddenMs?: number | undefined;
 }
 
 const PAGE = '500';
@@ -97,9 +102,11 @@ export class Reflector {
       } catch (error) {
         if (stopped()) break;
         if (isGone(error)) this.#version = undefined;
+        const forbidden = isForbidden(error) ? this.props.forbiddenMs : undefined;
         failures = now() - started > HEALTHY_MS ? 1 : failures + 1;
-        this.props.onRestart?.(isGone(error) ? 'Expired' : 'Error', error);
-        const backoff = Math.min(BACKOFF_MS.most, BACKOFF_MS.first * 2 ** (failures - 1));
+        this.props.onRestart?.(reasonOf(error, forbidden !== undefined), error);
+        const backoff =
+          forbidden ?? Math.min(BACKOFF_MS.most, BACKOFF_MS.first * 2 ** (failures - 1));
         await sleep(backoff * (0.5 + random()), undefined, { signal }).catch(() => undefined);
       }
     }
@@ -163,4 +170,9 @@ export class Reflector {
     // A proxy without a server behind it may answer each watch with an empty body.
     if (seen === 0 && now() - begun < SHORT_MS) throw new Error('the watch ended at once');
   }
+}
+
+function reasonOf(error: unknown, forbidden: boolean): string {
+  if (forbidden) return 'Forbidden';
+  return isGone(error) ? 'Expired' : 'Error';
 }

@@ -15,8 +15,10 @@ export interface WatchOptions {
   readonly labelSelector?: string | undefined;
   /** Without what the objects hold. @default false */
   readonly metadataOnly?: boolean;
-  /** @default false: namespaced */
+  /** @default false: namespaced. Where only namespaces are granted, nothing may be read of such a kind. */
   readonly clusterScoped?: boolean;
+  /** Told each time that the right to watch a cluster-scoped kind is found missing. */
+  readonly onForbidden?: () => void;
 }
 
 export interface WatchesProps {
@@ -32,6 +34,9 @@ export interface WatchesProps {
 
 /** A watch that has been silent for this long is stuck: bookmarks come once a minute. */
 const STUCK_MS = 300_000;
+
+/** How often the right to watch a cluster-scoped kind is asked for where it is missing. */
+const FORBIDDEN_MS = 300_000;
 
 interface Watch {
   readonly kind: ObjectKind;
@@ -100,12 +105,14 @@ export class Watches {
     signal: AbortSignal,
   ): Reflector {
     const { client, metrics, log, now, random } = this.props;
-    const { sink, labelSelector, metadataOnly } = options;
+    const { sink, labelSelector, metadataOnly, clusterScoped, onForbidden } = options;
+    let told = false;
     return new Reflector({
       client,
       path: resourcePath(kind, namespace),
       ...(labelSelector ? { labelSelector } : {}),
       ...(metadataOnly ? { metadataOnly } : {}),
+      ...(clusterScoped ? { forbiddenMs: FORBIDDEN_MS } : {}),
       sink: sink((other) => namespace === undefined || other === namespace),
       signal,
       now,
@@ -115,6 +122,13 @@ export class Watches {
       },
       onRestart: (reason, error) => {
         metrics.watchRestarted(kind.kind, reason);
+        if (reason === 'Forbidden') {
+          onForbidden?.();
+          const message = 'no right to watch a kind of the whole cluster: done without';
+          if (!told) log.info(message, { kind: kind.kind, askedAgainAfterMs: FORBIDDEN_MS });
+          told = true;
+          return;
+        }
         log[reason === 'Expired' ? 'debug' : 'warn']('a watch begins again', {
           kind: kind.kind,
           reason,

@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
-import { readFile, writeFile } from 'node:fs/promises';
+import { readFile } from 'node:fs/promises';
 import path from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { Agent, request } from 'undici';
-import { parse, parseAllDocuments, stringify } from 'yaml';
+import { parse, parseAllDocuments } from 'yaml';
 
 import { installManifest } from '../../cli/install.js';
 import { renderFile } from '../../cli/testing.js';
@@ -15,11 +15,11 @@ import { startControlPlane } from '../../tools/controlplane/controlplane.js';
 import { Cluster, installCrd } from './harness.js';
 import { aBench, aSite, scaled } from './support/builders.js';
 import { at, type Live, type Manifest, nameOf } from './support/objects.js';
-import { argsOf, Operator } from './support/operator.js';
+import { forbiddenCalls, startInstalled, USER } from './support/installed.js';
+import type { Operator } from './support/operator.js';
 
 const ROOT = fileURLToPath(new URL('../../../../', import.meta.url));
 const INSTALL = path.join(ROOT, 'dist/install.yaml');
-const USER = `system:serviceaccount:${OPERATOR.namespace}:${OPERATOR.serviceAccount}`;
 
 let cluster: Cluster;
 const operators: Operator[] = [];
@@ -54,38 +54,10 @@ async function settled(): Promise<void> {
   await kubectl('wait crd --all --for=condition=Established --timeout=30s');
 }
 
-/** The operator, with the token of its ServiceAccount and the arguments of its Deployment. */
 async function startOperator(manifest: string, ...args: string[]): Promise<Operator> {
-  const { serviceAccount, namespace } = OPERATOR;
-  const token = (await kubectl(`create token ${serviceAccount} -n ${namespace}`)).trim();
-  const config = parse(await readFile(cluster.controlPlane.kubeconfig, 'utf8')) as {
-    users: { user: object }[];
-  };
-  for (const entry of config.users) entry.user = { token };
-  const kubeconfig = path.join(cluster.controlPlane.dataDir, `operator-${operators.length}`);
-  await writeFile(kubeconfig, stringify(config), { mode: 0o600 });
-  const deployment = parseAllDocuments(manifest)
-    .map((document) => document.toJS() as Live)
-    .find(({ kind }) => kind === 'Deployment');
-  const given = at(deployment, 'spec.template.spec.containers[0].args') as string[];
-  const operator = new Operator({
-    user: USER,
-    kubeconfig,
-    env: {},
-    args: [...given, ...argsOf({}), ...args],
-  });
+  const operator = await startInstalled(cluster, manifest, ...args);
   operators.push(operator);
-  await operator.logged('caches are filled');
   return operator;
-}
-
-/** The calls of the operator that it had no right to. */
-async function forbidden(): Promise<string[]> {
-  const calls = await cluster.calls({ user: USER });
-  assert.ok(calls.length > 0);
-  return calls
-    .filter(({ responseStatus }) => responseStatus?.code === 403)
-    .map(({ verb, requestURI }) => `${verb} ${requestURI}`);
 }
 
 async function canI(verb: string, ...rest: string[]): Promise<boolean> {
@@ -326,7 +298,7 @@ describe('the operator, with the rights of the install manifest', () => {
   });
 
   test('has met no call that it may not make', async () => {
-    assert.deepEqual(await forbidden(), []);
+    assert.deepEqual(await forbiddenCalls(cluster), []);
     assert.deepEqual(
       operator.lines.filter(({ level }) => level === 'error'),
       [],
@@ -374,6 +346,6 @@ describe('an installation for some namespaces', () => {
     await cluster.ready('AppSite', namespace, 's', 60_000);
     assert.equal((await cluster.the('AppBench', other, 'b')).status, undefined);
     assert.equal((await operator.stop()).code, 0);
-    assert.deepEqual(await forbidden(), []);
+    assert.deepEqual(await forbiddenCalls(cluster), []);
   });
 });

@@ -248,6 +248,26 @@ describe('a reflector in an outage', { concurrency: true }, () => {
     assert.ok((gaps[5] ?? Infinity) < 40, `and short after: ${gaps.join(' ')}`);
   });
 
+  test('without the right to it, asks again after as long as it is told', async () => {
+    const forbidden = new ApiError(403, 'Forbidden', {}, 'GET: 403');
+    const server = new Server([forbidden, forbidden, list(10, ['a'])]);
+    const { restarts, seen } = await run(server, 150, { forbiddenMs: 4_000 });
+    assert.deepEqual(restarts, ['Forbidden', 'Forbidden']);
+    const [first = 0, second = 0] = server.gaps;
+    assert.ok(first > 38 && second > 38, server.gaps.join(' '));
+    assert.deepEqual(
+      seen,
+      ['list 10: apps/v1/Deployment/a'],
+      'a right that is granted later is used',
+    );
+    const other = await run(new Server([forbidden, list(10, [])]));
+    assert.deepEqual(
+      other.restarts,
+      ['Error'],
+      'where it is not told, it is an error as any other',
+    );
+  });
+
   test('does not hammer a server that ends each watch at once', async () => {
     const server = new Server([list(10, [])], Array.from<Script>({ length: 10_000 }).fill([]));
     await run(server, 1_000, { random: () => 0 });

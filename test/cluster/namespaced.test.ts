@@ -1,0 +1,120 @@
+import assert from 'node:assert/strict';
+import { after, before, describe, test } from 'node:test';
+
+import { installManifest } from '../../cli/install.js';
+import { OPERATOR } from '../../constructs/install/identity.js';
+import { VERSION } from '../../runner/version.js';
+import { type Cluster, installCrd, startCluster } from './harness.js';
+import { aBench, aSite, scaled } from './support/builders.js';
+import { forbiddenCalls, startInstalled, USER } from './support/installed.js';
+import { crdsOf } from './support/modules.js';
+import type { Operator } from './support/operator.js';
+
+/** The part of a user who has rights in namespaces only; an administrator has installed the CRDs. */
+const TENANT = 'tenant';
+
+let cluster: Cluster;
+let operator: Operator | undefined;
+before(async () => {
+  cluster = await startCluster({ audit: true });
+});
+after(async () => {
+  if (operator?.running) operator.kill('SIGKILL');
+  await cluster.stop();
+});
+
+const kubectl = (args: string, input?: string): Promise<string> =>
+  cluster.controlPlane.kubectl(args.split(' '), input);
+
+describe('an installation without ClusterRoles', () => {
+  let namespace: string;
+  let other: string;
+  let manifest: string;
+  before(async () => {
+    [namespace, other] = [await cluster.namespace(), await cluster.namespace()];
+    manifest = installManifest({
+      version: VERSION,
+      watchNamespaces: [namespace],
+      namespaced: true,
+    });
+    await kubectl(`create namespace ${OPERATOR.namespace}`);
+    for (const place of [namespace, OPERATOR.namespace]) {
+      await kubectl(
+        `create rolebinding ${TENANT} --clusterrole=admin --user=${TENANT} -n ${place}`,
+      );
+    }
+  });
+
+  test('is refused to somebody who has not the rights that it gives', async () => {
+    const stranger = kubectl('apply --server-side --filename=- --as=stranger', manifest);
+    await assert.rejects(stranger, /forbidden/);
+  });
+
+  test('takes an administrator of the namespaces, who may grant what the operator gets', async () => {
+    // An administrator of a namespace may grant what they have: rights on the kinds of ours, and leases.
+    await kubectl(
+      `create clusterrole granter --verb=escalate,bind --resource=roles.rbac.authorization.k8s.io`,
+    );
+    for (const place of [namespace, OPERATOR.namespace]) {
+      await kubectl(
+        `create rolebinding granter --clusterrole=granter --user=${TENANT} -n ${place}`,
+      );
+    }
+    await kubectl(`apply --server-side --filename=- --as=${TENANT}`, manifest);
+  });
+
+  test('gives the operator no right outside of its namespaces', async () => {
+    const answers = [
+      `auth can-i list secrets -n ${other} --as=${USER}`,
+      `auth can-i list secrets --all-namespaces --as=${USER}`,
+      `auth can-i list customresourcedefinitions.apiextensions.k8s.io --as=${USER}`,
+      `auth can-i create tokenreviews.authentication.k8s.io --as=${USER}`,
+    ].map((call) => kubectl(call));
+    for (const answer of await Promise.allSettled(answers)) {
+      assert.equal(answer.status, 'rejected');
+    }
+    assert.match(await kubectl(`auth can-i list secrets -n ${namespace} --as=${USER}`), /yes/);
+  });
+
+  test('works: a bench and a site become Ready, and what is elsewhere is left alone', async () => {
+    const { crds, skip } = await crdsOf('keda.sh.ts', [
+      'config/crd/bases/keda.sh_scaledobjects.yaml',
+      'config/crd/bases/keda.sh_triggerauthentications.yaml',
+    ]);
+    for (const crd of crds) await installCrd(cluster, crd);
+    operator = await startInstalled(cluster, manifest);
+    for (const place of [namespace, other]) {
+      await cluster.apply(place, aBench('b'), aSite('s', { bench: 'b' }));
+    }
+    await cluster.ready('AppBench', namespace, 'b', 60_000);
+    await cluster.ready('AppSite', namespace, 's', 60_000);
+    assert.equal((await cluster.the('AppBench', other, 'b')).status, undefined);
+    if (skip !== false) return;
+    // An API of others is found at the start, without the right to see definitions.
+    const spec = { workerAutoscaling: { short: scaled(0, 10, 2) } };
+    await cluster.patch('AppBench', namespace, 'b', { spec });
+    await cluster.until('the ScaledObject', () =>
+      cluster.get('ScaledObject', namespace, 'b-worker-short'),
+    );
+  });
+
+  test('asks once for what is of the whole cluster, says that it does without, and no more', async () => {
+    const refused = await forbiddenCalls(cluster);
+    assert.ok(refused.length > 0, 'definitions are asked for');
+    assert.equal(new Set(refused).size, refused.length, `asked again: ${refused.join('\n')}`);
+    for (const call of refused) assert.doesNotMatch(call, /namespaces\//);
+    const lines = operator?.lines ?? [];
+    assert.ok(lines.some(({ msg }) => msg.startsWith('no right to watch a kind of the whole')));
+    assert.deepEqual(
+      lines.filter(({ level }) => level === 'warn' || level === 'error'),
+      [],
+    );
+  });
+
+  test('removes what it made', async () => {
+    await cluster.patch('AppSite', namespace, 's', { spec: { deletionPolicy: 'Delete' } });
+    await cluster.delete('AppSite', namespace, 's');
+    await cluster.gone('AppSite', namespace, 's', 60_000);
+    assert.equal((await operator?.stop())?.code, 0);
+  });
+});

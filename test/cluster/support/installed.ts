@@ -1,0 +1,53 @@
+import { mkdtemp, readFile, writeFile } from 'node:fs/promises';
+import path from 'node:path';
+import { parse, parseAllDocuments, stringify } from 'yaml';
+
+import { OPERATOR } from '../../../constructs/install/identity.js';
+import type { Cluster } from '../harness.js';
+import { at, type Live } from './objects.js';
+import { argsOf, Operator } from './operator.js';
+
+/** The operator's user where it runs with the rights of an installation. */
+export const USER = `system:serviceaccount:${OPERATOR.namespace}:${OPERATOR.serviceAccount}`;
+
+/** Starts an operator with the token of its ServiceAccount, and the arguments of its Deployment in a manifest. */
+export async function startInstalled(
+  cluster: Cluster,
+  manifest: string,
+  ...args: readonly string[]
+): Promise<Operator> {
+  const { serviceAccount, namespace } = OPERATOR;
+  const { controlPlane } = cluster;
+  const create = ['create', 'token', serviceAccount, '-n', namespace];
+  const token = (await controlPlane.kubectl(create)).trim();
+  const config = parse(await readFile(controlPlane.kubeconfig, 'utf8')) as {
+    users: { user: object }[];
+  };
+  for (const entry of config.users) entry.user = { token };
+  const folder = await mkdtemp(path.join(controlPlane.dataDir, 'operator-'));
+  const kubeconfig = path.join(folder, 'kubeconfig');
+  await writeFile(kubeconfig, stringify(config), { mode: 0o600 });
+  const deployment = parseAllDocuments(manifest)
+    .map((document) => document.toJS() as Live | null)
+    .find((object) => object?.kind === 'Deployment');
+  const container = 'spec.template.spec.containers[0]';
+  const given = at(deployment, `${container}.args`) as string[];
+  const env = (at(deployment, `${container}.env`) ?? []) as { name: string; value: string }[];
+  const operator = new Operator({
+    user: USER,
+    kubeconfig,
+    env: Object.fromEntries(env.map(({ name, value }) => [name, value])),
+    args: [...given, ...argsOf({}), ...args],
+  });
+  await operator.logged('caches are filled');
+  return operator;
+}
+
+/** The calls of that operator that it had no right to, as `list /apis/…`. */
+export async function forbiddenCalls(cluster: Cluster): Promise<string[]> {
+  const calls = await cluster.calls({ user: USER });
+  if (calls.length === 0) throw new Error(`${USER} has not called at all`);
+  return calls
+    .filter(({ responseStatus }) => responseStatus?.code === 403)
+    .map(({ verb, requestURI }) => `${verb} ${requestURI}`);
+}
