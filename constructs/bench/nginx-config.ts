@@ -169,6 +169,7 @@ ${MIME_TYPES}
     default upgrade;
     '' '';
   }
+${AGAIN}
   # Several probes a minute and a pod tell nothing.
   map $http_user_agent $is_visitor {
     default 1;
@@ -181,7 +182,7 @@ ${trusted.map((line) => `${line}\n`).join('')}  real_ip_header X-Forwarded-For;
   proxy_buffer_size 128k;
   proxy_buffers 4 256k;
   proxy_busy_buffers_size 256k;
-  proxy_connect_timeout 5s;
+  proxy_connect_timeout ${CONNECT_TIMEOUT};
   proxy_read_timeout ${String(input.proxyReadTimeout)}s;
   proxy_send_timeout ${String(input.proxyReadTimeout)}s;
   proxy_redirect off;
@@ -217,9 +218,12 @@ ${securityHeaders('    ')}
       if ($frappe_backend = "") {
         return 404;
       }
-      proxy_set_header X-Frappe-Site-Name $frappe_site;
-      proxy_set_header Host $host;
-      proxy_pass http://$frappe_backend;
+      error_page 502 504 = @assets_again;
+${ASSETS}
+    }
+    location @assets_again {
+${TRY_AGAIN}
+${ASSETS}
     }
 
     # Private files and backups: only the framework leads here, by X-Accel-Redirect.
@@ -235,15 +239,12 @@ ${securityHeaders('    ')}
       if ($socketio_backend = "") {
         return 502;
       }
-      proxy_set_header Upgrade $http_upgrade;
-      proxy_set_header Connection $connection_upgrade;
-      proxy_set_header X-Frappe-Site-Name $frappe_site;
-      proxy_set_header Host $host;
-      # The public name, alias or not: socketio compares it with Host, and calls it back.
-      proxy_set_header Origin $client_scheme://$host;
-      proxy_set_header X-Forwarded-For $remote_addr;
-      proxy_set_header X-Forwarded-Proto $client_scheme;
-      proxy_pass http://$socketio_backend;
+      error_page 502 504 = @socketio_again;
+${SOCKETIO}
+    }
+    location @socketio_again {
+${TRY_AGAIN}
+${SOCKETIO}
     }
 
     location / {
@@ -270,17 +271,66 @@ ${securityHeaders('      ')}
       if ($frappe_backend = "") {
         return 502;
       }
-      proxy_set_header X-Forwarded-For $remote_addr;
-      proxy_set_header X-Forwarded-Proto $client_scheme;
-      proxy_set_header X-Frappe-Site-Name $frappe_site;
-      proxy_set_header Host $host;
-      proxy_set_header X-Use-X-Accel-Redirect True;
-      proxy_pass http://$frappe_backend;
+      error_page 502 504 = @webserver_again;
+${WEBSERVER}
+    }
+    location @webserver_again {
+${TRY_AGAIN}
+${WEBSERVER}
     }
   }
 }
 `;
 }
+
+/**
+ * A second try, on a connection of its own: of any request of which nothing was sent, and of a GET or HEAD whose
+ * connection was closed without a word (RFC 9110, 9.2.2). What the backend may be working on is never sent again.
+ *
+ * A connection that is not answered is a user's daily bread: while a Service without endpoints gets one again,
+ * kube-proxy's iptables mode lets a packet through untranslated, and connection tracking then does so with every
+ * further one from the same port, for two minutes. `proxy_next_upstream` does not help: a Service is one address.
+ * Connections that are kept would: but gunicorn closes them when it ends or restarts a worker, and what nginx has
+ * just sent on one of them is lost, whatever its method.
+ */
+const AGAIN = `  # What a second try answers in place of trying: the first one's error, or nothing where it may try.
+  map "$request_method $upstream_status $upstream_bytes_sent $upstream_bytes_received" $first_error {
+    default 502;
+    "~^[A-Z]+ 50[24] 0 " "";
+    "~^(GET|HEAD) 502 [0-9]+ 0$" "";
+    "~ 504 " 504;
+  }`;
+
+/** Two packets, sent at 0 and 1 s: a lost one costs a second, a connection that nobody answers a second try. */
+const CONNECT_TIMEOUT = '2s';
+
+const TRY_AGAIN = `      if ($first_error = 502) {
+        return 502;
+      }
+      if ($first_error = 504) {
+        return 504;
+      }`;
+
+const WEBSERVER = `      proxy_set_header X-Forwarded-For $remote_addr;
+      proxy_set_header X-Forwarded-Proto $client_scheme;
+      proxy_set_header X-Frappe-Site-Name $frappe_site;
+      proxy_set_header Host $host;
+      proxy_set_header X-Use-X-Accel-Redirect True;
+      proxy_pass http://$frappe_backend;`;
+
+const ASSETS = `      proxy_set_header X-Frappe-Site-Name $frappe_site;
+      proxy_set_header Host $host;
+      proxy_pass http://$frappe_backend;`;
+
+const SOCKETIO = `      proxy_set_header Upgrade $http_upgrade;
+      proxy_set_header Connection $connection_upgrade;
+      proxy_set_header X-Frappe-Site-Name $frappe_site;
+      proxy_set_header Host $host;
+      # The public name, alias or not: socketio compares it with Host, and calls it back.
+      proxy_set_header Origin $client_scheme://$host;
+      proxy_set_header X-Forwarded-For $remote_addr;
+      proxy_set_header X-Forwarded-Proto $client_scheme;
+      proxy_pass http://$socketio_backend;`;
 
 /** Without HSTS: whether a domain may only ever be reached by TLS is its owner's choice, made at the ingress. */
 function securityHeaders(indent: string): string {

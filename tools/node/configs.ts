@@ -121,7 +121,9 @@ export function proxyConfig({ podRange }: NodeNetwork, kubeconfig: string): stri
   return stringify({
     apiVersion: 'kubeproxy.config.k8s.io/v1alpha1',
     kind: 'KubeProxyConfiguration',
-    mode: 'iptables',
+    // One transaction for a change. The mode `iptables` makes two of a Service that gets endpoints again, and lets packets
+    // through between them; their connections, and for two minutes others from the same ports, are never answered.
+    mode: 'nftables',
     clusterCIDR: podRange,
     clientConnection: { kubeconfig },
     hostnameOverride: NODE_NAME,

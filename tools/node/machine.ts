@@ -11,6 +11,7 @@ const PACKAGES: readonly (readonly [file: string, name: string])[] = [
   ['runc', 'runc'],
   ['/usr/lib/cni/bridge', 'containernetworking-plugins'],
   ['iptables', 'iptables'],
+  ['nft', 'nftables'],
   ['conntrack', 'conntrack'],
   ['ip', 'iproute2'],
   ['nsenter', 'util-linux'],
