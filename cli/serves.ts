@@ -7,6 +7,8 @@ const OPERATORS: Readonly<Record<string, string>> = {
   keda: 'keda.sh',
   'cert-manager': 'cert-manager.io',
   'mariadb-operator': 'k8s.mariadb.com',
+  'cloudnative-pg': 'postgresql.cnpg.io',
+  traefik: 'traefik.io',
 };
 
 export const SERVED_NAMES: readonly string[] = Object.keys(OPERATORS);
@@ -15,6 +17,6 @@ export const SERVED_NAMES: readonly string[] = Object.keys(OPERATORS);
 export function servedBy(name: string): readonly string[] | undefined {
   const group = Object.hasOwn(OPERATORS, name) ? OPERATORS[name] : undefined;
   if (group === undefined) return undefined;
-  const kinds = KINDS.flatMap(({ owns }) => owns);
+  const kinds = KINDS.flatMap(({ owns, reads }) => [...owns, ...reads]);
   return [...new Set(kinds.filter((kind) => groupOf(kind.apiVersion) === group).map(kindId))];
 }

@@ -2153,6 +2153,13 @@ export interface AppSiteSpec {
   readonly domain?: string;
 
   /**
+   * Further public domains. They lead to the site as its own domain does, and are in its certificate.
+   *
+   * @schema AppSiteSpec#aliases
+   */
+  readonly aliases?: string[];
+
+  /**
    * Applications to install. By default all of the bench.
    *
    * @schema AppSiteSpec#apps
@@ -2247,6 +2254,7 @@ export function toJson_AppSiteSpec(obj: AppSiteSpec | undefined): Record<string,
     'benchRef': toJson_AppSiteSpecBenchRef(obj.benchRef),
     'siteName': obj.siteName,
     'domain': obj.domain,
+    'aliases': obj.aliases?.map(y => y),
     'apps': obj.apps?.map(y => toJson_AppSiteSpecApps(y)),
     'workloads': obj.workloads,
     'dbConfig': toJson_AppSiteSpecDbConfig(obj.dbConfig),
@@ -3022,7 +3030,7 @@ export interface AppSiteSpecIngressTls {
   readonly certManagerIssuer?: string;
 
   /**
-   * Kind of the issuer.
+   * Kind of the issuer. By default an Issuer of this name in the site's namespace, where there is one, else a ClusterIssuer.
    *
    * @schema AppSiteSpecIngressTls#issuerKind
    */
@@ -3178,7 +3186,7 @@ export function toJson_AppSiteSpecRestoreFromSource(obj: AppSiteSpecRestoreFromS
 /* eslint-enable max-len, @stylistic/max-len, quote-props, @stylistic/quote-props */
 
 /**
- * Kind of the issuer.
+ * Kind of the issuer. By default an Issuer of this name in the site's namespace, where there is one, else a ClusterIssuer.
  *
  * @schema AppSiteSpecIngressTlsIssuerKind
  */

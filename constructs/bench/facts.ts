@@ -1,6 +1,6 @@
 import { resolveApps } from '../framework/apps.js';
 import { benchModel, type BenchModel } from '../framework/bench-model.js';
-import { publicDomain } from '../framework/domain.js';
+import { publicHosts } from '../framework/domain.js';
 import { GUNICORN_PORT } from '../framework/gunicorn.js';
 import { sitesOfBench } from '../framework/indexes.js';
 import { redisVersion } from '../framework/redis-version.js';
@@ -35,7 +35,8 @@ export interface BenchFacts {
 /** What a bench knows of a site: enough to route requests to it. */
 export interface SiteEntry extends Claim {
   readonly siteName: string;
-  readonly domain?: string;
+  /** The public host names. */
+  readonly hosts: readonly string[];
   readonly dedicated: boolean;
 }
 
@@ -84,29 +85,39 @@ function referencedSecrets({ spec }: AppBench): { readonly path: string; readonl
   ];
 }
 
-function siteEntry(site: AppSite): SiteEntry {
-  const { spec } = site;
+/** A site as its user wants it: its hosts are known with the bench's suffix. */
+interface WantedEntry extends Omit<SiteEntry, 'hosts'> {
+  readonly domain?: string;
+  readonly aliases?: readonly string[];
+}
+
+function siteEntry(site: AppSite): WantedEntry {
+  const { siteName, domain, aliases, workloads } = site.spec;
   return {
     ...claimOf(site),
-    siteName: spec.siteName,
-    ...(spec.domain ? { domain: spec.domain } : {}),
-    dedicated: spec.workloads === 'Dedicated',
+    siteName,
+    ...(domain ? { domain } : {}),
+    ...(aliases ? { aliases } : {}),
+    dedicated: workloads === 'Dedicated',
   };
 }
 
 /** A host name that two sites claim stays with the older one: the younger says so in its own status. */
 function firstOfEachHost(
-  entries: readonly SiteEntry[],
+  entries: readonly WantedEntry[],
   suffix: string | undefined,
 ): readonly SiteEntry[] {
   const taken = new Set<string>();
   const bySeniority = [...entries].sort((a, b) => (isOlder(a, b) ? -1 : 1));
   const kept: SiteEntry[] = [];
-  for (const entry of bySeniority) {
-    const domain = publicDomain(entry, suffix);
-    if (taken.has(entry.siteName) || taken.has(domain)) continue;
-    taken.add(entry.siteName).add(domain);
-    kept.push({ ...entry, domain });
+  for (const { domain, aliases, ...entry } of bySeniority) {
+    const { siteName } = entry;
+    const wanted = { siteName, ...(domain ? { domain } : {}), ...(aliases ? { aliases } : {}) };
+    const hosts = publicHosts(wanted, suffix);
+    const all = [siteName, ...hosts];
+    if (all.some((host) => taken.has(host))) continue;
+    for (const host of all) taken.add(host);
+    kept.push({ ...entry, hosts });
   }
   return kept.sort((a, b) => compare(a.name, b.name));
 }
@@ -119,7 +130,7 @@ function compare(a: string, b: string): number {
 export function nginxSites({ model, sites }: BenchFacts): readonly NginxSite[] {
   return sites.map((site) => ({
     siteName: site.siteName,
-    domains: site.domain && site.domain !== site.siteName ? [site.domain] : [],
+    domains: site.hosts.filter((host) => host !== site.siteName),
     ...(site.dedicated ? { backend: backend(siteNames(site.name).gunicorn, model) } : {}),
   }));
 }

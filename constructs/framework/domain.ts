@@ -9,3 +9,15 @@ export function publicDomain(
     ? siteName
     : `${siteName}.${suffix}`;
 }
+
+/** All public host names of a site, its own domain first. */
+export function publicHosts(
+  spec: {
+    readonly siteName: string;
+    readonly domain?: string;
+    readonly aliases?: readonly string[];
+  },
+  suffix: string | undefined,
+): readonly string[] {
+  return [...new Set([publicDomain(spec, suffix), ...(spec.aliases ?? [])])];
+}

@@ -23,8 +23,8 @@ export const sitesByHost: Index<AppSite> = {
   name: 'sitesByHost',
   kind: 'AppSite',
   values: ({ metadata, spec }) =>
-    [...new Set([spec.siteName, spec.domain ?? spec.siteName])].map((host) =>
-      hostKey(metadata.namespace, spec.benchRef.name, host),
+    [...new Set([spec.siteName, spec.domain ?? spec.siteName, ...(spec.aliases ?? [])])].map(
+      (host) => hostKey(metadata.namespace, spec.benchRef.name, host),
     ),
 };
 

@@ -5,6 +5,8 @@ export interface Health {
   readonly message: string;
   /** Why it failed in one CamelCase word, where what runs in its pods has said one. */
   readonly reason?: string;
+  /** Whether the operator that it belongs to has never said anything of it. */
+  readonly unseen?: true;
 }
 
 const READY: Health = { state: 'Ready', message: '' };
@@ -55,6 +57,8 @@ export function healthOf(object: Observable): Health {
       return job(object);
     case 'PersistentVolumeClaim':
       return volumeClaim(object);
+    case 'Certificate':
+      return certificate(object);
     default:
       return byReadyCondition(object);
   }
@@ -108,6 +112,15 @@ function volumeClaim({ status }: Observable): Health {
   return status?.phase === 'Lost' ? { state: 'Failed', message: 'its volume is lost' } : READY;
 }
 
+/** An issuing that has failed says more than that there is no certificate. */
+function certificate(object: Observable): Health {
+  const health = byReadyCondition(object);
+  const issuing = find(object.status?.conditions, 'Issuing');
+  return health.state === 'InProgress' && issuing?.status === 'False' && issuing.message
+    ? { ...health, message: issuing.message }
+    : health;
+}
+
 /** Kinds of other operators, which always say whether an object is ready, sooner or later. */
 const REPORTS_READY = new Set(['ScaledObject', 'Certificate', 'Database', 'User', 'Grant']);
 
@@ -118,7 +131,7 @@ function byReadyCondition({ kind, status }: Observable): Health {
   if (ready?.status === 'True') return READY;
   if (!ready) {
     return REPORTS_READY.has(kind)
-      ? { state: 'InProgress', message: 'its operator has not looked at it yet' }
+      ? { state: 'InProgress', message: 'its operator has not looked at it yet', unseen: true }
       : READY;
   }
   return { state: 'InProgress', message: ready.message ?? ready.reason ?? 'not ready' };

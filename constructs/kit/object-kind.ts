@@ -59,6 +59,7 @@ export const TriggerAuthentication = advisory(
   'triggerauthentications',
 );
 export const Certificate = advisory('cert-manager.io/v1', 'Certificate', 'certificates');
+export const TraefikMiddleware = advisory('traefik.io/v1alpha1', 'Middleware', 'middlewares');
 export const Issuer = optional('cert-manager.io/v1', 'Issuer', 'issuers');
 export const ClusterIssuer: ObjectKind = {
   ...optional('cert-manager.io/v1', 'ClusterIssuer', 'clusterissuers'),

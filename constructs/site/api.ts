@@ -29,6 +29,10 @@ export interface AppSiteSpec {
   readonly siteName: DomainName;
   /** Public domain, where it is not `siteName`. */
   readonly domain?: DomainName;
+  /** Further public domains. They lead to the site as its own domain does, and are in its certificate.
+   * @maxItems 50
+   * @listType set */
+  readonly aliases?: readonly DomainName[];
   /** Applications to install. By default all of the bench.
    * @maxItems 100
    * @listType map
@@ -156,9 +160,8 @@ export interface SiteTls {
    * @maxLength 253
    * @pattern ^[a-z0-9]([-a-z0-9]*[a-z0-9])?([.][a-z0-9]([-a-z0-9]*[a-z0-9])?)*$ */
   readonly certManagerIssuer?: string;
-  /** Kind of the issuer.
-   * @default ClusterIssuer */
-  readonly issuerKind: 'ClusterIssuer' | 'Issuer';
+  /** Kind of the issuer. By default an Issuer of this name in the site's namespace, where there is one, else a ClusterIssuer. */
+  readonly issuerKind?: 'ClusterIssuer' | 'Issuer';
   /** Secret of type `kubernetes.io/tls`; `<site>-tls` when not given.
    * @maxLength 253
    * @pattern ^[a-z0-9]([-a-z0-9]*[a-z0-9])?([.][a-z0-9]([-a-z0-9]*[a-z0-9])?)*$ */

@@ -1,19 +1,20 @@
 import type { AppBench } from '../bench/api.js';
 import { benchModel, type BenchModel } from '../framework/bench-model.js';
-import { publicDomain } from '../framework/domain.js';
-import { hostKey, sitesByHost } from '../framework/indexes.js';
+import { publicHosts } from '../framework/domain.js';
 import { redisVersion } from '../framework/redis-version.js';
 import { requireSecret } from '../framework/secret.js';
-import { claimOf, isOlder, refuseSharedName } from '../framework/seniority.js';
+import { refuseSharedName } from '../framework/seniority.js';
 import { benchOffer, withTemplate } from '../framework/site-model.js';
 import { Stalled, Waiting } from '../kit/errors.js';
 import type { World } from '../kit/kind.js';
 import { siteNames } from '../kit/names.js';
 import { uidOf } from '../kit/object.js';
-import { Certificate, MariaDbDatabase, ScaledObject } from '../kit/object-kind.js';
+import { MariaDbDatabase, ScaledObject, TraefikMiddleware } from '../kit/object-kind.js';
 import type { AppSite } from './api.js';
 import { databasePlan, type SiteDatabasePlan } from './database.js';
+import { refuseTakenHosts } from './hosts.js';
 import { restoreFacts, type SiteRestoreFacts } from './restore.js';
+import { tlsFacts, type SiteTlsFacts } from './tls.js';
 import { benchBefore, upgradeFacts, type SiteUpgradeFacts } from './upgrade.js';
 
 /** What the tree of a site depends on. */
@@ -31,23 +32,17 @@ export interface SiteFacts {
   readonly apps: readonly string[];
   /** The public host name. */
   readonly domain: string;
+  /** All public host names, `domain` first. */
+  readonly hosts: readonly string[];
   readonly adminPassword: { readonly secret: string; readonly version: string };
   readonly tls: SiteTlsFacts | undefined;
   readonly keda: boolean;
+  /** Whether Traefik's middlewares are there. */
+  readonly traefik: boolean;
   /** The way to the bench's image; undefined where the site is there. */
   readonly upgrade: SiteUpgradeFacts | undefined;
   /** What `restoreFrom` asks for; undefined where it is not given. */
   readonly restore: SiteRestoreFacts | undefined;
-}
-
-/** How the site's traffic is encrypted. */
-export interface SiteTlsFacts {
-  readonly secretName: string;
-  /** Who issues the certificate; undefined where the Secret is the user's own. */
-  readonly issuer: { readonly kind: string; readonly name: string } | undefined;
-  /** Whether cert-manager is there. */
-  readonly certManager: boolean;
-  readonly secretExists: boolean;
 }
 
 /** @throws Stalled or Waiting, see `Kind.gather` */
@@ -77,6 +72,7 @@ export function gatherSite(site: AppSite, world: World): SiteFacts {
   }
   const generated = generatedSecrets(site, world);
   const restore = restoreFacts(site, world);
+  const hosts = publicHosts(spec, model.domain.suffix);
   return {
     bench: withTemplate(model, spec.podTemplate),
     // One that is closed half way is not touched before its turn: its Job would go back, and then forth again.
@@ -92,10 +88,12 @@ export function gatherSite(site: AppSite, world: World): SiteFacts {
     redisVersion: redisVersion(model, world) ?? '',
     // New apps come with the image that holds them.
     apps: (waits ? site.status?.apps : undefined) ?? siteApps(site, model),
-    domain: publicDomain(spec, model.domain.suffix),
+    domain: hosts[0] ?? spec.siteName,
+    hosts,
     adminPassword: { secret: admin ?? siteNames(name).adminPassword, version: adminVersion },
     tls: tlsFacts(site, model, world),
     keda: world.serves(ScaledObject),
+    traefik: world.serves(TraefikMiddleware),
     upgrade,
     restore,
   };
@@ -129,48 +127,6 @@ function readBench(
   return { model, bench: bench.bench, ready: bench.ready, rolled };
 }
 
-/** Two sites of one host name on a bench would answer each other's requests: the younger is refused. */
-function refuseTakenHosts(site: AppSite, suffix: string | undefined, world: World): void {
-  const { namespace, name } = site.metadata;
-  const { benchRef } = site.spec;
-  const mine = hostsOf(site.spec, suffix);
-  for (const { path, host } of mine) {
-    // A site without a domain gets this host from its name and the bench's suffix.
-    const tail = `.${suffix ?? ''}`;
-    const stem = suffix !== undefined && host.endsWith(tail) ? [host.slice(0, -tail.length)] : [];
-    const rival = [host, ...stem]
-      .flatMap((key) => world.list(sitesByHost, hostKey(namespace, benchRef.name, key), rivalOf))
-      .find(
-        (other) =>
-          other.name !== name &&
-          isOlder(other, claimOf(site)) &&
-          hostsOf(other, suffix).some((claimed) => claimed.host === host),
-      );
-    if (rival) {
-      throw new Stalled(
-        'DuplicateSiteName',
-        `${path}: Invalid value: "${host}": AppSite ${rival.name} on bench ${benchRef.name} has this host name already`,
-      );
-    }
-  }
-}
-
-function rivalOf(site: AppSite) {
-  const { siteName, domain } = site.spec;
-  return { ...claimOf(site), siteName, ...(domain === undefined ? {} : { domain }) };
-}
-
-/** The host names that a site answers to, and where each comes from. */
-function hostsOf(
-  spec: { readonly siteName: string; readonly domain?: string },
-  suffix: string | undefined,
-): readonly { readonly path: string; readonly host: string }[] {
-  const domain = publicDomain(spec, suffix);
-  const name = { path: 'spec.siteName', host: spec.siteName };
-  if (domain === spec.siteName) return [name];
-  return [name, { path: spec.domain ? 'spec.domain' : 'spec.siteName', host: domain }];
-}
-
 function generatedSecrets(
   { metadata, spec }: AppSite,
   world: World,
@@ -202,18 +158,4 @@ function siteApps(site: AppSite, bench: BenchModel): readonly string[] {
       message: `Unsupported value: "${app}": the apps of bench ${bench.name} are: ${bench.apps.join(', ') || 'none'}`,
     })),
   );
-}
-
-function tlsFacts(site: AppSite, bench: BenchModel, world: World): SiteTlsFacts | undefined {
-  const { ingress } = site.spec;
-  if (!ingress?.enabled || !ingress.tls?.enabled) return undefined;
-  const { namespace = 'default', name } = site.metadata;
-  const secretName = ingress.tls.secretName ?? siteNames(name).tls;
-  const issuer = ingress.tls.certManagerIssuer ?? bench.domain.issuer;
-  return {
-    secretName,
-    issuer: issuer === undefined ? undefined : { kind: ingress.tls.issuerKind, name: issuer },
-    certManager: world.serves(Certificate),
-    secretExists: world.get('Secret', namespace, secretName, uidOf) !== undefined,
-  };
 }

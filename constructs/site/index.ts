@@ -2,8 +2,10 @@ import { sitesByHost, sitesOfBench } from '../framework/indexes.js';
 import type { Kind } from '../kit/kind.js';
 import {
   Certificate,
+  ClusterIssuer,
   Deployment,
   Ingress,
+  Issuer,
   Job,
   MariaDbDatabase,
   MariaDbGrant,
@@ -15,6 +17,7 @@ import {
   Secret,
   Service,
   StatefulSet,
+  TraefikMiddleware,
 } from '../kit/object-kind.js';
 import type { AppSite } from './api.js';
 import { SiteChart } from './chart.js';
@@ -37,12 +40,13 @@ export const site: Kind<AppSite, SiteFacts> = {
     PodDisruptionBudget,
     Ingress,
     Certificate,
+    TraefikMiddleware,
     ScaledObject,
     MariaDbDatabase,
     MariaDbUser,
     MariaDbGrant,
   ],
-  reads: [Secret],
+  reads: [Secret, Issuer, ClusterIssuer],
   indexes: [sitesOfBench, sitesByHost],
   gather: gatherSite,
   chart: (scope, id, props) => new SiteChart(scope, id, props),

@@ -1,14 +1,17 @@
+import { ApiObject } from 'cdk8s';
 import { k8s } from 'cdk8s-plus-28';
 import { Construct } from 'constructs';
 import { Certificate } from '../../imports/cert-manager.io.js';
 import { childLabels } from '../kit/labels.js';
 import { benchNames, siteNames } from '../kit/names.js';
+import { TraefikMiddleware } from '../kit/object-kind.js';
 import type { AppSite } from './api.js';
 import type { SiteFacts } from './facts.js';
+import { redirectAnnotations, redirectsByMiddleware } from './redirect.js';
 
 const NGINX_PORT = 8080;
 
-/** The Ingress that leads to the bench's proxy, and the Certificate where an issuer is named. */
+/** The Ingress that leads to the bench's proxy, and the Certificate where an issuer is named. HTTP leads to HTTPS once there is one. */
 export class SiteIngress extends Construct {
   constructor(
     scope: Construct,
@@ -16,37 +19,54 @@ export class SiteIngress extends Construct {
     { site, facts }: { readonly site: AppSite; readonly facts: SiteFacts },
   ) {
     super(scope, id);
-    const { bench, domain, tls } = facts;
+    const { bench, hosts, tls } = facts;
     const names = siteNames(site.metadata.name);
     const { namespace } = bench;
-    const { className = bench.domain.ingressClassName, annotations } = site.spec.ingress ?? {};
+    const { className = bench.domain.ingressClassName } = site.spec.ingress ?? {};
     const labels = childLabels(site, 'ingress');
+    const secured = tls?.secretExists === true;
+    const middleware = facts.traefik && secured && redirectsByMiddleware(className);
+    const annotations = {
+      ...(tls ? redirectAnnotations(className, secured) : {}),
+      ...(middleware
+        ? {
+            'traefik.ingress.kubernetes.io/router.middlewares': `${namespace}-${names.ingress}@kubernetescrd`,
+          }
+        : {}),
+      ...site.spec.ingress?.annotations,
+    };
+    if (middleware) {
+      new ApiObject(this, 'redirect', {
+        apiVersion: TraefikMiddleware.apiVersion,
+        kind: TraefikMiddleware.kind,
+        metadata: { name: names.ingress, namespace, labels },
+        spec: { redirectScheme: { scheme: 'https', permanent: true } },
+      });
+    }
     new k8s.KubeIngress(this, 'ingress', {
       metadata: {
         name: names.ingress,
         namespace,
         labels,
-        ...(annotations ? { annotations: { ...annotations } } : {}),
+        ...(Object.keys(annotations).length > 0 ? { annotations } : {}),
       },
       spec: {
         ...(className ? { ingressClassName: className } : {}),
-        ...(tls ? { tls: [{ hosts: [domain], secretName: tls.secretName }] } : {}),
-        rules: [
-          {
-            host: domain,
-            http: {
-              paths: [
-                {
-                  path: '/',
-                  pathType: 'Prefix',
-                  backend: {
-                    service: { name: benchNames(bench.name).nginx, port: { number: NGINX_PORT } },
-                  },
+        ...(tls ? { tls: [{ hosts: [...hosts], secretName: tls.secretName }] } : {}),
+        rules: hosts.map((host) => ({
+          host,
+          http: {
+            paths: [
+              {
+                path: '/',
+                pathType: 'Prefix',
+                backend: {
+                  service: { name: benchNames(bench.name).nginx, port: { number: NGINX_PORT } },
                 },
-              ],
-            },
+              },
+            ],
           },
-        ],
+        })),
       },
     });
     if (!tls?.issuer || !tls.certManager) return;
@@ -54,7 +74,7 @@ export class SiteIngress extends Construct {
       metadata: { name: names.tls, namespace, labels },
       spec: {
         secretName: tls.secretName,
-        dnsNames: [domain],
+        dnsNames: [...hosts],
         issuerRef: { group: 'cert-manager.io', kind: tls.issuer.kind, name: tls.issuer.name },
       },
     });

@@ -7,6 +7,7 @@ import type { AppSite } from './api.js';
 import type { SiteFacts } from './facts.js';
 import { siteUrl } from './job.js';
 import { judgeRestore } from './restore.js';
+import { certificateCondition } from './tls.js';
 import { judgeUpgrade } from './upgrade.js';
 
 const NGINX_PORT = 8080;
@@ -85,41 +86,4 @@ function maintenanceCondition({ spec }: AppSite): readonly Verdict[] {
   if (!spec.maintenance) return [];
   const message = "visitors see the framework's maintenance page";
   return [{ type: 'Maintenance', status: 'True', reason: 'Requested', message }];
-}
-
-function certificateCondition({
-  resource,
-  facts,
-  child,
-}: Observation<AppSite, SiteFacts>): Verdict | undefined {
-  const { tls } = facts;
-  if (!tls) return undefined;
-  const type = 'Certificate';
-  if (!tls.issuer) {
-    return tls.secretExists
-      ? { type, status: 'True', reason: 'SecretFound', message: `Secret ${tls.secretName}` }
-      : {
-          type,
-          status: 'False',
-          reason: 'SecretMissing',
-          message: `spec.ingress.tls: name a certManagerIssuer, or create the Secret "${tls.secretName}" of type kubernetes.io/tls`,
-        };
-  }
-  if (!tls.certManager) {
-    return {
-      type,
-      status: 'False',
-      reason: 'CertManagerMissing',
-      message: 'no certificate is asked for: the cluster does not serve cert-manager.io/v1',
-    };
-  }
-  const health = child('Certificate', siteNames(resource.metadata.name).tls)?.health;
-  return health?.state === 'Ready' && tls.secretExists
-    ? { type, status: 'True', reason: 'Issued', message: `Secret ${tls.secretName}` }
-    : {
-        type,
-        status: 'False',
-        reason: 'Issuing',
-        message: health?.message || `waiting for ${tls.issuer.kind} ${tls.issuer.name}`,
-      };
 }

@@ -34,6 +34,20 @@ export const spec: Schema = {
       minLength: 1,
       maxLength: 200,
     },
+    aliases: {
+      type: 'array',
+      description:
+        'Further public domains. They lead to the site as its own domain does, and are in its certificate.',
+      maxItems: 50,
+      items: {
+        type: 'string',
+        description: 'A lower-case DNS name.',
+        pattern: '^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?([.][a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?)*$',
+        minLength: 1,
+        maxLength: 200,
+      },
+      'x-kubernetes-list-type': 'set',
+    },
     apps: {
       type: 'array',
       description: 'Applications to install. By default all of the bench.',
@@ -493,8 +507,8 @@ export const spec: Schema = {
             },
             issuerKind: {
               type: 'string',
-              description: 'Kind of the issuer.',
-              default: 'ClusterIssuer',
+              description:
+                "Kind of the issuer. By default an Issuer of this name in the site's namespace, where there is one, else a ClusterIssuer.",
               enum: ['ClusterIssuer', 'Issuer'],
             },
             secretName: {

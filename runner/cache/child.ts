@@ -30,6 +30,8 @@ export interface Child {
   /** For a Job: what it was made to do. */
   readonly run: string | undefined;
   readonly health: Health;
+  /** Since when its operator has not looked at it, in milliseconds since 1970; undefined where it has. */
+  readonly unseenSince: number | undefined;
   readonly replicas: { readonly desired: number; readonly current: number } | undefined;
   /** For a failed Job: when it failed, in milliseconds since 1970. */
   readonly failedAt: number | undefined;
@@ -66,6 +68,8 @@ export function childOf(kind: ObjectKind, object: KubeObject, markers: Markers):
   const failed = status?.conditions?.find(
     ({ type, status }) => type === 'Failed' && status === 'True',
   );
+  // Secrets come as metadata only, and have no health.
+  const health = healthOf({ ...object, kind: kind.kind });
   const scales = kind.kind === 'Deployment' || kind.kind === 'StatefulSet';
   return {
     id: childId(kind, namespace, metadata.name),
@@ -81,8 +85,8 @@ export function childOf(kind: ObjectKind, object: KubeObject, markers: Markers):
     owned: ownedHash(object, FIELD_MANAGER),
     seeded: isSeeded(kind.kind, annotations, markers) ? seedHash(object, markers) : undefined,
     run: annotations[markers.run],
-    // Secrets come as metadata only, and have no health.
-    health: healthOf({ ...object, kind: kind.kind }),
+    health,
+    unseenSince: health.unseen ? Date.parse(metadata.creationTimestamp ?? '') : undefined,
     replicas: scales
       ? { desired: spec?.replicas ?? 1, current: status?.readyReplicas ?? 0 }
       : undefined,

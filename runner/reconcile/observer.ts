@@ -1,5 +1,6 @@
 import type { Health } from '../../constructs/kit/health.js';
 import type { ChildView, HttpProbe, ProbeResult } from '../../constructs/kit/kind.js';
+import type { Child } from '../cache/child.js';
 import type { ChildCache } from '../cache/child-cache.js';
 import type { Diagnostician } from './diagnose.js';
 import type { Memory } from './memory.js';
@@ -18,6 +19,13 @@ const PROBE_FRESH_MS = 60_000;
 /** A workload that is not ready for this long is looked into. */
 const PATIENCE_MS = 20_000;
 const LOOK_AGAIN_MS = 300_000;
+/** An operator that is there looks at a new object within seconds, and within this when another one of it takes over. */
+const SILENCE_MS = 60_000;
+const SILENT: Health = {
+  state: 'InProgress',
+  reason: 'OperatorSilent',
+  message: 'its operator has not looked at it for a minute: see that its controller runs',
+};
 /** `MigrationFailed: ...`: the reason that a Job's script ends with. */
 const LAST_WORDS = /^([A-Z][a-z]+(?:[A-Z][a-z]+)*): /;
 const EXPLAINABLE = new Set(['Deployment', 'StatefulSet', 'Job']);
@@ -39,7 +47,8 @@ export class Observer {
   async pending(plan: Plan, memory: Memory): Promise<readonly PendingChild[]> {
     const { children, diagnostician, now } = this.props;
     const pending = plannedOf(plan).flatMap(({ id, kind, name }) => {
-      const health = children.get(id)?.health ?? MISSING;
+      const live = children.get(id);
+      const health = live ? this.#healthOf(live) : MISSING;
       const passes = kind.advisory === true || health.state === 'Ready';
       return passes ? [] : [{ id, kind: kind.kind, name, health }];
     });
@@ -75,8 +84,26 @@ export class Observer {
     const child = planned && this.props.children.get(planned.id);
     if (child?.run !== planned?.run) return undefined;
     return (
-      child && { health: child.health, ...(child.replicas ? { replicas: child.replicas } : {}) }
+      child && {
+        health: this.#healthOf(child),
+        ...(child.replicas ? { replicas: child.replicas } : {}),
+      }
     );
+  }
+
+  /** Milliseconds until another operator has been silent about a child for too long. */
+  silence(plan: Plan): number | undefined {
+    const waits = plannedOf(plan).flatMap(({ id }) => {
+      const since = this.props.children.get(id)?.unseenSince;
+      const left = since === undefined ? 0 : since + SILENCE_MS - this.props.now();
+      return left > 0 ? [left] : [];
+    });
+    return waits.length > 0 ? Math.min(...waits) : undefined;
+  }
+
+  #healthOf({ health, unseenSince }: Child): Health {
+    const silent = unseenSince !== undefined && this.props.now() - unseenSince >= SILENCE_MS;
+    return silent ? SILENT : health;
   }
 
   /**

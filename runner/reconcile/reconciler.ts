@@ -108,7 +108,10 @@ export class Reconciler {
       ready,
       child,
     });
-    const later = earliest(retryMs, settled ? againMs : observer.patience(memory));
+    const later = earliest(
+      earliest(retryMs, observer.silence(plan)),
+      settled ? againMs : observer.patience(memory),
+    );
     return {
       judgement,
       stalled: judgement.stalled ?? false,

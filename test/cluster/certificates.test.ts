@@ -8,6 +8,8 @@ import { at, conditionOf, type Live, type Manifest } from './support/objects.js'
 
 const CERT_MANAGER = await crdsOf('cert-manager.io.ts', [
   'deploy/crds/cert-manager.io_certificates.yaml',
+  'deploy/crds/cert-manager.io_issuers.yaml',
+  'deploy/crds/cert-manager.io_clusterissuers.yaml',
 ]);
 
 const aTlsSecret = (name: string): Manifest => ({
@@ -52,7 +54,7 @@ describe('a site’s certificate', () => {
     siteURL: string,
   ): Promise<Live> =>
     cluster.becomes('AppSite', namespace, site, `says ${reason} at ${siteURL}`, (live) => {
-      const certificate = conditionOf(live, 'Certificate');
+      const certificate = conditionOf(live, 'CertificateReady');
       return (
         certificate?.status === status &&
         certificate.reason === reason &&
@@ -65,7 +67,7 @@ describe('a site’s certificate', () => {
 
   test('is none where TLS is off', async () => {
     const site = await cluster.the('AppSite', namespace, 'plain');
-    assert.equal(conditionOf(site, 'Certificate'), undefined);
+    assert.equal(conditionOf(site, 'CertificateReady'), undefined);
     assert.equal(at(site, 'status.siteURL'), 'http://plain.example.com');
     const ingress = await ingressOf('plain');
     assert.equal(at(ingress, 'spec.tls'), undefined);
@@ -123,7 +125,9 @@ describe('a site’s certificate', () => {
     };
 
     test('is asked for as soon as its kind appears', async () => {
-      for (const crd of CERT_MANAGER.crds) await installCrd(cluster, crd);
+      const [certificates] = CERT_MANAGER.crds;
+      assert.ok(certificates);
+      await installCrd(cluster, certificates);
       await says(
         'issued',
         'False',
@@ -176,6 +180,142 @@ describe('a site’s certificate', () => {
       });
     });
 
+    describe('for several domains', () => {
+      const hosts = ['www.several.org', 'several.org', 'shop.several.org'];
+      const [domain, ...aliases] = hosts;
+      const tls = { enabled: true, certManagerIssuer: 'corp' };
+      const annotations = { 'ingress.kubernetes.io/ssl-redirect': 'mine' };
+      const url = `http://${hosts[0] ?? ''}`;
+      const issuer = (kind: string): Manifest => ({
+        apiVersion: 'cert-manager.io/v1',
+        kind,
+        metadata: { name: 'corp' },
+        spec: { selfSigned: {} },
+      });
+      const issuerKind = (kind: string): Promise<unknown> =>
+        cluster.until(`the Certificate asks the ${kind}`, async () => {
+          const { spec } = await cluster.the('Certificate', namespace, 'several-tls');
+          const issuerRef = { group: 'cert-manager.io', kind, name: 'corp' };
+          assert.deepEqual(spec, { secretName: 'several-tls', dnsNames: hosts, issuerRef });
+          return true;
+        });
+      const redirects = async (): Promise<unknown> =>
+        at(
+          await ingressOf('several'),
+          'metadata.annotations["nginx.ingress.kubernetes.io/ssl-redirect"]',
+        );
+      before(async () => {
+        for (const crd of CERT_MANAGER.crds.slice(1)) await installCrd(cluster, crd);
+        const ingress = { enabled: true, className: 'nginx-public', annotations, tls };
+        const spec = { bench: 'b', workloads: 'Shared', domain, aliases, ingress };
+        await cluster.apply(namespace, aSite('several', spec));
+      });
+
+      test('says that its issuer is missing', async () => {
+        const missing = `spec.ingress.tls.certManagerIssuer: there is neither an Issuer "corp" in namespace ${namespace} nor a ClusterIssuer of this name`;
+        await says('several', 'False', 'IssuerMissing', missing, url);
+      });
+
+      test('asks the ClusterIssuer that appears', async () => {
+        await cluster.apply('', issuer('ClusterIssuer'));
+        const unseen = 'its operator has not looked at it yet';
+        await says('several', 'False', 'Issuing', unseen, url);
+        await issuerKind('ClusterIssuer');
+      });
+
+      test('asks an Issuer of the namespace rather than it', async () => {
+        await cluster.apply(namespace, issuer('Issuer'));
+        await issuerKind('Issuer');
+      });
+
+      test('leads all of them to the site, by HTTP as long as there is no certificate', async () => {
+        const { spec } = await ingressOf('several');
+        assert.deepEqual(at(spec, 'tls'), [{ hosts, secretName: 'several-tls' }]);
+        const rules = at(spec, 'rules') as readonly { readonly host: string }[];
+        assert.deepEqual(
+          rules.map(({ host }) => host),
+          hosts,
+        );
+        assert.equal(await redirects(), 'false');
+        await cluster.until('the bench knows them', async () => {
+          const { data } = await cluster.the('ConfigMap', namespace, 'b-nginx');
+          const lines = Object.values(data ?? {}).join('\n');
+          return hosts.every((host) => lines.includes(` ${host} several.example.com;`));
+        });
+      });
+
+      test('has the words of an issuing that has failed', async () => {
+        const why =
+          'The certificate request has failed to complete and will be retried: order is invalid';
+        const lastTransitionTime = '2026-01-01T00:00:00Z';
+        const conditions = [
+          {
+            type: 'Ready',
+            status: 'False',
+            reason: 'DoesNotExist',
+            message: WHY,
+            lastTransitionTime,
+          },
+          { type: 'Issuing', status: 'False', reason: 'Failed', message: why, lastTransitionTime },
+        ];
+        const status = { conditions };
+        await cluster.patch('Certificate', namespace, 'several-tls', { status }, 'status');
+        await says('several', 'False', 'Issuing', why, url);
+      });
+
+      test('leads HTTP to HTTPS when it is issued; the user’s own annotations stay', async () => {
+        await cluster.apply(namespace, aTlsSecret('several-tls'));
+        await cluster.until('HTTP is redirected', async () => (await redirects()) === 'true');
+        const { metadata } = await ingressOf('several');
+        assert.equal(metadata.annotations?.['ingress.kubernetes.io/ssl-redirect'], 'mine');
+        // The Secret alone is no certificate of cert-manager's.
+        const site = await cluster.the('AppSite', namespace, 'several');
+        assert.equal(at(site, 'status.siteURL'), url);
+      });
+
+      test('asks the ClusterIssuer again when the Issuer is gone', async () => {
+        await cluster.delete('Issuer', namespace, 'corp');
+        await issuerKind('ClusterIssuer');
+      });
+
+      test('refuses a second site of one of them', async () => {
+        const ingress = { enabled: true, className: 'nginx' };
+        const rival = { bench: 'b', workloads: 'Shared', aliases: ['shop.several.org'], ingress };
+        await cluster.apply(namespace, aSite('rival', rival));
+        await cluster.becomes('AppSite', namespace, 'rival', 'is refused', (live) => {
+          const ready = conditionOf(live, 'Ready');
+          return (
+            ready?.reason === 'DuplicateSiteName' && ready.message.startsWith('spec.aliases[0]: ')
+          );
+        });
+        await cluster.delete('AppSite', namespace, 'rival');
+        await cluster.gone('AppSite', namespace, 'rival');
+      });
+    });
+
+    test('that somebody else has made stays as it is, and the site says so', async () => {
+      const spec = {
+        secretName: 'elsewhere',
+        dnsNames: ['taken.org'],
+        issuerRef: { name: 'theirs' },
+      };
+      const metadata = { name: 'taken-tls' };
+      const theirs = { apiVersion: 'cert-manager.io/v1', kind: 'Certificate', metadata, spec };
+      await cluster.apply(namespace, theirs);
+      const tls = { enabled: true, certManagerIssuer: 'corp' };
+      const ingress = { enabled: true, className: 'nginx', tls };
+      await cluster.apply(namespace, aSite('taken', { bench: 'b', workloads: 'Shared', ingress }));
+      await cluster.becomes('AppSite', namespace, 'taken', 'says so', (live) => {
+        const ready = conditionOf(live, 'Ready');
+        return (
+          ready?.reason === 'NameTaken' &&
+          ready.message.includes('Certificate taken-tls exists and was not made by the operator')
+        );
+      });
+      const found = await cluster.the('Certificate', namespace, 'taken-tls');
+      assert.deepEqual(at(found.spec, 'dnsNames'), ['taken.org']);
+    });
+
     test('goes with its Ingress, and its Secret stays', async () => {
       const spec = { ingress: { enabled: false } };
       await cluster.patch('AppSite', namespace, 'issued', { spec });
@@ -183,7 +323,7 @@ describe('a site’s certificate', () => {
       await cluster.gone('Ingress', namespace, 'issued-ingress');
       assert.ok(await cluster.get('Secret', namespace, 'issued-tls'));
       const site = await cluster.ready('AppSite', namespace, 'issued');
-      assert.equal(conditionOf(site, 'Certificate'), undefined);
+      assert.equal(conditionOf(site, 'CertificateReady'), undefined);
     });
 
     test('is missed again when its kind is gone', async () => {
@@ -199,7 +339,7 @@ describe('a site’s certificate', () => {
         namespace,
         'issued',
         'misses cert-manager',
-        (live) => conditionOf(live, 'Certificate')?.reason === 'CertManagerMissing',
+        (live) => conditionOf(live, 'CertificateReady')?.reason === 'CertManagerMissing',
       );
       await cluster.ready('AppSite', namespace, 'issued');
     });

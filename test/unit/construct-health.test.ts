@@ -23,7 +23,8 @@ function judged(kind: string, cases: readonly Case[]): void {
     for (const [reason, rest, state, message] of cases) {
       test(`${reason}: ${state}`, () => {
         const object = { kind, metadata: { generation: 1 }, ...rest };
-        assert.deepEqual(healthOf(object), { state, message });
+        const health = healthOf(object);
+        assert.deepEqual({ state: health.state, message: health.message }, { state, message });
       });
     }
   });
@@ -159,6 +160,29 @@ judged('PersistentVolumeClaim', [
   ['that waits for its first pod', { status: { phase: 'Pending' } }, 'Ready', ''],
   ['that is bound', { status: { phase: 'Bound' } }, 'Ready', ''],
   ['whose volume is gone', { status: { phase: 'Lost' } }, 'Failed', 'its volume is lost'],
+]);
+
+judged('Certificate', [
+  [
+    'whose issuing has failed',
+    of(
+      condition('Ready', 'False', 'DoesNotExist', 'Issuing certificate as Secret does not exist'),
+      condition(
+        'Issuing',
+        'False',
+        'Failed',
+        'The certificate request has failed: order is invalid',
+      ),
+    ),
+    'InProgress',
+    'The certificate request has failed: order is invalid',
+  ],
+  [
+    'that is renewed in vain, and still good',
+    of(condition('Ready', 'True'), condition('Issuing', 'False', 'Failed', 'rate limited')),
+    'Ready',
+    '',
+  ],
 ]);
 
 for (const kind of ['ScaledObject', 'Certificate', 'Database', 'User', 'Grant']) {

@@ -21,6 +21,7 @@ const FAILED: Child = {
   health: { state: 'Failed', message: 'BackoffLimitExceeded' },
   replicas: undefined,
   job: undefined,
+  unseenSince: undefined,
   failedAt: 0,
 };
 

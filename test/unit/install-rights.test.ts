@@ -62,6 +62,8 @@ describe('the operator may', () => {
       `batch/cronjobs: ${OWN}`,
       `batch/jobs: ${OWN}`,
       `cert-manager.io/certificates: ${OWN}`,
+      'cert-manager.io/clusterissuers: get list watch',
+      'cert-manager.io/issuers: get list watch',
       `core/configmaps: ${OWN}`,
       `core/persistentvolumeclaims: ${OWN}`,
       'core/pods: get list patch',
@@ -76,6 +78,7 @@ describe('the operator may', () => {
       `networking.k8s.io/ingresses: ${OWN}`,
       `networking.k8s.io/networkpolicies: ${OWN}`,
       `policy/poddisruptionbudgets: ${OWN}`,
+      `traefik.io/middlewares: ${OWN}`,
     ]);
   });
 
@@ -114,6 +117,7 @@ describe('the operator may', () => {
       'apiextensions.k8s.io/customresourcedefinitions: get list watch',
       'authentication.k8s.io/tokenreviews: create',
       'authorization.k8s.io/subjectaccessreviews: create',
+      'cert-manager.io/clusterissuers: get list watch',
     ]);
     const roles = objects.filter(
       ({ kind, metadata }) => kind === 'Role' && metadata.name === OPERATOR.managerRole,

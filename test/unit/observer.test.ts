@@ -6,6 +6,7 @@ import type { ChildCache } from '../../runner/cache/child-cache.js';
 import type { Memory } from '../../runner/reconcile/memory.js';
 import { Observer } from '../../runner/reconcile/observer.js';
 import { plannedOf } from '../../runner/reconcile/plan.js';
+import { healthOf } from '../../constructs/kit/health.js';
 import { aPlan, MARKERS } from './plan-builder.js';
 
 /** A Job of the plan as the caches have it, with the words of its pods. */
@@ -49,5 +50,51 @@ describe('a Job that is there', () => {
   });
   test('is not seen where it has done something else: its success says nothing', () => {
     assert.equal(aJob({ ...ready, run: 'before' }).view(), undefined);
+  });
+});
+
+describe('a child of another operator', () => {
+  const created = Date.parse('2026-01-01T00:00:00Z');
+  const seen = (passedMs: number, status?: object) => {
+    const plan = aPlan([[{ kind: 'Database', name: 's-db' }]]);
+    const [planned] = plannedOf(plan);
+    const health = healthOf({ kind: 'Database', metadata: {}, ...(status ? { status } : {}) });
+    const unseenSince = health.unseen ? created : undefined;
+    const child = { id: planned?.id, kind: planned?.kind, health, unseenSince } as Child;
+    const observer = new Observer({
+      children: { get: () => child } as unknown as ChildCache,
+      diagnostician: { explain: () => Promise.resolve(undefined) } as never,
+      prober: undefined,
+      now: () => created + passedMs,
+    });
+    return { observer, plan };
+  };
+  const words = async (passedMs: number, status?: object) => {
+    const { observer, plan } = seen(passedMs, status);
+    const [entry] = await observer.pending(plan, { pendingSince: undefined } as Memory);
+    assert.deepEqual(entry?.health, observer.view(plan, 'Database', 's-db')?.health);
+    return `${entry?.health.reason ?? ''}: ${entry?.health.message ?? ''}`;
+  };
+
+  test('is waited for, and looked at when its operator has been silent for a minute', async () => {
+    assert.equal(await words(59_000), ': its operator has not looked at it yet');
+    const { observer, plan } = seen(59_000);
+    assert.equal(observer.silence(plan), 1_000);
+  });
+
+  test('whose operator is silent says so', async () => {
+    assert.match(
+      await words(60_000),
+      /^OperatorSilent: its operator has not looked at it for a minute/,
+    );
+    const { observer, plan } = seen(60_000);
+    assert.equal(observer.silence(plan), undefined);
+  });
+
+  test('whose operator has said something has its words, however old they are', async () => {
+    const conditions = [{ type: 'Ready', status: 'False', message: 'no such host' }];
+    assert.equal(await words(3_600_000, { conditions }), ': no such host');
+    const { observer, plan } = seen(0, { conditions });
+    assert.equal(observer.silence(plan), undefined);
   });
 });

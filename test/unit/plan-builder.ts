@@ -11,10 +11,14 @@ import { planOf, type Plan } from '../../runner/reconcile/plan.js';
 
 export const MARKERS = markers(DEFAULT_API_GROUP);
 export const KINDS = new Map(
-  [kinds.ConfigMap, kinds.Secret, kinds.Job, kinds.StatefulSet, kinds.Deployment].map((kind) => [
-    kindId(kind),
-    kind,
-  ]),
+  [
+    kinds.ConfigMap,
+    kinds.Secret,
+    kinds.Job,
+    kinds.StatefulSet,
+    kinds.Deployment,
+    kinds.MariaDbDatabase,
+  ].map((kind) => [kindId(kind), kind]),
 );
 export const BENCH: Resource = {
   apiVersion: `${DEFAULT_API_GROUP}/v1alpha1`,
@@ -25,7 +29,7 @@ export const BENCH: Resource = {
 
 /** An object of a tree; further fields are its content. */
 export interface Wanted {
-  readonly kind: 'ConfigMap' | 'Secret' | 'Job' | 'StatefulSet' | 'Deployment';
+  readonly kind: 'ConfigMap' | 'Secret' | 'Job' | 'StatefulSet' | 'Deployment' | 'Database';
   readonly name: string;
   readonly namespace?: string;
   readonly labels?: Record<string, string>;
@@ -45,7 +49,7 @@ export function aPlan(
       const stage = new Stage(chart, `stage-${number}`, { gate: number === 0 });
       for (const { kind, name, namespace, labels, annotations, ...rest } of objects) {
         new ApiObject(stage, `${kind}-${name}`, {
-          apiVersion: kinds[kind].apiVersion,
+          apiVersion: [...KINDS.values()].find((known) => known.kind === kind)?.apiVersion ?? '',
           kind,
           metadata: {
             name,

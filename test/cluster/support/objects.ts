@@ -62,6 +62,8 @@ const KNOWN = new Map(
     kinds.ScaledObject,
     kinds.TriggerAuthentication,
     kinds.Certificate,
+    kinds.Issuer,
+    kinds.ClusterIssuer,
     ...DEFINITIONS.map((definition) => objectKind(definition)),
     Namespace,
     CustomResourceDefinition,

@@ -1,0 +1,60 @@
+import { publicDomain } from '../framework/domain.js';
+import { hostKey, sitesByHost } from '../framework/indexes.js';
+import { claimOf, isOlder } from '../framework/seniority.js';
+import { Stalled } from '../kit/errors.js';
+import type { World } from '../kit/kind.js';
+import type { AppSite, AppSiteSpec } from './api.js';
+
+type Named = Pick<AppSiteSpec, 'siteName' | 'domain' | 'aliases'>;
+
+/**
+ * Two sites of one host name on a bench would answer each other's requests: the younger is refused.
+ * @throws Stalled naming the older one
+ */
+export function refuseTakenHosts(site: AppSite, suffix: string | undefined, world: World): void {
+  const { namespace, name } = site.metadata;
+  const { benchRef } = site.spec;
+  for (const { path, host } of hostsOf(site.spec, suffix)) {
+    // A site without a domain gets this host from its name and the bench's suffix.
+    const tail = `.${suffix ?? ''}`;
+    const stem = suffix !== undefined && host.endsWith(tail) ? [host.slice(0, -tail.length)] : [];
+    const rival = [host, ...stem]
+      .flatMap((key) => world.list(sitesByHost, hostKey(namespace, benchRef.name, key), rivalOf))
+      .find(
+        (other) =>
+          other.name !== name &&
+          isOlder(other, claimOf(site)) &&
+          hostsOf(other, suffix).some((claimed) => claimed.host === host),
+      );
+    if (rival) {
+      throw new Stalled(
+        'DuplicateSiteName',
+        `${path}: Invalid value: "${host}": AppSite ${rival.name} on bench ${benchRef.name} has this host name already`,
+      );
+    }
+  }
+}
+
+function rivalOf(site: AppSite) {
+  const { siteName, domain, aliases } = site.spec;
+  return {
+    ...claimOf(site),
+    siteName,
+    ...(domain === undefined ? {} : { domain }),
+    ...(aliases === undefined ? {} : { aliases }),
+  };
+}
+
+/** The host names that a site answers to, and where each comes from. */
+function hostsOf(
+  spec: Named,
+  suffix: string | undefined,
+): readonly { readonly path: string; readonly host: string }[] {
+  const domain = publicDomain(spec, suffix);
+  const all = [
+    { path: 'spec.siteName', host: spec.siteName },
+    { path: spec.domain ? 'spec.domain' : 'spec.siteName', host: domain },
+    ...(spec.aliases ?? []).map((host, index) => ({ path: `spec.aliases[${index}]`, host })),
+  ];
+  return all.filter(({ host }, index) => all.findIndex((other) => other.host === host) === index);
+}

@@ -1,0 +1,107 @@
+import type { BenchModel } from '../framework/bench-model.js';
+import type { Verdict } from '../kit/condition.js';
+import type { Observation, World } from '../kit/kind.js';
+import { siteNames } from '../kit/names.js';
+import { uidOf } from '../kit/object.js';
+import { Certificate, ClusterIssuer, Issuer } from '../kit/object-kind.js';
+import type { AppSite } from './api.js';
+
+/** How the site's traffic is encrypted. */
+export interface SiteTlsFacts {
+  readonly secretName: string;
+  /** Who issues the certificate; undefined where the Secret is the user's own. */
+  readonly issuer: SiteIssuer | undefined;
+  /** Whether cert-manager is there. */
+  readonly certManager: boolean;
+  readonly secretExists: boolean;
+}
+
+/** A cert-manager issuer. */
+export interface SiteIssuer {
+  readonly kind: 'Issuer' | 'ClusterIssuer';
+  readonly name: string;
+  /** What is looked for in vain; undefined where the issuer is there, or cannot be looked for. */
+  readonly missing: string | undefined;
+}
+
+/** @returns undefined where the site has no TLS */
+export function tlsFacts(site: AppSite, bench: BenchModel, world: World): SiteTlsFacts | undefined {
+  const { ingress } = site.spec;
+  if (!ingress?.enabled || !ingress.tls?.enabled) return undefined;
+  const { namespace = 'default', name } = site.metadata;
+  const secretName = ingress.tls.secretName ?? siteNames(name).tls;
+  const issuer = ingress.tls.certManagerIssuer ?? bench.domain.issuer;
+  return {
+    secretName,
+    issuer:
+      issuer === undefined
+        ? undefined
+        : issuerNamed(issuer, ingress.tls.issuerKind, namespace, world),
+    certManager: world.serves(Certificate),
+    secretExists: world.get('Secret', namespace, secretName, uidOf) !== undefined,
+  };
+}
+
+/** An issuer of the namespace comes before one of the cluster. Both are watched: one may appear later. */
+function issuerNamed(
+  name: string,
+  given: SiteIssuer['kind'] | undefined,
+  namespace: string,
+  world: World,
+): SiteIssuer {
+  const inNamespace = world.serves(Issuer) && world.get('Issuer', namespace, name, uidOf);
+  // Without the right to list what is in no namespace, they are not known.
+  const known = world.serves(ClusterIssuer);
+  const inCluster = known && world.get('ClusterIssuer', '', name, uidOf);
+  const kind = given ?? (inNamespace ? 'Issuer' : 'ClusterIssuer');
+  const found = kind === 'Issuer' ? inNamespace : inCluster || !known;
+  if (found || !world.serves(Issuer)) return { kind, name, missing: undefined };
+  const here = `Issuer "${name}" in namespace ${namespace}`;
+  const missing = {
+    Issuer: `there is no ${here}`,
+    ClusterIssuer: given
+      ? `there is no ClusterIssuer "${name}"`
+      : `there is neither an ${here} nor a ClusterIssuer of this name`,
+  };
+  return { kind, name, missing: missing[kind] };
+}
+
+/** What is known of the certificate; undefined where the site has no TLS. */
+export function certificateCondition<F extends { readonly tls: SiteTlsFacts | undefined }>({
+  resource,
+  facts: { tls },
+  child,
+}: Pick<Observation<AppSite, F>, 'resource' | 'facts' | 'child'>): Verdict | undefined {
+  if (!tls) return undefined;
+  const { issuer, secretName } = tls;
+  if (!issuer) {
+    return tls.secretExists
+      ? verdict('SecretFound', 'True', `Secret ${secretName}`)
+      : verdict(
+          'SecretMissing',
+          'False',
+          `spec.ingress.tls: name a certManagerIssuer, or create the Secret "${secretName}" of type kubernetes.io/tls`,
+        );
+  }
+  if (!tls.certManager) {
+    const message = 'no certificate is asked for: the cluster does not serve cert-manager.io/v1';
+    return verdict('CertManagerMissing', 'False', message);
+  }
+  const health = child('Certificate', siteNames(resource.metadata.name).tls)?.health;
+  if (health?.state === 'Ready' && tls.secretExists) {
+    return verdict('Issued', 'True', `Secret ${secretName}`);
+  }
+  if (issuer.missing !== undefined) {
+    return verdict(
+      'IssuerMissing',
+      'False',
+      `spec.ingress.tls.certManagerIssuer: ${issuer.missing}`,
+    );
+  }
+  const message = health?.message || `waiting for ${issuer.kind} ${issuer.name}`;
+  return verdict(health?.reason ?? 'Issuing', 'False', message);
+}
+
+function verdict(reason: string, status: Verdict['status'], message: string): Verdict {
+  return { type: 'CertificateReady', status, reason, message };
+}
