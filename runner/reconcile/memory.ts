@@ -12,8 +12,8 @@ export interface Memory {
   plan: { readonly key: string; readonly plan: Plan } | undefined;
   /** When the resource was last found not ready, after being ready; milliseconds since 1970. */
   pendingSince: number | undefined;
-  /** The last round of HTTP checks, and how many failed in a row. */
-  probes: { readonly at: number; readonly failures: number };
+  /** The last round of HTTP checks, what the plan was made from then, and how many rounds failed in a row. */
+  probes: { readonly at: number; readonly planKey: string | undefined; readonly failures: number };
   /** Whether its finalizer was taken off: what is still seen of it is old, and nothing is done for it any more. */
   released: boolean;
   /** When the first point in time passes that the last visit asked about, in milliseconds since 1970. */
@@ -21,6 +21,8 @@ export interface Memory {
   /** How often each failed Job was made anew. */
   readonly retries: Map<string, number>;
 }
+
+export const NEVER_PROBED = { at: -Infinity, planKey: undefined, failures: 0 } as const;
 
 /** The memories of one kind. An object that was deleted and made again begins without one. */
 export class Memories {
@@ -39,7 +41,7 @@ export class Memories {
         problems: [],
         plan: undefined,
         pendingSince: undefined,
-        probes: { at: -Infinity, failures: 0 },
+        probes: NEVER_PROBED,
         released: false,
         dueAt: Infinity,
         retries: new Map(),

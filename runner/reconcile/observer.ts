@@ -3,7 +3,7 @@ import type { ChildView, HttpProbe, ProbeResult } from '../../constructs/kit/kin
 import type { Child } from '../cache/child.js';
 import type { ChildCache } from '../cache/child-cache.js';
 import type { Diagnostician } from './diagnose.js';
-import type { Memory } from './memory.js';
+import { type Memory, NEVER_PROBED } from './memory.js';
 import { plannedOf, type Plan } from './plan.js';
 import type { Prober } from './probe.js';
 
@@ -107,7 +107,8 @@ export class Observer {
   }
 
   /**
-   * Makes HTTP checks, unless all passed a short while ago.
+   * Makes HTTP checks, unless all passed a short while ago and nothing has changed since: no child, and none of the
+   * facts, such as whether the bench of a site is ready. Without checks, what was seen before counts no more.
    * @returns the results, none where there is nothing to check; and milliseconds until the next round
    */
   async probe(
@@ -115,12 +116,17 @@ export class Observer {
     memory: Memory,
   ): Promise<{ readonly results: readonly ProbeResult[]; readonly againMs: number | undefined }> {
     const { prober, now } = this.props;
-    if (!prober || probes.length === 0) return { results: [], againMs: undefined };
+    if (!prober || probes.length === 0) {
+      memory.probes = NEVER_PROBED;
+      return { results: [], againMs: undefined };
+    }
+    const planKey = memory.plan?.key;
     const fresh = memory.probes.at + PROBE_FRESH_MS - now();
-    if (memory.probes.failures === 0 && fresh > 0) return { results: [], againMs: fresh };
+    const isSame = memory.probes.planKey === planKey;
+    if (isSame && memory.probes.failures === 0 && fresh > 0) return { results: [], againMs: fresh };
     const results = await Promise.all(probes.map((probe) => prober.probe(probe)));
     const failures = results.every(({ ok }) => ok) ? 0 : memory.probes.failures + 1;
-    memory.probes = { at: now(), failures };
+    memory.probes = { at: now(), planKey, failures };
     return {
       results,
       againMs: failures === 0 ? PROBE_FRESH_MS : Math.min(15_000, 500 * 1.5 ** failures),

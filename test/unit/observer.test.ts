@@ -1,12 +1,16 @@
 import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { describe, test } from 'node:test';
 import { kindId } from '../../constructs/kit/object-kind.js';
 import type { Child } from '../../runner/cache/child.js';
 import type { ChildCache } from '../../runner/cache/child-cache.js';
-import type { Memory } from '../../runner/reconcile/memory.js';
+import { type Memory, NEVER_PROBED } from '../../runner/reconcile/memory.js';
 import { Observer } from '../../runner/reconcile/observer.js';
 import { plannedOf } from '../../runner/reconcile/plan.js';
 import { healthOf } from '../../constructs/kit/health.js';
+import { Prober } from '../../runner/reconcile/probe.js';
 import { aPlan, MARKERS } from './plan-builder.js';
 
 /** A Job of the plan as the caches have it, with the words of its pods. */
@@ -96,5 +100,70 @@ describe('a child of another operator', () => {
     assert.equal(await words(3_600_000, { conditions }), ': no such host');
     const { observer, plan } = seen(0, { conditions });
     assert.equal(observer.silence(plan), undefined);
+  });
+});
+
+describe('a site that answered is asked again', () => {
+  /** A site of a real server, and what is remembered of it. */
+  const aSite = async (t: { after: (work: () => unknown) => void }) => {
+    let asked = 0;
+    let status = 200;
+    const server = createServer((_, response) => {
+      asked += 1;
+      response.writeHead(status).end('{}');
+    });
+    await once(server.listen(0, '127.0.0.1'), 'listening');
+    const prober = new Prober();
+    t.after(async () => {
+      await prober.close();
+      server.close();
+    });
+    const url = `http://127.0.0.1:${String((server.address() as AddressInfo).port)}/`;
+    const probes = [{ url, host: 'one.example.com', expectStatus: 200, expectBody: {} }];
+    const clock = { now: 0 };
+    const observer = new Observer({
+      children: {} as ChildCache,
+      diagnostician: {} as never,
+      prober,
+      now: () => clock.now,
+    });
+    const memory = { plan: { key: 'bench is ready' }, probes: NEVER_PROBED } as unknown as Memory;
+    const probe = (settled = true) => observer.probe(settled ? probes : [], memory);
+    const factsBecome = (key: string) => (memory.plan = { ...memory.plan, key } as Memory['plan']);
+    const breaks = () => (status = 502);
+    await probe();
+    assert.equal(asked, 1);
+    return { probe, clock, factsBecome, breaks, asked: () => asked };
+  };
+
+  test('not while nothing changes, and after a minute', async (t) => {
+    const site = await aSite(t);
+    site.clock.now = 59_000;
+    assert.equal((await site.probe()).againMs, 1_000);
+    assert.equal(site.asked(), 1);
+    site.clock.now = 60_000;
+    await site.probe();
+    assert.equal(site.asked(), 2);
+  });
+
+  test('at once when what its plan is made from changes, such as its bench: and again until it answers', async (t) => {
+    const site = await aSite(t);
+    site.breaks();
+    site.factsBecome('bench is not ready');
+    const { results, againMs = Infinity } = await site.probe();
+    assert.deepEqual(
+      results.map(({ ok }) => ok),
+      [false],
+    );
+    assert.ok(againMs < 1_000, String(againMs));
+    await site.probe();
+    assert.equal(site.asked(), 3);
+  });
+
+  test('at once when a child was not ready meanwhile', async (t) => {
+    const site = await aSite(t);
+    await site.probe(false);
+    await site.probe();
+    assert.equal(site.asked(), 2);
   });
 });
