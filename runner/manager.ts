@@ -7,6 +7,7 @@ import {
   type Markers,
 } from '../constructs/kit/labels.js';
 import { objectKind } from '../constructs/kit/definition.js';
+import type { World } from '../constructs/kit/kind.js';
 import { kindId, type ObjectKind } from '../constructs/kit/object-kind.js';
 import { admit } from '../constructs/kit/schema.js';
 import { BATCHES, KINDS, type AnyBatch, type AnyKind } from '../constructs/registry.js';
@@ -260,6 +261,11 @@ export class Manager {
   /** What is wrong when every watch is stuck; empty while any of them hears the server. */
   stuck(): readonly string[] {
     return this.#watches.stuck();
+  }
+
+  /** What is known now, for a look without a subscription; undefined until the caches are filled. */
+  world(): World | undefined {
+    return this.#synced ? this.#subscriptions.session('').world : undefined;
   }
 
   /** Whether there is work in hand or due now. */

@@ -9,6 +9,7 @@ export type JobStatus = 'Active' | 'Succeeded' | 'Failed';
 const RECONCILE_BUCKETS = [
   0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 20, 30, 45, 60, 90, 120, 180, 300,
 ];
+const ADMISSION_BUCKETS = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5];
 const WAIT_BUCKETS = [0.001, 0.005, 0.01, 0.05, 0.1, 0.5, 1, 5, 10, 30, 60, 300];
 
 /**
@@ -71,6 +72,17 @@ export class Metrics {
     'verb',
     'code',
   ]);
+  private readonly admissions = this.counter(
+    'admission_requests_total',
+    'Requests of the API server to the admission webhooks.',
+    ['webhook', 'kind', 'operation', 'allowed'],
+  );
+  private readonly admissionDuration = this.histogram(
+    'admission_duration_seconds',
+    'Time to answer an admission request.',
+    ['webhook'],
+    ADMISSION_BUCKETS,
+  );
   private readonly isLeader = this.gauge('leader', '1 while this replica is the leader.', []);
 
   /**
@@ -153,6 +165,20 @@ export class Metrics {
 
   apiCall(verb: string, code: string): void {
     this.apiCalls.inc({ verb, code });
+  }
+
+  /** @param allowed `true`, `false`, or `error` where no judgement was given */
+  admitted(
+    labels: {
+      readonly webhook: string;
+      readonly kind: string;
+      readonly operation: string;
+      readonly allowed: 'true' | 'false' | 'error';
+    },
+    seconds: number,
+  ): void {
+    this.admissions.inc(labels);
+    this.admissionDuration.observe({ webhook: labels.webhook }, seconds);
   }
 
   leader(leads: boolean): void {

@@ -10,6 +10,7 @@ import { createLogger, type Logger } from './log.js';
 import { Manager } from './manager.js';
 import { Metrics } from './metrics.js';
 import { VERSION } from './version.js';
+import { startWebhooks } from './webhook/webhooks.js';
 
 /** The Service in front of the operator's endpoints. */
 const METRICS_SERVICE = 'app-operator-controller-manager-metrics-service';
@@ -71,6 +72,13 @@ async function operate(
     metrics,
     log,
   });
+  const webhooks = await startWebhooks({
+    config,
+    client,
+    world: () => manager.world(),
+    metrics,
+    log,
+  });
   const endpoints = await startEndpoints({
     config,
     metrics,
@@ -78,7 +86,10 @@ async function operate(
     log,
     hosts: [`${METRICS_SERVICE}.${config.leaderElectionNamespace}.svc`],
     live: [{ name: 'watches', problems: () => manager.stuck() }],
-    ready: [{ name: 'caches', problems: () => manager.unready() }],
+    ready: [
+      { name: 'caches', problems: () => manager.unready() },
+      { name: 'webhooks', problems: () => webhooks?.problems() ?? [] },
+    ],
   });
   let exitCode = 0;
   const elected = config.leaderElect
@@ -108,7 +119,7 @@ async function operate(
   } finally {
     await within(config.shutdownTimeoutMs, manager.stop());
     await elected?.resign();
-    await endpoints.close();
+    await Promise.all([endpoints.close(), webhooks?.close()]);
     await within(2_000, client.close());
     log.info('stopped');
   }

@@ -1,5 +1,6 @@
 import type { Kind } from '../kit/kind.js';
 import { CronJob, Job, Secret } from '../kit/object-kind.js';
+import { adviseBackup } from './advice.js';
 import type { SiteBackup } from './api.js';
 import { BackupChart } from './chart.js';
 import { siteBackup } from './definition.js';
@@ -15,6 +16,7 @@ export const backup: Kind<SiteBackup, BackupFacts> = {
   readsRuns: () => true,
   indexes: [],
   gather: gatherBackup,
+  advise: adviseBackup,
   chart: (scope, id, props) => new BackupChart(scope, id, props),
   probes: () => [],
   observe: observeBackup,

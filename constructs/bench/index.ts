@@ -1,6 +1,7 @@
 import { benchesByTurn, sitesOfBench } from '../framework/indexes.js';
 import { Waiting } from '../kit/errors.js';
 import type { Kind } from '../kit/kind.js';
+import { normalHost } from '../kit/normal.js';
 import { keyOf, type KubeObject } from '../kit/object.js';
 import {
   ConfigMap,
@@ -15,6 +16,7 @@ import {
   StatefulSet,
   TriggerAuthentication,
 } from '../kit/object-kind.js';
+import { adviseBench } from './advice.js';
 import type { AppBench } from './api.js';
 import { BenchChart } from './chart.js';
 import { appBench } from './definition.js';
@@ -40,6 +42,8 @@ export const bench: Kind<AppBench, BenchFacts> = {
   reads: [Secret],
   indexes: [benchesByTurn],
   gather: gatherBench,
+  advise: adviseBench,
+  normal: [{ path: ['spec', 'domainConfig', 'suffix'], form: normalHost }],
   chart: (scope, id, props) => new BenchChart(scope, id, props),
   probes: () => [],
   observe: observeBench,

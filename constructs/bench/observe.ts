@@ -1,4 +1,4 @@
-import { isSupported } from '../framework/image.js';
+import { isSupported, untested } from '../framework/image.js';
 import { judge } from '../framework/judge.js';
 import { scaleStatus } from '../framework/scale-status.js';
 import { QUEUES } from '../framework/worker.js';
@@ -92,7 +92,7 @@ function versionCondition({ spec }: AppBench): readonly Verdict[] {
       type: 'Supported',
       status: 'False',
       reason: 'UntestedVersion',
-      message: `spec.frameworkVersion: ${spec.frameworkVersion} is not tested with this operator; tested are version-15, version-16 and develop; images built before 2026-04-29 hold no assets and do not work`,
+      message: `spec.frameworkVersion: ${untested(spec.frameworkVersion)}`,
     },
   ];
 }

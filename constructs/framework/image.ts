@@ -42,6 +42,11 @@ export function isSupported(frameworkVersion: string): boolean {
   return SUPPORTED.has(frameworkVersion);
 }
 
+/** What is said of a version that the operator is not tested with. */
+export function untested(frameworkVersion: string): string {
+  return `${frameworkVersion} is not tested with this operator; tested are version-15, version-16 and develop; images built before 2026-04-29 hold no assets and do not work`;
+}
+
 function isFloating(tag: string): boolean {
   return !/^v?\d+\.\d+\.\d+/.test(tag);
 }

@@ -7,6 +7,8 @@ import {
   ownNamespaceRules,
   type PermissionSource,
   type ResourceRule,
+  webhookKeyRules,
+  webhookRules,
 } from './permissions.js';
 
 const RBAC = 'rbac.authorization.k8s.io';
@@ -20,6 +22,8 @@ export interface OperatorAccessProps {
   readonly watchNamespaces?: readonly string[] | undefined;
   /** Whether there is no ClusterRole at all. @default false */
   readonly namespaced?: boolean | undefined;
+  /** Whether it serves admission webhooks. */
+  readonly webhooks: boolean;
 }
 
 /** The operator's ServiceAccount, and no more rights than its work takes. */
@@ -30,23 +34,27 @@ export class OperatorAccess extends Construct {
     private readonly props: OperatorAccessProps,
   ) {
     super(scope, id);
-    const { namespace, apiGroup, kinds, watchNamespaces = [], namespaced: confined } = props;
+    const { namespace, apiGroup, kinds, watchNamespaces = [], webhooks } = props;
     const namespaced = namespacedRules(kinds, apiGroup);
     new k8s.KubeServiceAccount(this, 'service-account', {
       metadata: { name: OPERATOR.serviceAccount, namespace, labels: OPERATOR_LABELS },
       // The Deployment mounts the token itself: no other pod gets it by taking this account's name.
       automountServiceAccountToken: false,
     });
-    if (!confined) {
+    if (!props.namespaced) {
       this.clusterRole([
         ...(watchNamespaces.length === 0 ? namespaced : []),
         ...clusterRules(kinds),
+        ...(webhooks ? webhookRules() : []),
       ]);
     }
     for (const name of watchNamespaces) {
       this.role(`namespace-${name}`, OPERATOR.managerRole, name, namespaced);
     }
-    this.role('own-namespace', OPERATOR.ownRole, namespace, ownNamespaceRules());
+    this.role('own-namespace', OPERATOR.ownRole, namespace, [
+      ...ownNamespaceRules(),
+      ...(webhooks ? webhookKeyRules() : []),
+    ]);
   }
 
   private clusterRole(rules: readonly ResourceRule[]): void {

@@ -11,6 +11,7 @@ import { MetricsService } from './metrics-service.js';
 import { OperatorNetwork } from './network-policy.js';
 import type { PermissionSource } from './permissions.js';
 import { UserRoles } from './user-roles.js';
+import { Webhooks } from './webhook.js';
 
 export interface InstallProps {
   /** The operator's image with its tag. */
@@ -39,6 +40,11 @@ export interface InstallProps {
   readonly platformIds?: boolean;
   /** Whether the operator's NetworkPolicy limits what it reaches too, see `OperatorNetwork`. @default false */
   readonly limitEgress?: boolean;
+  /**
+   * Whether the operator is asked at admission. It takes configurations that are of the whole cluster.
+   * @default true, but not where `namespaced`
+   */
+  readonly webhooks?: boolean;
   /** API group of the custom resources. @default app-operator.io */
   readonly apiGroup?: string;
   /** The kinds whose CRDs are installed. @default all */
@@ -59,6 +65,7 @@ export class InstallChart extends Chart {
       namespaced = false,
       platformIds = false,
       limitEgress = false,
+      webhooks = !namespaced,
       apiGroup = DEFAULT_API_GROUP,
       definitions = DEFINITIONS,
       kinds = KINDS,
@@ -66,23 +73,22 @@ export class InstallChart extends Chart {
     if (namespaced && !watchNamespaces?.length) {
       throw new Error('namespaced: an installation without ClusterRoles needs watchNamespaces');
     }
+    if (namespaced && webhooks) {
+      throw new Error('namespaced: an installation without ClusterRoles has no webhooks');
+    }
     if (!namespaced) {
       new OperatorNamespace(this, 'namespace', namespace);
       new Crds(this, 'crds', { definitions, apiGroup });
     }
-    new OperatorAccess(this, 'access', { namespace, apiGroup, kinds, watchNamespaces, namespaced });
+    const common = { namespace, apiGroup, watchNamespaces, namespaced, webhooks };
+    new OperatorAccess(this, 'access', { ...common, kinds });
     if (!namespaced) new UserRoles(this, 'user-roles', { apiGroup, definitions });
     new MetricsService(this, 'metrics-service', { namespace });
-    new OperatorNetwork(this, 'network', { namespace, egress: limitEgress });
-    new Manager(this, 'manager', {
-      namespace,
-      image,
-      replicas,
-      apiGroup,
-      watchNamespaces,
-      namespaced,
-      platformIds,
-    });
+    new OperatorNetwork(this, 'network', { namespace, webhooks, egress: limitEgress });
+    new Manager(this, 'manager', { ...common, image, replicas, platformIds });
+    if (webhooks) {
+      new Webhooks(this, 'webhooks', { namespace, apiGroup, definitions });
+    }
   }
 }
 

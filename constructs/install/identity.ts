@@ -7,6 +7,13 @@ export const OPERATOR = {
   metricsService: 'app-operator-controller-manager-metrics-service',
   serviceMonitor: 'app-operator-metrics',
   networkPolicy: 'app-operator-controller-manager',
+  webhookService: 'app-operator-webhook-service',
+  /** The Secret with the webhooks' authority and certificate, which the operator makes. */
+  webhookSecret: 'app-operator-webhook-keys',
+  /** Both webhook configurations: the validating one and the mutating one. */
+  webhookConfiguration: 'app-operator-webhook-configuration',
+  validatePath: '/validate',
+  mutatePath: '/mutate',
   /** The Lease that the leader holds. */
   lease: 'app-operator-leader',
   /** ClusterRole of the operator, and Role of it in each namespace where it is confined. */
@@ -20,6 +27,9 @@ export const OPERATOR = {
 
 /** Named ports of the operator's pod and of its Service. */
 export const PORTS = { https: 8443, health: 8081 } as const;
+
+/** Port of the admission webhooks. */
+export const WEBHOOK_PORT = 9443;
 
 /** Plain metrics listen on loopback only: over the network they are for callers who may get them. */
 export const PLAIN_METRICS_ADDRESS = '127.0.0.1:8080';

@@ -8,6 +8,7 @@ import {
   OPERATOR_LABELS,
   PLAIN_METRICS_ADDRESS,
   PORTS,
+  WEBHOOK_PORT,
 } from './identity.js';
 
 export interface ManagerProps {
@@ -22,6 +23,8 @@ export interface ManagerProps {
   readonly namespaced?: boolean | undefined;
   /** Whether the platform assigns the ids of the pods that it makes. @default false */
   readonly platformIds?: boolean | undefined;
+  /** Whether it serves admission webhooks. */
+  readonly webhooks: boolean;
 }
 
 /** Seconds: work in hand (10), the Lease given back (5), connections closed (2), and some air. */
@@ -96,11 +99,10 @@ function container(props: ManagerProps): k8s.Container {
     imagePullPolicy: 'IfNotPresent',
     args: managerArgs(props),
     env: props.platformIds ? [] : DEFAULT_IDS,
-    ports: Object.entries(PORTS).map(([name, containerPort]) => ({
-      name,
-      containerPort,
-      protocol: 'TCP',
-    })),
+    ports: Object.entries({
+      ...PORTS,
+      ...(props.webhooks ? { webhooks: WEBHOOK_PORT } : {}),
+    }).map(([name, containerPort]) => ({ name, containerPort, protocol: 'TCP' })),
     livenessProbe: {
       ...check('/healthz'),
       initialDelaySeconds: 15,
@@ -125,13 +127,15 @@ function container(props: ManagerProps): k8s.Container {
   };
 }
 
-function managerArgs({ apiGroup, watchNamespaces = [], namespaced }: ManagerProps): string[] {
+function managerArgs(props: ManagerProps): string[] {
+  const { apiGroup, watchNamespaces = [], namespaced, webhooks } = props;
   return [
     '--leader-elect',
     `--metrics-bind-address=${PLAIN_METRICS_ADDRESS}`,
     // Who may read the metrics is for the cluster to say, which takes a ClusterRole to ask.
     `--metrics-secure-bind-address=${namespaced ? '0' : `:${PORTS.https}`}`,
     `--health-probe-bind-address=:${PORTS.health}`,
+    ...(webhooks ? ['--webhooks', `--webhook-bind-address=:${WEBHOOK_PORT}`] : []),
     '--zap-encoder=json',
     '--zap-log-level=info',
     ...(apiGroup === DEFAULT_API_GROUP ? [] : [`--api-group=${apiGroup}`]),

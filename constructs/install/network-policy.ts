@@ -1,10 +1,12 @@
 import { k8s } from 'cdk8s-plus-28';
 import { Construct } from 'constructs';
-import { CONTROL_PLANE, OPERATOR, OPERATOR_LABELS, PORTS } from './identity.js';
+import { CONTROL_PLANE, OPERATOR, OPERATOR_LABELS, PORTS, WEBHOOK_PORT } from './identity.js';
 
 export interface OperatorNetworkProps {
   /** The operator's own namespace. */
   readonly namespace: string;
+  /** Whether it serves admission webhooks. */
+  readonly webhooks: boolean;
   /** Whether what the operator may reach is limited too. @default false */
   readonly egress?: boolean;
 }
@@ -23,14 +25,18 @@ const NGINX_PORT = 8080;
  * its Service under another port, and an operator that is cut off from it does nothing at all.
  */
 export class OperatorNetwork extends Construct {
-  constructor(scope: Construct, id: string, { namespace, egress = false }: OperatorNetworkProps) {
+  constructor(scope: Construct, id: string, props: OperatorNetworkProps) {
     super(scope, id);
+    const { namespace, webhooks, egress = false } = props;
     new k8s.KubeNetworkPolicy(this, 'policy', {
       metadata: { name: OPERATOR.networkPolicy, namespace, labels: OPERATOR_LABELS },
       spec: {
         podSelector: { matchLabels: { ...CONTROL_PLANE } },
         policyTypes: egress ? ['Ingress', 'Egress'] : ['Ingress'],
-        ingress: [{ ports: Object.values(PORTS).map(tcp) }],
+        ingress: [
+          { ports: Object.values(PORTS).map(tcp) },
+          ...(webhooks ? [{ ports: [tcp(WEBHOOK_PORT)] }] : []),
+        ],
         ...(egress
           ? {
               egress: [

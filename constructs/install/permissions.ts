@@ -71,15 +71,36 @@ export function clusterRules(kinds: readonly PermissionSource[]): readonly Resou
   ];
 }
 
-/** What the operator does in its own namespace. A creation cannot be limited to a name. */
+/** What the operator does in its own namespace. */
 export function ownNamespaceRules(): readonly ResourceRule[] {
-  const named = (group: string, resource: string, name: string, verbs: string[]) => [
-    { apiGroups: [group], resources: [resource], verbs: ['create'] },
-    { apiGroups: [group], resources: [resource], resourceNames: [name], verbs },
-  ];
   return [
     ...named('coordination.k8s.io', 'leases', OPERATOR.lease, ['get', 'update']),
     ...named('monitoring.coreos.com', 'servicemonitors', OPERATOR.serviceMonitor, ['get', 'patch']),
+  ];
+}
+
+/** The Secret with the keys of the webhooks, in the operator's own namespace. */
+export function webhookKeyRules(): readonly ResourceRule[] {
+  return named('', 'secrets', OPERATOR.webhookSecret, [...READ, 'update']);
+}
+
+/** Keeping the authority in the webhook configurations: these two, which are not made by the operator. */
+export function webhookRules(): readonly ResourceRule[] {
+  return [
+    {
+      apiGroups: ['admissionregistration.k8s.io'],
+      resources: ['mutatingwebhookconfigurations', 'validatingwebhookconfigurations'],
+      resourceNames: [OPERATOR.webhookConfiguration],
+      verbs: [...READ, 'patch'],
+    },
+  ];
+}
+
+/** The creation of an object, which cannot be limited to a name, and more with this one. */
+function named(group: string, resource: string, name: string, verbs: string[]): ResourceRule[] {
+  return [
+    { apiGroups: [group], resources: [resource], verbs: ['create'] },
+    { apiGroups: [group], resources: [resource], resourceNames: [name], verbs },
   ];
 }
 

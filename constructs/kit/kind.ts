@@ -2,7 +2,9 @@ import type { Chart } from 'cdk8s';
 import type { Construct } from 'constructs';
 import type { Verdict } from './condition.js';
 import type { KindDefinition } from './definition.js';
+import type { Problem } from './errors.js';
 import type { Health } from './health.js';
+import type { NormalField } from './normal.js';
 import type { KubeObject, Resource } from './object.js';
 import type { ObjectKind } from './object-kind.js';
 import type { Settings } from './settings.js';
@@ -33,6 +35,10 @@ export interface Kind<R extends Resource = Resource, F = unknown> {
   readsRuns?(resource: R): boolean;
   /** The HTTP checks that decide about readiness, once every child is ready. */
   probes(props: ChartProps<R, F>): readonly HttpProbe[];
+  /** What is legal in a spec, but seldom meant: told at admission, once. @default nothing */
+  advise?(resource: R, world: World): readonly Problem[];
+  /** Fields that are stored in their one normal form, where they are given in another one. @default none */
+  readonly normal?: readonly NormalField[];
   /** Judges the resource by what was seen. */
   observe(observation: Observation<R, F>): Judgement;
   /** What must happen before a deleted resource may go. */

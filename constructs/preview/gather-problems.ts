@@ -1,11 +1,7 @@
 import { Stalled, Waiting, type Problem } from '../kit/errors.js';
 import type { Resource } from '../kit/object.js';
+import { problemsOf } from '../kit/problems.js';
 import { resourceKey } from './accept.js';
-
-/** A field of a resource, as messages begin with it. */
-const FIELD = String.raw`(?:spec|metadata)(?:[.\[][\w.\[\]/-]*)?`;
-const BEGINS = new RegExp(`^(${FIELD}): (.*)$`, 's');
-const NEXT = new RegExp(`; (?=${FIELD}: )`);
 
 /**
  * What a user sees of an error that gathering threw: the words of the Ready condition, apart by field.
@@ -21,10 +17,7 @@ export function gatherProblems(
   if (error.reason === 'BenchMissing') return missingBench(resource, refused);
   // In a preview nothing has been written yet: what only takes its turn is no problem.
   if (['WaitingForChart', 'WaitingForParent'].includes(error.reason)) return [];
-  return error.message.split(NEXT).map((part) => {
-    const [, path = 'spec', message = part] = BEGINS.exec(part) ?? [];
-    return { path, message };
-  });
+  return problemsOf(error);
 }
 
 /** A site is made from its bench, so a preview takes both. A bench that is refused says why itself. */

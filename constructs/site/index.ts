@@ -1,5 +1,6 @@
 import { sitesByHost, sitesOfBench } from '../framework/indexes.js';
 import type { Kind } from '../kit/kind.js';
+import { normalHost } from '../kit/normal.js';
 import {
   Certificate,
   ClusterIssuer,
@@ -19,6 +20,7 @@ import {
   StatefulSet,
   TraefikMiddleware,
 } from '../kit/object-kind.js';
+import { adviseSite } from './advice.js';
 import type { AppSite } from './api.js';
 import { SiteChart } from './chart.js';
 import { appSite } from './definition.js';
@@ -49,6 +51,11 @@ export const site: Kind<AppSite, SiteFacts> = {
   reads: [Secret, Issuer, ClusterIssuer],
   indexes: [sitesOfBench, sitesByHost],
   gather: gatherSite,
+  advise: adviseSite,
+  normal: [
+    { path: ['spec', 'siteName'], form: normalHost },
+    { path: ['spec', 'domain'], form: normalHost },
+  ],
   chart: (scope, id, props) => new SiteChart(scope, id, props),
   // Of thousands of sites few are restored.
   readsRuns: ({ spec }) => spec.restoreFrom !== undefined,

@@ -8,6 +8,7 @@ import { documentTeardown } from '../documents/teardown.js';
 import { GeneratedSecret } from '../framework/generated-secret.js';
 import { requireSecret } from '../framework/secret.js';
 import type { ChartProps, Judgement, Kind, Observation, World } from '../kit/kind.js';
+import { normalEmail } from '../kit/normal.js';
 import { uidOf } from '../kit/object.js';
 import { Secret } from '../kit/object-kind.js';
 import { Stage } from '../kit/stage.js';
@@ -31,6 +32,7 @@ export const user: Kind<SiteUser, UserFacts> = {
   reads: [Secret],
   indexes: [usersByEmail],
   gather: gatherUser,
+  normal: [{ path: ['spec', 'email'], form: normalEmail }],
   chart: (scope, id, props) => new UserChart(scope, id, props),
   probes: () => [],
   observe: observeUser,

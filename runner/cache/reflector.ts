@@ -16,6 +16,8 @@ export interface ReflectorProps {
   /** Path of the collection. */
   readonly path: string;
   readonly labelSelector?: string;
+  /** Such as `metadata.name=x`, which a right to one object is enough for. */
+  readonly fieldSelector?: string;
   /** Ask for metadata only: for kinds whose content is large or secret. */
   readonly metadataOnly?: boolean;
   readonly sink: Sink;
@@ -119,13 +121,13 @@ export class Reflector {
   }
 
   async #list(): Promise<string> {
-    const { client, path, labelSelector, metadataOnly, sink, signal } = this.props;
+    const { client, path, labelSelector, fieldSelector, metadataOnly, sink, signal } = this.props;
     const objects: KubeObject[] = [];
     let next: string | undefined;
     let version: string;
     do {
       const page: List = await client.request<List>('GET', path, {
-        query: { limit: PAGE, continue: next, labelSelector },
+        query: { limit: PAGE, continue: next, labelSelector, fieldSelector },
         ...(metadataOnly ? { accept: METADATA_LIST } : {}),
         signal,
       });
@@ -145,7 +147,8 @@ export class Reflector {
 
   /** Resolves when the server has ended the watch. The progress stays when it breaks. */
   async #watch(from: string): Promise<void> {
-    const { client, path, labelSelector, metadataOnly, sink, signal, now, random } = this.props;
+    const { client, path, labelSelector, fieldSelector, metadataOnly } = this.props;
+    const { sink, signal, now, random } = this.props;
     const begun = now();
     let seen = 0;
     const query = {
@@ -154,6 +157,7 @@ export class Reflector {
       // Spread, so that not all watches end at once.
       timeoutSeconds: String(Math.round(WATCH_SECONDS * (1 + random()))),
       labelSelector,
+      fieldSelector,
     };
     const events = client.watch(path, query, {
       signal,

@@ -29,6 +29,10 @@ export interface Config {
   /** Folder of `tls.crt` and `tls.key`; self-signed when undefined. */
   readonly metricsCertDir: string | undefined;
   readonly healthProbeBindAddress: BindAddress | null;
+  /** Whether admission webhooks are served. */
+  readonly webhooks: boolean;
+  /** HTTPS; null is off. */
+  readonly webhookBindAddress: BindAddress | null;
   readonly leaderElect: boolean;
   /** The namespace of the Lease. */
   readonly leaderElectionNamespace: string;
@@ -85,6 +89,12 @@ const FLAGS = {
     'Folder with tls.crt and tls.key for HTTPS; a self-signed certificate when not given.',
   ),
   'health-probe-bind-address': flag(bindAddress, ':8081', 'Where /healthz and /readyz are served.'),
+  webhooks: flag(bool, 'false', 'Serve admission webhooks, and keep their certificates.'),
+  'webhook-bind-address': flag(
+    bindAddress,
+    ':9443',
+    'Where the admission webhooks are served over HTTPS.',
+  ),
   'leader-elect': flag(
     bool,
     'false',
@@ -151,6 +161,8 @@ export function parseConfig(
     metricsSecureBindAddress: values['metrics-secure-bind-address'],
     metricsCertDir: values['metrics-cert-dir'] || undefined,
     healthProbeBindAddress: values['health-probe-bind-address'],
+    webhooks: values.webhooks,
+    webhookBindAddress: values['webhook-bind-address'],
     leaderElect: values['leader-elect'],
     leaderElectionNamespace:
       values['leader-election-namespace'] || podNamespace || DEFAULT_NAMESPACE,

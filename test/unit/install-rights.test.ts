@@ -26,10 +26,15 @@ function granted(rules: readonly ResourceRule[]): string[] {
 }
 
 const OWN = 'get list watch create patch delete';
+const CONFIGURATIONS = ['mutating', 'validating'].map(
+  (kind) =>
+    `admissionregistration.k8s.io/${kind}webhookconfigurations[${OPERATOR.webhookConfiguration}]: get list watch patch`,
+);
 
 describe('the operator may', () => {
   test('do with children what it does with them, and no more', () => {
     assert.deepEqual(granted(rulesOf(install(), 'ClusterRole', OPERATOR.managerRole)), [
+      ...CONFIGURATIONS,
       'apiextensions.k8s.io/customresourcedefinitions: get list watch',
       'app-operator.io/appbenchs/finalizers: update',
       'app-operator.io/appbenchs/status: patch',
@@ -99,13 +104,15 @@ describe('the operator may', () => {
     assert.ok(!rights.some((line) => line.startsWith('core/secrets')));
   });
 
-  test('hold its Lease and its ServiceMonitor in its own namespace', () => {
+  test('hold its Lease, its ServiceMonitor and the keys of its webhooks in its own namespace', () => {
     const objects = install();
     const role = the(objects, 'Role', OPERATOR.ownRole);
     assert.equal(role.metadata.namespace, 'app-operator-system');
     assert.deepEqual(granted(role.rules ?? []), [
       `coordination.k8s.io/leases: create`,
       `coordination.k8s.io/leases[${LEASE_NAME}]: get update`,
+      'core/secrets: create',
+      'core/secrets[app-operator-webhook-keys]: get list watch update',
       'monitoring.coreos.com/servicemonitors: create',
       'monitoring.coreos.com/servicemonitors[app-operator-metrics]: get patch',
     ]);
@@ -114,6 +121,7 @@ describe('the operator may', () => {
   test('touch no Secret elsewhere where namespaces are given', () => {
     const objects = install({ watchNamespaces: ['a', 'b'] });
     assert.deepEqual(granted(rulesOf(objects, 'ClusterRole', OPERATOR.managerRole)), [
+      ...CONFIGURATIONS,
       'apiextensions.k8s.io/customresourcedefinitions: get list watch',
       'authentication.k8s.io/tokenreviews: create',
       'authorization.k8s.io/subjectaccessreviews: create',

@@ -53,6 +53,7 @@ describe('the Deployment', () => {
     assert.deepEqual(container.ports, [
       { name: 'https', containerPort: 8443, protocol: 'TCP' },
       { name: 'health', containerPort: 8081, protocol: 'TCP' },
+      { name: 'webhooks', containerPort: 9443, protocol: 'TCP' },
     ]);
     assert.deepEqual(container.livenessProbe.httpGet, { path: '/healthz', port: 'health' });
     assert.deepEqual(container.readinessProbe.httpGet, { path: '/readyz', port: 'health' });
@@ -66,6 +67,8 @@ describe('the Deployment', () => {
     assert.deepEqual(config.metricsBindAddress, { host: '127.0.0.1', port: 8080 });
     assert.deepEqual(config.metricsSecureBindAddress, { host: undefined, port: 8443 });
     assert.deepEqual(config.healthProbeBindAddress, { host: undefined, port: 8081 });
+    assert.equal(config.webhooks, true);
+    assert.deepEqual(config.webhookBindAddress, { host: undefined, port: 9443 });
     assert.equal(config.logEncoder, 'json');
     const props = { apiGroup: 'benches.example.org', watchNamespaces: ['a', 'b'] };
     const other = parseConfig(containerOf(install(props)).args, {}, 'app-operator-system');

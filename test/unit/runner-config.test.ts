@@ -13,6 +13,8 @@ const DEFAULTS: Config = {
   metricsSecureBindAddress: { host: undefined, port: 8443 },
   metricsCertDir: undefined,
   healthProbeBindAddress: { host: undefined, port: 8081 },
+  webhooks: false,
+  webhookBindAddress: { host: undefined, port: 9443 },
   leaderElect: false,
   leaderElectionNamespace: 'app-operator-system',
   watchNamespaces: [],

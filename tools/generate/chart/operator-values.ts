@@ -113,6 +113,12 @@ export function operatorValues(lifted: Lifted): Values {
     podDisruptionBudget: group('PodDisruptionBudget, from two replicas on.', {
       enabled: flag(true, 'Whether there is one.'),
     }),
+    webhooks: group('Admission webhooks; without ClusterRoles there are none.', {
+      enabled: flag(
+        true,
+        'Whether the API server asks the operator about each change of its kinds.',
+      ),
+    }),
     networkPolicy: group('NetworkPolicy of the operator.', {
       enabled: flag(
         true,

@@ -47,6 +47,10 @@ const DIMENSIONS: readonly (readonly (Choice & { readonly props: Partial<Install
     { when: 'not .Values.networkPolicy.egress', props: {} },
     { when: '.Values.networkPolicy.egress', props: { limitEgress: true } },
   ],
+  [
+    { when: '.Values.webhooks.enabled', props: {} },
+    { when: 'not .Values.webhooks.enabled', props: { webhooks: false } },
+  ],
 ];
 
 /** Conditions for all objects of a kind. */

@@ -14,10 +14,13 @@ type Action = (indent: number) => string;
 export class Tokens {
   readonly #actions: Action[] = [];
   readonly #known = new Map<string, string>();
+  readonly #values = new Set<number>();
 
   /** In place of a scalar, or within one: `{{ … }}` with this expression. */
   value(expression: string): string {
-    return this.#token(() => `{{ ${expression} }}`);
+    const token = this.#token(() => `{{ ${expression} }}`);
+    this.#values.add(Number(/[0-9]+/.exec(token)?.[0]));
+    return token;
   }
 
   /** In place of a map or a list: the YAML of what the expression gives. */
@@ -49,7 +52,9 @@ export class Tokens {
 
   #render(line: string): string {
     const [, spaces, alone] = LINE.exec(line) ?? [];
-    if (spaces !== undefined) return this.#action(alone, spaces.length);
+    // A value alone in a line is an item of a list, whose dash stays.
+    const isValue = this.#values.has(Number(alone));
+    if (spaces !== undefined && !isValue) return this.#action(alone, spaces.length);
     const indent = /^[ -]*/.exec(line)?.[0].length ?? 0;
     return line.replaceAll(TOKEN, (_, index: string) => this.#action(index, indent));
   }

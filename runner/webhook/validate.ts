@@ -1,0 +1,141 @@
+import { objectKind } from '../../constructs/kit/definition.js';
+import { Stalled, Waiting, type Problem } from '../../constructs/kit/errors.js';
+import { canonicalJson } from '../../constructs/kit/hash.js';
+import type { World } from '../../constructs/kit/kind.js';
+import type { KubeObject, Resource } from '../../constructs/kit/object.js';
+import { problemsOf } from '../../constructs/kit/problems.js';
+import { admit } from '../../constructs/kit/schema.js';
+import { StaticWorld } from '../../constructs/kit/static-world.js';
+import type { AnyKind } from '../../constructs/registry.js';
+
+/** A change of a resource, as the API server is about to store it. */
+export interface Change {
+  readonly kind: AnyKind;
+  readonly group: string;
+  readonly object: Resource;
+  /** The resource as it is stored; undefined where it is new. */
+  readonly old: Resource | undefined;
+  /** What else there is; undefined where that is not known yet. */
+  readonly world: World | undefined;
+}
+
+/** What is said of a change. */
+export interface Judgement {
+  /** Why it is refused; empty where it is not. */
+  readonly problems: readonly Problem[];
+  /** What its author should know. */
+  readonly warnings: readonly Problem[];
+  /** Whether something that is named is not there, as far as is known: it may just have been made. */
+  readonly missing?: boolean;
+}
+
+const NOTHING: Judgement = { problems: [], warnings: [] };
+
+/** Somebody else has what this one wants, and had it first: that does not change by what is applied next. */
+const TAKEN = new Set(['NameTaken', 'DuplicateSiteName', 'DocumentTaken', 'DefaultTaken']);
+
+/** What is named is not there. It may come later: the order in which things are applied is free. */
+const MISSING = new Set([
+  'BackupMissing',
+  'BenchMissing',
+  'ChartMissing',
+  'DatabaseOperatorMissing',
+  'SecretMissing',
+  'SiteMissing',
+]);
+
+/**
+ * Judges a change by the code of a reconcile: schema and rules first, then what can be made of it. What
+ * was wrong before the change is no reason to refuse it, and is not told again.
+ */
+export function validate({ kind, group, object, old, world }: Change): Judgement {
+  if (object.metadata.deletionTimestamp !== undefined) return NOTHING;
+  if (old && canonicalJson(old.spec) === canonicalJson(object.spec)) return NOTHING;
+  const { definition } = kind;
+  const {
+    problems,
+    object: stored,
+    pruned,
+  } = admit(definition, object, {
+    group,
+    ...(old ? { old: { ...old, ...typeOf(kind, group) } } : {}),
+  });
+  if (problems.length > 0) return { problems, warnings: [] };
+  const now = gathered(kind, stored, world);
+  const earlier = old && completed(kind, group, old);
+  const before = earlier ? gathered(kind, earlier, world) : GATHERED;
+  return {
+    problems: added(before.problems, now.problems),
+    warnings: [...pruned.map(unknown), ...added(before.warnings, now.warnings)],
+    missing: now.missing,
+  };
+}
+
+/** What is in the way of a deletion, which waits for it. */
+export function adviseDeletion({ kind, old, world }: Change): readonly Problem[] {
+  if (!old || !world || old.metadata.deletionTimestamp !== undefined) return [];
+  try {
+    kind.teardown.blockers(old, world);
+  } catch (error) {
+    if (error instanceof Waiting) return [{ path: 'metadata.finalizers', message: error.message }];
+    throw error;
+  }
+  return [];
+}
+
+type Gathered = Required<Judgement>;
+
+const GATHERED: Gathered = { ...NOTHING, missing: false };
+
+function gathered(kind: AnyKind, resource: Resource, world: World | undefined): Gathered {
+  // Whoever changes a claim now is the youngest to have it, also where the object is old.
+  const { creationTimestamp: _created, ...metadata } = resource.metadata;
+  const claimant = { ...resource, metadata };
+  // What is wrong with nothing else there is wrong by itself.
+  const alone = troubleOf(kind, claimant, new StaticWorld({ objects: [] }));
+  if (alone instanceof Stalled) return { ...GATHERED, problems: problemsOf(alone) };
+  if (!world) return GATHERED;
+  const trouble = troubleOf(kind, claimant, world);
+  if (trouble instanceof Stalled && TAKEN.has(trouble.reason)) {
+    return { ...GATHERED, problems: problemsOf(trouble) };
+  }
+  const missing = trouble instanceof Waiting && MISSING.has(trouble.reason);
+  const told = trouble && (missing || trouble instanceof Stalled) ? problemsOf(trouble) : [];
+  return { problems: [], warnings: [...told, ...(kind.advise?.(resource, world) ?? [])], missing };
+}
+
+/** The cluster's schema may be of a newer operator. */
+function unknown(path: string): Problem {
+  return { path, message: 'this version of the operator does not know the field' };
+}
+
+/** Those that were not there before. */
+function added(before: readonly Problem[], now: readonly Problem[]): readonly Problem[] {
+  const known = new Set(before.map(canonicalJson));
+  return now.filter((problem) => !known.has(canonicalJson(problem)));
+}
+
+function troubleOf(kind: AnyKind, resource: Resource, world: World): Stalled | Waiting | undefined {
+  try {
+    kind.gather(resource, world);
+    return undefined;
+  } catch (error) {
+    if (error instanceof Stalled || error instanceof Waiting) return error;
+    throw error;
+  }
+}
+
+/** A stored resource with the defaults that have come since; undefined where it would not be taken today. */
+function completed(kind: AnyKind, group: string, old: Resource): Resource | undefined {
+  const { object, problems } = admit(
+    kind.definition,
+    { ...old, ...typeOf(kind, group) },
+    { group },
+  );
+  return problems.length > 0 ? undefined : object;
+}
+
+function typeOf({ definition }: AnyKind, group: string): Pick<KubeObject, 'apiVersion' | 'kind'> {
+  const { apiVersion, kind } = objectKind(definition, group);
+  return { apiVersion, kind };
+}
