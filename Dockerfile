@@ -1,5 +1,5 @@
 # syntax=docker/dockerfile:1
-# The operator's image:  docker build -t ghcr.io/app-operator/app-operator:0.1.0 --build-arg VERSION=0.1.0 .
+# The operator's image:  docker build -t ghcr.io/app-operator/app-operator:0.2.0 --build-arg VERSION=0.2.0 .
 ARG NODE_IMAGE=node:24-bookworm-slim
 
 # What runs, and nothing that only builds.

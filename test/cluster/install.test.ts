@@ -11,6 +11,7 @@ import { parse, parseAllDocuments } from 'yaml';
 import { installManifest } from '../../cli/install.js';
 import { renderFile } from '../../cli/testing.js';
 import { OPERATOR } from '../../constructs/install/identity.js';
+import { VERSION } from '../../runner/version.js';
 import { startControlPlane } from '../../tools/controlplane/controlplane.js';
 import { Cluster, installCrd } from './harness.js';
 import { aBench, aSite, scaled } from './support/builders.js';
@@ -123,7 +124,7 @@ describe('the install manifest', () => {
   });
 
   test('runs as two replicas that share what there is', async () => {
-    const two = installManifest({ version: '0.1.0', replicas: 2 });
+    const two = installManifest({ version: VERSION, replicas: 2 });
     await kubectl('apply --server-side --force-conflicts --filename=-', two);
     await settled();
     const deployment = await cluster.the('Deployment', OPERATOR.namespace, OPERATOR.deployment);
@@ -329,7 +330,7 @@ describe('an installation for some namespaces', () => {
   test('works there, and sees nothing of others', async () => {
     const namespace = await cluster.namespace();
     const other = await cluster.namespace();
-    const manifest = installManifest({ version: '0.1.0', watchNamespaces: [namespace] });
+    const manifest = installManifest({ version: VERSION, watchNamespaces: [namespace] });
     await kubectl('apply --server-side --force-conflicts --filename=-', manifest);
     await cluster.until('the rights to be taken back', async () => {
       return !(await canI('list', 'secrets', '-n', other));

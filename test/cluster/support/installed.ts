@@ -5,7 +5,7 @@ import { parse, parseAllDocuments, stringify } from 'yaml';
 import { OPERATOR } from '../../../constructs/install/identity.js';
 import type { Cluster } from '../harness.js';
 import { at, type Live } from './objects.js';
-import { argsOf, Operator } from './operator.js';
+import { argsOf, Operator, type OperatorProps } from './operator.js';
 
 /** The operator's user where it runs with the rights of an installation. */
 export const USER = `system:serviceaccount:${OPERATOR.namespace}:${OPERATOR.serviceAccount}`;
@@ -16,6 +16,17 @@ export async function startInstalled(
   manifest: string,
   ...args: readonly string[]
 ): Promise<Operator> {
+  const operator = new Operator(await installed(cluster, manifest, ...args));
+  await operator.logged('caches are filled');
+  return operator;
+}
+
+/** How such an operator is started. */
+export async function installed(
+  cluster: Cluster,
+  manifest: string,
+  ...args: readonly string[]
+): Promise<OperatorProps> {
   const { serviceAccount, namespace } = OPERATOR;
   const { controlPlane } = cluster;
   const create = ['create', 'token', serviceAccount, '-n', namespace];
@@ -33,14 +44,12 @@ export async function startInstalled(
   const container = 'spec.template.spec.containers[0]';
   const given = at(deployment, `${container}.args`) as string[];
   const env = (at(deployment, `${container}.env`) ?? []) as { name: string; value: string }[];
-  const operator = new Operator({
+  return {
     user: USER,
     kubeconfig,
     env: Object.fromEntries(env.map(({ name, value }) => [name, value])),
     args: [...given, ...argsOf({}), ...args],
-  });
-  await operator.logged('caches are filled');
-  return operator;
+  };
 }
 
 /** The calls of that operator that it had no right to, as `list /apis/…`. */

@@ -49,6 +49,8 @@ export interface OperatorProps {
   readonly user: string;
   readonly kubeconfig: string;
   readonly args: readonly string[];
+  /** The compiled `runner/main.js` of another release. @default that of this one */
+  readonly main?: string;
   /** Further environment variables; none of the tests' own that begin with APP_ is passed on. */
   readonly env: Readonly<Record<string, string>>;
 }
@@ -62,10 +64,10 @@ export class Operator {
   readonly #process: ChildProcess;
   #exit: Exit | undefined;
 
-  constructor({ user, kubeconfig, args, env }: OperatorProps) {
+  constructor({ user, kubeconfig, args, env, main = MAIN }: OperatorProps) {
     this.user = user;
     const inherited = Object.entries(process.env).filter(([name]) => !name.startsWith('APP_'));
-    const child = spawn(process.execPath, [MAIN, ...args], {
+    const child = spawn(process.execPath, [main, ...args], {
       env: { ...Object.fromEntries(inherited), ...env, KUBECONFIG: kubeconfig },
       stdio: ['ignore', 'ignore', 'pipe'],
     });

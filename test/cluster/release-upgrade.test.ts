@@ -1,0 +1,146 @@
+import assert from 'node:assert/strict';
+import { readFile } from 'node:fs/promises';
+import path from 'node:path';
+import { after, before, test } from 'node:test';
+import { parseAllDocuments } from 'yaml';
+
+import { OPERATOR } from '../../constructs/install/identity.js';
+import { startControlPlane } from '../../tools/controlplane/controlplane.js';
+import { projectRoot } from '../../tools/root.js';
+import { Cluster } from './harness.js';
+import { aBench, aSite } from './support/builders.js';
+import { forbiddenCalls, installed, startInstalled } from './support/installed.js';
+import { at, type Live, nameOf } from './support/objects.js';
+import { Operator } from './support/operator.js';
+import { operatorOf } from './support/release.js';
+
+/** The release before this one: its manifest is kept, its operator is compiled from the history. */
+const BEFORE = { release: '0.1.0', commit: '9f3beb2' };
+const ROOT = projectRoot();
+const OLD = path.join(ROOT, `test/cluster/releases/${BEFORE.release}/install.yaml`);
+const NEW = path.join(ROOT, 'dist/install.yaml');
+const PATIENCE_MS = 60_000;
+
+const read = (file: string): Promise<string> => readFile(file, 'utf8');
+const objectsIn = (yaml: string): Live[] =>
+  parseAllDocuments(yaml).map((document) => document.toJS() as Live);
+
+let cluster: Cluster;
+const operators: Operator[] = [];
+before(async () => {
+  cluster = new Cluster(
+    await startControlPlane({ kwokNodes: 1, persistentVolumes: 20, audit: true }),
+  );
+});
+after(async () => {
+  for (const operator of operators) if (operator.running) operator.kill('SIGKILL');
+  await cluster.stop();
+});
+
+const kubectl = (args: string): Promise<string> => cluster.controlPlane.kubectl(args.split(' '));
+
+test('the manifest leaves nothing behind of the one before', async () => {
+  const id = ({ kind, metadata }: Live): string =>
+    `${kind} ${metadata.namespace ?? ''}/${metadata.name}`;
+  const now = new Set(objectsIn(await read(NEW)).map(id));
+  assert.deepEqual(
+    objectsIn(await read(OLD))
+      .map(id)
+      .filter((name) => !now.has(name)),
+    [],
+    'what goes has to be named in docs/install.md, and is removed by hand',
+  );
+});
+
+test(`an upgrade from ${BEFORE.release}`, async (t) => {
+  const main = await operatorOf(BEFORE.commit, path.join(cluster.controlPlane.dataDir, 'old'));
+  if (main === undefined) {
+    t.skip(`the repository has no commit ${BEFORE.commit}: clone it whole`);
+    return;
+  }
+  let namespace: string;
+  let old: ReadonlyMap<string, Live>;
+
+  const state = async (): Promise<ReadonlyMap<string, Live>> => {
+    const objects = await cluster.until('everything to be listed', async () => [
+      ...(await cluster.children(namespace)),
+      ...(await cluster.list('AppBench', namespace)),
+      ...(await cluster.list('AppSite', namespace)),
+    ]);
+    return new Map(objects.map((object) => [nameOf(object), object]));
+  };
+
+  await t.test('finds a bench and a site of that release, made by its own operator', async () => {
+    await kubectl(`apply --server-side --filename=${OLD}`);
+    await kubectl('wait crd --all --for=condition=Established --timeout=30s');
+    const operator = new Operator({ ...(await installed(cluster, await read(OLD))), main });
+    operators.push(operator);
+    const started = await operator.logged('starting');
+    assert.equal(started['version'], BEFORE.release);
+    namespace = await cluster.namespace();
+    await cluster.apply(
+      namespace,
+      aBench('b'),
+      aSite('s', { bench: 'b', ingress: { enabled: true } }),
+      aSite('t', { bench: 'b', workloads: 'Shared' }),
+    );
+    for (const name of ['s', 't']) await cluster.ready('AppSite', namespace, name, PATIENCE_MS);
+    await cluster.ready('AppBench', namespace, 'b', PATIENCE_MS);
+    assert.equal((await operator.stop()).code, 0);
+    old = await state();
+    assert.ok(old.size > 25, `${old.size} objects`);
+  });
+
+  await t.test('is one apply of the new manifest, over the old one', async () => {
+    await kubectl(`apply --server-side --force-conflicts --filename=${NEW}`);
+    await kubectl('wait crd --all --for=condition=Established --timeout=30s');
+    const rollout = `rollout status deployment/${OPERATOR.deployment} -n ${OPERATOR.namespace}`;
+    await kubectl(`${rollout} --timeout=60s`);
+    for (const crd of objectsIn(await read(NEW)).filter(
+      ({ kind }) => kind === 'CustomResourceDefinition',
+    )) {
+      const versions = `get crd ${crd.metadata.name} --output=jsonpath={.status.storedVersions}`;
+      assert.equal(await kubectl(versions), '["v1alpha1"]');
+    }
+  });
+
+  await t.test('takes every resource as it was stored, and changes to it', async () => {
+    for (const [kind, name] of [
+      ['AppBench', 'b'],
+      ['AppSite', 's'],
+      ['AppSite', 't'],
+    ] as const) {
+      await cluster.until(`${kind} ${name} to be changed`, () =>
+        cluster.patch(kind, namespace, name, { metadata: { labels: { upgraded: 'yes' } } }),
+      );
+    }
+  });
+
+  await t.test('deletes nothing, runs no Job again, and makes no site wait', async () => {
+    const operator = await startInstalled(cluster, await read(NEW));
+    operators.push(operator);
+    // Visited since the start: the operator of this release has said so.
+    await cluster.patch('AppBench', namespace, 'b', { spec: { componentReplicas: { nginx: 2 } } });
+    const gunicorn = { componentReplicas: { gunicorn: 2 } };
+    await cluster.patch('AppSite', namespace, 's', { spec: gunicorn });
+    await cluster.ready('AppBench', namespace, 'b', PATIENCE_MS);
+    for (const name of ['s', 't']) await cluster.ready('AppSite', namespace, name, PATIENCE_MS);
+    const now = await state();
+    for (const [name, object] of old) {
+      assert.equal(now.get(name)?.metadata.uid, object.metadata.uid, `${name} is another one`);
+    }
+    assert.deepEqual(await forbiddenCalls(cluster), []);
+  });
+
+  await t.test('restarts no pod that need not be', async () => {
+    const now = await state();
+    const changed = [...old].filter(([name, object]) => {
+      const template = 'spec.template';
+      return JSON.stringify(at(object, template)) !== JSON.stringify(at(now.get(name), template));
+    });
+    assert.deepEqual(changed.map(([name]) => name).sort(), RESTARTED);
+  });
+});
+
+/** The workloads whose pods this release makes anew; why is in CHANGELOG.md. */
+const RESTARTED: readonly string[] = [];

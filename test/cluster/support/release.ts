@@ -1,0 +1,44 @@
+import { execFile } from 'node:child_process';
+import { mkdir, readdir, readFile, symlink, writeFile } from 'node:fs/promises';
+import path from 'node:path';
+import { promisify } from 'node:util';
+import ts from 'typescript';
+
+import { projectRoot } from '../../../tools/root.js';
+
+const FOLDERS = ['constructs', 'imports', 'runner'];
+const OPTIONS: ts.CompilerOptions = {
+  module: ts.ModuleKind.ESNext,
+  target: ts.ScriptTarget.ES2024,
+  verbatimModuleSyntax: true,
+};
+
+/**
+ * Compiles the operator of an earlier commit into a folder, without checking its types: a few seconds.
+ * @returns its `main.js`, or undefined where the repository has not got that commit, as after a shallow clone
+ */
+export async function operatorOf(commit: string, folder: string): Promise<string | undefined> {
+  const root = projectRoot();
+  const run = promisify(execFile);
+  await mkdir(folder, { recursive: true });
+  const archive = path.join(folder, 'source.tar');
+  const wanted = [...FOLDERS, 'package.json'];
+  try {
+    await run('git', ['-C', root, 'cat-file', '-e', `${commit}^{commit}`]);
+  } catch {
+    return undefined;
+  }
+  await run('git', ['-C', root, 'archive', `--output=${archive}`, commit, ...wanted]);
+  await run('tar', ['-xf', archive, '-C', folder]);
+  await symlink(path.join(root, 'node_modules'), path.join(folder, 'node_modules'));
+  for (const part of FOLDERS) {
+    const files = await readdir(path.join(folder, part), { recursive: true });
+    for (const file of files.filter((name) => name.endsWith('.ts'))) {
+      const source = await readFile(path.join(folder, part, file), 'utf8');
+      const target = path.join(folder, 'dist/lib', part, file.replace(/\.ts$/, '.js'));
+      await mkdir(path.dirname(target), { recursive: true });
+      await writeFile(target, ts.transpile(source, OPTIONS, file));
+    }
+  }
+  return path.join(folder, 'dist/lib/runner/main.js');
+}
