@@ -11,7 +11,8 @@ export type { Note, ObjectProblem } from './preview/accept.js';
 export { InstallChart, type InstallProps } from './install/chart.js';
 export { CATEGORY, crdOf } from './install/crd.js';
 export { CONTROL_PLANE, OPERATOR, PORTS } from './install/identity.js';
-export { ServiceMonitor, ServiceMonitorKind, serviceMonitorOf } from './install/service-monitor.js';
+export { Monitoring, type MonitoringProps, monitoringObjects } from './monitoring/objects.js';
+export type { OwnObject } from './monitoring/objects.js';
 
 export { API_VERSION, DEFAULT_API_GROUP, type KindDefinition } from './kit/definition.js';
 export type { Problem } from './kit/errors.js';

@@ -7,6 +7,249 @@ import type { Construct } from 'constructs';
 /**
  *
  *
+ * @schema PrometheusRule
+ */
+export class PrometheusRule extends ApiObject {
+  /**
+   * Returns the apiVersion and kind for "PrometheusRule"
+   */
+  public static readonly GVK: GroupVersionKind = {
+    apiVersion: 'monitoring.coreos.com/v1',
+    kind: 'PrometheusRule',
+  }
+
+  /**
+   * Renders a Kubernetes manifest for "PrometheusRule".
+   *
+   * This can be used to inline resource manifests inside other objects (e.g. as templates).
+   *
+   * @param props initialization props
+   */
+  public static manifest(props: PrometheusRuleProps): any {
+    return {
+      ...PrometheusRule.GVK,
+      ...toJson_PrometheusRuleProps(props),
+    };
+  }
+
+  /**
+   * Defines a "PrometheusRule" API object
+   * @param scope the scope in which to define this object
+   * @param id a scope-local name for the object
+   * @param props initialization props
+   */
+  public constructor(scope: Construct, id: string, props: PrometheusRuleProps) {
+    super(scope, id, {
+      ...PrometheusRule.GVK,
+      ...props,
+    });
+  }
+
+  /**
+   * Renders the object to Kubernetes JSON.
+   */
+  public override toJson(): any {
+    const resolved = super.toJson();
+
+    return {
+      ...PrometheusRule.GVK,
+      ...toJson_PrometheusRuleProps(resolved),
+    };
+  }
+}
+
+/**
+ * @schema PrometheusRule
+ */
+export interface PrometheusRuleProps {
+  /**
+   * @schema PrometheusRule#metadata
+   */
+  readonly metadata?: ApiObjectMetadata;
+
+  /**
+   * @schema PrometheusRule#spec
+   */
+  readonly spec: PrometheusRuleSpec;
+}
+
+/**
+ * Converts an object of type 'PrometheusRuleProps' to JSON representation.
+ */
+/* eslint-disable max-len, @stylistic/max-len, quote-props, @stylistic/quote-props */
+export function toJson_PrometheusRuleProps(obj: PrometheusRuleProps | undefined): Record<string, any> | undefined {
+  if (obj === undefined) { return undefined; }
+  const result = {
+    'metadata': obj.metadata,
+    'spec': toJson_PrometheusRuleSpec(obj.spec),
+  };
+  // filter undefined values
+  return Object.entries(result).reduce((r, i) => (i[1] === undefined) ? r : ({ ...r, [i[0]]: i[1] }), {});
+}
+/* eslint-enable max-len, @stylistic/max-len, quote-props, @stylistic/quote-props */
+
+/**
+ * @schema PrometheusRuleSpec
+ */
+export interface PrometheusRuleSpec {
+  /**
+   * @schema PrometheusRuleSpec#groups
+   */
+  readonly groups?: PrometheusRuleSpecGroups[];
+}
+
+/**
+ * Converts an object of type 'PrometheusRuleSpec' to JSON representation.
+ */
+/* eslint-disable max-len, @stylistic/max-len, quote-props, @stylistic/quote-props */
+export function toJson_PrometheusRuleSpec(obj: PrometheusRuleSpec | undefined): Record<string, any> | undefined {
+  if (obj === undefined) { return undefined; }
+  const result = {
+    'groups': obj.groups?.map(y => toJson_PrometheusRuleSpecGroups(y)),
+  };
+  // filter undefined values
+  return Object.entries(result).reduce((r, i) => (i[1] === undefined) ? r : ({ ...r, [i[0]]: i[1] }), {});
+}
+/* eslint-enable max-len, @stylistic/max-len, quote-props, @stylistic/quote-props */
+
+/**
+ * @schema PrometheusRuleSpecGroups
+ */
+export interface PrometheusRuleSpecGroups {
+  /**
+   * @schema PrometheusRuleSpecGroups#interval
+   */
+  readonly interval?: string;
+
+  /**
+   * @schema PrometheusRuleSpecGroups#labels
+   */
+  readonly labels?: { [key: string]: string };
+
+  /**
+   * @schema PrometheusRuleSpecGroups#limit
+   */
+  readonly limit?: number;
+
+  /**
+   * @schema PrometheusRuleSpecGroups#name
+   */
+  readonly name: string;
+
+  /**
+   * @schema PrometheusRuleSpecGroups#partial_response_strategy
+   */
+  readonly partialResponseStrategy?: string;
+
+  /**
+   * @schema PrometheusRuleSpecGroups#query_offset
+   */
+  readonly queryOffset?: string;
+
+  /**
+   * @schema PrometheusRuleSpecGroups#rules
+   */
+  readonly rules?: PrometheusRuleSpecGroupsRules[];
+}
+
+/**
+ * Converts an object of type 'PrometheusRuleSpecGroups' to JSON representation.
+ */
+/* eslint-disable max-len, @stylistic/max-len, quote-props, @stylistic/quote-props */
+export function toJson_PrometheusRuleSpecGroups(obj: PrometheusRuleSpecGroups | undefined): Record<string, any> | undefined {
+  if (obj === undefined) { return undefined; }
+  const result = {
+    'interval': obj.interval,
+    'labels': ((obj.labels) === undefined) ? undefined : (Object.entries(obj.labels).reduce((r, i) => (i[1] === undefined) ? r : ({ ...r, [i[0]]: i[1] }), {})),
+    'limit': obj.limit,
+    'name': obj.name,
+    'partial_response_strategy': obj.partialResponseStrategy,
+    'query_offset': obj.queryOffset,
+    'rules': obj.rules?.map(y => toJson_PrometheusRuleSpecGroupsRules(y)),
+  };
+  // filter undefined values
+  return Object.entries(result).reduce((r, i) => (i[1] === undefined) ? r : ({ ...r, [i[0]]: i[1] }), {});
+}
+/* eslint-enable max-len, @stylistic/max-len, quote-props, @stylistic/quote-props */
+
+/**
+ * @schema PrometheusRuleSpecGroupsRules
+ */
+export interface PrometheusRuleSpecGroupsRules {
+  /**
+   * @schema PrometheusRuleSpecGroupsRules#alert
+   */
+  readonly alert?: string;
+
+  /**
+   * @schema PrometheusRuleSpecGroupsRules#annotations
+   */
+  readonly annotations?: { [key: string]: string };
+
+  /**
+   * @schema PrometheusRuleSpecGroupsRules#expr
+   */
+  readonly expr: PrometheusRuleSpecGroupsRulesExpr;
+
+  /**
+   * @schema PrometheusRuleSpecGroupsRules#for
+   */
+  readonly for?: string;
+
+  /**
+   * @schema PrometheusRuleSpecGroupsRules#keep_firing_for
+   */
+  readonly keepFiringFor?: string;
+
+  /**
+   * @schema PrometheusRuleSpecGroupsRules#labels
+   */
+  readonly labels?: { [key: string]: string };
+
+  /**
+   * @schema PrometheusRuleSpecGroupsRules#record
+   */
+  readonly record?: string;
+}
+
+/**
+ * Converts an object of type 'PrometheusRuleSpecGroupsRules' to JSON representation.
+ */
+/* eslint-disable max-len, @stylistic/max-len, quote-props, @stylistic/quote-props */
+export function toJson_PrometheusRuleSpecGroupsRules(obj: PrometheusRuleSpecGroupsRules | undefined): Record<string, any> | undefined {
+  if (obj === undefined) { return undefined; }
+  const result = {
+    'alert': obj.alert,
+    'annotations': ((obj.annotations) === undefined) ? undefined : (Object.entries(obj.annotations).reduce((r, i) => (i[1] === undefined) ? r : ({ ...r, [i[0]]: i[1] }), {})),
+    'expr': obj.expr?.value,
+    'for': obj.for,
+    'keep_firing_for': obj.keepFiringFor,
+    'labels': ((obj.labels) === undefined) ? undefined : (Object.entries(obj.labels).reduce((r, i) => (i[1] === undefined) ? r : ({ ...r, [i[0]]: i[1] }), {})),
+    'record': obj.record,
+  };
+  // filter undefined values
+  return Object.entries(result).reduce((r, i) => (i[1] === undefined) ? r : ({ ...r, [i[0]]: i[1] }), {});
+}
+/* eslint-enable max-len, @stylistic/max-len, quote-props, @stylistic/quote-props */
+
+/**
+ * @schema PrometheusRuleSpecGroupsRulesExpr
+ */
+export class PrometheusRuleSpecGroupsRulesExpr {
+  public static fromNumber(value: number): PrometheusRuleSpecGroupsRulesExpr {
+    return new PrometheusRuleSpecGroupsRulesExpr(value);
+  }
+  public static fromString(value: string): PrometheusRuleSpecGroupsRulesExpr {
+    return new PrometheusRuleSpecGroupsRulesExpr(value);
+  }
+  private constructor(public readonly value: number | string) {
+  }
+}
+
+
+/**
+ *
+ *
  * @schema ServiceMonitor
  */
 export class ServiceMonitor extends ApiObject {

@@ -157,6 +157,15 @@ export class Controller {
     const { namespace = '', name } = resource.metadata;
     const status = statusOf(kind.definition, resource, report, new Date(now()));
     metrics.phase(kind.definition.kind, namespace, name, status.phase);
+    const { lastSuccessfulTime: success } = status;
+    const { siteRef } = resource.spec as { readonly siteRef?: { readonly name: string } };
+    metrics.lastSuccess(
+      kind.definition.kind,
+      namespace,
+      name,
+      typeof success === 'string' ? success : undefined,
+      siteRef?.name,
+    );
     const changed = difference(resource.status, status);
     if (changed === 'none') return undefined;
     if (changed === 'minor') {
@@ -212,6 +221,8 @@ export class Controller {
     this.queue.forget(key);
     this.#visitedAt.delete(key);
     this.#repairs.delete(key);
-    metrics.phase(kind.definition.kind, key.slice(0, slash), key.slice(slash + 1), undefined);
+    const [namespace, name] = [key.slice(0, slash), key.slice(slash + 1)];
+    metrics.phase(kind.definition.kind, namespace, name, undefined);
+    metrics.lastSuccess(kind.definition.kind, namespace, name, undefined);
   }
 }

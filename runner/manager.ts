@@ -25,13 +25,13 @@ import { Finalizer } from './reconcile/finalizer.js';
 import { countJob } from './job-metrics.js';
 import type { Logger } from './log.js';
 import type { Metrics } from './metrics.js';
+import { MonitoringKeeper } from './monitoring.js';
 import { Notes } from './cache/notes.js';
 import { Observer } from './reconcile/observer.js';
 import { Prober } from './reconcile/probe.js';
 import { readableSink, referenceSink } from './cache/readable-sink.js';
 import { ResourceStore } from './cache/resource-store.js';
 import { Runs } from './reconcile/runs.js';
-import { ServiceMonitorKeeper } from './service-monitor.js';
 import { Watches } from './cache/watches.js';
 import { Subscriptions } from './cache/world.js';
 
@@ -60,7 +60,7 @@ export class Manager {
   readonly #subscriptions: Subscriptions;
   readonly #children: ChildCache;
   readonly #discovery: Discovery;
-  readonly #serviceMonitor: ServiceMonitorKeeper;
+  readonly #monitoring: MonitoringKeeper;
   readonly #prober: Prober | undefined;
   readonly #markers: Markers;
   readonly #watches: Watches;
@@ -129,16 +129,18 @@ export class Manager {
         }),
       ]),
     );
-    this.#serviceMonitor = new ServiceMonitorKeeper({
+    this.#monitoring = new MonitoringKeeper({
       client,
       namespace: config.leaderElectionNamespace,
-      log: log.child({ logger: 'service-monitor' }),
+      watchNamespaces: config.watchNamespaces,
+      scraped: config.metricsSecureBindAddress !== null,
+      log: log.child({ logger: 'monitoring' }),
     });
     this.#discovery = new Discovery({
       client,
       kinds: [
         ...[...this.#owned.values(), ...this.#read.values()].filter(({ optional }) => optional),
-        this.#serviceMonitor.kind,
+        ...this.#monitoring.kinds,
       ],
       onChange: (kind, served) => {
         const serving = this.#serve(kind, served);
@@ -240,13 +242,13 @@ export class Manager {
   /** Starts the work: only a leader writes. */
   start(): void {
     for (const { queue } of this.#queues()) queue.start();
-    this.#serviceMonitor.start();
+    this.#monitoring.start();
   }
 
   /** Ends the work, finishing what is in hand, then the watches. */
   async stop(): Promise<void> {
     await Promise.all(this.#queues().map(({ queue }) => queue.stop()));
-    this.#serviceMonitor.stop();
+    this.#monitoring.stop();
     this.#discovery.stop();
     this.#watches.stop();
     await this.#prober?.close();
@@ -325,8 +327,8 @@ export class Manager {
   }
 
   async #serve(kind: ObjectKind, served: boolean): Promise<void> {
-    if (kind === this.#serviceMonitor.kind) {
-      this.#serviceMonitor.serve(served);
+    if (this.#monitoring.kinds.includes(kind)) {
+      this.#monitoring.serve(kind, served);
       return;
     }
     if (served) {

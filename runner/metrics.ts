@@ -19,6 +19,7 @@ const WAIT_BUCKETS = [0.001, 0.005, 0.01, 0.05, 0.1, 0.5, 1, 5, 10, 30, 60, 300]
 export class Metrics {
   private readonly registry = new Registry();
   private readonly phases = new Map<string, PhaseGauge>();
+  private readonly successes = new Map<string, SuccessGauge>();
   private readonly jobs = new Map<string, JobStatus>();
 
   private readonly duration = this.histogram(
@@ -86,11 +87,15 @@ export class Metrics {
   private readonly isLeader = this.gauge('leader', '1 while this replica is the leader.', []);
 
   /**
-   * @param kinds the kinds that have a phase: `AppSite` gets `app_site_phase`
+   * @param kinds the kinds that have a phase: `AppSite` gets `app_site_phase`, and once one of them has
+   *   been successful `app_site_last_success_timestamp_seconds`
    * @param nodeMetrics Node's own metrics; off in tests that compare the whole text
    */
   constructor(kinds: readonly string[], nodeMetrics = true) {
-    for (const kind of kinds) this.phases.set(kind, new PhaseGauge(this.registry, kind));
+    for (const kind of kinds) {
+      this.phases.set(kind, new PhaseGauge(this.registry, kind));
+      this.successes.set(kind, new SuccessGauge(this.registry, kind));
+    }
     this.gauge('build_info', 'The build that runs.', ['version', 'node']).set(
       { version: VERSION, node: process.version },
       1,
@@ -135,6 +140,20 @@ export class Metrics {
   /** @param phase undefined once the object is gone */
   phase(kind: string, namespace: string, name: string, phase: string | undefined): void {
     this.phases.get(kind)?.set(namespace, name, phase);
+  }
+
+  /**
+   * When what an object does in a site was last done, such as a backup.
+   * @param time RFC 3339; undefined where it never was, or the object is gone
+   */
+  lastSuccess(
+    kind: string,
+    namespace: string,
+    name: string,
+    time: string | undefined,
+    site = '',
+  ): void {
+    this.successes.get(kind)?.set(namespace, name, time, site);
   }
 
   queueLength(controller: string, keys: number): void {
@@ -225,9 +244,8 @@ class PhaseGauge {
   private readonly gauge: Gauge<'namespace' | 'name' | 'phase'>;
 
   constructor(registry: Registry, kind: string) {
-    const words = kind.replace(/^App/, '').replace(/(?<=[a-z])(?=[A-Z])/g, '_');
     this.gauge = new Gauge({
-      name: `app_${words.toLowerCase()}_phase`,
+      name: `${prefixOf(kind)}_phase`,
       help: `Phase of each ${kind}: 1 for the present one.`,
       labelNames: ['namespace', 'name', 'phase'],
       registers: [registry],
@@ -246,4 +264,39 @@ class PhaseGauge {
       this.gauge.set({ namespace, name, phase }, 1);
     }
   }
+}
+
+/** When objects of a kind were last successful. The series is not there before the first of them was. */
+class SuccessGauge {
+  private readonly sites = new Map<string, string>();
+  private gauge: Gauge<'namespace' | 'name' | 'site'> | undefined;
+
+  constructor(
+    private readonly registry: Registry,
+    private readonly kind: string,
+  ) {}
+
+  set(namespace: string, name: string, time: string | undefined, site: string): void {
+    const key = `${namespace}/${name}`;
+    const before = this.sites.get(key);
+    if (before !== undefined && (time === undefined || before !== site)) {
+      this.gauge?.remove({ namespace, name, site: before });
+      this.sites.delete(key);
+    }
+    if (time === undefined) return;
+    this.gauge ??= new Gauge({
+      name: `${prefixOf(this.kind)}_last_success_timestamp_seconds`,
+      help: `When what each ${this.kind} does was last done.`,
+      labelNames: ['namespace', 'name', 'site'],
+      registers: [this.registry],
+    });
+    this.sites.set(key, site);
+    this.gauge.set({ namespace, name, site }, Date.parse(time) / 1000);
+  }
+}
+
+/** `app_site` of `AppSite`, `app_site_backup` of `SiteBackup`. */
+function prefixOf(kind: string): string {
+  const words = kind.replace(/^App/, '').replace(/(?<=[a-z])(?=[A-Z])/g, '_');
+  return `app_${words.toLowerCase()}`;
 }

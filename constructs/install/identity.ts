@@ -6,6 +6,11 @@ export const OPERATOR = {
   container: 'manager',
   metricsService: 'app-operator-controller-manager-metrics-service',
   serviceMonitor: 'app-operator-metrics',
+  /** ServiceMonitor of the benches' exporters. */
+  workloadMonitor: 'app-operator-workloads',
+  prometheusRule: 'app-operator',
+  /** ConfigMap of the dashboard. */
+  dashboard: 'app-operator-dashboard',
   networkPolicy: 'app-operator-controller-manager',
   webhookService: 'app-operator-webhook-service',
   /** The Secret with the webhooks' authority and certificate, which the operator makes. */

@@ -73,9 +73,18 @@ export function clusterRules(kinds: readonly PermissionSource[]): readonly Resou
 
 /** What the operator does in its own namespace. */
 export function ownNamespaceRules(): readonly ResourceRule[] {
+  const keep = ['get', 'patch'];
+  const monitoring = 'monitoring.coreos.com';
   return [
     ...named('coordination.k8s.io', 'leases', OPERATOR.lease, ['get', 'update']),
-    ...named('monitoring.coreos.com', 'servicemonitors', OPERATOR.serviceMonitor, ['get', 'patch']),
+    ...named(
+      monitoring,
+      'servicemonitors',
+      [OPERATOR.serviceMonitor, OPERATOR.workloadMonitor],
+      keep,
+    ),
+    ...named(monitoring, 'prometheusrules', OPERATOR.prometheusRule, keep),
+    ...named('', 'configmaps', OPERATOR.dashboard, keep),
   ];
 }
 
@@ -96,11 +105,17 @@ export function webhookRules(): readonly ResourceRule[] {
   ];
 }
 
-/** The creation of an object, which cannot be limited to a name, and more with this one. */
-function named(group: string, resource: string, name: string, verbs: string[]): ResourceRule[] {
+/** The creation of an object, which cannot be limited to a name, and more with this one, or these. */
+function named(
+  group: string,
+  resource: string,
+  name: string | readonly string[],
+  verbs: string[],
+): ResourceRule[] {
+  const names = [name].flat();
   return [
     { apiGroups: [group], resources: [resource], verbs: ['create'] },
-    { apiGroups: [group], resources: [resource], resourceNames: [name], verbs },
+    { apiGroups: [group], resources: [resource], resourceNames: names, verbs },
   ];
 }
 

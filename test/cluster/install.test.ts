@@ -196,33 +196,61 @@ describe('the operator, with the rights of the install manifest', () => {
     });
   });
 
-  test('makes its ServiceMonitor when that API appears', async () => {
-    const { namespace, serviceMonitor } = OPERATOR;
-    const get = `get servicemonitor ${serviceMonitor} -n ${namespace} --output=json`;
-    await installCrd(
-      cluster,
-      await crdOfModule(
-        'github.com/prometheus-operator/prometheus-operator@v0.85.0',
-        'example/prometheus-operator-crd/monitoring.coreos.com_servicemonitors.yaml',
-      ),
-    );
-    const monitor = await cluster.until('the ServiceMonitor', async () => {
-      return JSON.parse(await kubectl(get)) as Live;
-    });
+  test('makes its monitoring when those APIs appear', async () => {
+    const { namespace } = OPERATOR;
+    const crd = async (plural: string): Promise<void> => {
+      await installCrd(
+        cluster,
+        await crdOfModule(
+          'github.com/prometheus-operator/prometheus-operator@v0.85.0',
+          `example/prometheus-operator-crd/monitoring.coreos.com_${plural}.yaml`,
+        ),
+      );
+    };
+    const made = (kind: string, name: string): Promise<Live> =>
+      cluster.until(`${kind} ${name}`, async () => {
+        return JSON.parse(await kubectl(`get ${kind} ${name} -n ${namespace} -o json`)) as Live;
+      });
+    await crd('servicemonitors');
+    const monitor = await made('servicemonitor', 'app-operator-metrics');
     assert.equal(monitor.metadata.labels?.['control-plane'], 'controller-manager');
-    const { name, namespace: place } = monitor.metadata;
-    assert.deepEqual([name, place], ['app-operator-metrics', 'app-operator-system']);
+    assert.equal(monitor.metadata.namespace, 'app-operator-system');
     assert.deepEqual(at(monitor, 'spec.endpoints[0]'), {
       port: 'https',
       scheme: 'https',
       path: '/metrics',
       interval: '30s',
+      honorLabels: true,
       bearerTokenFile: '/var/run/secrets/kubernetes.io/serviceaccount/token',
       tlsConfig: { insecureSkipVerify: true },
     });
     assert.deepEqual(at(monitor, 'spec.selector.matchLabels'), {
       'control-plane': 'controller-manager',
     });
+    const workloads = await made('servicemonitor', 'app-operator-workloads');
+    const labels = at(workloads, 'spec.selector.matchLabels') as Readonly<Record<string, string>>;
+    const selected = Object.entries(labels).map(([key, value]) => `${key}=${value}`);
+    const services = await kubectl(`get services -n default -l ${selected.join()} -o name`);
+    assert.equal(services.trim(), 'service/demo-bench-metrics');
+
+    await crd('prometheusrules');
+    const rule = await made('prometheusrule', 'app-operator');
+    const groups = at(rule, 'spec.groups') as readonly { name: string; rules: unknown[] }[];
+    assert.deepEqual(
+      groups.map(({ name, rules }) => [name, rules.length]),
+      [
+        ['app-operator', 3],
+        ['app-workloads', 5],
+      ],
+    );
+    const dashboard = await made('configmap', 'app-operator-dashboard');
+    assert.equal(dashboard.metadata.labels?.['grafana_dashboard'], '1');
+
+    // Who takes the API away takes the rule with it; it is there again when the API is.
+    await kubectl('delete crd prometheusrules.monitoring.coreos.com');
+    await operator.logged('an optional API is gone');
+    await crd('prometheusrules');
+    await made('prometheusrule', 'app-operator');
   });
 
   test('works with the APIs of KEDA and cert-manager when they appear', async () => {

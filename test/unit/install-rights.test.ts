@@ -104,17 +104,21 @@ describe('the operator may', () => {
     assert.ok(!rights.some((line) => line.startsWith('core/secrets')));
   });
 
-  test('hold its Lease, its ServiceMonitor and the keys of its webhooks in its own namespace', () => {
+  test('hold its Lease, its monitoring and the keys of its webhooks in its own namespace', () => {
     const objects = install();
     const role = the(objects, 'Role', OPERATOR.ownRole);
     assert.equal(role.metadata.namespace, 'app-operator-system');
     assert.deepEqual(granted(role.rules ?? []), [
       `coordination.k8s.io/leases: create`,
       `coordination.k8s.io/leases[${LEASE_NAME}]: get update`,
+      'core/configmaps: create',
+      'core/configmaps[app-operator-dashboard]: get patch',
       'core/secrets: create',
       'core/secrets[app-operator-webhook-keys]: get list watch update',
+      'monitoring.coreos.com/prometheusrules: create',
+      'monitoring.coreos.com/prometheusrules[app-operator]: get patch',
       'monitoring.coreos.com/servicemonitors: create',
-      'monitoring.coreos.com/servicemonitors[app-operator-metrics]: get patch',
+      'monitoring.coreos.com/servicemonitors[app-operator-metrics,app-operator-workloads]: get patch',
     ]);
   });
 

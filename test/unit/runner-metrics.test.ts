@@ -52,6 +52,26 @@ describe('the metrics of the specification', () => {
     ]);
   });
 
+  test('say when a backup was last done, and nothing of one that never was or is gone', async () => {
+    const name = 'app_site_backup_last_success_timestamp_seconds';
+    const backups = new Metrics(['SiteBackup'], false);
+    const lines = async (): Promise<string[]> =>
+      (await backups.exposition()).body.split('\n').filter((line) => line.startsWith(name));
+    const done = (time: string | undefined, site?: string): void =>
+      backups.lastSuccess('SiteBackup', 'shop', 'nightly', time, site);
+    done(undefined, 'web');
+    assert.deepEqual(await lines(), []);
+    done('2026-01-31T12:00:00Z', 'web');
+    done('2026-02-01T12:00:00Z', 'web');
+    const series = (site: string): string =>
+      `${name}{namespace="shop",name="nightly",site="${site}"} 1769947200`;
+    assert.deepEqual(await lines(), [series('web')]);
+    done('2026-02-01T12:00:00Z', 'other');
+    assert.deepEqual(await lines(), [series('other')]);
+    done(undefined);
+    assert.deepEqual(await lines(), []);
+  });
+
   test('a job has one status at a time, and none once it is gone', async () => {
     metrics.jobStatus('shop', 'web-init', 'Active');
     metrics.jobStatus('shop', 'web-init', 'Failed');

@@ -1,6 +1,6 @@
 /**
  * Writes what is derived from the kinds' `api.ts` files: schemas, embedded scripts, CRDs, the install
- * manifest, imports.
+ * manifest, imports; and the files of the monitoring.
  *
  *     node dist/lib/tools/generate/main.js            write what differs
  *     node dist/lib/tools/generate/main.js --check    fail where something differs
@@ -17,6 +17,7 @@ import { crdFiles, definitions } from './crds.js';
 import { importFiles } from './imports.js';
 import { installFile } from './install.js';
 import { KINDS } from './kinds.js';
+import { monitoringFiles } from './monitoring.js';
 import { differences, leftovers, remove, write, type Files } from './output.js';
 import { kindSchemas, schemaFiles } from './schemas.js';
 import { scriptFiles } from './scripts.js';
@@ -34,7 +35,8 @@ async function generated(): Promise<Files> {
     'dist/crds',
   );
   const install = await installFile(ROOT, kinds);
-  return new Map([...sources, ...crdFiles(kinds), ...install, ...imports]);
+  const monitoring = await monitoringFiles();
+  return new Map([...sources, ...crdFiles(kinds), ...install, ...monitoring, ...imports]);
 }
 
 /**

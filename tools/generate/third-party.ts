@@ -29,7 +29,9 @@ const MODULES: readonly ModuleCrds[] = [
   {
     module: 'github.com/prometheus-operator/prometheus-operator',
     version: 'v0.85.0',
-    files: ['example/prometheus-operator-crd/monitoring.coreos.com_servicemonitors.yaml'],
+    files: ['servicemonitors', 'prometheusrules'].map(
+      (name) => `example/prometheus-operator-crd/monitoring.coreos.com_${name}.yaml`,
+    ),
   },
 ];
 

@@ -1,0 +1,209 @@
+import assert from 'node:assert/strict';
+import { PassThrough } from 'node:stream';
+import { describe, mock, test } from 'node:test';
+
+import type { KubeObject } from '../../constructs/kit/object.js';
+import {
+  monitoringObjects,
+  PrometheusRuleKind,
+  ServiceMonitorKind,
+} from '../../constructs/monitoring/objects.js';
+import { ApiError, ConnectionError } from '../../runner/api/api-error.js';
+import { createLogger } from '../../runner/log.js';
+import { MonitoringKeeper } from '../../runner/monitoring.js';
+
+const NAMESPACE = 'app-operator-system';
+const MONITORS = `/apis/monitoring.coreos.com/v1/namespaces/${NAMESPACE}/servicemonitors`;
+const ALL = [
+  'ServiceMonitor/app-operator-workloads',
+  'ServiceMonitor/app-operator-metrics',
+  'PrometheusRule/app-operator',
+  'ConfigMap/app-operator-dashboard',
+];
+
+const status = (code: number): ApiError =>
+  ApiError.of('GET', code, JSON.stringify({ kind: 'Status', message: `status ${code}` }));
+const nameOf = ({ kind, metadata }: KubeObject): string => `${kind}/${metadata.name}`;
+const wanted = (name: string): KubeObject => {
+  const found = monitoringObjects({ namespace: NAMESPACE }).find(({ object }) => nameOf(object) === name); // prettier-ignore
+  assert.ok(found, name);
+  return found.object;
+};
+
+/** A keeper on a server that answers each read with an object, or fails. */
+function keeper(answer: (path: string) => KubeObject | Error, scraped = true) {
+  const applied: KubeObject[] = [];
+  const reads: string[] = [];
+  const output = new PassThrough();
+  const client = {
+    request: async (_method: string, path: string) => {
+      reads.push(path);
+      const found = answer(path);
+      if (found instanceof Error) throw found;
+      return found as never;
+    },
+    apply: async (_path: string, object: unknown) => {
+      applied.push(object as KubeObject);
+      return object as never;
+    },
+  };
+  const it = new MonitoringKeeper({
+    client,
+    namespace: NAMESPACE,
+    scraped,
+    log: createLogger({ logLevel: 'info', logEncoder: 'json' }, output),
+  });
+  const log = (): string => String((output.read() as Buffer | null) ?? '');
+  return { it, applied, reads, log };
+}
+const none = (): Error => status(404);
+const serveAll = (it: MonitoringKeeper): void => {
+  for (const kind of it.kinds) it.serve(kind, true);
+};
+const soon = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
+
+describe('the monitoring of the operator', () => {
+  test('is made once this is the leader and the APIs are there, in whatever order', async () => {
+    const start = (it: MonitoringKeeper): void => it.start();
+    for (const [first, second] of [
+      [serveAll, start],
+      [start, serveAll],
+    ] as const) {
+      const { it, applied, reads } = keeper(none);
+      first(it);
+      await soon();
+      assert.deepEqual([applied.length, reads.length], [0, 0]);
+      second(it);
+      await soon();
+      assert.deepEqual(applied.map(nameOf), ALL);
+      it.stop();
+    }
+  });
+
+  test('is of those kinds only whose API is there; the dashboard comes with the rules', async () => {
+    const { it, applied } = keeper(none);
+    it.start();
+    it.serve(ServiceMonitorKind, true);
+    await soon();
+    assert.deepEqual(applied.map(nameOf), ALL.slice(0, 2));
+    it.serve(PrometheusRuleKind, true);
+    await soon();
+    assert.deepEqual(applied.map(nameOf), ALL);
+    it.serve(PrometheusRuleKind, false);
+    it.serve(PrometheusRuleKind, true);
+    await soon();
+    assert.deepEqual(applied.slice(4).map(nameOf), ALL.slice(2), 'one that is back has lost them');
+    it.stop();
+  });
+
+  test('is that of the benches only where its own metrics are not to be had', async () => {
+    const { it, applied } = keeper(none, false);
+    it.start();
+    serveAll(it);
+    await soon();
+    assert.deepEqual(applied.map(nameOf), ['ServiceMonitor/app-operator-workloads']);
+    it.stop();
+  });
+
+  test('is left alone where it is as it should be, and mended where it is not', async () => {
+    const monitor = wanted('ServiceMonitor/app-operator-metrics') as KubeObject & { spec: object };
+    const live = { ...monitor, metadata: { ...monitor.metadata, uid: '1', resourceVersion: '7' } };
+    const same = keeper((path) => (path === `${MONITORS}/app-operator-metrics` ? live : none()));
+    same.it.start();
+    serveAll(same.it);
+    await soon();
+    assert.deepEqual(
+      same.applied.map(nameOf),
+      ALL.filter((name) => name !== nameOf(monitor)),
+    );
+
+    const changed = keeper(() => ({ ...live, spec: { ...monitor.spec, endpoints: [] } }));
+    changed.it.start();
+    serveAll(changed.it);
+    await soon();
+    assert.deepEqual(changed.applied.map(nameOf), ALL);
+  });
+
+  test('of somebody else stays as it is', async () => {
+    const { apiVersion, kind, metadata } = wanted('ServiceMonitor/app-operator-metrics');
+    const { name } = metadata;
+    const foreign = keeper(() => ({ apiVersion, kind, metadata: { name, namespace: NAMESPACE } }));
+    foreign.it.start();
+    serveAll(foreign.it);
+    await soon();
+    assert.deepEqual(foreign.applied, []);
+    assert.match(foreign.log(), /somebody else/);
+  });
+
+  test('that is not allowed is said once for each object, and harms nobody', async () => {
+    const { it, reads, log } = keeper(() => status(403));
+    it.start();
+    serveAll(it);
+    await soon();
+    serveAll(it);
+    await soon();
+    assert.equal(reads.length, 8);
+    assert.equal(log().trim().split('\n').length, 4);
+  });
+
+  test('is tried again after the server did not answer', async () => {
+    mock.timers.enable({ apis: ['setTimeout'] });
+    try {
+      const { it, reads } = keeper(() => new ConnectionError('GET', 'ECONNREFUSED'));
+      serveAll(it);
+      it.start();
+      await soon();
+      mock.timers.tick(30_000);
+      await soon();
+      assert.equal(reads.length, 8);
+      it.stop();
+      mock.timers.tick(60_000);
+      await soon();
+      assert.equal(reads.length, 8);
+    } finally {
+      mock.timers.reset();
+    }
+  });
+});
+
+test('monitoring that somebody deletes is made again', async () => {
+  mock.timers.enable({ apis: ['setTimeout'] });
+  try {
+    const { it, applied } = keeper(none);
+    serveAll(it);
+    it.start();
+    await soon();
+    assert.equal(applied.length, 4);
+    mock.timers.tick(600_000);
+    await soon();
+    assert.equal(applied.length, 8);
+    it.stop();
+    mock.timers.tick(600_000);
+    await soon();
+    assert.equal(applied.length, 8);
+  } finally {
+    mock.timers.reset();
+  }
+});
+
+describe('the ServiceMonitors', () => {
+  const spec = (name: string, watchNamespaces?: readonly string[]): Record<string, unknown> => {
+    const found = monitoringObjects({ namespace: NAMESPACE, watchNamespaces }).find(
+      ({ object }) => nameOf(object) === `ServiceMonitor/${name}`,
+    );
+    return (found?.object as unknown as { spec: Record<string, unknown> }).spec;
+  };
+
+  test('leave the series the labels that they have', () => {
+    for (const name of ['app-operator-metrics', 'app-operator-workloads']) {
+      const [endpoint] = spec(name)['endpoints'] as { honorLabels: boolean; interval: string }[];
+      assert.deepEqual([endpoint?.honorLabels, endpoint?.interval], [true, '30s'], name);
+    }
+  });
+
+  test('look for benches in all namespaces, or in those that the operator works in', () => {
+    assert.deepEqual(spec('app-operator-workloads')['namespaceSelector'], { any: true });
+    const some = spec('app-operator-workloads', ['a', 'b'])['namespaceSelector'];
+    assert.deepEqual(some, { matchNames: ['a', 'b'] });
+  });
+});
