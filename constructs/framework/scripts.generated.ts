@@ -1278,6 +1278,38 @@ export const scripts = {
     '        return json.loads(have) == want\n' +
     '    except ValueError:\n' +
     '        return False\n',
+  'gunicorn_worker.py': 
+    '"""gunicorn\'s threaded worker, which answers every connection that it has taken before it ends.\n' +
+    '\n' +
+    '    gunicorn --pythonpath=... --worker-class=gunicorn_worker.Worker ...\n' +
+    '\n' +
+    'gunicorn 21 to 23 wait for the first bytes of a connection, and a worker that ends (`--max-requests`, SIGTERM) closes\n' +
+    'those that it waits for: their client has sent its request, and is told nothing. Before and after those versions a\n' +
+    'connection goes to a thread as soon as it is taken, and the worker waits for its threads. So it does here: the proxy in\n' +
+    'front sends its request as soon as it is connected.\n' +
+    '"""\n' +
+    '\n' +
+    'import errno\n' +
+    'import inspect\n' +
+    '\n' +
+    'from gunicorn.workers import gthread\n' +
+    '\n' +
+    'WAITS = "on_client_socket_readable" in vars(gthread.ThreadWorker) and "server" in inspect.signature(gthread.ThreadWorker.accept).parameters\n' +
+    'NOT_THERE = (errno.EAGAIN, errno.EWOULDBLOCK, errno.ECONNABORTED)\n' +
+    '\n' +
+    '\n' +
+    'class Worker(gthread.ThreadWorker):\n' +
+    '    if WAITS:\n' +
+    '\n' +
+    '        def accept(self, server, listener):\n' +
+    '            try:\n' +
+    '                connection, client = listener.accept()\n' +
+    '            except OSError as error:\n' +
+    '                if error.errno in NOT_THERE:\n' +
+    '                    return\n' +
+    '                raise\n' +
+    '            self.nr_conns += 1\n' +
+    '            self.enqueue_req(gthread.TConn(self.cfg, connection, client, server))\n',
   'nginx.sh': 
     '#!/bin/sh\n' +
     '# Runs nginx as the container\'s process, and reloads it when the mounted ConfigMap changes.\n' +

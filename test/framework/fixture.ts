@@ -144,7 +144,7 @@ export class ImageBench {
       [
         ...[join(this.path, 'env/bin/gunicorn'), `--chdir=${this.sites}`],
         ...[`--bind=127.0.0.1:${String(port)}`, '--workers=1', '--threads=4'],
-        ...['--worker-class=gthread', '--preload', application],
+        ...['--worker-class=gunicorn_worker.Worker', '--preload', application],
       ],
       { PYTHONPATH: scripts, ...env },
     );

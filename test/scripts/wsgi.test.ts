@@ -29,7 +29,9 @@ async function startGunicorn(
   const port = await freePort();
   const modules = temporaryDirectory();
   copyFileSync(join(SCRIPTS, 'wsgi.py'), join(modules, 'app_operator_wsgi.py'));
-  copyFileSync(join(SCRIPTS, 'site_gate.py'), join(modules, 'site_gate.py'));
+  for (const module of ['site_gate.py', 'gunicorn_worker.py']) {
+    copyFileSync(join(SCRIPTS, module), join(modules, module));
+  }
   const command = [
     program('gunicorn') ?? 'gunicorn',
     `--chdir=${sites ?? modules}`,
@@ -37,7 +39,7 @@ async function startGunicorn(
     `--bind=127.0.0.1:${String(port)}`,
     '--threads=4',
     '--workers=2',
-    '--worker-class=gthread',
+    '--worker-class=gunicorn_worker.Worker',
     '--worker-tmp-dir=/dev/shm',
     '--preload',
     'app_operator_wsgi:application',
