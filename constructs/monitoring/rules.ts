@@ -79,7 +79,7 @@ export const RULE_GROUPS: readonly RuleGroup[] = [
       alert('AppOperatorHighErrorRate', 'warning', {
         expr: 'sum(rate(app_operator_reconciliation_errors_total[5m])) > 0.1',
         for: '5m',
-        summary: 'The operator fails at {{ $value | humanize }} reconciliations a second.',
+        summary: 'The operator fails at {{ $value | printf "%.2f" }} reconciliations a second.',
         description:
           'More than 0.1 reconciliations a second have failed for 5 minutes{{ with query "topk(1, sum by (controller, error_type) (rate(app_operator_reconciliation_errors_total[5m])))" }}, most of them of {{ (first .).Labels.controller }} with {{ (first .).Labels.error_type }}{{ end }}.',
       }),
@@ -87,9 +87,9 @@ export const RULE_GROUPS: readonly RuleGroup[] = [
         expr: 'histogram_quantile(0.95, sum by (le, controller) (rate(app_operator_reconciliation_duration_seconds_bucket[5m]))) > 60',
         for: '10m',
         summary:
-          'Reconciling {{ $labels.controller }} takes {{ $value | humanizeDuration }} in one of twenty cases.',
+          'Reconciling {{ $labels.controller }} takes {{ $value | printf "%.0f" }} s or more in one of twenty cases.',
         description:
-          'The 95th percentile of the time that the operator takes for one visit of a {{ $labels.controller }} has been above 60 seconds for 10 minutes.',
+          'The 95th percentile of the time that the operator takes for one visit of an object of {{ $labels.controller }} has been above 60 seconds for 10 minutes.',
       }),
     ],
   },
@@ -112,13 +112,13 @@ export const RULE_GROUPS: readonly RuleGroup[] = [
         expr: 'increase(kube_pod_container_status_restarts_total{container="gunicorn"}[1h]) > 3',
         summary: 'gunicorn in {{ $labels.namespace }}/{{ $labels.pod }} keeps restarting.',
         description:
-          'The container gunicorn of pod {{ $labels.pod }} in namespace {{ $labels.namespace }} has restarted {{ $value | humanize }} times in an hour.',
+          'The container gunicorn of pod {{ $labels.pod }} in namespace {{ $labels.namespace }} has restarted {{ $value | printf "%.0f" }} times in an hour.',
       }),
       alert('AppWorkerQueueHigh', 'warning', {
         expr: 'app_worker_queue_length > 100',
         for: '10m',
         summary:
-          '{{ $value }} jobs wait in queue {{ $labels.queue }} of {{ $labels.namespace }}/{{ $labels.bench }}{{ with $labels.site }}, site {{ . }}{{ end }}.',
+          '{{ $value | printf "%.0f" }} jobs wait in queue {{ $labels.queue }} of {{ $labels.namespace }}/{{ $labels.bench }}{{ with $labels.site }}, site {{ . }}{{ end }}.',
         description:
           'More than 100 jobs have waited in the queue {{ $labels.queue }} of bench {{ $labels.bench }} in namespace {{ $labels.namespace }}{{ with $labels.site }}, site {{ . }},{{ end }} for 10 minutes.',
       }),

@@ -26,6 +26,8 @@ const PACKAGES: Readonly<Record<string, readonly string[]>> = {
   gunicorn: ['gunicorn'],
   mariadbd: ['mariadb-server'],
   postgres: ['postgresql'],
+  prometheus: ['prometheus'],
+  promtool: ['prometheus'],
   python3: ['python3-pymysql', 'python3-psycopg2', 'python3-redis'],
 };
 

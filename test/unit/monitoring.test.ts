@@ -1,0 +1,140 @@
+import assert from 'node:assert/strict';
+import { readdirSync, readFileSync } from 'node:fs';
+import { describe, test } from 'node:test';
+
+import { scripts } from '../../constructs/framework/scripts.generated.js';
+import { dashboard, ROWS } from '../../constructs/monitoring/dashboard.js';
+import { RULE_GROUPS } from '../../constructs/monitoring/rules.js';
+import { SERIES } from '../../constructs/monitoring/series.js';
+import { KINDS } from '../../constructs/registry.js';
+import { Metrics } from '../../runner/metrics.js';
+import { ROOT } from '../golden/docs.js';
+
+const ALERTS = RULE_GROUPS.flatMap(({ rules }) => rules);
+const PANELS = ROWS.flatMap(({ panels }) => panels);
+const QUERIES = PANELS.flatMap(({ title, targets }) =>
+  targets.map(({ expr, legend }) => ({ where: title, expr, legend })),
+);
+const EXPRESSIONS = [...ALERTS.map(({ alert, expr }) => ({ where: alert, expr })), ...QUERIES];
+
+/** The series that an expression of PromQL reads. */
+function seriesOf(expr: string): readonly string[] {
+  const bare = expr
+    .replace(/"[^"]*"/g, '""')
+    .replace(/\{[^}]*\}/g, '')
+    .replace(/\[[^\]]*\]/g, '')
+    .replace(/\b(by|on|without|ignoring)\s*\([^)]*\)/g, '');
+  return [...bare.matchAll(/[a-zA-Z_:][a-zA-Z0-9_:]*(?!\w|\s*\()/g)]
+    .map(([name]) => name)
+    .filter((name) => !['and', 'or', 'unless'].includes(name));
+}
+
+/** The series of a text in the format of Prometheus, by the lines that tell their types. */
+const declared = (text: string): readonly string[] =>
+  [...text.matchAll(/^# TYPE (\S+) (\S+)$/gm)].flatMap(([, name = '', type]) =>
+    type === 'histogram' ? [`${name}_bucket`, `${name}_sum`, `${name}_count`] : [name],
+  );
+
+describe('every series that rules and dashboard read', () => {
+  test('is in the table, and the table has no others', () => {
+    const read = new Set(EXPRESSIONS.flatMap(({ expr }) => seriesOf(expr)));
+    // The text of an alert asks too.
+    for (const { annotations } of ALERTS) {
+      for (const [, name = ''] of annotations.description.matchAll(/(app_\w+)[{[]/g))
+        read.add(name);
+    }
+    assert.deepEqual([...read].sort(), Object.keys(SERIES).sort());
+  });
+
+  test('is exported by the operator where the table says so', async () => {
+    const metrics = new Metrics(KINDS.map(({ definition }) => definition.kind));
+    metrics.lastSuccess('SiteBackup', 'team', 'nightly', '2026-01-31T12:00:00Z', 'shop');
+    const there = declared((await metrics.exposition()).body);
+    const said = Object.keys(SERIES).filter((name) => SERIES[name] === 'operator');
+    for (const name of said) assert.ok(there.includes(name), name);
+  });
+
+  test('is exported by the exporter of benches where the table says so', () => {
+    const [, table = ''] = /^SERIES = \{\n([^]*?)^\}/m.exec(scripts['bench_metrics.py']) ?? [];
+    const there = [...table.matchAll(/^ {4}"(\w+)":/gm)].map(([, name]) => name);
+    const said = Object.keys(SERIES).filter((name) => SERIES[name] === 'bench');
+    assert.deepEqual(said.sort(), there.sort());
+  });
+
+  test('stands in docs/monitoring.md with whoever exports it', () => {
+    const page = readFileSync(`${ROOT}docs/monitoring.md`, 'utf8');
+    const words = {
+      operator: 'operator',
+      bench: "bench's exporter",
+      'kube-state-metrics': 'kube-state-metrics',
+      prometheus: 'Prometheus',
+    };
+    for (const [name, exporter] of Object.entries(SERIES)) {
+      const row = page
+        .split('\n')
+        .find(
+          (line) => line.startsWith('|') && line.includes(`\`${name.replace(/_bucket$/, '')}\``),
+        );
+      assert.ok(row, name);
+      assert.equal(row.split('|')[3]?.trim(), words[exporter], name);
+    }
+  });
+});
+
+describe('every alert', () => {
+  test('has a runbook, and every runbook an alert', () => {
+    const names = readdirSync(`${ROOT}docs/runbooks`).map((file) => file.replace(/\.md$/, ''));
+    assert.deepEqual(names.sort(), ALERTS.map(({ alert }) => alert).sort());
+    for (const { alert, annotations } of ALERTS) {
+      assert.ok(annotations.runbook_url.endsWith(`/docs/runbooks/${alert}.md`));
+      const page = readFileSync(`${ROOT}docs/runbooks/${alert}.md`, 'utf8');
+      assert.ok(page.startsWith(`# ${alert}\n`), alert);
+      const headings = [...page.matchAll(/^## (.*)$/gm)].map(([, heading]) => heading);
+      assert.deepEqual(headings, ['What it means', 'How to see it', 'What to do'], alert);
+    }
+  });
+});
+
+interface Placed {
+  readonly title: string;
+  readonly gridPos: {
+    readonly x: number;
+    readonly y: number;
+    readonly w: number;
+    readonly h: number;
+  };
+}
+
+describe('the dashboard', () => {
+  const { panels } = dashboard() as { readonly panels: readonly Placed[] };
+
+  test('has the thresholds of the specification', () => {
+    const thresholds = (title: string): unknown =>
+      PANELS.find((panel) => panel.title.startsWith(title))?.thresholds;
+    const green = { color: 'green', value: null };
+    assert.deepEqual(thresholds('Error rate'), [green, { color: 'yellow', value: 1 }, { color: 'red', value: 5 }]); // prettier-ignore
+    assert.deepEqual(thresholds('Duration'), [green, { color: 'red', value: 80 }]);
+  });
+
+  test('has panels that lie side by side, none on another', () => {
+    const taken = new Map<string, string>();
+    for (const { title, gridPos } of panels) {
+      assert.ok(gridPos.x + gridPos.w <= 24, title);
+      for (let x = gridPos.x; x < gridPos.x + gridPos.w; x++) {
+        for (let y = gridPos.y; y < gridPos.y + gridPos.h; y++) {
+          assert.equal(taken.get(`${x},${y}`), undefined, `${title} lies on another`);
+          taken.set(`${x},${y}`, title);
+        }
+      }
+    }
+  });
+
+  test('names lines by labels only that their query keeps', () => {
+    for (const { where, expr, legend } of QUERIES) {
+      const kept = /^(?:[\w. *()]*?)\b(?:sum|max) by \(([^)]*)\)/.exec(expr)?.[1]?.split(', ');
+      for (const [, label = ''] of legend.matchAll(/\{\{(\w+)\}\}/g)) {
+        if (kept) assert.ok(kept.includes(label) || expr.includes(' / '), `${where}: ${label}`);
+      }
+    }
+  });
+});
