@@ -1,0 +1,240 @@
+import assert from 'node:assert/strict';
+import { PassThrough } from 'node:stream';
+import { after, before, describe, test } from 'node:test';
+import { Agent, request } from 'undici';
+
+import { DEFAULT_API_GROUP } from '../../constructs/kit/definition.js';
+import { DEFINITIONS, KINDS } from '../../constructs/registry.js';
+import { createLogger } from '../../runner/log.js';
+import { Admission } from '../../runner/webhook/admission.js';
+import { keysFor } from '../../runner/webhook/keys.js';
+import type { AdmissionResponse } from '../../runner/webhook/review.js';
+import { type Answered, serveWebhooks, type WebhookServer } from '../../runner/webhook/server.js';
+import { MINIMAL } from './schema-manifests.js';
+import { seeded } from './seeded.js';
+
+const SECRET = 'hunter2';
+const output = new PassThrough();
+const log = createLogger({ logLevel: 'debug', logEncoder: 'json' }, output);
+const answered: Answered[] = [];
+let server: WebhookServer;
+let agent: Agent;
+before(async () => {
+  const keys = keysFor(undefined, { hosts: ['127.0.0.1'], now: Date.now(), settled: false });
+  const admission = new Admission({
+    kinds: KINDS,
+    group: DEFAULT_API_GROUP,
+    namespaces: ['shop'],
+    world: () => undefined,
+    log,
+  });
+  server = await serveWebhooks({
+    address: { host: '127.0.0.1', port: 0 },
+    webhooks: {
+      '/validate': (asked) => admission.validate(asked),
+      '/mutate': (asked) => admission.mutate(asked),
+      '/broken': () => {
+        throw new Error(SECRET);
+      },
+    },
+    onAnswer: (one) => answered.push(one),
+    log,
+  });
+  server.use(keys);
+  agent = new Agent({ connect: { ca: keys.bundle } });
+});
+after(async () => {
+  await agent.close();
+  await server.close(0);
+});
+
+async function post(
+  path: string,
+  body: string | Buffer,
+  method: 'POST' | 'GET' = 'POST',
+): Promise<{ readonly status: number; readonly text: string }> {
+  const answer = await request(`https://127.0.0.1:${server.port}${path}`, {
+    dispatcher: agent,
+    method,
+    ...(method === 'POST' ? { body } : {}),
+  });
+  return { status: answer.statusCode, text: await answer.body.text() };
+}
+
+const review = (asked: object, version = 'admission.k8s.io/v1'): string =>
+  JSON.stringify({ apiVersion: version, kind: 'AdmissionReview', request: asked });
+
+interface Asked {
+  readonly kind: string;
+  readonly spec: unknown;
+  readonly old?: unknown;
+  readonly operation?: string;
+  readonly namespace?: string;
+  readonly metadata?: object;
+}
+
+function asked({ kind, spec, old, namespace = 'shop', metadata = {}, ...rest }: Asked): object {
+  const object = (one: unknown): object => ({
+    apiVersion: `${DEFAULT_API_GROUP}/v1alpha1`,
+    kind,
+    metadata: { name: 'x', namespace, ...metadata },
+    spec: one,
+  });
+  return {
+    uid: 'u1',
+    kind: { group: DEFAULT_API_GROUP, version: 'v1alpha1', kind },
+    operation: rest.operation ?? (old === undefined ? 'CREATE' : 'UPDATE'),
+    namespace,
+    name: 'x',
+    object: object(spec),
+    oldObject: old === undefined ? null : object(old),
+  };
+}
+
+async function judged(path: string, one: Asked): Promise<AdmissionResponse> {
+  const { status, text } = await post(path, review(asked(one)));
+  assert.equal(status, 200, text);
+  const answer = JSON.parse(text) as { kind: string; response: AdmissionResponse };
+  assert.equal(answer.kind, 'AdmissionReview');
+  assert.equal(answer.response.uid, 'u1');
+  return answer.response;
+}
+
+describe('what is no review', () => {
+  const bodies: readonly (readonly [what: string, body: string | Buffer, says: RegExp])[] = [
+    ['nothing', '', /no JSON/],
+    ['no JSON', '{', /no JSON/],
+    ['bytes', Buffer.from([0xff, 0xfe, 0x00]), /no JSON/],
+    ['a list', '[]', /no AdmissionReview/],
+    ['null', 'null', /no AdmissionReview/],
+    ['a version of old', review({}, 'admission.k8s.io/v1beta1'), /not of version/],
+    ['no request', review(null as unknown as object), /no request/],
+    ['an empty request', review({}), /not complete/],
+    [
+      'no object',
+      review({ ...asked({ kind: 'AppSite', spec: {} }), object: null }),
+      /not complete/,
+    ],
+    [
+      'text as object',
+      review({ ...asked({ kind: 'AppSite', spec: {} }), object: 'x' }),
+      /complete/,
+    ],
+  ];
+  for (const [what, body, says] of bodies) {
+    test(`${what} is 400`, async () => {
+      const { status, text } = await post('/validate', body);
+      assert.equal(status, 400);
+      assert.match(text, says);
+    });
+  }
+
+  test('a body that is too long is not read to its end', async () => {
+    const { status } = await post('/validate', Buffer.alloc(5 * 1024 * 1024, 32));
+    assert.equal(status, 413);
+  });
+
+  test('other paths and methods are not served', async () => {
+    assert.equal((await post('/', '{}')).status, 404);
+    assert.equal((await post('/constructor', '{}')).status, 404);
+    assert.equal((await post('/validate', '', 'GET')).status, 405);
+  });
+
+  test('what breaks says nothing of what it has seen', async () => {
+    const { status, text } = await post('/broken', review(asked({ kind: 'AppSite', spec: {} })));
+    assert.deepEqual([status, text], [500, 'internal error\n']);
+    assert.equal(answered.at(-1)?.allowed, undefined);
+  });
+});
+
+describe('whatever is in a spec', () => {
+  test('is judged, and never breaks anything', async () => {
+    const random = seeded(7);
+    const values: readonly unknown[] = [
+      ...[null, true, 0, -1, 1e300, '', 'x', 'X'.repeat(300), '\u0000', '🦆', [], {}, [[]]],
+      ...[
+        { name: {} },
+        [{ name: 1 }],
+        { constructor: 1 },
+        JSON.parse('{"__proto__":{"a":1}}') as unknown,
+      ],
+    ];
+    const pick = <T>(list: readonly T[]): T => list[Math.floor(random() * list.length)] as T;
+    let refused = 0;
+    for (const { kind, spec: schema } of DEFINITIONS) {
+      const fields = Object.keys(schema.properties ?? {});
+      const minimal = MINIMAL[kind];
+      for (let i = 0; i < 40; i++) {
+        const spec = { ...minimal, [pick(fields)]: pick(values), [pick(fields)]: pick(values) };
+        const change = pick([{}, { old: minimal }, { old: pick(values) }]);
+        const metadata = pick([{}, { name: '' }, { name: '', generateName: 'g-' }]);
+        const one = { kind, spec: pick([spec, spec, pick(values)]), metadata, ...change };
+        await judged('/mutate', one);
+        const { allowed } = await judged('/validate', one);
+        if (!allowed) refused += 1;
+      }
+    }
+    assert.ok(refused > 100, `${refused} refused`);
+  });
+});
+
+describe('what is none of its business passes', () => {
+  const bad = { kind: 'AppSite', spec: { siteName: 1 } };
+  const passes = async (one: Asked): Promise<void> => {
+    assert.deepEqual(await judged('/validate', one), { uid: 'u1', allowed: true });
+  };
+
+  test('it would be refused otherwise', async () => {
+    assert.equal((await judged('/validate', bad)).allowed, false);
+  });
+  test('an object that is being deleted', () =>
+    passes({ ...bad, old: {}, metadata: { deletionTimestamp: '2030-01-01T00:00:00Z' } }));
+  test('a change of something else than the spec', () => passes({ ...bad, old: bad.spec }));
+  test('a namespace that is not watched', () => passes({ ...bad, namespace: 'other' }));
+  test('an operation that is none of a resource', () => passes({ ...bad, operation: 'CONNECT' }));
+  test('another kind', () => passes({ ...bad, kind: 'Deployment' }));
+});
+
+describe('what was wrong before', () => {
+  const spec = { ...MINIMAL['AppSite'], siteName: 'Not_A_Host' };
+
+  test('is no reason to refuse a change of something else', async () => {
+    const { allowed } = await judged('/validate', {
+      kind: 'AppSite',
+      spec: { ...spec, maintenance: true },
+      old: spec,
+    });
+    assert.equal(allowed, true);
+  });
+
+  test('is one to refuse a change of itself', async () => {
+    const { allowed } = await judged('/validate', {
+      kind: 'AppBench',
+      spec: { ...MINIMAL['AppBench'], frameworkVersion: '-' },
+      old: { ...MINIMAL['AppBench'], frameworkVersion: '--' },
+    });
+    assert.equal(allowed, false);
+  });
+});
+
+test('normal forms are brought about once', async () => {
+  const spec = { ...MINIMAL['AppSite'], siteName: ' A.Example.COM. ' };
+  const { patch, warnings } = await judged('/mutate', { kind: 'AppSite', spec });
+  assert.deepEqual(JSON.parse(atob(patch ?? '')), [
+    { op: 'replace', path: '/spec/siteName', value: 'a.example.com' },
+  ]);
+  assert.deepEqual(warnings, ['spec.siteName: is stored as "a.example.com"']);
+  const again = { ...spec, siteName: 'a.example.com' };
+  assert.deepEqual(await judged('/mutate', { kind: 'AppSite', spec: again }), {
+    uid: 'u1',
+    allowed: true,
+  });
+});
+
+test('the log names fields, and quotes nothing of what is in them', async () => {
+  const spec = { ...MINIMAL['SiteUser'], email: SECRET, lastName: SECRET, language: SECRET };
+  assert.equal((await judged('/validate', { kind: 'SiteUser', spec })).allowed, false);
+  const text = String(output.read());
+  assert.match(text, /"fields":\["spec.email","spec.language"\]/);
+  assert.ok(!text.replaceAll(/"error":"[^"]*"|"stacktrace":"[^"]*"/g, '').includes(SECRET));
+});
