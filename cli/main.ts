@@ -1,23 +1,78 @@
 #!/usr/bin/env node
-/** The command line: previews of manifests, and the operator's own manifests. It asks no cluster. */
-import { COMMANDS } from './commands.js';
-import { USAGE, UsageError } from './usage.js';
+/** The command line, also as the kubectl plug-in `kubectl appbench`. */
+import { basename } from 'node:path';
+import { Arguments } from './arguments.js';
+import { CliError, type Outcome, type Surroundings } from './command.js';
+import { COMMANDS } from './table.js';
+import { commandUsage, generalUsage, UsageError } from './usage.js';
 
-process.exitCode = main(process.argv.slice(2));
+const PLUGIN = 'kubectl-appbench';
 
-function main([name = 'help', ...argv]: readonly string[]): number {
-  const wantsHelp = ['-h', '--help'].some((flag) => flag === name || argv.includes(flag));
-  const command = wantsHelp ? 'help' : name;
+process.exitCode = await main(process.argv.slice(2), surroundings());
+
+async function main([name = 'help', ...argv]: readonly string[], around: Surroundings) {
+  const { program } = around;
+  const command = COMMANDS.find((one) => one.name === name);
   try {
-    const run = Object.hasOwn(COMMANDS, command) ? COMMANDS[command] : undefined;
-    if (!run) throw new UsageError(`${JSON.stringify(command)} is no command`);
-    const { out, err = [], code } = run(argv);
-    for (const line of err) process.stderr.write(`${line}\n`);
-    process.stdout.write(out);
-    return code;
+    if (name === 'help' || isHelp(name))
+      return print(around, { out: help(argv, program), code: 0 });
+    if (name === '__complete') {
+      const { complete } = await import('./completion/complete.js');
+      return print(around, { out: await complete(argv, around.env), code: 0 });
+    }
+    if (!command) throw new UsageError(`${JSON.stringify(name)} is no command`);
+    if (argv.some(isHelp)) return print(around, { out: commandUsage(program, command), code: 0 });
+    const args = Arguments.parse(command, argv);
+    const run = await command.load();
+    return print(around, await run(args, around));
   } catch (error) {
-    if (!(error instanceof UsageError)) throw error;
-    process.stderr.write(`app-operator: ${error.message}\n\n${USAGE}`);
-    return 2;
+    if (error instanceof UsageError) {
+      const usage = command ? commandUsage(program, command) : generalUsage(program, COMMANDS);
+      return print(around, { err: [`${program}: ${error.message}`, '', usage.trimEnd()], code: 2 });
+    }
+    if (around.signal.aborted) return 130;
+    const { toldAs } = await import('./kube/told.js');
+    const told = error instanceof CliError ? error : toldAs(error);
+    if (!told) throw error;
+    return print(around, {
+      err: [`${program}: ${told.message}`],
+      code: name === 'diff' ? 2 : told.code,
+    });
   }
+}
+
+function help([topic]: readonly string[], program: string): string {
+  const command = COMMANDS.find(({ name }) => name === topic);
+  return command ? commandUsage(program, command) : generalUsage(program, COMMANDS);
+}
+
+function isHelp(argument: string): boolean {
+  return argument === '-h' || argument === '--help';
+}
+
+function print({ write, tell }: Surroundings, { out = '', err = [], code }: Outcome): number {
+  for (const line of err) tell(line);
+  if (out !== '') write(out);
+  return code;
+}
+
+function surroundings(): Surroundings {
+  const { stdout, stderr, env, argv } = process;
+  const interrupted = new AbortController();
+  // The second one ends the process at once, as it is usual.
+  process.once('SIGINT', () => interrupted.abort());
+  // A pager that was left, or `head`: nobody reads any more.
+  stdout.on('error', (error: NodeJS.ErrnoException) => {
+    if (error.code !== 'EPIPE') throw error;
+    process.exit();
+  });
+  return {
+    program: basename(argv[1] ?? '').startsWith(PLUGIN) ? 'kubectl appbench' : 'app-operator',
+    env,
+    colours: stdout.isTTY && !env['NO_COLOR'] && env['TERM'] !== 'dumb',
+    terminal: stdout.isTTY ? () => ({ columns: stdout.columns, rows: stdout.rows }) : undefined,
+    signal: interrupted.signal,
+    write: (text) => stdout.write(text),
+    tell: (line) => stderr.write(`${line}\n`),
+  };
 }

@@ -9,7 +9,8 @@ import { DEFAULT_SETTINGS, type Settings } from '../constructs/kit/settings.js';
 import { ManifestError } from '../constructs/preview/manifest-error.js';
 import { preview } from '../constructs/preview/preview.js';
 import { render } from './render.js';
-import { servedBy, SERVED_NAMES } from './serves.js';
+import { OPERATOR_NAMES } from './operators.js';
+import { servedBy } from './serves.js';
 import { readSources } from './source.js';
 import { toYaml } from './yaml.js';
 
@@ -54,7 +55,7 @@ function previewOptions({ apiGroup, serves = [], settings }: RenderOptions) {
     settings: { ...DEFAULT_SETTINGS, ...settings },
     serves: serves.flatMap((name) => {
       const kinds = servedBy(name);
-      if (!kinds) throw new Error(`serves: got ${name}, allowed: ${SERVED_NAMES.join(', ')}`);
+      if (!kinds) throw new Error(`serves: got ${name}, allowed: ${OPERATOR_NAMES.join(', ')}`);
       return kinds;
     }),
   };

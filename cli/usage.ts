@@ -1,45 +1,41 @@
-import { DEFAULT_API_GROUP } from '../constructs/kit/definition.js';
-import { DEFAULT_SETTINGS } from '../constructs/kit/settings.js';
-import { SERVED_NAMES } from './serves.js';
+import type { Command, Flag } from './command.js';
 
 /** The command line is wrong: the exit code is 2. */
 export class UsageError extends Error {
   override readonly name = 'UsageError';
 }
 
-const API_GROUP = `  --api-group GROUP       API group of the custom resources (default ${DEFAULT_API_GROUP})`;
+const COLUMN = 26;
 
 /** What `app-operator help` prints. */
-export const USAGE = `Usage: app-operator COMMAND [FLAGS]
+export function generalUsage(program: string, commands: readonly Command[]): string {
+  const lines = commands.map(({ name, summary }) => `  ${name.padEnd(11)} ${summary}`);
+  return `Usage: ${program} COMMAND [FLAGS]
 
 Commands:
-  render     print the complete graph of the benches and sites in files, with no cluster
-  crds       print the CustomResourceDefinitions
-  install    print the install manifest
-  version    print the version
-  help       print this
+${lines.join('\n')}
 
-render:
-  -f, --filename PATH     file of YAML or JSON, folder, or - for standard input; can be repeated
-  -R, --recursive         take the folders in a folder too
-${API_GROUP}
-  --serves NAMES          operators that the cluster has: ${SERVED_NAMES.join(', ')}
-  --cluster-domain NAME   DNS domain of the cluster (default ${DEFAULT_SETTINGS.clusterDomain})
-  --default-uid ID        user of pods that name none (default ${DEFAULT_SETTINGS.defaultUid})
-  --default-gid ID        group of pods that name none (default ${DEFAULT_SETTINGS.defaultGid})
-  --default-fsgroup ID    group of volumes where pods name none (default ${DEFAULT_SETTINGS.defaultFsGroup})
+\`${program} COMMAND --help\` tells the flags of a command.
 
-crds:
-${API_GROUP}
-
-install:
-  --image IMAGE           the operator's image with its tag (default: that of this version)
-  --replicas N            replicas; one works, the others stand by (default 1)
-  --namespaces NAMES      namespaces to work in, separated by commas (default: all)
-  --namespaced            no Namespace, CRDs or ClusterRoles: what a namespace's administrator can apply
-  --platform-ids          the platform assigns the ids of pods, as OpenShift does: set none of ours
-  --limit-egress          the operator's NetworkPolicy limits what it reaches too
-${API_GROUP}
-
-Exit codes: 0, 1 where there are problems (nothing is on standard output then), 2 for a wrong command line.
+Exit codes: 0; 1 where something is wrong; 2 for a wrong command line. \`diff\` has its own, as kubectl's.
 `;
+}
+
+/** What `app-operator COMMAND --help` prints. */
+export function commandUsage(program: string, command: Command): string {
+  const { name, synopsis, summary, details, flags } = command;
+  const lines = Object.entries(flags).map(([flag, spec]) => flagLine(flag, spec));
+  const usage = [`Usage: ${program} ${name}`, synopsis, lines.length > 0 && '[FLAGS]'];
+  return [
+    usage.filter(Boolean).join(' '),
+    `${summary.charAt(0).toUpperCase()}${summary.slice(1)}.${details === undefined ? '' : `\n\n${details.trim()}`}`,
+    ...(lines.length > 0 ? [`Flags:\n${lines.join('\n')}`] : []),
+  ]
+    .join('\n\n')
+    .concat('\n');
+}
+
+function flagLine(name: string, { short, value, help }: Flag): string {
+  const head = `  ${short === undefined ? '' : `-${short}, `}--${name}${value === undefined ? '' : ` ${value}`}`;
+  return `${head.length < COLUMN ? head.padEnd(COLUMN) : `${head}\n${' '.repeat(COLUMN)}`}${help}`;
+}

@@ -55,6 +55,8 @@ export function healthOf(object: Observable): Health {
       return statefulSet(object);
     case 'Job':
       return job(object);
+    case 'Pod':
+      return pod(object);
     case 'PersistentVolumeClaim':
       return volumeClaim(object);
     case 'Certificate':
@@ -105,6 +107,15 @@ function job({ status }: Observable): Health {
     state: 'InProgress',
     message: attempts > 0 ? `running, after ${attempts} failed attempts` : 'running',
   };
+}
+
+/** Why it is as it is, its containers say: see `complaintOf` of the runner. */
+function pod({ status }: Observable): Health {
+  if (status?.phase === 'Succeeded') return READY;
+  if (status?.phase === 'Failed') return { state: 'Failed', message: 'has failed' };
+  const ready = find(status?.conditions, 'Ready');
+  if (ready?.status === 'True') return READY;
+  return { state: 'InProgress', message: ready?.message ?? 'starts' };
 }
 
 /** A claim that binds with its first pod never binds before it, so only a lost volume is bad news. */

@@ -23,6 +23,8 @@ export interface RequestOptions {
   /** Of the body. By default `application/json`; for PATCH a merge patch. */
   readonly contentType?: string;
   readonly accept?: string;
+  /** Of the answer: what is not JSON, such as a log, is resolved as it came. @default json */
+  readonly answer?: 'json' | 'text';
   readonly signal?: AbortSignal;
   /** For the whole call, retries included. Default: 30,000. */
   readonly timeoutMs?: number;
@@ -44,7 +46,7 @@ export interface WatchEvent<O extends KubeObject = KubeObject> {
 /** The path to the API server: raw JSON, few connections, no caches. */
 export interface Client {
   /**
-   * Resolves with the parsed body; undefined where there is none. Calls that the server turned away
+   * Resolves with the parsed body, or with its text where that is asked for; undefined where there is none. Calls that the server turned away
    * with Retry-After, and broken connections of idempotent calls, are retried a few times.
    * @throws ApiError for a status of 400 and above
    * @throws ConnectionError where no answer came in time
@@ -113,7 +115,7 @@ class HttpClient implements Client {
     try {
       for (let attempt = 1; ; attempt++) {
         try {
-          return (await this.exchange(request, limit.signal)) as T;
+          return (await this.exchange(request, limit.signal, options.answer)) as T;
         } catch (error) {
           if (limit.signal.aborted) throw limit.signal.reason;
           const delay = retryDelay(error, attempt, idempotent, this.options.random());
@@ -165,10 +167,15 @@ class HttpClient implements Client {
     if (this.transport) await closeTransport(this.transport.open);
   }
 
-  private async exchange(request: Outgoing, signal: AbortSignal): Promise<unknown> {
+  private async exchange(
+    request: Outgoing,
+    signal: AbortSignal,
+    answer: RequestOptions['answer'],
+  ): Promise<unknown> {
     try {
       const { body } = await this.send(request, signal);
       const text = await body.text();
+      if (answer === 'text') return text;
       return text === '' ? undefined : JSON.parse(text);
     } catch (error) {
       throw asConnectionError(request.call, error);

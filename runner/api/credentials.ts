@@ -91,19 +91,26 @@ export const SERVICE_ACCOUNT = '/var/run/secrets/kubernetes.io/serviceaccount';
 /**
  * Credentials from, in this order: the given kubeconfig file (or files, joined as in `KUBECONFIG`), the
  * pod's service account, `~/.kube/config`.
+ * @param context of the kubeconfig; without it the one that the file calls current
  * @throws when there is none of them or the file cannot be read
  */
 export async function loadCredentials(
   kubeconfig: string | undefined,
   env: Readonly<Record<string, string | undefined>>,
   serviceAccountFolder = SERVICE_ACCOUNT,
+  context?: string,
 ): Promise<Credentials> {
   const { KUBERNETES_SERVICE_HOST: host, KUBERNETES_SERVICE_PORT: port } = env;
-  if (kubeconfig === undefined && host !== undefined && port !== undefined) {
+  if (
+    kubeconfig === undefined &&
+    context === undefined &&
+    host !== undefined &&
+    port !== undefined
+  ) {
     return ready(refreshed(() => serviceAccount(host, port, serviceAccountFolder)));
   }
   const file = kubeconfig ?? `${env['HOME'] ?? ''}/.kube/config`;
-  return ready(refreshed(kubeconfigReader(file)));
+  return ready(refreshed(kubeconfigReader(file, context)));
 }
 
 /** A mistake in the files shows at the start, not with the first request. */
@@ -112,9 +119,12 @@ async function ready(credentials: Credentials): Promise<Credentials> {
   return credentials;
 }
 
-function kubeconfigReader(file: string): (invalid: boolean) => Promise<Access> {
-  const library = libraryReader(file);
-  return async (invalid) => readKubeconfig(file) ?? library(invalid);
+function kubeconfigReader(
+  file: string,
+  context: string | undefined,
+): (invalid: boolean) => Promise<Access> {
+  const library = libraryReader(file, context);
+  return async (invalid) => readKubeconfig(file, context) ?? library(invalid);
 }
 
 /** The namespace that this pod runs in; undefined outside of a cluster. */

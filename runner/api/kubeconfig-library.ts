@@ -7,11 +7,17 @@ import type { Access } from './credentials.js';
  * A reader of kubeconfig files of every kind: exec plug-ins, OIDC, several files joined. The library
  * behind it takes half a second and 50 MiB to load, so it is kept for those who need it.
  */
-export function libraryReader(files: string): (invalid: boolean) => Promise<Access> {
+export function libraryReader(
+  files: string,
+  context?: string,
+): (invalid: boolean) => Promise<Access> {
   let config: KubeConfig | undefined;
   return async (invalid) => {
     // What was refused may come from a cache within the library, or from a file that has changed.
-    if (!config || invalid) config = await load(files);
+    if (!config || invalid) {
+      config = await load(files);
+      if (context !== undefined) config.setCurrentContext(context);
+    }
     return accessOf(config);
   };
 }

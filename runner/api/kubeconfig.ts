@@ -1,4 +1,4 @@
-import { readFileSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
 import { delimiter, dirname, resolve } from 'node:path';
 import { parse } from 'yaml';
 import type { Access, TlsMaterial } from './credentials.js';
@@ -28,7 +28,11 @@ interface Kubeconfig {
   readonly 'current-context'?: string;
   readonly contexts?: readonly {
     readonly name: string;
-    readonly context?: { readonly cluster?: string; readonly user?: string };
+    readonly context?: {
+      readonly cluster?: string;
+      readonly user?: string;
+      readonly namespace?: string;
+    };
   }[];
   readonly clusters?: readonly { readonly name: string; readonly cluster?: Cluster }[];
   readonly users?: readonly { readonly name: string; readonly user?: User }[];
@@ -50,16 +54,18 @@ const PLAIN = new Set([
 /**
  * The access that a kubeconfig of one file with plain credentials gives: a client certificate, a token
  * or a password. Undefined for any other: those are for the library, which is large.
+ * @param wanted the context; without it the one that the file calls current
  * @throws where the file cannot be read or names what it does not have
  */
-export function readKubeconfig(file: string): Access | undefined {
+export function readKubeconfig(file: string, wanted?: string): Access | undefined {
   if (file.includes(delimiter)) return undefined;
   const config = parse(readFileSync(file, 'utf8')) as Kubeconfig | null;
-  const current = config?.['current-context'];
+  const current = wanted ?? config?.['current-context'];
   const context = config?.contexts?.find(({ name }) => name === current)?.context;
   const cluster = config?.clusters?.find(({ name }) => name === context?.cluster)?.cluster;
   if (cluster?.server === undefined) {
-    throw new Error(`${file}: no server for the current context ${JSON.stringify(current ?? '')}`);
+    const which = wanted === undefined ? 'current context' : 'context';
+    throw new Error(`${file}: no server for the ${which} ${JSON.stringify(current ?? '')}`);
   }
   const user = config?.users?.find(({ name }) => name === context?.user)?.user ?? {};
   if (!Object.keys(user).every((field) => PLAIN.has(field))) return undefined;
@@ -71,6 +77,21 @@ export function readKubeconfig(file: string): Access | undefined {
       ...(cluster['proxy-url'] !== undefined && { proxyUrl: cluster['proxy-url'] }),
     },
     headers: headersOf(user, folder),
+  };
+}
+
+/** What a kubeconfig, or several joined, says of contexts. A file that is not there has none. */
+export function contextsOf(files: string): {
+  readonly current: string | undefined;
+  readonly namespaces: ReadonlyMap<string, string | undefined>;
+} {
+  const configs = files.split(delimiter).filter((file) => existsSync(file));
+  const parsed = configs.map((file) => parse(readFileSync(file, 'utf8')) as Kubeconfig | null);
+  // Of what several files say, the first counts.
+  const contexts = parsed.flatMap((config) => config?.contexts ?? []).toReversed();
+  return {
+    current: parsed.map((config) => config?.['current-context']).find(Boolean),
+    namespaces: new Map(contexts.map(({ name, context }) => [name, context?.namespace])),
   };
 }
 

@@ -129,7 +129,7 @@ export class Convergence {
   }
 }
 
-/** Data stays, and so does what is not controlled by this very resource: labels can be copied. */
-function mayPrune(child: Child, resource: Resource): boolean {
+/** Whether a child that is no longer wanted is deleted. Data stays, and so does what is not controlled by this very resource: labels can be copied. */
+export function mayPrune(child: Child, resource: Resource): boolean {
   return !child.retained && !child.deleting && child.controller === resource.metadata.uid;
 }

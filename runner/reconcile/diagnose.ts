@@ -11,8 +11,10 @@ const FRESH_MS = 30_000;
 /** Thousands of sites that come up at once are slow, not in trouble: not more than one is asked about in this time. */
 const INTERVAL_MS = 2_000;
 
-interface ContainerStatus {
+/** What is read of a container's status. */
+export interface ContainerStatus {
   readonly name: string;
+  readonly restartCount?: number;
   readonly state?: {
     readonly waiting?: { readonly reason?: string; readonly message?: string };
     readonly terminated?: {
@@ -24,13 +26,15 @@ interface ContainerStatus {
   readonly lastState?: ContainerStatus['state'];
 }
 
-interface PodObject extends KubeObject {
+/** What is read of a pod. */
+export interface PodObject extends KubeObject {
   readonly status?: {
     readonly phase?: string;
     readonly conditions?: readonly {
       readonly type: string;
       readonly status: string;
       readonly message?: string;
+      readonly lastTransitionTime?: string;
     }[];
     readonly initContainerStatuses?: readonly ContainerStatus[];
     readonly containerStatuses?: readonly ContainerStatus[];
@@ -87,8 +91,8 @@ function created(pod: PodObject): string {
   return pod.metadata.creationTimestamp ?? '';
 }
 
-/** The most telling thing in a pod's status, in stable words. */
-function complaintOf({ status }: PodObject): string | undefined {
+/** The most telling thing in a pod's status, in stable words; undefined where it says nothing. */
+export function complaintOf({ status }: PodObject): string | undefined {
   const containers = [
     ...(status?.initContainerStatuses ?? []),
     ...(status?.containerStatuses ?? []),

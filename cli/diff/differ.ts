@@ -1,0 +1,178 @@
+import { Stalled, Waiting } from '../../constructs/kit/errors.js';
+import { isPaused, markers, type Markers } from '../../constructs/kit/labels.js';
+import { keyOf, type KubeObject, type Resource } from '../../constructs/kit/object.js';
+import { kindId, type ObjectKind } from '../../constructs/kit/object-kind.js';
+import type { StaticWorld } from '../../constructs/kit/static-world.js';
+import { KINDS } from '../../constructs/registry.js';
+import { ApiError } from '../../runner/api/api-error.js';
+import { childOf, FIELD_MANAGER, type Child } from '../../runner/cache/child.js';
+import { mayPrune } from '../../runner/reconcile/convergence.js';
+import { planOf, plannedOf, type Plan, type PlannedChild } from '../../runner/reconcile/plan.js';
+import { CHILD_KINDS } from '../kube/kinds.js';
+import type { DryRun } from './dry-run.js';
+import { patchOf, withoutRun } from './text.js';
+import { idOf, resourcesWith, worldWith, type WorldProps } from './world.js';
+
+/** Something that would be another one. This is what `diff -o json` prints, so it is public API. */
+export interface Change {
+  readonly action: 'create' | 'change' | 'replace' | 'prune';
+  readonly kind: string;
+  readonly namespace: string;
+  readonly name: string;
+  /** The resource that it belongs to, as `<kind>/<name>`; null for what the files hold. */
+  readonly owner: string | null;
+  /** Unified; values of Secrets are masked. */
+  readonly patch: string;
+}
+
+export interface Differences {
+  readonly changes: readonly Change[];
+  /** What could not be found out, each in a line. */
+  readonly problems: readonly string[];
+  readonly notes: readonly string[];
+}
+
+const KIND_BY_ID = new Map(CHILD_KINDS.map((kind) => [kindId(kind), kind]));
+const AT_ONCE = 8;
+
+/** What becomes of the children of resources when some of them are replaced by others. */
+export class Differ {
+  readonly #changes: Change[] = [];
+  readonly #problems: string[] = [];
+  readonly #notes: string[] = [];
+  readonly #markers: Markers;
+  readonly #before: StaticWorld;
+  readonly #after: StaticWorld;
+
+  constructor(
+    private readonly dryRun: DryRun,
+    private readonly props: WorldProps,
+  ) {
+    this.#markers = markers(props.apiGroup);
+    this.#before = worldWith({ ...props, instead: [] });
+    this.#after = worldWith(props);
+  }
+
+  async differences(): Promise<Differences> {
+    const { instead } = this.props;
+    const given = new Set(instead.map(idOf));
+    const live = new Map(
+      resourcesWith({ ...this.props, instead: [] }).map((one) => [idOf(one), one]),
+    );
+    for (const resource of resourcesWith(this.props)) {
+      const id = idOf(resource);
+      const before = live.get(id);
+      await this.#resource(resource, before, given.has(id));
+    }
+    return { changes: this.#changes, problems: this.#problems, notes: this.#notes };
+  }
+
+  async #resource(resource: Resource, before: Resource | undefined, given: boolean) {
+    if (resource.metadata.deletionTimestamp !== undefined) return;
+    const name = `${resource.kind}/${resource.metadata.name}`;
+    if (isPaused(resource)) {
+      if (given) this.#notes.push(`${name}: is paused: nothing of it would change`);
+      return;
+    }
+    const plan = this.#plan(resource, this.#after, (error) => this.#cannot(name, error, given));
+    if (!plan) return;
+    const old = before && this.#plan(before, this.#before, () => undefined);
+    const known = new Map((old ? plannedOf(old) : []).map(({ id, hash }) => [id, hash]));
+    // What is not in the files concerns us only where it would be another one by what is in them.
+    const wanted = plannedOf(plan).filter(({ id, hash }) => given || known.get(id) !== hash);
+    for (let index = 0; index < wanted.length; index += AT_ONCE) {
+      const some = wanted.slice(index, index + AT_ONCE);
+      const changes = await Promise.all(some.map((planned) => this.#child(name, plan, planned)));
+      this.#changes.push(...changes.flatMap((change) => change ?? []));
+    }
+    const hold = plan.stages.find((stage) => stage.hold !== undefined)?.hold;
+    if (hold !== undefined && given) this.#notes.push(`${name}: held back for now: ${hold}`);
+    const keeps = new Set(plannedOf(plan).map(({ id }) => id));
+    for (const { child, object } of this.#childrenOf(resource)) {
+      const goes = !keeps.has(child.id) && mayPrune(child, resource);
+      const change =
+        goes && (given || known.has(child.id)) && changeOf('prune', name, object, undefined);
+      if (change) this.#changes.push(change);
+    }
+  }
+
+  #plan(
+    resource: Resource,
+    world: StaticWorld,
+    onError: (error: Stalled | Waiting) => void,
+  ): Plan | undefined {
+    const kind = KINDS.find(({ definition }) => definition.kind === resource.kind);
+    if (!kind) return undefined;
+    try {
+      const facts = kind.gather(resource, world);
+      return planOf(resource, KIND_BY_ID, this.#markers, (scope, id) =>
+        kind.chart(scope, id, { resource, facts }),
+      );
+    } catch (error) {
+      if (!(error instanceof Stalled || error instanceof Waiting)) throw error;
+      onError(error);
+      return undefined;
+    }
+  }
+
+  #cannot(name: string, error: Stalled | Waiting, given: boolean): void {
+    if (!given) return;
+    if (error instanceof Waiting) this.#notes.push(`${name}: would wait: ${error.message}`);
+    else this.#problems.push(`${name}: would be Failed: ${error.message}`);
+  }
+
+  async #child(owner: string, plan: Plan, planned: PlannedChild): Promise<Change | undefined> {
+    const object = plan.objects().get(planned.id);
+    if (!object) return undefined;
+    const { kind } = planned;
+    try {
+      const live = await this.#live(kind, object);
+      if (live && planned.seeded !== undefined) {
+        // A Secret is generated once; a Job is made anew where it has something else to do.
+        const { run } = childOf(kind, live, this.#markers);
+        if (planned.run === undefined || run === planned.run) return undefined;
+        const again = withoutRun(await this.dryRun.again(kind, object));
+        return changeOf('replace', owner, withoutRun(live), again);
+      }
+      const generated = planned.seeded !== undefined && planned.run === undefined;
+      const after = generated ? object : await this.dryRun.apply(kind, object, FIELD_MANAGER);
+      return changeOf(live ? 'change' : 'create', owner, live, after);
+    } catch (error) {
+      if (!(error instanceof ApiError)) throw error;
+      this.#problems.push(`${kind.kind}/${planned.name} of ${owner}: ${error.message}`);
+      return undefined;
+    }
+  }
+
+  /** Of a Secret only metadata is known, and none of its values is asked for. */
+  async #live(kind: ObjectKind, object: KubeObject): Promise<KubeObject | undefined> {
+    const { namespace, name } = object.metadata;
+    if (kind.kind !== 'Secret') return this.dryRun.live(kind, namespace, name);
+    return this.props.sight
+      .of(kind)
+      .find(({ metadata }) => metadata.namespace === namespace && metadata.name === name);
+  }
+
+  #childrenOf(resource: Resource): readonly { child: Child; object: KubeObject }[] {
+    const owner = `${resource.kind}/${keyOf(resource.metadata.namespace, resource.metadata.name)}`;
+    return CHILD_KINDS.flatMap((kind) =>
+      this.props.sight
+        .of(kind)
+        .map((object) => ({ child: childOf(kind, object, this.#markers), object }))
+        .filter(({ child }) => child.owner === owner),
+    );
+  }
+}
+
+/** A change; undefined where both say the same. */
+export function changeOf(
+  action: Change['action'],
+  owner: string | null,
+  before: KubeObject | undefined,
+  after: KubeObject | undefined,
+): Change | undefined {
+  const { kind = '', metadata } = after ?? before ?? {};
+  const { namespace = '', name = '' } = metadata ?? {};
+  const patch = patchOf([kind, namespace, name].filter(Boolean).join('.'), before, after);
+  return patch === '' ? undefined : { action, kind, namespace, name, owner, patch };
+}

@@ -1,0 +1,51 @@
+import { kindId, type ObjectKind } from '../../constructs/kit/object-kind.js';
+import { isNotFound } from '../../runner/api/api-error.js';
+import type { Client } from '../../runner/api/client.js';
+
+/** A kind as the cluster serves it. */
+export interface ServedKind extends ObjectKind {
+  readonly namespaced: boolean;
+}
+
+/** What the cluster serves; each version of a group is asked about once. */
+export class ServedKinds {
+  readonly #versions = new Map<string, Promise<ReadonlyMap<string, ServedKind>>>();
+
+  constructor(private readonly client: Pick<Client, 'request'>) {}
+
+  /** The kind; undefined where it is not served. */
+  async of(apiVersion: string, kind: string): Promise<ServedKind | undefined> {
+    let version = this.#versions.get(apiVersion);
+    version ??= this.#kindsOf(apiVersion);
+    this.#versions.set(apiVersion, version);
+    return (await version).get(kind);
+  }
+
+  /** Those of some kinds that are served, as `<apiVersion>/<kind>`. */
+  async among(kinds: readonly ObjectKind[]): Promise<readonly string[]> {
+    const found = await Promise.all(
+      kinds.map(async (kind) => ((await this.of(kind.apiVersion, kind.kind)) ? kindId(kind) : [])),
+    );
+    return found.flat();
+  }
+
+  async #kindsOf(apiVersion: string): Promise<ReadonlyMap<string, ServedKind>> {
+    const path = apiVersion.includes('/') ? `/apis/${apiVersion}` : `/api/${apiVersion}`;
+    try {
+      const { resources } = await this.client.request<{
+        resources: readonly { name: string; kind: string; namespaced: boolean }[];
+      }>('GET', path);
+      return new Map(
+        resources
+          .filter(({ name }) => !name.includes('/'))
+          .map(({ name, kind, namespaced }) => [
+            kind,
+            { apiVersion, kind, plural: name, namespaced },
+          ]),
+      );
+    } catch (error) {
+      if (isNotFound(error)) return new Map();
+      throw error;
+    }
+  }
+}

@@ -1,0 +1,48 @@
+import { objectKind } from '../../constructs/kit/definition.js';
+import * as kinds from '../../constructs/kit/object-kind.js';
+import { kindId, type ObjectKind } from '../../constructs/kit/object-kind.js';
+import { BATCHES, DEFINITIONS, KINDS } from '../../constructs/registry.js';
+import { MANAGED_BY, MANAGED_BY_LABEL } from '../../constructs/kit/labels.js';
+import { Pod } from '../../runner/reconcile/diagnose.js';
+
+/** A kind, and what is asked of it. */
+export interface Listing {
+  readonly kind: ObjectKind;
+  readonly labelSelector?: string;
+  /** Only metadata is asked for: what it holds is large or secret, and says nothing of its health. */
+  readonly metadataOnly?: true;
+  /** Whether a cluster without this API is one without ours. */
+  readonly required?: true;
+}
+
+const MADE_BY_US = `${MANAGED_BY_LABEL}=${MANAGED_BY}`;
+const QUIET = new Set(
+  [kinds.ConfigMap, kinds.Secret, kinds.Service, kinds.NetworkPolicy].map(kindId),
+);
+
+/** Our kinds. */
+export function resourceKinds(apiGroup?: string): readonly ObjectKind[] {
+  return DEFINITIONS.map((definition) => objectKind(definition, apiGroup));
+}
+
+/** The kinds of children, each once. */
+export const CHILD_KINDS: readonly ObjectKind[] = [
+  ...new Map(
+    [...KINDS, ...BATCHES].flatMap(({ owns }) => owns).map((kind) => [kindId(kind), kind]),
+  ).values(),
+];
+
+export const POD = Pod;
+
+/** Everything that a status is made from. */
+export function listings(apiGroup?: string): readonly Listing[] {
+  return [
+    ...resourceKinds(apiGroup).map((kind) => ({ kind, required: true as const })),
+    ...CHILD_KINDS.map((kind) => ({
+      kind,
+      labelSelector: MADE_BY_US,
+      ...(QUIET.has(kindId(kind)) ? { metadataOnly: true as const } : {}),
+    })),
+    { kind: POD, labelSelector: MADE_BY_US },
+  ];
+}

@@ -1,0 +1,10 @@
+/** The operators of others that ours works with, by the API group that they bring. */
+export const OPERATORS: Readonly<Record<string, string>> = {
+  keda: 'keda.sh',
+  'cert-manager': 'cert-manager.io',
+  'mariadb-operator': 'k8s.mariadb.com',
+  'cloudnative-pg': 'postgresql.cnpg.io',
+  traefik: 'traefik.io',
+};
+
+export const OPERATOR_NAMES: readonly string[] = Object.keys(OPERATORS);

@@ -1,0 +1,122 @@
+import type { KubeObject } from '../../constructs/kit/object.js';
+import { redact, redactText } from '../../runner/redact.js';
+
+const REDACTED = '[redacted]';
+/** Shorter values are words of every log: hiding them would hide the report. */
+const SHORTEST = 6;
+const SECRET_WORD =
+  '(?:pass(?:word|wd|phrase)?|token|secret|credential|authorization|cookie|(?:api|private|encryption|access)[-_]?key)';
+const SECRET_NAME = new RegExp(SECRET_WORD, 'i');
+const VALUE = `"[^"\\n]*"|'[^'\\n]*'|[^\\s,;}&"']+`;
+/** `password=x`, `"api_key": "x"`, and `--token x`: what tells, and the value. */
+const TELLING = [
+  new RegExp(
+    `(?<tells>[\\w.-]*${SECRET_WORD}[\\w-]*\\\\?["']?\\s*[:=]\\s*\\\\?)(?<value>${VALUE})`,
+    'gi',
+  ),
+  new RegExp(`(?<tells>--[\\w-]*${SECRET_WORD}[\\w-]*\\s+)(?<value>${VALUE})`, 'gi'),
+];
+
+/** Takes secrets out of what a report holds. */
+export class Redaction {
+  /** Values of Secrets in every form in which they may be written, the longest first. */
+  #values: readonly string[] = [];
+  #count = 0;
+
+  /** How many values were replaced so far. */
+  get count(): number {
+    return this.#count;
+  }
+
+  /** Remembers the values of Secrets: wherever one is found, it is replaced. */
+  learn(secrets: readonly KubeObject[]): void {
+    const values = secrets.flatMap((secret) => {
+      const { data = {} } = secret as { readonly data?: Readonly<Record<string, string>> };
+      return Object.values(data).flatMap((encoded) => {
+        const value = Buffer.from(encoded, 'base64').toString('utf8');
+        // Of a key in PEM, each line counts: logs have them one by one.
+        const lines = value.split(/\r?\n/).filter((line) => !line.startsWith('-----'));
+        return [encoded, value, ...lines].flatMap((one) => [
+          one,
+          one.trim(),
+          quoted(one),
+          encodeURIComponent(one),
+        ]);
+      });
+    });
+    this.#values = [...new Set([...this.#values, ...values])]
+      .filter((value) => value.length >= SHORTEST)
+      .sort((a, b) => b.length - a.length);
+  }
+
+  /** A text without secrets. */
+  text(text: string): string {
+    let clean = text;
+    for (const value of this.#values) {
+      if (!clean.includes(value)) continue;
+      this.#count += clean.split(value).length - 1;
+      clean = clean.replaceAll(value, REDACTED);
+    }
+    return TELLING.reduce((text, pattern) => this.#hideAfter(text, pattern), redactText(clean));
+  }
+
+  /** An object without secrets. References to Secrets stay: they are worth reading. */
+  object(object: unknown): unknown {
+    return this.#strings(redact(environment(object)));
+  }
+
+  #hideAfter(text: string, pattern: RegExp): string {
+    return text.replaceAll(pattern, (...args: unknown[]) => {
+      const { tells = '', value = '' } = args.at(-1) as Readonly<Record<string, string>>;
+      if (value.includes(REDACTED) || /^(null|true|false|["']{2})$/.test(value))
+        return tells + value;
+      this.#count += 1;
+      return tells + REDACTED;
+    });
+  }
+
+  #strings(value: unknown): unknown {
+    if (typeof value === 'string') return this.text(value);
+    if (Array.isArray(value)) return value.map((item: unknown) => this.#strings(item));
+    if (typeof value !== 'object' || value === null) return value;
+    return Object.fromEntries(
+      Object.entries(value).map(([key, inner]) => [this.text(key), this.#strings(inner)]),
+    );
+  }
+}
+
+/** A Secret as a report may tell of it: which keys it has, and how long their values are. */
+export function outlineOf(secret: KubeObject): unknown {
+  const { data = {}, type } = secret as KubeObject & {
+    readonly data?: Readonly<Record<string, string>>;
+    readonly type?: string;
+  };
+  const { name, namespace, labels, creationTimestamp } = secret.metadata;
+  return {
+    kind: 'Secret',
+    type,
+    metadata: { name, namespace, labels, creationTimestamp },
+    bytes: Object.fromEntries(
+      Object.entries(data).map(([key, value]) => [key, Buffer.from(value, 'base64').length]),
+    ),
+  };
+}
+
+/** The values of environment variables with telling names, which their keys do not tell. */
+function environment(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map((item: unknown) => environment(item));
+  if (typeof value !== 'object' || value === null) return value;
+  const { name, value: text } = value as { readonly name?: unknown; readonly value?: unknown };
+  const hides = typeof name === 'string' && typeof text === 'string' && SECRET_NAME.test(name);
+  return Object.fromEntries(
+    Object.entries(value).map(([key, inner]) => [
+      key,
+      hides && key === 'value' ? REDACTED : environment(inner),
+    ]),
+  );
+}
+
+/** A text as it stands within JSON. */
+function quoted(text: string): string {
+  return JSON.stringify(text).slice(1, -1);
+}

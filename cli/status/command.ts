@@ -1,0 +1,80 @@
+import { DEFAULT_API_GROUP } from '../../constructs/kit/definition.js';
+import { DEFINITIONS } from '../../constructs/registry.js';
+import { oneOf } from '../../runner/config/parsers.js';
+import type { Arguments } from '../arguments.js';
+import type { Outcome, Run, Surroundings } from '../command.js';
+import { connected } from '../kube/connect.js';
+import { listings } from '../kube/kinds.js';
+import { look } from '../kube/sight.js';
+import { apiGroupOf } from '../manifest-commands.js';
+import { UsageError } from '../usage.js';
+import { toYaml } from '../yaml.js';
+import { footerOf } from './footer.js';
+import { renderTrees } from './render.js';
+import { StatusReporter, type Form, type StatusReport } from './status.js';
+import type { Wanted } from './tree.js';
+import { Viewer } from './viewer.js';
+import { kindOf, shortOf } from './words.js';
+import { follow } from './watch.js';
+
+export const statusCommand: Run = (args, around) => {
+  const form = args.value<Form>('output', oneOf({ tree: 'tree', json: 'json', yaml: 'yaml' }));
+  const wanted = wantedOf(args.positionals);
+  const apiGroup = apiGroupOf(args) ?? DEFAULT_API_GROUP;
+  return connected(args, around, async (connection): Promise<Outcome> => {
+    const { client } = connection;
+    const namespace = args.has('all-namespaces') ? undefined : connection.namespace;
+    const all = listings(apiGroup);
+    const sight = await look(client, all, namespace);
+    const now = (): number => performance.now();
+    const reporter = new StatusReporter({ client, apiGroup, namespace, wanted, now });
+    if (!args.has('watch')) {
+      const report = await reporter.report(sight);
+      reporter.require(report);
+      return { out: textOf(report, form ?? 'tree', { args, around, wanted }), code: 0 };
+    }
+    const viewer = new Viewer(around, form ?? 'tree', args.has('all'));
+    const show = async (): Promise<'more'> => {
+      viewer.show(await reporter.report(sight));
+      return 'more';
+    };
+    await follow(client, sight, { listings: all, namespace, signal: around.signal, show });
+    viewer.end();
+    return { code: 0 };
+  });
+};
+
+function textOf(
+  report: StatusReport,
+  form: Form,
+  props: { readonly args: Arguments; readonly around: Surroundings; readonly wanted: Wanted },
+): string {
+  const { args, around, wanted } = props;
+  if (form === 'json') return `${JSON.stringify(report, undefined, 2)}\n`;
+  if (form === 'yaml') return toYaml([report]);
+  const lines = renderTrees(report.resources, {
+    colours: around.colours,
+    columns: around.terminal?.().columns,
+    now: Date.now(),
+    all: args.has('all'),
+    namespaces: report.namespace === null,
+  });
+  return [...lines, ...footerOf(report, wanted.kind), ''].join('\n');
+}
+
+/** `bench`, `site/shop` or `site shop`. @throws UsageError */
+export function wantedOf([first, second, ...rest]: readonly string[]): Wanted {
+  if (first === undefined) return {};
+  const [word = '', inline, ...more] = first.split('/');
+  const name = inline ?? second;
+  if (
+    rest.length + more.length > 0 ||
+    (inline !== undefined && second !== undefined) ||
+    name === ''
+  )
+    throw new UsageError(`${JSON.stringify(first)}: expected KIND or KIND/NAME, such as site/shop`);
+  const kind = kindOf(word);
+  if (kind !== undefined) return { kind, name };
+  const known = DEFINITIONS.map(({ singular }) => shortOf(singular)).join(', ');
+  throw new UsageError(`${JSON.stringify(word)} is no kind: there are ${known}`);
+}

@@ -1,0 +1,83 @@
+import type { Client } from '../../runner/api/client.js';
+import type { PodObject } from '../../runner/reconcile/diagnose.js';
+import { CliError } from '../command.js';
+import { POD, resourceKinds } from '../kube/kinds.js';
+import type { Sight, Unseen } from '../kube/sight.js';
+import { LastLogs } from './logs.js';
+import type { Node } from './node.js';
+import { queuesOf, type Queues } from './queues.js';
+import type { Ours } from './resource.js';
+import { treesOf, type Wanted } from './tree.js';
+
+export type Form = 'tree' | 'json' | 'yaml';
+
+/** What `status -o json` prints. Fields are added only. */
+export interface StatusReport {
+  /** Of this shape. */
+  readonly version: 1;
+  /** Null for all. */
+  readonly namespace: string | null;
+  readonly resources: readonly Node[];
+  /** What was asked for and not shown. */
+  readonly unseen: readonly Unseen[];
+}
+
+/** How long the lengths of queues are good for while somebody watches. */
+const QUEUES_FRESH_MS = 5_000;
+
+export interface StatusProps {
+  readonly client: Pick<Client, 'request'>;
+  readonly apiGroup: string;
+  /** Undefined for all. */
+  readonly namespace: string | undefined;
+  readonly wanted: Wanted;
+  /** Milliseconds, monotonic. */
+  readonly now: () => number;
+}
+
+/** Makes reports of what is seen; what it asks for besides, logs and queues, it keeps for a while. */
+export class StatusReporter {
+  readonly #logs: LastLogs;
+  #queues: { readonly at: number; readonly queues: Queues } | undefined;
+
+  constructor(private readonly props: StatusProps) {
+    this.#logs = new LastLogs(props.client);
+  }
+
+  async report(sight: Sight): Promise<StatusReport> {
+    const { apiGroup, namespace, wanted } = this.props;
+    const [{ logs, unseen: noLogs }, queues] = await Promise.all([
+      this.#logs.of(sight.of(POD) as readonly PodObject[]),
+      this.#queuesOf(sight),
+    ]);
+    const resources = treesOf(sight, { apiGroup, logs, queues: queues.lengths }, wanted);
+    return {
+      version: 1,
+      namespace: namespace ?? null,
+      resources,
+      unseen: [...sight.unseen, ...noLogs, ...(resources.length > 0 ? queues.unseen : [])],
+    };
+  }
+
+  /** @throws CliError where what was named is not there */
+  require({ resources, unseen }: StatusReport): void {
+    const { kind, name } = this.props.wanted;
+    if (resources.length > 0 || kind === undefined) return;
+    const place = this.props.namespace === undefined ? '' : ` in namespace ${this.props.namespace}`;
+    const plural = resourceKinds(this.props.apiGroup).find((one) => one.kind === kind)?.plural;
+    const hidden = unseen.find(({ what }) => what.startsWith(`${plural ?? ''}.`));
+    if (hidden) throw new CliError(`you may not list ${hidden.what}${place}`);
+    if (name !== undefined) throw new CliError(`there is no ${kind} ${name}${place}`);
+  }
+
+  async #queuesOf(sight: Sight): Promise<Queues> {
+    const { client, apiGroup, now } = this.props;
+    if (this.#queues && now() - this.#queues.at < QUEUES_FRESH_MS) return this.#queues.queues;
+    const benches = resourceKinds(apiGroup)
+      .filter(({ kind }) => kind === 'AppBench')
+      .flatMap((kind) => sight.of(kind) as readonly Ours[]);
+    const queues = await queuesOf(client, benches);
+    this.#queues = { at: now(), queues };
+    return queues;
+  }
+}

@@ -1,0 +1,65 @@
+import { canonicalJson } from '../../constructs/kit/hash.js';
+import type { Surroundings } from '../command.js';
+import { toYaml } from '../yaml.js';
+import { footerOf, linesOf } from './footer.js';
+import { renderTrees } from './render.js';
+import { Screen } from './screen.js';
+import type { Form, StatusReport } from './status.js';
+
+/**
+ * Shows reports one after the other: on a terminal in place; elsewhere a line for each resource that has
+ * changed, or a document for each report that says something new.
+ */
+export class Viewer {
+  readonly #screen: Screen;
+  #last: StatusReport | undefined;
+  #told: ReadonlyMap<string, string> = new Map<string, string>();
+  #document = '';
+
+  constructor(
+    private readonly around: Pick<Surroundings, 'colours' | 'terminal' | 'write'>,
+    private readonly form: Form,
+    private readonly all: boolean,
+  ) {
+    this.#screen = new Screen(around);
+  }
+
+  show(report: StatusReport): void {
+    this.#last = report;
+    const { terminal, write } = this.around;
+    if (this.form !== 'tree') {
+      const document = canonicalJson(report);
+      if (document === this.#document) return;
+      this.#document = document;
+      write(this.form === 'json' ? `${JSON.stringify(report)}\n` : `---\n${toYaml([report])}`);
+      return;
+    }
+    if (terminal) {
+      this.#screen.show(this.#lines(report));
+      return;
+    }
+    const lines = linesOf(report);
+    for (const [key, line] of lines) if (this.#told.get(key) !== line) write(`${line}\n`);
+    for (const [key, line] of this.#told)
+      if (!lines.has(key)) write(`${line.replace(/:.*/s, '')}: gone\n`);
+    this.#told = lines;
+  }
+
+  /** Leaves the last report on the terminal, whole. */
+  end(): void {
+    if (this.form === 'tree' && this.around.terminal && this.#last)
+      this.#screen.end(this.#lines(this.#last));
+  }
+
+  #lines(report: StatusReport): readonly string[] {
+    const { colours, terminal } = this.around;
+    const lines = renderTrees(report.resources, {
+      colours,
+      columns: terminal?.().columns,
+      now: Date.now(),
+      all: this.all,
+      namespaces: report.namespace === null,
+    });
+    return [...lines, ...footerOf(report)];
+  }
+}

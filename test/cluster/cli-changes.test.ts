@@ -1,0 +1,389 @@
+import assert from 'node:assert/strict';
+import { execFile } from 'node:child_process';
+import {
+  chmodSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
+import { tmpdir } from 'node:os';
+import { delimiter, join } from 'node:path';
+import { Readable } from 'node:stream';
+import { after, before, describe, test } from 'node:test';
+import { promisify } from 'node:util';
+import { gunzipSync } from 'node:zlib';
+import { extract } from 'tar-stream';
+
+import type { Change } from '../../cli/diff/differ.js';
+import { toYaml } from '../../cli/yaml.js';
+import { writePodLogs } from '../../tools/controlplane/pod-logs.js';
+import { type Cluster, startCluster } from './harness.js';
+import { aBench, aSecret, aSite } from './support/builders.js';
+import { CommandLine, MAIN } from './support/command-line.js';
+import { at, type Manifest } from './support/objects.js';
+
+let cluster: Cluster;
+let admin: CommandLine;
+let dir: string;
+before(async () => {
+  dir = mkdtempSync(join(tmpdir(), 'app-operator-cli-'));
+  cluster = await startCluster();
+  await cluster.operator();
+  admin = new CommandLine(cluster.controlPlane.kubeconfig);
+});
+after(async () => {
+  await cluster.stop();
+  rmSync(dir, { recursive: true, force: true });
+});
+
+/** A namespace with a bench `b` and a site `s`, which are Ready. */
+async function running(): Promise<string> {
+  const namespace = await cluster.namespace();
+  await cluster.apply(namespace, aBench('b'), aSite('s', { bench: 'b' }));
+  await cluster.ready('AppSite', namespace, 's', 60_000);
+  await cluster.ready('AppBench', namespace, 'b');
+  return namespace;
+}
+
+describe('app-operator diff', { concurrency: true }, () => {
+  const diff = (namespace: string, manifests: readonly Manifest[], ...args: string[]) =>
+    admin.run(
+      ['diff', '-n', namespace, '-f', '-', '--field-manager', 'user', ...args],
+      toYaml(manifests),
+    );
+
+  test('says nothing where nothing would change, and what would where something does', async () => {
+    const namespace = await running();
+    const site = aSite('s', { bench: 'b' });
+    const manifests = [aBench('b'), site];
+    assert.deepEqual(await diff(namespace, manifests), { code: 0, out: '', err: '' });
+
+    const bench = aBench('b', { componentReplicas: { gunicorn: 2 } });
+    const changed = [bench, site];
+    const { code, out, err } = await diff(namespace, changed);
+    assert.deepEqual([code, err], [1, '']);
+    assert.match(out, new RegExp(`^--- live/AppBench\\.${namespace}\\.b$`, 'm'));
+    assert.match(out, /^\+ {4}gunicorn: 2$/m);
+    assert.match(out, new RegExp(`^\\+\\+\\+ new/Deployment\\.${namespace}\\.b-gunicorn$`, 'm'));
+    assert.match(out, /^- {2}replicas: 1\n\+ {2}replicas: 2$/m);
+    // Nothing has changed by asking.
+    assert.equal(at(await cluster.the('Deployment', namespace, 'b-gunicorn'), 'spec.replicas'), 1);
+    assert.equal(await cluster.get('PodDisruptionBudget', namespace, 'b-gunicorn'), undefined);
+
+    // What it told is what becomes of it.
+    await cluster.apply(namespace, bench);
+    await cluster.ready('AppBench', namespace, 'b');
+    assert.deepEqual(await diff(namespace, changed), { code: 0, out: '', err: '' });
+  });
+
+  test('tells what would be made anew, what would be pruned, and what follows in others', async () => {
+    const namespace = await running();
+    await cluster.apply(namespace, aBench('b', { componentReplicas: { gunicorn: 2 } }));
+    await cluster.until('the budget', () =>
+      cluster.get('PodDisruptionBudget', namespace, 'b-gunicorn'),
+    );
+    await cluster.ready('AppBench', namespace, 'b');
+    const manifests = [
+      aBench('b', { appsJSON: '["hrms"]', componentReplicas: { gunicorn: 1 } }),
+      aSite('more', { bench: 'b', workloads: 'Shared' }),
+    ];
+    const { code, out } = await diff(namespace, manifests, '-o', 'json');
+    assert.equal(code, 1);
+    const { changes } = JSON.parse(out) as { changes: readonly Change[] };
+    const found = (action: string, kind: string, name: string): Change => {
+      const change = changes.find(
+        (one) => one.action === action && one.kind === kind && one.name === name,
+      );
+      assert.ok(
+        change,
+        `${action} ${kind}/${name} is among ${changes.map((one) => `${one.action} ${one.kind}/${one.name}`).join(', ')}`,
+      );
+      return change;
+    };
+    assert.match(found('replace', 'Job', 'b-init').patch, /hrms/);
+    assert.match(
+      found('prune', 'PodDisruptionBudget', 'b-gunicorn').patch,
+      /^\+\+\+ \/dev\/null$/m,
+    );
+    assert.equal(found('create', 'AppSite', 'more').owner, null);
+    assert.equal(found('change', 'ConfigMap', 'b-nginx').owner, 'AppBench/b');
+    assert.equal(found('create', 'Secret', 'more-admin-password').owner, 'AppSite/more');
+    assert.ok(!changes.some(({ kind }) => kind === 'PersistentVolumeClaim'), 'data is not touched');
+  });
+
+  test('of a bench alone tells what changes in its sites, and hides values of Secrets', async () => {
+    const namespace = await running();
+    await cluster.apply(namespace, aSecret('login', { password: 'hunter2-before' }));
+    const manifests = [
+      aBench('b', { frameworkVersion: 'version-16' }),
+      aSecret('login', { password: 'hunter2-after' }),
+    ];
+    const { code, out } = await diff(namespace, manifests);
+    assert.equal(code, 1);
+    assert.match(out, /^\+ {2}password: "?\*\*\* \(after\)"?$/m);
+    assert.doesNotMatch(out, /hunter2|aHVudGVyMi/);
+    assert.match(out, /version-16/);
+  });
+
+  test('ends with 2 for what the API server refuses, in its words and with the place', async () => {
+    const namespace = await running();
+    const wrong = [aBench('b', { appsJSON: 7 }), aSite('s', { bench: 'elsewhere' })];
+    const { code, out, err } = await diff(namespace, wrong);
+    assert.deepEqual([code, out], [2, '']);
+    assert.match(err, /^<stdin>:1: AppBench\/b: .*appsJSON/m);
+    assert.match(err, /^<stdin>:\d+: AppSite\/s: .*benchRef\.name is immutable/m);
+    const unknown = await diff(namespace, [{ ...aBench('b'), kind: 'Bench' }]);
+    assert.deepEqual([unknown.code, unknown.out], [2, '']);
+    const nowhere = await admin.run(['diff', '-f', 'nowhere.yaml']);
+    assert.deepEqual([nowhere.code, nowhere.err], [2, 'nowhere.yaml: no such file or folder\n']);
+    const server = await admin.run(
+      ['diff', '-f', '-', '--kubeconfig', '/nowhere'],
+      toYaml([aBench('b')]),
+    );
+    assert.equal(server.code, 2);
+  });
+});
+
+/** The files of an archive, by their names without the folder. */
+async function unpacked(path: string): Promise<ReadonlyMap<string, string>> {
+  const files = new Map<string, string>();
+  const entries = Readable.from([gunzipSync(readFileSync(path))]).pipe(extract());
+  for await (const entry of entries) {
+    const chunks: Buffer[] = [];
+    for await (const chunk of entry) chunks.push(chunk as Buffer);
+    files.set(entry.header.name.replace(/^[^/]+\//, ''), Buffer.concat(chunks).toString());
+  }
+  return files;
+}
+
+describe('app-operator report', () => {
+  test('holds what a bug report needs, and no secret that was planted', async () => {
+    const namespace = await cluster.namespace();
+    const planted = {
+      password: 'Planted-Pa55word',
+      key: '-----BEGIN PRIVATE KEY-----\nUGxhbnRlZEtleUxpbmVPbmU\nUGxhbnRlZEtleUxpbmVUd28\n-----END PRIVATE KEY-----\n',
+      quoted: 'planted "quoted" value',
+    };
+    await cluster.apply(
+      namespace,
+      aSecret('planted', planted),
+      aBench('b'),
+      aSite('s', { bench: 'b' }),
+    );
+    await cluster.ready('AppSite', namespace, 's', 60_000);
+    const log = [
+      `connecting with ${planted.password}`,
+      `as base64 ${Buffer.from(planted.password).toString('base64')}`,
+      'UGxhbnRlZEtleUxpbmVUd28 is a line of a key',
+      JSON.stringify({ said: planted.quoted }),
+      'token=never-in-a-Secret-1 mysql://u:never-in-a-Secret-2@h',
+      'what is harmless stays',
+    ].join('\n');
+    await writePodLogs(cluster.controlPlane, { app: 's-gunicorn' }, log);
+    await cluster.apply(namespace, {
+      ...aBench('noted'),
+      metadata: { name: 'noted', annotations: { note: `the login is ${planted.password}` } },
+      spec: { frameworkVersion: 'version-15', paused: true },
+    });
+
+    const path = join(dir, 'report.tar.gz');
+    const { code, out, err } = await admin.run(['report', '-n', namespace, '-o', path]);
+    assert.deepEqual([code, out], [0, `${path}\n`]);
+    assert.match(err, /^report: resources and their children$/m);
+    assert.match(err, /values redacted/);
+    const files = await unpacked(path);
+    const names = [...files.keys()];
+    for (const name of [
+      ...[
+        'MANIFEST.json',
+        'cluster/version.json',
+        'cluster/apis.json',
+        'status.txt',
+        'status.json',
+      ],
+      ...['resources/appbenchs.yaml', 'resources/appsites.yaml', 'children/deployments.yaml'],
+      ...[
+        'children/configmaps.yaml',
+        'children/pods.yaml',
+        'events.yaml',
+        `secrets-${namespace}.yaml`,
+      ],
+    ])
+      assert.ok(names.includes(name), `${name} is among ${names.join(', ')}`);
+    const generated = await cluster.list('Secret', namespace);
+    const values = generated.flatMap(({ data = {} }) =>
+      Object.values(data).map((value) => Buffer.from(value, 'base64').toString()),
+    );
+    assert.ok(values.length >= 6, 'the generated passwords are looked for as well');
+    const all = [...files].map(([name, text]) => `${name}\n${text}`).join('\n');
+    for (const value of values) {
+      for (const form of [value, Buffer.from(value).toString('base64')])
+        assert.ok(!all.includes(form), `${form} is in the archive`);
+    }
+    for (const part of ['Planted', 'UGxhbnRlZEtleUxpbmVUd28', 'quoted\\"', 'never-in-a-Secret'])
+      assert.ok(!all.includes(part), `${part} is in the archive`);
+    assert.match(all, /what is harmless stays/);
+    assert.match(all, /the login is \[redacted\]/);
+    const outline = files.get(`secrets-${namespace}.yaml`) ?? '';
+    assert.match(outline, /password: 16$/m);
+    const manifest = JSON.parse(files.get('MANIFEST.json') ?? '') as {
+      redacted: number;
+      files: string[];
+    };
+    assert.ok(manifest.redacted >= 6);
+
+    const again = await admin.run(['report', '-n', namespace, '-o', path]);
+    assert.equal(again.code, 1);
+    assert.match(again.err, /is there already/);
+  });
+
+  test('says what it could not see, and is written all the same', async () => {
+    const namespace = await cluster.namespace();
+    await cluster.apply(namespace, aBench('b'));
+    await cluster.controlPlane.api.request(
+      'POST',
+      `/apis/rbac.authorization.k8s.io/v1/namespaces/${namespace}/rolebindings`,
+      {
+        metadata: { name: 'viewer' },
+        roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind: 'Role', name: 'viewer' },
+        subjects: [{ kind: 'User', name: 'vera', apiGroup: 'rbac.authorization.k8s.io' }],
+      },
+    );
+    await cluster.controlPlane.api.request(
+      'POST',
+      `/apis/rbac.authorization.k8s.io/v1/namespaces/${namespace}/roles`,
+      {
+        metadata: { name: 'viewer' },
+        rules: [{ apiGroups: ['app-operator.io'], resources: ['*'], verbs: ['list'] }],
+      },
+    );
+    const vera = new CommandLine(await cluster.controlPlane.userKubeconfig('vera', []));
+    const path = join(dir, 'vera.tar.gz');
+    const { code } = await vera.run(['report', '-n', namespace, '-o', path]);
+    assert.equal(code, 0);
+    const manifest = (await unpacked(path)).get('MANIFEST.json') ?? '';
+    const { unseen } = JSON.parse(manifest) as { unseen: readonly { what: string }[] };
+    for (const what of ['secrets', 'pods', 'deployments.apps'])
+      assert.ok(
+        unseen.some((one) => one.what === what),
+        what,
+      );
+  });
+});
+
+describe('completion', { concurrency: true }, () => {
+  const run = promisify(execFile);
+  let bin: string;
+  let namespace: string;
+  before(async () => {
+    bin = join(dir, 'bin');
+    mkdirSync(bin);
+    for (const [name, file] of [
+      ['app-operator', MAIN],
+      ['kubectl-appbench', MAIN],
+      ['kubectl_complete-appbench', MAIN.replace('main.js', 'kubectl-complete.js')],
+    ] as const) {
+      writeFileSync(join(bin, name), `#!/bin/sh\nexec "${process.execPath}" "${file}" "$@"\n`);
+      chmodSync(join(bin, name), 0o755);
+    }
+    symlinkSync(cluster.controlPlane.binaries.kubectl ?? 'kubectl', join(bin, 'kubectl'));
+    namespace = await cluster.namespace();
+    await cluster.apply(namespace, aSite('shop', { bench: 'b' }), aSite('shed', { bench: 'b' }));
+  });
+
+  const shell = async (program: string, script: string): Promise<string[]> => {
+    const file = join(dir, `${program}-${Math.random()}`);
+    writeFileSync(file, script);
+    const env = {
+      ...process.env,
+      PATH: [bin, process.env['PATH']].join(delimiter),
+      KUBECONFIG: cluster.controlPlane.kubeconfig,
+    };
+    const { stdout } = await run(program, [file], { env, cwd: dir });
+    return stdout.split('\n').filter(Boolean).sort();
+  };
+  /** Whether a shell is there; where it is not, the test says so. */
+  const missing = async (program: string): Promise<string | false> => {
+    try {
+      await run(program, ['-c', ':']);
+      return false;
+    } catch {
+      return `${program} is not installed`;
+    }
+  };
+
+  /** Words of a line, of which the last is to be completed, and what comes of it. */
+  const CASES = (): readonly (readonly [readonly string[], readonly string[]])[] => [
+    [['sta'], ['status']],
+    [['status', 'sit'], ['site/']],
+    [
+      ['status', '-n', namespace, 'site/sh'],
+      ['site/shed', 'site/shop'],
+    ],
+    [['status', '-n', namespace, 'site', 'sho'], ['shop']],
+    [['status', '--namespace', namespace], [namespace]],
+    [['status', '--outp'], ['--output']],
+    [['completion', 'z'], ['zsh']],
+  ];
+
+  test('in bash', async () => {
+    for (const [words, wanted] of CASES()) {
+      const script = `source <(app-operator completion bash)
+COMP_WORDS=(app-operator ${words.join(' ')}); COMP_CWORD=${words.length}; COMPREPLY=()
+_app_operator; printf '%s\\n' "\${COMPREPLY[@]}"`;
+      assert.deepEqual(await shell('bash', script), wanted, words.join(' '));
+    }
+    writeFileSync(join(dir, 'my bench.yaml'), '');
+    const files = `source <(app-operator completion bash)
+COMP_WORDS=(app-operator diff -f my); COMP_CWORD=3; _app_operator; printf '%s\\n' "\${COMPREPLY[@]}"`;
+    assert.deepEqual(await shell('bash', files), ['my bench.yaml']);
+    const inline = `source <(app-operator completion bash)
+COMP_WORDS=(app-operator status --output = j); COMP_CWORD=4; _app_operator; printf '%s\\n' "\${COMPREPLY[@]}"`;
+    assert.deepEqual(await shell('bash', inline), ['json']);
+  });
+
+  test('in zsh', async (t) => {
+    const why = await missing('zsh');
+    if (why) {
+      t.skip(why);
+      return;
+    }
+    for (const [words, wanted] of CASES()) {
+      const script = `autoload -Uz compinit; compinit -u -D
+compadd() { while [[ $1 == -* && $1 != -- ]]; do [[ $1 == -S ]] && shift; shift; done; shift; print -l -- "$@"; }
+source <(app-operator completion zsh)
+words=(app-operator ${words.join(' ')}); CURRENT=${words.length + 1}
+_app_operator`;
+      assert.deepEqual(await shell('zsh', script), wanted, words.join(' '));
+    }
+  });
+
+  test('in fish', async (t) => {
+    const why = await missing('fish');
+    if (why) {
+      t.skip(why);
+      return;
+    }
+    for (const [words, wanted] of CASES()) {
+      const script = `app-operator completion fish | source
+complete -C 'app-operator ${words.join(' ')}'`;
+      assert.deepEqual(await shell('fish', script), wanted, words.join(' '));
+    }
+  });
+
+  test('as a plug-in of kubectl, which runs and completes', async () => {
+    const env = {
+      ...process.env,
+      PATH: [bin, process.env['PATH']].join(delimiter),
+      KUBECONFIG: cluster.controlPlane.kubeconfig,
+    };
+    const kubectl = (...args: string[]) => run('kubectl', args, { env });
+    const { stdout } = await kubectl('appbench', 'status', 'site/shop', '-n', namespace);
+    assert.match(stdout, /AppSite shop/);
+    const completed = await kubectl('__complete', 'appbench', 'status', '-n', namespace, 'site/sh');
+    assert.equal(completed.stdout, 'site/shed\nsite/shop\n:4\n');
+  });
+});

@@ -1,0 +1,67 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+
+import { outlineOf, Redaction } from '../../cli/report/redaction.js';
+
+const secret = (data: Readonly<Record<string, string>>) => ({
+  apiVersion: 'v1',
+  kind: 'Secret',
+  metadata: { name: 's', namespace: 'ns' },
+  data: Object.fromEntries(
+    Object.entries(data).map(([key, value]) => [key, Buffer.from(value).toString('base64')]),
+  ),
+});
+
+describe('the redaction of a report', () => {
+  const LINES: readonly (readonly [string, string])[] = [
+    ['password=hunter2', 'password=[redacted]'],
+    ['db_password: hunter2, host: db', 'db_password: [redacted], host: db'],
+    ['{"api_key": "abc def", "n": 1}', '{"api_key": [redacted], "n": 1}'],
+    ['{\\"token\\":\\"abc\\"}', '{\\"token\\":\\[redacted]}'],
+    ['bench new-site --admin-password abc x', 'bench new-site --admin-password [redacted] x'],
+    ['MYSQL_PWD=x PGPASSWORD=abc psql', 'MYSQL_PWD=x PGPASSWORD=[redacted] psql'],
+    ['Authorization: Bearer abcdefgh', 'Authorization: [redacted] [redacted]'],
+    ['mysql://root:hunter2@db:3306', 'mysql://root:[redacted]@db:3306'],
+    ['the password is wrong', 'the password is wrong'],
+    ['passwordless: true', 'passwordless: true'],
+  ];
+  for (const [line, clean] of LINES) {
+    test(`of ${line}`, () => {
+      assert.equal(new Redaction().text(line), clean);
+    });
+  }
+
+  test('finds the values of Secrets wherever they are, in each form', () => {
+    const value = 'p"q s/w+ord';
+    const key = '-----BEGIN KEY-----\nMIIabcdefghij\nklmnopqrstuv\n-----END KEY-----\n';
+    const redaction = new Redaction();
+    redaction.learn([secret({ password: value, key, tiny: 'abc' })]);
+    const base64 = Buffer.from(value).toString('base64');
+    for (const form of [value, base64, JSON.stringify({ a: value }), encodeURIComponent(value)]) {
+      const clean = redaction.text(`before ${form} after`);
+      assert.match(clean, /before .*\[redacted\].* after/);
+      assert.ok(!clean.includes(value) && !clean.includes(base64), clean);
+    }
+    assert.equal(redaction.text('line klmnopqrstuv of a key'), 'line [redacted] of a key');
+    // So short a value is a word of every log.
+    assert.equal(redaction.text('abc'), 'abc');
+    assert.ok(redaction.count > 0);
+  });
+
+  test('hides environment variables with telling names, and keeps references to Secrets', () => {
+    const env = [
+      { name: 'DB_PASSWORD', value: 'x1' },
+      { name: 'HOST', value: 'db' },
+      { name: 'TOKEN', valueFrom: { secretKeyRef: { name: 'db', key: 'password' } } },
+    ];
+    assert.deepEqual(new Redaction().object({ spec: { env } }), {
+      spec: { env: [{ name: 'DB_PASSWORD', value: '[redacted]' }, env[1], env[2]] },
+    });
+  });
+
+  test('of a Secret itself the keys stay, and how long their values are', () => {
+    const outline = outlineOf(secret({ password: 'hunter2' }));
+    assert.ok(!JSON.stringify(outline).includes('hunter2'));
+    assert.deepEqual((outline as { bytes: unknown }).bytes, { password: 7 });
+  });
+});
