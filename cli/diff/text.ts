@@ -93,12 +93,11 @@ function masked(
   const hide = (object: Loose | undefined, mine: Data, other: Data, word: string) => {
     if (!object) return undefined;
     const { stringData: _, ...rest } = object;
-    const keys = Object.entries(mine).sort(([a], [b]) => (a < b ? -1 : 1));
-    const hidden = keys.map(([key, value]): [string, string] => {
+    const hidden = Object.entries(mine).map(([key, value]): [string, string] => {
       const differs = other[key] !== undefined && other[key] !== value;
       return [key, differs ? `${MASK} (${word})` : MASK];
     });
-    return { ...rest, data: Object.fromEntries(hidden) } as unknown as Loose;
+    return sorted({ ...rest, data: Object.fromEntries(hidden) }) as Loose;
   };
   return [hide(before, old ?? {}, now ?? {}, 'before'), hide(after, now ?? {}, old ?? {}, 'after')];
 }
