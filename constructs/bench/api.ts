@@ -338,6 +338,6 @@ export interface QueueScalingStatus {
    * @type integer
    * @format int32 */
   readonly desiredReplicas: number;
-  /** Whether KEDA owns the number. */
+  /** Whether KEDA has taken the queue over: it decides about the number. */
   readonly kedaManaged: boolean;
 }

@@ -9,7 +9,8 @@ import { OnlyFromBench } from '../framework/network-policy.js';
 import { RedisTrigger } from '../framework/redis-trigger.js';
 import { scripts } from '../framework/scripts.generated.js';
 import { Volume } from '../framework/volume.js';
-import { QUEUES, Worker, WORKER_COMPONENTS, workerScale } from '../framework/worker.js';
+import { Worker, WORKER_COMPONENTS } from '../framework/worker.js';
+import { QUEUES, workerScale, type WorkerScale } from '../framework/worker-scaling.js';
 import type { Queue } from '../kit/api.js';
 import { hashOf } from '../kit/hash.js';
 import type { ChartProps } from '../kit/kind.js';
@@ -155,13 +156,13 @@ function configHashOf(model: BenchModel, facts: BenchFacts): string {
 }
 
 /** Who decides about the number of a bench's workers of a queue. */
-export function benchWorkerScale(bench: AppBench, facts: BenchFacts, queue: Queue) {
-  const served = facts.keda && !facts.model.redis.external;
-  return workerScale(
-    bench.spec.workerAutoscaling?.[queue],
-    bench.spec.componentReplicas?.[WORKER_COMPONENTS[queue]],
-    served,
-  );
+export function benchWorkerScale(bench: AppBench, facts: BenchFacts, queue: Queue): WorkerScale {
+  return workerScale({
+    scaling: bench.spec.workerAutoscaling?.[queue],
+    replicas: bench.spec.componentReplicas?.[WORKER_COMPONENTS[queue]],
+    served: facts.keda && !facts.model.redis.external,
+    asleep: facts.asleep.includes(queue),
+  });
 }
 
 /** The scripts of all pods of a bench and of its sites. */

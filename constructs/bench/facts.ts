@@ -5,6 +5,8 @@ import { GUNICORN_PORT } from '../framework/gunicorn.js';
 import { sitesOfBench } from '../framework/indexes.js';
 import { redisVersion } from '../framework/redis-version.js';
 import { claimOf, isOlder, refuseSharedName, type Claim } from '../framework/seniority.js';
+import { asleep } from '../framework/worker-scaling.js';
+import type { Queue } from '../kit/api.js';
 import { Stalled, Waiting, type Problem } from '../kit/errors.js';
 import type { World } from '../kit/kind.js';
 import { benchNames, serviceHost, siteNames } from '../kit/names.js';
@@ -28,6 +30,8 @@ export interface BenchFacts {
   readonly sites: readonly SiteEntry[];
   /** Whether KEDA is there. */
   readonly keda: boolean;
+  /** The queues that nobody but the operator wakes. */
+  readonly asleep: readonly Queue[];
   /** The sites' way to the bench's image; undefined where all are there. */
   readonly upgrade: UpgradePlan | undefined;
 }
@@ -65,6 +69,7 @@ export function gatherBench(bench: AppBench, world: World): BenchFacts {
     siteCount: entries.length,
     sites: firstOfEachHost(entries, bench.spec.domainConfig?.suffix),
     keda: world.serves(ScaledObject),
+    asleep: asleep(bench.status?.workerScaling),
     upgrade: planUpgrade(bench, model.image.reference, progress),
   };
 }

@@ -1,11 +1,18 @@
 import { isSupported, untested } from '../framework/image.js';
 import { judge } from '../framework/judge.js';
 import { scaleStatus } from '../framework/scale-status.js';
-import { QUEUES } from '../framework/worker.js';
+import {
+  asleep,
+  QUEUES,
+  scalingCondition,
+  scalingObstacle,
+  scalingStatus,
+  type WorkersSeen,
+} from '../framework/worker-scaling.js';
 import type { Verdict } from '../kit/condition.js';
 import type { Judgement, Observation } from '../kit/kind.js';
 import { benchNames } from '../kit/names.js';
-import type { AppBench, QueueScalingStatus } from './api.js';
+import type { AppBench } from './api.js';
 import { benchWorkerScale } from './chart.js';
 import type { BenchFacts } from './facts.js';
 import { upgradeCondition, upgradeStatus, type UpgradePlan } from './upgrade.js';
@@ -17,12 +24,24 @@ export function observeBench(observation: Observation<AppBench, BenchFacts>): Ju
   const { init } = benchNames(observation.resource.metadata.name);
   const prepared = observation.child('Job', init)?.health.state === 'Ready';
   const { phase, ready } = heldBack(judge(withoutMetrics(observation)), upgrade);
+  const workers = workersOf(observation);
+  const workerScaling = scalingStatus(workers);
+  const obstacle = scalingObstacle({
+    keda: facts.keda,
+    externalRedis: facts.model.redis.external,
+  });
+  const scaling = observation.resource.spec.workerAutoscaling;
   return {
     phase,
     ready,
+    again: asleep(workerScaling).join() !== facts.asleep.join(),
     conditions: [
       ...versionCondition(observation.resource),
-      ...scalingCondition(observation),
+      ...scalingCondition(
+        workers,
+        obstacle,
+        QUEUES.filter((queue) => scaling?.[queue]?.enabled),
+      ),
       ...metricsCondition(observation),
       ...(upgrade && upgrade.done < upgrade.all ? [upgradeCondition(upgrade, prepared)] : []),
     ],
@@ -32,7 +51,7 @@ export function observeBench(observation: Observation<AppBench, BenchFacts>): Ju
       upgrade: upgrade && upgradeStatus(upgrade, prepared),
       apps: facts.model.apps,
       sites: facts.siteCount,
-      workerScaling: workerScaling(observation),
+      workerScaling,
       ...scaleStatus(
         observation,
         observation.resource,
@@ -97,52 +116,11 @@ function versionCondition({ spec }: AppBench): readonly Verdict[] {
   ];
 }
 
-function scalingCondition({
-  resource,
-  facts,
-  child,
-}: Observation<AppBench, BenchFacts>): readonly Verdict[] {
-  const wanted = QUEUES.filter((queue) => resource.spec.workerAutoscaling?.[queue]?.enabled);
-  if (wanted.length === 0) return [];
-  const type = 'Autoscaling';
-  if (facts.model.redis.external) {
-    const message =
-      'workers stay at fixed numbers: the address of an external Redis is in a Secret, where no scaler can read it';
-    return [{ type, status: 'False', reason: 'ExternalRedis', message }];
-  }
-  if (!facts.keda) {
-    const message = 'workers stay at fixed numbers: the cluster does not serve keda.sh/v1alpha1';
-    return [{ type, status: 'False', reason: 'KedaMissing', message }];
-  }
-  const names = benchNames(resource.metadata.name);
-  for (const queue of wanted) {
-    const health = child('ScaledObject', names.worker(queue))?.health;
-    if (health && health.state !== 'Ready') {
-      const message = `ScaledObject ${names.worker(queue)}: ${health.message}`;
-      return [{ type, status: 'False', reason: 'ScalerNotReady', message }];
-    }
-  }
-  return [{ type, status: 'True', reason: 'Keda', message: `KEDA scales ${wanted.join(', ')}` }];
-}
-
-function workerScaling(
-  observation: Observation<AppBench, BenchFacts>,
-): Readonly<Record<string, QueueScalingStatus>> {
-  const { resource, facts } = observation;
-  const names = benchNames(resource.metadata.name);
-  return Object.fromEntries(
-    QUEUES.map((queue): [string, QueueScalingStatus] => {
-      const scale = benchWorkerScale(resource, facts, queue);
-      const seen = observation.child('Deployment', names.worker(queue))?.replicas;
-      return [
-        queue,
-        {
-          mode: scale.mode,
-          currentReplicas: seen?.current ?? 0,
-          desiredReplicas: scale.mode === 'static' ? scale.replicas : (seen?.desired ?? 0),
-          kedaManaged: scale.mode === 'autoscaled',
-        },
-      ];
-    }),
-  );
+function workersOf(observation: Observation<AppBench, BenchFacts>): WorkersSeen {
+  const { resource, facts, child } = observation;
+  return {
+    name: benchNames(resource.metadata.name).worker,
+    scale: (queue) => benchWorkerScale(resource, facts, queue),
+    child,
+  };
 }

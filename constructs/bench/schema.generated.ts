@@ -1495,7 +1495,10 @@ export const status: Schema = {
               format: 'int32',
               description: 'Workers that should run.',
             },
-            kedaManaged: { type: 'boolean', description: 'Whether KEDA owns the number.' },
+            kedaManaged: {
+              type: 'boolean',
+              description: 'Whether KEDA has taken the queue over: it decides about the number.',
+            },
           },
         },
         long: {
@@ -1514,7 +1517,10 @@ export const status: Schema = {
               format: 'int32',
               description: 'Workers that should run.',
             },
-            kedaManaged: { type: 'boolean', description: 'Whether KEDA owns the number.' },
+            kedaManaged: {
+              type: 'boolean',
+              description: 'Whether KEDA has taken the queue over: it decides about the number.',
+            },
           },
         },
         default: {
@@ -1533,7 +1539,10 @@ export const status: Schema = {
               format: 'int32',
               description: 'Workers that should run.',
             },
-            kedaManaged: { type: 'boolean', description: 'Whether KEDA owns the number.' },
+            kedaManaged: {
+              type: 'boolean',
+              description: 'Whether KEDA has taken the queue over: it decides about the number.',
+            },
           },
         },
       },

@@ -1,14 +1,12 @@
 import { Construct } from 'constructs';
-import { ScaledObject } from '../../imports/keda.sh.js';
-import type { QueueScaling } from '../bench/api.js';
+import { ScaledObject, ScaledObjectSpecFallbackBehavior } from '../../imports/keda.sh.js';
 import type { Component, Queue, Resources } from '../kit/api.js';
 import { childLabels } from '../kit/labels.js';
 import type { Resource } from '../kit/object.js';
 import type { BenchModel } from './bench-model.js';
 import { PYTHON, SCRIPTS_DIR, SITES_DIR } from './pod.js';
+import type { WorkerScale } from './worker-scaling.js';
 import { Workload } from './workload.js';
-
-export const QUEUES: readonly Queue[] = ['default', 'short', 'long'];
 
 /** The component of a queue's workers, as specs name it. */
 export const WORKER_COMPONENTS = {
@@ -20,24 +18,10 @@ export const WORKER_COMPONENTS = {
 /** Seconds that a worker gets to finish its job: the queue's own timeout and a minute. */
 const GRACE_SECONDS = { default: 360, short: 360, long: 1560 } as const;
 
-/** How many workers a queue gets, and who decides. */
-export type WorkerScale =
-  | { readonly mode: 'static'; readonly replicas: number }
-  | { readonly mode: 'autoscaled'; readonly scaling: QueueScaling };
+/** Times in a row that KEDA may fail to read a queue. */
+const FAILURE_THRESHOLD = 3;
 
-/**
- * Decides between event-driven and fixed scaling.
- * @param served whether the cluster serves KEDA's API
- */
-export function workerScale(
-  scaling: QueueScaling | undefined,
-  replicas: number | undefined,
-  served: boolean,
-): WorkerScale {
-  if (scaling?.enabled && served) return { mode: 'autoscaled', scaling };
-  const fallback = scaling?.enabled ? Math.max(1, scaling.minReplicas) : 1;
-  return { mode: 'static', replicas: scaling?.staticReplicas ?? replicas ?? fallback };
-}
+type AutoscaledWorkers = Extract<WorkerScale, { mode: 'autoscaled' }>;
 
 export interface WorkerProps {
   readonly bench: BenchModel;
@@ -64,7 +48,7 @@ export class Worker extends Construct {
       owner,
       name,
       component,
-      replicas: scale.mode === 'static' ? scale.replicas : undefined,
+      replicas: scale.replicas,
       configHash: props.configHash,
       terminationGracePeriodSeconds: GRACE_SECONDS[queue],
       ...(props.queuePrefix ? ownQueues(props.queuePrefix, props.resources) : {}),
@@ -75,10 +59,10 @@ export class Worker extends Construct {
         ...(props.queuePrefix ? { extraMounts: [CONFIG_MOUNT] } : {}),
       },
     });
-    if (scale.mode === 'autoscaled') this.scaledObject(props, scale.scaling);
+    if (scale.mode === 'autoscaled') this.scaledObject(props, scale);
   }
 
-  private scaledObject(props: WorkerProps, scaling: QueueScaling): void {
+  private scaledObject(props: WorkerProps, { scaling, fallback }: AutoscaledWorkers): void {
     const { bench, owner, name, queue } = props;
     if (bench.redis.external) return;
     new ScaledObject(this, 'scaler', {
@@ -95,6 +79,16 @@ export class Worker extends Construct {
         ...(scaling.pollingInterval === undefined
           ? {}
           : { pollingInterval: scaling.pollingInterval }),
+        // Where KEDA cannot read the queue: as many as without KEDA, and nobody who works is sent home.
+        ...(fallback === 0
+          ? {}
+          : {
+              fallback: {
+                failureThreshold: FAILURE_THRESHOLD,
+                replicas: fallback,
+                behavior: ScaledObjectSpecFallbackBehavior.CURRENT_REPLICAS_IF_HIGHER,
+              },
+            }),
         triggers: [
           {
             type: 'redis',

@@ -3,7 +3,7 @@ export interface Health {
   readonly state: 'Ready' | 'InProgress' | 'Failed' | 'Terminating' | 'Missing';
   /** What it waits for or why it failed, in stable words; empty when it is ready. */
   readonly message: string;
-  /** Why it failed in one CamelCase word, where what runs in its pods has said one. */
+  /** Why in one CamelCase word, where there is more to it than the state: the last word of a failed Job, or that KEDA's object is paused. */
   readonly reason?: string;
   /** Whether the operator that it belongs to has never said anything of it. */
   readonly unseen?: true;
@@ -61,6 +61,8 @@ export function healthOf(object: Observable): Health {
       return volumeClaim(object);
     case 'Certificate':
       return certificate(object);
+    case 'ScaledObject':
+      return scaledObject(object);
     default:
       return byReadyCondition(object);
   }
@@ -130,6 +132,28 @@ function certificate(object: Observable): Health {
   return health.state === 'InProgress' && issuing?.status === 'False' && issuing.message
     ? { ...health, message: issuing.message }
     : health;
+}
+
+/** KEDA says `Ready` also of one that is paused or cannot count: who owns the number is another matter, so these have a reason. */
+function scaledObject(object: Observable): Health {
+  const health = byReadyCondition(object);
+  if (health.state !== 'Ready') return health;
+  const { conditions } = object.status ?? {};
+  const says = (type: string, status: string): StatusCondition | undefined => {
+    const found = find(conditions, type);
+    return found?.status === status ? found : undefined;
+  };
+  const because = (reason: string, message: string): Health => ({
+    state: 'InProgress',
+    reason,
+    message,
+  });
+  if (says('Paused', 'True')) return because('Paused', 'is paused by an annotation');
+  if (says('Fallback', 'True')) {
+    return because('Fallback', 'KEDA cannot read the queue, and keeps to the fallback');
+  }
+  const hpa = says('HPAActive', 'False');
+  return hpa ? because('HPAInactive', hpa.message ?? hpa.reason ?? 'its HPA does nothing') : health;
 }
 
 /** Kinds of other operators, which always say whether an object is ready, sooner or later. */

@@ -12,6 +12,7 @@ import type {
   StringMap,
 } from '../kit/api.js';
 import type { BackupDestination } from '../backup/api.js';
+import type { WorkerScaling } from '../bench/api.js';
 import type { CommonStatus } from '../kit/condition.js';
 import type { Resource } from '../kit/object.js';
 
@@ -180,6 +181,8 @@ export interface AppSiteStatus extends CommonStatus {
   readonly replicas?: number;
   /** Label selector of the web processes' pods, for the scale subresource. */
   readonly selector?: string;
+  /** How the workers of the site's own scale, by queue; not there where the site uses its bench's. */
+  readonly workerScaling?: WorkerScaling;
   /** Where the data is. */
   readonly database?: SiteDatabaseStatus;
   /** The applications that the site should have.

@@ -4,7 +4,8 @@ import { DatabaseServer } from '../framework/database-server.js';
 import { GeneratedSecret } from '../framework/generated-secret.js';
 import { Gunicorn } from '../framework/gunicorn.js';
 import { OnlyFromBench } from '../framework/network-policy.js';
-import { QUEUES, Worker, WORKER_COMPONENTS, workerScale } from '../framework/worker.js';
+import { Worker, WORKER_COMPONENTS } from '../framework/worker.js';
+import { QUEUES, workerScale, type WorkerScale } from '../framework/worker-scaling.js';
 import type { Queue } from '../kit/api.js';
 import { hashOf } from '../kit/hash.js';
 import type { ChartProps } from '../kit/kind.js';
@@ -127,11 +128,13 @@ export class SiteChart extends Chart {
 }
 
 /** Who decides about the number of a site's own workers of a queue: its bench's scaling, its own replicas. */
-function siteWorkerScale(site: AppSite, facts: SiteFacts, queue: Queue) {
+export function siteWorkerScale(site: AppSite, facts: SiteFacts, queue: Queue): WorkerScale {
   const scaling = facts.bench.workerAutoscaling[queue];
-  const own = site.spec.componentReplicas?.[WORKER_COMPONENTS[queue]];
-  const served = facts.keda && !facts.bench.redis.external;
-  return scaling?.enabled && own === undefined
-    ? workerScale(scaling, undefined, served)
-    : workerScale(undefined, own, served);
+  const replicas = site.spec.componentReplicas?.[WORKER_COMPONENTS[queue]];
+  return workerScale({
+    scaling: scaling?.enabled && replicas === undefined ? scaling : undefined,
+    replicas,
+    served: facts.keda && !facts.bench.redis.external,
+    asleep: facts.asleep.includes(queue),
+  });
 }

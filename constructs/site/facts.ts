@@ -5,6 +5,8 @@ import { redisVersion } from '../framework/redis-version.js';
 import { requireSecret } from '../framework/secret.js';
 import { refuseSharedName } from '../framework/seniority.js';
 import { benchOffer, withTemplate } from '../framework/site-model.js';
+import { asleep } from '../framework/worker-scaling.js';
+import type { Queue } from '../kit/api.js';
 import { Stalled, Waiting } from '../kit/errors.js';
 import type { World } from '../kit/kind.js';
 import { siteNames } from '../kit/names.js';
@@ -36,9 +38,12 @@ export interface SiteFacts {
   readonly hosts: readonly string[];
   readonly adminPassword: { readonly secret: string; readonly version: string };
   readonly tls: SiteTlsFacts | undefined;
+  /** Whether KEDA is there. */
   readonly keda: boolean;
   /** Whether Traefik's middlewares are there. */
   readonly traefik: boolean;
+  /** The queues that nobody but the operator wakes. */
+  readonly asleep: readonly Queue[];
   /** The way to the bench's image; undefined where the site is there. */
   readonly upgrade: SiteUpgradeFacts | undefined;
   /** What `restoreFrom` asks for; undefined where it is not given. */
@@ -94,6 +99,7 @@ export function gatherSite(site: AppSite, world: World): SiteFacts {
     tls: tlsFacts(site, model, world),
     keda: world.serves(ScaledObject),
     traefik: world.serves(TraefikMiddleware),
+    asleep: asleep(site.status?.workerScaling),
     upgrade,
     restore,
   };

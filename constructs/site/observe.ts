@@ -1,9 +1,19 @@
 import { judge } from '../framework/judge.js';
 import { scaleStatus } from '../framework/scale-status.js';
+import { WORKER_COMPONENTS } from '../framework/worker.js';
+import {
+  asleep,
+  QUEUES,
+  scalingCondition,
+  scalingObstacle,
+  scalingStatus,
+  type WorkersSeen,
+} from '../framework/worker-scaling.js';
 import { benchNames, serviceHost, siteNames } from '../kit/names.js';
 import type { Verdict } from '../kit/condition.js';
 import type { ChartProps, HttpProbe, Judgement, Observation } from '../kit/kind.js';
 import type { AppSite } from './api.js';
+import { siteWorkerScale } from './chart.js';
 import type { SiteFacts } from './facts.js';
 import { siteUrl } from './job.js';
 import { judgeRestore } from './restore.js';
@@ -37,12 +47,15 @@ export function observeSite(observation: Observation<AppSite, SiteFacts>): Judge
   const { phase, ready } = judge(observation);
   const upgrade = judgeUpgrade(observation);
   const restore = judgeRestore(observation);
+  const scaling = judgeScaling(observation);
   return {
     ...upgrade,
     stalled: upgrade.stalled === true || restore.stalled,
     phase,
     ready: isHeld(observation) ? { ...ready, message: facts.hold ?? '' } : ready,
+    again: upgrade.again === true || scaling.again,
     conditions: conditionsOf(observation, certificate, [
+      ...scaling.conditions,
       ...(upgrade.conditions ?? []),
       ...restore.conditions,
     ]),
@@ -57,7 +70,10 @@ export function observeSite(observation: Observation<AppSite, SiteFacts>): Judge
       },
       apps: facts.apps,
       ...(resource.spec.workloads === 'Dedicated'
-        ? scaleStatus(observation, resource, siteNames(resource.metadata.name).gunicorn)
+        ? {
+            ...scaleStatus(observation, resource, siteNames(resource.metadata.name).gunicorn),
+            workerScaling: scaling.status,
+          }
         : {}),
     },
   };
@@ -86,4 +102,30 @@ function maintenanceCondition({ spec }: AppSite): readonly Verdict[] {
   if (!spec.maintenance) return [];
   const message = "visitors see the framework's maintenance page";
   return [{ type: 'Maintenance', status: 'True', reason: 'Requested', message }];
+}
+
+/** How the site's own workers scale, by its bench's settings. */
+function judgeScaling(observation: Observation<AppSite, SiteFacts>) {
+  const { resource, facts, child } = observation;
+  if (resource.spec.workloads !== 'Dedicated') {
+    return { status: undefined, again: false, conditions: [] };
+  }
+  const workers: WorkersSeen = {
+    name: siteNames(resource.metadata.name).worker,
+    scale: (queue) => siteWorkerScale(resource, facts, queue),
+    child,
+  };
+  const status = scalingStatus(workers);
+  const { workerAutoscaling, redis } = facts.bench;
+  const wanted = QUEUES.filter(
+    (queue) =>
+      workerAutoscaling[queue]?.enabled &&
+      resource.spec.componentReplicas?.[WORKER_COMPONENTS[queue]] === undefined,
+  );
+  const obstacle = scalingObstacle({ keda: facts.keda, externalRedis: redis.external });
+  return {
+    status,
+    again: asleep(status).join() !== facts.asleep.join(),
+    conditions: scalingCondition(workers, obstacle, wanted),
+  };
 }

@@ -904,6 +904,79 @@ export const status: Schema = {
       type: 'string',
       description: "Label selector of the web processes' pods, for the scale subresource.",
     },
+    workerScaling: {
+      type: 'object',
+      description:
+        "How the workers of the site's own scale, by queue; not there where the site uses its bench's.",
+      properties: {
+        short: {
+          type: 'object',
+          description: 'The `short` queue.',
+          required: ['mode', 'currentReplicas', 'desiredReplicas', 'kedaManaged'],
+          properties: {
+            mode: {
+              type: 'string',
+              description: '`autoscaled` by KEDA, or `static`.',
+              enum: ['autoscaled', 'static'],
+            },
+            currentReplicas: { type: 'integer', format: 'int32', description: 'Workers that run.' },
+            desiredReplicas: {
+              type: 'integer',
+              format: 'int32',
+              description: 'Workers that should run.',
+            },
+            kedaManaged: {
+              type: 'boolean',
+              description: 'Whether KEDA has taken the queue over: it decides about the number.',
+            },
+          },
+        },
+        long: {
+          type: 'object',
+          description: 'The `long` queue.',
+          required: ['mode', 'currentReplicas', 'desiredReplicas', 'kedaManaged'],
+          properties: {
+            mode: {
+              type: 'string',
+              description: '`autoscaled` by KEDA, or `static`.',
+              enum: ['autoscaled', 'static'],
+            },
+            currentReplicas: { type: 'integer', format: 'int32', description: 'Workers that run.' },
+            desiredReplicas: {
+              type: 'integer',
+              format: 'int32',
+              description: 'Workers that should run.',
+            },
+            kedaManaged: {
+              type: 'boolean',
+              description: 'Whether KEDA has taken the queue over: it decides about the number.',
+            },
+          },
+        },
+        default: {
+          type: 'object',
+          description: 'The `default` queue.',
+          required: ['mode', 'currentReplicas', 'desiredReplicas', 'kedaManaged'],
+          properties: {
+            mode: {
+              type: 'string',
+              description: '`autoscaled` by KEDA, or `static`.',
+              enum: ['autoscaled', 'static'],
+            },
+            currentReplicas: { type: 'integer', format: 'int32', description: 'Workers that run.' },
+            desiredReplicas: {
+              type: 'integer',
+              format: 'int32',
+              description: 'Workers that should run.',
+            },
+            kedaManaged: {
+              type: 'boolean',
+              description: 'Whether KEDA has taken the queue over: it decides about the number.',
+            },
+          },
+        },
+      },
+    },
     database: {
       type: 'object',
       description: 'Where the data is.',

@@ -3,7 +3,7 @@ import { healthOf, type Health } from '../../constructs/kit/health.js';
 import type { Markers } from '../../constructs/kit/labels.js';
 import { groupOf, keyOf, type KubeObject } from '../../constructs/kit/object.js';
 import { kindId, type ObjectKind } from '../../constructs/kit/object-kind.js';
-import { ownedHash } from './owned-fields.js';
+import { ownedHash, owns } from './owned-fields.js';
 
 /** The name under which the operator applies. */
 export const FIELD_MANAGER = 'app-operator';
@@ -30,9 +30,11 @@ export interface Child {
   /** For a Job: what it was made to do. */
   readonly run: string | undefined;
   readonly health: Health;
+  /** Of a workload; `ours` where the operator applies the number. */
+  readonly replicas:
+    { readonly desired: number; readonly current: number; readonly ours: boolean } | undefined;
   /** Since when its operator has not looked at it, in milliseconds since 1970; undefined where it has. */
   readonly unseenSince: number | undefined;
-  readonly replicas: { readonly desired: number; readonly current: number } | undefined;
   /** For a failed Job: when it failed, in milliseconds since 1970. */
   readonly failedAt: number | undefined;
   /** For a Job: when it began and ended, RFC 3339, and whether a failed one is left as it is. */
@@ -88,7 +90,11 @@ export function childOf(kind: ObjectKind, object: KubeObject, markers: Markers):
     health,
     unseenSince: health.unseen ? Date.parse(metadata.creationTimestamp ?? '') : undefined,
     replicas: scales
-      ? { desired: spec?.replicas ?? 1, current: status?.readyReplicas ?? 0 }
+      ? {
+          desired: spec?.replicas ?? 1,
+          current: status?.readyReplicas ?? 0,
+          ours: owns(object, FIELD_MANAGER, ['spec', 'replicas']),
+        }
       : undefined,
     failedAt: failed?.lastTransitionTime ? Date.parse(failed.lastTransitionTime) : undefined,
     job:

@@ -14,6 +14,14 @@ export function ownedHash(object: KubeObject, manager: string): string | undefin
   return entry?.fieldsV1 && hashOf(project(object, entry.fieldsV1));
 }
 
+/** Whether a manager applied the field at a path of names. */
+export function owns(object: KubeObject, manager: string, path: readonly string[]): boolean {
+  const entry = object.metadata.managedFields?.find((candidate) => isOurs(candidate, manager));
+  let fields: unknown = entry?.fieldsV1;
+  for (const name of path) fields = isRecord(fields) ? fields[`f:${name}`] : undefined;
+  return fields !== undefined;
+}
+
 function isOurs(entry: ManagedFieldsEntry, manager: string): boolean {
   return entry.manager === manager && entry.operation === 'Apply' && !entry.subresource;
 }

@@ -13,7 +13,7 @@ import {
 } from '../api/api-error.js';
 import { FIELD_MANAGER, type Child } from '../cache/child.js';
 import type { ChildCache } from '../cache/child-cache.js';
-import { MERGE_PATCH, type Client } from '../api/client.js';
+import { APPLY_PATCH, MERGE_PATCH, type Client } from '../api/client.js';
 import { withValues } from './generate.js';
 import { hastenMounts } from './mounts.js';
 import type { Plan, PlannedChild } from './plan.js';
@@ -34,6 +34,13 @@ export interface ApplyProps {
   readonly markers: Markers;
   /** Told when an optional API is found to be gone. */
   readonly onApiGone: () => void;
+}
+
+/** Holds the number of replicas that nobody else has set since it was handed over. */
+const HANDOVER_MANAGER = 'app-operator-handover';
+
+interface Scalable extends KubeObject {
+  readonly spec?: { readonly replicas?: number };
 }
 
 /** No object has this version, so an apply with it can only create. */
@@ -117,6 +124,7 @@ export class Applier {
     const { client, children } = this.props;
     // Without a known object only a creation may succeed; with one, only a change of that very object.
     const precondition = live ? { uid: live.uid } : { resourceVersion: NEVER };
+    if (live) await this.#handOverReplicas(object, planned, live);
     const result = await client.apply<KubeObject>(
       resourcePath(planned.kind, object.metadata.namespace, planned.name),
       { ...object, metadata: { ...object.metadata, ...precondition } },
@@ -127,6 +135,36 @@ export class Applier {
     if (result.metadata.resourceVersion === live.resourceVersion) return 'unchanged';
     await hastenMounts(client, result, this.props.markers);
     return 'configured';
+  }
+
+  /**
+   * Leaves the number of replicas, as it is, to a manager that never applies again. A field whose last
+   * manager stops applying it is removed, and the server would put its default there: one.
+   */
+  async #handOverReplicas(object: KubeObject, planned: PlannedChild, live: Child): Promise<void> {
+    const wanted = (object as Scalable).spec?.replicas;
+    if (wanted !== undefined || !live.replicas?.ours) return;
+    const { apiVersion, kind, metadata } = object;
+    const { name, namespace } = metadata;
+    try {
+      // Not forced: where another number is there meanwhile, somebody else owns it already.
+      await this.props.client.request(
+        'PATCH',
+        resourcePath(planned.kind, namespace, planned.name),
+        {
+          query: { fieldManager: HANDOVER_MANAGER },
+          contentType: APPLY_PATCH,
+          body: {
+            apiVersion,
+            kind,
+            metadata: { name, namespace, uid: live.uid },
+            spec: { replicas: live.replicas.desired },
+          },
+        },
+      );
+    } catch (error) {
+      if (!isConflict(error)) throw error;
+    }
   }
 
   /** Creates a generated Secret with its values, which are never read again. */

@@ -30,7 +30,7 @@ describe('workers scale by events', { skip: KEDA.skip }, () => {
     operator = await cluster.operator();
     await cluster.apply(
       namespace,
-      aBench('b', { workerAutoscaling: SCALING }),
+      aBench('b', { workerAutoscaling: SCALING, componentReplicas: { workerLong: 3 } }),
       aSite('s', { bench: 'b' }),
     );
     await cluster.ready('AppBench', namespace, 'b');
@@ -81,10 +81,24 @@ describe('workers scale by events', { skip: KEDA.skip }, () => {
       { spec: { replicas: count } },
     );
 
+  const goesTo = (deployment: string, count: number): Promise<true> =>
+    cluster.until(`${deployment} has ${count} replicas that are not ours`, async () => {
+      assert.deepEqual([await replicas(deployment), await isOurs(deployment)], [count, false]);
+      return true;
+    });
+  /** How often the Deployment's controller has sent pods home. */
+  const scaledDown = async (deployment: string): Promise<readonly string[]> => {
+    const { items } = (await cluster.controlPlane.api.request(
+      'GET',
+      `/api/v1/namespaces/${namespace}/events?fieldSelector=involvedObject.name=${deployment}`,
+    )) as { items: readonly { readonly message: string }[] };
+    return items.map(({ message }) => message).filter((text) => text.startsWith('Scaled down'));
+  };
+
   test('not without KEDA: their numbers are fixed, and a condition says why', async () => {
     const bench = await saysThatKedaIsMissing();
     assert.equal(await replicas('b-worker-short'), 1, 'nobody would wake it from 0');
-    assert.equal(await replicas('b-worker-long'), 1);
+    assert.equal(await replicas('b-worker-long'), 3);
     assert.equal(await replicas('b-worker-default'), 2);
     const { short } = at(bench, 'status.workerScaling') as { short: unknown };
     assert.deepEqual(short, {
@@ -101,6 +115,15 @@ describe('workers scale by events', { skip: KEDA.skip }, () => {
       assert.deepEqual(await scalers(), SCALED);
       return true;
     });
+    // The number is given up as it is: without a manager it would be the server's default, one.
+    await goesTo('b-worker-long', 3);
+    assert.deepEqual(await scaledDown('b-worker-long'), []);
+    const before = await says(
+      'False',
+      'ScalerNotReady',
+      'ScaledObject b-worker-short: its operator has not looked at it yet',
+    );
+    assert.equal(at(before, 'status.workerScaling.long.kedaManaged'), false);
     await kedaWorks();
     await says('True', 'Keda', 'KEDA scales short, long');
     const bench = await cluster.ready('AppBench', namespace, 'b');
@@ -132,6 +155,62 @@ describe('workers scale by events', { skip: KEDA.skip }, () => {
     await says('True', 'Keda', 'KEDA scales short, long');
   });
 
+  test('and are not left asleep by a KEDA that does nothing', async () => {
+    const short = 'b-worker-short';
+    const pods = async (): Promise<readonly unknown[]> =>
+      Promise.all([short, 's-worker-short'].map(replicas));
+    await scaleTo(short, 0);
+    await scaleTo('s-worker-short', 0);
+    await cluster.becomes(
+      'AppBench',
+      namespace,
+      'b',
+      'sees none',
+      (bench) => at(bench, 'status.workerScaling.short.desiredReplicas') === 0,
+    );
+    assert.deepEqual(await pods(), [0, 0], 'KEDA may do that');
+    for (const name of [short, 's-worker-short']) await kedaSays(name, 'False', 'no Redis');
+    await goesTo(short, 1);
+    await goesTo('s-worker-short', 1);
+    const site = await cluster.the('AppSite', namespace, 's');
+    assert.equal(
+      conditionOf(site, 'Autoscaling')?.message,
+      'ScaledObject s-worker-short: no Redis',
+    );
+    const since = new Date();
+    await scaleTo(short, 4);
+    await kedaWorks();
+    await says('True', 'Keda', 'KEDA scales short, long');
+    assert.equal(await replicas(short), 4, 'a number is left alone');
+    const writes = (await cluster.calls({ namespace, since })).filter(
+      ({ verb, objectRef }) => verb === 'patch' && objectRef?.resource === 'deployments',
+    );
+    assert.deepEqual(writes, []);
+  });
+
+  test('nor woken against the will of whoever has paused them', async () => {
+    const name = 'b-worker-short';
+    await scaleTo(name, 0);
+    const conditions = [
+      { type: 'Ready', status: 'True', reason: 'Test', message: 'is paused' },
+      { type: 'Paused', status: 'True', reason: 'Test', message: 'is paused' },
+    ];
+    await cluster.patch('ScaledObject', namespace, name, { status: { conditions } }, 'status');
+    const bench = await says(
+      'False',
+      'ScalerPaused',
+      'ScaledObject b-worker-short: is paused by an annotation',
+    );
+    assert.deepEqual(at(bench, 'status.workerScaling.short'), {
+      mode: 'autoscaled',
+      currentReplicas: 0,
+      desiredReplicas: 0,
+      kedaManaged: true,
+    });
+    assert.equal(await replicas(name), 0);
+    await kedaWorks();
+  });
+
   test('by the length of the list that the framework really uses', async () => {
     const env = async (job: string, variable: string): Promise<string> => {
       const path = 'spec.template.spec.containers[0].env';
@@ -151,6 +230,7 @@ describe('workers scale by events', { skip: KEDA.skip }, () => {
         scaleTargetRef: { name },
         minReplicaCount: 0,
         maxReplicaCount: 10,
+        fallback: { failureThreshold: 3, replicas: 1, behavior: 'currentReplicasIfHigher' },
         triggers: [
           {
             type: 'redis',
@@ -225,6 +305,41 @@ describe('workers scale by events', { skip: KEDA.skip }, () => {
     assert.equal(await replicas('s-worker-short'), 1);
   });
 
+  test('and is given up again as it is when the queue is switched on', async () => {
+    const before = await scaledDown('b-worker-short');
+    const switched = (enabled: boolean): Promise<Live> =>
+      cluster.patch('AppBench', namespace, 'b', {
+        spec: { workerAutoscaling: { short: { enabled } } },
+      });
+    await switched(true);
+    await goesTo('b-worker-short', 3);
+    await kedaWorks();
+    await says('True', 'Keda', 'KEDA scales short, long');
+    assert.deepEqual(await scaledDown('b-worker-short'), before);
+    await switched(false);
+    await cluster.until('the number is ours', () => isOurs('b-worker-short'));
+    assert.equal(await replicas('b-worker-short'), 3);
+    await cluster.ready('AppBench', namespace, 'b');
+  });
+
+  test('not by an object of KEDA’s that is stuck in its deletion', async () => {
+    const [name, finalizer] = ['b-worker-long', 'finalizer.keda.sh'];
+    const finalizers = (list: readonly string[]): Promise<Live> =>
+      cluster.patch('ScaledObject', namespace, name, { metadata: { finalizers: list } });
+    await finalizers([finalizer]);
+    await cluster.delete('ScaledObject', namespace, name);
+    await says('False', 'ScalerNotReady', `ScaledObject ${name}: is being deleted`);
+    await scaleTo(name, 0);
+    await goesTo(name, 3);
+    await finalizers([]);
+    await cluster.until('it is made anew', async () => {
+      const live = await cluster.the('ScaledObject', namespace, name);
+      return live.metadata.deletionTimestamp === undefined;
+    });
+    await kedaWorks();
+    await says('True', 'Keda', 'KEDA scales long');
+  });
+
   test('not any more when KEDA’s kinds are gone, and again when they are back', async () => {
     await scaleTo('b-worker-long', 4);
     for (const { metadata } of KEDA.crds) {
@@ -232,7 +347,7 @@ describe('workers scale by events', { skip: KEDA.skip }, () => {
     }
     await saysThatKedaIsMissing();
     await cluster.until('the number is ours', async () => {
-      assert.deepEqual([await replicas('b-worker-long'), await isOurs('b-worker-long')], [1, true]);
+      assert.deepEqual([await replicas('b-worker-long'), await isOurs('b-worker-long')], [3, true]);
       return true;
     });
     await cluster.ready('AppBench', namespace, 'b');

@@ -1,7 +1,16 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
-import type { QueueScaling } from '../../constructs/bench/api.js';
-import { workerScale, type WorkerScale } from '../../constructs/framework/worker.js';
+import type { QueueScaling, QueueScalingStatus } from '../../constructs/bench/api.js';
+import {
+  asleep,
+  scalingCondition,
+  scalingStatus,
+  workerScale,
+  type WorkerScale,
+} from '../../constructs/framework/worker-scaling.js';
+import type { Queue } from '../../constructs/kit/api.js';
+import type { Health } from '../../constructs/kit/health.js';
+import type { ChildView } from '../../constructs/kit/kind.js';
 
 const scaling = (some: Partial<QueueScaling>): QueueScaling => ({
   enabled: true,
@@ -11,12 +20,17 @@ const scaling = (some: Partial<QueueScaling>): QueueScaling => ({
   ...some,
 });
 const fixed = (replicas: number): WorkerScale => ({ mode: 'static', replicas });
+const byKeda = (some: Partial<QueueScaling>, fallback: number): WorkerScale => ({
+  mode: 'autoscaled',
+  scaling: scaling(some),
+  fallback,
+});
 
 const CASES: readonly (readonly [
   reason: string,
   scaling: QueueScaling | undefined,
   replicas: number | undefined,
-  keda: boolean,
+  served: boolean,
   scale: WorkerScale,
 ])[] = [
   ['nothing is said: one', undefined, undefined, true, fixed(1)],
@@ -25,7 +39,21 @@ const CASES: readonly (readonly [
   ['scaling switched off', scaling({ enabled: false }), undefined, true, fixed(1)],
   ['… with a number of its own', scaling({ enabled: false, staticReplicas: 2 }), 4, true, fixed(2)],
   ['… with the replicas of the component', scaling({ enabled: false }), 4, true, fixed(4)],
-  ['scaling with KEDA', scaling({}), 4, true, { mode: 'autoscaled', scaling: scaling({}) }],
+  ['scaling with KEDA', scaling({}), 4, true, byKeda({}, 4)],
+  [
+    '… that falls back to the least',
+    scaling({ minReplicas: 2 }),
+    undefined,
+    true,
+    byKeda({ minReplicas: 2 }, 2),
+  ],
+  [
+    '… but at least to one',
+    scaling({ minReplicas: 0 }),
+    undefined,
+    true,
+    byKeda({ minReplicas: 0 }, 1),
+  ],
   ['scaling without KEDA: the least', scaling({ minReplicas: 3 }), undefined, false, fixed(3)],
   [
     '… but at least one, or nothing would work',
@@ -39,9 +67,99 @@ const CASES: readonly (readonly [
 ];
 
 suite('the workers of a queue', () => {
-  for (const [reason, queue, replicas, keda, scale] of CASES) {
+  for (const [reason, queue, replicas, served, scale] of CASES) {
     test(reason, () => {
-      assert.deepEqual(workerScale(queue, replicas, keda), scale);
+      assert.deepEqual(workerScale({ scaling: queue, replicas, served }), scale);
     });
   }
+
+  test('are woken by the operator where nobody else does it', () => {
+    const scale = workerScale({
+      scaling: scaling({ minReplicas: 0, staticReplicas: 2 }),
+      replicas: undefined,
+      served: true,
+      asleep: true,
+    });
+    assert.deepEqual(scale.replicas, 2);
+  });
+});
+
+/** What is seen of the workers of `short`, and KEDA's word on them. */
+function seen(desired: number | undefined, health: Health | undefined) {
+  const views: Record<string, ChildView> = {
+    ...(desired === undefined
+      ? {}
+      : { 'Deployment/w-short': { health: READY, replicas: { desired, current: desired } } }),
+    ...(health ? { 'ScaledObject/w-short': { health } } : {}),
+  };
+  return {
+    name: (queue: Queue) => `w-${queue}`,
+    scale: (queue: Queue) => (queue === 'short' ? byKeda({ minReplicas: 0 }, 1) : fixed(1)),
+    child: (kind: string, name: string) => views[`${kind}/${name}`],
+  };
+}
+const READY: Health = { state: 'Ready', message: '' };
+const waiting = (message: string): Health => ({ state: 'InProgress', message });
+const PAUSED: Health = { state: 'InProgress', message: 'is paused', reason: 'Paused' };
+const GOING: Health = { state: 'Terminating', message: 'is being deleted' };
+
+const SLEEPERS: readonly (readonly [
+  reason: string,
+  desired: number | undefined,
+  health: Health | undefined,
+  status: Pick<QueueScalingStatus, 'desiredReplicas' | 'kedaManaged'>,
+  asleep: boolean,
+])[] = [
+  ['KEDA has put it to sleep', 0, READY, { desiredReplicas: 0, kedaManaged: true }, false],
+  ['KEDA has not come yet', 0, waiting('…'), { desiredReplicas: 0, kedaManaged: false }, true],
+  ['KEDA cannot work', 0, waiting('no Redis'), { desiredReplicas: 0, kedaManaged: false }, true],
+  [
+    'its object is stuck in its deletion',
+    0,
+    GOING,
+    { desiredReplicas: 0, kedaManaged: false },
+    true,
+  ],
+  ['its object is gone', 0, undefined, { desiredReplicas: 0, kedaManaged: false }, true],
+  ['a user has paused it at none', 0, PAUSED, { desiredReplicas: 0, kedaManaged: true }, false],
+  [
+    'some work although KEDA cannot',
+    4,
+    waiting('…'),
+    { desiredReplicas: 4, kedaManaged: false },
+    false,
+  ],
+  ['nothing is made yet', undefined, undefined, { desiredReplicas: 1, kedaManaged: false }, false],
+];
+
+suite('a queue without a worker is for the operator to wake', () => {
+  for (const [reason, desired, health, { desiredReplicas, kedaManaged }, sleeps] of SLEEPERS) {
+    test(`${sleeps ? 'when' : 'not when'} ${reason}`, () => {
+      const status = scalingStatus(seen(desired, health));
+      assert.equal(status.short.desiredReplicas, desiredReplicas);
+      assert.equal(status.short.kedaManaged, kedaManaged);
+      assert.deepEqual(asleep(status), sleeps ? ['short'] : []);
+    });
+  }
+
+  test('not when its number is fixed at none', () => {
+    const [short] = [{ mode: 'static', currentReplicas: 0, desiredReplicas: 0 } as const];
+    assert.deepEqual(asleep({ short: { ...short, kedaManaged: false } }), []);
+  });
+
+  test('not when nothing has been said of it', () => {
+    assert.deepEqual(asleep(undefined), []);
+  });
+});
+
+suite('the condition Autoscaling', () => {
+  const says = (health: Health) => scalingCondition(seen(1, health), undefined, ['short'])[0];
+  test('tells of KEDA’s own words, and of a pause', () => {
+    assert.equal(says(READY)?.reason, 'Keda');
+    assert.equal(says(waiting('no Redis'))?.message, 'ScaledObject w-short: no Redis');
+    assert.equal(says(PAUSED)?.reason, 'ScalerPaused');
+  });
+  test('is not there where no queue is scaled', () => {
+    assert.deepEqual(scalingCondition(seen(1, READY), undefined, []), []);
+  });
 });
