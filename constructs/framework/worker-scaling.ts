@@ -105,9 +105,14 @@ export function scalingCondition(
     const name = workers.name(queue);
     const health = workers.child('ScaledObject', name)?.health;
     if (health && health.state !== 'Ready') {
-      const reason = health.reason === 'Paused' ? 'ScalerPaused' : 'ScalerNotReady';
-      const message = `ScaledObject ${name}: ${health.message}`;
-      return [{ type, status: 'False', reason, message }];
+      return [
+        {
+          type,
+          status: 'False',
+          reason: health.reason === 'Paused' ? 'ScalerPaused' : 'ScalerNotReady',
+          message: `ScaledObject ${name}: ${health.message}`,
+        },
+      ];
     }
   }
   return [{ type, status: 'True', reason: 'Keda', message: `KEDA scales ${wanted.join(', ')}` }];
