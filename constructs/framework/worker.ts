@@ -18,8 +18,11 @@ export const WORKER_COMPONENTS = {
 /** Seconds that a worker gets to finish its job: the queue's own timeout and a minute. */
 const GRACE_SECONDS = { default: 360, short: 360, long: 1560 } as const;
 
-/** Times in a row that KEDA may fail to read a queue. */
-const FAILURE_THRESHOLD = 3;
+/**
+ * Times in a row that KEDA may fail to read a queue. None: after its first failure it connects anew, and
+ * while it cannot connect it counts no further ones, so a higher threshold is never reached.
+ */
+const FAILURE_THRESHOLD = 0;
 
 type AutoscaledWorkers = Extract<WorkerScale, { mode: 'autoscaled' }>;
 

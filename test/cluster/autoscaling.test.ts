@@ -227,7 +227,7 @@ describe('workers scale by events', { skip: KEDA.skip }, () => {
         scaleTargetRef: { name },
         minReplicaCount: 0,
         maxReplicaCount: 10,
-        fallback: { failureThreshold: 3, replicas: 1, behavior: 'currentReplicasIfHigher' },
+        fallback: { failureThreshold: 0, replicas: 1, behavior: 'currentReplicasIfHigher' },
         triggers: [
           {
             type: 'redis',

@@ -67,6 +67,26 @@ const KNOWN = new Map(
     ...DEFINITIONS.map((definition) => objectKind(definition)),
     Namespace,
     CustomResourceDefinition,
+    {
+      apiVersion: 'apiregistration.k8s.io/v1',
+      kind: 'APIService',
+      plural: 'apiservices',
+    },
+    {
+      apiVersion: 'rbac.authorization.k8s.io/v1',
+      kind: 'ClusterRole',
+      plural: 'clusterroles',
+    },
+    {
+      apiVersion: 'rbac.authorization.k8s.io/v1',
+      kind: 'ClusterRoleBinding',
+      plural: 'clusterrolebindings',
+    },
+    {
+      apiVersion: 'autoscaling/v2',
+      kind: 'HorizontalPodAutoscaler',
+      plural: 'horizontalpodautoscalers',
+    },
     { apiVersion: 'v1', kind: 'Pod', plural: 'pods' },
     { apiVersion: 'v1', kind: 'ServiceAccount', plural: 'serviceaccounts' },
     { apiVersion: 'events.k8s.io/v1', kind: 'Event', plural: 'events' },
