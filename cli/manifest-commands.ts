@@ -44,6 +44,7 @@ export const installCommand: Run = (args) => {
     namespaced,
     platformIds: args.has('platform-ids'),
     limitEgress: args.has('limit-egress'),
+    ...(args.has('no-webhooks') ? { webhooks: false } : {}),
     ...(image === undefined ? {} : { image }),
     ...(replicas === undefined ? {} : { replicas }),
     ...(watchNamespaces === undefined ? {} : { watchNamespaces }),

@@ -115,6 +115,10 @@ everything else and replaced. Look into it before you give it away: MANIFEST.jso
         type: 'boolean',
         help: 'the platform assigns the ids of pods, as OpenShift does: set none of ours',
       },
+      'no-webhooks': {
+        type: 'boolean',
+        help: 'the API server does not ask the operator about changes of its kinds',
+      },
       'limit-egress': {
         type: 'boolean',
         help: "the operator's NetworkPolicy limits what it reaches too",

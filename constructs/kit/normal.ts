@@ -1,6 +1,6 @@
 /** A field of a spec that means the same in several spellings, of which one is stored. */
 export interface NormalField {
-  /** Where it is: `['spec', 'siteName']`. */
+  /** Where it is: `['spec', 'siteName']`; `*` stands for each item of a list. */
   readonly path: readonly string[];
   /** Its normal form. What is in it already is left as it is. */
   readonly form: (text: string) => string;

@@ -55,6 +55,7 @@ export const site: Kind<AppSite, SiteFacts> = {
   normal: [
     { path: ['spec', 'siteName'], form: normalHost },
     { path: ['spec', 'domain'], form: normalHost },
+    { path: ['spec', 'aliases', '*'], form: normalHost },
   ],
   chart: (scope, id, props) => new SiteChart(scope, id, props),
   // Of thousands of sites few are restored.

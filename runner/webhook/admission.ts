@@ -49,7 +49,10 @@ export class Admission {
     const patch = normalize(change.object, change.kind.normal ?? []);
     if (patch.length === 0) return allow(request);
     const stored = patch.map(({ path, value }) => ({
-      path: path.slice(1).replaceAll('/', '.'),
+      path: path
+        .slice(1)
+        .replaceAll(/[/]([0-9]+)/g, '[$1]')
+        .replaceAll('/', '.'),
       message: `is stored as "${value}"`,
     }));
     return {

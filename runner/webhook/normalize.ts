@@ -13,16 +13,24 @@ export function normalize(
   object: KubeObject,
   fields: readonly NormalField[],
 ): readonly PatchOperation[] {
-  return fields.flatMap(({ path, form }) => {
-    const value = path.reduce<unknown>(fieldOf, object);
-    // What is of a wrong type is the schema's to refuse.
-    if (typeof value !== 'string' || form(value) === value) return [];
-    return [{ op: 'replace' as const, path: `/${path.join('/')}`, value: form(value) }];
-  });
+  return fields.flatMap(({ path, form }) =>
+    textsAt(object, path, '').flatMap(([at, text]) =>
+      form(text) === text ? [] : [{ op: 'replace' as const, path: at, value: form(text) }],
+    ),
+  );
 }
 
-function fieldOf(value: unknown, name: string): unknown {
-  return typeof value === 'object' && value !== null && Object.hasOwn(value, name)
-    ? (value as Readonly<Record<string, unknown>>)[name]
-    : undefined;
+/** The texts at a path, each with its JSON pointer. What is of a wrong type is the schema's to refuse. */
+function textsAt(
+  value: unknown,
+  [name, ...rest]: readonly string[],
+  at: string,
+): readonly (readonly [at: string, text: string])[] {
+  if (name === undefined) return typeof value === 'string' ? [[at, value]] : [];
+  if (name === '*') {
+    if (!Array.isArray(value)) return [];
+    return value.flatMap((item: unknown, i) => textsAt(item, rest, `${at}/${i}`));
+  }
+  if (typeof value !== 'object' || value === null || !Object.hasOwn(value, name)) return [];
+  return textsAt((value as Readonly<Record<string, unknown>>)[name], rest, `${at}/${name}`);
 }

@@ -88,6 +88,7 @@ describe('helm template', () => {
     [['replicas=3'], { replicas: 3 }],
     [['openshift=true'], { platformIds: true }],
     [['networkPolicy.egress=true'], { limitEgress: true }],
+    [['webhooks.enabled=false'], { webhooks: false }],
     [
       ['replicas=2', 'openshift=true', 'networkPolicy.egress=true'],
       { replicas: 2, platformIds: true, limitEgress: true },

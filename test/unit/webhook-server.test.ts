@@ -4,13 +4,16 @@ import { after, before, describe, test } from 'node:test';
 import { Agent, request } from 'undici';
 
 import { DEFAULT_API_GROUP } from '../../constructs/kit/definition.js';
+import { admit } from '../../constructs/kit/schema.js';
+import { StaticWorld } from '../../constructs/kit/static-world.js';
 import { DEFINITIONS, KINDS } from '../../constructs/registry.js';
 import { createLogger } from '../../runner/log.js';
 import { Admission } from '../../runner/webhook/admission.js';
 import { keysFor } from '../../runner/webhook/keys.js';
-import type { AdmissionResponse } from '../../runner/webhook/review.js';
+import type { AdmissionRequest, AdmissionResponse } from '../../runner/webhook/review.js';
 import { type Answered, serveWebhooks, type WebhookServer } from '../../runner/webhook/server.js';
-import { MINIMAL } from './schema-manifests.js';
+import { definitionOf } from './schema-definitions.js';
+import { aBench, MINIMAL } from './schema-manifests.js';
 import { seeded } from './seeded.js';
 
 const SECRET = 'hunter2';
@@ -217,14 +220,36 @@ describe('what was wrong before', () => {
   });
 });
 
+test('what was made a moment ago is waited for, before it is said to be missing', async () => {
+  const { object } = admit(definitionOf('AppBench'), aBench({}, 'later'));
+  const bench = { ...object, metadata: { ...object.metadata, namespace: 'shop' } };
+  const worlds = [new StaticWorld({ objects: [] }), new StaticWorld({ objects: [bench] })];
+  const admission = new Admission({
+    kinds: KINDS,
+    group: DEFAULT_API_GROUP,
+    namespaces: [],
+    world: () => worlds.shift(),
+    log,
+  });
+  const spec = { ...MINIMAL['AppSite'], benchRef: { name: 'later' } };
+  const request = asked({ kind: 'AppSite', spec }) as AdmissionRequest;
+  assert.deepEqual(await admission.validate(request), { uid: 'u1', allowed: true });
+  assert.equal(worlds.length, 0);
+});
+
 test('normal forms are brought about once', async () => {
-  const spec = { ...MINIMAL['AppSite'], siteName: ' A.Example.COM. ' };
+  const aliases = ['b.example.com', 'C.Example.com', 7];
+  const spec = { ...MINIMAL['AppSite'], siteName: ' A.Example.COM. ', aliases };
   const { patch, warnings } = await judged('/mutate', { kind: 'AppSite', spec });
   assert.deepEqual(JSON.parse(atob(patch ?? '')), [
     { op: 'replace', path: '/spec/siteName', value: 'a.example.com' },
+    { op: 'replace', path: '/spec/aliases/1', value: 'c.example.com' },
   ]);
-  assert.deepEqual(warnings, ['spec.siteName: is stored as "a.example.com"']);
-  const again = { ...spec, siteName: 'a.example.com' };
+  assert.deepEqual(warnings, [
+    'spec.siteName: is stored as "a.example.com"',
+    'spec.aliases[1]: is stored as "c.example.com"',
+  ]);
+  const again = { ...spec, siteName: 'a.example.com', aliases: ['c.example.com'] };
   assert.deepEqual(await judged('/mutate', { kind: 'AppSite', spec: again }), {
     uid: 'u1',
     allowed: true,
