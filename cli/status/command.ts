@@ -4,18 +4,16 @@ import { oneOf } from '../../runner/config/parsers.js';
 import type { Arguments } from '../arguments.js';
 import type { Outcome, Run, Surroundings } from '../command.js';
 import { connected } from '../kube/connect.js';
-import { listings } from '../kube/kinds.js';
-import { look } from '../kube/sight.js';
 import { apiGroupOf } from '../manifest-commands.js';
 import { UsageError } from '../usage.js';
 import { toYaml } from '../yaml.js';
 import { footerOf } from './footer.js';
 import { renderTrees } from './render.js';
-import { StatusReporter, type Form, type StatusReport } from './status.js';
+import { statusLive, statusNow } from './live.js';
+import type { Form, StatusReport } from './status.js';
 import type { Wanted } from './tree.js';
 import { Viewer } from './viewer.js';
 import { kindOf, shortOf } from './words.js';
-import { follow } from './watch.js';
 
 export const statusCommand: Run = (args, around) => {
   const form = args.value<Form>('output', oneOf({ tree: 'tree', json: 'json', yaml: 'yaml' }));
@@ -24,21 +22,16 @@ export const statusCommand: Run = (args, around) => {
   return connected(args, around, async (connection): Promise<Outcome> => {
     const { client } = connection;
     const namespace = args.has('all-namespaces') ? undefined : connection.namespace;
-    const all = listings(apiGroup);
-    const sight = await look(client, all, namespace);
-    const now = (): number => performance.now();
-    const reporter = new StatusReporter({ client, apiGroup, namespace, wanted, now });
+    const props = { client, apiGroup, namespace, wanted };
     if (!args.has('watch')) {
-      const report = await reporter.report(sight);
-      reporter.require(report);
+      const report = await statusNow(props);
       return { out: textOf(report, form ?? 'tree', { args, around, wanted }), code: 0 };
     }
     const viewer = new Viewer(around, form ?? 'tree', args.has('all'));
-    const show = async (): Promise<'more'> => {
-      viewer.show(await reporter.report(sight));
+    await statusLive(props, around.signal, (report) => {
+      viewer.show(report);
       return 'more';
-    };
-    await follow(client, sight, { listings: all, namespace, signal: around.signal, show });
+    });
     viewer.end();
     return { code: 0 };
   });

@@ -58,7 +58,9 @@ export function lengthsIn(text: string, bench: string): ReadonlyMap<string, numb
 
 function reasonOf(error: unknown, service: string): string {
   if (isNotFound(error)) return `there is no Service ${service}`;
-  if (isForbidden(error)) return 'you may not get services/proxy';
+  // A pod with an address that is none, such as a simulated one, is refused as well.
+  if (isForbidden(error) && error.message.includes('services/proxy'))
+    return 'you may not get services/proxy';
   if (error instanceof ApiError) return `Service ${service} does not answer (${error.status})`;
   return `Service ${service} does not answer`;
 }

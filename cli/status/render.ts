@@ -174,7 +174,7 @@ class Renderer {
 /** Text of others, which must not steer the terminal. */
 function plain(text: string): string {
   return stripVTControlCharacters(text)
-    .replaceAll(/\s+/g, ' ')
+    .replaceAll(/\s/g, ' ')
     .replaceAll(/\p{Cc}/gu, '');
 }
 

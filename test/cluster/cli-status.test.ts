@@ -138,6 +138,7 @@ describe('app-operator status', { concurrency: true }, () => {
     const unseen = report.unseen.map(({ what }) => what);
     for (const what of ['secrets', 'pods', 'ingresses.networking.k8s.io'])
       assert.ok(unseen.includes(what), what);
+    assert.ok(report.unseen.some(({ why }) => why === 'you may not get services/proxy'));
     const tree = await ann.run(['status', '-n', namespace]);
     assert.match(tree.out, /^Not shown: .*secrets.* \(you may not list them\)\.$/m);
 

@@ -46,7 +46,11 @@ describe('the status tree', () => {
     const logs = new Map([
       [
         'ns/s-init-x/pod-uid/init/0/true',
-        { container: 'init', previous: false, lines: ['Traceback', 'no \u001b[31mdatabase\u0007'] },
+        {
+          container: 'init',
+          previous: false,
+          lines: ['  Traceback', 'no \u001b[31mdatabase\u0007'],
+        },
       ],
     ]);
     const nodes = statusOf([bench(), failing(site()), failedJob(), failedPod()], { logs });
@@ -62,7 +66,7 @@ describe('the status tree', () => {
       └─ ✘ Pod s-init-x  7m
              no database
              log of init:
-               Traceback
+                 Traceback
                no database
 `,
     );
@@ -101,6 +105,14 @@ describe('the status tree', () => {
       [node?.state, node?.message],
       ['InProgress', 'the operator has not looked at it yet'],
     );
+  });
+
+  test('shows as failed what the operator calls so, though it is tried again by itself', () => {
+    const conditions = [{ type: 'Ready', status: 'False', reason: 'JobFailed', message: 'no' }];
+    const status = { phase: 'Failed', observedGeneration: 1, conditions };
+    const site = { ...objects.site(), status };
+    const [node] = statusOf([site]);
+    assert.deepEqual([node?.state, node?.message], ['Failed', 'no']);
   });
 
   test('puts at the top what belongs to none, and what was asked for', () => {

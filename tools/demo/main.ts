@@ -1,20 +1,39 @@
+import { writeFileSync } from 'node:fs';
 import path from 'node:path';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
+import { Viewer } from '../../cli/status/viewer.js';
+import { statusLive, statusNow, type LiveProps } from '../../cli/status/live.js';
+import { allOf } from '../../cli/status/node.js';
+import { renderTrees } from '../../cli/status/render.js';
+import type { StatusReport } from '../../cli/status/status.js';
+import { DEFAULT_API_GROUP } from '../../constructs/kit/definition.js';
+import { createClient } from '../../runner/api/client.js';
+import { loadCredentials } from '../../runner/api/credentials.js';
 import { startControlPlane, type ControlPlane } from '../controlplane/controlplane.js';
 import { printProgress } from '../controlplane/progress.js';
 import { applyCrds } from '../crds.js';
 import { OperatorProcess } from '../operator-process.js';
 import { projectRoot } from '../root.js';
-import { treeOf } from './tree.js';
+import { svgOf } from './picture.js';
+import { letASiteFail } from './scene.js';
 
 const NAMESPACE = 'default';
 const TIMEOUT_MS = 120_000;
+const RESOURCES = 2;
 
-const { values } = parseArgs({ options: { exit: { type: 'boolean', default: false } } });
+const { values } = parseArgs({
+  options: {
+    exit: { type: 'boolean', default: false },
+    /** File that gets a picture of the last tree. */
+    picture: { type: 'string' },
+  },
+});
+const { stdout, env } = process;
+const interrupted = new AbortController();
 const ended = new Promise<'signal'>((resolve) => {
   for (const signal of ['SIGINT', 'SIGTERM'] as const) {
     process.once(signal, () => {
+      interrupted.abort();
       resolve('signal');
     });
   }
@@ -27,6 +46,17 @@ const cp = await Promise.race([
 ]);
 // Interrupted while it started: its supervisor cleans up as soon as this process is gone.
 if (cp === 'signal') process.exit(130);
+const client = createClient({ credentials: await loadCredentials(cp.kubeconfig, {}) });
+const live: LiveProps = { client, apiGroup: DEFAULT_API_GROUP, namespace: NAMESPACE, wanted: {} };
+const viewer = new Viewer(
+  {
+    colours: stdout.isTTY && !env['NO_COLOR'],
+    terminal: stdout.isTTY ? () => ({ columns: stdout.columns, rows: stdout.rows }) : undefined,
+    write: (text) => stdout.write(text),
+  },
+  'tree',
+  false,
+);
 let operator: OperatorProcess | undefined;
 try {
   const logFile = path.join(cp.dataDir, 'app-operator.log');
@@ -34,39 +64,48 @@ try {
   say('The operator runs. It gets an AppBench and an AppSite:\n');
   say(await cp.kubectl(['apply', '-f', path.join(projectRoot(), 'examples', 'bench.yaml')]));
   say(await cp.kubectl(['apply', '-f', path.join(projectRoot(), 'examples', 'site.yaml')]));
-  await Promise.race([showUntilReady(cp), operator.failed, cp.failed]);
-  say(await treeOf(cp, NAMESPACE));
+  say('');
+  await Promise.race([showUntilReady(), operator.failed, cp.failed]);
+  viewer.end();
+  if (!stdout.isTTY) say(linesOf(await statusNow(live), false));
+  if (values.picture !== undefined) {
+    await letASiteFail(cp);
+    const title = '$ kubectl appbench status';
+    writeFileSync(values.picture, svgOf(`${title}\n${linesOf(await statusNow(live), true)}`));
+    say(`\nThe picture is ${values.picture}.`);
+  }
   if (!values.exit) {
     say(howToLookAround(cp, logFile));
-    await Promise.race([ended, operator.failed, cp.failed]);
+    const shown = statusLive(live, interrupted.signal, (report) => {
+      viewer.show(report);
+      return 'more';
+    });
+    await Promise.race([shown, ended, operator.failed, cp.failed]);
   }
 } finally {
+  interrupted.abort();
+  await client.close();
   await operator?.stop();
   await cp.stop();
   say('\nStopped, and nothing is left.');
 }
 
-/** Prints what `kubectl get` says whenever it says something new. */
-async function showUntilReady(plane: ControlPlane): Promise<void> {
-  const columns =
-    'KIND:.kind,NAME:.metadata.name,PHASE:.status.phase,' +
-    'MESSAGE:.status.conditions[?(@.type=="Ready")].message';
-  const end = performance.now() + TIMEOUT_MS;
-  let shown = '';
-  while (performance.now() < end) {
-    const now = await plane.kubectl([
-      'get',
-      'appbenchs,appsites',
-      '-o',
-      `custom-columns=${columns}`,
-    ]);
-    if (now !== shown) say(now);
-    shown = now;
-    const rows = now.trim().split('\n').slice(1);
-    if (rows.length === 2 && rows.every((row) => /\sReady\s/.test(row))) return;
-    await sleep(250);
-  }
-  throw new Error(`not Ready after ${TIMEOUT_MS / 1000} seconds`);
+/** Shows the tree as it grows, until the bench and the site are Ready. */
+async function showUntilReady(): Promise<void> {
+  const signal = AbortSignal.any([interrupted.signal, AbortSignal.timeout(TIMEOUT_MS)]);
+  await statusLive(live, signal, (report) => {
+    viewer.show(report);
+    const ours = report.resources.flatMap(allOf).filter(({ kind }) => kind.startsWith('App'));
+    const ready = ours.length === RESOURCES && ours.every(({ state }) => state === 'Ready');
+    return ready ? 'enough' : 'more';
+  });
+  // An interruption ends it too.
+  if (signal.aborted && !interrupted.signal.aborted)
+    throw new Error(`not Ready after ${TIMEOUT_MS / 1000} seconds`);
+}
+
+function linesOf({ resources }: StatusReport, colours: boolean): string {
+  return renderTrees(resources, { colours, now: Date.now() }).join('\n');
 }
 
 function howToLookAround(plane: ControlPlane, logFile: string): string {
@@ -81,9 +120,10 @@ Both are Ready. The pods are simulated: no image runs here. Look around from ano
   k delete appsite demo-site                   # its data stays, unless spec.deletionPolicy is Delete
   tail -f ${logFile}
 
-Ctrl-C stops everything.`;
+What changes shows below. Ctrl-C stops everything.
+`;
 }
 
 function say(text: string): void {
-  process.stdout.write(`${text.trimEnd()}\n`);
+  stdout.write(`${text.trimEnd()}\n`);
 }

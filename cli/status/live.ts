@@ -1,0 +1,49 @@
+import type { Client } from '../../runner/api/client.js';
+import { listings } from '../kube/kinds.js';
+import { look } from '../kube/sight.js';
+import { StatusReporter, type StatusReport } from './status.js';
+import type { Wanted } from './tree.js';
+import { follow } from './watch.js';
+
+export interface LiveProps {
+  readonly client: Client;
+  readonly apiGroup: string;
+  /** Undefined for all. */
+  readonly namespace: string | undefined;
+  readonly wanted: Wanted;
+}
+
+/** The report of a moment. @throws CliError where what was named is not there */
+export async function statusNow(props: LiveProps): Promise<StatusReport> {
+  const reporter = reporterOf(props);
+  const report = await reporter.report(
+    await look(props.client, listings(props.apiGroup), props.namespace),
+  );
+  reporter.require(report);
+  return report;
+}
+
+/**
+ * Shows reports as things change.
+ * @returns when the signal is aborted, or `show` says that it is enough
+ */
+export async function statusLive(
+  props: LiveProps,
+  signal: AbortSignal,
+  show: (report: StatusReport) => 'more' | 'enough',
+): Promise<void> {
+  const { client, apiGroup, namespace } = props;
+  const reporter = reporterOf(props);
+  const all = listings(apiGroup);
+  const sight = await look(client, all, namespace);
+  await follow(client, sight, {
+    listings: all,
+    namespace,
+    signal,
+    show: async () => show(await reporter.report(sight)),
+  });
+}
+
+function reporterOf(props: LiveProps): StatusReporter {
+  return new StatusReporter({ ...props, now: () => performance.now() });
+}
