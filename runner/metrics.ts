@@ -14,7 +14,7 @@ const WAIT_BUCKETS = [0.001, 0.005, 0.01, 0.05, 0.1, 0.5, 1, 5, 10, 30, 60, 300]
 
 /**
  * All that the operator counts. Series of an object are removed with it, so their number follows the
- * number of objects. `controller` and `kind` are kinds as written in manifests, such as `AppBench`.
+ * number of objects. `kind` is a kind as written in manifests, such as `AppBench`, and `controller` the same in small letters, or a batch.
  */
 export class Metrics {
   private readonly registry = new Registry();

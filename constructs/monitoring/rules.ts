@@ -89,7 +89,7 @@ export const RULE_GROUPS: readonly RuleGroup[] = [
         summary:
           'Reconciling {{ $labels.controller }} takes {{ $value | printf "%.0f" }} s or more in one of twenty cases.',
         description:
-          'The 95th percentile of the time that the operator takes for one visit of an object of {{ $labels.controller }} has been above 60 seconds for 10 minutes.',
+          'The 95th percentile of the time that the operator takes for one visit of an object ({{ $labels.controller }}) has been above 60 seconds for 10 minutes.',
       }),
     ],
   },

@@ -42,7 +42,7 @@ const failing = (rate: string, controller: string, type: string): Fired => ({
   description: `More than 0.1 reconciliations a second have failed for 5 minutes, most of them of ${controller} with ${type}.`,
 });
 
-const visits = (le: string, controller = 'AppSite'): string =>
+const visits = (le: string, controller = 'appsite'): string =>
   `app_operator_reconciliation_duration_seconds_bucket{controller="${controller}",result="success",le="${le}"}`;
 
 const phase = (kind: string, phaseName: string, name = 'shop'): string =>
@@ -121,24 +121,24 @@ const CASES: readonly Case[] = [
     alert: 'AppOperatorHighErrorRate',
     severity: 'warning',
     when: 'visits fail twelve times a minute',
-    series: { [errors('AppSite', 'ApiError')]: '0x10 0+12x20' },
-    at: { 10: [], 15: [], 25: [failing('0.20', 'AppSite', 'ApiError')] },
+    series: { [errors('appsite', 'ApiError')]: '0x10 0+12x20' },
+    at: { 10: [], 15: [], 25: [failing('0.20', 'appsite', 'ApiError')] },
   },
   {
     alert: 'AppOperatorHighErrorRate',
     severity: 'warning',
     when: 'only all kinds together fail that often',
     series: {
-      [errors('AppSite', 'ApiError')]: '0+5x30',
-      [errors('AppBench', 'ConnectionError')]: '0+4x30',
+      [errors('appsite', 'ApiError')]: '0+5x30',
+      [errors('appbench', 'ConnectionError')]: '0+4x30',
     },
-    at: { 25: [failing('0.15', 'AppSite', 'ApiError')] },
+    at: { 25: [failing('0.15', 'appsite', 'ApiError')] },
   },
   {
     alert: 'AppOperatorHighErrorRate',
     severity: 'warning',
     when: 'they fail six times a minute',
-    series: { [errors('AppSite', 'ApiError')]: '0+6x60' },
+    series: { [errors('appsite', 'ApiError')]: '0+6x60' },
     at: { 30: [] },
   },
   {
@@ -154,10 +154,10 @@ const CASES: readonly Case[] = [
       10: [],
       11: [
         {
-          labels: { controller: 'AppSite' },
-          summary: 'Reconciling AppSite takes 75 s or more in one of twenty cases.',
+          labels: { controller: 'appsite' },
+          summary: 'Reconciling appsite takes 75 s or more in one of twenty cases.',
           description:
-            'The 95th percentile of the time that the operator takes for one visit of an object of AppSite has been above 60 seconds for 10 minutes.',
+            'The 95th percentile of the time that the operator takes for one visit of an object (appsite) has been above 60 seconds for 10 minutes.',
         },
       ],
     },

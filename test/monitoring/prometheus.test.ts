@@ -1,0 +1,160 @@
+/** A real Prometheus scrapes the real operator and a real exporter, with the rules, and answers what the dashboard asks. */
+import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { after, before, describe, test } from 'node:test';
+
+import { needs, ROOT } from '../scripts/servers.js';
+import { type Alert, type MonitoringWorld, startWorld } from './world.js';
+
+interface Panel {
+  readonly title: string;
+  readonly targets?: readonly { readonly expr: string }[];
+}
+
+/** Queries without an answer in a world where all is well. */
+const EMPTY: Readonly<Record<string, string>> = {
+  redis_up: 'Redis answers',
+  mysql_up: 'MariaDB answers',
+  pg_up: 'PostgreSQL answers',
+  'app_bench_phase{phase!=': 'every bench is Ready',
+  kube_pod_container_status_restarts_total: 'there is no kube-state-metrics',
+  app_operator_watch_restarts_total: 'no watch was started again',
+  error_type: 'nothing has failed',
+};
+
+const servers = ['prometheus', 'redis-server', 'mariadbd', 'postgres', 'python3'];
+
+describe('Prometheus', needs(...servers), () => {
+  let world: MonitoringWorld;
+  let stop = async (): Promise<void> => undefined;
+  before(async () => {
+    world = await startWorld();
+    stop = world.stop;
+    // More wait than the alert allows, in a queue of the bench and in one of a site.
+    const jobs = Array.from({ length: 101 }, (_, index) => `job-${index}`);
+    world.redis('RPUSH', `rq:queue:${world.namespace}.b:short`, ...jobs);
+    world.redis('ZADD', `rq:failed:${world.namespace}.b:short`, '1', 'job-x');
+  });
+  after(() => stop());
+
+  const until = <T>(what: string, check: () => Promise<T | undefined | false>): Promise<T> =>
+    world.cluster.until(what, check, 40_000);
+
+  test('finds the operator and the exporter, and scrapes them', async () => {
+    await until('both are up', async () => {
+      const up = await world.query('up == 1');
+      const jobs = up.map(({ metric }) => metric['job']).sort();
+      assert.deepEqual(jobs, [
+        'app-operator-controller-manager-metrics-service',
+        'app-operator-workloads',
+      ]);
+      return true;
+    });
+  });
+
+  test('keeps the namespaces of sites and benches', async () => {
+    const phases = await until('the phases', async () => {
+      const found = await world.query('app_site_phase');
+      return found.length === 3 && found;
+    });
+    const said = phases.map(({ metric: { namespace, name, phase } }) => [namespace, name, phase]);
+    const { namespace } = world;
+    assert.deepEqual(said.sort(), [
+      [namespace, 'books', 'Ready'],
+      [namespace, 'lost', 'Pending'],
+      [namespace, 'shop', 'Ready'],
+    ]);
+    const lengths = await until('the queues', async () => {
+      const found = await world.query('app_worker_queue_length > 100');
+      return found.length > 0 && found;
+    });
+    assert.deepEqual(
+      lengths.map(({ metric: { namespace: place, bench, site, queue } }) => [place, bench, site, queue]), // prettier-ignore
+      [[namespace, 'b', undefined, 'short']],
+    );
+  });
+
+  test('knows the histogram of the specification by controller and result', async () => {
+    const name = 'app_operator_reconciliation_duration_seconds_count';
+    const pairs = await world.query(`sum by (controller, result) (${name})`);
+    for (const controller of ['appbench', 'appsite']) {
+      const found = pairs.some(({ metric }) => metric['controller'] === controller && metric['result'] === 'success'); // prettier-ignore
+      assert.ok(found, JSON.stringify(pairs));
+    }
+    for (const type of ['appbench', 'appsite']) {
+      const [total] = await world.query(`app_operator_resource_total{resource_type="${type}"}`);
+      assert.equal(total?.value[1], type === 'appbench' ? '1' : '3');
+    }
+    const jobs = await world.query('app_operator_job_status{job_name="b-init",status="Succeeded"}');
+    assert.equal(jobs.length, 1);
+  });
+
+  test('has loaded the rules, and says of what it will warn', async () => {
+    await until('the alerts are pending', async () => {
+      const { alerts } = await world.ask<{ readonly alerts: readonly Alert[] }>('alerts');
+      const said = alerts
+        .filter(({ labels }) => labels['alertname'] !== 'AppOperatorDown')
+        .map(({ labels }) => [labels['alertname'], labels['namespace'], labels['name'] ?? labels['queue']]); // prettier-ignore
+      assert.deepEqual(said.sort(), [
+        ['AppSiteNotReady', world.namespace, 'lost'],
+        ['AppWorkerQueueHigh', world.namespace, 'short'],
+      ]);
+      return true;
+    });
+    const { groups } = await world.ask<{
+      readonly groups: readonly { readonly rules: readonly { readonly health: string; readonly name: string }[] }[];
+    }>('rules'); // prettier-ignore
+    const rules = groups.flatMap((group) => group.rules);
+    assert.equal(rules.length, 8);
+    for (const { name, health } of rules) assert.equal(health, 'ok', name);
+  });
+
+  test('warns of a database whose connections are taken', async () => {
+    const [mariadb] = world.databases;
+    mariadb.sql('SET GLOBAL max_connections = 10');
+    const held = Array.from({ length: 9 }, () => mariadb.hold('mysql', 'db'));
+    await until('the alert is pending', async () => {
+      const { alerts } = await world.ask<{ readonly alerts: readonly Alert[] }>('alerts');
+      return alerts.some(
+        ({ labels }) =>
+          labels['alertname'] === 'AppDatabaseConnectionsHigh' &&
+          labels['server'] === `127.0.0.1:${mariadb.port}` &&
+          labels['bench'] === 'b',
+      );
+    });
+    mariadb.sql('SET GLOBAL max_connections = 100');
+    await Promise.all(held.map(({ stop }) => stop('SIGKILL')));
+  });
+
+  test('answers every query of the dashboard', async () => {
+    const file = readFileSync(join(ROOT, 'dist/monitoring/grafana-dashboard.json'), 'utf8');
+    const { panels } = JSON.parse(file) as { readonly panels: readonly Panel[] };
+    const queries = panels.flatMap(({ title, targets = [] }) =>
+      targets.map(({ expr }) => [title, expr.replaceAll(/\$(namespace|bench)/g, '.*')] as const),
+    );
+    assert.ok(queries.length > 25);
+    for (const [title, expr] of queries) {
+      const reason = Object.keys(EMPTY).find((word) => expr.includes(word));
+      if (reason === undefined) {
+        await until(`${title}: ${expr}`, async () => (await world.query(expr)).length > 0);
+      } else {
+        await world.query(expr);
+      }
+    }
+  });
+
+  test('says when the last backup was complete', async () => {
+    const [age] = await world.query('time() - app_site_backup_last_success_timestamp_seconds{name="nightly",site="shop"}'); // prettier-ignore
+    const seconds = Number(age?.value[1]);
+    assert.ok(seconds > 3_590 && seconds < 3_900, String(seconds));
+  });
+
+  test('says that the operator is down when it is', async () => {
+    await world.operator.stop();
+    await until('the alert is pending', async () => {
+      const { alerts } = await world.ask<{ readonly alerts: readonly Alert[] }>('alerts');
+      return alerts.some(({ labels }) => labels['alertname'] === 'AppOperatorDown');
+    });
+  });
+});
