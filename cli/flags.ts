@@ -1,6 +1,6 @@
 /** Flags that several commands have. */
 import { DEFAULT_API_GROUP } from '../constructs/kit/definition.js';
-import { DEFAULT_SETTINGS } from '../constructs/kit/settings.js';
+import { DEFAULT_IDS, DEFAULT_SETTINGS } from '../constructs/kit/settings.js';
 import type { Flag, Flags } from './command.js';
 import { OPERATOR_NAMES } from './operators.js';
 
@@ -29,14 +29,11 @@ export const SETTINGS = {
     'NAME',
     `DNS domain of the cluster (default ${DEFAULT_SETTINGS.clusterDomain})`,
   ),
-  'default-uid': text('ID', `user of pods that name none (default ${DEFAULT_SETTINGS.defaultUid})`),
-  'default-gid': text(
-    'ID',
-    `group of pods that name none (default ${DEFAULT_SETTINGS.defaultGid})`,
-  ),
+  'default-uid': text('ID', `user of pods that name none (default ${DEFAULT_IDS.defaultUid})`),
+  'default-gid': text('ID', `group of pods that name none (default ${DEFAULT_IDS.defaultGid})`),
   'default-fsgroup': text(
     'ID',
-    `group of volumes where pods name none (default ${DEFAULT_SETTINGS.defaultFsGroup})`,
+    `group of volumes where pods name none (default ${DEFAULT_IDS.defaultFsGroup})`,
   ),
 } satisfies Flags;
 

@@ -61,12 +61,18 @@ export function apiGroupOf(args: Arguments): string | undefined {
 /** What the operator's administrator decides, as the flags say it. @throws UsageError */
 export function settingsOf(args: Arguments): Settings {
   return {
-    defaultUid: args.value('default-uid', integer(1, MAX_ID)) ?? DEFAULT_SETTINGS.defaultUid,
-    defaultGid: args.value('default-gid', integer(0, MAX_ID)) ?? DEFAULT_SETTINGS.defaultGid,
-    defaultFsGroup:
-      args.value('default-fsgroup', integer(0, MAX_ID)) ?? DEFAULT_SETTINGS.defaultFsGroup,
+    ...given('defaultUid', args.value('default-uid', integer(1, MAX_ID))),
+    ...given('defaultGid', args.value('default-gid', integer(0, MAX_ID))),
+    ...given('defaultFsGroup', args.value('default-fsgroup', integer(0, MAX_ID))),
     clusterDomain: args.value('cluster-domain', domain(1)) ?? DEFAULT_SETTINGS.clusterDomain,
   };
+}
+
+function given<K extends keyof Settings>(
+  key: K,
+  value: number | undefined,
+): { readonly [k in K]?: number } {
+  return (value === undefined ? {} : { [key]: value }) as { readonly [k in K]?: number };
 }
 
 /** Names of operators, separated by commas → the APIs that they serve. */

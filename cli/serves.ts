@@ -7,6 +7,9 @@ import { OPERATORS } from './operators.js';
 export function servedBy(name: string): readonly string[] | undefined {
   const group = Object.hasOwn(OPERATORS, name) ? OPERATORS[name] : undefined;
   if (group === undefined) return undefined;
-  const kinds = KINDS.flatMap(({ owns, reads }) => [...owns, ...reads]);
-  return [...new Set(kinds.filter((kind) => groupOf(kind.apiVersion) === group).map(kindId))];
+  const groups = [group].flat();
+  const kinds = KINDS.flatMap(({ owns, reads, detects = [] }) => [...owns, ...reads, ...detects]);
+  return [
+    ...new Set(kinds.filter((kind) => groups.includes(groupOf(kind.apiVersion))).map(kindId)),
+  ];
 }

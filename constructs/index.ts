@@ -19,7 +19,7 @@ export type { Problem } from './kit/errors.js';
 export type { KubeObject, Resource } from './kit/object.js';
 export { kindId, type ObjectKind } from './kit/object-kind.js';
 export { admit, type Admission } from './kit/schema.js';
-export { DEFAULT_SETTINGS, type Settings } from './kit/settings.js';
+export { DEFAULT_IDS, DEFAULT_SETTINGS, type Settings } from './kit/settings.js';
 export { synthesize } from './kit/synth.js';
 export { type AnyKind, DEFINITIONS, KINDS } from './registry.js';
 

@@ -69,6 +69,8 @@ export class Manager {
   readonly #owned: ReadonlyMap<string, ObjectKind>;
   /** What kinds read of objects that nobody here owns. */
   readonly #read: ReadonlyMap<string, ObjectKind>;
+  /** What kinds ask the presence of, and no more. */
+  readonly #detected: readonly ObjectKind[];
   readonly #kinds: readonly AnyKind[];
   #synced = false;
 
@@ -86,6 +88,7 @@ export class Manager {
         .filter((kind) => !this.#owned.has(kindId(kind)))
         .map((kind) => [kindId(kind), kind]),
     );
+    this.#detected = this.#kinds.flatMap(({ detects = [] }) => detects);
     this.#prober = config.siteCheck ? new Prober() : undefined;
     this.#watches = new Watches({
       client,
@@ -141,6 +144,7 @@ export class Manager {
       kinds: [
         ...[...this.#owned.values(), ...this.#read.values()].filter(({ optional }) => optional),
         ...this.#monitoring.kinds,
+        ...this.#detected,
       ],
       onChange: (kind, served) => {
         const serving = this.#serve(kind, served);
@@ -329,6 +333,10 @@ export class Manager {
   async #serve(kind: ObjectKind, served: boolean): Promise<void> {
     if (this.#monitoring.kinds.includes(kind)) {
       this.#monitoring.serve(kind, served);
+      return;
+    }
+    if (this.#detected.includes(kind)) {
+      this.#subscriptions.serve(kind, served);
       return;
     }
     if (served) {

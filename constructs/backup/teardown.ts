@@ -39,5 +39,5 @@ function siteOf(backup: SiteBackup, world: World): SiteModel | undefined {
   if (site) return site;
   const { name } = backup.spec.siteRef;
   const bench = world.get('AppBench', namespace, backup.status?.bench ?? '', bareBench);
-  return bench && { name, namespace, siteName: name, bench: benchModel(bench, world.settings) };
+  return bench && { name, namespace, siteName: name, bench: benchModel(bench, world) };
 }

@@ -58,7 +58,7 @@ export function gatherBench(bench: AppBench, world: World): BenchFacts {
       );
     }
   }
-  const model = benchModel(bench, world.settings);
+  const model = benchModel(bench, world);
   const version = redisVersion(model, world);
   const entries = world.list(sitesOfBench, keyOf(namespace, name), siteEntry);
   const progress = world.list(sitesOfBench, keyOf(namespace, name), progressOf);

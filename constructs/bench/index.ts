@@ -1,4 +1,5 @@
 import { benchesByTurn, sitesOfBench } from '../framework/indexes.js';
+import { PLATFORM_KINDS } from '../framework/platform.js';
 import { Waiting } from '../kit/errors.js';
 import type { Kind } from '../kit/kind.js';
 import { normalHost } from '../kit/normal.js';
@@ -40,6 +41,7 @@ export const bench: Kind<AppBench, BenchFacts> = {
     TriggerAuthentication,
   ],
   reads: [Secret],
+  detects: PLATFORM_KINDS,
   indexes: [benchesByTurn],
   gather: gatherBench,
   advise: adviseBench,

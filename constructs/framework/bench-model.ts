@@ -2,9 +2,10 @@ import type { AppBench, ComponentResources, WorkerAutoscaling } from '../bench/a
 import type { PodTemplate } from '../kit/api.js';
 import { markersOf, type Markers } from '../kit/labels.js';
 import { benchNames, serviceHost } from '../kit/names.js';
-import type { Settings } from '../kit/settings.js';
+import type { World } from '../kit/kind.js';
 import { resolveApps } from './apps.js';
 import { frameworkImage, type FrameworkImage } from './image.js';
+import { assignsIds } from './platform.js';
 import { resolveSecurity, type ResolvedSecurity } from './security.js';
 
 /** A key of a Secret. */
@@ -59,9 +60,10 @@ export type RedisServers =
 export const DEFAULT_PORTS = { mariadb: 3306, postgres: 5432 } as const;
 export const ROOT_USERS = { mariadb: 'root', postgres: 'postgres' } as const;
 
-/** What of a bench is decided by its spec and the operator's settings alone. */
-export function benchModel(bench: AppBench, settings: Settings): BenchModel {
+/** What of a bench is decided by its spec, the operator's settings and the platform alone. */
+export function benchModel(bench: AppBench, world: Pick<World, 'settings' | 'serves'>): BenchModel {
   const { spec } = bench;
+  const { settings } = world;
   const name = bench.metadata.name;
   const namespace = bench.metadata.namespace ?? 'default';
   const host = (service: string): string => serviceHost(service, namespace, settings.clusterDomain);
@@ -70,7 +72,7 @@ export function benchModel(bench: AppBench, settings: Settings): BenchModel {
     namespace,
     markers: markersOf(bench),
     image: frameworkImage(spec),
-    security: resolveSecurity(spec.security, settings),
+    security: resolveSecurity(spec.security, settings, assignsIds(world)),
     podTemplate: spec.podTemplate ?? {},
     apps: resolveApps(spec).apps,
     queuePrefix: `${namespace}.${name}`,

@@ -61,7 +61,7 @@ export function viewSite(resource: OfSite, world: World): SiteView {
     const why = `has no bench: there is no AppBench "${site.benchName}" in namespace ${namespace}`;
     return { site: undefined, hold: notReady(why) };
   }
-  const bench = benchModel(offer.bench, world.settings);
+  const bench = benchModel(offer.bench, world);
   const image = site.image === undefined ? bench.image : imageNamed(site.image, offer.bench.spec);
   return {
     site: {

@@ -1,7 +1,7 @@
 import { k8s } from 'cdk8s-plus-28';
 import { Construct } from 'constructs';
 import { DEFAULT_API_GROUP } from '../kit/definition.js';
-import { DEFAULT_SETTINGS } from '../kit/settings.js';
+import { DEFAULT_IDS as IDS } from '../kit/settings.js';
 import {
   CONTROL_PLANE,
   OPERATOR,
@@ -84,9 +84,9 @@ export class Manager extends Construct {
 
 /** Defaults of pods whose bench names no user, group or group of volumes. */
 const DEFAULT_IDS: k8s.EnvVar[] = [
-  { name: 'APP_DEFAULT_UID', value: String(DEFAULT_SETTINGS.defaultUid) },
-  { name: 'APP_DEFAULT_GID', value: String(DEFAULT_SETTINGS.defaultGid) },
-  { name: 'APP_DEFAULT_FSGROUP', value: String(DEFAULT_SETTINGS.defaultFsGroup) },
+  { name: 'APP_DEFAULT_UID', value: String(IDS.defaultUid) },
+  { name: 'APP_DEFAULT_GID', value: String(IDS.defaultGid) },
+  { name: 'APP_DEFAULT_FSGROUP', value: String(IDS.defaultFsGroup) },
 ];
 
 function container(props: ManagerProps): k8s.Container {

@@ -35,6 +35,13 @@ export function namespacedRules(
   const plurals = kinds.map(({ definition }) => definition.plural).sort();
   return [
     ...rulesFor(owned, OWN),
+    ...owned.flatMap(({ apiVersion, also = [] }) =>
+      also.map(({ resource, verbs }) => ({
+        apiGroups: [groupOf(apiVersion)],
+        resources: [resource],
+        verbs: [...verbs],
+      })),
+    ),
     ...rulesFor(
       read.filter(({ clusterScoped }) => !clusterScoped),
       READ,

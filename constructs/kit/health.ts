@@ -37,6 +37,7 @@ interface Observable {
     readonly phase?: string;
     readonly failed?: number;
     readonly conditions?: readonly StatusCondition[];
+    readonly ingress?: readonly { readonly conditions?: readonly StatusCondition[] }[];
   };
 }
 
@@ -63,6 +64,8 @@ export function healthOf(object: Observable): Health {
       return certificate(object);
     case 'ScaledObject':
       return scaledObject(object);
+    case 'Route':
+      return route(object);
     default:
       return byReadyCondition(object);
   }
@@ -123,6 +126,15 @@ function pod({ status }: Observable): Health {
 /** A claim that binds with its first pod never binds before it, so only a lost volume is bad news. */
 function volumeClaim({ status }: Observable): Health {
   return status?.phase === 'Lost' ? { state: 'Failed', message: 'its volume is lost' } : READY;
+}
+
+/** Each router says by itself whether it lets a Route in; where none does, nobody keeps it out. */
+function route({ status }: Observable): Health {
+  const refused = status?.ingress
+    ?.map(({ conditions }) => find(conditions, 'Admitted'))
+    .find((admitted) => admitted?.status === 'False');
+  if (!refused) return READY;
+  return { state: 'Failed', message: refused.message ?? refused.reason ?? 'not admitted' };
 }
 
 /** An issuing that has failed says more than that there is no certificate. */

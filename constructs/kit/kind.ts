@@ -22,6 +22,8 @@ export interface Kind<R extends Resource = Resource, F = unknown> {
   readonly owns: readonly ObjectKind[];
   /** The kinds that `gather` reads, besides ours. */
   readonly reads: readonly ObjectKind[];
+  /** Optional APIs that `gather` only asks the presence of: nothing of them is watched or granted. @default none */
+  readonly detects?: readonly ObjectKind[];
   /** The groups by which resources of this kind are looked up. */
   readonly indexes: readonly Index[];
   /**

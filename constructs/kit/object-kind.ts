@@ -12,6 +12,8 @@ export interface ObjectKind {
   readonly clusterScoped?: true;
   /** Whether what its objects hold can be read, and not only that they are there. */
   readonly content?: true;
+  /** Rights that its owner needs beside those on the kind itself. */
+  readonly also?: readonly { readonly resource: string; readonly verbs: readonly string[] }[];
   /** Whether it goes when the other children of its owner have gone: another operator cannot remove it before. */
   readonly goesLast?: true;
 }
@@ -60,6 +62,19 @@ export const TriggerAuthentication = advisory(
 );
 export const Certificate = advisory('cert-manager.io/v1', 'Certificate', 'certificates');
 export const TraefikMiddleware = advisory('traefik.io/v1alpha1', 'Middleware', 'middlewares');
+/** Only who may do this as well may name the host of a Route. */
+export const Route: ObjectKind = {
+  ...optional('route.openshift.io/v1', 'Route', 'routes'),
+  also: [{ resource: 'routes/custom-host', verbs: ['create', 'update'] }],
+};
+export const SecurityContextConstraints: ObjectKind = {
+  ...optional(
+    'security.openshift.io/v1',
+    'SecurityContextConstraints',
+    'securitycontextconstraints',
+  ),
+  clusterScoped: true,
+};
 export const Issuer = optional('cert-manager.io/v1', 'Issuer', 'issuers');
 export const ClusterIssuer: ObjectKind = {
   ...optional('cert-manager.io/v1', 'ClusterIssuer', 'clusterissuers'),

@@ -16,6 +16,7 @@ import type { SiteFacts } from './facts.js';
 import { SiteIngress } from './ingress.js';
 import { queuePrefix, SiteInit, SiteReopen } from './job.js';
 import { OperatedDatabase } from './operated-database.js';
+import { SiteRoutes } from './route.js';
 
 /** The complete graph of a site's children. */
 export class SiteChart extends Chart {
@@ -82,7 +83,9 @@ export class SiteChart extends Chart {
     const upgrade = facts.upgrade?.begun ? facts.upgrade : undefined;
     const workloads = new Stage(this, 'workloads', { gate: upgrade !== undefined });
     if (spec.workloads === 'Dedicated') this.dedicated(workloads, site, facts);
-    if (spec.ingress?.enabled) new SiteIngress(workloads, 'ingress', { site, facts });
+    const { route } = facts;
+    if (route) new SiteRoutes(workloads, 'routes', { site, facts, route });
+    else if (spec.ingress?.enabled) new SiteIngress(workloads, 'ingress', { site, facts });
     if (upgrade) {
       const reopen = new Stage(this, 'reopen', { gate: true, hold: upgrade.reopenHold });
       new SiteReopen(reopen, 'reopen', { site, facts, upgrade });

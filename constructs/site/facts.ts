@@ -16,6 +16,7 @@ import type { AppSite } from './api.js';
 import { databasePlan, type SiteDatabasePlan } from './database.js';
 import { refuseTakenHosts } from './hosts.js';
 import { restoreFacts, type SiteRestoreFacts } from './restore.js';
+import { routeFacts, type SiteRouteFacts } from './route.js';
 import { tlsFacts, type SiteTlsFacts } from './tls.js';
 import { benchBefore, upgradeFacts, type SiteUpgradeFacts } from './upgrade.js';
 
@@ -37,7 +38,10 @@ export interface SiteFacts {
   /** All public host names, `domain` first. */
   readonly hosts: readonly string[];
   readonly adminPassword: { readonly secret: string; readonly version: string };
+  /** Undefined also where a Route has the router's certificate. */
   readonly tls: SiteTlsFacts | undefined;
+  /** Undefined where the site has an Ingress, or neither. */
+  readonly route: SiteRouteFacts | undefined;
   /** Whether KEDA is there. */
   readonly keda: boolean;
   /** Whether Traefik's middlewares are there. */
@@ -77,6 +81,7 @@ export function gatherSite(site: AppSite, world: World): SiteFacts {
   }
   const generated = generatedSecrets(site, world);
   const restore = restoreFacts(site, world);
+  const route = routeFacts(site, model, world);
   const hosts = publicHosts(spec, model.domain.suffix);
   return {
     bench: withTemplate(model, spec.podTemplate),
@@ -96,7 +101,8 @@ export function gatherSite(site: AppSite, world: World): SiteFacts {
     domain: hosts[0] ?? spec.siteName,
     hosts,
     adminPassword: { secret: admin ?? siteNames(name).adminPassword, version: adminVersion },
-    tls: tlsFacts(site, model, world),
+    tls: route ? undefined : tlsFacts(site, model, world),
+    route,
     keda: world.serves(ScaledObject),
     traefik: world.serves(TraefikMiddleware),
     asleep: asleep(site.status?.workerScaling),
@@ -128,7 +134,7 @@ function readBench(
       `spec.benchRef.name: there is no AppBench "${name}" in namespace ${namespace}`,
     );
   }
-  const model = benchModel(bench.bench, world.settings);
+  const model = benchModel(bench.bench, world);
   const rolled = bench.ready && bench.image === model.image.reference;
   return { model, bench: bench.bench, ready: bench.ready, rolled };
 }

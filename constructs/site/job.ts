@@ -163,13 +163,12 @@ function rootEnv({ root }: DatabaseServer): k8s.EnvVar[] {
 
 /** The keys of site_config.json that the spec decides; null takes a key away. */
 function siteConfig(site: AppSite, facts: SiteFacts): Readonly<Record<string, unknown>> {
+  const encrypted = facts.tls !== undefined || facts.route?.encrypted === true;
   return {
     bench_id: queuePrefix(site, facts.bench) ?? null,
     // The framework's own guess is http and the site's name.
     host_name:
-      !facts.tls && facts.domain === site.spec.siteName
-        ? null
-        : siteUrl(facts.tls !== undefined, facts.domain),
+      !encrypted && facts.domain === site.spec.siteName ? null : siteUrl(encrypted, facts.domain),
     maintenance_mode: site.spec.maintenance ? 1 : 0,
   };
 }

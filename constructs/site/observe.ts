@@ -17,6 +17,7 @@ import { siteWorkerScale } from './chart.js';
 import type { SiteFacts } from './facts.js';
 import { siteUrl } from './job.js';
 import { judgeRestore } from './restore.js';
+import { routeCertificate } from './route.js';
 import { certificateCondition } from './tls.js';
 import { judgeUpgrade } from './upgrade.js';
 
@@ -43,7 +44,9 @@ export function siteProbes({
 /** What a site says of itself. */
 export function observeSite(observation: Observation<AppSite, SiteFacts>): Judgement {
   const { facts, resource } = observation;
-  const certificate = certificateCondition(observation);
+  const certificate = facts.route
+    ? routeCertificate(facts.route)
+    : certificateCondition(observation);
   const { phase, ready } = judge(observation);
   const upgrade = judgeUpgrade(observation);
   const restore = judgeRestore(observation);

@@ -26,7 +26,7 @@ export const siteTeardown: Teardown<AppSite> = {
     // A site that was never Ready under Retain has nothing that goes on: it may go at once.
     const needed = drops(site) ? hasBegun(site, world) : site.status?.appliedHash !== undefined;
     const bench = needed && !isReleased(site) ? findBench(site, world) : undefined;
-    return bench && new DropChart(scope, id, site, benchModel(bench, world.settings));
+    return bench && new DropChart(scope, id, site, benchModel(bench, world));
   },
 };
 

@@ -1,5 +1,5 @@
 import { DEFAULT_API_GROUP } from '../../constructs/kit/definition.js';
-import { DEFAULT_SETTINGS, type Settings } from '../../constructs/kit/settings.js';
+import { DEFAULT_IDS, DEFAULT_SETTINGS, type Settings } from '../../constructs/kit/settings.js';
 import { type Flag, helpFor, parseFlags, type Parser } from './flags.js';
 import {
   type BindAddress,
@@ -12,6 +12,7 @@ import {
   namespace,
   namespaces,
   oneOf,
+  orNone,
   text,
 } from './parsers.js';
 
@@ -131,13 +132,9 @@ const FLAGS = {
     'KUBECONFIG',
   ),
   'shutdown-timeout': flag(duration('0s'), '10s', 'How long work in hand may take after SIGTERM.'),
-  'default-uid': flag(integer(1, MAX_ID), id('defaultUid'), 'User of pods that name none.'),
-  'default-gid': flag(integer(0, MAX_ID), id('defaultGid'), 'Group of pods that name none.'),
-  'default-fsgroup': flag(
-    integer(0, MAX_ID),
-    id('defaultFsGroup'),
-    'Group of volumes where pods name none.',
-  ),
+  'default-uid': id('defaultUid', 1, 'User of pods that name none'),
+  'default-gid': id('defaultGid', 0, 'Group of pods that name none'),
+  'default-fsgroup': id('defaultFsGroup', 0, 'Group of volumes where pods name none'),
 } as const;
 
 /** Where the Lease is when the operator runs outside of a cluster and nothing else is said. */
@@ -175,9 +172,9 @@ export function parseConfig(
     kubeconfig: values.kubeconfig || undefined,
     shutdownTimeoutMs: values['shutdown-timeout'],
     settings: {
-      defaultUid: values['default-uid'],
-      defaultGid: values['default-gid'],
-      defaultFsGroup: values['default-fsgroup'],
+      ...given('defaultUid', values['default-uid']),
+      ...given('defaultGid', values['default-gid']),
+      ...given('defaultFsGroup', values['default-fsgroup']),
       clusterDomain: values['cluster-domain'],
     },
   });
@@ -193,8 +190,17 @@ export function helpText(): string {
   return `Each flag has an environment variable, in brackets; the flag wins.\n\n${helpFor(FLAGS)}\n`;
 }
 
-function id(name: 'defaultUid' | 'defaultGid' | 'defaultFsGroup'): string {
-  return String(DEFAULT_SETTINGS[name]);
+/** An id that is not given is decided later: the platform may assign one. */
+function id(name: keyof typeof DEFAULT_IDS, least: number, help: string): Flag<number | null> {
+  const preset = `${help}; ${DEFAULT_IDS[name]} when not given, or what the platform assigns.`;
+  return flag(orNone(integer(least, MAX_ID)), '', preset);
+}
+
+function given<K extends keyof typeof DEFAULT_IDS>(
+  name: K,
+  value: number | null,
+): { readonly [k in K]?: number } {
+  return (value === null ? {} : { [name]: value }) as { readonly [k in K]?: number };
 }
 
 function deepFreeze<T extends object>(value: T): Readonly<T> {

@@ -11,6 +11,11 @@ export interface BindAddress {
 
 export const text: Parser<string> = { allowed: 'text', parse: (value) => value };
 
+/** The same, where nothing is a value too. */
+export function orNone<T>(parser: Parser<T>): Parser<T | null> {
+  return { ...parser, parse: (value) => (value === '' ? null : parser.parse(value)) };
+}
+
 export function oneOf<T extends string>(values: Readonly<Record<string, T>>): Parser<T> {
   return {
     allowed: Object.keys(values).join(', '),

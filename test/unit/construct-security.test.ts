@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 import { resolveSecurity } from '../../constructs/framework/security.js';
 import type { Security } from '../../constructs/kit/api.js';
-import { DEFAULT_SETTINGS } from '../../constructs/kit/settings.js';
+import { DEFAULT_SETTINGS, type Settings } from '../../constructs/kit/settings.js';
 
 /** What APP_DEFAULT_UID, APP_DEFAULT_GID and APP_DEFAULT_FSGROUP say in these tests. */
 const SETTINGS = { ...DEFAULT_SETTINGS, defaultUid: 2001, defaultGid: 2002, defaultFsGroup: 2003 };
@@ -13,7 +13,7 @@ suite('each value comes from the spec, then the operator, then the built-in defa
   const ORDER: readonly (readonly [
     reason: string,
     security: Security | undefined,
-    settings: typeof SETTINGS,
+    settings: Settings,
     user: number,
     group: number,
     fsGroup: number,
@@ -46,16 +46,38 @@ suite('each value comes from the spec, then the operator, then the built-in defa
   ];
   for (const [reason, security, settings, runAsUser, runAsGroup, fsGroup] of ORDER) {
     test(reason, () => {
-      const resolved = resolveSecurity(security, settings).pod;
+      const resolved = resolveSecurity(security, settings, false).pod;
       const { runAsUser: user, runAsGroup: group, fsGroup: volumes } = resolved;
       assert.deepEqual([user, group, volumes], [runAsUser, runAsGroup, fsGroup]);
     });
   }
 });
 
+suite('where the platform assigns ids', () => {
+  const ids = (security: Security | undefined, settings: Settings): unknown[] => {
+    const { runAsUser, runAsGroup, fsGroup } = resolveSecurity(security, settings, true).pod;
+    return [runAsUser, runAsGroup, fsGroup];
+  };
+  test('nobody else does', () => {
+    assert.deepEqual(ids(undefined, DEFAULT_SETTINGS), [undefined, undefined, undefined]);
+    const { pod: context } = resolveSecurity(undefined, DEFAULT_SETTINGS, true);
+    assert.deepEqual(Object.keys(context).sort(), [
+      'fsGroupChangePolicy',
+      'runAsNonRoot',
+      'seccompProfile',
+    ]);
+  });
+  test('what the spec or the environment names still counts', () => {
+    assert.deepEqual(ids(pod({ runAsUser: 1000 }), DEFAULT_SETTINGS), [1000, undefined, undefined]);
+    assert.deepEqual(ids(undefined, SETTINGS), [2001, 2002, 2003]);
+    const some = { ...DEFAULT_SETTINGS, defaultFsGroup: 2003 };
+    assert.deepEqual(ids(pod({ runAsGroup: 0 }), some), [undefined, 0, 2003]);
+  });
+});
+
 suite('containers', () => {
   const container = (securityContext?: Security['securityContext']) =>
-    resolveSecurity(securityContext ? { securityContext } : undefined, SETTINGS).container;
+    resolveSecurity(securityContext ? { securityContext } : undefined, SETTINGS, false).container;
   test('by default gain nothing, keep no capability and write nowhere but to volumes', () => {
     assert.deepEqual(container(), {
       allowPrivilegeEscalation: false,
@@ -89,6 +111,7 @@ test('pods never run as root, and large volumes are not given a new owner at eac
   const { runAsNonRoot, seccompProfile, fsGroupChangePolicy } = resolveSecurity(
     undefined,
     SETTINGS,
+    false,
   ).pod;
   assert.deepEqual(
     { runAsNonRoot, seccompProfile, fsGroupChangePolicy },

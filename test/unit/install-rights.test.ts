@@ -83,6 +83,8 @@ describe('the operator may', () => {
       `networking.k8s.io/ingresses: ${OWN}`,
       `networking.k8s.io/networkpolicies: ${OWN}`,
       `policy/poddisruptionbudgets: ${OWN}`,
+      'route.openshift.io/routes/custom-host: create update',
+      `route.openshift.io/routes: ${OWN}`,
       `traefik.io/middlewares: ${OWN}`,
     ]);
   });

@@ -21,7 +21,11 @@ interface NoCrds {
 export async function crdsOf(imports: string, files: readonly string[]): Promise<Crds> {
   const text = await readFile(path.join(projectRoot(), 'imports', imports), 'utf8');
   const [, module = '', version = ''] = /^\/\/ Source: (\S+) (v\S+)$/m.exec(text) ?? [];
-  const name = `${module}@${version}`;
+  return crdsOfModule(`${module}@${version}`, files);
+}
+
+/** Reads CRDs from a Go module. @param name with its version: `example.com/module@v1.2.3` */
+export async function crdsOfModule(name: string, files: readonly string[]): Promise<Crds> {
   try {
     const { stdout } = await promisify(execFile)('go', ['mod', 'download', '-json', name], {
       cwd: '/',

@@ -1,4 +1,4 @@
-import { DEFAULT_SETTINGS } from '../../../constructs/kit/settings.js';
+import { DEFAULT_IDS } from '../../../constructs/kit/settings.js';
 import type { Group, Value, Values } from './values.js';
 
 /** Parts of the operator's Deployment that are values of the chart: their defaults are its own. */
@@ -77,9 +77,9 @@ export function operatorValues(lifted: Lifted): Values {
       { enum: ['auto', true, false] },
     ),
     podDefaults: group('Ids of the pods of benches that name none; null for none.', {
-      uid: id(DEFAULT_SETTINGS.defaultUid, 1, 'User.'),
-      gid: id(DEFAULT_SETTINGS.defaultGid, 0, 'Group.'),
-      fsGroup: id(DEFAULT_SETTINGS.defaultFsGroup, 0, 'Group of volumes.'),
+      uid: id(DEFAULT_IDS.defaultUid, 1, 'User.'),
+      gid: id(DEFAULT_IDS.defaultGid, 0, 'Group.'),
+      fsGroup: id(DEFAULT_IDS.defaultFsGroup, 0, 'Group of volumes.'),
     }),
     logLevel: value(lifted.logLevel, 'Least severe level that is logged, or a verbosity.', {
       anyOf: [

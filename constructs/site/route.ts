@@ -1,0 +1,89 @@
+import { ApiObject } from 'cdk8s';
+import { Construct } from 'constructs';
+import type { BenchModel } from '../framework/bench-model.js';
+import type { Verdict } from '../kit/condition.js';
+import { hashOf } from '../kit/hash.js';
+import type { World } from '../kit/kind.js';
+import { childLabels } from '../kit/labels.js';
+import { benchNames, siteNames } from '../kit/names.js';
+import { Route } from '../kit/object-kind.js';
+import type { AppSite } from './api.js';
+import type { SiteFacts } from './facts.js';
+
+const NGINX_PORT = 8080;
+/** The class of OpenShift's own router. */
+const OPENSHIFT_CLASS = 'openshift-default';
+
+/** How OpenShift's router leads to the site. */
+export interface SiteRouteFacts {
+  /** Whether the router answers HTTPS, with its own certificate. */
+  readonly encrypted: boolean;
+}
+
+/**
+ * OpenShift's router takes Routes. It makes them of Ingresses too, and puts in certificates that are in
+ * Secrets, which a Route cannot name: so a site has a Route where no Secret is wanted, and an Ingress
+ * where one is, or where another class is asked for.
+ * @returns undefined where the site has an Ingress, or neither
+ */
+export function routeFacts(
+  site: AppSite,
+  bench: BenchModel,
+  world: World,
+): SiteRouteFacts | undefined {
+  const { ingress } = site.spec;
+  if (!ingress?.enabled) return undefined;
+  const { className = bench.domain.ingressClassName, tls } = ingress;
+  if (className !== undefined && className !== OPENSHIFT_CLASS) return undefined;
+  const secret = tls?.secretName ?? tls?.certManagerIssuer ?? bench.domain.issuer;
+  if (tls?.enabled && secret !== undefined) return undefined;
+  return world.serves(Route) ? { encrypted: tls?.enabled ?? false } : undefined;
+}
+
+/** The Routes that lead to the bench's proxy: one for each host name of the site. */
+export class SiteRoutes extends Construct {
+  constructor(
+    scope: Construct,
+    id: string,
+    props: {
+      readonly site: AppSite;
+      readonly facts: Pick<SiteFacts, 'bench' | 'hosts'>;
+      readonly route: SiteRouteFacts;
+    },
+  ) {
+    super(scope, id);
+    const { site, route } = props;
+    const { bench, hosts } = props.facts;
+    const { annotations } = site.spec.ingress ?? {};
+    const name = siteNames(site.metadata.name).ingress;
+    hosts.forEach((host, index) => {
+      new ApiObject(this, host, {
+        apiVersion: Route.apiVersion,
+        kind: Route.kind,
+        metadata: {
+          // A name that stays with its host, whatever is before it in the list.
+          name: index === 0 ? name : `${name}-${hashOf(host).slice(0, 8)}`,
+          namespace: bench.namespace,
+          labels: childLabels(site, 'ingress'),
+          ...(annotations ? { annotations: { ...annotations } } : {}),
+        },
+        spec: {
+          host,
+          to: { kind: 'Service', name: benchNames(bench.name).nginx, weight: 100 },
+          port: { targetPort: NGINX_PORT },
+          wildcardPolicy: 'None',
+          ...(route.encrypted
+            ? { tls: { termination: 'edge', insecureEdgeTerminationPolicy: 'Redirect' } }
+            : {}),
+        },
+      });
+    });
+  }
+}
+
+/** The certificate of a Route is the router's, and always there. */
+export function routeCertificate({ encrypted }: SiteRouteFacts): Verdict | undefined {
+  if (!encrypted) return undefined;
+  const message = "the certificate of OpenShift's router";
+  return { type: 'CertificateReady', status: 'True', reason: 'RouterCertificate', message };
+}
