@@ -1,5 +1,6 @@
 /** bench_metrics.py, the exporter of a bench, on a real Redis, MariaDB and PostgreSQL. */
 import assert from 'node:assert/strict';
+import { spawnSync } from 'node:child_process';
 import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
@@ -12,6 +13,7 @@ import {
   freePort,
   get,
   needs,
+  program,
   type Redis,
   redisCli,
   required,
@@ -239,11 +241,37 @@ describe('bench_metrics.py', needs('redis-server', 'mariadbd', 'postgres', 'pyth
     }
   });
 
+  const python = program('python3') ?? 'python3';
+  const mysqlclient = spawnSync(python, ['-c', 'import MySQLdb']).status === 0;
+  it(
+    'asks by mysqlclient where the image has no PyMySQL',
+    {
+      skip: !mysqlclient && 'NOT TESTED: apt-get install python3-mysqldb',
+    },
+    () => {
+      const [mariadb] = databases;
+      assert.ok(mariadb);
+      const script = `
+import json, sys
+sys.modules["pymysql"] = None
+sys.path.insert(0, sys.argv[1])
+import bench_metrics
+print(*bench_metrics.mariadb_login(json.load(sys.stdin)))
+`;
+      const login = { host: '127.0.0.1', port: mariadb.port, user: 'shop', password: PASSWORD };
+      const { stdout, stderr } = spawnSync(python, ['-B', '-c', script, SCRIPTS], {
+        input: JSON.stringify(login),
+        encoding: 'utf8',
+      });
+      assert.match(stdout, /^\d+ 100\n$/, stderr);
+    },
+  );
+
   it('looks once for many that ask', async () => {
     await sleep(CACHE_MS + 100);
-    const before = Number((/total_commands_processed:(\d+)/.exec(cli('INFO', 'stats')))?.[1]);
+    const before = Number(/total_commands_processed:(\d+)/.exec(cli('INFO', 'stats'))?.[1]);
     await Promise.all(Array.from({ length: 20 }, () => scrape(exporter)));
-    const after = Number((/total_commands_processed:(\d+)/.exec(cli('INFO', 'stats')))?.[1]);
+    const after = Number(/total_commands_processed:(\d+)/.exec(cli('INFO', 'stats'))?.[1]);
     // Of some 60 commands that one look takes.
     assert.ok(after - before < 150, `${after - before} commands`);
   });

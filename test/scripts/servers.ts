@@ -28,7 +28,7 @@ const PACKAGES: Readonly<Record<string, readonly string[]>> = {
   postgres: ['postgresql'],
   prometheus: ['prometheus'],
   promtool: ['prometheus'],
-  python3: ['python3-pymysql', 'python3-psycopg2', 'python3-redis'],
+  python3: ['python3-pymysql', 'python3-mysqldb', 'python3-psycopg2', 'python3-redis'],
 };
 
 /** Path of a program; with CI or INSTALL_TEST_SERVERS set, root installs Debian's package of a missing one. */
