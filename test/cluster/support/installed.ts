@@ -42,7 +42,10 @@ export async function installed(
     .map((document) => document.toJS() as Live | null)
     .find((object) => object?.kind === 'Deployment');
   const container = 'spec.template.spec.containers[0]';
-  const given = at(deployment, `${container}.args`) as string[];
+  // Several run on this machine, where a pod would have the port to itself.
+  const given = (at(deployment, `${container}.args`) as string[]).map((argument) =>
+    argument.replace(/^(--webhook-bind-address)=.*/, '$1=127.0.0.1:0'),
+  );
   const env = (at(deployment, `${container}.env`) ?? []) as { name: string; value: string }[];
   return {
     user: USER,
