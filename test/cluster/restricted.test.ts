@@ -1,0 +1,107 @@
+import assert from 'node:assert/strict';
+import { after, before, describe, test } from 'node:test';
+
+import { type Cluster, startCluster } from './harness.js';
+import { aBench, API_VERSION, aSite, aUser } from './support/builders.js';
+import { at, type Live, type Manifest } from './support/objects.js';
+
+/** Admission by the Pod Security Standard is the API server's own, so it is real here. */
+const RESTRICTED = {
+  apiVersion: 'v1',
+  kind: 'Namespace',
+  metadata: { name: 'restricted', labels: { 'pod-security.kubernetes.io/enforce': 'restricted' } },
+};
+const PATIENCE_MS = 60_000;
+const CLAIM: Manifest = {
+  apiVersion: 'v1',
+  kind: 'PersistentVolumeClaim',
+  metadata: { name: 'backups' },
+  spec: { accessModes: ['ReadWriteOnce'], resources: { requests: { storage: '1Gi' } } },
+};
+const siteRef = { name: 'shop' };
+const resource = (kind: string, name: string, spec: object): Manifest => ({
+  apiVersion: API_VERSION,
+  kind,
+  metadata: { name },
+  spec,
+});
+
+describe('in a namespace that takes only restricted pods', () => {
+  const { name: namespace } = RESTRICTED.metadata;
+  let cluster: Cluster;
+  before(async () => {
+    cluster = await startCluster();
+    await cluster.apply('', RESTRICTED);
+    await cluster.until('its service account', () =>
+      cluster.get('ServiceAccount', namespace, 'default'),
+    );
+    await cluster.operator([], { namespaces: [namespace] });
+  });
+  after(() => cluster.stop());
+
+  /** The words of whoever could not make a pod. */
+  const refusals = async (): Promise<string[]> =>
+    (await cluster.list('Event', namespace))
+      .map((event) => String(at(event, 'note') ?? at(event, 'message')))
+      .filter((words) => words.includes('violates PodSecurity'));
+  const podsOf = async (app: string): Promise<readonly Live[]> =>
+    cluster.list('Pod', namespace, app);
+
+  test('every workload and every Job of all kinds has its pods', async () => {
+    await cluster.apply(
+      namespace,
+      CLAIM,
+      aBench('b'),
+      aBench('pg', { dbConfig: { provider: 'postgres' } }),
+      aSite('shop', { bench: 'b', dbConfig: { mode: 'dedicated' } }),
+      aUser('ann'),
+      resource('SiteJob', 'clear', { siteRef, command: ['clear-cache'] }),
+      resource('SiteBackup', 'now', {
+        siteRef,
+        destination: { pvc: { claimName: 'backups' } },
+        deletionPolicy: 'Delete',
+      }),
+    );
+    await cluster.ready('AppBench', namespace, 'b', PATIENCE_MS);
+    await cluster.ready('AppBench', namespace, 'pg', PATIENCE_MS);
+    await cluster.ready('AppSite', namespace, 'shop', PATIENCE_MS);
+    // Those of users, jobs and backups come once the site is Ready.
+    await cluster.until('pods of all Jobs', async () => {
+      const jobs = await cluster.list('Job', namespace);
+      const idle = await Promise.all(
+        jobs.map(async ({ metadata }) => {
+          const pods = await podsOf(`job-name=${metadata.name}`);
+          return pods.length > 0 ? [] : [metadata.name];
+        }),
+      );
+      if (idle.flat().length > 0 || jobs.length < 6) {
+        throw new Error(`of ${jobs.length} Jobs without pods: ${idle.flat().join(', ')}`);
+      }
+      return true;
+    });
+    assert.deepEqual(await refusals(), []);
+  });
+
+  test('and so have the Jobs by which they go', async () => {
+    await cluster.patch('AppSite', namespace, 'shop', { spec: { deletionPolicy: 'Delete' } });
+    await cluster.ready('AppSite', namespace, 'shop', PATIENCE_MS);
+    for (const [kind, name] of [
+      ['SiteBackup', 'now'],
+      ['AppSite', 'shop'],
+    ] as const) {
+      await cluster.delete(kind, namespace, name);
+    }
+    await cluster.until('the pod of the drop Job', async () => {
+      if (!(await cluster.get('AppSite', namespace, 'shop'))) return true;
+      return (await podsOf('job-name=shop-drop')).length > 0;
+    });
+    assert.deepEqual(await refusals(), []);
+  });
+
+  test('a bench that asks for more has no pods: what is above is really looked at', async () => {
+    const security = { securityContext: { allowPrivilegeEscalation: true } };
+    await cluster.apply(namespace, aBench('lax', { security }));
+    await cluster.until('a refusal', async () => (await refusals()).length > 0, PATIENCE_MS);
+    assert.deepEqual(await podsOf('app=lax-redis'), []);
+  });
+});
