@@ -642,21 +642,21 @@ export interface AppBenchSpecDbConfig {
   readonly provider?: AppBenchSpecDbConfigProvider;
 
   /**
-   * Who runs the server: `managed` the operator, `external` somebody else, `operator` the MariaDB operator.
+   * Who runs the server: `managed` the operator, `external` somebody else, `operator` a database operator: the MariaDB operator, or CloudNativePG for `postgres`.
    *
    * @schema AppBenchSpecDbConfig#mode
    */
   readonly mode?: AppBenchSpecDbConfigMode;
 
   /**
-   * Host of an external server, or of a server of the MariaDB operator whose writable Service is not named after it.
+   * Host of an external server, or of an operator's where it is not the one that the operator's object says.
    *
    * @schema AppBenchSpecDbConfig#host
    */
   readonly host?: string;
 
   /**
-   * Port. By default 3306 for MariaDB and 5432 for PostgreSQL.
+   * Port. By default what the operator's object says, else 3306 for MariaDB and 5432 for PostgreSQL.
    *
    * @schema AppBenchSpecDbConfig#port
    */
@@ -675,6 +675,13 @@ export interface AppBenchSpecDbConfig {
    * @schema AppBenchSpecDbConfig#mariadbRef
    */
   readonly mariadbRef?: AppBenchSpecDbConfigMariadbRef;
+
+  /**
+   * CloudNativePG's Cluster, in the same namespace.
+   *
+   * @schema AppBenchSpecDbConfig#clusterRef
+   */
+  readonly clusterRef?: AppBenchSpecDbConfigClusterRef;
 
   /**
    * Image of a managed server.
@@ -711,6 +718,7 @@ export function toJson_AppBenchSpecDbConfig(obj: AppBenchSpecDbConfig | undefine
     'port': obj.port,
     'rootSecretRef': toJson_AppBenchSpecDbConfigRootSecretRef(obj.rootSecretRef),
     'mariadbRef': toJson_AppBenchSpecDbConfigMariadbRef(obj.mariadbRef),
+    'clusterRef': toJson_AppBenchSpecDbConfigClusterRef(obj.clusterRef),
     'image': obj.image,
     'resources': toJson_AppBenchSpecDbConfigResources(obj.resources),
     'storage': toJson_AppBenchSpecDbConfigStorage(obj.storage),
@@ -1601,7 +1609,7 @@ export enum AppBenchSpecDbConfigProvider {
 }
 
 /**
- * Who runs the server: `managed` the operator, `external` somebody else, `operator` the MariaDB operator.
+ * Who runs the server: `managed` the operator, `external` somebody else, `operator` a database operator: the MariaDB operator, or CloudNativePG for `postgres`.
  *
  * @schema AppBenchSpecDbConfigMode
  */
@@ -1672,6 +1680,34 @@ export function toJson_AppBenchSpecDbConfigMariadbRef(obj: AppBenchSpecDbConfigM
   const result = {
     'name': obj.name,
     'kind': obj.kind,
+  };
+  // filter undefined values
+  return Object.entries(result).reduce((r, i) => (i[1] === undefined) ? r : ({ ...r, [i[0]]: i[1] }), {});
+}
+/* eslint-enable max-len, @stylistic/max-len, quote-props, @stylistic/quote-props */
+
+/**
+ * CloudNativePG's Cluster, in the same namespace.
+ *
+ * @schema AppBenchSpecDbConfigClusterRef
+ */
+export interface AppBenchSpecDbConfigClusterRef {
+  /**
+   * Name of the object.
+   *
+   * @schema AppBenchSpecDbConfigClusterRef#name
+   */
+  readonly name: string;
+}
+
+/**
+ * Converts an object of type 'AppBenchSpecDbConfigClusterRef' to JSON representation.
+ */
+/* eslint-disable max-len, @stylistic/max-len, quote-props, @stylistic/quote-props */
+export function toJson_AppBenchSpecDbConfigClusterRef(obj: AppBenchSpecDbConfigClusterRef | undefined): Record<string, any> | undefined {
+  if (obj === undefined) { return undefined; }
+  const result = {
+    'name': obj.name,
   };
   // filter undefined values
   return Object.entries(result).reduce((r, i) => (i[1] === undefined) ? r : ({ ...r, [i[0]]: i[1] }), {});
@@ -2348,7 +2384,7 @@ export enum AppSiteSpecWorkloads {
  */
 export interface AppSiteSpecDbConfig {
   /**
-   * `shared`: on the bench's server; `dedicated`: on a server of the site's own; `external`: a prepared database; `operator`: made by the MariaDB operator.
+   * `shared`: on the bench's server; `dedicated`: on a server of the site's own; `external`: a prepared database; `operator`: made by the database operator of the bench's server.
    *
    * @schema AppSiteSpecDbConfig#mode
    */
@@ -2750,7 +2786,7 @@ export enum AppSiteSpecDeletionPolicy {
 }
 
 /**
- * `shared`: on the bench's server; `dedicated`: on a server of the site's own; `external`: a prepared database; `operator`: made by the MariaDB operator.
+ * `shared`: on the bench's server; `dedicated`: on a server of the site's own; `external`: a prepared database; `operator`: made by the database operator of the bench's server.
  *
  * @schema AppSiteSpecDbConfigMode
  */

@@ -205,28 +205,30 @@ export interface ExternalRedis {
 /** The database server that a bench offers to its sites. With nothing given, the bench runs a MariaDB server of its own.
  * @default {}
  * @cel self.mode != 'external' || (has(self.host) && has(self.rootSecretRef)) ;; mode external needs host and rootSecretRef
- * @cel self.mode != 'operator' || has(self.mariadbRef) ;; mode operator needs mariadbRef
- * @cel self.mode != 'operator' || self.provider == 'mariadb' ;; mode operator works with provider mariadb
+ * @cel self.mode != 'operator' || self.provider != 'mariadb' || has(self.mariadbRef) ;; mode operator needs mariadbRef with provider mariadb
+ * @cel self.mode != 'operator' || self.provider != 'postgres' || has(self.clusterRef) ;; mode operator needs clusterRef with provider postgres
+ * @cel !has(self.clusterRef) || (self.mode == 'operator' && self.provider == 'postgres') ;; clusterRef belongs to mode operator with provider postgres
  * @cel self.mode == 'managed' || !(has(self.image) || has(self.resources) || has(self.storage)) ;; image, resources and storage belong to mode managed
  * @cel self.mode != 'managed' || !has(self.port) ;; port belongs to modes external and operator
  * @cel self.mode != 'managed' || !has(self.host) ;; host belongs to modes external and operator
- * @cel !has(self.mariadbRef) || self.mariadbRef.kind == 'MariaDB' || has(self.host) ;; an ExternalMariaDB has no Service: give its host
  * @cel self.provider == oldSelf.provider ;; provider is immutable: the sites' databases would stay behind */
 export interface BenchDatabase {
   /** Kind of server.
    * @default mariadb */
   readonly provider: 'mariadb' | 'postgres';
-  /** Who runs the server: `managed` the operator, `external` somebody else, `operator` the MariaDB operator.
+  /** Who runs the server: `managed` the operator, `external` somebody else, `operator` a database operator: the MariaDB operator, or CloudNativePG for `postgres`.
    * @default managed */
   readonly mode: 'managed' | 'external' | 'operator';
-  /** Host of an external server, or of a server of the MariaDB operator whose writable Service is not named after it. */
+  /** Host of an external server, or of an operator's where it is not the one that the operator's object says. */
   readonly host?: HostName;
-  /** Port. By default 3306 for MariaDB and 5432 for PostgreSQL. */
+  /** Port. By default what the operator's object says, else 3306 for MariaDB and 5432 for PostgreSQL. */
   readonly port?: Port;
   /** Secret with the root credentials of an external server: key `password`, and `username` where it is not `root` (MariaDB) or `postgres`. */
   readonly rootSecretRef?: NameRef;
   /** The MariaDB operator's server, in the same namespace. */
   readonly mariadbRef?: MariaDbRef;
+  /** CloudNativePG's Cluster, in the same namespace. */
+  readonly clusterRef?: NameRef;
   /** Image of a managed server.
    * @maxLength 512
    * @pattern ^[a-zA-Z0-9][a-zA-Z0-9._:/@-]*$ */

@@ -3,6 +3,7 @@ import { benchModel, type BenchModel } from '../framework/bench-model.js';
 import { publicHosts } from '../framework/domain.js';
 import { GUNICORN_PORT } from '../framework/gunicorn.js';
 import { sitesOfBench } from '../framework/indexes.js';
+import { operatedServer } from '../framework/operated-server.js';
 import { redisVersion } from '../framework/redis-version.js';
 import { claimOf, isOlder, refuseSharedName, type Claim } from '../framework/seniority.js';
 import { asleep } from '../framework/worker-scaling.js';
@@ -58,7 +59,7 @@ export function gatherBench(bench: AppBench, world: World): BenchFacts {
       );
     }
   }
-  const model = benchModel(bench, world);
+  const model = modelOf(bench, world);
   const version = redisVersion(model, world);
   const entries = world.list(sitesOfBench, keyOf(namespace, name), siteEntry);
   const progress = world.list(sitesOfBench, keyOf(namespace, name), progressOf);
@@ -72,6 +73,12 @@ export function gatherBench(bench: AppBench, world: World): BenchFacts {
     asleep: asleep(bench.status?.workerScaling),
     upgrade: planUpgrade(bench, model.image.reference, progress),
   };
+}
+
+function modelOf(bench: AppBench, world: World): BenchModel {
+  const model = benchModel(bench, world);
+  if (bench.spec.dbConfig.mode !== 'operator') return model;
+  return { ...model, database: operatedServer(bench, model, world).server };
 }
 
 /** What is wrong in a spec that no schema can see. */

@@ -871,14 +871,14 @@ export const spec: Schema = {
         mode: {
           type: 'string',
           description:
-            'Who runs the server: `managed` the operator, `external` somebody else, `operator` the MariaDB operator.',
+            'Who runs the server: `managed` the operator, `external` somebody else, `operator` a database operator: the MariaDB operator, or CloudNativePG for `postgres`.',
           default: 'managed',
           enum: ['managed', 'external', 'operator'],
         },
         host: {
           type: 'string',
           description:
-            'Host of an external server, or of a server of the MariaDB operator whose writable Service is not named after it.',
+            "Host of an external server, or of an operator's where it is not the one that the operator's object says.",
           pattern: '^[A-Za-z0-9]([-A-Za-z0-9.]*[A-Za-z0-9])?$',
           minLength: 1,
           maxLength: 253,
@@ -886,7 +886,8 @@ export const spec: Schema = {
         port: {
           type: 'integer',
           format: 'int32',
-          description: 'Port. By default 3306 for MariaDB and 5432 for PostgreSQL.',
+          description:
+            "Port. By default what the operator's object says, else 3306 for MariaDB and 5432 for PostgreSQL.",
           minimum: 1,
           maximum: 65535,
         },
@@ -922,6 +923,20 @@ export const spec: Schema = {
               description: 'Kind of the object.',
               default: 'MariaDB',
               enum: ['MariaDB', 'ExternalMariaDB'],
+            },
+          },
+        },
+        clusterRef: {
+          type: 'object',
+          description: "CloudNativePG's Cluster, in the same namespace.",
+          required: ['name'],
+          properties: {
+            name: {
+              type: 'string',
+              description: 'Name of the object.',
+              pattern: '^[a-z0-9]([-a-z0-9]*[a-z0-9])?([.][a-z0-9]([-a-z0-9]*[a-z0-9])?)*$',
+              minLength: 1,
+              maxLength: 253,
             },
           },
         },
@@ -1014,12 +1029,16 @@ export const spec: Schema = {
           message: 'mode external needs host and rootSecretRef',
         },
         {
-          rule: "self.mode != 'operator' || has(self.mariadbRef)",
-          message: 'mode operator needs mariadbRef',
+          rule: "self.mode != 'operator' || self.provider != 'mariadb' || has(self.mariadbRef)",
+          message: 'mode operator needs mariadbRef with provider mariadb',
         },
         {
-          rule: "self.mode != 'operator' || self.provider == 'mariadb'",
-          message: 'mode operator works with provider mariadb',
+          rule: "self.mode != 'operator' || self.provider != 'postgres' || has(self.clusterRef)",
+          message: 'mode operator needs clusterRef with provider postgres',
+        },
+        {
+          rule: "!has(self.clusterRef) || (self.mode == 'operator' && self.provider == 'postgres')",
+          message: 'clusterRef belongs to mode operator with provider postgres',
         },
         {
           rule: "self.mode == 'managed' || !(has(self.image) || has(self.resources) || has(self.storage))",
@@ -1032,10 +1051,6 @@ export const spec: Schema = {
         {
           rule: "self.mode != 'managed' || !has(self.host)",
           message: 'host belongs to modes external and operator',
-        },
-        {
-          rule: "!has(self.mariadbRef) || self.mariadbRef.kind == 'MariaDB' || has(self.host)",
-          message: 'an ExternalMariaDB has no Service: give its host',
         },
         {
           rule: 'self.provider == oldSelf.provider',

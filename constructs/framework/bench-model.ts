@@ -36,7 +36,9 @@ export interface BenchModel {
   readonly queuePrefix: string;
   readonly redis: RedisServers;
   readonly database: DatabaseServer;
-  readonly mariadbRef?: { readonly name: string; readonly kind: string };
+  readonly mariadbRef?: { readonly name: string; readonly kind: 'MariaDB' | 'ExternalMariaDB' };
+  /** CloudNativePG's Cluster. */
+  readonly clusterRef?: { readonly name: string };
   readonly componentResources: ComponentResources;
   readonly workerAutoscaling: WorkerAutoscaling;
   readonly domain: {
@@ -79,6 +81,7 @@ export function benchModel(bench: AppBench, world: Pick<World, 'settings' | 'ser
     redis: redisServers(bench, host(benchNames(name).redis)),
     database: databaseServer(bench, host),
     ...(spec.dbConfig.mariadbRef ? { mariadbRef: spec.dbConfig.mariadbRef } : {}),
+    ...(spec.dbConfig.clusterRef ? { clusterRef: spec.dbConfig.clusterRef } : {}),
     componentResources: { ...spec.componentResources },
     workerAutoscaling: spec.workerAutoscaling ?? {},
     domain: spec.domainConfig ?? {},
@@ -130,11 +133,11 @@ function databaseServer(
       };
     }
     case 'operator':
-      // The MariaDB operator names the Service of a server after the server.
-      return {
-        provider,
-        host: spec.dbConfig.host ?? host(spec.dbConfig.mariadbRef?.name ?? ''),
-        port,
-      };
+      // What the operator's object says of it is read by operatedServer().
+      return { provider, host: spec.dbConfig.host ?? host(operatedName(spec.dbConfig)), port };
   }
+}
+
+function operatedName({ mariadbRef, clusterRef }: AppBench['spec']['dbConfig']): string {
+  return clusterRef ? `${clusterRef.name}-rw` : (mariadbRef?.name ?? '');
 }

@@ -8,8 +8,10 @@ export interface GeneratedSecretProps {
   readonly name: string;
   readonly namespace: string;
   readonly component: string;
-  /** What to generate under each key: a `password` of letters and digits, or a `fernet` key. */
-  readonly keys: Readonly<Record<string, 'password' | 'fernet'>>;
+  /** What to put under each key: a `password` of letters and digits, a `fernet` key, or a text that is no secret, such as a user's name. */
+  readonly keys: Readonly<Record<string, 'password' | 'fernet' | { readonly text: string }>>;
+  /** Further labels, such as those by which other operators watch a Secret. */
+  readonly labels?: Readonly<Record<string, string>>;
   /** Whether the Secret belongs to data and outlives its owner with that data. */
   readonly retained?: boolean;
 }
@@ -27,6 +29,7 @@ export class GeneratedSecret extends Construct {
         name,
         namespace,
         labels: {
+          ...props.labels,
           ...childLabels(owner, props.component),
           ...(props.retained ? retention(owner) : {}),
         },

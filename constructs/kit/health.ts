@@ -28,6 +28,8 @@ interface Observable {
   };
   readonly status?: {
     readonly observedGeneration?: number;
+    readonly applied?: boolean;
+    readonly message?: string;
     readonly replicas?: number;
     readonly updatedReplicas?: number;
     readonly availableReplicas?: number;
@@ -45,6 +47,8 @@ interface Observable {
 export function healthOf(object: Observable): Health {
   if (object.metadata.deletionTimestamp)
     return { state: 'Terminating', message: 'is being deleted' };
+  const refusal = refusalOf(object);
+  if (refusal) return { state: 'InProgress', message: refusal };
   const observed = object.status?.observedGeneration;
   if (observed !== undefined && observed < (object.metadata.generation ?? 0)) {
     return { state: 'InProgress', message: 'the change has not been seen yet' };
@@ -137,6 +141,12 @@ function route({ status }: Observable): Health {
   return { state: 'Failed', message: refused.message ?? refused.reason ?? 'not admitted' };
 }
 
+/** CloudNativePG says of a Database or a DatabaseRole whether it is applied, and why not, of whatever generation. */
+function refusalOf({ kind, status }: Observable): string | undefined {
+  const says = kind === 'Database' || kind === 'DatabaseRole';
+  return says && status?.applied !== true ? status?.message : undefined;
+}
+
 /** An issuing that has failed says more than that there is no certificate. */
 function certificate(object: Observable): Health {
   const health = byReadyCondition(object);
@@ -169,13 +179,20 @@ function scaledObject(object: Observable): Health {
 }
 
 /** Kinds of other operators, which always say whether an object is ready, sooner or later. */
-const REPORTS_READY = new Set(['ScaledObject', 'Certificate', 'Database', 'User', 'Grant']);
+const REPORTS_READY = new Set([
+  'ScaledObject',
+  'Certificate',
+  'Database',
+  'User',
+  'Grant',
+  'DatabaseRole',
+]);
 
 function byReadyCondition({ kind, status }: Observable): Health {
   const stalled = find(status?.conditions, 'Stalled');
   if (stalled?.status === 'True') return { state: 'Failed', message: stalled.message ?? 'stalled' };
   const ready = find(status?.conditions, 'Ready');
-  if (ready?.status === 'True') return READY;
+  if (ready?.status === 'True' || status?.applied === true) return READY;
   if (!ready) {
     return REPORTS_READY.has(kind)
       ? { state: 'InProgress', message: 'its operator has not looked at it yet', unseen: true }

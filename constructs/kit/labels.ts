@@ -21,7 +21,7 @@ export function markers(group: string) {
     run: `${group}/run`,
     /** Annotation on a Job: `true` where a failed run is not made anew by itself. */
     once: `${group}/once`,
-    /** Annotation on a Secret: the keys that are generated once, as JSON `{"key": "password" | "fernet"}`. */
+    /** Annotation on a Secret: the keys that are generated once, as JSON `{"key": "password" | "fernet" | {"text": …}}`. */
     generate: `${group}/generate`,
     /** Annotation on a ConfigMap: label `app` of pods that mount it, and are to see a new version at once. */
     mountedBy: `${group}/mounted-by`,

@@ -50,14 +50,17 @@ export function preview(objects: readonly object[], options: PreviewOptions = {}
   };
 }
 
-/** A world of custom resources, in which every site is Ready and every Secret that they name is there. */
+/** What is taken to be there where it is named. */
+const ASSUMED = new Set(['Secret', 'MariaDB', 'ExternalMariaDB', 'Cluster']);
+
+/** A world of custom resources, in which every site is Ready, and every Secret and database server that they name is there. */
 export function worldOf(resources: readonly Resource[], options: PreviewOptions): StaticWorld {
   return new StaticWorld({
     objects: resources.map(settled),
     ...(options.settings ? { settings: options.settings } : {}),
     ...(options.serves ? { serves: options.serves } : {}),
     assume: (kind, namespace, name) =>
-      kind === 'Secret' ? { apiVersion: 'v1', kind, metadata: { name, namespace } } : undefined,
+      ASSUMED.has(kind) ? { apiVersion: '', kind, metadata: { name, namespace } } : undefined,
   });
 }
 

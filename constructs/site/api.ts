@@ -90,7 +90,7 @@ export interface SiteRestore {
  * @cel self.mode == 'external' || !(has(self.host) || has(self.port) || has(self.name) || has(self.secretRef)) ;; host, port, name and secretRef belong to mode external
  * @cel self.mode == 'dedicated' || !(has(self.image) || has(self.resources) || has(self.storage)) ;; image, resources and storage belong to mode dedicated */
 export interface SiteDatabase {
-  /** `shared`: on the bench's server; `dedicated`: on a server of the site's own; `external`: a prepared database; `operator`: made by the MariaDB operator.
+  /** `shared`: on the bench's server; `dedicated`: on a server of the site's own; `external`: a prepared database; `operator`: made by the database operator of the bench's server.
    * @default shared */
   readonly mode: 'shared' | 'dedicated' | 'external' | 'operator';
   /** Host of a prepared database. */

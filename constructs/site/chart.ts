@@ -16,7 +16,14 @@ import type { SiteFacts } from './facts.js';
 import { SiteIngress } from './ingress.js';
 import { queuePrefix, SiteInit, SiteReopen } from './job.js';
 import { OperatedDatabase } from './operated-database.js';
+import { OperatedPostgres, OperatedRole } from './operated-postgres.js';
 import { SiteRoutes } from './route.js';
+
+/** By these labels database operators watch a Secret with a user's password, and hear of a new one at once. */
+const WATCH_LABELS = {
+  mariadb: { 'k8s.mariadb.com/watch': '' },
+  postgres: { 'cnpg.io/reload': 'true' },
+};
 
 /** The complete graph of a site's children. */
 export class SiteChart extends Chart {
@@ -41,12 +48,18 @@ export class SiteChart extends Chart {
         keys: { password: 'password' },
       });
     }
+    const operated = database.mode === 'operator' ? database.server.provider : undefined;
     if (database.mode !== 'external') {
       new GeneratedSecret(foundation, 'database-password', {
         ...secret,
         name: database.password.secret,
         component: 'database-password',
-        keys: { [database.password.key]: 'password' },
+        keys: {
+          [database.password.key]: 'password',
+          // CloudNativePG wants to see whose password it is.
+          ...(operated === 'postgres' ? { username: { text: database.name } } : {}),
+        },
+        ...(operated ? { labels: WATCH_LABELS[operated] } : {}),
       });
     }
     new GeneratedSecret(foundation, 'encryption-key', {
@@ -55,7 +68,7 @@ export class SiteChart extends Chart {
       component: 'encryption-key',
       keys: { key: 'fernet' },
     });
-    if (database.mode === 'operator') new OperatedDatabase(foundation, 'database', { site, facts });
+    if (database.mode === 'operator') this.operated(foundation, site, facts);
     if (database.mode === 'dedicated' && database.server.root) {
       new DatabaseServer(foundation, 'database', {
         bench,
@@ -90,6 +103,19 @@ export class SiteChart extends Chart {
       const reopen = new Stage(this, 'reopen', { gate: true, hold: upgrade.reopenHold });
       new SiteReopen(reopen, 'reopen', { site, facts, upgrade });
     }
+  }
+
+  /** What a database operator makes a database of. */
+  private operated(foundation: Stage, site: AppSite, facts: SiteFacts): void {
+    const { bench, database } = facts;
+    if (database.server.provider === 'mariadb') {
+      new OperatedDatabase(foundation, 'database', { site, facts });
+      return;
+    }
+    const props = { site, bench, database };
+    new OperatedRole(foundation, 'role', props);
+    const owned = new Stage(this, 'database', { gate: true });
+    new OperatedPostgres(owned, 'database', props);
   }
 
   private dedicated(scope: Construct, site: AppSite, facts: SiteFacts): void {

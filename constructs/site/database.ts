@@ -31,15 +31,15 @@ export function databasePlan(site: AppSite, bench: BenchModel): SiteDatabasePlan
       if (!bench.database.root) {
         throw unsupported(
           mode,
-          `the server of bench ${bench.name} is the MariaDB operator's; use "operator"`,
+          `the server of bench ${bench.name} is a database operator's; use "operator"`,
         );
       }
       return { ...common, server: bench.database };
     case 'operator':
-      if (!bench.mariadbRef) {
+      if (!(bench.mariadbRef ?? bench.clusterRef) || bench.database.root) {
         throw unsupported(
           mode,
-          `bench ${bench.name} names no server of the MariaDB operator in spec.dbConfig.mariadbRef`,
+          `bench ${bench.name} names no server of a database operator in spec.dbConfig`,
         );
       }
       return {

@@ -1,6 +1,7 @@
 import type { AppBench } from '../bench/api.js';
 import { benchModel, type BenchModel } from '../framework/bench-model.js';
 import { publicHosts } from '../framework/domain.js';
+import { operatedServer } from '../framework/operated-server.js';
 import { redisVersion } from '../framework/redis-version.js';
 import { requireSecret } from '../framework/secret.js';
 import { refuseSharedName } from '../framework/seniority.js';
@@ -11,9 +12,10 @@ import { Stalled, Waiting } from '../kit/errors.js';
 import type { World } from '../kit/kind.js';
 import { siteNames } from '../kit/names.js';
 import { uidOf } from '../kit/object.js';
-import { MariaDbDatabase, ScaledObject, TraefikMiddleware } from '../kit/object-kind.js';
+import { ScaledObject, TraefikMiddleware } from '../kit/object-kind.js';
 import type { AppSite } from './api.js';
 import { databasePlan, type SiteDatabasePlan } from './database.js';
+import { requireDatabaseOperator } from './database-operator.js';
 import { refuseTakenHosts } from './hosts.js';
 import { restoreFacts, type SiteRestoreFacts } from './restore.js';
 import { routeFacts, type SiteRouteFacts } from './route.js';
@@ -28,6 +30,8 @@ export interface SiteFacts {
   /** uids of the Secrets that the operator generates: one that was made anew has another value, which the site must learn. */
   readonly generated: readonly string[];
   readonly database: SiteDatabasePlan;
+  /** Why the server of a database operator is not ready, in that operator's words. */
+  readonly serverTrouble: string | undefined;
   /** Version of the Secret of a prepared database. */
   readonly databaseVersion: string;
   /** What the site's pods read of Redis at their start, see `redisVersion`. */
@@ -59,7 +63,7 @@ export function gatherSite(site: AppSite, world: World): SiteFacts {
   refuseSharedName(site, 'AppBench', world);
   const { namespace = 'default', name } = site.metadata;
   const { spec } = site;
-  const { model: wanted, ready, rolled, bench } = readBench(site, world);
+  const { model: wanted, ready, rolled, bench, trouble } = readBench(site, world);
   const upgrade = upgradeFacts(site, wanted, rolled, world);
   const waits = upgrade?.begun === false;
   const model = waits ? benchBefore(wanted, bench, upgrade.from) : wanted;
@@ -73,12 +77,6 @@ export function gatherSite(site: AppSite, world: World): SiteFacts {
     spec.dbConfig.mode === 'external'
       ? requireSecret(world, namespace, database.password.secret, 'spec.dbConfig.secretRef.name')
       : '';
-  if (spec.dbConfig.mode === 'operator' && !world.serves(MariaDbDatabase)) {
-    throw new Waiting(
-      'DatabaseOperatorMissing',
-      `spec.dbConfig.mode: the cluster does not serve ${MariaDbDatabase.apiVersion}: install the MariaDB operator`,
-    );
-  }
   const generated = generatedSecrets(site, world);
   const restore = restoreFacts(site, world);
   const route = routeFacts(site, model, world);
@@ -94,6 +92,7 @@ export function gatherSite(site: AppSite, world: World): SiteFacts {
           : `waiting for bench ${model.name} to be ready`,
     generated: generated.map(({ uid = '' }) => uid),
     database,
+    serverTrouble: trouble,
     databaseVersion,
     redisVersion: redisVersion(model, world) ?? '',
     // New apps come with the image that holds them.
@@ -124,6 +123,7 @@ function readBench(
   readonly bench: AppBench;
   readonly ready: boolean;
   readonly rolled: boolean;
+  readonly trouble: string | undefined;
 } {
   const { namespace = 'default' } = site.metadata;
   const { name } = site.spec.benchRef;
@@ -136,7 +136,13 @@ function readBench(
   }
   const model = benchModel(bench.bench, world);
   const rolled = bench.ready && bench.image === model.image.reference;
-  return { model, bench: bench.bench, ready: bench.ready, rolled };
+  const read = { model, bench: bench.bench, ready: bench.ready, rolled, trouble: undefined };
+  if (site.spec.dbConfig.mode !== 'operator' || bench.bench.spec.dbConfig.mode !== 'operator') {
+    return read;
+  }
+  requireDatabaseOperator(model.database.provider, world);
+  const { server, trouble } = operatedServer(bench.bench, model, world);
+  return { ...read, model: { ...model, database: server }, trouble };
 }
 
 function generatedSecrets(

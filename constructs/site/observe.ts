@@ -15,6 +15,7 @@ import type { ChartProps, HttpProbe, Judgement, Observation } from '../kit/kind.
 import type { AppSite } from './api.js';
 import { siteWorkerScale } from './chart.js';
 import type { SiteFacts } from './facts.js';
+import { databaseCondition } from './database-operator.js';
 import { siteUrl } from './job.js';
 import { judgeRestore } from './restore.js';
 import { routeCertificate } from './route.js';
@@ -59,6 +60,7 @@ export function observeSite(observation: Observation<AppSite, SiteFacts>): Judge
     again: upgrade.again === true || scaling.again,
     conditions: conditionsOf(observation, certificate, [
       ...scaling.conditions,
+      ...databaseCondition(observation),
       ...(upgrade.conditions ?? []),
       ...restore.conditions,
     ]),

@@ -49,7 +49,8 @@ export class OperatedDatabase extends Construct {
       spec: {
         ...common,
         privileges: ['ALL PRIVILEGES'],
-        database: database.name,
+        // `_` stands for any character in the name of a grant: it must not reach a neighbour.
+        database: database.name.replaceAll('_', '\\_'),
         table: '*',
         username: database.name,
         host: '%',

@@ -84,7 +84,7 @@ export const spec: Schema = {
         mode: {
           type: 'string',
           description:
-            "`shared`: on the bench's server; `dedicated`: on a server of the site's own; `external`: a prepared database; `operator`: made by the MariaDB operator.",
+            "`shared`: on the bench's server; `dedicated`: on a server of the site's own; `external`: a prepared database; `operator`: made by the database operator of the bench's server.",
           default: 'shared',
           enum: ['shared', 'dedicated', 'external', 'operator'],
         },

@@ -62,9 +62,12 @@ export class Convergence {
   /** Deletes children that are no longer wanted, the last made first. Data is never among them. */
   async prune(resource: Resource, owner: string, plan: Plan): Promise<ChangeEntry[]> {
     const wanted = new Set(plannedOf(plan).map(({ id }) => id));
-    const surplus = this.props.children
-      .of(owner)
-      .filter((child) => !wanted.has(child.id) && mayPrune(child, resource))
+    const others = this.props.children.of(owner).filter(({ id }) => !wanted.has(id));
+    const goes = others.some(
+      ({ kind, controller }) => !kind.goesLast && controller === resource.metadata.uid,
+    );
+    const surplus = others
+      .filter((child) => mayPrune(child, resource) && !(child.kind.goesLast && goes))
       .reverse();
     for (const child of surplus) await this.props.applier.delete(child);
     return surplus.map(({ kind, name }) => ({ kind: kind.kind, name, change: 'deleted' }));

@@ -5,6 +5,9 @@ import type { KubeObject } from '../../constructs/kit/object.js';
 const PASSWORD_LENGTH = 32;
 const ALPHABET = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789';
 
+/** What the annotation of a generated Secret can ask for under a key. */
+type Wanted = 'password' | 'fernet' | { readonly text: string };
+
 /**
  * A generated Secret with its values: what its annotation asks for, made from random bytes.
  * @param randomBytes a cryptographic source
@@ -15,17 +18,20 @@ export function withValues(
   randomBytes: (size: number) => Uint8Array,
 ): KubeObject & { readonly data: Readonly<Record<string, string>> } {
   const keys = JSON.parse(secret.metadata.annotations?.[markers.generate] ?? '{}') as Readonly<
-    Record<string, 'password' | 'fernet'>
+    Record<string, Wanted>
   >;
   const data = Object.fromEntries(
     Object.entries(keys).map(([key, what]) => [
       key,
-      Buffer.from(what === 'fernet' ? fernetKey(randomBytes) : password(randomBytes)).toString(
-        'base64',
-      ),
+      Buffer.from(valueOf(what, randomBytes)).toString('base64'),
     ]),
   );
   return { ...secret, data };
+}
+
+function valueOf(what: Wanted, randomBytes: (size: number) => Uint8Array): string {
+  if (typeof what === 'object') return what.text;
+  return what === 'fernet' ? fernetKey(randomBytes) : password(randomBytes);
 }
 
 function password(randomBytes: (size: number) => Uint8Array): string {

@@ -6,6 +6,7 @@ import type { KubeObject, Resource } from '../../constructs/kit/object.js';
 import type { ObjectKind } from '../../constructs/kit/object-kind.js';
 import { isNamespaceTerminating } from '../api/api-error.js';
 import type { AnyKind } from '../../constructs/registry.js';
+import type { Child } from '../cache/child.js';
 import type { ChildCache } from '../cache/child-cache.js';
 import type { Convergence } from './convergence.js';
 import type { Finalizer } from './finalizer.js';
@@ -156,16 +157,24 @@ export class Reconciler {
     const owner = this.#readerOf(resource);
     const changes = await convergence.prune(resource, owner, plan);
     const wanted = new Set(plannedOf(plan).map(({ id }) => id));
-    const rest = children
+    const left = children
       .of(owner)
-      .find(({ id, controller }) => !wanted.has(id) && controller === resource.metadata.uid);
-    if (rest) return { ...deleting(`waiting for ${rest.kind.kind} ${rest.name} to go`), changes };
+      .filter(({ id, controller }) => !wanted.has(id) && controller === resource.metadata.uid);
+    const rest = left.find(({ kind }) => !kind.goesLast) ?? left[0];
+    if (rest) return { ...deleting(this.#waitingToGo(rest)), changes };
     const memory = this.#memories.of(resource);
     const requeueAfterMs = await convergence.retryFailedJobs(plan, memory);
     const progress = await convergence.apply(resource, plan);
     changes.push(...progress.changes);
     if (progress.complete) return undefined;
     return { ...(await this.#waitingFor(plan, memory)), changes, requeueAfterMs };
+  }
+
+  /** Objects of other operators go when those have done their part, and never without them. */
+  #waitingToGo({ kind, name, deleting: goes }: Child): string {
+    const waiting = `waiting for ${kind.kind} ${name} to go`;
+    if (!kind.optional || kind.advisory || !goes) return waiting;
+    return `${waiting}, which takes its own operator; the annotation ${this.props.markers.skipDrop}=true lets this go without`;
   }
 
   /** What a deletion waits for, and how it can be had without. */

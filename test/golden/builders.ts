@@ -49,6 +49,16 @@ export function aSecret(name: string): KubeObject {
   };
 }
 
+/** A server of a database operator. */
+export function aServer(kind: ObjectKind, name: string, spec: Fields = {}): Resource {
+  return {
+    apiVersion: kind.apiVersion,
+    kind: kind.kind,
+    metadata: { name, namespace: 'default', uid: 'u' },
+    spec,
+  };
+}
+
 /** A cluster with these objects and these optional APIs. */
 export function aWorld(
   objects: readonly KubeObject[],

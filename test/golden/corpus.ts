@@ -125,7 +125,8 @@ export function podTemplates(objects: readonly KubeObject[]): readonly PodTempla
       readonly spec?: Maker & { readonly jobTemplate?: { readonly spec: Maker } };
     };
     const spec = own?.jobTemplate?.spec ?? own;
-    if (!spec?.template) return [];
+    // The template of a database of PostgreSQL is a name.
+    if (typeof spec?.template !== 'object') return [];
     return [
       {
         of: `${object.kind} ${object.metadata.name}`,

@@ -1,9 +1,20 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 import { Stalled, Waiting } from '../../constructs/kit/errors.js';
-import { MariaDbDatabase, type ObjectKind } from '../../constructs/kit/object-kind.js';
+import {
+  ExternalMariaDb,
+  MariaDb,
+  MariaDbDatabase,
+  MariaDbGrant,
+  MariaDbUser,
+  PostgresCluster,
+  PostgresDatabase,
+  PostgresRole,
+  type ObjectKind,
+} from '../../constructs/kit/object-kind.js';
+import type { KubeObject } from '../../constructs/kit/object.js';
 import { gatherSite } from '../../constructs/site/facts.js';
-import { aReadyBench, aSecret, aSite, aWorld } from '../golden/builders.js';
+import { aReadyBench, aSecret, aServer, aSite, aWorld } from '../golden/builders.js';
 
 type Fields = Readonly<Record<string, unknown>>;
 
@@ -18,11 +29,9 @@ const BENCHES = {
     rootSecretRef: { name: 'root' },
   },
   operator: { mode: 'operator', mariadbRef: { name: 'server' } },
-  outside: {
-    mode: 'operator',
-    mariadbRef: { name: 'server', kind: 'ExternalMariaDB' },
-    host: 'db.example.com',
-  },
+  outside: { mode: 'operator', mariadbRef: { name: 'server', kind: 'ExternalMariaDB' } },
+  proxied: { mode: 'operator', mariadbRef: { name: 'server' }, host: 'maxscale', port: 3308 },
+  cluster: { provider: 'postgres', mode: 'operator', clusterRef: { name: 'server' } },
 } as const;
 const SITES = {
   shared: {},
@@ -31,8 +40,29 @@ const SITES = {
   operator: { mode: 'operator' },
 } as const;
 
-function planOf(bench: Fields, site: Fields, serves: readonly ObjectKind[] = [MariaDbDatabase]) {
-  const world = aWorld([aReadyBench({ dbConfig: bench }), ...SECRETS], { serves });
+const SERVERS = [
+  aServer(MariaDb, 'server', { port: 3306 }),
+  aServer(ExternalMariaDb, 'server', { host: 'db.example.com', port: 3310 }),
+  aServer(PostgresCluster, 'server'),
+];
+const APIS = [
+  MariaDb,
+  ExternalMariaDb,
+  MariaDbDatabase,
+  MariaDbUser,
+  MariaDbGrant,
+  PostgresCluster,
+  PostgresDatabase,
+  PostgresRole,
+];
+
+function planOf(
+  bench: Fields,
+  site: Fields,
+  serves: readonly ObjectKind[] = APIS,
+  servers: readonly KubeObject[] = SERVERS,
+) {
+  const world = aWorld([aReadyBench({ dbConfig: bench }), ...SECRETS, ...servers], { serves });
   return gatherSite(aSite({ dbConfig: site }), world).database;
 }
 
@@ -92,7 +122,9 @@ const PLANS: readonly (readonly [
   ['postgres', 'external', 'mine.example.com:5432', 'mine', 'db', undefined],
   ['operator', 'external', 'mine.example.com:3306', 'mine', 'db', undefined],
   ['operator', 'operator', `${local('server')}:3306`, GENERATED, 'demo-site-db', undefined],
-  ['outside', 'operator', 'db.example.com:3306', GENERATED, 'demo-site-db', undefined],
+  ['outside', 'operator', 'db.example.com:3310', GENERATED, 'demo-site-db', undefined],
+  ['proxied', 'operator', 'maxscale:3308', GENERATED, 'demo-site-db', undefined],
+  ['cluster', 'operator', `${local('server-rw')}:5432`, GENERATED, 'demo-site-db', undefined],
 ];
 
 suite('where a site has its database', () => {
@@ -107,6 +139,30 @@ suite('where a site has its database', () => {
   }
 });
 
+suite('a server of the MariaDB operator', () => {
+  const hostOf = (spec: Fields) =>
+    planOf(BENCHES.operator, SITES.operator, APIS, [aServer(MariaDb, 'server', spec)]).server;
+  for (const [what, spec] of [
+    ['replicas', { replication: { enabled: true } }],
+    ['a Galera cluster', { galera: { enabled: true }, port: 3307 }],
+  ] as const) {
+    test(`with ${what} takes writes by another Service`, () => {
+      assert.equal(hostOf(spec).host, local('server-primary'));
+    });
+  }
+  test('with a port of its own is reached there', () => {
+    assert.equal(hostOf({ port: 3309 }).port, 3309);
+  });
+  test('that takes encrypted connections only cannot be used: the user must act', () => {
+    assert.throws(
+      () => hostOf({ tls: { enabled: true, required: true } }),
+      (error) => error instanceof Stalled && error.reason === 'DatabaseTlsRequired',
+    );
+    assert.ok(hostOf({ tls: { enabled: true } }).host);
+    assert.ok(hostOf({ tls: { enabled: false, required: true } }).host);
+  });
+});
+
 suite('a database that cannot be had', () => {
   const REFUSED: readonly (readonly [
     bench: keyof typeof BENCHES,
@@ -116,12 +172,12 @@ suite('a database that cannot be had', () => {
     [
       'operator',
       'shared',
-      'spec.dbConfig.mode: Invalid value: "shared": the server of bench demo-bench is the MariaDB operator\'s; use "operator"',
+      'spec.dbConfig.mode: Invalid value: "shared": the server of bench demo-bench is a database operator\'s; use "operator"',
     ],
     [
       'managed',
       'operator',
-      'spec.dbConfig.mode: Invalid value: "operator": bench demo-bench names no server of the MariaDB operator in spec.dbConfig.mariadbRef',
+      'spec.dbConfig.mode: Invalid value: "operator": bench demo-bench names no server of a database operator in spec.dbConfig',
     ],
   ];
   for (const [bench, site, message] of REFUSED) {
@@ -129,12 +185,42 @@ suite('a database that cannot be had', () => {
       assert.throws(() => planOf(BENCHES[bench], SITES[site]), new Stalled('InvalidSpec', message));
     });
   }
-  test('without the MariaDB operator: waiting for it', () => {
+  const MISSING: readonly (readonly [
+    bench: keyof typeof BENCHES,
+    without: ObjectKind,
+    message: string,
+  ])[] = [
+    [
+      'operator',
+      MariaDbDatabase,
+      'spec.dbConfig.mode: the cluster does not serve Database of k8s.mariadb.com/v1alpha1: install the MariaDB operator',
+    ],
+    [
+      'outside',
+      ExternalMariaDb,
+      'spec.dbConfig.mariadbRef of AppBench demo-bench: the cluster does not serve ExternalMariaDB of k8s.mariadb.com/v1alpha1: install the database operator',
+    ],
+    [
+      'cluster',
+      PostgresRole,
+      'spec.dbConfig.mode: the cluster does not serve DatabaseRole of postgresql.cnpg.io/v1: install CloudNativePG 1.30 or newer',
+    ],
+  ];
+  for (const [bench, without, message] of MISSING) {
+    test(`on a bench whose server is ${bench}, without ${without.kind}: waiting for it`, () => {
+      const serves = APIS.filter((api) => api !== without);
+      assert.throws(
+        () => planOf(BENCHES[bench], SITES.operator, serves),
+        new Waiting('DatabaseOperatorMissing', message),
+      );
+    });
+  }
+  test('on a server that its operator does not know: waiting for it', () => {
     assert.throws(
-      () => planOf(BENCHES.operator, SITES.operator, []),
+      () => planOf(BENCHES.cluster, SITES.operator, APIS, []),
       new Waiting(
-        'DatabaseOperatorMissing',
-        'spec.dbConfig.mode: the cluster does not serve k8s.mariadb.com/v1alpha1: install the MariaDB operator',
+        'DatabaseServerMissing',
+        'spec.dbConfig.clusterRef of AppBench demo-bench: there is no Cluster "server" in namespace default',
       ),
     );
   });

@@ -100,6 +100,7 @@ suite('the golden scenario with every field set', () => {
   const EXCLUDED: Readonly<Record<string, readonly string[]>> = {
     AppBench: [
       'spec.appsJSON',
+      'spec.dbConfig.clusterRef.name',
       'spec.dbConfig.host',
       'spec.dbConfig.mariadbRef.kind',
       'spec.dbConfig.mariadbRef.name',

@@ -185,7 +185,42 @@ judged('Certificate', [
   ],
 ]);
 
-for (const kind of ['ScaledObject', 'Certificate', 'Database', 'User', 'Grant']) {
+for (const kind of ['Database', 'DatabaseRole']) {
+  judged(kind, [
+    [
+      'that CloudNativePG has applied',
+      { status: { observedGeneration: 1, applied: true } },
+      'Ready',
+      '',
+    ],
+    [
+      'that it cannot apply',
+      { status: { applied: false, message: 'role "s" does not exist' } },
+      'InProgress',
+      'role "s" does not exist',
+    ],
+    [
+      'whose change it cannot apply',
+      { status: { observedGeneration: 0, applied: false, message: 'permission denied' } },
+      'InProgress',
+      'permission denied',
+    ],
+    [
+      'whose change it has not seen',
+      { status: { observedGeneration: 0, applied: true } },
+      'InProgress',
+      'the change has not been seen yet',
+    ],
+    [
+      'of a replica cluster',
+      { status: { observedGeneration: 1, message: 'waiting for the cluster to become primary' } },
+      'InProgress',
+      'waiting for the cluster to become primary',
+    ],
+  ]);
+}
+
+for (const kind of ['ScaledObject', 'Certificate', 'Database', 'User', 'Grant', 'DatabaseRole']) {
   judged(kind, [
     ['that its operator has not seen', {}, 'InProgress', 'its operator has not looked at it yet'],
     [

@@ -1,9 +1,19 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 import type { KubeObject } from '../../constructs/kit/object.js';
-import { Certificate, MariaDbDatabase, ScaledObject } from '../../constructs/kit/object-kind.js';
+import {
+  Certificate,
+  MariaDb,
+  MariaDbDatabase,
+  MariaDbGrant,
+  MariaDbUser,
+  PostgresCluster,
+  PostgresDatabase,
+  PostgresRole,
+  ScaledObject,
+} from '../../constructs/kit/object-kind.js';
 import { containersOf, corpus, podTemplates } from '../golden/corpus.js';
-import { aReadyBench, aSecret, aSite, aWorld } from '../golden/builders.js';
+import { aReadyBench, aSecret, aServer, aSite, aWorld } from '../golden/builders.js';
 import { graphOf, kindOf } from '../golden/outcome.js';
 
 /** Words that only a user's text can bring: whatever holds one holds the user's text. */
@@ -44,6 +54,16 @@ const SITE_SPEC = {
   },
 };
 
+const DATABASE_OPERATORS = [
+  MariaDb,
+  MariaDbDatabase,
+  MariaDbUser,
+  MariaDbGrant,
+  PostgresCluster,
+  PostgresDatabase,
+  PostgresRole,
+];
+
 /** Every object of a bench and of its site, in each way that a site has its database. */
 function objects(): readonly KubeObject[] {
   const external = {
@@ -67,6 +87,12 @@ function objects(): readonly KubeObject[] {
       site: { dbConfig: { mode: 'operator' } },
     },
     {
+      bench: {
+        dbConfig: { provider: 'postgres', mode: 'operator', clusterRef: { name: 'zz-cluster' } },
+      },
+      site: { dbConfig: { mode: 'operator' } },
+    },
+    {
       bench: { redisConfig: { external: { urlsSecretRef: { name: 'zz-redis' } } } },
       site: { dbConfig: external },
     },
@@ -78,17 +104,21 @@ function objects(): readonly KubeObject[] {
       { name: 'zz-bench', namespace: 'zz-ns' },
     );
     const site = aSite({ ...SITE_SPEC, ...way.site }, { name: 'zz-site', namespace: 'zz-ns' });
-    const secrets = ['zz-admin', 'zz-db', 'zz-root', 'zz-redis', 'zz-tls'].map(aSecret);
+    const others = [
+      ...['zz-admin', 'zz-db', 'zz-root', 'zz-redis', 'zz-tls'].map(aSecret),
+      aServer(MariaDb, 'zz-server'),
+      aServer(PostgresCluster, 'zz-cluster'),
+    ];
     const world = aWorld(
       [
         bench,
         site,
-        ...secrets.map((secret) => ({
-          ...secret,
-          metadata: { ...secret.metadata, namespace: 'zz-ns' },
+        ...others.map((other) => ({
+          ...other,
+          metadata: { ...other.metadata, namespace: 'zz-ns' },
         })),
       ],
-      { serves: [ScaledObject, Certificate, MariaDbDatabase] },
+      { serves: [ScaledObject, Certificate, ...DATABASE_OPERATORS] },
     );
     return [bench, site].flatMap((resource) => {
       const kind = kindOf(resource);

@@ -56,6 +56,16 @@ export const ACCEPTED: readonly Accepted[] = [
     aBench({ dbConfig: { mode: 'operator', mariadbRef: { name: 'm' } } }),
   ],
   [
+    "a database operator's server outside, without its host",
+    aBench({ dbConfig: { mode: 'operator', mariadbRef: { name: 'm', kind: 'ExternalMariaDB' } } }),
+  ],
+  [
+    "CloudNativePG's server",
+    aBench({
+      dbConfig: { provider: 'postgres', mode: 'operator', clusterRef: { name: 'pg' } },
+    }),
+  ],
+  [
     'security as in the specification',
     aBench({
       security: {

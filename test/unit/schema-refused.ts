@@ -123,6 +123,11 @@ export const REFUSED_BENCHES: readonly Refused[] = [
     'spec.dbConfig',
   ],
   [
+    'a server of a database operator, and another one who runs it',
+    db({ provider: 'postgres', clusterRef: { name: 'x' } }),
+    'spec.dbConfig',
+  ],
+  [
     'a host with a shell command',
     db({ mode: 'external', host: '$(id)', rootSecretRef: { name: 's' } }),
     'spec.dbConfig.host',

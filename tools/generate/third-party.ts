@@ -35,7 +35,11 @@ const MODULES: readonly ModuleCrds[] = [
   },
 ];
 
-const OWN_SUBSET = 'tools/generate/crds/k8s.mariadb.com.yaml';
+/** Of operators whose Go module is not to be had: what we use of their API, from its documentation. */
+const OWN_SUBSETS = [
+  'tools/generate/crds/k8s.mariadb.com.yaml',
+  'tools/generate/crds/postgresql.cnpg.io.yaml',
+];
 
 /** Imports of the kinds of others that we emit. Needs Go and its module proxy, so it runs on request only. */
 export async function thirdPartyFiles(root: string): Promise<Files> {
@@ -46,10 +50,12 @@ export async function thirdPartyFiles(root: string): Promise<Files> {
     const found = await importFiles(crds.map(withoutProse), `${module} ${version}`);
     for (const [path, content] of found) files.set(path, content);
   }
-  const subset = parseAllDocuments(read(root, OWN_SUBSET) ?? '').map(
-    (document) => document.toJS() as object,
-  );
-  return new Map([...files, ...(await importFiles(subset, OWN_SUBSET))]);
+  for (const path of OWN_SUBSETS) {
+    const documents = parseAllDocuments(read(root, path) ?? '');
+    const crds = documents.map((document) => document.toJS() as object);
+    for (const [file, content] of await importFiles(crds, path)) files.set(file, content);
+  }
+  return files;
 }
 
 /** The folder of a module in Go's module cache. */

@@ -64,6 +64,12 @@ const KNOWN = new Map(
     kinds.Certificate,
     kinds.Issuer,
     kinds.ClusterIssuer,
+    kinds.MariaDb,
+    kinds.ExternalMariaDb,
+    kinds.MariaDbUser,
+    kinds.MariaDbGrant,
+    kinds.PostgresCluster,
+    kinds.PostgresRole,
     ...DEFINITIONS.map((definition) => objectKind(definition)),
     Namespace,
     CustomResourceDefinition,
@@ -93,6 +99,9 @@ const KNOWN = new Map(
     { apiVersion: 'apps/v1', kind: 'ReplicaSet', plural: 'replicasets' },
   ].map((kind): [string, ObjectKind] => [kind.kind, kind]),
 );
+// Two operators have a kind of this name.
+KNOWN.set('MariaDbDatabase', kinds.MariaDbDatabase);
+KNOWN.set('PostgresDatabase', kinds.PostgresDatabase);
 
 /** The kind of this name: any that tests speak about. */
 export function kindNamed(name: string): ObjectKind {

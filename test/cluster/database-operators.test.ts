@@ -1,0 +1,348 @@
+import assert from 'node:assert/strict';
+import { after, before, describe, test } from 'node:test';
+
+import { type Cluster, installCrd, startCluster } from './harness.js';
+import { aBench, aSite } from './support/builders.js';
+import { mariaDbCrds, mariaDbSays, postgresCrds } from './support/database-operators.js';
+import { at, conditionOf, type Live, type Manifest } from './support/objects.js';
+
+const MADE = ['MariaDbDatabase', 'User', 'Grant'];
+const SKIP_DROP = { metadata: { annotations: { 'app-operator.io/skip-drop': 'true' } } };
+
+/** The operators themselves cannot run here: the test says what they say, in their words. */
+describe('a database operator', () => {
+  let cluster: Cluster;
+  let namespace: string;
+  before(async () => {
+    cluster = await startCluster({ audit: true });
+    namespace = await cluster.namespace();
+    await cluster.operator();
+    await cluster.apply(
+      namespace,
+      aBench('m', { dbConfig: { mode: 'operator', mariadbRef: { name: 'company-db' } } }),
+      aBench('p', {
+        dbConfig: { provider: 'postgres', mode: 'operator', clusterRef: { name: 'company-pg' } },
+      }),
+      site('shop'),
+      site('kept'),
+      site('silent'),
+      site('stuck', { deletionPolicy: 'Delete' }),
+      site('pg', { bench: 'p', deletionPolicy: 'Delete' }),
+    );
+  });
+  after(() => cluster.stop());
+
+  function site(name: string, spec: object = {}): Manifest {
+    return aSite(name, {
+      bench: 'm',
+      workloads: 'Shared',
+      dbConfig: { mode: 'operator' },
+      ...spec,
+    });
+  }
+  const says = (kind: string, name: string, type: string, reason: string, message: RegExp) =>
+    cluster.becomes(
+      kind,
+      namespace,
+      name,
+      `says ${reason} in ${type}`,
+      (live) => {
+        const condition = conditionOf(live, type);
+        return condition?.reason === reason && message.test(condition.message);
+      },
+      90_000,
+    );
+  const answer = (kind: string, name: string, status: object): Promise<Live> =>
+    cluster.patch(kind, namespace, name, { status }, 'status');
+  const made = (name: string) =>
+    cluster.until(`objects of ${name} are made`, async () => {
+      for (const kind of MADE) await cluster.the(kind, namespace, `${name}-db`);
+      return true;
+    });
+  const healthy = async (name: string): Promise<void> => {
+    await made(name);
+    for (const kind of MADE) {
+      await answer(kind, `${name}-db`, mariaDbSays('True', 'Created', 'Created'));
+    }
+  };
+  const finalizers = (kind: string, name: string, list: readonly string[]): Promise<Live> =>
+    cluster.patch(kind, namespace, name, { metadata: { finalizers: list } });
+
+  describe('for MariaDB', () => {
+    test('that is not installed is waited for', async () => {
+      await says('AppBench', 'm', 'Ready', 'DatabaseOperatorMissing', /MariaDB of k8s.mariadb.com/);
+      await says('AppSite', 'shop', 'Ready', 'DatabaseOperatorMissing', /k8s.mariadb.com/);
+    });
+
+    test('that does not know the server is told so', async () => {
+      for (const crd of await mariaDbCrds()) await installCrd(cluster, crd);
+      const message = /there is no MariaDB "company-db" in namespace/;
+      await says('AppBench', 'm', 'Ready', 'DatabaseServerMissing', message);
+      await says('AppSite', 'shop', 'Ready', 'DatabaseServerMissing', message);
+    });
+
+    test('is asked for database, user and grant as soon as the server is there', async () => {
+      await cluster.apply(namespace, {
+        apiVersion: 'k8s.mariadb.com/v1alpha1',
+        kind: 'MariaDB',
+        metadata: { name: 'company-db' },
+        spec: { port: 3306, tls: { enabled: true } },
+      });
+      await made('shop');
+      await says('AppSite', 'shop', 'DatabaseReady', 'Preparing', /^Database shop-db: /);
+      const user = await cluster.the('User', namespace, 'shop-db');
+      assert.deepEqual(at(user, 'spec.passwordSecretKeyRef'), { name: 'shop-db', key: 'password' });
+      const grant = await cluster.the('Grant', namespace, 'shop-db');
+      assert.match(String(at(grant, 'spec.database')), /^s\\_shop\\_[0-9a-f]{10}$/);
+      const secret = await cluster.the('Secret', namespace, 'shop-db');
+      assert.equal(secret.metadata.labels?.['k8s.mariadb.com/watch'], '');
+      for (const kind of MADE) {
+        const { spec } = await cluster.the(kind, namespace, 'shop-db');
+        assert.equal(at(spec, 'cleanupPolicy'), 'Skip');
+        assert.equal(at(spec, 'mariaDbRef.name'), 'company-db');
+      }
+    });
+
+    test('whose server is not ready is waited for, in its words', async () => {
+      const why = mariaDbSays('False', 'StatefulSetNotReady', 'Not ready');
+      await answer('MariaDB', 'company-db', why);
+      const words = /^MariaDB company-db: Not ready$/;
+      await says('AppSite', 'shop', 'DatabaseReady', 'DatabaseServerNotReady', words);
+      await answer('MariaDB', 'company-db', mariaDbSays('True', 'StatefulSetReady', 'Running'));
+      await says('AppSite', 'shop', 'DatabaseReady', 'Preparing', /has not looked at it yet$/);
+    });
+
+    test('that cannot make a user says why, and nothing is made on top', async () => {
+      const why =
+        "Error creating shop-db: error creating user in MariaDB: Error 1396 (HY000): Operation CREATE USER failed for 's_shop'@'%'";
+      await answer('MariaDbDatabase', 'shop-db', mariaDbSays('True', 'Created', 'Created'));
+      await answer('User', 'shop-db', mariaDbSays('False', 'Failed', why));
+      const words = /^User shop-db: Error creating shop-db: .*Error 1396/;
+      await says('AppSite', 'shop', 'DatabaseReady', 'Preparing', words);
+      await says('AppSite', 'shop', 'Ready', 'Provisioning', /Error 1396/);
+      assert.equal(await cluster.get('Job', namespace, 'shop-init'), undefined);
+    });
+
+    test('that is done lets the site go on', async () => {
+      for (const name of ['shop', 'kept', 'stuck']) await healthy(name);
+      await cluster.ready('AppBench', namespace, 'm');
+      for (const name of ['shop', 'kept', 'stuck']) await cluster.ready('AppSite', namespace, name);
+      const live = await says('AppSite', 'shop', 'DatabaseReady', 'Prepared', /^database s_shop_/);
+      const host = `company-db.${namespace}.svc.cluster.local`;
+      assert.equal(at(live, 'status.database.host'), host);
+      const job = await cluster.the('Job', namespace, 'shop-init');
+      const [container] = at(job, 'spec.template.spec.containers') as readonly {
+        readonly env: readonly { readonly name: string; readonly value?: string }[];
+      }[];
+      const values = new Map(container?.env.map(({ name, value }) => [name, value]));
+      assert.equal(values.get('DB_HOST'), host);
+      assert.ok(!values.has('DB_ROOT_PASSWORD'));
+    });
+
+    test('is watched, and never asked', async () => {
+      const asked = (await cluster.calls()).filter(
+        ({ verb, objectRef }) => verb === 'get' && objectRef?.apiGroup === 'k8s.mariadb.com',
+      );
+      assert.deepEqual(
+        asked.filter(({ objectRef }) => objectRef?.name),
+        [],
+      );
+    });
+
+    test('has its server moved, and everybody follows', async () => {
+      const spec = { replication: { enabled: true }, port: 3307 };
+      await cluster.patch('MariaDB', namespace, 'company-db', { spec });
+      const host = `company-db-primary.${namespace}.svc.cluster.local`;
+      await cluster.becomes(
+        'AppSite',
+        namespace,
+        'shop',
+        'has followed',
+        (live) => at(live, 'status.database.host') === host,
+      );
+      await cluster.ready('AppBench', namespace, 'm', 60_000);
+      await cluster.ready('AppSite', namespace, 'shop', 60_000);
+    });
+
+    test('gets back what others have changed', async () => {
+      await cluster.patch('User', namespace, 'shop-db', { spec: { maxUserConnections: 3 } });
+      await cluster.until('it is mended', async () => {
+        const user = await cluster.the('User', namespace, 'shop-db');
+        return at(user, 'spec.maxUserConnections') === 1000;
+      });
+    });
+
+    test('hears of another deletion policy', async () => {
+      const policies = async (): Promise<readonly unknown[]> => {
+        const objects = await Promise.all(
+          MADE.map((kind) => cluster.the(kind, namespace, 'shop-db')),
+        );
+        return objects.map(({ spec, metadata }) => [
+          at(spec, 'cleanupPolicy'),
+          metadata.ownerReferences?.length ?? 0,
+          metadata.labels?.['app-operator.io/retain'],
+        ]);
+      };
+      for (const [deletionPolicy, wanted] of [
+        ['Delete', ['Delete', 1, undefined]],
+        ['Retain', ['Skip', 0, 'true']],
+        ['Delete', ['Delete', 1, undefined]],
+      ] as const) {
+        await cluster.patch('AppSite', namespace, 'shop', { spec: { deletionPolicy } });
+        await cluster.until(`all have ${deletionPolicy}`, async () => {
+          assert.deepEqual(await policies(), [wanted, wanted, wanted]);
+          return true;
+        });
+      }
+    });
+
+    test('drops the database of a deleted site before the site goes', async () => {
+      for (const kind of MADE) await finalizers(kind, 'shop-db', ['k8s.mariadb.com/held']);
+      await cluster.delete('AppSite', namespace, 'shop');
+      const words =
+        /waiting for \w+ shop-db to go, which takes its own operator; the annotation app-operator.io\/skip-drop=true lets this go without/;
+      await says('AppSite', 'shop', 'Ready', 'Deleting', words);
+      for (const kind of MADE) {
+        const { metadata } = await cluster.the(kind, namespace, 'shop-db');
+        assert.ok(metadata.deletionTimestamp, kind);
+        await finalizers(kind, 'shop-db', []);
+      }
+      await cluster.gone('AppSite', namespace, 'shop', 60_000);
+      for (const kind of MADE) await cluster.gone(kind, namespace, 'shop-db');
+    });
+
+    test('that is dead holds up a deleted site, until it is let go without', async () => {
+      for (const kind of MADE) await finalizers(kind, 'stuck-db', ['k8s.mariadb.com/held']);
+      await cluster.delete('AppSite', namespace, 'stuck');
+      await says('AppSite', 'stuck', 'Ready', 'Deleting', /which takes its own operator/);
+      await cluster.patch('AppSite', namespace, 'stuck', SKIP_DROP);
+      await cluster.gone('AppSite', namespace, 'stuck', 60_000);
+      assert.ok(await cluster.get('MariaDbDatabase', namespace, 'stuck-db'), 'its own matter');
+      for (const kind of MADE) await finalizers(kind, 'stuck-db', []);
+    });
+
+    test('keeps the database of a deleted site, and a later site takes it over', async () => {
+      const before = await cluster.the('MariaDbDatabase', namespace, 'kept-db');
+      await cluster.delete('AppSite', namespace, 'kept');
+      await cluster.gone('AppSite', namespace, 'kept', 60_000);
+      const left = await cluster.the('MariaDbDatabase', namespace, 'kept-db');
+      assert.equal(at(left, 'spec.cleanupPolicy'), 'Skip');
+      assert.equal(left.metadata.deletionTimestamp, undefined);
+      await cluster.apply(namespace, site('kept'));
+      await cluster.ready('AppSite', namespace, 'kept', 60_000);
+      const again = await cluster.the('MariaDbDatabase', namespace, 'kept-db');
+      assert.equal(again.metadata.uid, before.metadata.uid);
+    });
+
+    test('has an object of this name that is somebody else’s: it stays', async () => {
+      await cluster.apply(namespace, {
+        apiVersion: 'k8s.mariadb.com/v1alpha1',
+        kind: 'Grant',
+        metadata: { name: 'taken-db' },
+        spec: { mariaDbRef: { name: 'x' }, privileges: ['SELECT'], username: 'x' },
+      });
+      await cluster.apply(namespace, site('taken'));
+      await says('AppSite', 'taken', 'Ready', 'NameTaken', /^Grant taken-db exists/);
+      const { spec } = await cluster.the('Grant', namespace, 'taken-db');
+      assert.deepEqual(at(spec, 'privileges'), ['SELECT']);
+    });
+
+    test('that is silent is told of after a minute', async () => {
+      const words = /^Database silent-db: its operator has not looked at it for a minute/;
+      await says('AppSite', 'silent', 'DatabaseReady', 'OperatorSilent', words);
+    });
+
+    test('that goes away leaves the site as it is, and is used again', async () => {
+      const crds = await mariaDbCrds();
+      const [databases] = crds;
+      assert.ok(databases);
+      await cluster.delete('CustomResourceDefinition', '', databases.metadata.name);
+      await says('AppSite', 'kept', 'Ready', 'DatabaseOperatorMissing', /Database of k8s/);
+      assert.ok(await cluster.get('Secret', namespace, 'kept-db'));
+      await installCrd(cluster, databases);
+      await healthy('kept');
+      await cluster.ready('AppSite', namespace, 'kept', 60_000);
+    });
+  });
+
+  describe('for PostgreSQL', () => {
+    const applied = { applied: true, observedGeneration: 1 };
+    test('that is too old is waited for', async () => {
+      const [databases, , clusters] = await postgresCrds();
+      assert.ok(databases && clusters);
+      for (const crd of [databases, clusters]) await installCrd(cluster, crd);
+      await cluster.apply(namespace, {
+        apiVersion: 'postgresql.cnpg.io/v1',
+        kind: 'Cluster',
+        metadata: { name: 'company-pg' },
+        spec: { instances: 1 },
+      });
+      await cluster.ready('AppBench', namespace, 'p', 60_000);
+      const words = /does not serve DatabaseRole of .*: install CloudNativePG 1.30 or newer$/;
+      await says('AppSite', 'pg', 'Ready', 'DatabaseOperatorMissing', words);
+    });
+
+    test('is asked for the role first, with a Secret that says whose it is', async () => {
+      const [, roles] = await postgresCrds();
+      assert.ok(roles);
+      await installCrd(cluster, roles);
+      const role = await cluster.until('the role is asked for', () =>
+        cluster.get('DatabaseRole', namespace, 'pg-db'),
+      );
+      assert.equal(at(role, 'spec.login'), true);
+      assert.equal(at(role, 'spec.databaseRoleReclaimPolicy'), 'delete');
+      const secret = await cluster.the('Secret', namespace, 'pg-db');
+      assert.equal(at(role, 'spec.passwordSecret.name'), 'pg-db');
+      const { username = '', password = '' } = secret.data ?? {};
+      assert.equal(Buffer.from(username, 'base64').toString(), at(role, 'spec.name'));
+      assert.equal(Buffer.from(password, 'base64').length, 32);
+      assert.equal(secret.metadata.labels?.['cnpg.io/reload'], 'true');
+      assert.equal(await cluster.get('PostgresDatabase', namespace, 'pg-db'), undefined);
+    });
+
+    test('that refuses says why', async () => {
+      const message = 'database role is already managed by the CNPG cluster';
+      await answer('DatabaseRole', 'pg-db', { applied: false, message });
+      const words = /^DatabaseRole pg-db: database role is already managed by the CNPG cluster$/;
+      await says('AppSite', 'pg', 'DatabaseReady', 'Preparing', words);
+    });
+
+    test('that is done lets the site go on', async () => {
+      await answer('DatabaseRole', 'pg-db', { ...applied, message: '' });
+      const database = await cluster.until('the database is asked for', () =>
+        cluster.get('PostgresDatabase', namespace, 'pg-db'),
+      );
+      const role = await cluster.the('DatabaseRole', namespace, 'pg-db');
+      assert.equal(at(database, 'spec.owner'), at(role, 'spec.name'));
+      assert.equal(at(database, 'spec.databaseReclaimPolicy'), 'delete');
+      await answer('PostgresDatabase', 'pg-db', applied);
+      const live = await cluster.ready('AppSite', namespace, 'pg', 60_000);
+      assert.equal(conditionOf(live, 'DatabaseReady')?.reason, 'Prepared');
+      const host = `company-pg-rw.${namespace}.svc.cluster.local`;
+      assert.deepEqual(at(live, 'status.database'), {
+        provider: 'postgres',
+        host,
+        name: at(role, 'spec.name'),
+      });
+    });
+
+    test('drops the database before the role that owns it', async () => {
+      await finalizers('PostgresDatabase', 'pg-db', ['cnpg.io/held']);
+      await finalizers('DatabaseRole', 'pg-db', ['cnpg.io/held']);
+      await cluster.delete('AppSite', namespace, 'pg');
+      await says('AppSite', 'pg', 'Ready', 'Deleting', /waiting for Database pg-db to go, which/);
+      const role = await cluster.the('DatabaseRole', namespace, 'pg-db');
+      assert.equal(role.metadata.deletionTimestamp, undefined);
+      await finalizers('PostgresDatabase', 'pg-db', []);
+      await says(
+        'AppSite',
+        'pg',
+        'Ready',
+        'Deleting',
+        /waiting for DatabaseRole pg-db to go, which/,
+      );
+      await finalizers('DatabaseRole', 'pg-db', []);
+      await cluster.gone('AppSite', namespace, 'pg', 60_000);
+    });
+  });
+});
