@@ -137,7 +137,6 @@ suite('databases', { skip }, () => {
       assert.deepEqual(rows, [`${database}|f|f`]);
     });
 
-    // TODO: a server that goes away in the middle is called SiteCreationFailed, SiteIncomplete or VolumeNotWritable.
     test('a server outside, which goes away while a site is created on it', async () => {
       await serves(shared('guest-one', 'guest'), 'guest');
       const broken = shared('broken', 'guest');

@@ -71,6 +71,40 @@ suite('the node runs real pods', { skip }, () => {
     assert.equal(after.metadata.uid, pod.metadata.uid);
   });
 
+  test('a Service answers or refuses every connection while its endpoints come and go', async () => {
+    await run('back', ['redis-server', '--port', '6379', '--protected-mode', 'no']);
+    const pod = await cluster.the('Pod', namespace, 'back');
+    await cluster.apply(namespace, ...serviceOf(String(pod.status?.['podIP'])));
+    const address = await cluster.addressOf(namespace, 'front');
+    const ping = async (): Promise<boolean> =>
+      (await exchange(address, 6379, 'PING\r\n')) === '+PONG\r\n';
+    await cluster.until('the Service to answer', ping);
+
+    const outcomes: Promise<string>[] = [];
+    const knocking = setInterval(() => outcomes.push(knock(address, 6379)), 5);
+    const become = (ready: boolean): Promise<unknown> =>
+      cluster.patch('EndpointSlice', namespace, 'front', {
+        endpoints: [{ addresses: [String(pod.status?.['podIP'])], conditions: { ready } }],
+      });
+    try {
+      for (let times = 0; times < 6; times++) {
+        for (const ready of [false, true]) {
+          await become(ready);
+          // kube-proxy puts together what changes within a second.
+          await sleep(1_200);
+        }
+      }
+    } finally {
+      clearInterval(knocking);
+    }
+    const counts: Record<string, number> = {};
+    for (const outcome of await Promise.all(outcomes)) {
+      counts[outcome] = (counts[outcome] ?? 0) + 1;
+    }
+    assert.ok((counts['ECONNREFUSED'] ?? 0) > 0, JSON.stringify(counts));
+    assert.equal(counts['nobody answers'] ?? 0, 0, JSON.stringify(counts));
+  });
+
   test('nothing is left when the process of a node is killed', { timeout: 120_000 }, async () => {
     const script = `
       const { startNode } = await import('${NODE}');
@@ -150,6 +184,39 @@ function pod(name: string, command: string[], claimName?: string): Manifest {
       volumes: claimName ? [{ name: 'data', persistentVolumeClaim: { claimName: volume } }] : [],
     },
   };
+}
+
+/** A Service of one address, whose endpoints are nobody's but the test's. */
+function serviceOf(address: string): Manifest[] {
+  const ports = [{ name: 'redis', port: 6379, protocol: 'TCP' }];
+  return [
+    { apiVersion: 'v1', kind: 'Service', metadata: { name: 'front' }, spec: { ports } },
+    {
+      apiVersion: 'discovery.k8s.io/v1',
+      kind: 'EndpointSlice',
+      metadata: { name: 'front', labels: { 'kubernetes.io/service-name': 'front' } },
+      addressType: 'IPv4',
+      ports,
+      endpoints: [{ addresses: [address], conditions: { ready: true } }],
+    },
+  ];
+}
+
+/** Connects and ends it. The kernel asks again after 1, 3 and 7 s. */
+function knock(host: string, port: number): Promise<string> {
+  return new Promise((resolve) => {
+    const socket = connect(port, host, () => {
+      resolve('answered');
+      socket.destroy();
+    });
+    socket.setTimeout(10_000, () => {
+      resolve('nobody answers');
+      socket.destroy();
+    });
+    socket.once('error', ({ code = '' }: Error & { readonly code?: string }) => {
+      resolve(code);
+    });
+  });
 }
 
 function claim(name: string, storage: string): Manifest {

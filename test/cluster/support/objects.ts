@@ -95,6 +95,7 @@ const KNOWN = new Map(
     },
     { apiVersion: 'v1', kind: 'Pod', plural: 'pods' },
     { apiVersion: 'v1', kind: 'ServiceAccount', plural: 'serviceaccounts' },
+    { apiVersion: 'discovery.k8s.io/v1', kind: 'EndpointSlice', plural: 'endpointslices' },
     { apiVersion: 'events.k8s.io/v1', kind: 'Event', plural: 'events' },
     { apiVersion: 'apps/v1', kind: 'ReplicaSet', plural: 'replicasets' },
   ].map((kind): [string, ObjectKind] => [kind.kind, kind]),
