@@ -32,10 +32,19 @@ export async function killContainer(pod: Live, name: string): Promise<void> {
     if (!/^\d+$/.test(entry)) continue;
     const cgroup = await readFile(`/proc/${entry}/cgroup`, 'utf8').catch(() => '');
     if (!cgroup.includes(plain)) continue;
-    process.kill(Number(entry), 'SIGKILL');
+    kill(Number(entry));
     killed += 1;
   }
   if (killed === 0) throw new Error(`${pod.metadata.name}: no process of the container ${name}`);
+}
+
+/** With the first process of a container the kernel ends the others: one may be gone since it was found. */
+function kill(processId: number): void {
+  try {
+    process.kill(processId, 'SIGKILL');
+  } catch (error) {
+    if ((error as { readonly code?: string }).code !== 'ESRCH') throw error;
+  }
 }
 
 /** Takes a pod away at once, as with its node: nothing in it is asked to end. */
