@@ -143,4 +143,8 @@ test(`an upgrade from ${BEFORE.release}`, async (t) => {
 });
 
 /** The workloads whose pods this release makes anew; why is in CHANGELOG.md. */
-const RESTARTED: readonly string[] = [];
+const RESTARTED = [
+  // gunicorn's worker class: connections that are taken are answered before a worker ends.
+  'Deployment/b-gunicorn',
+  'Deployment/s-gunicorn',
+];
