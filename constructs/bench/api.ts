@@ -330,7 +330,7 @@ export interface WorkerScaling {
 
 /** How the workers of one queue scale. */
 export interface QueueScalingStatus {
-  /** `autoscaled` by KEDA, or `static`. */
+  /** `autoscaled` by KEDA or a HorizontalPodAutoscaler, or `static`. */
   readonly mode: 'autoscaled' | 'static';
   /** Workers that run.
    * @type integer

@@ -137,9 +137,10 @@ export class BenchChart extends Chart {
         triggerAuthentication: names.redisTrigger,
       });
     }
-    const scaled = QUEUES.some(
-      (queue) => benchWorkerScale(resource, facts, queue).mode === 'autoscaled',
-    );
+    const scaled = QUEUES.some((queue) => {
+      const scale = benchWorkerScale(resource, facts, queue);
+      return scale.mode === 'autoscaled' && scale.scaling !== undefined;
+    });
     if (scaled) new RedisTrigger(workloads, 'redis-trigger', common);
   }
 }
@@ -162,6 +163,7 @@ export function benchWorkerScale(bench: AppBench, facts: BenchFacts, queue: Queu
     replicas: bench.spec.componentReplicas?.[WORKER_COMPONENTS[queue]],
     served: facts.keda && !facts.model.redis.external,
     asleep: facts.asleep.includes(queue),
+    foreign: facts.foreignScalers[queue] !== undefined,
   });
 }
 

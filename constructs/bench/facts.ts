@@ -6,7 +6,7 @@ import { sitesOfBench } from '../framework/indexes.js';
 import { operatedServer } from '../framework/operated-server.js';
 import { redisVersion } from '../framework/redis-version.js';
 import { claimOf, isOlder, refuseSharedName, type Claim } from '../framework/seniority.js';
-import { asleep } from '../framework/worker-scaling.js';
+import { asleep, foreignScalers, type ForeignScalers } from '../framework/worker-scaling.js';
 import type { Queue } from '../kit/api.js';
 import { Stalled, Waiting, type Problem } from '../kit/errors.js';
 import type { World } from '../kit/kind.js';
@@ -33,6 +33,8 @@ export interface BenchFacts {
   readonly keda: boolean;
   /** The queues that nobody but the operator wakes. */
   readonly asleep: readonly Queue[];
+  /** The queues whose number somebody else has. */
+  readonly foreignScalers: ForeignScalers;
   /** The sites' way to the bench's image; undefined where all are there. */
   readonly upgrade: UpgradePlan | undefined;
 }
@@ -61,6 +63,7 @@ export function gatherBench(bench: AppBench, world: World): BenchFacts {
   }
   const model = modelOf(bench, world);
   const version = redisVersion(model, world);
+  const keda = world.serves(ScaledObject);
   const entries = world.list(sitesOfBench, keyOf(namespace, name), siteEntry);
   const progress = world.list(sitesOfBench, keyOf(namespace, name), progressOf);
   return {
@@ -69,8 +72,14 @@ export function gatherBench(bench: AppBench, world: World): BenchFacts {
     model,
     siteCount: entries.length,
     sites: firstOfEachHost(entries, bench.spec.domainConfig?.suffix),
-    keda: world.serves(ScaledObject),
+    keda,
     asleep: asleep(bench.status?.workerScaling),
+    foreignScalers: foreignScalers(
+      world,
+      namespace,
+      benchNames(name).worker,
+      (queue) => keda && bench.spec.workerAutoscaling?.[queue]?.enabled === true,
+    ),
     upgrade: planUpgrade(bench, model.image.reference, progress),
   };
 }

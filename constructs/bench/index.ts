@@ -1,4 +1,4 @@
-import { benchesByTurn, sitesOfBench } from '../framework/indexes.js';
+import { benchesByTurn, scalersOfDeployment, sitesOfBench } from '../framework/indexes.js';
 import { PLATFORM_KINDS } from '../framework/platform.js';
 import { Waiting } from '../kit/errors.js';
 import type { Kind } from '../kit/kind.js';
@@ -8,6 +8,7 @@ import {
   ConfigMap,
   Deployment,
   ExternalMariaDb,
+  HorizontalPodAutoscaler,
   Job,
   MariaDb,
   NetworkPolicy,
@@ -43,9 +44,9 @@ export const bench: Kind<AppBench, BenchFacts> = {
     ScaledObject,
     TriggerAuthentication,
   ],
-  reads: [Secret, MariaDb, ExternalMariaDb, PostgresCluster],
+  reads: [HorizontalPodAutoscaler, Secret, MariaDb, ExternalMariaDb, PostgresCluster],
   detects: PLATFORM_KINDS,
-  indexes: [benchesByTurn],
+  indexes: [benchesByTurn, scalersOfDeployment],
   gather: gatherBench,
   advise: adviseBench,
   normal: [{ path: ['spec', 'domainConfig', 'suffix'], form: normalHost }],

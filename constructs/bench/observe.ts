@@ -121,6 +121,7 @@ function workersOf(observation: Observation<AppBench, BenchFacts>): WorkersSeen 
   return {
     name: benchNames(resource.metadata.name).worker,
     scale: (queue) => benchWorkerScale(resource, facts, queue),
+    foreign: facts.foreignScalers,
     child,
   };
 }

@@ -1501,7 +1501,7 @@ export const status: Schema = {
           properties: {
             mode: {
               type: 'string',
-              description: '`autoscaled` by KEDA, or `static`.',
+              description: '`autoscaled` by KEDA or a HorizontalPodAutoscaler, or `static`.',
               enum: ['autoscaled', 'static'],
             },
             currentReplicas: { type: 'integer', format: 'int32', description: 'Workers that run.' },
@@ -1523,7 +1523,7 @@ export const status: Schema = {
           properties: {
             mode: {
               type: 'string',
-              description: '`autoscaled` by KEDA, or `static`.',
+              description: '`autoscaled` by KEDA or a HorizontalPodAutoscaler, or `static`.',
               enum: ['autoscaled', 'static'],
             },
             currentReplicas: { type: 'integer', format: 'int32', description: 'Workers that run.' },
@@ -1545,7 +1545,7 @@ export const status: Schema = {
           properties: {
             mode: {
               type: 'string',
-              description: '`autoscaled` by KEDA, or `static`.',
+              description: '`autoscaled` by KEDA or a HorizontalPodAutoscaler, or `static`.',
               enum: ['autoscaled', 'static'],
             },
             currentReplicas: { type: 'integer', format: 'int32', description: 'Workers that run.' },

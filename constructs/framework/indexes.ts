@@ -1,7 +1,7 @@
 import type { AppBench } from '../bench/api.js';
 import type { AppSite } from '../site/api.js';
 import type { Index } from '../kit/kind.js';
-import { keyOf } from '../kit/object.js';
+import { keyOf, type KubeObject } from '../kit/object.js';
 
 /** The sites of a bench, by the bench's `<namespace>/<name>`. */
 export const sitesOfBench: Index<AppSite> = {
@@ -9,6 +9,20 @@ export const sitesOfBench: Index<AppSite> = {
   kind: 'AppSite',
   values: ({ metadata, spec }) => [keyOf(metadata.namespace, spec.benchRef.name)],
 };
+
+/** The HorizontalPodAutoscalers that scale a Deployment, by the Deployment's `<namespace>/<name>`. */
+export const scalersOfDeployment: Index<HpaLike> = {
+  name: 'scalersOfDeployment',
+  kind: 'HorizontalPodAutoscaler',
+  values: ({ metadata, spec }) =>
+    spec.scaleTargetRef.kind === 'Deployment'
+      ? [keyOf(metadata.namespace, spec.scaleTargetRef.name)]
+      : [],
+};
+
+interface HpaLike extends KubeObject {
+  readonly spec: { readonly scaleTargetRef: { readonly kind: string; readonly name: string } };
+}
 
 /** The bench on which it is a site's turn to be upgraded, by the site's `<namespace>/<name>`: a site hears of its own turn only. */
 export const benchesByTurn: Index<AppBench> = {

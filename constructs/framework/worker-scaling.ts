@@ -1,7 +1,9 @@
 import type { QueueScaling, QueueScalingStatus, WorkerScaling } from '../bench/api.js';
 import type { Queue } from '../kit/api.js';
 import type { Verdict } from '../kit/condition.js';
-import type { ChildView } from '../kit/kind.js';
+import type { ChildView, World } from '../kit/kind.js';
+import { keyOf, type KubeObject } from '../kit/object.js';
+import { scalersOfDeployment } from './indexes.js';
 
 export const QUEUES: readonly Queue[] = ['default', 'short', 'long'];
 
@@ -10,8 +12,9 @@ export type WorkerScale =
   | { readonly mode: 'static'; readonly replicas: number }
   | {
       readonly mode: 'autoscaled';
-      readonly scaling: QueueScaling;
-      /** Workers where KEDA cannot say how many. */
+      /** Of our ScaledObject; undefined where a HorizontalPodAutoscaler of somebody else has the number. */
+      readonly scaling?: QueueScaling;
+      /** Workers where nobody else can say how many. */
       readonly fallback: number;
       /** What is applied although KEDA owns the number: nobody else wakes the queue. */
       readonly replicas?: number;
@@ -26,6 +29,8 @@ export interface WorkerScaleProps {
   readonly served: boolean;
   /** Whether the queue has no worker, and KEDA does nothing about it. @default false */
   readonly asleep?: boolean;
+  /** Whether a HorizontalPodAutoscaler of somebody else scales the Deployment. @default false */
+  readonly foreign?: boolean;
 }
 
 /** Decides between event-driven and fixed scaling. */
@@ -34,11 +39,44 @@ export function workerScale({
   replicas,
   served,
   asleep = false,
+  foreign = false,
 }: WorkerScaleProps): WorkerScale {
   const least = scaling?.enabled ? Math.max(1, scaling.minReplicas) : 1;
   const fallback = scaling?.staticReplicas ?? replicas ?? least;
+  const woken = asleep ? { replicas: fallback } : {};
+  // Two that write one number never come to rest.
+  if (foreign) return { mode: 'autoscaled', fallback, ...woken };
   if (!scaling?.enabled || !served) return { mode: 'static', replicas: fallback };
-  return { mode: 'autoscaled', scaling, fallback, ...(asleep ? { replicas: fallback } : {}) };
+  return { mode: 'autoscaled', scaling, fallback, ...woken };
+}
+
+/** What other HorizontalPodAutoscalers have of queues: their names. */
+export type ForeignScalers = Readonly<Partial<Record<Queue, string>>>;
+
+/**
+ * Finds who else scales the workers of some queues.
+ * @param deployment name of a queue's Deployment
+ * @param ours whether KEDA makes a HorizontalPodAutoscaler of a queue for us
+ */
+export function foreignScalers(
+  world: World,
+  namespace: string,
+  deployment: (queue: Queue) => string,
+  ours: (queue: Queue) => boolean,
+): ForeignScalers {
+  return Object.fromEntries(
+    QUEUES.flatMap((queue) => {
+      const name = deployment(queue);
+      const [foreign] = world
+        .list(scalersOfDeployment, keyOf(namespace, name), nameOf)
+        .filter((hpa) => !(ours(queue) && hpa === `keda-hpa-${name}`));
+      return foreign === undefined ? [] : [[queue, foreign]];
+    }),
+  );
+}
+
+function nameOf({ metadata }: KubeObject): string {
+  return metadata.name;
 }
 
 /**
@@ -60,6 +98,7 @@ export interface WorkersSeen {
   /** The name of a queue's Deployment and ScaledObject. */
   readonly name: (queue: Queue) => string;
   readonly scale: (queue: Queue) => WorkerScale;
+  readonly foreign: ForeignScalers;
   readonly child: Look;
 }
 
@@ -67,16 +106,17 @@ export interface WorkersSeen {
 export function scalingStatus(workers: WorkersSeen): Readonly<Record<Queue, QueueScalingStatus>> {
   const entries = QUEUES.map((queue): readonly [Queue, QueueScalingStatus] => {
     const { name, scale, child } = workers;
-    const { mode, ...decided } = scale(queue);
+    const decided = scale(queue);
+    const { mode } = decided;
     const seen = child('Deployment', name(queue))?.replicas;
     // A Deployment that is made without a number gets one worker.
-    const desired = mode === 'static' ? decided.replicas : (seen?.desired ?? 1);
+    const desired = decided.mode === 'static' ? decided.replicas : (seen?.desired ?? 1);
     return [
       queue,
       {
         mode,
         currentReplicas: seen?.current ?? 0,
-        desiredReplicas: desired ?? 0,
+        desiredReplicas: desired,
         kedaManaged: mode === 'autoscaled' && isManaged(child('ScaledObject', name(queue))),
       },
     ];
@@ -95,8 +135,12 @@ export function scalingCondition(
   obstacle: { readonly reason: string; readonly message: string } | undefined,
   wanted: readonly Queue[],
 ): readonly Verdict[] {
-  if (wanted.length === 0) return [];
   const type = 'Autoscaling';
+  for (const [queue, hpa] of Object.entries(workers.foreign) as [Queue, string][]) {
+    const message = `the number of Deployment ${workers.name(queue)} is left to HorizontalPodAutoscaler ${hpa}, which is not of this operator`;
+    return [{ type, status: 'False', reason: 'ForeignScaler', message }];
+  }
+  if (wanted.length === 0) return [];
   if (obstacle) {
     const message = `workers stay at fixed numbers: ${obstacle.message}`;
     return [{ type, status: 'False', reason: obstacle.reason, message }];

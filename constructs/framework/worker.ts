@@ -1,5 +1,6 @@
 import { Construct } from 'constructs';
 import { ScaledObject, ScaledObjectSpecFallbackBehavior } from '../../imports/keda.sh.js';
+import type { QueueScaling } from '../bench/api.js';
 import type { Component, Queue, Resources } from '../kit/api.js';
 import { childLabels } from '../kit/labels.js';
 import type { Resource } from '../kit/object.js';
@@ -23,8 +24,6 @@ const GRACE_SECONDS = { default: 360, short: 360, long: 1560 } as const;
  * while it cannot connect it counts no further ones, so a higher threshold is never reached.
  */
 const FAILURE_THRESHOLD = 0;
-
-type AutoscaledWorkers = Extract<WorkerScale, { mode: 'autoscaled' }>;
 
 export interface WorkerProps {
   readonly bench: BenchModel;
@@ -62,10 +61,12 @@ export class Worker extends Construct {
         ...(props.queuePrefix ? { extraMounts: [CONFIG_MOUNT] } : {}),
       },
     });
-    if (scale.mode === 'autoscaled') this.scaledObject(props, scale);
+    if (scale.mode === 'autoscaled' && scale.scaling) {
+      this.scaledObject(props, scale.scaling, scale.fallback);
+    }
   }
 
-  private scaledObject(props: WorkerProps, { scaling, fallback }: AutoscaledWorkers): void {
+  private scaledObject(props: WorkerProps, scaling: QueueScaling, fallback: number): void {
     const { bench, owner, name, queue } = props;
     if (bench.redis.external) return;
     new ScaledObject(this, 'scaler', {

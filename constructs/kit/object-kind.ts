@@ -60,6 +60,11 @@ export const TriggerAuthentication = advisory(
   'TriggerAuthentication',
   'triggerauthentications',
 );
+/** Optional only so that an operator without the right to read it works on without. */
+export const HorizontalPodAutoscaler: ObjectKind = {
+  ...optional('autoscaling/v2', 'HorizontalPodAutoscaler', 'horizontalpodautoscalers'),
+  content: true,
+};
 export const Certificate = advisory('cert-manager.io/v1', 'Certificate', 'certificates');
 export const TraefikMiddleware = advisory('traefik.io/v1alpha1', 'Middleware', 'middlewares');
 /** Only who may do this as well may name the host of a Route. */

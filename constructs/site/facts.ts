@@ -6,7 +6,7 @@ import { redisVersion } from '../framework/redis-version.js';
 import { requireSecret } from '../framework/secret.js';
 import { refuseSharedName } from '../framework/seniority.js';
 import { benchOffer, withTemplate } from '../framework/site-model.js';
-import { asleep } from '../framework/worker-scaling.js';
+import { asleep, foreignScalers, type ForeignScalers } from '../framework/worker-scaling.js';
 import type { Queue } from '../kit/api.js';
 import { Stalled, Waiting } from '../kit/errors.js';
 import type { World } from '../kit/kind.js';
@@ -52,6 +52,8 @@ export interface SiteFacts {
   readonly traefik: boolean;
   /** The queues that nobody but the operator wakes. */
   readonly asleep: readonly Queue[];
+  /** The queues whose number somebody else has. */
+  readonly foreignScalers: ForeignScalers;
   /** The way to the bench's image; undefined where the site is there. */
   readonly upgrade: SiteUpgradeFacts | undefined;
   /** What `restoreFrom` asks for; undefined where it is not given. */
@@ -80,6 +82,7 @@ export function gatherSite(site: AppSite, world: World): SiteFacts {
   const generated = generatedSecrets(site, world);
   const restore = restoreFacts(site, world);
   const route = routeFacts(site, model, world);
+  const keda = world.serves(ScaledObject);
   const hosts = publicHosts(spec, model.domain.suffix);
   return {
     bench: withTemplate(model, spec.podTemplate),
@@ -102,9 +105,18 @@ export function gatherSite(site: AppSite, world: World): SiteFacts {
     adminPassword: { secret: admin ?? siteNames(name).adminPassword, version: adminVersion },
     tls: route ? undefined : tlsFacts(site, model, world),
     route,
-    keda: world.serves(ScaledObject),
+    keda,
     traefik: world.serves(TraefikMiddleware),
     asleep: asleep(site.status?.workerScaling),
+    foreignScalers:
+      spec.workloads === 'Dedicated'
+        ? foreignScalers(
+            world,
+            namespace,
+            siteNames(name).worker,
+            (queue) => keda && model.workerAutoscaling[queue]?.enabled === true,
+          )
+        : {},
     upgrade,
     restore,
   };

@@ -118,6 +118,7 @@ function judgeScaling(observation: Observation<AppSite, SiteFacts>) {
   const workers: WorkersSeen = {
     name: siteNames(resource.metadata.name).worker,
     scale: (queue) => siteWorkerScale(resource, facts, queue),
+    foreign: facts.foreignScalers,
     child,
   };
   const status = scalingStatus(workers);

@@ -916,7 +916,7 @@ export const status: Schema = {
           properties: {
             mode: {
               type: 'string',
-              description: '`autoscaled` by KEDA, or `static`.',
+              description: '`autoscaled` by KEDA or a HorizontalPodAutoscaler, or `static`.',
               enum: ['autoscaled', 'static'],
             },
             currentReplicas: { type: 'integer', format: 'int32', description: 'Workers that run.' },
@@ -938,7 +938,7 @@ export const status: Schema = {
           properties: {
             mode: {
               type: 'string',
-              description: '`autoscaled` by KEDA, or `static`.',
+              description: '`autoscaled` by KEDA or a HorizontalPodAutoscaler, or `static`.',
               enum: ['autoscaled', 'static'],
             },
             currentReplicas: { type: 'integer', format: 'int32', description: 'Workers that run.' },
@@ -960,7 +960,7 @@ export const status: Schema = {
           properties: {
             mode: {
               type: 'string',
-              description: '`autoscaled` by KEDA, or `static`.',
+              description: '`autoscaled` by KEDA or a HorizontalPodAutoscaler, or `static`.',
               enum: ['autoscaled', 'static'],
             },
             currentReplicas: { type: 'integer', format: 'int32', description: 'Workers that run.' },

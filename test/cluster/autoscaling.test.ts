@@ -319,6 +319,53 @@ describe('workers scale by events', { skip: KEDA.skip }, () => {
     await cluster.ready('AppBench', namespace, 'b');
   });
 
+  test('not where somebody else’s HorizontalPodAutoscaler has the number', async () => {
+    const hpa = (name: string, deployment: string) => ({
+      apiVersion: 'autoscaling/v2',
+      kind: 'HorizontalPodAutoscaler',
+      metadata: { name },
+      spec: {
+        scaleTargetRef: { apiVersion: 'apps/v1', kind: 'Deployment', name: deployment },
+        minReplicas: 2,
+        maxReplicas: 5,
+        metrics: [
+          {
+            type: 'Resource',
+            resource: { name: 'cpu', target: { type: 'Utilization', averageUtilization: 80 } },
+          },
+        ],
+      },
+    });
+    // One queue with a fixed number of 2, one that KEDA scales.
+    await cluster.apply(namespace, hpa('mine', 'b-worker-default'), hpa('other', 's-worker-long'));
+    const left = (deployment: string, name: string): string =>
+      `the number of Deployment ${deployment} is left to HorizontalPodAutoscaler ${name}, which is not of this operator`;
+    await says('False', 'ForeignScaler', left('b-worker-default', 'mine'));
+    await scaleTo('b-worker-default', 4);
+    await goesTo('b-worker-default', 4);
+    await cluster.until('our ScaledObject makes way', async () => {
+      assert.deepEqual(await scalers(), ['b-worker-long']);
+      return true;
+    });
+    const site = await cluster.the('AppSite', namespace, 's');
+    assert.equal(conditionOf(site, 'Autoscaling')?.message, left('s-worker-long', 'other'));
+    // Neither KEDA nor an HorizontalPodAutoscaler with a least number above 0 brings it back from there.
+    await scaleTo('b-worker-default', 0);
+    await goesTo('b-worker-default', 2);
+    await cluster.ready('AppBench', namespace, 'b');
+    for (const name of ['mine', 'other']) {
+      await cluster.delete('HorizontalPodAutoscaler', namespace, name);
+    }
+    await cluster.until('all is as before', async () => {
+      assert.deepEqual(await scalers(), ['b-worker-long', 's-worker-long']);
+      assert.equal(await isOurs('b-worker-default'), true);
+      return true;
+    });
+    assert.equal(await replicas('b-worker-default'), 2);
+    await kedaWorks();
+    await says('True', 'Keda', 'KEDA scales long');
+  });
+
   test('not by an object of KEDA’s that is stuck in its deletion', async () => {
     const [name, finalizer] = ['b-worker-long', 'finalizer.keda.sh'];
     const finalizers = (list: readonly string[]): Promise<Live> =>

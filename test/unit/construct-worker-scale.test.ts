@@ -73,6 +73,18 @@ suite('the workers of a queue', () => {
     });
   }
 
+  test('are left to whoever scales them already, with or without KEDA', () => {
+    for (const served of [true, false]) {
+      const scale = workerScale({
+        scaling: scaling({}),
+        replicas: undefined,
+        served,
+        foreign: true,
+      });
+      assert.deepEqual(scale, { mode: 'autoscaled', fallback: 1 });
+    }
+  });
+
   test('are woken by the operator where nobody else does it', () => {
     const scale = workerScale({
       scaling: scaling({ minReplicas: 0, staticReplicas: 2 }),
@@ -95,6 +107,7 @@ function seen(desired: number | undefined, health: Health | undefined) {
   return {
     name: (queue: Queue) => `w-${queue}`,
     scale: (queue: Queue) => (queue === 'short' ? byKeda({ minReplicas: 0 }, 1) : fixed(1)),
+    foreign: {},
     child: (kind: string, name: string) => views[`${kind}/${name}`],
   };
 }
@@ -158,6 +171,15 @@ suite('the condition Autoscaling', () => {
     assert.equal(says(READY)?.reason, 'Keda');
     assert.equal(says(waiting('no Redis'))?.message, 'ScaledObject w-short: no Redis');
     assert.equal(says(PAUSED)?.reason, 'ScalerPaused');
+  });
+  test('names who has the number instead of us', () => {
+    const [condition] = scalingCondition(
+      { ...seen(1, READY), foreign: { short: 'mine' } },
+      undefined,
+      [],
+    );
+    assert.equal(condition?.reason, 'ForeignScaler');
+    assert.match(condition.message, /Deployment w-short .* HorizontalPodAutoscaler mine/);
   });
   test('is not there where no queue is scaled', () => {
     assert.deepEqual(scalingCondition(seen(1, READY), undefined, []), []);

@@ -64,6 +64,7 @@ describe('the operator may', () => {
       `apps/statefulsets: ${OWN}`,
       'authentication.k8s.io/tokenreviews: create',
       'authorization.k8s.io/subjectaccessreviews: create',
+      'autoscaling/horizontalpodautoscalers: get list watch',
       `batch/cronjobs: ${OWN}`,
       `batch/jobs: ${OWN}`,
       `cert-manager.io/certificates: ${OWN}`,
