@@ -40,6 +40,7 @@ const MISSING = new Set([
   'BenchMissing',
   'ChartMissing',
   'DatabaseOperatorMissing',
+  'DatabaseServerMissing',
   'SecretMissing',
   'SiteMissing',
 ]);
