@@ -155,12 +155,12 @@ export const BAD_BENCHES: readonly BadInput[] = [
   [
     'an operated database without its server',
     bench({ dbConfig: { mode: 'operator', provider: 'mariadb' } }),
-    'spec.dbConfig: Invalid value: "object": mode operator needs mariadbRef',
+    'spec.dbConfig: Invalid value: "object": mode operator needs mariadbRef with provider mariadb',
   ],
   [
     'an operated PostgreSQL',
     bench({ dbConfig: { mode: 'operator', provider: 'postgres', mariadbRef: { name: 'm' } } }),
-    'spec.dbConfig: Invalid value: "object": mode operator works with provider mariadb',
+    'spec.dbConfig: Invalid value: "object": mode operator needs clusterRef with provider postgres',
   ],
   [
     'an external Redis with an image',
