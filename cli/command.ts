@@ -37,6 +37,8 @@ export interface Surroundings {
   readonly signal: AbortSignal;
   /** Writes to standard output. */
   readonly write: (text: string) => void;
+  /** Says how far something is that takes long; undefined where nobody looks on. At most one line a second. */
+  readonly progress: ((line: string) => void) | undefined;
   /** Writes a line for people to standard error. */
   readonly tell: (line: string) => void;
 }

@@ -56,6 +56,15 @@ function print({ write, tell }: Surroundings, { out = '', err = [], code }: Outc
   return code;
 }
 
+function throttled(write: (line: string) => void): (line: string) => void {
+  let last = performance.now();
+  return (line) => {
+    if (performance.now() - last < 1_000) return;
+    last = performance.now();
+    write(line);
+  };
+}
+
 function surroundings(): Surroundings {
   const { stdout, stderr, env, argv } = process;
   const interrupted = new AbortController();
@@ -73,6 +82,7 @@ function surroundings(): Surroundings {
     terminal: stdout.isTTY ? () => ({ columns: stdout.columns, rows: stdout.rows }) : undefined,
     signal: interrupted.signal,
     write: (text) => stdout.write(text),
+    progress: stderr.isTTY ? throttled((line) => stderr.write(`${line}\n`)) : undefined,
     tell: (line) => stderr.write(`${line}\n`),
   };
 }

@@ -41,7 +41,7 @@ export const diffCommand: Run = (args, around) => {
       const sight = await look(client, listings(apiGroup), namespace);
       await seeSecrets(connection, sight, namespace);
       const world = { sight, apiGroup, settings, serves, instead };
-      found.push(await new Differ(new DryRun(client), world).differences());
+      found.push(await new Differ(new DryRun(client), world, around.progress).differences());
       found.push({
         changes: [],
         problems: [],

@@ -47,6 +47,7 @@ export class Differ {
   constructor(
     private readonly dryRun: DryRun,
     private readonly props: WorldProps,
+    private readonly progress: ((line: string) => void) | undefined,
   ) {
     this.#markers = markers(props.apiGroup);
     this.#before = worldWith({ ...props, instead: [] });
@@ -59,7 +60,9 @@ export class Differ {
     const live = new Map(
       resourcesWith({ ...this.props, instead: [] }).map((one) => [idOf(one), one]),
     );
-    for (const resource of resourcesWith(this.props)) {
+    const resources = resourcesWith(this.props);
+    for (const [index, resource] of resources.entries()) {
+      this.progress?.(`diff: ${index} of ${resources.length} resources compared`);
       const id = idOf(resource);
       const before = live.get(id);
       await this.#resource(resource, before, given.has(id));

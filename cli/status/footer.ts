@@ -19,7 +19,8 @@ export function footerOf(
   return ['', `${total}, ${verdict}.`, ...hidden(unseen)];
 }
 
-function hidden(unseen: readonly Unseen[]): readonly string[] {
+/** What was not shown, a line for each reason. */
+export function hidden(unseen: readonly Unseen[]): readonly string[] {
   const reasons = Map.groupBy(unseen, ({ why }) => why);
   return [...reasons].map(
     ([why, of]) => `Not shown: ${[...new Set(of.map(({ what }) => what))].join(', ')} (${why}).`,

@@ -70,14 +70,20 @@ export class StatusReporter {
     if (name !== undefined) throw new CliError(`there is no ${kind} ${name}${place}`);
   }
 
+  /** Who watches does not wait for an exporter: what it said last is shown until it answers again. */
   async #queuesOf(sight: Sight): Promise<Queues> {
     const { client, apiGroup, now } = this.props;
     if (this.#queues && now() - this.#queues.at < QUEUES_FRESH_MS) return this.#queues.queues;
     const benches = resourceKinds(apiGroup)
       .filter(({ kind }) => kind === 'AppBench')
       .flatMap((kind) => sight.of(kind) as readonly Ours[]);
-    const queues = await queuesOf(client, benches);
-    this.#queues = { at: now(), queues };
-    return queues;
+    const before = this.#queues?.queues;
+    const asked = queuesOf(client, benches).then((queues) => {
+      this.#queues = { at: now(), queues };
+      return queues;
+    });
+    if (!before) return asked;
+    this.#queues = { at: now(), queues: before };
+    return before;
   }
 }

@@ -1,7 +1,7 @@
 import { canonicalJson } from '../../constructs/kit/hash.js';
 import type { Surroundings } from '../command.js';
 import { toYaml } from '../yaml.js';
-import { footerOf, linesOf } from './footer.js';
+import { footerOf, hidden, linesOf } from './footer.js';
 import { renderTrees } from './render.js';
 import { Screen } from './screen.js';
 import type { Form, StatusReport } from './status.js';
@@ -14,6 +14,7 @@ export class Viewer {
   readonly #screen: Screen;
   #last: StatusReport | undefined;
   #told: ReadonlyMap<string, string> = new Map<string, string>();
+  readonly #notes = new Set<string>();
   #document = '';
 
   constructor(
@@ -43,6 +44,11 @@ export class Viewer {
     for (const [key, line] of this.#told)
       if (!lines.has(key)) write(`${line.replace(/:.*/s, '')}: gone\n`);
     this.#told = lines;
+    for (const note of hidden(report.unseen)) {
+      if (this.#notes.has(note)) continue;
+      this.#notes.add(note);
+      write(`${note}\n`);
+    }
   }
 
   /** Leaves the last report on the terminal, whole. */

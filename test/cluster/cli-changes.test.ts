@@ -274,7 +274,7 @@ describe('app-operator report', () => {
   });
 });
 
-describe('completion', { concurrency: true }, () => {
+describe('completion', { concurrency: 2 }, () => {
   const run = promisify(execFile);
   let bin: string;
   let namespace: string;

@@ -1,8 +1,10 @@
 import assert from 'node:assert/strict';
+import { execFile } from 'node:child_process';
 import { createServer, type Server } from 'node:http';
 import { once } from 'node:events';
 import { networkInterfaces } from 'node:os';
 import { createInterface } from 'node:readline';
+import { promisify, stripVTControlCharacters } from 'node:util';
 import { after, before, describe, test } from 'node:test';
 
 import type { StatusReport } from '../../cli/status/status.js';
@@ -10,7 +12,7 @@ import { allOf, type Node } from '../../cli/status/node.js';
 import { writePodLogs } from '../../tools/controlplane/pod-logs.js';
 import { type Cluster, startCluster } from './harness.js';
 import { aBench, aSite, aUser } from './support/builders.js';
-import { CommandLine } from './support/command-line.js';
+import { CommandLine, MAIN } from './support/command-line.js';
 import { failJob, holdPods, release } from './support/interference.js';
 
 let cluster: Cluster;
@@ -35,7 +37,7 @@ function nodeNamed({ resources }: StatusReport, kind: string, name: string): Nod
   return found;
 }
 
-describe('app-operator status', { concurrency: true }, () => {
+describe('app-operator status', { concurrency: 4 }, () => {
   test('shows a healthy bench with its components, its pods and its sites', async () => {
     const namespace = await cluster.namespace();
     await cluster.apply(namespace, aBench('b'), aSite('s', { bench: 'b' }));
@@ -93,6 +95,7 @@ describe('app-operator status', { concurrency: true }, () => {
       'broken',
       'is Failed',
       ({ status }) => status?.['phase'] === 'Failed',
+      90_000,
     );
     const log = 'one\ntwo\nthree\nfour\nTraceback\nmysql://root:hunter22@db refused\n';
     await writePodLogs(cluster.controlPlane, { 'job-name': 'broken-init' }, log);
@@ -233,26 +236,83 @@ describe('app-operator status', { concurrency: true }, () => {
     });
   });
 
-  test('with --watch tells each change, until it is interrupted', async () => {
+  test('with --watch tells each change, until it is interrupted', async (t) => {
     const namespace = await cluster.namespace();
+    const held = await holdPods(cluster, { app: 'watched-db' });
     const child = admin.start(['status', '--watch', '-n', namespace]);
+    t.after(() => child.kill('SIGKILL'));
     assert.ok(child.stdout);
     const lines: string[] = [];
     createInterface({ input: child.stdout }).on('line', (line) => lines.push(line));
-    await cluster.apply(namespace, aBench('b'));
-    await cluster.until('Ready is told', async () => lines.includes('AppBench b: Ready'), 60_000);
-    await cluster.delete('AppBench', namespace, 'b');
-    await cluster.until(
-      'it is told that it is gone',
-      async () => lines.at(-1) === 'AppBench b: gone',
-    );
-    assert.ok(
-      lines.some((line) => /^AppBench b: (Pending|Provisioning): /.test(line)),
-      lines.join('\n'),
-    );
+    const told = (what: string): Promise<unknown> =>
+      cluster.until(what, async () => lines.some((line) => line.startsWith(what)), 60_000);
+    await cluster.apply(namespace, aBench('watched'));
+    await told('AppBench watched: Provisioning: waiting for StatefulSet watched-db');
+    await release(cluster, held);
+    await told('AppBench watched: Ready');
+    await cluster.delete('AppBench', namespace, 'watched');
+    await told('AppBench watched: gone');
     child.kill('SIGINT');
     const [code] = (await once(child, 'exit')) as [number | null];
     assert.equal(code, 0);
+  });
+
+  test('paints on a terminal only, keeps within its width, and paints nothing with NO_COLOR', async (t) => {
+    const namespace = await cluster.namespace();
+    await cluster.apply(namespace, aSite('lost', { bench: 'nowhere' }));
+    const onTerminal = (env: NodeJS.ProcessEnv): Promise<string> => {
+      const command = `stty cols 50; '${process.execPath}' '${MAIN}' status -n ${namespace}`;
+      const { NO_COLOR: _, ...others } = process.env;
+      const all = { ...others, TERM: 'xterm', ...env, KUBECONFIG: cluster.controlPlane.kubeconfig };
+      return promisify(execFile)('script', ['-qec', command, '/dev/null'], { env: all }).then(
+        ({ stdout }) => stdout,
+      );
+    };
+    await cluster.becomes(
+      'AppSite',
+      namespace,
+      'lost',
+      'waits',
+      ({ status }) => status?.['phase'] === 'Pending',
+    );
+    let painted: string;
+    try {
+      painted = await onTerminal({});
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error;
+      t.skip('script, of util-linux, is not installed');
+      return;
+    }
+    assert.ok(painted.includes('\u001b[33m'), painted);
+    const plain = await onTerminal({ NO_COLOR: '1' });
+    assert.ok(!plain.includes('\u001b'), plain);
+    const ageless = (text: string): string => text.replaceAll(/\b\d+[smh]\b/g, 'AGE');
+    assert.equal(ageless(stripVTControlCharacters(painted)), ageless(plain));
+    const tree = plain.split(/\r?\n/).slice(0, -3);
+    assert.ok(tree.length >= 3 && tree.every((line) => line.length <= 50), plain);
+  });
+
+  test('with --watch says of what it may not watch that it is shown as it was', async (t) => {
+    const namespace = await cluster.namespace();
+    const api = cluster.controlPlane.api;
+    const rbac = `/apis/rbac.authorization.k8s.io/v1/namespaces/${namespace}`;
+    await api.request('POST', `${rbac}/roles`, {
+      metadata: { name: 'lister' },
+      rules: [{ apiGroups: ['app-operator.io'], resources: ['*'], verbs: ['list'] }],
+    });
+    await api.request('POST', `${rbac}/rolebindings`, {
+      metadata: { name: 'lister' },
+      roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind: 'Role', name: 'lister' },
+      subjects: [{ kind: 'User', name: 'lisa', apiGroup: 'rbac.authorization.k8s.io' }],
+    });
+    const lisa = new CommandLine(await cluster.controlPlane.userKubeconfig('lisa', []));
+    const child = lisa.start(['status', '--watch', '-n', namespace]);
+    t.after(() => child.kill('SIGKILL'));
+    assert.ok(child.stdout);
+    const lines = createInterface({ input: child.stdout });
+    for await (const line of lines) if (line.includes('you may not watch them')) break;
+    child.kill('SIGINT');
+    await once(child, 'exit');
   });
 
   test('shows what belongs to a site below it', async () => {

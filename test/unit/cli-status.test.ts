@@ -4,6 +4,7 @@ import { describe, test } from 'node:test';
 import { statusOf } from './cli-objects.js';
 import { renderTrees, type RenderOptions } from '../../cli/status/render.js';
 import { footerOf } from '../../cli/status/footer.js';
+import { podHealth, restartsOf, wantedLog } from '../../cli/status/pod.js';
 import { lengthsIn } from '../../cli/status/queues.js';
 import { wantedOf } from '../../cli/status/command.js';
 import { UsageError } from '../../cli/usage.js';
@@ -148,6 +149,55 @@ describe('the status tree', () => {
     assert.deepEqual(footerOf({ ...report, resources: [], unseen: [] }), [
       'There is no bench and no site in namespace ns.',
     ]);
+  });
+});
+
+describe('the log that tells why a pod is in trouble', () => {
+  const pod = (status: object) => ({
+    apiVersion: 'v1',
+    kind: 'Pod',
+    metadata: { name: 'p', namespace: 'ns', uid: 'u' },
+    status,
+  });
+  const bad = { terminated: { exitCode: 1 } };
+
+  test('is that of the run before, for a container that was started again', () => {
+    const waiting = {
+      waiting: { reason: 'CrashLoopBackOff', message: 'back-off 5m0s restarting' },
+    };
+    const crashing = pod({
+      phase: 'Running',
+      conditions: [{ type: 'Ready', status: 'False' }],
+      initContainerStatuses: [{ name: 'wait', state: { terminated: { exitCode: 0 } } }],
+      containerStatuses: [{ name: 'web', restartCount: 4, state: waiting, lastState: bad }],
+    });
+    const { container, previous, key } = wantedLog(crashing) ?? {};
+    assert.deepEqual([container, previous], ['web', true]);
+    assert.match(key ?? '', /\/4\//, 'another run has another log');
+    assert.equal(restartsOf(crashing), 4);
+    assert.equal(podHealth(crashing).state, 'InProgress');
+    assert.match(podHealth(crashing).message, /^container web: CrashLoopBackOff/);
+  });
+
+  test('is that of the last run, for a container that has ended', () => {
+    const ended = pod({ phase: 'Failed', containerStatuses: [{ name: 'init', state: bad }] });
+    assert.deepEqual([wantedLog(ended)?.container, wantedLog(ended)?.previous], ['init', false]);
+  });
+
+  test('is none for a pod that is well, has succeeded, or has run nothing', () => {
+    const conditions = [{ type: 'Ready', status: 'True' }];
+    const recovered = {
+      phase: 'Running',
+      conditions,
+      containerStatuses: [{ name: 'web', lastState: bad }],
+    };
+    const pulling = {
+      phase: 'Pending',
+      containerStatuses: [{ name: 'web', state: { waiting: { reason: 'ErrImagePull' } } }],
+    };
+    for (const status of [recovered, { phase: 'Succeeded' }, pulling, {}])
+      assert.equal(wantedLog(pod(status)), undefined, JSON.stringify(status));
+    assert.match(podHealth(pod(pulling)).message, /ErrImagePull/);
   });
 });
 

@@ -13,7 +13,7 @@ import {
   refreshed,
 } from '../../runner/api/credentials.js';
 import { libraryReader } from '../../runner/api/kubeconfig-library.js';
-import { readKubeconfig } from '../../runner/api/kubeconfig.js';
+import { contextsOf, readKubeconfig } from '../../runner/api/kubeconfig.js';
 
 const pair = selfSigned({
   commonName: 'x',
@@ -180,6 +180,49 @@ describe('a kubeconfig with plain credentials', () => {
     const file = path.join(folder, 'empty');
     await writeFile(file, '{"current-context":"a"}');
     assert.throws(() => readKubeconfig(file), /empty: no server for the current context "a"/);
+  });
+});
+
+describe('a kubeconfig with several contexts', () => {
+  const config = (name: string, namespace?: string) => ({
+    contexts: [
+      { name, context: { cluster: name, user: name, ...(namespace ? { namespace } : {}) } },
+    ],
+    clusters: [{ name, cluster: { server: `https://${name}.example.com` } }],
+    users: [{ name, user: { token: `token-of-${name}` } }],
+  });
+  const written = async (name: string, content: object): Promise<string> => {
+    const file = path.join(folder, name);
+    await writeFile(file, JSON.stringify(content));
+    return file;
+  };
+
+  test('is read by the one that is asked for, with the library and without', async () => {
+    const [one, two] = [config('one'), config('two', 'shop')];
+    const both = {
+      'current-context': 'one',
+      contexts: [...one.contexts, ...two.contexts],
+      clusters: [...one.clusters, ...two.clusters],
+      users: [...one.users, ...two.users],
+    };
+    const file = await written('both', both);
+    assert.equal(readKubeconfig(file)?.endpoint.server, 'https://one.example.com');
+    assert.equal(readKubeconfig(file, 'two')?.endpoint.server, 'https://two.example.com');
+    assert.deepEqual(readKubeconfig(file, 'two'), await libraryReader(file, 'two')(false));
+    assert.throws(() => readKubeconfig(file, 'three'), /no server for the context "three"/);
+    const { headers } = await (await loadCredentials(file, {}, undefined, 'two')).access();
+    assert.equal(headers['authorization'], 'Bearer token-of-two');
+  });
+
+  test('and the namespaces of them, of several files the first counts', async () => {
+    const files = [
+      await written('first', { ...config('a', 'of-the-first'), 'current-context': '' }),
+      path.join(folder, 'not-there'),
+      await written('second', { ...config('a', 'of-the-second'), 'current-context': 'a' }),
+    ];
+    const { current, namespaces } = contextsOf(files.join(path.delimiter));
+    assert.equal(current, 'a');
+    assert.deepEqual([...namespaces], [['a', 'of-the-first']]);
   });
 });
 
