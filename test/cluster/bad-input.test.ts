@@ -21,7 +21,6 @@ before(async () => {
     aSite('s', { bench: 'b', workloads: 'Shared' }),
   );
   await cluster.ready('AppBench', namespace, 'b');
-  await cluster.ready('AppBench', namespace, 'operated');
   await cluster.ready('AppSite', namespace, 's');
 });
 after(() => cluster.stop());
@@ -124,7 +123,7 @@ const REFUSED_LATER: readonly {
     phase: 'Failed',
     reason: 'InvalidSpec',
     message:
-      'spec.dbConfig.mode: Invalid value: "operator": bench b names no server of the MariaDB operator in spec.dbConfig.mariadbRef',
+      'spec.dbConfig.mode: Invalid value: "operator": bench b names no server of a database operator in spec.dbConfig',
   },
   {
     what: 'a shared database on a server that the database operator has',
@@ -132,7 +131,7 @@ const REFUSED_LATER: readonly {
     phase: 'Failed',
     reason: 'InvalidSpec',
     message:
-      'spec.dbConfig.mode: Invalid value: "shared": the server of bench operated is the MariaDB operator\'s; use "operator"',
+      'spec.dbConfig.mode: Invalid value: "shared": the server of bench operated is a database operator\'s; use "operator"',
   },
   {
     what: 'a database operator’s database where there is no such operator',
@@ -140,7 +139,7 @@ const REFUSED_LATER: readonly {
     phase: 'Pending',
     reason: 'DatabaseOperatorMissing',
     message:
-      'spec.dbConfig.mode: the cluster does not serve k8s.mariadb.com/v1alpha1: install the MariaDB operator',
+      'spec.dbConfig.mode: the cluster does not serve Database of k8s.mariadb.com/v1alpha1: install the MariaDB operator',
   },
   {
     what: 'a bench that is not there',
