@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
 import { after, before, describe, test } from 'node:test';
 
+import { databaseName } from '../../constructs/kit/names.js';
 import type { Resource } from '../../constructs/kit/object.js';
 import { outcomesOf } from '../golden/outcome.js';
 import { readScenario } from '../golden/scenario.js';
@@ -26,8 +27,8 @@ describe(
     const grant = specOf('Grant');
     const account = `'${grant['username'] ?? ''}'@'${grant['host'] ?? ''}'`;
     const on = `\`${grant['database'] ?? ''}\`.${grant['table'] ?? ''}`;
-    // It differs where the name has an underscore, which in a grant stands for any character.
-    const neighbour = database.replaceAll('_', 'x');
+    // In a grant an underscore stands for any character: of what it stands for, the digest is all that differs.
+    const neighbour = databaseName('default', 'demoxsite');
     let server: Database;
     before(async () => {
       server = await startMariaDb();
@@ -62,7 +63,13 @@ describe(
     });
 
     test('reaches no database whose name is like it', () => {
+      assert.match(neighbour, new RegExp(database.replaceAll('_', '.').slice(0, -10)));
+      assert.notEqual(neighbour.slice(-10), database.slice(-10));
       assert.throws(() => asSite(neighbour), /Access denied/);
+    });
+
+    test('names the database as it is: that field is immutable there', () => {
+      assert.equal(grant['database'], database);
     });
 
     test('can be taken back', () => {
