@@ -84,10 +84,11 @@ describe('a restore', () => {
   test('into a new site waits for its SiteBackup and its Secret, is done once, and is told', async () => {
     const namespace = await aBenchIn();
     await cluster.apply(namespace, shop('new', { backupRef: { name: 'nightly' } }));
-    const waiting = await says(namespace, 'new', 'BackupMissing');
-    assert.match(
-      conditionOf(waiting, 'Ready')?.message ?? '',
-      /there is no SiteBackup "nightly" in namespace/,
+    await says(namespace, 'new', 'BackupMissing');
+    await cluster.becomes('AppSite', namespace, 'new', 'says what holds it', (live) =>
+      /there is no SiteBackup "nightly" in namespace/.test(
+        conditionOf(live, 'Ready')?.message ?? '',
+      ),
     );
     assert.equal(await cluster.get('Job', namespace, 'new-init'), undefined);
     await cluster.apply(namespace, aBackup('nightly'));
