@@ -41,7 +41,9 @@ export class Discovery {
       await Promise.all(versions.map(async (v) => [v, await kindsOf(client, v)] as const)),
     );
     for (const kind of kinds) {
-      const served = groups.get(kind.apiVersion)?.has(kind.kind) ?? false;
+      const verbs = groups.get(kind.apiVersion)?.get(kind.kind);
+      // A definition whose objects are stuck in their deletion stays, and takes no new ones: what only helps is done without.
+      const served = verbs !== undefined && (!kind.advisory || verbs.includes('create'));
       const id = `${kind.apiVersion}/${kind.kind}`;
       if ((this.#served.get(id) ?? false) === served) continue;
       this.#served.set(id, served);
@@ -101,18 +103,27 @@ export class Discovery {
   }
 }
 
+interface ApiResource {
+  /** `<plural>`, or `<plural>/<subresource>`, which may have the kind of its resource. */
+  readonly name: string;
+  readonly kind: string;
+  readonly verbs: readonly string[];
+}
+
+/** The kinds of an API version, and what can be done with their objects. */
 async function kindsOf(
   client: Pick<Client, 'request'>,
   apiVersion: string,
-): Promise<ReadonlySet<string>> {
+): Promise<ReadonlyMap<string, readonly string[]>> {
   try {
-    const list = await client.request<{ resources: readonly { kind: string }[] }>(
+    const { resources } = await client.request<{ resources: readonly ApiResource[] }>(
       'GET',
       `/apis/${apiVersion}`,
     );
-    return new Set(list.resources.map(({ kind }) => kind));
+    const own = resources.filter(({ name }) => !name.includes('/'));
+    return new Map(own.map(({ kind, verbs }) => [kind, verbs]));
   } catch (error) {
-    if (isNotFound(error)) return new Set();
+    if (isNotFound(error)) return new Map();
     throw error;
   }
 }

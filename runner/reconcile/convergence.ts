@@ -64,7 +64,7 @@ export class Convergence {
     const wanted = new Set(plannedOf(plan).map(({ id }) => id));
     const others = this.props.children.of(owner).filter(({ id }) => !wanted.has(id));
     const goes = others.some(
-      ({ kind, controller }) => !kind.goesLast && controller === resource.metadata.uid,
+      (child) => !child.kind.goesLast && isWaitedFor(child) && isControlledBy(child, resource),
     );
     const surplus = others
       .filter((child) => mayPrune(child, resource) && !(child.kind.goesLast && goes))
@@ -120,11 +120,18 @@ export class Convergence {
   #isPassed(stage: PlannedStage): boolean {
     return stage.children.every(
       (planned) =>
-        this.#matches(planned) &&
-        (!stage.gate ||
-          planned.kind.advisory === true ||
-          this.props.children.get(planned.id)?.health.state === 'Ready'),
+        this.#isGoingIdly(planned) ||
+        (this.#matches(planned) &&
+          (!stage.gate ||
+            planned.kind.advisory === true ||
+            this.props.children.get(planned.id)?.health.state === 'Ready')),
     );
+  }
+
+  /** It comes back when it is gone, which may be never: nothing else waits for it. */
+  #isGoingIdly({ id }: PlannedChild): boolean {
+    const child = this.props.children.get(id);
+    return child !== undefined && !isWaitedFor(child);
   }
 
   #matches(planned: PlannedChild): boolean {
@@ -132,7 +139,16 @@ export class Convergence {
   }
 }
 
+/** Whether others wait for the end of a child that goes: what only helps may be stuck for good, its own operator being gone. */
+export function isWaitedFor({ kind, deleting }: Child): boolean {
+  return !(kind.advisory && deleting);
+}
+
+export function isControlledBy({ controller }: Child, resource: Resource): boolean {
+  return controller === resource.metadata.uid;
+}
+
 /** Whether a child that is no longer wanted is deleted. Data stays, and so does what is not controlled by this very resource: labels can be copied. */
 export function mayPrune(child: Child, resource: Resource): boolean {
-  return !child.retained && !child.deleting && child.controller === resource.metadata.uid;
+  return !child.retained && !child.deleting && isControlledBy(child, resource);
 }

@@ -8,7 +8,7 @@ import { isNamespaceTerminating } from '../api/api-error.js';
 import type { AnyKind } from '../../constructs/registry.js';
 import type { Child } from '../cache/child.js';
 import type { ChildCache } from '../cache/child-cache.js';
-import type { Convergence } from './convergence.js';
+import { isControlledBy, isWaitedFor, type Convergence } from './convergence.js';
 import type { Finalizer } from './finalizer.js';
 import { keyOfResource, Memories, type Memory } from './memory.js';
 import type { Observer } from './observer.js';
@@ -159,7 +159,9 @@ export class Reconciler {
     const wanted = new Set(plannedOf(plan).map(({ id }) => id));
     const left = children
       .of(owner)
-      .filter(({ id, controller }) => !wanted.has(id) && controller === resource.metadata.uid);
+      .filter(
+        (child) => !wanted.has(child.id) && isControlledBy(child, resource) && isWaitedFor(child),
+      );
     const rest = left.find(({ kind }) => !kind.goesLast) ?? left[0];
     if (rest) return { ...deleting(this.#waitingToGo(rest)), changes };
     const memory = this.#memories.of(resource);

@@ -373,6 +373,7 @@ describe('workers scale by events', { skip: KEDA.skip }, () => {
     await finalizers([finalizer]);
     await cluster.delete('ScaledObject', namespace, name);
     await says('False', 'ScalerNotReady', `ScaledObject ${name}: is being deleted`);
+    await cluster.ready('AppBench', namespace, 'b');
     await scaleTo(name, 0);
     await goesTo(name, 3);
     await finalizers([]);
@@ -384,8 +385,28 @@ describe('workers scale by events', { skip: KEDA.skip }, () => {
     await says('True', 'Keda', 'KEDA scales long');
   });
 
+  test('and a site goes without waiting for an object that a dead KEDA holds', async () => {
+    await cluster.apply(namespace, aSite('u', { bench: 'b' }));
+    await cluster.ready('AppSite', namespace, 'u');
+    const finalizers = (list: readonly string[]): Promise<Live> =>
+      cluster.patch('ScaledObject', namespace, 'u-worker-long', { metadata: { finalizers: list } });
+    await finalizers(['finalizer.keda.sh']);
+    await cluster.delete('AppSite', namespace, 'u');
+    await cluster.gone('AppSite', namespace, 'u');
+    const left = await cluster.the('ScaledObject', namespace, 'u-worker-long');
+    assert.notEqual(left.metadata.deletionTimestamp, undefined);
+    await finalizers([]);
+    await cluster.gone('ScaledObject', namespace, 'u-worker-long');
+  });
+
   test('not any more when KEDA’s kinds are gone, and again when they are back', async () => {
     await scaleTo('b-worker-long', 4);
+    const finalizers = async (list: readonly string[]): Promise<void> => {
+      for (const name of await scalers())
+        await cluster.patch('ScaledObject', namespace, name, { metadata: { finalizers: list } });
+    };
+    // It was taken away before its kinds: nobody takes its finalizers off.
+    await finalizers(['finalizer.keda.sh']);
     for (const { metadata } of KEDA.crds) {
       await cluster.delete('CustomResourceDefinition', '', metadata.name);
     }
@@ -396,6 +417,12 @@ describe('workers scale by events', { skip: KEDA.skip }, () => {
     });
     await cluster.ready('AppBench', namespace, 'b');
     await cluster.ready('AppSite', namespace, 's');
+    await cluster.apply(namespace, aSite('t', { bench: 'b' }));
+    await cluster.ready('AppSite', namespace, 't');
+    await cluster.delete('AppSite', namespace, 't');
+    await cluster.gone('AppSite', namespace, 't');
+    assert.deepEqual(await scalers(), ['b-worker-long', 's-worker-long'], 'they are stuck');
+    await finalizers([]);
     for (const { metadata } of KEDA.crds) {
       await cluster.gone('CustomResourceDefinition', '', metadata.name);
     }

@@ -18,6 +18,7 @@ export const KINDS = new Map(
     kinds.StatefulSet,
     kinds.Deployment,
     kinds.MariaDbDatabase,
+    kinds.ScaledObject,
   ].map((kind) => [kindId(kind), kind]),
 );
 export const BENCH: Resource = {
@@ -29,7 +30,8 @@ export const BENCH: Resource = {
 
 /** An object of a tree; further fields are its content. */
 export interface Wanted {
-  readonly kind: 'ConfigMap' | 'Secret' | 'Job' | 'StatefulSet' | 'Deployment' | 'Database';
+  readonly kind:
+    'ConfigMap' | 'Secret' | 'Job' | 'StatefulSet' | 'Deployment' | 'Database' | 'ScaledObject';
   readonly name: string;
   readonly namespace?: string;
   readonly labels?: Record<string, string>;

@@ -1,0 +1,83 @@
+import assert from 'node:assert/strict';
+import { beforeEach, describe, test } from 'node:test';
+import { MANAGED_BY, MANAGED_BY_LABEL } from '../../constructs/kit/labels.js';
+import { Deployment, PostgresRole, ScaledObject } from '../../constructs/kit/object-kind.js';
+import type { ObjectKind } from '../../constructs/kit/object-kind.js';
+import { ChildCache } from '../../runner/cache/child-cache.js';
+import { Applier } from '../../runner/reconcile/apply.js';
+import { Convergence } from '../../runner/reconcile/convergence.js';
+import { FakeApi } from './fake-api.js';
+import { aPlan, BENCH, MARKERS, type Wanted } from './plan-builder.js';
+
+const OWNER = 'AppBench/n/b';
+const labels = { [MANAGED_BY_LABEL]: MANAGED_BY, [MARKERS.owner]: 'AppBench.b' };
+const SCALER: Wanted = { kind: 'ScaledObject', name: 'scaler', labels, spec: {} };
+const WORKERS: Wanted = { kind: 'Deployment', name: 'workers', labels, spec: {} };
+const AFTER: Wanted = { kind: 'ConfigMap', name: 'after', labels, data: {} };
+
+let api: FakeApi;
+let children: ChildCache;
+let convergence: Convergence;
+beforeEach(() => {
+  api = new FakeApi();
+  children = new ChildCache(MARKERS, () => undefined);
+  const applier = new Applier({
+    client: api,
+    children,
+    markers: MARKERS,
+    onApiGone: () => undefined,
+  });
+  convergence = new Convergence({ children, applier, now: () => 0 });
+});
+
+/** A child of the resource that is there, as the watch brings it. */
+function isThere(kind: ObjectKind, name: string, deletionTimestamp?: string): void {
+  const object = api.put({
+    apiVersion: kind.apiVersion,
+    kind: kind.kind,
+    metadata: {
+      name,
+      namespace: 'n',
+      labels,
+      ...(deletionTimestamp === undefined ? {} : { deletionTimestamp }),
+      ownerReferences: [
+        { apiVersion: BENCH.apiVersion, kind: BENCH.kind, name: 'b', uid: 'u-1', controller: true },
+      ],
+    },
+  });
+  children.sink(kind, () => true).upsert(object);
+}
+const LONG_AGO = '2026-01-01T00:00:00Z';
+
+describe('a wanted child that is being deleted', () => {
+  test('holds nothing up where it only helps: it may be stuck for good', async () => {
+    isThere(ScaledObject, 'scaler', LONG_AGO);
+    const { complete } = await convergence.apply(BENCH, aPlan([[SCALER], [AFTER]]));
+    assert.equal(complete, true);
+    assert.deepEqual(api.calls, ['APPLY after']);
+  });
+
+  test('is waited for where it does the work', async () => {
+    isThere(Deployment, 'workers', LONG_AGO);
+    const { complete } = await convergence.apply(BENCH, aPlan([[WORKERS], [AFTER]]));
+    assert.equal(complete, false);
+    assert.deepEqual(api.calls, []);
+  });
+});
+
+describe('what goes last', () => {
+  const pruned = async (): Promise<readonly string[]> =>
+    (await convergence.prune(BENCH, OWNER, aPlan([]))).map(({ name }) => name);
+
+  test('stays while others go', async () => {
+    isThere(PostgresRole, 'role');
+    isThere(Deployment, 'workers', LONG_AGO);
+    assert.deepEqual(await pruned(), []);
+  });
+
+  test('goes although something is stuck that only helped', async () => {
+    isThere(PostgresRole, 'role');
+    isThere(ScaledObject, 'scaler', LONG_AGO);
+    assert.deepEqual(await pruned(), ['role']);
+  });
+});

@@ -1,0 +1,57 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { MariaDbDatabase, ScaledObject } from '../../constructs/kit/object-kind.js';
+import { ApiError } from '../../runner/api/api-error.js';
+import { Discovery } from '../../runner/discovery.js';
+import { createLogger } from '../../runner/log.js';
+
+const ALL = ['create', 'delete', 'deletecollection', 'get', 'list', 'patch', 'update', 'watch'];
+/** What the API server offers of a definition that is being deleted. */
+const GOING = ['delete', 'deletecollection', 'get', 'list', 'watch'];
+
+/** What has been told of two kinds, after each look at what the API server says of them. */
+async function seen(...answers: readonly (readonly string[] | undefined)[]) {
+  let verbs: readonly string[] | undefined;
+  const told: string[] = [];
+  const discovery = new Discovery({
+    client: {
+      request: <T>(_: string, path: string): Promise<T> => {
+        if (!verbs) return Promise.reject(new ApiError(404, 'NotFound', {}, 'no'));
+        const [name, kind] = path.includes('keda')
+          ? ['scaledobjects', 'ScaledObject']
+          : ['databases', 'Database'];
+        const resources = [
+          { name, kind, verbs },
+          { name: `${name}/status`, kind, verbs: ['get', 'patch', 'update'] },
+          { name: `${name}/scale`, kind: 'Scale', verbs: ['get', 'patch', 'update'] },
+        ];
+        return Promise.resolve({ resources } as T);
+      },
+    },
+    kinds: [ScaledObject, MariaDbDatabase],
+    onChange: ({ kind }, served) => told.push(`${kind} ${served ? 'is served' : 'is gone'}`),
+    log: createLogger({ logLevel: 'error', logEncoder: 'json' }),
+  });
+  for (const answer of answers) {
+    verbs = answer;
+    await discovery.refresh();
+  }
+  return told;
+}
+
+test('an optional API comes and goes', async () => {
+  assert.deepEqual(await seen(undefined, ALL, ALL, undefined), [
+    'ScaledObject is served',
+    'Database is served',
+    'ScaledObject is gone',
+    'Database is gone',
+  ]);
+});
+
+test('one that only helps is gone when it takes no new objects; of one that holds data what is there is still seen', async () => {
+  assert.deepEqual(await seen(ALL, GOING), [
+    'ScaledObject is served',
+    'Database is served',
+    'ScaledObject is gone',
+  ]);
+});
