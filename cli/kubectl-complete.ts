@@ -12,4 +12,5 @@ const lines = out.split('\n').filter((line) => line !== '' && line !== ':file');
 const files = out.includes(':file\n');
 const open = lines.some((line) => line.endsWith('/'));
 const directive = (files ? FILES : NO_FILES) | (open ? NO_SPACE : 0);
-process.stdout.write([...lines, `:${directive}`, ''].join('\n'));
+// The shell waits: a call that is still without its answer is not waited for.
+process.stdout.write([...lines, `:${directive}`, ''].join('\n'), () => process.exit());

@@ -1,6 +1,8 @@
 #!/usr/bin/env node
 /** The command line, also as the kubectl plug-in `kubectl appbench`. */
 import { basename } from 'node:path';
+import { inspect } from 'node:util';
+import { redactText } from '../runner/redact.js';
 import { Arguments } from './arguments.js';
 import { CliError, type Outcome, type Surroundings } from './command.js';
 import { COMMANDS } from './table.js';
@@ -18,7 +20,10 @@ async function main([name = 'help', ...argv]: readonly string[], around: Surroun
       return print(around, { out: help(argv, program), code: 0 });
     if (name === '__complete') {
       const { complete } = await import('./completion/complete.js');
-      return print(around, { out: await complete(argv, around.env), code: 0 });
+      const out = await complete(argv, around.env);
+      // The shell waits: a call that is still without its answer is not waited for.
+      process.stdout.write(out, () => process.exit());
+      return 0;
     }
     if (!command) throw new UsageError(`${JSON.stringify(name)} is no command`);
     if (argv.some(isHelp)) return print(around, { out: commandUsage(program, command), code: 0 });
@@ -33,11 +38,10 @@ async function main([name = 'help', ...argv]: readonly string[], around: Surroun
     if (around.signal.aborted) return 130;
     const { toldAs } = await import('./kube/told.js');
     const told = error instanceof CliError ? error : toldAs(error);
-    if (!told) throw error;
-    return print(around, {
-      err: [`${program}: ${told.message}`],
-      code: name === 'diff' ? 2 : told.code,
-    });
+    const message = told?.message ?? redactText(inspect(error));
+    // To a script that runs diff, 1 means changes.
+    const code = name === 'diff' ? 2 : (told?.code ?? 1);
+    return print(around, { err: [`${program}: ${message}`], code });
   }
 }
 

@@ -13,23 +13,24 @@ export function redactText(text: string): string {
 /**
  * A copy that can be logged. Nobody is meant to log a secret; this is for the day when somebody does:
  * values under telling keys, data of Secrets, tokens within text, and whatever nests too deep are replaced.
+ * @param most how deep it may nest; Infinity for what is known to have no cycles
  */
-export function redact(value: unknown, depth = 0): unknown {
+export function redact(value: unknown, depth = 0, most = MAX_DEPTH): unknown {
   if (typeof value === 'string') return redactText(value);
   if (typeof value === 'bigint') return String(value);
   if (typeof value !== 'object' || value === null) return value;
-  if (depth >= MAX_DEPTH) return '[too deep]';
+  if (depth >= most) return '[too deep]';
   if (value instanceof Date) return value.toJSON();
   if (value instanceof Error) return redactText(`${value.name}: ${value.message}`);
   if (ArrayBuffer.isView(value)) return `[${value.byteLength} bytes]`;
-  if (Array.isArray(value)) return value.map((item) => redact(item, depth + 1));
+  if (Array.isArray(value)) return value.map((item) => redact(item, depth + 1, most));
   const isSecret = (value as { readonly kind?: unknown }).kind === 'Secret';
   return Object.fromEntries(
     Object.entries(value).map(([key, inner]) => [
       key,
       hides(key, inner) || (isSecret && (key === 'data' || key === 'stringData'))
         ? REDACTED
-        : redact(inner, depth + 1),
+        : redact(inner, depth + 1, most),
     ]),
   );
 }

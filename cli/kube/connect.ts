@@ -5,9 +5,13 @@ import { contextsOf } from '../../runner/api/kubeconfig.js';
 import type { Arguments } from '../arguments.js';
 import { CliError, type Surroundings } from '../command.js';
 
+/** What the command line asks an API server with. */
+export type Asker = Pick<Client, 'request' | 'watch'>;
+
 /** A cluster as the command line asks it. */
 export interface Connection {
-  readonly client: Client;
+  /** Its requests end, with the signal's reason, where there is a signal and it is aborted. */
+  readonly client: Asker;
   /** The namespace that was asked for, or the context's. */
   readonly namespace: string;
 }
@@ -15,18 +19,29 @@ export interface Connection {
 /** Lets a command ask the cluster that its flags name, and closes the connections after it. @throws CliError */
 export async function connected<T>(
   args: Arguments,
-  around: Pick<Surroundings, 'env'>,
+  around: Pick<Surroundings, 'env'> & Partial<Pick<Surroundings, 'signal'>>,
   work: (connection: Connection) => Promise<T>,
 ): Promise<T> {
-  const { env } = around;
+  const { env, signal } = around;
   const kubeconfig = args.text('kubeconfig') ?? env['KUBECONFIG'];
   const context = args.text('context');
   const { client, namespace } = await connect(kubeconfig || undefined, context, env);
   try {
-    return await work({ client, namespace: args.text('namespace') ?? namespace ?? 'default' });
+    return await work({
+      client: signal ? heeding(client, signal) : client,
+      namespace: args.text('namespace') ?? namespace ?? 'default',
+    });
   } finally {
     await client.close();
   }
+}
+
+/** Watches have a signal anyway. */
+function heeding(client: Client, signal: AbortSignal): Asker {
+  return {
+    request: (method, path, options) => client.request(method, path, { signal, ...options }),
+    watch: (path, query, options) => client.watch(path, query, options),
+  };
 }
 
 async function connect(

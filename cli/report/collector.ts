@@ -7,12 +7,12 @@ import {
   type ObjectKind,
 } from '../../constructs/kit/object-kind.js';
 import { OPERATOR, PORTS } from '../../constructs/install/identity.js';
-import { isForbidden } from '../../runner/api/api-error.js';
-import type { Client } from '../../runner/api/client.js';
+import { isForbidden, isNotFound } from '../../runner/api/api-error.js';
 import { resourcePath } from '../../runner/api/resource-path.js';
 import { VERSION } from '../../runner/version.js';
+import type { Asker } from '../kube/connect.js';
 import { CHILD_KINDS, listings, POD, resourceKinds } from '../kube/kinds.js';
-import { listOf, look, unseen, type Sight, type Unseen } from '../kube/sight.js';
+import { listOf, Sight, unseen, type Unseen } from '../kube/sight.js';
 import { footerOf } from '../status/footer.js';
 import { renderTrees } from '../status/render.js';
 import { StatusReporter } from '../status/status.js';
@@ -50,7 +50,9 @@ interface PodLike extends KubeObject {
 }
 
 export interface CollectorProps {
-  readonly client: Client;
+  readonly client: Asker;
+  /** Ends it, with the signal's reason. */
+  readonly signal: AbortSignal;
   readonly archive: Archive;
   readonly redaction: Redaction;
   readonly apiGroup: string;
@@ -68,7 +70,7 @@ export class Collector {
   constructor(private readonly props: CollectorProps) {}
 
   async collect(): Promise<void> {
-    const { client, apiGroup, namespace, operatorNamespace, redaction, onStep } = this.props;
+    const { signal, namespace, operatorNamespace, redaction, onStep } = this.props;
     // First of all: what is known of Secrets is taken out of everything else.
     onStep('Secrets: names, keys and sizes');
     const places =
@@ -86,7 +88,7 @@ export class Collector {
     onStep(`the operator in namespace ${operatorNamespace}`);
     await this.#operator();
     onStep('resources and their children');
-    const sight = await look(client, listings(apiGroup), namespace);
+    const sight = await this.#look();
     this.#unseen.push(...sight.unseen);
     await this.#resources(sight);
     onStep('events');
@@ -95,7 +97,38 @@ export class Collector {
     await this.#status(sight);
     await this.#metricsOfBenches(sight);
     await this.#logs('logs', sight.of(POD));
+    // Who asks for logs and queues in the tree passes over what fails.
+    signal.throwIfAborted();
     await this.#json('MANIFEST.json', this.#manifest());
+  }
+
+  /** All that there is to see. Kinds of ours that are not served are no reason not to write the rest. */
+  async #look(): Promise<Sight> {
+    const { client, apiGroup, namespace } = this.props;
+    const sight = new Sight();
+    await Promise.all(
+      listings(apiGroup).map(async (listing) => {
+        try {
+          sight.replace(listing.kind, await listOf(client, listing, namespace));
+        } catch (error) {
+          if (isNotFound(error) && !listing.required) return;
+          sight.unseen.push(unseen(listing.kind, namespace, this.#whyNot(error)));
+        }
+      }),
+    );
+    return sight;
+  }
+
+  /** Why objects are not in the report. @throws the signal's reason, where that is why */
+  #whyNot(error: unknown): string {
+    if (isForbidden(error)) return 'you may not list them';
+    return isNotFound(error) ? 'the cluster does not serve them' : this.#why(error);
+  }
+
+  /** Why something is not in the report. @throws the signal's reason, where that is why */
+  #why(error: unknown): string {
+    this.props.signal.throwIfAborted();
+    return error instanceof Error ? error.message : String(error);
   }
 
   #manifest(): unknown {
@@ -200,11 +233,7 @@ export class Collector {
       const text = await client.request<string>('GET', path, { answer: 'text', timeoutMs: 5_000 });
       await archive.add(file, redaction.text(text));
     } catch (error) {
-      this.#unseen.push({
-        what,
-        namespace,
-        why: error instanceof Error ? error.message : String(error),
-      });
+      this.#unseen.push({ what, namespace, why: this.#why(error) });
     }
   }
 
@@ -246,7 +275,7 @@ export class Collector {
       });
       if (text !== '') await archive.add(file, redaction.text(text));
     } catch (error) {
-      const why = isForbidden(error) ? 'you may not get pods/log' : (error as Error).message;
+      const why = isForbidden(error) ? 'you may not get pods/log' : this.#why(error);
       this.#unseen.push({ what: file, namespace, why });
     }
   }
@@ -255,8 +284,7 @@ export class Collector {
     try {
       return await listOf(this.props.client, { kind }, namespace);
     } catch (error) {
-      const why = isForbidden(error) ? 'you may not list them' : (error as Error).message;
-      this.#unseen.push(unseen(kind, namespace, why));
+      this.#unseen.push(unseen(kind, namespace, this.#whyNot(error)));
       return [];
     }
   }

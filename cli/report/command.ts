@@ -21,6 +21,7 @@ export const reportCommand: Run = (args, around) => {
       await Archive.write(path, basename(path).replace(SUFFIX, ''), (archive) =>
         new Collector({
           client,
+          signal: around.signal,
           archive,
           redaction,
           apiGroup,

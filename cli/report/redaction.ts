@@ -4,17 +4,22 @@ import { redact, redactText } from '../../runner/redact.js';
 const REDACTED = '[redacted]';
 /** Shorter values are words of every log: hiding them would hide the report. */
 const SHORTEST = 6;
+/** `MYSQL_PWD` is a secret, `PWD` a folder. */
 const SECRET_WORD =
-  '(?:pass(?:word|wd|phrase)?|token|secret|credential|authorization|cookie|(?:api|private|encryption|access)[-_]?key)';
+  '(?:pass(?:word|wd|phrase)?|_pwd|rediscli_auth|token|secret|credential|authorization|cookie|(?:api|private|encryption|access)[-_]?key)';
 const SECRET_NAME = new RegExp(SECRET_WORD, 'i');
 const VALUE = `"[^"\\n]*"|'[^'\\n]*'|[^\\s,;}&"']+`;
+const SECRET_FLAG = `--[\\w-]*${SECRET_WORD}[\\w-]*`;
+const IS_SECRET_FLAG = new RegExp(`^${SECRET_FLAG}$`, 'i');
+/** Between a flag and its value: space, or what stands between the items of a list in JSON or YAML. */
+const NEXT = `(?:\\\\?["']\\s*,\\s*\\\\?|["']?\\s*\\n\\s*-\\s+|\\s+)`;
 /** `password=x`, `"api_key": "x"`, and `--token x`: what tells, and the value. */
 const TELLING = [
   new RegExp(
     `(?<tells>[\\w.-]*${SECRET_WORD}[\\w-]*\\\\?["']?\\s*[:=]\\s*\\\\?)(?<value>${VALUE})`,
     'gi',
   ),
-  new RegExp(`(?<tells>--[\\w-]*${SECRET_WORD}[\\w-]*\\s+)(?<value>${VALUE})`, 'gi'),
+  new RegExp(`(?<tells>${SECRET_FLAG}${NEXT})(?<value>${VALUE})`, 'gi'),
 ];
 
 /** Takes secrets out of what a report holds. */
@@ -62,7 +67,7 @@ export class Redaction {
 
   /** An object without secrets. References to Secrets stay: they are worth reading. */
   object(object: unknown): unknown {
-    return this.#strings(redact(environment(object)));
+    return this.#strings(redact(environment(object), 0, Infinity));
   }
 
   #hideAfter(text: string, pattern: RegExp): string {
@@ -75,9 +80,18 @@ export class Redaction {
     });
   }
 
+  /** In a list of arguments the one before may tell what this one is. */
+  #item(item: unknown, before: unknown): unknown {
+    const hides = typeof item === 'string' && typeof before === 'string';
+    if (!hides || !IS_SECRET_FLAG.test(before)) return this.#strings(item);
+    this.#count += 1;
+    return REDACTED;
+  }
+
   #strings(value: unknown): unknown {
     if (typeof value === 'string') return this.text(value);
-    if (Array.isArray(value)) return value.map((item: unknown) => this.#strings(item));
+    if (Array.isArray(value))
+      return value.map((item: unknown, index) => this.#item(item, value[index - 1]));
     if (typeof value !== 'object' || value === null) return value;
     return Object.fromEntries(
       Object.entries(value).map(([key, inner]) => [this.text(key), this.#strings(inner)]),

@@ -25,10 +25,13 @@ export const statusCommand: Run = (args, around) => {
     const props = { client, apiGroup, namespace, wanted };
     if (!args.has('watch')) {
       const report = await statusNow(props);
+      // What was cut off is not shown as if it were not there.
+      around.signal.throwIfAborted();
       return { out: textOf(report, form ?? 'tree', { args, around, wanted }), code: 0 };
     }
     const viewer = new Viewer(around, form ?? 'tree', args.has('all'));
     await statusLive(props, around.signal, (report) => {
+      if (around.signal.aborted) return 'enough';
       viewer.show(report);
       return 'more';
     });

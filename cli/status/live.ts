@@ -1,4 +1,4 @@
-import type { Client } from '../../runner/api/client.js';
+import type { Asker } from '../kube/connect.js';
 import { listings } from '../kube/kinds.js';
 import { look } from '../kube/sight.js';
 import { StatusReporter, type StatusReport } from './status.js';
@@ -6,7 +6,7 @@ import type { Wanted } from './tree.js';
 import { follow } from './watch.js';
 
 export interface LiveProps {
-  readonly client: Client;
+  readonly client: Asker;
   readonly apiGroup: string;
   /** Undefined for all. */
   readonly namespace: string | undefined;

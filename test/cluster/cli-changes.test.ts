@@ -272,6 +272,28 @@ describe('app-operator report', () => {
         what,
       );
   });
+
+  test('is written also where our kinds are not served, and where nothing may be seen', async () => {
+    const namespace = await cluster.namespace();
+    const nora = new CommandLine(await cluster.controlPlane.userKubeconfig('nora', []));
+    const cases = [
+      ['nora', nora, 'app-operator.io', 'you may not list them'],
+      ['elsewhere', admin, 'elsewhere.example.com', 'the cluster does not serve them'],
+    ] as const;
+    for (const [name, line, group, why] of cases) {
+      const path = join(dir, `${name}.tar.gz`);
+      const { code, err } = await line.run([
+        ...['report', '-n', namespace, '-o', path, '--api-group', group],
+      ]);
+      assert.equal(code, 0, err);
+      const manifest = (await unpacked(path)).get('MANIFEST.json') ?? '';
+      const { unseen } = JSON.parse(manifest) as { unseen: readonly object[] };
+      assert.deepEqual(
+        unseen.filter((one) => (one as { what: string }).what.endsWith(`sites.${group}`)),
+        [{ what: `appsites.${group}`, namespace, why }],
+      );
+    }
+  });
 });
 
 describe('completion', { concurrency: 2 }, () => {

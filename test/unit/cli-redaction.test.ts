@@ -19,7 +19,11 @@ describe('the redaction of a report', () => {
     ['{"api_key": "abc def", "n": 1}', '{"api_key": [redacted], "n": 1}'],
     ['{\\"token\\":\\"abc\\"}', '{\\"token\\":\\[redacted]}'],
     ['bench new-site --admin-password abc x', 'bench new-site --admin-password [redacted] x'],
-    ['MYSQL_PWD=x PGPASSWORD=abc psql', 'MYSQL_PWD=x PGPASSWORD=[redacted] psql'],
+    ['MYSQL_PWD=x PGPASSWORD=abc psql', 'MYSQL_PWD=[redacted] PGPASSWORD=[redacted] psql'],
+    ['REDISCLI_AUTH=abc redis-cli', 'REDISCLI_AUTH=[redacted] redis-cli'],
+    ['{"args":["--admin-password","abc"]}', '{"args":["--admin-password",[redacted]]}'],
+    ['- --admin-password\n- abc', '- --admin-password\n- [redacted]'],
+    ['PWD=/home/frappe', 'PWD=/home/frappe'],
     ['Authorization: Bearer abcdefgh', 'Authorization: [redacted] [redacted]'],
     ['mysql://root:hunter2@db:3306', 'mysql://root:[redacted]@db:3306'],
     ['the password is wrong', 'the password is wrong'],
@@ -57,6 +61,38 @@ describe('the redaction of a report', () => {
     assert.deepEqual(new Redaction().object({ spec: { env } }), {
       spec: { env: [{ name: 'DB_PASSWORD', value: '[redacted]' }, env[1], env[2]] },
     });
+  });
+
+  test('hides environment variables that clients of databases read', () => {
+    const env = ['MYSQL_PWD', 'PGPASSWORD', 'REDISCLI_AUTH'].map((name) => ({ name, value: 'x' }));
+    assert.deepEqual(new Redaction().object({ env }), {
+      env: env.map(({ name }) => ({ name, value: '[redacted]' })),
+    });
+  });
+
+  test('hides the argument after a telling flag', () => {
+    const redaction = new Redaction();
+    const args = ['new-site', '--admin-password', 'abc', '--db-host', 'db', '--no-token'];
+    assert.deepEqual(redaction.object({ args }), {
+      args: ['new-site', '--admin-password', '[redacted]', '--db-host', 'db', '--no-token'],
+    });
+    assert.equal(redaction.count, 1);
+  });
+
+  test('leaves what nests deep as it is', () => {
+    const env = [
+      { name: 'TOKEN', valueFrom: { secretKeyRef: { name: 'db', key: 'password' } } },
+      { name: 'NODE', valueFrom: { fieldRef: { fieldPath: 'spec.nodeName' } } },
+    ];
+    const containers = [{ name: 'backup', image: 'bench:1', env }];
+    const template = { spec: { containers } };
+    const cronJob = {
+      apiVersion: 'batch/v1',
+      kind: 'CronJob',
+      metadata: { name: 'backup', namespace: 'ns' },
+      spec: { schedule: '0 3 * * *', jobTemplate: { spec: { template } } },
+    };
+    assert.deepEqual(new Redaction().object(cronJob), cronJob);
   });
 
   test('of a Secret itself the keys stay, and how long their values are', () => {

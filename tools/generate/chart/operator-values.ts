@@ -76,11 +76,14 @@ export function operatorValues(lifted: Lifted): Values {
       'Whether the platform assigns user ids: `auto` asks whether security.openshift.io is served. podDefaults is not used then.',
       { enum: ['auto', true, false] },
     ),
-    podDefaults: group('Ids of the pods of benches that name none; null for none.', {
-      uid: id(DEFAULT_IDS.defaultUid, 1, 'User.'),
-      gid: id(DEFAULT_IDS.defaultGid, 0, 'Group.'),
-      fsGroup: id(DEFAULT_IDS.defaultFsGroup, 0, 'Group of volumes.'),
-    }),
+    podDefaults: group(
+      `Ids of the pods of benches that name none; null for what the operator takes itself: ${DEFAULT_IDS.defaultUid}, ${DEFAULT_IDS.defaultGid} and ${DEFAULT_IDS.defaultFsGroup}.`,
+      {
+        uid: id(DEFAULT_IDS.defaultUid, 1, 'User.'),
+        gid: id(DEFAULT_IDS.defaultGid, 0, 'Group.'),
+        fsGroup: id(DEFAULT_IDS.defaultFsGroup, 0, 'Group of volumes.'),
+      },
+    ),
     logLevel: value(lifted.logLevel, 'Least severe level that is logged, or a verbosity.', {
       anyOf: [
         { enum: ['debug', 'info', 'warn', 'error'] },
