@@ -86,8 +86,8 @@ describe('a restore', () => {
     await cluster.apply(namespace, shop('new', { backupRef: { name: 'nightly' } }));
     await says(namespace, 'new', 'BackupMissing');
     await cluster.becomes('AppSite', namespace, 'new', 'says what holds it', (live) =>
-      /there is no SiteBackup "nightly" in namespace/.test(
-        conditionOf(live, 'Ready')?.message ?? '',
+      (conditionOf(live, 'Ready')?.message ?? '').includes(
+        'there is no SiteBackup "nightly" in namespace',
       ),
     );
     assert.equal(await cluster.get('Job', namespace, 'new-init'), undefined);
