@@ -137,11 +137,9 @@ export class BenchChart extends Chart {
         triggerAuthentication: names.redisTrigger,
       });
     }
-    const scaled = QUEUES.some((queue) => {
-      const scale = benchWorkerScale(resource, facts, queue);
-      return scale.mode === 'autoscaled' && scale.scaling !== undefined;
-    });
-    if (scaled) new RedisTrigger(workloads, 'redis-trigger', common);
+    // The ScaledObjects of Dedicated sites name it too, also where somebody else scales the bench's own workers.
+    const enabled = QUEUES.some((queue) => spec.workerAutoscaling?.[queue]?.enabled);
+    if (facts.keda && enabled) new RedisTrigger(workloads, 'redis-trigger', common);
   }
 }
 
