@@ -124,9 +124,10 @@ export function scalingStatus(workers: WorkersSeen): Readonly<Record<Queue, Queu
   return Object.fromEntries(entries) as Record<Queue, QueueScalingStatus>;
 }
 
-/** KEDA has taken a queue over when it says Ready; one with a reason is Ready, and something else besides. */
+/** KEDA has taken a queue over when it says Ready; one with a reason is Ready, and something else besides, unless KEDA has said nothing. */
 function isManaged(scaler: ChildView | undefined): boolean {
-  return scaler?.health.state === 'Ready' || scaler?.health.reason !== undefined;
+  if (!scaler || scaler.health.unseen) return false;
+  return scaler.health.state === 'Ready' || scaler.health.reason !== undefined;
 }
 
 /** Why the workers of some queues cannot be scaled by events, or that they are. */

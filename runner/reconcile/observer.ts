@@ -25,6 +25,7 @@ const SILENT: Health = {
   state: 'InProgress',
   reason: 'OperatorSilent',
   message: 'its operator has not looked at it for a minute: see that its controller runs',
+  unseen: true,
 };
 /** `MigrationFailed: ...`: the reason that a Job's script ends with. */
 const LAST_WORDS = /^([A-Z][a-z]+(?:[A-Z][a-z]+)*): /;

@@ -11,6 +11,9 @@ import {
 import type { Queue } from '../../constructs/kit/api.js';
 import type { Health } from '../../constructs/kit/health.js';
 import type { ChildView } from '../../constructs/kit/kind.js';
+import { ScaledObject } from '../../constructs/kit/object-kind.js';
+import { aReadyBench, aSecret, aSite, aWorld } from '../golden/builders.js';
+import { graphOf, kindOf } from '../golden/outcome.js';
 
 const scaling = (some: Partial<QueueScaling>): QueueScaling => ({
   enabled: true,
@@ -96,6 +99,48 @@ suite('the workers of a queue', () => {
   });
 });
 
+suite('how KEDA logs in to the Redis of a bench', () => {
+  const SHORT = { short: scaling({}) };
+  const foreign = {
+    apiVersion: 'autoscaling/v2',
+    kind: 'HorizontalPodAutoscaler',
+    metadata: { name: 'mine', namespace: 'default' },
+    spec: { scaleTargetRef: { kind: 'Deployment', name: 'demo-bench-worker-short' } },
+  };
+  /** The objects of KEDA's of a bench, and of a Dedicated site on it. */
+  const objectsOfKeda = (
+    workerAutoscaling: Readonly<Partial<Record<Queue, QueueScaling>>>,
+    serves = [ScaledObject],
+  ) => {
+    const bench = aReadyBench({ workerAutoscaling });
+    const site = aSite();
+    const world = aWorld([bench, site, aSecret('demo-bench-redis-auth'), foreign], { serves });
+    const inTree = (stages: ReturnType<typeof graphOf>): readonly string[] =>
+      stages
+        .flatMap(({ objects }) => objects)
+        .filter(({ apiVersion }) => apiVersion === ScaledObject.apiVersion)
+        .map(({ kind, metadata }) => `${kind} ${metadata.name}`);
+    return [bench, site].flatMap((resource) => {
+      const kind = kindOf(resource);
+      const facts = kind.gather(resource, world);
+      return inTree(
+        graphOf(kind, resource, (scope, id) => kind.chart(scope, id, { resource, facts })),
+      );
+    });
+  };
+
+  test('is there for its Dedicated sites where somebody else scales all of its own workers', () => {
+    assert.deepEqual(objectsOfKeda(SHORT), [
+      'TriggerAuthentication demo-bench-redis-trigger',
+      'ScaledObject demo-site-worker-short',
+    ]);
+  });
+  test('is not there without KEDA, nor where no queue is scaled', () => {
+    assert.deepEqual(objectsOfKeda(SHORT, []), []);
+    assert.deepEqual(objectsOfKeda({ short: scaling({ enabled: false }) }), []);
+  });
+});
+
 /** What is seen of the workers of `short`, and KEDA's word on them. */
 function seen(desired: number | undefined, health: Health | undefined) {
   const views: Record<string, ChildView> = {
@@ -114,6 +159,12 @@ function seen(desired: number | undefined, health: Health | undefined) {
 const READY: Health = { state: 'Ready', message: '' };
 const waiting = (message: string): Health => ({ state: 'InProgress', message });
 const PAUSED: Health = { state: 'InProgress', message: 'is paused', reason: 'Paused' };
+const SILENT: Health = {
+  state: 'InProgress',
+  message: 'has not looked at it',
+  reason: 'OperatorSilent',
+  unseen: true,
+};
 const GOING: Health = { state: 'Terminating', message: 'is being deleted' };
 
 const SLEEPERS: readonly (readonly [
@@ -125,6 +176,7 @@ const SLEEPERS: readonly (readonly [
 ])[] = [
   ['KEDA has put it to sleep', 0, READY, { desiredReplicas: 0, kedaManaged: true }, false],
   ['KEDA has not come yet', 0, waiting('…'), { desiredReplicas: 0, kedaManaged: false }, true],
+  ['KEDA stays silent', 0, SILENT, { desiredReplicas: 0, kedaManaged: false }, true],
   ['KEDA cannot work', 0, waiting('no Redis'), { desiredReplicas: 0, kedaManaged: false }, true],
   [
     'its object is stuck in its deletion',

@@ -92,6 +92,8 @@ describe('a child of another operator', () => {
       /^OperatorSilent: its operator has not looked at it for a minute/,
     );
     const { observer, plan } = seen(60_000);
+    // Whoever sees it can tell it from one of which its operator gives a reason.
+    assert.equal(observer.view(plan, 'Database', 's-db')?.health.unseen, true);
     assert.equal(observer.silence(plan), undefined);
   });
 
