@@ -161,6 +161,11 @@ suite('a server of the MariaDB operator', () => {
     assert.ok(hostOf({ tls: { enabled: true } }).host);
     assert.ok(hostOf({ tls: { enabled: false, required: true } }).host);
   });
+  test('that takes encrypted connections only is used by way of a host that is given', () => {
+    const server = aServer(MariaDb, 'server', { tls: { enabled: true, required: true } });
+    const plan = planOf(BENCHES.proxied, SITES.operator, APIS, [server]);
+    assert.equal(plan.server.host, 'maxscale');
+  });
 });
 
 suite('a database that cannot be had', () => {
