@@ -134,10 +134,9 @@ function firstOfEachHost(
   for (const { domain, aliases, ...entry } of bySeniority) {
     const { siteName } = entry;
     const wanted = { siteName, ...(domain ? { domain } : {}), ...(aliases ? { aliases } : {}) };
-    const hosts = publicHosts(wanted, suffix);
-    const all = [siteName, ...hosts];
-    if (all.some((host) => taken.has(host))) continue;
-    for (const host of all) taken.add(host);
+    if (taken.has(siteName)) continue;
+    const hosts = publicHosts(wanted, suffix).filter((host) => !taken.has(host));
+    for (const host of [siteName, ...hosts]) taken.add(host);
     kept.push({ ...entry, hosts });
   }
   return kept.sort((a, b) => compare(a.name, b.name));

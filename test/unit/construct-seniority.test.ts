@@ -98,7 +98,7 @@ suite('a host name that two sites claim', () => {
         site('young', 2, { siteName: 'a' }),
         site('old', 1, { siteName: 'a.example.com' }),
       ),
-      { routed: ['a.example.com=a.example.com'], refused: ['young'] },
+      { routed: ['a.example.com=a.example.com', 'a=a'], refused: ['young'] },
     );
     assert.deepEqual(
       outcome(
@@ -107,6 +107,28 @@ suite('a host name that two sites claim', () => {
         site('old', 1, { siteName: 'a' }),
       ),
       { routed: ['a=a', 'a.example.com=a'], refused: ['young'] },
+    );
+  });
+  test('is all that the younger one loses: an alias too many takes no running site off the proxy', () => {
+    assert.deepEqual(
+      outcome(
+        undefined,
+        site('old', 1, { siteName: 'a.example.com', aliases: ['www.example.org'] }),
+        site('young', 2, {
+          siteName: 'b.example.com',
+          domain: 'b.example.org',
+          aliases: ['www.example.org'],
+        }),
+      ),
+      {
+        routed: [
+          'a.example.com=a.example.com',
+          'www.example.org=a.example.com',
+          'b.example.com=b.example.com',
+          'b.example.org=b.example.com',
+        ],
+        refused: ['young'],
+      },
     );
   });
   test('is no rival’s where that has a domain of its own, whichever is older', () => {
