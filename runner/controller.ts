@@ -168,7 +168,8 @@ export class Controller {
     );
     const changed = difference(resource.status, status);
     if (changed === 'none') return undefined;
-    if (changed === 'minor') {
+    // What the next visit reads must be written: until then it would ask for another at once, again and again.
+    if (changed === 'minor' && report.judgement.again !== true) {
       if (monotonic() - this.#minorAt < MINOR_STATUS_MS) return PUT_OFF_MS;
       this.#minorAt = monotonic();
     }
