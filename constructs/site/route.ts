@@ -6,6 +6,7 @@ import { hashOf } from '../kit/hash.js';
 import type { World } from '../kit/kind.js';
 import { childLabels } from '../kit/labels.js';
 import { benchNames, siteNames } from '../kit/names.js';
+import { uidOf } from '../kit/object.js';
 import { Route } from '../kit/object-kind.js';
 import type { AppSite } from './api.js';
 import type { SiteFacts } from './facts.js';
@@ -22,8 +23,8 @@ export interface SiteRouteFacts {
 
 /**
  * OpenShift's router takes Routes. It makes them of Ingresses too, and puts in certificates that are in
- * Secrets, which a Route cannot name: so a site has a Route where no Secret is wanted, and an Ingress
- * where one is, or where another class is asked for.
+ * Secrets, which a Route cannot name: so a site has a Route where no Secret is wanted or there, and an
+ * Ingress where one is, or where another class is asked for.
  * @returns undefined where the site has an Ingress, or neither
  */
 export function routeFacts(
@@ -35,9 +36,15 @@ export function routeFacts(
   if (!ingress?.enabled) return undefined;
   const { className = bench.domain.ingressClassName, tls } = ingress;
   if (className !== undefined && className !== OPENSHIFT_CLASS) return undefined;
-  const secret = tls?.secretName ?? tls?.certManagerIssuer ?? bench.domain.issuer;
-  if (tls?.enabled && secret !== undefined) return undefined;
+  const named = tls?.secretName ?? tls?.certManagerIssuer ?? bench.domain.issuer;
+  if (tls?.enabled && (named !== undefined || hasSecret(site, world))) return undefined;
   return world.serves(Route) ? { encrypted: tls?.enabled ?? false } : undefined;
+}
+
+/** Whether there is a Secret of the name that a site's certificate has where no other is given. */
+function hasSecret({ metadata }: AppSite, world: World): boolean {
+  const { namespace = 'default', name } = metadata;
+  return world.get('Secret', namespace, siteNames(name).tls, uidOf) !== undefined;
 }
 
 /** The Routes that lead to the bench's proxy: one for each host name of the site. */
