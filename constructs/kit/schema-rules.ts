@@ -1,7 +1,7 @@
 import type { Problem } from './errors.js';
 import { equal } from './schema-equal.js';
 import { fieldNode, fieldPath, isObject, type SchemaNode } from './schema-node.js';
-import { oldField, oldItem } from './schema-old.js';
+import { oldField, oldItems } from './schema-old.js';
 
 /**
  * The validation rules that a value breaks. Rules about a change run where the value was there before;
@@ -16,8 +16,9 @@ export function ruleProblems(
   if (!node.ruled) return [];
   const found = own(node, value, path, old);
   if (Array.isArray(value) && node.item) {
+    const before = oldItems(node, old);
     for (const [i, item] of value.entries()) {
-      found.push(...ruleProblems(node.item, item, `${path}[${i}]`, oldItem(node, old, item)));
+      found.push(...ruleProblems(node.item, item, `${path}[${i}]`, before(item)));
     }
   } else if (isObject(value)) {
     for (const [name, field] of Object.entries(value)) {

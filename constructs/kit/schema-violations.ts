@@ -1,6 +1,6 @@
 import { equal } from './schema-equal.js';
 import { fieldNode, fieldPath, isObject, type SchemaNode } from './schema-node.js';
-import { oldField, oldItem } from './schema-old.js';
+import { oldField, oldItems } from './schema-old.js';
 import { itemViolations } from './schema-lists.js';
 import { quoted } from './schema-quote.js';
 import type { Violation } from './schema-violation.js';
@@ -20,8 +20,9 @@ export function violations(
   if (old !== undefined && equal(old, value)) return [];
   const found: Violation[] = [...own(node, value, path)];
   if (Array.isArray(value) && node.item) {
+    const before = oldItems(node, old);
     for (const [i, item] of value.entries()) {
-      found.push(...violations(node.item, item, `${path}[${i}]`, oldItem(node, old, item)));
+      found.push(...violations(node.item, item, `${path}[${i}]`, before(item)));
     }
     found.push(...itemViolations(node.schema, value, path));
   } else if (isObject(value)) {

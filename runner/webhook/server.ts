@@ -40,11 +40,13 @@ export interface WebhookServer {
 }
 
 const TLS = { minVersion: 'TLSv1.2' } as const;
+/** A connection that never says hello is not kept for the two minutes that are the default. */
+const HANDSHAKE = { handshakeTimeout: 5_000 };
 
 /** Serves admission webhooks over HTTPS. @throws where the address cannot be listened on */
 export async function serveWebhooks(props: WebhookServerProps): Promise<WebhookServer> {
   const bodies = new Bodies();
-  const server = createServer({ ...LIMITS, ...TLS }, (request, response) => {
+  const server = createServer({ ...LIMITS, ...TLS, ...HANDSHAKE }, (request, response) => {
     void answer(props, bodies, request, response);
   });
   // Broken handshakes are the caller's to tell; they come with each scan of a port.
