@@ -67,7 +67,9 @@ function withoutMetrics(
 ): Observation<AppBench, BenchFacts> {
   const { metrics } = benchNames(observation.resource.metadata.name);
   const pending = observation.pending.filter(({ name }) => name !== metrics);
-  const ready = pending.length === 0 && observation.probes.every(({ ok }) => ok);
+  // Children of the spec before may be ready while those of this one are not applied yet.
+  const ready =
+    observation.complete && pending.length === 0 && observation.probes.every(({ ok }) => ok);
   return { ...observation, pending, ready };
 }
 

@@ -147,6 +147,8 @@ export interface Observation<R extends Resource, F> extends ChartProps<R, F> {
   readonly runs: readonly JobRun[];
   /** Results of the kind's probes; empty where the children are not ready or the check is off. */
   readonly probes: readonly ProbeResult[];
+  /** Whether all of the tree is applied: none of it waits behind a gate. */
+  readonly complete: boolean;
   /** Whether every child is there and ready and every probe passed. */
   readonly ready: boolean;
 }

@@ -106,6 +106,7 @@ export class Reconciler {
       pending,
       runs: kind.readsRuns?.(resource) ? await this.#runs(resource) : [],
       probes: results,
+      complete,
       ready,
       child,
     });

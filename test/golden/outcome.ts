@@ -91,6 +91,7 @@ function converge(
     pending,
     runs: observed.runs ?? [],
     probes: results,
+    complete: true,
     ready: settled && results.every(({ ok }) => ok),
     child: (childKind, name) => viewOf(stages, observed, childKind, name),
   });

@@ -81,6 +81,7 @@ function observe(
     facts,
     runs,
     probes: [],
+    complete: true,
     ready: pending.length === 0,
     child: () => undefined,
     pending: pending.map(({ message, ...child }) => ({

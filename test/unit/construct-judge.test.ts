@@ -20,6 +20,7 @@ function aView(seen: Partial<Seen> & { readonly phase?: string }): Seen {
     pending: [],
     runs: [],
     probes: [],
+    complete: true,
     ready: false,
     child: () => undefined,
     ...rest,
