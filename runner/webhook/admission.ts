@@ -19,9 +19,11 @@ export interface AdmissionProps {
   readonly log: Logger;
 }
 
-/** What was made a moment ago, such as the bench before its site, takes this long to be heard of. */
+/** What was made or deleted a moment ago, such as the bench before its site, takes this long to be heard of. */
 const NEWS_MS = 200;
 
+/** Of a refusal, fields that are logged. */
+const FIELDS = 20;
 /** The API server cuts longer warnings, and shows few. */
 const WARNING = { most: 8, length: 256 };
 
@@ -35,7 +37,7 @@ export class Admission {
     if (!change) return allow(request);
     if (request.operation === 'DELETE') return allow(request, adviseDeletion(change));
     let judgement = validate(change);
-    if (judgement.missing) {
+    if (judgement.unsure) {
       await sleep(NEWS_MS);
       judgement = validate({ ...change, world: this.props.world() });
     }
@@ -90,7 +92,7 @@ export class Admission {
       namespace,
       name,
       operation: request.operation,
-      fields: problems.map(({ path }) => path),
+      fields: problems.slice(0, FIELDS).map(({ path }) => path),
     });
     return {
       uid: request.uid,

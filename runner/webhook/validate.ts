@@ -25,8 +25,11 @@ export interface Judgement {
   readonly problems: readonly Problem[];
   /** What its author should know. */
   readonly warnings: readonly Problem[];
-  /** Whether something that is named is not there, as far as is known: it may just have been made. */
-  readonly missing?: boolean;
+  /**
+   * Whether it is about other objects, of which is known how they were some milliseconds ago: what is
+   * missing may just have been made, and who has what is wanted may just have given it up.
+   */
+  readonly unsure?: boolean;
 }
 
 const NOTHING: Judgement = { problems: [], warnings: [] };
@@ -62,13 +65,15 @@ export function validate({ kind, group, object, old, world }: Change): Judgement
     ...(old ? { old: { ...old, ...typeOf(kind, group) } } : {}),
   });
   if (problems.length > 0) return { problems, warnings: [] };
-  const now = gathered(kind, stored, world);
   const earlier = old && completed(kind, group, old);
+  // What it had before cannot be told from what it takes now: that is left to the reconcile.
+  if (old && !earlier) return { problems: [], warnings: pruned.map(unknown) };
+  const now = gathered(kind, stored, world);
   const before = earlier ? gathered(kind, earlier, world) : GATHERED;
   return {
     problems: added(before.problems, now.problems),
     warnings: [...pruned.map(unknown), ...added(before.warnings, now.warnings)],
-    missing: now.missing,
+    unsure: now.unsure,
   };
 }
 
@@ -86,7 +91,7 @@ export function adviseDeletion({ kind, old, world }: Change): readonly Problem[]
 
 type Gathered = Required<Judgement>;
 
-const GATHERED: Gathered = { ...NOTHING, missing: false };
+const GATHERED: Gathered = { ...NOTHING, unsure: false };
 
 function gathered(kind: AnyKind, resource: Resource, world: World | undefined): Gathered {
   // Whoever changes a claim now is the youngest to have it, also where the object is old.
@@ -98,11 +103,12 @@ function gathered(kind: AnyKind, resource: Resource, world: World | undefined): 
   if (!world) return GATHERED;
   const trouble = troubleOf(kind, claimant, world);
   if (trouble instanceof Stalled && TAKEN.has(trouble.reason)) {
-    return { ...GATHERED, problems: problemsOf(trouble) };
+    return { ...GATHERED, problems: problemsOf(trouble), unsure: true };
   }
   const missing = trouble instanceof Waiting && MISSING.has(trouble.reason);
   const told = trouble && (missing || trouble instanceof Stalled) ? problemsOf(trouble) : [];
-  return { problems: [], warnings: [...told, ...(kind.advise?.(resource, world) ?? [])], missing };
+  const warnings = [...told, ...(kind.advise?.(resource, world) ?? [])];
+  return { problems: [], warnings, unsure: missing };
 }
 
 /** The cluster's schema may be of a newer operator. */

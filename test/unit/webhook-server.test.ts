@@ -1,4 +1,6 @@
 import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { connect } from 'node:net';
 import { PassThrough } from 'node:stream';
 import { after, before, describe, test } from 'node:test';
 import { Agent, request } from 'undici';
@@ -235,6 +237,60 @@ test('what was made a moment ago is waited for, before it is said to be missing'
   const request = asked({ kind: 'AppSite', spec }) as AdmissionRequest;
   assert.deepEqual(await admission.validate(request), { uid: 'u1', allowed: true });
   assert.equal(worlds.length, 0);
+});
+
+describe('a host name that another site has', () => {
+  const stored = (kind: 'AppBench' | 'AppSite', name: string, spec: object) => {
+    const { object, problems } = admit(definitionOf(kind), {
+      ...aBench({}, name),
+      kind,
+      spec: { ...MINIMAL[kind], ...spec },
+    });
+    assert.deepEqual(problems, []);
+    const metadata = { name, namespace: 'shop', uid: name };
+    return { ...object, metadata: { ...metadata, creationTimestamp: '2030-01-01T00:00:00Z' } };
+  };
+  const siteName = 'taken.example.com';
+  const spec = { ...MINIMAL['AppSite'], benchRef: { name: 'b' }, siteName };
+  const bench = stored('AppBench', 'b', {});
+  const taken = new StaticWorld({ objects: [bench, stored('AppSite', 'first', spec)] });
+  const free = new StaticWorld({ objects: [bench] });
+  const validated = async (one: Asked, ...worlds: StaticWorld[]): Promise<AdmissionResponse> => {
+    const admission = new Admission({
+      kinds: KINDS,
+      group: DEFAULT_API_GROUP,
+      namespaces: [],
+      world: () => (worlds.length > 1 ? worlds.shift() : worlds[0]),
+      log,
+    });
+    return admission.validate(asked(one) as AdmissionRequest);
+  };
+
+  test('is refused', async () => {
+    const { allowed, status } = await validated({ kind: 'AppSite', spec }, taken);
+    assert.equal(allowed, false);
+    assert.match(JSON.stringify(status), /AppSite first on bench b has this host name already/);
+  });
+
+  test('is free once that one is gone, which is heard of a moment later', async () => {
+    const answer = await validated({ kind: 'AppSite', spec }, taken, free);
+    assert.deepEqual(answer, { uid: 'u1', allowed: true });
+  });
+
+  test('is no reason to refuse another change of an object that had it before, and that no longer fits the schema', async () => {
+    // As stored before the schema had a bound.
+    const old = { ...spec, aliases: ['Not_A_Host'] };
+    const change = { ...old, maintenance: true };
+    const { allowed } = await validated({ kind: 'AppSite', spec: change, old }, taken);
+    assert.equal(allowed, true);
+  });
+});
+
+test('a handshake that never comes is given up', async () => {
+  const silent = connect(server.port, '127.0.0.1');
+  const begun = performance.now();
+  await once(silent, 'close');
+  assert.ok(performance.now() - begun < 30_000, 'the default is two minutes');
 });
 
 test('normal forms are brought about once', async () => {
