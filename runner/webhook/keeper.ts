@@ -33,6 +33,8 @@ export interface KeeperProps {
 const SETTLE_MS = 10_000;
 const LOOK_MS = 3_600_000;
 const RETRY_MS = 5_000;
+/** Whoever was quicker is heard of long before so many turns have failed in a row: it is something else then. */
+const LATE_TURNS = 4;
 const JSON_PATCH = 'application/json-patch+json';
 const CONFIGURATIONS = [ValidatingWebhookConfiguration, MutatingWebhookConfiguration] as const;
 
@@ -52,6 +54,8 @@ export class Keeper {
   #turning = false;
   #again = false;
   #told = '';
+  /** Turns in a row whose write came too late. */
+  #late = 0;
   #timer: NodeJS.Timeout | undefined;
 
   constructor(private readonly props: KeeperProps) {
@@ -95,10 +99,12 @@ export class Keeper {
       try {
         next = await this.#turn();
         this.#told = '';
+        this.#late = 0;
       } catch (error) {
         next = RETRY_MS;
         // Another one was quicker: its change is on its way to here.
-        if (error instanceof ApiError && [404, 409, 422].includes(error.status)) continue;
+        const late = error instanceof ApiError && [404, 409, 422].includes(error.status);
+        if (late && ++this.#late < LATE_TURNS) continue;
         const what = error instanceof Error ? error.message : '';
         if (what !== this.#told) this.props.log.warn('the webhooks are not kept', { error });
         this.#told = what;
