@@ -528,6 +528,7 @@ export const scripts = {
     '\n' +
     'import json\n' +
     'import os\n' +
+    'import random\n' +
     'import signal\n' +
     'import sys\n' +
     'import threading\n' +
@@ -542,7 +543,7 @@ export const scripts = {
     'ANSWER_SECONDS = 5\n' +
     '# Prometheus gives up after 10 s by default.\n' +
     'COLLECT_SECONDS = 8\n' +
-    '# A site that is just being made has no database yet, so that a server is asked as one of several sites.\n' +
+    '# A site that is just being made, or whose making has failed, has no database: a server is asked as one of several sites.\n' +
     'LOGINS = 3\n' +
     'DEFAULT_PORTS = {"mariadb": 3306, "postgres": 5432}\n' +
     'TOO_MANY = {"mariadb": 1040, "postgres": "53300"}\n' +
@@ -710,27 +711,36 @@ export const scripts = {
     '\n' +
     '    def __init__(self):\n' +
     '        self.allowed = {}\n' +
+    '        self.worked = {}\n' +
     '\n' +
     '    @staticmethod\n' +
     '    def servers(common, configs):\n' +
-    '        """(type, host, port) → logins of sites on that server."""\n' +
+    '        """(type, host, port) → logins of sites on that server. A site whose configuration cannot be understood has none."""\n' +
     '        found = {}\n' +
     '        for config in configs:\n' +
     '            merged = {**common, **config}\n' +
-    '            kind, name = merged.get("db_type") or "mariadb", merged.get("db_name")\n' +
+    '            kind, name = str(merged.get("db_type") or "mariadb"), merged.get("db_name")\n' +
     '            if kind not in DEFAULT_PORTS or not name or not merged.get("db_password"):\n' +
     '                continue\n' +
+    '            try:\n' +
+    '                port = int(merged.get("db_port") or DEFAULT_PORTS[kind])\n' +
+    '            except (TypeError, ValueError, OverflowError):\n' +
+    '                continue\n' +
     '            login = {\n' +
-    '                "host": merged.get("db_host") or "127.0.0.1",\n' +
-    '                "port": int(merged.get("db_port") or DEFAULT_PORTS[kind]),\n' +
-    '                "user": merged.get("db_user") or name,\n' +
-    '                "password": merged["db_password"],\n' +
-    '                "name": name,\n' +
+    '                "host": str(merged.get("db_host") or "127.0.0.1"),\n' +
+    '                "port": port,\n' +
+    '                "user": str(merged.get("db_user") or name),\n' +
+    '                "password": str(merged["db_password"]),\n' +
+    '                "name": str(name),\n' +
     '            }\n' +
-    '            logins = found.setdefault((kind, login["host"], login["port"]), [])\n' +
-    '            if len(logins) < LOGINS:\n' +
-    '                logins.append(login)\n' +
+    '            found.setdefault((kind, login["host"], port), []).append(login)\n' +
     '        return found\n' +
+    '\n' +
+    '    def chosen(self, server, logins):\n' +
+    '        """Some of the logins, first the one that worked last: others may never, and all have their turn some time."""\n' +
+    '        worked = [login for login in logins if login["name"] == self.worked.get(server)]\n' +
+    '        others = [login for login in logins if login not in worked]\n' +
+    '        return (worked + random.sample(others, min(LOGINS, len(others))))[:LOGINS]\n' +
     '\n' +
     '    def look(self, server, logins):\n' +
     '        """Samples of one server."""\n' +
@@ -738,7 +748,7 @@ export const scripts = {
     '        up, connected, allowed = NAMES[kind]\n' +
     '        labels = {"server": f"{host}:{port}"}\n' +
     '        last = None\n' +
-    '        for login in logins:\n' +
+    '        for login in self.chosen(server, logins):\n' +
     '            try:\n' +
     '                open_now, self.allowed[server] = self.LOOKS[kind](login)\n' +
     '            except Full:\n' +
@@ -749,6 +759,8 @@ export const scripts = {
     '            except Exception as error:\n' +
     '                last = error\n' +
     '                continue\n' +
+    '            self.worked[server] = login["name"]\n' +
+    '            tell(f"{kind} {host}:{port}", None)\n' +
     '            return [(up, labels, 1), (connected, labels, open_now), (allowed, labels, self.allowed[server])]\n' +
     '        tell(f"{kind} {host}:{port}", last)\n' +
     '        return [(up, labels, 0)]\n' +
@@ -1286,19 +1298,29 @@ export const scripts = {
     'gunicorn 21 to 23 wait for the first bytes of a connection, and a worker that ends (`--max-requests`, SIGTERM) closes\n' +
     'those that it waits for: their client has sent its request, and is told nothing. Before and after those versions a\n' +
     'connection goes to a thread as soon as it is taken, and the worker waits for its threads. So it does here: the proxy in\n' +
-    'front sends its request as soon as it is connected.\n' +
+    'front sends its request as soon as it is connected. Whoever says nothing for a minute is given up, with any version: a\n' +
+    'thread would wait for ever, and some silent connections would hold them all.\n' +
     '"""\n' +
     '\n' +
     'import errno\n' +
     'import inspect\n' +
+    'import socket\n' +
+    'import struct\n' +
     '\n' +
     'from gunicorn.workers import gthread\n' +
     '\n' +
     'WAITS = "on_client_socket_readable" in vars(gthread.ThreadWorker) and "server" in inspect.signature(gthread.ThreadWorker.accept).parameters\n' +
     'NOT_THERE = (errno.EAGAIN, errno.EWOULDBLOCK, errno.ECONNABORTED)\n' +
     '\n' +
+    '# The kernel\'s own, as a struct timeval of seconds and microseconds: gunicorn takes away a timeout of Python\'s.\n' +
+    'SILENCE = struct.pack("ll", 60, 0)\n' +
+    '\n' +
     '\n' +
     'class Worker(gthread.ThreadWorker):\n' +
+    '    def enqueue_req(self, conn):\n' +
+    '        conn.sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVTIMEO, SILENCE)\n' +
+    '        super().enqueue_req(conn)\n' +
+    '\n' +
     '    if WAITS:\n' +
     '\n' +
     '        def accept(self, server, listener):\n' +

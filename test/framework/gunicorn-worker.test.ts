@@ -1,6 +1,7 @@
 /** gunicorn_worker.py with the image's gunicorn, whose own threaded worker drops connections when it ends. */
 import assert from 'node:assert/strict';
 import { writeFileSync } from 'node:fs';
+import { once } from 'node:events';
 import { connect } from 'node:net';
 import { join } from 'node:path';
 import { before, describe, test } from 'node:test';
@@ -48,5 +49,36 @@ describe('a worker of gunicorn', await needsImage(), () => {
     assert.equal((await last).status, 200);
     await eventually('the worker has ended', () => server.log().includes('Worker exiting'));
     assert.equal((await get(port, '/')).status, 200);
+  });
+
+  test('gives up a connection that says nothing, and not for good the thread it took', async (t) => {
+    const port = await freePort();
+    const module = temporaryDirectory();
+    // The minute is too long for a test: what it is said to be is looked at, and then it is a second.
+    const shorter = `
+import gunicorn_worker
+import struct
+
+assert gunicorn_worker.SILENCE == struct.pack("ll", 60, 0)
+gunicorn_worker.SILENCE = struct.pack("ll", 1, 0)
+`;
+    writeFileSync(join(module, 'echo.py'), `${shorter}${APPLICATION}`);
+    const server = bench.daemon(
+      [
+        ...[join(bench.path, 'env/bin/gunicorn'), `--bind=127.0.0.1:${String(port)}`],
+        ...['--workers=1', '--threads=1', '--worker-class=gunicorn_worker.Worker'],
+        'echo:application',
+      ],
+      { PYTHONPATH: `${SCRIPTS}:${module}`, PYTHONDONTWRITEBYTECODE: '1' },
+    );
+    t.after(() => server.stop());
+    await eventually('gunicorn answers', async () => (await get(port, '/')).status === 200, 60);
+
+    const silent = connect(port, '127.0.0.1');
+    t.after(() => silent.destroy());
+    await once(silent, 'connect');
+    // Its thread is the only one: the next is answered behind it.
+    assert.equal((await get(port, '/')).status, 200);
+    if (!silent.closed) await once(silent.resume(), 'close');
   });
 });

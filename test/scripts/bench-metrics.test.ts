@@ -283,11 +283,41 @@ print(*bench_metrics.mariadb_login(json.load(sys.stdin)))
     assert.equal((await fresh(exporter)).get(of('mysql_up', server(mariadb))), 0);
     writeSite('shop.example.org', { ...loginOf(mariadb, 'shop'), db_password: 'another' });
     assert.equal((await fresh(exporter)).get(of('mysql_up', server(mariadb))), 1);
+    const said = exporter
+      .log()
+      .split('\n')
+      .filter((line) => line.includes('mariadb 127.0.0.1:'));
+    assert.match(said.at(-1) ?? '', / answers$/, 'and that it answers again');
     rmSync(join(bench, 'sites/books.example.org'), { recursive: true });
     const samples = await fresh(exporter);
     assert.ok(![...samples.keys()].some((name) => name.startsWith('pg_')));
     // Without its `bench_id` the site is a Shared one.
     assert.equal(samples.has(queue('app_worker_queue_length', 'shop', 'default')), false);
+  });
+
+  it('tells of a server beside sites that cannot be understood, and beside many that have failed', async () => {
+    const [mariadb] = databases;
+    assert.ok(mariadb);
+    const odd: Readonly<Record<string, object>> = {
+      port: { db_name: 'x', db_password: 'x', db_port: 'three' },
+      list: { db_name: ['x'], db_password: 'x', db_host: ['y'], db_port: [mariadb.port] },
+      type: { db_name: 'x', db_password: 'x', db_type: ['mariadb'] },
+    };
+    const failed = Object.fromEntries(
+      ['b', 'c', 'd', 'e', 'f'].map((name) => [name, { db_name: name, db_password: 'unborn' }]),
+    );
+    const added = Object.entries({ ...odd, ...failed });
+    for (const [name, config] of added) writeSite(`${name}.example.org`, config);
+    await eventually('the login that works is found', async () => {
+      return (await fresh(exporter)).get(of('mysql_up', server(mariadb))) === 1;
+    });
+    // It is the first to be asked from then on.
+    for (let i = 0; i < 3; i++) {
+      assert.equal((await fresh(exporter)).get(of('mysql_up', server(mariadb))), 1);
+    }
+    for (const [name] of added) {
+      rmSync(join(bench, `sites/${name}.example.org`), { recursive: true });
+    }
   });
 
   it('says which server does not answer, and tells of the others', async () => {

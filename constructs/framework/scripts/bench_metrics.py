@@ -15,6 +15,7 @@ The names of the database series are those of mysqld_exporter and postgres_expor
 
 import json
 import os
+import random
 import signal
 import sys
 import threading
@@ -29,7 +30,7 @@ CONNECT_SECONDS = 3
 ANSWER_SECONDS = 5
 # Prometheus gives up after 10 s by default.
 COLLECT_SECONDS = 8
-# A site that is just being made has no database yet, so that a server is asked as one of several sites.
+# A site that is just being made, or whose making has failed, has no database: a server is asked as one of several sites.
 LOGINS = 3
 DEFAULT_PORTS = {"mariadb": 3306, "postgres": 5432}
 TOO_MANY = {"mariadb": 1040, "postgres": "53300"}
@@ -197,27 +198,36 @@ class Databases:
 
     def __init__(self):
         self.allowed = {}
+        self.worked = {}
 
     @staticmethod
     def servers(common, configs):
-        """(type, host, port) → logins of sites on that server."""
+        """(type, host, port) → logins of sites on that server. A site whose configuration cannot be understood has none."""
         found = {}
         for config in configs:
             merged = {**common, **config}
-            kind, name = merged.get("db_type") or "mariadb", merged.get("db_name")
+            kind, name = str(merged.get("db_type") or "mariadb"), merged.get("db_name")
             if kind not in DEFAULT_PORTS or not name or not merged.get("db_password"):
                 continue
+            try:
+                port = int(merged.get("db_port") or DEFAULT_PORTS[kind])
+            except (TypeError, ValueError, OverflowError):
+                continue
             login = {
-                "host": merged.get("db_host") or "127.0.0.1",
-                "port": int(merged.get("db_port") or DEFAULT_PORTS[kind]),
-                "user": merged.get("db_user") or name,
-                "password": merged["db_password"],
-                "name": name,
+                "host": str(merged.get("db_host") or "127.0.0.1"),
+                "port": port,
+                "user": str(merged.get("db_user") or name),
+                "password": str(merged["db_password"]),
+                "name": str(name),
             }
-            logins = found.setdefault((kind, login["host"], login["port"]), [])
-            if len(logins) < LOGINS:
-                logins.append(login)
+            found.setdefault((kind, login["host"], port), []).append(login)
         return found
+
+    def chosen(self, server, logins):
+        """Some of the logins, first the one that worked last: others may never, and all have their turn some time."""
+        worked = [login for login in logins if login["name"] == self.worked.get(server)]
+        others = [login for login in logins if login not in worked]
+        return (worked + random.sample(others, min(LOGINS, len(others))))[:LOGINS]
 
     def look(self, server, logins):
         """Samples of one server."""
@@ -225,7 +235,7 @@ class Databases:
         up, connected, allowed = NAMES[kind]
         labels = {"server": f"{host}:{port}"}
         last = None
-        for login in logins:
+        for login in self.chosen(server, logins):
             try:
                 open_now, self.allowed[server] = self.LOOKS[kind](login)
             except Full:
@@ -236,6 +246,8 @@ class Databases:
             except Exception as error:
                 last = error
                 continue
+            self.worked[server] = login["name"]
+            tell(f"{kind} {host}:{port}", None)
             return [(up, labels, 1), (connected, labels, open_now), (allowed, labels, self.allowed[server])]
         tell(f"{kind} {host}:{port}", last)
         return [(up, labels, 0)]
