@@ -107,9 +107,9 @@ export class MonitoringKeeper {
       this.props.log.warn('monitoring is not applied', { kind: kind.kind, name, error });
       this.#told.add(`${kind.kind}/${name}`);
     }
-    // Without the right or the namespace it does not help to ask again.
-    if (error instanceof ApiError && error.status < 500 && error.status !== 429) return;
-    this.#later(own, RETRY_MS);
+    // A right or a namespace that is missing does not come by asking often.
+    const refused = error instanceof ApiError && error.status < 500 && error.status !== 429;
+    this.#later(own, refused ? LOOK_MS : RETRY_MS);
   }
 }
 

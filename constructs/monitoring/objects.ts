@@ -5,6 +5,7 @@ import {
   PrometheusRule as Rule,
   PrometheusRuleSpecGroupsRulesExpr as Expr,
   ServiceMonitor as Monitor,
+  ServiceMonitorSpecEndpointsMetricRelabelingsAction as Action,
   ServiceMonitorSpecEndpointsScheme as Scheme,
 } from '../../imports/monitoring.coreos.com.js';
 import { CONTROL_PLANE, OPERATOR, OPERATOR_LABELS } from '../install/identity.js';
@@ -12,7 +13,7 @@ import { MANAGED_BY, MANAGED_BY_LABEL } from '../kit/labels.js';
 import type { KubeObject } from '../kit/object.js';
 import { ConfigMap, kindId, type ObjectKind } from '../kit/object-kind.js';
 import { dashboardJson } from './dashboard.js';
-import { RULE_GROUPS } from './rules.js';
+import { RULE_GROUPS, WORKLOAD_RULES } from './rules.js';
 
 const monitoring = (kind: string, plural: string): ObjectKind => ({
   apiVersion: 'monitoring.coreos.com/v1',
@@ -28,7 +29,7 @@ export interface MonitoringProps {
   readonly namespace: string;
   /** The namespaces whose benches are scraped. @default all */
   readonly watchNamespaces?: readonly string[] | undefined;
-  /** Whether the operator's own metrics can be scraped: what reads them is of no use otherwise. @default true */
+  /** Whether the operator's own metrics can be scraped: what reads only them is of no use otherwise. @default true */
   readonly scraped?: boolean;
 }
 
@@ -38,12 +39,18 @@ export class Monitoring extends Construct {
     super(scope, id);
     const { namespace, watchNamespaces = [], scraped = true } = props;
     const labels = { ...OPERATOR_LABELS, ...CONTROL_PLANE, [MANAGED_BY_LABEL]: MANAGED_BY };
-    // The series have labels of their own for what they are about: those of the target must not replace them.
-    const common = { path: '/metrics', interval: '30s', honorLabels: true };
+    const common = { path: '/metrics', interval: '30s' };
     new Monitor(this, 'workloads', {
       metadata: { name: OPERATOR.workloadMonitor, namespace, labels },
       spec: {
-        endpoints: [{ ...common, port: 'metrics' }],
+        endpoints: [
+          {
+            ...common,
+            port: 'metrics',
+            // Whoever may make a Service could tell of other namespaces: where the target is decides.
+            metricRelabelings: [{ action: Action.LABELDROP, regex: '(exported_)+namespace' }],
+          },
+        ],
         namespaceSelector:
           watchNamespaces.length > 0 ? { matchNames: [...watchNamespaces] } : { any: true },
         selector: {
@@ -54,27 +61,33 @@ export class Monitoring extends Construct {
         },
       },
     });
-    if (!scraped) return;
-    new Monitor(this, 'operator', {
-      metadata: { name: OPERATOR.serviceMonitor, namespace, labels },
-      spec: {
-        endpoints: [
-          {
-            ...common,
-            port: 'https',
-            scheme: Scheme.HTTPS,
-            bearerTokenFile: '/var/run/secrets/kubernetes.io/serviceaccount/token',
-            // The certificate is the operator's own, which nobody has signed.
-            tlsConfig: { insecureSkipVerify: true },
-          },
-        ],
-        selector: { matchLabels: { ...CONTROL_PLANE } },
-      },
-    });
+    if (scraped) {
+      new Monitor(this, 'operator', {
+        metadata: { name: OPERATOR.serviceMonitor, namespace, labels },
+        spec: {
+          endpoints: [
+            {
+              ...common,
+              port: 'https',
+              // It tells of all namespaces: that of its pod must not replace them.
+              honorLabels: true,
+              scheme: Scheme.HTTPS,
+              bearerTokenFile: '/var/run/secrets/kubernetes.io/serviceaccount/token',
+              // The certificate is the operator's own, which nobody has signed.
+              tlsConfig: { insecureSkipVerify: true },
+            },
+          ],
+          selector: { matchLabels: { ...CONTROL_PLANE } },
+        },
+      });
+    }
+    const groups = scraped
+      ? RULE_GROUPS
+      : RULE_GROUPS.filter(({ name }) => name === WORKLOAD_RULES);
     new Rule(this, 'rules', {
       metadata: { name: OPERATOR.prometheusRule, namespace, labels },
       spec: {
-        groups: RULE_GROUPS.map(({ name, rules }) => ({
+        groups: groups.map(({ name, rules }) => ({
           name,
           rules: rules.map((rule) => ({
             ...rule,
@@ -85,6 +98,7 @@ export class Monitoring extends Construct {
         })),
       },
     });
+    if (!scraped) return;
     new k8s.KubeConfigMap(this, 'dashboard', {
       // Grafana's sidecar, as in kube-prometheus-stack, looks for this label.
       metadata: {

@@ -64,6 +64,9 @@ const alert = (
   },
 });
 
+/** The group of rules that needs no series of the operator's own processes to be of use. */
+export const WORKLOAD_RULES = 'app-workloads';
+
 /** The alerts: those about the operator, and those about what it runs. */
 export const RULE_GROUPS: readonly RuleGroup[] = [
   {
@@ -94,7 +97,7 @@ export const RULE_GROUPS: readonly RuleGroup[] = [
     ],
   },
   {
-    name: 'app-workloads',
+    name: WORKLOAD_RULES,
     rules: [
       alert('AppSiteNotReady', 'warning', {
         expr: notReady('app_site_phase'),

@@ -44,7 +44,7 @@ describe('Prometheus', needs(...servers), () => {
   test('finds the operator and the exporter, and scrapes them', async () => {
     await until('both are up', async () => {
       const up = await world.query('up == 1');
-      const jobs = up.map(({ metric }) => metric['job']).sort();
+      const jobs = [...new Set(up.map(({ metric }) => metric['job']))].sort();
       assert.deepEqual(jobs, [
         'app-operator-controller-manager-metrics-service',
         'app-operator-workloads',
@@ -73,6 +73,18 @@ describe('Prometheus', needs(...servers), () => {
       lengths.map(({ metric: { namespace: place, bench, site, queue } }) => [place, bench, site, queue]), // prettier-ignore
       [[namespace, 'b', undefined, 'short']],
     );
+  });
+
+  test('takes from nobody but the operator what is said of other namespaces', async () => {
+    const [found] = await until('the forged series', async () => {
+      const forged = await world.query('app_workers{bench="forged"}');
+      return forged.length > 0 && forged;
+    });
+    const { instance: _, ...labels } = found?.metric ?? {};
+    assert.deepEqual(labels, {
+      ...{ __name__: 'app_workers', job: 'app-operator-workloads' },
+      ...{ namespace: world.liar, bench: 'forged', queue: 'short' },
+    });
   });
 
   test('knows the histogram of the specification by controller and result', async () => {

@@ -5,6 +5,8 @@
  */
 import assert from 'node:assert/strict';
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { parse, stringify } from 'yaml';
 
@@ -46,6 +48,8 @@ export interface MonitoringWorld {
   readonly operator: Operator;
   /** Namespace of bench and sites. */
   readonly namespace: string;
+  /** Another one, in which somebody has put up an exporter that tells of the namespace of the bench. */
+  readonly liar: string;
   /** URL of Prometheus. */
   readonly prometheus: string;
   /** The `data` of an answer of Prometheus' API. @throws where it is an error */
@@ -115,6 +119,13 @@ async function observed(parts: Parts, interval: string): Promise<MonitoringWorld
   await cluster.patch('SiteBackup', namespace, 'nightly', { spec: { backoffLimit: 1 } });
 
   const exporterPort = await startExporter(directory, namespace, redis, databases);
+  const liar = `${namespace}-liar`;
+  const lies = await startLiar(namespace);
+  const metricsOf = (await cluster.list('Service', namespace)).find(
+    ({ metadata }) => metadata.name === 'b-metrics',
+  );
+  assert.ok(metricsOf);
+  const forged = { ...metricsOf, metadata: { ...metricsOf.metadata, namespace: liar } };
   const targets = [
     ...(await cluster.list('Service', namespace)),
     ...(install().filter(({ kind }) => kind === 'Service') as Live[]),
@@ -127,7 +138,8 @@ async function observed(parts: Parts, interval: string): Promise<MonitoringWorld
 
   const port = await freePort();
   const config = join(directory, 'prometheus.yml');
-  writeFileSync(config, prometheusConfig(interval, token, targets));
+  const forgeries = discovered(forged, { 'b-metrics': { metrics: lies.port } });
+  writeFileSync(config, prometheusConfig(interval, token, [...targets, ...forgeries]));
   const prometheus = `http://127.0.0.1:${port}`;
   const server = daemon(
     [
@@ -158,6 +170,7 @@ async function observed(parts: Parts, interval: string): Promise<MonitoringWorld
     cluster,
     operator,
     namespace,
+    liar,
     prometheus,
     databases,
     redis: (...args) => redisCli(redis.port, redis.password, ...args),
@@ -165,6 +178,7 @@ async function observed(parts: Parts, interval: string): Promise<MonitoringWorld
     query: async (expr) =>
       (await ask<{ readonly result: readonly Sample[] }>('query', { query: expr })).result,
     stop: async () => {
+      lies.close();
       await Promise.all([server.stop(), parts.stop()]);
     },
   };
@@ -236,7 +250,11 @@ function discovered(
   });
   return ports.map(({ name }) => ({
     targets: [`127.0.0.1:${listening[metadata.name]?.[name] ?? 1}`],
-    labels: { ...Object.fromEntries(labels), __meta_kubernetes_endpoint_port_name: name },
+    labels: {
+      ...Object.fromEntries(labels),
+      __meta_kubernetes_namespace: metadata.namespace ?? '',
+      __meta_kubernetes_endpoint_port_name: name,
+    },
   }));
 }
 
@@ -249,6 +267,26 @@ function nightly() {
       siteRef: { name: 'shop' },
       schedule: '0 2 * * *',
       destination: { pvc: { claimName: 'backups' } },
+    },
+  };
+}
+
+/** What anybody can put behind a Service with the labels of an exporter. */
+async function startLiar(
+  namespace: string,
+): Promise<{ readonly port: number; readonly close: () => void }> {
+  const labels = `namespace="${namespace}",exported_namespace="${namespace}",bench="forged"`;
+  const server = createServer((_, response) => {
+    response.setHeader('content-type', 'text/plain; version=0.0.4');
+    response.end(`# TYPE app_workers gauge\napp_workers{${labels},queue="short"} 7\n`);
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  server.unref();
+  return {
+    port: (server.address() as AddressInfo).port,
+    close: () => {
+      server.closeAllConnections();
+      server.close();
     },
   };
 }

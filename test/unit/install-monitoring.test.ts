@@ -96,12 +96,21 @@ describe('the monitoring of the operator', () => {
     it.stop();
   });
 
-  test('is that of the benches only where its own metrics are not to be had', async () => {
+  test('is that of the benches, with their alerts, where its own metrics are not to be had', async () => {
     const { it, applied } = keeper(none, false);
     it.start();
     serveAll(it);
     await soon();
-    assert.deepEqual(applied.map(nameOf), ['ServiceMonitor/app-operator-workloads']);
+    assert.deepEqual(applied.map(nameOf), [
+      'ServiceMonitor/app-operator-workloads',
+      'PrometheusRule/app-operator',
+    ]);
+    const { spec } = applied[1] as KubeObject & { spec: { groups: { name: string }[] } };
+    assert.deepEqual(
+      spec.groups.map(({ name }) => name),
+      ['app-workloads'],
+      'no alert that the operator is down',
+    );
     it.stop();
   });
 
@@ -144,6 +153,34 @@ describe('the monitoring of the operator', () => {
     await soon();
     assert.equal(reads.length, 8);
     assert.equal(log().trim().split('\n').length, 4);
+  });
+
+  test('is made once it is allowed', async () => {
+    mock.timers.enable({ apis: ['setTimeout'] });
+    try {
+      for (const code of [403, 404, 422]) {
+        let allowed = false;
+        const { it, applied, log } = keeper(none);
+        const apply = applied.push.bind(applied);
+        applied.push = (...objects) => {
+          if (!allowed) throw status(code);
+          return apply(...objects);
+        };
+        serveAll(it);
+        it.start();
+        await soon();
+        mock.timers.tick(600_000);
+        await soon();
+        assert.equal(log().trim().split('\n').length, 4, 'it is said once');
+        allowed = true;
+        mock.timers.tick(600_000);
+        await soon();
+        assert.deepEqual(applied.map(nameOf), ALL, String(code));
+        it.stop();
+      }
+    } finally {
+      mock.timers.reset();
+    }
   });
 
   test('is tried again after the server did not answer', async () => {
@@ -194,11 +231,16 @@ describe('the ServiceMonitors', () => {
     return (found?.object as unknown as { spec: Record<string, unknown> }).spec;
   };
 
-  test('leave the series the labels that they have', () => {
-    for (const name of ['app-operator-metrics', 'app-operator-workloads']) {
-      const [endpoint] = spec(name)['endpoints'] as { honorLabels: boolean; interval: string }[];
-      assert.deepEqual([endpoint?.honorLabels, endpoint?.interval], [true, '30s'], name);
-    }
+  test('believe what the operator says of namespaces, and nobody else', () => {
+    const [own] = spec('app-operator-metrics')['endpoints'] as { honorLabels: boolean }[];
+    assert.equal(own?.honorLabels, true);
+    const path = '/metrics';
+    assert.deepEqual(spec('app-operator-workloads')['endpoints'], [
+      {
+        ...{ port: 'metrics', path, interval: '30s' },
+        metricRelabelings: [{ action: 'labeldrop', regex: '(exported_)+namespace' }],
+      },
+    ]);
   });
 
   test('look for benches in all namespaces, or in those that the operator works in', () => {
