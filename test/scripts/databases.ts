@@ -46,7 +46,8 @@ export async function startMariaDb(): Promise<Database> {
     [...own, '--auth-root-authentication-method=normal', '--skip-test-db'],
     {
       env: plainEnv({}),
-      stdio: 'ignore',
+      // What it complains of is then in the error.
+      stdio: 'pipe',
     },
   );
   const start = join(directory, 'start.sql');
