@@ -83,7 +83,7 @@ describe('the documents of a site', () => {
       'bob',
       'says why',
       (live) => reasonOf(live) === 'JobFailed',
-      60_000,
+      180_000,
     );
     assert.equal(at(user, 'status.phase'), 'Pending');
     assert.equal(
@@ -105,7 +105,7 @@ describe('the documents of a site', () => {
       'cid',
       'says why',
       (live) => reasonOf(live) === 'JobFailed',
-      60_000,
+      180_000,
     );
     script.speechless.delete(namespace);
     const user = await cluster.ready('SiteUser', namespace, 'cid', 60_000);
