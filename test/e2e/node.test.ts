@@ -241,6 +241,7 @@ function processesOfContainers(folder: string): string[] {
 /** Sends some text by TCP and returns the first answer. */
 async function exchange(host: string, port: number, text: string): Promise<string> {
   const socket = connect({ host, port, timeout: 5_000 });
+  socket.once('timeout', () => socket.destroy(new Error(`no answer from ${host}:${port}`)));
   try {
     socket.write(text);
     const [answer] = (await once(socket, 'data')) as [Buffer];
