@@ -6,6 +6,7 @@ import { cacheRoot } from '../controlplane/binaries.js';
 import { withLock } from '../controlplane/lock.js';
 import { type OnProgress, withProgress } from '../controlplane/progress.js';
 import { run } from '../controlplane/run.js';
+import { ensurePackages } from './machine.js';
 
 const MIRROR = 'http://deb.debian.org/debian';
 /** Left out, as in images of distributions: nobody reads them in a container. */
@@ -29,7 +30,7 @@ export async function ensureRootFs(
   onProgress?: OnProgress,
 ): Promise<string> {
   const base = await ensureFolder(suite, 'minimal', `debootstrap ${suite}`, onProgress, (folder) =>
-    bootstrap(suite, folder),
+    bootstrap(suite, folder, onProgress),
   );
   if (packages.length === 0) return base;
   const wanted = [...packages].sort();
@@ -65,7 +66,8 @@ async function ensureFolder(
   return folder;
 }
 
-async function bootstrap(suite: string, folder: string): Promise<void> {
+async function bootstrap(suite: string, folder: string, onProgress?: OnProgress): Promise<void> {
+  await ensurePackages(onProgress);
   await run('debootstrap', ['--variant=minbase', suite, folder, MIRROR]);
   // Packages start no services, and dpkg need not sync: a folder that is not complete is thrown away.
   await writeFile(path.join(folder, 'usr/sbin/policy-rc.d'), '#!/bin/sh\nexit 101\n', {
