@@ -46,9 +46,9 @@ export function namespacedRules(
       read.filter(({ clusterScoped }) => !clusterScoped),
       READ,
     ),
-    // Why a workload does not get ready is told by its pods; a touched one gets its volumes at once.
+    // Why a workload does not get ready is told by its pods, or by an event where it has none; a touched pod gets its volumes at once.
     { apiGroups: [''], resources: ['pods'], verbs: ['get', 'list', 'patch'] },
-    { apiGroups: ['events.k8s.io'], resources: ['events'], verbs: ['create', 'patch'] },
+    { apiGroups: ['events.k8s.io'], resources: ['events'], verbs: ['list', 'create', 'patch'] },
     { apiGroups: [group], resources: plurals, verbs: [...READ, 'patch'] },
     { apiGroups: [group], resources: plurals.map((name) => `${name}/status`), verbs: ['patch'] },
     // An owner reference that blocks its owner's deletion asks for this right on some platforms.

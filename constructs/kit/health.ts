@@ -75,7 +75,22 @@ export function healthOf(object: Observable): Health {
   }
 }
 
-function deployment({ spec, status }: Observable): Health {
+function deployment(object: Observable): Health {
+  const health = rollout(object);
+  const failure = find(object.status?.conditions, 'ReplicaFailure');
+  if (health.state === 'Ready' || failure?.status !== 'True' || !failure.message) return health;
+  return { ...health, message: `${health.message}: ${refusedPod(failure.message)}` };
+}
+
+/** What a controller says of a pod that the API server does not take, without the names that change: quotas, admission. */
+export function refusedPod(message: string): string {
+  const words = message
+    .replace(/^(?:create Pod \S+ in StatefulSet \S+ failed error|Error creating): /, '')
+    .replace(/^pods "[^"]*" (?:is )?/, '');
+  return `its pod is refused: ${words.slice(0, 300)}`;
+}
+
+function rollout({ spec, status }: Observable): Health {
   const progressing = find(status?.conditions, 'Progressing');
   if (progressing?.reason === 'ProgressDeadlineExceeded') {
     return { state: 'Failed', message: 'the rollout makes no progress' };

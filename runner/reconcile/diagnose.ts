@@ -1,3 +1,4 @@
+import { refusedPod } from '../../constructs/kit/health.js';
 import type { KubeObject } from '../../constructs/kit/object.js';
 import type { ObjectKind } from '../../constructs/kit/object-kind.js';
 import type { Child } from '../cache/child.js';
@@ -6,6 +7,7 @@ import { resourcePath } from '../api/resource-path.js';
 
 /** Not a child: they are asked only where something is unclear, or in a hurry. */
 export const Pod: ObjectKind = { apiVersion: 'v1', kind: 'Pod', plural: 'pods' };
+const Event: ObjectKind = { apiVersion: 'events.k8s.io/v1', kind: 'Event', plural: 'events' };
 /** A child in trouble is asked about again this often. */
 const FRESH_MS = 30_000;
 /** Thousands of sites that come up at once are slow, not in trouble: not more than one is asked about in this time. */
@@ -41,10 +43,18 @@ export interface PodObject extends KubeObject {
   };
 }
 
+/** What is read of an event; a repeated one says in `series` or, from older clients, by a date when it was seen last. */
+interface EventObject extends KubeObject {
+  readonly note?: string;
+  readonly series?: { readonly lastObservedTime?: string };
+  readonly deprecatedLastTimestamp?: string;
+}
+
 /**
  * Finds out why a workload or a Job does not get ready, from its pods: an image that cannot be
- * pulled, a missing key of a Secret, the last words of a script. Pods are read only for a child in
- * trouble, since all the pods of thousands of sites are many times what the operator keeps.
+ * pulled, a missing key of a Secret, the last words of a script. Where it has no pod, an event says
+ * who refuses them. Both are read only for a child in trouble, since all the pods of thousands of
+ * sites are many times what the operator keeps.
  */
 export class Diagnostician {
   #askedAt = -Infinity;
@@ -58,7 +68,7 @@ export class Diagnostician {
     },
   ) {}
 
-  /** What the pods of a child say; undefined where they say nothing. Never rejects. */
+  /** What the pods of a child say, or who keeps it without; undefined where nobody says anything. Never rejects. */
   async explain(child: Child): Promise<string | undefined> {
     const { client, now } = this.props;
     const key = `${child.uid}/${child.health.state}`;
@@ -78,6 +88,7 @@ export class Diagnostician {
         .toSorted((a, b) => created(b).localeCompare(created(a)))
         .map(complaintOf)
         .find((complaint) => complaint !== undefined);
+      if (items.length === 0) why = await this.#refusal(child);
     } catch {
       // The question can be asked again; the child's own health is known already.
     }
@@ -85,6 +96,21 @@ export class Diagnostician {
     this.#known.set(key, { at: now(), why });
     return why;
   }
+
+  /** Controllers of StatefulSets and Jobs say only by events that they cannot make a pod. */
+  async #refusal({ uid, namespace }: Child): Promise<string | undefined> {
+    const { items } = await this.props.client.request<{ items: readonly EventObject[] }>(
+      'GET',
+      resourcePath(Event, namespace),
+      { query: { fieldSelector: `regarding.uid=${uid},reason=FailedCreate`, limit: '20' } },
+    );
+    const [last] = items.toSorted((a, b) => lastSeen(b).localeCompare(lastSeen(a)));
+    return last?.note && refusedPod(last.note);
+  }
+}
+
+function lastSeen({ series, deprecatedLastTimestamp, metadata }: EventObject): string {
+  return series?.lastObservedTime ?? deprecatedLastTimestamp ?? metadata.creationTimestamp ?? '';
 }
 
 function created(pod: PodObject): string {

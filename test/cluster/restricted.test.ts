@@ -3,7 +3,7 @@ import { after, before, describe, test } from 'node:test';
 
 import { type Cluster, startCluster } from './harness.js';
 import { aBench, API_VERSION, aSite, aUser } from './support/builders.js';
-import { at, type Live, type Manifest } from './support/objects.js';
+import { at, conditionOf, type Live, type Manifest } from './support/objects.js';
 
 /** Admission by the Pod Security Standard is the API server's own, so it is real here. */
 const RESTRICTED = {
@@ -103,5 +103,47 @@ describe('in a namespace that takes only restricted pods', () => {
     await cluster.apply(namespace, aBench('lax', { security }));
     await cluster.until('a refusal', async () => (await refusals()).length > 0, PATIENCE_MS);
     assert.deepEqual(await podsOf('app=lax-redis'), []);
+    const bench = await cluster.becomes(
+      'AppBench',
+      namespace,
+      'lax',
+      'says who refuses its pods',
+      (live) => messageOf(live).includes('violates PodSecurity "restricted:latest"'),
+      PATIENCE_MS,
+    );
+    assert.match(
+      messageOf(bench),
+      /StatefulSet lax-\w+: 0 of 1 replicas available: its pod is refused: /,
+    );
+    assert.doesNotMatch(messageOf(bench), /lax-\w+-0/);
+  });
+
+  test('a bench in a namespace whose quota is full says so, and comes up once there is room', async () => {
+    const quota = {
+      apiVersion: 'v1',
+      kind: 'ResourceQuota',
+      metadata: { name: 'full' },
+      spec: { hard: { pods: '0' } },
+    };
+    await cluster.apply(namespace, quota);
+    // The quota holds once its controller has counted.
+    await cluster.becomes('ResourceQuota', namespace, 'full', 'is counted', (live) =>
+      Boolean(at(live, 'status.hard.pods')),
+    );
+    await cluster.apply(namespace, aBench('late'));
+    await cluster.becomes(
+      'AppBench',
+      namespace,
+      'late',
+      'says that the quota is full',
+      (bench) => messageOf(bench).includes('its pod is refused: forbidden: exceeded quota: full'),
+      PATIENCE_MS,
+    );
+    await cluster.delete('ResourceQuota', namespace, 'full');
+    await cluster.ready('AppBench', namespace, 'late', PATIENCE_MS);
   });
 });
+
+function messageOf(bench: Live): string {
+  return conditionOf(bench, 'Ready')?.message ?? '';
+}

@@ -1,5 +1,8 @@
 import assert from 'node:assert/strict';
+import { readFile } from 'node:fs/promises';
+import path from 'node:path';
 import { before, suite, test } from 'node:test';
+import { gunzipSync } from 'node:zlib';
 
 import { conditionOf, type Live } from '../cluster/support/objects.js';
 import { seconds } from '../support/figures.js';
@@ -84,7 +87,8 @@ suite('upgrades', { skip, concurrency: true }, () => {
     const volume = await folderOf(cluster, namespace, 'bench-sites');
     const backup = /private\/upgrades\/\S+?(?=[\s;:,)]|\.?$)/.exec(message)?.[0];
     assert.ok(backup, `the message names the backup: ${message}`);
-    assert.ok(volume);
+    const dump = gunzipSync(await readFile(path.join(volume, bad.host, backup)));
+    assert.ok(dump.includes('row of bad'), 'the backup has the data');
     assert.equal(await bad.ping(), 503);
 
     const { status } = site;

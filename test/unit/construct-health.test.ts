@@ -52,6 +52,40 @@ judged('Deployment', [
     '1 of 3 replicas updated',
   ],
   [
+    'whose pods nobody may make',
+    {
+      spec: { replicas: 1 },
+      status: {
+        observedGeneration: 1,
+        conditions: [
+          condition(
+            'ReplicaFailure',
+            'True',
+            'FailedCreate',
+            'pods "web-6b7d-lx2p8" is forbidden: exceeded quota: small',
+          ),
+        ],
+      },
+    },
+    'InProgress',
+    '0 of 1 replicas updated: its pod is refused: forbidden: exceeded quota: small',
+  ],
+  [
+    'that has all it wants in spite of an old refusal',
+    {
+      spec: { replicas: 1 },
+      status: {
+        observedGeneration: 1,
+        replicas: 1,
+        updatedReplicas: 1,
+        availableReplicas: 1,
+        conditions: [condition('ReplicaFailure', 'True', 'FailedCreate', 'x')],
+      },
+    },
+    'Ready',
+    '',
+  ],
+  [
     'whose old pods are still there',
     {
       spec: { replicas: 1 },

@@ -80,7 +80,7 @@ describe('what the pods of a child in trouble say', () => {
     const client = {
       request: <T>(): Promise<T> => {
         calls += 1;
-        return Promise.resolve({ items: [] } as T);
+        return Promise.resolve({ items: [pod('2026-01-01T00:00:00Z', {})] } as T);
       },
     };
     const asked = new Diagnostician({ client, now: () => now });
@@ -94,6 +94,36 @@ describe('what the pods of a child in trouble say', () => {
     now = 31_000;
     await asked.explain(FAILED);
     assert.equal(calls, 2, 'after half a minute');
+  });
+
+  test('without a pod, the last event says who refuses it, without the name that changes', async () => {
+    const asked: unknown[] = [];
+    const refusal = (note: string, lastObservedTime: string): object => ({
+      metadata: { name: 'e' },
+      note,
+      series: { lastObservedTime },
+    });
+    const events = [
+      refusal(
+        'Error creating: pods "s-init-2-x8k2p" is forbidden: exceeded quota: small',
+        '2026-01-02T00:00:00.000000Z',
+      ),
+      refusal('Error creating: Timeout', '2026-01-01T00:00:00.000000Z'),
+    ];
+    const client = {
+      request: <T>(_: string, path: string, options?: object): Promise<T> => {
+        const ofEvents = path === '/apis/events.k8s.io/v1/namespaces/ns/events';
+        if (ofEvents) asked.push(options);
+        return Promise.resolve({ items: ofEvents ? events : [] } as T);
+      },
+    };
+    assert.equal(
+      await new Diagnostician({ client, now: () => 0 }).explain(FAILED),
+      'its pod is refused: forbidden: exceeded quota: small',
+    );
+    assert.deepEqual(asked, [
+      { query: { fieldSelector: 'regarding.uid=u1,reason=FailedCreate', limit: '20' } },
+    ]);
   });
 
   test('a question that fails is no answer', async () => {

@@ -75,7 +75,7 @@ describe('the operator may', () => {
       'core/pods: get list patch',
       `core/secrets: ${OWN}`,
       `core/services: ${OWN}`,
-      'events.k8s.io/events: create patch',
+      'events.k8s.io/events: list create patch',
       `k8s.mariadb.com/databases: ${OWN}`,
       'k8s.mariadb.com/externalmariadbs: get list watch',
       `k8s.mariadb.com/grants: ${OWN}`,

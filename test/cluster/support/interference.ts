@@ -1,6 +1,7 @@
 import * as pods from '../../../tools/controlplane/pods.js';
 import type { FailPodsOptions, Interference, Labels } from '../../../tools/controlplane/pods.js';
 import type { Cluster } from '../harness.js';
+import { at, conditionOf } from './objects.js';
 
 /** How pods are made to fail or to hang, one call after the other: kwok is told of one at a time. */
 let last: Promise<unknown> = Promise.resolve();
@@ -50,8 +51,21 @@ export async function failJob(
   return interference;
 }
 
-/** Takes away a Job's further attempts. */
+/**
+ * Takes away a Job's further attempts until it has failed. A Job that is complete is that of an
+ * earlier run, and the operator gives the attempts back.
+ */
 export async function giveUp(cluster: Cluster, namespace: string, job: string): Promise<void> {
-  await cluster.until(`the Job ${job}`, () => cluster.get('Job', namespace, job));
-  await cluster.patch('Job', namespace, job, { spec: { backoffLimit: 0 } });
+  await cluster.until(
+    `the Job ${job} to fail`,
+    async () => {
+      const live = await cluster.the('Job', namespace, job);
+      if (conditionOf(live, 'Failed')) return true;
+      if (!conditionOf(live, 'Complete') && at(live, 'spec.backoffLimit') !== 0) {
+        await cluster.patch('Job', namespace, job, { spec: { backoffLimit: 0 } });
+      }
+      return false;
+    },
+    120_000,
+  );
 }

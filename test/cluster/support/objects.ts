@@ -94,6 +94,7 @@ const KNOWN = new Map(
       plural: 'horizontalpodautoscalers',
     },
     { apiVersion: 'v1', kind: 'Pod', plural: 'pods' },
+    { apiVersion: 'v1', kind: 'ResourceQuota', plural: 'resourcequotas' },
     { apiVersion: 'v1', kind: 'ServiceAccount', plural: 'serviceaccounts' },
     { apiVersion: 'discovery.k8s.io/v1', kind: 'EndpointSlice', plural: 'endpointslices' },
     { apiVersion: 'events.k8s.io/v1', kind: 'Event', plural: 'events' },
