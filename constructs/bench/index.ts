@@ -2,6 +2,7 @@ import { benchesByTurn, scalersOfDeployment, sitesOfBench } from '../framework/i
 import { PLATFORM_KINDS } from '../framework/platform.js';
 import { Waiting } from '../kit/errors.js';
 import type { Kind } from '../kit/kind.js';
+import { keepsData } from '../kit/labels.js';
 import { normalHost } from '../kit/normal.js';
 import { keyOf, type KubeObject } from '../kit/object.js';
 import {
@@ -56,6 +57,7 @@ export const bench: Kind<AppBench, BenchFacts> = {
   teardown: {
     // A bench outlives its sites.
     needed: () => true,
+    keeps: keepsData,
     blockers({ metadata }, world) {
       const sites = world.list(sitesOfBench, keyOf(metadata.namespace, metadata.name), nameOf);
       if (sites.length === 0) return;

@@ -176,6 +176,8 @@ export interface Judgement {
 export interface Teardown<R extends Resource> {
   /** Whether the resource must not go by itself: such a one gets a finalizer. */
   needed(resource: R): boolean;
+  /** Whether the children that hold data stay when the resource goes. @default no child holds data */
+  keeps?(resource: R): boolean;
   /**
    * What the deletion waits for, read before anything is removed.
    * @throws Waiting, naming what is in the way

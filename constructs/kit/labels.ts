@@ -15,7 +15,7 @@ export function markers(group: string) {
     batch: `${group}/batch`,
     /** Label on every pod of a bench and of its sites: the bench. */
     bench: `${group}/bench`,
-    /** Label: the object holds data and is never deleted by the operator. */
+    /** Label: the object holds data. `true`: it outlives its resource, and the operator never deletes it; `false`: it goes too. */
     retain: `${group}/retain`,
     /** Annotation on a Job: it runs again when this value changes, and only then. */
     run: `${group}/run`,
@@ -72,9 +72,14 @@ export function childLabels(resource: Resource, component: string): Record<strin
   };
 }
 
-/** The label that keeps a data-holding child when its resource goes, unless the policy is to delete it. */
+/** Whether the data of a resource stays when it goes. */
+export function keepsData(resource: Resource<{ readonly deletionPolicy: string }>): boolean {
+  return resource.spec.deletionPolicy !== 'Delete';
+}
+
+/** The label of a child that holds data: whether it stays when its resource goes. */
 export function retention(
   resource: Resource<{ readonly deletionPolicy: string }>,
 ): Record<string, string> {
-  return resource.spec.deletionPolicy === 'Delete' ? {} : { [markersOf(resource).retain]: 'true' };
+  return { [markersOf(resource).retain]: String(keepsData(resource)) };
 }

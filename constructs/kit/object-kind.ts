@@ -16,6 +16,8 @@ export interface ObjectKind {
   readonly also?: readonly { readonly resource: string; readonly verbs: readonly string[] }[];
   /** Whether it goes when the other children of its owner have gone: another operator cannot remove it before. */
   readonly goesLast?: true;
+  /** Its objects hold data, or stand for some. `kept`: what their spec says where that is to outlive them, too. */
+  readonly data?: { readonly kept?: Readonly<Record<string, string>> };
 }
 
 const define = (apiVersion: string, kind: string, plural: string): ObjectKind => ({
@@ -38,11 +40,10 @@ const advisory = (apiVersion: string, kind: string, plural: string): ObjectKind 
 export const ConfigMap = define('v1', 'ConfigMap', 'configmaps');
 export const Secret = define('v1', 'Secret', 'secrets');
 export const Service = define('v1', 'Service', 'services');
-export const PersistentVolumeClaim = define(
-  'v1',
-  'PersistentVolumeClaim',
-  'persistentvolumeclaims',
-);
+export const PersistentVolumeClaim: ObjectKind = {
+  ...define('v1', 'PersistentVolumeClaim', 'persistentvolumeclaims'),
+  data: {},
+};
 export const Deployment = define('apps/v1', 'Deployment', 'deployments');
 export const StatefulSet = define('apps/v1', 'StatefulSet', 'statefulsets');
 export const Job = define('batch/v1', 'Job', 'jobs');
@@ -93,18 +94,32 @@ export const ExternalMariaDb: ObjectKind = {
   ...optional('k8s.mariadb.com/v1alpha1', 'ExternalMariaDB', 'externalmariadbs'),
   content: true,
 };
-export const MariaDbDatabase = optional('k8s.mariadb.com/v1alpha1', 'Database', 'databases');
-export const MariaDbUser = optional('k8s.mariadb.com/v1alpha1', 'User', 'users');
-export const MariaDbGrant = optional('k8s.mariadb.com/v1alpha1', 'Grant', 'grants');
+const SKIP = { data: { kept: { cleanupPolicy: 'Skip' } } } as const;
+export const MariaDbDatabase: ObjectKind = {
+  ...optional('k8s.mariadb.com/v1alpha1', 'Database', 'databases'),
+  ...SKIP,
+};
+export const MariaDbUser: ObjectKind = {
+  ...optional('k8s.mariadb.com/v1alpha1', 'User', 'users'),
+  ...SKIP,
+};
+export const MariaDbGrant: ObjectKind = {
+  ...optional('k8s.mariadb.com/v1alpha1', 'Grant', 'grants'),
+  ...SKIP,
+};
 export const PostgresCluster: ObjectKind = {
   ...optional('postgresql.cnpg.io/v1', 'Cluster', 'clusters'),
   content: true,
 };
-export const PostgresDatabase = optional('postgresql.cnpg.io/v1', 'Database', 'databases');
+export const PostgresDatabase: ObjectKind = {
+  ...optional('postgresql.cnpg.io/v1', 'Database', 'databases'),
+  data: { kept: { databaseReclaimPolicy: 'retain' } },
+};
 /** PostgreSQL drops no role that still owns a database. */
 export const PostgresRole: ObjectKind = {
   ...optional('postgresql.cnpg.io/v1', 'DatabaseRole', 'databaseroles'),
   goesLast: true,
+  data: { kept: { databaseRoleReclaimPolicy: 'retain' } },
 };
 
 /** The identity of a kind among all kinds: `<apiVersion>/<kind>`. */

@@ -5,7 +5,7 @@ import { benchModel, type BenchModel } from '../framework/bench-model.js';
 import { bareBench } from '../framework/site-model.js';
 import { Waiting } from '../kit/errors.js';
 import type { Teardown, World } from '../kit/kind.js';
-import { isReleased, markersOf } from '../kit/labels.js';
+import { isReleased, keepsData, markersOf } from '../kit/labels.js';
 import { siteNames } from '../kit/names.js';
 import type { KubeObject } from '../kit/object.js';
 import { Stage } from '../kit/stage.js';
@@ -19,6 +19,7 @@ import { SiteDrop } from './job.js';
  */
 export const siteTeardown: Teardown<AppSite> = {
   needed: (site) => !isReleased(site),
+  keeps: keepsData,
   blockers(site, world) {
     if (drops(site) && hasBegun(site, world) && !findBench(site, world)) throw benchMissing(site);
   },

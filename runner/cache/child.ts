@@ -22,6 +22,8 @@ export interface Child {
   /** uid of its controller; undefined where it outlives its resource. */
   readonly controller: string | undefined;
   readonly retained: boolean;
+  /** Whether it is marked as data, retained or not. */
+  readonly holdsData: boolean;
   readonly deleting: boolean;
   /** Hash of what we applied, as it is now. */
   readonly owned: string | undefined;
@@ -83,6 +85,7 @@ export function childOf(kind: ObjectKind, object: KubeObject, markers: Markers):
     owner: ownerOf(object, markers),
     controller: metadata.ownerReferences?.find((reference) => reference.controller)?.uid,
     retained: metadata.labels?.[markers.retain] === 'true',
+    holdsData: metadata.labels?.[markers.retain] !== undefined,
     deleting: metadata.deletionTimestamp !== undefined,
     owned: ownedHash(object, FIELD_MANAGER),
     seeded: isSeeded(kind.kind, annotations, markers) ? seedHash(object, markers) : undefined,

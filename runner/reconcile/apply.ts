@@ -203,6 +203,26 @@ export class Applier {
     return 'configured';
   }
 
+  /** Takes a child that holds data from its resource: neither the operator nor the garbage collector deletes it now. */
+  async keep({ kind, namespace, name, uid }: Child): Promise<void> {
+    const { client, children, markers } = this.props;
+    const spec = kind.data?.kept;
+    try {
+      const kept = await client.request<KubeObject>('PATCH', resourcePath(kind, namespace, name), {
+        query: { fieldManager: FIELD_MANAGER },
+        contentType: MERGE_PATCH,
+        body: {
+          metadata: { uid, labels: { [markers.retain]: 'true' }, ownerReferences: null },
+          ...(spec ? { spec } : {}),
+        },
+      });
+      children.put(kind, kept, undefined);
+    } catch (error) {
+      // Only what is gone needs no keeping; a conflict must not pass for that.
+      if (!isNotFound(error)) throw error;
+    }
+  }
+
   /** Looks at an object that is there although the caches do not have it: ours with its labels lost, or not ours. */
   async #adopt(resource: Resource, planned: PlannedChild): Promise<void> {
     const { client, children, markers } = this.props;

@@ -74,6 +74,26 @@ export class Convergence {
   }
 
   /**
+   * Lets go of the data that is not in a plan, for a resource that is to leave it: the policy may have
+   * changed since it was last applied. Children of a release that did not mark data are kept where they
+   * may be some.
+   */
+  async keep(resource: Resource, owner: string, plan?: Plan): Promise<readonly ChangeEntry[]> {
+    const { applier, children } = this.props;
+    const wanted = new Set(plan && plannedOf(plan).map(({ id }) => id));
+    const all = children.of(owner);
+    const marked = all.some(({ holdsData }) => holdsData);
+    const data = all.filter(
+      (child) =>
+        !wanted.has(child.id) &&
+        isControlledBy(child, resource) &&
+        (child.holdsData || child.kind.data !== undefined || (!marked && isGenerated(child))),
+    );
+    for (const child of data) await applier.keep(child);
+    return data.map(({ kind, name }) => ({ kind: kind.kind, name, change: 'configured' }));
+  }
+
+  /**
    * Makes failed Jobs anew after a while: what they failed on may have been mended meanwhile.
    * @returns milliseconds until the next one is due
    */
@@ -146,6 +166,11 @@ export function isWaitedFor({ kind, deleting }: Child): boolean {
 
 export function isControlledBy({ controller }: Child, resource: Resource): boolean {
   return controller === resource.metadata.uid;
+}
+
+/** Whether it is a Secret with values that nobody could make again. */
+function isGenerated({ kind, seeded }: Child): boolean {
+  return kind.kind === 'Secret' && seeded !== undefined;
 }
 
 /** Whether a child that is no longer wanted is deleted. Data stays, and so does what is not controlled by this very resource: labels can be copied. */

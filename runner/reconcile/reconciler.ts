@@ -8,6 +8,7 @@ import { isNamespaceTerminating } from '../api/api-error.js';
 import type { AnyKind } from '../../constructs/registry.js';
 import type { Child } from '../cache/child.js';
 import type { ChildCache } from '../cache/child-cache.js';
+import type { ChangeEntry } from './apply.js';
 import { isControlledBy, isWaitedFor, type Convergence } from './convergence.js';
 import type { Finalizer } from './finalizer.js';
 import { keyOfResource, Memories, type Memory } from './memory.js';
@@ -92,8 +93,10 @@ export class Reconciler {
     convergence.trust(plan, seen.status?.appliedHash);
     const retryMs = await convergence.retryFailedJobs(plan, memory);
     const { changes, complete } = await convergence.apply(resource, plan);
-    if (complete)
+    if (complete) {
+      changes.push(...(await this.#keep(resource, plan)));
       changes.push(...(await convergence.prune(resource, this.#readerOf(resource), plan)));
+    }
     const pending = await observer.pending(plan, memory);
     const settled = complete && pending.length === 0;
     const probes = settled ? kind.probes({ resource, facts }) : [];
@@ -123,6 +126,13 @@ export class Reconciler {
     };
   }
 
+  /** The policy counts as it is in the spec, also where that was never applied. */
+  async #keep(resource: Resource, plan?: Plan): Promise<readonly ChangeEntry[]> {
+    const { convergence, kind } = this.props;
+    if (!kind.teardown.keeps?.(resource)) return [];
+    return convergence.keep(resource, this.#readerOf(resource), plan);
+  }
+
   #runs(resource: Resource): Promise<readonly JobRun[]> {
     const { runs, children } = this.props;
     return runs.of(children.of(this.#readerOf(resource)));
@@ -134,6 +144,8 @@ export class Reconciler {
     if (memory.released || !finalizer.has(resource)) {
       return { ...deleting('waiting for other finalizers'), gone: true };
     }
+    // Before anything is removed.
+    const changes = await this.#keep(resource);
     let report: Report | undefined;
     try {
       report = await this.#tearDown(resource);
@@ -141,10 +153,10 @@ export class Reconciler {
       // No Job can run there any more, and whoever deletes a namespace deletes what is in it.
       if (!isNamespaceTerminating(error)) throw error;
     }
-    if (report) return report;
+    if (report) return { ...report, changes: [...changes, ...report.changes] };
     await finalizer.set(api, resource, false);
     memory.released = true;
-    return { ...deleting('gone'), gone: true };
+    return { ...deleting('gone'), changes, gone: true };
   }
 
   /** @returns what the deletion waits for; undefined when all that has to happen before has happened */

@@ -184,9 +184,9 @@ describe('a database operator', () => {
         ]);
       };
       for (const [deletionPolicy, wanted] of [
-        ['Delete', ['Delete', 1, undefined]],
+        ['Delete', ['Delete', 1, 'false']],
         ['Retain', ['Skip', 0, 'true']],
-        ['Delete', ['Delete', 1, undefined]],
+        ['Delete', ['Delete', 1, 'false']],
       ] as const) {
         await cluster.patch('AppSite', namespace, 'shop', { spec: { deletionPolicy } });
         await cluster.until(`all have ${deletionPolicy}`, async () => {
@@ -221,9 +221,19 @@ describe('a database operator', () => {
       for (const kind of MADE) await finalizers(kind, 'stuck-db', []);
     });
 
-    test('keeps the database of a deleted site, and a later site takes it over', async () => {
+    test('keeps the database of a deleted site, also by its last word, and a later site takes it over', async () => {
       const before = await cluster.the('MariaDbDatabase', namespace, 'kept-db');
+      const set = (spec: object): Promise<Live> =>
+        cluster.patch('AppSite', namespace, 'kept', { spec });
+      await set({ deletionPolicy: 'Delete' });
+      await cluster.until('it would be dropped', async () => {
+        const { spec } = await cluster.the('MariaDbDatabase', namespace, 'kept-db');
+        return at(spec, 'cleanupPolicy') === 'Delete';
+      });
+      await set({ paused: true });
+      await set({ deletionPolicy: 'Retain' });
       await cluster.delete('AppSite', namespace, 'kept');
+      await set({ paused: false });
       await cluster.gone('AppSite', namespace, 'kept', 60_000);
       const left = await cluster.the('MariaDbDatabase', namespace, 'kept-db');
       assert.equal(at(left, 'spec.cleanupPolicy'), 'Skip');

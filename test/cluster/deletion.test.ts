@@ -3,7 +3,7 @@ import { after, before, describe, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 
 import { type Cluster, startCluster } from './harness.js';
-import { aBench, aSite } from './support/builders.js';
+import { aBench, aSecret, aSite } from './support/builders.js';
 import { failJob, holdPods, release } from './support/interference.js';
 import { at, conditionOf, type Live, nameOf } from './support/objects.js';
 
@@ -49,6 +49,107 @@ async function variables(namespace: string, job: string): Promise<Map<string, un
 }
 
 describe('deletion', { concurrency: true }, () => {
+  describe('a policy that was never applied', { concurrency: true }, () => {
+    const DATA = [
+      ['PersistentVolumeClaim', 'b-sites'],
+      ['PersistentVolumeClaim', 'b-db-data'],
+      ['PersistentVolumeClaim', 's-db-data'],
+      ['StatefulSet', 'b-db'],
+      ['StatefulSet', 's-db'],
+      ['Service', 's-db'],
+      ['Secret', 'b-db-root'],
+      ['Secret', 's-db-root'],
+      ['Secret', 's-db'],
+      ['Secret', 's-admin-password'],
+      ['Secret', 's-encryption-key'],
+    ] as const;
+    /** A bench and a site that are to go with their data, and are not listened to any more. */
+    async function paused(): Promise<string> {
+      const namespace = await cluster.namespace();
+      const deletionPolicy = 'Delete';
+      await cluster.apply(
+        namespace,
+        aBench('b', { deletionPolicy }),
+        aSite('s', { bench: 'b', deletionPolicy, dbConfig: { mode: 'dedicated' } }),
+      );
+      await cluster.ready('AppSite', namespace, 's');
+      await cluster.ready('AppBench', namespace, 'b');
+      await setBoth(namespace, { paused: true });
+      return namespace;
+    }
+    const setBoth = async (namespace: string, spec: object): Promise<void> => {
+      await cluster.patch('AppBench', namespace, 'b', { spec });
+      await cluster.patch('AppSite', namespace, 's', { spec });
+    };
+    const keptBy = async (
+      namespace: string,
+      data: readonly (readonly [string, string])[],
+    ): Promise<void> => {
+      const uids = async (): Promise<readonly unknown[]> => {
+        const found = await Promise.all(
+          data.map(([kind, name]) => cluster.the(kind, namespace, name)),
+        );
+        return found.map(({ metadata }) => metadata.uid);
+      };
+      const before = await uids();
+      await setBoth(namespace, { deletionPolicy: 'Retain' });
+      await cluster.delete('AppSite', namespace, 's');
+      await cluster.delete('AppBench', namespace, 'b');
+      await setBoth(namespace, { paused: false });
+      await cluster.gone('AppSite', namespace, 's');
+      await cluster.gone('AppBench', namespace, 'b');
+      await cluster.until('what is left belongs to nobody', async () => {
+        for (const { kind, metadata } of await cluster.children(namespace)) {
+          const { labels, ownerReferences, deletionTimestamp } = metadata;
+          assert.deepEqual(
+            [labels?.['app-operator.io/retain'], ownerReferences, deletionTimestamp],
+            ['true', undefined, undefined],
+            `${kind} ${metadata.name}`,
+          );
+        }
+        return true;
+      });
+      assert.deepEqual(await uids(), before);
+    };
+
+    test('keeps what holds data', async () => {
+      const namespace = await paused();
+      await keptBy(namespace, DATA);
+      assert.equal(await cluster.get('Secret', namespace, 'b-redis-auth'), undefined);
+    });
+
+    const OLD = DATA.filter(([kind]) => kind === 'PersistentVolumeClaim' || kind === 'Secret');
+    test('keeps the volumes and passwords of a release that did not mark data', async () => {
+      const namespace = await paused();
+      const labels = { 'app-operator.io/retain': null };
+      for (const { kind, metadata } of await cluster.children(namespace)) {
+        await cluster.patch(kind, namespace, metadata.name, { metadata: { labels } });
+      }
+      await keptBy(namespace, OLD);
+    });
+
+    test('keeps a database that is no longer wanted either', async () => {
+      const namespace = await cluster.namespace();
+      await cluster.apply(
+        namespace,
+        aBench('b', { deletionPolicy: 'Delete' }),
+        aSecret('root', { username: 'root', password: 'x' }),
+      );
+      await cluster.ready('AppBench', namespace, 'b');
+      const { metadata } = await cluster.the('PersistentVolumeClaim', namespace, 'b-db-data');
+      await cluster.patch('AppBench', namespace, 'b', {
+        spec: {
+          deletionPolicy: 'Retain',
+          dbConfig: { mode: 'external', host: 'db.example.com', rootSecretRef: { name: 'root' } },
+        },
+      });
+      await cluster.ready('AppBench', namespace, 'b');
+      const volume = await cluster.the('PersistentVolumeClaim', namespace, 'b-db-data');
+      assert.equal(volume.metadata.uid, metadata.uid);
+      assert.equal(volume.metadata.deletionTimestamp, undefined);
+    });
+  });
+
   describe('a bench that is deleted', { concurrency: true }, () => {
     test('waits for its sites and names them, and goes after them', async () => {
       const namespace = await withSites(

@@ -1,8 +1,18 @@
 import assert from 'node:assert/strict';
 import { beforeEach, describe, test } from 'node:test';
 import { MANAGED_BY, MANAGED_BY_LABEL } from '../../constructs/kit/labels.js';
-import { Deployment, PostgresRole, ScaledObject } from '../../constructs/kit/object-kind.js';
+import type { KubeObject } from '../../constructs/kit/object.js';
+import {
+  Deployment,
+  MariaDbDatabase,
+  PersistentVolumeClaim,
+  PostgresRole,
+  ScaledObject,
+  Secret,
+  StatefulSet,
+} from '../../constructs/kit/object-kind.js';
 import type { ObjectKind } from '../../constructs/kit/object-kind.js';
+import { ApiError } from '../../runner/api/api-error.js';
 import { ChildCache } from '../../runner/cache/child-cache.js';
 import { Applier } from '../../runner/reconcile/apply.js';
 import { Convergence } from '../../runner/reconcile/convergence.js';
@@ -31,14 +41,20 @@ beforeEach(() => {
 });
 
 /** A child of the resource that is there, as the watch brings it. */
-function isThere(kind: ObjectKind, name: string, deletionTimestamp?: string): void {
+function isThere(
+  kind: ObjectKind,
+  name: string,
+  deletionTimestamp?: string,
+  more: Pick<KubeObject['metadata'], 'labels' | 'annotations'> = {},
+): void {
   const object = api.put({
     apiVersion: kind.apiVersion,
     kind: kind.kind,
     metadata: {
       name,
       namespace: 'n',
-      labels,
+      ...more,
+      labels: { ...labels, ...more.labels },
       ...(deletionTimestamp === undefined ? {} : { deletionTimestamp }),
       ownerReferences: [
         { apiVersion: BENCH.apiVersion, kind: BENCH.kind, name: 'b', uid: 'u-1', controller: true },
@@ -79,5 +95,48 @@ describe('what goes last', () => {
     isThere(PostgresRole, 'role');
     isThere(ScaledObject, 'scaler', LONG_AGO);
     assert.deepEqual(await pruned(), ['role']);
+  });
+});
+
+describe('data that a resource leaves', () => {
+  const MARKED = { [MARKERS.retain]: 'false' };
+  const SECRET = { [MARKERS.generate]: '{}' };
+  const kept = async (...wanted: readonly Wanted[]): Promise<readonly string[]> =>
+    (await convergence.keep(BENCH, OWNER, aPlan([wanted]))).map(({ name }) => name);
+
+  test('is what is marked so; it belongs to nobody afterwards, and is not deleted', async () => {
+    isThere(StatefulSet, 'db', undefined, { labels: MARKED });
+    isThere(StatefulSet, 'redis');
+    isThere(Secret, 'redis-auth', undefined, { annotations: SECRET });
+    assert.deepEqual(await kept(), ['db']);
+    const { metadata } = api.the('db');
+    assert.deepEqual([metadata.ownerReferences, metadata.labels?.[MARKERS.retain]], [null, 'true']);
+    assert.deepEqual(await kept(), [], 'once');
+    const pruned = await convergence.prune(BENCH, OWNER, aPlan([]));
+    assert.deepEqual(pruned.map(({ name }) => name).sort(), ['redis', 'redis-auth']);
+  });
+
+  test('is what can be data, where an older release marked nothing', async () => {
+    isThere(PersistentVolumeClaim, 'files');
+    isThere(Secret, 'password', undefined, { annotations: SECRET });
+    isThere(MariaDbDatabase, 'database');
+    isThere(Secret, 'plain');
+    isThere(Deployment, 'workers');
+    assert.deepEqual([...(await kept())].sort(), ['database', 'files', 'password']);
+    const body = api.bodies.find((patch) => 'spec' in patch);
+    assert.deepEqual((body as { spec?: unknown } | undefined)?.spec, { cleanupPolicy: 'Skip' });
+  });
+
+  test('is nothing that is still wanted: applying tells that', async () => {
+    isThere(Secret, 'password', undefined, { labels: MARKED, annotations: SECRET });
+    assert.deepEqual(await kept({ kind: 'Secret', name: 'password' }), []);
+  });
+
+  test('is not taken for kept where the API server said nothing of the kind', async () => {
+    isThere(PersistentVolumeClaim, 'files');
+    api.fail = new ApiError(409, 'Conflict', {}, 'another one is there');
+    await assert.rejects(kept());
+    api.fail = new ApiError(404, 'NotFound', {}, 'gone');
+    assert.deepEqual(await kept(), ['files']);
   });
 });

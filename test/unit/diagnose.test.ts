@@ -14,6 +14,7 @@ const FAILED: Child = {
   owner: 'AppSite/ns/s',
   controller: 'u0',
   retained: false,
+  holdsData: false,
   deleting: false,
   owned: undefined,
   seeded: undefined,
