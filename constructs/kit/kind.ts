@@ -183,6 +183,8 @@ export interface Teardown<R extends Resource> {
    * @throws Waiting, naming what is in the way
    */
   blockers(resource: R, world: World): void;
+  /** Whether others need its children until then: they are kept as they should be while it waits. @default not */
+  readonly staysUp?: true;
   /**
    * The tree that replaces the resource's own while it is deleted, such as a drop Job and the
    * secrets that it needs; undefined where nothing is to be done. The runner first prunes all other

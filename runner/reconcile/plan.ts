@@ -123,8 +123,8 @@ function ownedBy(resource: Resource, object: KubeObject, markers: Markers): Kube
                 kind: resource.kind,
                 name,
                 uid,
+                // Nothing blocks: a deletion in the foreground would delete again and again what is still needed.
                 controller: true,
-                blockOwnerDeletion: true,
               },
             ],
           }),

@@ -1,4 +1,4 @@
-import { Stalled, type Problem } from '../../constructs/kit/errors.js';
+import { Stalled, Waiting, type Problem } from '../../constructs/kit/errors.js';
 import { hashOf } from '../../constructs/kit/hash.js';
 import type { JobRun, World } from '../../constructs/kit/kind.js';
 import { isPaused, type Markers } from '../../constructs/kit/labels.js';
@@ -138,7 +138,7 @@ export class Reconciler {
     return runs.of(children.of(this.#readerOf(resource)));
   }
 
-  async #remove(resource: Resource): Promise<Report> {
+  async #remove(resource: Resource<unknown, Status>): Promise<Report> {
     const { finalizer, api } = this.props;
     const memory = this.#memories.of(resource);
     if (memory.released || !finalizer.has(resource)) {
@@ -160,12 +160,10 @@ export class Reconciler {
   }
 
   /** @returns what the deletion waits for; undefined when all that has to happen before has happened */
-  async #tearDown(resource: Resource): Promise<Report | undefined> {
-    const { kind, children, convergence } = this.props;
-    const plan = this.#read(resource, (world) => {
-      kind.teardown.blockers(resource, world);
-      return this.#planOf(resource, (scope, id) => kind.teardown.chart(scope, id, resource, world));
-    });
+  async #tearDown(resource: Resource<unknown, Status>): Promise<Report | undefined> {
+    const { children, convergence } = this.props;
+    const { plan, blocked } = this.#read(resource, (world) => this.#wayOut(resource, world));
+    if (blocked) return this.#uphold(resource, plan, blocked);
     if (plan.stages.length === 0) return undefined;
     const owner = this.#readerOf(resource);
     const changes = await convergence.prune(resource, owner, plan);
@@ -183,6 +181,57 @@ export class Reconciler {
     changes.push(...progress.changes);
     if (progress.complete) return undefined;
     return { ...(await this.#waitingFor(plan, memory)), changes, requeueAfterMs };
+  }
+
+  /** The tree of a deletion, or until that may begin the one that others still need. */
+  #wayOut(
+    resource: Resource,
+    world: World,
+  ): { readonly plan: Plan; readonly blocked?: Waiting | undefined } {
+    const { kind } = this.props;
+    const { teardown } = kind;
+    try {
+      teardown.blockers(resource, world);
+    } catch (error) {
+      const memory = this.#memories.of(resource);
+      const upheld = error instanceof Waiting && teardown.staysUp && memory.problems.length === 0;
+      if (!upheld) throw error;
+      try {
+        const plan = this.#plan(resource, kind.gather(resource, world), memory);
+        return { plan, blocked: error };
+      } catch {
+        // What it waits for matters more now than what is wrong with it.
+        throw error;
+      }
+    }
+    return {
+      plan: this.#planOf(resource, (scope, id) => teardown.chart(scope, id, resource, world)),
+    };
+  }
+
+  /** Keeps the children of a resource as they should be while others hold up its deletion. */
+  async #uphold(
+    resource: Resource<unknown, Status>,
+    plan: Plan,
+    blocked: Waiting,
+  ): Promise<Report> {
+    const { convergence } = this.props;
+    const report: Report = {
+      ...deleting(''),
+      judgement: { ...judgement('Deleting', blocked.reason, blocked.message), ...blocked.more },
+      errorType: blocked.name,
+    };
+    convergence.trust(plan, resource.status?.appliedHash);
+    try {
+      const memory = this.#memories.of(resource);
+      const requeueAfterMs = await convergence.retryFailedJobs(plan, memory);
+      const { changes } = await convergence.apply(resource, plan);
+      return { ...report, changes, requeueAfterMs };
+    } catch (error) {
+      if (error instanceof Stalled) return { ...report, requeueAfterMs: error.retryAfterMs };
+      if (error instanceof Waiting || isNamespaceTerminating(error)) return report;
+      return { ...report, error: error instanceof Error ? error : new Error(String(error)) };
+    }
   }
 
   /** Objects of other operators go when those have done their part, and never without them. */

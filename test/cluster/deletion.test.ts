@@ -171,6 +171,54 @@ describe('deletion', { concurrency: true }, () => {
       await cluster.gone('AppBench', namespace, 'b');
     });
 
+    test('serves its sites for as long as it waits for them', async () => {
+      const namespace = await withSites(['s', { bench: 'b', workloads: 'Shared' }]);
+      const { metadata } = await cluster.the('Deployment', namespace, 'b-nginx');
+      await cluster.delete('AppBench', namespace, 'b');
+      await deleting('AppBench', namespace, 'b', /^waiting for its sites to be deleted: s$/);
+      await cluster.delete('Deployment', namespace, 'b-nginx');
+      await cluster.patch('Deployment', namespace, 'b-gunicorn', { spec: { replicas: 0 } });
+      await cluster.until('both are mended', async () => {
+        const nginx = await cluster.get('Deployment', namespace, 'b-nginx');
+        const gunicorn = await cluster.the('Deployment', namespace, 'b-gunicorn');
+        return nginx && nginx.metadata.uid !== metadata.uid && at(gunicorn, 'spec.replicas') === 1;
+      });
+      await deleting('AppBench', namespace, 'b', /^waiting for its sites to be deleted: s$/);
+      await cluster.delete('AppSite', namespace, 's');
+      await cluster.gone('AppBench', namespace, 'b');
+    });
+
+    for (const deletionPolicy of ['Retain', 'Delete']) {
+      test(`in the foreground serves them, too, and lets them go (${deletionPolicy})`, async () => {
+        const namespace = await cluster.namespace();
+        const site = aSite('s', { bench: 'b', deletionPolicy });
+        await cluster.apply(namespace, aBench('b', { deletionPolicy }), site);
+        await cluster.ready('AppSite', namespace, 's');
+        await cluster.ready('AppBench', namespace, 'b');
+        const needed = (await cluster.children(namespace)).map(nameOf).sort();
+        await cluster.delete('AppBench', namespace, 'b', 'Foreground');
+        const bench = await deleting('AppBench', namespace, 'b', /deleted: s$/);
+        assert.equal(conditionOf(bench, 'Ready')?.reason, 'SitesExist');
+        await cluster.until('the garbage collector is done with it', async () => {
+          const live = await cluster.the('AppBench', namespace, 'b');
+          return !live.metadata.finalizers?.includes('foregroundDeletion');
+        });
+        await sleep(2_000);
+        await cluster.until('what its sites need is there', async () => {
+          const children = await cluster.children(namespace);
+          // The pods of a site hold the volume that goes under Delete, and no new pod gets such a one.
+          if (deletionPolicy === 'Delete') {
+            return children.some((child) => nameOf(child) === 'ConfigMap/b-config');
+          }
+          assert.deepEqual(children.map(nameOf).sort(), needed);
+          return children.every(({ metadata }) => metadata.deletionTimestamp === undefined);
+        });
+        await cluster.delete('AppSite', namespace, 's', 'Foreground');
+        await cluster.gone('AppSite', namespace, 's');
+        await cluster.gone('AppBench', namespace, 'b');
+      });
+    }
+
     test('leaves its data under Retain, owned by nobody, and nothing else', async () => {
       const namespace = await withSites();
       await cluster.delete('AppBench', namespace, 'b');

@@ -110,9 +110,15 @@ export class Cluster {
   }
 
   /** Deletes an object; one that is gone already is fine. */
-  async delete(kind: string, namespace: string, name: string): Promise<void> {
+  async delete(
+    kind: string,
+    namespace: string,
+    name: string,
+    propagation: 'Background' | 'Foreground' = 'Background',
+  ): Promise<void> {
     try {
-      await this.#send('DELETE', `${pathOf(kind, namespace, name)}?propagationPolicy=Background`);
+      const path = pathOf(kind, namespace, name);
+      await this.#send('DELETE', `${path}?propagationPolicy=${propagation}`);
     } catch (error) {
       if (!(error instanceof ApiError) || error.status !== 404) throw error;
     }

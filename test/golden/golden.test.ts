@@ -114,7 +114,6 @@ function checkOwner(outcome: Outcome): void {
               name: metadata.name,
               uid: metadata.uid,
               controller: true,
-              blockOwnerDeletion: true,
             },
           ],
       what,

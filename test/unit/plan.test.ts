@@ -69,7 +69,6 @@ describe('an object of a plan', () => {
         name: 'b',
         uid: 'u-1',
         controller: true,
-        blockOwnerDeletion: true,
       },
     ]);
   });
