@@ -1,6 +1,6 @@
 import { hashOf } from '../../constructs/kit/hash.js';
 import { healthOf, type Health } from '../../constructs/kit/health.js';
-import type { Markers } from '../../constructs/kit/labels.js';
+import { MANAGED_BY_LABEL, type Markers } from '../../constructs/kit/labels.js';
 import { groupOf, keyOf, type KubeObject } from '../../constructs/kit/object.js';
 import { kindId, type ObjectKind } from '../../constructs/kit/object-kind.js';
 import { ownedHash, owns } from './owned-fields.js';
@@ -147,18 +147,35 @@ export function isSeeded(
   return kind === 'Job' || annotations[markers.generate] !== undefined;
 }
 
+/**
+ * The labels and annotations that the operator keeps on a generated Secret or a Job. All others are
+ * somebody else's, whatever their prefix: they cannot be told from leftovers, and stay.
+ */
+export function seedKeys(markers: Markers) {
+  return {
+    labels: [
+      'app.kubernetes.io/name',
+      'app.kubernetes.io/instance',
+      'app.kubernetes.io/component',
+      MANAGED_BY_LABEL,
+      markers.owner,
+      markers.retain,
+      markers.batch,
+    ],
+    annotations: [markers.run, markers.once, markers.generate],
+  } as const;
+}
+
 /** Hash of the metadata of a generated Secret or a Job that is ours: the same for what is wanted and for what is there. */
 export function seedHash({ metadata }: KubeObject, markers: Markers): string {
-  const prefix = `${markers.group}/`;
-  const ours = ([key]: readonly [string, string]): boolean =>
-    key.startsWith(prefix) || key.startsWith('app.kubernetes.io/');
+  const { labels, annotations } = seedKeys(markers);
+  const ours = (all: Readonly<Record<string, string>> = {}, keys: readonly string[]) =>
+    Object.entries(all)
+      .filter(([key]) => keys.includes(key))
+      .sort();
   return hashOf([
-    Object.entries(metadata.labels ?? {})
-      .filter(ours)
-      .sort(),
-    Object.entries(metadata.annotations ?? {})
-      .filter(ours)
-      .sort(),
+    ours(metadata.labels, labels),
+    ours(metadata.annotations, annotations),
     metadata.ownerReferences?.map(({ uid, controller }) => [uid, controller]) ?? [],
   ]);
 }

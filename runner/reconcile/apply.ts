@@ -11,7 +11,7 @@ import {
   isInvalid,
   isNotFound,
 } from '../api/api-error.js';
-import { FIELD_MANAGER, type Child } from '../cache/child.js';
+import { FIELD_MANAGER, seedKeys, type Child } from '../cache/child.js';
 import type { ChildCache } from '../cache/child-cache.js';
 import { APPLY_PATCH, MERGE_PATCH, type Client } from '../api/client.js';
 import { withValues } from './generate.js';
@@ -183,6 +183,9 @@ export class Applier {
   async #patchMetadata(object: KubeObject, planned: PlannedChild, live: Child): Promise<Change> {
     const { client, children, markers } = this.props;
     const { namespace, labels = {}, annotations = {}, ownerReferences = [] } = object.metadata;
+    // What is ours and no longer wanted goes: with it the object would never be as it should be.
+    const none = (keys: readonly string[]) => Object.fromEntries(keys.map((key) => [key, null]));
+    const keys = seedKeys(markers);
     const patched = await client.request<KubeObject>(
       'PATCH',
       resourcePath(planned.kind, namespace, planned.name),
@@ -192,8 +195,8 @@ export class Applier {
         body: {
           metadata: {
             uid: live.uid,
-            labels: { [markers.retain]: null, ...labels },
-            annotations,
+            labels: { ...none(keys.labels), ...labels },
+            annotations: { ...none(keys.annotations), ...annotations },
             ownerReferences,
           },
         },

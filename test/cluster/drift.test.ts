@@ -260,10 +260,12 @@ describe('what somebody else adds', () => {
     assert.equal(request, '1');
   });
 
-  test('survives on a Secret, a Service and a claim', async () => {
-    const patch = { metadata: { labels: { team: 'red' }, annotations: { note: 'n' } } };
+  test('survives on a Secret, a Job, a Service and a claim', async () => {
+    const labels = { team: 'red', 'app.kubernetes.io/part-of': 'shop' };
+    const patch = { metadata: { labels, annotations: { note: 'n' } } };
     const targets = [
       ['Secret', 's-db'],
+      ['Job', 's-init'],
       ['Service', 'b-nginx'],
       ['PersistentVolumeClaim', 'b-sites'],
     ] as const;
@@ -277,8 +279,17 @@ describe('what somebody else adds', () => {
       );
       const { metadata } = await cluster.the(kind, namespace, name);
       assert.equal(metadata.labels?.['team'], 'red', name);
+      assert.equal(metadata.labels['app.kubernetes.io/part-of'], 'shop', name);
       assert.equal(metadata.annotations?.['note'], 'n', name);
     }
+    await quiet();
+    // What counts is a visit: one that took the label for ours would hold the site back from Ready.
+    await cluster.patch('AppSite', namespace, 's', {
+      spec: { componentResources: { gunicorn: { requests: { cpu: '2' } } } },
+    });
+    await settled();
+    const live = await cluster.the('Deployment', namespace, 's-gunicorn');
+    assert.equal(at(live, 'spec.template.spec.containers[0].resources.requests.cpu'), '2');
   });
 
   test('causes no write when it is a status', async () => {

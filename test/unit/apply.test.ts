@@ -224,6 +224,41 @@ describe('a generated Secret', () => {
     assert.ok(!('data' in (api.bodies[1] ?? {})));
   });
 
+  test('with somebody else’s common label, or one of our group, costs no call', async () => {
+    await apply(SECRET);
+    const theirs = { 'app.kubernetes.io/part-of': 'shop', [`${MARKERS.group}/team`]: 'blue' };
+    api.edit('s', ({ metadata, ...rest }) => ({
+      ...rest,
+      metadata: {
+        ...metadata,
+        labels: { ...metadata.labels, ...theirs },
+        annotations: { ...metadata.annotations, ...theirs },
+      },
+    }));
+    see(kinds.Secret, 's');
+    assert.equal(await apply(SECRET), 'unchanged');
+    assert.deepEqual(api.calls, ['POST s']);
+  });
+
+  test('loses a label and an annotation of ours that are not wanted', async () => {
+    await apply(SECRET);
+    const before = api.the('s').metadata;
+    api.edit('s', ({ metadata, ...rest }) => ({
+      ...rest,
+      metadata: {
+        ...metadata,
+        labels: { ...metadata.labels, 'app.kubernetes.io/component': 'x', team: 'blue' },
+        annotations: { ...metadata.annotations, [MARKERS.once]: 'true' },
+      },
+    }));
+    see(kinds.Secret, 's');
+    assert.equal(await apply(SECRET), 'configured');
+    assert.equal(await apply(SECRET), 'unchanged');
+    const { labels: kept, annotations } = api.the('s').metadata;
+    assert.deepEqual(kept, { ...before.labels, team: 'blue' });
+    assert.deepEqual(annotations, before.annotations);
+  });
+
   test('of an earlier resource of this name is taken as it is', async () => {
     const password = { password: 'b2xk' };
     api.put({

@@ -55,12 +55,13 @@ export class FakeApi implements Pick<Client, 'request' | 'apply'> {
       return undefined as T;
     }
     assert.equal(method, 'PATCH');
-    const { labels, ...metadata } = { ...found.metadata, ...body.metadata };
-    // A merge patch: null takes a label away.
-    const kept = Object.entries({ ...found.metadata.labels, ...labels }).filter(
-      ([, value]) => (value as string | null) !== null,
-    );
-    return this.put({ ...found, metadata: { ...metadata, labels: Object.fromEntries(kept) } }) as T;
+    const { metadata } = found;
+    const labels = merged(metadata.labels, body.metadata.labels);
+    const annotations = merged(metadata.annotations, body.metadata.annotations);
+    return this.put({
+      ...found,
+      metadata: { ...metadata, ...body.metadata, labels, annotations },
+    }) as T;
   }
 
   /** Puts in an object with a new version. */
@@ -97,6 +98,15 @@ export class FakeApi implements Pick<Client, 'request' | 'apply'> {
     if (this.fail) throw this.fail;
     return name;
   }
+}
+
+/** As a merge patch: null takes a key away. */
+function merged(
+  before: Readonly<Record<string, string>> = {},
+  patch: Readonly<Record<string, string | null>> = {},
+): Record<string, string> {
+  const all = Object.entries<string | null>({ ...before, ...patch });
+  return Object.fromEntries(all.flatMap(([key, value]) => (value === null ? [] : [[key, value]])));
 }
 
 function conflict(reason: string): ApiError {

@@ -3,9 +3,10 @@ import { describe, test } from 'node:test';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 
+import { childLabels, retention } from '../../constructs/kit/labels.js';
 import type { KubeObject } from '../../constructs/kit/object.js';
 import * as kinds from '../../constructs/kit/object-kind.js';
-import { childOf, seedHash } from '../../runner/cache/child.js';
+import { childOf, seedHash, seedKeys } from '../../runner/cache/child.js';
 import { planOf, plannedOf, type Plan } from '../../runner/reconcile/plan.js';
 import { aPlan, BENCH, KINDS, MARKERS, type Wanted } from './plan-builder.js';
 
@@ -142,6 +143,16 @@ describe('what of a Job or a generated Secret is ours', () => {
   for (const [what, metadata, same] of [
     ['another version', { resourceVersion: '2', uid: 'x' }, true],
     ['somebody else’s label', { labels: { ...METADATA.labels, team: 'blue' } }, true],
+    [
+      'somebody else’s common label',
+      { labels: { ...METADATA.labels, 'app.kubernetes.io/part-of': 'shop' } },
+      true,
+    ],
+    [
+      'a label of our group that nobody here sets',
+      { labels: { ...METADATA.labels, [`${MARKERS.group}/team`]: 'blue' } },
+      true,
+    ],
     ['somebody else’s annotation', { annotations: { ...METADATA.annotations, note: 'n' } }, true],
     [
       'labels in another order',
@@ -150,7 +161,11 @@ describe('what of a Job or a generated Secret is ours', () => {
     ],
     ['a changed label', { labels: { ...METADATA.labels, [MARKERS.owner]: 'AppSite.t' } }, false],
     ['a removed label', { labels: { [MARKERS.owner]: 'AppSite.s' } }, false],
-    ['a common label', { labels: { ...METADATA.labels, 'app.kubernetes.io/name': 'x' } }, false],
+    [
+      'a common label that we set',
+      { labels: { ...METADATA.labels, 'app.kubernetes.io/name': 'x' } },
+      false,
+    ],
     [
       'the mark that it is retained',
       { labels: { ...METADATA.labels, [MARKERS.retain]: 'true' } },
@@ -173,6 +188,16 @@ describe('what of a Job or a generated Secret is ours', () => {
       assert.equal(hash(metadata) === hash(), same);
     });
   }
+
+  test('is every label that a child gets', () => {
+    const retained = { ...BENCH, spec: { deletionPolicy: 'Retain' } };
+    const all = { ...childLabels(BENCH, 'c'), ...retention(retained) };
+    const ours: readonly string[] = seedKeys(MARKERS).labels;
+    assert.deepEqual(
+      Object.keys(all).filter((key) => !ours.includes(key)),
+      [],
+    );
+  });
 
   test('is the same for what is planned and for what is there', () => {
     const annotations = { [MARKERS.generate]: '{"p":"password"}' };
