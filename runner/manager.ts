@@ -29,6 +29,7 @@ import { MonitoringKeeper } from './monitoring.js';
 import { Notes } from './cache/notes.js';
 import { Observer } from './reconcile/observer.js';
 import { Prober } from './reconcile/probe.js';
+import type { Sink } from './cache/reflector.js';
 import { readableSink, referenceSink } from './cache/readable-sink.js';
 import { ResourceStore } from './cache/resource-store.js';
 import { Runs } from './reconcile/runs.js';
@@ -305,7 +306,7 @@ export class Manager {
 
   #watchReferences(kind: ObjectKind): void {
     this.#watches.start(kind, {
-      sink: (inScope) => referenceSink(kind, this.#subscriptions, inScope),
+      sink: (inScope) => this.#announcing(kind, referenceSink(kind, this.#subscriptions, inScope)),
       metadataOnly: kind.content !== true,
       clusterScoped: kind.clusterScoped === true,
     });
@@ -319,15 +320,33 @@ export class Manager {
     if (isRead) {
       this.#watches.start(kind, {
         sink: (inScope) =>
-          readableSink(kind.kind, this.#subscriptions, this.#children.sink(kind, inScope), inScope),
+          this.#announcing(
+            kind,
+            readableSink(
+              kind.kind,
+              this.#subscriptions,
+              this.#children.sink(kind, inScope),
+              inScope,
+            ),
+          ),
         metadataOnly: true,
       });
     } else {
       this.#watches.start(kind, {
-        sink: (inScope) => this.#children.sink(kind, inScope),
+        sink: (inScope) => this.#announcing(kind, this.#children.sink(kind, inScope)),
         labelSelector: MANAGED,
       });
     }
+  }
+
+  /** Says that an optional API is served before its first list wakes anybody: to them its objects would be surplus. */
+  #announcing(kind: ObjectKind, sink: Sink): Sink {
+    if (!kind.optional) return sink;
+    const replace: Sink['replace'] = (objects, version) => {
+      this.#subscriptions.serve(kind, true);
+      sink.replace(objects, version);
+    };
+    return { ...sink, replace };
   }
 
   async #serve(kind: ObjectKind, served: boolean): Promise<void> {
@@ -341,14 +360,13 @@ export class Manager {
     }
     if (served) {
       this.#watchObjects(kind);
-      // It may be gone again while its first list is on its way.
-      if (!(await this.#watches.synced(kind))) return;
-    } else {
-      this.#watches.end(kind);
-      this.#children.drop(kind);
-      if (this.#read.has(kindId(kind))) this.#subscriptions.drop(kind.kind);
+      await this.#watches.synced(kind);
+      return;
     }
-    this.#subscriptions.serve(kind, served);
+    this.#watches.end(kind);
+    this.#children.drop(kind);
+    if (this.#read.has(kindId(kind))) this.#subscriptions.drop(kind.kind);
+    this.#subscriptions.serve(kind, false);
   }
 }
 

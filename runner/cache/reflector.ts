@@ -139,6 +139,8 @@ export class Reflector {
       version = page.metadata.resourceVersion;
     } while (next);
     this.#heard();
+    // It may have been ended just now: what it listed is no longer asked for.
+    signal.throwIfAborted();
     sink.replace(objects, version);
     this.#synced = true;
     this.#firstSync.resolve(undefined);

@@ -72,11 +72,10 @@ export class Watches {
     this.#watches.delete(kindId(kind));
   }
 
-  /** @returns whether the first lists of a kind have arrived: false where it was ended meanwhile */
-  async synced(kind: ObjectKind): Promise<boolean> {
+  /** Resolves when the first lists of a kind have arrived, or its watch has ended. */
+  async synced(kind: ObjectKind): Promise<void> {
     const watch = this.#watches.get(kindId(kind));
     await Promise.all(watch?.reflectors.map(({ whenSynced }) => whenSynced) ?? []);
-    return watch !== undefined && this.#watches.get(kindId(kind)) === watch;
   }
 
   /** The kinds of which the first lists have not arrived. */

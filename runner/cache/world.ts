@@ -65,6 +65,11 @@ export class Subscriptions {
     for (const key of [...this.objects(kind).keys()]) this.update(kind, key, undefined);
   }
 
+  /** Whether an optional API is there, for a look without a subscription. */
+  serves(kind: ObjectKind): boolean {
+    return this.#served.has(kindId(kind));
+  }
+
   /** Says whether an optional API is there. */
   serve(kind: ObjectKind, served: boolean): void {
     const topic = kindId(kind);

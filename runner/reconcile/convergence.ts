@@ -1,4 +1,5 @@
 import { Stalled } from '../../constructs/kit/errors.js';
+import type { ObjectKind } from '../../constructs/kit/object-kind.js';
 import type { Resource } from '../../constructs/kit/object.js';
 import type { Applier, ChangeEntry } from './apply.js';
 import type { Child } from '../cache/child.js';
@@ -59,8 +60,16 @@ export class Convergence {
     return { changes, complete: true };
   }
 
-  /** Deletes children that are no longer wanted, the last made first. Data is never among them. */
-  async prune(resource: Resource, owner: string, plan: Plan): Promise<ChangeEntry[]> {
+  /**
+   * Deletes children that are no longer wanted, the last made first. Data is never among them.
+   * @param unserved kinds that were not known when the plan was made: it cannot tell what of them is surplus
+   */
+  async prune(
+    resource: Resource,
+    owner: string,
+    plan: Plan,
+    unserved: ReadonlySet<ObjectKind> = new Set(),
+  ): Promise<ChangeEntry[]> {
     const wanted = new Set(plannedOf(plan).map(({ id }) => id));
     const others = this.props.children.of(owner).filter(({ id }) => !wanted.has(id));
     const goes = others.some(
@@ -68,6 +77,7 @@ export class Convergence {
     );
     const surplus = others
       .filter((child) => mayPrune(child, resource) && !(child.kind.goesLast && goes))
+      .filter(({ kind }) => !unserved.has(kind))
       .reverse();
     for (const child of surplus) await this.props.applier.delete(child);
     return surplus.map(({ kind, name }) => ({ kind: kind.kind, name, change: 'deleted' }));

@@ -88,6 +88,7 @@ export class Reconciler {
     const resource = await this.#finalized(seen);
     const memory = this.#memories.of(resource);
     if (memory.problems.length > 0) throw Stalled.invalid(memory.problems);
+    const unserved = this.#unserved();
     const facts = this.#read(resource, (world) => kind.gather(resource, world));
     const plan = this.#plan(resource, facts, memory);
     convergence.trust(plan, seen.status?.appliedHash);
@@ -95,7 +96,9 @@ export class Reconciler {
     const { changes, complete } = await convergence.apply(resource, plan);
     if (complete) {
       changes.push(...(await this.#keep(resource, plan)));
-      changes.push(...(await convergence.prune(resource, this.#readerOf(resource), plan)));
+      changes.push(
+        ...(await convergence.prune(resource, this.#readerOf(resource), plan, unserved)),
+      );
     }
     const pending = await observer.pending(plan, memory);
     const settled = complete && pending.length === 0;
@@ -131,6 +134,14 @@ export class Reconciler {
     const { convergence, kind } = this.props;
     if (!kind.teardown.keeps?.(resource)) return [];
     return convergence.keep(resource, this.#readerOf(resource), plan);
+  }
+
+  /** The kinds that a plan of now does without, since the cluster does not serve them, or not yet. */
+  #unserved(): ReadonlySet<ObjectKind> {
+    const { kinds, subscriptions } = this.props;
+    return new Set(
+      [...kinds.values()].filter((kind) => kind.optional && !subscriptions.serves(kind)),
+    );
   }
 
   #runs(resource: Resource): Promise<readonly JobRun[]> {

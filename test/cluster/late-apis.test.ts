@@ -212,4 +212,29 @@ describe('optional APIs', { skip: KEDA.skip || CERTIFICATES.skip }, () => {
     await isThere('all use them', true);
     await isQuiet();
   });
+
+  test('that one of several API servers denies for a while keep their objects', async () => {
+    const uids = async (): Promise<readonly (string | undefined)[]> =>
+      [
+        ...(await cluster.list('ScaledObject', namespace)),
+        ...(await cluster.list('Certificate', namespace)),
+      ].map(({ metadata }) => metadata.uid);
+    const before = await uids();
+    assert.equal(before.length, 2 * SITES.length + 1);
+    const goneSoFar = (): number =>
+      operator.lines.filter(({ msg }) => msg === 'an optional API is gone').length;
+    const known = goneSoFar();
+    proxy.rule = ({ path }) =>
+      /^\/apis\/(keda\.sh|cert-manager\.io)\/[^/]+$/.test(path)
+        ? { status: 404, body: { kind: 'Status', code: 404, reason: 'NotFound' } }
+        : undefined;
+    const metadata = { annotations: { 'example.com/looked-at': 'yes' } };
+    for (const crd of CRDS) {
+      await cluster.patch('CustomResourceDefinition', '', crd.metadata.name, { metadata });
+    }
+    await cluster.until('it is denied', async () => goneSoFar() === known + CRDS.length);
+    proxy.rule = undefined;
+    await isThere('all use them', true);
+    assert.deepEqual(await uids(), before);
+  });
 });
