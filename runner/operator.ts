@@ -167,7 +167,8 @@ function aborted(signal: AbortSignal): Promise<void> {
 async function within(ms: number, work: Promise<unknown>): Promise<void> {
   let timer: NodeJS.Timeout | undefined;
   const limit = new Promise<void>((resolve) => {
-    timer = setTimeout(resolve, ms);
+    // A timer that is set to more fires at once.
+    timer = setTimeout(resolve, Math.min(ms, 2 ** 31 - 1));
   });
   await Promise.race([work, limit]);
   clearTimeout(timer);

@@ -13,6 +13,8 @@ export interface WorkQueueProps {
   readonly onRetry?: () => void;
 }
 
+/** A timer that is set to more fires at once. */
+const MOST_MS = 2 ** 31 - 1;
 const BACKOFF_MS = { first: 200, most: 300_000 };
 
 /**
@@ -74,10 +76,14 @@ export class WorkQueue {
     const planned = this.#later.get(key);
     if (this.#due.has(key) || (planned && planned.at <= at)) return;
     this.#cancelLater(key);
-    const timer = setTimeout(() => {
-      this.#later.delete(key);
-      this.add(key);
-    }, delayMs);
+    const timer = setTimeout(
+      () => {
+        this.#later.delete(key);
+        this.add(key);
+      },
+      // Too early for the longest delays: the visit plans the next one.
+      Math.min(delayMs, MOST_MS),
+    );
     timer.unref();
     this.#later.set(key, { at, timer });
   }

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
 
 import { WorkQueue } from '../../runner/workqueue.js';
 import { seeded } from './seeded.js';
@@ -120,6 +121,21 @@ describe('a key for later', () => {
     assert.deepEqual(bench.begun, ['a']);
     await bench.end('a');
     assert.deepEqual(bench.begun, ['a', 'a']);
+  });
+
+  test('does not come at once where it is planned for later than a timer can wait', async (t) => {
+    const begun: string[] = [];
+    const queue = new WorkQueue({
+      work: async (key) => void begun.push(key),
+      concurrency: 1,
+      now: () => performance.now(),
+      random: () => 0,
+    });
+    t.after(() => queue.stop());
+    queue.start();
+    queue.addAfter('a', 30 * 24 * 3_600_000);
+    await sleep(50);
+    assert.deepEqual(begun, []);
   });
 
   test('does not come any more once it is forgotten', async (t) => {
