@@ -235,7 +235,7 @@ export class Manager {
       onForbidden: hint,
     });
     await this.#discovery.first(watches.signal);
-    await Promise.all(needed.map((kind) => watches.synced(kind)));
+    await Promise.all(needed.map(({ kind }) => watches.synced(kind)));
     // Without an API that is there, its objects would be taken for surplus; one that may not be read must not hold up the rest.
     await Promise.race([
       Promise.all(this.#serving),
@@ -262,7 +262,11 @@ export class Manager {
   /** What keeps the caches from being complete; empty when they are. */
   unready(): readonly string[] {
     if (this.#synced) return [];
-    return this.#watches.unsynced().map(({ kind }) => `the first list of ${kind} has not arrived`);
+    return this.#watches
+      .unsynced()
+      .flatMap(({ kind: { kind }, paths }) =>
+        paths.map((path) => `the first list of ${kind} has not arrived (${path})`),
+      );
   }
 
   /** What is wrong when every watch is stuck; empty while any of them hears the server. */

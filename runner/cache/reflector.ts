@@ -68,15 +68,31 @@ export class Reflector {
   /** Where the next watch begins; undefined where a list must come first. */
   #version: string | undefined;
   #synced = false;
+  #refused = false;
   readonly #firstSync = Promise.withResolvers<undefined>();
 
   constructor(private readonly props: ReflectorProps) {
     this.#lastEvent = props.now();
   }
 
-  /** Whether the first list has arrived. */
+  get path(): string {
+    return this.props.path;
+  }
+
+  /** Whether the first list has arrived, or is done without. */
   get synced(): boolean {
     return this.#synced;
+  }
+
+  /** Whether the right to read was missing the last time. */
+  get refused(): boolean {
+    return this.#refused;
+  }
+
+  /** Keeps nobody waiting any more; the collection is asked for all the same. */
+  doWithout(): void {
+    this.#synced = true;
+    this.#firstSync.resolve(undefined);
   }
 
   /** Settles with the first list, or when the signal is aborted. */
@@ -104,7 +120,8 @@ export class Reflector {
       } catch (error) {
         if (stopped()) break;
         if (isGone(error)) this.#version = undefined;
-        const forbidden = isForbidden(error) ? this.props.forbiddenMs : undefined;
+        this.#refused = isForbidden(error);
+        const forbidden = this.#refused ? this.props.forbiddenMs : undefined;
         failures = now() - started > HEALTHY_MS ? 1 : failures + 1;
         this.props.onRestart?.(reasonOf(error, forbidden !== undefined), error);
         const backoff =
@@ -141,6 +158,7 @@ export class Reflector {
     this.#heard();
     // It may have been ended just now: what it listed is no longer asked for.
     signal.throwIfAborted();
+    this.#refused = false;
     sink.replace(objects, version);
     this.#synced = true;
     this.#firstSync.resolve(undefined);

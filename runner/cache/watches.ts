@@ -38,18 +38,35 @@ const STUCK_MS = 300_000;
 /** How often the right to watch a cluster-scoped kind is asked for where it is missing. */
 const FORBIDDEN_MS = 300_000;
 
+/** A namespace in which nothing may be read for this long, while another one can be, is done without. */
+const GONE_MS = 30_000;
+
 interface Watch {
   readonly kind: ObjectKind;
   readonly abort: AbortController;
   readonly reflectors: readonly Reflector[];
 }
 
+/** What must be known of one namespace before anything is done there. */
+interface Scope {
+  readonly reflectors: Reflector[];
+  /** What has come before all was listed, in its order; undefined once it was. */
+  held: (() => void)[] | undefined;
+  /** How many kinds have not been listed. */
+  missing: number;
+  left: boolean;
+}
+
 /** All watches of the operator, by group and kind; one for each namespace where namespaces are given. */
 export class Watches {
   readonly #watches = new Map<string, Watch>();
   readonly #stop = new AbortController();
+  readonly #scopes = new Map<string, Scope>();
+  readonly #began: number;
 
-  constructor(private readonly props: WatchesProps) {}
+  constructor(private readonly props: WatchesProps) {
+    this.#began = props.now();
+  }
 
   get signal(): AbortSignal {
     return this.#stop.signal;
@@ -78,11 +95,12 @@ export class Watches {
     await Promise.all(watch?.reflectors.map(({ whenSynced }) => whenSynced) ?? []);
   }
 
-  /** The kinds of which the first lists have not arrived. */
-  unsynced(): readonly ObjectKind[] {
-    return [...this.#watches.values()].flatMap(({ kind, reflectors }) =>
-      reflectors.every(({ synced }) => synced) ? [] : [kind],
-    );
+  /** The kinds of which the first lists have not arrived, and where. */
+  unsynced(): readonly { readonly kind: ObjectKind; readonly paths: readonly string[] }[] {
+    return [...this.#watches.values()].flatMap(({ kind, reflectors }) => {
+      const paths = reflectors.filter(({ synced }) => !synced).map(({ path }) => path);
+      return paths.length > 0 ? [{ kind, paths }] : [];
+    });
   }
 
   /** What is wrong when every watch is stuck; empty while any of them hears the server. */
@@ -106,13 +124,16 @@ export class Watches {
     const { client, metrics, log, now, random } = this.props;
     const { sink, labelSelector, metadataOnly, clusterScoped, onForbidden } = options;
     let told = false;
-    return new Reflector({
+    const ownSink = sink((other) => namespace === undefined || other === namespace);
+    const scope =
+      namespace === undefined || kind.optional === true ? undefined : this.#scope(namespace);
+    const reflector = new Reflector({
       client,
       path: resourcePath(kind, namespace),
       ...(labelSelector ? { labelSelector } : {}),
       ...(metadataOnly ? { metadataOnly } : {}),
       ...(clusterScoped ? { forbiddenMs: FORBIDDEN_MS } : {}),
-      sink: sink((other) => namespace === undefined || other === namespace),
+      sink: scope ? together(scope, ownSink) : ownSink,
       signal,
       now,
       random,
@@ -128,12 +149,74 @@ export class Watches {
           told = true;
           return;
         }
-        log[reason === 'Expired' ? 'debug' : 'warn']('a watch begins again', {
-          kind: kind.kind,
-          reason,
-          error,
-        });
+        log[reason === 'Expired' || scope?.left === true ? 'debug' : 'warn'](
+          'a watch begins again',
+          { kind: kind.kind, namespace, reason, error },
+        );
+        if (namespace !== undefined && scope) this.#leaveOut(namespace, scope);
       },
     });
+    scope?.reflectors.push(reflector);
+    return reflector;
   }
+
+  #scope(namespace: string): Scope {
+    const scope = this.#scopes.get(namespace) ?? {
+      reflectors: [],
+      held: [],
+      missing: 0,
+      left: false,
+    };
+    this.#scopes.set(namespace, scope);
+    return scope;
+  }
+
+  /** Does without a namespace that was deleted, and its Role with it: it must not keep the others from being served. */
+  #leaveOut(namespace: string, scope: Scope): void {
+    const { now, log } = this.props;
+    if (scope.left || scope.held === undefined || now() - this.#began < GONE_MS) return;
+    if (!scope.reflectors.every(({ refused }) => refused)) return;
+    // Where none can be read, rights are still to be granted: that is waited for.
+    if (![...this.#scopes.values()].some(({ held }) => held === undefined)) return;
+    scope.left = true;
+    log.warn('no right to read anything in a namespace: done without', { namespace });
+    for (const reflector of scope.reflectors) reflector.doWithout();
+  }
+}
+
+/**
+ * Puts in what is seen of a namespace once all of it has been listed. One that was done without may
+ * come back while the work goes on: a bench must not be visited before its sites are known.
+ */
+function together(scope: Scope, sink: Sink): Sink {
+  scope.missing += 1;
+  let listed = false;
+  const put = (work: () => void): void => {
+    if (scope.held) scope.held.push(work);
+    else work();
+  };
+  return {
+    replace: (objects, version) => {
+      put(() => {
+        sink.replace(objects, version);
+      });
+      if (listed) return;
+      listed = true;
+      scope.missing -= 1;
+      if (scope.missing > 0) return;
+      const held = scope.held ?? [];
+      scope.held = undefined;
+      for (const work of held) work();
+    },
+    upsert: (object) => {
+      put(() => {
+        sink.upsert(object);
+      });
+    },
+    remove: (object) => {
+      put(() => {
+        sink.remove(object);
+      });
+    },
+  };
 }

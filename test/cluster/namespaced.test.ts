@@ -6,9 +6,9 @@ import { OPERATOR } from '../../constructs/install/identity.js';
 import { VERSION } from '../../runner/version.js';
 import { type Cluster, installCrd, startCluster } from './harness.js';
 import { aBench, aSite, scaled } from './support/builders.js';
-import { forbiddenCalls, startInstalled, USER } from './support/installed.js';
+import { forbiddenCalls, installed, startInstalled, USER } from './support/installed.js';
 import { crdsOf } from './support/modules.js';
-import type { Operator } from './support/operator.js';
+import { Operator } from './support/operator.js';
 
 /** The part of a user who has rights in namespaces only; an administrator has installed the CRDs. */
 const TENANT = 'tenant';
@@ -116,5 +116,37 @@ describe('an installation without ClusterRoles', () => {
     await cluster.delete('AppSite', namespace, 's');
     await cluster.gone('AppSite', namespace, 's', 60_000);
     assert.equal((await operator?.stop())?.code, 0);
+  });
+});
+
+describe('a namespace whose Role has gone with it', () => {
+  let [shop, blog] = ['', ''];
+  let manifest: string;
+  before(async () => {
+    [shop, blog] = [await cluster.namespace(), await cluster.namespace()];
+    const watchNamespaces = [shop, blog];
+    manifest = installManifest({ version: VERSION, watchNamespaces, namespaced: true });
+    await kubectl('apply --server-side --force-conflicts --filename=-', manifest);
+    await kubectl(`delete role,rolebinding --all -n ${blog}`);
+  });
+
+  test('does not keep the operator from working in the others', async () => {
+    operator = new Operator(await installed(cluster, manifest));
+    const line = await operator.logged(
+      'no right to read anything in a namespace: done without',
+      90_000,
+    );
+    assert.equal(line['namespace'], blog);
+    await operator.logged('caches are filled', 60_000);
+    for (const place of [shop, blog]) {
+      await cluster.apply(place, aBench('b'), aSite('s', { bench: 'b' }));
+    }
+    await cluster.ready('AppSite', shop, 's', 60_000);
+    assert.equal((await cluster.the('AppSite', blog, 's')).status, undefined);
+  });
+
+  test('is worked in when it is there again', async () => {
+    await kubectl('apply --server-side --force-conflicts --filename=-', manifest);
+    await cluster.ready('AppSite', blog, 's', 90_000);
   });
 });
