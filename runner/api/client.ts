@@ -28,6 +28,8 @@ export interface RequestOptions {
   readonly signal?: AbortSignal;
   /** For the whole call, retries included. Default: 30,000. */
   readonly timeoutMs?: number;
+  /** Called before each attempt; what it throws ends the call. */
+  readonly mayStart?: () => void;
 }
 
 export interface WatchOptions {
@@ -65,7 +67,12 @@ export interface Client {
     options: WatchOptions,
   ): AsyncIterable<WatchEvent<O>>;
   /** Server-side apply, forced. Resolves with the object as the server has it now. */
-  apply<T>(path: string, object: unknown, fieldManager: string): Promise<T>;
+  apply<T>(
+    path: string,
+    object: unknown,
+    fieldManager: string,
+    options?: Pick<RequestOptions, 'mayStart'>,
+  ): Promise<T>;
   /** Calls so far by verb; retries count. */
   readonly calls: ReadonlyMap<Verb, number>;
   /** Finishes the requests in flight, cuts the watches, and closes all connections. */
@@ -105,6 +112,7 @@ class HttpClient implements Client {
       method,
       path: withQuery(path, options.query),
       headers: { accept: options.accept ?? JSON_TYPE },
+      mayStart: options.mayStart,
     };
     if (options.body !== undefined) {
       request.body = JSON.stringify(options.body);
@@ -130,8 +138,14 @@ class HttpClient implements Client {
     }
   }
 
-  apply<T>(path: string, object: unknown, fieldManager: string): Promise<T> {
+  apply<T>(
+    path: string,
+    object: unknown,
+    fieldManager: string,
+    options: Pick<RequestOptions, 'mayStart'> = {},
+  ): Promise<T> {
     return this.request<T>('PATCH', path, {
+      ...options,
       query: { fieldManager, force: 'true' },
       contentType: APPLY_PATCH,
       body: object,
@@ -190,12 +204,9 @@ class HttpClient implements Client {
   ): Promise<Dispatcher.ResponseData> {
     const { credentials } = this.options;
     for (let attempt = 1; ; attempt++) {
-      const response = await this.dispatch(
-        request,
-        await credentials.access(),
-        signal,
-        idleTimeoutMs,
-      );
+      const access = await credentials.access();
+      request.mayStart?.();
+      const response = await this.dispatch(request, access, signal, idleTimeoutMs);
       const { statusCode, headers, body } = response;
       if (statusCode < 400) return response;
       const text = await body.text();
@@ -254,6 +265,7 @@ interface Outgoing {
   readonly path: string;
   readonly headers: Record<string, string>;
   body?: string;
+  readonly mayStart?: (() => void) | undefined;
 }
 
 function verbOf(method: Method, path: string, contentType: string): Verb {

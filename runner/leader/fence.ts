@@ -5,20 +5,22 @@ export class NotLeading extends Error {
   override readonly name = 'NotLeading';
 }
 
-/** A client that reads always, and writes only while it may. */
+/** A client that reads always, and writes only while it may: each attempt asks, since a call may be retried for long. */
 export function fenced(client: Client, mayWrite: () => boolean): Client {
-  const check = (what: string): void => {
-    if (!mayWrite()) throw new NotLeading(`${what} is not sent: another replica may lead`);
-  };
+  const fence = (what: string): Pick<RequestOptions, 'mayStart'> => ({
+    mayStart: () => {
+      if (!mayWrite()) throw new NotLeading(`${what} is not sent: another replica may lead`);
+    },
+  });
   return {
-    request: async <T>(method: Method, path: string, options?: RequestOptions): Promise<T> => {
-      if (method !== 'GET') check(`${method} ${path}`);
-      return await client.request<T>(method, path, options);
-    },
-    apply: async <T>(path: string, object: unknown, fieldManager: string): Promise<T> => {
-      check(`apply ${path}`);
-      return await client.apply<T>(path, object, fieldManager);
-    },
+    request: <T>(method: Method, path: string, options?: RequestOptions): Promise<T> =>
+      client.request<T>(
+        method,
+        path,
+        method === 'GET' ? options : { ...options, ...fence(`${method} ${path}`) },
+      ),
+    apply: <T>(path: string, object: unknown, fieldManager: string): Promise<T> =>
+      client.apply<T>(path, object, fieldManager, fence(`apply ${path}`)),
     watch: client.watch.bind(client),
     calls: client.calls,
     close: () => client.close(),

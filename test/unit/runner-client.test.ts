@@ -9,6 +9,7 @@ import { ApiError, ConnectionError, isGone } from '../../runner/api/api-error.js
 import { type Client, createClient, type WatchEvent } from '../../runner/api/client.js';
 import { type Credentials, fixed } from '../../runner/api/credentials.js';
 import { isCollection, resourcePath, type Verb } from '../../runner/api/resource-path.js';
+import { fenced, NotLeading } from '../../runner/leader/fence.js';
 
 type Answer = (request: IncomingMessage, response: ServerResponse, body: string) => void;
 
@@ -380,4 +381,34 @@ describe('a watch', () => {
     stop.abort();
     await Promise.all(watches);
   });
+});
+
+describe('a fenced client', () => {
+  const path = resourcePath(ConfigMap, 'a', 'b');
+  for (const [what, write] of [
+    ['a patch', (client: Client) => client.request('PATCH', path, { body: {} })],
+    ['an apply', (client: Client) => client.apply(path, {}, 'm')],
+  ] as const) {
+    test(`does not send ${what} again that was turned away, once it may not write`, async () => {
+      let leads = true;
+      const away: Answer = (...call) => {
+        leads = false;
+        status(429, {}, { 'retry-after': '0' })(...call);
+      };
+      const { client, requests } = await serve([away, ok]);
+      await assert.rejects(write(fenced(client, () => leads)), NotLeading);
+      assert.equal(requests.length, 1);
+    });
+
+    test(`sends ${what} only while it may`, async () => {
+      let leads = false;
+      const { client, requests, seen } = await serve([ok]);
+      const guarded = fenced(client, () => leads);
+      await assert.rejects(write(guarded), NotLeading);
+      assert.deepEqual([requests.length, seen], [0, []]);
+      assert.deepEqual(await guarded.request('GET', path), { kind: 'Fine' });
+      leads = true;
+      assert.deepEqual(await write(guarded), { kind: 'Fine' });
+    });
+  }
 });
