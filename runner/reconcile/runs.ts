@@ -76,7 +76,15 @@ function unpacked({ exitCode, message }: Ended): Ended {
   if (!message?.startsWith('gz:'))
     return message === undefined ? { exitCode } : { exitCode, message };
   const packed = Buffer.from(message.slice(3), 'base64');
-  return { exitCode, message: gunzipSync(packed, { maxOutputLength: UNPACKED_BYTES }).toString() };
+  try {
+    return {
+      exitCode,
+      message: gunzipSync(packed, { maxOutputLength: UNPACKED_BYTES }).toString(),
+    };
+  } catch {
+    // The kubelet cuts them where the containers of a pod share what it keeps of them: as good as none.
+    return { exitCode };
+  }
 }
 
 function startOf({ job }: Child): string {

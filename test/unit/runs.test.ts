@@ -106,4 +106,11 @@ describe('the runs of Jobs', () => {
     const ended = await new Runs(client).ended(aJob('a', '2026-01-01T00:00:00Z', 'Complete'));
     assert.equal(ended?.message, '{"results":{}}');
   });
+
+  test('last words that were cut are none', async () => {
+    const packed = `gz:${gzipSync('{"results":{}}').toString('base64').slice(0, 12)}`;
+    const client = aClient({ 'uid-a': [aPod('2026-01-01T00:00:00Z', 0, packed)] });
+    const ended = await new Runs(client).ended(aJob('a', '2026-01-01T00:00:00Z', 'Complete'));
+    assert.deepEqual(ended, { exitCode: 0 });
+  });
 });
