@@ -1,5 +1,4 @@
 import type { Batch, BatchProgress } from '../constructs/kit/batch.js';
-import { Stalled, Waiting } from '../constructs/kit/errors.js';
 import { isPaused, type Markers } from '../constructs/kit/labels.js';
 import type { KubeObject, Resource } from '../constructs/kit/object.js';
 import type { ObjectKind } from '../constructs/kit/object-kind.js';
@@ -14,7 +13,7 @@ import type { Applier } from './reconcile/apply.js';
 import type { Convergence } from './reconcile/convergence.js';
 import type { Diagnostician } from './reconcile/diagnose.js';
 import { planOf } from './reconcile/plan.js';
-import { errorTypeOf } from './reconcile/report.js';
+import { errorTypeOf, reportOf } from './reconcile/report.js';
 import type { Runs } from './reconcile/runs.js';
 import type { WorkQueue } from './workqueue.js';
 
@@ -98,13 +97,25 @@ export class BatchController {
       this.#forget(key);
       return undefined;
     }
-    if (isPaused(owner)) return undefined;
+    try {
+      return await this.#advance(owner, key);
+    } catch (error) {
+      const report = reportOf(error, undefined, this.queue.failures(key));
+      const { reason, message } = report?.judgement.ready ?? {};
+      if (reason !== undefined) this.#complain(owner, key, reason, message ?? '');
+      if (!report || report.error) throw error;
+      return report.requeueAfterMs;
+    }
+  }
+
+  async #advance(owner: Resource, key: string): Promise<number | undefined> {
     const memory = this.#memories.get(key) ?? { failures: 0 };
     this.#memories.set(key, memory);
     const job = this.#job(key);
     const asked = this.#asked(key);
     // Of a Job that has ended nobody needs to know what it did, unless somebody asks.
-    if (job && job.uid !== memory.spread && (asked.size > 0 || job.health.state === 'InProgress')) {
+    const unread = asked.size > 0 || job?.health.state === 'InProgress';
+    if (job && job.uid !== memory.spread && unread && !isPaused(owner)) {
       const inTheWay = await this.#follow(owner, key, job, memory);
       if (inTheWay !== undefined) return inTheWay.againMs;
     }
@@ -241,9 +252,6 @@ export class BatchController {
         // It has done just this before, and what came of it is lost.
         await applier.delete(job);
       }
-    } catch (error) {
-      if (!(error instanceof Waiting || error instanceof Stalled)) throw error;
-      this.#complain(owner, key, error.reason, error.message);
     } finally {
       session.commit();
     }

@@ -169,10 +169,70 @@ describe('the documents of a site', () => {
     const namespace = await aShop(cluster);
     await cluster.patch('AppSite', namespace, 'shop', { spec: { paused: true } });
     await cluster.apply(namespace, aUser('fay'));
-    await sleep(3_000);
-    assert.equal(writtenAs('fay').length, 0);
+    const user = await cluster.becomes(
+      'SiteUser',
+      namespace,
+      'fay',
+      'says what it waits for',
+      (live) => reasonOf(live) === 'SiteNotReady',
+    );
+    assert.equal(at(user, 'status.phase'), 'Pending');
+    assert.match(conditionOf(user, 'Ready')?.message ?? '', /is paused$/);
+    assert.equal(await cluster.get('Job', namespace, 'shop-documents'), undefined);
     await cluster.patch('AppSite', namespace, 'shop', { spec: { paused: false } });
     await cluster.ready('SiteUser', namespace, 'fay');
+  });
+
+  test('wait for an object of somebody else that has the name of their Job', async () => {
+    const namespace = await aShop(cluster);
+    await cluster.create(namespace, {
+      apiVersion: 'batch/v1',
+      kind: 'Job',
+      metadata: { name: 'shop-documents' },
+      spec: {
+        suspend: true,
+        template: { spec: { restartPolicy: 'Never', containers: [{ name: 'c', image: 'c' }] } },
+      },
+    });
+    await cluster.apply(namespace, aUser('ida'));
+    const user = await cluster.becomes(
+      'SiteUser',
+      namespace,
+      'ida',
+      'says why',
+      (live) => reasonOf(live) === 'NameTaken',
+    );
+    assert.match(
+      conditionOf(user, 'Ready')?.message ?? '',
+      /^Job shop-documents exists and was not made by the operator/,
+    );
+    await cluster.delete('Job', namespace, 'shop-documents');
+    // It is not watched, so the operator looks again every minute.
+    await cluster.ready('SiteUser', namespace, 'ida', 75_000);
+  });
+
+  test('say that a quota has no room for their Job', async () => {
+    const namespace = await aShop(cluster);
+    await cluster.create(namespace, {
+      apiVersion: 'v1',
+      kind: 'ResourceQuota',
+      metadata: { name: 'none' },
+      spec: { hard: { 'count/jobs.batch': '0' } },
+    });
+    await cluster.becomes('ResourceQuota', namespace, 'none', 'is counted', (live) =>
+      Boolean(at(live, 'status.hard')),
+    );
+    await cluster.apply(namespace, aUser('jan'));
+    const user = await cluster.becomes(
+      'SiteUser',
+      namespace,
+      'jan',
+      'says why',
+      (live) => reasonOf(live) === 'Forbidden',
+    );
+    assert.match(conditionOf(user, 'Ready')?.message ?? '', /exceeded quota: none/);
+    await cluster.delete('ResourceQuota', namespace, 'none');
+    await cluster.ready('SiteUser', namespace, 'jan', 60_000);
   });
 
   test('that go take their site’s word for it, also when the Job fails: the annotation lets them go', async () => {
