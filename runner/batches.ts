@@ -1,4 +1,5 @@
 import type { Batch, BatchProgress } from '../constructs/kit/batch.js';
+import type { World } from '../constructs/kit/kind.js';
 import { isPaused, type Markers } from '../constructs/kit/labels.js';
 import type { KubeObject, Resource } from '../constructs/kit/object.js';
 import type { ObjectKind } from '../constructs/kit/object-kind.js';
@@ -12,9 +13,10 @@ import type { Metrics } from './metrics.js';
 import type { Applier } from './reconcile/apply.js';
 import type { Convergence } from './reconcile/convergence.js';
 import type { Diagnostician } from './reconcile/diagnose.js';
-import { planOf } from './reconcile/plan.js';
+import { planOf, plannedOf } from './reconcile/plan.js';
 import { errorTypeOf, reportOf } from './reconcile/report.js';
 import type { Runs } from './reconcile/runs.js';
+import { Suspects } from './suspects.js';
 import type { WorkQueue } from './workqueue.js';
 
 export interface BatchControllerProps {
@@ -50,6 +52,9 @@ interface Memory {
   spread?: string;
   /** Jobs that failed in a row: each halves the next one, so that what breaks a Job breaks it alone at last. */
   failures: number;
+  readonly suspects: Suspects<KubeObject>;
+  /** What the last Job was made for. */
+  made?: { readonly run: string | undefined; readonly requests: readonly KubeObject[] };
   /** The requests that were seen to come, and since when. */
   gathering?: { readonly count: number; readonly since: number };
 }
@@ -109,7 +114,11 @@ export class BatchController {
   }
 
   async #advance(owner: Resource, key: string): Promise<number | undefined> {
-    const memory = this.#memories.get(key) ?? { failures: 0 };
+    const { batch } = this.props;
+    const memory = this.#memories.get(key) ?? {
+      failures: 0,
+      suspects: new Suspects((request) => batch.subject(request)),
+    };
     this.#memories.set(key, memory);
     const job = this.#job(key);
     const asked = this.#asked(key);
@@ -144,12 +153,8 @@ export class BatchController {
             'its last words are gone, or tell no results',
           );
         }
-        memory.spread = job.uid;
-        memory.failures = 0;
-        // Earlier ones may not have been heard yet.
-        const asked = this.#asked(key);
-        const unheard = this.#told(key).filter(({ metadata }) => asked.has(metadata.name));
-        this.#say(key, [...unheard, ...results]);
+        memory.suspects.done(madeFor(job, memory));
+        this.#spread(key, job, memory, results);
         return undefined;
       }
       case 'Failed':
@@ -171,19 +176,47 @@ export class BatchController {
     }
   }
 
-  /** After a while, a Job that came to nothing is made anew; what it asks for may be less then. */
+  /** Tells what a Job came to. */
+  #spread(key: string, job: Child, memory: Memory, results: readonly KubeObject[]): void {
+    memory.spread = job.uid;
+    memory.failures = 0;
+    // Earlier ones may not have been heard yet.
+    const asked = this.#asked(key);
+    const unheard = this.#told(key).filter(({ metadata }) => asked.has(metadata.name));
+    this.#say(key, [...unheard, ...results]);
+  }
+
+  /**
+   * After a while, a Job that came to nothing is made anew; what it asks for may be less then. Others need
+   * not wait for one request that broke it alone.
+   */
   async #again(
     owner: Resource,
     key: string,
     job: Child,
     memory: Memory,
     why: string,
-  ): Promise<{ readonly againMs: number | undefined }> {
-    const { applier, now } = this.props;
+  ): Promise<{ readonly againMs: number | undefined } | undefined> {
+    const { applier, batch, now, subscriptions } = this.props;
     const wait = Math.min(RETRY_MS.most, RETRY_MS.first * 2 ** memory.failures);
     // It is on its way out, and says so before it says when.
     const { completionTime } = job.job ?? {};
     if (completionTime === undefined) return { againMs: undefined };
+    const [alone, ...more] = madeFor(job, memory);
+    if (alone && more.length === 0) {
+      const toBlame = memory.suspects.add(alone);
+      const result = toBlame ? batch.failed(alone, why, completionTime) : undefined;
+      if (result) {
+        this.#spread(key, job, memory, [result]);
+        return undefined;
+      }
+      const open = this.#open(key, subscriptions.session('').world);
+      if (memory.suspects.others(open).length > 0) {
+        memory.failures = 0;
+        await applier.delete(job);
+        return { againMs: undefined };
+      }
+    }
     const left = Date.parse(completionTime) + wait - now();
     if (left > 0) {
       this.#complain(owner, key, 'JobFailed', `Job ${job.name}: ${why}`);
@@ -216,14 +249,11 @@ export class BatchController {
     memory: Memory,
     job: Child | undefined,
   ): Promise<number | undefined> {
-    const { applier, batch, subscriptions, kinds, markers, convergence, log, monotonic } =
+    const { applier, batch, subscriptions, kinds, markers, convergence, log, monotonic, now } =
       this.props;
     const session = subscriptions.session(this.#reader(key));
     try {
-      const done = new Set(this.#told(key).map(({ metadata }) => metadata.name));
-      const open = session.world
-        .list(batch.requests, key, (request) => request)
-        .filter(({ metadata }) => !done.has(metadata.name));
+      const open = this.#open(key, session.world);
       if (open.length === 0) {
         delete memory.gathering;
         // Nobody is left to be told why nothing moves.
@@ -238,11 +268,20 @@ export class BatchController {
       }
       delete memory.gathering;
       const facts = batch.gather(owner, session.world);
-      const most = Math.max(1, batch.size >> memory.failures);
-      const requests = batch.take(open.slice(0, most));
+      const next = memory.suspects.next(open);
+      const most = Math.max(1, Math.min(batch.size, next.length) / 2 ** memory.failures);
+      const requests = batch.take(next.slice(0, most));
+      const [first, ...rest] = requests;
+      const time = new Date(now()).toISOString();
+      const unfit = first && rest.length === 0 ? batch.unfit(first, time) : undefined;
+      if (unfit) {
+        this.#say(key, [...this.#told(key), unfit]);
+        return 0;
+      }
       const plan = planOf(owner, kinds, markers, (scope, id) =>
         batch.chart(scope, id, { resource: owner, facts, requests }),
       );
+      memory.made = { run: plannedOf(plan).find(({ run }) => run !== undefined)?.run, requests };
       const { changes } = await convergence.apply(owner, plan);
       this.#say(key, this.#told(key));
       if (changes.some(({ change }) => change !== 'unchanged')) {
@@ -260,6 +299,14 @@ export class BatchController {
 
   #job(key: string): Child | undefined {
     return this.props.children.of(this.#reader(key)).find(({ job }) => job !== undefined);
+  }
+
+  /** The requests that nothing is told of yet. */
+  #open(key: string, world: World): readonly KubeObject[] {
+    const done = new Set(this.#told(key).map(({ metadata }) => metadata.name));
+    return world
+      .list(this.props.batch.requests, key, (request) => request)
+      .filter(({ metadata }) => !done.has(metadata.name));
   }
 
   /** The names of the requests that are there. Their changes lead here from now on. */
@@ -305,4 +352,9 @@ export class BatchController {
   #reader(key: string): string {
     return `${this.name}/${key}`;
   }
+}
+
+/** The requests that a Job was made for; none where that is not known. */
+function madeFor({ run }: Child, { made }: Memory): readonly KubeObject[] {
+  return made && made.run === run ? made.requests : [];
 }

@@ -32,6 +32,10 @@ export class DocumentScript {
   readonly batches: (readonly WrittenDocument[])[] = [];
   /** Namespaces whose Jobs are not answered for now. */
   readonly silent = new Set<string>();
+  /** Names of documents that break each Job that has them, with its last words. */
+  readonly breaking = new Map<string, string>();
+  /** The batches that were broken. */
+  readonly broken: (readonly WrittenDocument[])[] = [];
   /** Namespaces whose Jobs end without a word. */
   readonly speechless = new Set<string>();
   readonly #stop = new AbortController();
@@ -88,26 +92,35 @@ export class DocumentScript {
     const { documents } = JSON.parse(map.data['documents.json'] ?? '{}') as {
       readonly documents: readonly WrittenDocument[];
     };
+    const words = documents.map((document) => this.breaking.get(document.name)).find(isThere);
+    if (words !== undefined) {
+      this.broken.push(documents);
+      await this.#end(metadata, spec, 137, words);
+      return;
+    }
     const results = documents.map((document) => {
       const [outcome, message = '', ignored = []] = this.answer(document);
       return [document.id, [outcome, message, ignored]] as const;
     });
     await sleep(this.takes(documents.length));
-    const now = new Date().toISOString().replace(/\.\d+Z$/, 'Z');
-    const terminated = {
-      exitCode: 0,
-      reason: 'Completed',
-      message: this.speechless.has(namespace)
-        ? ''
-        : packed(JSON.stringify({ results: Object.fromEntries(results) })),
-      startedAt: now,
-      finishedAt: now,
-    };
+    const answers = packed(JSON.stringify({ results: Object.fromEntries(results) }));
     this.batches.push(documents);
+    await this.#end(metadata, spec, 0, this.speechless.has(namespace) ? '' : answers);
+  }
+
+  async #end(
+    { namespace, name }: Pod['metadata'],
+    { containers }: Pod['spec'],
+    exitCode: number,
+    message: string,
+  ): Promise<void> {
+    const now = new Date().toISOString().replace(/\.\d+Z$/, 'Z');
+    const reason = exitCode === 0 ? 'Completed' : 'Error';
+    const terminated = { exitCode, reason, message, startedAt: now, finishedAt: now };
     await this.api.mergePatch(`/api/v1/namespaces/${namespace}/pods/${name}/status`, {
       status: {
-        phase: 'Succeeded',
-        containerStatuses: spec.containers.map((container) => ({
+        phase: exitCode === 0 ? 'Succeeded' : 'Failed',
+        containerStatuses: containers.map((container) => ({
           name: container.name,
           image: 'framework',
           imageID: '',
@@ -118,6 +131,10 @@ export class DocumentScript {
       },
     });
   }
+}
+
+function isThere(words: string | undefined): words is string {
+  return words !== undefined;
 }
 
 function packed(text: string): string {

@@ -13,7 +13,7 @@ import { ConfigMap, Job } from '../kit/object-kind.js';
 import { Stage } from '../kit/stage.js';
 import type { AppSite } from '../site/api.js';
 import { requestsOfSite } from './indexes.js';
-import { resultsOf } from './results.js';
+import { failureOf, resultsOf } from './results.js';
 
 const DOCUMENTS_DIR = '/app-operator/documents';
 const SECRETS_DIR = '/app-operator/secrets';
@@ -21,6 +21,11 @@ const FILE = 'documents.json';
 
 /** What a ConfigMap holds, less its metadata, in UTF-8 bytes. */
 const MOST_BYTES = 900_000;
+/** What the API server takes of a ConfigMap's values. */
+const CONFIG_MAP_BYTES = 1_048_576;
+
+/** Reasons by which the script says that no document of the site can be written. */
+const OF_THE_SITE = /^(DatabaseUnreachable|Site\w+|VolumeNotWritable|InvalidInput):/;
 
 /** The documents of a site, whatever kind asks for them: one Job writes up to three hundred. */
 export const documents: Batch<AppSite, DocumentRequest, SiteModel> = {
@@ -38,6 +43,17 @@ export const documents: Batch<AppSite, DocumentRequest, SiteModel> = {
       return index === 0 || bytes <= MOST_BYTES;
     });
   },
+  subject: ({ document: { doctype, name } }) => `${doctype}/${name}`,
+  unfit: (request, time) => {
+    const bytes = Buffer.byteLength(dataOf([request]));
+    return bytes > CONFIG_MAP_BYTES
+      ? failureOf(request, `it takes ${bytes} bytes; a Job can take ${CONFIG_MAP_BYTES}`, time)
+      : undefined;
+  },
+  failed: (request, why, time) =>
+    OF_THE_SITE.test(why)
+      ? undefined
+      : failureOf(request, `Job ${siteNames(request.site).documents}: ${why}`, time),
   gather: ({ metadata: { namespace = 'default', name } }, world) =>
     requireSite({ metadata: { namespace }, spec: { siteRef: { name } } }, world),
   chart: (scope, id, props) => new DocumentsChart(scope, id, props),
@@ -60,7 +76,7 @@ class DocumentsChart extends Chart {
         namespace: bench.namespace,
         labels: { ...childLabels(site, 'documents'), ...batch },
       },
-      data: { [FILE]: canonicalJson({ documents: requests.map(contentOf) }) },
+      data: { [FILE]: dataOf(requests) },
     });
     new FrameworkJob(new Stage(this, 'write'), 'job', {
       bench,
@@ -89,6 +105,10 @@ class DocumentsChart extends Chart {
       ],
     });
   }
+}
+
+function dataOf(requests: readonly DocumentRequest[]): string {
+  return canonicalJson({ documents: requests.map(contentOf) });
 }
 
 /** What the script reads of a request: of its secrets only which there are. */

@@ -1,4 +1,4 @@
-import type { DocumentOutcome, DocumentResult } from '../kit/document.js';
+import type { DocumentOutcome, DocumentRequest, DocumentResult } from '../kit/document.js';
 
 type Entry = readonly [outcome: DocumentOutcome, message: string, ignored: readonly string[]];
 
@@ -9,13 +9,31 @@ export function resultsOf(
   namespace: string,
 ): readonly DocumentResult[] {
   const { results } = JSON.parse(message) as { readonly results: Readonly<Record<string, Entry>> };
-  return Object.entries(results).map(([id, [outcome, words, ignored]]) => ({
+  return Object.entries(results).map(([id, entry]) => resultOf(namespace, id, entry, time));
+}
+
+/** The result of a request that the script can say nothing of. */
+export function failureOf(
+  { metadata: { namespace = 'default' }, id }: DocumentRequest,
+  message: string,
+  time: string,
+): DocumentResult {
+  return resultOf(namespace, id, ['Failed', message, []], time);
+}
+
+function resultOf(
+  namespace: string,
+  id: string,
+  [outcome, message, ignored]: Entry,
+  time: string,
+): DocumentResult {
+  return {
     apiVersion: '',
     kind: 'DocumentResult',
     metadata: { namespace, name: id },
     outcome,
-    message: words,
+    message,
     ignored,
     time,
-  }));
+  };
 }

@@ -27,9 +27,23 @@ export interface Batch<
   readonly size: number;
   /** The first of some requests, as many as one Job can take by what they weigh: one at the least. */
   take(requests: readonly Q[]): readonly Q[];
+  /** What a request is about: the same when it is asked for again. */
+  subject(request: Q): string;
+  /**
+   * What came of a request that no Job can take, not even alone; undefined where one can.
+   * @param time now, RFC 3339
+   */
+  unfit(request: Q, time: string): KubeObject | undefined;
+  /**
+   * What came of a request whose Jobs fail when they have nothing else to do, while those of others do not.
+   * @param why a Job's last words, or why it has none
+   * @param time when it ended, RFC 3339
+   * @returns undefined where that speaks of the owner all the same: it is tried again
+   */
+  failed(request: Q, why: string, time: string): KubeObject | undefined;
   /**
    * Reads what the Job depends on.
-   * @throws Waiting where no Job can run now
+   * @throws Waiting where no Job can run now: also where the owner is paused
    */
   gather(owner: R, world: World): F;
   /** The Job, named `<owner>-<name>`, and what it needs. */

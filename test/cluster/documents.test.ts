@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { after, before, describe, test } from 'node:test';
+import { after, before, describe, test, type TestContext } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 
 import { holdPods } from '../../tools/controlplane/pods.js';
@@ -8,8 +8,9 @@ import {
   DocumentScript,
   type WrittenDocument,
 } from '../../tools/document-script.js';
+import { MINIMAL } from '../unit/schema-manifests.js';
 import { type Cluster, startCluster } from './harness.js';
-import { aUser } from './support/builders.js';
+import { API_VERSION, aUser } from './support/builders.js';
 import { failJob, release } from './support/interference.js';
 import { at, conditionOf, type Live } from './support/objects.js';
 import { aShop } from './support/shop.js';
@@ -38,6 +39,27 @@ const seen = new Set<string>();
 const writtenAs = (name: string): readonly WrittenDocument[] =>
   script.written.filter((document) => document.name === `${name}@example.com`);
 const reasonOf = (live: Live): string | undefined => conditionOf(live, 'Ready')?.reason;
+
+/** Takes away the further attempts of every documents Job in a namespace: its own patience is a minute and more. */
+function hurry(context: TestContext, namespace: string): void {
+  const stopped = new AbortController();
+  const hurried = (async () => {
+    while (!stopped.signal.aborted) {
+      const job = await cluster.get('Job', namespace, 'shop-documents');
+      if (job && at(job, 'spec.backoffLimit') !== 0) {
+        const patch = { spec: { backoffLimit: 0 } };
+        // It may be gone meanwhile.
+        await cluster.patch('Job', namespace, 'shop-documents', patch).catch(() => undefined);
+      }
+      await sleep(100);
+    }
+  })();
+  context.after(() => {
+    stopped.abort();
+    script.breaking.clear();
+    return hurried;
+  });
+}
 
 describe('the documents of a site', () => {
   test('are compared again after their interval, and stay Ready meanwhile', async () => {
@@ -181,6 +203,87 @@ describe('the documents of a site', () => {
     assert.equal(await cluster.get('Job', namespace, 'shop-documents'), undefined);
     await cluster.patch('AppSite', namespace, 'shop', { spec: { paused: false } });
     await cluster.ready('SiteUser', namespace, 'fay');
+  });
+
+  test('are written while one breaks each Job that has it, which fails alone', async (context) => {
+    const namespace = await aShop(cluster);
+    script.breaking.set('kim@example.com', '');
+    hurry(context, namespace);
+    await cluster.apply(namespace, aUser('kim'), aUser('lea'), aUser('leo'));
+    for (const name of ['lea', 'leo']) await cluster.ready('SiteUser', namespace, name, 120_000);
+    const kim = await cluster.becomes(
+      'SiteUser',
+      namespace,
+      'kim',
+      'says that it failed',
+      (live) => reasonOf(live) === 'DocumentFailed',
+      60_000,
+    );
+    assert.equal(
+      conditionOf(kim, 'Ready')?.message,
+      'Job shop-documents: container documents ended with exit code 137',
+    );
+    await cluster.delete('SiteUser', namespace, 'lea');
+    await cluster.gone('SiteUser', namespace, 'lea');
+    script.breaking.clear();
+    await cluster.apply(namespace, aUser('kim', { lastName: 'mended' }));
+    await cluster.ready('SiteUser', namespace, 'kim');
+  });
+
+  test('are none of them called failed while the database is away', async (context) => {
+    const namespace = await aShop(cluster);
+    const words = 'app-operator: DatabaseUnreachable: no answer from the database\n';
+    const names = ['mia', 'ned'];
+    for (const name of names) script.breaking.set(`${name}@example.com`, words);
+    const before = script.broken.length;
+    hurry(context, namespace);
+    await cluster.apply(namespace, ...names.map((name) => aUser(name)));
+    await cluster.until(
+      'each to be tried alone',
+      () => Promise.resolve(script.broken.length >= before + 4),
+      120_000,
+    );
+    for (const name of names) {
+      const user = await cluster.the('SiteUser', namespace, name);
+      assert.equal(at(user, 'status.phase'), 'Pending');
+      assert.equal(at(user, 'status.outcome'), undefined);
+    }
+    script.breaking.clear();
+    for (const name of names) await cluster.ready('SiteUser', namespace, name, 90_000);
+  });
+
+  test('are written beside one that no ConfigMap can hold', async () => {
+    const namespace = await aShop(cluster);
+    await cluster.apply(
+      namespace,
+      {
+        apiVersion: API_VERSION,
+        kind: 'SiteDashboardChart',
+        metadata: { name: 'large' },
+        spec: {
+          ...MINIMAL.SiteDashboardChart,
+          siteRef: { name: 'shop' },
+          customOptions: { text: 'x'.repeat(1_100_000) },
+        },
+      },
+      aUser('pam'),
+    );
+    await cluster.ready('SiteUser', namespace, 'pam');
+    const chart = await cluster.becomes(
+      'SiteDashboardChart',
+      namespace,
+      'large',
+      'says that it failed',
+      (live) => reasonOf(live) === 'DocumentFailed',
+    );
+    assert.match(conditionOf(chart, 'Ready')?.message ?? '', /^it takes \d+ bytes; a Job can take/);
+    for (const [kind, name] of [
+      ['SiteUser', 'pam'],
+      ['SiteDashboardChart', 'large'],
+    ] as const) {
+      await cluster.delete(kind, namespace, name);
+      await cluster.gone(kind, namespace, name);
+    }
   });
 
   test('wait for an object of somebody else that has the name of their Job', async () => {

@@ -2,7 +2,10 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 
 import { documents } from '../../constructs/documents/batch.js';
-import type { DocumentRequest } from '../../constructs/kit/document.js';
+import type { DocumentRequest, DocumentResult } from '../../constructs/kit/document.js';
+import { Suspects } from '../../runner/suspects.js';
+
+const TIME = '2026-01-01T00:00:00Z';
 
 function aRequest(id: string, bytes: number): DocumentRequest {
   return {
@@ -36,8 +39,38 @@ describe('a batch of documents', () => {
     const requests = [aRequest('a', 10), aRequest('b', 900_000), aRequest('c', 10)];
     assert.deepEqual(idsOf(documents.take(requests)), ['a']);
   });
-  test('takes one that nothing can hold: the API server says so', () => {
-    assert.deepEqual(idsOf(documents.take([aRequest('a', 2_000_000)])), ['a']);
+  test('takes one alone that a ConfigMap can just hold', () => {
+    const most = aRequest('a', 1_048_400);
+    assert.deepEqual(idsOf(documents.take([most, aRequest('b', 10)])), ['a']);
+    assert.equal(documents.unfit(most, TIME), undefined);
+  });
+  test('fails one that nothing can hold', () => {
+    const { outcome, message } = documents.unfit(aRequest('a', 1_048_576), TIME) as DocumentResult;
+    assert.equal(outcome, 'Failed');
+    assert.match(message, /^it takes 10487\d\d bytes; a Job can take 1048576$/);
+  });
+  test('fails one that breaks its Job, in the words of the Job', () => {
+    for (const why of ['container documents ended with exit code 137', 'RedisUnreachable: no']) {
+      assert.deepEqual(documents.failed(aRequest('a', 1), why, TIME), {
+        apiVersion: '',
+        kind: 'DocumentResult',
+        metadata: { namespace: 'ns', name: 'a' },
+        outcome: 'Failed',
+        message: `Job shop-documents: ${why}`,
+        ignored: [],
+        time: TIME,
+      });
+    }
+  });
+  test('fails none for what is wrong with the site', () => {
+    for (const why of [
+      'DatabaseUnreachable: no',
+      'SiteBusy: no',
+      'SiteClosed: no',
+      'SiteMissing: no',
+    ]) {
+      assert.equal(documents.failed(aRequest('a', 1), why, TIME), undefined, why);
+    }
   });
   test('tells results with their outcomes, words and the fields that were left out', () => {
     const words = JSON.stringify({
@@ -71,5 +104,38 @@ describe('a batch of documents', () => {
         ],
       ],
     );
+  });
+});
+
+describe('requests that failed alone', () => {
+  const aSuspect = (...names: readonly string[]): Suspects<string> => {
+    const suspects = new Suspects<string>((request) => request);
+    for (const name of names) suspects.add(name);
+    return suspects;
+  };
+  test('stand back for all others', () => {
+    assert.deepEqual(aSuspect('a').next(['a', 'b', 'c']), ['b', 'c']);
+  });
+  test('go one after the other', () => {
+    const suspects = aSuspect('b', 'a');
+    assert.deepEqual(suspects.next(['a', 'b']), ['b']);
+    suspects.add('b');
+    assert.deepEqual(suspects.next(['a', 'b']), ['a']);
+  });
+  test('are to blame when they fail alone again, others having been done since', () => {
+    const suspects = aSuspect('a');
+    suspects.done(['b']);
+    assert.equal(suspects.add('a'), true);
+    assert.equal(suspects.add('a'), true, 'until they are done');
+  });
+  test('are not to blame while no others are done', () => {
+    const suspects = aSuspect('a', 'b', 'c');
+    for (const name of ['a', 'b', 'c', 'a', 'b']) assert.equal(suspects.add(name), false, name);
+  });
+  test('are none any more when they are done', () => {
+    const suspects = aSuspect('a');
+    suspects.done(['a']);
+    assert.deepEqual(suspects.next(['a', 'b']), ['a', 'b']);
+    assert.equal(suspects.add('a'), false);
   });
 });
