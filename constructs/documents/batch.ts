@@ -24,6 +24,9 @@ const MOST_BYTES = 900_000;
 /** What the API server takes of a ConfigMap's values. */
 const CONFIG_MAP_BYTES = 1_048_576;
 
+/** One that never ends holds up the others for this long, and each of them allows some more. */
+const DEADLINE_SECONDS = { one: 600, more: 10 };
+
 /** Reasons by which the script says that no document of the site can be written. */
 const OF_THE_SITE = /^(DatabaseUnreachable|Site\w+|VolumeNotWritable|InvalidInput):/;
 
@@ -85,6 +88,7 @@ class DocumentsChart extends Chart {
       component: 'documents',
       labels: batch,
       run: hashOf(requests.map(({ id }) => id)),
+      deadlineSeconds: DEADLINE_SECONDS.one + DEADLINE_SECONDS.more * (requests.length - 1),
       container: {
         name: 'documents',
         command: [PYTHON, `${SCRIPTS_DIR}/site_documents.py`],

@@ -223,6 +223,8 @@ describe('the documents of a site', () => {
       conditionOf(kim, 'Ready')?.message,
       'Job shop-documents: container documents ended with exit code 137',
     );
+    const alone = await cluster.the('Job', namespace, 'shop-documents');
+    assert.equal(at(alone, 'spec.activeDeadlineSeconds'), 600);
     await cluster.delete('SiteUser', namespace, 'lea');
     await cluster.gone('SiteUser', namespace, 'lea');
     script.breaking.clear();
