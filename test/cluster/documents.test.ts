@@ -247,7 +247,7 @@ describe('the documents of a site', () => {
     );
     for (const name of names) {
       const user = await cluster.the('SiteUser', namespace, name);
-      assert.equal(at(user, 'status.phase'), 'Pending');
+      assert.match(String(at(user, 'status.phase')), /^(Pending|Syncing)$/);
       assert.equal(at(user, 'status.outcome'), undefined);
     }
     script.breaking.clear();
@@ -311,6 +311,8 @@ describe('the documents of a site', () => {
       conditionOf(user, 'Ready')?.message ?? '',
       /^Job shop-documents exists and was not made by the operator/,
     );
+    // A bench that is new still moves, which leads to another look.
+    await sleep(5_000);
     await cluster.delete('Job', namespace, 'shop-documents');
     // It is not watched, so the operator looks again every minute.
     await cluster.ready('SiteUser', namespace, 'ida', 75_000);
