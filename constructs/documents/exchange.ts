@@ -15,6 +15,8 @@ export type DocumentResource = Resource<DocumentScoped, DocumentStatus>;
 export interface Exchange {
   /** Hash of what the document should be. */
   readonly hash: string;
+  /** Whether what the last comparison found is still known, and holds. */
+  readonly known: boolean;
   /** What there is to do; undefined where the document is as it should be, as far as is known. */
   readonly request: DocumentRequest | undefined;
   /** What came of the request; undefined where that is not known yet. */
@@ -38,6 +40,8 @@ function requireSite({ metadata, spec }: DocumentResource, world: World): string
   throw new Waiting(
     'SiteMissing',
     `spec.siteRef.name: ${site ? `AppSite "${name}" is being deleted` : `there is no AppSite "${name}" in namespace ${namespace}`}`,
+    // What was written has gone with it: in a site that is made anew the document may be somebody else's.
+    { fields: { document: undefined, outcome: undefined } },
   );
 }
 
@@ -56,8 +60,10 @@ export function exchange(
   const site = requireSite(resource, world);
   // A site that was made anew knows nothing of what was written to the last one.
   const hash = hashOf([document, versions, site]);
-  const known = { request: undefined, result: undefined, progress: undefined };
-  if (!isDue(resource, hash, site, world)) return { hash, ...known };
+  const known = isKnown(resource, hash);
+  if (known && !isDue(resource, site, world)) {
+    return { hash, known, request: undefined, result: undefined, progress: undefined };
+  }
   const id = hashOf([uid, hash, status.lastSyncTime ?? '']).slice(0, 10);
   const request: DocumentRequest = {
     apiVersion: resource.apiVersion,
@@ -69,20 +75,20 @@ export function exchange(
   };
   return {
     hash,
+    known,
     request,
     result: world.get('DocumentResult', namespace, id, whole<DocumentResult>),
     progress: world.get('DocumentProgress', namespace, spec.siteRef.name, whole<BatchProgress>),
   };
 }
 
-function isDue(
-  { spec, status = {} }: DocumentResource,
-  hash: string,
-  site: string,
-  world: World,
-): boolean {
+function isKnown({ status = {} }: DocumentResource, hash: string): boolean {
   const { documentHash, lastSyncTime, outcome } = status;
-  if (documentHash !== hash || lastSyncTime === undefined) return true;
+  return documentHash === hash && lastSyncTime !== undefined && outcome !== undefined;
+}
+
+function isDue({ spec, status = {} }: DocumentResource, site: string, world: World): boolean {
+  const { lastSyncTime = '', outcome } = status;
   if (outcome === 'Failed') return world.passed(lastSyncTime, RETRY_MS, site);
   const interval = parseDuration(spec.resyncInterval) ?? 0;
   return interval > 0 && world.passed(lastSyncTime, interval, site);

@@ -7,10 +7,9 @@ import type { DocumentResource, Exchange } from './exchange.js';
 export function judgeDocument(
   resource: DocumentResource,
   name: string,
-  { hash, request, result, progress }: Exchange,
+  { hash, known, request, result, progress }: Exchange,
 ): Judgement {
   const { status = {} } = resource;
-  const document = { document: name };
   if (result) {
     const { outcome, message, ignored, time } = result;
     return {
@@ -19,7 +18,8 @@ export function judgeDocument(
       // From now on the next comparison is waited for.
       again: true,
       fields: {
-        ...document,
+        // Only what was written is removed when the resource is deleted.
+        ...(outcome === 'Failed' ? {} : { document: name }),
         documentHash: hash,
         lastSyncTime: time,
         outcome,
@@ -28,10 +28,10 @@ export function judgeDocument(
   }
   const kept = keptConditions(status);
   // Between two comparisons, and while one is on its way, what the last one found goes on to hold.
-  if (status.documentHash === hash && status.outcome !== undefined) {
+  if (known) {
     const last = status.conditions?.find(({ type }) => type === 'Ready');
     const verdict = status.outcome === 'Failed' ? failed(last?.message ?? '') : synced();
-    return { ...verdict, conditions: kept, fields: document, notes: request ? [request] : [] };
+    return { ...verdict, conditions: kept, notes: request ? [request] : [] };
   }
   const ready: Verdict = {
     type: 'Ready',
@@ -43,9 +43,18 @@ export function judgeDocument(
     phase: progress ? 'Pending' : 'Syncing',
     ready,
     conditions: kept,
-    fields: document,
+    fields: request ? asked(status, hash) : {},
     notes: request ? [request] : [],
   };
+}
+
+/** What the teardown has to know where the resource is deleted before anything came of what it asks for. */
+function asked(
+  { lastSyncTime, outcome }: DocumentStatus,
+  hash: string,
+): Readonly<Record<string, unknown>> {
+  if (lastSyncTime === undefined) return { documentHash: hash };
+  return outcome === 'Failed' ? { outcome: undefined } : {};
 }
 
 function synced(): Pick<Judgement, 'phase' | 'ready'> {

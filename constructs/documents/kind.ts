@@ -86,6 +86,6 @@ export function documentKind<R extends Resource<DocumentSpec, DocumentStatus>>(
       const nothing = Object.fromEntries(waits.map((field) => [field, undefined]));
       return { ...judgement, fields: { ...judgement.fields, ...nothing } };
     },
-    teardown: documentTeardown<R>(doctype),
+    teardown: documentTeardown<R>(doctype, documentOf),
   };
 }

@@ -1,5 +1,5 @@
 import type { SiteDocument } from '../kit/document.js';
-import { Waiting } from '../kit/errors.js';
+import { Stalled, Waiting } from '../kit/errors.js';
 import type { Teardown, World } from '../kit/kind.js';
 import { isReleased, markersOf } from '../kit/labels.js';
 import type { Resource } from '../kit/object.js';
@@ -12,18 +12,24 @@ type Deletable = Resource<DocumentScoped & { readonly deletionPolicy: string }, 
 /**
  * The way out of a resource that stands for a document: the document is deleted, or a user disabled, unless
  * it is to stay. A site that is gone or going takes its documents with it and holds nobody.
+ * @param documentOf the document as it should be; may throw Waiting or Stalled
  */
-export function documentTeardown<R extends Deletable>(doctype: string): Teardown<R> {
+export function documentTeardown<R extends Deletable>(
+  doctype: string,
+  documentOf: (resource: R, world: World) => SiteDocument,
+): Teardown<R> {
   return {
     needed: (resource) => resource.spec.deletionPolicy !== 'Retain' && !isReleased(resource),
     blockers(resource, world) {
-      const { document: name } = resource.status ?? {};
-      // One that was never accepted has no document, and may bear the name of somebody else's.
-      if (name === undefined || isReleased(resource) || !hasSite(resource, world)) return;
+      if (isReleased(resource) || !hasSite(resource, world)) return;
+      const onlyAs = onItsWay(resource, documentOf, world);
+      const name = resource.status?.document ?? onlyAs?.name;
+      // One that was never written has no document, and may bear the name of somebody else's.
+      if (name === undefined) return;
       const state = resource.spec.deletionPolicy === 'Disable' ? 'disabled' : 'absent';
       const { hash, request, result, progress } = exchange(
         resource,
-        documentWithout(doctype, name, state),
+        { ...documentWithout(doctype, name, state), ...(onlyAs ? { onlyAs } : {}) },
         [],
         world,
       );
@@ -42,6 +48,28 @@ export function documentTeardown<R extends Deletable>(doctype: string): Teardown
     },
     chart: () => undefined,
   };
+}
+
+/**
+ * What a Job may be writing, or has written and nobody was told yet; undefined where it is known whether the document
+ * was written. A document that is not like that was not written by us.
+ */
+function onItsWay<R extends Deletable>(
+  resource: R,
+  documentOf: (resource: R, world: World) => SiteDocument,
+  world: World,
+): SiteDocument['onlyAs'] {
+  const { document, documentHash, outcome, phase } = resource.status ?? {};
+  // While it is being deleted, what has failed is the removal.
+  const refused = outcome === 'Failed' && phase !== 'Deleting';
+  if (document !== undefined || documentHash === undefined || refused) return undefined;
+  try {
+    const { doctype, name, fields, json, tables } = documentOf(resource, world);
+    return { doctype, name, fields, json, tables };
+  } catch (error) {
+    if (error instanceof Waiting || error instanceof Stalled) return undefined;
+    throw error;
+  }
 }
 
 function documentWithout(

@@ -21,6 +21,8 @@ export interface SiteDocument {
   readonly secrets: Readonly<Record<string, { readonly secret: string; readonly key: string }>>;
   /** Documents that must be there first. They are written before this one where they are in the same batch. */
   readonly needs: readonly { readonly doctype: string; readonly name: string }[];
+  /** `absent` and `disabled` only: one that differs from this is somebody else's, and left alone. @default whatever it is like */
+  readonly onlyAs?: Pick<SiteDocument, 'doctype' | 'name' | 'fields' | 'json' | 'tables'>;
 }
 
 /** What the script did with a document. */

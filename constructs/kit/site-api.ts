@@ -34,11 +34,11 @@ export type DocumentDeletionPolicy = 'Delete' | 'Retain';
 export interface DocumentStatus extends CommonStatus {
   /** Where the document is in its life. */
   readonly phase?: 'Pending' | 'Syncing' | 'Ready' | 'Failed' | 'Deleting';
-  /** Name of the document in the site. */
+  /** Name of the document in the site, once it was written. */
   readonly document?: string;
   /** What the last run did. */
   readonly outcome?: 'Created' | 'Changed' | 'Unchanged' | 'Failed';
-  /** Hash of the fields that were written last. */
+  /** Hash of what was asked for last, and of the site. */
   readonly documentHash?: string;
   /** When the document was last compared with this object.
    * @format date-time */

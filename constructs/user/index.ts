@@ -36,7 +36,7 @@ export const user: Kind<SiteUser, UserFacts> = {
   chart: (scope, id, props) => new UserChart(scope, id, props),
   probes: () => [],
   observe: observeUser,
-  teardown: documentTeardown<SiteUser>(DOCTYPE),
+  teardown: documentTeardown<SiteUser>(DOCTYPE, (resource) => userDocument(resource, false)),
 };
 
 /** @throws Stalled or Waiting, see `Kind.gather` */

@@ -209,4 +209,17 @@ describe('users of a site', { concurrency: true }, () => {
     await cluster.gone('SiteUser', namespace, 'ida-2');
     assert.equal(writtenAs('ida').length, 1);
   });
+
+  test('a resource whose user was never written leaves the user alone when it goes', async () => {
+    const namespace = await aShop(cluster);
+    await cluster.apply(namespace, aUser('joy', { roles: ['No Such Role'] }));
+    const failed = (live: Live): boolean => reasonOf(live) === 'DocumentFailed';
+    await cluster.becomes('SiteUser', namespace, 'joy', 'is refused', failed);
+    await cluster.delete('SiteUser', namespace, 'joy');
+    await cluster.gone('SiteUser', namespace, 'joy');
+    assert.deepEqual(
+      writtenAs('joy').map(({ state }) => state),
+      ['present'],
+    );
+  });
 });

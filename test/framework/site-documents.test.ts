@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { it } from 'node:test';
 import { VERSIONS } from '../e2e/framework/image.js';
-import { chart, describeDocuments, roles, user, workspace } from './documents.js';
+import { type Row, chart, describeDocuments, roles, user, workspace } from './documents.js';
 
 await describeDocuments('documents of a site', (get, version) => {
   const modified = (doctype: string, name: string): string =>
@@ -145,6 +145,27 @@ await describeDocuments('documents of a site', (get, version) => {
     assert.deepEqual(get().roles(name), []);
     assert.deepEqual(await get().write(absent), { [name]: 'Absent' });
     assert.deepEqual(await get().write(disabled), { [name]: 'Absent' });
+  });
+
+  it('removes what may have been written only where it is as it would have been written', async () => {
+    const name = 'maybe@example.com';
+    const wanted = user(name, { tables: roles('Blogger'), fields: { language: 'en' } });
+    const asWritten = (fields: Row) => {
+      const { doctype, tables = {}, fields: own } = wanted;
+      return { doctype, name, tables, json: {}, fields: { ...own, ...fields } };
+    };
+    const remove = (state: 'absent' | 'disabled', fields: Row = {}) =>
+      get().write({ doctype: 'User', name, state, onlyAs: asWritten(fields) });
+    const enabled = () =>
+      get().sql(`SELECT \`enabled\` FROM \`tabUser\` WHERE \`name\` = '${name}'`);
+    await get().write(wanted);
+    assert.deepEqual(await remove('disabled', { first_name: 'Bea' }), { [name]: 'Absent' });
+    assert.deepEqual(await remove('absent', { first_name: 'Bea' }), { [name]: 'Absent' });
+    assert.equal(enabled(), '1');
+    assert.deepEqual(await remove('disabled'), { [name]: 'Disabled' });
+    assert.equal(enabled(), '0');
+    assert.deepEqual(await remove('absent', { enabled: false }), { [name]: 'Deleted' });
+    assert.deepEqual(await remove('absent'), { [name]: 'Absent' });
   });
 
   it('deletes what others hold on to after those, and works in maintenance', async () => {

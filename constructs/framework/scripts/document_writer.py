@@ -235,6 +235,8 @@ class DocumentWriter:
         if self.stored_name(document) != document["name"]:
             return "Absent", "", []
         doc = self.frappe.get_doc(document["doctype"], document["name"])
+        if not self.ours(doc, document):
+            return "Absent", "", []
         if not doc.meta.has_field("enabled"):
             raise NotAllowed(f"a {document['doctype']} cannot be disabled")
         if doc.enabled:
@@ -250,11 +252,18 @@ class DocumentWriter:
         doc = self.frappe.get_doc(document["doctype"], document["name"])
         if doc.get(STANDARD) or self.has_file(doc):  # never ours alone, and a migration would bring it back
             return "Absent", f"{doc.doctype} {doc.name} belongs to an app, and stays", []
+        if not self.ours(doc, document):
+            return "Absent", "", []
         self.end_sessions(document)
         self.frappe.delete_doc(document["doctype"], document["name"], force=True, ignore_permissions=True)
         return "Deleted", "", []
 
     # --- parts
+
+    def ours(self, doc, document):
+        """What may not have been written, `onlyAs`, is ours only where it is as it would have been written."""
+        wanted = document.get("onlyAs")
+        return not wanted or not self.differences(doc, Plan(self.frappe, wanted, self.secrets))
 
     def check(self, document):
         if document["doctype"] == "User" and document["name"].lower() in (user.lower() for user in self.frappe.STANDARD_USERS):

@@ -1,0 +1,173 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+
+import type { DocumentOutcome, DocumentRequest } from '../../constructs/kit/document.js';
+import { Waiting } from '../../constructs/kit/errors.js';
+import type { World } from '../../constructs/kit/kind.js';
+import type { KubeObject } from '../../constructs/kit/object.js';
+import type { AppSite } from '../../constructs/site/api.js';
+import type { SiteUser } from '../../constructs/user/api.js';
+import { user } from '../../constructs/user/index.js';
+import { deleting, paused, reportOf, type Report } from '../../runner/reconcile/report.js';
+import { statusOf, type Status } from '../../runner/reconcile/status.js';
+import { aSite, aWorld, stored } from '../golden/builders.js';
+import { NOW } from '../golden/scenario.js';
+
+type Fields = Readonly<Record<string, unknown>>;
+type Answer = readonly [DocumentOutcome, string?, (readonly string[])?];
+
+/** A SiteUser over some visits, each with the status that the one before has left. */
+class Life {
+  status: Status | undefined;
+  /** What it asks for since the last visit. */
+  request: DocumentRequest | undefined;
+  site: AppSite = aSite({}, { uid: 'site-1' });
+  secrets: KubeObject[] = [];
+
+  constructor(public spec: Fields = {}) {}
+
+  /** @param answer what came of what it has asked for */
+  visit(answer?: Answer): this {
+    return this.#visit(answer, (resource, world) => {
+      const facts = user.gather(resource, world);
+      const nothing = { pending: [], runs: [], probes: [], child: () => undefined };
+      const judgement = user.observe({ resource, facts, ...nothing, complete: true, ready: true });
+      return { judgement, stalled: false, changes: [] };
+    });
+  }
+
+  pause(): this {
+    return this.#visit(undefined, (resource) => paused(resource as never));
+  }
+
+  /** @returns what the deletion waits for; undefined where nothing holds the resource */
+  delete(answer?: Answer): string | undefined {
+    let reason: string | undefined;
+    const pass = (resource: SiteUser, world: World): Report => {
+      try {
+        user.teardown.blockers(resource, world);
+      } catch (error) {
+        if (error instanceof Waiting) reason = error.reason;
+        throw error;
+      }
+      return deleting('gone');
+    };
+    this.#visit(answer, pass, 'Deleting');
+    return reason;
+  }
+
+  /** The condition `Ready`, as `<reason>: <message>`. */
+  get ready(): string {
+    const { reason, message } = this.status?.conditions?.find(({ type }) => type === 'Ready') ?? {};
+    return `${reason}: ${message}`;
+  }
+
+  get conditions(): readonly string[] {
+    return (this.status?.conditions ?? []).map(({ type }) => type);
+  }
+
+  restored(time: string): this {
+    const from = { name: 'b', from: 'pvc://b', encryptionKey: 'Secret', requests: ['r'] } as const;
+    this.site = { ...this.site, status: { ...this.site.status, restored: { ...from, time } } };
+    return this;
+  }
+
+  #visit(
+    answer: Answer | undefined,
+    pass: (resource: SiteUser, world: World) => Report,
+    phase = this.status?.phase,
+  ): this {
+    const spec = { siteRef: { name: 'demo-site' }, email: 'ada@example.com', firstName: 'Ada' };
+    const admitted = stored('SiteUser', { name: 'ada' }, { ...spec, ...this.spec });
+    const resource = { ...admitted, status: this.status } as SiteUser;
+    const results = answer && this.request ? [resultOf(this.request.id, answer)] : [];
+    const world = aWorld([this.site, ...this.secrets, ...results]);
+    let report: Report | undefined;
+    try {
+      report = pass(resource, world);
+    } catch (error) {
+      report = reportOf(error, phase, 0);
+    }
+    assert.ok(report);
+    this.status = statusOf(user.definition, resource as never, report, new Date(NOW));
+    const [request] = report.judgement.notes ?? [];
+    this.request = request as DocumentRequest | undefined;
+    return this;
+  }
+}
+
+function resultOf(id: string, [outcome, message = '', ignored = []]: Answer): KubeObject {
+  const note = { outcome, message, ignored, time: NOW };
+  return { apiVersion: '', kind: 'DocumentResult', metadata: { name: id, namespace: 'default' }, ...note } as KubeObject; // prettier-ignore
+}
+
+const REFUSED = ['Failed', 'LinkValidationError: Could not find Role'] as const;
+
+describe('a resource that is deleted', () => {
+  test('takes the document with it that was written', () => {
+    const life = new Life().visit().visit(['Created']).visit();
+    assert.equal(life.status?.['document'], 'ada@example.com');
+    assert.equal(life.delete(), 'Deleting');
+    assert.equal(life.request?.document.state, 'disabled');
+    assert.equal(life.request.document.onlyAs, undefined);
+    assert.equal(life.delete(['Disabled']), undefined);
+  });
+
+  test('leaves a document alone that it was never written to: it is somebody else’s', () => {
+    const life = new Life().visit().visit(REFUSED).visit();
+    assert.equal(life.status?.['document'], undefined);
+    assert.equal(life.delete(), undefined);
+  });
+
+  test('takes the document with it that was written, also where a later change was refused', () => {
+    const life = new Life().visit().visit(['Created']).visit();
+    life.spec = { roles: ['No Such Role'] };
+    life.visit().visit(REFUSED).visit();
+    assert.equal(life.delete(), 'Deleting');
+    assert.equal(life.request?.document.onlyAs, undefined);
+  });
+
+  test('leaves a document alone that was written to the site before this one only', () => {
+    const life = new Life().visit().visit(['Created']).visit();
+    const { site } = life;
+    life.site = { ...site, metadata: { ...site.metadata, deletionTimestamp: NOW } };
+    life.visit();
+    life.site = aSite({}, { uid: 'site-2' });
+    life.visit().visit(REFUSED).visit();
+    assert.equal(life.delete(), undefined);
+  });
+
+  test('before it was asked for goes at once', () => {
+    assert.equal(new Life().delete(), undefined);
+    const life = new Life({ apiKeySecretRef: { name: 'ada-api' } }).visit();
+    assert.equal(life.asks(), undefined, 'its key is not made yet');
+    assert.equal(life.delete(), undefined);
+  });
+
+  test('while a Job may write its document asks to remove that one, and none that is another’s', () => {
+    const life = new Life({ passwordSecretRef: { name: 'ada' } });
+    life.secrets = [secret('ada', '1')];
+    life.visit();
+    // They are often deleted together.
+    life.secrets = [];
+    assert.equal(life.delete(), 'Deleting');
+    const { state, onlyAs, secrets } = life.request?.document ?? {};
+    assert.deepEqual([state, onlyAs?.fields['first_name'], secrets], ['disabled', 'Ada', {}]);
+    assert.equal(life.delete(['Failed', 'refused']), 'DocumentFailed');
+    assert.equal(life.delete(), 'DocumentFailed');
+    assert.equal(life.ready.startsWith('DocumentFailed: refused; the annotation'), true);
+  });
+
+  test('while what was refused is tried with another spec asks to remove just that', () => {
+    const life = new Life().visit().visit(REFUSED).visit();
+    life.spec = { lastName: 'Lovelace' };
+    life.visit();
+    assert.equal(life.delete(), 'Deleting');
+    assert.equal(life.request?.document.onlyAs?.fields['last_name'], 'Lovelace');
+    assert.equal(life.delete(['Absent']), undefined);
+  });
+});
+
+function secret(name: string, resourceVersion: string): KubeObject {
+  return { apiVersion: 'v1', kind: 'Secret', metadata: { name, namespace: 'default', uid: name, resourceVersion } }; // prettier-ignore
+}
