@@ -15,6 +15,8 @@ export type DocumentResource = Resource<DocumentScoped, DocumentStatus>;
 export interface Exchange {
   /** Hash of what the document should be. */
   readonly hash: string;
+  /** The data that the document belongs to: the site's uid, and when a backup was restored. */
+  readonly data: SiteData;
   /** Whether what the last comparison found is still known, and holds. */
   readonly known: boolean;
   /** What there is to do; undefined where the document is as it should be, as far as is known. */
@@ -25,18 +27,25 @@ export interface Exchange {
   readonly progress: BatchProgress | undefined;
 }
 
+/** Data of a site. Of what was written to other data nothing is known in it. */
+export interface SiteData {
+  readonly uid: string;
+  /** RFC 3339 in UTC, so that times compare as text; undefined where nothing was restored. */
+  readonly restored: string | undefined;
+}
+
 /** A document that could not be written is tried again after this: what is wrong may be mended in the site. */
 const RETRY_MS = 600_000;
 
 /**
- * uid of the site that a document belongs to.
+ * The data of the site that a document belongs to.
  * @throws Waiting where there is none
  */
-function requireSite({ metadata, spec }: DocumentResource, world: World): string {
+function requireSite({ metadata, spec }: DocumentResource, world: World): SiteData {
   const { namespace = 'default' } = metadata;
   const { name } = spec.siteRef;
   const site = world.get('AppSite', namespace, name, presence);
-  if (site && !site.goes) return site.uid;
+  if (site && !site.goes) return site.data;
   throw new Waiting(
     'SiteMissing',
     `spec.siteRef.name: ${site ? `AppSite "${name}" is being deleted` : `there is no AppSite "${name}" in namespace ${namespace}`}`,
@@ -57,14 +66,16 @@ export function exchange(
 ): Exchange {
   const { metadata, spec, status = {} } = resource;
   const { namespace = 'default', uid = '' } = metadata;
-  const site = requireSite(resource, world);
+  const data = requireSite(resource, world);
   // A site that was made anew knows nothing of what was written to the last one.
-  const hash = hashOf([document, versions, site]);
-  const known = isKnown(resource, hash);
-  if (known && !isDue(resource, site, world)) {
-    return { hash, known, request: undefined, result: undefined, progress: undefined };
+  const hash = hashOf([document, versions, data.uid]);
+  const known = isKnown(resource, hash, data);
+  if (known && !isDue(resource, data.uid, world)) {
+    return { hash, data, known, request: undefined, result: undefined, progress: undefined };
   }
-  const id = hashOf([uid, hash, status.lastSyncTime ?? '']).slice(0, 10);
+  const { restored } = data;
+  const parts = [uid, hash, status.lastSyncTime ?? '', ...(restored ? [restored] : [])];
+  const id = hashOf(parts).slice(0, 10);
   const request: DocumentRequest = {
     apiVersion: resource.apiVersion,
     kind: 'DocumentRequest',
@@ -75,6 +86,7 @@ export function exchange(
   };
   return {
     hash,
+    data,
     known,
     request,
     result: world.get('DocumentResult', namespace, id, whole<DocumentResult>),
@@ -82,9 +94,11 @@ export function exchange(
   };
 }
 
-function isKnown({ status = {} }: DocumentResource, hash: string): boolean {
+function isKnown({ status = {} }: DocumentResource, hash: string, { restored }: SiteData): boolean {
   const { documentHash, lastSyncTime, outcome } = status;
-  return documentHash === hash && lastSyncTime !== undefined && outcome !== undefined;
+  if (documentHash !== hash || lastSyncTime === undefined || outcome === undefined) return false;
+  // Not a part of the hash: that would have all documents of such a site written again by a new operator.
+  return restored === undefined || lastSyncTime >= restored;
 }
 
 function isDue({ spec, status = {} }: DocumentResource, site: string, world: World): boolean {
@@ -94,8 +108,14 @@ function isDue({ spec, status = {} }: DocumentResource, site: string, world: Wor
   return interval > 0 && world.passed(lastSyncTime, interval, site);
 }
 
-function presence({ metadata }: AppSite): { readonly uid: string; readonly goes: boolean } {
-  return { uid: metadata.uid ?? '', goes: metadata.deletionTimestamp !== undefined };
+function presence({ metadata, status }: AppSite): {
+  readonly data: SiteData;
+  readonly goes: boolean;
+} {
+  return {
+    data: { uid: metadata.uid ?? '', restored: status?.restored?.time },
+    goes: metadata.deletionTimestamp !== undefined,
+  };
 }
 
 function whole<T extends KubeObject>(note: T): T {

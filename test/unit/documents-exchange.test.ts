@@ -4,7 +4,7 @@ import { describe, test } from 'node:test';
 import type { DocumentOutcome, DocumentRequest } from '../../constructs/kit/document.js';
 import { Waiting } from '../../constructs/kit/errors.js';
 import type { World } from '../../constructs/kit/kind.js';
-import type { KubeObject } from '../../constructs/kit/object.js';
+import type { KubeObject, Resource } from '../../constructs/kit/object.js';
 import type { AppSite } from '../../constructs/site/api.js';
 import type { SiteUser } from '../../constructs/user/api.js';
 import { user } from '../../constructs/user/index.js';
@@ -14,13 +14,12 @@ import { aSite, aWorld, stored } from '../golden/builders.js';
 import { NOW } from '../golden/scenario.js';
 
 type Fields = Readonly<Record<string, unknown>>;
-type Answer = readonly [DocumentOutcome, string?, (readonly string[])?];
+type Answer = readonly [DocumentOutcome, string?, (readonly string[])?, string?];
 
 /** A SiteUser over some visits, each with the status that the one before has left. */
 class Life {
   status: Status | undefined;
-  /** What it asks for since the last visit. */
-  request: DocumentRequest | undefined;
+  #request: DocumentRequest | undefined;
   site: AppSite = aSite({}, { uid: 'site-1' });
   secrets: KubeObject[] = [];
 
@@ -37,7 +36,7 @@ class Life {
   }
 
   pause(): this {
-    return this.#visit(undefined, (resource) => paused(resource as never));
+    return this.#visit(undefined, (resource) => paused(resource as Resource<unknown, Status>));
   }
 
   /** @returns what the deletion waits for; undefined where nothing holds the resource */
@@ -62,6 +61,11 @@ class Life {
     return `${reason}: ${message}`;
   }
 
+  /** What it asks for since the last visit. */
+  asks(): DocumentRequest | undefined {
+    return this.#request;
+  }
+
   get conditions(): readonly string[] {
     return (this.status?.conditions ?? []).map(({ type }) => type);
   }
@@ -80,7 +84,7 @@ class Life {
     const spec = { siteRef: { name: 'demo-site' }, email: 'ada@example.com', firstName: 'Ada' };
     const admitted = stored('SiteUser', { name: 'ada' }, { ...spec, ...this.spec });
     const resource = { ...admitted, status: this.status } as SiteUser;
-    const results = answer && this.request ? [resultOf(this.request.id, answer)] : [];
+    const results = answer && this.#request ? [resultOf(this.#request.id, answer)] : [];
     const world = aWorld([this.site, ...this.secrets, ...results]);
     let report: Report | undefined;
     try {
@@ -89,18 +93,27 @@ class Life {
       report = reportOf(error, phase, 0);
     }
     assert.ok(report);
-    this.status = statusOf(user.definition, resource as never, report, new Date(NOW));
+    this.status = statusOf(
+      user.definition,
+      resource as Resource<unknown, Status>,
+      report,
+      new Date(NOW),
+    );
     const [request] = report.judgement.notes ?? [];
-    this.request = request as DocumentRequest | undefined;
+    this.#request = request as DocumentRequest | undefined;
     return this;
   }
 }
 
-function resultOf(id: string, [outcome, message = '', ignored = []]: Answer): KubeObject {
-  const note = { outcome, message, ignored, time: NOW };
-  return { apiVersion: '', kind: 'DocumentResult', metadata: { name: id, namespace: 'default' }, ...note } as KubeObject; // prettier-ignore
+function resultOf(
+  id: string,
+  [outcome, message = '', ignored = [], time = NOW]: Answer,
+): KubeObject {
+  const note = { outcome, message, ignored, time };
+  return { apiVersion: '', kind: 'DocumentResult', metadata: { name: id, namespace: 'default' }, ...note }; // prettier-ignore
 }
 
+const LATER = '2026-01-01T00:00:01Z';
 const REFUSED = ['Failed', 'LinkValidationError: Could not find Role'] as const;
 
 describe('a resource that is deleted', () => {
@@ -108,8 +121,8 @@ describe('a resource that is deleted', () => {
     const life = new Life().visit().visit(['Created']).visit();
     assert.equal(life.status?.['document'], 'ada@example.com');
     assert.equal(life.delete(), 'Deleting');
-    assert.equal(life.request?.document.state, 'disabled');
-    assert.equal(life.request.document.onlyAs, undefined);
+    assert.equal(life.asks()?.document.state, 'disabled');
+    assert.equal(life.asks()?.document.onlyAs, undefined);
     assert.equal(life.delete(['Disabled']), undefined);
   });
 
@@ -124,7 +137,7 @@ describe('a resource that is deleted', () => {
     life.spec = { roles: ['No Such Role'] };
     life.visit().visit(REFUSED).visit();
     assert.equal(life.delete(), 'Deleting');
-    assert.equal(life.request?.document.onlyAs, undefined);
+    assert.equal(life.asks()?.document.onlyAs, undefined);
   });
 
   test('leaves a document alone that was written to the site before this one only', () => {
@@ -151,7 +164,7 @@ describe('a resource that is deleted', () => {
     // They are often deleted together.
     life.secrets = [];
     assert.equal(life.delete(), 'Deleting');
-    const { state, onlyAs, secrets } = life.request?.document ?? {};
+    const { state, onlyAs, secrets } = life.asks()?.document ?? {};
     assert.deepEqual([state, onlyAs?.fields['first_name'], secrets], ['disabled', 'Ada', {}]);
     assert.equal(life.delete(['Failed', 'refused']), 'DocumentFailed');
     assert.equal(life.delete(), 'DocumentFailed');
@@ -163,8 +176,28 @@ describe('a resource that is deleted', () => {
     life.spec = { lastName: 'Lovelace' };
     life.visit();
     assert.equal(life.delete(), 'Deleting');
-    assert.equal(life.request?.document.onlyAs?.fields['last_name'], 'Lovelace');
+    assert.equal(life.asks()?.document.onlyAs?.fields['last_name'], 'Lovelace');
     assert.equal(life.delete(['Absent']), undefined);
+  });
+});
+
+describe('a restore of the site', () => {
+  test('makes its documents be compared again: the backup may lack them', () => {
+    const life = new Life({ resyncInterval: '0s' }).visit().visit(['Created']).visit();
+    assert.equal(life.asks(), undefined);
+    life.restored(LATER).visit();
+    assert.equal(life.ready, 'Syncing: waiting for Job demo-site-documents');
+    assert.equal(life.asks()?.document.state, 'present');
+    life.visit(['Created', '', [], '2026-01-01T00:00:09Z']).visit();
+    assert.deepEqual([life.asks(), life.status?.phase], [undefined, 'Ready']);
+  });
+
+  test('before a document was written last makes no comparison, also by an operator that is new', () => {
+    const life = new Life().restored('2025-12-01T00:00:00Z').visit().visit(['Created']).visit();
+    const written = life.status?.['documentHash'];
+    assert.equal(life.asks(), undefined);
+    const never = new Life().visit().visit(['Created']);
+    assert.equal(written, never.status?.['documentHash']);
   });
 });
 
