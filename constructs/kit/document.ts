@@ -19,6 +19,8 @@ export interface SiteDocument {
   readonly tables: Readonly<Record<string, readonly Readonly<Record<string, FieldValue>>[]>>;
   /** Values that come from Secrets, by field. They reach the script as files, and stand in no manifest. */
   readonly secrets: Readonly<Record<string, { readonly secret: string; readonly key: string }>>;
+  /** Secrets that are only for a document that is not there yet. @default none */
+  readonly secretsWhenNew?: readonly string[];
   /** Documents that must be there first. They are written before this one where they are in the same batch. */
   readonly needs: readonly { readonly doctype: string; readonly name: string }[];
   /** `absent` and `disabled` only: one that differs from this is somebody else's, and left alone. @default whatever it is like */

@@ -61,7 +61,7 @@ export interface SiteUserSpec extends DocumentScoped {
 export interface SiteUserStatus extends DocumentStatus {
   /** Whether the user can log in. */
   readonly enabled?: boolean;
-  /** Version of the Secret whose password was set last. */
+  /** Hash of what the password that was set last was made of: its Secret's version, the key, and the data of the site. */
   readonly passwordVersion?: string;
   /** Secret with the API key and secret, once they are written. */
   readonly apiKeySecret?: string;

@@ -7,7 +7,7 @@ export const API_KEYS = { key: 'api-key', secret: 'api-secret' } as const;
 
 /**
  * The user as the framework stores it.
- * @param setPassword whether the password is to be set: it is compared only when its Secret has changed
+ * @param setPassword whether the password is to be set also where the user is there: only when it is another one
  */
 export function userDocument({ spec }: SiteUser, setPassword: boolean): SiteDocument {
   const { passwordSecretRef: password, apiKeySecretRef: apiKey } = spec;
@@ -30,9 +30,7 @@ export function userDocument({ spec }: SiteUser, setPassword: boolean): SiteDocu
     json: {},
     tables: spec.roles ? { roles: spec.roles.toSorted().map((role) => ({ role })) } : {},
     secrets: {
-      ...(password && setPassword
-        ? { password: { secret: password.name, key: password.key } }
-        : {}),
+      ...(password ? { password: { secret: password.name, key: password.key } } : {}),
       ...(apiKey
         ? {
             api_key: { secret: apiKey.name, key: API_KEYS.key },
@@ -40,6 +38,7 @@ export function userDocument({ spec }: SiteUser, setPassword: boolean): SiteDocu
           }
         : {}),
     },
+    ...(password && !setPassword ? { secretsWhenNew: ['password'] } : {}),
     needs: [],
   };
 }

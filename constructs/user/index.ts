@@ -7,6 +7,7 @@ import { refuseTakenDocument } from '../documents/rivals.js';
 import { documentTeardown } from '../documents/teardown.js';
 import { GeneratedSecret } from '../framework/generated-secret.js';
 import { requireSecret } from '../framework/secret.js';
+import { hashOf } from '../kit/hash.js';
 import type { ChartProps, Judgement, Kind, Observation, World } from '../kit/kind.js';
 import { normalEmail } from '../kit/normal.js';
 import { uidOf } from '../kit/object.js';
@@ -18,7 +19,7 @@ import { API_KEYS, DOCTYPE, userDocument } from './document.js';
 
 /** What is known of a user, and of the exchange about it. */
 export interface UserFacts extends Exchange {
-  /** Version of the Secret with the password. */
+  /** Another one for each value of the Secret with the password, each key in it, and all data of the site. */
   readonly passwordVersion: string | undefined;
 }
 
@@ -44,14 +45,18 @@ function gatherUser(resource: SiteUser, world: World): UserFacts {
   refuseTakenDocument(resource, usersByEmail, 'spec.email', resource.spec.email, world);
   const { namespace = 'default' } = resource.metadata;
   const { passwordSecretRef, apiKeySecretRef } = resource.spec;
-  const passwordVersion =
+  const secretVersion =
     passwordSecretRef &&
     requireSecret(world, namespace, passwordSecretRef.name, 'spec.passwordSecretRef.name');
-  const setPassword = passwordVersion !== resource.status?.passwordVersion;
   // The values of the key are made once: another uid is another key.
   const key = apiKeySecretRef && world.get('Secret', namespace, apiKeySecretRef.name, uidOf);
-  const versions = [passwordVersion ?? '', key ?? ''];
+  const versions = [secretVersion ?? '', key ?? ''];
   const known = exchange(resource, userDocument(resource, true), versions, world);
+  const passwordVersion =
+    passwordSecretRef && hashOf([secretVersion, passwordSecretRef.key, known.data]);
+  const before = resource.status?.passwordVersion;
+  // Release 0.1 has noted the version of the Secret only: that password is set.
+  const setPassword = before !== passwordVersion && before !== secretVersion;
   // Without its Secret there is no key to write.
   const waits = apiKeySecretRef !== undefined && key === undefined;
   const request =

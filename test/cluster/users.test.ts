@@ -134,18 +134,34 @@ describe('users of a site', { concurrency: true }, () => {
     await cluster.becomes('SiteUser', namespace, 'dan', 'waits for its Secret', waits);
     await cluster.apply(namespace, aSecret('dan-password', { password: 'correct horse' }));
     await cluster.ready('SiteUser', namespace, 'dan');
-    assert.deepEqual(writtenAs('dan')[0]?.secrets, ['password']);
+    const wrote = (at: number): unknown => {
+      const { secrets, secretsWhenNew } = writtenAs('dan')[at] ?? {};
+      return { secrets, secretsWhenNew };
+    };
+    const set = { secrets: ['password'], secretsWhenNew: undefined };
+    assert.deepEqual(wrote(0), set);
     await cluster.apply(
       namespace,
       aUser('dan', { passwordSecretRef: { name: 'dan-password' }, lastName: 'D' }),
     );
     await cluster.until('a second run', () => Promise.resolve(writtenAs('dan').length === 2));
-    assert.deepEqual(writtenAs('dan')[1]?.secrets, [], 'a password that was set is not set again');
-    await cluster.apply(namespace, aSecret('dan-password', { password: 'battery staple' }));
+    const kept = { secrets: ['password'], secretsWhenNew: ['password'] };
+    assert.deepEqual(wrote(1), kept, 'a password that was set is not set again');
+    await cluster.apply(
+      namespace,
+      aSecret('dan-password', { password: 'battery staple', dan: 'paper clip' }),
+    );
     await cluster.until('a third run', () => Promise.resolve(writtenAs('dan').length === 3));
-    assert.deepEqual(writtenAs('dan')[2]?.secrets, ['password']);
+    assert.deepEqual(wrote(2), set);
+    await cluster.ready('SiteUser', namespace, 'dan');
+    await cluster.apply(
+      namespace,
+      aUser('dan', { passwordSecretRef: { name: 'dan-password', key: 'dan' }, lastName: 'D' }),
+    );
+    await cluster.until('a fourth run', () => Promise.resolve(writtenAs('dan').length === 4));
+    assert.deepEqual(wrote(3), set, 'another key is another password');
     const seen = JSON.stringify(script.written);
-    assert.ok(!seen.includes('correct horse') && !seen.includes('battery staple'));
+    assert.ok(!/correct horse|battery staple|paper clip/.test(seen));
   });
 
   test('its API key is made once, in its Secret', async () => {

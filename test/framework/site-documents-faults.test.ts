@@ -146,6 +146,15 @@ await describeDocuments('documents that fail', (get, version) => {
     const changed = await get().run([wanted({ password: 'n3w one', api_secret: 'hush-4567' })]);
     assert.deepEqual(changed.outcomes, { [name]: 'Changed' });
     assert.deepEqual([sessions(), opens('n3w one'), opens(secrets.password)], ['0', true, false]);
+    const whenNew = { secretsWhenNew: ['password'] };
+    const unread = user(name, { secrets: { password: MISSING }, ...whenNew });
+    assert.deepEqual(await get().write({ ...wanted(), ...whenNew }), { [name]: 'Changed' });
+    assert.deepEqual(await get().write(unread), { [name]: 'Unchanged' });
+    assert.deepEqual([opens('n3w one'), opens(secrets.password)], [true, false]);
+    await get().write({ doctype: 'User', name, state: 'absent' });
+    assert.match(await get().refusal(unread), /the Secret for password cannot be read/);
+    assert.deepEqual(await get().write({ ...wanted(), ...whenNew }), { [name]: 'Created' });
+    assert.deepEqual([opens('n3w one'), opens(secrets.password)], [false, true]);
     get().sql(`INSERT INTO \`tabSessions\` (\`sid\`, \`user\`) VALUES ('s2', '${name}')`);
     await get().write(user(name, { fields: { enabled: false } }));
     assert.equal(sessions(), '0');

@@ -181,6 +181,60 @@ describe('a resource that is deleted', () => {
   });
 });
 
+describe('a password', () => {
+  const withPassword = (key = 'password'): Fields => ({ passwordSecretRef: { name: 'ada', key } });
+  /** Whether it is set also where the user is there. */
+  const isSet = (life: Life): boolean => {
+    const { secrets, secretsWhenNew } = life.asks()?.document ?? {};
+    assert.ok(secrets?.['password']);
+    return secretsWhenNew === undefined;
+  };
+  const settled = (): Life => {
+    const life = new Life(withPassword());
+    life.secrets = [secret('ada', '1')];
+    assert.equal(isSet(life.visit()), true);
+    return life.visit(['Created']).visit();
+  };
+
+  test('is set once, and again only where the user is gone', () => {
+    const life = settled();
+    life.spec = { ...life.spec, lastName: 'Lovelace' };
+    assert.equal(isSet(life.visit()), false);
+  });
+
+  test('is set again when its Secret changes', () => {
+    const life = settled();
+    life.secrets = [secret('ada', '2')];
+    assert.equal(isSet(life.visit()), true);
+    life.visit(['Changed']);
+    assert.equal(life.visit().asks(), undefined);
+  });
+
+  test('is set again when another key of the Secret is named', () => {
+    const life = settled();
+    life.spec = withPassword('ada');
+    assert.equal(isSet(life.visit()), true);
+  });
+
+  test('is set again in a site that was made anew, or whose data was restored', () => {
+    const anew = settled();
+    anew.site = aSite({}, { uid: 'site-2' });
+    assert.equal(isSet(anew.visit()), true);
+    assert.equal(isSet(settled().restored(LATER).visit()), true);
+  });
+
+  test('that was set by release 0.1 is not set again by a new operator, nor is the user written', () => {
+    const life = settled();
+    life.status = { ...life.status, passwordVersion: '1' };
+    assert.equal(life.visit().asks(), undefined);
+    life.spec = { ...life.spec, lastName: 'Lovelace' };
+    assert.equal(isSet(life.visit()), false);
+    life.visit(['Changed']).visit();
+    life.spec = withPassword('ada');
+    assert.equal(isSet(life.visit()), true);
+  });
+});
+
 describe('a restore of the site', () => {
   test('makes its documents be compared again: the backup may lack them', () => {
     const life = new Life({ resyncInterval: '0s' }).visit().visit(['Created']).visit();

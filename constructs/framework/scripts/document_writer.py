@@ -88,14 +88,14 @@ def one_line(text):
 class Plan:
     """What a document should be in this site's version, and the given fields that this version does not have."""
 
-    def __init__(self, frappe, document, secrets):
+    def __init__(self, frappe, document, secrets, new=False):
         self.meta = frappe.get_meta(document["doctype"])
         self.fields = dict(document.get("fields") or {})
         self.json = dict(document.get("json") or {})
         self.tables = dict(document.get("tables") or {})
         self.hidden, self.password = {}, None
         self.set_names(document)
-        self.set_secrets(document, secrets)
+        self.set_secrets(document, secrets, new)
         self.ignored = []
         for part in (self.fields, self.json, self.tables, self.hidden):
             for field in [field for field in part if field == STANDARD or not self.meta.has_field(field)]:
@@ -122,8 +122,10 @@ class Plan:
         else:
             self.fields["role_profile_name"] = profile
 
-    def set_secrets(self, document, secrets):
+    def set_secrets(self, document, secrets, new):
         self.secret = set(document.get("secrets") or [])
+        if not new:
+            self.secret -= set(document.get("secretsWhenNew") or [])
         for field in sorted(self.secret):
             value = secrets[document["id"], field]
             if not isinstance(value, str):
@@ -209,8 +211,9 @@ class DocumentWriter:
     def present(self, document):
         frappe, doctype, name = self.frappe, document["doctype"], document["name"]
         self.check(document)
-        plan = Plan(frappe, document, self.secrets)
+        frappe.get_meta(doctype)  # where there is no such type, this says so in better words than the database
         stored = self.stored_name(document)
+        plan = Plan(frappe, document, self.secrets, new=not stored)
         if stored not in (None, name):
             raise NotAllowed(f"the site has this {doctype} as {stored!r}, and tells no capitals from small letters")
         doc = frappe.get_doc(doctype, name) if stored else frappe.new_doc(doctype)
