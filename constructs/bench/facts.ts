@@ -1,6 +1,6 @@
 import { resolveApps } from '../framework/apps.js';
 import { benchModel, type BenchModel } from '../framework/bench-model.js';
-import { publicHosts } from '../framework/domain.js';
+import { LONGEST_HOST, publicHosts } from '../framework/domain.js';
 import { GUNICORN_PORT } from '../framework/gunicorn.js';
 import { sitesOfBench } from '../framework/indexes.js';
 import { operatedServer } from '../framework/operated-server.js';
@@ -123,7 +123,7 @@ function siteEntry(site: AppSite): WantedEntry {
   };
 }
 
-/** A host name that two sites claim stays with the older one: the younger says so in its own status. */
+/** A host name that two sites claim stays with the older one. Who does not get one says so in its own status. */
 function firstOfEachHost(
   entries: readonly WantedEntry[],
   suffix: string | undefined,
@@ -135,7 +135,9 @@ function firstOfEachHost(
     const { siteName } = entry;
     const wanted = { siteName, ...(domain ? { domain } : {}), ...(aliases ? { aliases } : {}) };
     if (taken.has(siteName)) continue;
-    const hosts = publicHosts(wanted, suffix).filter((host) => !taken.has(host));
+    const hosts = publicHosts(wanted, suffix).filter(
+      (host) => host.length <= LONGEST_HOST && !taken.has(host),
+    );
     for (const host of [siteName, ...hosts]) taken.add(host);
     kept.push({ ...entry, hosts });
   }

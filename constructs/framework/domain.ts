@@ -1,3 +1,6 @@
+/** The most characters that a host name may have. */
+export const LONGEST_HOST = 253;
+
 /** The public host name of a site: its own domain, or its name below the bench's suffix. */
 export function publicDomain(
   spec: { readonly siteName: string; readonly domain?: string },

@@ -16,7 +16,7 @@ import { ScaledObject, TraefikMiddleware } from '../kit/object-kind.js';
 import type { AppSite } from './api.js';
 import { databasePlan, type SiteDatabasePlan } from './database.js';
 import { requireDatabaseOperator } from './database-operator.js';
-import { refuseTakenHosts } from './hosts.js';
+import { refuseLongHost, refuseTakenHosts } from './hosts.js';
 import { restoreFacts, type SiteRestoreFacts } from './restore.js';
 import { routeFacts, type SiteRouteFacts } from './route.js';
 import { tlsFacts, type SiteTlsFacts } from './tls.js';
@@ -69,6 +69,7 @@ export function gatherSite(site: AppSite, world: World): SiteFacts {
   const upgrade = upgradeFacts(site, wanted, rolled, world);
   const waits = upgrade?.begun === false;
   const model = waits ? benchBefore(wanted, bench, upgrade.from) : wanted;
+  refuseLongHost(site, model.domain.suffix);
   refuseTakenHosts(site, model.domain.suffix, world);
   const admin = spec.adminPasswordSecretRef?.name;
   const database = databasePlan(site, model);

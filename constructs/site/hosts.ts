@@ -1,4 +1,4 @@
-import { publicDomain } from '../framework/domain.js';
+import { LONGEST_HOST, publicDomain } from '../framework/domain.js';
 import { hostKey, sitesByHost } from '../framework/indexes.js';
 import { claimOf, isOlder } from '../framework/seniority.js';
 import { Stalled } from '../kit/errors.js';
@@ -6,6 +6,17 @@ import type { World } from '../kit/kind.js';
 import type { AppSite, AppSiteSpec } from './api.js';
 
 type Named = Pick<AppSiteSpec, 'siteName' | 'domain' | 'aliases'>;
+
+/**
+ * A site's name may become too long with the bench's suffix, of which its schema knows nothing.
+ * @throws Stalled
+ */
+export function refuseLongHost({ spec }: AppSite, suffix: string | undefined): void {
+  const { length } = publicDomain(spec, suffix);
+  if (length <= LONGEST_HOST) return;
+  const message = `Too long: with the suffix of bench ${spec.benchRef.name} the host name has ${length} characters, and may have at most ${LONGEST_HOST}: choose a shorter name, or give spec.domain`;
+  throw Stalled.invalid([{ path: 'spec.siteName', message }]);
+}
 
 /**
  * Two sites of one host name on a bench would answer each other's requests: the younger is refused.

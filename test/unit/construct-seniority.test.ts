@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 import { gatherBench, nginxSites } from '../../constructs/bench/facts.js';
+import { renderNginxConfig } from '../../constructs/bench/nginx-config.js';
 import { isOlder, type Claim } from '../../constructs/framework/seniority.js';
 import { Stalled } from '../../constructs/kit/errors.js';
 import type { AppSite } from '../../constructs/site/api.js';
@@ -183,4 +184,39 @@ suite('a bench and a site of one name', () => {
       assert.doesNotThrow(attempt[refused === 'AppSite' ? 'AppBench' : 'AppSite']);
     });
   }
+});
+
+suite('a site whose name is too long with the suffix of the bench', () => {
+  const label = 'x'.repeat(63);
+  const suffix = [label, label, 'example.com'].join('.');
+  const siteName = [label, 'x'.repeat(50)].join('.');
+  const bench = aReadyBench({ domainConfig: { suffix } });
+
+  test('is refused, and the bench routes it by its own name, and the others as ever', () => {
+    const long = aSite({ siteName }, { name: 'long' });
+    const world = aWorld([bench, long, aSite({ siteName: 'a' }, { name: 'short' })]);
+    assert.throws(() => gatherSite(long, world), {
+      name: 'Stalled',
+      reason: 'InvalidSpec',
+      message:
+        'spec.siteName: Too long: with the suffix of bench demo-bench the host name has 254 characters, and may have at most 253: choose a shorter name, or give spec.domain',
+    });
+    const facts = gatherBench(bench, world);
+    const { 'sites.conf': conf = '' } = renderNginxConfig({
+      sites: nginxSites(facts),
+      clientMaxBodySize: '1m',
+      proxyReadTimeout: 1,
+    });
+    assert.ok(conf.includes(`  a.${suffix} a;\n`), conf);
+    assert.ok(conf.includes(`  ${siteName} ${siteName};\n`), conf);
+    assert.ok(!conf.includes(`${siteName}.${suffix}`), conf);
+  });
+
+  test('is taken with a character less, or with a domain of its own', () => {
+    for (const spec of [{ siteName: siteName.slice(1) }, { siteName, domain: 'a.example.org' }]) {
+      const site = aSite(spec);
+      const { domain } = gatherSite(site, aWorld([bench, site]));
+      assert.ok(domain.length <= 253);
+    }
+  });
 });
