@@ -95,7 +95,10 @@ export function exchange(
 }
 
 function isKnown({ status = {} }: DocumentResource, hash: string, { restored }: SiteData): boolean {
-  const { documentHash, lastSyncTime, outcome } = status;
+  const { documentHash, lastSyncTime, outcome, conditions } = status;
+  // Why it has failed stands in a condition only, which may have said something else since.
+  const ready = conditions?.find(({ type }) => type === 'Ready');
+  if (outcome === 'Failed' && ready?.reason !== 'DocumentFailed') return false;
   if (documentHash !== hash || lastSyncTime === undefined || outcome === undefined) return false;
   // Not a part of the hash: that would have all documents of such a site written again by a new operator.
   return restored === undefined || lastSyncTime >= restored;

@@ -14,7 +14,7 @@ export function judgeDocument(
     const { outcome, message, ignored, time } = result;
     return {
       ...(outcome === 'Failed' ? failed(message) : synced()),
-      conditions: ignored.length > 0 ? [incomplete(ignored)] : [],
+      conditions: incomplete(ignored),
       // From now on the next comparison is waited for.
       again: true,
       fields: {
@@ -23,6 +23,7 @@ export function judgeDocument(
         documentHash: hash,
         lastSyncTime: time,
         outcome,
+        ignoredFields: ignored.length > 0 ? ignored : undefined,
       },
     };
   }
@@ -70,12 +71,15 @@ function failed(message: string): Pick<Judgement, 'phase' | 'ready'> {
 }
 
 /** Fields that this version of the framework does not have. */
-function incomplete(ignored: readonly string[]): Verdict {
+function incomplete(ignored: readonly string[]): readonly Verdict[] {
+  if (ignored.length === 0) return [];
   const message = `the site's version of the framework has no field ${ignored.join(', ')}`;
-  return { type: 'FieldsIgnored', status: 'True', reason: 'UnknownFields', message };
+  return [{ type: 'FieldsIgnored', status: 'True', reason: 'UnknownFields', message }];
 }
 
-function keptConditions({ conditions }: DocumentStatus): readonly Verdict[] {
+/** Others, such as a pause, drop the condition. Release 0.1 has told the fields in it only. */
+function keptConditions({ conditions, ignoredFields }: DocumentStatus): readonly Verdict[] {
+  if (ignoredFields) return incomplete(ignoredFields);
   return (conditions ?? [])
     .filter(({ type }) => type === 'FieldsIgnored')
     .map(({ type, status, reason, message }) => ({ type, status, reason, message }));

@@ -40,6 +40,9 @@ export interface DocumentStatus extends CommonStatus {
   readonly outcome?: 'Created' | 'Changed' | 'Unchanged' | 'Failed';
   /** Hash of what was asked for last, and of the site. */
   readonly documentHash?: string;
+  /** Given fields that the site's version of the framework does not have.
+   * @listType atomic */
+  readonly ignoredFields?: readonly string[];
   /** When the document was last compared with this object.
    * @format date-time */
   readonly lastSyncTime?: string;

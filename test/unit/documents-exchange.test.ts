@@ -235,6 +235,51 @@ describe('a password', () => {
   });
 });
 
+describe('what the last comparison has found', () => {
+  test('is not told in the words of a pause: what has failed is tried again after it', () => {
+    const life = new Life().visit().visit(REFUSED).visit();
+    assert.equal(life.ready, 'DocumentFailed: LinkValidationError: Could not find Role');
+    assert.equal(life.asks(), undefined);
+    life.pause().visit();
+    assert.equal(life.ready, 'Syncing: waiting for Job demo-site-documents');
+    const { id } = life.asks() ?? {};
+    assert.equal(life.visit().asks()?.id, id, 'it is asked for once');
+    life.visit(REFUSED).visit();
+    assert.equal(life.ready, 'DocumentFailed: LinkValidationError: Could not find Role');
+    assert.equal(life.asks(), undefined);
+  });
+
+  test('is not told in the words of a Secret that was away', () => {
+    const life = new Life({ passwordSecretRef: { name: 'ada' } });
+    life.secrets = [secret('ada', '1')];
+    life.visit().visit(REFUSED).visit();
+    life.secrets = [];
+    assert.match(life.visit().ready, /^SecretMissing: /);
+    life.secrets = [secret('ada', '1')];
+    assert.equal(life.visit().ready, 'Syncing: waiting for Job demo-site-documents');
+  });
+
+  test('names the fields that were ignored also after a pause', () => {
+    const life = new Life()
+      .visit()
+      .visit(['Created', '', ['time_zone']])
+      .visit();
+    assert.deepEqual(life.conditions, ['Ready', 'FieldsIgnored']);
+    assert.deepEqual(life.pause().conditions, ['Ready', 'Paused']);
+    assert.deepEqual(life.visit().conditions, ['Ready', 'FieldsIgnored']);
+    life.spec = { resyncInterval: '0s', lastName: 'Lovelace' };
+    life.visit().visit(['Changed']).visit();
+    assert.deepEqual(life.conditions, ['Ready']);
+  });
+
+  test('names the fields that were ignored also where release 0.1 has compared', () => {
+    const life = new Life().visit().visit(['Created', '', ['time_zone']]);
+    life.status = { ...life.status, ignoredFields: undefined };
+    assert.deepEqual(life.visit().conditions, ['Ready', 'FieldsIgnored']);
+    assert.equal(life.asks(), undefined);
+  });
+});
+
 describe('a restore of the site', () => {
   test('makes its documents be compared again: the backup may lack them', () => {
     const life = new Life({ resyncInterval: '0s' }).visit().visit(['Created']).visit();
