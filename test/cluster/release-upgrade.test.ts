@@ -6,9 +6,11 @@ import { parseAllDocuments } from 'yaml';
 
 import { OPERATOR } from '../../constructs/install/identity.js';
 import { startControlPlane } from '../../tools/controlplane/controlplane.js';
+import { holdPods } from '../../tools/controlplane/pods.js';
+import { DOCUMENT_PODS, DocumentScript } from '../../tools/document-script.js';
 import { projectRoot } from '../../tools/root.js';
 import { Cluster } from './harness.js';
-import { aBench, aSite } from './support/builders.js';
+import { aBench, aSecret, aSite, aUser } from './support/builders.js';
 import { forbiddenCalls, installed, startInstalled } from './support/installed.js';
 import { at, type Live, nameOf } from './support/objects.js';
 import { Operator } from './support/operator.js';
@@ -26,13 +28,19 @@ const objectsIn = (yaml: string): Live[] =>
   parseAllDocuments(yaml).map((document) => document.toJS() as Live);
 
 let cluster: Cluster;
+let script: DocumentScript;
 const operators: Operator[] = [];
 before(async () => {
   cluster = new Cluster(
     await startControlPlane({ kwokNodes: 1, persistentVolumes: 20, audit: true }),
   );
+  await holdPods(cluster.controlPlane, DOCUMENT_PODS);
+  script = new DocumentScript(cluster.controlPlane.api, ({ name }) =>
+    name.startsWith('refused') ? ['Failed', 'no'] : ['Created', '', ['time_zone']],
+  );
 });
 after(async () => {
+  await script.stop();
   for (const operator of operators) if (operator.running) operator.kill('SIGKILL');
   await cluster.stop();
 });
@@ -66,6 +74,7 @@ test(`an upgrade from ${BEFORE.release}`, async (t) => {
       ...(await cluster.children(namespace)),
       ...(await cluster.list('AppBench', namespace)),
       ...(await cluster.list('AppSite', namespace)),
+      ...(await cluster.list('SiteUser', namespace)),
     ]);
     return new Map(objects.map((object) => [nameOf(object), object]));
   };
@@ -86,6 +95,16 @@ test(`an upgrade from ${BEFORE.release}`, async (t) => {
     );
     for (const name of ['s', 't']) await cluster.ready('AppSite', namespace, name, PATIENCE_MS);
     await cluster.ready('AppBench', namespace, 'b', PATIENCE_MS);
+    const siteRef = { name: 's' };
+    await cluster.apply(
+      namespace,
+      aSecret('password', { password: 'correct horse' }),
+      aUser('ann', { siteRef, passwordSecretRef: { name: 'password' } }),
+      aUser('refused', { siteRef }),
+    );
+    await cluster.ready('SiteUser', namespace, 'ann', PATIENCE_MS);
+    const failed = (user: Live): boolean => at(user, 'status.phase') === 'Failed';
+    await cluster.becomes('SiteUser', namespace, 'refused', 'is refused', failed, PATIENCE_MS);
     assert.equal((await operator.stop()).code, 0);
     old = await state();
     assert.ok(old.size > 25, `${old.size} objects`);
@@ -130,6 +149,12 @@ test(`an upgrade from ${BEFORE.release}`, async (t) => {
       assert.equal(now.get(name)?.metadata.uid, object.metadata.uid, `${name} is another one`);
     }
     assert.deepEqual(await forbiddenCalls(cluster), []);
+    const names = script.written.map(({ name }) => name.replace(/@.*/, ''));
+    assert.deepEqual(names.sort(), ['ann', 'refused'], 'no document is written again');
+    for (const name of ['ann', 'refused']) {
+      const user = `SiteUser/${name}`;
+      assert.deepEqual(at(now.get(user), 'status'), at(old.get(user), 'status'), name);
+    }
   });
 
   await t.test('restarts no pod that need not be', async () => {
