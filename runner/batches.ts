@@ -222,7 +222,8 @@ export class BatchController {
       this.#complain(owner, key, 'JobFailed', `Job ${job.name}: ${why}`);
       return { againMs: left };
     }
-    memory.failures += 1;
+    // One that found the site closed has written nothing, and broke on nothing.
+    if (!why.startsWith('SiteClosed: ')) memory.failures += 1;
     await applier.delete(job);
     return { againMs: undefined };
   }

@@ -145,6 +145,8 @@ export interface SiteBackupStatus extends CommonStatus {
   readonly bench?: string;
   /** Hash of what the single backup was asked for when it was stored: it is not made again until that changes. */
   readonly endedRun?: string;
+  /** uid of a Job of a single backup that an upgrade or a restore of the site has kept from it: another one takes its place. */
+  readonly refusedJob?: string;
   /** Number of backups that are stored and can be restored.
    * @type integer
    * @format int32 */

@@ -32,7 +32,8 @@ export function gatherBackup(backup: SiteBackup, world: World): BackupFacts {
   return { site, hold, run, ended };
 }
 
-function runOf({ spec }: SiteBackup): string {
+function runOf({ spec, status }: SiteBackup): string {
   const { withFiles, compress, include, exclude, destination } = spec;
-  return hashOf([withFiles, compress, include, exclude, destination]);
+  const asked = hashOf([withFiles, compress, include, exclude, destination]);
+  return status?.refusedJob === undefined ? asked : hashOf([asked, status.refusedJob]);
 }

@@ -7,6 +7,9 @@ import { readFailure, readReport } from './report.js';
 type Phase = NonNullable<SiteBackupStatus['phase']>;
 type Seen = Observation<SiteBackup, BackupFacts>;
 
+/** The reason of a backup that an upgrade or a restore of the site has kept from it. */
+const SITE_BUSY = 'SiteBusy';
+
 /** What a SiteBackup says of itself. */
 export function observeBackup(observation: Seen): Judgement {
   const { resource, facts, runs } = observation;
@@ -25,13 +28,14 @@ export function observeBackup(observation: Seen): Judgement {
     phase: judged.phase,
     ready: judged.ready,
     stalled: judged.phase === 'Failed' && resource.spec.schedule === undefined,
-    again: judged.endedRun !== undefined && !facts.ended,
+    again: (judged.endedRun !== undefined && !facts.ended) || judged.refusedJob !== undefined,
     fields: {
       ...stored,
       lastFailure,
       ...(lastScheduleTime === undefined ? {} : { lastScheduleTime }),
       ...(bench === undefined ? {} : { bench }),
       ...(judged.endedRun === undefined ? {} : { endedRun: judged.endedRun }),
+      ...(judged.refusedJob === undefined ? {} : { refusedJob: judged.refusedJob }),
     },
   };
 }
@@ -40,6 +44,7 @@ interface Judged {
   readonly phase: Phase;
   readonly ready: Verdict;
   readonly endedRun?: string | undefined;
+  readonly refusedJob?: string | undefined;
 }
 
 /** A single backup: Ready when it is stored and checked. */
@@ -56,6 +61,11 @@ function judgeSingle(
   if (mine?.state === 'Succeeded') {
     const backup = readReport(mine.message)?.backups[0] ?? before.backups?.[0];
     return { phase: 'Succeeded', ready: succeeded(backup), endedRun: run };
+  }
+  if (mine?.state === 'Failed' && readFailure(mine).reason === SITE_BUSY) {
+    const message = 'the site was upgraded or restored meanwhile: the backup is made again';
+    const ready = verdict('SiteNotReady', 'False', message);
+    return { phase: 'Pending', ready, refusedJob: mine.uid };
   }
   if (mine?.state === 'Failed') {
     return { phase: 'Failed', ready: failed(lastFailure) };

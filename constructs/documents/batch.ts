@@ -94,6 +94,7 @@ class DocumentsChart extends Chart {
         command: [PYTHON, `${SCRIPTS_DIR}/site_documents.py`],
         env: [
           { name: 'SITE_NAME', value: siteName },
+          { name: 'IMAGE', value: bench.image.reference },
           { name: 'DOCUMENTS', value: `${DOCUMENTS_DIR}/${FILE}` },
           { name: 'SECRETS', value: SECRETS_DIR },
         ],

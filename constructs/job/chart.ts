@@ -64,6 +64,7 @@ function jobProps(job: SiteJob, site: SiteModel, { run }: SiteJobFacts): Framewo
       command: [PYTHON, `${SCRIPTS_DIR}/site_job.py`],
       env: [
         { name: 'SITE_NAME', value: site.siteName },
+        { name: 'IMAGE', value: site.bench.image.reference },
         ...(spec.command ? [jsonEnv('JOB_COMMAND', spec.command)] : []),
         ...(spec.method === undefined ? [] : [{ name: 'JOB_METHOD', value: spec.method }]),
         ...(spec.kwargs ? [jsonEnv('JOB_KWARGS', spec.kwargs)] : []),

@@ -184,6 +184,19 @@ describe('backups of a site', { concurrency: true }, () => {
     assert.equal(at(done, 'status.lastFailure'), undefined);
   });
 
+  test('one that an upgrade or a restore has kept from the site is made again', async () => {
+    const namespace = await aShop();
+    await cluster.apply(namespace, aBackup());
+    const why = 'app-operator: SiteBusy: shop is of image:2 by now, and not of image:1';
+    await finish(namespace, 'night-backup', 1, why);
+    await becomes(namespace, 'Running', 'Provisioning');
+    await finish(namespace, 'night-backup', 0, reportOf('20260101T000000Z'));
+    await becomes(namespace, 'Succeeded', 'BackedUp');
+    await cluster.gone('Job', namespace, 'night-backup');
+    await sleep(1_500);
+    assert.equal(await cluster.get('Job', namespace, 'night-backup'), undefined);
+  });
+
   test('a schedule needs its Secret, and stops while the site cannot take it', async () => {
     const namespace = await aShop();
     await cluster.apply(namespace, aBackup({ schedule: '0 2 1 1 *', destination: S3 }));

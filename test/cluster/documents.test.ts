@@ -117,6 +117,33 @@ describe('the documents of a site', () => {
     await cluster.ready('SiteUser', namespace, 'bob', 60_000);
   });
 
+  test('are asked for again, and not fewer at once, when their Job found the site closed', async () => {
+    const namespace = await aShop(cluster);
+    script.silent.add(namespace);
+    const fault = await failJob(
+      cluster,
+      namespace,
+      'shop-documents',
+      'app-operator: SiteClosed: shop is being upgraded or restored: nothing was done\n',
+    );
+    // More than half of what one Job takes.
+    const names = Array.from({ length: 160 }, (_, index) => `many-${String(index)}`);
+    await cluster.apply(namespace, ...names.map((name) => aUser(name)));
+    await cluster.becomes(
+      'SiteUser',
+      namespace,
+      'many-0',
+      'says why',
+      (live) => reasonOf(live) === 'JobFailed',
+      180_000,
+    );
+    await release(cluster, fault);
+    script.silent.delete(namespace);
+    await cluster.ready('SiteUser', namespace, 'many-0', 60_000);
+    const batch = script.batches.find((all) => all.some(({ name }) => name.startsWith('many-')));
+    assert.equal(batch?.length, names.length);
+  });
+
   test('are asked for again where a Job ends without a word', async () => {
     const namespace = await aShop(cluster);
     script.speechless.add(namespace);

@@ -1,6 +1,6 @@
 /** Documents that the framework refuses, secrets, and what happens when the script is ended, crowded or lied to. */
 import assert from 'node:assert/strict';
-import { writeFileSync } from 'node:fs';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { it } from 'node:test';
 import { VERSIONS } from '../e2e/framework/image.js';
@@ -262,10 +262,46 @@ await describeDocuments('documents that fail', (get, version) => {
     assert.equal(await reason({ FRAPPE_DB_PORT: '1' }), 'DatabaseUnreachable');
     const { bench } = get().world;
     const lock = join(bench.sites, '.app-operator', `${get().site.name}.documents.lock`);
-    const other = bench.daemon(['flock', lock, 'sleep', '60']);
+    const other = bench.daemon(['flock', '-F', lock, 'sleep', '60']);
     const held = () => runScript(['flock', '-n', lock, 'true'], bench.env);
     await eventually('the lock is held', async () => (await held()).code === 1);
     assert.equal(await reason({}), 'SiteBusy');
     await other.stop();
+  });
+
+  it('writes nothing into a site that another Job changes, or that is of another image', async () => {
+    const { site, world } = get();
+    const closed = async (): Promise<void> => {
+      const { code, lastLine } = await get().run([user('closed@example.com')], {
+        IMAGE: 'image:1',
+      });
+      assert.deepEqual([code, /: (\w+):/.exec(lastLine)?.[1]], [1, 'SiteClosed'], lastLine);
+      assert.equal(count('closed@%'), 0);
+    };
+    const marker = join(world.bench.sites, site.name, '.app-operator.json');
+    const text = readFileSync(marker, 'utf8');
+    const known = JSON.parse(text) as object;
+    for (const change of [{ upgrade: { from: 'a', to: 'b' } }, { code: { image: 'image:2' } }]) {
+      writeFileSync(marker, JSON.stringify({ ...known, ...change }));
+      await closed();
+    }
+    writeFileSync(marker, text);
+    const lock = join(world.bench.sites, '.app-operator', `${site.name}.lock`);
+    const other = world.bench.daemon(['flock', '-F', lock, 'sleep', '60']);
+    const held = () => runScript(['flock', '-n', lock, 'true'], world.bench.env);
+    await eventually('the lock is held', async () => (await held()).code === 1);
+    await closed();
+    await other.stop();
+    assert.deepEqual(await get().write(user('closed@example.com')), { 'closed@example.com': 'Created' }); // prettier-ignore
+  });
+
+  it('keeps other Jobs from changing the site while it writes', async () => {
+    const { site } = get();
+    const users = Array.from({ length: 40 }, (_, n) => user(`held${String(n)}@example.com`));
+    const running = get().run(users);
+    await eventually('some users are there', () => count('held%') > 3, 60);
+    assert.match((await site.init()).lastLine, /^app-operator: SiteBusy: /);
+    assert.equal((await running).code, 0);
+    assert.equal((await site.init()).code, 0);
   });
 });

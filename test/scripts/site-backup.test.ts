@@ -224,6 +224,23 @@ describeOnServers('backups of a site', (world) => {
     assert.deepEqual(foldersIn(store), []);
   });
 
+  test('are not made by a Job of another image than the one that the data is of', async () => {
+    const store = volumeEnv();
+    const marker = site.path('.app-operator.json');
+    const text = readFileSync(marker, 'utf8');
+    const state = JSON.parse(text) as { code: object };
+    writeFileSync(marker, JSON.stringify({ ...state, code: { ...state.code, image: 'image:2' } }));
+    const old = failed(await run(store));
+    const right = await run(store, { IMAGE: 'image:2' });
+    writeFileSync(marker, text);
+    assert.deepEqual(
+      [old.reason, old.message.includes('is of image:2 by now')],
+      ['SiteBusy', true],
+    );
+    assert.equal(right.code, 0, right.output);
+    assert.equal(foldersIn(store).length, 1);
+  });
+
   test('of a site of somebody else are refused', async () => {
     const store = volumeEnv();
     assert.equal(failed(await run(store, { SITE_OWNER: 'x/y' })).reason, 'SiteOwnedByOther');

@@ -367,16 +367,17 @@ describe('site_job.py', needs('mariadbd', 'redis-server', 'python3'), () => {
     }
   });
 
-  it('runs nothing in a site that is being created or upgraded', async () => {
+  it('runs nothing in a site that is being created or upgraded, or is of another image', async () => {
     const marker = site.path('.app-operator.json');
     const text = readFileSync(marker, 'utf8');
     const known = JSON.parse(text) as object;
     for (const [change, reason] of [
       [{ upgrade: { from: 'a', to: 'b' } }, 'SiteClosed'],
       [{ state: 'creating' }, 'SiteIncomplete'],
+      [{ code: { image: 'image:2' } }, 'SiteClosed'],
     ] as const) {
       writeFileSync(marker, JSON.stringify({ ...known, ...change }));
-      const { code, message } = await run(test('print', 'ran'));
+      const { code, message } = await run({ ...test('print', 'ran'), IMAGE: 'image:1' });
       assert.deepEqual([code, message.reason], [1, reason]);
       assert.ok(!message.log.includes('ran"'));
     }

@@ -31,6 +31,7 @@ import stored_backup
 from backup_store import open_store
 from site_backup_lock import only_backup
 from site_common import MARKER, SITE_NAME, TERMINATION_LOG, Refused, check_owner, foretell, json_env, read_json, run_job, say, seconds_env, text_env
+from site_gate import obstacle
 from site_init import LOST_CONNECTION, ProgramFailed, apps_of_image, run
 from stored_backup import CONFIG, DATABASE, MANIFEST, STARTED
 
@@ -81,6 +82,12 @@ def wait_until_open(settings):
             raise Refused("SiteBusy", f"{settings.site_name} is being {what}: it is not backed up meanwhile")
         say(f"waiting: {settings.site_name} is being {what}")
         time.sleep(min(5, settings.wait_seconds))
+
+
+def check_image(settings):
+    """The site may be of another image since this Job was made: its data must not be called data of ours."""
+    if why := obstacle(read_json(settings.site / MARKER), os.environ.get("IMAGE", "")):
+        raise Refused("SiteBusy", f"{settings.site_name} {why}: it is not backed up by this Job")
 
 
 def code_of(settings):
@@ -273,6 +280,7 @@ def main(messages):
     store = open_store()
     with only_backup(settings):
         wait_until_open(settings)
+        check_image(settings)
         clear_leftovers(settings, store)
         manifest = back_up(settings, store)
         messages.append(message_of(retain(settings, store), store.location()))

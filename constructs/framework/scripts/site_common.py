@@ -8,6 +8,8 @@ import sys
 from contextlib import contextmanager
 from pathlib import Path
 
+from site_gate import obstacle
+
 TERMINATION_LOG = "/dev/termination-log"
 LAST_WORDS = 4096
 MARKER = ".app-operator.json"
@@ -195,6 +197,31 @@ def only_one(settings):
         except BlockingIOError:
             raise Refused("SiteBusy", f"another Job works on {settings.site_name}") from None
         yield
+
+
+@contextmanager
+def held_open(sites, site_name):
+    """Keeps Jobs that create, change, upgrade, restore or drop the site from beginning. Others that hold it open are no hindrance."""
+    workspace = sites / ".app-operator"
+    workspace.mkdir(exist_ok=True)
+    with open(workspace / f"{site_name}.lock", "a") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise Refused("SiteClosed", f"another Job changes {site_name}: nothing was done") from None
+        yield
+
+
+def check_open(site):
+    """Refuses what would only do harm, or fail with words that nobody understands. Asked while the site is held open."""
+    site_name = site.name
+    if not (site / "site_config.json").is_file():
+        raise Refused("SiteMissing", f"there is no site {site_name} in {site.parent}")
+    marker = read_json(site / MARKER)
+    if marker.get("state") == "creating":
+        raise Refused("SiteIncomplete", f"{site_name} is being created: nothing was done")
+    if why := obstacle(marker, os.environ.get("IMAGE", "")):
+        raise Refused("SiteClosed", f"{site_name} {why}: nothing was done")
 
 
 @contextmanager

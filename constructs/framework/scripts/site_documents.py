@@ -1,7 +1,7 @@
 """Brings documents of a site to what they should be: created, changed, left as they are, disabled or deleted.
 
 Environment
-  SITE_NAME, BENCH_DIR    as for the other scripts
+  SITE_NAME, IMAGE, BENCH_DIR    as for the other scripts
   DOCUMENTS   a file: {"documents": [{id, doctype, name, state: present|absent|disabled, fields, json, tables, secrets, needs}]}
   SECRETS     a folder: the value of a document's secret field is the file `<id>/<field>`
   WAIT_SECONDS    for the database, and for another Job of this kind on the same site (default 60)
@@ -24,7 +24,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from document_writer import DocumentWriter, connected
-from site_common import LAST_WORDS, SITE_NAME, Refused, leave, read_secrets, redact, run_job, say, seconds_env, text_env
+from site_common import LAST_WORDS, SITE_NAME, Refused, check_open, held_open, leave, read_secrets, redact, run_job, say, seconds_env, text_env
 
 STATES = ("present", "absent", "disabled")
 # Messages are cut to the first of these lengths, in characters, with which the results fit.
@@ -150,8 +150,6 @@ def main():
     if not SITE_NAME.match(site):
         raise Refused("InvalidInput", f"SITE_NAME {site!r} is not a host name")
     documents, folder, wait = read_documents(text_env("DOCUMENTS")), Path(text_env("SECRETS")), seconds_env("WAIT_SECONDS", 60)
-    if not (bench / "sites" / site / "site_config.json").exists():
-        raise Refused("SiteMissing", f"there is no site {site} on this bench")
     secrets = {}
     for document in documents:
         for field in document.get("secrets") or []:
@@ -160,9 +158,13 @@ def main():
             except (OSError, ValueError) as error:
                 secrets[document["id"], field] = error
     read_secrets.update(value for value in secrets.values() if isinstance(value, str))
-    os.chdir(bench / "sites")  # the framework finds its logs from there
-    with only_one(bench, site, wait), connected(site, wait) as frappe:
-        return run(documents, DocumentWriter(frappe, secrets).write)
+    sites = bench / "sites"
+    os.chdir(sites)  # the framework finds its logs from there
+    # Old code must not write into data that is being migrated or restored, or was.
+    with only_one(bench, site, wait), held_open(sites, site):
+        check_open(sites / site)
+        with connected(site, wait) as frappe:
+            return run(documents, DocumentWriter(frappe, secrets).write)
 
 
 def succeed(results):

@@ -1,4 +1,4 @@
-"""Whether a site is open for the code of this image: what wsgi.py and scheduler.py ask before they touch it.
+"""Whether a site is open for the code of this image: asked by wsgi.py, scheduler.py, and Jobs that work in a site, before they touch it.
 
 The site's marker names the image that its data was brought to, and tells of an upgrade that is under way. Old code never
 works on data that newer code has changed, nor new code on data that it has not. The marker is opened each time: a volume
@@ -21,7 +21,12 @@ def closed(site, sites=".", image=None):
             marker = json.load(file)
     except (OSError, ValueError):
         return False  # no site, or none of ours: the framework decides
+    return obstacle(marker, image) is not None
+
+
+def obstacle(marker, image):
+    """Why code of `image` must not work on the data of the site with this marker; None where it may."""
     if "upgrade" in marker:
-        return True
+        return "is being upgraded or restored"
     brought_to = marker.get("code", {}).get("image")
-    return bool(image and brought_to and brought_to != image)
+    return f"is of {brought_to} by now, and not of {image}" if image and brought_to and brought_to != image else None

@@ -1,7 +1,7 @@
 """Runs a bench command or a Python method in a site, once. Runs as the Job of a SiteJob, and of each time of its schedule.
 
 Environment
-  SITE_NAME
+  SITE_NAME, IMAGE
   JOB_COMMAND      JSON array: arguments of `bench --site SITE_NAME`, each as it is; or
   JOB_METHOD       dotted path of a function in an installed app, and
   JOB_KWARGS       JSON object of its keyword arguments (default {})
@@ -15,7 +15,6 @@ the command runs, without exitCode and completionTime, for the case that this pr
 command's own: 128 + n after signal n, 124 after the timeout. No password or key of the site's configuration is printed.
 """
 
-import fcntl
 import json
 import os
 import re
@@ -25,12 +24,11 @@ import subprocess
 import sys
 import time
 from collections import deque
-from contextlib import contextmanager
 from datetime import datetime, timezone
 from pathlib import Path
 from urllib.parse import quote, unquote, urlsplit
 
-from site_common import MARKER, SITE_NAME, TERMINATION_LOG, Refused, json_env, read_json, seconds_env, text_env
+from site_common import SITE_NAME, TERMINATION_LOG, Refused, check_open, held_open, json_env, seconds_env, text_env
 
 MESSAGE_BYTES = 4096
 LINE_BYTES = 65536
@@ -272,31 +270,6 @@ class Command:
 # --- what is to be run ----------------------------------------------------------------------------------------------
 
 
-@contextmanager
-def held_open(sites, site_name):
-    """Keeps Jobs that create, change, upgrade or drop the site from beginning. Other SiteJobs are no hindrance."""
-    workspace = sites / ".app-operator"
-    workspace.mkdir(exist_ok=True)
-    with open(workspace / f"{site_name}.lock", "a") as lock:
-        try:
-            fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
-        except BlockingIOError:
-            raise Refused("SiteClosed", f"another Job changes {site_name}: nothing was run") from None
-        yield
-
-
-def check_site(site):
-    """Refuses what would only do harm, or fail with words that nobody understands."""
-    site_name = site.name
-    if not (site / "site_config.json").is_file():
-        raise Refused("SiteMissing", f"there is no site {site_name} in {site.parent}")
-    marker = read_json(site / MARKER)
-    if marker.get("state") == "creating":
-        raise Refused("SiteIncomplete", f"{site_name} is being created: nothing was run")
-    if "upgrade" in marker:
-        raise Refused("SiteClosed", f"{site_name} is being upgraded: nothing was run")
-
-
 def arguments_of(site_name):
     """The program that runs the command, or calls the method. No shell reads any of it."""
     command, method = json_env("JOB_COMMAND", [], list), os.environ.get("JOB_METHOD", "")
@@ -338,7 +311,7 @@ def run(report):
         raise Refused("InvalidInput", f"SITE_NAME {site_name!r} is not a host name")
     title, arguments = arguments_of(site_name)
     with held_open(sites, site_name):
-        check_site(sites / site_name)
+        check_open(sites / site_name)
         redaction = Redaction(sites, site_name)
         report.redact = redaction.apply
         try:
