@@ -9,7 +9,15 @@ import { gunzipSync } from 'node:zlib';
 import { readFailure, readReport } from '../../constructs/backup/report.js';
 import { startS3Server } from '../../tools/s3/server.js';
 import { putFile } from './backup-fixture.js';
-import { type Env, freePort, required, runScript, SCRIPTS, temporaryDirectory } from './servers.js';
+import {
+  type Env,
+  freePort,
+  required,
+  ROOT,
+  runScript,
+  SCRIPTS,
+  temporaryDirectory,
+} from './servers.js';
 import { aSite, describeOnServers, KEY, type SiteJobs } from './site-fixture.js';
 import { PREFIX, s3Env, volumeEnv } from './store-fixture.js';
 
@@ -22,6 +30,7 @@ interface Manifest {
 }
 
 const DAY = 86_400_000;
+const MEETING = join(ROOT, 'test/scripts/meeting');
 const nameAt = (time: number): string => new Date(time).toISOString().replace(/[-:]|[.]\d+/g, '');
 
 describeOnServers('backups of a site', (world) => {
@@ -200,6 +209,47 @@ describeOnServers('backups of a site', (world) => {
     assert.equal(waits.code, 0, waits.output);
     assert.match(waits.output, /waiting: another backup/);
   });
+
+  for (const kind of ['volume', 'S3']) {
+    test(`of two sites that begin in one second stay apart in one folder, ${kind}`, async () => {
+      const server = kind === 'S3' ? await startS3Server({ port: await freePort() }) : undefined;
+      const store = server ? s3Env(server) : volumeEnv();
+      const folder = server ? join(server.folder, 'backups', PREFIX) : folderOf(store);
+      const other = aSite(world.bench, world.database);
+      assert.match((await other.init()).lastLine, /Succeeded/);
+      const config = other.path('site_config.json');
+      const text = readFileSync(config, 'utf8');
+      const both = (meeting = temporaryDirectory()) =>
+        Promise.all(
+          [site, other].map((one) =>
+            run(store, {
+              MEETING: meeting,
+              PYTHONPATH: `${MEETING}:${join(world.bench, 'apps/frappe')}`,
+              SITE_NAME: one.name,
+              SITE_OWNER: String(one.json('.app-operator.json')['owner']),
+              BACKUP_OWNER: `team/${one.name}`,
+            }),
+          ),
+        );
+      const ownersIn = (): readonly string[] =>
+        readdirSync(folder)
+          .map((name) => join(folder, name, 'manifest.json'))
+          .filter((file) => existsSync(file))
+          .map((file) => (JSON.parse(readFileSync(file, 'utf8')) as { owner: string }).owner)
+          .sort();
+      const owners = [site, other].map(({ name }) => `team/${name}`).sort();
+      for (const { code, output } of await both()) assert.equal(code, 0, output);
+      assert.deepEqual(ownersIn(), owners);
+      rmSync(folder, { recursive: true });
+      const broken = { ...(JSON.parse(text) as object), db_port: await freePort() };
+      writeFileSync(config, JSON.stringify(broken));
+      const codes = (await both()).map(({ code }) => code);
+      writeFileSync(config, text);
+      assert.deepEqual(codes, [0, 1]);
+      assert.deepEqual(ownersIn(), [`team/${site.name}`]);
+      await server?.stop();
+    });
+  }
 
   test('are not made while the site is changed by another Job', async () => {
     const store = volumeEnv();

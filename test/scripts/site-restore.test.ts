@@ -269,7 +269,7 @@ describeOnServers('restoring', (world) => {
 
   it('refuses what is not as it was stored before it touches anything', async () => {
     const store = aStore();
-    const { directory } = await backedUp(store);
+    const { directory } = await backedUp(store, { manifest: { owner: 'team/nightly' } });
     const { site, old } = await existing();
     const file = join(directory, 'private-files.tgz');
     const data = readFileSync(file);
@@ -281,6 +281,11 @@ describeOnServers('restoring', (world) => {
     assert.deepEqual(copyOf(site), old);
     const missing = await wanting.with({ RESTORE_NAME: '20200101T000000Z' }).init();
     assert.match(missing.lastLine, /BackupMissing: .*has no backup 20200101T000000Z/);
+    const others = await wanting.with({ RESTORE_NAME: NAME, RESTORE_OWNER: 'team/other' }).init();
+    assert.match(
+      others.lastLine,
+      /BackupMissing: .* is a backup of team\/nightly, not of team\/other/,
+    );
     const none = await wanting.with({ STORE_PREFIX: 'no/body' }).init();
     assert.match(none.lastLine, /BackupMissing: .*has no complete backup/);
     assert.deepEqual(settingsOf(site), [0, undefined, 'team.b.own']);

@@ -2,6 +2,7 @@
 
   folders()             names of the folders
   files(folder)         name → size in bytes
+  take(folder)          takes a folder; False where somebody has it. Others who were told True within SETTLE_SECONDS show in what is there then
   open(path)            reads a file as a stream: `read(amount)`, as a context
   write(path, source)   stores what `source` has, in bounded memory; read back, its size and SHA-256 are compared
   delete(folder, first) removes a folder with all its files, those named in `first` before the others
@@ -62,6 +63,8 @@ def digest_of(source):
 
 
 class Store:
+    SETTLE_SECONDS = 0
+
     def write(self, path, source, size=None):
         """Stores all that `source` has, `size` bytes if that is known. Returns size and SHA-256, both read back."""
         digest = Digesting(source)
@@ -113,6 +116,16 @@ class VolumeStore(Store):
             return {}
         except OSError as error:
             raise self.failure(error) from None
+
+    def take(self, folder):
+        try:
+            self.root.mkdir(parents=True, exist_ok=True)
+            os.mkdir(self.root / folder)
+        except OSError as error:
+            if error.errno == errno.EEXIST and self.root.is_dir():
+                return False
+            raise self.failure(error) from None
+        return True
 
     def open(self, path):
         try:
@@ -166,6 +179,9 @@ def sync_directory(path):
 
 
 class S3Store(Store):
+    # No way to create only what is not there is known to all stores.
+    SETTLE_SECONDS = 5
+
     def __init__(self, client, prefix):
         self.client, self.prefix = client, prefix
 
@@ -184,6 +200,9 @@ class S3Store(Store):
             for name, size in zip(listed(page, "Contents/Key"), listed(page, "Contents/Size"), strict=True):
                 found[name.removeprefix(start)] = int(size)
         return found
+
+    def take(self, folder):
+        return not self.files(folder)
 
     def pages(self, start, delimiter=""):
         query = {"list-type": "2", "prefix": self.key(start), "encoding-type": "url", **({"delimiter": delimiter} if delimiter else {})}

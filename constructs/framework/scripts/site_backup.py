@@ -16,9 +16,11 @@ first and as many as fit, rows of [name, completion (as a name), size in bytes, 
 """
 
 import gzip
+import io
 import json
 import os
 import re
+import secrets
 import shutil
 import signal
 import sys
@@ -153,13 +155,24 @@ def clear_leftovers(settings, store):
     store.abandon(settings.timeout / 3600)
 
 
-def new_name(store):
-    """A name that no folder has."""
+def begin(settings, store):
+    """A folder that nobody else has. Returns its name, its start, and what says there that it is ours."""
     while True:
-        start = datetime.now(timezone.utc).replace(microsecond=0)
+        asked, start = time.monotonic(), datetime.now(timezone.utc).replace(microsecond=0)
         name = stored_backup.name_of(start)
-        if not store.files(name):
-            return name, start
+        if store.take(name):
+            started = {"owner": settings.backup_owner, "site": settings.owner, "job": settings.job, "token": secrets.token_hex(8)}
+            text = json.dumps(started).encode()
+            store.put(f"{name}/{STARTED}", io.BytesIO(text), len(text))
+            # Whoever was slower may have written over one that is at work already.
+            late = time.monotonic() - asked > store.SETTLE_SECONDS > 0
+            time.sleep(store.SETTLE_SECONDS)
+            found = stored_backup.read_object(store, f"{name}/{STARTED}")
+            if found is None:
+                raise Refused("StoreCorrupt", f"{store.location(name)}/{STARTED} is not what was written")
+            if found == started and not late:
+                return name, start, started
+            say(f"{store.location(name)} is another backup's")
         time.sleep(1)
 
 
@@ -169,10 +182,9 @@ def rfc3339(moment):
 
 def back_up(settings, store):
     """One backup, from its first file to its manifest, which is returned."""
-    name, start = new_name(store)
+    name, start, started = begin(settings, store)
     say(f"backing up {settings.site_name} to {store.location(name)}")
     code = code_of(settings)
-    stored_backup.write_object(store, f"{name}/{STARTED}", {"owner": settings.backup_owner, "site": settings.owner, "job": settings.job})
     try:
         with tempfile.TemporaryDirectory(prefix="backup-") as scratch:
             told = make(settings, Path(scratch))
@@ -193,16 +205,24 @@ def back_up(settings, store):
             "complete": settings.with_files and key and not told["partial"], "partial": told["partial"], "encrypted": told["encrypted"],
             "files": files,
         }  # fmt: skip
+        if not is_still(store, name, started):
+            raise Refused("StoreCorrupt", f"{store.location(name)} was taken by another backup")
         stored_backup.write_object(store, f"{name}/{MANIFEST}", manifest)
         if stored_backup.manifest_of(store, name) is None:
             raise Refused("StoreCorrupt", f"{store.location(name)}: files are gone again")
         return manifest
     except BaseException:
         try:
-            stored_backup.delete_backup(store, name)
+            if is_still(store, name, started):
+                stored_backup.delete_backup(store, name)
         except Refused as error:
             say(f"{store.location(name)} stays for now, without a manifest: {error}")
         raise
+
+
+def is_still(store, name, started):
+    """Whether a folder is that of the backup that was started so."""
+    return stored_backup.read_object(store, f"{name}/{STARTED}") == started
 
 
 def keep(store, name, path):

@@ -133,10 +133,12 @@ class Restore:
         name = os.environ.get("RESTORE_NAME", "")
         if name and not NAME.fullmatch(name):
             raise Refused("InvalidInput", f"RESTORE_NAME {name!r} is not the name of a backup")
+        owner = os.environ.get("RESTORE_OWNER", "")
         if name:
             manifest = manifest_of(store, name)
+            if manifest and owner not in ("", manifest.get("owner")):
+                raise Refused("BackupMissing", f"{store.location(name)} is a backup of {manifest.get('owner')}, not of {owner}")
         else:
-            owner = os.environ.get("RESTORE_OWNER", "")
             manifest = next((found for found in stored_backups(store) if found.get("complete") and owner in ("", found.get("owner"))), None)
         if manifest is None:
             raise Refused("BackupMissing", f"{store.location()} has no {f'backup {name}' if name else 'complete backup'}")

@@ -10,7 +10,7 @@ The manifest is written last, when every other file was read back and found whol
   encrypted   whether the framework has encrypted the files with `backup_encryption_key` of the configuration
   files       [{name, size, sha256}]
 Files: `database.sql.gz`, `files.tar|tgz`, `private-files.tar|tgz`, `site_config_backup.json`. Beside them `started.json`, the first
-file of all, says whose an unfinished one is: {owner, site `<namespace>/<AppSite>`, job}.
+file of all, says whose an unfinished one is: {owner, site `<namespace>/<AppSite>`, job, token}.
 """
 
 import hashlib
