@@ -265,12 +265,31 @@ describeOnServers('backups of a site', (world) => {
       assert.equal(failed(await run(store)).reason, 'SiteBusy');
     }
     writeFileSync(marker, text);
-    const slow = run(store, { SLOW_BACKUP: '2' });
-    await sleep(1300);
-    writeFileSync(marker, JSON.stringify({ ...state, code: { ...state.code, image: 'image:2' } }));
-    const { reason, message } = failed(await slow);
-    writeFileSync(marker, text);
-    assert.deepEqual([reason, message.includes('changed by another Job')], ['SiteBusy', true]);
+    const upgraded = (): void => {
+      const code = { ...state.code, image: 'image:2' };
+      writeFileSync(marker, JSON.stringify({ ...state, code }));
+    };
+    // It has the code that it had, and is open again.
+    const restored = (): void => {
+      const upgrade = { from: 'a', to: 'a', settings: {}, restoring: true };
+      const changes = JSON.stringify({ upgrade, restore: { id: 'x' } });
+      const program = `from site_upgrade import Upgrade; import json, sys
+from pathlib import Path; from types import SimpleNamespace
+upgrade = Upgrade(SimpleNamespace(site=Path(sys.argv[1])))
+changes = json.loads(sys.argv[2])
+upgrade.record(changes["upgrade"], restore=changes["restore"])`;
+      execFileSync(required('python3'), ['-c', program, site.path(), changes], { cwd: SCRIPTS });
+      const { upgrade: _, restore: __, ...open } = site.json('.app-operator.json');
+      writeFileSync(marker, JSON.stringify(open));
+    };
+    for (const change of [upgraded, restored]) {
+      const slow = run(store, { SLOW_BACKUP: '2' });
+      await sleep(1300);
+      change();
+      const { reason, message } = failed(await slow);
+      writeFileSync(marker, text);
+      assert.deepEqual([reason, message.includes('changed by another Job')], ['SiteBusy', true]);
+    }
     assert.deepEqual(foldersIn(store), []);
   });
 

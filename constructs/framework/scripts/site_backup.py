@@ -92,8 +92,10 @@ def check_image(settings):
         raise Refused("SiteBusy", f"{settings.site_name} {why}: it is not backed up by this Job")
 
 
-def code_of(settings):
-    return read_json(settings.site / MARKER).get("code")
+def state_of(settings):
+    """Another one where the site was closed meanwhile, also where its code is the same again after a restore."""
+    marker = read_json(settings.site / MARKER)
+    return marker.get("code"), marker.get("closings")
 
 
 def make(settings, directory):
@@ -182,9 +184,10 @@ def rfc3339(moment):
 
 def back_up(settings, store):
     """One backup, from its first file to its manifest, which is returned."""
+    state = state_of(settings)
+    check_image(settings)
     name, start, started = begin(settings, store)
     say(f"backing up {settings.site_name} to {store.location(name)}")
-    code = code_of(settings)
     try:
         with tempfile.TemporaryDirectory(prefix="backup-") as scratch:
             told = make(settings, Path(scratch))
@@ -193,7 +196,7 @@ def back_up(settings, store):
             files = [keep(store, name, path) for path in sorted(Path(scratch).iterdir())]
             key = bool(read_json(Path(scratch) / CONFIG).get("encryption_key"))
         # The dump may be of before a migration, and the files of after it.
-        if busy_with(settings) or code_of(settings) != code:
+        if busy_with(settings) or state_of(settings) != state:
             raise Refused("SiteBusy", f"{settings.site_name} was changed by another Job while it was backed up")
         versions = apps_of_image(settings)
         namespace, _, site = settings.owner.partition("/")
@@ -300,7 +303,6 @@ def main(messages):
     store = open_store()
     with only_backup(settings):
         wait_until_open(settings)
-        check_image(settings)
         clear_leftovers(settings, store)
         manifest = back_up(settings, store)
         messages.append(message_of(retain(settings, store), store.location()))

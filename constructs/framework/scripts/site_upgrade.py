@@ -8,6 +8,7 @@ The marker's `upgrade` is there while the site is closed:
   changed     whether the database may differ from the backup
   restoring   the backup is being loaded: whoever comes next must do that again
   migrated    the data is of the image `to`
+Its `closings` says how often it was closed, so that whoever reads the site can tell whether it was meanwhile.
 
 No line of the framework is used here, so that it does not matter whose code runs it.
 """
@@ -41,6 +42,8 @@ class Upgrade:
     def record(self, changes, **others):
         """Merges into the marker's `upgrade`, and into the marker; None deletes a key."""
         marker = {**read_json(self.marker), **others}
+        if "upgrade" not in marker:
+            marker["closings"] = marker.get("closings", 0) + 1
         upgrade = {**marker.get("upgrade", {}), **changes}
         marker["upgrade"] = {k: v for k, v in upgrade.items() if v is not None}
         write_json(self.marker, {k: v for k, v in marker.items() if v is not None})
