@@ -8,6 +8,7 @@ import { type Env, freePort, needs, temporaryDirectory } from './servers.js';
 import { brokenWay, doInStore, failureInStore, PREFIX, s3Env, volumeEnv } from './store-fixture.js';
 
 const NAME = '20250131T120000Z';
+const LATER = '20250201T120000Z';
 const MIB = 1 << 20;
 
 describe('a store of backups', needs('python3'), () => {
@@ -100,15 +101,17 @@ describe('a store of backups', needs('python3'), () => {
     down.close();
   });
 
-  test('parts of a writer that was killed are taken away', async () => {
+  test('parts of a writer that was killed go with their folder, and no others', async () => {
     const env = s3Env(server, { STORE_PREFIX: 'killed' });
-    await doInStore(env, [['write', `${NAME}/files.tar`, 2000 * MIB]], 2500);
     const uploads = () =>
       readdirSync(join(server.folder, 'backups', '.sgwtmp', 'multipart'), { recursive: true });
-    assert.ok(uploads().length > 0, 'the writer was killed in the middle');
-    assert.deepEqual(await doInStore(env, [['abandon', 1], ['folders']]), [null, []]);
-    assert.ok(uploads().length > 0, 'an upload may be under way for an hour');
-    await doInStore(env, [['abandon', -1]]);
+    await doInStore(env, [['write', `${LATER}/files.tar`, 2000 * MIB]], 2500);
+    const others = uploads();
+    await doInStore(env, [['write', `${NAME}/files.tar`, 2000 * MIB]], 2500);
+    assert.ok(others.length > 0 && uploads().length > others.length, 'both were killed');
+    assert.deepEqual(await doInStore(env, [['delete', NAME], ['folders']]), [null, []]);
+    assert.deepEqual(uploads().sort(), others.sort());
+    await doInStore(env, [['delete', LATER]]);
     assert.deepEqual(uploads(), []);
   });
 

@@ -5,8 +5,7 @@
   take(folder)          takes a folder; False where somebody has it. Others who were told True within SETTLE_SECONDS show in what is there then
   open(path)            reads a file as a stream: `read(amount)`, as a context
   write(path, source)   stores what `source` has, in bounded memory; read back, its size and SHA-256 are compared
-  delete(folder, first) removes a folder with all its files, those named in `first` before the others
-  abandon(hours)        takes away what killed writers have left
+  delete(folder, first) removes a folder with all its files, those named in `first` before the others, and what killed writers have left in it
   location(folder)      the place, for people
 A path is `<folder>/<file>`. Failures are `Refused`: StoreUnreachable, StoreAccessDenied, BucketMissing, StoreFull, StoreCorrupt, StoreFailed, …
 
@@ -21,7 +20,6 @@ import hashlib
 import os
 import re
 import shutil
-from datetime import datetime, timedelta, timezone
 from pathlib import Path
 
 from s3_client import S3Client, S3Error, listed
@@ -162,9 +160,6 @@ class VolumeStore(Store):
         except OSError as error:
             raise self.failure(error) from None
 
-    def abandon(self, _hours):
-        """Parts lie in their backup's folder, and go with it."""
-
     def failure(self, error):
         reason = {errno.ENOSPC: "StoreFull", errno.EDQUOT: "StoreFull", errno.EACCES: "StoreAccessDenied", errno.EROFS: "StoreAccessDenied"}
         return Refused(reason.get(error.errno, "StoreFailed"), f"{self.location()}: {error.strerror or error}")
@@ -252,27 +247,26 @@ class S3Store(Store):
         try:
             self.client.call("DELETE", key, upload)
         except Refused:
-            pass  # `abandon` finds it later
+            pass  # it goes with its folder
 
     def delete(self, folder, first=()):
+        self.end_uploads(folder)
         names = self.files(folder)
         for name in [*first, *sorted(names.keys() - set(first))]:
             if name in names:
                 self.client.call("DELETE", self.key(f"{folder}/{name}"))
 
-    def abandon(self, hours):
-        """Ends uploads that are older: the store keeps, and charges for, parts that no list shows."""
-        oldest = (datetime.now(timezone.utc) - timedelta(hours=hours)).strftime("%Y-%m-%dT%H:%M:%S")
+    def end_uploads(self, folder):
+        """The store keeps, and charges for, parts that no list shows."""
         try:
-            page = self.client.xml("GET", query={"uploads": "", "prefix": self.key(""), "encoding-type": "url"})
+            page = self.client.xml("GET", query={"uploads": "", "prefix": self.key(f"{folder}/"), "encoding-type": "url"})
         except S3Error as error:
             if error.reason in ("StoreAccessDenied", "StoreFailed"):
                 return  # not every store, and not every account, may list them
             raise
         for upload in page.iterfind("Upload"):
-            if (upload.findtext("Initiated") or "9") < oldest:
-                [key], [name] = listed(upload, "Key"), listed(upload, "UploadId")
-                self.forget(key, {"uploadId": name})
+            [key], [name] = listed(upload, "Key"), listed(upload, "UploadId")
+            self.forget(key, {"uploadId": name})
 
 
 def read_part(source, size):

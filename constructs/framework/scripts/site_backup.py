@@ -154,7 +154,6 @@ def clear_leftovers(settings, store):
         if name < oldest or (settings.job and started.get("job") == settings.job):
             say(f"removing {store.location(name)}: it was never finished")
             store.delete(name, tuple(files.keys() - {STARTED}))
-    store.abandon(settings.timeout / 3600)
 
 
 def begin(settings, store):

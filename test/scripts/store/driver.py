@@ -45,7 +45,6 @@ ACTIONS = {
     "folders": lambda store: store.folders(),
     "files": lambda store, folder: store.files(folder),
     "delete": lambda store, folder: store.delete(folder, ("manifest.json",)),
-    "abandon": lambda store, hours: store.abandon(hours),
     "backups": lambda store: [manifest["name"] for manifest in stored_backup.stored_backups(store)],
     "memory": lambda store: resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024,
 }
