@@ -142,6 +142,11 @@ describe('the documents of a site', () => {
     await cluster.ready('SiteUser', namespace, 'many-0', 60_000);
     const batch = script.batches.find((all) => all.some(({ name }) => name.startsWith('many-')));
     assert.equal(batch?.length, names.length);
+    const job = await cluster.the('Job', namespace, 'shop-documents');
+    const container = 'spec.template.spec.containers[0]';
+    const env = at(job, `${container}.env`) as { readonly name: string; readonly value: string }[];
+    const image = env.find(({ name }) => name === 'IMAGE')?.value;
+    assert.equal(image, at(job, `${container}.image`), 'what it asks the site for');
   });
 
   test('are asked for again where a Job ends without a word', async () => {
