@@ -10,9 +10,9 @@ import { holdPods } from '../../tools/controlplane/pods.js';
 import { DOCUMENT_PODS, DocumentScript } from '../../tools/document-script.js';
 import { projectRoot } from '../../tools/root.js';
 import { Cluster } from './harness.js';
-import { aBench, aSecret, aSite, aUser } from './support/builders.js';
+import { aBench, API_VERSION, aSecret, aSite, aUser } from './support/builders.js';
 import { forbiddenCalls, installed, startInstalled } from './support/installed.js';
-import { at, type Live, nameOf } from './support/objects.js';
+import { at, type Live, type Manifest, nameOf } from './support/objects.js';
 import { Operator } from './support/operator.js';
 import { operatorOf } from './support/release.js';
 
@@ -26,6 +26,14 @@ const PATIENCE_MS = 60_000;
 const read = (file: string): Promise<string> => readFile(file, 'utf8');
 const objectsIn = (yaml: string): Live[] =>
   parseAllDocuments(yaml).map((document) => document.toJS() as Live);
+
+/** Something that has run in a site. */
+const MIGRATE: Manifest = {
+  apiVersion: API_VERSION,
+  kind: 'SiteJob',
+  metadata: { name: 'j' },
+  spec: { siteRef: { name: 's' }, command: ['migrate'] },
+};
 
 let cluster: Cluster;
 let script: DocumentScript;
@@ -95,6 +103,8 @@ test(`an upgrade from ${BEFORE.release}`, async (t) => {
     );
     for (const name of ['s', 't']) await cluster.ready('AppSite', namespace, name, PATIENCE_MS);
     await cluster.ready('AppBench', namespace, 'b', PATIENCE_MS);
+    await cluster.apply(namespace, MIGRATE);
+    await cluster.ready('SiteJob', namespace, 'j', PATIENCE_MS);
     const siteRef = { name: 's' };
     await cluster.apply(
       namespace,
@@ -148,6 +158,9 @@ test(`an upgrade from ${BEFORE.release}`, async (t) => {
     for (const [name, object] of old) {
       assert.equal(now.get(name)?.metadata.uid, object.metadata.uid, `${name} is another one`);
     }
+    assert.ok(old.has('Job/j-run'));
+    const jobs = [...now.keys()].filter((name) => name.startsWith('Job/') && !old.has(name));
+    assert.deepEqual(jobs, []);
     assert.deepEqual(await forbiddenCalls(cluster), []);
     const names = script.written.map(({ name }) => name.replace(/@.*/, ''));
     assert.deepEqual(names.sort(), ['ann', 'refused'], 'no document is written again');
