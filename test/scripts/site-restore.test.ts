@@ -376,6 +376,55 @@ describeOnServers('restoring', (world) => {
     assert.deepEqual(restored(result.lastLine)['requests'], [A]);
   });
 
+  it('keeps what the site had where another backup, then the first one again, cannot be fetched', async () => {
+    const bench = aBench('15.44.2', world.redis);
+    const store = aStore();
+    const { directory } = await backedUp(store);
+    const { site, old } = await existing(bench);
+    setAppVersion(bench, 'frappe', '15.44.2', 'half');
+    assert.match((await site.with(from(store, A, confirmed)).init()).lastLine, /MigrationFailed/);
+    assert.match((await site.with(from(store, B, confirmed)).init()).lastLine, /MigrationFailed/);
+    const file = join(directory, 'files.tgz');
+    writeFileSync(file, Buffer.alloc(readFileSync(file).length));
+    const refused = await site.with(from(store, A, confirmed)).init();
+    assert.match(refused.lastLine, /BackupCorrupt/, refused.output);
+    const before = ['before', 'new'].map((name) => site.path('private/restores', A, name));
+    assert.deepEqual(before.map(existsSync), [true, false]);
+    setAppVersion(bench, 'frappe', '15.44.2');
+    const result = await site.init();
+    assert.equal(result.code, 0, result.output);
+    assert.deepEqual(copyOf(site), old);
+    assert.equal(site.json('site_config.json')['encryption_key'], KEY);
+  });
+
+  it('keeps what the site has now, and not what it had when that backup was first asked for', async () => {
+    const bench = aBench('15.44.2', world.redis);
+    const store = aStore();
+    await backedUp(store);
+    const { site } = await existing(bench);
+    setAppVersion(bench, 'frappe', '15.44.2', 'half');
+    assert.match((await site.with(from(store, A, confirmed)).init()).lastLine, /MigrationFailed/);
+    setAppVersion(bench, 'frappe', '15.44.2');
+    const other = await site.with(from(store, B, confirmed)).init();
+    assert.equal(other.code, 0, other.output);
+    assert.equal(restored(other.lastLine)['before'], `${site.name}/private/restores/${A}/before`);
+    for (const version of ['15.44.2', '15.45.0']) {
+      const now = site.with({ IMAGE: `registry/erpnext:v${version}` });
+      insert(site, `'at ${version}'`);
+      putFile(site, 'public/files/since.txt', version);
+      const since = copyOf(site);
+      setAppVersion(bench, 'frappe', version, 'half');
+      // The second time its data is half migrated by then, and the backup of that upgrade is what it had.
+      if (version !== '15.44.2') assert.match((await now.init()).lastLine, /MigrationFailed/);
+      const failed = await now.with(from(store, A, confirmed)).init();
+      assert.match(failed.lastLine, /MigrationFailed: .* with the data of backup/, failed.output);
+      setAppVersion(bench, 'frappe', version);
+      const result = await now.init();
+      assert.equal(result.code, 0, result.output);
+      assert.deepEqual(copyOf(site), since);
+    }
+  });
+
   it('makes a new site as any other where its backup is not wanted any more', async () => {
     const bench = aBench('15.44.2', world.redis);
     const store = aStore();

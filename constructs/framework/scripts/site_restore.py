@@ -119,7 +119,7 @@ class Restore:
                 raise Refused("BackupIncomplete", f"{manifest['name']} holds no encryption key")
             os.sync()  # what it replaces goes: a node that is lost must not take both
         except (Refused, OSError, EOFError, tarfile.TarError) as error:
-            shutil.rmtree(folder.parent, ignore_errors=True)
+            discard(folder)
             untouched = f"{self.settings.site_name} is as it was"
             if isinstance(error, Refused):
                 raise Refused(error.reason, f"{error}; {untouched}") from None
@@ -174,12 +174,21 @@ class Restore:
         if state is None:
             before = new.parent / "before"
             if "backup" in (upgrade.state or {}):  # what is there now is half migrated
-                link_files(self.settings.sites / upgrade.state["backup"], before)
+                source = self.settings.sites / upgrade.state["backup"]
+                if source != before:
+                    shutil.rmtree(before, ignore_errors=True)
+                    link_files(source, before)
             else:
-                upgrade.close(os.environ.get("IMAGE", ""), settle, lambda: upgrade.back_up_to(before))
+                upgrade.close(os.environ.get("IMAGE", ""), settle, lambda: self.back_up_to(before))
             state = {"before": str(before.relative_to(self.settings.sites))}
         self.record(manifest, new, state.get("before"))
         self.replace()
+
+    def back_up_to(self, before):
+        self.upgrade.back_up_to(before)
+        for name in FOLDERS:  # of an earlier restore of the same backup, in the way of what the site has now
+            if (before / name).exists():
+                shutil.rmtree(before / name)
 
     def record(self, manifest, new, before, **others):
         """From here on the site is the backup's: whoever comes next loads it."""
@@ -261,9 +270,7 @@ class Restore:
         kept = self.restores.get("last", {}).get("before", "")
         for folder in (self.settings.site / "private" / "restores").glob("*/*"):
             if str(folder.relative_to(self.settings.sites)) != kept:
-                shutil.rmtree(folder, ignore_errors=True)
-                if not any(folder.parent.iterdir()):
-                    folder.parent.rmdir()
+                discard(folder)
 
     def outcome(self):
         """What the operator is told."""
@@ -281,6 +288,13 @@ class Restore:
         return told
 
 
+def discard(folder):
+    """Removes `new` or `before`. What lies beside it stays: `before` may be the only copy of what a site had."""
+    shutil.rmtree(folder, ignore_errors=True)
+    if not any(folder.parent.iterdir()):
+        folder.parent.rmdir()
+
+
 def versions_of(manifest):
     """App → version."""
     try:
@@ -290,9 +304,9 @@ def versions_of(manifest):
 
 
 def link_files(source, target):
-    target.mkdir(parents=True, exist_ok=True)
+    target.mkdir(parents=True)
     for path in source.iterdir():
-        if path.is_file() and not (target / path.name).exists():
+        if path.is_file():
             os.link(path, target / path.name)
 
 
