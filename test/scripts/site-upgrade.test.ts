@@ -3,11 +3,13 @@
  * real Redis. The framework is a stand-in (test/scripts/standin, test code).
  */
 import assert from 'node:assert/strict';
-import { existsSync, readFileSync, readdirSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { execFileSync } from 'node:child_process';
+import { randomBytes } from 'node:crypto';
+import { cpSync, existsSync, readFileSync, readdirSync, writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
 import { it } from 'node:test';
 import { gunzipSync } from 'node:zlib';
-import { type Env, redisCli } from './servers.js';
+import { type Env, redisCli, temporaryDirectory } from './servers.js';
 import {
   aBench,
   aSite,
@@ -189,6 +191,41 @@ describeOnServers('an upgrade', (world) => {
     assert.match(refused.lastLine, /^app-operator: BackupFailed: .* is open as before$/);
     assert.deepEqual(settingsOf(site), [0, undefined, PREFIX]);
     assert.equal(markerOf(site).upgrade, undefined);
+  });
+
+  it('a backup that fills the volume goes, and leaves room for opening the site', async (context) => {
+    const { site, to } = await started();
+    const sites = join(site.bench, 'sites');
+    const copy = temporaryDirectory();
+    cpSync(sites, copy, { recursive: true });
+    try {
+      execFileSync('mount', ['-t', 'tmpfs', '-o', 'size=1m', 'tmpfs', sites], { stdio: 'ignore' });
+    } catch {
+      context.skip('NOT TESTED: a file system cannot be mounted here');
+      return;
+    }
+    try {
+      cpSync(copy, sites, { recursive: true });
+      for (let n = 0; n < 60; n += 1) {
+        const noise = randomBytes(30_000).toString('hex');
+        world.sqlOf(
+          site,
+          `INSERT INTO ${world.quoted('tabSingles')} VALUES ('n', 'n', '${noise}')`,
+        );
+      }
+      const marker = markerOf(site);
+      const refused = await to(NEW, '15.45.0').init();
+      assert.match(
+        refused.lastLine,
+        /^app-operator: BackupFailed: .*No space left on device.* is open as before$/,
+        refused.output,
+      );
+      assert.deepEqual(settingsOf(site), [0, undefined, PREFIX]);
+      assert.deepEqual(markerOf(site), marker);
+      assert.deepEqual(readdirSync(dirname(backupOf(site))), []);
+    } finally {
+      execFileSync('umount', [sites]);
+    }
   });
 
   it('a failed migration keeps the site closed and names the backup, which the image before loads', async () => {

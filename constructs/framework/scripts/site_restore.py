@@ -179,7 +179,11 @@ class Restore:
                     shutil.rmtree(before, ignore_errors=True)
                     link_files(source, before)
             else:
-                upgrade.close(os.environ.get("IMAGE", ""), settle, lambda: self.back_up_to(before))
+                try:
+                    upgrade.close(os.environ.get("IMAGE", ""), settle, lambda: self.back_up_to(before))
+                except (Refused, OSError):
+                    discard(new)
+                    raise
             state = {"before": str(before.relative_to(self.settings.sites))}
         self.record(manifest, new, state.get("before"))
         self.replace()

@@ -110,9 +110,15 @@ class Upgrade:
                 self.database.dump(file)
             raw.flush()
             os.fsync(raw.fileno())
-        os.replace(part, target)
         write_json(directory / "site_config.json", {**read_json(settings.site / "site_config.json"), **state["settings"]})
         write_json(directory / "code.json", state["code"])
+        os.replace(part, target)
+
+    def forget_unfinished_backup(self):
+        """It may have filled the volume, of which the site needs a little room for its settings."""
+        private = self.settings.site / "private"
+        for part in [*private.glob("upgrades/*/*.part"), *private.glob("restores/*/before/*.part")]:
+            part.unlink()
 
     @property
     def backup(self):
@@ -154,6 +160,7 @@ class Upgrade:
     def open(self, config=None):
         """Opens the site: its jobs first, the gate last. `config` has what site_config.json should say of CLOSED_KEYS by now."""
         state = self.state
+        self.forget_unfinished_backup()
         wanted = {**state["settings"], **{k: v for k, v in (config or {}).items() if k in CLOSED_KEYS}}
         queues = SiteQueues(self.settings, state["settings"].get("bench_id"))
         aside = queues.aside
