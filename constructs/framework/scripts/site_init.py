@@ -318,11 +318,14 @@ def check_complete(settings, database):
 
 def install_missing(settings, versions, marker):
     installed = step(settings, "installed-apps", "SiteIncomplete")
-    for app in settings.apps:
-        if app in installed:
+    begun = read_json(marker).get("installing")
+    if all(app in installed and app != begun for app in settings.apps):
+        return installed
+    for app in step(settings, "apps-in-order", "AppInstallFailed"):
+        # The framework calls an app installed before it has done all. What a run that was killed has left, only --force makes whole.
+        again = app == begun
+        if app not in versions or (app in installed and not again):
             continue
-        # A run that was killed in the middle has left documents behind, which only --force accepts.
-        again = read_json(marker).get("installing") == app
         write_json(marker, {**read_json(marker), "installing": app})
         say(f"installing {app}")
         bench(settings, "AppInstallFailed", "install-app", app, *(["--force"] if again else []))
@@ -330,7 +333,7 @@ def install_missing(settings, versions, marker):
         if app not in installed:
             raise Refused("AppInstallFailed", f"{app} is not installed after install-app")
         state = {k: v for k, v in read_json(marker).items() if k != "installing"}
-        added = [name for name in installed if name not in before]  # with the apps that it requires
+        added = [name for name in installed if name not in before or name == app]
         state["code"] = {**state.get("code", {}), **code_of(settings, versions, added)}
         write_json(marker, state)
     return installed

@@ -86,6 +86,21 @@ def installed_apps():
     return list(frappe.get_installed_apps())
 
 
+def apps_in_order():
+    """The wanted apps, each after those that it requires: the framework would install them with it, but never again with --force."""
+    frappe, order = connect(), []
+
+    def add(app):
+        for required in frappe.get_hooks("required_apps", app_name=app):
+            add(required.rstrip("/").split("/")[-1].split("@")[0].removesuffix(".git"))  # an organisation or an address may precede it
+        if app not in order:
+            order.append(app)
+
+    for app in json.loads(os.environ["SITE_APPS"]):
+        add(app)
+    return order
+
+
 def admin_password():
     """Sets the Administrator's password if it is another one. Returns whether it did."""
     frappe = connect()
@@ -116,6 +131,7 @@ STEPS = {
     "capabilities": capabilities,
     "create": create,
     "installed-apps": installed_apps,
+    "apps-in-order": apps_in_order,
     "admin-password": admin_password,
     "enable-scheduler": enable_scheduler,
 }

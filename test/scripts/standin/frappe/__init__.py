@@ -7,6 +7,7 @@ without --force. `__version__` decides which flags `new-site` has. No line of th
 
 import json
 import os
+import runpy
 
 __version__ = "15.44.2"
 
@@ -87,3 +88,8 @@ def get_installed_apps():
 
 def get_all_apps():
     return [app for app in open("apps.txt").read().split("\n") if app]
+
+
+def get_hooks(hook, app_name):
+    path = f"../apps/{app_name}/{app_name}/hooks.py"
+    return runpy.run_path(path).get(hook, []) if os.path.exists(path) else []

@@ -9,8 +9,8 @@ import time
 import frappe
 
 
-def pause():
-    time.sleep(float(os.environ.get("STANDIN_PAUSE", "0")))
+def pause(where="STANDIN_PAUSE"):
+    time.sleep(float(os.environ.get(where, "0")))
 
 
 def make_site_config(site, options):
@@ -84,10 +84,13 @@ def run_client_program():
 
 
 def install_app(app, force=False):
+    """In the order of the real one: what it requires is not forced, and it is registered before its after_install."""
+    for required in frappe.get_hooks("required_apps", app_name=app):
+        install_app(required.split("/")[-1])
     if app not in frappe.get_all_apps():
         raise Exception(f"App {app} not in apps.txt")
     installed = frappe.get_installed_apps()
-    if app in installed:
+    if not force and app in installed:
         print(f"App {app} already installed")
         return
     if force:
@@ -95,7 +98,11 @@ def install_app(app, force=False):
     frappe.db.sql("INSERT INTO `tabModule Def` VALUES (%s)", app)
     frappe.db.commit()
     pause()
-    frappe.db.sql(
-        "UPDATE `tabDefaultValue` SET defvalue = %s WHERE defkey = 'installed_apps'", json.dumps([*installed, app])
-    )
+    if app not in installed:
+        frappe.db.sql(
+            "UPDATE `tabDefaultValue` SET defvalue = %s WHERE defkey = 'installed_apps'", json.dumps([*installed, app])
+        )
+        frappe.db.commit()
+    pause("STANDIN_PAUSE_REGISTERED")
+    frappe.db.set_single_value(app, "after_install", "done")
     frappe.db.commit()
