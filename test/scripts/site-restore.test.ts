@@ -478,4 +478,31 @@ describeOnServers('restoring', (world) => {
       assert.ok(killed * step >= 25, `killed at ${String(killed)} points`);
     });
   }
+
+  it('goes on after any kill while another backup replaces one that failed, each with a key of its own', async () => {
+    const bench = aBench('15.44.2', world.redis);
+    const store = aStore();
+    const third = KEY.replace('c2', 'd3');
+    const { copy } = await backedUp(store);
+    await backedUp(store, { name: LATER, config: { encryption_key: third } });
+    const { site } = await existing(bench);
+    setAppVersion(bench, 'frappe', '15.44.2', 'half');
+    const first = from(store, A, { ...confirmed, RESTORE_NAME: NAME });
+    assert.match((await site.with(first).init()).lastLine, /MigrationFailed/);
+    setAppVersion(bench, 'frappe', '15.44.2');
+    const killer = temporaryDirectory();
+    cpSync(KILLER, join(killer, 'sitecustomize.py'));
+    const PYTHONPATH = `${killer}:${join(bench, 'apps/frappe')}`;
+    const wanting = site.with({ ...from(store, B, confirmed), RESTORE_NAME: LATER, PYTHONPATH });
+    let at = 0;
+    for (let ended = false; !ended;) {
+      at += 1;
+      const result = await wanting.with({ KILL_AT: String(at) }).init();
+      ended = result.code === 0;
+      assert.ok(ended || result.code === null, `point ${String(at)}: ${result.output}`);
+    }
+    assert.ok(at >= 10, `killed at ${String(at)} points`);
+    assert.deepEqual(copyOf(site), copy);
+    assert.equal(site.json('site_config.json')['encryption_key'], third);
+  });
 });

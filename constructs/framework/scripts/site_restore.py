@@ -17,6 +17,7 @@ and says which dump is being loaded:
   new, before   those folders, relative to `sites/`; no `before` where the site is new
   keys          what was added to site_config.json
   digest        of the backup's encryption key, which the site has from then on
+  earlier       those of the backups that this one is restored instead of: the site has theirs until its files are replaced
   back          it is being undone
 The marker's `restores`: `done`, the ids of all, and `last`, what is told of the last one.
 """
@@ -76,7 +77,8 @@ class Restore:
 
     def known_key(self, key):
         """Whether a backup has brought the site this encryption key."""
-        return digest_of_key(key) in (self.restores.get("last", {}).get("digest"), (self.state or {}).get("digest"))
+        state = self.state or {}
+        return digest_of_key(key) in (self.restores.get("last", {}).get("digest"), state.get("digest"), *state.get("earlier", []))
 
     def forget_unborn(self):
         """Takes back what was restored into a new site, where that is not wanted any more: it is made as any other then."""
@@ -196,7 +198,7 @@ class Restore:
 
     def record(self, manifest, new, before, **others):
         """From here on the site is the backup's: whoever comes next loads it."""
-        image = os.environ.get("IMAGE", "")
+        image, state = os.environ.get("IMAGE", ""), self.state or {}
         code = {**versions_of(manifest), **({"image": image} if image else {})}
         config, old = read_json(new / "site_config.json"), read_json(self.settings.site / "site_config.json")
         restore = {
@@ -204,6 +206,7 @@ class Restore:
             "new": str(new.relative_to(self.settings.sites)),
             "keys": [key for key in config if key not in old and not PLACE.fullmatch(key) and key != "encryption_key"],
             "digest": digest_of_key(config["encryption_key"]),
+            "earlier": [*state.get("earlier", []), *([state["digest"]] if state else [])],
             **({} if before is None else {"before": before}),
         }  # fmt: skip
         loading = {"backup": restore["new"], "code": code, "restoring": True, "changed": None, "migrated": None}
