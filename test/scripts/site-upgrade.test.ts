@@ -8,11 +8,13 @@ import { randomBytes } from 'node:crypto';
 import { cpSync, existsSync, readFileSync, readdirSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { it } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { gunzipSync } from 'node:zlib';
-import { type Env, redisCli, temporaryDirectory } from './servers.js';
+import { daemon, type Env, eventually, redisCli, required, temporaryDirectory } from './servers.js';
 import {
   aBench,
   aSite,
+  databaseOf,
   describeOnServers,
   setAppVersion,
   type SiteJobs,
@@ -26,6 +28,31 @@ const [OLD, NEW, NEWER] = [
 ];
 const PREFIX = 'team.b.shop';
 const DEDICATED = { SITE_CONFIG: `{"bench_id":"${PREFIX}","maintenance_mode":0}` };
+
+/** Two requests that ask another service for something: in a transaction, and between two. */
+const REQUESTS = `
+import os, sys, time
+if sys.argv[1] == "mariadb":
+    import pymysql as driver
+else:
+    import psycopg2 as driver
+login = {"host": "127.0.0.1", "port": int(os.environ["PORT"]), "user": sys.argv[2], "database": sys.argv[2]}
+within, between = (driver.connect(**login, password="site \\"quoted' pw") for _ in range(2))
+insert = "INSERT INTO " + os.environ["TABLE"] + " VALUES (%s)"
+within.cursor().execute(insert, ("early",))
+between.cursor().execute("SELECT 1")
+between.commit()
+while not os.path.exists(os.environ["GO"]):
+    time.sleep(0.1)
+for connection, rows in ((within, []), (between, ["late"])):
+    try:
+        for row in rows:
+            connection.cursor().execute(insert, (row,))
+        connection.commit()
+        print("committed")
+    except driver.Error:
+        print("refused")
+`;
 
 interface Marker {
   readonly code: Readonly<Record<string, string>>;
@@ -173,15 +200,23 @@ describeOnServers('an upgrade', (world) => {
     redis('DEL', `rq:queue:${PREFIX}:short`, `rq:wip:${PREFIX}:short`);
   });
 
-  it('waits for whoever is at work in the database, then ends their connections', async () => {
+  it('waits for whoever is connected to the database, then ends that: what sleeps is at work, too', async () => {
     const { site, to } = await started();
-    const held = world.database.hold(
-      String(site.json('site_config.json')['db_name']),
-      world.quoted('tabSingles'),
-    );
+    const go = join(temporaryDirectory(), 'go');
+    const requests = daemon([required('python3'), '-c', REQUESTS, world.type, databaseOf(site)], {
+      PORT: String(world.database.port),
+      TABLE: world.quoted('tabModule Def'),
+      GO: go,
+    });
+    await sleep(4000);
     const result = await to(NEW, '15.45.0').with({ CONNECTIONS_WAIT_SECONDS: '1' }).init();
-    await held.stop('SIGKILL');
+    writeFileSync(go, '');
     assert.equal(result.code, 0, result.output);
+    assert.match(result.output, /^ending 2 connections to /m);
+    await eventually('both have ended', () => requests.process.exitCode === 0);
+    assert.equal(requests.log(), 'refused\nrefused\n');
+    assert.equal(modules(site), '0');
+    assert.doesNotMatch(gunzipSync(readFileSync(backupOf(site))).toString(), /early|late/);
   });
 
   it('a backup that cannot be made leaves the site open on what it had', async () => {

@@ -91,7 +91,10 @@ class Server:
             say(f"{statement}: {error}")
 
     def wait_until_unused(self, seconds):
-        """Until nobody else is at work in the site's database; whoever still is after that time is put out."""
+        """
+        Until nobody else is connected to the site's database; whoever still is after that time is put out. The framework keeps no
+        connections: one that sleeps is a request or a job between two statements.
+        """
         connection, deadline = self.as_user(None), time.monotonic() + seconds
         try:
             while others := [row[0] for row in self.query(connection, self.LIST_OTHERS)]:
@@ -166,10 +169,9 @@ class Server:
 
 class MariaDB(Server):
     LIST_TABLES = "SELECT TABLE_NAME, TABLE_TYPE FROM information_schema.TABLES WHERE TABLE_SCHEMA = DATABASE()"
-    # A connection that has slept for a while is a pool's, not a request's.
     LIST_OTHERS = (
         "SELECT ID FROM information_schema.PROCESSLIST WHERE DB = DATABASE() AND ID <> CONNECTION_ID() "
-        "AND USER = SUBSTRING_INDEX(CURRENT_USER(), '@', 1) AND (COMMAND <> 'Sleep' OR TIME < 3)"
+        "AND USER = SUBSTRING_INDEX(CURRENT_USER(), '@', 1)"
     )
     END_OTHER = "KILL %s"
     UPTIME = "SELECT VARIABLE_VALUE FROM information_schema.GLOBAL_STATUS WHERE VARIABLE_NAME = 'UPTIME'"
@@ -307,8 +309,7 @@ class Postgres(Server):
         "WHERE n.nspname = 'public' AND c.relkind IN ('r', 'p', 'v', 'm', 'S')"
     )
     LIST_OTHERS = (
-        "SELECT pid FROM pg_stat_activity WHERE datname = current_database() AND usename = current_user "
-        "AND pid <> pg_backend_pid() AND state <> 'idle'"
+        "SELECT pid FROM pg_stat_activity WHERE datname = current_database() AND usename = current_user AND pid <> pg_backend_pid()"
     )
     END_OTHER = "SELECT pg_terminate_backend(%s)"
     UPTIME = "SELECT EXTRACT(EPOCH FROM now() - pg_postmaster_start_time())"
