@@ -4,7 +4,15 @@
  */
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
-import { cpSync, existsSync, mkdirSync, readFileSync, readdirSync, writeFileSync } from 'node:fs';
+import {
+  cpSync,
+  existsSync,
+  mkdirSync,
+  readFileSync,
+  readdirSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
 import { join } from 'node:path';
 import { it } from 'node:test';
 import { gzipSync } from 'node:zlib';
@@ -289,6 +297,26 @@ describeOnServers('restoring', (world) => {
     const none = await wanting.with({ STORE_PREFIX: 'no/body' }).init();
     assert.match(none.lastLine, /BackupMissing: .*has no complete backup/);
     assert.deepEqual(settingsOf(site), [0, undefined, 'team.b.own']);
+  });
+
+  it('opens the site again where the backup is gone after a Job that was killed while it closed it', async () => {
+    const redis = (...args: readonly string[]): string =>
+      redisCli(world.redis.port, world.redis.password, ...args);
+    const store = aStore();
+    const { directory } = await backedUp(store);
+    const { site, old } = await existing();
+    const lease = String(Math.floor(Date.now() / 1000) + 600);
+    redis('ZADD', 'rq:wip:team.b.own:long', lease, `${site.name}::7`);
+    const wanting = site.with(from(store, A, confirmed));
+    const killed = await wanting.init(6000);
+    redis('DEL', 'rq:wip:team.b.own:long');
+    assert.deepEqual([killed.code, settingsOf(site)[0]], [null, 1], killed.output);
+    rmSync(directory, { recursive: true });
+    const refused = await wanting.init();
+    assert.match(refused.lastLine, /^app-operator: BackupMissing: .* is open as before$/);
+    assert.deepEqual(settingsOf(site), [0, undefined, 'team.b.own']);
+    assert.equal(markerOf(site)['upgrade'], undefined);
+    assert.deepEqual(copyOf(site), old);
   });
 
   it('takes nothing from an archive that lies outside of the files', async () => {

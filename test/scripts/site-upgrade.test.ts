@@ -263,6 +263,57 @@ describeOnServers('an upgrade', (world) => {
     }
   });
 
+  it('a database that ends our own connection while it is closed leaves the site open on what it had', async () => {
+    const { site, to } = await started();
+    const user = databaseOf(site);
+    const requests = daemon([required('python3'), '-c', REQUESTS, world.type, user], {
+      PORT: String(world.database.port),
+      TABLE: world.quoted('tabModule Def'),
+      GO: '/dev/null/never',
+    });
+    const running = to(NEW, '15.45.0').init();
+    const list = world.type === 'mariadb' ? 'information_schema.PROCESSLIST' : 'pg_stat_activity';
+    const name = world.type === 'mariadb' ? 'USER' : 'usename';
+    await eventually('it waits for the connections of others', () => {
+      const count = world.database.sql(`SELECT COUNT(*) FROM ${list} WHERE ${name} = '${user}'`);
+      return markerOf(site).upgrade !== undefined && count === '3';
+    });
+    world.database.sql(
+      world.type === 'mariadb'
+        ? `KILL USER ${user}`
+        : `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = '${user}'`,
+    );
+    const refused = await running;
+    await requests.stop();
+    assert.match(refused.lastLine, /^app-operator: BackupFailed: .* is open as before$/);
+    assert.deepEqual(settingsOf(site), [0, undefined, PREFIX]);
+    assert.equal(markerOf(site).upgrade, undefined);
+  });
+
+  it('opens the site again where it is refused after a Job that was killed while it closed it', async () => {
+    const { site, to } = await started();
+    const lease = String(Math.floor(Date.now() / 1000) + 600);
+    redis('ZADD', `rq:wip:${PREFIX}:long`, lease, `${site.name}::7`);
+    const upgraded = to(NEW, '15.45.0');
+    const killed = await upgraded.init(6000);
+    redis('DEL', `rq:wip:${PREFIX}:long`);
+    assert.deepEqual([killed.code, settingsOf(site)[0]], [null, 1], killed.output);
+    const refused = await upgraded.with({ SITE_APPS: '["wiki"]' }).init();
+    assert.match(refused.lastLine, /^app-operator: AppNotInImage: .* is open as before$/);
+    assert.deepEqual(settingsOf(site), [0, undefined, PREFIX]);
+    assert.equal(markerOf(site).upgrade, undefined);
+    assert.equal(markerOf(site).code['image'], OLD);
+  });
+
+  it('a backup that is damaged keeps the site closed and says so', async () => {
+    const { site, to } = await started();
+    await to(NEW, '15.45.0', 'half').init();
+    writeFileSync(backupOf(site), readFileSync(backupOf(site)).subarray(0, 300));
+    const failed = await to(OLD, '15.44.2').init();
+    assert.match(failed.lastLine, /^app-operator: RestoreFailed: .* stays in maintenance/);
+    assert.equal(settingsOf(site)[0], 1);
+  });
+
   it('a failed migration keeps the site closed and names the backup, which the image before loads', async () => {
     const { site, to } = await started();
     addModule(world, site, 'kept');

@@ -31,6 +31,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from contextlib import contextmanager
 from pathlib import Path
 
 import site_db
@@ -420,7 +421,7 @@ def restore(settings, upgrade):
     forget_cache(settings)
     try:
         upgrade.restore()
-    except Refused as error:
+    except Exception as error:  # of a damaged dump, and a driver's own
         raise Refused("RestoreFailed", f"{upgrade.stays}: {error}") from None
 
 
@@ -489,14 +490,27 @@ def finish(settings, versions, marker):
     return installed
 
 
+@contextmanager
+def open_when_refused(settings):
+    """A refusal opens the site again where a Job before this one was killed while it closed it."""
+    check_owner(settings)
+    try:
+        yield
+    except Refused as error:
+        upgrade = Upgrade(settings)
+        if upgrade.state is None or "backup" in upgrade.state:
+            raise
+        upgrade.open()
+        raise Refused(error.reason, f"{error}; {settings.site_name} is open as before") from None
+
+
 def main():
     settings = InitSettings()
     versions = apps_of_image(settings)
-    missing = [str(app) for app in settings.apps if app not in versions]
-    if missing:
-        raise Refused("AppNotInImage", f"not in the image: {', '.join(missing)}; the image holds: {', '.join(versions)}")
-    with only_one(settings):
-        check_owner(settings)
+    with only_one(settings), open_when_refused(settings):
+        missing = [str(app) for app in settings.apps if app not in versions]
+        if missing:
+            raise Refused("AppNotInImage", f"not in the image: {', '.join(missing)}; the image holds: {', '.join(versions)}")
         database = site_db.server(settings)
         database.wait()
         wait_for_redis(settings)

@@ -68,11 +68,10 @@ class Upgrade:
         try:
             self.drain(settle)
             (back_up or self.back_up)()
-        except (Refused, OSError) as error:
+        except Exception as error:  # a driver's own, too
             self.open()
-            if isinstance(error, Refused):
-                raise Refused(error.reason, f"{error}; {self.settings.site_name} is open as before") from None
-            raise Refused("BackupFailed", f"{error}; {self.settings.site_name} is open as before") from None
+            reason = error.reason if isinstance(error, Refused) else "BackupFailed"
+            raise Refused(reason, f"{error}; {self.settings.site_name} is open as before") from None
 
     def shut(self):
         """Says in the configuration that the site is closed. Returns its queues."""
