@@ -98,6 +98,15 @@ for (const [type, start] of Object.entries({ mariadb: startMariaDb, postgres: st
         assert.ok(!site.exists());
       });
 
+      it('drops a site of which a full volume has taken no marker', async () => {
+        const site = aSite(bench, database);
+        mkdirSync(site.path());
+        writeFileSync(site.path('..app-operator.json.app-operator'), '');
+        const result = await site.drop();
+        assert.equal(result.code, 0, result.output);
+        assert.ok(!site.exists());
+      });
+
       it('leaves a prepared database alone and removes the files', async () => {
         const site = aSite(bench, database);
         await site.init();

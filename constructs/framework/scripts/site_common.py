@@ -243,6 +243,13 @@ def update_site_config(settings, changes):
     return config
 
 
+def is_fresh(settings):
+    """Whether nothing of a site is there: no directory, or one in which nothing but our own lock or temporary file lies."""
+    if not settings.site.exists():
+        return True
+    return all(entry.name.startswith(".") and entry.name != MARKER for entry in settings.site.iterdir())
+
+
 def check_owner(settings):
     """The site's recorded owner, None when none is recorded; refuses another one's."""
     config_owner = read_json(settings.site / "site_config.json").get(OWNER_KEY)

@@ -19,6 +19,7 @@ from site_common import (
     Refused,
     Settings,
     check_owner,
+    is_fresh,
     only_one,
     read_json,
     run_job,
@@ -29,7 +30,7 @@ from site_common import (
 
 def check_is_ours(settings):
     """Whether there is a directory, and that it and its recorded database are the ones to drop."""
-    if not settings.site.exists() or not any(settings.site.iterdir()):
+    if is_fresh(settings):
         return
     if check_owner(settings) is None:
         raise Refused("SiteNotOwned", f"{settings.site} records no owner: it was not made by this operator; nothing was touched")

@@ -42,6 +42,7 @@ from site_common import (
     Settings,
     check_owner,
     foretell,
+    is_fresh,
     json_env,
     only_one,
     read_json,
@@ -207,13 +208,6 @@ def site_credentials(settings, can_name_user):
     if can_name_user:
         config["db_user"] = settings.db_user
     return config
-
-
-def is_fresh(settings):
-    """Whether nothing of a site is there: no directory, or one in which nothing but our own lock or temporary file lies."""
-    if not settings.site.exists():
-        return True
-    return all(entry.name.startswith(".") and entry.name != MARKER for entry in settings.site.iterdir())
 
 
 def check_database_is_free(settings, database):
