@@ -15,7 +15,7 @@ The marker's `restore` is there from the first change of the site to the last; m
 and says which dump is being loaded:
   id, name, from, location of the backup
   new, before   those folders, relative to `sites/`; no `before` where the site is new
-  keys          what was added to site_config.json
+  keys          what was added to site_config.json, also by restores that this one is instead of
   digest        of the backup's encryption key, which the site has from then on
   earlier       those of the backups that this one is restored instead of: the site has theirs until its files are replaced
   back          it is being undone
@@ -201,10 +201,11 @@ class Restore:
         image, state = os.environ.get("IMAGE", ""), self.state or {}
         code = {**versions_of(manifest), **({"image": image} if image else {})}
         config, old = read_json(new / "site_config.json"), read_json(self.settings.site / "site_config.json")
+        added = [key for key in config if key not in old and not PLACE.fullmatch(key) and key != "encryption_key"]
         restore = {
             "id": self.id, "name": manifest["name"], "location": manifest["location"],
             "new": str(new.relative_to(self.settings.sites)),
-            "keys": [key for key in config if key not in old and not PLACE.fullmatch(key) and key != "encryption_key"],
+            "keys": sorted({*state.get("keys", []), *added}),
             "digest": digest_of_key(config["encryption_key"]),
             "earlier": [*state.get("earlier", []), *([state["digest"]] if state else [])],
             **({} if before is None else {"before": before}),
@@ -226,7 +227,7 @@ class Restore:
             self.put_aside(name, site / folder)
             os.rename(new / name, site / folder)
         config = read_json(new / "site_config.json")
-        update_site_config(self.settings, {key: config[key] for key in ("encryption_key", *state["keys"])})
+        update_site_config(self.settings, {key: config.get(key) for key in ("encryption_key", *state["keys"])})
 
     def put_aside(self, name, folder):
         """What the site had is kept; what a restore has brought that did not end is not."""
