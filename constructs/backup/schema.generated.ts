@@ -389,6 +389,11 @@ export const status: Schema = {
       description:
         'Hash of what the single backup was asked for when it was stored: it is not made again until that changes.',
     },
+    refusedJob: {
+      type: 'string',
+      description:
+        'uid of a Job of a single backup that an upgrade or a restore of the site has kept from it: another one takes its place.',
+    },
     count: {
       type: 'integer',
       format: 'int32',

@@ -5,10 +5,10 @@ export const scripts = {
     '\n' +
     '  folders()             names of the folders\n' +
     '  files(folder)         name → size in bytes\n' +
+    '  take(folder)          takes a folder; False where somebody has it. Others who were told True within SETTLE_SECONDS show in what is there then\n' +
     '  open(path)            reads a file as a stream: `read(amount)`, as a context\n' +
     '  write(path, source)   stores what `source` has, in bounded memory; read back, its size and SHA-256 are compared\n' +
-    '  delete(folder, first) removes a folder with all its files, those named in `first` before the others\n' +
-    '  abandon(hours)        takes away what killed writers have left\n' +
+    '  delete(folder, first) removes a folder with all its files, those named in `first` before the others, and what killed writers have left in it\n' +
     '  location(folder)      the place, for people\n' +
     'A path is `<folder>/<file>`. Failures are `Refused`: StoreUnreachable, StoreAccessDenied, BucketMissing, StoreFull, StoreCorrupt, StoreFailed, …\n' +
     '\n' +
@@ -23,7 +23,6 @@ export const scripts = {
     'import os\n' +
     'import re\n' +
     'import shutil\n' +
-    'from datetime import datetime, timedelta, timezone\n' +
     'from pathlib import Path\n' +
     '\n' +
     'from s3_client import S3Client, S3Error, listed\n' +
@@ -65,6 +64,8 @@ export const scripts = {
     '\n' +
     '\n' +
     'class Store:\n' +
+    '    SETTLE_SECONDS = 0\n' +
+    '\n' +
     '    def write(self, path, source, size=None):\n' +
     '        """Stores all that `source` has, `size` bytes if that is known. Returns size and SHA-256, both read back."""\n' +
     '        digest = Digesting(source)\n' +
@@ -117,6 +118,16 @@ export const scripts = {
     '        except OSError as error:\n' +
     '            raise self.failure(error) from None\n' +
     '\n' +
+    '    def take(self, folder):\n' +
+    '        try:\n' +
+    '            self.root.mkdir(parents=True, exist_ok=True)\n' +
+    '            os.mkdir(self.root / folder)\n' +
+    '        except OSError as error:\n' +
+    '            if error.errno == errno.EEXIST and self.root.is_dir():\n' +
+    '                return False\n' +
+    '            raise self.failure(error) from None\n' +
+    '        return True\n' +
+    '\n' +
     '    def open(self, path):\n' +
     '        try:\n' +
     '            return open(self.root / path, "rb")\n' +
@@ -152,9 +163,6 @@ export const scripts = {
     '        except OSError as error:\n' +
     '            raise self.failure(error) from None\n' +
     '\n' +
-    '    def abandon(self, _hours):\n' +
-    '        """Parts lie in their backup\'s folder, and go with it."""\n' +
-    '\n' +
     '    def failure(self, error):\n' +
     '        reason = {errno.ENOSPC: "StoreFull", errno.EDQUOT: "StoreFull", errno.EACCES: "StoreAccessDenied", errno.EROFS: "StoreAccessDenied"}\n' +
     '        return Refused(reason.get(error.errno, "StoreFailed"), f"{self.location()}: {error.strerror or error}")\n' +
@@ -169,6 +177,9 @@ export const scripts = {
     '\n' +
     '\n' +
     'class S3Store(Store):\n' +
+    '    # No way to create only what is not there is known to all stores.\n' +
+    '    SETTLE_SECONDS = 5\n' +
+    '\n' +
     '    def __init__(self, client, prefix):\n' +
     '        self.client, self.prefix = client, prefix\n' +
     '\n' +
@@ -187,6 +198,9 @@ export const scripts = {
     '            for name, size in zip(listed(page, "Contents/Key"), listed(page, "Contents/Size"), strict=True):\n' +
     '                found[name.removeprefix(start)] = int(size)\n' +
     '        return found\n' +
+    '\n' +
+    '    def take(self, folder):\n' +
+    '        return not self.files(folder)\n' +
     '\n' +
     '    def pages(self, start, delimiter=""):\n' +
     '        query = {"list-type": "2", "prefix": self.key(start), "encoding-type": "url", **({"delimiter": delimiter} if delimiter else {})}\n' +
@@ -236,27 +250,26 @@ export const scripts = {
     '        try:\n' +
     '            self.client.call("DELETE", key, upload)\n' +
     '        except Refused:\n' +
-    '            pass  # `abandon` finds it later\n' +
+    '            pass  # it goes with its folder\n' +
     '\n' +
     '    def delete(self, folder, first=()):\n' +
+    '        self.end_uploads(folder)\n' +
     '        names = self.files(folder)\n' +
     '        for name in [*first, *sorted(names.keys() - set(first))]:\n' +
     '            if name in names:\n' +
     '                self.client.call("DELETE", self.key(f"{folder}/{name}"))\n' +
     '\n' +
-    '    def abandon(self, hours):\n' +
-    '        """Ends uploads that are older: the store keeps, and charges for, parts that no list shows."""\n' +
-    '        oldest = (datetime.now(timezone.utc) - timedelta(hours=hours)).strftime("%Y-%m-%dT%H:%M:%S")\n' +
+    '    def end_uploads(self, folder):\n' +
+    '        """The store keeps, and charges for, parts that no list shows."""\n' +
     '        try:\n' +
-    '            page = self.client.xml("GET", query={"uploads": "", "prefix": self.key(""), "encoding-type": "url"})\n' +
+    '            page = self.client.xml("GET", query={"uploads": "", "prefix": self.key(f"{folder}/"), "encoding-type": "url"})\n' +
     '        except S3Error as error:\n' +
     '            if error.reason in ("StoreAccessDenied", "StoreFailed"):\n' +
     '                return  # not every store, and not every account, may list them\n' +
     '            raise\n' +
     '        for upload in page.iterfind("Upload"):\n' +
-    '            if (upload.findtext("Initiated") or "9") < oldest:\n' +
-    '                [key], [name] = listed(upload, "Key"), listed(upload, "UploadId")\n' +
-    '                self.forget(key, {"uploadId": name})\n' +
+    '            [key], [name] = listed(upload, "Key"), listed(upload, "UploadId")\n' +
+    '            self.forget(key, {"uploadId": name})\n' +
     '\n' +
     '\n' +
     'def read_part(source, size):\n' +
@@ -987,14 +1000,14 @@ export const scripts = {
     'class Plan:\n' +
     '    """What a document should be in this site\'s version, and the given fields that this version does not have."""\n' +
     '\n' +
-    '    def __init__(self, frappe, document, secrets):\n' +
+    '    def __init__(self, frappe, document, secrets, new=False):\n' +
     '        self.meta = frappe.get_meta(document["doctype"])\n' +
     '        self.fields = dict(document.get("fields") or {})\n' +
     '        self.json = dict(document.get("json") or {})\n' +
     '        self.tables = dict(document.get("tables") or {})\n' +
     '        self.hidden, self.password = {}, None\n' +
     '        self.set_names(document)\n' +
-    '        self.set_secrets(document, secrets)\n' +
+    '        self.set_secrets(document, secrets, new)\n' +
     '        self.ignored = []\n' +
     '        for part in (self.fields, self.json, self.tables, self.hidden):\n' +
     '            for field in [field for field in part if field == STANDARD or not self.meta.has_field(field)]:\n' +
@@ -1021,8 +1034,10 @@ export const scripts = {
     '        else:\n' +
     '            self.fields["role_profile_name"] = profile\n' +
     '\n' +
-    '    def set_secrets(self, document, secrets):\n' +
+    '    def set_secrets(self, document, secrets, new):\n' +
     '        self.secret = set(document.get("secrets") or [])\n' +
+    '        if not new:\n' +
+    '            self.secret -= set(document.get("secretsWhenNew") or [])\n' +
     '        for field in sorted(self.secret):\n' +
     '            value = secrets[document["id"], field]\n' +
     '            if not isinstance(value, str):\n' +
@@ -1108,8 +1123,9 @@ export const scripts = {
     '    def present(self, document):\n' +
     '        frappe, doctype, name = self.frappe, document["doctype"], document["name"]\n' +
     '        self.check(document)\n' +
-    '        plan = Plan(frappe, document, self.secrets)\n' +
+    '        frappe.get_meta(doctype)  # where there is no such type, this says so in better words than the database\n' +
     '        stored = self.stored_name(document)\n' +
+    '        plan = Plan(frappe, document, self.secrets, new=not stored)\n' +
     '        if stored not in (None, name):\n' +
     '            raise NotAllowed(f"the site has this {doctype} as {stored!r}, and tells no capitals from small letters")\n' +
     '        doc = frappe.get_doc(doctype, name) if stored else frappe.new_doc(doctype)\n' +
@@ -1134,6 +1150,8 @@ export const scripts = {
     '        if self.stored_name(document) != document["name"]:\n' +
     '            return "Absent", "", []\n' +
     '        doc = self.frappe.get_doc(document["doctype"], document["name"])\n' +
+    '        if not self.ours(doc, document):\n' +
+    '            return "Absent", "", []\n' +
     '        if not doc.meta.has_field("enabled"):\n' +
     '            raise NotAllowed(f"a {document[\'doctype\']} cannot be disabled")\n' +
     '        if doc.enabled:\n' +
@@ -1149,11 +1167,18 @@ export const scripts = {
     '        doc = self.frappe.get_doc(document["doctype"], document["name"])\n' +
     '        if doc.get(STANDARD) or self.has_file(doc):  # never ours alone, and a migration would bring it back\n' +
     '            return "Absent", f"{doc.doctype} {doc.name} belongs to an app, and stays", []\n' +
+    '        if not self.ours(doc, document):\n' +
+    '            return "Absent", "", []\n' +
     '        self.end_sessions(document)\n' +
     '        self.frappe.delete_doc(document["doctype"], document["name"], force=True, ignore_permissions=True)\n' +
     '        return "Deleted", "", []\n' +
     '\n' +
     '    # --- parts\n' +
+    '\n' +
+    '    def ours(self, doc, document):\n' +
+    '        """What may not have been written, `onlyAs`, is ours only where it is as it would have been written."""\n' +
+    '        wanted = document.get("onlyAs")\n' +
+    '        return not wanted or not self.differences(doc, Plan(self.frappe, wanted, self.secrets))\n' +
     '\n' +
     '    def check(self, document):\n' +
     '        if document["doctype"] == "User" and document["name"].lower() in (user.lower() for user in self.frappe.STANDARD_USERS):\n' +
@@ -1856,9 +1881,11 @@ export const scripts = {
     '"""\n' +
     '\n' +
     'import gzip\n' +
+    'import io\n' +
     'import json\n' +
     'import os\n' +
     'import re\n' +
+    'import secrets\n' +
     'import shutil\n' +
     'import signal\n' +
     'import sys\n' +
@@ -1871,6 +1898,7 @@ export const scripts = {
     'from backup_store import open_store\n' +
     'from site_backup_lock import only_backup\n' +
     'from site_common import MARKER, SITE_NAME, TERMINATION_LOG, Refused, check_owner, foretell, json_env, read_json, run_job, say, seconds_env, text_env\n' +
+    'from site_gate import obstacle\n' +
     'from site_init import LOST_CONNECTION, ProgramFailed, apps_of_image, run\n' +
     'from stored_backup import CONFIG, DATABASE, MANIFEST, STARTED\n' +
     '\n' +
@@ -1923,8 +1951,16 @@ export const scripts = {
     '        time.sleep(min(5, settings.wait_seconds))\n' +
     '\n' +
     '\n' +
-    'def code_of(settings):\n' +
-    '    return read_json(settings.site / MARKER).get("code")\n' +
+    'def check_image(settings):\n' +
+    '    """The site may be of another image since this Job was made: its data must not be called data of ours."""\n' +
+    '    if why := obstacle(read_json(settings.site / MARKER), os.environ.get("IMAGE", "")):\n' +
+    '        raise Refused("SiteBusy", f"{settings.site_name} {why}: it is not backed up by this Job")\n' +
+    '\n' +
+    '\n' +
+    'def state_of(settings):\n' +
+    '    """Another one where the site was closed meanwhile, also where its code is the same again after a restore."""\n' +
+    '    marker = read_json(settings.site / MARKER)\n' +
+    '    return marker.get("code"), marker.get("closings")\n' +
     '\n' +
     '\n' +
     'def make(settings, directory):\n' +
@@ -1983,16 +2019,26 @@ export const scripts = {
     '        if name < oldest or (settings.job and started.get("job") == settings.job):\n' +
     '            say(f"removing {store.location(name)}: it was never finished")\n' +
     '            store.delete(name, tuple(files.keys() - {STARTED}))\n' +
-    '    store.abandon(settings.timeout / 3600)\n' +
     '\n' +
     '\n' +
-    'def new_name(store):\n' +
-    '    """A name that no folder has."""\n' +
+    'def begin(settings, store):\n' +
+    '    """A folder that nobody else has. Returns its name, its start, and what says there that it is ours."""\n' +
     '    while True:\n' +
-    '        start = datetime.now(timezone.utc).replace(microsecond=0)\n' +
+    '        asked, start = time.monotonic(), datetime.now(timezone.utc).replace(microsecond=0)\n' +
     '        name = stored_backup.name_of(start)\n' +
-    '        if not store.files(name):\n' +
-    '            return name, start\n' +
+    '        if store.take(name):\n' +
+    '            started = {"owner": settings.backup_owner, "site": settings.owner, "job": settings.job, "token": secrets.token_hex(8)}\n' +
+    '            text = json.dumps(started).encode()\n' +
+    '            store.put(f"{name}/{STARTED}", io.BytesIO(text), len(text))\n' +
+    '            # Whoever was slower may have written over one that is at work already.\n' +
+    '            late = time.monotonic() - asked > store.SETTLE_SECONDS > 0\n' +
+    '            time.sleep(store.SETTLE_SECONDS)\n' +
+    '            found = stored_backup.read_object(store, f"{name}/{STARTED}")\n' +
+    '            if found is None:\n' +
+    '                raise Refused("StoreCorrupt", f"{store.location(name)}/{STARTED} is not what was written")\n' +
+    '            if found == started and not late:\n' +
+    '                return name, start, started\n' +
+    '            say(f"{store.location(name)} is another backup\'s")\n' +
     '        time.sleep(1)\n' +
     '\n' +
     '\n' +
@@ -2002,10 +2048,10 @@ export const scripts = {
     '\n' +
     'def back_up(settings, store):\n' +
     '    """One backup, from its first file to its manifest, which is returned."""\n' +
-    '    name, start = new_name(store)\n' +
+    '    state = state_of(settings)\n' +
+    '    check_image(settings)\n' +
+    '    name, start, started = begin(settings, store)\n' +
     '    say(f"backing up {settings.site_name} to {store.location(name)}")\n' +
-    '    code = code_of(settings)\n' +
-    '    stored_backup.write_object(store, f"{name}/{STARTED}", {"owner": settings.backup_owner, "site": settings.owner, "job": settings.job})\n' +
     '    try:\n' +
     '        with tempfile.TemporaryDirectory(prefix="backup-") as scratch:\n' +
     '            told = make(settings, Path(scratch))\n' +
@@ -2014,7 +2060,7 @@ export const scripts = {
     '            files = [keep(store, name, path) for path in sorted(Path(scratch).iterdir())]\n' +
     '            key = bool(read_json(Path(scratch) / CONFIG).get("encryption_key"))\n' +
     '        # The dump may be of before a migration, and the files of after it.\n' +
-    '        if busy_with(settings) or code_of(settings) != code:\n' +
+    '        if busy_with(settings) or state_of(settings) != state:\n' +
     '            raise Refused("SiteBusy", f"{settings.site_name} was changed by another Job while it was backed up")\n' +
     '        versions = apps_of_image(settings)\n' +
     '        namespace, _, site = settings.owner.partition("/")\n' +
@@ -2026,16 +2072,24 @@ export const scripts = {
     '            "complete": settings.with_files and key and not told["partial"], "partial": told["partial"], "encrypted": told["encrypted"],\n' +
     '            "files": files,\n' +
     '        }  # fmt: skip\n' +
+    '        if not is_still(store, name, started):\n' +
+    '            raise Refused("StoreCorrupt", f"{store.location(name)} was taken by another backup")\n' +
     '        stored_backup.write_object(store, f"{name}/{MANIFEST}", manifest)\n' +
     '        if stored_backup.manifest_of(store, name) is None:\n' +
     '            raise Refused("StoreCorrupt", f"{store.location(name)}: files are gone again")\n' +
     '        return manifest\n' +
     '    except BaseException:\n' +
     '        try:\n' +
-    '            stored_backup.delete_backup(store, name)\n' +
+    '            if is_still(store, name, started):\n' +
+    '                stored_backup.delete_backup(store, name)\n' +
     '        except Refused as error:\n' +
     '            say(f"{store.location(name)} stays for now, without a manifest: {error}")\n' +
     '        raise\n' +
+    '\n' +
+    '\n' +
+    'def is_still(store, name, started):\n' +
+    '    """Whether a folder is that of the backup that was started so."""\n' +
+    '    return stored_backup.read_object(store, f"{name}/{STARTED}") == started\n' +
     '\n' +
     '\n' +
     'def keep(store, name, path):\n' +
@@ -2285,6 +2339,8 @@ export const scripts = {
     'from contextlib import contextmanager\n' +
     'from pathlib import Path\n' +
     '\n' +
+    'from site_gate import obstacle\n' +
+    '\n' +
     'TERMINATION_LOG = "/dev/termination-log"\n' +
     'LAST_WORDS = 4096\n' +
     'MARKER = ".app-operator.json"\n' +
@@ -2475,6 +2531,31 @@ export const scripts = {
     '\n' +
     '\n' +
     '@contextmanager\n' +
+    'def held_open(sites, site_name):\n' +
+    '    """Keeps Jobs that create, change, upgrade, restore or drop the site from beginning. Others that hold it open are no hindrance."""\n' +
+    '    workspace = sites / ".app-operator"\n' +
+    '    workspace.mkdir(exist_ok=True)\n' +
+    '    with open(workspace / f"{site_name}.lock", "a") as lock:\n' +
+    '        try:\n' +
+    '            fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)\n' +
+    '        except BlockingIOError:\n' +
+    '            raise Refused("SiteClosed", f"another Job changes {site_name}: nothing was done") from None\n' +
+    '        yield\n' +
+    '\n' +
+    '\n' +
+    'def check_open(site):\n' +
+    '    """Refuses what would only do harm, or fail with words that nobody understands. Asked while the site is held open."""\n' +
+    '    site_name = site.name\n' +
+    '    if not (site / "site_config.json").is_file():\n' +
+    '        raise Refused("SiteMissing", f"there is no site {site_name} in {site.parent}")\n' +
+    '    marker = read_json(site / MARKER)\n' +
+    '    if marker.get("state") == "creating":\n' +
+    '        raise Refused("SiteIncomplete", f"{site_name} is being created: nothing was done")\n' +
+    '    if why := obstacle(marker, os.environ.get("IMAGE", "")):\n' +
+    '        raise Refused("SiteClosed", f"{site_name} {why}: nothing was done")\n' +
+    '\n' +
+    '\n' +
+    '@contextmanager\n' +
     'def site_config_lock(settings):\n' +
     '    """The lock that the framework itself takes for writing a site\'s configuration."""\n' +
     '    locks = settings.site / "locks"\n' +
@@ -2491,6 +2572,13 @@ export const scripts = {
     '        config = {k: v for k, v in {**read_json(path), **changes}.items() if v is not None}\n' +
     '        write_json(path, config)\n' +
     '    return config\n' +
+    '\n' +
+    '\n' +
+    'def is_fresh(settings):\n' +
+    '    """Whether nothing of a site is there: no directory, or one in which nothing but our own lock or temporary file lies."""\n' +
+    '    if not settings.site.exists():\n' +
+    '        return True\n' +
+    '    return all(entry.name.startswith(".") and entry.name != MARKER for entry in settings.site.iterdir())\n' +
     '\n' +
     '\n' +
     'def check_owner(settings):\n' +
@@ -2595,7 +2683,10 @@ export const scripts = {
     '            say(f"{statement}: {error}")\n' +
     '\n' +
     '    def wait_until_unused(self, seconds):\n' +
-    '        """Until nobody else is at work in the site\'s database; whoever still is after that time is put out."""\n' +
+    '        """\n' +
+    '        Until nobody else is connected to the site\'s database; whoever still is after that time is put out. The framework keeps no\n' +
+    '        connections: one that sleeps is a request or a job between two statements.\n' +
+    '        """\n' +
     '        connection, deadline = self.as_user(None), time.monotonic() + seconds\n' +
     '        try:\n' +
     '            while others := [row[0] for row in self.query(connection, self.LIST_OTHERS)]:\n' +
@@ -2670,10 +2761,9 @@ export const scripts = {
     '\n' +
     'class MariaDB(Server):\n' +
     '    LIST_TABLES = "SELECT TABLE_NAME, TABLE_TYPE FROM information_schema.TABLES WHERE TABLE_SCHEMA = DATABASE()"\n' +
-    '    # A connection that has slept for a while is a pool\'s, not a request\'s.\n' +
     '    LIST_OTHERS = (\n' +
     '        "SELECT ID FROM information_schema.PROCESSLIST WHERE DB = DATABASE() AND ID <> CONNECTION_ID() "\n' +
-    '        "AND USER = SUBSTRING_INDEX(CURRENT_USER(), \'@\', 1) AND (COMMAND <> \'Sleep\' OR TIME < 3)"\n' +
+    '        "AND USER = SUBSTRING_INDEX(CURRENT_USER(), \'@\', 1)"\n' +
     '    )\n' +
     '    END_OTHER = "KILL %s"\n' +
     '    UPTIME = "SELECT VARIABLE_VALUE FROM information_schema.GLOBAL_STATUS WHERE VARIABLE_NAME = \'UPTIME\'"\n' +
@@ -2811,8 +2901,7 @@ export const scripts = {
     '        "WHERE n.nspname = \'public\' AND c.relkind IN (\'r\', \'p\', \'v\', \'m\', \'S\')"\n' +
     '    )\n' +
     '    LIST_OTHERS = (\n' +
-    '        "SELECT pid FROM pg_stat_activity WHERE datname = current_database() AND usename = current_user "\n' +
-    '        "AND pid <> pg_backend_pid() AND state <> \'idle\'"\n' +
+    '        "SELECT pid FROM pg_stat_activity WHERE datname = current_database() AND usename = current_user AND pid <> pg_backend_pid()"\n' +
     '    )\n' +
     '    END_OTHER = "SELECT pg_terminate_backend(%s)"\n' +
     '    UPTIME = "SELECT EXTRACT(EPOCH FROM now() - pg_postmaster_start_time())"\n' +
@@ -2937,7 +3026,7 @@ export const scripts = {
     '"""Brings documents of a site to what they should be: created, changed, left as they are, disabled or deleted.\n' +
     '\n' +
     'Environment\n' +
-    '  SITE_NAME, BENCH_DIR    as for the other scripts\n' +
+    '  SITE_NAME, IMAGE, BENCH_DIR    as for the other scripts\n' +
     '  DOCUMENTS   a file: {"documents": [{id, doctype, name, state: present|absent|disabled, fields, json, tables, secrets, needs}]}\n' +
     '  SECRETS     a folder: the value of a document\'s secret field is the file `<id>/<field>`\n' +
     '  WAIT_SECONDS    for the database, and for another Job of this kind on the same site (default 60)\n' +
@@ -2960,7 +3049,7 @@ export const scripts = {
     'from pathlib import Path\n' +
     '\n' +
     'from document_writer import DocumentWriter, connected\n' +
-    'from site_common import LAST_WORDS, SITE_NAME, Refused, leave, read_secrets, redact, run_job, say, seconds_env, text_env\n' +
+    'from site_common import LAST_WORDS, SITE_NAME, Refused, check_open, held_open, leave, read_secrets, redact, run_job, say, seconds_env, text_env\n' +
     '\n' +
     'STATES = ("present", "absent", "disabled")\n' +
     '# Messages are cut to the first of these lengths, in characters, with which the results fit.\n' +
@@ -3086,8 +3175,6 @@ export const scripts = {
     '    if not SITE_NAME.match(site):\n' +
     '        raise Refused("InvalidInput", f"SITE_NAME {site!r} is not a host name")\n' +
     '    documents, folder, wait = read_documents(text_env("DOCUMENTS")), Path(text_env("SECRETS")), seconds_env("WAIT_SECONDS", 60)\n' +
-    '    if not (bench / "sites" / site / "site_config.json").exists():\n' +
-    '        raise Refused("SiteMissing", f"there is no site {site} on this bench")\n' +
     '    secrets = {}\n' +
     '    for document in documents:\n' +
     '        for field in document.get("secrets") or []:\n' +
@@ -3096,9 +3183,13 @@ export const scripts = {
     '            except (OSError, ValueError) as error:\n' +
     '                secrets[document["id"], field] = error\n' +
     '    read_secrets.update(value for value in secrets.values() if isinstance(value, str))\n' +
-    '    os.chdir(bench / "sites")  # the framework finds its logs from there\n' +
-    '    with only_one(bench, site, wait), connected(site, wait) as frappe:\n' +
-    '        return run(documents, DocumentWriter(frappe, secrets).write)\n' +
+    '    sites = bench / "sites"\n' +
+    '    os.chdir(sites)  # the framework finds its logs from there\n' +
+    '    # Old code must not write into data that is being migrated or restored, or was.\n' +
+    '    with only_one(bench, site, wait), held_open(sites, site):\n' +
+    '        check_open(sites / site)\n' +
+    '        with connected(site, wait) as frappe:\n' +
+    '            return run(documents, DocumentWriter(frappe, secrets).write)\n' +
     '\n' +
     '\n' +
     'def succeed(results):\n' +
@@ -3138,6 +3229,7 @@ export const scripts = {
     '    Refused,\n' +
     '    Settings,\n' +
     '    check_owner,\n' +
+    '    is_fresh,\n' +
     '    only_one,\n' +
     '    read_json,\n' +
     '    run_job,\n' +
@@ -3148,7 +3240,7 @@ export const scripts = {
     '\n' +
     'def check_is_ours(settings):\n' +
     '    """Whether there is a directory, and that it and its recorded database are the ones to drop."""\n' +
-    '    if not settings.site.exists() or not any(settings.site.iterdir()):\n' +
+    '    if is_fresh(settings):\n' +
     '        return\n' +
     '    if check_owner(settings) is None:\n' +
     '        raise Refused("SiteNotOwned", f"{settings.site} records no owner: it was not made by this operator; nothing was touched")\n' +
@@ -3203,7 +3295,7 @@ export const scripts = {
     'if __name__ == "__main__":\n' +
     '    run_job(main)\n',
   'site_gate.py': 
-    '"""Whether a site is open for the code of this image: what wsgi.py and scheduler.py ask before they touch it.\n' +
+    '"""Whether a site is open for the code of this image: asked by wsgi.py, scheduler.py, and Jobs that work in a site, before they touch it.\n' +
     '\n' +
     'The site\'s marker names the image that its data was brought to, and tells of an upgrade that is under way. Old code never\n' +
     'works on data that newer code has changed, nor new code on data that it has not. The marker is opened each time: a volume\n' +
@@ -3226,10 +3318,15 @@ export const scripts = {
     '            marker = json.load(file)\n' +
     '    except (OSError, ValueError):\n' +
     '        return False  # no site, or none of ours: the framework decides\n' +
+    '    return obstacle(marker, image) is not None\n' +
+    '\n' +
+    '\n' +
+    'def obstacle(marker, image):\n' +
+    '    """Why code of `image` must not work on the data of the site with this marker; None where it may."""\n' +
     '    if "upgrade" in marker:\n' +
-    '        return True\n' +
+    '        return "is being upgraded or restored"\n' +
     '    brought_to = marker.get("code", {}).get("image")\n' +
-    '    return bool(image and brought_to and brought_to != image)\n',
+    '    return f"is of {brought_to} by now, and not of {image}" if image and brought_to and brought_to != image else None\n',
   'site_init.py': 
     '"""Creates a site, or brings an existing one to what is wanted. Runs as the `<site>-init` Job; safe to kill and to repeat.\n' +
     '\n' +
@@ -3264,6 +3361,7 @@ export const scripts = {
     'import sys\n' +
     'import tempfile\n' +
     'import time\n' +
+    'from contextlib import contextmanager\n' +
     'from pathlib import Path\n' +
     '\n' +
     'import site_db\n' +
@@ -3274,6 +3372,7 @@ export const scripts = {
     '    Settings,\n' +
     '    check_owner,\n' +
     '    foretell,\n' +
+    '    is_fresh,\n' +
     '    json_env,\n' +
     '    only_one,\n' +
     '    read_json,\n' +
@@ -3441,13 +3540,6 @@ export const scripts = {
     '    return config\n' +
     '\n' +
     '\n' +
-    'def is_fresh(settings):\n' +
-    '    """Whether nothing of a site is there: no directory, or one in which nothing but our own lock or temporary file lies."""\n' +
-    '    if not settings.site.exists():\n' +
-    '        return True\n' +
-    '    return all(entry.name.startswith(".") and entry.name != MARKER for entry in settings.site.iterdir())\n' +
-    '\n' +
-    '\n' +
     'def check_database_is_free(settings, database):\n' +
     '    """Nothing of another\'s is ever overwritten: without our marker a database that exists is not ours."""\n' +
     '    if settings.has_root:\n' +
@@ -3551,11 +3643,14 @@ export const scripts = {
     '\n' +
     'def install_missing(settings, versions, marker):\n' +
     '    installed = step(settings, "installed-apps", "SiteIncomplete")\n' +
-    '    for app in settings.apps:\n' +
-    '        if app in installed:\n' +
+    '    begun = read_json(marker).get("installing")\n' +
+    '    if all(app in installed and app != begun for app in settings.apps):\n' +
+    '        return installed\n' +
+    '    for app in step(settings, "apps-in-order", "AppInstallFailed"):\n' +
+    '        # The framework calls an app installed before it has done all. What a run that was killed has left, only --force makes whole.\n' +
+    '        again = app == begun\n' +
+    '        if app not in versions or (app in installed and not again):\n' +
     '            continue\n' +
-    '        # A run that was killed in the middle has left documents behind, which only --force accepts.\n' +
-    '        again = read_json(marker).get("installing") == app\n' +
     '        write_json(marker, {**read_json(marker), "installing": app})\n' +
     '        say(f"installing {app}")\n' +
     '        bench(settings, "AppInstallFailed", "install-app", app, *(["--force"] if again else []))\n' +
@@ -3563,7 +3658,7 @@ export const scripts = {
     '        if app not in installed:\n' +
     '            raise Refused("AppInstallFailed", f"{app} is not installed after install-app")\n' +
     '        state = {k: v for k, v in read_json(marker).items() if k != "installing"}\n' +
-    '        added = [name for name in installed if name not in before]  # with the apps that it requires\n' +
+    '        added = [name for name in installed if name not in before or name == app]\n' +
     '        state["code"] = {**state.get("code", {}), **code_of(settings, versions, added)}\n' +
     '        write_json(marker, state)\n' +
     '    return installed\n' +
@@ -3650,7 +3745,7 @@ export const scripts = {
     '    forget_cache(settings)\n' +
     '    try:\n' +
     '        upgrade.restore()\n' +
-    '    except Refused as error:\n' +
+    '    except Exception as error:  # of a damaged dump, and a driver\'s own\n' +
     '        raise Refused("RestoreFailed", f"{upgrade.stays}: {error}") from None\n' +
     '\n' +
     '\n' +
@@ -3719,14 +3814,27 @@ export const scripts = {
     '    return installed\n' +
     '\n' +
     '\n' +
+    '@contextmanager\n' +
+    'def open_when_refused(settings):\n' +
+    '    """A refusal opens the site again where a Job before this one was killed while it closed it."""\n' +
+    '    check_owner(settings)\n' +
+    '    try:\n' +
+    '        yield\n' +
+    '    except Refused as error:\n' +
+    '        upgrade = Upgrade(settings)\n' +
+    '        if upgrade.state is None or "backup" in upgrade.state:\n' +
+    '            raise\n' +
+    '        upgrade.open()\n' +
+    '        raise Refused(error.reason, f"{error}; {settings.site_name} is open as before") from None\n' +
+    '\n' +
+    '\n' +
     'def main():\n' +
     '    settings = InitSettings()\n' +
     '    versions = apps_of_image(settings)\n' +
-    '    missing = [str(app) for app in settings.apps if app not in versions]\n' +
-    '    if missing:\n' +
-    '        raise Refused("AppNotInImage", f"not in the image: {\', \'.join(missing)}; the image holds: {\', \'.join(versions)}")\n' +
-    '    with only_one(settings):\n' +
-    '        check_owner(settings)\n' +
+    '    with only_one(settings), open_when_refused(settings):\n' +
+    '        missing = [str(app) for app in settings.apps if app not in versions]\n' +
+    '        if missing:\n' +
+    '            raise Refused("AppNotInImage", f"not in the image: {\', \'.join(missing)}; the image holds: {\', \'.join(versions)}")\n' +
     '        database = site_db.server(settings)\n' +
     '        database.wait()\n' +
     '        wait_for_redis(settings)\n' +
@@ -3770,7 +3878,7 @@ export const scripts = {
     '"""Runs a bench command or a Python method in a site, once. Runs as the Job of a SiteJob, and of each time of its schedule.\n' +
     '\n' +
     'Environment\n' +
-    '  SITE_NAME\n' +
+    '  SITE_NAME, IMAGE\n' +
     '  JOB_COMMAND      JSON array: arguments of `bench --site SITE_NAME`, each as it is; or\n' +
     '  JOB_METHOD       dotted path of a function in an installed app, and\n' +
     '  JOB_KWARGS       JSON object of its keyword arguments (default {})\n' +
@@ -3784,7 +3892,6 @@ export const scripts = {
     'command\'s own: 128 + n after signal n, 124 after the timeout. No password or key of the site\'s configuration is printed.\n' +
     '"""\n' +
     '\n' +
-    'import fcntl\n' +
     'import json\n' +
     'import os\n' +
     'import re\n' +
@@ -3794,12 +3901,11 @@ export const scripts = {
     'import sys\n' +
     'import time\n' +
     'from collections import deque\n' +
-    'from contextlib import contextmanager\n' +
     'from datetime import datetime, timezone\n' +
     'from pathlib import Path\n' +
     'from urllib.parse import quote, unquote, urlsplit\n' +
     '\n' +
-    'from site_common import MARKER, SITE_NAME, TERMINATION_LOG, Refused, json_env, read_json, seconds_env, text_env\n' +
+    'from site_common import SITE_NAME, TERMINATION_LOG, Refused, check_open, held_open, json_env, seconds_env, text_env\n' +
     '\n' +
     'MESSAGE_BYTES = 4096\n' +
     'LINE_BYTES = 65536\n' +
@@ -4041,31 +4147,6 @@ export const scripts = {
     '# --- what is to be run ----------------------------------------------------------------------------------------------\n' +
     '\n' +
     '\n' +
-    '@contextmanager\n' +
-    'def held_open(sites, site_name):\n' +
-    '    """Keeps Jobs that create, change, upgrade or drop the site from beginning. Other SiteJobs are no hindrance."""\n' +
-    '    workspace = sites / ".app-operator"\n' +
-    '    workspace.mkdir(exist_ok=True)\n' +
-    '    with open(workspace / f"{site_name}.lock", "a") as lock:\n' +
-    '        try:\n' +
-    '            fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)\n' +
-    '        except BlockingIOError:\n' +
-    '            raise Refused("SiteClosed", f"another Job changes {site_name}: nothing was run") from None\n' +
-    '        yield\n' +
-    '\n' +
-    '\n' +
-    'def check_site(site):\n' +
-    '    """Refuses what would only do harm, or fail with words that nobody understands."""\n' +
-    '    site_name = site.name\n' +
-    '    if not (site / "site_config.json").is_file():\n' +
-    '        raise Refused("SiteMissing", f"there is no site {site_name} in {site.parent}")\n' +
-    '    marker = read_json(site / MARKER)\n' +
-    '    if marker.get("state") == "creating":\n' +
-    '        raise Refused("SiteIncomplete", f"{site_name} is being created: nothing was run")\n' +
-    '    if "upgrade" in marker:\n' +
-    '        raise Refused("SiteClosed", f"{site_name} is being upgraded: nothing was run")\n' +
-    '\n' +
-    '\n' +
     'def arguments_of(site_name):\n' +
     '    """The program that runs the command, or calls the method. No shell reads any of it."""\n' +
     '    command, method = json_env("JOB_COMMAND", [], list), os.environ.get("JOB_METHOD", "")\n' +
@@ -4107,7 +4188,7 @@ export const scripts = {
     '        raise Refused("InvalidInput", f"SITE_NAME {site_name!r} is not a host name")\n' +
     '    title, arguments = arguments_of(site_name)\n' +
     '    with held_open(sites, site_name):\n' +
-    '        check_site(sites / site_name)\n' +
+    '        check_open(sites / site_name)\n' +
     '        redaction = Redaction(sites, site_name)\n' +
     '        report.redact = redaction.apply\n' +
     '        try:\n' +
@@ -4292,8 +4373,9 @@ export const scripts = {
     'and says which dump is being loaded:\n' +
     '  id, name, from, location of the backup\n' +
     '  new, before   those folders, relative to `sites/`; no `before` where the site is new\n' +
-    '  keys          what was added to site_config.json\n' +
+    '  keys          what was added to site_config.json, also by restores that this one is instead of\n' +
     '  digest        of the backup\'s encryption key, which the site has from then on\n' +
+    '  earlier       those of the backups that this one is restored instead of: the site has theirs until its files are replaced\n' +
     '  back          it is being undone\n' +
     'The marker\'s `restores`: `done`, the ids of all, and `last`, what is told of the last one.\n' +
     '"""\n' +
@@ -4353,7 +4435,8 @@ export const scripts = {
     '\n' +
     '    def known_key(self, key):\n' +
     '        """Whether a backup has brought the site this encryption key."""\n' +
-    '        return digest_of_key(key) in (self.restores.get("last", {}).get("digest"), (self.state or {}).get("digest"))\n' +
+    '        state = self.state or {}\n' +
+    '        return digest_of_key(key) in (self.restores.get("last", {}).get("digest"), state.get("digest"), *state.get("earlier", []))\n' +
     '\n' +
     '    def forget_unborn(self):\n' +
     '        """Takes back what was restored into a new site, where that is not wanted any more: it is made as any other then."""\n' +
@@ -4396,7 +4479,7 @@ export const scripts = {
     '                raise Refused("BackupIncomplete", f"{manifest[\'name\']} holds no encryption key")\n' +
     '            os.sync()  # what it replaces goes: a node that is lost must not take both\n' +
     '        except (Refused, OSError, EOFError, tarfile.TarError) as error:\n' +
-    '            shutil.rmtree(folder.parent, ignore_errors=True)\n' +
+    '            discard(folder)\n' +
     '            untouched = f"{self.settings.site_name} is as it was"\n' +
     '            if isinstance(error, Refused):\n' +
     '                raise Refused(error.reason, f"{error}; {untouched}") from None\n' +
@@ -4410,10 +4493,12 @@ export const scripts = {
     '        name = os.environ.get("RESTORE_NAME", "")\n' +
     '        if name and not NAME.fullmatch(name):\n' +
     '            raise Refused("InvalidInput", f"RESTORE_NAME {name!r} is not the name of a backup")\n' +
+    '        owner = os.environ.get("RESTORE_OWNER", "")\n' +
     '        if name:\n' +
     '            manifest = manifest_of(store, name)\n' +
+    '            if manifest and owner not in ("", manifest.get("owner")):\n' +
+    '                raise Refused("BackupMissing", f"{store.location(name)} is a backup of {manifest.get(\'owner\')}, not of {owner}")\n' +
     '        else:\n' +
-    '            owner = os.environ.get("RESTORE_OWNER", "")\n' +
     '            manifest = next((found for found in stored_backups(store) if found.get("complete") and owner in ("", found.get("owner"))), None)\n' +
     '        if manifest is None:\n' +
     '            raise Refused("BackupMissing", f"{store.location()} has no {f\'backup {name}\' if name else \'complete backup\'}")\n' +
@@ -4449,23 +4534,38 @@ export const scripts = {
     '        if state is None:\n' +
     '            before = new.parent / "before"\n' +
     '            if "backup" in (upgrade.state or {}):  # what is there now is half migrated\n' +
-    '                link_files(self.settings.sites / upgrade.state["backup"], before)\n' +
+    '                source = self.settings.sites / upgrade.state["backup"]\n' +
+    '                if source != before:\n' +
+    '                    shutil.rmtree(before, ignore_errors=True)\n' +
+    '                    link_files(source, before)\n' +
     '            else:\n' +
-    '                upgrade.close(os.environ.get("IMAGE", ""), settle, lambda: upgrade.back_up_to(before))\n' +
+    '                try:\n' +
+    '                    upgrade.close(os.environ.get("IMAGE", ""), settle, lambda: self.back_up_to(before))\n' +
+    '                except (Refused, OSError):\n' +
+    '                    discard(new)\n' +
+    '                    raise\n' +
     '            state = {"before": str(before.relative_to(self.settings.sites))}\n' +
     '        self.record(manifest, new, state.get("before"))\n' +
     '        self.replace()\n' +
     '\n' +
+    '    def back_up_to(self, before):\n' +
+    '        self.upgrade.back_up_to(before)\n' +
+    '        for name in FOLDERS:  # of an earlier restore of the same backup, in the way of what the site has now\n' +
+    '            if (before / name).exists():\n' +
+    '                shutil.rmtree(before / name)\n' +
+    '\n' +
     '    def record(self, manifest, new, before, **others):\n' +
     '        """From here on the site is the backup\'s: whoever comes next loads it."""\n' +
-    '        image = os.environ.get("IMAGE", "")\n' +
+    '        image, state = os.environ.get("IMAGE", ""), self.state or {}\n' +
     '        code = {**versions_of(manifest), **({"image": image} if image else {})}\n' +
     '        config, old = read_json(new / "site_config.json"), read_json(self.settings.site / "site_config.json")\n' +
+    '        added = [key for key in config if key not in old and not PLACE.fullmatch(key) and key != "encryption_key"]\n' +
     '        restore = {\n' +
     '            "id": self.id, "name": manifest["name"], "location": manifest["location"],\n' +
     '            "new": str(new.relative_to(self.settings.sites)),\n' +
-    '            "keys": [key for key in config if key not in old and not PLACE.fullmatch(key) and key != "encryption_key"],\n' +
+    '            "keys": sorted({*state.get("keys", []), *added}),\n' +
     '            "digest": digest_of_key(config["encryption_key"]),\n' +
+    '            "earlier": [*state.get("earlier", []), *([state["digest"]] if state else [])],\n' +
     '            **({} if before is None else {"before": before}),\n' +
     '        }  # fmt: skip\n' +
     '        loading = {"backup": restore["new"], "code": code, "restoring": True, "changed": None, "migrated": None}\n' +
@@ -4485,7 +4585,7 @@ export const scripts = {
     '            self.put_aside(name, site / folder)\n' +
     '            os.rename(new / name, site / folder)\n' +
     '        config = read_json(new / "site_config.json")\n' +
-    '        update_site_config(self.settings, {key: config[key] for key in ("encryption_key", *state["keys"])})\n' +
+    '        update_site_config(self.settings, {key: config.get(key) for key in ("encryption_key", *state["keys"])})\n' +
     '\n' +
     '    def put_aside(self, name, folder):\n' +
     '        """What the site had is kept; what a restore has brought that did not end is not."""\n' +
@@ -4536,9 +4636,7 @@ export const scripts = {
     '        kept = self.restores.get("last", {}).get("before", "")\n' +
     '        for folder in (self.settings.site / "private" / "restores").glob("*/*"):\n' +
     '            if str(folder.relative_to(self.settings.sites)) != kept:\n' +
-    '                shutil.rmtree(folder, ignore_errors=True)\n' +
-    '                if not any(folder.parent.iterdir()):\n' +
-    '                    folder.parent.rmdir()\n' +
+    '                discard(folder)\n' +
     '\n' +
     '    def outcome(self):\n' +
     '        """What the operator is told."""\n' +
@@ -4556,6 +4654,13 @@ export const scripts = {
     '        return told\n' +
     '\n' +
     '\n' +
+    'def discard(folder):\n' +
+    '    """Removes `new` or `before`. What lies beside it stays: `before` may be the only copy of what a site had."""\n' +
+    '    shutil.rmtree(folder, ignore_errors=True)\n' +
+    '    if not any(folder.parent.iterdir()):\n' +
+    '        folder.parent.rmdir()\n' +
+    '\n' +
+    '\n' +
     'def versions_of(manifest):\n' +
     '    """App → version."""\n' +
     '    try:\n' +
@@ -4565,9 +4670,9 @@ export const scripts = {
     '\n' +
     '\n' +
     'def link_files(source, target):\n' +
-    '    target.mkdir(parents=True, exist_ok=True)\n' +
+    '    target.mkdir(parents=True)\n' +
     '    for path in source.iterdir():\n' +
-    '        if path.is_file() and not (target / path.name).exists():\n' +
+    '        if path.is_file():\n' +
     '            os.link(path, target / path.name)\n' +
     '\n' +
     '\n' +
@@ -4680,6 +4785,21 @@ export const scripts = {
     '    return list(frappe.get_installed_apps())\n' +
     '\n' +
     '\n' +
+    'def apps_in_order():\n' +
+    '    """The wanted apps, each after those that it requires: the framework would install them with it, but never again with --force."""\n' +
+    '    frappe, order = connect(), []\n' +
+    '\n' +
+    '    def add(app):\n' +
+    '        for required in frappe.get_hooks("required_apps", app_name=app):\n' +
+    '            add(required.rstrip("/").split("/")[-1].split("@")[0].removesuffix(".git"))  # an organisation or an address may precede it\n' +
+    '        if app not in order:\n' +
+    '            order.append(app)\n' +
+    '\n' +
+    '    for app in json.loads(os.environ["SITE_APPS"]):\n' +
+    '        add(app)\n' +
+    '    return order\n' +
+    '\n' +
+    '\n' +
     'def admin_password():\n' +
     '    """Sets the Administrator\'s password if it is another one. Returns whether it did."""\n' +
     '    frappe = connect()\n' +
@@ -4710,6 +4830,7 @@ export const scripts = {
     '    "capabilities": capabilities,\n' +
     '    "create": create,\n' +
     '    "installed-apps": installed_apps,\n' +
+    '    "apps-in-order": apps_in_order,\n' +
     '    "admin-password": admin_password,\n' +
     '    "enable-scheduler": enable_scheduler,\n' +
     '}\n' +
@@ -4729,6 +4850,7 @@ export const scripts = {
     '  changed     whether the database may differ from the backup\n' +
     '  restoring   the backup is being loaded: whoever comes next must do that again\n' +
     '  migrated    the data is of the image `to`\n' +
+    'Its `closings` says how often it was closed, so that whoever reads the site can tell whether it was meanwhile.\n' +
     '\n' +
     'No line of the framework is used here, so that it does not matter whose code runs it.\n' +
     '"""\n' +
@@ -4762,6 +4884,8 @@ export const scripts = {
     '    def record(self, changes, **others):\n' +
     '        """Merges into the marker\'s `upgrade`, and into the marker; None deletes a key."""\n' +
     '        marker = {**read_json(self.marker), **others}\n' +
+    '        if "upgrade" not in marker:\n' +
+    '            marker["closings"] = marker.get("closings", 0) + 1\n' +
     '        upgrade = {**marker.get("upgrade", {}), **changes}\n' +
     '        marker["upgrade"] = {k: v for k, v in upgrade.items() if v is not None}\n' +
     '        write_json(self.marker, {k: v for k, v in marker.items() if v is not None})\n' +
@@ -4786,11 +4910,10 @@ export const scripts = {
     '        try:\n' +
     '            self.drain(settle)\n' +
     '            (back_up or self.back_up)()\n' +
-    '        except (Refused, OSError) as error:\n' +
+    '        except Exception as error:  # a driver\'s own, too\n' +
     '            self.open()\n' +
-    '            if isinstance(error, Refused):\n' +
-    '                raise Refused(error.reason, f"{error}; {self.settings.site_name} is open as before") from None\n' +
-    '            raise Refused("BackupFailed", f"{error}; {self.settings.site_name} is open as before") from None\n' +
+    '            reason = error.reason if isinstance(error, Refused) else "BackupFailed"\n' +
+    '            raise Refused(reason, f"{error}; {self.settings.site_name} is open as before") from None\n' +
     '\n' +
     '    def shut(self):\n' +
     '        """Says in the configuration that the site is closed. Returns its queues."""\n' +
@@ -4828,9 +4951,15 @@ export const scripts = {
     '                self.database.dump(file)\n' +
     '            raw.flush()\n' +
     '            os.fsync(raw.fileno())\n' +
-    '        os.replace(part, target)\n' +
     '        write_json(directory / "site_config.json", {**read_json(settings.site / "site_config.json"), **state["settings"]})\n' +
     '        write_json(directory / "code.json", state["code"])\n' +
+    '        os.replace(part, target)\n' +
+    '\n' +
+    '    def forget_unfinished_backup(self):\n' +
+    '        """It may have filled the volume, of which the site needs a little room for its settings."""\n' +
+    '        private = self.settings.site / "private"\n' +
+    '        for part in [*private.glob("upgrades/*/*.part"), *private.glob("restores/*/before/*.part")]:\n' +
+    '            part.unlink()\n' +
     '\n' +
     '    @property\n' +
     '    def backup(self):\n' +
@@ -4872,6 +5001,7 @@ export const scripts = {
     '    def open(self, config=None):\n' +
     '        """Opens the site: its jobs first, the gate last. `config` has what site_config.json should say of CLOSED_KEYS by now."""\n' +
     '        state = self.state\n' +
+    '        self.forget_unfinished_backup()\n' +
     '        wanted = {**state["settings"], **{k: v for k, v in (config or {}).items() if k in CLOSED_KEYS}}\n' +
     '        queues = SiteQueues(self.settings, state["settings"].get("bench_id"))\n' +
     '        aside = queues.aside\n' +
@@ -4906,7 +5036,7 @@ export const scripts = {
     '  encrypted   whether the framework has encrypted the files with `backup_encryption_key` of the configuration\n' +
     '  files       [{name, size, sha256}]\n' +
     'Files: `database.sql.gz`, `files.tar|tgz`, `private-files.tar|tgz`, `site_config_backup.json`. Beside them `started.json`, the first\n' +
-    'file of all, says whose an unfinished one is: {owner, site `<namespace>/<AppSite>`, job}.\n' +
+    'file of all, says whose an unfinished one is: {owner, site `<namespace>/<AppSite>`, job, token}.\n' +
     '"""\n' +
     '\n' +
     'import hashlib\n' +

@@ -245,13 +245,25 @@ export const status: Schema = {
       description: 'Where the document is in its life.',
       enum: ['Pending', 'Syncing', 'Ready', 'Failed', 'Deleting'],
     },
-    document: { type: 'string', description: 'Name of the document in the site.' },
+    document: {
+      type: 'string',
+      description: 'Name of the document in the site, once it was written.',
+    },
     outcome: {
       type: 'string',
       description: 'What the last run did.',
       enum: ['Created', 'Changed', 'Unchanged', 'Failed'],
     },
-    documentHash: { type: 'string', description: 'Hash of the fields that were written last.' },
+    documentHash: {
+      type: 'string',
+      description: 'Hash of what was asked for last, and of the site.',
+    },
+    ignoredFields: {
+      type: 'array',
+      description: "Given fields that the site's version of the framework does not have.",
+      items: { type: 'string' },
+      'x-kubernetes-list-type': 'atomic',
+    },
     lastSyncTime: {
       type: 'string',
       format: 'date-time',
@@ -260,7 +272,8 @@ export const status: Schema = {
     enabled: { type: 'boolean', description: 'Whether the user can log in.' },
     passwordVersion: {
       type: 'string',
-      description: 'Version of the Secret whose password was set last.',
+      description:
+        "Hash of what the password that was set last was made of: its Secret's version, the key, and the data of the site.",
     },
     apiKeySecret: {
       type: 'string',
