@@ -104,7 +104,9 @@ test(`an upgrade from ${BEFORE.release}`, async (t) => {
     for (const name of ['s', 't']) await cluster.ready('AppSite', namespace, name, PATIENCE_MS);
     await cluster.ready('AppBench', namespace, 'b', PATIENCE_MS);
     await cluster.apply(namespace, MIGRATE);
-    await cluster.ready('SiteJob', namespace, 'j', PATIENCE_MS);
+    await cluster.becomes('SiteJob', namespace, 'j', 'has run', (live) => {
+      return at(live, 'status.phase') === 'Succeeded';
+    });
     const siteRef = { name: 's' };
     await cluster.apply(
       namespace,
