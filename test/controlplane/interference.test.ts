@@ -83,6 +83,25 @@ test("a held Job's pod runs until it is released", async () => {
   await waitFor(cluster, 'job/long', 'condition=Complete');
 });
 
+test('pods that are held fail when they are to', async () => {
+  const labels = { group: 'doomed' };
+  const jobs = Array.from({ length: 12 }, (_, index) => `doomed-${String(index)}`);
+  const template = podTemplate(labels, 'Never');
+  await holdPods(cluster, labels);
+  const failure = await failPods(cluster, labels);
+  await apply(
+    cluster,
+    ...jobs.map((name) => ({
+      apiVersion: 'batch/v1',
+      kind: 'Job',
+      metadata: { name },
+      spec: { backoffLimit: 0, template },
+    })),
+  );
+  await Promise.all(jobs.map((name) => waitFor(cluster, `job/${name}`, 'condition=Failed')));
+  await release(cluster, failure);
+});
+
 test('a Job completes with a termination message', async () => {
   await completePods(cluster, { 'job-name': 'report' }, '{"users": 3}');
   await apply(cluster, aJob('report'));

@@ -34,7 +34,7 @@ export async function createDerivedStage(api: Api, derived: DerivedStage): Promi
     ...stage,
     metadata: { name },
     // A weight wins over the stages without one.
-    spec: { ...stage.spec, weight: 1, selector: { matchLabels, matchExpressions } },
+    spec: { weight: 1, ...stage.spec, selector: { matchLabels, matchExpressions } },
   });
 }
 
