@@ -2,6 +2,8 @@ import assert from 'node:assert/strict';
 import { cp, readFile, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { after, before, describe, test } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { isDeepStrictEqual } from 'node:util';
 
 import { OPERATOR } from '../../constructs/install/identity.js';
 import { startControlPlane } from '../../tools/controlplane/controlplane.js';
@@ -93,7 +95,12 @@ describe('helm', () => {
   });
 
   test('upgrades the CRDs too, and leaves benches and sites as they are', async () => {
-    before = await state(place);
+    // A bench looks at its sites again after it is Ready, at most once in five seconds.
+    before = await cluster.until('benches and sites to be at rest', async () => {
+      const now = await state(place);
+      await sleep(6_000);
+      return isDeepStrictEqual(await state(place), now) && now;
+    });
     const columns = (): Promise<string> =>
       kubectl(
         `get crd ${CRD} --output=jsonpath={.spec.versions[0].additionalPrinterColumns[*].name}`,

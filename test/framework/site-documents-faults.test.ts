@@ -297,7 +297,7 @@ await describeDocuments('documents that fail', (get, version) => {
 
   it('keeps other Jobs from changing the site while it writes', async () => {
     const { site } = get();
-    const users = Array.from({ length: 40 }, (_, n) => user(`held${String(n)}@example.com`));
+    const users = Array.from({ length: 300 }, (_, n) => user(`held${String(n)}@example.com`));
     const running = get().run(users);
     await eventually('some users are there', () => count('held%') > 3, 60);
     assert.match((await site.init()).lastLine, /^app-operator: SiteBusy: /);

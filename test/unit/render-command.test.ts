@@ -23,8 +23,9 @@ interface Result {
 /** Runs the command line, as a process of its own. */
 function appOperator(args: readonly string[], input = '', cwd = dir): Promise<Result> {
   return new Promise((resolve) => {
-    const child = execFile(process.execPath, [MAIN, ...args], { cwd }, (error, out, err) => {
-      resolve({ code: typeof error?.code === 'number' ? error.code : 0, out, err });
+    const options = { cwd, maxBuffer: 2 ** 26 };
+    const child = execFile(process.execPath, [MAIN, ...args], options, (error, out, err) => {
+      resolve({ code: error ? Number(error.code) : 0, out, err });
     });
     child.stdin?.end(input);
   });
