@@ -143,7 +143,7 @@ export class Cluster {
   async until<T>(
     what: string,
     condition: () => Promise<T | undefined | false>,
-    timeoutMs = 30_000,
+    timeoutMs = 60_000,
   ): Promise<T> {
     const end = performance.now() + timeoutMs;
     for (;;) {
