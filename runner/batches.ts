@@ -222,8 +222,7 @@ export class BatchController {
       this.#complain(owner, key, 'JobFailed', `Job ${job.name}: ${why}`);
       return { againMs: left };
     }
-    // One that found the site closed has written nothing, and broke on nothing.
-    if (!why.startsWith('SiteClosed: ')) memory.failures += 1;
+    if (!batch.closed(why)) memory.failures += 1;
     await applier.delete(job);
     return { againMs: undefined };
   }

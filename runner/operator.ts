@@ -11,6 +11,7 @@ import { Manager } from './manager.js';
 import { Metrics } from './metrics.js';
 import { VERSION } from './version.js';
 import { startWebhooks } from './webhook/webhooks.js';
+import { LONGEST_TIMER_MS } from './workqueue.js';
 
 /** The Service in front of the operator's endpoints. */
 const METRICS_SERVICE = 'app-operator-controller-manager-metrics-service';
@@ -167,8 +168,7 @@ function aborted(signal: AbortSignal): Promise<void> {
 async function within(ms: number, work: Promise<unknown>): Promise<void> {
   let timer: NodeJS.Timeout | undefined;
   const limit = new Promise<void>((resolve) => {
-    // A timer that is set to more fires at once.
-    timer = setTimeout(resolve, Math.min(ms, 2 ** 31 - 1));
+    timer = setTimeout(resolve, Math.min(ms, LONGEST_TIMER_MS));
   });
   await Promise.race([work, limit]);
   clearTimeout(timer);

@@ -13,8 +13,8 @@ export interface WorkQueueProps {
   readonly onRetry?: () => void;
 }
 
-/** A timer that is set to more fires at once. */
-const MOST_MS = 2 ** 31 - 1;
+/** Milliseconds. A timer that is set to more fires at once. */
+export const LONGEST_TIMER_MS = 2 ** 31 - 1;
 const BACKOFF_MS = { first: 200, most: 300_000 };
 
 /**
@@ -82,7 +82,7 @@ export class WorkQueue {
         this.add(key);
       },
       // Too early for the longest delays: the visit plans the next one.
-      Math.min(delayMs, MOST_MS),
+      Math.min(delayMs, LONGEST_TIMER_MS),
     );
     timer.unref();
     this.#later.set(key, { at, timer });

@@ -57,6 +57,7 @@ export const documents: Batch<AppSite, DocumentRequest, SiteModel> = {
     OF_THE_SITE.test(why)
       ? undefined
       : failureOf(request, `Job ${siteNames(request.site).documents}: ${why}`, time),
+  closed: (why) => why.startsWith('SiteClosed: '),
   gather: ({ metadata: { namespace = 'default', name } }, world) =>
     requireSite({ metadata: { namespace }, spec: { siteRef: { name } } }, world),
   chart: (scope, id, props) => new DocumentsChart(scope, id, props),

@@ -41,6 +41,8 @@ export interface Batch<
    * @returns undefined where that speaks of the owner all the same: it is tried again
    */
   failed(request: Q, why: string, time: string): KubeObject | undefined;
+  /** Whether a Job says by its last words that it has begun nothing: its owner was closed, and no request broke it. */
+  closed(why: string): boolean;
   /**
    * Reads what the Job depends on.
    * @throws Waiting where no Job can run now: also where the owner is paused
