@@ -202,9 +202,11 @@ export class BatchController {
     // It is on its way out, and says so before it says when.
     const { completionTime } = job.job ?? {};
     if (completionTime === undefined) return { againMs: undefined };
-    const [alone, ...more] = madeFor(job, memory);
+    const closed = batch.closed(why);
+    const requests = closed ? [] : madeFor(job, memory);
+    const toBlame = memory.suspects.failed(requests);
+    const [alone, ...more] = requests;
     if (alone && more.length === 0) {
-      const toBlame = memory.suspects.add(alone);
       const result = toBlame ? batch.failed(alone, why, completionTime) : undefined;
       if (result) {
         this.#spread(key, job, memory, [result]);
@@ -222,7 +224,7 @@ export class BatchController {
       this.#complain(owner, key, 'JobFailed', `Job ${job.name}: ${why}`);
       return { againMs: left };
     }
-    if (!batch.closed(why)) memory.failures += 1;
+    if (!closed) memory.failures += 1;
     await applier.delete(job);
     return { againMs: undefined };
   }

@@ -3,7 +3,6 @@ import { describe, test } from 'node:test';
 
 import { documents } from '../../constructs/documents/batch.js';
 import type { DocumentRequest, DocumentResult } from '../../constructs/kit/document.js';
-import { Suspects } from '../../runner/suspects.js';
 
 const TIME = '2026-01-01T00:00:00Z';
 
@@ -104,38 +103,5 @@ describe('a batch of documents', () => {
         ],
       ],
     );
-  });
-});
-
-describe('requests that failed alone', () => {
-  const aSuspect = (...names: readonly string[]): Suspects<string> => {
-    const suspects = new Suspects<string>((request) => request);
-    for (const name of names) suspects.add(name);
-    return suspects;
-  };
-  test('stand back for all others', () => {
-    assert.deepEqual(aSuspect('a').next(['a', 'b', 'c']), ['b', 'c']);
-  });
-  test('go one after the other', () => {
-    const suspects = aSuspect('b', 'a');
-    assert.deepEqual(suspects.next(['a', 'b']), ['b']);
-    suspects.add('b');
-    assert.deepEqual(suspects.next(['a', 'b']), ['a']);
-  });
-  test('are to blame when they fail alone again, others having been done since', () => {
-    const suspects = aSuspect('a');
-    suspects.done(['b']);
-    assert.equal(suspects.add('a'), true);
-    assert.equal(suspects.add('a'), true, 'until they are done');
-  });
-  test('are not to blame while no others are done', () => {
-    const suspects = aSuspect('a', 'b', 'c');
-    for (const name of ['a', 'b', 'c', 'a', 'b']) assert.equal(suspects.add(name), false, name);
-  });
-  test('are none any more when they are done', () => {
-    const suspects = aSuspect('a');
-    suspects.done(['a']);
-    assert.deepEqual(suspects.next(['a', 'b']), ['a', 'b']);
-    assert.equal(suspects.add('a'), false);
   });
 });
