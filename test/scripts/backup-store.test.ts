@@ -3,6 +3,7 @@ import { execFileSync } from 'node:child_process';
 import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { type S3Server, startS3Server } from '../../tools/s3/server.js';
 import { type Env, freePort, needs, temporaryDirectory } from './servers.js';
 import { brokenWay, doInStore, failureInStore, PREFIX, s3Env, volumeEnv } from './store-fixture.js';
@@ -104,13 +105,24 @@ describe('a store of backups', needs('python3'), () => {
   test('parts of a writer that was killed go with their folder, and no others', async () => {
     const env = s3Env(server, { STORE_PREFIX: 'killed' });
     const uploads = () =>
-      readdirSync(join(server.folder, 'backups', '.sgwtmp', 'multipart'), { recursive: true });
-    await doInStore(env, [['write', `${LATER}/files.tar`, 2000 * MIB]], 2500);
-    const others = uploads();
-    await doInStore(env, [['write', `${NAME}/files.tar`, 2000 * MIB]], 2500);
-    assert.ok(others.length > 0 && uploads().length > others.length, 'both were killed');
+      readdirSync(join(server.folder, 'backups', '.sgwtmp', 'multipart'), {
+        recursive: true,
+      }).sort();
+    const killed = async (name: string) => {
+      await doInStore(env, [['write', `${name}/files.tar`, 2000 * MIB]], 2500);
+      // The server writes down what it had already got.
+      let count: number;
+      do {
+        count = uploads().length;
+        await sleep(1_000);
+      } while (uploads().length !== count);
+      return uploads();
+    };
+    const others = await killed(LATER);
+    const all = await killed(NAME);
+    assert.ok(others.length > 0 && all.length > others.length, 'both were killed');
     assert.deepEqual(await doInStore(env, [['delete', NAME], ['folders']]), [null, []]);
-    assert.deepEqual(uploads().sort(), others.sort());
+    assert.deepEqual(uploads(), others);
     await doInStore(env, [['delete', LATER]]);
     assert.deepEqual(uploads(), []);
   });
