@@ -206,7 +206,8 @@ ${securityHeaders('    ')}
       try_files $uri =404;
     }
 
-    location /assets {
+    # With the slash: the folder of a site may begin as that of the assets does.
+    location /assets/ {
       if ($frappe_site = "") {
         return 404;
       }
@@ -251,14 +252,15 @@ ${SOCKETIO}
       if ($frappe_site = "") {
         return 404;
       }
-      rewrite ^(.+)/$ $1 permanent;
-      rewrite ^(.+)/index\\.html$ $1 permanent;
-      rewrite ^(.+)\\.html$ $1 permanent;
+      # Browsers take a backslash for a slash, and what begins with two of them for another host.
+      rewrite ^(/[^\\x5c].*)/$ $1 permanent;
+      rewrite ^(/[^\\x5c].*)/index\\.html$ $1 permanent;
+      rewrite ^(/[^\\x5c].*)\\.html$ $1 permanent;
       try_files /$frappe_site/public/$uri @webserver;
     }
 
     # Uploads that a browser would run as a page of this site are downloaded instead.
-    location ~* ^/files/.*\\.(htm|html|xhtml|shtml|svg|xml)$ {
+    location ~* ^/files/.*\\.(htm|html|xhtml|shtml|svg|svgz|rss|xml)$ {
       if ($frappe_site = "") {
         return 404;
       }

@@ -141,7 +141,9 @@ export function sitesVolume(...sites: readonly string[]): string {
   const files: Record<string, string> = { 'assets/assets.json': '{}', 'assets/app.css': 'body{}' };
   for (const site of sites) {
     files[`${site}/public/files/a.txt`] = `public of ${site}`;
-    files[`${site}/public/files/page.html`] = '<script>1</script>';
+    for (const type of ['html', 'svgz', 'rss']) {
+      files[`${site}/public/files/page.${type}`] = '<script>1</script>';
+    }
     files[`${site}/private/files/secret.txt`] = `private of ${site}`;
     files[`${site}/site_config.json`] = '{"db_password":"x"}';
   }

@@ -14,6 +14,8 @@ import { eventually, get, needs } from './servers.js';
 
 const one = 'one.example.com';
 const two = 'two.example.com';
+/** Its folder begins as that of the assets does. */
+const three = 'assets.example.com';
 
 describe('nginx', needs('nginx'), () => {
   let nginx: Nginx;
@@ -43,11 +45,12 @@ describe('nginx', needs('nginx'), () => {
       {
         benchBackend: bench.address,
         socketio: socketio.address,
-        sitesDirectory: sitesVolume(one, two),
+        sitesDirectory: sitesVolume(one, two, three),
         realIpFrom: ['127.0.0.1'],
         sites: [
           { siteName: one, domains: ['shop.example.org'] },
           { siteName: two, domains: [], backend: own.address },
+          { siteName: three, domains: [] },
           {
             siteName: 'missing.example.com',
             domains: [],
@@ -133,11 +136,23 @@ describe('nginx', needs('nginx'), () => {
     assert.equal(lastOf(bench)['x-frappe-site-name'], one);
   });
 
-  it('has uploads that a browser would run downloaded instead', async () => {
-    const page = await on(one, '/files/page.html');
-    assert.equal(page.headers['content-disposition'], 'attachment');
-    assert.equal(page.headers['x-content-type-options'], 'nosniff');
+  it('gives no file of a site whose name begins as the folder of the assets does', async () => {
+    for (const host of [one, three]) {
+      for (const path of ['site_config.json', 'private/files/secret.txt', 'public/files/a.txt']) {
+        assert.equal((await on(host, `/${three}/${path}`)).body, 'bench', path);
+      }
+    }
+    assert.equal((await on(three, '/files/a.txt')).body, `public of ${three}`);
   });
+
+  for (const name of ['page.html', 'page.svgz', 'page.rss']) {
+    it(`has uploads that a browser would run downloaded instead: ${name}`, async () => {
+      const page = await on(one, `/files/${name}`);
+      assert.equal(page.body, '<script>1</script>');
+      assert.equal(page.headers['content-disposition'], 'attachment');
+      assert.equal(page.headers['x-content-type-options'], 'nosniff');
+    });
+  }
 
   it('serves private files only where the framework leads, and never configuration', async () => {
     assert.equal((await on(one, '/private/files/secret.txt')).body, `private of ${one}`);
@@ -156,7 +171,14 @@ describe('nginx', needs('nginx'), () => {
     assert.equal((await on(one, '/about/')).headers['location'], '/about');
     assert.equal((await on(one, '/about.html')).headers['location'], '/about');
     assert.equal((await on(one, '/docs/index.html')).headers['location'], '/docs');
-    assert.equal((await on(one, '//evil.example/')).headers['location'], '/evil.example');
+    for (const start of ['//', '/%5C', '/%5c%5c', '/%09/', '/%5C/', '///%5C']) {
+      for (const end of ['/', '.html', '/index.html']) {
+        const answer = await on(one, `${start}evil.example${end}`);
+        const location = String(answer.headers['location'] ?? '/');
+        const { origin } = new URL(location, `https://${one}`);
+        assert.equal(origin, `https://${one}`, `${start}evil.example${end} leads to ${location}`);
+      }
+    }
     const split = await on(one, '/a%0d%0aSet-Cookie:%20x=1/');
     assert.equal(split.headers['set-cookie'], undefined);
   });
