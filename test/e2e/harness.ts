@@ -21,8 +21,8 @@ import { Figures } from '../support/figures.js';
 import { Timeline } from '../support/timeline.js';
 import { type Answer, type Load, loadDuring, type RequestOptions, send } from '../support/http.js';
 
-const OPERATOR_NAMESPACE = 'app-operator-system';
-const OPERATOR_NAME = 'app-operator-controller-manager';
+export const OPERATOR_NAMESPACE = 'app-operator-system';
+export const OPERATOR_NAME = 'app-operator-controller-manager';
 const RESTRICTED = { 'pod-security.kubernetes.io/enforce': 'restricted' };
 /** How long a bench and its database may take to come up. */
 const READY_MS = 240_000;

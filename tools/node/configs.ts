@@ -12,6 +12,8 @@ export interface Paths {
   readonly socket: string;
   readonly containerd: string;
   readonly cni: string;
+  /** Of network plugins. */
+  readonly plugins: string;
   readonly kubelet: string;
   readonly podLogs: string;
   readonly volumes: string;
@@ -23,26 +25,14 @@ export function pathsIn(folder: string): Paths {
     socket: `${folder}/run/containerd.sock`,
     containerd: `${folder}/containerd`,
     cni: `${folder}/cni`,
+    plugins: `${folder}/plugins`,
     kubelet: `${folder}/kubelet`,
     podLogs: `${folder}/pod-logs`,
     volumes: `${folder}/volumes`,
   };
 }
 
-/** Pods on a bridge of the node's network, with addresses that are routed and never masqueraded. */
-export function cniConfig({ podRange }: NodeNetwork, { folder }: Paths): string {
-  const ipam = {
-    type: 'host-local',
-    dataDir: `${folder}/run/addresses`,
-    ranges: [[{ subnet: podRange }]],
-    routes: [{ dst: '0.0.0.0/0' }],
-  };
-  const bridge = { type: 'bridge', bridge: 'pods0', isGateway: true, hairpinMode: true, ipam };
-  const ports = { type: 'portmap', capabilities: { portMappings: true } };
-  return JSON.stringify({ cniVersion: '1.0.0', name: 'pods', plugins: [bridge, ports] });
-}
-
-export function containerdConfig({ folder, containerd, cni, socket }: Paths): string {
+export function containerdConfig({ folder, containerd, cni, plugins, socket }: Paths): string {
   return `version = 2
 root = "${containerd}"
 state = "${folder}/run/containerd"
@@ -59,7 +49,7 @@ disabled_plugins = ["io.containerd.snapshotter.v1.btrfs", "io.containerd.snapsho
   disable_hugetlb_controller = true
   tolerate_missing_hugetlb_controller = true
   [plugins."io.containerd.grpc.v1.cri".cni]
-    bin_dir = "/usr/lib/cni"
+    bin_dir = "${plugins}"
     conf_dir = "${cni}"
   [plugins."io.containerd.grpc.v1.cri".containerd]
     snapshotter = "overlayfs"

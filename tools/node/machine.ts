@@ -9,8 +9,9 @@ import { run } from '../controlplane/run.js';
 const PACKAGES: readonly (readonly [file: string, name: string])[] = [
   ['containerd', 'containerd'],
   ['runc', 'runc'],
-  ['/usr/lib/cni/bridge', 'containernetworking-plugins'],
+  ['/usr/lib/cni/host-local', 'containernetworking-plugins'],
   ['iptables', 'iptables'],
+  ['ipset', 'ipset'],
   ['nft', 'nftables'],
   ['conntrack', 'conntrack'],
   ['ip', 'iproute2'],

@@ -10,6 +10,7 @@ import type { Binaries } from '../controlplane/binaries.js';
 import { type ControlPlane, startControlPlane } from '../controlplane/controlplane.js';
 import type { ControlPlaneOptions } from '../controlplane/options.js';
 import { type OnProgress, withProgress } from '../controlplane/progress.js';
+import { type Calico, ensureCalico, pluginConfig, startFelix, writePlugins } from './calico.js';
 import { ensureNodeBinaries, type NodeBinaryName } from './binaries.js';
 import * as configs from './configs.js';
 import { Containerd } from './containerd.js';
@@ -72,6 +73,7 @@ export async function startNode(options: RealNodeOptions = {}): Promise<RealNode
   const { onProgress } = options;
   await ensurePackages(onProgress);
   const binaries = await ensureNodeBinaries(onProgress);
+  const calico = await ensureCalico(onProgress);
   const images = [await pauseImage(binaries.pause), ...(options.images ?? [])];
   const store = await ensureImageStore(images, onProgress);
   const folder = await realpath(await mkdtemp(path.join(tmpdir(), 'app-operator-node-')));
@@ -83,7 +85,7 @@ export async function startNode(options: RealNodeOptions = {}): Promise<RealNode
     keep: false,
     place: placeOf(network, folder, paths.socket),
   });
-  const node = new StartedNode(controlPlane, network, paths, binaries);
+  const node = new StartedNode(controlPlane, network, paths, binaries, calico);
   try {
     await withProgress('starting the node', onProgress, () =>
       Promise.race([node.start(store), controlPlane.failed]),
@@ -109,6 +111,7 @@ class StartedNode implements RealNode {
     readonly network: NodeNetwork,
     private readonly paths: configs.Paths,
     private readonly binaries: Binaries<NodeBinaryName>,
+    private readonly calico: Calico,
   ) {
     this.kubeconfig = controlPlane.kubeconfig;
     this.api = controlPlane.api;
@@ -123,7 +126,8 @@ class StartedNode implements RealNode {
   }
 
   async start(store: string): Promise<void> {
-    await this.#writeConfigs();
+    const calico = await this.controlPlane.userKubeconfig('calico', ['system:masters']);
+    await this.#writeConfigs(calico);
     await copyImageStore(store, this.paths.containerd);
     await this.controlPlane.start('containerd', 'containerd', [
       `--config=${this.#file('containerd.toml')}`,
@@ -131,6 +135,7 @@ class StartedNode implements RealNode {
     await this.#containerd.serving();
     await Promise.all([
       this.startKubelet(),
+      startFelix(this.controlPlane, this.calico, this.network, calico),
       this.#startProxy(),
       this.#startDns(),
       this.#startProvisioner(),
@@ -215,12 +220,13 @@ class StartedNode implements RealNode {
     );
   }
 
-  async #writeConfigs(): Promise<void> {
+  async #writeConfigs(calico: string): Promise<void> {
     const { network, paths, controlPlane } = this;
     for (const folder of [paths.cni, paths.kubelet, paths.podLogs, paths.volumes]) {
       await mkdir(folder, { recursive: true });
     }
     await mkdir(path.dirname(paths.socket), { recursive: true });
+    await writePlugins(paths.plugins, this.calico);
     const [node, proxy, dns] = await Promise.all([
       controlPlane.userKubeconfig(`system:node:${configs.NODE_NAME}`, ['system:nodes']),
       controlPlane.userKubeconfig('system:kube-proxy'),
@@ -230,7 +236,7 @@ class StartedNode implements RealNode {
     const write = (name: string, text: string): Promise<void> =>
       writeFile(this.#file(name), text, { mode: 0o600 });
     await Promise.all([
-      writeFile(path.join(paths.cni, '10-pods.conflist'), configs.cniConfig(network, paths)),
+      writeFile(path.join(paths.cni, '10-pods.conflist'), pluginConfig(network, paths, calico)),
       write('containerd.toml', configs.containerdConfig(paths)),
       write('kubelet.yaml', configs.kubeletConfig(network, paths, files)),
       write('proxy.yaml', configs.proxyConfig(network, proxy)),

@@ -2,11 +2,14 @@ import type { Manifest } from '../../cluster/support/objects.js';
 import type { E2e } from '../harness.js';
 
 /** A pod that belongs to no bench. It listens where Redis does, and asks nobody for a password. */
-export function stranger(name: string): Manifest {
+export function stranger(
+  name: string,
+  labels: Readonly<Record<string, string>> = { app: name },
+): Manifest {
   return {
     apiVersion: 'v1',
     kind: 'Pod',
-    metadata: { name, labels: { app: name } },
+    metadata: { name, labels },
     spec: {
       securityContext: {
         runAsNonRoot: true,
@@ -26,17 +29,17 @@ export function stranger(name: string): Manifest {
   };
 }
 
-/** Whether a pod gets a connection to Redis' port of a host within three seconds. */
+/** Whether a pod gets a connection to a port of a host, Redis' by default, within three seconds. */
 export async function isReached(
   cluster: E2e,
   namespace: string,
   pod: string,
   host: string,
+  port = 6379,
 ): Promise<boolean> {
   // bash is in every image of Debian, and connects by itself.
   const connect =
-    'timeout 3 bash -c "</dev/tcp/$1/6379" connect "$1" 2>/dev/null && echo reached || true';
-  return (await cluster.exec(namespace, pod, ['sh', '-c', connect, 'sh', host])).includes(
-    'reached',
-  );
+    'timeout 3 bash -c "</dev/tcp/$1/$2" connect "$1" "$2" 2>/dev/null && echo reached || true';
+  const command = ['sh', '-c', connect, 'sh', host, String(port)];
+  return (await cluster.exec(namespace, pod, command)).includes('reached');
 }

@@ -1,0 +1,139 @@
+import { createHash } from 'node:crypto';
+import { readFileSync } from 'node:fs';
+import { mkdir, readdir, symlink } from 'node:fs/promises';
+import path from 'node:path';
+
+import type { ControlPlane } from '../controlplane/controlplane.js';
+import { type Binaries, ensureBuilt } from '../controlplane/binaries.js';
+import type { Catalog } from '../controlplane/build.js';
+import type { OnProgress } from '../controlplane/progress.js';
+import { run } from '../controlplane/run.js';
+import { pinned, readVersions } from '../controlplane/versions.js';
+import { asset } from './assets.js';
+import { NODE_NAME, type Paths } from './configs.js';
+import type { NodeNetwork } from './network.js';
+
+const MODULE = 'github.com/projectcalico/calico';
+const DEBIAN_PLUGINS = '/usr/lib/cni';
+const HEALTH_PORT = 9099;
+
+/** Calico's programs: the network plugin `calico` joins pods to the node, Felix enforces NetworkPolicies. */
+export type CalicoProgram = 'calico' | 'felix';
+
+/** What a node needs of Calico, from the Go module proxy: programs, and the CRDs that Felix reads. */
+export interface Calico {
+  readonly programs: Binaries<CalicoProgram>;
+  /** Folder of manifests. */
+  readonly crds: string;
+}
+
+/** Builds what is missing into the cache of the control plane's binaries; about three minutes the first time. */
+export async function ensureCalico(onProgress?: OnProgress): Promise<Calico> {
+  const programs = await ensureBuilt(catalog(), ['calico', 'felix'], readVersions(), onProgress);
+  const module = JSON.parse(
+    await run('go', ['mod', 'download', '-json', MODULE], { cwd: asset('go', 'calico') }),
+  ) as { readonly Dir: string };
+  return { programs, crds: path.join(module.Dir, 'libcalico-go', 'config', 'crd') };
+}
+
+function catalog(): Catalog<CalicoProgram> {
+  const module = asset('go', 'calico');
+  const pins = ['go.mod', 'go.sum'].map((file) => readFileSync(path.join(module, file), 'utf8'));
+  const digest = createHash('sha256').update(pins.join('\0')).digest('hex').slice(0, 8);
+  const commit =
+    pinned(pins[0] ?? '', MODULE)
+      .split('-')
+      .at(-1) ?? '';
+  const recipe = (command: string) => ({
+    module,
+    package: `${MODULE}/${command}`,
+    variables: () => ({}),
+  });
+  return {
+    key: `calico-${commit}_${digest}_${process.platform}-${process.arch}`,
+    recipes: { calico: recipe('cni-plugin/cmd/calico'), felix: recipe('felix/cmd/calico-felix') },
+  };
+}
+
+/** A folder of network plugins: Debian's, and Calico's own. */
+export async function writePlugins(folder: string, { programs }: Calico): Promise<void> {
+  await mkdir(folder, { recursive: true });
+  const names = (await readdir(DEBIAN_PLUGINS)).filter((name) => name !== 'calico');
+  await Promise.all(
+    names.map((name) => symlink(path.join(DEBIAN_PLUGINS, name), path.join(folder, name))),
+  );
+  // It does what its name says.
+  await symlink(programs.calico, path.join(folder, 'calico'));
+}
+
+/** Pods with addresses that are routed one by one and never masqueraded. */
+export function pluginConfig(
+  { podRange }: NodeNetwork,
+  { folder }: Paths,
+  kubeconfig: string,
+): string {
+  const calico = {
+    type: 'calico',
+    datastore_type: 'kubernetes',
+    kubernetes: { kubeconfig },
+    nodename: NODE_NAME,
+    nodename_file_optional: true,
+    log_level: 'warning',
+    log_file_path: `${folder}/logs/calico.log`,
+    ipam: {
+      type: 'host-local',
+      dataDir: `${folder}/run/addresses`,
+      ranges: [[{ subnet: podRange }]],
+    },
+    policy: { type: 'k8s' },
+  };
+  const ports = { type: 'portmap', capabilities: { portMappings: true } };
+  return JSON.stringify({ cniVersion: '0.3.1', name: 'pods', plugins: [calico, ports] });
+}
+
+/** Starts Felix, and waits until it enforces what is there. */
+export async function startFelix(
+  controlPlane: ControlPlane,
+  calico: Calico,
+  { nodeAddress }: NodeNetwork,
+  kubeconfig: string,
+): Promise<void> {
+  await installCrds(controlPlane, calico.crds);
+  const settings = {
+    DATASTORE_TYPE: 'kubernetes',
+    KUBECONFIG: kubeconfig,
+    FELIX_FELIXHOSTNAME: NODE_NAME,
+    FELIX_LOGFILEPATH: 'none',
+    FELIX_LOGSEVERITYSYS: 'none',
+    FELIX_LOGSEVERITYSCREEN: 'warning',
+    FELIX_USAGEREPORTINGENABLED: 'false',
+    FELIX_IPV6SUPPORT: 'false',
+    FELIX_IPTABLESBACKEND: 'nft',
+    FELIX_XDPENABLED: 'false',
+    // DNS and the API server are the node's own.
+    FELIX_DEFAULTENDPOINTTOHOSTACTION: 'ACCEPT',
+    FELIX_HEALTHENABLED: 'true',
+    FELIX_HEALTHHOST: nodeAddress,
+    FELIX_HEALTHPORT: String(HEALTH_PORT),
+  };
+  const environment = Object.entries(settings).map(([name, value]) => `${name}=${value}`);
+  await controlPlane.start('felix', 'env', [...environment, calico.programs.felix]);
+  await controlPlane.api.until('Felix to be ready', async () => {
+    const answer = await fetch(`http://${nodeAddress}:${HEALTH_PORT}/readiness`).catch(
+      () => undefined,
+    );
+    return answer?.ok === true;
+  });
+}
+
+async function installCrds(controlPlane: ControlPlane, folder: string): Promise<void> {
+  await controlPlane.kubectl(['create', `--filename=${folder}`]);
+  await controlPlane.kubectl(['wait', '--for=condition=Established', 'crd', '--all']);
+  const ready = {
+    apiVersion: 'crd.projectcalico.org/v1',
+    kind: 'ClusterInformation',
+    metadata: { name: 'default' },
+    spec: { datastoreReady: true },
+  };
+  await controlPlane.kubectl(['create', '--filename=-'], JSON.stringify(ready));
+}
