@@ -6,7 +6,7 @@ import { at, conditionOf, type Live } from '../cluster/support/objects.js';
 import { seconds } from '../support/figures.js';
 import { type E2e, e2e, skip } from './harness.js';
 import { lasting, type SiteUser } from './support/bench.js';
-import { killContainer, killPod, podOf, replaced, restarted } from './support/kill.js';
+import { deletePod, killContainer, killPod, podOf, replaced, restarted } from './support/kill.js';
 import { TwoSites } from './support/two-sites.js';
 
 const OPERATOR = 'app-operator-system';
@@ -51,12 +51,16 @@ suite('faults', { skip }, () => {
     });
   }
 
-  for (const app of ['bench-db', 'bench-redis']) {
-    test(`the pod of ${app} is killed`, async () => {
+  for (const [app, how, fault] of [
+    ['bench-db', 'killed', killPod],
+    // One that goes without closing its connections is missed by idle workers for minutes: docs/spec/appbench.md.
+    ['bench-redis', 'deleted', deletePod],
+  ] as const) {
+    test(`the pod of ${app} is ${how}`, async () => {
       const pod = await podOf(cluster, namespace, app);
       await sites.recovers(
-        `pod ${app} killed`,
-        () => killPod(cluster, pod),
+        `pod ${app} ${how}`,
+        () => fault(cluster, pod),
         () => replaced(cluster, namespace, [pod]),
       );
     });

@@ -56,6 +56,11 @@ export async function killPod(cluster: E2e, pod: Live): Promise<void> {
   ]);
 }
 
+/** Deletes a pod as a user does: what is in it is asked to end. */
+export async function deletePod(cluster: E2e, { metadata }: Live): Promise<void> {
+  await cluster.delete('Pod', metadata.namespace ?? '', metadata.name);
+}
+
 /** Waits until a container of the pod has been started again, and the pod is Ready. */
 export async function restarted(cluster: E2e, pod: Live, name: string): Promise<void> {
   const before = containersOf(pod).find((container) => container.name === name)?.restartCount ?? 0;
