@@ -11,7 +11,7 @@ import {
   isInvalid,
   isNotFound,
 } from '../api/api-error.js';
-import { FIELD_MANAGER, seedKeys, type Child } from '../cache/child.js';
+import { childOf, FIELD_MANAGER, seedKeys, type Child } from '../cache/child.js';
 import type { ChildCache } from '../cache/child-cache.js';
 import { APPLY_PATCH, MERGE_PATCH, type Client } from '../api/client.js';
 import { withValues } from './generate.js';
@@ -87,6 +87,10 @@ export class Applier {
       // Of an earlier resource of this name, which is gone: the garbage collector is late.
       await this.delete(live);
       return 'deleted';
+    }
+    // Data that a resource of this name, but of another kind, has left.
+    if (live?.controller === undefined && isOfAnother(live, resource)) {
+      throw nameTaken(planned, `was made for ${live.owner}`);
     }
     // A Job cannot be changed: what it has to do is another Job.
     if (live && planned.run !== undefined && planned.run !== live.run) {
@@ -253,6 +257,10 @@ export class Applier {
     const applied = found.metadata.managedFields?.some(({ manager }) => manager === FIELD_MANAGER);
     if (!controller && !labelled && !applied)
       throw nameTaken(planned, 'was not made by the operator');
+    const child = childOf(planned.kind, found, markers);
+    if (!controller && isOfAnother(child, resource)) {
+      throw nameTaken(planned, `was made for ${child.owner}`);
+    }
     children.found(planned.kind, found);
   }
 
@@ -272,6 +280,14 @@ export class Applier {
 /** As `Child.owner` names a resource. */
 function ownerKey({ kind, metadata }: Resource): string {
   return `${kind}/${keyOf(metadata.namespace, metadata.name)}`;
+}
+
+/** Whether an object is labelled as another resource's. */
+function isOfAnother(
+  child: Child | undefined,
+  resource: Resource,
+): child is Child & { readonly owner: string } {
+  return child?.owner !== undefined && child.owner !== ownerKey(resource);
 }
 
 /** Whether a definition goes, or has gone: its objects go first, and none can be made. */

@@ -3,7 +3,7 @@ import { after, before, describe, test } from 'node:test';
 
 import { type Cluster, startCluster } from './harness.js';
 import { aBench, aSite } from './support/builders.js';
-import { at } from './support/objects.js';
+import { at, conditionOf } from './support/objects.js';
 
 let cluster: Cluster;
 before(async () => {
@@ -146,5 +146,70 @@ describe('what was retained is adopted', { concurrency: true }, () => {
       at(await cluster.the('Secret', namespace, 'other-db'), 'data.password'),
       at(await cluster.the('Secret', namespace, 's-db'), 'data.password'),
     );
+  });
+
+  describe('never by another kind of the same name:', { concurrency: true }, () => {
+    const SERVER = [
+      ['PersistentVolumeClaim', 'shop-db-data'],
+      ['Secret', 'shop-db-root'],
+      ['Service', 'shop-db'],
+      ['StatefulSet', 'shop-db'],
+      ['NetworkPolicy', 'shop-db'],
+    ] as const;
+    const dedicated = { dbConfig: { mode: 'dedicated' }, workloads: 'Shared' };
+    const kept = async (namespace: string): Promise<unknown> => {
+      const found = await Promise.all(
+        SERVER.map(([kind, name]) => cluster.the(kind, namespace, name)),
+      );
+      return found.map(({ metadata, data }) => ({
+        name: metadata.name,
+        uid: metadata.uid,
+        labels: metadata.labels,
+        owners: metadata.ownerReferences,
+        data,
+      }));
+    };
+    const taken = async (kind: string, namespace: string, owner: string): Promise<void> => {
+      const live = await cluster.becomes(kind, namespace, 'shop', 'is Stalled', (object) =>
+        Boolean(conditionOf(object, 'Stalled')),
+      );
+      const { reason, message } = conditionOf(live, 'Stalled') ?? {};
+      assert.equal(reason, 'NameTaken');
+      assert.ok(message?.includes(`exists and was made for ${owner}/${namespace}/shop; `), message);
+    };
+
+    test('a site does not take, or delete, the database of a bench', async () => {
+      const namespace = await cluster.namespace();
+      await cluster.apply(namespace, aBench('shop'), aBench('b'));
+      await cluster.ready('AppBench', namespace, 'shop');
+      await cluster.ready('AppBench', namespace, 'b');
+      await cluster.delete('AppBench', namespace, 'shop');
+      await cluster.gone('AppBench', namespace, 'shop');
+      await cluster.gone('Service', namespace, 'shop-nginx');
+      const before = await kept(namespace);
+      const site = aSite('shop', { bench: 'b', deletionPolicy: 'Delete', ...dedicated });
+      await cluster.apply(namespace, site);
+      await taken('AppSite', namespace, 'AppBench');
+      await cluster.delete('AppSite', namespace, 'shop');
+      await cluster.gone('AppSite', namespace, 'shop');
+      assert.deepEqual(await kept(namespace), before);
+      await cluster.apply(namespace, aBench('shop'));
+      await cluster.ready('AppBench', namespace, 'shop');
+    });
+
+    test('a bench does not take, or delete, the database of a site', async () => {
+      const namespace = await cluster.namespace();
+      const site = aSite('shop', { bench: 'b', ...dedicated });
+      await cluster.apply(namespace, aBench('b'), site);
+      await cluster.ready('AppSite', namespace, 'shop');
+      await cluster.delete('AppSite', namespace, 'shop');
+      await cluster.gone('AppSite', namespace, 'shop');
+      const before = await kept(namespace);
+      await cluster.apply(namespace, aBench('shop', { deletionPolicy: 'Delete' }));
+      await taken('AppBench', namespace, 'AppSite');
+      await cluster.delete('AppBench', namespace, 'shop');
+      await cluster.gone('AppBench', namespace, 'shop');
+      assert.deepEqual(await kept(namespace), before);
+    });
   });
 });

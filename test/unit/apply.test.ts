@@ -164,6 +164,30 @@ describe('a name that is taken', () => {
     });
   }
 
+  const LEFT = { [MANAGED_BY_LABEL]: MANAGED_BY, [MARKERS.owner]: 'AppSite.b' };
+  for (const wanted of [CONFIG, { ...SECRET, name: 'a' }]) {
+    const what = `a ${wanted.kind} that a site of the same name has left`;
+    test(`by ${what} stalls the bench without a call`, async () => {
+      const metadata = { ...theirs.metadata, labels: { ...LEFT, [MARKERS.retain]: 'true' } };
+      api.put({ ...theirs, kind: wanted.kind, metadata });
+      see(wanted.kind === 'Secret' ? kinds.Secret : kinds.ConfigMap, 'a');
+      const { reason, message } = await refusal(apply(wanted));
+      assert.equal(reason, 'NameTaken');
+      assert.match(message, /^\w+ a exists and was made for AppSite\/n\/b; it is left untouched/);
+      assert.deepEqual(api.calls, []);
+    });
+  }
+
+  test('by such an object that the caches do not have stalls it, too', async () => {
+    const managedFields = [{ manager: 'app-operator', operation: 'Apply' as const }];
+    const left = { [MARKERS.owner]: 'AppSite.b' };
+    api.put({ ...theirs, metadata: { ...theirs.metadata, labels: left, managedFields } });
+    const { reason, message } = await refusal(apply(CONFIG));
+    assert.equal(reason, 'NameTaken');
+    assert.match(message, /^ConfigMap a exists and was made for AppSite\/n\/b;/);
+    assert.deepEqual(api.calls, ['APPLY a', 'GET a']);
+  });
+
   test('by a child that something else has taken over stalls the resource without a call', async () => {
     api.put({ ...theirs, metadata: { ...theirs.metadata, labels, ownerReferences: owner('u-9') } });
     see(kinds.ConfigMap, 'a');
