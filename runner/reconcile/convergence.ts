@@ -61,7 +61,8 @@ export class Convergence {
   }
 
   /**
-   * Deletes children that are no longer wanted, the last made first. Data is never among them.
+   * Deletes children that are no longer wanted, the last made first. Data is never among them: it goes
+   * with its resource, and not with a switch to a server that may not have it.
    * @param unserved kinds that were not known when the plan was made: it cannot tell what of them is surplus
    */
   async prune(
@@ -70,14 +71,28 @@ export class Convergence {
     plan: Plan,
     unserved: ReadonlySet<ObjectKind> = new Set(),
   ): Promise<ChangeEntry[]> {
+    const goes = (child: Child) => mayPrune(child, resource) && !unserved.has(child.kind);
+    return this.#deleteSurplus(resource, owner, plan, goes);
+  }
+
+  /** Deletes what the deletion of a resource does without, also data, but for what is kept. */
+  async clear(resource: Resource, owner: string, plan: Plan): Promise<ChangeEntry[]> {
+    return this.#deleteSurplus(resource, owner, plan, (child) => mayDelete(child, resource));
+  }
+
+  async #deleteSurplus(
+    resource: Resource,
+    owner: string,
+    plan: Plan,
+    mayGo: (child: Child) => boolean,
+  ): Promise<ChangeEntry[]> {
     const wanted = new Set(plannedOf(plan).map(({ id }) => id));
     const others = this.props.children.of(owner).filter(({ id }) => !wanted.has(id));
     const goes = others.some(
       (child) => !child.kind.goesLast && isWaitedFor(child) && isControlledBy(child, resource),
     );
     const surplus = others
-      .filter((child) => mayPrune(child, resource) && !(child.kind.goesLast && goes))
-      .filter(({ kind }) => !unserved.has(kind))
+      .filter((child) => mayGo(child) && !(child.kind.goesLast && goes))
       .reverse();
     for (const child of surplus) await this.props.applier.delete(child);
     return surplus.map(({ kind, name }) => ({ kind: kind.kind, name, change: 'deleted' }));
@@ -97,7 +112,7 @@ export class Convergence {
       (child) =>
         !wanted.has(child.id) &&
         isControlledBy(child, resource) &&
-        (child.holdsData || child.kind.data !== undefined || (!marked && isGenerated(child))),
+        (isData(child) || (!marked && isGenerated(child))),
     );
     for (const child of data) await applier.keep(child);
     return data.map(({ kind, name }) => ({ kind: kind.kind, name, change: 'configured' }));
@@ -183,7 +198,17 @@ function isGenerated({ kind, seeded }: Child): boolean {
   return kind.kind === 'Secret' && seeded !== undefined;
 }
 
-/** Whether a child that is no longer wanted is deleted. Data stays, and so does what is not controlled by this very resource: labels can be copied. */
+/** Whether a child is marked as data, or is some by its kind. */
+function isData({ holdsData, kind }: Child): boolean {
+  return holdsData || kind.data !== undefined;
+}
+
+/** Whether a child that is no longer wanted is deleted while its resource stays. */
 export function mayPrune(child: Child, resource: Resource): boolean {
+  return mayDelete(child, resource) && !isData(child);
+}
+
+/** What is kept stays, and so does what is not controlled by this very resource: labels can be copied. */
+function mayDelete(child: Child, resource: Resource): boolean {
   return !child.retained && !child.deleting && isControlledBy(child, resource);
 }

@@ -177,7 +177,7 @@ export class Reconciler {
     if (blocked) return this.#uphold(resource, plan, blocked);
     if (plan.stages.length === 0) return undefined;
     const owner = this.#readerOf(resource);
-    const changes = await convergence.prune(resource, owner, plan);
+    const changes = await convergence.clear(resource, owner, plan);
     const wanted = new Set(plannedOf(plan).map(({ id }) => id));
     const left = children
       .of(owner)

@@ -74,9 +74,21 @@ const CASES: readonly {
     ],
   },
   {
+    name: 'a generated password stays when the spec names it',
+    kind: 'AppSite',
+    patch: { adminPasswordSecretRef: { name: 's-admin-password' } },
+  },
+  {
     name: 'a generated password stays when another one is chosen: it is data',
     kind: 'AppSite',
     patch: { adminPasswordSecretRef: { name: 'chosen' } },
+  },
+  {
+    name: 'the password of a server stays when the spec names it for the next one',
+    kind: 'AppBench',
+    patch: {
+      dbConfig: { mode: 'external', host: 'db.example.com', rootSecretRef: { name: 'b-db-root' } },
+    },
   },
   {
     name: 'the database stays when another server is used, with all that protects it: it is data',
@@ -87,6 +99,19 @@ const CASES: readonly {
   },
 ];
 
+const DATA = [
+  'NetworkPolicy/b-db',
+  'PersistentVolumeClaim/b-db-data',
+  'PersistentVolumeClaim/b-redis-data',
+  'PersistentVolumeClaim/b-sites',
+  'Secret/b-db-root',
+  'Secret/s-admin-password',
+  'Secret/s-db',
+  'Secret/s-encryption-key',
+  'Service/b-db',
+  'StatefulSet/b-db',
+];
+
 let cluster: Cluster;
 before(async () => {
   cluster = await startCluster();
@@ -95,61 +120,79 @@ before(async () => {
 after(() => cluster.stop());
 
 describe('pruning', { concurrency: true }, () => {
-  describe('what is switched off is pruned:', { concurrency: 1 }, () => {
-    let namespace: string;
-    before(async () => {
-      namespace = await cluster.namespace();
-      await cluster.apply(
-        namespace,
-        aSecret('chosen', { password: 'p' }),
-        aSecret('root', { password: 'p' }),
-        aSecret('urls', { cache: 'redis://r:1', queue: 'redis://r:2' }),
-        aBench('b', { componentReplicas: { gunicorn: 2 } }),
-        aSite('s', { bench: 'b', ingress: { enabled: true } }),
-      );
-      await settled();
-    });
-    const settled = async (): Promise<void> => {
-      await cluster.ready('AppBench', namespace, 'b');
-      await cluster.ready('AppSite', namespace, 's');
-    };
-    const present = async (): Promise<Map<string, string | undefined>> =>
-      new Map(
-        (await cluster.everything(namespace))
-          // A Job that runs again is another object.
-          .filter(({ kind }) => kind !== 'Job')
-          .map((object) => [nameOf(object), object.metadata.uid]),
-      );
-
-    for (const { name, kind, patch, gone = [], made = [] } of CASES) {
-      test(name, async () => {
-        const before = await present();
-        await cluster.patch(kind, namespace, kind === 'AppBench' ? 'b' : 's', { spec: patch });
+  for (const deletionPolicy of ['Retain', 'Delete']) {
+    describe(`what is switched off is pruned (${deletionPolicy}):`, { concurrency: 1 }, () => {
+      let namespace: string;
+      before(async () => {
+        namespace = await cluster.namespace();
+        await cluster.apply(
+          namespace,
+          aSecret('chosen', { password: 'p' }),
+          aSecret('root', { password: 'p' }),
+          aSecret('urls', { cache: 'redis://r:1', queue: 'redis://r:2' }),
+          aBench('b', { deletionPolicy, componentReplicas: { gunicorn: 2 } }),
+          aSite('s', { bench: 'b', deletionPolicy, ingress: { enabled: true } }),
+        );
         await settled();
-        const now = await present();
-        const without = [...before.keys()].filter((child) => !now.has(child));
-        assert.deepEqual(without.sort(), gone);
-        assert.deepEqual([...now.keys()].filter((child) => !before.has(child)).sort(), made);
-        for (const [child, uid] of now) {
-          if (before.has(child)) assert.equal(uid, before.get(child), `${child} is another one`);
-        }
       });
-    }
+      const settled = async (): Promise<void> => {
+        await cluster.ready('AppBench', namespace, 'b');
+        await cluster.ready('AppSite', namespace, 's');
+      };
+      const present = async (): Promise<Map<string, string | undefined>> =>
+        new Map(
+          (await cluster.everything(namespace))
+            // A Job that runs again is another object.
+            .filter(({ kind }) => kind !== 'Job')
+            .map((object) => [nameOf(object), object.metadata.uid]),
+        );
 
-    test('and the proxy sends requests where they are answered', async () => {
-      const config = async (): Promise<string> =>
-        JSON.stringify((await cluster.the('ConfigMap', namespace, 'b-nginx')).data);
-      assert.match(await config(), /s-gunicorn/);
-      await cluster.patch('AppSite', namespace, 's', { spec: { workloads: 'Shared' } });
-      await settled();
-      await cluster.until('the proxy knows', async () => {
-        const shared = await config();
-        assert.doesNotMatch(shared, /s-gunicorn/);
-        assert.match(shared, /s\.example\.com/);
-        return true;
+      for (const { name, kind, patch, gone = [], made = [] } of CASES) {
+        test(name, async () => {
+          const before = await present();
+          await cluster.patch(kind, namespace, kind === 'AppBench' ? 'b' : 's', { spec: patch });
+          await settled();
+          const now = await present();
+          const without = [...before.keys()].filter((child) => !now.has(child));
+          assert.deepEqual(without.sort(), gone);
+          assert.deepEqual([...now.keys()].filter((child) => !before.has(child)).sort(), made);
+          for (const [child, uid] of now) {
+            if (before.has(child)) assert.equal(uid, before.get(child), `${child} is another one`);
+          }
+        });
+      }
+
+      test('and the proxy sends requests where they are answered', async () => {
+        const config = async (): Promise<string> =>
+          JSON.stringify((await cluster.the('ConfigMap', namespace, 'b-nginx')).data);
+        assert.match(await config(), /s-gunicorn/);
+        await cluster.patch('AppSite', namespace, 's', { spec: { workloads: 'Shared' } });
+        await settled();
+        await cluster.until('the proxy knows', async () => {
+          const shared = await config();
+          assert.doesNotMatch(shared, /s-gunicorn/);
+          assert.match(shared, /s\.example\.com/);
+          return true;
+        });
+      });
+
+      test('and the data goes, or stays, when they are deleted', async () => {
+        await cluster.delete('AppSite', namespace, 's');
+        await cluster.gone('AppSite', namespace, 's');
+        await cluster.delete('AppBench', namespace, 'b');
+        await cluster.gone('AppBench', namespace, 'b');
+        const ours = /\/[bs]-/;
+        await cluster.until('what goes is gone', async () => {
+          const left = (await cluster.everything(namespace)).map(nameOf);
+          assert.deepEqual(
+            left.filter((child) => ours.test(child)).sort(),
+            deletionPolicy === 'Delete' ? [] : DATA,
+          );
+          return true;
+        });
       });
     });
-  });
+  }
 
   test('nothing is pruned before everything that is wanted is applied', async () => {
     const namespace = await cluster.namespace();

@@ -1,3 +1,5 @@
+import { DEFAULT_API_GROUP } from '../../constructs/kit/definition.js';
+import { markers } from '../../constructs/kit/labels.js';
 import type { KubeObject, Resource } from '../../constructs/kit/object.js';
 import type { ObjectKind } from '../../constructs/kit/object-kind.js';
 import { aWorld } from './builders.js';
@@ -7,6 +9,8 @@ import { graphOf, kindOf } from './outcome.js';
 export interface Effect {
   readonly made: readonly string[];
   readonly gone: readonly string[];
+  /** Data that is no longer used: it goes when its resource goes, or never. */
+  readonly left: readonly string[];
   /** Workloads whose pods are replaced. */
   readonly restarted: readonly string[];
   /** Jobs that run again. */
@@ -41,9 +45,11 @@ export function effectOf(before: Moment, after: Moment): Effect {
   const rest = both.filter(
     (pair) => pair.object.kind !== 'Job' && !rerun.includes(pair) && !restarted.includes(pair),
   );
+  const surplus = [...a].filter(([id]) => !b.has(id)).map(([, object]) => object);
   return {
     made: names([...b].filter(([id]) => !a.has(id)).map(([, object]) => object)),
-    gone: names([...a].filter(([id]) => !b.has(id)).map(([, object]) => object)),
+    gone: names(surplus.filter((object) => !isData(object))),
+    left: names(surplus.filter(isData)),
     restarted: names(restarted.map(({ object }) => object)),
     rerun: names(rerun.map(({ object }) => object)),
     changed: names(rest.map(({ object }) => object)),
@@ -51,13 +57,14 @@ export function effectOf(before: Moment, after: Moment): Effect {
 }
 
 /** An effect in words. */
-export function inWords({ made, gone, restarted, rerun, changed }: Effect): string {
+export function inWords({ made, gone, left, restarted, rerun, changed }: Effect): string {
   const parts = [
     ['runs again', rerun],
     ['pods replaced', restarted],
     ['changed in place', changed],
     ['made', made],
     ['no longer wanted', gone],
+    ['no longer used, and left as data', left],
   ] as const;
   const said = parts.filter(([, names]) => names.length > 0);
   return said.length > 0
@@ -82,6 +89,10 @@ function childrenOf({ resource, around = [], serves = [] }: Moment): Map<string,
   const stages = graphOf(kind, resource, (scope, id) => kind.chart(scope, id, { resource, facts }));
   const objects = stages.flatMap((stage) => stage.objects);
   return new Map(objects.map((object) => [`${object.kind}/${object.metadata.name}`, object]));
+}
+
+function isData({ metadata }: KubeObject): boolean {
+  return metadata.labels?.[markers(DEFAULT_API_GROUP).retain] !== undefined;
 }
 
 function shortName({ kind, metadata }: KubeObject, owner: string): string {

@@ -81,9 +81,32 @@ describe('a wanted child that is being deleted', () => {
   });
 });
 
+describe('what is no longer wanted under Delete', () => {
+  const MARKED = { [MARKERS.retain]: 'false' };
+  beforeEach(() => {
+    isThere(StatefulSet, 'db', undefined, { labels: MARKED });
+    isThere(Secret, 'db-root', undefined, { labels: MARKED });
+    isThere(PersistentVolumeClaim, 'unmarked');
+    isThere(StatefulSet, 'redis');
+  });
+  const namesOf = (changes: readonly { readonly name: string }[]): readonly string[] =>
+    changes.map(({ name }) => name).sort();
+
+  test('goes, except for data: nobody knows whether another server has it, too', async () => {
+    const pruned = await convergence.prune(BENCH, OWNER, aPlan([]));
+    assert.deepEqual(namesOf(pruned), ['redis']);
+    assert.deepEqual(api.calls, ['DELETE redis']);
+  });
+
+  test('goes with its data when the resource goes', async () => {
+    const cleared = await convergence.clear(BENCH, OWNER, aPlan([]));
+    assert.deepEqual(namesOf(cleared), ['db', 'db-root', 'redis', 'unmarked']);
+  });
+});
+
 describe('what goes last', () => {
   const pruned = async (): Promise<readonly string[]> =>
-    (await convergence.prune(BENCH, OWNER, aPlan([]))).map(({ name }) => name);
+    (await convergence.clear(BENCH, OWNER, aPlan([]))).map(({ name }) => name);
 
   test('stays while others go', async () => {
     isThere(PostgresRole, 'role');
@@ -112,7 +135,7 @@ describe('data that a resource leaves', () => {
     const { metadata } = api.the('db');
     assert.deepEqual([metadata.ownerReferences, metadata.labels?.[MARKERS.retain]], [null, 'true']);
     assert.deepEqual(await kept(), [], 'once');
-    const pruned = await convergence.prune(BENCH, OWNER, aPlan([]));
+    const pruned = await convergence.clear(BENCH, OWNER, aPlan([]));
     assert.deepEqual(pruned.map(({ name }) => name).sort(), ['redis', 'redis-auth']);
   });
 
