@@ -9,16 +9,19 @@ const SECRET_WORD =
   '(?:pass(?:word|wd|phrase)?|_pwd|rediscli_auth|token|secret|credential|authorization|cookie|(?:api|private|encryption|access)[-_]?key)';
 const SECRET_NAME = new RegExp(SECRET_WORD, 'i');
 const VALUE = `"[^"\\n]*"|'[^'\\n]*'|[^\\s,;}&"']+`;
-const SECRET_FLAG = `--[\\w-]*${SECRET_WORD}[\\w-]*`;
-const IS_SECRET_FLAG = new RegExp(`^${SECRET_FLAG}$`, 'i');
+/**
+ * A whole name with a secret word in it. It is looked at from its beginning only and never in part, which
+ * keeps the search linear: the log of one container may be one line of a megabyte.
+ */
+const TELLING_NAME = `(?<![\\w-])(?=[\\w-]*${SECRET_WORD})[\\w-]+(?![\\w-])`;
+/** The same with the word after the first `--`. */
+const SECRET_FLAG = `(?<![\\w-])(?=\\w*(?:-\\w+)*--[\\w-]*${SECRET_WORD})[\\w-]+(?![\\w-])`;
+const IS_SECRET_FLAG = new RegExp(`^(?=--)${SECRET_FLAG}$`, 'i');
 /** Between a flag and its value: space, or what stands between the items of a list in JSON or YAML. */
-const NEXT = `(?:\\\\?["']\\s*,\\s*\\\\?|["']?\\s*\\n\\s*-\\s+|\\s+)`;
+const NEXT = `(?:\\\\?["']\\s*,\\s*\\\\?|["']?[^\\S\\n]*\\n\\s*-\\s+|\\s+)`;
 /** `password=x`, `"api_key": "x"`, and `--token x`: what tells, and the value. */
 const TELLING = [
-  new RegExp(
-    `(?<tells>[\\w.-]*${SECRET_WORD}[\\w-]*\\\\?["']?\\s*[:=]\\s*\\\\?)(?<value>${VALUE})`,
-    'gi',
-  ),
+  new RegExp(`(?<tells>${TELLING_NAME}\\\\?["']?\\s*[:=]\\s*\\\\?)(?<value>${VALUE})`, 'gi'),
   new RegExp(`(?<tells>${SECRET_FLAG}${NEXT})(?<value>${VALUE})`, 'gi'),
 ];
 

@@ -35,6 +35,34 @@ describe('the redaction of a report', () => {
     });
   }
 
+  // A log may be one line, and Ctrl-C waits for it: what is not linear in its length never ends.
+  const LONG: readonly (readonly [string, string, string])[] = [
+    ['hex', '0123456789abcdef'.repeat(62_500), '0123456789abcdef'],
+    ['a secret word over and over', 'token'.repeat(200_000), 'tokentoken'],
+    ['dashes', '-'.repeat(1_000_000), '-----'],
+    ['a flag and empty lines', `--token${'\n'.repeat(1_000_000)}`, '--token'],
+    ['spaces after a secret word', `token${' '.repeat(1_000_000)}`, 'token  '],
+  ];
+  for (const [what, line, begins] of LONG) {
+    test(`comes to the end of a long line of ${what}`, () => {
+      const clean = new Redaction().text(`${line} password=hunter2`);
+      assert.ok(clean.startsWith(begins), clean.slice(0, 80));
+      assert.ok(clean.endsWith('password=[redacted]'), clean.slice(-80));
+    });
+  }
+
+  test('comes to the end of a long argument', () => {
+    const args = ['--' + 'token'.repeat(200_000) + '!', 'abc'];
+    assert.deepEqual(new Redaction().object({ args }), { args });
+  });
+
+  test('hides what follows a name of any length', () => {
+    const name = `${'a'.repeat(100)}_token_${'b'.repeat(100)}`;
+    const redaction = new Redaction();
+    assert.equal(redaction.text(`a.${name}=abc`), `a.${name}=[redacted]`);
+    assert.equal(redaction.text(`x --${name} abc`), `x --${name} [redacted]`);
+  });
+
   test('finds the values of Secrets wherever they are, in each form', () => {
     const value = 'p"q s/w+ord';
     const key = '-----BEGIN KEY-----\nMIIabcdefghij\nklmnopqrstuv\n-----END KEY-----\n';
