@@ -1,5 +1,5 @@
 const SECRET_KEY =
-  /(password|passwd|passphrase|token|authorization|secret|cookie|credentials?|(private|api|encryption)[-_]?key)$/i;
+  /(password|passwd|passphrase|_pwd|token|authorization|secret|cookie|credentials?|(private|api|encryption|access|secret)[-_]?key)$/i;
 const BEARER = /\b(Bearer|Basic)\s+[A-Za-z0-9._~+/=-]{6,}/gi;
 const URL_PASSWORD = /(:\/\/[^\s/:@]*:)[^\s/@]+@/g;
 const REDACTED = '[redacted]';

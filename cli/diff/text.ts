@@ -1,13 +1,13 @@
 import { createTwoFilesPatch, FILE_HEADERS_ONLY } from 'diff';
 import { styleText } from 'node:util';
 import type { KubeObject } from '../../constructs/kit/object.js';
+import { LAST_APPLIED } from '../kube/kinds.js';
 import { toYaml } from '../yaml.js';
 
-/** Written by the API server at each change, and by kubectl as a copy of what it was given. */
+/** Written by the API server at each change. */
 const OF_THE_SERVER = [
   ...['managedFields', 'resourceVersion', 'uid', 'creationTimestamp', 'generation', 'selfLink'],
 ];
-const LAST_APPLIED = 'kubectl.kubernetes.io/last-applied-configuration';
 const LABELS_OF_A_RUN = ['controller-uid', 'batch.kubernetes.io/controller-uid'];
 const MASK = '***';
 

@@ -34,6 +34,9 @@ export const CHILD_KINDS: readonly ObjectKind[] = [
 
 export const POD = Pod;
 
+/** The annotation in which kubectl keeps a copy of what it was given. */
+export const LAST_APPLIED = 'kubectl.kubernetes.io/last-applied-configuration';
+
 /** Everything that a status is made from. */
 export function listings(apiGroup?: string): readonly Listing[] {
   return [

@@ -1,5 +1,6 @@
 import type { KubeObject } from '../../constructs/kit/object.js';
 import { redact, redactText } from '../../runner/redact.js';
+import { LAST_APPLIED } from '../kube/kinds.js';
 
 const REDACTED = '[redacted]';
 /** Shorter values are words of every log: hiding them would hide the report. */
@@ -8,7 +9,22 @@ const SHORTEST = 6;
 const SECRET_WORD =
   '(?:pass(?:word|wd|phrase)?|_pwd|rediscli_auth|token|secret|credential|authorization|cookie|(?:api|private|encryption|access)[-_]?key)';
 const SECRET_NAME = new RegExp(SECRET_WORD, 'i');
-const VALUE = `"[^"\\n]*"|'[^'\\n]*'|[^\\s,;}&"']+`;
+/** What leads to a secret, or tells which one it is: worth reading. */
+const REFERENCE = /(?:ref|name|namespace|fromenv|file|path|version)s?$/i;
+/** What is no secret whatever its name says: nothing, whether there is one, a lone quote, what is hidden already. */
+const NO_VALUE = /^(?:null|true|false|["']{0,2}|["']?\[redacted\]\\?["']?)$/;
+/**
+ * In quotes, which may stand within text in quotes, or to the next space or mark. What is escaped ends no
+ * quotes. They need not end, since a log may be cut off anywhere: so no search for an end is ever in vain.
+ */
+const VALUE = [
+  /(?<=\\)"(?:[^"\\\n]|\\{4}|\\{3}"|\\{1,3}(?!["\\]))*(?:\\{0,2}")?/,
+  /"(?:[^"\\\n]|\\.)*"?/,
+  /'(?:[^'\\\n]|\\.|'')*'?/,
+  /[^\s,;}&"']+/,
+]
+  .map(({ source }) => source)
+  .join('|');
 /**
  * A whole name with a secret word in it. It is looked at from its beginning only and never in part, which
  * keeps the search linear: the log of one container may be one line of a megabyte.
@@ -76,8 +92,7 @@ export class Redaction {
   #hideAfter(text: string, pattern: RegExp): string {
     return text.replaceAll(pattern, (...args: unknown[]) => {
       const { tells = '', value = '' } = args.at(-1) as Readonly<Record<string, string>>;
-      if (value.includes(REDACTED) || /^(null|true|false|["']{2})$/.test(value))
-        return tells + value;
+      if (NO_VALUE.test(value)) return tells + value;
       this.#count += 1;
       return tells + REDACTED;
     });
@@ -97,8 +112,24 @@ export class Redaction {
       return value.map((item: unknown, index) => this.#item(item, value[index - 1]));
     if (typeof value !== 'object' || value === null) return value;
     return Object.fromEntries(
-      Object.entries(value).map(([key, inner]) => [this.text(key), this.#strings(inner)]),
+      Object.entries(value)
+        .filter(([key]) => key !== LAST_APPLIED)
+        .map(([key, inner]) => [
+          this.text(key),
+          SECRET_NAME.test(key) && !REFERENCE.test(key)
+            ? this.#hidden(inner)
+            : this.#strings(inner),
+        ]),
     );
+  }
+
+  /** What stands under a telling key. An object is a reference, or has keys that tell for themselves. */
+  #hidden(value: unknown): unknown {
+    if (Array.isArray(value)) return value.map((item: unknown) => this.#hidden(item));
+    if (typeof value !== 'string') return this.#strings(value);
+    if (NO_VALUE.test(value)) return value;
+    this.#count += 1;
+    return REDACTED;
   }
 }
 

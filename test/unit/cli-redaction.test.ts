@@ -18,6 +18,16 @@ describe('the redaction of a report', () => {
     ['db_password: hunter2, host: db', 'db_password: [redacted], host: db'],
     ['{"api_key": "abc def", "n": 1}', '{"api_key": [redacted], "n": 1}'],
     ['{\\"token\\":\\"abc\\"}', '{\\"token\\":\\[redacted]}'],
+    ['{"password":"ab\\"cdefg","n":"1"}', '{"password":[redacted],"n":"1"}'],
+    ['{"password":"ab\\"mysql://u:hunter2@h"}', '{"password":[redacted]}'],
+    ['password="[redacted]" x', 'password="[redacted]" x'],
+    ["{'password': 'ab\\'cd', 'n': 1}", "{'password': [redacted], 'n': 1}"],
+    ["password: 'it''s'", 'password: [redacted]'],
+    ['"{\\"token\\":\\"ab\\\\\\"cd\\",\\"n\\":1}"', '"{\\"token\\":\\[redacted],\\"n\\":1}"'],
+    ['"{\\"token\\":\\"ab\\\\\\\\\\",\\"n\\":1}"', '"{\\"token\\":\\[redacted],\\"n\\":1}"'],
+    ['the password "": none', 'the password "": none'],
+    ['cut off: {"password":"ab cd', 'cut off: {"password":[redacted]'],
+    ['the "password:"', 'the "password:"'],
     ['bench new-site --admin-password abc x', 'bench new-site --admin-password [redacted] x'],
     ['MYSQL_PWD=x PGPASSWORD=abc psql', 'MYSQL_PWD=[redacted] PGPASSWORD=[redacted] psql'],
     ['REDISCLI_AUTH=abc redis-cli', 'REDISCLI_AUTH=[redacted] redis-cli'],
@@ -41,11 +51,13 @@ describe('the redaction of a report', () => {
     ['a secret word over and over', 'token'.repeat(200_000), 'tokentoken'],
     ['dashes', '-'.repeat(1_000_000), '-----'],
     ['a flag and empty lines', `--token${'\n'.repeat(1_000_000)}`, '--token'],
+    ['quotes that do not end', 'token=\\"'.repeat(120_000), 'token=\\[redacted]'],
+    ['quotes that do not end in quotes', `token="${'a token=\\"'.repeat(90_000)}"`, 'token=[red'],
     ['spaces after a secret word', `token${' '.repeat(1_000_000)}`, 'token  '],
   ];
   for (const [what, line, begins] of LONG) {
     test(`comes to the end of a long line of ${what}`, () => {
-      const clean = new Redaction().text(`${line} password=hunter2`);
+      const clean = new Redaction().text(`${line} x password=hunter2`);
       assert.ok(clean.startsWith(begins), clean.slice(0, 80));
       assert.ok(clean.endsWith('password=[redacted]'), clean.slice(-80));
     });
@@ -95,6 +107,57 @@ describe('the redaction of a report', () => {
     const env = ['MYSQL_PWD', 'PGPASSWORD', 'REDISCLI_AUTH'].map((name) => ({ name, value: 'x' }));
     assert.deepEqual(new Redaction().object({ env }), {
       env: env.map(({ name }) => ({ name, value: '[redacted]' })),
+    });
+  });
+
+  test('hides the values of telling keys, also in a list', () => {
+    const settings = {
+      secret_key: 'abc',
+      aws_secret_access_key: 'abc',
+      smtp_pwd: 'abc',
+      token2: 'abc',
+      passwords: ['abc', ['def'], 7],
+      'example.com/token-of-ci': 'abc',
+    };
+    const redaction = new Redaction();
+    assert.deepEqual(redaction.object({ settings }), {
+      settings: {
+        secret_key: '[redacted]',
+        aws_secret_access_key: '[redacted]',
+        smtp_pwd: '[redacted]',
+        token2: '[redacted]',
+        passwords: ['[redacted]', ['[redacted]'], 7],
+        'example.com/token-of-ci': '[redacted]',
+      },
+    });
+    assert.ok(redaction.count >= 4);
+  });
+
+  test('keeps what only leads to a secret, or says whether there is one', () => {
+    const object = {
+      tls: [{ secretName: 'shop-tls' }],
+      imagePullSecrets: [{ name: 'registry' }],
+      passwordSecretRef: { name: 'login', key: 'password' },
+      secretNames: ['a', 'b'],
+      secretNamespace: 'ns',
+      metadata: { name: 'REDIS_PASSWORD', passwordFromEnv: 'REDIS_PASSWORD' },
+      bearerTokenFile: '/var/run/secrets/token',
+      passwordVersion: '17',
+      automountServiceAccountToken: false,
+      passwordless: 'true',
+      tokenHint: '',
+    };
+    assert.deepEqual(new Redaction().object(object), object);
+  });
+
+  test('leaves out the copy that kubectl keeps of what it was given', () => {
+    const env = [{ name: 'DB_PASSWORD', value: 'x' }];
+    const annotations = {
+      'kubectl.kubernetes.io/last-applied-configuration': JSON.stringify({ spec: { env } }),
+      note: 'kept',
+    };
+    assert.deepEqual(new Redaction().object({ metadata: { name: 'a', annotations } }), {
+      metadata: { name: 'a', annotations: { note: 'kept' } },
     });
   });
 

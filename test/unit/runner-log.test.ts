@@ -109,6 +109,8 @@ describe('secrets never show', () => {
   const cases: readonly (readonly [string, unknown])[] = [
     ['under a telling key', { password: 'hunter2x' }],
     ['under a telling key in camel case', { dbRootPassword: 'hunter2x' }],
+    ['under a key of a store', { secret_key: 'hunter2x', awsSecretAccessKey: 'hunter2x' }],
+    ['under a key as of MySQL', { smtp_pwd: 'hunter2x' }],
     ['nested', { user: { options: [{ apiKey: 'hunter2x' }] } }],
     ['as bytes', { token: Buffer.from('hunter2x') }],
     ['in the data of a Secret', { object: { kind: 'Secret', data: { a: 'hunter2x' } } }],
