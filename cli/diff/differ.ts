@@ -1,7 +1,7 @@
 import { Stalled, Waiting } from '../../constructs/kit/errors.js';
 import { isPaused, markers, type Markers } from '../../constructs/kit/labels.js';
 import { keyOf, type KubeObject, type Resource } from '../../constructs/kit/object.js';
-import { kindId, type ObjectKind } from '../../constructs/kit/object-kind.js';
+import { kindId, Secret, type ObjectKind } from '../../constructs/kit/object-kind.js';
 import type { StaticWorld } from '../../constructs/kit/static-world.js';
 import { KINDS } from '../../constructs/registry.js';
 import { ApiError } from '../../runner/api/api-error.js';
@@ -43,6 +43,7 @@ export class Differ {
   readonly #markers: Markers;
   readonly #before: StaticWorld;
   readonly #after: StaticWorld;
+  readonly #seesSecrets: boolean;
 
   constructor(
     private readonly dryRun: DryRun,
@@ -52,6 +53,7 @@ export class Differ {
     this.#markers = markers(props.apiGroup);
     this.#before = worldWith({ ...props, instead: [] });
     this.#after = worldWith(props);
+    this.#seesSecrets = props.sight.sees(Secret);
   }
 
   async differences(): Promise<Differences> {
@@ -85,7 +87,9 @@ export class Differ {
     const wanted = plannedOf(plan).filter(({ id, hash }) => given || known.get(id) !== hash);
     for (let index = 0; index < wanted.length; index += AT_ONCE) {
       const some = wanted.slice(index, index + AT_ONCE);
-      const changes = await Promise.all(some.map((planned) => this.#child(name, plan, planned)));
+      const changes = await Promise.all(
+        some.map((planned) => this.#child(name, plan, planned, old?.objects().get(planned.id))),
+      );
       this.#changes.push(...changes.flatMap((change) => change ?? []));
     }
     const hold = plan.stages.find((stage) => stage.hold !== undefined)?.hold;
@@ -124,21 +128,31 @@ export class Differ {
     else this.#problems.push(`${name}: would be Failed: ${error.message}`);
   }
 
-  async #child(owner: string, plan: Plan, planned: PlannedChild): Promise<Change | undefined> {
+  /** @param before the child as it should be by what is there; undefined where that is not known */
+  async #child(
+    owner: string,
+    plan: Plan,
+    planned: PlannedChild,
+    before: KubeObject | undefined,
+  ): Promise<Change | undefined> {
     const object = plan.objects().get(planned.id);
     if (!object) return undefined;
     const { kind } = planned;
+    if (kind.kind === Secret.kind && !this.#seesSecrets) return undefined;
     try {
       const live = await this.#live(kind, object);
       if (live && planned.seeded !== undefined) {
         // A Secret is generated once; a Job is made anew where it has something else to do.
         const { run } = childOf(kind, live, this.#markers);
         if (planned.run === undefined || run === planned.run) return undefined;
+        const asBefore = before?.metadata.annotations?.[this.#markers.run] ?? planned.run;
+        if (!this.#seesSecrets && asBefore === planned.run) return undefined;
         const again = withoutRun(await this.dryRun.again(kind, object));
         return changeOf('replace', owner, withoutRun(live), again);
       }
       const generated = planned.seeded !== undefined && planned.run === undefined;
-      const after = generated ? object : await this.dryRun.apply(kind, object, FIELD_MANAGER);
+      const wanted = this.#seesSecrets ? object : this.#hashedAs(live, object, before);
+      const after = generated ? object : await this.dryRun.apply(kind, wanted, FIELD_MANAGER);
       return changeOf(live ? 'change' : 'create', owner, live, after);
     } catch (error) {
       if (!(error instanceof ApiError)) throw error;
@@ -147,10 +161,31 @@ export class Differ {
     }
   }
 
+  /**
+   * Hashes are made from versions of Secrets, too. Where those are not known, a hash that the files leave
+   * as it is counts as the live one.
+   */
+  #hashedAs(
+    live: KubeObject | undefined,
+    object: KubeObject,
+    before: KubeObject | undefined,
+  ): KubeObject {
+    const { configHash } = this.#markers;
+    const [now, old, there] = [object, before, live].map(
+      (one) => templateOf(one)?.metadata?.annotations?.[configHash],
+    );
+    if (now === undefined || there === undefined || (old ?? now) !== now) return object;
+    const { spec } = object as Templated;
+    const template = templateOf(object);
+    const annotations = { ...template?.metadata?.annotations, [configHash]: there };
+    const hashed = { ...template, metadata: { ...template?.metadata, annotations } };
+    return { ...object, spec: { ...spec, template: hashed } } as KubeObject;
+  }
+
   /** Of a Secret only metadata is known, and none of its values is asked for. */
   async #live(kind: ObjectKind, object: KubeObject): Promise<KubeObject | undefined> {
     const { namespace, name } = object.metadata;
-    if (kind.kind !== 'Secret') return this.dryRun.live(kind, namespace, name);
+    if (kind.kind !== Secret.kind) return this.dryRun.live(kind, namespace, name);
     return this.props.sight
       .of(kind)
       .find(({ metadata }) => metadata.namespace === namespace && metadata.name === name);
@@ -165,6 +200,18 @@ export class Differ {
         .filter(({ child }) => child.owner === owner),
     );
   }
+}
+
+interface Templated extends KubeObject {
+  readonly spec?: {
+    readonly template?: {
+      readonly metadata?: { readonly annotations?: Readonly<Record<string, string>> };
+    };
+  };
+}
+
+function templateOf(object: KubeObject | undefined) {
+  return (object as Templated | undefined)?.spec?.template;
 }
 
 /** A change; undefined where both say the same. */

@@ -18,7 +18,9 @@ import { gunzipSync } from 'node:zlib';
 import { extract } from 'tar-stream';
 
 import type { Change } from '../../cli/diff/differ.js';
+import { CHILD_KINDS, POD } from '../../cli/kube/kinds.js';
 import { toYaml } from '../../cli/yaml.js';
+import { groupOf } from '../../constructs/kit/object.js';
 import { writePodLogs } from '../../tools/controlplane/pod-logs.js';
 import { type Cluster, startCluster } from './harness.js';
 import { aBench, aSecret, aSite } from './support/builders.js';
@@ -126,6 +128,49 @@ describe('app-operator diff', { concurrency: true }, () => {
     assert.match(out, /^\+ {2}password: "?\*\*\* \(after\)"?$/m);
     assert.doesNotMatch(out, /hunter2|aHVudGVyMi/);
     assert.match(out, /version-16/);
+  });
+
+  test('compares no Secrets for who may not list them, and says so', async () => {
+    const namespace = await running();
+    const rbac = `/apis/rbac.authorization.k8s.io/v1/namespaces/${namespace}`;
+    const { api } = cluster.controlPlane;
+    const kinds = [...CHILD_KINDS, POD].filter(({ kind }) => kind !== 'Secret');
+    const groups = new Set(kinds.map(({ apiVersion }) => groupOf(apiVersion)));
+    const resources = kinds.map(({ plural }) => plural);
+    await api.request('POST', `${rbac}/roles`, {
+      metadata: { name: 'author' },
+      rules: [
+        { apiGroups: ['app-operator.io'], resources: ['*'], verbs: ['*'] },
+        { apiGroups: [...groups], resources, verbs: ['get', 'list', 'create', 'patch'] },
+      ],
+    });
+    await api.request('POST', `${rbac}/rolebindings`, {
+      metadata: { name: 'author' },
+      roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind: 'Role', name: 'author' },
+      subjects: [{ kind: 'User', name: 'arthur', apiGroup: 'rbac.authorization.k8s.io' }],
+    });
+    const arthur = new CommandLine(await cluster.controlPlane.userKubeconfig('arthur', []));
+    const ask = (manifests: readonly Manifest[]) =>
+      arthur.run(
+        ['diff', '-n', namespace, '-f', '-', '--field-manager', 'user', '-o', 'json'],
+        toYaml(manifests),
+      );
+    const same = await ask([aBench('b'), aSite('s', { bench: 'b' })]);
+    const notes = ['secrets: not compared: you may not list them'];
+    const nothing = { version: 1, changes: [], problems: [], notes };
+    assert.deepEqual([same.code, JSON.parse(same.out)], [0, nothing]);
+    // Of what is another one, all the rest is told: here without a hash that would roll pods.
+    const more = await ask([aBench('b', { componentReplicas: { gunicorn: 2 } })]);
+    const { changes } = JSON.parse(more.out) as { changes: readonly Change[] };
+    assert.deepEqual(changes.map(({ action, kind, name }) => `${action} ${kind}/${name}`).sort(), [
+      'change AppBench/b',
+      'change Deployment/b-gunicorn',
+      'create PodDisruptionBudget/b-gunicorn',
+    ]);
+    assert.ok(changes.every(({ patch }) => !patch.includes('config-hash')));
+    const apps = await ask([aBench('b', { appsJSON: '["hrms"]' })]);
+    const replaced = (JSON.parse(apps.out) as { changes: readonly Change[] }).changes;
+    assert.ok(replaced.some(({ action, name }) => action === 'replace' && name === 'b-init'));
   });
 
   test('ends with 2 for what the API server refuses, in its words and with the place', async () => {
