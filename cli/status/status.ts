@@ -41,7 +41,7 @@ export class StatusReporter {
   #queues: { readonly at: number; readonly queues: Queues } | undefined;
 
   constructor(private readonly props: StatusProps) {
-    this.#logs = new LastLogs(props.client);
+    this.#logs = new LastLogs(props.client, props.now);
   }
 
   async report(sight: Sight): Promise<StatusReport> {

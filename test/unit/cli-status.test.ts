@@ -2,12 +2,15 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 
 import { statusOf } from './cli-objects.js';
+import { LastLogs } from '../../cli/status/logs.js';
 import { renderTrees, type RenderOptions } from '../../cli/status/render.js';
 import { footerOf } from '../../cli/status/footer.js';
 import { podHealth, restartsOf, wantedLog } from '../../cli/status/pod.js';
 import { lengthsIn } from '../../cli/status/queues.js';
 import { wantedOf } from '../../cli/status/command.js';
 import { UsageError } from '../../cli/usage.js';
+import { ApiError } from '../../runner/api/api-error.js';
+import type { PodObject } from '../../runner/reconcile/diagnose.js';
 import * as objects from './cli-objects.js';
 
 const NOW = Date.parse('2026-01-01T12:00:00Z');
@@ -232,4 +235,49 @@ test('lengths of queues are read from the exporter, of the bench and of its site
       ['s-worker-default', 12],
     ],
   );
+});
+
+describe('the last words of pods in trouble', () => {
+  const pods = Array.from({ length: 12 }, (_, index) => {
+    const pod = objects.failedPod();
+    return { ...pod, metadata: { ...pod.metadata, name: `p${index}`, uid: `u${index}` } };
+  }) as unknown as readonly PodObject[];
+  const forbidden = () => new ApiError(403, 'Forbidden', {}, 'no');
+
+  test('are not asked for again at once where they cannot be read, and those of others are', async () => {
+    let now = 0;
+    let denied = true;
+    const asked: string[] = [];
+    const client = {
+      request: <T>(_method: string, path: string): Promise<T> => {
+        const [, pod = ''] = /pods\/(\w+)\/log/.exec(path) ?? [];
+        asked.push(pod);
+        const readable = !denied || pod === 'p11';
+        return readable ? Promise.resolve(`words of ${pod}\n` as T) : Promise.reject(forbidden());
+      },
+    };
+    const logs = new LastLogs(client, () => now);
+    const unseen = [{ what: 'logs of pods', namespace: 'ns', why: 'you may not get pods/log' }];
+
+    assert.deepEqual((await logs.of(pods)).unseen, unseen);
+    assert.equal(asked.length, 10);
+    now = 5_000;
+    const second = await logs.of(pods);
+    assert.deepEqual(asked.slice(10).sort(), ['p10', 'p11'], 'those that had no turn yet');
+    assert.deepEqual(
+      [...second.logs.values()].map(({ lines }) => lines),
+      [['words of p11']],
+    );
+    now = 10_000;
+    assert.deepEqual((await logs.of(pods)).unseen, unseen, 'it is still said what is not shown');
+    assert.equal(asked.length, 12);
+    assert.deepEqual((await logs.of([])).unseen, [], 'of pods that are gone nothing is said');
+
+    denied = false;
+    now = 40_000;
+    await logs.of(pods);
+    now = 41_000;
+    const last = await logs.of(pods);
+    assert.deepEqual([last.logs.size, last.unseen], [12, []]);
+  });
 });
