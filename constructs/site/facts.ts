@@ -69,8 +69,9 @@ export function gatherSite(site: AppSite, world: World): SiteFacts {
   const upgrade = upgradeFacts(site, wanted, rolled, world);
   const waits = upgrade?.begun === false;
   const model = waits ? benchBefore(wanted, bench, upgrade.from) : wanted;
-  refuseLongHost(site, model.domain.suffix);
+  // First, so that nothing else hides what is taken from who judges a change of it.
   refuseTakenHosts(site, model.domain.suffix, world);
+  refuseLongHost(site, model.domain.suffix);
   const admin = spec.adminPasswordSecretRef?.name;
   const database = databasePlan(site, model);
   const adminVersion = admin

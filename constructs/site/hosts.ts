@@ -20,30 +20,39 @@ export function refuseLongHost({ spec }: AppSite, suffix: string | undefined): v
 
 /**
  * Two sites of one host name on a bench would answer each other's requests: the younger is refused.
- * @throws Stalled naming the older one
+ * @throws Stalled naming the older one, for each host name that is taken
  */
 export function refuseTakenHosts(site: AppSite, suffix: string | undefined, world: World): void {
-  const { namespace, name } = site.metadata;
   const { benchRef } = site.spec;
-  for (const { path, host } of hostsOf(site.spec, suffix)) {
-    // A site without a domain gets this host from its name and the bench's suffix.
-    const tail = `.${suffix ?? ''}`;
-    const stem = suffix !== undefined && host.endsWith(tail) ? [host.slice(0, -tail.length)] : [];
-    const rival = [host, ...stem]
-      .flatMap((key) => world.list(sitesByHost, hostKey(namespace, benchRef.name, key), rivalOf))
-      .find(
-        (other) =>
-          other.name !== name &&
-          isOlder(other, claimOf(site)) &&
-          hostsOf(other, suffix).some((claimed) => claimed.host === host),
-      );
-    if (rival) {
-      throw new Stalled(
-        'DuplicateSiteName',
-        `${path}: Invalid value: "${host}": AppSite ${rival.name} on bench ${benchRef.name} has this host name already`,
-      );
-    }
-  }
+  const taken = hostsOf(site.spec, suffix).flatMap(({ path, host }) => {
+    const rival = olderOf(site, host, suffix, world);
+    return rival === undefined
+      ? []
+      : `${path}: Invalid value: "${host}": AppSite ${rival} on bench ${benchRef.name} has this host name already`;
+  });
+  if (taken.length > 0) throw new Stalled('DuplicateSiteName', taken.join('; '));
+}
+
+/** The name of an older site that has a host name; undefined where there is none. */
+function olderOf(
+  site: AppSite,
+  host: string,
+  suffix: string | undefined,
+  world: World,
+): string | undefined {
+  const { namespace, name } = site.metadata;
+  // A site without a domain gets this host from its name and the bench's suffix.
+  const tail = `.${suffix ?? ''}`;
+  const stem = suffix !== undefined && host.endsWith(tail) ? [host.slice(0, -tail.length)] : [];
+  return [host, ...stem]
+    .map((key) => hostKey(namespace, site.spec.benchRef.name, key))
+    .flatMap((key) => world.list(sitesByHost, key, rivalOf))
+    .find(
+      (other) =>
+        other.name !== name &&
+        isOlder(other, claimOf(site)) &&
+        hostsOf(other, suffix).some((claimed) => claimed.host === host),
+    )?.name;
 }
 
 function rivalOf(site: AppSite) {

@@ -71,8 +71,8 @@ export function validate({ kind, group, object, old, world }: Change): Judgement
   const now = gathered(kind, stored, world);
   const before = earlier ? gathered(kind, earlier, world) : GATHERED;
   return {
-    problems: added(before.problems, now.problems),
-    warnings: [...pruned.map(unknown), ...added(before.warnings, now.warnings)],
+    problems: added(before.problems, now.problems, whatOf),
+    warnings: [...pruned.map(unknown), ...added(before.warnings, now.warnings, canonicalJson)],
     unsure: now.unsure,
   };
 }
@@ -116,10 +116,19 @@ function unknown(path: string): Problem {
   return { path, message: 'this version of the operator does not know the field' };
 }
 
-/** Those that were not there before. */
-function added(before: readonly Problem[], now: readonly Problem[]): readonly Problem[] {
-  const known = new Set(before.map(canonicalJson));
-  return now.filter((problem) => !known.has(canonicalJson(problem)));
+/** Those that were not there before, by what makes two of them the same. */
+function added(
+  before: readonly Problem[],
+  now: readonly Problem[],
+  idOf: (problem: Problem) => string,
+): readonly Problem[] {
+  const known = new Set(before.map(idOf));
+  return now.filter((problem) => !known.has(idOf(problem)));
+}
+
+/** It names what is taken, which stays the same when it moves in a list or to another field. */
+function whatOf({ message }: Problem): string {
+  return message;
 }
 
 function troubleOf(kind: AnyKind, resource: Resource, world: World): Stalled | Waiting | undefined {

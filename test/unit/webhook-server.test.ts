@@ -284,6 +284,60 @@ describe('a host name that another site has', () => {
     const { allowed } = await validated({ kind: 'AppSite', spec: change, old }, taken);
     assert.equal(allowed, true);
   });
+
+  describe('and that this one had before', () => {
+    const [p, q, x] = ['p.example.com', 'q.example.com', 'x.example.com'];
+    const mine = { ...spec, siteName: 'mine.example.com' };
+    // It holds all of them, which slipped in while nobody answered.
+    const rival = stored('AppSite', 'rival', { ...spec, domain: p, aliases: [q, x] });
+    const both = new StaticWorld({ objects: [bench, rival] });
+    const others = stored('AppSite', 'others', { ...spec, siteName: 'other.example.com' });
+    const all = new StaticWorld({ objects: [bench, rival, others] });
+    const changed = async (old: object, now: object, world = both) => {
+      const one = { kind: 'AppSite', spec: { ...mine, ...now }, old: { ...mine, ...old } };
+      const { allowed, status } = await validated(one, world);
+      const causes = (status as { details?: { causes?: { field: string }[] } } | undefined)?.details
+        ?.causes;
+      return { allowed, fields: causes?.map(({ field }) => field) };
+    };
+
+    const PASSES: readonly (readonly [what: string, old: object, now: object])[] = [
+      ['moves up in the list', { aliases: ['a.example.com', x] }, { aliases: [x] }],
+      ['becomes the domain', { aliases: [x] }, { domain: x }],
+      ['is left when another is given up', { domain: p, aliases: [q] }, { aliases: [q] }],
+    ];
+    for (const [what, old, now] of PASSES) {
+      test(`is no reason to refuse a change by which it ${what}`, async () => {
+        assert.deepEqual(await changed(old, now), { allowed: true, fields: undefined });
+      });
+    }
+
+    test('is no reason to refuse a change by which a name is no longer too long', async () => {
+      const label = 'x'.repeat(60);
+      const suffix = [label, label, label].join('.');
+      const siteName = `${label}.mine.example.com`;
+      const long = stored('AppBench', 'b', { domainConfig: { suffix } });
+      const world = new StaticWorld({ objects: [long, rival] });
+      const old = { siteName, aliases: [x] };
+      const { allowed } = await changed(old, { ...old, domain: 'short.example.com' }, world);
+      assert.equal(allowed, true);
+    });
+
+    test('hides none that is added', async () => {
+      const now = { aliases: [x, 'other.example.com'] };
+      assert.deepEqual(await changed({ aliases: [x] }, now, all), {
+        allowed: false,
+        fields: ['spec.aliases[1]'],
+      });
+    });
+
+    test('is refused by each of several that are added', async () => {
+      assert.deepEqual(await changed({}, { domain: p, aliases: [q] }), {
+        allowed: false,
+        fields: ['spec.domain', 'spec.aliases[0]'],
+      });
+    });
+  });
 });
 
 test('a handshake that never comes is given up', async () => {
