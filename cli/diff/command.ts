@@ -6,7 +6,7 @@ import { oneOf } from '../../runner/config/parsers.js';
 import type { Outcome, Run } from '../command.js';
 import { connected, type Connection } from '../kube/connect.js';
 import { ServedKinds } from '../kube/discovery.js';
-import { CHILD_KINDS, listings } from '../kube/kinds.js';
+import { listings, OPTIONAL_KINDS, references } from '../kube/kinds.js';
 import { listOf, look, type Sight } from '../kube/sight.js';
 import { apiGroupOf, settingsOf } from '../manifest-commands.js';
 import { readSources, type Source } from '../source.js';
@@ -35,12 +35,13 @@ export const diffCommand: Run = (args, around) => {
     const kinds = new ServedKinds(client);
     const given = new Given(connection, kinds, args.text('field-manager') ?? KUBECTL);
     for (const source of sources) await given.take(source);
-    const serves = await kinds.among(CHILD_KINDS.filter(({ optional }) => optional));
+    const serves = await kinds.among(OPTIONAL_KINDS);
     const found: Differences[] = [given];
     for (const [namespace, instead] of given.byNamespace(apiGroup)) {
       const sight = await look(client, listings(apiGroup), namespace);
       await seeSecrets(connection, sight, namespace);
-      const world = { sight, apiGroup, settings, serves, instead };
+      const others = await look(client, references(), namespace);
+      const world = { sight, others, apiGroup, settings, serves, instead };
       found.push(await new Differ(new DryRun(client), world, around.progress).differences());
       found.push({
         changes: [],

@@ -2,7 +2,6 @@ import { Stalled, Waiting } from '../../constructs/kit/errors.js';
 import { isPaused, markers, type Markers } from '../../constructs/kit/labels.js';
 import { keyOf, type KubeObject, type Resource } from '../../constructs/kit/object.js';
 import { kindId, Secret, type ObjectKind } from '../../constructs/kit/object-kind.js';
-import type { StaticWorld } from '../../constructs/kit/static-world.js';
 import { KINDS } from '../../constructs/registry.js';
 import { ApiError } from '../../runner/api/api-error.js';
 import { childOf, FIELD_MANAGER, type Child } from '../../runner/cache/child.js';
@@ -11,7 +10,7 @@ import { planOf, plannedOf, type Plan, type PlannedChild } from '../../runner/re
 import { CHILD_KINDS } from '../kube/kinds.js';
 import type { DryRun } from './dry-run.js';
 import { patchOf, withoutRun } from './text.js';
-import { idOf, resourcesWith, worldWith, type WorldProps } from './world.js';
+import { idOf, resourcesWith, worldWith, type SeenWorld, type WorldProps } from './world.js';
 
 /** Something that would be another one. This is what `diff -o json` prints, so it is public API. */
 export interface Change {
@@ -41,8 +40,8 @@ export class Differ {
   readonly #problems: string[] = [];
   readonly #notes: string[] = [];
   readonly #markers: Markers;
-  readonly #before: StaticWorld;
-  readonly #after: StaticWorld;
+  readonly #before: SeenWorld;
+  readonly #after: SeenWorld;
   readonly #seesSecrets: boolean;
 
   constructor(
@@ -80,7 +79,10 @@ export class Differ {
       return;
     }
     const plan = this.#plan(resource, this.#after, (error) => this.#cannot(name, error, given));
+    const missed = this.#after.missed().join(', ');
     if (!plan) return;
+    if (given && missed !== '')
+      this.#notes.push(`${name}: compared as if there were no ${missed}, which you may not list`);
     const old = before && this.#plan(before, this.#before, () => undefined);
     const known = new Map((old ? plannedOf(old) : []).map(({ id, hash }) => [id, hash]));
     // What is not in the files concerns us only where it would be another one by what is in them.
@@ -105,7 +107,7 @@ export class Differ {
 
   #plan(
     resource: Resource,
-    world: StaticWorld,
+    world: SeenWorld,
     onError: (error: Stalled | Waiting) => void,
   ): Plan | undefined {
     const kind = KINDS.find(({ definition }) => definition.kind === resource.kind);
@@ -124,7 +126,14 @@ export class Differ {
 
   #cannot(name: string, error: Stalled | Waiting, given: boolean): void {
     if (!given) return;
-    if (error instanceof Waiting) this.#notes.push(`${name}: would wait: ${error.message}`);
+    // What is waited for may be there, where it is not seen.
+    const missed = this.#after.missed().join(', ');
+    if (error instanceof Waiting)
+      this.#notes.push(
+        missed === ''
+          ? `${name}: would wait: ${error.message}`
+          : `${name}: not compared: it depends on ${missed}, which you may not list`,
+      );
     else this.#problems.push(`${name}: would be Failed: ${error.message}`);
   }
 

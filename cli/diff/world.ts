@@ -1,13 +1,52 @@
+import type { Index } from '../../constructs/kit/kind.js';
 import type { KubeObject, Resource } from '../../constructs/kit/object.js';
 import { keyOf } from '../../constructs/kit/object.js';
-import { Secret } from '../../constructs/kit/object-kind.js';
+import { kindId, Secret, type ObjectKind } from '../../constructs/kit/object-kind.js';
 import type { Settings } from '../../constructs/kit/settings.js';
-import { StaticWorld } from '../../constructs/kit/static-world.js';
-import { resourceKinds } from '../kube/kinds.js';
-import type { Sight } from '../kube/sight.js';
+import { StaticWorld, type StaticWorldProps } from '../../constructs/kit/static-world.js';
+import { REFERENCE_KINDS, resourceKinds } from '../kube/kinds.js';
+import { unseen, type Sight } from '../kube/sight.js';
 
 /** A world of what is seen, with a clock. */
-class SeenWorld extends StaticWorld {
+export class SeenWorld extends StaticWorld {
+  readonly #missed = new Set<string>();
+
+  constructor(
+    props: StaticWorldProps,
+    /** Kinds of which nothing is known, and their names in RBAC. */
+    private readonly hidden: ReadonlyMap<string, string>,
+  ) {
+    super(props);
+  }
+
+  override get<O extends KubeObject, T>(
+    kind: string,
+    namespace: string,
+    name: string,
+    pick: (object: O) => T,
+  ): T | undefined {
+    const picked = super.get(kind, namespace, name, pick);
+    if (picked === undefined) this.#miss(kind);
+    return picked;
+  }
+
+  override list<O extends KubeObject, T>(index: Index<O>, value: string, pick: (object: O) => T) {
+    this.#miss(index.kind);
+    return super.list(index, value, pick);
+  }
+
+  /** What was asked about since the last call and may not be seen, as RBAC has it. */
+  missed(): readonly string[] {
+    const missed = [...this.#missed];
+    this.#missed.clear();
+    return missed;
+  }
+
+  #miss(kind: string): void {
+    const what = this.hidden.get(kind);
+    if (what !== undefined) this.#missed.add(what);
+  }
+
   override passed(since?: string, delayMs = 0): boolean {
     return since !== undefined && Date.parse(since) + delayMs <= Date.now();
   }
@@ -15,6 +54,8 @@ class SeenWorld extends StaticWorld {
 
 export interface WorldProps {
   readonly sight: Sight;
+  /** What trees depend on that is not ours. */
+  readonly others: Sight;
   readonly apiGroup: string;
   readonly settings: Settings;
   readonly serves: readonly string[];
@@ -23,18 +64,31 @@ export interface WorldProps {
 }
 
 /** What the operator would read, with other objects in the place of some. */
-export function worldWith({ sight, apiGroup, settings, serves, instead }: WorldProps): StaticWorld {
+export function worldWith(props: WorldProps): SeenWorld {
+  const { sight, others, apiGroup, settings, instead } = props;
   const objects = new Map<string, KubeObject>();
   const kinds = [...resourceKinds(apiGroup), Secret];
-  const seen = kinds.flatMap((kind) => sight.of(kind));
+  const seen = [
+    ...kinds.flatMap((kind) => sight.of(kind)),
+    ...REFERENCE_KINDS.flatMap((kind) => others.of(kind)),
+  ];
+  const isHidden = (kind: ObjectKind): boolean =>
+    props.serves.includes(kindId(kind)) && !others.sees(kind);
+  const hidden = REFERENCE_KINDS.filter(isHidden);
+  // As for the operator, which does without what is in no namespace where it may not list it.
+  const unknown = hidden.filter(({ clusterScoped }) => clusterScoped).map(kindId);
+  const serves = props.serves.filter((id) => !unknown.includes(id));
   for (const object of [...seen, ...instead]) objects.set(idOf(object), object);
-  return new SeenWorld({
-    objects: [...objects.values()],
-    settings,
-    serves,
-    // Who may not list Secrets cannot know whether one is there.
-    ...(sight.sees(Secret) ? {} : { assume: assumeSecret }),
-  });
+  return new SeenWorld(
+    {
+      objects: [...objects.values()],
+      settings,
+      serves,
+      // Who may not list Secrets cannot know whether one is there.
+      ...(sight.sees(Secret) ? {} : { assume: assumeSecret }),
+    },
+    new Map(hidden.map((kind) => [kind.kind, unseen(kind, undefined, '').what])),
+  );
 }
 
 function assumeSecret(kind: string, namespace: string, name: string): KubeObject | undefined {

@@ -26,11 +26,18 @@ export function resourceKinds(apiGroup?: string): readonly ObjectKind[] {
 }
 
 /** The kinds of children, each once. */
-export const CHILD_KINDS: readonly ObjectKind[] = [
-  ...new Map(
-    [...KINDS, ...BATCHES].flatMap(({ owns }) => owns).map((kind) => [kindId(kind), kind]),
-  ).values(),
-];
+export const CHILD_KINDS = once([...KINDS, ...BATCHES].flatMap(({ owns }) => owns));
+
+/** The kinds of others that trees depend on. */
+export const REFERENCE_KINDS = once(KINDS.flatMap(({ reads }) => reads)).filter(
+  (kind) => !CHILD_KINDS.some((owned) => kindId(owned) === kindId(kind)),
+);
+
+/** The APIs that trees are different without. */
+export const OPTIONAL_KINDS = once([
+  ...[...CHILD_KINDS, ...REFERENCE_KINDS].filter(({ optional }) => optional),
+  ...KINDS.flatMap(({ detects = [] }) => detects),
+]);
 
 export const POD = Pod;
 
@@ -48,4 +55,16 @@ export function listings(apiGroup?: string): readonly Listing[] {
     })),
     { kind: POD, labelSelector: MADE_BY_US },
   ];
+}
+
+/** What trees depend on and nobody here has made. */
+export function references(): readonly Listing[] {
+  return REFERENCE_KINDS.map((kind) => ({
+    kind,
+    ...(kind.content ? {} : { metadataOnly: true as const }),
+  }));
+}
+
+function once(kinds: readonly ObjectKind[]): readonly ObjectKind[] {
+  return [...new Map(kinds.map((kind) => [kindId(kind), kind])).values()];
 }

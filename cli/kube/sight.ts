@@ -65,13 +65,14 @@ export async function look(
   const sight = new Sight();
   await Promise.all(
     listings.map(async (listing) => {
+      const place = listing.kind.clusterScoped ? undefined : namespace;
       try {
-        sight.replace(listing.kind, await listOf(client, listing, namespace));
+        sight.replace(listing.kind, await listOf(client, listing, place));
       } catch (error) {
         if (isNotFound(error) && !listing.required) return;
         if (isNotFound(error)) throw notServed(listing.kind);
         if (!isForbidden(error)) throw error;
-        sight.unseen.push(unseen(listing.kind, namespace, 'you may not list them'));
+        sight.unseen.push(unseen(listing.kind, place, 'you may not list them'));
       }
     }),
   );

@@ -22,9 +22,10 @@ import { CHILD_KINDS, POD } from '../../cli/kube/kinds.js';
 import { toYaml } from '../../cli/yaml.js';
 import { groupOf } from '../../constructs/kit/object.js';
 import { writePodLogs } from '../../tools/controlplane/pod-logs.js';
-import { type Cluster, startCluster } from './harness.js';
+import { type Cluster, installCrd, startCluster } from './harness.js';
 import { aBench, aSecret, aSite } from './support/builders.js';
 import { CommandLine, MAIN } from './support/command-line.js';
+import { mariaDbCrds } from './support/database-operators.js';
 import { at, type Manifest } from './support/objects.js';
 
 let cluster: Cluster;
@@ -171,6 +172,59 @@ describe('app-operator diff', { concurrency: true }, () => {
     const apps = await ask([aBench('b', { appsJSON: '["hrms"]' })]);
     const replaced = (JSON.parse(apps.out) as { changes: readonly Change[] }).changes;
     assert.ok(replaced.some(({ action, name }) => action === 'replace' && name === 'b-init'));
+  });
+
+  test('knows what is there of other operators: a database server, an autoscaler', async () => {
+    for (const crd of await mariaDbCrds()) await installCrd(cluster, crd);
+    const namespace = await cluster.namespace();
+    const bench = (gunicorn: number) =>
+      aBench('b', {
+        dbConfig: { mode: 'operator', mariadbRef: { name: 'company-db' } },
+        componentReplicas: { gunicorn },
+      });
+    await cluster.apply(
+      namespace,
+      { apiVersion: 'k8s.mariadb.com/v1alpha1', kind: 'MariaDB', metadata: { name: 'company-db' } },
+      {
+        apiVersion: 'autoscaling/v2',
+        kind: 'HorizontalPodAutoscaler',
+        metadata: { name: 'theirs' },
+        spec: {
+          scaleTargetRef: { apiVersion: 'apps/v1', kind: 'Deployment', name: 'b-worker-default' },
+          maxReplicas: 5,
+        },
+      },
+      bench(1),
+    );
+    await cluster.ready('AppBench', namespace, 'b', 60_000);
+    await cluster.patch('Deployment', namespace, 'b-worker-default', { spec: { replicas: 3 } });
+    assert.deepEqual(await diff(namespace, [bench(1)]), { code: 0, out: '', err: '' });
+    const changed = await diff(namespace, [bench(2)]);
+    assert.equal(changed.code, 1);
+    assert.match(changed.out, /^- {2}replicas: 1\n\+ {2}replicas: 2$/m);
+    assert.doesNotMatch(changed.out, /b-worker-default/);
+
+    const rbac = `/apis/rbac.authorization.k8s.io/v1/namespaces/${namespace}`;
+    await cluster.controlPlane.api.request('POST', `${rbac}/roles`, {
+      metadata: { name: 'editor' },
+      rules: [
+        { apiGroups: ['app-operator.io', 'apps', 'autoscaling'], resources: ['*'], verbs: ['*'] },
+      ],
+    });
+    await cluster.controlPlane.api.request('POST', `${rbac}/rolebindings`, {
+      metadata: { name: 'editor' },
+      roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind: 'Role', name: 'editor' },
+      subjects: [{ kind: 'User', name: 'edda', apiGroup: 'rbac.authorization.k8s.io' }],
+    });
+    const edda = new CommandLine(await cluster.controlPlane.userKubeconfig('edda', []));
+    const args = ['diff', '-n', namespace, '-f', '-', '--field-manager', 'user'];
+    const { code, out, err } = await edda.run(args, toYaml([bench(1)]));
+    assert.deepEqual([code, out], [0, '']);
+    assert.match(
+      err,
+      /^AppBench\/b: not compared: it depends on mariadbs\.k8s\.mariadb\.com, which you may not list$/m,
+    );
+    assert.doesNotMatch(err, /would wait|does not serve/);
   });
 
   test('ends with 2 for what the API server refuses, in its words and with the place', async () => {

@@ -1,8 +1,10 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 
+import { toYaml } from '../../cli/yaml.js';
 import { type Cluster, installCrd, startCluster } from './harness.js';
 import { aBench, aSite } from './support/builders.js';
+import { CommandLine } from './support/command-line.js';
 import { crdsOfModule } from './support/modules.js';
 import { at, conditionOf, type Live } from './support/objects.js';
 
@@ -73,6 +75,10 @@ describe('on OpenShift', { skip }, () => {
       ]);
     }
     await cluster.ready('AppBench', namespace, 'b', PATIENCE_MS);
+    const line = new CommandLine(cluster.controlPlane.kubeconfig);
+    const args = ['diff', '-n', namespace, '-f', '-', '--field-manager', 'user'];
+    const said = await line.run(args, toYaml([aBench('b')]));
+    assert.deepEqual(said, { code: 0, out: '', err: '' });
     const security = { podSecurityContext: { fsGroup: 2000 } };
     await cluster.patch('AppBench', namespace, 'b', { spec: { security } });
     await cluster.becomes(

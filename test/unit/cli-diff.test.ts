@@ -2,7 +2,21 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 
 import { patchOf, withoutRun } from '../../cli/diff/text.js';
+import { worldWith, type SeenWorld } from '../../cli/diff/world.js';
+import { OPTIONAL_KINDS, references } from '../../cli/kube/kinds.js';
+import { Sight } from '../../cli/kube/sight.js';
+import { scalersOfDeployment } from '../../constructs/framework/indexes.js';
 import type { KubeObject } from '../../constructs/kit/object.js';
+import {
+  ClusterIssuer,
+  HorizontalPodAutoscaler,
+  Issuer,
+  kindId,
+  MariaDb,
+  SecurityContextConstraints,
+  type ObjectKind,
+} from '../../constructs/kit/object-kind.js';
+import { DEFAULT_SETTINGS } from '../../constructs/kit/settings.js';
 
 const object = (kind: string, more: object, metadata: object = {}): KubeObject => ({
   apiVersion: 'v1',
@@ -62,5 +76,60 @@ describe('the patch of an object', () => {
       ...job,
       spec: { template: { metadata: { labels: { app: 'a' } } } },
     });
+  });
+});
+
+describe('the world that diff sees', () => {
+  const nameOf = ({ metadata }: KubeObject): string => metadata.name;
+  const of = ({ apiVersion, kind }: ObjectKind, name: string, more: object = {}): KubeObject => ({
+    apiVersion,
+    kind,
+    metadata: { name, namespace: 'ns' },
+    ...more,
+  });
+  /** @param hidden what may not be listed */
+  const world = (objects: readonly KubeObject[], ...hidden: readonly ObjectKind[]): SeenWorld => {
+    const others = new Sight();
+    for (const { kind } of references())
+      if (!hidden.includes(kind)) {
+        const mine = objects.filter((one) => kindId(one) === kindId(kind));
+        others.replace(kind, mine);
+      }
+    return worldWith({
+      sight: new Sight(),
+      others,
+      apiGroup: 'app-operator.io',
+      settings: DEFAULT_SETTINGS,
+      serves: OPTIONAL_KINDS.map(kindId),
+      instead: [],
+    });
+  };
+
+  test('has what trees depend on, and the platform', () => {
+    const { metadata, ...issuer } = of(ClusterIssuer, 'corp');
+    const scaleTargetRef = { kind: 'Deployment', name: 'b-worker' };
+    const seen = world([
+      of(MariaDb, 'db'),
+      { ...issuer, metadata: { name: metadata.name } },
+      of(HorizontalPodAutoscaler, 'theirs', { spec: { scaleTargetRef } }),
+    ]);
+    assert.ok(seen.serves(SecurityContextConstraints));
+    assert.ok(seen.serves(MariaDb));
+    assert.equal(seen.get('MariaDB', 'ns', 'db', nameOf), 'db');
+    assert.equal(seen.get('ClusterIssuer', '', 'corp', nameOf), 'corp');
+    assert.equal(seen.get('Issuer', 'ns', 'corp', nameOf), undefined);
+    assert.deepEqual(seen.list(scalersOfDeployment, 'ns/b-worker', nameOf), ['theirs']);
+    assert.deepEqual(seen.missed(), []);
+  });
+
+  test('knows what was asked about that it could not see', () => {
+    const seen = world([], Issuer, ClusterIssuer);
+    assert.equal(seen.get('Secret', 'ns', 'any', nameOf), 'any');
+    assert.equal(seen.get('MariaDB', 'ns', 'db', nameOf), undefined);
+    assert.deepEqual(seen.missed(), []);
+    assert.equal(seen.get('Issuer', 'ns', 'corp', nameOf), undefined);
+    assert.deepEqual([seen.missed(), seen.missed()], [['issuers.cert-manager.io'], []]);
+    assert.ok(seen.serves(Issuer));
+    assert.ok(!seen.serves(ClusterIssuer), 'as for an operator without the right');
   });
 });
