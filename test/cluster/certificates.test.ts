@@ -1,8 +1,10 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 
+import { toYaml } from '../../cli/yaml.js';
 import { type Cluster, installCrd, startCluster } from './harness.js';
 import { aBench, aSite } from './support/builders.js';
+import { CommandLine } from './support/command-line.js';
 import { crdsOf } from './support/modules.js';
 import { at, conditionOf, type Live, type Manifest } from './support/objects.js';
 
@@ -185,6 +187,8 @@ describe('a site’s certificate', () => {
       const [domain, ...aliases] = hosts;
       const tls = { enabled: true, certManagerIssuer: 'corp' };
       const annotations = { 'ingress.kubernetes.io/ssl-redirect': 'mine' };
+      const ingress = { enabled: true, className: 'nginx-public', annotations, tls };
+      const spec = { bench: 'b', workloads: 'Shared', domain, aliases, ingress };
       const url = `http://${hosts[0] ?? ''}`;
       const issuer = (kind: string): Manifest => ({
         apiVersion: 'cert-manager.io/v1',
@@ -206,8 +210,6 @@ describe('a site’s certificate', () => {
         );
       before(async () => {
         for (const crd of CERT_MANAGER.crds.slice(1)) await installCrd(cluster, crd);
-        const ingress = { enabled: true, className: 'nginx-public', annotations, tls };
-        const spec = { bench: 'b', workloads: 'Shared', domain, aliases, ingress };
         await cluster.apply(namespace, aSite('several', spec));
       });
 
@@ -226,6 +228,10 @@ describe('a site’s certificate', () => {
       test('asks an Issuer of the namespace rather than it', async () => {
         await cluster.apply(namespace, issuer('Issuer'));
         await issuerKind('Issuer');
+        const line = new CommandLine(cluster.controlPlane.kubeconfig);
+        const args = ['diff', '-n', namespace, '-f', '-', '--field-manager', 'user'];
+        const said = await line.run(args, toYaml([aSite('several', spec)]));
+        assert.deepEqual(said, { code: 0, out: '', err: '' });
       });
 
       test('leads all of them to the site, by HTTP as long as there is no certificate', async () => {
