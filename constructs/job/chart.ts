@@ -28,8 +28,7 @@ export class SiteJobChart extends Chart {
     const { spec } = resource;
     const job = jobProps(resource, site, facts);
     if (spec.schedule === undefined) {
-      const why = facts.ended ? 'it has been done' : hold?.message;
-      new FrameworkJob(new Stage(this, 'run', { hold: why }), 'job', job);
+      new FrameworkJob(new Stage(this, 'run', { hold: whyNot(facts) }), 'job', job);
       return;
     }
     new FrameworkCronJob(new Stage(this, 'schedule'), 'cron-job', {
@@ -44,6 +43,12 @@ export class SiteJobChart extends Chart {
       failedJobsHistoryLimit: spec.failedJobsHistoryLimit,
     });
   }
+}
+
+/** Why a single run that is not there is not made. */
+function whyNot({ ended, begun, hold }: SiteJobFacts): string | undefined {
+  if (ended) return 'it has been done';
+  return begun ? 'it has begun' : hold?.message;
 }
 
 function jobProps(job: SiteJob, site: SiteModel, { run }: SiteJobFacts): FrameworkJobProps {

@@ -16,6 +16,8 @@ export interface SiteJobFacts {
   readonly run: string;
   /** Whether that has been done, or has failed: it is not done again, also when its Job is gone. */
   readonly ended: boolean;
+  /** Whether that has at least begun: what may be half done is not begun again, also when its Job is gone. */
+  readonly begun: boolean;
 }
 
 /** What fits into an environment variable with room to spare. */
@@ -34,10 +36,8 @@ export function gatherJob(job: SiteJob, world: World): SiteJobFacts {
     spec.backoffLimit,
     spec.resources ?? null,
   ]);
-  const ended =
-    spec.schedule === undefined &&
-    status?.specHash === specHash &&
-    status.completionTime !== undefined;
+  const told = spec.schedule === undefined && status?.specHash === specHash ? status : undefined;
+  const ended = told?.completionTime !== undefined;
   // What was made for a site goes with it: a schedule, and a run that is under way.
   const made = spec.schedule === undefined ? status?.startTime : status?.appliedHash;
   if (!site && hold && (ended || made === undefined)) throw new Waiting(hold.reason, hold.message);
@@ -48,6 +48,7 @@ export function gatherJob(job: SiteJob, world: World): SiteJobFacts {
     specHash,
     run: refused === undefined ? specHash : hashOf([specHash, refused]),
     ended,
+    begun: ended || told?.startTime !== undefined,
   };
 }
 

@@ -21,7 +21,8 @@ export function observeJob(observation: Seen): Judgement {
 function observeOnce(observation: Seen): Judgement {
   const { facts, resource, runs } = observation;
   const run = runs.find((one) => one.run === facts.run);
-  if (!run) return facts.ended ? keep(resource.status) : before(observation);
+  if (!run && facts.ended) return keep(resource.status);
+  if (!run) return facts.begun ? lost(resource.status) : before(observation);
   const result = resultOf(run);
   if (isRefused(run)) {
     const message = 'the site was closed when the Job began: it is made again';
@@ -58,6 +59,15 @@ function keep(status: SiteJobStatus = {}): Judgement {
   }
   const message = `Job ${job}: ${ending(exitCode, status.log ?? '')}`;
   return { ...judgement('Failed', 'JobFailed', message), stalled: true };
+}
+
+/**
+ * Its Job has gone while it ran: somebody has deleted it, or its site. The times in the status stay, so
+ * that a Job that was only not seen yet, after a restart, counts as soon as it is.
+ */
+function lost({ job = '' }: SiteJobStatus = {}): Judgement {
+  const message = `Job ${job} is gone, and how it ended is not known: change the spec to run it again`;
+  return { ...judgement('Failed', 'Terminated', message), fields: { active: 0 }, stalled: true };
 }
 
 function observeSchedule(observation: Seen): Judgement {

@@ -85,6 +85,7 @@ const RECORDS = [
   'lastSyncTime',
   'passwordVersion',
   'specHash',
+  'startTime',
   'completionTime',
   'lastSuccessfulTime',
   'backups',

@@ -5,7 +5,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { Interference, Labels } from '../../tools/controlplane/pods.js';
 import { type Cluster, startCluster } from './harness.js';
 import { aBench, aSite, API_VERSION } from './support/builders.js';
-import { completePods, failPods, release } from './support/interference.js';
+import { completePods, failPods, holdPods, release } from './support/interference.js';
 import { at, conditionOf, type Live, type Manifest } from './support/objects.js';
 
 let cluster: Cluster;
@@ -133,6 +133,31 @@ describe('jobs in a site', { concurrency: true }, () => {
     assert.equal(conditionOf(done, 'Stalled'), undefined);
     assert.notEqual((await cluster.the('Job', namespace, 'broken-run')).metadata.uid, uid);
     await release(cluster, mended);
+  });
+
+  test('are not begun a second time when their Job is deleted while it runs, but for a changed spec', async () => {
+    const namespace = await aShop();
+    const hold = await holdPods(cluster, { sitejob: 'stopped' });
+    await cluster.apply(namespace, aJob('stopped'));
+    const running = await becomes(namespace, 'stopped', 'Running');
+    await cluster.until('it has begun', async () =>
+      at(await cluster.the('SiteJob', namespace, 'stopped'), 'status.startTime'),
+    );
+    await cluster.delete('Job', namespace, 'stopped-run');
+    const stopped = await becomes(namespace, 'stopped', 'Failed');
+    const why =
+      'Job stopped-run is gone, and how it ended is not known: change the spec to run it again';
+    assert.deepEqual(readyOf(stopped), ['False', 'Terminated', why]);
+    assert.equal(conditionOf(stopped, 'Stalled')?.status, 'True');
+    assert.equal(at(stopped, 'metadata.generation'), at(running, 'metadata.generation'));
+    await sleep(2_000);
+    assert.equal(await cluster.get('Job', namespace, 'stopped-run'), undefined);
+    await release(cluster, hold);
+    const fault = await succeed({ sitejob: 'stopped' }, 'fine');
+    await cluster.patch('SiteJob', namespace, 'stopped', { spec: { backoffLimit: 1 } });
+    const done = await becomes(namespace, 'stopped', 'Succeeded');
+    assert.equal(conditionOf(done, 'Stalled'), undefined);
+    await release(cluster, fault);
   });
 
   test('run by a schedule, which rests while the site cannot take it and goes with the site', async () => {

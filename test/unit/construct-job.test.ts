@@ -201,6 +201,35 @@ suite('a single run', () => {
       assert.deepEqual(left(later.status, kept).exitCode, exitCode);
     }
   });
+  test('is not made again when its Job is taken away while it runs: the user says when', () => {
+    const running = { state: 'Running', completionTime: undefined } as const;
+    const begun = aRun(gather(aJob()), { ...running, exitCode: undefined, message: undefined });
+    const later = aJob(MIGRATE, left(undefined, observe(aJob(), [begun])));
+    assert.equal(treeOf(later).hold, 'it has begun');
+    const missing = { kind: 'Job', name: 'j-run', message: 'not created yet' };
+    const lost = observe(later, [], undefined, [missing]);
+    assert.deepEqual([lost.phase, lost.stalled, lost.ready.reason], ['Failed', true, 'Terminated']);
+    assert.equal(
+      lost.ready.message,
+      'Job j-run is gone, and how it ended is not known: change the spec to run it again',
+    );
+    const after = left(later.status, lost);
+    assert.equal(after.active, 0);
+    // Still so at the next visit, and after a restart; a Job that had only not been seen yet counts again.
+    assert.equal(treeOf(aJob(MIGRATE, after)).hold, 'it has begun');
+    assert.equal(observe(aJob(MIGRATE, after), []).ready.reason, 'Terminated');
+    assert.equal(observe(aJob(MIGRATE, after), [begun]).phase, 'Running');
+    const changed = aJob({ command: ['clear-cache'] }, after);
+    assert.equal(treeOf(changed).hold, undefined);
+    assert.equal(observe(changed, [], undefined, [missing]).phase, 'Pending');
+  });
+  test('is made again when its Job is taken away before any of it began', () => {
+    const early = aRun(gather(aJob()), { state: 'Running', startTime: undefined });
+    const status = left(undefined, observe(aJob(), [early]));
+    const later = aJob(MIGRATE, status);
+    assert.equal(treeOf(later).hold, undefined);
+    assert.equal(observe(later, []).phase, 'Pending');
+  });
   test('runs for a changed spec, and forgets what came of the one before but its success', () => {
     const done = left(undefined, observe(aJob(), [aRun(gather(aJob()))]));
     const changed = aJob({ command: ['clear-cache'] }, done);

@@ -156,6 +156,7 @@ describe('two statuses', () => {
     ['the status of a condition', withCondition({ status: 'False' }), 'major'],
     ['the reason of a condition', withCondition({ reason: 'Other' }), 'major'],
     ['a condition', { ...base, conditions: [] }, 'major'],
+    ['when a run began', { ...base, startTime: '2026-01-01T00:00:00Z' }, 'major'],
   ] as const) {
     test(`that differ in ${what} differ ${wanted === 'none' ? 'not at all' : `in a ${wanted} way`}`, () => {
       assert.equal(difference(base, after), wanted);
