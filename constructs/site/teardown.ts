@@ -1,16 +1,16 @@
 import { Chart } from 'cdk8s';
 import type { Construct } from 'constructs';
 import type { AppBench } from '../bench/api.js';
-import { benchModel, type BenchModel } from '../framework/bench-model.js';
+import { benchModel, type BenchModel, DEFAULT_PORTS } from '../framework/bench-model.js';
 import { bareBench } from '../framework/site-model.js';
-import { Waiting } from '../kit/errors.js';
+import { Stalled, Waiting } from '../kit/errors.js';
 import type { Teardown, World } from '../kit/kind.js';
 import { isReleased, keepsData, markersOf } from '../kit/labels.js';
 import { siteNames } from '../kit/names.js';
 import type { KubeObject } from '../kit/object.js';
 import { Stage } from '../kit/stage.js';
 import type { AppSite } from './api.js';
-import { databasePlan } from './database.js';
+import { databasePlan, type SiteDatabasePlan } from './database.js';
 import { SiteDrop } from './job.js';
 
 /**
@@ -27,7 +27,9 @@ export const siteTeardown: Teardown<AppSite> = {
     // A site that was never Ready under Retain has nothing that goes on: it may go at once.
     const needed = drops(site) ? hasBegun(site, world) : site.status?.appliedHash !== undefined;
     const bench = needed && !isReleased(site) ? findBench(site, world) : undefined;
-    return bench && new DropChart(scope, id, site, benchModel(bench, world));
+    if (!bench) return undefined;
+    const model = benchModel(bench, world);
+    return new DropChart(scope, id, site, model, databaseOf(site, model));
   },
 };
 
@@ -66,13 +68,37 @@ function benchMissing(site: AppSite): Waiting {
   );
 }
 
+/**
+ * The site's database, as its status tells of it: the bench may have changed to a server of another kind
+ * since. Only where the Job drops it does it need the bench's server, with the login of its administrator.
+ */
+function databaseOf(site: AppSite, bench: BenchModel): SiteDatabasePlan {
+  const { spec, status } = site;
+  const { mode } = spec.dbConfig;
+  if (status?.database && !(drops(site) && mode === 'shared')) {
+    const { provider, host, name } = status.database;
+    const port = spec.dbConfig.port ?? DEFAULT_PORTS[provider];
+    const password = { secret: siteNames(site.metadata.name).databaseSecret, key: 'password' };
+    return { mode, name, password, server: { provider, host, port } };
+  }
+  try {
+    return databasePlan(site, bench);
+  } catch (error) {
+    if (!(error instanceof Stalled)) throw error;
+    const release = `the annotation ${markersOf(site).skipDrop}=true lets the site go without dropping its data`;
+    throw new Stalled(error.reason, `${error.message}; ${release}`, error.retryAfterMs);
+  }
+}
+
 class DropChart extends Chart {
-  constructor(scope: Construct, id: string, site: AppSite, bench: BenchModel) {
+  constructor(
+    scope: Construct,
+    id: string,
+    site: AppSite,
+    bench: BenchModel,
+    database: SiteDatabasePlan,
+  ) {
     super(scope, id, { disableResourceNameHashes: true });
-    new SiteDrop(new Stage(this, 'drop', { gate: true }), 'drop', {
-      site,
-      bench,
-      database: databasePlan(site, bench),
-    });
+    new SiteDrop(new Stage(this, 'drop', { gate: true }), 'drop', { site, bench, database });
   }
 }

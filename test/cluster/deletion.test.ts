@@ -362,6 +362,30 @@ describe('deletion', { concurrency: true }, () => {
       await release(cluster, fault);
     });
 
+    test('goes also when its bench has got a server of another kind meanwhile', async () => {
+      const namespace = await withSites(
+        ['kept', { bench: 'b' }],
+        ['stuck', { bench: 'b', deletionPolicy: 'Delete' }],
+      );
+      const { status } = await cluster.the('AppSite', namespace, 'kept');
+      const dbConfig = { mode: 'operator', mariadbRef: { name: 'company-db' } };
+      await cluster.patch('AppBench', namespace, 'b', { spec: { dbConfig } });
+      const hold = await holdPods(cluster, { 'job-name': 'kept-drop' });
+      await cluster.delete('AppSite', namespace, 'kept');
+      await deleting('AppSite', namespace, 'kept', /Job kept-drop/);
+      const job = await variables(namespace, 'kept-drop');
+      assert.equal(job.get('KEEP_DATA'), '1');
+      assert.equal(job.get('DB_NAME'), at(status, 'database.name'));
+      await release(cluster, hold);
+      await cluster.gone('AppSite', namespace, 'kept');
+      await cluster.delete('AppSite', namespace, 'stuck');
+      const words =
+        /use "operator"; the annotation app-operator.io\/skip-drop=true lets the site go/;
+      await deleting('AppSite', namespace, 'stuck', words);
+      await cluster.patch('AppSite', namespace, 'stuck', SKIP);
+      await cluster.gone('AppSite', namespace, 'stuck');
+    });
+
     test('goes while it is still being made', async () => {
       const namespace = await withSites();
       const hold = await holdPods(cluster, { 'job-name': 'early-init' });

@@ -13,7 +13,9 @@ import {
   type ObjectKind,
 } from '../../constructs/kit/object-kind.js';
 import type { KubeObject } from '../../constructs/kit/object.js';
+import { synthesize } from '../../constructs/kit/synth.js';
 import { gatherSite } from '../../constructs/site/facts.js';
+import { siteTeardown } from '../../constructs/site/teardown.js';
 import { aReadyBench, aSecret, aServer, aSite, aWorld } from '../golden/builders.js';
 
 type Fields = Readonly<Record<string, unknown>>;
@@ -236,6 +238,62 @@ suite('a database that cannot be had', () => {
         'SecretMissing',
         'spec.dbConfig.secretRef.name: the Secret "nowhere" is not there: create it in namespace default',
       ),
+    );
+  });
+});
+
+interface JobObject extends KubeObject {
+  readonly spec: {
+    readonly template: {
+      readonly spec: {
+        readonly containers: readonly {
+          readonly env: readonly { readonly name: string; readonly value?: string }[];
+        }[];
+      };
+    };
+  };
+}
+
+suite('a deleted site whose bench has changed to another kind of server', () => {
+  const DATABASE = { provider: 'mariadb', host: 'old.example.com', name: GENERATED } as const;
+  const wayOut = (bench: Fields, dbConfig: Fields, deletionPolicy: 'Retain' | 'Delete') => {
+    const made = aSite({ dbConfig, deletionPolicy });
+    const site = { ...made, status: { appliedHash: 'x', database: DATABASE } };
+    const world = aWorld([aReadyBench({ dbConfig: bench }), ...SECRETS]);
+    const [stage] = synthesize((scope, id) => siteTeardown.chart(scope, id, site, world));
+    const [job] = (stage?.objects ?? []) as readonly JobObject[];
+    const env = job?.spec.template.spec.containers[0]?.env ?? [];
+    return new Map(env.map(({ name, value }) => [name, value ?? 'from a Secret']));
+  };
+  for (const [bench, mode, deletionPolicy] of [
+    ['operator', 'shared', 'Retain'],
+    ['managed', 'operator', 'Retain'],
+    // The objects of the database operator name their server themselves.
+    ['managed', 'operator', 'Delete'],
+  ] as const) {
+    test(`goes as its status says, without that server: ${mode} under ${deletionPolicy}, the bench ${bench}`, () => {
+      const env = wayOut(BENCHES[bench], SITES[mode], deletionPolicy);
+      assert.equal(env.get('KEEP_DATA'), deletionPolicy === 'Retain' ? '1' : undefined);
+      assert.deepEqual(
+        ['DB_TYPE', 'DB_HOST', 'DB_NAME', 'DB_ROOT_PASSWORD'].map((name) => env.get(name)),
+        ['mariadb', 'old.example.com', GENERATED, undefined],
+      );
+    });
+  }
+  test('says how it can be let go, where its shared database cannot be dropped any more', () => {
+    assert.throws(
+      () => wayOut(BENCHES.operator, SITES.shared, 'Delete'),
+      new Stalled(
+        'InvalidSpec',
+        'spec.dbConfig.mode: Invalid value: "shared": the server of bench demo-bench is a database operator\'s; use "operator"; the annotation app-operator.io/skip-drop=true lets the site go without dropping its data',
+      ),
+    );
+  });
+  test('is dropped with the login that the bench has now, where it has one', () => {
+    const env = wayOut(BENCHES.external, SITES.shared, 'Delete');
+    assert.deepEqual(
+      ['DB_HOST', 'DB_PORT', 'DB_ROOT_PASSWORD'].map((name) => env.get(name)),
+      ['db.example.com', '3307', 'from a Secret'],
     );
   });
 });
