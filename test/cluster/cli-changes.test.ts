@@ -143,6 +143,7 @@ describe('app-operator diff', { concurrency: true }, () => {
       rules: [
         { apiGroups: ['app-operator.io'], resources: ['*'], verbs: ['*'] },
         { apiGroups: [...groups], resources, verbs: ['get', 'list', 'create', 'patch'] },
+        { apiGroups: ['autoscaling'], resources: ['horizontalpodautoscalers'], verbs: ['list'] },
       ],
     });
     await api.request('POST', `${rbac}/rolebindings`, {
