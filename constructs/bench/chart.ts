@@ -161,7 +161,7 @@ export function benchWorkerScale(bench: AppBench, facts: BenchFacts, queue: Queu
     replicas: bench.spec.componentReplicas?.[WORKER_COMPONENTS[queue]],
     served: facts.keda && !facts.model.redis.external,
     asleep: facts.asleep.includes(queue),
-    foreign: facts.foreignScalers[queue] !== undefined,
+    foreign: facts.foreignScalers[queue],
   });
 }
 

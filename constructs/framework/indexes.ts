@@ -20,8 +20,11 @@ export const scalersOfDeployment: Index<HpaLike> = {
       : [],
 };
 
-interface HpaLike extends KubeObject {
-  readonly spec: { readonly scaleTargetRef: { readonly kind: string; readonly name: string } };
+export interface HpaLike extends KubeObject {
+  readonly spec: {
+    readonly scaleTargetRef: { readonly kind: string; readonly name: string };
+    readonly minReplicas?: number;
+  };
 }
 
 /** The bench on which it is a site's turn to be upgraded, by the site's `<namespace>/<name>`: a site hears of its own turn only. */

@@ -2,8 +2,10 @@ import type { QueueScaling, QueueScalingStatus, WorkerScaling } from '../bench/a
 import type { Queue } from '../kit/api.js';
 import type { Verdict } from '../kit/condition.js';
 import type { ChildView, World } from '../kit/kind.js';
-import { keyOf, type KubeObject } from '../kit/object.js';
-import { scalersOfDeployment } from './indexes.js';
+import { MANAGED_BY, MANAGED_BY_LABEL } from '../kit/labels.js';
+import { keyOf } from '../kit/object.js';
+import { ScaledObject } from '../kit/object-kind.js';
+import { scalersOfDeployment, type HpaLike } from './indexes.js';
 
 export const QUEUES: readonly Queue[] = ['default', 'short', 'long'];
 
@@ -29,8 +31,8 @@ export interface WorkerScaleProps {
   readonly served: boolean;
   /** Whether the queue has no worker, and KEDA does nothing about it. @default false */
   readonly asleep?: boolean;
-  /** Whether a HorizontalPodAutoscaler of somebody else scales the Deployment. @default false */
-  readonly foreign?: boolean;
+  /** The HorizontalPodAutoscaler of somebody else that scales the Deployment. @default none */
+  readonly foreign?: ForeignScaler | undefined;
 }
 
 /** Decides between event-driven and fixed scaling. */
@@ -39,19 +41,25 @@ export function workerScale({
   replicas,
   served,
   asleep = false,
-  foreign = false,
+  foreign,
 }: WorkerScaleProps): WorkerScale {
   const least = scaling?.enabled ? Math.max(1, scaling.minReplicas) : 1;
   const fallback = scaling?.staticReplicas ?? replicas ?? least;
   const woken = asleep ? { replicas: fallback } : {};
   // Two that write one number never come to rest.
-  if (foreign) return { mode: 'autoscaled', fallback, ...woken };
+  if (foreign) return { mode: 'autoscaled', fallback, ...(foreign.wakes ? {} : woken) };
   if (!scaling?.enabled || !served) return { mode: 'static', replicas: fallback };
   return { mode: 'autoscaled', scaling, fallback, ...woken };
 }
 
-/** What other HorizontalPodAutoscalers have of queues: their names. */
-export type ForeignScalers = Readonly<Partial<Record<Queue, string>>>;
+/** A HorizontalPodAutoscaler of somebody else. */
+export interface ForeignScaler {
+  readonly name: string;
+  /** Whether a queue at 0 is a wish of somebody who brings it back from there. */
+  readonly wakes: boolean;
+}
+
+export type ForeignScalers = Readonly<Partial<Record<Queue, ForeignScaler>>>;
 
 /**
  * Finds who else scales the workers of some queues.
@@ -67,16 +75,32 @@ export function foreignScalers(
   return Object.fromEntries(
     QUEUES.flatMap((queue) => {
       const name = deployment(queue);
-      const [foreign] = world
-        .list(scalersOfDeployment, keyOf(namespace, name), nameOf)
-        .filter((hpa) => !(ours(queue) && hpa === `keda-hpa-${name}`));
-      return foreign === undefined ? [] : [[queue, foreign]];
+      const others = world
+        .list(scalersOfDeployment, keyOf(namespace, name), scalerOf)
+        .filter((hpa) => !(ours(queue) && hpa.name === `keda-hpa-${name}`));
+      const [foreign] = others;
+      if (!foreign) return [];
+      const keda = world.serves(ScaledObject);
+      const wakes = others.some(({ from0, byKeda }) => from0 || (byKeda && keda));
+      return [[queue, { name: foreign.name, wakes }]];
     }),
   );
 }
 
-function nameOf({ metadata }: KubeObject): string {
-  return metadata.name;
+function scalerOf({ metadata, spec }: HpaLike) {
+  const { name, labels, ownerReferences = [] } = metadata;
+  return {
+    name,
+    /** A HorizontalPodAutoscaler scales from 0 only where it may go there. */
+    from0: spec.minReplicas === 0,
+    /**
+     * KEDA itself goes to 0 and back, whatever the object that it makes says. One that has the labels of
+     * our ScaledObject is left over of it: nobody wakes its queue.
+     */
+    byKeda:
+      ownerReferences.some(({ kind }) => kind === ScaledObject.kind) &&
+      labels?.[MANAGED_BY_LABEL] !== MANAGED_BY,
+  };
 }
 
 /**
@@ -137,8 +161,8 @@ export function scalingCondition(
   wanted: readonly Queue[],
 ): readonly Verdict[] {
   const type = 'Autoscaling';
-  for (const [queue, hpa] of Object.entries(workers.foreign) as [Queue, string][]) {
-    const message = `the number of Deployment ${workers.name(queue)} is left to HorizontalPodAutoscaler ${hpa}, which is not of this operator`;
+  for (const [queue, { name }] of Object.entries(workers.foreign) as [Queue, ForeignScaler][]) {
+    const message = `the number of Deployment ${workers.name(queue)} is left to HorizontalPodAutoscaler ${name}, which is not of this operator`;
     return [{ type, status: 'False', reason: 'ForeignScaler', message }];
   }
   if (wanted.length === 0) return [];

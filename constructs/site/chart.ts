@@ -165,6 +165,6 @@ export function siteWorkerScale(site: AppSite, facts: SiteFacts, queue: Queue): 
     replicas,
     served: facts.keda && !facts.bench.redis.external,
     asleep: facts.asleep.includes(queue),
-    foreign: facts.foreignScalers[queue] !== undefined,
+    foreign: facts.foreignScalers[queue],
   });
 }

@@ -80,7 +80,11 @@ function bare({ apiVersion, kind, metadata }: KubeObject): KubeObject {
 
 function withContent(object: KubeObject): KubeObject {
   const { spec, status } = object as Resource;
-  return { ...bare(object), spec, status } as Resource;
+  const { labels, ownerReferences } = object.metadata;
+  const { metadata, ...others } = bare(object);
+  // Who made it, too: whether a HorizontalPodAutoscaler is KEDA's, and for whom.
+  const made = { ...(labels ? { labels } : {}), ...(ownerReferences ? { ownerReferences } : {}) };
+  return { ...others, metadata: { ...metadata, ...made }, spec, status } as Resource;
 }
 
 function keyOfObject({ metadata }: KubeObject): string {

@@ -366,6 +366,58 @@ describe('workers scale by events', { skip: KEDA.skip }, () => {
     await says('True', 'Keda', 'KEDA scales long');
   });
 
+  test('not where a ScaledObject of a user lets them sleep', async () => {
+    const [name, deployment] = ['mine', 'b-worker-default'];
+    const scaleTargetRef = { name: deployment };
+    const triggers = [{ type: 'cron', metadata: {} }];
+    await cluster.apply(namespace, {
+      apiVersion: 'keda.sh/v1alpha1',
+      kind: 'ScaledObject',
+      metadata: { name },
+      spec: { scaleTargetRef, minReplicaCount: 0, triggers },
+    });
+    const { metadata } = await cluster.the('ScaledObject', namespace, name);
+    assert.ok(metadata.uid);
+    const owner = { apiVersion: 'keda.sh/v1alpha1', kind: 'ScaledObject', name, uid: metadata.uid };
+    // As KEDA makes it: the way to 0 and back is its own.
+    await cluster.apply(namespace, {
+      apiVersion: 'autoscaling/v2',
+      kind: 'HorizontalPodAutoscaler',
+      metadata: { name: `keda-hpa-${name}`, ownerReferences: [{ ...owner, controller: true }] },
+      spec: {
+        scaleTargetRef: { apiVersion: 'apps/v1', kind: 'Deployment', name: deployment },
+        minReplicas: 1,
+        maxReplicas: 5,
+      },
+    });
+    await says(
+      'False',
+      'ForeignScaler',
+      `the number of Deployment ${deployment} is left to HorizontalPodAutoscaler keda-hpa-${name}, which is not of this operator`,
+    );
+    await goesTo(deployment, 2);
+    const since = new Date();
+    await scaleTo(deployment, 0);
+    await cluster.becomes('AppBench', namespace, 'b', 'sees none', (bench) => {
+      return at(bench, 'status.workerScaling.default.desiredReplicas') === 0;
+    });
+    // A change of the spec is one more visit, with all that was seen.
+    const resources = { workerLong: { requests: { cpu: '250m' } } };
+    await cluster.patch('AppBench', namespace, 'b', { spec: { componentResources: resources } });
+    await cluster.ready('AppBench', namespace, 'b');
+    const writes = await cluster.writes({ namespace, since });
+    assert.deepEqual(
+      writes.filter((write) => write.includes(deployment)),
+      [],
+    );
+    assert.equal(await replicas(deployment), 0);
+    await cluster.delete('HorizontalPodAutoscaler', namespace, `keda-hpa-${name}`);
+    await cluster.delete('ScaledObject', namespace, name);
+    await cluster.until('the number is ours', () => isOurs(deployment));
+    assert.equal(await replicas(deployment), 2);
+    await says('True', 'Keda', 'KEDA scales long');
+  });
+
   test('not by an object of KEDA’s that is stuck in its deletion', async () => {
     const [name, finalizer] = ['b-worker-long', 'finalizer.keda.sh'];
     const finalizers = (list: readonly string[]): Promise<Live> =>

@@ -11,6 +11,8 @@ import {
 import type { Queue } from '../../constructs/kit/api.js';
 import type { Health } from '../../constructs/kit/health.js';
 import type { ChildView } from '../../constructs/kit/kind.js';
+import { MANAGED_BY, MANAGED_BY_LABEL } from '../../constructs/kit/labels.js';
+import type { KubeObject } from '../../constructs/kit/object.js';
 import { ScaledObject } from '../../constructs/kit/object-kind.js';
 import { aReadyBench, aSecret, aSite, aWorld } from '../golden/builders.js';
 import { graphOf, kindOf } from '../golden/outcome.js';
@@ -82,7 +84,7 @@ suite('the workers of a queue', () => {
         scaling: scaling({}),
         replicas: undefined,
         served,
-        foreign: true,
+        foreign: { name: 'mine', wakes: false },
       });
       assert.deepEqual(scale, { mode: 'autoscaled', fallback: 1 });
     }
@@ -101,12 +103,6 @@ suite('the workers of a queue', () => {
 
 suite('how KEDA logs in to the Redis of a bench', () => {
   const SHORT = { short: scaling({}) };
-  const foreign = {
-    apiVersion: 'autoscaling/v2',
-    kind: 'HorizontalPodAutoscaler',
-    metadata: { name: 'mine', namespace: 'default' },
-    spec: { scaleTargetRef: { kind: 'Deployment', name: 'demo-bench-worker-short' } },
-  };
   /** The objects of KEDA's of a bench, and of a Dedicated site on it. */
   const objectsOfKeda = (
     workerAutoscaling: Readonly<Partial<Record<Queue, QueueScaling>>>,
@@ -114,7 +110,9 @@ suite('how KEDA logs in to the Redis of a bench', () => {
   ) => {
     const bench = aReadyBench({ workerAutoscaling });
     const site = aSite();
-    const world = aWorld([bench, site, aSecret('demo-bench-redis-auth'), foreign], { serves });
+    const world = aWorld([bench, site, aSecret('demo-bench-redis-auth'), anHpa('mine', 1)], {
+      serves,
+    });
     const inTree = (stages: ReturnType<typeof graphOf>): readonly string[] =>
       stages
         .flatMap(({ objects }) => objects)
@@ -138,6 +136,71 @@ suite('how KEDA logs in to the Redis of a bench', () => {
   test('is not there without KEDA, nor where no queue is scaled', () => {
     assert.deepEqual(objectsOfKeda(SHORT, []), []);
     assert.deepEqual(objectsOfKeda({ short: scaling({ enabled: false }) }), []);
+  });
+});
+
+/** A HorizontalPodAutoscaler on the workers of `short` of a bench. */
+function anHpa(name: string, minReplicas: number, metadata: object = {}): KubeObject {
+  const scaleTargetRef = { kind: 'Deployment', name: 'demo-bench-worker-short' };
+  return {
+    apiVersion: 'autoscaling/v2',
+    kind: 'HorizontalPodAutoscaler',
+    metadata: { name, namespace: 'default', ...metadata },
+    spec: { scaleTargetRef, minReplicas },
+  } as KubeObject;
+}
+/** As KEDA makes it: never below one, since it goes to 0 by itself. */
+const kedasHpa = (scaler: string, labels: Record<string, string> = {}): KubeObject =>
+  anHpa(`keda-hpa-${scaler}`, 1, {
+    labels: { [MANAGED_BY_LABEL]: 'keda-operator', ...labels },
+    ownerReferences: [
+      { apiVersion: 'keda.sh/v1alpha1', kind: 'ScaledObject', name: scaler, uid: 'u' },
+    ],
+  });
+
+suite('a queue at 0 that somebody else scales', () => {
+  const NONE = {
+    mode: 'autoscaled',
+    currentReplicas: 0,
+    desiredReplicas: 0,
+    kedaManaged: false,
+  } as const;
+  /** What the operator applies as the number of workers. */
+  const applied = (hpas: readonly KubeObject[], serves = [ScaledObject]): unknown => {
+    const fresh = aReadyBench({ workerAutoscaling: { short: { enabled: false } } });
+    const resource = { ...fresh, status: { ...fresh.status, workerScaling: { short: NONE } } };
+    const world = aWorld([resource, aSecret('demo-bench-redis-auth'), ...hpas], { serves });
+    const kind = kindOf(resource);
+    const facts = kind.gather(resource, world);
+    const workers = graphOf(kind, resource, (scope, id) =>
+      kind.chart(scope, id, { resource, facts }),
+    )
+      .flatMap(({ objects }) => objects)
+      .find(
+        ({ kind, metadata }) => `${kind}/${metadata.name}` === 'Deployment/demo-bench-worker-short',
+      );
+    assert.ok(workers);
+    return (workers as KubeObject & { spec: { replicas?: number } }).spec.replicas;
+  };
+
+  test('is left asleep where that is a ScaledObject of a user: KEDA wakes it', () => {
+    assert.equal(applied([kedasHpa('mine')]), undefined);
+    assert.equal(applied([anHpa('a', 1), kedasHpa('mine')]), undefined);
+  });
+  test('is left asleep where a HorizontalPodAutoscaler may go to 0 by itself', () => {
+    assert.equal(applied([anHpa('mine', 0)]), undefined);
+  });
+  test('is woken where its HorizontalPodAutoscaler cannot', () => {
+    assert.equal(applied([anHpa('mine', 1)]), 1);
+  });
+  test('is woken where KEDA is gone', () => {
+    assert.equal(applied([kedasHpa('mine')], []), 1);
+  });
+  test('is woken where a dead KEDA keeps what was made of our own ScaledObject', () => {
+    assert.equal(
+      applied([kedasHpa('demo-bench-worker-short', { [MANAGED_BY_LABEL]: MANAGED_BY })]),
+      1,
+    );
   });
 });
 
@@ -226,7 +289,7 @@ suite('the condition Autoscaling', () => {
   });
   test('names who has the number instead of us', () => {
     const [condition] = scalingCondition(
-      { ...seen(1, READY), foreign: { short: 'mine' } },
+      { ...seen(1, READY), foreign: { short: { name: 'mine', wakes: false } } },
       undefined,
       [],
     );
