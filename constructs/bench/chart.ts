@@ -18,7 +18,7 @@ import { childLabels } from '../kit/labels.js';
 import { benchNames } from '../kit/names.js';
 import { Stage } from '../kit/stage.js';
 import type { AppBench } from './api.js';
-import { backend, nginxSites, type BenchFacts } from './facts.js';
+import { backend, benchWorkersWanted, nginxSites, type BenchFacts } from './facts.js';
 import { BenchInit } from './init.js';
 import { Metrics } from './metrics.js';
 import { Nginx } from './nginx.js';
@@ -157,9 +157,7 @@ function configHashOf(model: BenchModel, facts: BenchFacts): string {
 /** Who decides about the number of a bench's workers of a queue. */
 export function benchWorkerScale(bench: AppBench, facts: BenchFacts, queue: Queue): WorkerScale {
   return workerScale({
-    scaling: bench.spec.workerAutoscaling?.[queue],
-    replicas: bench.spec.componentReplicas?.[WORKER_COMPONENTS[queue]],
-    served: facts.keda && !facts.model.redis.external,
+    ...benchWorkersWanted(bench, facts, queue),
     asleep: facts.asleep.includes(queue),
     foreign: facts.foreignScalers[queue],
   });

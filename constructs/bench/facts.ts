@@ -6,7 +6,13 @@ import { sitesOfBench } from '../framework/indexes.js';
 import { operatedServer } from '../framework/operated-server.js';
 import { redisVersion } from '../framework/redis-version.js';
 import { claimOf, isOlder, refuseSharedName, type Claim } from '../framework/seniority.js';
-import { asleep, foreignScalers, type ForeignScalers } from '../framework/worker-scaling.js';
+import { WORKER_COMPONENTS } from '../framework/worker.js';
+import {
+  asleep,
+  foreignScalers,
+  type ForeignScalers,
+  type WorkersWanted,
+} from '../framework/worker-scaling.js';
 import type { Queue } from '../kit/api.js';
 import { Stalled, Waiting, type Problem } from '../kit/errors.js';
 import type { World } from '../kit/kind.js';
@@ -74,13 +80,23 @@ export function gatherBench(bench: AppBench, world: World): BenchFacts {
     sites: firstOfEachHost(entries, bench.spec.domainConfig?.suffix),
     keda,
     asleep: asleep(bench.status?.workerScaling),
-    foreignScalers: foreignScalers(
-      world,
-      namespace,
-      benchNames(name).worker,
-      (queue) => keda && bench.spec.workerAutoscaling?.[queue]?.enabled === true,
+    foreignScalers: foreignScalers(world, namespace, benchNames(name).worker, (queue) =>
+      benchWorkersWanted(bench, { model, keda }, queue),
     ),
     upgrade: planUpgrade(bench, model.image.reference, progress),
+  };
+}
+
+/** What is asked for the bench's workers of a queue. */
+export function benchWorkersWanted(
+  { spec }: AppBench,
+  { model, keda }: Pick<BenchFacts, 'model' | 'keda'>,
+  queue: Queue,
+): WorkersWanted {
+  return {
+    scaling: spec.workerAutoscaling?.[queue],
+    replicas: spec.componentReplicas?.[WORKER_COMPONENTS[queue]],
+    served: keda && !model.redis.external,
   };
 }
 

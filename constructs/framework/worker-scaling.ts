@@ -22,34 +22,39 @@ export type WorkerScale =
       readonly replicas?: number;
     };
 
-/** What decides about the workers of a queue. */
-export interface WorkerScaleProps {
+/** What is asked for the workers of a queue, and whether it can be had. */
+export interface WorkersWanted {
   readonly scaling: QueueScaling | undefined;
   /** The number in `componentReplicas`. */
   readonly replicas: number | undefined;
   /** Whether KEDA is there, and can read the queue. */
   readonly served: boolean;
+}
+
+/** What decides about the workers of a queue. */
+export interface WorkerScaleProps extends WorkersWanted {
   /** Whether the queue has no worker, and KEDA does nothing about it. @default false */
   readonly asleep?: boolean;
   /** The HorizontalPodAutoscaler of somebody else that scales the Deployment. @default none */
   readonly foreign?: ForeignScaler | undefined;
 }
 
+/** Of what a ScaledObject of ours is made, where nobody else has the number; undefined where there is none. */
+function ownScaling({ scaling, served }: WorkersWanted): QueueScaling | undefined {
+  return served && scaling?.enabled ? scaling : undefined;
+}
+
 /** Decides between event-driven and fixed scaling. */
-export function workerScale({
-  scaling,
-  replicas,
-  served,
-  asleep = false,
-  foreign,
-}: WorkerScaleProps): WorkerScale {
+export function workerScale(props: WorkerScaleProps): WorkerScale {
+  const { scaling, replicas, asleep = false, foreign } = props;
   const least = scaling?.enabled ? Math.max(1, scaling.minReplicas) : 1;
   const fallback = scaling?.staticReplicas ?? replicas ?? least;
   const woken = asleep ? { replicas: fallback } : {};
   // Two that write one number never come to rest.
   if (foreign) return { mode: 'autoscaled', fallback, ...(foreign.wakes ? {} : woken) };
-  if (!scaling?.enabled || !served) return { mode: 'static', replicas: fallback };
-  return { mode: 'autoscaled', scaling, fallback, ...woken };
+  const own = ownScaling(props);
+  if (!own) return { mode: 'static', replicas: fallback };
+  return { mode: 'autoscaled', scaling: own, fallback, ...woken };
 }
 
 /** A HorizontalPodAutoscaler of somebody else. */
@@ -64,20 +69,20 @@ export type ForeignScalers = Readonly<Partial<Record<Queue, ForeignScaler>>>;
 /**
  * Finds who else scales the workers of some queues.
  * @param deployment name of a queue's Deployment
- * @param ours whether KEDA makes a HorizontalPodAutoscaler of a queue for us
+ * @param wanted what we want of KEDA: where that is a ScaledObject, its HorizontalPodAutoscaler is ours
  */
 export function foreignScalers(
   world: World,
   namespace: string,
   deployment: (queue: Queue) => string,
-  ours: (queue: Queue) => boolean,
+  wanted: (queue: Queue) => WorkersWanted,
 ): ForeignScalers {
   return Object.fromEntries(
     QUEUES.flatMap((queue) => {
       const name = deployment(queue);
       const others = world
         .list(scalersOfDeployment, keyOf(namespace, name), scalerOf)
-        .filter((hpa) => !(ours(queue) && hpa.name === `keda-hpa-${name}`));
+        .filter((hpa) => !(ownScaling(wanted(queue)) && hpa.name === `keda-hpa-${name}`));
       const [foreign] = others;
       if (!foreign) return [];
       const keda = world.serves(ScaledObject);

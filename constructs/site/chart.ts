@@ -12,7 +12,7 @@ import type { ChartProps } from '../kit/kind.js';
 import { benchNames, siteNames } from '../kit/names.js';
 import { Stage } from '../kit/stage.js';
 import type { AppSite } from './api.js';
-import type { SiteFacts } from './facts.js';
+import { siteWorkersWanted, type SiteFacts } from './facts.js';
 import { SiteIngress } from './ingress.js';
 import { queuePrefix, SiteInit, SiteReopen } from './job.js';
 import { OperatedDatabase } from './operated-database.js';
@@ -158,12 +158,8 @@ export class SiteChart extends Chart {
 
 /** Who decides about the number of a site's own workers of a queue: its bench's scaling, its own replicas. */
 export function siteWorkerScale(site: AppSite, facts: SiteFacts, queue: Queue): WorkerScale {
-  const scaling = facts.bench.workerAutoscaling[queue];
-  const replicas = site.spec.componentReplicas?.[WORKER_COMPONENTS[queue]];
   return workerScale({
-    scaling: scaling?.enabled && replicas === undefined ? scaling : undefined,
-    replicas,
-    served: facts.keda && !facts.bench.redis.external,
+    ...siteWorkersWanted(site, facts, queue),
     asleep: facts.asleep.includes(queue),
     foreign: facts.foreignScalers[queue],
   });

@@ -6,7 +6,13 @@ import { redisVersion } from '../framework/redis-version.js';
 import { requireSecret } from '../framework/secret.js';
 import { refuseSharedName } from '../framework/seniority.js';
 import { benchOffer, withTemplate } from '../framework/site-model.js';
-import { asleep, foreignScalers, type ForeignScalers } from '../framework/worker-scaling.js';
+import { WORKER_COMPONENTS } from '../framework/worker.js';
+import {
+  asleep,
+  foreignScalers,
+  type ForeignScalers,
+  type WorkersWanted,
+} from '../framework/worker-scaling.js';
 import type { Queue } from '../kit/api.js';
 import { Stalled, Waiting } from '../kit/errors.js';
 import type { World } from '../kit/kind.js';
@@ -112,15 +118,27 @@ export function gatherSite(site: AppSite, world: World): SiteFacts {
     asleep: asleep(site.status?.workerScaling),
     foreignScalers:
       spec.workloads === 'Dedicated'
-        ? foreignScalers(
-            world,
-            namespace,
-            siteNames(name).worker,
-            (queue) => keda && model.workerAutoscaling[queue]?.enabled === true,
+        ? foreignScalers(world, namespace, siteNames(name).worker, (queue) =>
+            siteWorkersWanted(site, { bench: model, keda }, queue),
           )
         : {},
     upgrade,
     restore,
+  };
+}
+
+/** What is asked for the site's own workers of a queue: its own number is before its bench's scaling. */
+export function siteWorkersWanted(
+  { spec }: AppSite,
+  { bench, keda }: Pick<SiteFacts, 'bench' | 'keda'>,
+  queue: Queue,
+): WorkersWanted {
+  const scaling = bench.workerAutoscaling[queue];
+  const replicas = spec.componentReplicas?.[WORKER_COMPONENTS[queue]];
+  return {
+    scaling: scaling?.enabled && replicas === undefined ? scaling : undefined,
+    replicas,
+    served: keda && !bench.redis.external,
   };
 }
 

@@ -1,6 +1,5 @@
 import { judge } from '../framework/judge.js';
 import { scaleStatus } from '../framework/scale-status.js';
-import { WORKER_COMPONENTS } from '../framework/worker.js';
 import {
   asleep,
   QUEUES,
@@ -14,7 +13,7 @@ import type { Verdict } from '../kit/condition.js';
 import type { ChartProps, HttpProbe, Judgement, Observation } from '../kit/kind.js';
 import type { AppSite } from './api.js';
 import { siteWorkerScale } from './chart.js';
-import type { SiteFacts } from './facts.js';
+import { siteWorkersWanted, type SiteFacts } from './facts.js';
 import { databaseCondition } from './database-operator.js';
 import { siteUrl } from './job.js';
 import { judgeRestore } from './restore.js';
@@ -122,12 +121,8 @@ function judgeScaling(observation: Observation<AppSite, SiteFacts>) {
     child,
   };
   const status = scalingStatus(workers);
-  const { workerAutoscaling, redis } = facts.bench;
-  const wanted = QUEUES.filter(
-    (queue) =>
-      workerAutoscaling[queue]?.enabled &&
-      resource.spec.componentReplicas?.[WORKER_COMPONENTS[queue]] === undefined,
-  );
+  const { redis } = facts.bench;
+  const wanted = QUEUES.filter((queue) => siteWorkersWanted(resource, facts, queue).scaling);
   const obstacle = scalingObstacle({ keda: facts.keda, externalRedis: redis.external });
   return {
     status,

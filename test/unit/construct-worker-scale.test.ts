@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
-import type { QueueScaling, QueueScalingStatus } from '../../constructs/bench/api.js';
+import type { AppBench, QueueScaling, QueueScalingStatus } from '../../constructs/bench/api.js';
+import type { BenchFacts } from '../../constructs/bench/facts.js';
 import {
   asleep,
   scalingCondition,
@@ -14,6 +15,8 @@ import type { ChildView } from '../../constructs/kit/kind.js';
 import { MANAGED_BY, MANAGED_BY_LABEL } from '../../constructs/kit/labels.js';
 import type { KubeObject } from '../../constructs/kit/object.js';
 import { ScaledObject } from '../../constructs/kit/object-kind.js';
+import type { AppSite } from '../../constructs/site/api.js';
+import type { SiteFacts } from '../../constructs/site/facts.js';
 import { aReadyBench, aSecret, aSite, aWorld } from '../golden/builders.js';
 import { graphOf, kindOf } from '../golden/outcome.js';
 
@@ -140,8 +143,13 @@ suite('how KEDA logs in to the Redis of a bench', () => {
 });
 
 /** A HorizontalPodAutoscaler on the workers of `short` of a bench. */
-function anHpa(name: string, minReplicas: number, metadata: object = {}): KubeObject {
-  const scaleTargetRef = { kind: 'Deployment', name: 'demo-bench-worker-short' };
+function anHpa(
+  name: string,
+  minReplicas: number,
+  metadata: object = {},
+  deployment = 'demo-bench-worker-short',
+): KubeObject {
+  const scaleTargetRef = { kind: 'Deployment', name: deployment };
   return {
     apiVersion: 'autoscaling/v2',
     kind: 'HorizontalPodAutoscaler',
@@ -150,13 +158,22 @@ function anHpa(name: string, minReplicas: number, metadata: object = {}): KubeOb
   } as KubeObject;
 }
 /** As KEDA makes it: never below one, since it goes to 0 by itself. */
-const kedasHpa = (scaler: string, labels: Record<string, string> = {}): KubeObject =>
-  anHpa(`keda-hpa-${scaler}`, 1, {
-    labels: { [MANAGED_BY_LABEL]: 'keda-operator', ...labels },
-    ownerReferences: [
-      { apiVersion: 'keda.sh/v1alpha1', kind: 'ScaledObject', name: scaler, uid: 'u' },
-    ],
-  });
+const kedasHpa = (
+  scaler: string,
+  labels: Record<string, string> = {},
+  deployment?: string,
+): KubeObject =>
+  anHpa(
+    `keda-hpa-${scaler}`,
+    1,
+    {
+      labels: { [MANAGED_BY_LABEL]: 'keda-operator', ...labels },
+      ownerReferences: [
+        { apiVersion: 'keda.sh/v1alpha1', kind: 'ScaledObject', name: scaler, uid: 'u' },
+      ],
+    },
+    deployment,
+  );
 
 suite('a queue at 0 that somebody else scales', () => {
   const NONE = {
@@ -201,6 +218,41 @@ suite('a queue at 0 that somebody else scales', () => {
       applied([kedasHpa('demo-bench-worker-short', { [MANAGED_BY_LABEL]: MANAGED_BY })]),
       1,
     );
+  });
+});
+
+suite('a ScaledObject of a user that is named like a Deployment of ours', () => {
+  const names = (resource: AppBench | AppSite, others: readonly KubeObject[]): unknown => {
+    const world = aWorld([resource, ...others], { serves: [ScaledObject] });
+    return kindOf(resource).gather(resource, world);
+  };
+  const short = { enabled: true, minReplicas: 0 };
+  const LEFT = { short: { name: 'keda-hpa-demo-bench-worker-short', wakes: true } };
+  const secret = aSecret('demo-bench-redis-auth');
+
+  test('has the number where an external Redis lets us make none', () => {
+    const urls = aSecret('urls');
+    const redisConfig = { external: { urlsSecretRef: { name: 'urls' } } };
+    const bench = aReadyBench({ workerAutoscaling: { short }, redisConfig });
+    const { foreignScalers } = names(bench, [
+      urls,
+      kedasHpa('demo-bench-worker-short'),
+    ]) as BenchFacts;
+    assert.deepEqual(foreignScalers, LEFT);
+  });
+  test('has the number of a site that has one of its own', () => {
+    const bench = aReadyBench({ workerAutoscaling: { short } });
+    const site = aSite({ componentReplicas: { workerShort: 2 } });
+    const hpa = kedasHpa('demo-site-worker-short', {}, 'demo-site-worker-short');
+    const { foreignScalers } = names(site, [bench, secret, hpa]) as SiteFacts;
+    assert.deepEqual(foreignScalers, {
+      short: { name: 'keda-hpa-demo-site-worker-short', wakes: true },
+    });
+  });
+  test('is taken for ours where we make one', () => {
+    const bench = aReadyBench({ workerAutoscaling: { short } });
+    const others = [secret, kedasHpa('demo-bench-worker-short')];
+    assert.deepEqual((names(bench, others) as BenchFacts).foreignScalers, {});
   });
 });
 
