@@ -3350,7 +3350,8 @@ export const scripts = {
     'A backup is restored with the site closed in the same way (see site_restore.py, and there for RESTORE_* and STORE_*).\n' +
     '\n' +
     'The marker `sites/<site>/.app-operator.json` is written before creation starts; `state` turns from `creating` to\n' +
-    '`complete` when the framework is in. Only what a marker of the same owner calls `creating` is ever thrown away.\n' +
+    '`complete` when the framework is in. Only what a marker of the same owner calls `creating` is ever thrown away, and only\n' +
+    'the database that it records: dbName on dbHost and dbPort.\n' +
     '"""\n' +
     '\n' +
     'import hashlib\n' +
@@ -3540,23 +3541,42 @@ export const scripts = {
     '    return config\n' +
     '\n' +
     '\n' +
+    'def database_of(settings):\n' +
+    '    """What the marker records of the database."""\n' +
+    '    return {"dbName": settings.db_name, "dbHost": settings.db_host, "dbPort": settings.db_port}\n' +
+    '\n' +
+    '\n' +
+    'def is_begun_there(settings):\n' +
+    '    """Whether the site was begun in this very database. Since then the spec may name another one, or the bench another server."""\n' +
+    '    marker = read_json(settings.site / MARKER)\n' +
+    '    if "dbHost" in marker:\n' +
+    '        begun = {key: marker.get(key) for key in database_of(settings)}\n' +
+    '    else:  # of an operator that recorded no server: it wrote the configuration when the database was the site\'s\n' +
+    '        config = read_json(settings.site / "site_config.json")\n' +
+    '        begun = {"dbName": config.get("db_name"), "dbHost": config.get("db_host"), "dbPort": config.get("db_port")}\n' +
+    '    return begun == database_of(settings)\n' +
+    '\n' +
+    '\n' +
     'def check_database_is_free(settings, database):\n' +
-    '    """Nothing of another\'s is ever overwritten: without our marker a database that exists is not ours."""\n' +
+    '    """Nothing of another\'s is ever overwritten: what our marker does not record is not ours."""\n' +
     '    if settings.has_root:\n' +
     '        if database.exists():\n' +
     '            raise Refused(\n' +
     '                "DatabaseExists",\n' +
-    '                f"the database {settings.db_name} exists on {database.address}, but the site\'s directory does not; nothing was touched",\n' +
+    '                f"the database {settings.db_name} exists on {database.address}, and {settings.site_name} was not begun in it; nothing was touched",\n' +
     '            )\n' +
     '    elif tables := database.tables():\n' +
     '        raise Refused(\n' +
     '            "DatabaseExists",\n' +
-    '            f"the prepared database {settings.db_name} is not empty ({len(tables)} tables); nothing was touched",\n' +
+    '            f"the prepared database {settings.db_name} on {database.address} is not empty ({len(tables)} tables), and {settings.site_name} was not begun in it; nothing was touched",\n' +
     '        )\n' +
     '\n' +
     '\n' +
     'def begin_site(settings, database, repair):\n' +
-    '    """The directory with its marker. Returns what this version of the framework can do."""\n' +
+    '    """\n' +
+    '    The directory with its marker. Returns what this version of the framework can do, and whether there is something to\n' +
+    '    repair: in another database than the one that was begun the site is a new one.\n' +
+    '    """\n' +
     '    can = step(settings, "capabilities", "FrameworkUnusable")\n' +
     '    if settings.db_user != settings.db_name and not can["dbUser"]:\n' +
     '        raise Refused(\n' +
@@ -3565,13 +3585,14 @@ export const scripts = {
     '        )\n' +
     '    if not can["noSetupDb"] and not settings.has_root:\n' +
     '        raise Refused("NoRootRights", "this version of the framework cannot use a prepared database: give the administrator\'s login")\n' +
+    '    repair = repair and is_begun_there(settings)\n' +
     '    if not repair:\n' +
     '        check_database_is_free(settings, database)\n' +
     '    settings.site.mkdir(exist_ok=True)\n' +
-    '    marker = settings.site / MARKER\n' +
-    '    if not repair:\n' +
-    '        write_json(marker, {"owner": settings.owner, "state": "creating", "dbName": settings.db_name, "revision": settings.revision})\n' +
-    '    return can\n' +
+    '    marker = {"owner": settings.owner, "state": "creating", **database_of(settings), "revision": settings.revision}\n' +
+    '    write_json(settings.site / MARKER, marker)\n' +
+    '    (settings.site / "site_config.json").unlink(missing_ok=True)  # it may name the database that was begun before\n' +
+    '    return can, repair\n' +
     '\n' +
     '\n' +
     'def make_database(settings, database, repair, can):\n' +
@@ -3582,12 +3603,11 @@ export const scripts = {
     '        if repair:\n' +
     '            database.drop()\n' +
     '        database.create()\n' +
-    '    (settings.site / "site_config.json").unlink(missing_ok=True)\n' +
     '    update_site_config(settings, site_credentials(settings, can["dbUser"]))\n' +
     '\n' +
     '\n' +
     'def create(settings, database, repair):\n' +
-    '    can = begin_site(settings, database, repair)\n' +
+    '    can, repair = begin_site(settings, database, repair)\n' +
     '    make_database(settings, database, repair, can)\n' +
     '    say(f"creating {settings.site_name}")\n' +
     '    step(settings, "create", "SiteCreationFailed")\n' +
@@ -3599,7 +3619,7 @@ export const scripts = {
     '\n' +
     'def create_from_backup(settings, database, versions, restore, repair):\n' +
     '    """A site that has an empty database, and a backup that `converge` loads."""\n' +
-    '    can = begin_site(settings, database, repair)\n' +
+    '    can, repair = begin_site(settings, database, repair)\n' +
     '    manifest, new = restore.fetch(backup_check(versions))\n' +
     '    make_database(settings, database, repair, {**can, "noSetupDb": True})\n' +
     '    for folder in SITE_FOLDERS:\n' +
@@ -4447,7 +4467,7 @@ export const scripts = {
     '        for folder in (*FOLDERS.values(), Path("private", "restores")):\n' +
     '            shutil.rmtree(self.settings.site / folder, ignore_errors=True)\n' +
     '        marker = read_json(self.marker)\n' +
-    '        write_json(self.marker, {**{k: marker[k] for k in ("owner", "dbName", "revision") if k in marker}, "state": "creating"})\n' +
+    '        write_json(self.marker, {**{k: marker[k] for k in ("owner", "dbName", "dbHost", "dbPort", "revision") if k in marker}, "state": "creating"})\n' +
     '\n' +
     '    # --- what comes -----------------------------------------------------------------------------------------------\n' +
     '\n' +

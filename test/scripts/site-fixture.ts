@@ -179,6 +179,12 @@ export function databaseOf(site: SiteJobs): string {
   return String(site.json('site_config.json')['db_name']);
 }
 
+/** Changes keys of the site's marker; undefined takes one away. */
+export function updateMarker(site: SiteJobs, change: SiteConfig): void {
+  const marker = { ...site.json('.app-operator.json'), ...change };
+  writeFileSync(site.path('.app-operator.json'), JSON.stringify(marker));
+}
+
 /** The same suite on a real MariaDB and on a real PostgreSQL. */
 export function describeOnServers(title: string, tests: (world: World) => void): void {
   for (const type of ['mariadb', 'postgres'] as const) {

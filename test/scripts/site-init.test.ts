@@ -7,11 +7,52 @@ import { existsSync, mkdirSync, readFileSync, rmSync, statSync, writeFileSync } 
 import { join } from 'node:path';
 import { it } from 'node:test';
 import { eventually } from './servers.js';
-import { KEY, aBench, aSite, databaseOf, describeOnServers } from './site-fixture.js';
+import {
+  KEY,
+  type SiteJobs,
+  aBench,
+  aSite,
+  databaseOf,
+  describeOnServers,
+  updateMarker,
+} from './site-fixture.js';
 
 const V15 = '15.44.2';
+/** The stand-in fails with this when it has made its first table. */
+const FAILS_HALF_WAY = { STANDIN_PAUSE: 'no number' };
+/** The same server by another address: whether it is the same, nobody can know. */
+const ELSEWHERE = { DB_HOST: '127.1' };
 
 describeOnServers('site_init.py', (world) => {
+  /** An empty database with a user of its name, as somebody prepares it. */
+  const prepare = (name: string): void => {
+    if (world.type === 'mariadb') {
+      world.database.sql(
+        `CREATE DATABASE ${name}; CREATE USER ${name} IDENTIFIED BY 'pw-of-1-db'; GRANT ALL ON ${name}.* TO ${name}`,
+      );
+    } else {
+      world.database.sql(`CREATE ROLE "${name}" LOGIN PASSWORD 'pw-of-1-db'`);
+      world.database.sql(`CREATE DATABASE "${name}" OWNER "${name}"`);
+    }
+  };
+  const isPrepared = (name: string) => ({
+    DB_NAME: name,
+    DB_USER: name,
+    DB_PASSWORD: 'pw-of-1-db',
+    DB_ROOT_PASSWORD: '',
+  });
+  const halfMade = async (site: SiteJobs): Promise<SiteJobs> => {
+    const result = await site.with(FAILS_HALF_WAY).init();
+    assert.match(result.lastLine, /^app-operator: SiteCreationFailed: /, result.output);
+    assert.equal(site.json('.app-operator.json')['state'], 'creating');
+    return site;
+  };
+  const createdIn = async (site: SiteJobs): Promise<void> => {
+    const result = await site.init();
+    assert.equal(result.code, 0, result.output);
+    assert.match(result.lastLine, /"created": true/);
+  };
+
   it('creates a site with its apps and says so in the termination message', async () => {
     const site = aSite(world.bench, world.database, {
       SITE_APPS: '["frappe","erpnext"]',
@@ -114,17 +155,9 @@ describeOnServers('site_init.py', (world) => {
       DB_PASSWORD: 'pw-of-1-db',
       STANDIN_PAUSE: '0.4',
     });
-    const name = `s${/\d+/.exec(site.name)?.[0] ?? ''}_shop`;
     const missing = await site.init();
     assert.match(missing.lastLine, /^app-operator: Database(AccessDenied|Missing): /);
-    if (world.type === 'mariadb') {
-      world.database.sql(
-        `CREATE DATABASE ${name}; CREATE USER ${name} IDENTIFIED BY 'pw-of-1-db'; GRANT ALL ON ${name}.* TO ${name}`,
-      );
-    } else {
-      world.database.sql(`CREATE ROLE ${name} LOGIN PASSWORD 'pw-of-1-db'`);
-      world.database.sql(`CREATE DATABASE ${name} OWNER ${name}`);
-    }
+    prepare(`s${/\d+/.exec(site.name)?.[0] ?? ''}_shop`);
     await site.init(1200);
     assert.equal(site.json('.app-operator.json')['state'], 'creating');
     const result = await site.with({ STANDIN_PAUSE: '0' }).init();
@@ -158,27 +191,97 @@ describeOnServers('site_init.py', (world) => {
   });
 
   it('refuses a prepared database with tables in it', async () => {
-    const site = aSite(world.bench, world.database, {
-      DB_NAME: 'full',
-      DB_USER: 'full',
-      DB_PASSWORD: 'pw-of-1-db',
-      DB_ROOT_PASSWORD: '',
-    });
-    if (world.type === 'mariadb') {
-      world.database.sql(
-        "CREATE DATABASE full; CREATE USER full IDENTIFIED BY 'pw-of-1-db'; GRANT ALL ON full.* TO full",
-      );
-      world.database.sql('CREATE TABLE precious (id int)', 'full');
-    } else {
-      world.database.sql('CREATE ROLE "full" LOGIN PASSWORD \'pw-of-1-db\'');
-      world.database.sql('CREATE DATABASE "full" OWNER "full"');
-      world.database.sql('CREATE TABLE precious (id int)', 'full');
-    }
+    const site = aSite(world.bench, world.database, isPrepared('full'));
+    prepare('full');
+    world.database.sql('CREATE TABLE precious (id int)', 'full');
     const result = await site.init();
     assert.match(
       result.lastLine,
-      /^app-operator: DatabaseExists: the prepared database full is not empty \(1 tables\)/,
+      /^app-operator: DatabaseExists: the prepared database full on \S+ is not empty \(1 tables\)/,
     );
+  });
+
+  it('empties no other prepared database than that in which the half-made site was begun', async () => {
+    for (const name of ['begun', 'corrected']) prepare(name);
+    const site = await halfMade(aSite(world.bench, world.database, isPrepared('begun')));
+    const corrected = site.with(isPrepared('corrected'));
+    world.database.sql('CREATE TABLE precious (id int)', 'corrected');
+    for (let time = 0; time < 2; time += 1) {
+      const result = await corrected.init();
+      assert.match(
+        result.lastLine,
+        /^app-operator: DatabaseExists: the prepared database corrected on \S+ is not empty \(1 tables\), and shop\d+.example.com was not begun in it; /,
+      );
+      assert.equal(world.database.sql('SELECT COUNT(*) FROM precious', 'corrected'), '0');
+    }
+    world.database.sql('DROP TABLE precious', 'corrected');
+    await halfMade(corrected);
+    await createdIn(corrected);
+    assert.equal(databaseOf(corrected), 'corrected');
+  });
+
+  it('empties no prepared database of the same name on another server', async () => {
+    prepare('moved');
+    const site = await halfMade(aSite(world.bench, world.database, isPrepared('moved')));
+    world.database.sql('CREATE TABLE precious (id int)', 'moved');
+    const result = await site.with(ELSEWHERE).init();
+    assert.match(
+      result.lastLine,
+      /^app-operator: DatabaseExists: the prepared database moved on 127.1:\d+ is not empty \(2 tables\)/,
+    );
+    await createdIn(site);
+  });
+
+  it('drops neither database nor user on another server than that on which the half-made site was begun', async () => {
+    const site = await halfMade(aSite(world.bench, world.database));
+    const name = databaseOf(site);
+    const moved = site.with(ELSEWHERE);
+    world.database.sql('CREATE TABLE precious (id int)', name);
+    const result = await moved.init();
+    assert.match(result.lastLine, /^app-operator: DatabaseExists: the database s\d+_shop exists /);
+    assert.equal(world.database.sql('SELECT COUNT(*) FROM precious', name), '0');
+    world.database.sql(`DROP DATABASE ${name}`);
+    // What the user of that name may do elsewhere is the sign that it is somebody else's.
+    world.database.sql(`CREATE DATABASE other_${name}`);
+    world.database.sql(
+      world.type === 'mariadb'
+        ? `GRANT ALL ON \`other\\_${name.replace('_', '\\_')}\`.* TO ${name}`
+        : `ALTER DATABASE other_${name} OWNER TO ${name}`,
+    );
+    const refused = await moved.init();
+    assert.match(refused.lastLine, /^app-operator: DatabaseUserExists: /, refused.output);
+    world.database.sql(`DROP DATABASE other_${name}`);
+    if (world.type === 'mariadb') world.database.sql(`DROP USER ${name}`);
+    await createdIn(moved);
+  });
+
+  it('repairs what an operator has begun that did not yet write down on which server', async () => {
+    const old = (site: SiteJobs): void => {
+      updateMarker(site, { dbHost: undefined, dbPort: undefined });
+    };
+    const shared = await halfMade(aSite(world.bench, world.database));
+    old(shared);
+    await createdIn(shared);
+
+    prepare('older');
+    const site = await halfMade(aSite(world.bench, world.database, isPrepared('older')));
+    old(site);
+    const moved = await site.with(ELSEWHERE).init();
+    assert.match(moved.lastLine, /^app-operator: DatabaseExists: /);
+    // Killed before it wrote the configuration: only an empty database can be the site's.
+    const config = readFileSync(site.path('site_config.json'));
+    rmSync(site.path('site_config.json'));
+    assert.match((await site.init()).lastLine, /^app-operator: DatabaseExists: /);
+    writeFileSync(site.path('site_config.json'), config);
+    await halfMade(site);
+    await createdIn(site);
+
+    prepare('older_empty');
+    const empty = await halfMade(aSite(world.bench, world.database, isPrepared('older_empty')));
+    old(empty);
+    rmSync(empty.path('site_config.json'));
+    world.database.sql(`DROP TABLE ${world.quoted('tabDefaultValue')}`, 'older_empty');
+    await createdIn(empty);
   });
 
   it('says which of database and Redis is unreachable or refuses', async () => {

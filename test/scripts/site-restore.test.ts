@@ -462,6 +462,9 @@ describeOnServers('restoring', (world) => {
     const site = aSite(bench, world.database, IMAGE);
     assert.match((await site.with(from(store)).init()).lastLine, /MigrationFailed/);
     setAppVersion(bench, 'frappe', '15.44.2');
+    const elsewhere = await site.with({ DB_HOST: '127.1' }).init();
+    assert.match(elsewhere.lastLine, /DatabaseExists: .* was not begun in it; nothing was touched/);
+    assert.equal(markerOf(site)['dbHost'], '127.0.0.1');
     const result = await site.init();
     assert.equal(result.code, 0, result.output);
     assert.deepEqual(filesOf(site), {});

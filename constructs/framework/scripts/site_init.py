@@ -20,7 +20,8 @@ site_upgrade.py). With the image before it, the backup is loaded; with a third i
 A backup is restored with the site closed in the same way (see site_restore.py, and there for RESTORE_* and STORE_*).
 
 The marker `sites/<site>/.app-operator.json` is written before creation starts; `state` turns from `creating` to
-`complete` when the framework is in. Only what a marker of the same owner calls `creating` is ever thrown away.
+`complete` when the framework is in. Only what a marker of the same owner calls `creating` is ever thrown away, and only
+the database that it records: dbName on dbHost and dbPort.
 """
 
 import hashlib
@@ -210,23 +211,42 @@ def site_credentials(settings, can_name_user):
     return config
 
 
+def database_of(settings):
+    """What the marker records of the database."""
+    return {"dbName": settings.db_name, "dbHost": settings.db_host, "dbPort": settings.db_port}
+
+
+def is_begun_there(settings):
+    """Whether the site was begun in this very database. Since then the spec may name another one, or the bench another server."""
+    marker = read_json(settings.site / MARKER)
+    if "dbHost" in marker:
+        begun = {key: marker.get(key) for key in database_of(settings)}
+    else:  # of an operator that recorded no server: it wrote the configuration when the database was the site's
+        config = read_json(settings.site / "site_config.json")
+        begun = {"dbName": config.get("db_name"), "dbHost": config.get("db_host"), "dbPort": config.get("db_port")}
+    return begun == database_of(settings)
+
+
 def check_database_is_free(settings, database):
-    """Nothing of another's is ever overwritten: without our marker a database that exists is not ours."""
+    """Nothing of another's is ever overwritten: what our marker does not record is not ours."""
     if settings.has_root:
         if database.exists():
             raise Refused(
                 "DatabaseExists",
-                f"the database {settings.db_name} exists on {database.address}, but the site's directory does not; nothing was touched",
+                f"the database {settings.db_name} exists on {database.address}, and {settings.site_name} was not begun in it; nothing was touched",
             )
     elif tables := database.tables():
         raise Refused(
             "DatabaseExists",
-            f"the prepared database {settings.db_name} is not empty ({len(tables)} tables); nothing was touched",
+            f"the prepared database {settings.db_name} on {database.address} is not empty ({len(tables)} tables), and {settings.site_name} was not begun in it; nothing was touched",
         )
 
 
 def begin_site(settings, database, repair):
-    """The directory with its marker. Returns what this version of the framework can do."""
+    """
+    The directory with its marker. Returns what this version of the framework can do, and whether there is something to
+    repair: in another database than the one that was begun the site is a new one.
+    """
     can = step(settings, "capabilities", "FrameworkUnusable")
     if settings.db_user != settings.db_name and not can["dbUser"]:
         raise Refused(
@@ -235,13 +255,14 @@ def begin_site(settings, database, repair):
         )
     if not can["noSetupDb"] and not settings.has_root:
         raise Refused("NoRootRights", "this version of the framework cannot use a prepared database: give the administrator's login")
+    repair = repair and is_begun_there(settings)
     if not repair:
         check_database_is_free(settings, database)
     settings.site.mkdir(exist_ok=True)
-    marker = settings.site / MARKER
-    if not repair:
-        write_json(marker, {"owner": settings.owner, "state": "creating", "dbName": settings.db_name, "revision": settings.revision})
-    return can
+    marker = {"owner": settings.owner, "state": "creating", **database_of(settings), "revision": settings.revision}
+    write_json(settings.site / MARKER, marker)
+    (settings.site / "site_config.json").unlink(missing_ok=True)  # it may name the database that was begun before
+    return can, repair
 
 
 def make_database(settings, database, repair, can):
@@ -252,12 +273,11 @@ def make_database(settings, database, repair, can):
         if repair:
             database.drop()
         database.create()
-    (settings.site / "site_config.json").unlink(missing_ok=True)
     update_site_config(settings, site_credentials(settings, can["dbUser"]))
 
 
 def create(settings, database, repair):
-    can = begin_site(settings, database, repair)
+    can, repair = begin_site(settings, database, repair)
     make_database(settings, database, repair, can)
     say(f"creating {settings.site_name}")
     step(settings, "create", "SiteCreationFailed")
@@ -269,7 +289,7 @@ def create(settings, database, repair):
 
 def create_from_backup(settings, database, versions, restore, repair):
     """A site that has an empty database, and a backup that `converge` loads."""
-    can = begin_site(settings, database, repair)
+    can, repair = begin_site(settings, database, repair)
     manifest, new = restore.fetch(backup_check(versions))
     make_database(settings, database, repair, {**can, "noSetupDb": True})
     for folder in SITE_FOLDERS:

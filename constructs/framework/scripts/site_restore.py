@@ -89,7 +89,7 @@ class Restore:
         for folder in (*FOLDERS.values(), Path("private", "restores")):
             shutil.rmtree(self.settings.site / folder, ignore_errors=True)
         marker = read_json(self.marker)
-        write_json(self.marker, {**{k: marker[k] for k in ("owner", "dbName", "revision") if k in marker}, "state": "creating"})
+        write_json(self.marker, {**{k: marker[k] for k in ("owner", "dbName", "dbHost", "dbPort", "revision") if k in marker}, "state": "creating"})
 
     # --- what comes -----------------------------------------------------------------------------------------------
 
