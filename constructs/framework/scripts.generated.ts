@@ -3649,6 +3649,9 @@ export const scripts = {
     '    check_encryption_key(settings, config)\n' +
     '    if settings.has_root and not database.exists():\n' +
     '        raise Refused("SiteIncomplete", f"the files of {settings.site_name} are there, but {database.address} has no database {settings.db_name}")\n' +
+    '    restore = read_json(settings.site / MARKER).get("restore")\n' +
+    '    if restore is not None and "before" not in restore and not is_begun_there(settings):\n' +
+    '        check_database_is_free(settings, database)  # it would be emptied for the backup of a site that is still to be made\n' +
     '    if not database.user_can_connect():\n' +
     '        if not settings.has_root:\n' +
     '            raise Refused("DatabaseAccessDenied", f"{database.address} refuses {settings.db_user} on {settings.db_name}")\n' +
@@ -3798,7 +3801,7 @@ export const scripts = {
     '    marker = settings.site / MARKER\n' +
     '    upgrade = Upgrade(settings, database)\n' +
     '    state = read_json(marker)\n' +
-    '    write_json(marker, {**state, "owner": settings.owner, "state": "complete", "dbName": settings.db_name, "revision": settings.revision})\n' +
+    '    write_json(marker, {**state, "owner": settings.owner, "state": "complete", **database_of(settings), "revision": settings.revision})\n' +
     '    wanted = {**settings.config, **site_credentials(settings, "db_user" in config)}\n' +
     '    wanted["encryption_key"] = config.get("encryption_key") or settings.encryption_key\n' +
     '    if "app_operator_resting" in config:\n' +

@@ -472,6 +472,24 @@ describeOnServers('restoring', (world) => {
     assert.equal(site.json('site_config.json')['encryption_key'], KEY);
   });
 
+  it('loads a new site’s backup into no other server’s database of that name', async () => {
+    const bench = aBench('15.44.2', world.redis);
+    const store = aStore();
+    await backedUp(store);
+    setAppVersion(bench, 'frappe', '15.44.2', 'half');
+    const site = aSite(bench, world.database, { ...IMAGE, ...from(store) });
+    assert.match((await site.init()).lastLine, /MigrationFailed/);
+    world.sqlOf(site, 'CREATE TABLE precious (id int)');
+    setAppVersion(bench, 'frappe', '15.45.0');
+    const again = site.with({ IMAGE: 'registry/erpnext:v15.45.0' });
+    for (const root of [{}, { DB_ROOT_PASSWORD: '' }]) {
+      const result = await again.with({ DB_HOST: '127.1', ...root }).init();
+      assert.match(result.lastLine, /DatabaseExists: .* was not begun in it; nothing was touched/);
+      assert.equal(world.sqlOf(site, 'SELECT COUNT(*) FROM precious'), '0');
+    }
+    assert.equal((await again.init()).code, 0);
+  });
+
   // Each file that is put in its place, and each program that is started, is a point to be killed at.
   const step = world.type === 'mariadb' ? 3 : 5;
   for (const what of ['an existing', 'a new'] as const) {

@@ -319,6 +319,9 @@ def check_complete(settings, database):
     check_encryption_key(settings, config)
     if settings.has_root and not database.exists():
         raise Refused("SiteIncomplete", f"the files of {settings.site_name} are there, but {database.address} has no database {settings.db_name}")
+    restore = read_json(settings.site / MARKER).get("restore")
+    if restore is not None and "before" not in restore and not is_begun_there(settings):
+        check_database_is_free(settings, database)  # it would be emptied for the backup of a site that is still to be made
     if not database.user_can_connect():
         if not settings.has_root:
             raise Refused("DatabaseAccessDenied", f"{database.address} refuses {settings.db_user} on {settings.db_name}")
@@ -468,7 +471,7 @@ def converge(settings, database, versions, restore):
     marker = settings.site / MARKER
     upgrade = Upgrade(settings, database)
     state = read_json(marker)
-    write_json(marker, {**state, "owner": settings.owner, "state": "complete", "dbName": settings.db_name, "revision": settings.revision})
+    write_json(marker, {**state, "owner": settings.owner, "state": "complete", **database_of(settings), "revision": settings.revision})
     wanted = {**settings.config, **site_credentials(settings, "db_user" in config)}
     wanted["encryption_key"] = config.get("encryption_key") or settings.encryption_key
     if "app_operator_resting" in config:
