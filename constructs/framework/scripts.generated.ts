@@ -3213,7 +3213,7 @@ export const scripts = {
     'Environment: SITE_NAME, SITE_OWNER, DB_TYPE, DB_HOST, DB_PORT, DB_NAME, DB_USER, DB_ROOT_USER, DB_ROOT_PASSWORD\n' +
     '(absent: a prepared database, which stays: whoever prepared it owns it), WAIT_SECONDS, BENCH_DIR, TERMINATION_LOG,\n' +
     'KEEP_DATA (1: nothing is dropped; the site gets no more scheduled jobs and shows its maintenance page, until a site_init.py\n' +
-    'of the same owner wakes it).\n' +
+    'of the same owner wakes it), WAS_READY (1: the site was complete once, so the database is its own also where its files are gone).\n' +
     '\n' +
     'Refuses a directory that belongs to another owner or to none, and a database that the site does not record. The\n' +
     'database goes first: the files hold the record of what belongs to the site, so a killed run still finds it.\n' +
@@ -3252,6 +3252,18 @@ export const scripts = {
     '            )\n' +
     '\n' +
     '\n' +
+    'def has_database(settings):\n' +
+    '    """\n' +
+    '    Whether there is a database of the site\'s own. One that was refused, since somebody else\'s has the name, has none; nor\n' +
+    '    has one that was begun on another server than the bench has now.\n' +
+    '    """\n' +
+    '    if is_fresh(settings):\n' +
+    '        return os.environ.get("WAS_READY") == "1"\n' +
+    '    marker = read_json(settings.site / MARKER)\n' +
+    '    begun = {key: marker.get(key, now) for key, now in (("dbHost", settings.db_host), ("dbPort", settings.db_port))}\n' +
+    '    return marker.get("state") != "creating" or begun == {"dbHost": settings.db_host, "dbPort": settings.db_port}\n' +
+    '\n' +
+    '\n' +
     'def remove_files(settings):\n' +
     '    """Moves the directory aside in one step, so that no half-removed site is ever seen, then removes it."""\n' +
     '    trash = settings.workspace / f"dropped-{settings.site_name}"\n' +
@@ -3282,14 +3294,17 @@ export const scripts = {
     '        check_is_ours(settings)\n' +
     '        if os.environ.get("KEEP_DATA") == "1":\n' +
     '            return rest(settings)\n' +
-    '        if settings.has_root:\n' +
+    '        drops = settings.has_root and has_database(settings)\n' +
+    '        if drops:\n' +
     '            database = site_db.server(settings)\n' +
     '            database.wait()\n' +
     '            database.drop()\n' +
     '            say(f"dropped the database {settings.db_name} and its user")\n' +
+    '        elif settings.has_root:\n' +
+    '            say(f"{settings.site_name} has no database here: one that is named {settings.db_name} stays")\n' +
     '        else:\n' +
     '            say(f"no administrator\'s login: the prepared database {settings.db_name} stays")\n' +
-    '        return {"databaseDropped": settings.has_root, "filesRemoved": remove_files(settings)}\n' +
+    '        return {"databaseDropped": drops, "filesRemoved": remove_files(settings)}\n' +
     '\n' +
     '\n' +
     'if __name__ == "__main__":\n' +

@@ -132,6 +132,9 @@ export class SiteDrop extends Construct {
           ...(drops ? [] : [{ name: 'KEEP_DATA', value: '1' }]),
           // Whoever made a prepared database owns it; a server of the site's own goes as a whole.
           ...(drops && database.mode === 'shared' ? rootEnv(database.server) : []),
+          ...(drops && site.status?.appliedHash !== undefined
+            ? [{ name: 'WAS_READY', value: '1' }]
+            : []),
         ],
         resources: bench.componentResources.workerDefault,
       },

@@ -44,9 +44,33 @@ for (const [type, start] of Object.entries({ mariadb: startMariaDb, postgres: st
         assert.ok(!site.exists());
         assert.equal(
           (await site.drop()).lastLine,
-          'app-operator: Succeeded: {"databaseDropped": true, "filesRemoved": false}',
+          'app-operator: Succeeded: {"databaseDropped": false, "filesRemoved": false}',
         );
         assert.equal((await site.init()).code, 0, 'a new site of that name can be made');
+      });
+
+      it('leaves a database alone that a site was refused for', async () => {
+        const site = aSite(bench, database);
+        await site.init();
+        const name = String(site.json('site_config.json')['db_name']);
+        // Somebody else's, as far as the next site of this name can know.
+        rmSync(site.path(), { recursive: true });
+        assert.match((await site.init()).lastLine, /^app-operator: DatabaseExists: /);
+        const result = await site.drop();
+        assert.equal(result.code, 0, result.output);
+        assert.match(result.output, /has no database here: one that is named \w+ stays/);
+        assert.ok(names().includes(name));
+      });
+
+      it('leaves a database alone on a server that the site was not begun on', async () => {
+        const site = aSite(bench, database, { STANDIN_PAUSE: '0.2' });
+        await site.init(1000);
+        assert.equal(site.json('.app-operator.json')['state'], 'creating');
+        const name = String(site.json('.app-operator.json')['dbName']);
+        const result = await site.with({ DB_HOST: '127.1' }).drop();
+        assert.equal(result.code, 0, result.output);
+        assert.ok(names().includes(name));
+        assert.ok(!site.exists());
       });
 
       it('drops what is left when files or database are gone already', async () => {
@@ -54,7 +78,7 @@ for (const [type, start] of Object.entries({ mariadb: startMariaDb, postgres: st
         await site.init();
         const name = String(site.json('site_config.json')['db_name']);
         rmSync(site.path(), { recursive: true });
-        assert.equal((await site.drop()).code, 0);
+        assert.equal((await site.with({ WAS_READY: '1' }).drop()).code, 0);
         assert.ok(!names().includes(name));
 
         await site.init();

@@ -256,9 +256,14 @@ interface JobObject extends KubeObject {
 
 suite('a deleted site whose bench has changed to another kind of server', () => {
   const DATABASE = { provider: 'mariadb', host: 'old.example.com', name: GENERATED } as const;
-  const wayOut = (bench: Fields, dbConfig: Fields, deletionPolicy: 'Retain' | 'Delete') => {
+  const wayOut = (
+    bench: Fields,
+    dbConfig: Fields,
+    deletionPolicy: 'Retain' | 'Delete',
+    ready: { readonly appliedHash?: string } = { appliedHash: 'x' },
+  ) => {
     const made = aSite({ dbConfig, deletionPolicy });
-    const site = { ...made, status: { appliedHash: 'x', database: DATABASE } };
+    const site = { ...made, status: { ...ready, database: DATABASE } };
     const world = aWorld([aReadyBench({ dbConfig: bench }), ...SECRETS]);
     const [stage] = synthesize((scope, id) => siteTeardown.chart(scope, id, site, world));
     const [job] = (stage?.objects ?? []) as readonly JobObject[];
@@ -295,6 +300,11 @@ suite('a deleted site whose bench has changed to another kind of server', () => 
       ['DB_HOST', 'DB_PORT', 'DB_ROOT_PASSWORD'].map((name) => env.get(name)),
       ['db.example.com', '3307', 'from a Secret'],
     );
+  });
+  test('tells the Job whether it ever was Ready: else a database of its name may be another one', () => {
+    const wasReady = (ready: object) =>
+      wayOut(BENCHES.external, SITES.shared, 'Delete', ready).get('WAS_READY');
+    assert.deepEqual([wasReady({ appliedHash: 'x' }), wasReady({})], ['1', undefined]);
   });
 });
 

@@ -3,7 +3,7 @@
 Environment: SITE_NAME, SITE_OWNER, DB_TYPE, DB_HOST, DB_PORT, DB_NAME, DB_USER, DB_ROOT_USER, DB_ROOT_PASSWORD
 (absent: a prepared database, which stays: whoever prepared it owns it), WAIT_SECONDS, BENCH_DIR, TERMINATION_LOG,
 KEEP_DATA (1: nothing is dropped; the site gets no more scheduled jobs and shows its maintenance page, until a site_init.py
-of the same owner wakes it).
+of the same owner wakes it), WAS_READY (1: the site was complete once, so the database is its own also where its files are gone).
 
 Refuses a directory that belongs to another owner or to none, and a database that the site does not record. The
 database goes first: the files hold the record of what belongs to the site, so a killed run still finds it.
@@ -42,6 +42,18 @@ def check_is_ours(settings):
             )
 
 
+def has_database(settings):
+    """
+    Whether there is a database of the site's own. One that was refused, since somebody else's has the name, has none; nor
+    has one that was begun on another server than the bench has now.
+    """
+    if is_fresh(settings):
+        return os.environ.get("WAS_READY") == "1"
+    marker = read_json(settings.site / MARKER)
+    begun = {key: marker.get(key, now) for key, now in (("dbHost", settings.db_host), ("dbPort", settings.db_port))}
+    return marker.get("state") != "creating" or begun == {"dbHost": settings.db_host, "dbPort": settings.db_port}
+
+
 def remove_files(settings):
     """Moves the directory aside in one step, so that no half-removed site is ever seen, then removes it."""
     trash = settings.workspace / f"dropped-{settings.site_name}"
@@ -72,14 +84,17 @@ def main():
         check_is_ours(settings)
         if os.environ.get("KEEP_DATA") == "1":
             return rest(settings)
-        if settings.has_root:
+        drops = settings.has_root and has_database(settings)
+        if drops:
             database = site_db.server(settings)
             database.wait()
             database.drop()
             say(f"dropped the database {settings.db_name} and its user")
+        elif settings.has_root:
+            say(f"{settings.site_name} has no database here: one that is named {settings.db_name} stays")
         else:
             say(f"no administrator's login: the prepared database {settings.db_name} stays")
-        return {"databaseDropped": settings.has_root, "filesRemoved": remove_files(settings)}
+        return {"databaseDropped": drops, "filesRemoved": remove_files(settings)}
 
 
 if __name__ == "__main__":
