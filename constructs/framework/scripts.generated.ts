@@ -2581,6 +2581,29 @@ export const scripts = {
     '    return all(entry.name.startswith(".") and entry.name != MARKER for entry in settings.site.iterdir())\n' +
     '\n' +
     '\n' +
+    'def database_of(settings):\n' +
+    '    """What the marker records of the database."""\n' +
+    '    return {"dbName": settings.db_name, "dbHost": settings.db_host, "dbPort": settings.db_port}\n' +
+    '\n' +
+    '\n' +
+    'def is_begun_there(settings):\n' +
+    '    """Whether the site was begun in this very database. Since then the spec may name another one, or the bench another server."""\n' +
+    '    marker = read_json(settings.site / MARKER)\n' +
+    '    if "dbHost" in marker:\n' +
+    '        begun = {key: marker.get(key) for key in database_of(settings)}\n' +
+    '    else:  # of an operator that recorded no server: it wrote the configuration when the database was the site\'s\n' +
+    '        config = read_json(settings.site / "site_config.json")\n' +
+    '        begun = {"dbName": config.get("db_name"), "dbHost": config.get("db_host"), "dbPort": config.get("db_port")}\n' +
+    '    return begun == database_of(settings)\n' +
+    '\n' +
+    '\n' +
+    'def is_half_made(settings):\n' +
+    '    """Whether the site is still to be made, or to get the backup that it begins with."""\n' +
+    '    marker = read_json(settings.site / MARKER)\n' +
+    '    restore = marker.get("restore")\n' +
+    '    return marker.get("state") == "creating" or (restore is not None and "before" not in restore)\n' +
+    '\n' +
+    '\n' +
     'def check_owner(settings):\n' +
     '    """The site\'s recorded owner, None when none is recorded; refuses another one\'s."""\n' +
     '    config_owner = read_json(settings.site / "site_config.json").get(OWNER_KEY)\n' +
@@ -3229,7 +3252,9 @@ export const scripts = {
     '    Refused,\n' +
     '    Settings,\n' +
     '    check_owner,\n' +
+    '    is_begun_there,\n' +
     '    is_fresh,\n' +
+    '    is_half_made,\n' +
     '    only_one,\n' +
     '    read_json,\n' +
     '    run_job,\n' +
@@ -3259,9 +3284,7 @@ export const scripts = {
     '    """\n' +
     '    if is_fresh(settings):\n' +
     '        return os.environ.get("WAS_READY") == "1"\n' +
-    '    marker = read_json(settings.site / MARKER)\n' +
-    '    begun = {key: marker.get(key, now) for key, now in (("dbHost", settings.db_host), ("dbPort", settings.db_port))}\n' +
-    '    return marker.get("state") != "creating" or begun == {"dbHost": settings.db_host, "dbPort": settings.db_port}\n' +
+    '    return not is_half_made(settings) or is_begun_there(settings)\n' +
     '\n' +
     '\n' +
     'def remove_files(settings):\n' +
@@ -3387,8 +3410,11 @@ export const scripts = {
     '    Refused,\n' +
     '    Settings,\n' +
     '    check_owner,\n' +
+    '    database_of,\n' +
     '    foretell,\n' +
+    '    is_begun_there,\n' +
     '    is_fresh,\n' +
+    '    is_half_made,\n' +
     '    json_env,\n' +
     '    only_one,\n' +
     '    read_json,\n' +
@@ -3556,22 +3582,6 @@ export const scripts = {
     '    return config\n' +
     '\n' +
     '\n' +
-    'def database_of(settings):\n' +
-    '    """What the marker records of the database."""\n' +
-    '    return {"dbName": settings.db_name, "dbHost": settings.db_host, "dbPort": settings.db_port}\n' +
-    '\n' +
-    '\n' +
-    'def is_begun_there(settings):\n' +
-    '    """Whether the site was begun in this very database. Since then the spec may name another one, or the bench another server."""\n' +
-    '    marker = read_json(settings.site / MARKER)\n' +
-    '    if "dbHost" in marker:\n' +
-    '        begun = {key: marker.get(key) for key in database_of(settings)}\n' +
-    '    else:  # of an operator that recorded no server: it wrote the configuration when the database was the site\'s\n' +
-    '        config = read_json(settings.site / "site_config.json")\n' +
-    '        begun = {"dbName": config.get("db_name"), "dbHost": config.get("db_host"), "dbPort": config.get("db_port")}\n' +
-    '    return begun == database_of(settings)\n' +
-    '\n' +
-    '\n' +
     'def check_database_is_free(settings, database):\n' +
     '    """Nothing of another\'s is ever overwritten: what our marker does not record is not ours."""\n' +
     '    if settings.has_root:\n' +
@@ -3664,8 +3674,7 @@ export const scripts = {
     '    check_encryption_key(settings, config)\n' +
     '    if settings.has_root and not database.exists():\n' +
     '        raise Refused("SiteIncomplete", f"the files of {settings.site_name} are there, but {database.address} has no database {settings.db_name}")\n' +
-    '    restore = read_json(settings.site / MARKER).get("restore")\n' +
-    '    if restore is not None and "before" not in restore and not is_begun_there(settings):\n' +
+    '    if is_half_made(settings) and not is_begun_there(settings):\n' +
     '        check_database_is_free(settings, database)  # it would be emptied for the backup of a site that is still to be made\n' +
     '    if not database.user_can_connect():\n' +
     '        if not settings.has_root:\n' +

@@ -472,7 +472,8 @@ describeOnServers('restoring', (world) => {
     assert.equal(site.json('site_config.json')['encryption_key'], KEY);
   });
 
-  it('loads a new site’s backup into no other server’s database of that name', async () => {
+  /** A new site whose backup could not be loaded, and what tries again with another image. */
+  const halfRestored = async (): Promise<{ site: SiteJobs; again: SiteJobs }> => {
     const bench = aBench('15.44.2', world.redis);
     const store = aStore();
     await backedUp(store);
@@ -481,13 +482,25 @@ describeOnServers('restoring', (world) => {
     assert.match((await site.init()).lastLine, /MigrationFailed/);
     world.sqlOf(site, 'CREATE TABLE precious (id int)');
     setAppVersion(bench, 'frappe', '15.45.0');
-    const again = site.with({ IMAGE: 'registry/erpnext:v15.45.0' });
+    return { site, again: site.with({ IMAGE: 'registry/erpnext:v15.45.0' }) };
+  };
+
+  it('loads a new site’s backup into no other server’s database of that name', async () => {
+    const { site, again } = await halfRestored();
     for (const root of [{}, { DB_ROOT_PASSWORD: '' }]) {
       const result = await again.with({ DB_HOST: '127.1', ...root }).init();
       assert.match(result.lastLine, /DatabaseExists: .* was not begun in it; nothing was touched/);
       assert.equal(world.sqlOf(site, 'SELECT COUNT(*) FROM precious'), '0');
     }
     assert.equal((await again.init()).code, 0);
+  });
+
+  it('drops no other server’s database of that name with a site whose backup was not loaded', async () => {
+    const { site, again } = await halfRestored();
+    const name = databaseOf(site);
+    const dropped = await again.with({ DB_HOST: '127.1' }).drop();
+    assert.match(dropped.lastLine, /"databaseDropped": false, "filesRemoved": true/);
+    assert.ok(world.hasDatabase(name));
   });
 
   // Each file that is put in its place, and each program that is started, is a point to be killed at.

@@ -250,6 +250,29 @@ def is_fresh(settings):
     return all(entry.name.startswith(".") and entry.name != MARKER for entry in settings.site.iterdir())
 
 
+def database_of(settings):
+    """What the marker records of the database."""
+    return {"dbName": settings.db_name, "dbHost": settings.db_host, "dbPort": settings.db_port}
+
+
+def is_begun_there(settings):
+    """Whether the site was begun in this very database. Since then the spec may name another one, or the bench another server."""
+    marker = read_json(settings.site / MARKER)
+    if "dbHost" in marker:
+        begun = {key: marker.get(key) for key in database_of(settings)}
+    else:  # of an operator that recorded no server: it wrote the configuration when the database was the site's
+        config = read_json(settings.site / "site_config.json")
+        begun = {"dbName": config.get("db_name"), "dbHost": config.get("db_host"), "dbPort": config.get("db_port")}
+    return begun == database_of(settings)
+
+
+def is_half_made(settings):
+    """Whether the site is still to be made, or to get the backup that it begins with."""
+    marker = read_json(settings.site / MARKER)
+    restore = marker.get("restore")
+    return marker.get("state") == "creating" or (restore is not None and "before" not in restore)
+
+
 def check_owner(settings):
     """The site's recorded owner, None when none is recorded; refuses another one's."""
     config_owner = read_json(settings.site / "site_config.json").get(OWNER_KEY)

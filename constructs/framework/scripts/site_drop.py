@@ -19,7 +19,9 @@ from site_common import (
     Refused,
     Settings,
     check_owner,
+    is_begun_there,
     is_fresh,
+    is_half_made,
     only_one,
     read_json,
     run_job,
@@ -49,9 +51,7 @@ def has_database(settings):
     """
     if is_fresh(settings):
         return os.environ.get("WAS_READY") == "1"
-    marker = read_json(settings.site / MARKER)
-    begun = {key: marker.get(key, now) for key, now in (("dbHost", settings.db_host), ("dbPort", settings.db_port))}
-    return marker.get("state") != "creating" or begun == {"dbHost": settings.db_host, "dbPort": settings.db_port}
+    return not is_half_made(settings) or is_begun_there(settings)
 
 
 def remove_files(settings):

@@ -42,8 +42,11 @@ from site_common import (
     Refused,
     Settings,
     check_owner,
+    database_of,
     foretell,
+    is_begun_there,
     is_fresh,
+    is_half_made,
     json_env,
     only_one,
     read_json,
@@ -211,22 +214,6 @@ def site_credentials(settings, can_name_user):
     return config
 
 
-def database_of(settings):
-    """What the marker records of the database."""
-    return {"dbName": settings.db_name, "dbHost": settings.db_host, "dbPort": settings.db_port}
-
-
-def is_begun_there(settings):
-    """Whether the site was begun in this very database. Since then the spec may name another one, or the bench another server."""
-    marker = read_json(settings.site / MARKER)
-    if "dbHost" in marker:
-        begun = {key: marker.get(key) for key in database_of(settings)}
-    else:  # of an operator that recorded no server: it wrote the configuration when the database was the site's
-        config = read_json(settings.site / "site_config.json")
-        begun = {"dbName": config.get("db_name"), "dbHost": config.get("db_host"), "dbPort": config.get("db_port")}
-    return begun == database_of(settings)
-
-
 def check_database_is_free(settings, database):
     """Nothing of another's is ever overwritten: what our marker does not record is not ours."""
     if settings.has_root:
@@ -319,8 +306,7 @@ def check_complete(settings, database):
     check_encryption_key(settings, config)
     if settings.has_root and not database.exists():
         raise Refused("SiteIncomplete", f"the files of {settings.site_name} are there, but {database.address} has no database {settings.db_name}")
-    restore = read_json(settings.site / MARKER).get("restore")
-    if restore is not None and "before" not in restore and not is_begun_there(settings):
+    if is_half_made(settings) and not is_begun_there(settings):
         check_database_is_free(settings, database)  # it would be emptied for the backup of a site that is still to be made
     if not database.user_can_connect():
         if not settings.has_root:
