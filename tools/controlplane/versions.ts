@@ -21,14 +21,14 @@ export function readVersions(): Versions {
   const kubernetes = pinned(servers, 'k8s.io/kubernetes');
   const etcd = pinned(servers, 'go.etcd.io/etcd/server/v3');
   const kwok = pinned(kwokModule, 'sigs.k8s.io/kwok');
-  const digest = createHash('sha256').update(files.join('\0')).digest('hex').slice(0, 8);
-  const platform = `${process.platform}-${process.arch}`;
-  return {
-    kubernetes,
-    etcd,
-    kwok,
-    key: `kubernetes-${kubernetes}_etcd-${etcd}_kwok-${kwok}_${digest}_${platform}`,
-  };
+  const key = cacheKey(`kubernetes-${kubernetes}_etcd-${etcd}_kwok-${kwok}`, files);
+  return { kubernetes, etcd, kwok, key };
+}
+
+/** Names the cache folder of what is built from some sources for this platform; changes with any of them. */
+export function cacheKey(name: string, sources: readonly string[]): string {
+  const digest = createHash('sha256').update(sources.join('\0')).digest('hex').slice(0, 8);
+  return `${name}_${digest}_${process.platform}-${process.arch}`;
 }
 
 /** The version that a `go.mod` requires of a module. */

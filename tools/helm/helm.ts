@@ -1,11 +1,10 @@
 import { execFile } from 'node:child_process';
-import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import path from 'node:path';
 import { promisify } from 'node:util';
 import { ensureBuilt } from '../controlplane/binaries.js';
 import type { OnProgress } from '../controlplane/progress.js';
-import { pinned, readVersions } from '../controlplane/versions.js';
+import { cacheKey, pinned, readVersions } from '../controlplane/versions.js';
 import { projectRoot } from '../root.js';
 
 const MODULE = 'helm.sh/helm/v3';
@@ -14,9 +13,8 @@ const MODULE = 'helm.sh/helm/v3';
 export async function ensureHelm(onProgress?: OnProgress): Promise<string> {
   const folder = path.join(projectRoot(), 'tools', 'helm', 'go');
   const pins = ['go.mod', 'go.sum'].map((file) => readFileSync(path.join(folder, file), 'utf8'));
-  const digest = createHash('sha256').update(pins.join('\0')).digest('hex').slice(0, 8);
   const version = pinned(pins[0] ?? '', MODULE);
-  const key = `helm-${version}_${digest}_${process.platform}-${process.arch}`;
+  const key = cacheKey(`helm-${version}`, pins);
   const recipe = {
     module: folder,
     package: `${MODULE}/cmd/helm`,

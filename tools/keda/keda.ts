@@ -1,10 +1,9 @@
-import { createHash } from 'node:crypto';
 import { access, constants, readFile } from 'node:fs/promises';
 import path from 'node:path';
 import { type Binaries, cacheRoot, ensureBuilt } from '../controlplane/binaries.js';
 import type { Catalog } from '../controlplane/build.js';
 import type { OnProgress } from '../controlplane/progress.js';
-import { pinned, readVersions } from '../controlplane/versions.js';
+import { cacheKey, pinned, readVersions } from '../controlplane/versions.js';
 import { projectRoot } from '../root.js';
 
 const MODULE = 'github.com/kedacore/keda/v2';
@@ -34,14 +33,13 @@ async function kedaCatalog(): Promise<Catalog<KedaProgram>> {
     ['go.mod', 'go.sum'].map((file) => readFile(path.join(FOLDER, file), 'utf8')),
   );
   const version = pinned(pins[0] ?? '', MODULE);
-  const digest = createHash('sha256').update(pins.join('\0')).digest('hex').slice(0, 8);
   const recipe = (program: KedaProgram) => ({
     module: FOLDER,
     package: `${MODULE}/cmd/${program}`,
     variables: () => ({ [`${MODULE}/version.Version`]: version.slice(1) }),
   });
   return {
-    key: `keda-${version}_${digest}_${process.platform}-${process.arch}`,
+    key: cacheKey(`keda-${version}`, pins),
     recipes: { operator: recipe('operator'), adapter: recipe('adapter') },
   };
 }

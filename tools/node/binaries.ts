@@ -1,10 +1,9 @@
-import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 
 import { type Binaries, ensureBuilt } from '../controlplane/binaries.js';
 import { type Catalog, kubernetes, type Recipe } from '../controlplane/build.js';
 import type { OnProgress } from '../controlplane/progress.js';
-import { pinned, readVersions, type Versions } from '../controlplane/versions.js';
+import { cacheKey, pinned, readVersions, type Versions } from '../controlplane/versions.js';
 import { asset } from './assets.js';
 
 const RECIPES = {
@@ -43,9 +42,7 @@ function catalog(versions: Versions): Catalog<NodeBinaryName> {
   if (node !== versions.kubernetes) {
     throw new Error(`the node is ${node}, and its control plane ${versions.kubernetes}`);
   }
-  const digest = createHash('sha256').update(sources.join('\0')).digest('hex').slice(0, 8);
-  const platform = `${process.platform}-${process.arch}`;
-  return { key: `node-${versions.kubernetes}_${digest}_${platform}`, recipes: RECIPES };
+  return { key: cacheKey(`node-${versions.kubernetes}`, sources), recipes: RECIPES };
 }
 
 function ownProgram(folder: string): Recipe {

@@ -1,4 +1,3 @@
-import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { mkdir, readdir, symlink } from 'node:fs/promises';
 import path from 'node:path';
@@ -8,7 +7,7 @@ import { type Binaries, ensureBuilt } from '../controlplane/binaries.js';
 import type { Catalog } from '../controlplane/build.js';
 import type { OnProgress } from '../controlplane/progress.js';
 import { run } from '../controlplane/run.js';
-import { pinned, readVersions } from '../controlplane/versions.js';
+import { cacheKey, pinned, readVersions } from '../controlplane/versions.js';
 import { asset } from './assets.js';
 import { NODE_NAME, type Paths } from './configs.js';
 import type { NodeNetwork } from './network.js';
@@ -39,7 +38,6 @@ export async function ensureCalico(onProgress?: OnProgress): Promise<Calico> {
 function catalog(): Catalog<CalicoProgram> {
   const module = asset('go', 'calico');
   const pins = ['go.mod', 'go.sum'].map((file) => readFileSync(path.join(module, file), 'utf8'));
-  const digest = createHash('sha256').update(pins.join('\0')).digest('hex').slice(0, 8);
   const commit =
     pinned(pins[0] ?? '', MODULE)
       .split('-')
@@ -50,7 +48,7 @@ function catalog(): Catalog<CalicoProgram> {
     variables: () => ({}),
   });
   return {
-    key: `calico-${commit}_${digest}_${process.platform}-${process.arch}`,
+    key: cacheKey(`calico-${commit}`, pins),
     recipes: { calico: recipe('cni-plugin/cmd/calico'), felix: recipe('felix/cmd/calico-felix') },
   };
 }

@@ -1,5 +1,4 @@
 import { type ChildProcess, spawn } from 'node:child_process';
-import { createHash } from 'node:crypto';
 import { once } from 'node:events';
 import { mkdirSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -7,7 +6,7 @@ import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { ensureBuilt } from '../controlplane/binaries.js';
 import type { OnProgress } from '../controlplane/progress.js';
-import { pinned, readVersions } from '../controlplane/versions.js';
+import { cacheKey, pinned, readVersions } from '../controlplane/versions.js';
 import { projectRoot } from '../root.js';
 
 /** A running S3 server, on loopback. */
@@ -39,8 +38,7 @@ const MODULE = 'github.com/versity/versitygw';
 export async function ensureS3Binary(onProgress?: OnProgress): Promise<string> {
   const folder = path.join(projectRoot(), 'tools', 's3', 'go');
   const pins = ['go.mod', 'go.sum'].map((file) => readFileSync(path.join(folder, file), 'utf8'));
-  const digest = createHash('sha256').update(pins.join('\0')).digest('hex').slice(0, 8);
-  const key = `versitygw-${pinned(pins[0] ?? '', MODULE)}_${digest}_${process.platform}-${process.arch}`;
+  const key = cacheKey(`versitygw-${pinned(pins[0] ?? '', MODULE)}`, pins);
   const recipe = { module: folder, package: `${MODULE}/cmd/versitygw`, variables: () => ({}) };
   const catalog = { key, recipes: { versitygw: recipe } };
   return (await ensureBuilt(catalog, ['versitygw'], readVersions(), onProgress)).versitygw;
