@@ -259,11 +259,15 @@ describe('backups of a site', { concurrency: true }, () => {
     );
     await finish(namespace, 'night-backup-delete', 0, 'app-operator: Succeeded: {"removed": 1}');
     await cluster.gone('SiteBackup', namespace, 'night');
-    const left = (await cluster.everything(namespace)).map(nameOf);
-    assert.deepEqual(
-      left.filter((name) => name.includes('night')),
-      [],
-    );
+    // Its Job goes with the garbage collector.
+    await cluster.until('nothing of it is left', async () => {
+      const left = (await cluster.everything(namespace)).map(nameOf);
+      assert.deepEqual(
+        left.filter((name) => name.includes('night')),
+        [],
+      );
+      return true;
+    });
   });
 
   test('stored backups stay under Retain, and the object goes at once', async () => {

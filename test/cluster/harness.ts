@@ -9,7 +9,15 @@ import { type ControlPlane, startControlPlane } from '../../tools/controlplane/c
 import type { ControlPlaneOptions } from '../../tools/controlplane/options.js';
 import { freePort } from '../../tools/controlplane/ports.js';
 import { applyCrds } from '../../tools/crds.js';
-import { CHILD_KINDS, kindNamed, type Live, type Manifest, summaryOf } from './support/objects.js';
+import {
+  at,
+  CHILD_KINDS,
+  kindNamed,
+  type Live,
+  type Manifest,
+  nameOf,
+  summaryOf,
+} from './support/objects.js';
 import { argsOf, Operator, type OperatorOptions } from './support/operator.js';
 
 const POLL_MS = 100;
@@ -166,7 +174,10 @@ export class Cluster {
     }
   }
 
-  /** Waits until a resource is as a check wants it, and returns it; the message shows its last status. */
+  /**
+   * Waits until a resource is as a check wants it, and returns it; the message shows its last status,
+   * and what has no node or no volume.
+   */
   async becomes(
     kind: string,
     namespace: string,
@@ -175,15 +186,21 @@ export class Cluster {
     check: (object: Live) => boolean,
     timeoutMs?: number,
   ): Promise<Live> {
-    return this.until(
-      `${kind}/${name} ${what}`,
-      async () => {
-        const object = await this.get(kind, namespace, name);
-        if (object && check(object)) return object;
-        throw new Error(summaryOf(object));
-      },
-      timeoutMs,
-    );
+    try {
+      return await this.until(
+        `${kind}/${name} ${what}`,
+        async () => {
+          const object = await this.get(kind, namespace, name);
+          if (object && check(object)) return object;
+          throw new Error(summaryOf(object));
+        },
+        timeoutMs,
+      );
+    } catch (error) {
+      const homeless = await this.#homeless(namespace);
+      if (error instanceof Error && homeless) error.message += `\n${homeless}`;
+      throw error;
+    }
   }
 
   /** Waits until a bench or a site is Ready for its present spec. */
@@ -235,6 +252,18 @@ export class Cluster {
     for (const operator of this.#operators) if (operator.running) operator.kill('SIGKILL');
     await Promise.all(this.#operators.map(({ exited }) => exited));
     await this.controlPlane.stop();
+  }
+
+  /** Pods without a node, and how all the claims are. */
+  async #homeless(namespace: string): Promise<string> {
+    const [pods, claims] = await Promise.all([
+      this.list('Pod', namespace),
+      this.list('PersistentVolumeClaim', namespace),
+    ]);
+    const waiting = pods.filter(({ spec }) => at(spec, 'nodeName') === undefined);
+    if (waiting.length === 0) return '';
+    const volumes = claims.map((claim) => `${nameOf(claim)} ${String(at(claim, 'status.phase'))}`);
+    return `without a node: ${waiting.map(nameOf).join(', ')}; claims: ${volumes.join(', ')}`;
   }
 
   async #list(kind: ObjectKind, namespace: string, labels: string): Promise<readonly Live[]> {

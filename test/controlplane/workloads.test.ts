@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
 
 import { type ControlPlane, startControlPlane } from '../../tools/controlplane/controlplane.js';
 import { aClaim, aDeployment, aJob, apply, get, podTemplate, waitFor } from './support.js';
@@ -88,4 +89,29 @@ test('a user may do what RBAC grants and nothing else', async () => {
     cluster.kubectl(['--kubeconfig', kubeconfig, 'get', 'secrets']),
     /forbidden/,
   );
+});
+
+test('the scheduler tries a pod again, also where it hears of nothing that is new', async () => {
+  await apply(cluster, {
+    apiVersion: 'v1',
+    kind: 'Pod',
+    metadata: { name: 'nowhere' },
+    spec: {
+      nodeSelector: { 'example.test/none': 'true' },
+      containers: [{ name: 'main', image: 'example.test/none:1' }],
+    },
+  });
+  const end = performance.now() + 60_000;
+  const attempts = async (): Promise<number> => {
+    const { items } = await get<{ items: { series?: { count: number } }[] }>(
+      cluster,
+      'events.events.k8s.io',
+      '--field-selector=reason=FailedScheduling,regarding.name=nowhere',
+    );
+    return items.reduce((sum, { series }) => sum + (series?.count ?? 1), 0);
+  };
+  while ((await attempts()) < 2) {
+    assert.ok(performance.now() < end, 'it was tried once, and not again within a minute');
+    await sleep(500);
+  }
 });

@@ -124,6 +124,9 @@ export function scheduler({ kubeconfigs }: Setup): string[] {
     `--kubeconfig=${kubeconfigs.scheduler}`,
     '--secure-port=0',
     '--leader-elect=false',
+    // It may try a pod before it has seen that the pod's claim is bound, and hears of it no more;
+    // left alone, it tries again after five minutes.
+    '--pod-max-in-unschedulable-pods-duration=10s',
     ...FAST_CLIENT,
   ];
 }
