@@ -163,13 +163,13 @@ export class BatchController {
           key,
           job,
           memory,
-          (await diagnostician.explain(job)) ?? job.health.message,
+          (await diagnostician.explain(job)).why ?? job.health.message,
         );
       default: {
         const { startTime } = job.job ?? {};
         const age = startTime === undefined ? 0 : now() - Date.parse(startTime);
         if (age < PATIENCE_MS) return { againMs: PATIENCE_MS - age };
-        const why = await diagnostician.explain(job);
+        const { why } = await diagnostician.explain(job);
         if (why) this.#complain(owner, key, 'JobWaiting', `Job ${job.name}: ${why}`);
         return { againMs: PATIENCE_MS };
       }

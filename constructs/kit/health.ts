@@ -7,6 +7,8 @@ export interface Health {
   readonly reason?: string;
   /** Whether the operator that it belongs to has never said anything of it. */
   readonly unseen?: true;
+  /** Of a Job that tries again: how many of its attempts have failed. */
+  readonly failedAttempts?: number;
 }
 
 const READY: Health = { state: 'Ready', message: '' };
@@ -126,11 +128,10 @@ function job({ status }: Observable): Health {
     return { state: 'Failed', message: failed.message ?? failed.reason ?? 'failed' };
   }
   if (find(status?.conditions, 'Complete')?.status === 'True') return READY;
-  const attempts = status?.failed ?? 0;
-  return {
-    state: 'InProgress',
-    message: attempts > 0 ? `running, after ${attempts} failed attempts` : 'running',
-  };
+  const failedAttempts = status?.failed ?? 0;
+  if (failedAttempts === 0) return { state: 'InProgress', message: 'running' };
+  const message = `running, after ${failedAttempts} failed attempts`;
+  return { state: 'InProgress', message, failedAttempts };
 }
 
 /** Why it is as it is, its containers say: see `complaintOf` of the runner. */

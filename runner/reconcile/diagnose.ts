@@ -50,6 +50,14 @@ interface EventObject extends KubeObject {
   readonly deprecatedLastTimestamp?: string;
 }
 
+/** What was found out about a child. */
+export interface Explanation {
+  /** What its pods say, or who keeps it without; undefined where nobody says anything. */
+  readonly why?: string | undefined;
+  /** The question was put off: milliseconds until it should be put again. */
+  readonly againMs?: number;
+}
+
 /**
  * Finds out why a workload or a Job does not get ready, from its pods: an image that cannot be
  * pulled, a missing key of a Secret, the last words of a script. Where it has no pod, an event says
@@ -58,6 +66,8 @@ interface EventObject extends KubeObject {
  */
 export class Diagnostician {
   #askedAt = -Infinity;
+  /** Questions put off since one was asked: each comes again later than the one before. */
+  #putOff = 0;
   readonly #known = new Map<string, { readonly at: number; readonly why: string | undefined }>();
 
   constructor(
@@ -68,14 +78,21 @@ export class Diagnostician {
     },
   ) {}
 
-  /** What the pods of a child say, or who keeps it without; undefined where nobody says anything. Never rejects. */
-  async explain(child: Child): Promise<string | undefined> {
+  /** Asks the pods of a child, unless their answer is known, or others are asked first. Never rejects. */
+  async explain(child: Child): Promise<Explanation> {
     const { client, now } = this.props;
-    const key = `${child.uid}/${child.health.state}`;
+    const { state, failedAttempts = 0 } = child.health;
+    // An attempt that has failed since has words of its own.
+    const key = `${child.uid}/${state}/${failedAttempts}`;
     const known = this.#known.get(key);
-    if (known && now() - known.at < FRESH_MS) return known.why;
-    if (child.health.state !== 'Failed' && now() - this.#askedAt < INTERVAL_MS) return known?.why;
+    if (known && now() - known.at < FRESH_MS) return { why: known.why };
+    const isSlow = state !== 'Failed' && failedAttempts === 0;
+    if (isSlow && now() - this.#askedAt < INTERVAL_MS) {
+      this.#putOff += 1;
+      return { why: known?.why, againMs: this.#putOff * INTERVAL_MS };
+    }
     this.#askedAt = now();
+    this.#putOff = 0;
     let why = known?.why;
     try {
       const selector = child.kind.kind === 'Job' ? `job-name=${child.name}` : `app=${child.name}`;
@@ -94,7 +111,7 @@ export class Diagnostician {
     }
     if (this.#known.size > 1000) this.#known.clear();
     this.#known.set(key, { at: now(), why });
-    return why;
+    return { why };
   }
 
   /** Controllers of StatefulSets and Jobs say only by events that they cannot make a pod. */

@@ -12,6 +12,8 @@ export interface Memory {
   plan: { readonly key: string; readonly plan: Plan } | undefined;
   /** When the resource was last found not ready, after being ready; milliseconds since 1970. */
   pendingSince: number | undefined;
+  /** Where a child was not asked yet why it is not ready: milliseconds until it should be, since the last visit. */
+  askAgainMs: number | undefined;
   /** The last round of HTTP checks, what the plan was made from then, and how many rounds failed in a row. */
   probes: { readonly at: number; readonly planKey: string | undefined; readonly failures: number };
   /** Whether its finalizer was taken off: what is still seen of it is old, and nothing is done for it any more. */
@@ -41,6 +43,7 @@ export class Memories {
         problems: [],
         plan: undefined,
         pendingSince: undefined,
+        askAgainMs: undefined,
         probes: NEVER_PROBED,
         released: false,
         dueAt: Infinity,

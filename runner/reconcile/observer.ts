@@ -2,7 +2,7 @@ import type { Health } from '../../constructs/kit/health.js';
 import type { ChildView, HttpProbe, ProbeResult } from '../../constructs/kit/kind.js';
 import type { Child } from '../cache/child.js';
 import type { ChildCache } from '../cache/child-cache.js';
-import type { Diagnostician } from './diagnose.js';
+import type { Diagnostician, Explanation } from './diagnose.js';
 import { type Memory, NEVER_PROBED } from './memory.js';
 import { plannedOf, type Plan } from './plan.js';
 import type { Prober } from './probe.js';
@@ -54,14 +54,15 @@ export class Observer {
       return passes ? [] : [{ id, kind: kind.kind, name, health }];
     });
     memory.pendingSince = pending.length > 0 ? (memory.pendingSince ?? now()) : undefined;
-    const impatient = memory.pendingSince !== undefined && this.patience(memory) === LOOK_AGAIN_MS;
+    const impatient = this.#waited(memory) >= PATIENCE_MS;
     const trouble = pending.find(
       ({ kind, health: { state } }) =>
         EXPLAINABLE.has(kind) && (state === 'Failed' || (state === 'InProgress' && impatient)),
     );
     const child = trouble && children.get(trouble.id);
-    const why = child && (await diagnostician.explain(child));
-    if (!why) return pending;
+    const { why, againMs }: Explanation = child ? await diagnostician.explain(child) : {};
+    memory.askAgainMs = againMs;
+    if (!trouble || !why) return pending;
     const said = trouble.kind === 'Job' ? LAST_WORDS.exec(why)?.[1] : undefined;
     const health = {
       ...trouble.health,
@@ -72,9 +73,14 @@ export class Observer {
   }
 
   /** Milliseconds until what is not ready should be looked into, or looked into again. */
-  patience({ pendingSince }: Memory): number {
-    const waited = pendingSince === undefined ? 0 : this.props.now() - pendingSince;
-    return waited < PATIENCE_MS ? PATIENCE_MS - waited : LOOK_AGAIN_MS;
+  patience(memory: Memory): number {
+    const waited = this.#waited(memory);
+    if (waited < PATIENCE_MS) return PATIENCE_MS - waited;
+    return Math.min(memory.askAgainMs ?? LOOK_AGAIN_MS, LOOK_AGAIN_MS);
+  }
+
+  #waited({ pendingSince }: Memory): number {
+    return pendingSince === undefined ? 0 : this.props.now() - pendingSince;
   }
 
   /** A child of the plan as it is seen; undefined where it is not there, or is a Job that has something else to do. */

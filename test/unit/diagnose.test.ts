@@ -1,8 +1,13 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
+import { healthOf } from '../../constructs/kit/health.js';
 import { Job } from '../../constructs/kit/object-kind.js';
 import type { Child } from '../../runner/cache/child.js';
+import type { ChildCache } from '../../runner/cache/child-cache.js';
 import { Diagnostician } from '../../runner/reconcile/diagnose.js';
+import type { Memory } from '../../runner/reconcile/memory.js';
+import { Observer } from '../../runner/reconcile/observer.js';
+import { aPlan } from './plan-builder.js';
 
 const FAILED: Child = {
   id: 'batch/v1/Job/ns/s-init',
@@ -61,7 +66,7 @@ describe('what the pods of a child in trouble say', () => {
   for (const [what, status, expected] of cases) {
     test(what, async () => {
       assert.equal(
-        await diagnostician([pod('2026-01-01T00:00:00Z', status)]).explain(FAILED),
+        (await diagnostician([pod('2026-01-01T00:00:00Z', status)]).explain(FAILED)).why,
         expected,
       );
     });
@@ -72,29 +77,68 @@ describe('what the pods of a child in trouble say', () => {
       pod('2026-01-01T00:00:00Z', terminated(1, 'app-operator: Old: x')),
       pod('2026-01-02T00:00:00Z', terminated(1, 'app-operator: New: y')),
     ];
-    assert.equal(await diagnostician(pods).explain(FAILED), 'New: y');
+    assert.equal((await diagnostician(pods).explain(FAILED)).why, 'New: y');
   });
 
   test('an answer is kept for half a minute, and slow children are asked one in two seconds', async () => {
-    let calls = 0;
-    let now = 0;
-    const client = {
-      request: <T>(): Promise<T> => {
-        calls += 1;
-        return Promise.resolve({ items: [pod('2026-01-01T00:00:00Z', {})] } as T);
-      },
-    };
-    const asked = new Diagnostician({ client, now: () => now });
+    const { asked, clock, calls } = counted();
     await asked.explain(FAILED);
     await asked.explain(FAILED);
-    assert.equal(calls, 1, 'the same failure');
-    now = 1_000;
-    const slow = { ...FAILED, uid: 'u2', health: { state: 'InProgress', message: '' } } as const;
-    await asked.explain(slow);
-    assert.equal(calls, 1, 'another child, too soon');
-    now = 31_000;
+    assert.equal(calls(), 1, 'the same failure');
+    clock.now = 1_000;
+    await asked.explain(running('u2'));
+    assert.equal(calls(), 1, 'another child, too soon');
+    clock.now = 31_000;
     await asked.explain(FAILED);
-    assert.equal(calls, 2, 'after half a minute');
+    assert.equal(calls(), 2, 'after half a minute');
+  });
+
+  test('slow children that were not asked are asked soon, one after the other', async () => {
+    const { asked, clock, calls } = counted();
+    await asked.explain(running('u1'));
+    assert.deepEqual(await asked.explain(running('u2')), { why: undefined, againMs: 2_000 });
+    assert.deepEqual(await asked.explain(running('u3')), { why: undefined, againMs: 4_000 });
+    clock.now = 2_000;
+    assert.deepEqual(await asked.explain(running('u2')), { why: undefined });
+    clock.now = 4_000;
+    assert.deepEqual(await asked.explain(running('u3')), { why: undefined });
+    assert.equal(calls(), 3);
+  });
+
+  test('a Job of which an attempt fails is asked at once, also when it had nothing to say before', async () => {
+    const { asked, clock, calls, pods } = counted();
+    assert.deepEqual(await asked.explain(running('u1')), { why: undefined });
+    clock.now = 10_000;
+    await asked.explain(running('u2'));
+    pods.push(pod('2026-01-01T00:00:00Z', terminated(1, 'app-operator: First: x')));
+    assert.deepEqual(await asked.explain(running('u1', 1)), { why: 'First: x' });
+    pods.push(pod('2026-01-01T00:01:00Z', terminated(1, 'app-operator: Second: y')));
+    assert.deepEqual(
+      await asked.explain(running('u1', 1)),
+      { why: 'First: x' },
+      'the same failure',
+    );
+    assert.deepEqual(await asked.explain(running('u1', 2)), { why: 'Second: y' });
+    assert.equal(calls(), 4);
+  });
+
+  test('a resource whose question was put off is visited soon, and otherwise after five minutes', async () => {
+    const { asked, clock } = counted();
+    const plan = aPlan([[{ kind: 'Job', name: 's-init' }]]);
+    const observer = new Observer({
+      children: { get: () => running('u1') } as unknown as ChildCache,
+      diagnostician: asked,
+      prober: undefined,
+      now: () => clock.now,
+    });
+    const memory = { pendingSince: 0 } as Memory;
+    clock.now = 20_000;
+    await asked.explain(running('u2'));
+    await observer.pending(plan, memory);
+    assert.equal(observer.patience(memory), 2_000);
+    clock.now = 22_000;
+    await observer.pending(plan, memory);
+    assert.equal(observer.patience(memory), 300_000);
   });
 
   test('without a pod, the last event says who refuses it, without the name that changes', async () => {
@@ -119,7 +163,7 @@ describe('what the pods of a child in trouble say', () => {
       },
     };
     assert.equal(
-      await new Diagnostician({ client, now: () => 0 }).explain(FAILED),
+      (await new Diagnostician({ client, now: () => 0 }).explain(FAILED)).why,
       'its pod is refused: forbidden: exceeded quota: small',
     );
     assert.deepEqual(asked, [
@@ -129,9 +173,31 @@ describe('what the pods of a child in trouble say', () => {
 
   test('a question that fails is no answer', async () => {
     const client = { request: () => Promise.reject(new Error('403')) };
-    assert.equal(await new Diagnostician({ client, now: () => 0 }).explain(FAILED), undefined);
+    const asked = await new Diagnostician({ client, now: () => 0 }).explain(FAILED);
+    assert.deepEqual(asked, { why: undefined });
   });
 });
+
+/** A Job that runs, after so many failed attempts. */
+function running(uid: string, failed = 0): Child {
+  return { ...FAILED, uid, health: healthOf({ kind: 'Job', metadata: {}, status: { failed } }) };
+}
+
+/** One that can be told the time, and what it asked: `pods` are the answer. */
+function counted() {
+  let calls = 0;
+  const clock = { now: 0 };
+  const pods: object[] = [];
+  const client = {
+    request: <T>(_: string, path: string): Promise<T> => {
+      const ofPods = path.endsWith('/pods');
+      if (ofPods) calls += 1;
+      return Promise.resolve({ items: ofPods ? [...pods] : [] } as T);
+    },
+  };
+  const asked = new Diagnostician({ client, now: () => clock.now });
+  return { asked, clock, pods, calls: () => calls };
+}
 
 function diagnostician(items: readonly object[]): Diagnostician {
   const client = { request: <T>(): Promise<T> => Promise.resolve({ items } as T) };

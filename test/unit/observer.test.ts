@@ -22,7 +22,7 @@ function aJob(live: Partial<Child>, words?: string) {
   const child = { id: planned?.id, kind: planned?.kind, run: 'wanted', ...live } as Child;
   const observer = new Observer({
     children: { get: () => child } as unknown as ChildCache,
-    diagnostician: { explain: () => Promise.resolve(words) } as never,
+    diagnostician: { explain: () => Promise.resolve({ why: words }) } as never,
     prober: undefined,
     now: () => 0,
   });
@@ -67,7 +67,7 @@ describe('a child of another operator', () => {
     const child = { id: planned?.id, kind: planned?.kind, health, unseenSince } as Child;
     const observer = new Observer({
       children: { get: () => child } as unknown as ChildCache,
-      diagnostician: { explain: () => Promise.resolve(undefined) } as never,
+      diagnostician: { explain: () => Promise.resolve({}) } as never,
       prober: undefined,
       now: () => created + passedMs,
     });
