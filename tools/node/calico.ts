@@ -133,5 +133,9 @@ async function installCrds(controlPlane: ControlPlane, folder: string): Promise<
     metadata: { name: 'default' },
     spec: { datastoreReady: true },
   };
-  await controlPlane.kubectl(['create', '--filename=-'], JSON.stringify(ready));
+  // "Established" comes a moment before the kind is served.
+  await controlPlane.api.until('ClusterInformation to be served', async () => {
+    await controlPlane.api.ensure('/apis/crd.projectcalico.org/v1/clusterinformations', ready);
+    return true;
+  });
 }

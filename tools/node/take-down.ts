@@ -129,7 +129,12 @@ function removeLogLinks(): void {
   if (!existsSync(links)) return;
   for (const name of readdirSync(links)) {
     const link = path.join(links, name);
-    if (readlinkSync(link).startsWith(`${folder}/`)) unlinkSync(link);
+    try {
+      if (readlinkSync(link).startsWith(`${folder}/`)) unlinkSync(link);
+    } catch (error) {
+      // Another node's kubelet removes its own links from the same folder.
+      if ((error as { readonly code?: string }).code !== 'ENOENT') throw error;
+    }
   }
 }
 
