@@ -122,7 +122,8 @@ suite('autoscaling with the real KEDA', { skip: skip || (KEDA?.skip ?? false) },
   });
 
   test('several jobs get several workers, and all are done once', async () => {
-    const jobs = ['one', 'two', 'three', 'four'];
+    // Enough to wait for longer than the HPA's 15 s, while the first worker does one after the other.
+    const jobs = Array.from({ length: 8 }, (_, index) => `one of several: ${index}`);
     for (const job of jobs) assert.equal(await shop.enqueue(job, 12, 'short'), 200);
     await reach('two workers', 2);
     await shop.stored(jobs, 180_000);
@@ -134,8 +135,14 @@ suite('autoscaling with the real KEDA', { skip: skip || (KEDA?.skip ?? false) },
   test('KEDA goes while the queue sleeps, and a worker is there for the next job', async () => {
     await keda.remove();
     await reach('a worker comes', 1);
-    const site = await cluster.ready('AppSite', namespace, 'shop');
-    assert.equal(conditionOf(site, 'Autoscaling')?.reason, 'KedaMissing');
+    await cluster.becomes(
+      'AppSite',
+      namespace,
+      'shop',
+      'says that KEDA is missing',
+      (site) => conditionOf(site, 'Autoscaling')?.reason === 'KedaMissing',
+    );
+    await cluster.ready('AppSite', namespace, 'shop');
     assert.equal(await shop.enqueue('after KEDA', 0, 'short'), 200);
     await shop.stored(['after KEDA']);
   });

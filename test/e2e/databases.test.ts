@@ -140,8 +140,7 @@ suite('databases', { skip }, () => {
     test('a server outside, which goes away while a site is created on it', async () => {
       await serves(shared('guest-one', 'guest'), 'guest');
       const broken = shared('broken', 'guest');
-      await cluster.apply(namespace, broken);
-      await stopsHalfway('broken');
+      await stopsHalfway(broken);
       // The words of the first attempt are gone when the second one has failed.
       await Promise.all([
         complains('broken', /DatabaseConnectionLost: outside\.\S+:3306/),
@@ -220,11 +219,13 @@ suite('databases', { skip }, () => {
     await serves(site, bench);
   }
 
-  /** Waits until the framework works in the new database of a site, and holds it there: the first tables are made, no more will be. */
-  async function stopsHalfway(site: string): Promise<void> {
-    const database = databaseName(namespace, site);
+  /** Applies a site and holds the framework while it works in the new database: the first tables are made, no more will be. */
+  async function stopsHalfway(site: Manifest): Promise<void> {
+    const { name } = site.metadata;
+    const database = databaseName(namespace, name);
     // The lock lasts as long as its session, which ends with the server.
     const hold = `
+      DO GET_LOCK('holds', 0);
       DELIMITER //
       BEGIN NOT ATOMIC
         REPEAT
@@ -236,8 +237,12 @@ suite('databases', { skip }, () => {
       FLUSH TABLES WITH READ LOCK;
       DO SLEEP(600);`;
     void sql(cluster, outside, hold).catch(() => undefined);
+    await cluster.until('somebody to hold it', async () => {
+      return (await sql(cluster, outside, "SELECT IS_USED_LOCK('holds') IS NOT NULL"))[0] === '1';
+    });
+    await cluster.apply(namespace, site);
     await cluster.until(
-      `the creation of ${site} to be held`,
+      `the creation of ${name} to be held`,
       async () => {
         const waiting = `SELECT COUNT(*) FROM information_schema.PROCESSLIST
           WHERE DB = '${database}' AND STATE LIKE 'Waiting for%'`;

@@ -83,12 +83,15 @@ suite('faults', { skip }, () => {
     await sites.workers(0);
     for (const job of jobs.slice(0, 10)) assert.equal(await shop.enqueue(job, 0), 200);
     const redis = await podOf(cluster, namespace, 'bench-redis');
+    await sites.queueIsWritten();
     await killContainer(redis, 'queue');
     await restarted(cluster, redis, 'queue');
     for (const job of jobs.slice(10)) assert.equal(await shop.enqueue(job, 0), 200);
     // As a drain of the node does it: asked to end.
     await cluster.delete('Pod', namespace, redis.metadata.name);
     await replaced(cluster, namespace, [redis]);
+    // Without the cache gunicorn was not ready.
+    await sites.answer();
     assert.equal(await shop.remembers(jobs[0] ?? ''), 0, 'no job has run yet');
     await sites.workers(1);
     await shop.stored(jobs);

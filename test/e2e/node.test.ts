@@ -202,14 +202,14 @@ function serviceOf(address: string): Manifest[] {
   ];
 }
 
-/** Connects and ends it. The kernel asks again after 1, 3 and 7 s. */
+/** Connects and ends it. The kernel asks again after 1, 3, 7 and 15 s. */
 function knock(host: string, port: number): Promise<string> {
   return new Promise((resolve) => {
     const socket = connect(port, host, () => {
       resolve('answered');
       socket.destroy();
     });
-    socket.setTimeout(10_000, () => {
+    socket.setTimeout(30_000, () => {
       resolve('nobody answers');
       socket.destroy();
     });

@@ -44,7 +44,9 @@ suite('a bench and its sites serve requests', { skip }, () => {
     assert.equal(status, 404);
     const added = addedToSite(await cluster.timeline(namespace), 'second');
     cluster.figures.add('  of that, waiting for the operator', seconds(added));
-    const memory = await cluster.operatorMemory();
+    const memory = await cluster.until('the kubelet to have measured the operator', () =>
+      cluster.operatorMemory(),
+    );
     cluster.figures.add('memory of the operator', `${Math.round(memory / 2 ** 20)} MiB`);
   });
 

@@ -79,6 +79,8 @@ export interface Load<T> {
   readonly repeated: number;
   /** Of the slowest answer. */
   readonly slowestMs: number;
+  /** The longest time in which nothing ran here: of all processes, where the machine stood still. */
+  readonly stalledMs: number;
   readonly result: T;
 }
 
@@ -86,6 +88,7 @@ const WORKERS = 4;
 const PAUSE_MS = 25;
 /** Before and after the work, so that what it leaves behind is seen too. */
 const MARGIN_MS = 1_000;
+const PULSE_MS = 100;
 
 /**
  * Sends requests while some work is done, and counts those that are not answered with 200. Half of the
@@ -99,7 +102,14 @@ export async function loadDuring<T>(target: Target, work: () => Promise<T>): Pro
   let sent = 0;
   let repeated = 0;
   let slowestMs = 0;
+  let stalledMs = 0;
   let over = false;
+  let beat = performance.now();
+  const pulse = setInterval(() => {
+    const now = performance.now();
+    stalledMs = Math.max(stalledMs, Math.round(now - beat - PULSE_MS));
+    beat = now;
+  }, PULSE_MS);
   const agent = new Agent({ keepAlive: true, maxSockets: WORKERS / 2 });
   const client = async (keeps: boolean): Promise<void> => {
     while (!over) {
@@ -123,9 +133,10 @@ export async function loadDuring<T>(target: Target, work: () => Promise<T>): Pro
     over = true;
     await Promise.all(clients);
     const lost = Object.values(failures).reduce((sum, count) => sum + count, 0);
-    return { sent, lost, failures, repeated, slowestMs, result };
+    return { sent, lost, failures, repeated, slowestMs, stalledMs, result };
   } finally {
     over = true;
+    clearInterval(pulse);
     agent.destroy();
   }
 }

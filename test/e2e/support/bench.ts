@@ -51,9 +51,9 @@ export class SiteUser {
   }
 
   /** Status of `/api/method/ping`, or the error's code. */
-  async ping(): Promise<number | string> {
+  async ping(timeoutMs = 30_000): Promise<number | string> {
     try {
-      return (await this.#request('/api/method/ping', { timeoutMs: 5_000 })).status;
+      return (await this.#request('/api/method/ping', { timeoutMs })).status;
     } catch (error) {
       return (error as { code?: string }).code ?? String(error);
     }
@@ -64,7 +64,7 @@ export class SiteUser {
     await this.cluster.until(
       `${this.host} answers`,
       async () => {
-        const status = await this.ping();
+        const status = await this.ping(5_000);
         if (status !== 200) throw new Error(`ping gets ${status}`);
         return true;
       },

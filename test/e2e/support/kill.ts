@@ -15,11 +15,13 @@ function containersOf(pod: Live): readonly ContainerStatus[] {
   return (at(pod, 'status.containerStatuses') ?? []) as ContainerStatus[];
 }
 
-/** The one pod of a workload. */
-export async function podOf(cluster: E2e, namespace: string, app: string): Promise<Live> {
-  const [pod, ...others] = lasting(await cluster.pods(namespace, `app=${app}`));
-  if (!pod || others.length > 0) throw new Error(`${app} has ${pod ? 'several pods' : 'no pod'}`);
-  return pod;
+/** The one pod of a workload, once it has no more than this one. */
+export function podOf(cluster: E2e, namespace: string, app: string): Promise<Live> {
+  return cluster.until(`${app} to have one pod`, async () => {
+    const [pod, ...others] = lasting(await cluster.pods(namespace, `app=${app}`));
+    if (!pod || others.length > 0) throw new Error(`it has ${pod ? 'several pods' : 'no pod'}`);
+    return pod;
+  });
 }
 
 /** Ends all processes of a container, as the kernel does when memory is short. */

@@ -29,7 +29,7 @@ export function stranger(
   };
 }
 
-/** Whether a pod gets a connection to a port of a host, Redis' by default, within three seconds. */
+/** Whether a pod gets a connection to a port of a host, Redis' by default, within fifteen seconds: many may ask at once. */
 export async function isReached(
   cluster: E2e,
   namespace: string,
@@ -39,7 +39,7 @@ export async function isReached(
 ): Promise<boolean> {
   // bash is in every image of Debian, and connects by itself.
   const connect =
-    'timeout 3 bash -c "</dev/tcp/$1/$2" connect "$1" "$2" 2>/dev/null && echo reached || true';
+    'timeout 15 bash -c "</dev/tcp/$1/$2" connect "$1" "$2" 2>/dev/null && echo reached || true';
   const command = ['sh', '-c', connect, 'sh', host, String(port)];
   return (await cluster.exec(namespace, pod, command)).includes('reached');
 }

@@ -86,6 +86,17 @@ export class TwoSites {
     await Promise.all(this.users.map((user) => user.stored(this.#stored.slice(-2))));
   }
 
+  /** Waits until Redis has written what it has accepted: on a slow disk it does so up to two seconds later. */
+  async queueIsWritten(): Promise<void> {
+    const ask = 'REDISCLI_AUTH=$REDIS_PASSWORD exec redis-cli -p 6380 INFO persistence';
+    await this.cluster.until('the queue to be written', async () => {
+      const said = await this.cluster.exec(this.namespace, 'bench-redis-0', ['sh', '-c', ask], {
+        container: 'queue',
+      });
+      return /^aof_buffer_length:0\r?$/m.test(said) && /^aof_pending_bio_fsync:0\r?$/m.test(said);
+    });
+  }
+
   /** Gives `shop` so many workers; resolves when it has none, where it is to have none. */
   async workers(count: 0 | 1): Promise<void> {
     const spec = { componentReplicas: { workerDefault: count } };
@@ -105,6 +116,7 @@ export class TwoSites {
   ): Promise<void> {
     // A job that runs in this moment fails, and the framework does not repeat it; so none does.
     await this.use(`before ${what}`);
+    await this.queueIsWritten();
     await this.recovery(what, async () => {
       await fault();
       await recovered();
@@ -143,6 +155,10 @@ export class TwoSites {
     const repeated = loads.reduce((sum, load) => sum + load.repeated, 0);
     const again = repeated > 0 ? `, ${repeated} sent again` : '';
     this.cluster.figures.add(`requests lost: ${what}`, `${lost} of ${sent} in ${took}${again}`);
-    assert.equal(lost, 0, JSON.stringify(loads.map(({ failures }) => failures)));
+    const failed = loads.filter((load) => load.lost > 0 && !this.cluster.forgives(what, load));
+    assert.deepEqual(
+      failed.map(({ failures }) => failures),
+      [],
+    );
   }
 }
