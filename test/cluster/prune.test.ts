@@ -221,6 +221,10 @@ describe('pruning', { concurrency: true }, () => {
     await cluster.ready('AppSite', namespace, 's');
     const hold = await holdPods(cluster, { 'job-name': 'busy-init' });
     await cluster.patch('AppBench', namespace, 'busy', { spec: { appsJSON: '["erpnext"]' } });
+    // They come by two watches: the site's change must not be heard of first.
+    await cluster.becomes('AppBench', namespace, 'busy', 'is not ready', (bench) =>
+      Object.is(at(bench, 'status.ready'), false),
+    );
     await cluster.patch('AppSite', namespace, 's', { spec: { workloads: 'Shared' } });
     await cluster.becomes(
       'AppSite',

@@ -3,6 +3,7 @@ import { after, before, describe, test } from 'node:test';
 
 import { type Cluster, startCluster } from './harness.js';
 import { aBench, aSecret, aSite } from './support/builders.js';
+import { holdPods, release } from './support/interference.js';
 import { at, conditionOf, type Manifest, nameOf } from './support/objects.js';
 
 let cluster: Cluster;
@@ -106,7 +107,7 @@ describe('references', { concurrency: true }, () => {
           metadata.name,
           'goes on',
           (live) => at(live, 'status.phase') !== 'Pending',
-          2_000,
+          30_000,
         );
         await cluster.ready(kind, namespace, metadata.name);
 
@@ -156,6 +157,7 @@ describe('references', { concurrency: true }, () => {
         'is Pending',
         (live) => conditionOf(live, 'Ready')?.reason === 'BenchMissing',
       );
+      const hold = await holdPods(cluster, { 'job-name': 'later-init' });
       await cluster.apply(namespace, aBench('later'));
       await cluster.becomes(
         'AppSite',
@@ -163,8 +165,9 @@ describe('references', { concurrency: true }, () => {
         's4',
         'waits for the bench',
         (live) => conditionOf(live, 'Ready')?.message === 'waiting for bench later to be ready',
-        2_000,
+        30_000,
       );
+      await release(cluster, hold);
       await cluster.ready('AppSite', namespace, 's4');
     });
 

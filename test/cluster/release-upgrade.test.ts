@@ -21,7 +21,6 @@ const BEFORE = { release: '0.1.0', commit: '9f3beb2' };
 const ROOT = projectRoot();
 const OLD = path.join(ROOT, `test/cluster/releases/${BEFORE.release}/install.yaml`);
 const NEW = path.join(ROOT, 'dist/install.yaml');
-const PATIENCE_MS = 60_000;
 
 const read = (file: string): Promise<string> => readFile(file, 'utf8');
 const objectsIn = (yaml: string): Live[] =>
@@ -89,7 +88,7 @@ test(`an upgrade from ${BEFORE.release}`, async (t) => {
 
   await t.test('finds a bench and a site of that release, made by its own operator', async () => {
     await kubectl(`apply --server-side --filename=${OLD}`);
-    await kubectl('wait crd --all --for=condition=Established --timeout=30s');
+    await kubectl('wait crd --all --for=condition=Established --timeout=120s');
     const operator = new Operator({ ...(await installed(cluster, await read(OLD))), main });
     operators.push(operator);
     const started = await operator.logged('starting');
@@ -101,8 +100,8 @@ test(`an upgrade from ${BEFORE.release}`, async (t) => {
       aSite('s', { bench: 'b', ingress: { enabled: true } }),
       aSite('t', { bench: 'b', workloads: 'Shared' }),
     );
-    for (const name of ['s', 't']) await cluster.ready('AppSite', namespace, name, PATIENCE_MS);
-    await cluster.ready('AppBench', namespace, 'b', PATIENCE_MS);
+    for (const name of ['s', 't']) await cluster.ready('AppSite', namespace, name);
+    await cluster.ready('AppBench', namespace, 'b');
     await cluster.apply(namespace, MIGRATE);
     await cluster.becomes('SiteJob', namespace, 'j', 'has run', (live) => {
       return at(live, 'status.phase') === 'Succeeded';
@@ -114,9 +113,9 @@ test(`an upgrade from ${BEFORE.release}`, async (t) => {
       aUser('ann', { siteRef, passwordSecretRef: { name: 'password' } }),
       aUser('refused', { siteRef }),
     );
-    await cluster.ready('SiteUser', namespace, 'ann', PATIENCE_MS);
+    await cluster.ready('SiteUser', namespace, 'ann');
     const failed = (user: Live): boolean => at(user, 'status.phase') === 'Failed';
-    await cluster.becomes('SiteUser', namespace, 'refused', 'is refused', failed, PATIENCE_MS);
+    await cluster.becomes('SiteUser', namespace, 'refused', 'is refused', failed);
     assert.equal((await operator.stop()).code, 0);
     old = await state();
     assert.ok(old.size > 25, `${old.size} objects`);
@@ -124,9 +123,9 @@ test(`an upgrade from ${BEFORE.release}`, async (t) => {
 
   await t.test('is one apply of the new manifest, over the old one', async () => {
     await kubectl(`apply --server-side --force-conflicts --filename=${NEW}`);
-    await kubectl('wait crd --all --for=condition=Established --timeout=30s');
+    await kubectl('wait crd --all --for=condition=Established --timeout=120s');
     const rollout = `rollout status deployment/${OPERATOR.deployment} -n ${OPERATOR.namespace}`;
-    await kubectl(`${rollout} --timeout=60s`);
+    await kubectl(`${rollout} --timeout=120s`);
     for (const crd of objectsIn(await read(NEW)).filter(
       ({ kind }) => kind === 'CustomResourceDefinition',
     )) {
@@ -154,8 +153,8 @@ test(`an upgrade from ${BEFORE.release}`, async (t) => {
     await cluster.patch('AppBench', namespace, 'b', { spec: { componentReplicas: { nginx: 2 } } });
     const gunicorn = { componentReplicas: { gunicorn: 2 } };
     await cluster.patch('AppSite', namespace, 's', { spec: gunicorn });
-    await cluster.ready('AppBench', namespace, 'b', PATIENCE_MS);
-    for (const name of ['s', 't']) await cluster.ready('AppSite', namespace, name, PATIENCE_MS);
+    await cluster.ready('AppBench', namespace, 'b');
+    for (const name of ['s', 't']) await cluster.ready('AppSite', namespace, name);
     const now = await state();
     for (const [name, object] of old) {
       assert.equal(now.get(name)?.metadata.uid, object.metadata.uid, `${name} is another one`);

@@ -4,7 +4,8 @@ import { setTimeout as sleep } from 'node:timers/promises';
 
 import { type Cluster, startCluster } from './harness.js';
 import { aBench, aSite } from './support/builders.js';
-import { conditionsOf, nameOf } from './support/objects.js';
+import { FaultMetrics } from './support/fault-metrics.js';
+import { at, conditionsOf, nameOf } from './support/objects.js';
 
 let cluster: Cluster;
 before(async () => {
@@ -55,11 +56,15 @@ describe('the scope', { concurrency: true }, () => {
     const BLUE = { labels: { team: 'blue' } };
     const user = 'by-label';
     let namespace: string;
+    let metrics: FaultMetrics;
     before(async () => {
       namespace = await cluster.namespace();
+      const metricsPort = await cluster.freePort();
+      metrics = new FaultMetrics(metricsPort);
       await cluster.operator(['--watch-label-selector=team=blue'], {
         user,
         namespaces: [namespace],
+        metricsPort,
       });
       await cluster.apply(
         namespace,
@@ -88,17 +93,30 @@ describe('the scope', { concurrency: true }, () => {
     });
 
     test('one that loses it is left as it is', async () => {
-      await sleep(1_300);
+      // The last that is written for a bench, a little after it is Ready.
+      await cluster.becomes('AppBench', namespace, 'plain', 'is finished', (bench) =>
+        Boolean(at(bench, 'status.appliedHash')),
+      );
       const before = await of('plain');
       const since = new Date();
       await cluster.patch('AppBench', namespace, 'plain', { metadata: { labels: { team: null } } });
+      // Services come by another watch, which may be quicker.
+      await cluster.until('the operator lets go of it', async () => {
+        const phases = (await metrics.samples()).filter(({ name }) => name === 'app_bench_phase');
+        const names = phases.map(({ labels }) => labels['name']);
+        return names.includes('blue') && !names.includes('plain');
+      });
       await cluster.delete('Service', namespace, 'plain-nginx');
       await sleep(1_000);
       assert.deepEqual(
         await of('plain'),
         before.filter((child) => child !== 'Service/plain-nginx'),
       );
-      assert.deepEqual(await cluster.writes({ user, namespace, since }), []);
+      const writes = await cluster.writes({ user, namespace, since });
+      assert.deepEqual(
+        writes.filter((write) => write.includes('plain')),
+        [],
+      );
     });
   });
 });

@@ -24,7 +24,9 @@ before(async () => {
   cluster = await startCluster({ audit: true });
   operators = new FaultOperators(cluster);
   namespace = await cluster.namespace();
-  operator = await operators.start(undefined, { namespaces: [namespace] });
+  // Garbage is collected early, much as in the image: what grows is then what is kept.
+  const env = { NODE_OPTIONS: '--max-semi-space-size=2', MALLOC_ARENA_MAX: '1' };
+  operator = await operators.start(undefined, { namespaces: [namespace], env });
   await cluster.apply(
     namespace,
     aBench('b', { componentReplicas: few }),
@@ -107,15 +109,19 @@ describe('a storm', () => {
       if (round === 100) memories.push(await memory());
       return cluster.controlPlane.api.request('PATCH', path, patch(round), type);
     });
-    await sleep(1_500);
+    // The last repairs are put off, and no generation tells of them: a site stays Ready without them.
+    await cluster.until('everything is as it was', async () => {
+      assertSameWorld(await snapshot(cluster, namespace), calm, 'after the storm');
+      return true;
+    });
     await ready();
     const writes = await cluster.writes({ namespace, since });
     const status = writes.filter((write) => write.endsWith('/status')).length;
     memories.push(await memory());
-    const [first = 0, , last = Infinity] = memories;
+    const [first = 0] = memories;
+    const last = memories.at(-1) ?? Infinity;
     const grown = memories.map((value) => value.toFixed(0)).join(', ');
     t.diagnostic(`${edits} edits, ${writes.length} writes (${status} of a status), MiB: ${grown}`);
-    assertSameWorld(await snapshot(cluster, namespace), calm, 'after the storm');
     assert.ok(writes.length <= 2 * edits, `${writes.length} writes after ${edits} edits`);
     assert.ok(last - first < 80, `MiB: ${grown}`);
   });

@@ -82,16 +82,10 @@ describe('users of a site', { concurrency: true }, () => {
         cluster.apply(namespace, aUser(name, index === 60 ? { roles: ['No Such Role'] } : {})),
       ),
     );
-    await cluster.until(
-      'all to be told',
-      async () => {
-        const users = await cluster.list('SiteUser', namespace);
-        return users.every((user) =>
-          ['Ready', 'Failed'].includes(String(at(user, 'status.phase'))),
-        );
-      },
-      60_000,
-    );
+    await cluster.until('all to be told', async () => {
+      const users = await cluster.list('SiteUser', namespace);
+      return users.every((user) => ['Ready', 'Failed'].includes(String(at(user, 'status.phase'))));
+    });
     const users = await cluster.list('SiteUser', namespace);
     const failed = users.filter((user) => at(user, 'status.phase') === 'Failed');
     const told = failed.map((user) => {
@@ -124,7 +118,7 @@ describe('users of a site', { concurrency: true }, () => {
       aBench('bench'),
       aSite('shop', { bench: 'bench', workloads: 'Shared' }),
     );
-    await cluster.ready('SiteUser', namespace, 'cid', 60_000);
+    await cluster.ready('SiteUser', namespace, 'cid');
   });
 
   test('its password comes from a Secret, and is set again when that changes', async () => {
@@ -207,7 +201,7 @@ describe('users of a site', { concurrency: true }, () => {
     await cluster.delete('AppSite', namespace, 'shop');
     await cluster.delete('SiteUser', namespace, 'hal');
     await cluster.gone('SiteUser', namespace, 'hal');
-    await cluster.gone('AppSite', namespace, 'shop', 60_000);
+    await cluster.gone('AppSite', namespace, 'shop');
   });
 
   test('a second resource of one address is refused, and leaves the user alone when it goes', async () => {
