@@ -62,6 +62,9 @@ before(async () => {
   await cluster.until('the authority to be registered', () => bundleOf(cluster, 1));
   const { kubeconfig } = cluster.controlPlane;
   client = createClient({ credentials: await loadCredentials(kubeconfig, {}) });
+  // The API server learns of the authority a moment later.
+  const [, bad] = BAD_SITES[0] ?? assert.fail();
+  await cluster.until('the webhook to be asked', () => refusalOf(bad, { dryRun: 'All' }));
 });
 after(async () => {
   await client.close();
@@ -108,10 +111,13 @@ const REFUSED = [
 );
 
 /** What the API server answers to a creation, cause by cause; undefined where it takes it. */
-async function refusalOf(manifest: Manifest): Promise<string | undefined> {
+async function refusalOf(
+  manifest: Manifest,
+  query: { readonly dryRun?: 'All' } = {},
+): Promise<string | undefined> {
   const kind = kindNamed(manifest.kind);
   try {
-    await client.request('POST', resourcePath(kind, NAMESPACE), { body: manifest });
+    await client.request('POST', resourcePath(kind, NAMESPACE), { body: manifest, query });
   } catch (error) {
     assert.ok(error instanceof ApiError && error.status === 422, String(error));
     return (error.details.causes ?? [])

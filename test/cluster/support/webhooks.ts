@@ -39,6 +39,8 @@ export function configurations(
     ...configuration,
     webhooks: configuration.webhooks.map((webhook) => ({
       ...webhook,
+      // More than the 3 s of a manifest: on a busy machine a late answer would be none.
+      timeoutSeconds: 30,
       ...changes,
       clientConfig: {
         url: `https://127.0.0.1:${port}${webhook.clientConfig.service?.path ?? ''}`,
