@@ -3,7 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { gzipSync } from 'node:zlib';
 
 import type { DocumentOutcome, SiteDocument } from '../constructs/kit/document.js';
-import type { Api } from './controlplane/api.js';
+import { type Api, ApiError } from './controlplane/api.js';
 
 /** A document as the script reads it. */
 export type WrittenDocument = Omit<SiteDocument, 'secrets'> & {
@@ -48,7 +48,9 @@ export class DocumentScript {
     /** Milliseconds that a batch of so many documents takes. */
     private readonly takes: (documents: number) => number = () => 0,
   ) {
-    this.#done = this.#run();
+    this.#done = this.#run().catch((error: unknown) => {
+      if (!this.#stop.signal.aborted) throw error;
+    });
   }
 
   /** Every document that was written, in order. */
@@ -67,7 +69,7 @@ export class DocumentScript {
       const query = new URLSearchParams({
         labelSelector: 'app.kubernetes.io/component=documents',
       });
-      const { items } = (await this.api.request('GET', `/api/v1/pods?${query.toString()}`)) as {
+      const { items } = (await this.#ask('GET', `/api/v1/pods?${query.toString()}`)) as {
         readonly items: readonly Pod[];
       };
       const waiting = items.filter(
@@ -82,10 +84,23 @@ export class DocumentScript {
     }
   }
 
+  /** Asks again while the server does not answer, or asks for patience. */
+  async #ask(method: 'GET' | 'PATCH', path: string, body?: unknown): Promise<unknown> {
+    for (;;) {
+      try {
+        return await this.api.request(method, path, body, 'application/merge-patch+json');
+      } catch (error) {
+        const answered = error instanceof ApiError && error.status < 429;
+        if (answered || this.#stop.signal.aborted) throw error;
+        await sleep(50);
+      }
+    }
+  }
+
   async #finish({ metadata, spec }: Pod): Promise<void> {
     const { namespace, name, labels } = metadata;
     this.#answered.add(`${namespace}/${name}`);
-    const map = (await this.api.request(
+    const map = (await this.#ask(
       'GET',
       `/api/v1/namespaces/${namespace}/configmaps/${labels['app'] ?? ''}`,
     )) as { readonly data: Readonly<Record<string, string>> };
@@ -117,7 +132,7 @@ export class DocumentScript {
     const now = new Date().toISOString().replace(/\.\d+Z$/, 'Z');
     const reason = exitCode === 0 ? 'Completed' : 'Error';
     const terminated = { exitCode, reason, message, startedAt: now, finishedAt: now };
-    await this.api.mergePatch(`/api/v1/namespaces/${namespace}/pods/${name}/status`, {
+    await this.#ask('PATCH', `/api/v1/namespaces/${namespace}/pods/${name}/status`, {
       status: {
         phase: exitCode === 0 ? 'Succeeded' : 'Failed',
         containerStatuses: containers.map((container) => ({

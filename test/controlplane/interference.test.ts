@@ -4,7 +4,7 @@ import { after, before, test } from 'node:test';
 import { type ControlPlane, startControlPlane } from '../../tools/controlplane/controlplane.js';
 import { writePodLogs } from '../../tools/controlplane/pod-logs.js';
 import { completePods, failPods, holdPods, release } from '../../tools/controlplane/pods.js';
-import { aDeployment, aJob, apply, get, podTemplate, waitFor } from './support.js';
+import { aDeployment, aJob, apply, get, podTemplate, waitFor, waitForPods } from './support.js';
 
 let cluster: ControlPlane;
 before(async () => {
@@ -54,8 +54,8 @@ test('held pods become Ready when released', async () => {
   const hold = await holdPods(cluster, { app: 'slow' });
   await apply(cluster, aDeployment('slow'), aDeployment('quick'));
   await waitFor(cluster, 'deployment/quick', 'condition=Available');
-  await waitFor(cluster, 'deployment/slow', 'jsonpath={.status.unavailableReplicas}=2');
-  await cluster.kubectl(['wait', 'pod', '--selector=app=slow', '--for=condition=Ready=False']);
+  await waitFor(cluster, 'deployment/slow', 'jsonpath={.status.replicas}=2');
+  await waitForPods(cluster, 'app=slow', 'condition=Ready=False');
   await release(cluster, hold);
   await waitFor(cluster, 'deployment/slow', 'condition=Available');
 });
@@ -73,12 +73,7 @@ test("a held Job's pod runs until it is released", async () => {
   const hold = await holdPods(cluster, { 'job-name': 'long' });
   await apply(cluster, aJob('long'));
   await waitFor(cluster, 'job/long', 'jsonpath={.status.active}=1');
-  await cluster.kubectl([
-    'wait',
-    'pod',
-    '--selector=job-name=long',
-    '--for=jsonpath={.status.phase}=Running',
-  ]);
+  await waitForPods(cluster, 'job-name=long', 'jsonpath={.status.phase}=Running');
   await release(cluster, hold);
   await waitFor(cluster, 'job/long', 'condition=Complete');
 });
@@ -114,8 +109,8 @@ test('a Job completes with a termination message', async () => {
 test("a Job's pod has the log that it is given, and an empty one otherwise", async () => {
   const hold = await holdPods(cluster, { 'job-name': 'logged' });
   await apply(cluster, aJob('logged'));
-  const pod = ['pod', '--selector=job-name=logged'];
-  await cluster.kubectl(['wait', ...pod, '--for=jsonpath={.status.phase}=Running']);
+  await waitFor(cluster, 'job/logged', 'jsonpath={.status.active}=1');
+  await waitForPods(cluster, 'job-name=logged', 'jsonpath={.status.phase}=Running');
   assert.equal(await cluster.kubectl(['logs', 'job/logged']), '');
   await writePodLogs(cluster, { 'job-name': 'logged' }, 'one\ntwo\n');
   await release(cluster, hold);
@@ -133,5 +128,6 @@ test('annotations of the pod do the same', async () => {
     spec: { backoffLimit: 0, template: failing },
   });
   await waitFor(cluster, 'job/annotated', 'condition=Failed');
-  await cluster.kubectl(['wait', 'pod', '--selector=app=annotated', '--for=condition=Ready=False']);
+  await waitFor(cluster, 'deployment/annotated', 'jsonpath={.status.replicas}=2');
+  await waitForPods(cluster, 'app=annotated', 'condition=Ready=False');
 });

@@ -14,7 +14,17 @@ export function apply(cluster: ControlPlane, ...objects: readonly unknown[]): Pr
 }
 
 export function waitFor(cluster: ControlPlane, what: string, condition: string): Promise<string> {
-  return cluster.kubectl(['wait', what, `--for=${condition}`, '--timeout=30s']);
+  return cluster.kubectl(['wait', what, `--for=${condition}`, '--timeout=120s']);
+}
+
+/** Waits for all pods of a selector, of which there must be some: else kubectl gives up at once. */
+export function waitForPods(
+  cluster: ControlPlane,
+  selector: string,
+  condition: string,
+): Promise<string> {
+  const args = [`--selector=${selector}`, `--for=${condition}`, '--timeout=120s'];
+  return cluster.kubectl(['wait', 'pod', ...args]);
 }
 
 /** A Job that is tried `1 + backoffLimit` times. */

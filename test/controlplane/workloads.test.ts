@@ -84,7 +84,11 @@ test('a user may do what RBAC grants and nothing else', async () => {
     '--clusterrole=view',
     '--user=reader',
   ]);
-  await cluster.kubectl(['--kubeconfig', kubeconfig, 'get', 'pods']);
+  // The API server hears of its own bindings a moment later.
+  await cluster.api.until('the binding to count', async () => {
+    await cluster.kubectl(['--kubeconfig', kubeconfig, 'get', 'pods']);
+    return true;
+  });
   await assert.rejects(
     cluster.kubectl(['--kubeconfig', kubeconfig, 'get', 'secrets']),
     /forbidden/,

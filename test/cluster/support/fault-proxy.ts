@@ -60,7 +60,8 @@ export class FaultProxy {
     private readonly upstream: string,
     credentials: Readonly<Record<'ca' | 'cert' | 'key', Buffer>>,
   ) {
-    this.#agent = new Agent({ ...credentials, keepAlive: true });
+    // The API server closes a connection that was idle for 90 s: this side must be the first.
+    this.#agent = new Agent({ ...credentials, keepAlive: true, timeout: 60_000 });
     this.#server = createServer((incoming, response) => {
       this.#handle(incoming, response).catch(() => response.destroy());
     });
