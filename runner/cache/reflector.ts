@@ -1,7 +1,7 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import type { KubeObject } from '../../constructs/kit/object.js';
 import { isForbidden, isGone } from '../api/api-error.js';
 import type { Client } from '../api/client.js';
+import { type Clock, systemClock } from '../leader/clock.js';
 
 /** Where a reflector puts what it sees. */
 export interface Sink {
@@ -26,6 +26,8 @@ export interface ReflectorProps {
   readonly now: () => number;
   /** In [0, 1), for jitter. */
   readonly random: () => number;
+  /** What it waits by before it tries again. @default the system's */
+  readonly clock?: Pick<Clock, 'sleep'>;
   /** Called whenever the server is heard. */
   readonly onEvent?: () => void;
   /** Called for each watch that has to begin again with a list, or after an error. */
@@ -107,7 +109,7 @@ export class Reflector {
 
   /** Runs until the signal is aborted. Never rejects. */
   async run(): Promise<void> {
-    const { signal, now, random } = this.props;
+    const { signal, now, random, clock = systemClock } = this.props;
     signal.addEventListener('abort', () => this.#firstSync.resolve(undefined), { once: true });
     let failures = 0;
     const stopped = (): boolean => signal.aborted;
@@ -126,7 +128,7 @@ export class Reflector {
         this.props.onRestart?.(reasonOf(error, forbidden !== undefined), error);
         const backoff =
           forbidden ?? Math.min(BACKOFF_MS.most, BACKOFF_MS.first * 2 ** (failures - 1));
-        await sleep(backoff * (0.5 + random()), undefined, { signal }).catch(() => undefined);
+        await clock.sleep(backoff * (0.5 + random()), signal);
       }
     }
     this.#firstSync.resolve(undefined);

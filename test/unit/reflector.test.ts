@@ -7,8 +7,8 @@ import { ApiError, ConnectionError } from '../../runner/api/api-error.js';
 import type { Client, Method, Query, RequestOptions, WatchEvent } from '../../runner/api/client.js';
 import { Reflector, type ReflectorProps } from '../../runner/cache/reflector.js';
 
-/** Sleeps are a hundredth as long: a factor of 0.01 in place of one between 0.5 and 1.5. */
-const FAST = 0.01 - 0.5;
+/** Waits are as long as they are on average: a factor of 1, of those between 0.5 and 1.5. */
+const MIDDLE = 0.5;
 const PATH = '/apis/apps/v1/deployments';
 const gone = new ApiError(410, 'Expired', {}, 'WATCH: 410');
 const refused = new ConnectionError('GET', 'ECONNREFUSED');
@@ -36,7 +36,6 @@ type Script = readonly (WatchEvent | Error | 'hang' | (() => void))[];
 
 interface Call {
   readonly what: 'list' | 'watch';
-  readonly at: number;
   readonly query: Query;
   readonly options: { readonly accept?: string; readonly idleTimeoutMs?: number };
 }
@@ -44,6 +43,7 @@ interface Call {
 /** A server that answers by a script; the last list is given again, and after the last watch all hang. */
 class Server implements Pick<Client, 'request' | 'watch'> {
   readonly calls: Call[] = [];
+  readonly #hanging = Promise.withResolvers<undefined>();
   constructor(
     private readonly lists: Answer[],
     private readonly watches: Script[] = [],
@@ -51,7 +51,7 @@ class Server implements Pick<Client, 'request' | 'watch'> {
 
   async request<T>(_method: Method, path: string, options: RequestOptions = {}): Promise<T> {
     assert.equal(path, PATH);
-    this.calls.push({ what: 'list', at: performance.now(), query: options.query ?? {}, options });
+    this.calls.push({ what: 'list', query: options.query ?? {}, options });
     const answer = this.lists.length > 1 ? this.lists.shift() : this.lists[0];
     if (answer instanceof Error) throw answer;
     return answer as T;
@@ -62,10 +62,11 @@ class Server implements Pick<Client, 'request' | 'watch'> {
     query: Query,
     options: { readonly signal: AbortSignal; readonly idleTimeoutMs: number },
   ): AsyncGenerator<WatchEvent<O>> {
-    this.calls.push({ what: 'watch', at: performance.now(), query, options });
+    this.calls.push({ what: 'watch', query, options });
     for (const step of this.watches.shift() ?? (['hang'] as const)) {
       if (step instanceof Error) throw step;
       if (step === 'hang') {
+        this.#hanging.resolve(undefined);
         await new Promise((_, reject) => {
           options.signal.addEventListener('abort', () => reject(new Error('aborted')));
         });
@@ -85,14 +86,14 @@ class Server implements Pick<Client, 'request' | 'watch'> {
     return this.calls.filter((call) => call.what === what).length;
   }
 
-  /** Milliseconds between the calls. */
-  get gaps(): number[] {
-    return this.calls.slice(1).map(({ at }, index) => at - (this.calls[index]?.at ?? 0));
+  /** Settles with the first watch that hangs. */
+  get hangs(): Promise<undefined> {
+    return this.#hanging.promise;
   }
 }
 
-/** Runs a reflector for a while, and returns what has come of it. */
-async function run(server: Server, ms = 60, props: Partial<ReflectorProps> = {}) {
+/** A reflector, and what comes of it. */
+function reflect(server: Server, props: Partial<ReflectorProps>) {
   const seen: string[] = [];
   const restarts: string[] = [];
   const stop = new AbortController();
@@ -110,17 +111,34 @@ async function run(server: Server, ms = 60, props: Partial<ReflectorProps> = {})
       remove: ({ metadata }) => void seen.push(`-${metadata.name}`),
     },
     signal: stop.signal,
-    now: () => performance.now(),
-    random: () => FAST,
+    now: () => 0,
+    random: () => MIDDLE,
     onRestart: (reason) => void restarts.push(reason),
     ...props,
   });
+  return { seen, restarts, reflector, stop };
+}
+
+/** Runs a reflector until the server hangs or it has waited so often, and returns what has come of it. */
+async function run(server: Server, props: Partial<ReflectorProps> = {}, times = 20) {
+  const waits: number[] = [];
+  const enough = Promise.withResolvers<undefined>();
+  const { reflector, stop, ...told } = reflect(server, {
+    clock: {
+      sleep: async (ms) => {
+        waits.push(Math.round(ms));
+        if (waits.length === times) enough.resolve(undefined);
+        await new Promise(setImmediate);
+      },
+    },
+    ...props,
+  });
   const done = reflector.run();
-  await sleep(ms);
+  await Promise.race([server.hangs, enough.promise]);
   const state = { synced: reflector.synced, silence: reflector.silence };
   stop.abort();
   await done;
-  return { seen, restarts, reflector, state };
+  return { ...told, waits, state };
 }
 
 describe('a reflector', { concurrency: true }, () => {
@@ -129,7 +147,7 @@ describe('a reflector', { concurrency: true }, () => {
       [list(10, ['a', 'b'], 'next'), list(10, ['c'])],
       [[event('ADDED', 'd', 11), 'hang']],
     );
-    const { seen, restarts } = await run(server, 60, { labelSelector: 'x=y' });
+    const { seen, restarts } = await run(server, { labelSelector: 'x=y' });
     const named = (name: string): string => `apps/v1/Deployment/${name}`;
     assert.deepEqual(seen, [`list 10: ${['a', 'b', 'c'].map(named).join(' ')}`, '+d']);
     assert.deepEqual(restarts, []);
@@ -145,7 +163,7 @@ describe('a reflector', { concurrency: true }, () => {
 
   test('asks for metadata only where that is enough, and takes a list without items', async () => {
     const server = new Server([{ ...list(10, []), items: null }]);
-    const { seen } = await run(server, 30, { metadataOnly: true });
+    const { seen } = await run(server, { metadataOnly: true });
     assert.deepEqual(seen, ['list 10:']);
     const [listed, watched] = server.calls;
     assert.match(listed?.options.accept ?? '', /as=PartialObjectMetadataList;/);
@@ -215,25 +233,22 @@ describe('a reflector', { concurrency: true }, () => {
 
 describe('a reflector in an outage', { concurrency: true }, () => {
   test('tries again, less and less often, and at least every 30 seconds', async () => {
-    const { restarts, state } = await run(new Server([refused]), 1_900);
+    const { waits, state } = await run(new Server([refused]), {}, 8);
+    assert.deepEqual(waits, [800, 1_600, 3_200, 6_400, 12_800, 25_600, 30_000, 30_000]);
     assert.equal(state.synced, false);
-    // A hundredth of 0.8 s, 1.6 s, 3.2 s … up to 30 s, for 1.9 s.
-    assert.ok(restarts.length >= 8 && restarts.length <= 12, `${restarts.length} attempts`);
     const server = new Server([refused, refused, refused, list(10, [])]);
-    await run(server, 150);
-    const [first = 0, second = 0, third = 0] = server.gaps;
-    assert.ok(first > 7 && first < second && second < third, server.gaps.join(' '));
+    const after = await run(server);
+    assert.deepEqual(after.waits, [800, 1_600, 3_200], 'and does not wait once it is answered');
+    assert.deepEqual([server.count('list'), after.state.synced], [4, true]);
   });
 
   test('waits between half and one and a half of that, so that not all come at once', async () => {
-    for (const [random, least, most] of [
-      [0, 399, 600],
-      [0.999, 1_190, 1_500],
+    for (const [random, expected] of [
+      [0, 400],
+      [0.999, 1_199],
     ] as const) {
       const server = new Server([refused, list(10, [])]);
-      await run(server, most + 100, { random: () => random });
-      const [gap = 0] = server.gaps;
-      assert.ok(gap >= least && gap <= most, `${gap} ms`);
+      assert.deepEqual((await run(server, { random: () => random })).waits, [expected]);
     }
   });
 
@@ -242,19 +257,16 @@ describe('a reflector in an outage', { concurrency: true }, () => {
     const pass = (): void => void (time += 130_000);
     const failing: Script[] = Array.from({ length: 5 }, () => [broken]);
     const server = new Server([list(10, [])], [...failing, [pass, broken], ['hang']]);
-    await run(server, 500, { now: () => time });
-    const gaps = server.gaps.slice(1);
-    assert.ok((gaps[4] ?? 0) > 100, `it waits long before: ${gaps.join(' ')}`);
-    assert.ok((gaps[5] ?? Infinity) < 40, `and short after: ${gaps.join(' ')}`);
+    const { waits } = await run(server, { now: () => time });
+    assert.deepEqual(waits, [800, 1_600, 3_200, 6_400, 12_800, 800]);
   });
 
   test('without the right to it, asks again after as long as it is told', async () => {
     const forbidden = new ApiError(403, 'Forbidden', {}, 'GET: 403');
     const server = new Server([forbidden, forbidden, list(10, ['a'])]);
-    const { restarts, seen } = await run(server, 150, { forbiddenMs: 4_000 });
+    const { restarts, seen, waits } = await run(server, { forbiddenMs: 4_000 });
     assert.deepEqual(restarts, ['Forbidden', 'Forbidden']);
-    const [first = 0, second = 0] = server.gaps;
-    assert.ok(first > 38 && second > 38, server.gaps.join(' '));
+    assert.deepEqual(waits, [4_000, 4_000]);
     assert.deepEqual(
       seen,
       ['list 10: apps/v1/Deployment/a'],
@@ -269,9 +281,10 @@ describe('a reflector in an outage', { concurrency: true }, () => {
   });
 
   test('does not hammer a server that ends each watch at once', async () => {
-    const server = new Server([list(10, [])], Array.from<Script>({ length: 10_000 }).fill([]));
-    await run(server, 1_000, { random: () => 0 });
-    assert.ok(server.count('watch') <= 5, `${server.count('watch')} watches in a second`);
+    const server = new Server([list(10, [])], Array.from<Script>({ length: 4 }).fill([]));
+    const { waits } = await run(server);
+    assert.deepEqual(waits, [800, 1_600, 3_200, 6_400]);
+    assert.equal(server.count('watch'), 5);
   });
 
   test('tells for how long the server has been silent', async () => {
@@ -282,33 +295,42 @@ describe('a reflector in an outage', { concurrency: true }, () => {
       () => void (time = 7_000),
       'hang',
     ];
-    const { state } = await run(new Server([list(10, [])], [events]), 30, { now: () => time });
+    const { state } = await run(new Server([list(10, [])], [events]), { now: () => time });
     assert.equal(state.silence, 2_000);
   });
 
   test('lets a watch be silent for longer than bookmarks take to come', async () => {
-    const server = new Server([list(10, [])]);
-    await run(server, 30);
-    const watch = server.calls.find(({ what }) => what === 'watch');
-    assert.ok((watch?.options.idleTimeoutMs ?? 0) > 60_000);
     // The server ends it before, and not all at once.
-    const seconds = Number(watch?.query['timeoutSeconds']);
-    assert.ok(seconds >= 145 && seconds <= 600, `${seconds} s`);
+    for (const [random, seconds] of [
+      [0, '290'],
+      [0.999, '580'],
+    ] as const) {
+      const server = new Server([list(10, [])]);
+      await run(server, { random: () => random });
+      const watch = server.calls.find(({ what }) => what === 'watch');
+      assert.ok((watch?.options.idleTimeoutMs ?? 0) > 60_000);
+      assert.equal(watch?.query['timeoutSeconds'], seconds);
+    }
   });
 });
 
 describe('the end of a reflector', { concurrency: true }, () => {
   test('comes at once with the signal, and lets nobody wait for a first list', async () => {
-    const server = new Server([refused]);
+    // It waits 24 seconds, really.
+    const { reflector, restarts, stop } = reflect(new Server([refused]), { random: () => 30 });
     const started = performance.now();
-    const { reflector, state } = await run(server, 20, { random: () => 0.9 });
+    const done = reflector.run();
+    await sleep(20);
+    assert.deepEqual(restarts, ['Error']);
+    stop.abort();
+    await done;
     await reflector.whenSynced;
-    assert.ok(performance.now() - started < 300);
-    assert.equal(state.synced, false);
+    assert.ok(performance.now() - started < 10_000);
+    assert.equal(reflector.synced, false);
   });
 
   test('is not told as a restart', async () => {
-    const { restarts } = await run(new Server([list(10, [])]), 20);
+    const { restarts } = await run(new Server([list(10, [])]));
     assert.deepEqual(restarts, []);
   });
 });
