@@ -37,7 +37,11 @@ export async function serveHttps(
       complained = true;
     }
   };
-  const timer = setInterval(() => void reload(), reloadMs);
+  // One look at a time: on a slow disk an old one could end last, and bring back what it had read.
+  let looking: Promise<void> | undefined;
+  const timer = setInterval(() => {
+    looking ??= reload().finally(() => (looking = undefined));
+  }, reloadMs);
   timer.unref();
   return {
     port: listening.port,
