@@ -256,8 +256,10 @@ test('admit is fast', () => {
     for (let i = 0; i < 1000; i++) admitted(manifest);
   };
   run();
-  const start = performance.now();
+  // Time of the processor: others may have it for a while.
+  const start = process.cpuUsage();
   run();
-  const ms = (performance.now() - start) / 1000;
+  const { user, system } = process.cpuUsage(start);
+  const ms = (user + system) / 1_000 / 1_000;
   assert.ok(ms < 0.5, `${ms} ms each`);
 });
