@@ -37,6 +37,7 @@ const BATCH_MS = 5_000;
 const FIRST_OF_BATCH_MS = 50;
 /** Statuses that differ in a word only: one of all resources in this time, so that thousands that come up at once do not tell each step. */
 const MINOR_STATUS_MS = 2_000;
+/** How long whoever is far from its turn is put off: those before it may want none any more. */
 const PUT_OFF_MS = 5_000;
 
 /** Reasons that only say that something goes its way. */
@@ -53,6 +54,8 @@ export class Controller {
   /** When the children of a resource were last changed, oldest first. */
   readonly #repairs = new Map<string, readonly number[]>();
   #minorAt = -Infinity;
+  /** Whose small changes are put off, the first that came first. */
+  readonly #minor = new Set<string>();
 
   constructor(private readonly props: ControllerProps) {
     this.#reconciler = new Reconciler(props);
@@ -138,7 +141,7 @@ export class Controller {
     }
     const current = this.props.subscriptions.objects(kind.definition.kind).get(key);
     if (!current) return;
-    const later = await this.#writeStatus(current as Resource<unknown, Status>, report);
+    const later = await this.#writeStatus(key, current as Resource<unknown, Status>, report);
     // What is asked for is withdrawn only when its outcome is written.
     this.#note(key, report.judgement.notes ?? []);
     const resync = resyncMs * (0.9 + random() / 5);
@@ -150,10 +153,11 @@ export class Controller {
 
   /** @returns milliseconds after which a small change should be written, where it was put off */
   async #writeStatus(
+    key: string,
     resource: Resource<unknown, Status>,
     report: Report,
   ): Promise<number | undefined> {
-    const { kind, api, client, metrics, remember, monotonic, now } = this.props;
+    const { kind, api, client, metrics, remember, now } = this.props;
     const { namespace = '', name } = resource.metadata;
     const status = statusOf(kind.definition, resource, report, new Date(now()));
     metrics.phase(kind.definition.kind, namespace, name, status.phase);
@@ -167,12 +171,14 @@ export class Controller {
       siteRef?.name,
     );
     const changed = difference(resource.status, status);
-    if (changed === 'none') return undefined;
     // What the next visit reads must be written: until then it would ask for another at once, again and again.
     if (changed === 'minor' && report.judgement.again !== true) {
-      if (monotonic() - this.#minorAt < MINOR_STATUS_MS) return PUT_OFF_MS;
-      this.#minorAt = monotonic();
+      const rest = this.#untilTurn(key);
+      if (rest > 0) return rest;
+      this.#minorAt = this.props.monotonic();
     }
+    this.#minor.delete(key);
+    if (changed === 'none') return undefined;
     this.#tell(resource, status);
     try {
       const { apiVersion, kind: kindName } = resource;
@@ -192,6 +198,21 @@ export class Controller {
       if (!isNotFound(error)) throw error;
     }
     return undefined;
+  }
+
+  /**
+   * Milliseconds until a resource may tell a small change, or should ask again. They have their turns
+   * in the order in which they came: by chance alone, one of many could wait for ever. One that stays
+   * away holds up those after it by one turn only.
+   */
+  #untilTurn(key: string): number {
+    this.#minor.add(key);
+    let rest = this.#minorAt - this.props.monotonic();
+    for (const first of this.#minor) {
+      rest += MINOR_STATUS_MS;
+      if (first === key || rest > PUT_OFF_MS) break;
+    }
+    return Math.min(rest, PUT_OFF_MS);
   }
 
   /** An event for each new reason of the Ready condition, but for the first steps of a new resource. */
@@ -221,6 +242,7 @@ export class Controller {
     this.#note(key, []);
     this.queue.forget(key);
     this.#visitedAt.delete(key);
+    this.#minor.delete(key);
     this.#repairs.delete(key);
     const [namespace, name] = [key.slice(0, slash), key.slice(slash + 1)];
     metrics.phase(kind.definition.kind, namespace, name, undefined);

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
-import { test } from 'node:test';
+import { afterEach, beforeEach, describe, test } from 'node:test';
+import { setImmediate } from 'node:timers/promises';
 import { Chart } from 'cdk8s';
 import { bench } from '../../constructs/bench/index.js';
 import { objectKind } from '../../constructs/kit/definition.js';
@@ -43,7 +44,15 @@ const stepping = {
   teardown: { needed: () => false, blockers: () => undefined, chart: () => undefined },
 } as AnyKind;
 
-test('what the next visit reads is written before it, however little it is', async (t) => {
+/** A controller of one kind, of which nothing but written statuses reaches anybody. */
+function aController(
+  kind: AnyKind,
+  written: (resource: Resource) => void,
+  monotonic: () => number,
+): {
+  readonly controller: Controller;
+  readonly update: (name: string, object: KubeObject | undefined) => void;
+} {
   const client = new FakeApi();
   const log = createLogger({ logLevel: 'error', logEncoder: 'json' });
   const subscriptions = new Subscriptions({
@@ -56,30 +65,18 @@ test('what the next visit reads is written before it, however little it is', asy
   const onApiGone = (): void => undefined;
   const applier = new Applier({ client, children, markers: MARKERS, onApiGone });
   const diagnostician = new Diagnostician({ client, now: () => performance.now() });
-  const written: number[] = [];
-  let visits = 0;
-  const rests = Promise.withResolvers<undefined>();
-  const remember = (object: KubeObject): void => {
-    subscriptions.update(BENCH.kind, 'n/b', object);
+  const update = (name: string, object: KubeObject | undefined): void => {
+    subscriptions.update(BENCH.kind, `n/${name}`, object);
   };
   const controller = new Controller({
-    kind: {
-      ...stepping,
-      observe: (observation) => {
-        visits += 1;
-        if (visits > 100) rests.reject(new Error('it spins'));
-        const judgement = stepping.observe(observation);
-        if (!judgement.again) rests.resolve(undefined);
-        return judgement;
-      },
-    },
+    kind,
     api: objectKind(bench.definition, MARKERS.group),
     client: {
       apply: <T>(path: string, object: unknown): Promise<T> => {
-        assert.match(path, /\/appbenchs\/b\/status$/);
-        const { status } = object as Resource;
-        const resource = { ...BENCH, status };
-        written.push(sitesOf(resource));
+        const { metadata, status } = object as Resource;
+        assert.ok(path.endsWith(`/appbenchs/${metadata.name}/status`), path);
+        const resource = { ...BENCH, metadata: { ...BENCH.metadata, name: metadata.name }, status };
+        written(resource);
         return Promise.resolve(resource as T);
       },
     },
@@ -98,16 +95,95 @@ test('what the next visit reads is written before it, however little it is', asy
     concurrency: 1,
     resyncMs: 60_000,
     validate: () => [],
-    remember,
+    remember: (object) => {
+      update(object.metadata.name, object);
+    },
     now: Date.now,
-    monotonic: () => performance.now(),
+    monotonic,
     random: Math.random,
   });
-  remember(BENCH);
+  return { controller, update };
+}
+
+test('what the next visit reads is written before it, however little it is', async (t) => {
+  const written: number[] = [];
+  let visits = 0;
+  const rests = Promise.withResolvers<undefined>();
+  const { controller, update } = aController(
+    {
+      ...stepping,
+      observe: (observation) => {
+        visits += 1;
+        if (visits > 100) rests.reject(new Error('it spins'));
+        const judgement = stepping.observe(observation);
+        if (!judgement.again) rests.resolve(undefined);
+        return judgement;
+      },
+    },
+    (resource) => written.push(sitesOf(resource)),
+    () => performance.now(),
+  );
+  update('b', BENCH);
   controller.queue.start();
   t.after(() => controller.queue.stop());
   controller.queue.add('n/b');
   await rests.promise;
   assert.deepEqual(written, [1, 2, 3, 4]);
   assert.equal(visits, STEPS + 1);
+});
+
+describe('of changes that are a word only, one is written in two seconds', () => {
+  const NAMES = ['a', 'b', 'c', 'd', 'e'];
+  let time = 0;
+  let words = 0;
+  let told: string[] = [];
+  let controller: Controller;
+  let update: (name: string, object: KubeObject | undefined) => void;
+  const named = (name: string): Resource => ({ ...BENCH, metadata: { ...BENCH.metadata, name } });
+  const observe: AnyKind['observe'] = () => {
+    const ready = { type: 'Ready', status: 'True', reason: 'Ready' } as const;
+    return { phase: 'Ready', ready: { ...ready, message: String(++words) } };
+  };
+
+  /** Visits them at a time, one after the other, and says whose status was written. */
+  const visitAt = async (seconds: number, names: readonly string[] = NAMES): Promise<string> => {
+    time = seconds * 1_000;
+    told = [];
+    for (const name of names) controller.queue.add(`n/${name}`);
+    while (controller.queue.busy) await setImmediate();
+    return told.join(' ');
+  };
+
+  beforeEach(async () => {
+    ({ controller, update } = aController(
+      { ...stepping, observe },
+      ({ metadata }) => told.push(metadata.name),
+      () => time,
+    ));
+    for (const name of NAMES) update(name, named(name));
+    controller.queue.start();
+    assert.equal(await visitAt(0), 'a b c d e', 'a first status is more than a word');
+    assert.equal(await visitAt(1), 'a');
+  });
+  afterEach(() => controller.queue.stop());
+
+  test('of each in its turn, whoever comes first', async () => {
+    const all: string[] = [];
+    for (let second = 2; second <= 13; second++) all.push(await visitAt(second));
+    assert.deepEqual(all, ['', 'b', '', 'c', '', 'd', '', 'e', '', 'a', '', 'b']);
+  });
+
+  test('also while one stays away whose turn it is', async () => {
+    const others = ['c', 'd', 'e'];
+    assert.equal(await visitAt(3, others), '');
+    assert.equal(await visitAt(5, others), 'c');
+    assert.equal(await visitAt(7), 'b');
+  });
+
+  test('and who has told it already, or is gone, has no turn', async () => {
+    update('b', named('b'));
+    update('c', undefined);
+    assert.equal(await visitAt(2), 'b');
+    assert.equal(await visitAt(3), 'd');
+  });
 });
