@@ -44,6 +44,8 @@ export class Api {
       cert: certificatePem,
       key: keyPem,
       keepAlive: true,
+      // The API server closes idle connections after 90 s: ours go first, so none is found dead.
+      timeout: 60_000,
       maxSockets: 8,
     });
   }
