@@ -7,11 +7,16 @@ import { markers, MANAGED_BY, MANAGED_BY_LABEL } from '../../constructs/kit/labe
 import { type Cluster, startCluster } from './harness.js';
 import { aBench, aSecret, aSite } from './support/builders.js';
 import { FaultOperators } from './support/fault-operators.js';
-import { assertNoOrphans, countsSites, routesOf, secretsOf } from './support/fault-world.js';
+import {
+  assertNoOrphans,
+  atRest,
+  countsSites,
+  routesOf,
+  secretsOf,
+} from './support/fault-world.js';
 import { at, conditionOf, type Live, nameOf } from './support/objects.js';
 
 const { run, owner } = markers(DEFAULT_API_GROUP);
-const PATIENCE_MS = 60_000;
 const few = { workerDefault: 0, workerShort: 0, workerLong: 0 };
 const shared = { workloads: 'Shared' };
 
@@ -23,7 +28,7 @@ let children: ReadonlyMap<string, Live>;
 let secrets: ReadonlyMap<string, string>;
 
 const ready = (kind: 'AppBench' | 'AppSite', name: string): Promise<Live> =>
-  cluster.ready(kind, namespace, name, PATIENCE_MS);
+  cluster.ready(kind, namespace, name);
 const the = (kind: string, name: string): Promise<Live> => cluster.the(kind, namespace, name);
 const patch = (kind: string, name: string, change: unknown): Promise<Live> =>
   cluster.patch(kind, namespace, name, change);
@@ -119,7 +124,6 @@ describe('an operator that comes back', () => {
       'edited-gunicorn',
       'is as it was',
       (live) => Object.is(live.spec?.['replicas'], 1),
-      PATIENCE_MS,
     );
     assert.equal(metadata.labels?.['app.kubernetes.io/instance'], 'edited');
     assert.equal(metadata.labels['theirs'], 'stays');
@@ -164,7 +168,6 @@ describe('an operator that comes back', () => {
       'referring-init',
       'has run again',
       (job) => at(job, path) !== before && Object.is(at(job, 'status.succeeded'), 1),
-      PATIENCE_MS,
     );
     await ready('AppSite', 'referring');
   });
@@ -175,7 +178,7 @@ describe('an operator that comes back', () => {
 
   test('drops a site that was deleted under Delete, and lets one go that was under Retain', async () => {
     for (const name of ['dropped', 'kept']) {
-      await cluster.gone('AppSite', namespace, name, PATIENCE_MS);
+      await cluster.gone('AppSite', namespace, name);
     }
     await cluster.gone('Secret', namespace, 'dropped-db');
     await the('Secret', 'kept-db');
@@ -191,13 +194,13 @@ describe('an operator that comes back', () => {
   });
 
   test('lets a bench without sites go, and keeps one that has some, with the reason', async () => {
-    await cluster.gone('AppBench', namespace, 'empty', PATIENCE_MS);
+    await cluster.gone('AppBench', namespace, 'empty');
     const full = await cluster.becomes('AppBench', namespace, 'full', 'waits', (live) =>
       Object.is(conditionOf(live, 'Ready')?.reason, 'SitesExist'),
     );
     assert.match(conditionOf(full, 'Ready')?.message ?? '', /tenant/);
     await cluster.delete('AppSite', namespace, 'tenant');
-    await cluster.gone('AppBench', namespace, 'full', PATIENCE_MS);
+    await cluster.gone('AppBench', namespace, 'full');
   });
 
   test('routes requests to the sites that are there', async () => {
@@ -221,7 +224,7 @@ describe('an operator that comes back', () => {
   });
 
   test('has nothing left to do, nor has the next one', async () => {
-    await sleep(6_000);
+    await atRest(cluster, 'returned');
     const since = new Date();
     const user = 'next';
     await operators.start(undefined, { namespaces: [namespace], user });

@@ -50,7 +50,7 @@ const SHOP = aSite('shop', { bench: 'bench', workloads: 'Shared' });
 async function aShop(): Promise<string> {
   const namespace = await cluster.namespace();
   await cluster.apply(namespace, CLAIM, aBench('bench'), SHOP);
-  await cluster.ready('AppSite', namespace, 'shop', 60_000);
+  await cluster.ready('AppSite', namespace, 'shop');
   return namespace;
 }
 
@@ -140,8 +140,8 @@ describe('backups of a site', { concurrency: true }, () => {
     await cluster.apply(namespace, aBackup());
     await becomes(namespace, 'Pending', 'SiteMissing');
     await cluster.apply(namespace, aBench('bench'), SHOP);
-    await cluster.ready('AppSite', namespace, 'shop', 60_000);
-    await cluster.until('the Job', () => cluster.get('Job', namespace, 'night-backup'), 5_000);
+    await cluster.ready('AppSite', namespace, 'shop');
+    await cluster.until('the Job', () => cluster.get('Job', namespace, 'night-backup'));
   });
 
   test('one is made once, says where it is, and is made again when another is asked for', async () => {
@@ -154,9 +154,9 @@ describe('backups of a site', { concurrency: true }, () => {
     assert.equal(at(done, 'status.lastSuccessfulTime'), '2026-01-01T00:00:00Z');
     await cluster.gone('Job', namespace, 'night-backup');
     await cluster.delete('AppSite', namespace, 'shop');
-    await cluster.gone('AppSite', namespace, 'shop', 60_000);
+    await cluster.gone('AppSite', namespace, 'shop');
     await cluster.apply(namespace, SHOP);
-    await cluster.ready('AppSite', namespace, 'shop', 60_000);
+    await cluster.ready('AppSite', namespace, 'shop');
     await sleep(500);
     assert.equal(await cluster.get('Job', namespace, 'night-backup'), undefined);
     await becomes(namespace, 'Succeeded', 'BackedUp');
@@ -249,9 +249,12 @@ describe('backups of a site', { concurrency: true }, () => {
     await finish(namespace, 'night-backup', 0, reportOf('20260101T000000Z'));
     await becomes(namespace, 'Succeeded', 'BackedUp');
     await cluster.delete('AppSite', namespace, 'shop');
-    await cluster.gone('AppSite', namespace, 'shop', 60_000);
+    await cluster.gone('AppSite', namespace, 'shop');
     await cluster.delete('SiteBackup', namespace, 'night');
     await cluster.until('the Job', () => cluster.get('Job', namespace, 'night-backup-delete'));
+    await cluster.becomes('SiteBackup', namespace, 'night', 'goes', (live) => {
+      return at(live, 'status.phase') === 'Deleting';
+    });
     await sleep(500);
     assert.equal(
       at(await cluster.the('SiteBackup', namespace, 'night'), 'status.phase'),

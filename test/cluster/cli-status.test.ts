@@ -41,7 +41,7 @@ describe('app-operator status', { concurrency: 4 }, () => {
   test('shows a healthy bench with its components, its pods and its sites', async () => {
     const namespace = await cluster.namespace();
     await cluster.apply(namespace, aBench('b'), aSite('s', { bench: 'b' }));
-    await cluster.ready('AppSite', namespace, 's', 60_000);
+    await cluster.ready('AppSite', namespace, 's');
     await cluster.ready('AppBench', namespace, 'b');
     const { code, out, err } = await admin.run(['status', '-n', namespace]);
     assert.deepEqual([code, err], [0, '']);
@@ -78,10 +78,13 @@ describe('app-operator status', { concurrency: 4 }, () => {
       return state === 'InProgress' && message;
     });
     assert.equal(message, '0 of 1 replicas available');
-    const { out } = await admin.run(['status', '-n', namespace]);
-    assert.match(out, /^◌ AppBench slow {2}Provisioning/m);
-    assert.match(out, /◌ Pod slow-db-0/);
-    assert.match(out, /^◌ AppSite lost .*\n.*there is no AppBench "nowhere"/m);
+    await cluster.until('all is shown', async () => {
+      const { out } = await admin.run(['status', '-n', namespace]);
+      assert.match(out, /^◌ AppBench slow {2}Provisioning/m);
+      assert.match(out, /◌ Pod slow-db-0/);
+      assert.match(out, /^◌ AppSite lost .*\n.*there is no AppBench "nowhere"/m);
+      return true;
+    });
     await release(cluster, held);
   });
 
@@ -95,8 +98,9 @@ describe('app-operator status', { concurrency: 4 }, () => {
       'broken',
       'is Failed',
       ({ status }) => status?.['phase'] === 'Failed',
-      90_000,
     );
+    // Otherwise the Job is soon tried again.
+    await cluster.patch('AppBench', namespace, 'broken', { spec: { paused: true } });
     const log = 'one\ntwo\nthree\nfour\nTraceback\nmysql://root:hunter22@db refused\n';
     await writePodLogs(cluster.controlPlane, { 'job-name': 'broken-init' }, log);
     const report = await statusOf(namespace, 'bench/broken');
@@ -115,7 +119,7 @@ describe('app-operator status', { concurrency: 4 }, () => {
   test('works with the rights of a reader, and says what they do not show', async () => {
     const namespace = await cluster.namespace();
     await cluster.apply(namespace, aBench('b'));
-    await cluster.ready('AppBench', namespace, 'b', 60_000);
+    await cluster.ready('AppBench', namespace, 'b');
     const api = cluster.controlPlane.api;
     await api.request('POST', `/apis/rbac.authorization.k8s.io/v1/namespaces/${namespace}/roles`, {
       metadata: { name: 'reader' },
@@ -245,7 +249,7 @@ describe('app-operator status', { concurrency: 4 }, () => {
     const lines: string[] = [];
     createInterface({ input: child.stdout }).on('line', (line) => lines.push(line));
     const told = (what: string): Promise<unknown> =>
-      cluster.until(what, async () => lines.some((line) => line.startsWith(what)), 60_000);
+      cluster.until(what, async () => lines.some((line) => line.startsWith(what)));
     await cluster.apply(namespace, aBench('watched'));
     await told('AppBench watched: Provisioning: waiting for StatefulSet watched-db');
     await release(cluster, held);

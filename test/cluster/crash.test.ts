@@ -9,6 +9,7 @@ import type { Call, FaultProxy } from './support/fault-proxy.js';
 import {
   assertNoOrphans,
   assertSameWorld,
+  atRest,
   secretsOf,
   snapshot,
   type Snapshot,
@@ -18,7 +19,8 @@ import type { Operator } from './support/operator.js';
 
 /** Each world's operator is killed at every third write, each at others: together at all. */
 const WORLDS = 3;
-const PATIENCE_MS = 120_000;
+/** For a dozen starts of an operator, one after the other. */
+const PATIENCE_MS = 240_000;
 /** As many children as ever, with few pods. */
 const componentReplicas = { workerDefault: 0, workerShort: 0, workerLong: 0 };
 const MANIFESTS = [
@@ -240,7 +242,7 @@ describe('an operator that is killed at its writes, again and again, comes to th
       const user = `after-${name}`;
       const namespaces = worlds.map(({ namespace }) => namespace);
       // What differs in a digest only is told after a few seconds.
-      await sleep(7_000);
+      await atRest(cluster, 'operator');
       const successor = await operators.start(undefined, { namespaces, user });
       await sleep(3_000);
       await successor.stop();

@@ -160,8 +160,8 @@ describe('a database operator', () => {
         'has followed',
         (live) => at(live, 'status.database.host') === host,
       );
-      await cluster.ready('AppBench', namespace, 'm', 60_000);
-      await cluster.ready('AppSite', namespace, 'shop', 60_000);
+      await cluster.ready('AppBench', namespace, 'm');
+      await cluster.ready('AppSite', namespace, 'shop');
     });
 
     test('gets back what others have changed', async () => {
@@ -207,7 +207,7 @@ describe('a database operator', () => {
         assert.ok(metadata.deletionTimestamp, kind);
         await finalizers(kind, 'shop-db', []);
       }
-      await cluster.gone('AppSite', namespace, 'shop', 60_000);
+      await cluster.gone('AppSite', namespace, 'shop');
       for (const kind of MADE) await cluster.gone(kind, namespace, 'shop-db');
     });
 
@@ -216,7 +216,7 @@ describe('a database operator', () => {
       await cluster.delete('AppSite', namespace, 'stuck');
       await says('AppSite', 'stuck', 'Ready', 'Deleting', /which takes its own operator/);
       await cluster.patch('AppSite', namespace, 'stuck', SKIP_DROP);
-      await cluster.gone('AppSite', namespace, 'stuck', 60_000);
+      await cluster.gone('AppSite', namespace, 'stuck');
       assert.ok(await cluster.get('MariaDbDatabase', namespace, 'stuck-db'), 'its own matter');
       for (const kind of MADE) await finalizers(kind, 'stuck-db', []);
     });
@@ -234,12 +234,12 @@ describe('a database operator', () => {
       await set({ deletionPolicy: 'Retain' });
       await cluster.delete('AppSite', namespace, 'kept');
       await set({ paused: false });
-      await cluster.gone('AppSite', namespace, 'kept', 60_000);
+      await cluster.gone('AppSite', namespace, 'kept');
       const left = await cluster.the('MariaDbDatabase', namespace, 'kept-db');
       assert.equal(at(left, 'spec.cleanupPolicy'), 'Skip');
       assert.equal(left.metadata.deletionTimestamp, undefined);
       await cluster.apply(namespace, site('kept'));
-      await cluster.ready('AppSite', namespace, 'kept', 60_000);
+      await cluster.ready('AppSite', namespace, 'kept');
       const again = await cluster.the('MariaDbDatabase', namespace, 'kept-db');
       assert.equal(again.metadata.uid, before.metadata.uid);
     });
@@ -271,7 +271,7 @@ describe('a database operator', () => {
       assert.ok(await cluster.get('Secret', namespace, 'kept-db'));
       await installCrd(cluster, databases);
       await healthy('kept');
-      await cluster.ready('AppSite', namespace, 'kept', 60_000);
+      await cluster.ready('AppSite', namespace, 'kept');
     });
   });
 
@@ -287,7 +287,7 @@ describe('a database operator', () => {
         metadata: { name: 'company-pg' },
         spec: { instances: 1 },
       });
-      await cluster.ready('AppBench', namespace, 'p', 60_000);
+      await cluster.ready('AppBench', namespace, 'p');
       const words = /does not serve DatabaseRole of .*: install CloudNativePG 1.30 or newer$/;
       await says('AppSite', 'pg', 'Ready', 'DatabaseOperatorMissing', words);
     });
@@ -301,7 +301,9 @@ describe('a database operator', () => {
       );
       assert.equal(at(role, 'spec.login'), true);
       assert.equal(at(role, 'spec.databaseRoleReclaimPolicy'), 'delete');
-      const secret = await cluster.the('Secret', namespace, 'pg-db');
+      const secret = await cluster.until('its Secret', () =>
+        cluster.get('Secret', namespace, 'pg-db'),
+      );
       assert.equal(at(role, 'spec.passwordSecret.name'), 'pg-db');
       const { username = '', password = '' } = secret.data ?? {};
       assert.equal(Buffer.from(username, 'base64').toString(), at(role, 'spec.name'));
@@ -326,7 +328,7 @@ describe('a database operator', () => {
       assert.equal(at(database, 'spec.owner'), at(role, 'spec.name'));
       assert.equal(at(database, 'spec.databaseReclaimPolicy'), 'delete');
       await answer('PostgresDatabase', 'pg-db', applied);
-      const live = await cluster.ready('AppSite', namespace, 'pg', 60_000);
+      const live = await cluster.ready('AppSite', namespace, 'pg');
       assert.equal(conditionOf(live, 'DatabaseReady')?.reason, 'Prepared');
       const host = `company-pg-rw.${namespace}.svc.cluster.local`;
       assert.deepEqual(at(live, 'status.database'), {
@@ -352,7 +354,7 @@ describe('a database operator', () => {
         /waiting for DatabaseRole pg-db to go, which/,
       );
       await finalizers('DatabaseRole', 'pg-db', []);
-      await cluster.gone('AppSite', namespace, 'pg', 60_000);
+      await cluster.gone('AppSite', namespace, 'pg');
     });
   });
 });

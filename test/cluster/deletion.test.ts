@@ -25,6 +25,7 @@ async function withSites(...sites: readonly Parameters<typeof aSite>[]): Promise
   return namespace;
 }
 
+/** Of all that wait, one in two seconds says what for: many tests have benches and sites that do. */
 const deleting = (kind: string, namespace: string, name: string, message: RegExp): Promise<Live> =>
   cluster.becomes(
     kind,
@@ -34,6 +35,7 @@ const deleting = (kind: string, namespace: string, name: string, message: RegExp
     (live) =>
       at(live, 'status.phase') === 'Deleting' &&
       message.test(conditionOf(live, 'Ready')?.message ?? ''),
+    180_000,
   );
 
 const left = async (namespace: string): Promise<string[]> =>
@@ -75,6 +77,14 @@ describe('deletion', { concurrency: true }, () => {
       await cluster.ready('AppSite', namespace, 's');
       await cluster.ready('AppBench', namespace, 'b');
       await setBoth(namespace, { paused: true });
+      for (const [kind, name] of [
+        ['AppBench', 'b'],
+        ['AppSite', 's'],
+      ] as const) {
+        await cluster.becomes(kind, namespace, name, 'is paused', (live) =>
+          Boolean(conditionOf(live, 'Paused')),
+        );
+      }
       return namespace;
     }
     const setBoth = async (namespace: string, spec: object): Promise<void> => {
@@ -364,20 +374,20 @@ describe('deletion', { concurrency: true }, () => {
 
     test('goes also when its bench has got a server of another kind meanwhile', async () => {
       const namespace = await withSites(
-        ['kept', { bench: 'b' }],
+        ['rested', { bench: 'b' }],
         ['stuck', { bench: 'b', deletionPolicy: 'Delete' }],
       );
-      const { status } = await cluster.the('AppSite', namespace, 'kept');
+      const { status } = await cluster.the('AppSite', namespace, 'rested');
       const dbConfig = { mode: 'operator', mariadbRef: { name: 'company-db' } };
       await cluster.patch('AppBench', namespace, 'b', { spec: { dbConfig } });
-      const hold = await holdPods(cluster, { 'job-name': 'kept-drop' });
-      await cluster.delete('AppSite', namespace, 'kept');
-      await deleting('AppSite', namespace, 'kept', /Job kept-drop/);
-      const job = await variables(namespace, 'kept-drop');
+      const hold = await holdPods(cluster, { 'job-name': 'rested-drop' });
+      await cluster.delete('AppSite', namespace, 'rested');
+      await deleting('AppSite', namespace, 'rested', /Job rested-drop/);
+      const job = await variables(namespace, 'rested-drop');
       assert.equal(job.get('KEEP_DATA'), '1');
       assert.equal(job.get('DB_NAME'), at(status, 'database.name'));
       await release(cluster, hold);
-      await cluster.gone('AppSite', namespace, 'kept');
+      await cluster.gone('AppSite', namespace, 'rested');
       await cluster.delete('AppSite', namespace, 'stuck');
       const words =
         /use "operator"; the annotation app-operator.io\/skip-drop=true lets the site go/;
@@ -407,7 +417,7 @@ describe('deletion', { concurrency: true }, () => {
           Boolean(conditionOf(live, 'Ready')),
         );
         await cluster.delete('AppSite', namespace, 'never');
-        await cluster.gone('AppSite', namespace, 'never', 5_000);
+        await cluster.gone('AppSite', namespace, 'never');
       });
     }
 
@@ -420,7 +430,7 @@ describe('deletion', { concurrency: true }, () => {
         Boolean(conditionOf(live, 'Stalled')),
       );
       await cluster.delete('AppSite', namespace, 'second');
-      await cluster.gone('AppSite', namespace, 'second', 10_000);
+      await cluster.gone('AppSite', namespace, 'second');
       await cluster.ready('AppSite', namespace, 'first');
       const writes = await cluster.writes({ namespace });
       assert.deepEqual(

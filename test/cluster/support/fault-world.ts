@@ -11,9 +11,24 @@ export interface Snapshot {
   readonly jobPods: Readonly<Record<string, number>>;
 }
 
+/** The pods of the Jobs that are there: those of others go a moment after their Job. */
+function podsOfJobs(cluster: Cluster, namespace: string): Promise<readonly Live[]> {
+  return cluster.until('pods of Jobs that are gone are gone, too', async () => {
+    const jobs = new Set(
+      (await cluster.list('Job', namespace)).map(({ metadata }) => metadata.uid),
+    );
+    const pods = await cluster.list('Pod', namespace, 'job-name');
+    const left = pods.filter(
+      ({ metadata }) => !jobs.has(metadata.labels?.['batch.kubernetes.io/controller-uid']),
+    );
+    assert.deepEqual(left.map(nameOf), []);
+    return pods;
+  });
+}
+
 export async function snapshot(cluster: Cluster, namespace: string): Promise<Snapshot> {
+  const pods = await podsOfJobs(cluster, namespace);
   const children = await cluster.children(namespace);
-  const pods = await cluster.list('Pod', namespace, 'job-name');
   const jobPods: Record<string, number> = {};
   for (const { metadata } of pods) {
     const job = metadata.labels?.['job-name'] ?? '';
@@ -61,14 +76,30 @@ export function assertSameWorld(actual: Snapshot, expected: Snapshot, what: stri
   }
 }
 
-/** Every owner of every object of the operator is there. */
+/** Every owner of every object of the operator is there, once the garbage collector has been by. */
 export async function assertNoOrphans(cluster: Cluster, namespace: string): Promise<void> {
-  for (const child of await cluster.children(namespace)) {
-    for (const { kind, name, uid } of child.metadata.ownerReferences ?? []) {
-      const owner = await cluster.get(kind, namespace, name);
-      assert.equal(owner?.metadata.uid, uid, `${nameOf(child)} belongs to what is not there`);
+  await cluster.until('nothing is without its owner', async () => {
+    for (const child of await cluster.children(namespace)) {
+      for (const { kind, name, uid } of child.metadata.ownerReferences ?? []) {
+        const owner = await cluster.get(kind, namespace, name);
+        assert.equal(owner?.metadata.uid, uid, `${nameOf(child)} belongs to what is not there`);
+      }
     }
-  }
+    return true;
+  });
+}
+
+/** Waits until an operator has written nothing for longer than a word in a status may wait. */
+export async function atRest(cluster: Cluster, user: string): Promise<void> {
+  await cluster.until(
+    `${user} is at rest`,
+    async () => {
+      const since = new Date(Date.now() - 6_000);
+      assert.deepEqual(await cluster.writes({ user, since }), []);
+      return true;
+    },
+    120_000,
+  );
 }
 
 /** The names of a bench's routes, as its nginx knows them. */
