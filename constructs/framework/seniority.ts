@@ -39,6 +39,9 @@ export function refuseSharedName(resource: Resource, rivalKind: string, world: W
     throw new Stalled(
       'NameTaken',
       `metadata.name: Invalid value: "${name}": the ${rivalKind} of this name in this namespace has children of the same names; choose another name`,
+      undefined,
+      // The news of the older one may be the later: what was made until then would be in its way for ever.
+      true,
     );
   }
 }

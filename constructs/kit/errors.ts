@@ -39,6 +39,8 @@ export class Stalled extends Error {
     message: string,
     /** Milliseconds after which it is tried again, where what is wrong is not watched. */
     readonly retryAfterMs?: number,
+    /** Whether another resource has the names of the children: those that are there make way, but for data. */
+    readonly makesWay = false,
   ) {
     super(message);
   }

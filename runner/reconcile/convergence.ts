@@ -14,6 +14,8 @@ export interface Progress {
   readonly complete: boolean;
 }
 
+const NOTHING: Plan = { stages: [], objects: () => new Map() };
+
 const JOB_RETRY_MS = { first: 30_000, most: 600_000 };
 
 /** Brings children to what a plan says: stage by stage, then what is no longer wanted. */
@@ -78,6 +80,15 @@ export class Convergence {
   /** Deletes what the deletion of a resource does without, also data, but for what is kept. */
   async clear(resource: Resource, owner: string, plan: Plan): Promise<ChangeEntry[]> {
     return this.#deleteSurplus(resource, owner, plan, (child) => mayDelete(child, resource));
+  }
+
+  /**
+   * Deletes the children of a resource that was refused for the names that they have. Data and generated
+   * Secrets stay: they may be of an earlier resource of its name.
+   */
+  async makeWay(resource: Resource, owner: string): Promise<ChangeEntry[]> {
+    const goes = (child: Child) => mayPrune(child, resource) && !isGenerated(child);
+    return this.#deleteSurplus(resource, owner, NOTHING, goes);
   }
 
   async #deleteSurplus(

@@ -62,8 +62,14 @@ export class Reconciler {
     } catch (error) {
       const report = reportOf(error, goes ? 'Deleting' : resource.status?.phase, failures);
       if (!report) throw error;
-      return this.#inTime(resource, report);
+      const makesWay = !goes && error instanceof Stalled && error.makesWay;
+      const changes = makesWay ? await this.#makeWay(resource) : report.changes;
+      return this.#inTime(resource, { ...report, changes });
     }
+  }
+
+  #makeWay(resource: Resource): Promise<readonly ChangeEntry[]> {
+    return this.props.convergence.makeWay(resource, this.#readerOf(resource));
   }
 
   #pass(resource: Resource<unknown, Status>, goes: boolean): Promise<Report> {

@@ -104,6 +104,17 @@ describe('what is no longer wanted under Delete', () => {
   });
 });
 
+describe('a resource whose names another one has', () => {
+  test('makes way, but for data and what may belong to some', async () => {
+    isThere(StatefulSet, 'db', undefined, { labels: { [MARKERS.retain]: 'false' } });
+    isThere(Secret, 'unmarked', undefined, { annotations: { [MARKERS.generate]: '{}' } });
+    isThere(PersistentVolumeClaim, 'unmarked');
+    isThere(Deployment, 'workers');
+    await convergence.makeWay(BENCH, OWNER);
+    assert.deepEqual(api.calls, ['DELETE workers']);
+  });
+});
+
 describe('what goes last', () => {
   const pruned = async (): Promise<readonly string[]> =>
     (await convergence.clear(BENCH, OWNER, aPlan([]))).map(({ name }) => name);
