@@ -94,7 +94,9 @@ const RECORDS = [
 
 /** What users wait for and scripts read. */
 function essence(status: Status): unknown {
-  const { phase, observedGeneration, conditions } = status;
+  const { phase, observedGeneration, conditions, appliedHash } = status;
   const brief = conditions?.map(({ type, status, reason }) => [type, status, reason]);
-  return [phase, observedGeneration, brief, RECORDS.map((field) => status[field])];
+  // Without any digest a restart applies everything again.
+  const isWhole = appliedHash !== undefined;
+  return [phase, observedGeneration, brief, isWhole, RECORDS.map((field) => status[field])];
 }

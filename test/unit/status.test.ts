@@ -156,12 +156,21 @@ describe('two statuses', () => {
     ['the status of a condition', withCondition({ status: 'False' }), 'major'],
     ['the reason of a condition', withCondition({ reason: 'Other' }), 'major'],
     ['a condition', { ...base, conditions: [] }, 'major'],
+    ['that all is applied for the first time', { ...base, appliedHash: 'one' }, 'major'],
     ['when a run began', { ...base, startTime: '2026-01-01T00:00:00Z' }, 'major'],
   ] as const) {
     test(`that differ in ${what} differ ${wanted === 'none' ? 'not at all' : `in a ${wanted} way`}`, () => {
       assert.equal(difference(base, after), wanted);
     });
   }
+
+  test('that differ in what was applied differ in a minor way', () => {
+    const [one, other] = [
+      { ...base, appliedHash: 'one' },
+      { ...base, appliedHash: 'other' },
+    ];
+    assert.equal(difference(one, other), 'minor');
+  });
 
   test('of which the first is missing differ in a major way', () => {
     assert.equal(difference(undefined, base), 'major');
