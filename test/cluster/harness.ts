@@ -151,7 +151,7 @@ export class Cluster {
   async until<T>(
     what: string,
     condition: () => Promise<T | undefined | false>,
-    timeoutMs = 60_000,
+    timeoutMs = 120_000,
   ): Promise<T> {
     const end = performance.now() + timeoutMs;
     for (;;) {

@@ -90,8 +90,8 @@ describe('helm', () => {
     await start();
     place = await cluster.namespace();
     await cluster.apply(place, aBench('b'), aSite('s', { bench: 'b' }));
-    await cluster.ready('AppBench', place, 'b', 60_000);
-    await cluster.ready('AppSite', place, 's', 60_000);
+    await cluster.ready('AppBench', place, 'b');
+    await cluster.ready('AppSite', place, 's');
   });
 
   test('upgrades the CRDs too, and leaves benches and sites as they are', async () => {
@@ -108,8 +108,14 @@ describe('helm', () => {
     assert.match(await columns(), /Address/);
     await helm.run('upgrade', ...RELEASE, CHART, '--set=replicas=2', ...WAIT);
     assert.match(await columns(), /URL/);
-    const deployment = await cluster.the('Deployment', namespace, OPERATOR.deployment);
-    assert.equal(at(deployment, 'status.availableReplicas'), 2);
+    // Helm waits for its ReplicaSet, of which the Deployment tells a moment later.
+    await cluster.becomes(
+      'Deployment',
+      namespace,
+      OPERATOR.deployment,
+      'has both replicas',
+      (live) => at(live, 'status.availableReplicas') === 2,
+    );
     assert.ok(await thereIs(`pdb/${OPERATOR.deployment}`));
     assert.deepEqual(await state(place), before);
   });
@@ -140,8 +146,8 @@ describe('helm', () => {
     await start();
     // A change that must reach the children shows that all of the bench has been visited.
     await cluster.patch('AppBench', place, 'b', { spec: { componentReplicas: { nginx: 2 } } });
-    await cluster.ready('AppBench', place, 'b', 60_000);
-    await cluster.ready('AppSite', place, 's', 60_000);
+    await cluster.ready('AppBench', place, 'b');
+    await cluster.ready('AppSite', place, 's');
     const now = await state(place);
     const changed = Object.keys(before).filter((name) => now[name] !== before[name]);
     assert.deepEqual(

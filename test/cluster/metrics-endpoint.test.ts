@@ -12,6 +12,7 @@ import { type Endpoints, startEndpoints } from '../../runner/http/endpoints.js';
 import { createLogger } from '../../runner/log.js';
 import { Metrics } from '../../runner/metrics.js';
 import { resourcePath } from '../../runner/api/resource-path.js';
+import { eventually } from '../scripts/servers.js';
 import { type ControlPlane, startControlPlane } from '../../tools/controlplane/controlplane.js';
 
 const ServiceAccount: ObjectKind = {
@@ -61,6 +62,10 @@ before(async () => {
     }),
   );
   endpoints = await start('operator');
+  // The API server learns of bindings by a watch.
+  await eventually('the rights are known', async () => {
+    return (await get(secure(), await tokenOf('scraper'))).status === 200;
+  });
 });
 after(async () => {
   for (const each of started) await each.close();

@@ -55,11 +55,14 @@ export async function installed(
   };
 }
 
-/** The calls of that operator that it had no right to, as `list /apis/…`. */
-export async function forbiddenCalls(cluster: Cluster): Promise<string[]> {
+/** The calls of that operator that it had no right to, as `list /apis/…`; at most those of its first time. */
+export async function forbiddenCalls(cluster: Cluster, firstMs = Infinity): Promise<string[]> {
   const calls = await cluster.calls({ user: USER });
   if (calls.length === 0) throw new Error(`${USER} has not called at all`);
+  const timeOf = (call: { readonly requestReceivedTimestamp: string }): number =>
+    Date.parse(call.requestReceivedTimestamp);
+  const end = Math.min(...calls.map(timeOf)) + firstMs;
   return calls
-    .filter(({ responseStatus }) => responseStatus?.code === 403)
+    .filter((call) => call.responseStatus?.code === 403 && timeOf(call) < end)
     .map(({ verb, requestURI }) => `${verb} ${requestURI}`);
 }

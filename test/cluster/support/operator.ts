@@ -98,7 +98,7 @@ export class Operator {
   }
 
   /** Ends it with SIGTERM, or with SIGKILL where it does not go. */
-  async stop(timeoutMs = 15_000): Promise<Exit> {
+  async stop(timeoutMs = 30_000): Promise<Exit> {
     this.kill('SIGTERM');
     const timer = setTimeoutUnref(() => this.kill('SIGKILL'), timeoutMs);
     const exit = await this.exited;
@@ -107,7 +107,7 @@ export class Operator {
   }
 
   /** Waits for a line of the log, and returns it; what has been logged already counts. */
-  async logged(msg: string, timeoutMs = 20_000): Promise<LogLine> {
+  async logged(msg: string, timeoutMs = 60_000): Promise<LogLine> {
     const end = performance.now() + timeoutMs;
     for (;;) {
       const found = this.lines.find((line) => line.msg === msg);

@@ -9,6 +9,6 @@ export async function aShop(cluster: Cluster): Promise<string> {
     aBench('bench'),
     aSite('shop', { bench: 'bench', workloads: 'Shared' }),
   );
-  await cluster.ready('AppSite', namespace, 'shop', 60_000);
+  await cluster.ready('AppSite', namespace, 'shop');
   return namespace;
 }
