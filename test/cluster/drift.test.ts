@@ -10,7 +10,7 @@ import { at, type Live, nameOf } from './support/objects.js';
 
 const { owner, generate, run } = markers(DEFAULT_API_GROUP);
 
-const PATIENCE_MS = 6_000;
+const PATIENCE_MS = 60_000;
 
 let cluster: Cluster;
 let namespace: string;

@@ -215,9 +215,7 @@ describe('an object of somebody else that has a child’s name', () => {
       await cluster.delete(theirs.kind, namespace, theirs.metadata.name);
     }
     // Nothing of theirs is watched, so the operator looks again every minute.
-    await Promise.all(
-      rest.map(({ kind, resource }) => cluster.ready(kind, namespace, resource, 75_000)),
-    );
+    await Promise.all(rest.map(({ kind, resource }) => cluster.ready(kind, namespace, resource)));
   });
 
   test('stays when the resource is deleted', async () => {

@@ -79,7 +79,7 @@ describe('an init Job', { concurrency: true }, () => {
       await failed('AppBench', namespace, 'by-itself');
       const before = await cluster.the('Job', namespace, 'by-itself-init');
       await release(cluster, fault);
-      await cluster.ready('AppBench', namespace, 'by-itself', 50_000);
+      await cluster.ready('AppBench', namespace, 'by-itself');
       const after = await cluster.the('Job', namespace, 'by-itself-init');
       assert.notEqual(after.metadata.uid, before.metadata.uid);
     });

@@ -26,15 +26,15 @@ function aJob(name: string, spec: Spec = {}, site = 'shop'): Manifest {
   };
 }
 
-const theShop = (): readonly Manifest[] => [
-  aBench('bench'),
-  aSite('shop', { bench: 'bench', workloads: 'Shared' }),
+const theShop = (bench = 'bench'): readonly Manifest[] => [
+  aBench(bench),
+  aSite('shop', { bench, workloads: 'Shared' }),
 ];
 
 async function aShop(): Promise<string> {
   const namespace = await cluster.namespace();
   await cluster.apply(namespace, ...theShop());
-  await cluster.ready('AppSite', namespace, 'shop', 60_000);
+  await cluster.ready('AppSite', namespace, 'shop');
   return namespace;
 }
 
@@ -74,13 +74,16 @@ describe('jobs in a site', { concurrency: true }, () => {
     await cluster.apply(namespace, aJob('early', { command: odd }));
     const missing = await becomes(namespace, 'early', 'Pending');
     assert.deepEqual(readyOf(missing).slice(0, 2), ['False', 'SiteMissing']);
-    await cluster.apply(namespace, ...theShop());
+    // The site is not Ready for as long as the bench is not.
+    const hold = await holdPods(cluster, { 'job-name': 'slow-init' });
+    await cluster.apply(namespace, ...theShop('slow'));
     await cluster.becomes('SiteJob', namespace, 'early', 'sees its site', (live) =>
       readyOf(live).includes('SiteNotReady'),
     );
     assert.equal(await cluster.get('Job', namespace, 'early-run'), undefined);
-    await cluster.ready('AppSite', namespace, 'shop', 60_000);
-    const done = await becomes(namespace, 'early', 'Succeeded', 20_000);
+    await release(cluster, hold);
+    await cluster.ready('AppSite', namespace, 'shop');
+    const done = await becomes(namespace, 'early', 'Succeeded');
     assert.deepEqual(readyOf(done), ['True', 'Succeeded', 'Job early-run has succeeded']);
     assert.equal(at(done, 'status.exitCode'), 0);
     assert.equal(at(done, 'status.log'), 'Migrating\nUpdating Dashboard for frappe');
@@ -95,7 +98,7 @@ describe('jobs in a site', { concurrency: true }, () => {
     await release(cluster, fault);
     // Neither a Job that is gone nor another image makes it run again.
     await cluster.delete('Job', namespace, 'early-run');
-    await cluster.patch('AppBench', namespace, 'bench', { spec: { image: { tag: 'v15.50.0' } } });
+    await cluster.patch('AppBench', namespace, 'slow', { spec: { image: { tag: 'v15.50.0' } } });
     await cluster.becomes(
       'AppSite',
       namespace,
@@ -188,10 +191,15 @@ describe('jobs in a site', { concurrency: true }, () => {
     await cluster.until('the schedule rests', async () => (await suspended()) === true);
     const resting = await becomes(namespace, 'often', 'Pending');
     assert.match(String(readyOf(resting)[2]), /the schedule waits: .*"shop" is paused$/);
+    // A run that was missed meanwhile would begin as soon as the schedule goes on.
+    await cluster.patch('SiteJob', namespace, 'often', { spec: { schedule: '0 0 1 1 *' } });
+    await cluster.becomes('CronJob', namespace, 'often-run', 'is changed', (live) =>
+      Object.is(at(live, 'spec.schedule'), '0 0 1 1 *'),
+    );
     await cluster.patch('AppSite', namespace, 'shop', { spec: { paused: null } });
-    await cluster.until('the schedule goes on', async () => (await suspended()) === false, 60_000);
+    await cluster.until('the schedule goes on', async () => (await suspended()) === false);
     await cluster.delete('AppSite', namespace, 'shop');
-    await cluster.gone('CronJob', namespace, 'often-run', 60_000);
+    await cluster.gone('CronJob', namespace, 'often-run');
     const left = await becomes(namespace, 'often', 'Pending');
     assert.equal(readyOf(left)[1], 'SiteMissing');
     assert.equal(at(left, 'status.log'), 'tick');
