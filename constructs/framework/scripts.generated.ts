@@ -5,7 +5,9 @@ export const scripts = {
     '\n' +
     '  folders()             names of the folders\n' +
     '  files(folder)         name → size in bytes\n' +
-    '  take(folder)          takes a folder; False where somebody has it. Others who were told True within SETTLE_SECONDS show in what is there then\n' +
+    '  take(folder, file, data, draft)    takes a folder with its first, small file in it; False where somebody has it. Others who were told True\n' +
+    '                        within SETTLE_SECONDS show in what is there then. `draft` is the taker\'s own name for what is not yet taken\n' +
+    '  discard(draft)        removes what a taker that was killed has left\n' +
     '  open(path)            reads a file as a stream: `read(amount)`, as a context\n' +
     '  write(path, source)   stores what `source` has, in bounded memory; read back, its size and SHA-256 are compared\n' +
     '  delete(folder, first) removes a folder with all its files, those named in `first` before the others, and what killed writers have left in it\n' +
@@ -20,6 +22,7 @@ export const scripts = {
     '\n' +
     'import errno\n' +
     'import hashlib\n' +
+    'import io\n' +
     'import os\n' +
     'import re\n' +
     'import shutil\n' +
@@ -118,15 +121,25 @@ export const scripts = {
     '        except OSError as error:\n' +
     '            raise self.failure(error) from None\n' +
     '\n' +
-    '    def take(self, folder):\n' +
+    '    def take(self, folder, file, data, draft):\n' +
+    '        # A folder that is made empty stays nobody\'s for ever when its maker is killed then.\n' +
+    '        target = self.root / folder\n' +
     '        try:\n' +
-    '            self.root.mkdir(parents=True, exist_ok=True)\n' +
-    '            os.mkdir(self.root / folder)\n' +
+    '            self.put(f"{draft}/{file}", io.BytesIO(data), len(data))\n' +
+    '            if target.exists():\n' +
+    '                return False  # an empty one, too, which would be replaced\n' +
+    '            os.rename(self.root / draft, target)\n' +
+    '            sync_directory(self.root)\n' +
     '        except OSError as error:\n' +
-    '            if error.errno == errno.EEXIST and self.root.is_dir():\n' +
+    '            if error.errno in (errno.EEXIST, errno.ENOTEMPTY):\n' +
     '                return False\n' +
     '            raise self.failure(error) from None\n' +
+    '        finally:\n' +
+    '            self.discard(draft)\n' +
     '        return True\n' +
+    '\n' +
+    '    def discard(self, draft):\n' +
+    '        shutil.rmtree(self.root / draft, ignore_errors=True)\n' +
     '\n' +
     '    def open(self, path):\n' +
     '        try:\n' +
@@ -199,8 +212,14 @@ export const scripts = {
     '                found[name.removeprefix(start)] = int(size)\n' +
     '        return found\n' +
     '\n' +
-    '    def take(self, folder):\n' +
-    '        return not self.files(folder)\n' +
+    '    def take(self, folder, file, data, _draft):\n' +
+    '        if self.files(folder):\n' +
+    '            return False\n' +
+    '        self.put(f"{folder}/{file}", io.BytesIO(data), len(data))\n' +
+    '        return True\n' +
+    '\n' +
+    '    def discard(self, _draft):\n' +
+    '        pass  # a file is there whole or not at all\n' +
     '\n' +
     '    def pages(self, start, delimiter=""):\n' +
     '        query = {"list-type": "2", "prefix": self.key(start), "encoding-type": "url", **({"delimiter": delimiter} if delimiter else {})}\n' +
@@ -1881,7 +1900,6 @@ export const scripts = {
     '"""\n' +
     '\n' +
     'import gzip\n' +
-    'import io\n' +
     'import json\n' +
     'import os\n' +
     'import re\n' +
@@ -2018,7 +2036,7 @@ export const scripts = {
     '            continue\n' +
     '        if name < oldest or (settings.job and started.get("job") == settings.job):\n' +
     '            say(f"removing {store.location(name)}: it was never finished")\n' +
-    '            store.delete(name, tuple(files.keys() - {STARTED}))\n' +
+    '            stored_backup.delete_backup(store, name)\n' +
     '\n' +
     '\n' +
     'def begin(settings, store):\n' +
@@ -2026,10 +2044,8 @@ export const scripts = {
     '    while True:\n' +
     '        asked, start = time.monotonic(), datetime.now(timezone.utc).replace(microsecond=0)\n' +
     '        name = stored_backup.name_of(start)\n' +
-    '        if store.take(name):\n' +
-    '            started = {"owner": settings.backup_owner, "site": settings.owner, "job": settings.job, "token": secrets.token_hex(8)}\n' +
-    '            text = json.dumps(started).encode()\n' +
-    '            store.put(f"{name}/{STARTED}", io.BytesIO(text), len(text))\n' +
+    '        started = {"owner": settings.backup_owner, "site": settings.owner, "job": settings.job, "token": secrets.token_hex(8)}\n' +
+    '        if store.take(name, STARTED, json.dumps(started).encode(), stored_backup.draft_of(settings.backup_owner, settings.owner)):\n' +
     '            # Whoever was slower may have written over one that is at work already.\n' +
     '            late = time.monotonic() - asked > store.SETTLE_SECONDS > 0\n' +
     '            time.sleep(store.SETTLE_SECONDS)\n' +
@@ -2228,6 +2244,7 @@ export const scripts = {
     '                say(f"removing {store.location(name)}")\n' +
     '                stored_backup.delete_backup(store, name)\n' +
     '                removed += 1\n' +
+    '        store.discard(stored_backup.draft_of(*ours))\n' +
     '    return {"removed": removed}\n' +
     '\n' +
     '\n' +
@@ -5108,6 +5125,11 @@ export const scripts = {
     '    return moment.strftime("%Y%m%dT%H%M%SZ")\n' +
     '\n' +
     '\n' +
+    'def draft_of(owner, site):\n' +
+    '    """What a SiteBackup\'s backup of an AppSite is called while it has no folder of its own: always the same, so that the next finds it."""\n' +
+    '    return f".begun-{hashlib.sha256(f\'{owner} {site}\'.encode()).hexdigest()[:16]}"\n' +
+    '\n' +
+    '\n' +
     'def moment_of(name):\n' +
     '    return datetime.strptime(name, "%Y%m%dT%H%M%SZ").replace(tzinfo=timezone.utc)\n' +
     '\n' +
@@ -5153,8 +5175,8 @@ export const scripts = {
     '\n' +
     '\n' +
     'def delete_backup(store, name):\n' +
-    '    """The manifest goes first: what is left of a removal that was killed is no backup."""\n' +
-    '    store.delete(name, (MANIFEST,))\n' +
+    '    """The manifest goes first: what is left of a removal that was killed is no backup. What says whose it is goes last, so that it is found."""\n' +
+    '    store.delete(name, (MANIFEST, *sorted(store.files(name).keys() - {MANIFEST, STARTED})))\n' +
     '\n' +
     '\n' +
     'def download(store, manifest, file, target):\n' +

@@ -11,10 +11,12 @@ import { startS3Server } from '../../tools/s3/server.js';
 import { putFile } from './backup-fixture.js';
 import {
   type Env,
+  eventually,
   freePort,
   required,
   ROOT,
   runScript,
+  type ScriptResult,
   SCRIPTS,
   temporaryDirectory,
 } from './servers.js';
@@ -30,6 +32,7 @@ interface Manifest {
 }
 
 const DAY = 86_400_000;
+const KILLER = join(ROOT, 'test/scripts/killer');
 const MEETING = join(ROOT, 'test/scripts/meeting');
 const nameAt = (time: number): string => new Date(time).toISOString().replace(/[-:]|[.]\d+/g, '');
 
@@ -54,17 +57,20 @@ describeOnServers('backups of a site', (world) => {
     WAIT_SECONDS: '0',
     ...store,
   });
-  const run = (store: Env, change: Env = {}, killAfterMs?: number) =>
-    runScript(
-      [required('python3'), join(SCRIPTS, 'site_backup.py')],
-      { ...envOf(store), ...change },
-      killAfterMs,
-    );
+  const run = (store: Env, change: Env = {}) =>
+    runScript([required('python3'), join(SCRIPTS, 'site_backup.py')], {
+      ...envOf(store),
+      ...change,
+    });
   const remove = (store: Env, change: Env = {}) =>
     runScript([required('python3'), join(SCRIPTS, 'site_backup_delete.py')], {
       ...envOf(store),
       ...change,
     });
+  const killedAt = (at: number): Env => ({
+    PYTHONPATH: `${KILLER}:${join(world.bench, 'apps/frappe')}`,
+    KILL_AT: String(at),
+  });
   const folderOf = (store: Env): string => join(store['STORE_DIR'] ?? '', PREFIX);
   const foldersIn = (store: Env): readonly string[] =>
     existsSync(folderOf(store)) ? readdirSync(folderOf(store)).sort() : [];
@@ -72,6 +78,8 @@ describeOnServers('backups of a site', (world) => {
     JSON.parse(readFileSync(join(folderOf(store), name, 'manifest.json'), 'utf8')) as Manifest;
   const whole = (store: Env): readonly string[] =>
     foldersIn(store).filter((name) => existsSync(join(folderOf(store), name, 'manifest.json')));
+  const begun = (store: Env): Promise<void> =>
+    eventually('it has begun', () => foldersIn(store).some((name) => !name.startsWith('.')), 60);
   /** A backup that is stored already. */
   const put = (store: Env, name: string, change: object = {}): void => {
     const directory = join(folderOf(store), name);
@@ -154,17 +162,29 @@ describeOnServers('backups of a site', (world) => {
     assert.deepEqual(foldersIn(store), []);
   });
 
+  // Each file that is put in its place, each removal, and each program that is started, is a point to be killed at.
   test('that are killed leave nothing that looks whole, and the next attempt removes it', async () => {
     const store = volumeEnv();
-    const killed: number[] = [];
-    for (const after of [150, 300, 450, 600, 800, 1000, 1300]) {
-      const { code } = await run(store, { SLOW_BACKUP: '0.2' }, after);
-      if (code !== 0) killed.push(after);
+    const { SITE_OWNER = '' } = envOf(store);
+    const old = join(folderOf(store), '20250101T000000Z');
+    put(store, '20250101T000000Z');
+    const started = { owner: 'team/nightly', site: SITE_OWNER, job: 'job-0' };
+    writeFileSync(join(old, 'started.json'), JSON.stringify(started));
+    let at = 0;
+    let removing = 0;
+    let result: ScriptResult;
+    do {
+      at += 1;
+      result = await run(store, { ...killedAt(at), KEEP_LAST: '1' });
       for (const name of whole(store)) assert.equal(manifestIn(store, name).complete, true);
-    }
-    assert.ok(killed.length >= 3, String(killed));
-    assert.equal((await run(store)).code, 0);
+      if (!existsSync(old) || existsSync(join(old, 'manifest.json'))) continue;
+      removing += 1;
+      assert.deepEqual(readdirSync(old), ['started.json'], 'whose it is goes last');
+    } while (result.code === null);
+    assert.equal(result.code, 0, result.output);
+    assert.ok(at > 6 && removing > 0, `killed at ${String(at)} points`);
     assert.deepEqual(foldersIn(store), whole(store));
+    assert.equal(foldersIn(store).length, 1);
   });
 
   test('of another Job that was killed stay until nobody can write to them', async () => {
@@ -188,10 +208,12 @@ describeOnServers('backups of a site', (world) => {
   test('that are stopped take away what they have stored', async () => {
     const store = volumeEnv();
     const script = join(SCRIPTS, 'site_backup.py');
-    const stop = `"$0" "$1" & pid=$!; sleep 1.5; kill -TERM $pid; wait $pid`;
+    const isAtWork = 'ls "$TMPDIR"/*/database.sql.gz >/dev/null 2>&1';
+    const stop = `"$0" "$1" & pid=$!; until ${isAtWork}; do sleep 0.1; done; kill -TERM $pid; wait $pid`;
     const result = await runScript(['bash', '-c', stop, required('python3'), script], {
       ...envOf(store),
       SLOW_BACKUP: '10',
+      TMPDIR: temporaryDirectory(),
     });
     assert.equal(result.code, 143, result.output);
     assert.equal(failed(result).reason, 'BackupInterrupted');
@@ -200,11 +222,10 @@ describeOnServers('backups of a site', (world) => {
 
   test('never run at once', async () => {
     const [one, two, three] = [volumeEnv(), volumeEnv(), volumeEnv()];
-    const first = run(one, { SLOW_BACKUP: '3' });
-    await sleep(1000);
-    const refused = failed(await run(two));
-    const waits = await run(three, { WAIT_SECONDS: '30' });
-    assert.equal(refused.reason, 'BackupRunning');
+    const first = run(one, { SLOW_BACKUP: '8' });
+    await begun(one);
+    const [refused, waits] = await Promise.all([run(two), run(three, { WAIT_SECONDS: '60' })]);
+    assert.equal(failed(refused).reason, 'BackupRunning');
     assert.equal((await first).code, 0);
     assert.equal(waits.code, 0, waits.output);
     assert.match(waits.output, /waiting: another backup/);
@@ -283,8 +304,8 @@ upgrade.record(changes["upgrade"], restore=changes["restore"])`;
       writeFileSync(marker, JSON.stringify(open));
     };
     for (const change of [upgraded, restored]) {
-      const slow = run(store, { SLOW_BACKUP: '2' });
-      await sleep(1300);
+      const slow = run(store, { SLOW_BACKUP: '6' });
+      await begun(store);
       change();
       const { reason, message } = failed(await slow);
       writeFileSync(marker, text);
@@ -318,7 +339,8 @@ upgrade.record(changes["upgrade"], restore=changes["restore"])`;
 
   test('are kept by number and age; only whole ones count, and nobody else is touched', async () => {
     const store = volumeEnv();
-    const ago = (days: number): string => nameAt(Date.now() - days * DAY);
+    const now = Date.now();
+    const ago = (days: number): string => nameAt(now - days * DAY);
     for (const days of [1, 2, 3, 40]) put(store, ago(days));
     put(store, ago(5), { complete: false });
     put(store, ago(6), { complete: false });
@@ -327,8 +349,7 @@ upgrade.record(changes["upgrade"], restore=changes["restore"])`;
     put(store, ago(51), { site: 'other' });
     const result = await run(store, { KEEP_LAST: '2', KEEP_DAYS: '2' });
     const report = readReport(result.terminationMessage);
-    const stays = (days: number): boolean =>
-      foldersIn(store).some((name) => name.startsWith(ago(days).slice(0, 11)));
+    const stays = (days: number): boolean => foldersIn(store).includes(ago(days));
     assert.deepEqual([1, 2, 3, 40, 5, 6, 7, 50, 51].map(stays), [
       true,
       false,
@@ -382,6 +403,8 @@ upgrade.record(changes["upgrade"], restore=changes["restore"])`;
     put(store, '20250103T000000Z', { namespace: 'elsewhere' });
     mkdirSync(join(folderOf(store), 'notes'));
     mkdirSync(join(folderOf(store), '20250104T000000Z'));
+    assert.equal((await run(store, killedAt(1))).code, null);
+    assert.match(foldersIn(store)[0] ?? '', /^\.begun-/);
     assert.match((await remove(store)).lastLine, /"removed": 1/);
     assert.deepEqual(foldersIn(store), [
       '20250102T000000Z',

@@ -2,7 +2,9 @@
 
   folders()             names of the folders
   files(folder)         name → size in bytes
-  take(folder)          takes a folder; False where somebody has it. Others who were told True within SETTLE_SECONDS show in what is there then
+  take(folder, file, data, draft)    takes a folder with its first, small file in it; False where somebody has it. Others who were told True
+                        within SETTLE_SECONDS show in what is there then. `draft` is the taker's own name for what is not yet taken
+  discard(draft)        removes what a taker that was killed has left
   open(path)            reads a file as a stream: `read(amount)`, as a context
   write(path, source)   stores what `source` has, in bounded memory; read back, its size and SHA-256 are compared
   delete(folder, first) removes a folder with all its files, those named in `first` before the others, and what killed writers have left in it
@@ -17,6 +19,7 @@ Environment of `open_store`
 
 import errno
 import hashlib
+import io
 import os
 import re
 import shutil
@@ -115,15 +118,25 @@ class VolumeStore(Store):
         except OSError as error:
             raise self.failure(error) from None
 
-    def take(self, folder):
+    def take(self, folder, file, data, draft):
+        # A folder that is made empty stays nobody's for ever when its maker is killed then.
+        target = self.root / folder
         try:
-            self.root.mkdir(parents=True, exist_ok=True)
-            os.mkdir(self.root / folder)
+            self.put(f"{draft}/{file}", io.BytesIO(data), len(data))
+            if target.exists():
+                return False  # an empty one, too, which would be replaced
+            os.rename(self.root / draft, target)
+            sync_directory(self.root)
         except OSError as error:
-            if error.errno == errno.EEXIST and self.root.is_dir():
+            if error.errno in (errno.EEXIST, errno.ENOTEMPTY):
                 return False
             raise self.failure(error) from None
+        finally:
+            self.discard(draft)
         return True
+
+    def discard(self, draft):
+        shutil.rmtree(self.root / draft, ignore_errors=True)
 
     def open(self, path):
         try:
@@ -196,8 +209,14 @@ class S3Store(Store):
                 found[name.removeprefix(start)] = int(size)
         return found
 
-    def take(self, folder):
-        return not self.files(folder)
+    def take(self, folder, file, data, _draft):
+        if self.files(folder):
+            return False
+        self.put(f"{folder}/{file}", io.BytesIO(data), len(data))
+        return True
+
+    def discard(self, _draft):
+        pass  # a file is there whole or not at all
 
     def pages(self, start, delimiter=""):
         query = {"list-type": "2", "prefix": self.key(start), "encoding-type": "url", **({"delimiter": delimiter} if delimiter else {})}

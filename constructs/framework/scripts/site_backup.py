@@ -16,7 +16,6 @@ first and as many as fit, rows of [name, completion (as a name), size in bytes, 
 """
 
 import gzip
-import io
 import json
 import os
 import re
@@ -153,7 +152,7 @@ def clear_leftovers(settings, store):
             continue
         if name < oldest or (settings.job and started.get("job") == settings.job):
             say(f"removing {store.location(name)}: it was never finished")
-            store.delete(name, tuple(files.keys() - {STARTED}))
+            stored_backup.delete_backup(store, name)
 
 
 def begin(settings, store):
@@ -161,10 +160,8 @@ def begin(settings, store):
     while True:
         asked, start = time.monotonic(), datetime.now(timezone.utc).replace(microsecond=0)
         name = stored_backup.name_of(start)
-        if store.take(name):
-            started = {"owner": settings.backup_owner, "site": settings.owner, "job": settings.job, "token": secrets.token_hex(8)}
-            text = json.dumps(started).encode()
-            store.put(f"{name}/{STARTED}", io.BytesIO(text), len(text))
+        started = {"owner": settings.backup_owner, "site": settings.owner, "job": settings.job, "token": secrets.token_hex(8)}
+        if store.take(name, STARTED, json.dumps(started).encode(), stored_backup.draft_of(settings.backup_owner, settings.owner)):
             # Whoever was slower may have written over one that is at work already.
             late = time.monotonic() - asked > store.SETTLE_SECONDS > 0
             time.sleep(store.SETTLE_SECONDS)

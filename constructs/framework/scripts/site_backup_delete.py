@@ -48,6 +48,7 @@ def main():
                 say(f"removing {store.location(name)}")
                 stored_backup.delete_backup(store, name)
                 removed += 1
+        store.discard(stored_backup.draft_of(*ours))
     return {"removed": removed}
 
 

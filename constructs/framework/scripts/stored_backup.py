@@ -35,6 +35,11 @@ def name_of(moment):
     return moment.strftime("%Y%m%dT%H%M%SZ")
 
 
+def draft_of(owner, site):
+    """What a SiteBackup's backup of an AppSite is called while it has no folder of its own: always the same, so that the next finds it."""
+    return f".begun-{hashlib.sha256(f'{owner} {site}'.encode()).hexdigest()[:16]}"
+
+
 def moment_of(name):
     return datetime.strptime(name, "%Y%m%dT%H%M%SZ").replace(tzinfo=timezone.utc)
 
@@ -80,8 +85,8 @@ def size_of(manifest):
 
 
 def delete_backup(store, name):
-    """The manifest goes first: what is left of a removal that was killed is no backup."""
-    store.delete(name, (MANIFEST,))
+    """The manifest goes first: what is left of a removal that was killed is no backup. What says whose it is goes last, so that it is found."""
+    store.delete(name, (MANIFEST, *sorted(store.files(name).keys() - {MANIFEST, STARTED})))
 
 
 def download(store, manifest, file, target):

@@ -1,11 +1,11 @@
-"""TEST CODE: kills site_init.py at the KILL_AT-th point at which it puts a file in its place or starts a program."""
+"""TEST CODE: kills site_init.py or site_backup.py at the KILL_AT-th point at which it puts a file in its place or starts a program."""
 
 import os
 import shutil
 import subprocess
 import sys
 
-if "KILL_AT" in os.environ and sys.orig_argv[-1].endswith("site_init.py"):
+if "KILL_AT" in os.environ and sys.orig_argv[-1].endswith(("site_init.py", "site_backup.py")):
     left = [int(os.environ["KILL_AT"])]
 
     def deadly(function):
