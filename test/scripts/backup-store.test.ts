@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
-import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -104,17 +104,18 @@ describe('a store of backups', needs('python3'), () => {
 
   test('parts of a writer that was killed go with their folder, and no others', async () => {
     const env = s3Env(server, { STORE_PREFIX: 'killed' });
+    const folder = join(server.folder, 'backups', '.sgwtmp', 'multipart');
     const uploads = () =>
-      readdirSync(join(server.folder, 'backups', '.sgwtmp', 'multipart'), {
-        recursive: true,
-      }).sort();
+      existsSync(folder) ? readdirSync(folder, { recursive: true }).sort() : [];
     const killed = async (name: string) => {
-      await doInStore(env, [['write', `${name}/files.tar`, 2000 * MIB]], 2500);
+      const before = uploads().length;
+      const begun = (): boolean => uploads().length > before;
+      await doInStore(env, [['write', `${name}/files.tar`, 2000 * MIB]], begun);
       // The server writes down what it had already got.
       let count: number;
       do {
         count = uploads().length;
-        await sleep(1_000);
+        await sleep(3_000);
       } while (uploads().length !== count);
       return uploads();
     };

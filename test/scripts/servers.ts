@@ -212,11 +212,40 @@ export interface ScriptResult {
   readonly terminationMessage: string;
 }
 
+/** When something is killed: after so many milliseconds, or as soon as this holds; what throws does not hold yet. */
+export type Kill = number | (() => boolean);
+
+/** Calls `end` then, after two minutes at the latest; returns what calls it off. */
+export function watch(kill: Kill, end: () => void): () => void {
+  if (typeof kill === 'number') {
+    const timer = setTimeout(end, kill);
+    return () => {
+      clearTimeout(timer);
+    };
+  }
+  const deadline = Date.now() + 120_000;
+  const holds = (): boolean => {
+    try {
+      return kill();
+    } catch {
+      return false;
+    }
+  };
+  const poll = setInterval(() => {
+    if (Date.now() < deadline && !holds()) return;
+    clearInterval(poll);
+    end();
+  }, 20);
+  return () => {
+    clearInterval(poll);
+  };
+}
+
 /** Runs a script to its end as a Job's container would. */
 export async function runScript(
   command: readonly string[],
   env: Env,
-  killAfterMs?: number,
+  kill: Kill = 120_000,
 ): Promise<ScriptResult> {
   const log = join(temporaryDirectory(), 'termination-log');
   const [file = '', ...args] = command;
@@ -228,11 +257,15 @@ export async function runScript(
   const chunks: Buffer[] = [];
   child.stdout.on('data', (chunk: Buffer) => chunks.push(chunk));
   child.stderr.on('data', (chunk: Buffer) => chunks.push(chunk));
-  const timer = setTimeout(() => {
-    if (child.pid !== undefined) process.kill(-child.pid, 'SIGKILL');
-  }, killAfterMs ?? 120_000);
+  const callOff = watch(kill, () => {
+    try {
+      process.kill(-(child.pid ?? NaN), 'SIGKILL');
+    } catch {
+      // It has just ended by itself.
+    }
+  });
   const code = await new Promise<number | null>((resolve) => child.once('close', resolve));
-  clearTimeout(timer);
+  callOff();
   const output = Buffer.concat(chunks).toString();
   const terminationMessage = existsSync(log) ? readFileSync(log, 'utf8') : '';
   return { code, output, lastLine: output.trimEnd().split('\n').at(-1) ?? '', terminationMessage };

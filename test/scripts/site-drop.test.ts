@@ -63,8 +63,8 @@ for (const [type, start] of Object.entries({ mariadb: startMariaDb, postgres: st
       });
 
       it('leaves a database alone on a server that the site was not begun on', async () => {
-        const site = aSite(bench, database, { STANDIN_PAUSE: '0.2' });
-        await site.init(1000);
+        const site = aSite(bench, database, { STANDIN_PAUSE: '2' });
+        await site.init(() => existsSync(site.path('site_config.json')));
         assert.equal(site.json('.app-operator.json')['state'], 'creating');
         const name = String(site.json('.app-operator.json')['dbName']);
         const result = await site.with({ DB_HOST: '127.1' }).drop();
@@ -115,8 +115,8 @@ for (const [type, start] of Object.entries({ mariadb: startMariaDb, postgres: st
       });
 
       it('drops a site whose creation was killed', async () => {
-        const site = aSite(bench, database, { STANDIN_PAUSE: '0.2' });
-        await site.init(1000);
+        const site = aSite(bench, database, { STANDIN_PAUSE: '2' });
+        await site.init(() => existsSync(site.path('site_config.json')));
         const result = await site.drop();
         assert.equal(result.code, 0, result.output);
         assert.ok(!site.exists());

@@ -5,6 +5,7 @@ import { after, before, describe } from 'node:test';
 import { type Database, startMariaDb, startPostgres } from './databases.js';
 import {
   type Env,
+  type Kill,
   type Redis,
   ROOT,
   type ScriptResult,
@@ -34,20 +35,20 @@ export class SiteJobs {
     return new SiteJobs(this.bench, { ...this.env, ...change });
   }
 
-  init(killAfterMs?: number): Promise<ScriptResult> {
-    return this.run('site_init.py', killAfterMs);
+  init(kill?: Kill): Promise<ScriptResult> {
+    return this.run('site_init.py', kill);
   }
 
-  drop(killAfterMs?: number): Promise<ScriptResult> {
-    return this.run('site_drop.py', killAfterMs);
+  drop(): Promise<ScriptResult> {
+    return this.run('site_drop.py');
   }
 
   reopen(): Promise<ScriptResult> {
     return this.run('site_reopen.py');
   }
 
-  private run(script: string, killAfterMs?: number): Promise<ScriptResult> {
-    return runScript([required('python3'), join(SCRIPTS, script)], this.env, killAfterMs);
+  private run(script: string, kill?: Kill): Promise<ScriptResult> {
+    return runScript([required('python3'), join(SCRIPTS, script)], this.env, kill);
   }
 
   get name(): string {

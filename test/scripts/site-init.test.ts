@@ -90,10 +90,18 @@ describeOnServers('site_init.py', (world) => {
     }
   });
 
+  /** PostgreSQL goes on with it when the client is gone. */
+  const isCreating = (): boolean =>
+    world.type === 'postgres' &&
+    world.database.sql(
+      "SELECT COUNT(*) FROM pg_stat_activity WHERE state = 'active' AND query LIKE 'CREATE DATABASE%'",
+    ) !== '0';
+
   it('repairs a site whose creation was killed, wherever that was', async () => {
     for (const killAfter of [150, 400, 700, 1000, 1400]) {
       const site = aSite(world.bench, world.database, { STANDIN_PAUSE: '0.15' });
       await site.init(killAfter);
+      await eventually('the server has ended what was begun', () => !isCreating());
       const result = await site.with({ STANDIN_PAUSE: '0' }).init();
       assert.equal(result.code, 0, `killed after ${String(killAfter)} ms: ${result.output}`);
       assert.equal(world.sqlOf(site, `SELECT COUNT(*) FROM ${world.quoted('__Auth')}`), '1');
@@ -149,16 +157,25 @@ describeOnServers('site_init.py', (world) => {
     assert.ok(!world.hasDatabase(databaseOf(site)), 'nothing was created in its place');
   });
 
+  const tablesOf = (name: string): number => {
+    const count =
+      world.type === 'mariadb'
+        ? `SELECT COUNT(*) FROM information_schema.TABLES WHERE TABLE_SCHEMA = '${name}'`
+        : "SELECT COUNT(*) FROM pg_tables WHERE schemaname = 'public'";
+    return Number(world.database.sql(count, name));
+  };
+
   it('uses a prepared database without an administrator, and repairs it after a kill', async () => {
     const site = aSite(world.bench, world.database, {
       DB_ROOT_PASSWORD: '',
       DB_PASSWORD: 'pw-of-1-db',
-      STANDIN_PAUSE: '0.4',
+      STANDIN_PAUSE: '2',
     });
     const missing = await site.init();
     assert.match(missing.lastLine, /^app-operator: Database(AccessDenied|Missing): /);
-    prepare(`s${/\d+/.exec(site.name)?.[0] ?? ''}_shop`);
-    await site.init(1200);
+    const name = `s${/\d+/.exec(site.name)?.[0] ?? ''}_shop`;
+    prepare(name);
+    await site.init(() => tablesOf(name) > 0);
     assert.equal(site.json('.app-operator.json')['state'], 'creating');
     const result = await site.with({ STANDIN_PAUSE: '0' }).init();
     assert.equal(result.code, 0, result.output);
@@ -166,16 +183,11 @@ describeOnServers('site_init.py', (world) => {
   });
 
   it('says that the connection broke while the site was created, and begins again', async () => {
-    const site = aSite(world.bench, world.database, { STANDIN_PAUSE: '0.5' });
+    const site = aSite(world.bench, world.database, { STANDIN_PAUSE: '3' });
     const name = `s${/\d+/.exec(site.name)?.[0] ?? ''}_shop`;
     const running = site.init();
-    await eventually('tables are being made', () => {
-      const count =
-        world.type === 'mariadb'
-          ? `SELECT COUNT(*) FROM information_schema.TABLES WHERE TABLE_SCHEMA = '${name}'`
-          : "SELECT COUNT(*) FROM pg_tables WHERE schemaname = 'public'";
-      return world.hasDatabase(name) && Number(world.database.sql(count, name)) > 1;
-    });
+    const isBegun = (): boolean => world.hasDatabase(name) && tablesOf(name) > 1;
+    await eventually('tables are being made', isBegun, 60);
     world.database.sql(
       world.type === 'mariadb'
         ? `KILL USER ${name}`
@@ -332,7 +344,7 @@ describeOnServers('site_init.py', (world) => {
   });
 
   it('lets one Job at a time work on a site', async () => {
-    const site = aSite(world.bench, world.database, { STANDIN_PAUSE: '0.3' });
+    const site = aSite(world.bench, world.database, { STANDIN_PAUSE: '1' });
     const results = await Promise.all([site.init(), site.init()]);
     assert.deepEqual(results.map((result) => result.code).sort(), [0, 1]);
     assert.ok(results.some((result) => result.lastLine.startsWith('app-operator: SiteBusy: ')));

@@ -308,7 +308,7 @@ describeOnServers('restoring', (world) => {
     const lease = String(Math.floor(Date.now() / 1000) + 600);
     redis('ZADD', 'rq:wip:team.b.own:long', lease, `${site.name}::7`);
     const wanting = site.with(from(store, A, confirmed));
-    const killed = await wanting.init(6000);
+    const killed = await wanting.init(() => settingsOf(site)[0] === 1);
     redis('DEL', 'rq:wip:team.b.own:long');
     assert.deepEqual([killed.code, settingsOf(site)[0]], [null, 1], killed.output);
     rmSync(directory, { recursive: true });

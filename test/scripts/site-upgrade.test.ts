@@ -8,7 +8,6 @@ import { randomBytes } from 'node:crypto';
 import { cpSync, existsSync, readFileSync, readdirSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { it } from 'node:test';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { gunzipSync } from 'node:zlib';
 import { daemon, type Env, eventually, redisCli, required, temporaryDirectory } from './servers.js';
 import {
@@ -42,6 +41,7 @@ insert = "INSERT INTO " + os.environ["TABLE"] + " VALUES (%s)"
 within.cursor().execute(insert, ("early",))
 between.cursor().execute("SELECT 1")
 between.commit()
+print("at work", flush=True)
 while not os.path.exists(os.environ["GO"]):
     time.sleep(0.1)
 for connection, rows in ((within, []), (between, ["late"])):
@@ -208,13 +208,13 @@ describeOnServers('an upgrade', (world) => {
       TABLE: world.quoted('tabModule Def'),
       GO: go,
     });
-    await sleep(4000);
+    await eventually('both are connected', () => requests.log() === 'at work\n', 60);
     const result = await to(NEW, '15.45.0').with({ CONNECTIONS_WAIT_SECONDS: '1' }).init();
     writeFileSync(go, '');
     assert.equal(result.code, 0, result.output);
     assert.match(result.output, /^ending 2 connections to /m);
     await eventually('both have ended', () => requests.process.exitCode === 0);
-    assert.equal(requests.log(), 'refused\nrefused\n');
+    assert.equal(requests.log(), 'at work\nrefused\nrefused\n');
     assert.equal(modules(site), '0');
     assert.doesNotMatch(gunzipSync(readFileSync(backupOf(site))).toString(), /early|late/);
   });
@@ -295,7 +295,7 @@ describeOnServers('an upgrade', (world) => {
     const lease = String(Math.floor(Date.now() / 1000) + 600);
     redis('ZADD', `rq:wip:${PREFIX}:long`, lease, `${site.name}::7`);
     const upgraded = to(NEW, '15.45.0');
-    const killed = await upgraded.init(6000);
+    const killed = await upgraded.init(() => settingsOf(site)[0] === 1);
     redis('DEL', `rq:wip:${PREFIX}:long`);
     assert.deepEqual([killed.code, settingsOf(site)[0]], [null, 1], killed.output);
     const refused = await upgraded.with({ SITE_APPS: '["wiki"]' }).init();

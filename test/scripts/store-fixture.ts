@@ -7,11 +7,13 @@ import type { S3Server } from '../../tools/s3/server.js';
 import {
   type Env,
   freePort,
+  type Kill,
   plainEnv,
   required,
   ROOT,
   SCRIPTS,
   temporaryDirectory,
+  watch,
 } from './servers.js';
 
 export const PREFIX = 'team/shop';
@@ -37,9 +39,9 @@ export type Action = readonly [name: string, ...args: readonly (string | number)
 export async function doInStore(
   env: Env,
   actions: readonly Action[],
-  killAfterMs = 120_000,
+  kill: Kill = 120_000,
 ): Promise<readonly unknown[]> {
-  const output = await run(env, actions, killAfterMs);
+  const output = await run(env, actions, kill);
   if (output === '') return [];
   const results: unknown = JSON.parse(output);
   if (Array.isArray(results)) return results as readonly unknown[];
@@ -54,7 +56,7 @@ export async function failureInStore(
   return JSON.parse(await run(env, actions, 120_000)) as { reason: string; message: string };
 }
 
-async function run(env: Env, actions: readonly Action[], killAfterMs: number): Promise<string> {
+async function run(env: Env, actions: readonly Action[], kill: Kill): Promise<string> {
   const driver = join(ROOT, 'test/scripts/store/driver.py');
   const child = spawn(required('python3'), [driver, JSON.stringify(actions)], {
     env: plainEnv({ PYTHONPATH: SCRIPTS, PYTHONDONTWRITEBYTECODE: '1', ...env }),
@@ -62,9 +64,9 @@ async function run(env: Env, actions: readonly Action[], killAfterMs: number): P
   });
   let output = '';
   child.stdout.on('data', (chunk: Buffer) => (output += chunk.toString()));
-  const timer = setTimeout(() => child.kill('SIGKILL'), killAfterMs);
+  const callOff = watch(kill, () => child.kill('SIGKILL'));
   await once(child, 'close');
-  clearTimeout(timer);
+  callOff();
   return output;
 }
 
