@@ -189,7 +189,7 @@ await describeDocuments('documents that fail', (get, version) => {
   });
 
   it('goes on where it was killed, with each document whole or not there', async () => {
-    const users = Array.from({ length: 100 }, (_, n) =>
+    const users = Array.from({ length: 200 }, (_, n) =>
       user(`many${String(n)}@example.com`, {
         tables: roles('Blogger'),
         secrets: { password: `password ${String(n)}`, api_secret: `secret ${String(n)}` },
@@ -210,18 +210,18 @@ await describeDocuments('documents that fail', (get, version) => {
       assert.equal(code, signal === 'SIGTERM' ? 143 : null, running.log());
     }
     const done = count('many%');
-    assert.ok(done > 10 && done < 100, String(done));
+    assert.ok(done > 10 && done < 200, String(done));
     const { outcomes, output } = await get().run(users);
     const of = (what: string) => Object.values(outcomes).filter((one) => one === what).length;
-    assert.deepEqual([of('Unchanged'), of('Created')], [done, 100 - done], output);
+    assert.deepEqual([of('Unchanged'), of('Created')], [done, 200 - done], output);
     const rows = (table: string, column: string) =>
       get().sql(`SELECT COUNT(*) FROM \`${table}\` WHERE \`${column}\` LIKE 'many%'`);
-    assert.deepEqual([rows('tabHas Role', 'parent'), rows('__Auth', 'name')], ['100', '200']);
+    assert.deepEqual([rows('tabHas Role', 'parent'), rows('__Auth', 'name')], ['200', '400']);
     assert.equal(redisCli(world.cache.port, world.cache.password, 'GET', kept), '1');
   });
 
   it('ends when its database goes away, and the next one does the rest', async () => {
-    const users = Array.from({ length: 60 }, (_, n) =>
+    const users = Array.from({ length: 200 }, (_, n) =>
       user(`lost${String(n)}@example.com`, { secrets: { password: `password ${String(n)}` } }),
     );
     const { world } = get();
@@ -236,10 +236,10 @@ await describeDocuments('documents that fail', (get, version) => {
     const { code, lastLine } = await running;
     assert.deepEqual([code, /: (\w+):/.exec(lastLine)?.[1]], [1, 'DatabaseUnreachable']);
     const done = count('lost%');
-    assert.ok(done < 60, String(done));
+    assert.ok(done < 200, String(done));
     const { outcomes } = await get().run(users);
     const created = Object.values(outcomes).filter((one) => one === 'Created');
-    assert.equal(created.length, 60 - done);
+    assert.equal(created.length, 200 - done);
   });
 
   it('ends with a reason when it cannot begin', async () => {
