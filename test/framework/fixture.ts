@@ -3,6 +3,7 @@ import { execFileSync, spawnSync } from 'node:child_process';
 import { cpSync, existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, before, describe } from 'node:test';
+import { freePort } from '../../tools/controlplane/ports.js';
 import { copyPrograms, fillBench } from '../e2e/framework/bench.js';
 import { VERSIONS } from '../e2e/framework/image.js';
 import { pythonPackages, realtimeModules } from '../e2e/framework/packages.js';
@@ -15,7 +16,6 @@ import {
   type ScriptResult,
   daemon,
   eventually,
-  freePort,
   get,
   needs,
   plainEnv,

@@ -5,7 +5,8 @@ import { once } from 'node:events';
 import { connect } from 'node:net';
 import { join } from 'node:path';
 import { before, describe, test } from 'node:test';
-import { eventually, freePort, get, SCRIPTS, temporaryDirectory } from '../scripts/servers.js';
+import { freePort } from '../../tools/controlplane/ports.js';
+import { eventually, get, SCRIPTS, temporaryDirectory } from '../scripts/servers.js';
 import { ImageBench, needsImage } from './fixture.js';
 
 /** Slow enough for the worker to wait for connections again while it answers. */

@@ -2,15 +2,9 @@
 import assert from 'node:assert/strict';
 import { request } from 'node:http';
 import { after, before, describe, it } from 'node:test';
+import { freePort } from '../../tools/controlplane/ports.js';
 import { type Nginx, nameServer, startNginx } from '../scripts/nginx-fixture.js';
-import {
-  type Answer,
-  type Daemon,
-  type Env,
-  eventually,
-  freePort,
-  get,
-} from '../scripts/servers.js';
+import { type Answer, type Daemon, type Env, eventually, get } from '../scripts/servers.js';
 import { type Site, World, needsImage, type Web } from './fixture.js';
 
 const possible = await needsImage('mariadbd', 'redis-server', 'nginx', 'python3');

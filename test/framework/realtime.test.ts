@@ -2,7 +2,8 @@
 import assert from 'node:assert/strict';
 import { request } from 'node:http';
 import { after, before, describe, it } from 'node:test';
-import { type Daemon, type Env, eventually, freePort, get } from '../scripts/servers.js';
+import { freePort } from '../../tools/controlplane/ports.js';
+import { type Daemon, type Env, eventually, get } from '../scripts/servers.js';
 import { type Site, World, needsImage, type Web } from './fixture.js';
 
 const possible = await needsImage('mariadbd', 'redis-server', 'python3');

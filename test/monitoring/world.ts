@@ -11,6 +11,7 @@ import { join } from 'node:path';
 import { parse, stringify } from 'yaml';
 
 import { OPERATOR } from '../../constructs/install/identity.js';
+import { freePort } from '../../tools/controlplane/ports.js';
 import { type Cluster, startCluster } from '../cluster/harness.js';
 import { aBench, aSite, API_VERSION } from '../cluster/support/builders.js';
 import type { Live } from '../cluster/support/objects.js';
@@ -19,7 +20,6 @@ import { type Database, startMariaDb, startPostgres } from '../scripts/databases
 import {
   daemon,
   eventually,
-  freePort,
   required,
   type Redis,
   redisCli,

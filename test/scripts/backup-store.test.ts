@@ -4,8 +4,9 @@ import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { freePort } from '../../tools/controlplane/ports.js';
 import { type S3Server, startS3Server } from '../../tools/s3/server.js';
-import { type Env, freePort, needs, temporaryDirectory } from './servers.js';
+import { type Env, needs, temporaryDirectory } from './servers.js';
 import { brokenWay, doInStore, failureInStore, PREFIX, s3Env, volumeEnv } from './store-fixture.js';
 
 const NAME = '20250131T120000Z';

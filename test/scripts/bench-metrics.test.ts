@@ -5,12 +5,12 @@ import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { freePort } from '../../tools/controlplane/ports.js';
 import { type Database, startMariaDb, startPostgres } from './databases.js';
 import {
   type Daemon,
   daemon,
   eventually,
-  freePort,
   get,
   needs,
   program,

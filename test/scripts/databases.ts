@@ -2,11 +2,11 @@
 import { execFileSync, spawnSync } from 'node:child_process';
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
+import { freePort } from '../../tools/controlplane/ports.js';
 import {
   type Daemon,
   daemon,
   eventually,
-  freePort,
   plainEnv,
   required,
   temporaryDirectory,

@@ -2,8 +2,9 @@
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { describe, it } from 'node:test';
+import { freePort } from '../../tools/controlplane/ports.js';
 import { aBackend, type Nginx, startNginx } from './nginx-fixture.js';
-import { daemon, eventually, freePort, get, needs, required, ROOT } from './servers.js';
+import { daemon, eventually, get, needs, required, ROOT } from './servers.js';
 
 const one = 'one.example.com';
 const sites = [{ siteName: one, domains: [] }];

@@ -12,15 +12,8 @@ import {
 import { type IncomingMessage, type Server, type ServerResponse, createServer } from 'node:http';
 import { join } from 'node:path';
 import { type NginxConfigInput, renderNginxConfig } from '../../constructs/bench/nginx-config.js';
-import {
-  SCRIPTS,
-  type Daemon,
-  daemon,
-  eventually,
-  freePort,
-  get,
-  temporaryDirectory,
-} from './servers.js';
+import { freePort } from '../../tools/controlplane/ports.js';
+import { SCRIPTS, type Daemon, daemon, eventually, get, temporaryDirectory } from './servers.js';
 
 const USER = { uid: 1001, gid: 0 };
 

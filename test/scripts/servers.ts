@@ -11,11 +11,11 @@ import {
   rmSync,
 } from 'node:fs';
 import { request } from 'node:http';
-import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
+import { freePort } from '../../tools/controlplane/ports.js';
 
 export const ROOT = fileURLToPath(new URL('../../../../', import.meta.url));
 export const SCRIPTS = join(ROOT, 'constructs/framework/scripts');
@@ -98,15 +98,6 @@ export function temporaryDirectory(): string {
     rmSync(path, { recursive: true, force: true });
   });
   return path;
-}
-
-export async function freePort(): Promise<number> {
-  const server = createServer();
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  const address = server.address();
-  await new Promise((resolve) => server.close(resolve));
-  if (address === null || typeof address === 'string') throw new Error('no port');
-  return address.port;
 }
 
 export type Env = Readonly<Record<string, string>>;

@@ -7,12 +7,12 @@ import { before, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { gunzipSync } from 'node:zlib';
 import { readFailure, readReport } from '../../constructs/backup/report.js';
+import { freePort } from '../../tools/controlplane/ports.js';
 import { startS3Server } from '../../tools/s3/server.js';
 import { putFile } from './backup-fixture.js';
 import {
   type Env,
   eventually,
-  freePort,
   required,
   ROOT,
   runScript,

@@ -3,10 +3,10 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { connect, createServer, type Socket } from 'node:net';
 import { join } from 'node:path';
+import { freePort } from '../../tools/controlplane/ports.js';
 import type { S3Server } from '../../tools/s3/server.js';
 import {
   type Env,
-  freePort,
   type Kill,
   plainEnv,
   required,

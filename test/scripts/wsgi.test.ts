@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import { copyFileSync, mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
+import { freePort } from '../../tools/controlplane/ports.js';
 import {
   type Answer,
   SCRIPTS,
@@ -11,7 +12,6 @@ import {
   ROOT,
   daemon,
   eventually,
-  freePort,
   get,
   needs,
   program,
