@@ -147,7 +147,7 @@ describe('an operator goes on', { concurrency: 5 }, () => {
       assert.equal(calls.filter((call) => call === list).length, 1, `${list}: only the first`);
     }
     const jobs = `WATCH /apis/batch/v1/namespaces/${place.namespace}/jobs`;
-    assert.ok(calls.filter((call) => call === jobs).length > 6, 'each was begun again');
+    assert.ok(calls.filter((call) => call === jobs).length > 1, 'it was begun again');
   });
 
   test('with a list when the server does not know its version any more, and misses nothing', async () => {
