@@ -107,7 +107,7 @@ export class Operator {
   }
 
   /** Waits for a line of the log, and returns it; what has been logged already counts. */
-  async logged(msg: string, timeoutMs = 60_000): Promise<LogLine> {
+  async logged(msg: string, timeoutMs = 120_000): Promise<LogLine> {
     const end = performance.now() + timeoutMs;
     for (;;) {
       const found = this.lines.find((line) => line.msg === msg);
