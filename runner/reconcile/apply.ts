@@ -78,8 +78,8 @@ export class Applier {
     live: Child | undefined,
   ): Promise<Change> {
     if (this.matches(planned, live)) return 'unchanged';
-    // It comes back when it is gone: its deletion is an event.
-    if (live?.deleting) return 'skipped';
+    // It comes back when it is gone: its deletion is an event, of its own owner only.
+    if (live?.deleting && !isOfAnother(live, resource)) return 'skipped';
     if (live?.controller !== undefined && live.controller !== resource.metadata.uid) {
       if (live.owner !== ownerKey(resource)) {
         throw nameTaken(planned, `is controlled by ${live.owner ?? 'something else'}`);

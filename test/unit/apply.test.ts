@@ -178,6 +178,15 @@ describe('a name that is taken', () => {
     });
   }
 
+  test('by a child of a site of the same name that is going is tried again, as nobody tells its end', async () => {
+    const going = { deletionTimestamp: '2026-01-01T00:00:00Z', ownerReferences: owner('u-9') };
+    api.put({ ...theirs, metadata: { ...theirs.metadata, ...going, labels: LEFT } });
+    see(kinds.ConfigMap, 'a');
+    const { reason, retryAfterMs } = await refusal(apply(CONFIG));
+    assert.deepEqual([reason, retryAfterMs], ['NameTaken', 60_000]);
+    assert.deepEqual(api.calls, []);
+  });
+
   test('by such an object that the caches do not have stalls it, too', async () => {
     const managedFields = [{ manager: 'app-operator', operation: 'Apply' as const }];
     const left = { [MARKERS.owner]: 'AppSite.b' };
