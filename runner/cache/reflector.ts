@@ -1,7 +1,7 @@
 import type { KubeObject } from '../../constructs/kit/object.js';
 import { isForbidden, isGone } from '../api/api-error.js';
 import type { Client } from '../api/client.js';
-import { type Clock, systemClock } from '../leader/clock.js';
+import { type Clock, systemClock } from '../clock.js';
 
 /** Where a reflector puts what it sees. */
 export interface Sink {

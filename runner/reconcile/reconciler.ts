@@ -63,13 +63,11 @@ export class Reconciler {
       const report = reportOf(error, goes ? 'Deleting' : resource.status?.phase, failures);
       if (!report) throw error;
       const makesWay = !goes && error instanceof Stalled && error.makesWay;
-      const changes = makesWay ? await this.#makeWay(resource) : report.changes;
+      const changes = makesWay
+        ? await this.props.convergence.makeWay(resource, this.#readerOf(resource))
+        : report.changes;
       return this.#inTime(resource, { ...report, changes });
     }
-  }
-
-  #makeWay(resource: Resource): Promise<readonly ChangeEntry[]> {
-    return this.props.convergence.makeWay(resource, this.#readerOf(resource));
   }
 
   #pass(resource: Resource<unknown, Status>, goes: boolean): Promise<Report> {

@@ -215,14 +215,7 @@ describe('the documents of a site', () => {
     const names = Array.from({ length: 20 }, (_, index) => `calm-${String(index)}`);
     await cluster.apply(namespace, ...names.map((name) => aUser(name)));
     for (const name of names) await cluster.ready('SiteUser', namespace, name);
-    // Its exporter may be the last to come, and only then is it told that all of it is as it should be.
-    await cluster.becomes(
-      'AppBench',
-      namespace,
-      'bench',
-      'is written whole',
-      (live) => at(live, 'status.appliedHash') !== undefined,
-    );
+    await cluster.applied('AppBench', namespace, 'bench');
     operator.kill('SIGTERM');
     await operator.exited;
     // The last words of their Job are gone, and nobody needs them.

@@ -210,6 +210,13 @@ export class Cluster {
     return this.becomes(kind, namespace, name, 'is Ready', isReady, timeoutMs);
   }
 
+  /** Waits until a resource says that all of it is applied: a bench may be Ready before, without its exporter. */
+  applied(kind: string, namespace: string, name: string): Promise<Live> {
+    return this.becomes(kind, namespace, name, 'says that all of it is applied', (live) =>
+      Boolean(at(live, 'status.appliedHash')),
+    );
+  }
+
   async gone(kind: string, namespace: string, name: string, timeoutMs?: number): Promise<void> {
     await this.until(
       `${kind}/${name} is gone`,

@@ -12,7 +12,6 @@ import { type Endpoints, startEndpoints } from '../../runner/http/endpoints.js';
 import { createLogger } from '../../runner/log.js';
 import { Metrics } from '../../runner/metrics.js';
 import { resourcePath } from '../../runner/api/resource-path.js';
-import { eventually } from '../scripts/servers.js';
 import { type ControlPlane, startControlPlane } from '../../tools/controlplane/controlplane.js';
 
 const ServiceAccount: ObjectKind = {
@@ -63,7 +62,7 @@ before(async () => {
   );
   endpoints = await start('operator');
   // The API server learns of bindings by a watch.
-  await eventually('the rights are known', async () => {
+  await cluster.api.until('the rights to be known', async () => {
     return (await get(secure(), await tokenOf('scraper'))).status === 200;
   });
 });

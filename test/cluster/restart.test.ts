@@ -7,7 +7,7 @@ import { type Cluster, startCluster } from './harness.js';
 import { aBench, aSite } from './support/builders.js';
 import { FaultMetrics } from './support/fault-metrics.js';
 import { FaultOperators } from './support/fault-operators.js';
-import { assertNoOrphans, countsSites } from './support/fault-world.js';
+import { assertNoOrphans, atRest, countsSites } from './support/fault-world.js';
 import { at, nameOf } from './support/objects.js';
 import type { Operator } from './support/operator.js';
 
@@ -139,10 +139,7 @@ describe('the operator', () => {
     await allReady();
     await countsSites(cluster, namespace, 'b', SITES.length);
     // What the last site's arrival has set off at the bench is over later: small news are put off by 5 s.
-    await cluster.until('the first operator is silent', async () => {
-      const since = new Date(Date.now() - 10_000);
-      return (await cluster.writes({ user: 'first', since })).length === 0;
-    });
+    await atRest(cluster, 'first');
     await operator.stop();
   });
 

@@ -5,7 +5,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { type Cluster, startCluster } from './harness.js';
 import { aBench, aSite } from './support/builders.js';
 import { FaultMetrics } from './support/fault-metrics.js';
-import { at, conditionsOf, nameOf } from './support/objects.js';
+import { conditionsOf, nameOf } from './support/objects.js';
 
 let cluster: Cluster;
 before(async () => {
@@ -93,10 +93,7 @@ describe('the scope', { concurrency: true }, () => {
     });
 
     test('one that loses it is left as it is', async () => {
-      // The last that is written for a bench, a little after it is Ready.
-      await cluster.becomes('AppBench', namespace, 'plain', 'is finished', (bench) =>
-        Boolean(at(bench, 'status.appliedHash')),
-      );
+      await cluster.applied('AppBench', namespace, 'plain');
       const before = await of('plain');
       const since = new Date();
       await cluster.patch('AppBench', namespace, 'plain', { metadata: { labels: { team: null } } });

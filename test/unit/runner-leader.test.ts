@@ -4,7 +4,7 @@ import { describe, test } from 'node:test';
 
 import { ApiError, ConnectionError } from '../../runner/api/api-error.js';
 import type { Client, Method, RequestOptions } from '../../runner/api/client.js';
-import type { Clock } from '../../runner/leader/clock.js';
+import type { Clock } from '../../runner/clock.js';
 import { leaderIdentity, runLeaderElection, type Term } from '../../runner/leader/leader.js';
 import type { Lease } from '../../runner/leader/lease.js';
 import { createLogger } from '../../runner/log.js';

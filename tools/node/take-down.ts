@@ -16,6 +16,7 @@ import {
 import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 
+import { errorCode } from '../controlplane/errors.js';
 import type { NodeNetwork } from './network.js';
 
 const ATTEMPTS = 100;
@@ -133,7 +134,7 @@ function removeLogLinks(): void {
       if (readlinkSync(link).startsWith(`${folder}/`)) unlinkSync(link);
     } catch (error) {
       // Another node's kubelet removes its own links from the same folder.
-      if ((error as { readonly code?: string }).code !== 'ENOENT') throw error;
+      if (errorCode(error) !== 'ENOENT') throw error;
     }
   }
 }

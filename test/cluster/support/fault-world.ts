@@ -91,15 +91,11 @@ export async function assertNoOrphans(cluster: Cluster, namespace: string): Prom
 
 /** Waits until an operator has written nothing for longer than a word in a status may wait. */
 export async function atRest(cluster: Cluster, user: string): Promise<void> {
-  await cluster.until(
-    `${user} is at rest`,
-    async () => {
-      const since = new Date(Date.now() - 6_000);
-      assert.deepEqual(await cluster.writes({ user, since }), []);
-      return true;
-    },
-    120_000,
-  );
+  await cluster.until(`${user} is at rest`, async () => {
+    const since = new Date(Date.now() - 10_000);
+    assert.deepEqual(await cluster.writes({ user, since }), []);
+    return true;
+  });
 }
 
 /** The names of a bench's routes, as its nginx knows them. */
