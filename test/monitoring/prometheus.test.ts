@@ -41,7 +41,7 @@ describe('Prometheus', needs(...servers), () => {
 
   /** For every sample that must be there: after a scrape that takes too long, a target has none until the next. */
   const until = <T>(what: string, check: () => Promise<T | undefined | false>): Promise<T> =>
-    world.cluster.until(what, check, 40_000);
+    world.cluster.until(what, check);
 
   test('finds the operator and the exporter, and scrapes them', async () => {
     await until('both are up', async () => {

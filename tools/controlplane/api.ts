@@ -119,7 +119,7 @@ export class Api {
   }
 
   /** Asks until `check` is true; its failures count as false until the time is over. */
-  async until(what: string, check: () => Promise<boolean>, timeoutMs = 60_000): Promise<void> {
+  async until(what: string, check: () => Promise<boolean>, timeoutMs = 180_000): Promise<void> {
     const end = performance.now() + timeoutMs;
     let last: unknown;
     while (performance.now() < end) {

@@ -19,7 +19,7 @@ import { ProcessDied, Processes, type RunningProcess } from './processes.js';
 import { withProgress } from './progress.js';
 import { apiServerReady, serviceAccountReady } from './ready.js';
 import { run } from './run.js';
-import { createStages } from './stages.js';
+import { createStages, stagesKnown } from './stages.js';
 import { createStorageClass, createVolumes } from './volumes.js';
 
 const ATTEMPTS = 5;
@@ -259,6 +259,7 @@ class RunningControlPlane implements ControlPlane {
     await Promise.all([createStages(this.api), createEmptyLogs(this.api, this.dataDir)]);
     await this.#run('kwok', components.kwok);
     await nodesReady(this.api, count);
+    await stagesKnown(this.api);
   }
 
   kubectl(args: readonly string[], input?: string): Promise<string> {

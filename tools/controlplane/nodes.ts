@@ -1,7 +1,5 @@
 import type { Api, KubernetesObject } from './api.js';
-
-/** Name of the first simulated node. */
-export const FIRST_NODE = 'kwok-0';
+import { lessAndLessOften, pingNode, retellStages } from './stages.js';
 
 /** Creates nodes for kwok to play, each with room for thousands of pods. */
 export async function createNodes(api: Api, count: number): Promise<void> {
@@ -10,30 +8,20 @@ export async function createNodes(api: Api, count: number): Promise<void> {
   );
 }
 
-/** Annotation that is changed to make kwok look at a node again. */
-export const PING = 'kwok.test/ping';
-
 /**
- * Waits until every node is Ready, that is until kwok plays it. kwok looks at a node when it changes: one
- * that it saw before it knew the stages is changed again, less and less often: each change has kwok begin anew,
- * which on a busy machine may take it more than a second.
+ * Waits until every node is Ready, that is until kwok plays it. kwok may have looked at its Stages, and at the
+ * nodes, too early (see `stagesKnown`): both are changed again, less and less often.
  */
 export async function nodesReady(api: Api, count: number): Promise<void> {
-  let pinged = performance.now();
-  let pauseMs = 1_000;
+  let waiting: readonly NodeObject[] = [];
+  const remind = lessAndLessOften(async () => {
+    await retellStages(api);
+    await Promise.all(waiting.map(({ metadata: { name } }) => pingNode(api, name)));
+  });
   await api.until('the nodes to be Ready', async () => {
     const { items } = (await api.request('GET', '/api/v1/nodes')) as NodeList;
-    const waiting = items.filter((item) => !isReady(item));
-    if (waiting.length > 0 && performance.now() - pinged > pauseMs) {
-      pinged = performance.now();
-      pauseMs *= 2;
-      const metadata = { annotations: { [PING]: String(pinged) } };
-      await Promise.all(
-        waiting.map(({ metadata: { name } }) =>
-          api.mergePatch(`/api/v1/nodes/${name}`, { metadata }),
-        ),
-      );
-    }
+    waiting = items.filter((item) => !isReady(item));
+    if (waiting.length > 0) await remind();
     return items.length - waiting.length >= count;
   });
 }
