@@ -5,7 +5,7 @@ import { loadCredentials, podNamespace } from './api/credentials.js';
 import { startEndpoints } from './http/endpoints.js';
 import { fenced } from './leader/fence.js';
 import { ConfigError } from './config/flags.js';
-import { leaderIdentity, runLeaderElection, type Term } from './leader/leader.js';
+import { leaderIdentity, runLeaderElection, type Term, timingFor } from './leader/leader.js';
 import { createLogger, type Logger } from './log.js';
 import { Manager } from './manager.js';
 import { Metrics } from './metrics.js';
@@ -143,6 +143,7 @@ function stand(
         namespace: config.leaderElectionNamespace,
         identity: leaderIdentity(),
         signal: resign.signal,
+        timing: timingFor(config.leaderElectLeaseMs),
         log: log.child({ logger: 'leader' }),
         ...callbacks,
       }).catch((error: unknown) => {

@@ -35,6 +35,8 @@ export interface Config {
   /** HTTPS; null is off. */
   readonly webhookBindAddress: BindAddress | null;
   readonly leaderElect: boolean;
+  /** How long others wait after the leader's last sign of life. */
+  readonly leaderElectLeaseMs: number;
   /** The namespace of the Lease. */
   readonly leaderElectionNamespace: string;
   /** Every namespace when empty. */
@@ -101,6 +103,11 @@ const FLAGS = {
     'false',
     'Run only while holding a Lease, so that several replicas can run.',
   ),
+  'leader-elect-lease-duration': flag(
+    duration('3s'),
+    '15s',
+    "How long others wait after the leader's last sign of life; it gives up itself after two thirds of it.",
+  ),
   'leader-election-namespace': flag(
     namespace,
     '',
@@ -161,6 +168,7 @@ export function parseConfig(
     webhooks: values.webhooks,
     webhookBindAddress: values['webhook-bind-address'],
     leaderElect: values['leader-elect'],
+    leaderElectLeaseMs: values['leader-elect-lease-duration'],
     leaderElectionNamespace:
       values['leader-election-namespace'] || podNamespace || DEFAULT_NAMESPACE,
     watchNamespaces: values['watch-namespaces'],

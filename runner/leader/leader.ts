@@ -46,7 +46,12 @@ export interface Timing {
   readonly retryMs: number;
 }
 
-export const DEFAULT_TIMING: Timing = { leaseMs: 15_000, renewDeadlineMs: 10_000, retryMs: 2_000 };
+/** A leader has time for several attempts before it gives up, and gives up well before others start. */
+export function timingFor(leaseMs: number): Timing {
+  return { leaseMs, renewDeadlineMs: (leaseMs * 2) / 3, retryMs: Math.min(2_000, leaseMs / 7.5) };
+}
+
+export const DEFAULT_TIMING = timingFor(15_000);
 export const LEASE_NAME = 'app-operator-leader';
 
 /** `<hostname>_<uuid>`: who holds a lease can be told, and a restarted pod is not mistaken for itself. */

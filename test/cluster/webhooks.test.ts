@@ -6,6 +6,7 @@ import { after, before, describe, test } from 'node:test';
 import { OPERATOR } from '../../constructs/install/identity.js';
 import { type Cluster, startCluster } from './harness.js';
 import { aBench, aSecret, aSite, aUser, API_VERSION, scaled } from './support/builders.js';
+import { LONG_LEASE } from './support/installed.js';
 import { kubectlSays } from './support/kubectl-says.js';
 import type { Condition, Live, Manifest } from './support/objects.js';
 import type { Operator } from './support/operator.js';
@@ -32,7 +33,7 @@ async function startReplicas(): Promise<void> {
   replicas = await Promise.all(
     ports.map((port, i) =>
       cluster.operator(
-        ['--leader-elect', '--webhooks', `--webhook-bind-address=127.0.0.1:${port}`],
+        ['--leader-elect', ...LONG_LEASE, '--webhooks', `--webhook-bind-address=127.0.0.1:${port}`],
         { user: `replica-${i}`, metricsPort: metricsPorts[i] ?? 0 },
       ),
     ),

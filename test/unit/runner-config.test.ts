@@ -16,6 +16,7 @@ const DEFAULTS: Config = {
   webhooks: false,
   webhookBindAddress: { host: undefined, port: 9443 },
   leaderElect: false,
+  leaderElectLeaseMs: 15_000,
   leaderElectionNamespace: 'app-operator-system',
   watchNamespaces: [],
   watchLabelSelector: '',
@@ -84,6 +85,7 @@ const accepted: readonly Accepted[] = [
     env: { APP_LEADER_ELECT: 'true' },
     gives: { leaderElect: false },
   },
+  { argv: ['--leader-elect-lease-duration=1m'], gives: { leaderElectLeaseMs: 60_000 } },
   { argv: ['--leader-election-namespace=ops'], gives: { leaderElectionNamespace: 'ops' } },
   {
     argv: ['--watch-namespaces=b, a,b,'],
@@ -145,6 +147,10 @@ const refused: readonly Refused[] = [
   {
     argv: ['--leader-elect=constructor'],
     says: '--leader-elect: got "constructor", allowed: true or false',
+  },
+  {
+    argv: ['--leader-elect-lease-duration=1s'],
+    says: '--leader-elect-lease-duration: got "1s", allowed: a duration of at least 3s, such as 10h or 5m30s',
   },
   {
     argv: ['--metrics-bind-address=8080'],

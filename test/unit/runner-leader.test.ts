@@ -5,7 +5,12 @@ import { describe, test } from 'node:test';
 import { ApiError, ConnectionError } from '../../runner/api/api-error.js';
 import type { Client, Method, RequestOptions } from '../../runner/api/client.js';
 import type { Clock } from '../../runner/clock.js';
-import { leaderIdentity, runLeaderElection, type Term } from '../../runner/leader/leader.js';
+import {
+  leaderIdentity,
+  runLeaderElection,
+  type Term,
+  timingFor,
+} from '../../runner/leader/leader.js';
 import type { Lease } from '../../runner/leader/lease.js';
 import { createLogger } from '../../runner/log.js';
 
@@ -332,4 +337,10 @@ describe('two candidates', () => {
 test('an identity names the host and is different each time', () => {
   assert.match(leaderIdentity(), /^.+_[0-9a-f-]{36}$/);
   assert.notEqual(leaderIdentity(), leaderIdentity());
+});
+
+test('a leader has time for several attempts, and gives up before others start', () => {
+  assert.deepEqual(timingFor(15_000), { leaseMs: 15_000, renewDeadlineMs: 10_000, retryMs: 2_000 });
+  assert.deepEqual(timingFor(3_000), { leaseMs: 3_000, renewDeadlineMs: 2_000, retryMs: 400 });
+  assert.deepEqual(timingFor(60_000), { leaseMs: 60_000, renewDeadlineMs: 40_000, retryMs: 2_000 });
 });

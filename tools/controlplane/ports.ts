@@ -1,21 +1,53 @@
 import { randomInt } from 'node:crypto';
+import { rmSync } from 'node:fs';
+import { mkdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:net';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+
+import { errorCode } from './errors.js';
+import { isAlive } from './lock.js';
 
 /** Below the range that the kernel gives to outgoing connections, so that none takes our port. */
 const FIRST = 20_000;
 const LAST = 32_000;
 
-/** A port handed out in this process is not handed out again: its server may not listen yet. */
-const handedOut = new Set<number>();
+/** A file for each port that a process has drawn, with its id: its server may not listen yet. */
+export const CLAIMS = path.join(tmpdir(), `app-operator-ports-${process.getuid?.() ?? ''}`);
 
-/** A port on 127.0.0.1 that nothing listens on now. Another process may take it before its use. */
+/** What this process has drawn; it is not drawn again until the process ends. */
+const drawn = new Set<number>();
+process.once('exit', () => {
+  for (const port of drawn) rmSync(claimOf(port), { force: true });
+});
+
+/** A port on 127.0.0.1 that nothing listens on now, and that no other process has drawn here. */
 export async function freePort(): Promise<number> {
+  await mkdir(CLAIMS, { recursive: true });
   for (;;) {
     const port = randomInt(FIRST, LAST);
-    if (handedOut.has(port) || !(await isFree(port))) continue;
-    handedOut.add(port);
-    return port;
+    if (drawn.has(port) || !(await claim(port))) continue;
+    if (await isFree(port)) return port;
   }
+}
+
+/** Whether the port is now this process's own. Who was killed has left claims, which count no more. */
+export async function claim(port: number): Promise<boolean> {
+  const file = claimOf(port);
+  try {
+    await writeFile(file, String(process.pid), { flag: 'wx' });
+    drawn.add(port);
+    return true;
+  } catch (error) {
+    if (errorCode(error) !== 'EEXIST') throw error;
+  }
+  const owner = Number(await readFile(file, 'utf8').catch(() => ''));
+  if (owner > 0 && !isAlive(owner)) await rm(file, { force: true });
+  return false;
+}
+
+function claimOf(port: number): string {
+  return path.join(CLAIMS, String(port));
 }
 
 function isFree(port: number): Promise<boolean> {

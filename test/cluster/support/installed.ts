@@ -10,13 +10,16 @@ import { argsOf, Operator, type OperatorProps } from './operator.js';
 /** The operator's user where it runs with the rights of an installation. */
 export const USER = `system:serviceaccount:${OPERATOR.namespace}:${OPERATOR.serviceAccount}`;
 
+/** A pod that lost its lease would be started again: here a machine that stood still must not end the operator. */
+export const LONG_LEASE = ['--leader-elect-lease-duration=5m'];
+
 /** Starts an operator with the token of its ServiceAccount, and the arguments of its Deployment in a manifest. */
 export async function startInstalled(
   cluster: Cluster,
   manifest: string,
   ...args: readonly string[]
 ): Promise<Operator> {
-  const operator = new Operator(await installed(cluster, manifest, ...args));
+  const operator = new Operator(await installed(cluster, manifest, ...LONG_LEASE, ...args));
   await operator.logged('caches are filled');
   return operator;
 }
