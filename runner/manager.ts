@@ -318,29 +318,18 @@ export class Manager {
 
   /** Children are found by their label. Of kinds that are also referred to, all objects are watched, without their content. */
   #watchChildren(kind: ObjectKind): void {
-    const isRead = this.#kinds.some(({ reads }) =>
-      reads.some((other) => kindId(other) === kindId(kind)),
-    );
-    if (isRead) {
-      this.#watches.start(kind, {
-        sink: (inScope) =>
-          this.#announcing(
-            kind,
-            readableSink(
-              kind.kind,
-              this.#subscriptions,
-              this.#children.sink(kind, inScope),
-              inScope,
-            ),
-          ),
-        metadataOnly: true,
-      });
-    } else {
-      this.#watches.start(kind, {
-        sink: (inScope) => this.#announcing(kind, this.#children.sink(kind, inScope)),
-        labelSelector: MANAGED,
-      });
-    }
+    const among = (kinds: readonly ObjectKind[] = []): boolean =>
+      kinds.some((other) => kindId(other) === kindId(kind));
+    const isReferredTo = this.#kinds.some(({ reads }) => among(reads));
+    const isRead = isReferredTo || this.#kinds.some(({ readsChildren }) => among(readsChildren));
+    this.#watches.start(kind, {
+      sink: (inScope) => {
+        const children = this.#children.sink(kind, inScope);
+        const read = (): Sink => readableSink(kind.kind, this.#subscriptions, children, inScope);
+        return this.#announcing(kind, isRead ? read() : children);
+      },
+      ...(isReferredTo ? { metadataOnly: true } : { labelSelector: MANAGED }),
+    });
   }
 
   /** Says that an optional API is served before its first list wakes anybody: to them its objects would be surplus. */

@@ -60,8 +60,9 @@ export class OperatorProcess {
     await new Promise<void>((resolve, reject) => {
       let log = '';
       child.stderr.on('data', (chunk: Buffer) => {
-        log = (log + chunk.toString()).slice(-4_000);
+        log += chunk.toString();
         if (log.includes('caches are filled')) resolve();
+        log = log.slice(-4_000);
       });
       child.once('exit', (code) => {
         reject(new Error(`the operator ended with exit code ${code ?? 'none'}:\n${log}`));

@@ -28,6 +28,8 @@ export interface FrameworkPodProps {
   readonly container: FrameworkContainerProps;
   readonly initContainers?: readonly FrameworkContainerProps[];
   readonly extraVolumes?: readonly k8s.Volume[];
+  /** An empty directory in place of the bench's volume, which is going and takes no new pod. @default false */
+  readonly withoutSites?: boolean;
   readonly terminationGracePeriodSeconds?: number;
   readonly restartPolicy?: 'OnFailure' | 'Never';
 }
@@ -85,7 +87,9 @@ export function frameworkPod(props: FrameworkPodProps): k8s.PodTemplateSpec {
       volumes: [
         {
           name: 'sites',
-          persistentVolumeClaim: { claimName: benchNames(bench.name).sites },
+          ...(props.withoutSites
+            ? { emptyDir: {} }
+            : { persistentVolumeClaim: { claimName: benchNames(bench.name).sites } }),
         },
         { name: 'scratch', emptyDir: {} },
         {

@@ -22,6 +22,8 @@ export interface Kind<R extends Resource = Resource, F = unknown> {
   readonly owns: readonly ObjectKind[];
   /** The kinds that `gather` reads, besides ours. */
   readonly reads: readonly ObjectKind[];
+  /** The kinds that are children, and of which the trees read those of other resources: that they are there, and whether they are going. */
+  readonly readsChildren?: readonly ObjectKind[];
   /** Optional APIs that `gather` only asks the presence of: nothing of them is watched or granted. @default none */
   readonly detects?: readonly ObjectKind[];
   /** The groups by which resources of this kind are looked up. */
@@ -68,7 +70,7 @@ export interface World {
   passed(since: string, delayMs?: number, together?: string): boolean;
   /**
    * What `pick` takes of one object, or undefined where there is none. `kind` is the name of a kind that
-   * is watched: one of ours, or one in `reads`. The namespace of an object that is in none is ''. `pick`
+   * is watched: one of ours, or one in `reads` or `readsChildren`. The namespace of an object that is in none is ''. `pick`
    * must be a constant function.
    */
   get<O extends KubeObject, T>(

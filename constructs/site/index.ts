@@ -67,6 +67,7 @@ export const site: Kind<AppSite, SiteFacts> = {
     ExternalMariaDb,
     PostgresCluster,
   ],
+  readsChildren: [PersistentVolumeClaim],
   indexes: [sitesOfBench, sitesByHost],
   gather: gatherSite,
   advise: adviseSite,

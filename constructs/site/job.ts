@@ -104,26 +104,27 @@ export class SiteReopen extends Construct {
   }
 }
 
+export interface SiteDropProps {
+  readonly site: AppSite;
+  readonly bench: BenchModel;
+  readonly database: SiteDatabasePlan;
+  /** Whether the volume of the site's files is going, and they with it. */
+  readonly filesGo: boolean;
+}
+
 /** The Job that removes a site's database and files, or puts the site to rest where they stay. */
 export class SiteDrop extends Construct {
-  constructor(
-    scope: Construct,
-    id: string,
-    props: {
-      readonly site: AppSite;
-      readonly bench: BenchModel;
-      readonly database: SiteDatabasePlan;
-    },
-  ) {
+  constructor(scope: Construct, id: string, props: SiteDropProps) {
     super(scope, id);
-    const { site, bench, database } = props;
+    const { site, bench, database, filesGo } = props;
     const drops = site.spec.deletionPolicy === 'Delete';
     new FrameworkJob(this, 'job', {
       bench,
       owner: site,
       name: siteNames(site.metadata.name).drop,
       component: 'drop',
-      run: site.spec.deletionPolicy,
+      run: filesGo ? `${site.spec.deletionPolicy} without files` : site.spec.deletionPolicy,
+      withoutSites: filesGo,
       container: {
         name: 'drop',
         command: [PYTHON, `${SCRIPTS_DIR}/site_drop.py`],

@@ -6,12 +6,12 @@ import { bareBench } from '../framework/site-model.js';
 import { Stalled, Waiting } from '../kit/errors.js';
 import type { Teardown, World } from '../kit/kind.js';
 import { isReleased, keepsData, markersOf } from '../kit/labels.js';
-import { siteNames } from '../kit/names.js';
+import { benchNames, siteNames } from '../kit/names.js';
 import type { KubeObject } from '../kit/object.js';
 import { Stage } from '../kit/stage.js';
 import type { AppSite } from './api.js';
 import { databasePlan, type SiteDatabasePlan } from './database.js';
-import { SiteDrop } from './job.js';
+import { SiteDrop, type SiteDropProps } from './job.js';
 
 /**
  * `Delete` drops the database and the files. `Retain` keeps both for a later site of the same name,
@@ -29,7 +29,13 @@ export const siteTeardown: Teardown<AppSite> = {
     const bench = needed && !isReleased(site) ? findBench(site, world) : undefined;
     if (!bench) return undefined;
     const model = benchModel(bench, world);
-    return new DropChart(scope, id, site, model, databaseOf(site, model));
+    const database = databaseOf(site, model);
+    return new DropChart(scope, id, {
+      site,
+      bench: model,
+      database,
+      filesGo: filesGo(site, world),
+    });
   },
 };
 
@@ -49,6 +55,20 @@ function hasBegun(site: AppSite, world: World): boolean {
     site.status?.database !== undefined ||
     world.get('Secret', namespace, databaseSecret, nameOf) !== undefined
   );
+}
+
+/**
+ * Whether the volume of the bench's sites is going, as after `--cascade=foreground` under `Delete`. It takes no new pod, and
+ * goes only when nobody has it any more: the bench, which serves its sites until they are gone, would wait for the site.
+ */
+function filesGo(site: AppSite, world: World): boolean {
+  const { namespace = 'default' } = site.metadata;
+  const { sites } = benchNames(site.spec.benchRef.name);
+  return world.get('PersistentVolumeClaim', namespace, sites, goes) ?? false;
+}
+
+function goes({ metadata }: KubeObject): boolean {
+  return metadata.deletionTimestamp !== undefined;
 }
 
 function nameOf({ metadata }: KubeObject): string {
@@ -91,14 +111,8 @@ function databaseOf(site: AppSite, bench: BenchModel): SiteDatabasePlan {
 }
 
 class DropChart extends Chart {
-  constructor(
-    scope: Construct,
-    id: string,
-    site: AppSite,
-    bench: BenchModel,
-    database: SiteDatabasePlan,
-  ) {
+  constructor(scope: Construct, id: string, props: SiteDropProps) {
     super(scope, id, { disableResourceNameHashes: true });
-    new SiteDrop(new Stage(this, 'drop', { gate: true }), 'drop', { site, bench, database });
+    new SiteDrop(new Stage(this, 'drop', { gate: true }), 'drop', props);
   }
 }

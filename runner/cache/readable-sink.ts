@@ -5,7 +5,7 @@ import type { Sink } from './reflector.js';
 import type { Subscriptions } from './world.js';
 
 /**
- * The sink of a kind that is both a child and referred to by users, such as Secret: children go to
+ * The sink of a kind that is both a child and read by others, such as Secret, to which users refer: children go to
  * theirs, and the barest metadata of all objects to those who read them.
  */
 export function readableSink(
@@ -65,7 +65,7 @@ function isChild({ metadata }: KubeObject): boolean {
 }
 
 function bare({ apiVersion, kind, metadata }: KubeObject): KubeObject {
-  const { name, namespace, uid, resourceVersion } = metadata;
+  const { name, namespace, uid, resourceVersion, deletionTimestamp } = metadata;
   return {
     apiVersion,
     kind,
@@ -74,6 +74,7 @@ function bare({ apiVersion, kind, metadata }: KubeObject): KubeObject {
       ...(namespace === undefined ? {} : { namespace }),
       ...(uid === undefined ? {} : { uid }),
       ...(resourceVersion === undefined ? {} : { resourceVersion }),
+      ...(deletionTimestamp === undefined ? {} : { deletionTimestamp }),
     },
   };
 }

@@ -5,7 +5,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { type Cluster, startCluster } from './harness.js';
 import { aBench, aSecret, aSite } from './support/builders.js';
 import { failJob, holdPods, release } from './support/interference.js';
-import { at, conditionOf, type Live, nameOf } from './support/objects.js';
+import { at, conditionOf, type Live, type Manifest, nameOf } from './support/objects.js';
 
 const SKIP = { metadata: { annotations: { 'app-operator.io/skip-drop': 'true' } } };
 
@@ -37,6 +37,17 @@ const deleting = (kind: string, namespace: string, name: string, message: RegExp
       message.test(conditionOf(live, 'Ready')?.message ?? ''),
     180_000,
   );
+
+/** A pod that has a volume for as long as it is there. */
+const aHolder = (claimName: string): Manifest => ({
+  apiVersion: 'v1',
+  kind: 'Pod',
+  metadata: { name: 'holder' },
+  spec: {
+    containers: [{ name: 'main', image: 'example.test/none:1' }],
+    volumes: [{ name: 'held', persistentVolumeClaim: { claimName } }],
+  },
+});
 
 const left = async (namespace: string): Promise<string[]> =>
   (await cluster.everything(namespace)).map(nameOf).sort();
@@ -228,6 +239,25 @@ describe('deletion', { concurrency: true }, () => {
         await cluster.gone('AppBench', namespace, 'b');
       });
     }
+
+    test('in the foreground lets its sites go, though its volume is held and takes no new pod', async () => {
+      const namespace = await cluster.namespace();
+      const deletionPolicy = 'Delete';
+      const site = aSite('s', { bench: 'b', deletionPolicy, workloads: 'Shared' });
+      await cluster.apply(namespace, aBench('b', { deletionPolicy }), site, aHolder('b-sites'));
+      await cluster.ready('AppSite', namespace, 's');
+      await cluster.ready('AppBench', namespace, 'b');
+      await cluster.becomes('Pod', namespace, 'holder', 'runs', (pod) =>
+        Boolean(at(pod, 'spec.nodeName')),
+      );
+      await cluster.delete('AppBench', namespace, 'b', 'Foreground');
+      await cluster.becomes('PersistentVolumeClaim', namespace, 'b-sites', 'is to go', (claim) =>
+        Boolean(claim.metadata.deletionTimestamp),
+      );
+      await cluster.delete('AppSite', namespace, 's');
+      await cluster.gone('AppSite', namespace, 's');
+      await cluster.gone('AppBench', namespace, 'b');
+    });
 
     test('leaves its data under Retain, owned by nobody, and nothing else', async () => {
       const namespace = await withSites();

@@ -10,6 +10,7 @@ import type { ControlPlaneOptions } from '../../tools/controlplane/options.js';
 import { freePort } from '../../tools/controlplane/ports.js';
 import { applyCrds } from '../../tools/crds.js';
 import {
+  conditionOf,
   at,
   CHILD_KINDS,
   kindNamed,
@@ -197,9 +198,7 @@ export class Cluster {
         timeoutMs,
       );
     } catch (error) {
-      const homeless = await this.#homeless(namespace);
-      if (error instanceof Error && homeless) error.message += `\n${homeless}`;
-      throw error;
+      throw await this.#withHomeless(error, namespace);
     }
   }
 
@@ -218,15 +217,19 @@ export class Cluster {
   }
 
   async gone(kind: string, namespace: string, name: string, timeoutMs?: number): Promise<void> {
-    await this.until(
-      `${kind}/${name} is gone`,
-      async () => {
-        const object = await this.get(kind, namespace, name);
-        if (object) throw new Error(summaryOf(object));
-        return true;
-      },
-      timeoutMs,
-    );
+    try {
+      await this.until(
+        `${kind}/${name} is gone`,
+        async () => {
+          const object = await this.get(kind, namespace, name);
+          if (object) throw new Error(summaryOf(object));
+          return true;
+        },
+        timeoutMs,
+      );
+    } catch (error) {
+      throw await this.#withHomeless(error, namespace);
+    }
   }
 
   /** The requests that the API server has answered, in the order of their answers; needs `audit`. */
@@ -261,7 +264,13 @@ export class Cluster {
     await this.controlPlane.stop();
   }
 
-  /** Pods without a node, and how all the claims are. */
+  /** The same failure, which names pods without a node, with what the scheduler says, and the claims. */
+  async #withHomeless(error: unknown, namespace: string): Promise<unknown> {
+    const homeless = await this.#homeless(namespace);
+    if (error instanceof Error && homeless) error.message += `\n${homeless}`;
+    return error;
+  }
+
   async #homeless(namespace: string): Promise<string> {
     const [pods, claims] = await Promise.all([
       this.list('Pod', namespace),
@@ -269,8 +278,14 @@ export class Cluster {
     ]);
     const waiting = pods.filter(({ spec }) => at(spec, 'nodeName') === undefined);
     if (waiting.length === 0) return '';
-    const volumes = claims.map((claim) => `${nameOf(claim)} ${String(at(claim, 'status.phase'))}`);
-    return `without a node: ${waiting.map(nameOf).join(', ')}; claims: ${volumes.join(', ')}`;
+    const volumes = claims.map((claim) => {
+      const going = claim.metadata.deletionTimestamp === undefined ? '' : ', going';
+      return `${nameOf(claim)} ${String(at(claim, 'status.phase'))}${going}`;
+    });
+    const why = waiting.map(
+      (pod) => `${nameOf(pod)} (${conditionOf(pod, 'PodScheduled')?.message ?? 'not tried'})`,
+    );
+    return `without a node: ${why.join(', ')}; claims: ${volumes.join(', ')}`;
   }
 
   async #list(kind: ObjectKind, namespace: string, labels: string): Promise<readonly Live[]> {

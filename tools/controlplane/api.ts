@@ -29,6 +29,17 @@ export class ApiError extends Error {
   }
 }
 
+/** Whether there is nothing at a path. */
+export async function isGone(api: Api, path: string): Promise<boolean> {
+  try {
+    await api.request('GET', path);
+    return false;
+  } catch (error) {
+    if (error instanceof ApiError && error.status === 404) return true;
+    throw error;
+  }
+}
+
 /** A minimal client, as the administrator, for what the harness itself does. */
 export class Api {
   readonly #agent: Agent;

@@ -1,5 +1,6 @@
 import type { Api, KubernetesObject } from './api.js';
-import { lessAndLessOften, pingNode, retellStages } from './stages.js';
+import { lessAndLessOften } from './less-often.js';
+import { pingNode, retellStages } from './stages.js';
 
 /** Creates nodes for kwok to play, each with room for thousands of pods. */
 export async function createNodes(api: Api, count: number): Promise<void> {

@@ -2,8 +2,9 @@ import { randomUUID } from 'node:crypto';
 import { mkdir, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 
-import type { Api } from './api.js';
+import { type Api, isGone } from './api.js';
 import { collectionOf, kwokObject } from './kinds.js';
+import { lessAndLessOften } from './less-often.js';
 import { type Labels, listPods } from './pods.js';
 
 /** What is needed of a control plane. */
@@ -32,11 +33,22 @@ export async function writePodLogs(
   const whole = text === '' || text.endsWith('\n') ? text : `${text}\n`;
   for (const { metadata, spec } of await listPods(api, labels)) {
     const { namespace, name } = metadata;
-    const logs = kwokObject('logs', { namespace, name }, { logs: [{ logsFile }] });
-    await api.apply(collectionOf('logs', namespace), logs);
+    const pod = `/api/v1/namespaces/${namespace}/pods/${name}`;
+    const tell = async (): Promise<void> => {
+      const annotations = { 'kwok.test/told': randomUUID() };
+      const logs = kwokObject('logs', { namespace, name, annotations }, { logs: [{ logsFile }] });
+      await api.apply(collectionOf('logs', namespace), logs);
+    };
+    await tell();
     const container = encodeURIComponent(spec.containers[0]?.name ?? '');
-    const log = `/api/v1/namespaces/${namespace}/pods/${name}/log?container=${container}`;
-    await api.until(`the log of ${name}`, async () => (await api.text('GET', log)) === whole);
+    // kwok may keep the list of before, until something in it changes again (see `stagesKnown`).
+    const remind = lessAndLessOften(tell);
+    await api.until(`the log of ${name}`, async () => {
+      if (await isGone(api, pod)) return true;
+      if ((await api.text('GET', `${pod}/log?container=${container}`)) === whole) return true;
+      await remind();
+      return false;
+    });
   }
 }
 

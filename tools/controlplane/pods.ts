@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 
-import type { Api } from './api.js';
+import { type Api, isGone } from './api.js';
 import { createDerivedStage, deleteStage, type DerivedStage, stagesKnown } from './stages.js';
 
 /** Labels that a pod must have, all of them: `{ 'job-name': 'backup' }`. */
@@ -82,8 +82,15 @@ async function nudge(api: Api, labels: Labels): Promise<void> {
   const paths = (await listPods(api, labels))
     .filter(({ status }) => status.phase !== 'Succeeded' && status.phase !== 'Failed')
     .map(({ metadata }) => `/api/v1/namespaces/${metadata.namespace}/pods/${metadata.name}`);
-  // A pod may be gone meanwhile.
-  await Promise.allSettled(paths.map((path) => api.mergePatch(path, patch)));
+  await Promise.all(
+    paths.map((path) =>
+      api.until('a pod to be looked at', async () => {
+        if (await isGone(api, path)) return true;
+        await api.mergePatch(path, patch);
+        return true;
+      }),
+    ),
+  );
 }
 
 interface Pod {

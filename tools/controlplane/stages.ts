@@ -6,6 +6,7 @@ import { parse } from 'yaml';
 import type { Api, KubernetesObject } from './api.js';
 import { asset } from './assets.js';
 import { collectionOf } from './kinds.js';
+import { lessAndLessOften } from './less-often.js';
 
 const STAGES = collectionOf('stages');
 const ECHO = 'kwok.test/echo';
@@ -13,7 +14,6 @@ const ECHO = 'kwok.test/echo';
 const ECHO_NODE = 'kwok-0';
 /** Annotation that is changed to make kwok look at a node, or at the Stages, again. */
 const PING = 'kwok.test/ping';
-const FIRST_PAUSE_MS = 1_000;
 
 /** Creates the stages that every cluster has, one of each file in `kwok-stages/`. */
 export async function createStages(api: Api): Promise<void> {
@@ -95,18 +95,6 @@ export async function pingNode(api: Api, name: string): Promise<void> {
 
 function pathOf(node: string): string {
   return `/api/v1/nodes/${node}`;
-}
-
-/** Does something when it is called, but only after 1 s, and then 2 s, 4 s, 8 s … after the time before. */
-export function lessAndLessOften(action: () => Promise<void>): () => Promise<void> {
-  let last = performance.now();
-  let pauseMs = FIRST_PAUSE_MS;
-  return async () => {
-    if (performance.now() - last < pauseMs) return;
-    pauseMs *= 2;
-    last = performance.now();
-    await action();
-  };
 }
 
 interface Annotated {

@@ -18,7 +18,7 @@ import { svgOf } from './picture.js';
 import { letASiteFail } from './scene.js';
 
 const NAMESPACE = 'default';
-const TIMEOUT_MS = 120_000;
+const TIMEOUT_MS = 600_000;
 const RESOURCES = 2;
 
 const { values } = parseArgs({
