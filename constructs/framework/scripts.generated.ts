@@ -1390,6 +1390,10 @@ export const scripts = {
     '#   STOP_SECONDS on SIGTERM, seconds for requests in flight before the fast stop (default 20)\n' +
     'set -u\n' +
     '\n' +
+    '# Set first: a SIGTERM that comes at once must not find this shell without a handler. It is obeyed below.\n' +
+    'stopping=\n' +
+    'trap \'stopping=yes\' TERM INT QUIT\n' +
+    '\n' +
     'conf_dir=${CONF_DIR:-/etc/app-operator/nginx}\n' +
     'run_dir=${RUN_DIR:-/run/nginx}\n' +
     'resolv_conf=${RESOLV_CONF:-/etc/resolv.conf}\n' +
@@ -1495,11 +1499,13 @@ export const scripts = {
     '  write_resolver "$run_dir/conf/resolver.conf"\n' +
     'fi\n' +
     '\n' +
+    '[ -z "$stopping" ] || exit 0\n' +
     'run_nginx -c "$run_dir/conf/nginx.conf" -g \'daemon off;\' &\n' +
     'nginx_pid=$!\n' +
     'watch "$seen_version" &\n' +
     'watcher_pid=$!\n' +
     'trap stop TERM INT QUIT\n' +
+    '[ -z "$stopping" ] || stop\n' +
     '\n' +
     'wait "$nginx_pid"\n' +
     'code=$?\n' +

@@ -9,6 +9,7 @@ import { type ControlPlane, startControlPlane } from '../../tools/controlplane/c
 import type { ControlPlaneOptions } from '../../tools/controlplane/options.js';
 import { freePort } from '../../tools/controlplane/ports.js';
 import { applyCrds } from '../../tools/crds.js';
+import { patience } from '../../tools/patience.js';
 import {
   conditionOf,
   at,
@@ -154,7 +155,7 @@ export class Cluster {
     condition: () => Promise<T | undefined | false>,
     timeoutMs = 120_000,
   ): Promise<T> {
-    const end = performance.now() + timeoutMs;
+    const isOver = patience(timeoutMs);
     for (;;) {
       let last: unknown;
       try {
@@ -163,7 +164,7 @@ export class Cluster {
       } catch (error) {
         last = error;
       }
-      if (performance.now() > end) {
+      if (isOver()) {
         const logs = this.#operators.map((operator) => `${operator.user}: ${operator.tail()}`);
         const state = last instanceof Error ? last.message : 'nothing';
         throw new Error(

@@ -100,7 +100,7 @@ describe('the API server', { concurrency: 4 }, () => {
     assert.equal(await answer('/readyz'), 500);
     assert.equal(await answer('/healthz'), 200);
     await proxy.accept();
-    await operator.logged('caches are filled', 120_000);
+    await operator.logged('caches are filled');
     assert.equal(await answer('/readyz'), 200);
     await cluster.apply(place, aBench('b', { componentReplicas: few }));
     await cluster.ready('AppBench', place, 'b');

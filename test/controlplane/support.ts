@@ -82,9 +82,9 @@ export function processesOf(group: number): number[] {
     .map(Number);
 }
 
-/** Waits until `check` is true, for at most ten seconds; returns whether it became so. */
+/** Waits until `check` is true, for some two minutes; returns whether it became so. */
 export async function eventually(check: () => boolean): Promise<boolean> {
-  for (let tries = 0; tries < 100; tries++) {
+  for (let tries = 0; tries < 1_200; tries++) {
     if (check()) return true;
     await sleep(100);
   }

@@ -148,14 +148,10 @@ export class ImageBench {
       ],
       { PYTHONPATH: scripts, ...env },
     );
-    await eventually(
-      'gunicorn answers',
-      async () => {
-        await get(port, '/api/method/ping', { Host: 'unknown.example' });
-        return true;
-      },
-      60,
-    );
+    await eventually('gunicorn answers', async () => {
+      await get(port, '/api/method/ping', { Host: 'unknown.example' });
+      return true;
+    });
     return { port, server };
   }
 
@@ -184,11 +180,12 @@ export class World {
   ) {}
 
   static async start(type: Database['type'], version?: string): Promise<World> {
-    const [database, cache, queue, bench] = await Promise.all([
+    // First, and not beside: it copies and compiles for seconds in which nobody can look at the servers.
+    const bench = await ImageBench.make(version);
+    const [database, cache, queue] = await Promise.all([
       type === 'mariadb' ? startMariaDb() : startPostgres(),
       startRedis('cache'),
       startRedis('queue'),
-      ImageBench.make(version),
     ]);
     const world = new World(database, cache, queue, bench);
     const done = await world.initBench();
@@ -234,7 +231,7 @@ export class World {
       DB_ROOT_PASSWORD: this.database.adminPassword,
       ADMIN_PASSWORD: '--admin "pw" $1',
       ENCRYPTION_KEY: 'c2VjcmV0LXNlY3JldC1zZWNyZXQtc2VjcmV0LXNlY3I=',
-      WAIT_SECONDS: '0',
+      WAIT_SECONDS: '60',
       MAINTENANCE_SETTLE_SECONDS: '0',
       ...change,
     });

@@ -38,7 +38,7 @@ describe('a worker of gunicorn', await needsImage(), () => {
       { PYTHONPATH: `${SCRIPTS}:${module}`, PYTHONDONTWRITEBYTECODE: '1' },
     );
     t.after(() => server.stop());
-    await eventually('gunicorn answers', async () => (await get(port, '/')).status === 200, 60);
+    await eventually('gunicorn answers', async () => (await get(port, '/')).status === 200);
 
     const last = get(port, '/');
     await eventually('the worker is to end', () => server.log().includes('Autorestarting worker'));
@@ -73,7 +73,7 @@ gunicorn_worker.SILENCE = struct.pack("ll", 1, 0)
       { PYTHONPATH: `${SCRIPTS}:${module}`, PYTHONDONTWRITEBYTECODE: '1' },
     );
     t.after(() => server.stop());
-    await eventually('gunicorn answers', async () => (await get(port, '/')).status === 200, 60);
+    await eventually('gunicorn answers', async () => (await get(port, '/')).status === 200);
 
     const silent = connect(port, '127.0.0.1');
     t.after(() => silent.destroy());

@@ -33,7 +33,7 @@ describe('jobs of the framework image', possible, () => {
     enqueue('long', 'frappe.client.insert', { doc: { doctype: 'ToDo', description: 'long' } });
     assert.deepEqual([waiting('test-bench:short'), waiting('test-bench:long')], ['1', '1']);
     const worker = world.bench.daemon(['bench', 'worker', '--queue', 'short,default']);
-    await eventually('the job ran', () => todos('short') === '1', 60);
+    await eventually('the job ran', () => todos('short') === '1');
     assert.equal((await worker.stop()).code, 0, worker.log());
     assert.deepEqual([todos('long'), waiting('test-bench:long')], ['0', '1']);
     assert.match(redis('LRANGE', 'rq:queue:test-bench:long', '0', '-1'), /^site1\.example\.com::/);
@@ -46,7 +46,7 @@ describe('jobs of the framework image', possible, () => {
   it('finishes a running job before it ends', async () => {
     enqueue('default', 'frappe.tests.e2e.slow_todo', { description: 'slow', seconds: 10 });
     const worker = world.bench.daemon(['bench', 'worker', '--queue', 'default']);
-    await eventually('the job runs', () => redis('ZCARD', 'rq:wip:test-bench:default') === '1', 60);
+    await eventually('the job runs', () => redis('ZCARD', 'rq:wip:test-bench:default') === '1');
     assert.equal(waiting('test-bench:default'), '0');
     const { code, ms } = await worker.stop();
     assert.equal(code, 0, worker.log());
@@ -77,7 +77,7 @@ describe('jobs of the framework image', possible, () => {
     assert.equal(waiting('test-bench:default'), '0', scheduler.log());
     assert.equal(site.bench('scheduler', 'resume').code, 0);
     const both = () => [waiting('test-bench:default'), waiting('test-bench:long')].join();
-    await eventually('due jobs wait', () => both() === '1,1', 30);
+    await eventually('due jobs wait', () => both() === '1,1');
     await new Promise((resolve) => setTimeout(resolve, 2500));
     assert.equal(both(), '1,1');
     await scheduler.stop();

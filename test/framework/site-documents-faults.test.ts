@@ -205,7 +205,7 @@ await describeDocuments('documents that fail', (get, version) => {
         ...new Batch(site, users).env,
         TERMINATION_LOG: join(temporaryDirectory(), 'log'),
       });
-      await eventually('some more users are there', () => count('many%') > before + 5, 60);
+      await eventually('some more users are there', () => count('many%') > before + 5);
       const { code } = await running.stop(signal);
       assert.equal(code, signal === 'SIGTERM' ? 143 : null, running.log());
     }
@@ -226,7 +226,7 @@ await describeDocuments('documents that fail', (get, version) => {
     );
     const { world } = get();
     const running = get().run(users);
-    await eventually('some users are there', () => count('lost%') > 3, 60);
+    await eventually('some users are there', () => count('lost%') > 3);
     const name = get().site.env['DB_USER'] ?? '';
     world.database.sql(
       world.database.type === 'mariadb'
@@ -299,7 +299,7 @@ await describeDocuments('documents that fail', (get, version) => {
     const { site } = get();
     const users = Array.from({ length: 300 }, (_, n) => user(`held${String(n)}@example.com`));
     const running = get().run(users);
-    await eventually('some users are there', () => count('held%') > 3, 60);
+    await eventually('some users are there', () => count('held%') > 3);
     assert.match((await site.init()).lastLine, /^app-operator: SiteBusy: /);
     assert.equal((await running).code, 0);
     assert.equal((await site.init()).code, 0);

@@ -67,7 +67,6 @@ describe('version-16 of the framework image', possible, () => {
     await eventually(
       'the job ran',
       () => site.sql("SELECT COUNT(*) FROM tabToDo WHERE description = 'sixteen'") === '1',
-      60,
     );
     assert.equal((await worker.stop()).code, 0, worker.log());
   });

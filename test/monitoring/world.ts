@@ -111,8 +111,8 @@ async function observed(parts: Parts, interval: string): Promise<MonitoringWorld
     aSite('lost', { bench: 'no-such-bench' }),
     nightly(),
   );
-  await cluster.ready('AppBench', namespace, 'b', 60_000);
-  for (const site of ['shop', 'books']) await cluster.ready('AppSite', namespace, site, 60_000);
+  await cluster.ready('AppBench', namespace, 'b');
+  for (const site of ['shop', 'books']) await cluster.ready('AppSite', namespace, site);
   // What the backup's pod would have left, had it been a real one.
   const status = { lastSuccessfulTime: new Date(Date.now() - 3_600_000).toISOString() };
   await cluster.patch('SiteBackup', namespace, 'nightly', { status }, 'status');

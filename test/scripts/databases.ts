@@ -93,11 +93,11 @@ export async function startMariaDb(): Promise<Database> {
           name,
           '-e',
         ],
-        `START TRANSACTION; SELECT * FROM ${table}; SELECT SLEEP(60)`,
+        `START TRANSACTION; SELECT * FROM ${table}; SELECT SLEEP(600)`,
       ],
       { MYSQL_PWD: PASSWORD },
     );
-  await eventually('MariaDB answers', () => sql('SELECT 1') === '1', 60);
+  await eventually('MariaDB answers', () => sql('SELECT 1') === '1');
   return {
     type: 'mariadb',
     port,
@@ -179,11 +179,11 @@ export async function startPostgres(): Promise<Database> {
           name,
           '-c',
         ],
-        `SELECT count(*) FROM ${table}; SELECT pg_sleep(60)`,
+        `SELECT count(*) FROM ${table}; SELECT pg_sleep(600)`,
       ],
       { PGPASSWORD: PASSWORD },
     );
-  await eventually('PostgreSQL answers', () => sql('SELECT 1') === '1', 60);
+  await eventually('PostgreSQL answers', () => sql('SELECT 1') === '1');
   // A fast shutdown: SIGTERM would wait for the clients.
   return {
     type: 'postgres',

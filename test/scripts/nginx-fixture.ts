@@ -57,7 +57,7 @@ export async function startNginx(
   if (process.getuid?.() === 0) chownSync(runDirectory, USER.uid, USER.gid);
   chmodSync(runDirectory, 0o700);
   const configure = (change: Partial<NginxConfigInput>): void => {
-    const base = { sites: [], clientMaxBodySize: '1m', proxyReadTimeout: 5, port };
+    const base = { sites: [], clientMaxBodySize: '1m', proxyReadTimeout: 60, port };
     volume.write(renderNginxConfig({ ...base, ...input, ...change }));
   };
   configure({});

@@ -3,8 +3,19 @@ import assert from 'node:assert/strict';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, it } from 'node:test';
-import { aBackend, nameServer, startNginx } from './nginx-fixture.js';
-import { SCRIPTS, eventually, get, needs, runScript, temporaryDirectory } from './servers.js';
+import { renderNginxConfig } from '../../constructs/bench/nginx-config.js';
+import { freePort } from '../../tools/controlplane/ports.js';
+import { aBackend, ConfigMapVolume, nameServer, startNginx } from './nginx-fixture.js';
+import {
+  SCRIPTS,
+  daemon,
+  eventually,
+  get,
+  needs,
+  required,
+  runScript,
+  temporaryDirectory,
+} from './servers.js';
 
 const one = 'one.example.com';
 const two = 'two.example.com';
@@ -35,7 +46,7 @@ describe('nginx.sh', needs('nginx'), () => {
         async () => (await get(nginx.port, '/x', { Host: host })).status === 200,
       );
     }
-    await eventually('there was load', () => (answers.get(200) ?? 0) > 300, 60);
+    await eventually('there was load', () => (answers.get(200) ?? 0) > 300);
     running = false;
     await Promise.all(clients);
     assert.deepEqual([...answers.keys()], [200], JSON.stringify([...answers]));
@@ -103,7 +114,6 @@ describe('nginx.sh', needs('nginx'), () => {
       {
         benchBackend: slow.address,
         sites: [{ siteName: one, domains: [] }],
-        proxyReadTimeout: 60,
       },
       patient,
     );
@@ -115,18 +125,36 @@ describe('nginx.sh', needs('nginx'), () => {
     assert.ok(ms < 15_000, `${String(ms)} ms`);
   });
 
+  it('ends at once on SIGTERM while it starts', async () => {
+    const volume = new ConfigMapVolume();
+    const input = { sites: [], clientMaxBodySize: '1m', proxyReadTimeout: 60 };
+    volume.write(renderNginxConfig({ ...input, port: await freePort() }));
+    // Its first look at the configuration has the shell told to end.
+    const programs = temporaryDirectory();
+    const nginx = `#!/bin/sh\ncase " $* " in *" -t "*) kill -TERM $PPID ;; esac\nexec ${required('nginx')} "$@"\n`;
+    writeFileSync(join(programs, 'nginx'), nginx, { mode: 0o755 });
+    const started = daemon(['sh', join(SCRIPTS, 'nginx.sh')], {
+      PATH: `${programs}:/usr/bin:/bin`,
+      CONF_DIR: volume.path,
+      RUN_DIR: temporaryDirectory(),
+      STOP_SECONDS: '600',
+    });
+    const end = (): unknown => started.process.exitCode ?? started.process.signalCode;
+    await eventually('it has ended', () => end() !== null);
+    assert.equal(end(), 0, started.log());
+  });
+
   it('does not wait longer than STOP_SECONDS for an open websocket', async () => {
     const forever = await aBackend('forever', () => undefined);
     const nginx = await startNginx({
       benchBackend: forever.address,
       sites: [{ siteName: one, domains: [] }],
-      proxyReadTimeout: 60,
     });
     const hanging = get(nginx.port, '/x', { Host: one }).catch(() => 'cut');
     await eventually('it is there', () => forever.requests.length === 1);
     const { ms } = await nginx.stop();
     await hanging;
-    // Well under the 20 seconds after which the client itself gives up.
+    // Well under the minute after which nginx itself gives up the backend.
     assert.ok(ms > 1500 && ms < 15_000, `${String(ms)} ms`);
   });
 

@@ -16,6 +16,7 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { freePort } from '../../tools/controlplane/ports.js';
+import { patience } from '../../tools/patience.js';
 
 export const ROOT = fileURLToPath(new URL('../../../../', import.meta.url));
 export const SCRIPTS = join(ROOT, 'constructs/framework/scripts');
@@ -144,19 +145,18 @@ export function daemon(
 export async function eventually(
   what: string,
   holds: () => boolean | Promise<boolean>,
-  seconds = 20,
 ): Promise<void> {
-  const deadline = Date.now() + seconds * 1000;
-  let last: unknown = 'false';
-  while (Date.now() < deadline) {
+  const isOver = patience(120_000);
+  for (;;) {
+    let last: unknown = 'false';
     try {
       if (await holds()) return;
     } catch (error) {
       last = error;
     }
+    if (isOver()) throw new Error(`not within two minutes: ${what} (${String(last)})`);
     await sleep(50);
   }
-  throw new Error(`not within ${String(seconds)} s: ${what} (${String(last)})`);
 }
 
 export interface Answer {
@@ -191,7 +191,7 @@ export function get(
       },
     );
     call.on('error', reject);
-    call.setTimeout(20_000, () => call.destroy(new Error(`timeout: ${path}`)));
+    call.setTimeout(120_000, () => call.destroy(new Error(`timeout: ${path}`)));
     call.end(body);
   });
 }
@@ -214,7 +214,7 @@ export function watch(kill: Kill, end: () => void): () => void {
       clearTimeout(timer);
     };
   }
-  const deadline = Date.now() + 120_000;
+  const deadline = performance.now() + 120_000;
   const holds = (): boolean => {
     try {
       return kill();
@@ -223,7 +223,7 @@ export function watch(kill: Kill, end: () => void): () => void {
     }
   };
   const poll = setInterval(() => {
-    if (Date.now() < deadline && !holds()) return;
+    if (performance.now() < deadline && !holds()) return;
     clearInterval(poll);
     end();
   }, 20);

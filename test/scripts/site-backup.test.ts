@@ -20,7 +20,7 @@ import {
   SCRIPTS,
   temporaryDirectory,
 } from './servers.js';
-import { aSite, describeOnServers, KEY, type SiteJobs } from './site-fixture.js';
+import { aSite, AT_ONCE, describeOnServers, KEY, type SiteJobs } from './site-fixture.js';
 import { PREFIX, s3Env, volumeEnv } from './store-fixture.js';
 
 interface Manifest {
@@ -54,7 +54,7 @@ describeOnServers('backups of a site', (world) => {
     BACKUP_OWNER: 'team/nightly',
     IMAGE: 'image:1',
     JOB_NAME: 'job-1',
-    WAIT_SECONDS: '0',
+    WAIT_SECONDS: '60',
     ...store,
   });
   const run = (store: Env, change: Env = {}) =>
@@ -79,7 +79,7 @@ describeOnServers('backups of a site', (world) => {
   const whole = (store: Env): readonly string[] =>
     foldersIn(store).filter((name) => existsSync(join(folderOf(store), name, 'manifest.json')));
   const begun = (store: Env): Promise<void> =>
-    eventually('it has begun', () => foldersIn(store).some((name) => !name.startsWith('.')), 60);
+    eventually('it has begun', () => foldersIn(store).some((name) => !name.startsWith('.')));
   /** A backup that is stored already. */
   const put = (store: Env, name: string, change: object = {}): void => {
     const directory = join(folderOf(store), name);
@@ -224,7 +224,7 @@ describeOnServers('backups of a site', (world) => {
     const [one, two, three] = [volumeEnv(), volumeEnv(), volumeEnv()];
     const first = run(one, { SLOW_BACKUP: '8' });
     await begun(one);
-    const [refused, waits] = await Promise.all([run(two), run(three, { WAIT_SECONDS: '60' })]);
+    const [refused, waits] = await Promise.all([run(two, AT_ONCE), run(three)]);
     assert.equal(failed(refused).reason, 'BackupRunning');
     assert.equal((await first).code, 0);
     assert.equal(waits.code, 0, waits.output);
@@ -283,7 +283,7 @@ describeOnServers('backups of a site', (world) => {
       { state: 'creating' },
     ]) {
       writeFileSync(marker, JSON.stringify({ ...state, ...change }));
-      assert.equal(failed(await run(store)).reason, 'SiteBusy');
+      assert.equal(failed(await run(store, AT_ONCE)).reason, 'SiteBusy');
     }
     writeFileSync(marker, text);
     const upgraded = (): void => {

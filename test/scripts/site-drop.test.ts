@@ -6,7 +6,7 @@ import { after, before, describe, it } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type Database, startMariaDb, startPostgres } from './databases.js';
 import { type Redis, needs, startRedis } from './servers.js';
-import { aBench, aSite } from './site-fixture.js';
+import { AT_ONCE, aBench, aSite } from './site-fixture.js';
 
 for (const [type, start] of Object.entries({ mariadb: startMariaDb, postgres: startPostgres })) {
   describe(
@@ -174,7 +174,7 @@ for (const [type, start] of Object.entries({ mariadb: startMariaDb, postgres: st
       it('keeps the files while the database cannot be reached', async () => {
         const site = aSite(bench, database);
         await site.init();
-        const result = await site.with({ DB_PORT: '1' }).drop();
+        const result = await site.with({ DB_PORT: '1', ...AT_ONCE }).drop();
         assert.match(result.lastLine, /^app-operator: DatabaseUnreachable: /);
         assert.ok(site.exists());
       });

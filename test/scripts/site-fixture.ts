@@ -94,6 +94,9 @@ export function setAppVersion(bench: string, app: string, version: string, patch
   writeFileSync(join(module, 'patches.txt'), patches);
 }
 
+/** For a site that is to be refused: what does not answer is not waited for. */
+export const AT_ONCE: Env = { WAIT_SECONDS: '0' };
+
 let counter = 0;
 
 /** A new site's Jobs on that bench and server, with the administrator's login. */
@@ -117,7 +120,7 @@ export function aSite(bench: string, database: Database, change: Env = {}): Site
     DB_ROOT_PASSWORD: database.adminPassword,
     ADMIN_PASSWORD: '--admin "pw" $1',
     ENCRYPTION_KEY: KEY,
-    WAIT_SECONDS: '0',
+    WAIT_SECONDS: '60',
     MAINTENANCE_SETTLE_SECONDS: '0',
     ...change,
   });

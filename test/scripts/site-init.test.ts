@@ -8,6 +8,7 @@ import { join } from 'node:path';
 import { it } from 'node:test';
 import { eventually } from './servers.js';
 import {
+  AT_ONCE,
   KEY,
   type SiteJobs,
   aBench,
@@ -171,7 +172,7 @@ describeOnServers('site_init.py', (world) => {
       DB_PASSWORD: 'pw-of-1-db',
       STANDIN_PAUSE: '2',
     });
-    const missing = await site.init();
+    const missing = await site.with(AT_ONCE).init();
     assert.match(missing.lastLine, /^app-operator: Database(AccessDenied|Missing): /);
     const name = `s${/\d+/.exec(site.name)?.[0] ?? ''}_shop`;
     prepare(name);
@@ -187,7 +188,7 @@ describeOnServers('site_init.py', (world) => {
     const name = `s${/\d+/.exec(site.name)?.[0] ?? ''}_shop`;
     const running = site.init();
     const isBegun = (): boolean => world.hasDatabase(name) && tablesOf(name) > 1;
-    await eventually('tables are being made', isBegun, 60);
+    await eventually('tables are being made', isBegun);
     world.database.sql(
       world.type === 'mariadb'
         ? `KILL USER ${name}`
@@ -297,7 +298,7 @@ describeOnServers('site_init.py', (world) => {
   });
 
   it('says which of database and Redis is unreachable or refuses', async () => {
-    const site = aSite(world.bench, world.database);
+    const site = aSite(world.bench, world.database, AT_ONCE);
     const unreachable = await site.with({ DB_PORT: '1' }).init();
     assert.match(unreachable.lastLine, /^app-operator: DatabaseUnreachable: 127.0.0.1:1: /);
     const denied = await site.with({ DB_ROOT_PASSWORD: 'wrong-password' }).init();
@@ -311,7 +312,7 @@ describeOnServers('site_init.py', (world) => {
         join(other, 'sites/common_site_config.json'),
         JSON.stringify({ redis_cache: url }),
       );
-      const result = await aSite(other, world.database).init();
+      const result = await aSite(other, world.database, AT_ONCE).init();
       assert.match(result.lastLine, new RegExp(`^app-operator: ${reason}: redis_cache: `));
       assert.ok(!existsSync(join(other, 'sites', 'shop')), 'nothing was begun');
     }

@@ -1,6 +1,7 @@
 import { Agent, request } from 'node:https';
 import { setTimeout as sleep } from 'node:timers/promises';
 
+import { patience } from '../patience.js';
 import type { Credential } from './certificate.js';
 
 const POLL_MS = 50;
@@ -131,20 +132,21 @@ export class Api {
 
   /** Asks until `check` is true; its failures count as false until the time is over. */
   async until(what: string, check: () => Promise<boolean>, timeoutMs = 180_000): Promise<void> {
-    const end = performance.now() + timeoutMs;
-    let last: unknown;
-    while (performance.now() < end) {
+    const isOver = patience(timeoutMs);
+    for (;;) {
+      let last: unknown;
       try {
         if (await check()) return;
-        last = undefined;
       } catch (error) {
         last = error;
       }
       if (this.#closed) throw new Error(`stopped waiting for ${what}`, { cause: last });
+      if (isOver()) {
+        const seconds = timeoutMs / 1_000;
+        throw new Error(`timed out after ${seconds} s waiting for ${what}`, { cause: last });
+      }
       await sleep(POLL_MS);
     }
-    const seconds = timeoutMs / 1_000;
-    throw new Error(`timed out after ${seconds} s waiting for ${what}`, { cause: last });
   }
 
   /** Closes the connections that are kept for reuse, and ends all waiting. */

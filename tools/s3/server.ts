@@ -92,7 +92,7 @@ export async function startS3Server(options: S3ServerOptions): Promise<S3Server>
 async function answering(child: ChildProcess, port: number, tls: boolean): Promise<void> {
   let said = '';
   child.stderr?.on('data', (chunk: Buffer) => (said += chunk.toString()));
-  for (let attempt = 0; attempt < 200; attempt += 1) {
+  for (let attempt = 0; attempt < 1_200; attempt += 1) {
     if (child.exitCode !== null) throw new Error(`versitygw ended: ${said}`);
     // Whatever it says to a stranger: it answers.
     const scheme = tls ? 'https' : 'http';

@@ -11,6 +11,10 @@
 #   STOP_SECONDS on SIGTERM, seconds for requests in flight before the fast stop (default 20)
 set -u
 
+# Set first: a SIGTERM that comes at once must not find this shell without a handler. It is obeyed below.
+stopping=
+trap 'stopping=yes' TERM INT QUIT
+
 conf_dir=${CONF_DIR:-/etc/app-operator/nginx}
 run_dir=${RUN_DIR:-/run/nginx}
 resolv_conf=${RESOLV_CONF:-/etc/resolv.conf}
@@ -116,11 +120,13 @@ if ! take_config; then
   write_resolver "$run_dir/conf/resolver.conf"
 fi
 
+[ -z "$stopping" ] || exit 0
 run_nginx -c "$run_dir/conf/nginx.conf" -g 'daemon off;' &
 nginx_pid=$!
 watch "$seen_version" &
 watcher_pid=$!
 trap stop TERM INT QUIT
+[ -z "$stopping" ] || stop
 
 wait "$nginx_pid"
 code=$?

@@ -3,6 +3,8 @@ import { createInterface } from 'node:readline';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 
+import { patience } from '../../../tools/patience.js';
+
 const MAIN = fileURLToPath(new URL('../../../runner/main.js', import.meta.url));
 
 /** A line of the operator's log. */
@@ -108,12 +110,12 @@ export class Operator {
 
   /** Waits for a line of the log, and returns it; what has been logged already counts. */
   async logged(msg: string, timeoutMs = 120_000): Promise<LogLine> {
-    const end = performance.now() + timeoutMs;
+    const isOver = patience(timeoutMs);
     for (;;) {
       const found = this.lines.find((line) => line.msg === msg);
       if (found) return found;
       if (!this.running) throw new Error(`the operator ended:\n${this.tail()}`);
-      if (performance.now() > end) throw new Error(`"${msg}" is not logged:\n${this.tail()}`);
+      if (isOver()) throw new Error(`"${msg}" is not logged:\n${this.tail()}`);
       await sleep(20);
     }
   }
