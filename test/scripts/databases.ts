@@ -39,7 +39,8 @@ export async function startMariaDb(): Promise<Database> {
   const data = join(directory, 'data');
   const user = account('mysql');
   const as = user === undefined ? [] : ['--user=mysql'];
-  const own = ['--no-defaults', `--datadir=${data}`, ...as];
+  // Each server that starts deletes what is called `#sql*` in its temporary folder: another one's, too.
+  const own = ['--no-defaults', `--datadir=${data}`, `--tmpdir=${directory}`, ...as];
   if (user !== undefined) execFileSync('chown', ['mysql', directory]);
   execFileSync(
     'mariadb-install-db',
