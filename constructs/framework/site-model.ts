@@ -124,6 +124,8 @@ function troubleOf(site: AppSite): string | undefined {
 export function benchOffer(bench: AppBench): {
   readonly bench: AppBench;
   readonly ready: boolean;
+  /** Whether it is deleted, and there only for its sites: it is not Ready any more. */
+  readonly goes: boolean;
   readonly image: string | undefined;
 } {
   const { metadata, status } = bench;
@@ -131,6 +133,7 @@ export function benchOffer(bench: AppBench): {
     bench: bareBench(bench),
     // A status that speaks of an older spec says nothing about this one.
     ready: status?.ready === true && (status.observedGeneration ?? 0) >= (metadata.generation ?? 0),
+    goes: metadata.deletionTimestamp !== undefined,
     image: status?.image,
   };
 }

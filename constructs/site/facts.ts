@@ -31,7 +31,7 @@ import { benchBefore, upgradeFacts, type SiteUpgradeFacts } from './upgrade.js';
 /** What the tree of a site depends on. */
 export interface SiteFacts {
   readonly bench: BenchModel;
-  /** Why the site must not be created or changed yet; undefined when the bench is ready. */
+  /** Why the site must not be created or changed yet; undefined when the bench is ready, or there only for its sites. */
   readonly hold: string | undefined;
   /** uids of the Secrets that the operator generates: one that was made anew has another value, which the site must learn. */
   readonly generated: readonly string[];
@@ -71,7 +71,7 @@ export function gatherSite(site: AppSite, world: World): SiteFacts {
   refuseSharedName(site, 'AppBench', world);
   const { namespace = 'default', name } = site.metadata;
   const { spec } = site;
-  const { model: wanted, ready, rolled, bench, trouble } = readBench(site, world);
+  const { model: wanted, ready, goes, rolled, bench, trouble } = readBench(site, world);
   const upgrade = upgradeFacts(site, wanted, rolled, world);
   const waits = upgrade?.begun === false;
   const model = waits ? benchBefore(wanted, bench, upgrade.from) : wanted;
@@ -89,6 +89,8 @@ export function gatherSite(site: AppSite, world: World): SiteFacts {
       : '';
   const generated = generatedSecrets(site, world);
   const restore = restoreFacts(site, world);
+  // What a bench that goes has lost, such as the password of Redis, it makes anew: a site that is there has to be told.
+  const mayChange = ready || upgrade || (goes && site.status?.appliedHash !== undefined);
   const route = routeFacts(site, model, world);
   const keda = world.serves(ScaledObject);
   const hosts = publicHosts(spec, model.domain.suffix);
@@ -98,7 +100,7 @@ export function gatherSite(site: AppSite, world: World): SiteFacts {
     hold:
       waits && upgrade.closed
         ? `waiting for its turn to be brought to ${upgrade.to}`
-        : ready || upgrade
+        : mayChange
           ? (waitingFor(generated) ?? restoreHold(site, restore))
           : `waiting for bench ${model.name} to be ready`,
     generated: generated.map(({ uid = '' }) => uid),
@@ -154,6 +156,7 @@ function readBench(
   readonly model: BenchModel;
   readonly bench: AppBench;
   readonly ready: boolean;
+  readonly goes: boolean;
   readonly rolled: boolean;
   readonly trouble: string | undefined;
 } {
@@ -168,7 +171,8 @@ function readBench(
   }
   const model = benchModel(bench.bench, world);
   const rolled = bench.ready && bench.image === model.image.reference;
-  const read = { model, bench: bench.bench, ready: bench.ready, rolled, trouble: undefined };
+  const { ready, goes } = bench;
+  const read = { model, bench: bench.bench, ready, goes, rolled, trouble: undefined };
   if (site.spec.dbConfig.mode !== 'operator' || bench.bench.spec.dbConfig.mode !== 'operator') {
     return read;
   }

@@ -217,6 +217,8 @@ describe('deletion', { concurrency: true }, () => {
         await cluster.ready('AppSite', namespace, 's');
         await cluster.ready('AppBench', namespace, 'b');
         const needed = (await cluster.children(namespace)).map(nameOf).sort();
+        const password = await cluster.the('Secret', namespace, 'b-redis-auth');
+        const init = await cluster.the('Job', namespace, 's-init');
         await cluster.delete('AppBench', namespace, 'b', 'Foreground');
         const bench = await deleting('AppBench', namespace, 'b', /deleted: s$/);
         assert.equal(conditionOf(bench, 'Ready')?.reason, 'SitesExist');
@@ -234,6 +236,14 @@ describe('deletion', { concurrency: true }, () => {
           assert.deepEqual(children.map(nameOf).sort(), needed);
           return children.every(({ metadata }) => metadata.deletionTimestamp === undefined);
         });
+        if (deletionPolicy === 'Retain') {
+          await cluster.until('the site knows the password that Redis has now', async () => {
+            const now = await cluster.the('Secret', namespace, 'b-redis-auth');
+            const told = await cluster.the('Job', namespace, 's-init');
+            const renewed = now.metadata.uid !== password.metadata.uid;
+            return !renewed || told.metadata.uid !== init.metadata.uid;
+          });
+        }
         await cluster.delete('AppSite', namespace, 's', 'Foreground');
         await cluster.gone('AppSite', namespace, 's');
         await cluster.gone('AppBench', namespace, 'b');
