@@ -259,7 +259,7 @@ suite('databases', { skip }, () => {
     if (replicas === 0) {
       const pod = await cluster.the('Pod', namespace, 'outside-0');
       // While the pod has its network: later nobody would hear that the server's connections are closed.
-      await killContainer(pod, 'mariadb');
+      await killContainer(cluster, pod, 'mariadb');
       await killPod(cluster, pod);
     }
     await cluster.patch('StatefulSet', namespace, 'outside', { spec: { replicas } });

@@ -45,7 +45,7 @@ suite('faults', { skip }, () => {
       const pod = await podOf(cluster, namespace, app);
       await sites.recovers(
         `container ${app}/${container} killed`,
-        () => killContainer(pod, container),
+        () => killContainer(cluster, pod, container),
         () => restarted(cluster, pod, container),
       );
     });
@@ -84,7 +84,7 @@ suite('faults', { skip }, () => {
     for (const job of jobs.slice(0, 10)) assert.equal(await shop.enqueue(job, 0), 200);
     const redis = await podOf(cluster, namespace, 'bench-redis');
     await sites.queueIsWritten();
-    await killContainer(redis, 'queue');
+    await killContainer(cluster, redis, 'queue');
     await restarted(cluster, redis, 'queue');
     for (const job of jobs.slice(10)) assert.equal(await shop.enqueue(job, 0), 200);
     // As a drain of the node does it: asked to end.
@@ -119,7 +119,7 @@ suite('faults', { skip }, () => {
     await sites.recovers(
       'container of the operator killed',
       async () => {
-        await killContainer(operator, String(at(operator, 'spec.containers[0].name')));
+        await killContainer(cluster, operator, String(at(operator, 'spec.containers[0].name')));
       },
       () => restarted(cluster, operator, String(at(operator, 'spec.containers[0].name'))),
     );
@@ -166,7 +166,7 @@ suite('faults', { skip }, () => {
         Promise.all([says('AppBench', 'bench'), says('AppSite', 'shop'), says('AppSite', 'blog')]),
       );
       // Nobody is there who could start it again.
-      await killContainer(pod, 'gunicorn');
+      await killContainer(cluster, pod, 'gunicorn');
     } finally {
       await cluster.node.startKubelet();
     }

@@ -79,7 +79,7 @@ export interface Load<T> {
   readonly repeated: number;
   /** Of the slowest answer. */
   readonly slowestMs: number;
-  /** The longest time in which nothing ran here: of all processes, where the machine stood still. */
+  /** How long nothing ran here in the worst `STALL_WINDOW_MS`: of all processes, where the machine stood still. */
   readonly stalledMs: number;
   readonly result: T;
 }
@@ -89,6 +89,8 @@ const PAUSE_MS = 25;
 /** Before and after the work, so that what it leaves behind is seen too. */
 const MARGIN_MS = 1_000;
 const PULSE_MS = 100;
+/** Stalls within this time count together: a pod that ends goes on for 5 s, and loses the sum of them. */
+export const STALL_WINDOW_MS = 6_000;
 
 /**
  * Sends requests while some work is done, and counts those that are not answered with 200. Half of the
@@ -105,10 +107,13 @@ export async function loadDuring<T>(target: Target, work: () => Promise<T>): Pro
   let stalledMs = 0;
   let over = false;
   let beat = performance.now();
+  let late: { readonly at: number; readonly ms: number }[] = [];
   const pulse = setInterval(() => {
     const now = performance.now();
-    stalledMs = Math.max(stalledMs, Math.round(now - beat - PULSE_MS));
+    late = late.filter(({ at }) => at > now - STALL_WINDOW_MS);
+    late.push({ at: now, ms: now - beat - PULSE_MS });
     beat = now;
+    stalledMs = Math.max(stalledMs, Math.round(late.reduce((sum, { ms }) => sum + ms, 0)));
   }, PULSE_MS);
   const agent = new Agent({ keepAlive: true, maxSockets: WORKERS / 2 });
   const client = async (keeps: boolean): Promise<void> => {

@@ -44,4 +44,16 @@ suite('loadDuring', () => {
     assert.deepEqual([repeated, failures], [0, { ECONNRESET: sent }]);
     assert.equal(lost, sent);
   });
+
+  test('adds up how long nothing ran', async () => {
+    const { stalledMs } = await loadDuring(await target(() => false), async () => {
+      for (let times = 0; times < 3; times++) {
+        const end = performance.now() + 400;
+        while (performance.now() < end);
+        await sleep(300);
+      }
+    });
+    // Where one begins just after a pulse, the next is 300 ms late.
+    assert.ok(stalledMs > 850, `${stalledMs} ms`);
+  });
 });

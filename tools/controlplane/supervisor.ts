@@ -73,7 +73,7 @@ function finish(): void {
   // A folder that still has mounts below it is left alone.
   const down =
     !program ||
-    spawnSync(process.execPath, program, { stdio: 'ignore', timeout: 60_000 }).status === 0;
+    spawnSync(process.execPath, program, { stdio: 'ignore', timeout: 180_000 }).status === 0;
   if (down && remove) rmSync(remove, { recursive: true, force: true, maxRetries: 5 });
   process.exit(0);
 }

@@ -84,9 +84,17 @@ export function pluginConfig(
       ranges: [[{ subnet: podRange }]],
     },
     policy: { type: 'k8s' },
+    // A pod starts when Felix has let it reach others, and they it, or after this time.
+    policy_setup_timeout_seconds: 60,
+    endpoint_status_dir: `${statusFolder(folder)}/endpoint-status`,
   };
   const ports = { type: 'portmap', capabilities: { portMappings: true } };
   return JSON.stringify({ cniVersion: '0.3.1', name: 'pods', plugins: [calico, ports] });
+}
+
+/** Where Felix says which pods it has joined; it makes the folder `endpoint-status` in it. */
+function statusFolder(folder: string): string {
+  return `${folder}/run/calico`;
 }
 
 /** Starts Felix, and waits until it enforces what is there. */
@@ -94,8 +102,10 @@ export async function startFelix(
   controlPlane: ControlPlane,
   calico: Calico,
   { nodeAddress }: NodeNetwork,
+  { folder }: Paths,
   kubeconfig: string,
 ): Promise<void> {
+  await mkdir(statusFolder(folder), { recursive: true });
   await installCrds(controlPlane, calico.crds);
   const settings = {
     DATASTORE_TYPE: 'kubernetes',
@@ -110,6 +120,7 @@ export async function startFelix(
     FELIX_XDPENABLED: 'false',
     // DNS and the API server are the node's own.
     FELIX_DEFAULTENDPOINTTOHOSTACTION: 'ACCEPT',
+    FELIX_ENDPOINTSTATUSPATHPREFIX: statusFolder(folder),
     FELIX_HEALTHENABLED: 'true',
     FELIX_HEALTHHOST: nodeAddress,
     FELIX_HEALTHPORT: String(HEALTH_PORT),
@@ -126,7 +137,8 @@ export async function startFelix(
 
 async function installCrds(controlPlane: ControlPlane, folder: string): Promise<void> {
   await controlPlane.kubectl(['create', `--filename=${folder}`]);
-  await controlPlane.kubectl(['wait', '--for=condition=Established', 'crd', '--all']);
+  const established = ['--for=condition=Established', 'crd', '--all', '--timeout=180s'];
+  await controlPlane.kubectl(['wait', ...established]);
   const ready = {
     apiVersion: 'crd.projectcalico.org/v1',
     kind: 'ClusterInformation',

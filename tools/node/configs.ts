@@ -114,6 +114,9 @@ export function proxyConfig({ podRange }: NodeNetwork, kubeconfig: string): stri
     // One transaction for a change. The mode `iptables` makes two of a Service that gets endpoints again, and lets packets
     // through between them; their connections, and for two minutes others from the same ports, are never answered.
     mode: 'nftables',
+    // A pod that ends serves for five seconds more. By default a whole one of them goes by while changes are gathered,
+    // and thirty until what has failed is tried again.
+    nftables: { minSyncPeriod: '100ms', syncPeriod: '2s' },
     clusterCIDR: podRange,
     clientConnection: { kubeconfig },
     hostnameOverride: NODE_NAME,

@@ -2,7 +2,8 @@ import { setTimeout as sleep } from 'node:timers/promises';
 
 import { run } from '../controlplane/run.js';
 
-const SERVING_MS = 30_000;
+/** Its databases are written to a disk that may be busy with images. */
+const SERVING_MS = 180_000;
 
 /** containerd's client for images, as Kubernetes sees them. */
 export class Containerd {

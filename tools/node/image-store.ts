@@ -91,6 +91,8 @@ async function unpack(
     await processes.whileAlive(containerd.serving());
     for (const archive of archives) await processes.whileAlive(containerd.import(archive));
     await processes.stop('containerd');
+    // What was built and unpacked gets to the disk now, and not while the node's databases wait for theirs.
+    await run('sync', []);
     await rename(paths.containerd, store);
   } finally {
     await processes.end();

@@ -135,7 +135,7 @@ class StartedNode implements RealNode {
     await this.#containerd.serving();
     await Promise.all([
       this.startKubelet(),
-      startFelix(this.controlPlane, this.calico, this.network, calico),
+      startFelix(this.controlPlane, this.calico, this.network, this.paths, calico),
       this.#startProxy(),
       this.#startDns(),
       this.#startProvisioner(),

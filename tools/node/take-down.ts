@@ -19,7 +19,8 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { errorCode } from '../controlplane/errors.js';
 import type { NodeNetwork } from './network.js';
 
-const ATTEMPTS = 100;
+/** For each step: a busy machine takes its time to end processes. */
+const STEP_MS = 60_000;
 
 interface Leftovers {
   readonly network: NodeNetwork;
@@ -43,11 +44,11 @@ groups.forEach(removeGroup);
 
 /** Repeats a step until there is nothing left for it to do. */
 async function until(done: () => boolean): Promise<void> {
-  for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
-    if (done()) return;
+  const end = performance.now() + STEP_MS;
+  while (!done()) {
+    if (performance.now() > end) process.exit(1);
     await sleep(50);
   }
-  process.exit(1);
 }
 
 function kill(pids: readonly number[]): boolean {

@@ -15,17 +15,28 @@ function containersOf(pod: Live): readonly ContainerStatus[] {
   return (at(pod, 'status.containerStatuses') ?? []) as ContainerStatus[];
 }
 
-/** The one pod of a workload, once it has no more than this one. */
+/** The one pod of a workload, once it has no more than this one, and that is Ready. */
 export function podOf(cluster: E2e, namespace: string, app: string): Promise<Live> {
-  return cluster.until(`${app} to have one pod`, async () => {
+  return cluster.until(`${app} to have one pod that is Ready`, async () => {
     const [pod, ...others] = lasting(await cluster.pods(namespace, `app=${app}`));
     if (!pod || others.length > 0) throw new Error(`it has ${pod ? 'several pods' : 'no pod'}`);
-    return pod;
+    return isReady(pod) && pod;
   });
 }
 
-/** Ends all processes of a container, as the kernel does when memory is short. */
-export async function killContainer(pod: Live, name: string): Promise<void> {
+/**
+ * Ends all processes of a container, as the kernel does when memory is short. One that has ended by itself
+ * is waited for: it is started again under another id.
+ */
+export async function killContainer(cluster: E2e, pod: Live, name: string): Promise<void> {
+  const { namespace = '', name: podName } = pod.metadata;
+  await cluster.until(`${podName} to run ${name}, to be killed`, async () => {
+    await killProcesses(await cluster.the('Pod', namespace, podName), name);
+    return true;
+  });
+}
+
+async function killProcesses(pod: Live, name: string): Promise<void> {
   const id = containersOf(pod).find((container) => container.name === name)?.containerID;
   const plain = id?.split('//')[1];
   if (!plain) throw new Error(`${pod.metadata.name} has no running container ${name}`);
