@@ -56,7 +56,7 @@ suite('the node runs real pods', { skip }, () => {
     assert.deepEqual(readdirSync(directory), ['file']);
     await cluster.delete('Pod', namespace, 'writer');
     await cluster.delete('PersistentVolumeClaim', namespace, 'small');
-    await cluster.until('the files to be gone', async () => !existsSync(directory), 60_000);
+    await cluster.until('the files to be gone', async () => !existsSync(directory), 180_000);
   });
 
   test('containers run on while the kubelet is away', async () => {
@@ -90,7 +90,7 @@ suite('the node runs real pods', { skip }, () => {
       for (let times = 0; times < 6; times++) {
         for (const ready of [false, true]) {
           await become(ready);
-          // kube-proxy puts together what changes within a second.
+          // kube-proxy puts together what changes within a tenth of a second, and has its time for each.
           await sleep(1_200);
         }
       }
@@ -105,13 +105,13 @@ suite('the node runs real pods', { skip }, () => {
     assert.equal(counts['nobody answers'] ?? 0, 0, JSON.stringify(counts));
   });
 
-  test('nothing is left when the process of a node is killed', { timeout: 120_000 }, async () => {
+  test('nothing is left when the process of a node is killed', { timeout: 300_000 }, async () => {
     const script = `
       const { startNode } = await import('${NODE}');
       const node = await startNode();
       const { folder, network, controlPlane } = node;
       await node.kubectl(['run', 'pod', '--image=registry.k8s.io/pause:3.10']);
-      await node.kubectl(['wait', 'pod/pod', '--for=condition=Ready', '--timeout=60s']);
+      await node.kubectl(['wait', 'pod/pod', '--for=condition=Ready', '--timeout=120s']);
       console.log(JSON.stringify({ folder, network, group: controlPlane.processGroup }));
       setInterval(() => {}, 1_000);`;
     const child = spawn(process.execPath, ['--input-type=module', '-e', script], {
@@ -136,7 +136,8 @@ suite('the node runs real pods', { skip }, () => {
       ...containers.filter((pid) => existsSync(`/proc/${pid}`)),
       ...(spawnSync('pgrep', ['-g', String(group)]).status === 0 ? ['processes'] : []),
     ];
-    for (let tries = 0; tries < 300 && left().length > 0; tries++) await sleep(100);
+    const end = performance.now() + 120_000;
+    while (left().length > 0 && performance.now() < end) await sleep(100);
     assert.deepEqual(left(), []);
   });
 
@@ -149,7 +150,7 @@ suite('the node runs real pods', { skip }, () => {
       name,
       'runs',
       ({ status }) => status?.['phase'] === 'Running',
-      60_000,
+      180_000,
     );
   }
 

@@ -97,7 +97,7 @@ suite('removal', { skip, concurrency: true }, () => {
 
     await cluster.figures.time('a site with Delete removed', async () => {
       await cluster.delete('AppSite', namespace, 'gone');
-      await cluster.gone('AppSite', namespace, 'gone', 120_000);
+      await cluster.gone('AppSite', namespace, 'gone', 240_000);
     });
     assert.deepEqual(await inServer(place, databases.gone), []);
     assert.deepEqual(await mentions(volume, 'gone'), []);
@@ -110,7 +110,7 @@ suite('removal', { skip, concurrency: true }, () => {
     assert.equal(stranger.status, 404);
 
     await cluster.delete('AppSite', namespace, 'kept');
-    await cluster.gone('AppSite', namespace, 'kept', 120_000);
+    await cluster.gone('AppSite', namespace, 'kept', 240_000);
     assert.equal((await inServer(place, databases.kept)).length, 3);
     assert.ok(existsSync(path.join(volume, 'kept.example.com/private/files/kept.txt')));
     await cluster.apply(namespace, siteOf('bench', 'kept', { workloads: 'Shared' }));
@@ -128,8 +128,8 @@ suite('removal', { skip, concurrency: true }, () => {
     const kept = new SiteUser(cluster, place, 'kept');
     assert.equal(await kept.ping(), 200, 'the site of a bench that waits is served');
     await cluster.delete('AppSite', namespace, 'kept');
-    await cluster.gone('AppSite', namespace, 'kept', 120_000);
-    await cluster.gone('AppBench', namespace, 'bench', 120_000);
+    await cluster.gone('AppSite', namespace, 'kept', 240_000);
+    await cluster.gone('AppBench', namespace, 'bench', 240_000);
     assert.equal((await inServer(place, databases.kept)).length, 3, 'the server runs on');
     assert.equal(await folderOf(cluster, namespace, 'bench-sites'), volume);
 
@@ -143,8 +143,8 @@ suite('removal', { skip, concurrency: true }, () => {
 
     await cluster.delete('AppSite', namespace, 'kept');
     await cluster.delete('AppBench', namespace, 'bench');
-    await cluster.gone('AppSite', namespace, 'kept', 120_000);
-    await cluster.gone('AppBench', namespace, 'bench', 120_000);
+    await cluster.gone('AppSite', namespace, 'kept', 240_000);
+    await cluster.gone('AppBench', namespace, 'bench', 240_000);
     await cluster.until(
       'nothing of the bench to be left',
       async () => {
@@ -155,7 +155,7 @@ suite('removal', { skip, concurrency: true }, () => {
         if (left.length + pods.length > 0) throw new Error([...left, ...pods].map(nameOf).join());
         return !existsSync(volume);
       },
-      120_000,
+      240_000,
     );
     await cluster.delete('Namespace', '', namespace);
   });
@@ -169,7 +169,7 @@ suite('removal', { skip, concurrency: true }, () => {
     const secret = await password(place, 'own');
     const folder = await folderOf(cluster, namespace, 'own-db-data');
     await cluster.delete('AppSite', namespace, 'own');
-    await cluster.gone('AppSite', namespace, 'own', 120_000);
+    await cluster.gone('AppSite', namespace, 'own', 240_000);
     assert.ok(existsSync(folder), 'the data is kept');
     const again = { ...ONE_QUEUE, dbConfig: { mode: 'dedicated' }, deletionPolicy: 'Delete' };
     await cluster.apply(namespace, siteOf('bench', 'own', again));
@@ -177,7 +177,7 @@ suite('removal', { skip, concurrency: true }, () => {
     assert.equal(await folderOf(cluster, namespace, 'own-db-data'), folder);
 
     await cluster.delete('AppSite', namespace, 'own');
-    await cluster.gone('AppSite', namespace, 'own', 180_000);
+    await cluster.gone('AppSite', namespace, 'own', 240_000);
     await cluster.until(
       'nothing of the site to be left',
       async () => {
@@ -185,7 +185,7 @@ suite('removal', { skip, concurrency: true }, () => {
         if (left.length > 0) throw new Error(left.join(', '));
         return !existsSync(folder);
       },
-      120_000,
+      240_000,
     );
     assert.deepEqual(await mentions(await folderOf(cluster, namespace, 'bench-sites'), 'own'), []);
     await cluster.delete('Namespace', '', namespace);
@@ -202,7 +202,7 @@ suite('removal', { skip, concurrency: true }, () => {
       Boolean(conditionOf(bench, 'Paused')),
     );
     await cluster.patch('StatefulSet', namespace, 'bench-db', { spec: { replicas: 0 } });
-    await cluster.gone('Pod', namespace, 'bench-db-0', 120_000);
+    await cluster.gone('Pod', namespace, 'bench-db-0', 240_000);
     await cluster.delete('AppSite', namespace, 'stuck');
     const begun = performance.now();
     const site = await cluster.becomes(
@@ -227,7 +227,7 @@ suite('removal', { skip, concurrency: true }, () => {
     await cluster.patch('AppSite', namespace, 'stuck', {
       metadata: { annotations: { [SKIP_DROP]: 'true' } },
     });
-    await cluster.gone('AppSite', namespace, 'stuck', 60_000);
+    await cluster.gone('AppSite', namespace, 'stuck', 180_000);
     await cluster.patch('AppBench', namespace, 'bench', { spec: { paused: false } });
     await cluster.ready('AppBench', namespace, 'bench');
     assert.equal((await inServer(place, database)).length, 3, 'released, not dropped');

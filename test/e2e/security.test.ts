@@ -15,7 +15,7 @@ const QUEUES = ['default', 'short', 'long'] as const;
 const ARBITRARY = 1_000_660_000;
 /** Everything that shells, SQL, JSON, URLs and configuration files could stumble over. */
 const AWKWARD_PASSWORD = `it's "quoted" $HOME %41 \\n & 50% #1`;
-const JOB_MS = 60_000;
+const JOB_MS = 180_000;
 /** How long a job has to wait for a worker that is not there; one that is takes it at once. */
 const IDLE_MS = 5_000;
 

@@ -8,6 +8,9 @@ import { type E2e, e2e, skip } from './harness.js';
 
 /** Requests per figure. */
 const COUNT = 50;
+/** What counts them in the API server's metrics. */
+const PASSED =
+  /^apiserver_admission_webhook_request_total\{code="200",name="(validate|mutate)\.app-operator\.io",operation="CREATE",rejected="false"/;
 
 suite('admission webhooks, through their Service', { skip }, () => {
   let cluster: E2e;
@@ -40,8 +43,9 @@ suite('admission webhooks, through their Service', { skip }, () => {
     assert.match(await create('free'), /created/);
   });
 
-  test('asking takes little', async () => {
+  test('each creation asks both', async () => {
     const path = `/apis/app-operator.io/v1alpha1/namespaces/${namespace}/appsites?dryRun=All`;
+    const before = await answered();
     const times: number[] = [];
     for (let i = 0; i < COUNT; i++) {
       const begun = performance.now();
@@ -50,7 +54,15 @@ suite('admission webhooks, through their Service', { skip }, () => {
     }
     const [median = 0] = times.toSorted((a, b) => a - b).slice(COUNT / 2);
     cluster.figures.add('creation of a site through both webhooks', `${median.toFixed(1)} ms`);
-    // One that nobody answers takes three seconds.
-    assert.ok(median < 1_000, `${median} ms`);
+    // Where nobody answers within 3 s, as when the machine stands still, the API server goes on without.
+    const count = (await answered()) - before;
+    assert.ok(count > COUNT, `${count} answers of ${2 * COUNT}`);
   });
+
+  /** How many creations the operator has let pass, of the API server's own count. */
+  async function answered(): Promise<number> {
+    const metrics = await cluster.node.api.text('GET', '/metrics');
+    const lines = metrics.split('\n').filter((line) => PASSED.test(line));
+    return lines.reduce((sum, line) => sum + Number(line.split(' ').at(-1)), 0);
+  }
 });

@@ -60,7 +60,7 @@ export class SiteUser {
   }
 
   /** Waits for an answer of the site. */
-  async answers(timeoutMs = 60_000): Promise<void> {
+  async answers(timeoutMs = 180_000): Promise<void> {
     await this.cluster.until(
       `${this.host} answers`,
       async () => {
@@ -108,7 +108,7 @@ export class SiteUser {
   }
 
   /** Waits for the rows that jobs store, and refuses more than one of each. */
-  async stored(texts: readonly string[], timeoutMs = 60_000): Promise<void> {
+  async stored(texts: readonly string[], timeoutMs = 180_000): Promise<void> {
     for (const text of texts) {
       await this.cluster.until(
         `the job ${text} of ${this.host} to be done once`,
