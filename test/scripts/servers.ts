@@ -21,6 +21,14 @@ import { patience } from '../../tools/patience.js';
 export const ROOT = fileURLToPath(new URL('../../../../', import.meta.url));
 export const SCRIPTS = join(ROOT, 'constructs/framework/scripts');
 
+/** What ends with the process: the servers first, which write to the folders. */
+const children = new Set<ChildProcess>();
+const folders = new Set<string>();
+process.on('exit', () => {
+  for (const child of children) child.kill('SIGKILL');
+  for (const folder of folders) rmSync(folder, { recursive: true, force: true });
+});
+
 const PACKAGES: Readonly<Record<string, readonly string[]>> = {
   nginx: ['nginx-light'],
   'redis-server': ['redis-server'],
@@ -95,9 +103,7 @@ export function required(name: string): string {
 export function temporaryDirectory(): string {
   const path = mkdtempSync(join(tmpdir(), 'app-operator-'));
   chmodSync(path, 0o755);
-  process.on('exit', () => {
-    rmSync(path, { recursive: true, force: true });
-  });
+  folders.add(path);
   return path;
 }
 
@@ -128,7 +134,7 @@ export function daemon(
   if (as !== undefined) chownSync(path, as.uid, as.gid);
   const child = spawn(file, args, { env: plainEnv(env), stdio: ['ignore', output, output], ...as });
   const ended = new Promise<number | null>((resolve) => child.once('exit', resolve));
-  process.on('exit', () => child.kill('SIGKILL'));
+  children.add(child);
   child.unref();
   return {
     process: child,
