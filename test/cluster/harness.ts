@@ -3,7 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { MANAGED_BY, MANAGED_BY_LABEL } from '../../constructs/kit/labels.js';
 import type { ObjectKind } from '../../constructs/kit/object-kind.js';
 import { resourcePath } from '../../runner/api/resource-path.js';
-import { ApiError } from '../../tools/controlplane/api.js';
+import { orGone } from '../../tools/controlplane/api.js';
 import { type AuditEvent, readAudit } from '../../tools/controlplane/audit.js';
 import { type ControlPlane, startControlPlane } from '../../tools/controlplane/controlplane.js';
 import type { ControlPlaneOptions } from '../../tools/controlplane/options.js';
@@ -87,13 +87,8 @@ export class Cluster {
     return this.#send('POST', resourcePath(kindNamed(manifest.kind), namespace), manifest);
   }
 
-  async get(kind: string, namespace: string, name: string): Promise<Live | undefined> {
-    try {
-      return await this.#send<Live>('GET', pathOf(kind, namespace, name));
-    } catch (error) {
-      if (error instanceof ApiError && error.status === 404) return undefined;
-      throw error;
-    }
+  get(kind: string, namespace: string, name: string): Promise<Live | undefined> {
+    return orGone(this.#send<Live>('GET', pathOf(kind, namespace, name)));
   }
 
   /** An object that has to be there. */
@@ -126,12 +121,8 @@ export class Cluster {
     name: string,
     propagation: 'Background' | 'Foreground' = 'Background',
   ): Promise<void> {
-    try {
-      const path = pathOf(kind, namespace, name);
-      await this.#send('DELETE', `${path}?propagationPolicy=${propagation}`);
-    } catch (error) {
-      if (!(error instanceof ApiError) || error.status !== 404) throw error;
-    }
+    const path = pathOf(kind, namespace, name);
+    await orGone(this.#send('DELETE', `${path}?propagationPolicy=${propagation}`));
   }
 
   /** What the operator has made in a namespace, by kind and name; `everything` is what is there at all. */
@@ -188,8 +179,9 @@ export class Cluster {
     check: (object: Live) => boolean,
     timeoutMs?: number,
   ): Promise<Live> {
-    try {
-      return await this.until(
+    return this.#orHomeless(
+      namespace,
+      this.until(
         `${kind}/${name} ${what}`,
         async () => {
           const object = await this.get(kind, namespace, name);
@@ -197,10 +189,8 @@ export class Cluster {
           throw new Error(summaryOf(object));
         },
         timeoutMs,
-      );
-    } catch (error) {
-      throw await this.#withHomeless(error, namespace);
-    }
+      ),
+    );
   }
 
   /** Waits until a bench or a site is Ready for its present spec. */
@@ -218,8 +208,9 @@ export class Cluster {
   }
 
   async gone(kind: string, namespace: string, name: string, timeoutMs?: number): Promise<void> {
-    try {
-      await this.until(
+    await this.#orHomeless(
+      namespace,
+      this.until(
         `${kind}/${name} is gone`,
         async () => {
           const object = await this.get(kind, namespace, name);
@@ -227,10 +218,8 @@ export class Cluster {
           return true;
         },
         timeoutMs,
-      );
-    } catch (error) {
-      throw await this.#withHomeless(error, namespace);
-    }
+      ),
+    );
   }
 
   /** The requests that the API server has answered, in the order of their answers; needs `audit`. */
@@ -265,13 +254,18 @@ export class Cluster {
     await this.controlPlane.stop();
   }
 
-  /** The same failure, which names pods without a node, with what the scheduler says, and the claims. */
-  async #withHomeless(error: unknown, namespace: string): Promise<unknown> {
-    const homeless = await this.#homeless(namespace);
-    if (error instanceof Error && homeless) error.message += `\n${homeless}`;
-    return error;
+  /** What is waited for; a failure also names what has no node or no volume. */
+  async #orHomeless<T>(namespace: string, awaited: Promise<T>): Promise<T> {
+    try {
+      return await awaited;
+    } catch (error) {
+      const homeless = await this.#homeless(namespace);
+      if (error instanceof Error && homeless) error.message += `\n${homeless}`;
+      throw error;
+    }
   }
 
+  /** Pods without a node, with what the scheduler says, and how all the claims are. */
   async #homeless(namespace: string): Promise<string> {
     const [pods, claims] = await Promise.all([
       this.list('Pod', namespace),

@@ -20,6 +20,8 @@ import {
 } from './support/bench.js';
 
 const SKIP_DROP = 'app-operator.io/skip-drop';
+/** How long what is deleted may take to go. */
+const GONE_MS = 240_000;
 /** The drop Job waits two minutes for a server before it gives up. */
 const GIVES_UP_MS = 300_000;
 
@@ -97,7 +99,7 @@ suite('removal', { skip, concurrency: true }, () => {
 
     await cluster.figures.time('a site with Delete removed', async () => {
       await cluster.delete('AppSite', namespace, 'gone');
-      await cluster.gone('AppSite', namespace, 'gone', 240_000);
+      await cluster.gone('AppSite', namespace, 'gone', GONE_MS);
     });
     assert.deepEqual(await inServer(place, databases.gone), []);
     assert.deepEqual(await mentions(volume, 'gone'), []);
@@ -110,7 +112,7 @@ suite('removal', { skip, concurrency: true }, () => {
     assert.equal(stranger.status, 404);
 
     await cluster.delete('AppSite', namespace, 'kept');
-    await cluster.gone('AppSite', namespace, 'kept', 240_000);
+    await cluster.gone('AppSite', namespace, 'kept', GONE_MS);
     assert.equal((await inServer(place, databases.kept)).length, 3);
     assert.ok(existsSync(path.join(volume, 'kept.example.com/private/files/kept.txt')));
     await cluster.apply(namespace, siteOf('bench', 'kept', { workloads: 'Shared' }));
@@ -128,8 +130,8 @@ suite('removal', { skip, concurrency: true }, () => {
     const kept = new SiteUser(cluster, place, 'kept');
     assert.equal(await kept.ping(), 200, 'the site of a bench that waits is served');
     await cluster.delete('AppSite', namespace, 'kept');
-    await cluster.gone('AppSite', namespace, 'kept', 240_000);
-    await cluster.gone('AppBench', namespace, 'bench', 240_000);
+    await cluster.gone('AppSite', namespace, 'kept', GONE_MS);
+    await cluster.gone('AppBench', namespace, 'bench', GONE_MS);
     assert.equal((await inServer(place, databases.kept)).length, 3, 'the server runs on');
     assert.equal(await folderOf(cluster, namespace, 'bench-sites'), volume);
 
@@ -143,8 +145,8 @@ suite('removal', { skip, concurrency: true }, () => {
 
     await cluster.delete('AppSite', namespace, 'kept');
     await cluster.delete('AppBench', namespace, 'bench');
-    await cluster.gone('AppSite', namespace, 'kept', 240_000);
-    await cluster.gone('AppBench', namespace, 'bench', 240_000);
+    await cluster.gone('AppSite', namespace, 'kept', GONE_MS);
+    await cluster.gone('AppBench', namespace, 'bench', GONE_MS);
     await cluster.until(
       'nothing of the bench to be left',
       async () => {
@@ -155,7 +157,7 @@ suite('removal', { skip, concurrency: true }, () => {
         if (left.length + pods.length > 0) throw new Error([...left, ...pods].map(nameOf).join());
         return !existsSync(volume);
       },
-      240_000,
+      GONE_MS,
     );
     await cluster.delete('Namespace', '', namespace);
   });
@@ -169,7 +171,7 @@ suite('removal', { skip, concurrency: true }, () => {
     const secret = await password(place, 'own');
     const folder = await folderOf(cluster, namespace, 'own-db-data');
     await cluster.delete('AppSite', namespace, 'own');
-    await cluster.gone('AppSite', namespace, 'own', 240_000);
+    await cluster.gone('AppSite', namespace, 'own', GONE_MS);
     assert.ok(existsSync(folder), 'the data is kept');
     const again = { ...ONE_QUEUE, dbConfig: { mode: 'dedicated' }, deletionPolicy: 'Delete' };
     await cluster.apply(namespace, siteOf('bench', 'own', again));
@@ -177,7 +179,7 @@ suite('removal', { skip, concurrency: true }, () => {
     assert.equal(await folderOf(cluster, namespace, 'own-db-data'), folder);
 
     await cluster.delete('AppSite', namespace, 'own');
-    await cluster.gone('AppSite', namespace, 'own', 240_000);
+    await cluster.gone('AppSite', namespace, 'own', GONE_MS);
     await cluster.until(
       'nothing of the site to be left',
       async () => {
@@ -185,7 +187,7 @@ suite('removal', { skip, concurrency: true }, () => {
         if (left.length > 0) throw new Error(left.join(', '));
         return !existsSync(folder);
       },
-      240_000,
+      GONE_MS,
     );
     assert.deepEqual(await mentions(await folderOf(cluster, namespace, 'bench-sites'), 'own'), []);
     await cluster.delete('Namespace', '', namespace);
@@ -202,7 +204,7 @@ suite('removal', { skip, concurrency: true }, () => {
       Boolean(conditionOf(bench, 'Paused')),
     );
     await cluster.patch('StatefulSet', namespace, 'bench-db', { spec: { replicas: 0 } });
-    await cluster.gone('Pod', namespace, 'bench-db-0', 240_000);
+    await cluster.gone('Pod', namespace, 'bench-db-0', GONE_MS);
     await cluster.delete('AppSite', namespace, 'stuck');
     const begun = performance.now();
     const site = await cluster.becomes(

@@ -30,13 +30,12 @@ export class ApiError extends Error {
   }
 }
 
-/** Whether there is nothing at a path. */
-export async function isGone(api: Api, path: string): Promise<boolean> {
+/** The answer to a request, or undefined where there is nothing at its path. */
+export async function orGone<T>(answer: Promise<T>): Promise<T | undefined> {
   try {
-    await api.request('GET', path);
-    return false;
+    return await answer;
   } catch (error) {
-    if (error instanceof ApiError && error.status === 404) return true;
+    if (error instanceof ApiError && error.status === 404) return undefined;
     throw error;
   }
 }

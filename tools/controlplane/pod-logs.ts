@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { mkdir, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 
-import { type Api, isGone } from './api.js';
+import { type Api, orGone } from './api.js';
 import { collectionOf, kwokObject } from './kinds.js';
 import { lessAndLessOften } from './less-often.js';
 import { type Labels, listPods } from './pods.js';
@@ -44,7 +44,7 @@ export async function writePodLogs(
     // kwok may keep the list of before, until something in it changes again (see `stagesKnown`).
     const remind = lessAndLessOften(tell);
     await api.until(`the log of ${name}`, async () => {
-      if (await isGone(api, pod)) return true;
+      if (!(await orGone(api.request('GET', pod)))) return true;
       if ((await api.text('GET', `${pod}/log?container=${container}`)) === whole) return true;
       await remind();
       return false;

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 
-import { type Api, isGone } from './api.js';
+import { type Api, orGone } from './api.js';
 import { createDerivedStage, deleteStage, type DerivedStage, stagesKnown } from './stages.js';
 
 /** Labels that a pod must have, all of them: `{ 'job-name': 'backup' }`. */
@@ -85,8 +85,7 @@ async function nudge(api: Api, labels: Labels): Promise<void> {
   await Promise.all(
     paths.map((path) =>
       api.until('a pod to be looked at', async () => {
-        if (await isGone(api, path)) return true;
-        await api.mergePatch(path, patch);
+        await orGone(api.mergePatch(path, patch));
         return true;
       }),
     ),

@@ -15,7 +15,7 @@ const LAST = 32_000;
 /** A file for each port that a process has drawn, with its id: its server may not listen yet. */
 export const CLAIMS = path.join(tmpdir(), `app-operator-ports-${process.getuid?.() ?? ''}`);
 
-/** What this process has drawn; it is not drawn again until the process ends. */
+/** What this process has drawn: its claims, which go with it. */
 const drawn = new Set<number>();
 process.once('exit', () => {
   for (const port of drawn) rmSync(claimOf(port), { force: true });
@@ -26,12 +26,11 @@ export async function freePort(): Promise<number> {
   await mkdir(CLAIMS, { recursive: true });
   for (;;) {
     const port = randomInt(FIRST, LAST);
-    if (drawn.has(port) || !(await claim(port))) continue;
-    if (await isFree(port)) return port;
+    if ((await claim(port)) && (await isFree(port))) return port;
   }
 }
 
-/** Whether the port is now this process's own. Who was killed has left claims, which count no more. */
+/** Makes a port this process's own; false where it is drawn already, here too. Who was killed has left claims, which count no more. */
 export async function claim(port: number): Promise<boolean> {
   const file = claimOf(port);
   try {
