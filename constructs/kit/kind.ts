@@ -65,7 +65,7 @@ export interface World {
   /**
    * Whether so many milliseconds have passed since a point in time, in RFC 3339. The resource is visited
    * again when they have. Those who ask with the same text in `together` and the same time in between are
-   * told at the same moments, which may be earlier: their work can be done at once.
+   * told at the same moments, sooner or later by half of that time at most: their work can be done at once.
    */
   passed(since: string, delayMs?: number, together?: string): boolean;
   /**

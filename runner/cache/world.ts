@@ -194,10 +194,10 @@ class PickCache {
   }
 }
 
-/** The last of the moments, `every` milliseconds apart, that all with the same text share, up to `end`. */
+/** The nearest to `end` of the moments, `every` milliseconds apart, that all with the same text share. */
 function aligned(end: number, every: number, together: string): number {
   const offset = parseInt(hashOf(together).slice(0, 8), 16) % every;
-  return Math.floor((end - offset) / every) * every + offset;
+  return Math.round((end - offset) / every) * every + offset;
 }
 
 function indexTopic(index: { readonly name: string }, value: string): string {
