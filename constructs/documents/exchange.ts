@@ -30,7 +30,7 @@ export interface Exchange {
 /** Data of a site. Of what was written to other data nothing is known in it. */
 export interface SiteData {
   readonly uid: string;
-  /** RFC 3339 in UTC, so that times compare as text; undefined where nothing was restored. */
+  /** By the clock of the node that did it: equal or not, but never before or after. Undefined where nothing was restored. */
   readonly restored: string | undefined;
 }
 
@@ -67,15 +67,13 @@ export function exchange(
   const { metadata, spec, status = {} } = resource;
   const { namespace = 'default', uid = '' } = metadata;
   const data = requireSite(resource, world);
-  // A site that was made anew knows nothing of what was written to the last one.
-  const hash = hashOf([document, versions, data.uid]);
-  const known = isKnown(resource, hash, data);
+  // A site that was made anew, or whose data is an earlier one, knows nothing of what was written to the last.
+  const hash = hashOf([document, versions, data.uid, ...(data.restored ? [data.restored] : [])]);
+  const known = isKnown(resource, hash);
   if (known && !isDue(resource, data.uid, world)) {
     return { hash, data, known, request: undefined, result: undefined, progress: undefined };
   }
-  const { restored } = data;
-  const parts = [uid, hash, status.lastSyncTime ?? '', ...(restored ? [restored] : [])];
-  const id = hashOf(parts).slice(0, 10);
+  const id = hashOf([uid, hash, status.lastSyncTime ?? '']).slice(0, 12);
   const request: DocumentRequest = {
     apiVersion: resource.apiVersion,
     kind: 'DocumentRequest',
@@ -94,14 +92,12 @@ export function exchange(
   };
 }
 
-function isKnown({ status = {} }: DocumentResource, hash: string, { restored }: SiteData): boolean {
+function isKnown({ status = {} }: DocumentResource, hash: string): boolean {
   const { documentHash, lastSyncTime, outcome, conditions } = status;
   // Why it has failed stands in a condition only, which may have said something else since.
   const ready = conditions?.find(({ type }) => type === 'Ready');
   if (outcome === 'Failed' && ready?.reason !== 'DocumentFailed') return false;
-  if (documentHash !== hash || lastSyncTime === undefined || outcome === undefined) return false;
-  // Not a part of the hash: that would have all documents of such a site written again by a new operator.
-  return restored === undefined || lastSyncTime >= restored;
+  return documentHash === hash && lastSyncTime !== undefined && outcome !== undefined;
 }
 
 function isDue({ spec, status = {} }: DocumentResource, site: string, world: World): boolean {

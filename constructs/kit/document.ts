@@ -36,7 +36,7 @@ export interface DocumentRequest extends KubeObject {
   readonly kind: 'DocumentRequest';
   /** Name of the AppSite, in the same namespace. */
   readonly site: string;
-  /** Ten hexadecimal digits: another one for each content, and for each time that it is to be compared. */
+  /** Twelve hexadecimal digits: another one for each content, and for each time that it is to be compared. */
   readonly id: string;
   readonly document: SiteDocument;
 }

@@ -15,8 +15,6 @@ export class Prober {
       const response = await request(url, {
         dispatcher: this.#agent,
         headers: { host },
-        headersTimeout: TIMEOUT_MS,
-        bodyTimeout: TIMEOUT_MS,
         signal: AbortSignal.timeout(TIMEOUT_MS),
       });
       const body = await response.body.text();
@@ -30,14 +28,20 @@ export class Prober {
         ? { ok: true, message: '' }
         : { ok: false, message: `${what} answers ${expectStatus} with another body than expected` };
     } catch (error) {
-      const code = error instanceof Error && 'code' in error ? String(error.code) : 'no answer';
-      return { ok: false, message: `${what} gets no answer from ${new URL(url).host}: ${code}` };
+      const why = reasonOf(error);
+      return { ok: false, message: `${what} gets no answer from ${new URL(url).host}: ${why}` };
     }
   }
 
   async close(): Promise<void> {
     await this.#agent.close();
   }
+}
+
+/** The code of a system's error, the name of another: what runs out of time has a number for a code. */
+function reasonOf(error: unknown): string {
+  if (!(error instanceof Error)) return 'no answer';
+  return 'code' in error && typeof error.code === 'string' ? error.code : error.name;
 }
 
 function parse(body: string): unknown {

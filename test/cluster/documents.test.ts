@@ -64,7 +64,7 @@ function hurry(context: TestContext, namespace: string): void {
 describe('the documents of a site', () => {
   test('are compared again after their interval, and stay Ready meanwhile', async () => {
     const namespace = await aShop(cluster);
-    await cluster.apply(namespace, aUser('ann', { resyncInterval: '10s' }));
+    await cluster.apply(namespace, aUser('ann', { resyncInterval: '30s' }));
     const first = await cluster.ready('SiteUser', namespace, 'ann');
     const since = new Date();
     await cluster.becomes(
@@ -138,12 +138,13 @@ describe('the documents of a site', () => {
         (live) => at(live, 'status.documentHash') !== undefined,
       ),
     );
-    await cluster.becomes(
-      'SiteUser',
-      namespace,
-      'many-0',
-      'says why',
-      (live) => reasonOf(live) === 'JobFailed',
+    await cluster.until(
+      'one says why, and the Job still is the one that has failed',
+      async () => {
+        const user = await cluster.the('SiteUser', namespace, 'many-0');
+        const job = await cluster.get('Job', namespace, 'shop-documents');
+        return reasonOf(user) === 'JobFailed' && job && conditionOf(job, 'Failed') !== undefined;
+      },
       180_000,
     );
     await release(cluster, fault);

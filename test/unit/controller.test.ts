@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { afterEach, beforeEach, describe, test } from 'node:test';
+import { afterEach, beforeEach, describe, mock, test } from 'node:test';
 import { setImmediate } from 'node:timers/promises';
 import { Chart } from 'cdk8s';
 import { bench } from '../../constructs/bench/index.js';
@@ -155,6 +155,8 @@ describe('of changes that are a word only, one is written in two seconds', () =>
   };
 
   beforeEach(async () => {
+    // The clock is the test's own: what is planned for later comes by `visitAt` only.
+    mock.timers.enable({ apis: ['setTimeout'] });
     ({ controller, update } = aController(
       { ...stepping, observe },
       ({ metadata }) => told.push(metadata.name),
@@ -165,7 +167,10 @@ describe('of changes that are a word only, one is written in two seconds', () =>
     assert.equal(await visitAt(0), 'a b c d e', 'a first status is more than a word');
     assert.equal(await visitAt(1), 'a');
   });
-  afterEach(() => controller.queue.stop());
+  afterEach(async () => {
+    await controller.queue.stop();
+    mock.timers.reset();
+  });
 
   test('of each in its turn, whoever comes first', async () => {
     const all: string[] = [];

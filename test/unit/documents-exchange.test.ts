@@ -291,12 +291,14 @@ describe('a restore of the site', () => {
     assert.deepEqual([life.asks(), life.status?.phase], [undefined, 'Ready']);
   });
 
-  test('before a document was written last makes no comparison, also by an operator that is new', () => {
-    const life = new Life().restored('2025-12-01T00:00:00Z').visit().visit(['Created']).visit();
-    const written = life.status?.['documentHash'];
-    assert.equal(life.asks(), undefined);
-    const never = new Life().visit().visit(['Created']);
-    assert.equal(written, never.status?.['documentHash']);
+  test('makes one comparison, whatever the clock says by which it has ended', () => {
+    for (const time of ['2025-12-01T00:00:00Z', '2026-01-02T00:00:00Z']) {
+      const life = new Life({ resyncInterval: '0s' }).visit().visit(['Created']).visit();
+      life.restored(time).visit();
+      assert.equal(life.asks()?.document.state, 'present', time);
+      life.visit(['Created', '', [], '2026-01-01T00:00:09Z']).visit();
+      assert.deepEqual([life.asks(), life.status?.phase], [undefined, 'Ready'], time);
+    }
   });
 });
 

@@ -33,6 +33,12 @@ describe('the check of a site', () => {
     });
   }
 
+  test('fails where no answer comes in time', async () => {
+    const { ok, message } = await ask(() => undefined);
+    assert.equal(ok, false);
+    assert.match(message, /gets no answer from 127\.0\.0\.1:\d+: TimeoutError$/);
+  });
+
   test('fails where nobody listens', async () => {
     const prober = new Prober();
     const result = await prober.probe(probeOf(1));

@@ -10,6 +10,7 @@ import { type Client, createClient, type WatchEvent } from '../../runner/api/cli
 import { type Credentials, fixed } from '../../runner/api/credentials.js';
 import { isCollection, resourcePath, type Verb } from '../../runner/api/resource-path.js';
 import { fenced, NotLeading } from '../../runner/leader/fence.js';
+import { freePort } from '../../tools/controlplane/ports.js';
 
 type Answer = (request: IncomingMessage, response: ServerResponse, body: string) => void;
 
@@ -216,12 +217,10 @@ describe('a retry', () => {
   });
 
   test('follows a refused connection, whatever the call', async () => {
-    const { client } = await serve([ok]);
-    const address = servers.get(client) ?? '';
-    await cleanups.pop()?.();
+    const server = `http://127.0.0.1:${await freePort()}`;
     const seen: string[] = [];
     const late = createClient({
-      credentials: fixed({ endpoint: { server: address, tls: {} }, headers: {} }),
+      credentials: fixed({ endpoint: { server, tls: {} }, headers: {} }),
       onCall: (verb, code) => seen.push(`${verb} ${code}`),
       random: () => 0,
     });
