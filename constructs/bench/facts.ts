@@ -12,13 +12,13 @@ import {
   foreignScalers,
   type ForeignScalers,
   type WorkersWanted,
+  servesKeda,
 } from '../framework/worker-scaling.js';
 import type { Queue } from '../kit/api.js';
 import { Stalled, Waiting, type Problem } from '../kit/errors.js';
 import type { World } from '../kit/kind.js';
 import { benchNames, serviceHost, siteNames } from '../kit/names.js';
 import { keyOf, uidOf } from '../kit/object.js';
-import { ScaledObject } from '../kit/object-kind.js';
 import type { AppSite } from '../site/api.js';
 import type { AppBench } from './api.js';
 import type { NginxSite } from './nginx-config.js';
@@ -69,7 +69,7 @@ export function gatherBench(bench: AppBench, world: World): BenchFacts {
   }
   const model = modelOf(bench, world);
   const version = redisVersion(model, world);
-  const keda = world.serves(ScaledObject);
+  const keda = servesKeda(world);
   const entries = world.list(sitesOfBench, keyOf(namespace, name), siteEntry);
   const progress = world.list(sitesOfBench, keyOf(namespace, name), progressOf);
   return {

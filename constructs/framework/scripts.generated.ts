@@ -1514,7 +1514,8 @@ export const scripts = {
   'redis-check.sh': 
     '#!/bin/sh\n' +
     '# Probe of a server that redis.sh started:  redis-check.sh cache|queue live|ready\n' +
-    '# `live` passes while the server loads its append-only file: killing it then would only start the load again.\n' +
+    '# `live` passes while the server loads its append-only file: killing it then would only start the load again. It passes, too,\n' +
+    '# while the server cannot write it: no new start makes room, and what it has in memory only would be lost.\n' +
     '# REDIS_PASSWORD reaches the client through its environment, never through arguments.\n' +
     'set -u\n' +
     '\n' +
@@ -1529,7 +1530,7 @@ export const scripts = {
     '\n' +
     'case ${2:-ready}:$answer in\n' +
     '  *:PONG) exit 0 ;;\n' +
-    '  live:LOADING*) exit 0 ;;\n' +
+    '  live:LOADING* | live:MISCONF*) exit 0 ;;\n' +
     'esac\n' +
     'echo "$answer" >&2\n' +
     'exit 1\n',
@@ -2075,7 +2076,8 @@ export const scripts = {
     '    name, start, started = begin(settings, store)\n' +
     '    say(f"backing up {settings.site_name} to {store.location(name)}")\n' +
     '    try:\n' +
-    '        with tempfile.TemporaryDirectory(prefix="backup-") as scratch:\n' +
+    '        # What the framework has started may still write there when this Job is told to end.\n' +
+    '        with tempfile.TemporaryDirectory(prefix="backup-", ignore_cleanup_errors=True) as scratch:\n' +
     '            told = make(settings, Path(scratch))\n' +
     '            if not told["encrypted"]:\n' +
     '                check_dump(Path(scratch) / DATABASE)\n' +
@@ -3344,7 +3346,10 @@ export const scripts = {
     '        if drops:\n' +
     '            database = site_db.server(settings)\n' +
     '            database.wait()\n' +
-    '            database.drop()\n' +
+    '            try:\n' +
+    '                database.drop()\n' +
+    '            except ConnectionError as error:\n' +
+    '                raise Refused("DatabaseUnreachable", f"{database.address}: {error}") from None\n' +
     '            say(f"dropped the database {settings.db_name} and its user")\n' +
     '        elif settings.has_root:\n' +
     '            say(f"{settings.site_name} has no database here: one that is named {settings.db_name} stays")\n' +
@@ -3962,6 +3967,7 @@ export const scripts = {
     'command\'s own: 128 + n after signal n, 124 after the timeout. No password or key of the site\'s configuration is printed.\n' +
     '"""\n' +
     '\n' +
+    'import codecs\n' +
     'import json\n' +
     'import os\n' +
     'import re\n' +
@@ -4123,10 +4129,12 @@ export const scripts = {
     '        for line in lines:\n' +
     '            self.one(line.decode(errors="replace"))\n' +
     '        if len(self.rest) > LINE_BYTES:\n' +
-    '            # Parted, but not within a secret.\n' +
-    '            text = self.redact(self.rest.decode(errors="replace"))\n' +
+    '            # Parted, but within no secret and no character.\n' +
+    '            decoder = codecs.getincrementaldecoder("utf-8")("replace")\n' +
+    '            text = self.redact(decoder.decode(self.rest))\n' +
+    '            begun, _ = decoder.getstate()\n' +
     '            self.one(text[:-LINE_OVERLAP])\n' +
-    '            self.rest = text[-LINE_OVERLAP:].encode()\n' +
+    '            self.rest = text[-LINE_OVERLAP:].encode() + begun\n' +
     '\n' +
     '    def end(self):\n' +
     '        if self.rest:\n' +
@@ -4372,10 +4380,11 @@ export const scripts = {
     '        """Ids of the site\'s jobs that a worker has in hand. One whose worker was killed counts until its lease ends."""\n' +
     '        now, found = time.time(), []\n' +
     '        for name in self.names(self.prefix):\n' +
+    '            # In the order in which a job goes: one that moves between the two reads is in both, and not in neither.\n' +
+    '            found += self.redis.lrange(f"rq:queue:{name}:intermediate", 0, -1)\n' +
     '            for member, lease in self.redis.zrange(f"rq:wip:{name}", 0, -1, withscores=True):\n' +
     '                if lease <= 0 or lease > now:\n' +
     '                    found.append(member)\n' +
-    '            found += self.redis.lrange(f"rq:queue:{name}:intermediate", 0, -1)\n' +
     '        return [member for member in found if member.startswith(self.ids)]\n' +
     '\n' +
     '    def wait_until_idle(self, seconds):\n' +

@@ -17,6 +17,8 @@ export class Waiting extends Error {
       readonly notes?: readonly KubeObject[];
       readonly fields?: Readonly<Record<string, unknown>>;
     } = {},
+    /** Milliseconds after which it is tried again, where what it waits for is not watched. */
+    readonly retryAfterMs?: number,
   ) {
     super(message);
   }

@@ -43,6 +43,9 @@ interface Scalable extends KubeObject {
   readonly spec?: { readonly replicas?: number };
 }
 
+/** Where the API turns out to be there, as it is while an API server learns of it, nothing else leads to the next visit. */
+const API_GONE_RETRY_MS = 5_000;
+
 /** No object has this version, so an apply with it can only create. */
 const NEVER = '1';
 
@@ -114,7 +117,8 @@ export class Applier {
       }
       if (planned.kind.optional && isApiGone(error)) {
         this.props.onApiGone();
-        throw new Waiting('ApiGone', `the cluster no longer serves ${kindId(planned.kind)}`);
+        const message = `the cluster does not serve ${kindId(planned.kind)}`;
+        throw new Waiting('ApiGone', message, {}, API_GONE_RETRY_MS);
       }
       throw isInvalid(error) ? refused(planned, error) : error;
     }

@@ -44,6 +44,7 @@ export function reportOf(
       },
       stalled: false,
       changes: [],
+      requeueAfterMs: error.retryAfterMs,
       errorType: error.name,
     };
   }

@@ -77,6 +77,10 @@ describe('what was retained is adopted', { concurrency: true }, () => {
     const database = at(await cluster.the('AppSite', namespace, 's'), 'status.database.name');
     await cluster.delete('AppSite', namespace, 's');
     await cluster.gone('AppSite', namespace, 's');
+    // Until the operator has heard of that, the bench rightly waits for its site, with a warning.
+    await cluster.becomes('AppBench', namespace, 'b', 'has no site', (live) =>
+      Object.is(at(live, 'status.sites'), 0),
+    );
     await cluster.delete('AppBench', namespace, 'b');
     await cluster.gone('AppBench', namespace, 'b');
     await cluster.gone('Service', namespace, 'b-nginx');

@@ -239,8 +239,10 @@ export class Cluster {
   /** What was written, as `patch deployments/shop-gunicorn`; Events and Leases are left out. */
   async writes(filter: CallFilter = {}): Promise<string[]> {
     return (await this.calls(filter))
-      .filter(({ verb, objectRef }) => {
+      .filter(({ verb, objectRef, responseStatus }) => {
         const { resource = '' } = objectRef ?? {};
+        // What a visit deletes that does not know yet that it is gone.
+        if (verb === 'delete' && responseStatus?.code === 404) return false;
         return WRITES.includes(verb) && resource !== 'events' && resource !== 'leases';
       })
       .map(({ verb, objectRef: { resource = '', name = '', subresource } = {} }) =>

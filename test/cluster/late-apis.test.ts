@@ -215,6 +215,16 @@ describe('optional APIs', { skip: KEDA.skip || CERTIFICATES.skip }, () => {
     await isThere('all go without', false);
   });
 
+  test('of which one alone is there are as if there were none: KEDA scales nothing without both', async () => {
+    const servedSoFar = (): number =>
+      operator.lines.filter(({ msg }) => msg === 'an optional API is served').length;
+    const known = servedSoFar();
+    await install(KEDA.crds.slice(0, 1));
+    await cluster.until('it knows', async () => servedSoFar() > known);
+    await isThere('all go without', false);
+    await isQuiet();
+  });
+
   test('that one of several API servers serves later than another says are found all the same', async () => {
     const late = performance.now() + 4_000;
     proxy.rule = ({ path }) =>

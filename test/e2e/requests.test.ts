@@ -145,7 +145,6 @@ suite('requests', { skip }, () => {
           await cluster.until(
             'its route is gone',
             async () => (await ask('u.example.com', PING)).status === 404,
-            90_000,
           );
         },
       ],

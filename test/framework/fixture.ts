@@ -41,7 +41,7 @@ export async function needsImage(...programs: readonly string[]): Promise<{ skip
     return version === undefined ? loud(`${PYTHON} is not there`) : missing;
   }
   try {
-    await pythonPackages(15, version);
+    for (const major of [15, 16]) await pythonPackages(major, version);
     await realtimeModules();
     return {};
   } catch (error) {

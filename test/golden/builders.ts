@@ -2,7 +2,7 @@ import type { AppBench } from '../../constructs/bench/api.js';
 import { admit } from '../../constructs/kit/schema.js';
 import type { KubeObject, Resource } from '../../constructs/kit/object.js';
 import type { ObjectKind } from '../../constructs/kit/object-kind.js';
-import { kindId } from '../../constructs/kit/object-kind.js';
+import { kindId, ScaledObject, TriggerAuthentication } from '../../constructs/kit/object-kind.js';
 import { DEFAULT_SETTINGS, type Settings } from '../../constructs/kit/settings.js';
 import { StaticWorld } from '../../constructs/kit/static-world.js';
 import { KINDS } from '../../constructs/registry.js';
@@ -10,6 +10,9 @@ import type { AppSite } from '../../constructs/site/api.js';
 import { NOW } from './scenario.js';
 
 type Fields = Readonly<Record<string, unknown>>;
+
+/** What a cluster with KEDA serves. */
+export const KEDA: readonly ObjectKind[] = [ScaledObject, TriggerAuthentication];
 
 /** A bench as the API server stores it: `demo-bench` on version-15 unless said otherwise. */
 export function aBench(spec: Fields = {}, metadata: Fields = {}): AppBench {

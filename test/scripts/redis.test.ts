@@ -1,9 +1,18 @@
 /** redis.sh and redis-check.sh with the real redis-server. */
 import assert from 'node:assert/strict';
+import { execFileSync } from 'node:child_process';
 import { readFileSync, readdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, it } from 'node:test';
-import { SCRIPTS, needs, redisCli, runScript, startRedis, temporaryDirectory } from './servers.js';
+import {
+  SCRIPTS,
+  eventually,
+  needs,
+  redisCli,
+  runScript,
+  startRedis,
+  temporaryDirectory,
+} from './servers.js';
 
 const start = ['sh', join(SCRIPTS, 'redis.sh')];
 const check = ['sh', join(SCRIPTS, 'redis-check.sh')];
@@ -105,5 +114,33 @@ describe('redis-check.sh', needs('redis-server'), () => {
     assert.equal((await probe({})).code, 1);
     await redis.stop();
     assert.equal((await probe({ REDIS_PASSWORD: redis.password }, 'live')).code, 1);
+  });
+
+  it('lets a server live that cannot write: what it has taken is in its memory only', async (context) => {
+    const data = temporaryDirectory();
+    try {
+      execFileSync('mount', ['-t', 'tmpfs', '-o', 'size=1m', 'tmpfs', data], { stdio: 'ignore' });
+    } catch {
+      context.skip('NOT TESTED: a file system cannot be mounted here');
+      return;
+    }
+    const redis = await startRedis('queue', { REDIS_DATA_DIR: data });
+    try {
+      const push = (): string =>
+        redisCli(redis.port, redis.password, 'RPUSH', 'rq:queue:b:short', 'x'.repeat(100_000));
+      await eventually('it takes no more', () => push().includes('MISCONF'));
+      const probe = (kind: string) =>
+        runScript([...check, 'queue', kind], {
+          LISTEN_PORT: String(redis.port),
+          REDIS_PASSWORD: redis.password,
+        });
+      const ready = await probe('ready');
+      assert.match(ready.output, /MISCONF/);
+      assert.equal(ready.code, 1);
+      assert.equal((await probe('live')).code, 0);
+    } finally {
+      await redis.stop('SIGKILL');
+      execFileSync('umount', [data]);
+    }
   });
 });

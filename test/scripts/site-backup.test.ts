@@ -205,20 +205,26 @@ describeOnServers('backups of a site', (world) => {
     assert.deepEqual(left, ['20200101T000000Z', '20200102T000000Z', young]);
   });
 
-  test('that are stopped take away what they have stored', async () => {
-    const store = volumeEnv();
-    const script = join(SCRIPTS, 'site_backup.py');
-    const isAtWork = 'ls "$TMPDIR"/*/database.sql.gz >/dev/null 2>&1';
-    const stop = `"$0" "$1" & pid=$!; until ${isAtWork}; do sleep 0.1; done; kill -TERM $pid; wait $pid`;
-    const result = await runScript(['bash', '-c', stop, required('python3'), script], {
-      ...envOf(store),
-      SLOW_BACKUP: '10',
-      TMPDIR: temporaryDirectory(),
+  for (const [what, env] of Object.entries({
+    'that are stopped': {},
+    'that are stopped while the framework still writes': { RESTLESS_BACKUP: '5' },
+  })) {
+    test(`${what} take away what they have stored`, async () => {
+      const store = volumeEnv();
+      const script = join(SCRIPTS, 'site_backup.py');
+      const isAtWork = `ls "$TMPDIR"/*/${'RESTLESS_BACKUP' in env ? '9' : 'database.sql.gz'} >/dev/null 2>&1`;
+      const stop = `"$0" "$1" & pid=$!; until ${isAtWork}; do sleep 0.1; done; kill -TERM $pid; wait $pid`;
+      const result = await runScript(['bash', '-c', stop, required('python3'), script], {
+        ...envOf(store),
+        SLOW_BACKUP: '10',
+        TMPDIR: temporaryDirectory(),
+        ...env,
+      });
+      assert.equal(result.code, 143, result.output);
+      assert.equal(failed(result).reason, 'BackupInterrupted');
+      assert.deepEqual(foldersIn(store), []);
     });
-    assert.equal(result.code, 143, result.output);
-    assert.equal(failed(result).reason, 'BackupInterrupted');
-    assert.deepEqual(foldersIn(store), []);
-  });
+  }
 
   test('never run at once', async () => {
     const [one, two, three] = [volumeEnv(), volumeEnv(), volumeEnv()];

@@ -1,9 +1,12 @@
 /** site_drop.py against real MariaDB and PostgreSQL servers; sites are made by site_init.py with the stand-in framework. */
 import assert from 'node:assert/strict';
+import { once } from 'node:events';
 import { existsSync, mkdirSync, rmSync, writeFileSync } from 'node:fs';
+import { connect, createServer } from 'node:net';
 import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { freePort } from '../../tools/controlplane/ports.js';
 import { type Database, startMariaDb, startPostgres } from './databases.js';
 import { type Redis, needs, startRedis } from './servers.js';
 import { AT_ONCE, aBench, aSite } from './site-fixture.js';
@@ -169,6 +172,25 @@ for (const [type, start] of Object.entries({ mariadb: startMariaDb, postgres: st
         writeFileSync(join(trash, 'a'), '');
         assert.equal((await site.drop()).code, 0);
         assert.ok(!existsSync(trash));
+      });
+
+      it('says that the database cannot be reached, also where that comes while it is dropped', async () => {
+        const site = aSite(bench, database);
+        await site.init();
+        // Takes one connection, on which the Job waits for the server, and is gone for the next.
+        const gate = createServer((client) => {
+          gate.close();
+          const server = connect(database.port, '127.0.0.1');
+          client.pipe(server).pipe(client);
+          for (const socket of [client, server]) socket.on('error', () => undefined);
+        });
+        const port = await freePort();
+        gate.listen(port, '127.0.0.1');
+        await once(gate, 'listening');
+        const result = await site.with({ DB_PORT: String(port) }).drop();
+        assert.match(result.lastLine, /^app-operator: DatabaseUnreachable: /, result.output);
+        assert.ok(site.exists());
+        assert.equal((await site.drop()).code, 0);
       });
 
       it('keeps the files while the database cannot be reached', async () => {

@@ -73,6 +73,9 @@ def run(kind, *arguments):
             print(f"line {line} " + "é" * 20)
     elif kind == "line":
         print("z" * 300000)
+    elif kind == "parted":
+        secret = json.load(open(os.environ["SITE_NAME"] + "/site_config.json"))["api_secret"]
+        print("x" + secret * 10000)
     elif kind == "control":
         print("\\x1b[31mred\\x1b[0m a\\tb\\x00\\x07 \\ud800".encode("utf-8", "surrogatepass").decode("latin-1"))
         print("10%\\r20%\\rdone\\r")
@@ -249,6 +252,19 @@ describe('site_job.py', needs('mariadbd', 'redis-server', 'python3'), () => {
     const { output: one, message: said } = await run(test('line'));
     assert.equal(one.replaceAll('\n', '').length, 300_000);
     assert.match(said.log, /^z{3000,}$/);
+  });
+
+  it('parts a long line within no character, and so within no secret', async () => {
+    const file = site.path('site_config.json');
+    const config = readFileSync(file, 'utf8');
+    // What is read at a time ends within one of these characters.
+    writeFileSync(
+      file,
+      JSON.stringify({ ...site.json('site_config.json'), api_secret: 'éééééééé' }),
+    );
+    const { output } = await run(test('parted'));
+    writeFileSync(file, config);
+    assert.match(output.replaceAll('\n', ''), /^x(\*{3}){10000}$/);
   });
 
   it('leaves colours, control characters and the steps of progress bars out of the last lines', async () => {

@@ -271,6 +271,7 @@ describeOnServers('an upgrade', (world) => {
       TABLE: world.quoted('tabModule Def'),
       GO: '/dev/null/never',
     });
+    await eventually('both are connected', () => requests.log() === 'at work\n');
     const running = to(NEW, '15.45.0').init();
     const list = world.type === 'mariadb' ? 'information_schema.PROCESSLIST' : 'pg_stat_activity';
     const name = world.type === 'mariadb' ? 'USER' : 'usename';

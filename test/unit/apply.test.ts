@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { beforeEach, describe, test } from 'node:test';
 
-import { Stalled } from '../../constructs/kit/errors.js';
+import { Stalled, Waiting } from '../../constructs/kit/errors.js';
 import { MANAGED_BY, MANAGED_BY_LABEL } from '../../constructs/kit/labels.js';
 import type { KubeObject } from '../../constructs/kit/object.js';
 import * as kinds from '../../constructs/kit/object-kind.js';
@@ -92,6 +92,23 @@ describe('a child', () => {
     see(kinds.ConfigMap, 'a');
     assert.equal(await apply(CONFIG), 'configured');
     assert.equal(await apply(CONFIG), 'unchanged');
+  });
+
+  test('of an API that does not answer is tried again after a while: it may have been there all the time', async () => {
+    let hints = 0;
+    applier = new Applier({ client: api, children, markers: MARKERS, onApiGone: () => hints++ });
+    api.fail = new ApiError(
+      404,
+      'NotFound',
+      {},
+      'the server could not find the requested resource',
+    );
+    await assert.rejects(apply({ kind: 'ScaledObject', name: 'a', labels }), (error) => {
+      assert.ok(error instanceof Waiting);
+      assert.deepEqual([error.reason, error.retryAfterMs], ['ApiGone', 5_000]);
+      return true;
+    });
+    assert.equal(hints, 1);
   });
 
   test('is told as unchanged where applying it has changed nothing', async () => {

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
-import { Certificate, ScaledObject } from '../../constructs/kit/object-kind.js';
-import { aReadyBench, aSecret, aSite } from '../golden/builders.js';
+import { Certificate } from '../../constructs/kit/object-kind.js';
+import { aReadyBench, aSecret, aSite, KEDA } from '../golden/builders.js';
 import { assertSection, table } from '../golden/docs.js';
 import { effectOf, inWords, type Moment } from '../golden/effects.js';
 
@@ -42,13 +42,13 @@ const BENCH: readonly Row[] = [
   ],
   [
     '`workerAutoscaling.short.enabled`, with KEDA',
-    bench({}, { serves: [ScaledObject] }),
-    bench(short, { serves: [ScaledObject] }),
+    bench({}, { serves: KEDA }),
+    bench(short, { serves: KEDA }),
   ],
   [
     'KEDA comes, with `workerAutoscaling.short.enabled`',
     bench(short),
-    bench(short, { serves: [ScaledObject] }),
+    bench(short, { serves: KEDA }),
   ],
   [
     '`redisConfig.resources`',

@@ -10,10 +10,9 @@ import {
   PostgresCluster,
   PostgresDatabase,
   PostgresRole,
-  ScaledObject,
 } from '../../constructs/kit/object-kind.js';
 import { containersOf, corpus, podTemplates } from '../golden/corpus.js';
-import { aReadyBench, aSecret, aServer, aSite, aWorld } from '../golden/builders.js';
+import { aReadyBench, aSecret, aServer, aSite, aWorld, KEDA } from '../golden/builders.js';
 import { graphOf, kindOf } from '../golden/outcome.js';
 
 /** Words that only a user's text can bring: whatever holds one holds the user's text. */
@@ -118,7 +117,7 @@ function objects(): readonly KubeObject[] {
           metadata: { ...other.metadata, namespace: 'zz-ns' },
         })),
       ],
-      { serves: [ScaledObject, Certificate, ...DATABASE_OPERATORS] },
+      { serves: [...KEDA, Certificate, ...DATABASE_OPERATORS] },
     );
     return [bench, site].flatMap((resource) => {
       const kind = kindOf(resource);

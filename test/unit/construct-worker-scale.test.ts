@@ -17,7 +17,7 @@ import type { KubeObject } from '../../constructs/kit/object.js';
 import { ScaledObject } from '../../constructs/kit/object-kind.js';
 import type { AppSite } from '../../constructs/site/api.js';
 import type { SiteFacts } from '../../constructs/site/facts.js';
-import { aReadyBench, aSecret, aSite, aWorld } from '../golden/builders.js';
+import { aReadyBench, aSecret, aSite, aWorld, KEDA } from '../golden/builders.js';
 import { graphOf, kindOf } from '../golden/outcome.js';
 
 const scaling = (some: Partial<QueueScaling>): QueueScaling => ({
@@ -109,7 +109,7 @@ suite('how KEDA logs in to the Redis of a bench', () => {
   /** The objects of KEDA's of a bench, and of a Dedicated site on it. */
   const objectsOfKeda = (
     workerAutoscaling: Readonly<Partial<Record<Queue, QueueScaling>>>,
-    serves = [ScaledObject],
+    serves = KEDA,
   ) => {
     const bench = aReadyBench({ workerAutoscaling });
     const site = aSite();
@@ -183,7 +183,7 @@ suite('a queue at 0 that somebody else scales', () => {
     kedaManaged: false,
   } as const;
   /** What the operator applies as the number of workers. */
-  const applied = (hpas: readonly KubeObject[], serves = [ScaledObject]): unknown => {
+  const applied = (hpas: readonly KubeObject[], serves = KEDA): unknown => {
     const fresh = aReadyBench({ workerAutoscaling: { short: { enabled: false } } });
     const resource = { ...fresh, status: { ...fresh.status, workerScaling: { short: NONE } } };
     const world = aWorld([resource, aSecret('demo-bench-redis-auth'), ...hpas], { serves });
@@ -223,7 +223,7 @@ suite('a queue at 0 that somebody else scales', () => {
 
 suite('a ScaledObject of a user that is named like a Deployment of ours', () => {
   const names = (resource: AppBench | AppSite, others: readonly KubeObject[]): unknown => {
-    const world = aWorld([resource, ...others], { serves: [ScaledObject] });
+    const world = aWorld([resource, ...others], { serves: KEDA });
     return kindOf(resource).gather(resource, world);
   };
   const short = { enabled: true, minReplicas: 0 };

@@ -67,6 +67,8 @@ class LeaseServer implements Pick<Client, 'request'> {
   lease: Lease | undefined;
   /** Makes calls fail (an error), or hang until they are given up ('hang'). */
   trouble: Error | 'hang' | undefined;
+  /** A write that is carried out after the next read. */
+  late: (() => void) | undefined;
   calls: string[] = [];
   private version = 0;
 
@@ -79,7 +81,10 @@ class LeaseServer implements Pick<Client, 'request'> {
     if (this.trouble) throw this.trouble;
     if (method === 'GET') {
       if (!this.lease) throw new ApiError(404, 'NotFound', {}, 'GET: 404');
-      return this.lease as T;
+      const { lease, late } = this;
+      this.late = undefined;
+      late?.();
+      return lease as T;
     }
     const sent = options.body as Lease;
     if (method === 'POST' && this.lease) throw new ApiError(409, 'AlreadyExists', {}, 'POST: 409');
@@ -259,6 +264,16 @@ describe('two candidates', () => {
     assert.ok(b.leads);
     assert.equal(server.lease?.spec?.leaseTransitions, 1);
     await b.stop();
+  });
+
+  test('hand over at once also where a renewal is carried out while the leader stops', async () => {
+    const { server, clock, candidate } = setUp();
+    const a = candidate('a');
+    await clock.pass(0);
+    const { lease } = server;
+    server.late = () => lease && server.store(lease);
+    await a.stop();
+    assert.equal(server.holder, '');
   });
 
   test('hand over after the time of the lease when the leader dies', async () => {

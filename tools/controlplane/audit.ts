@@ -1,5 +1,4 @@
 import { createReadStream } from 'node:fs';
-import { createInterface } from 'node:readline';
 
 /** One answered request, as the API server's audit log has it (level Metadata). */
 export interface AuditEvent {
@@ -26,8 +25,11 @@ export interface AuditEvent {
  * begins and when it ends. The last line is left out while the API server is writing it.
  */
 export async function* readAudit(path: string): AsyncGenerator<AuditEvent> {
-  for await (const line of createInterface({ input: createReadStream(path) })) {
-    if (line.startsWith('{') && line.endsWith('}')) yield JSON.parse(line) as AuditEvent;
+  let rest = '';
+  for await (const chunk of createReadStream(path, 'utf8')) {
+    const lines = (rest + String(chunk)).split('\n');
+    rest = lines.pop() ?? '';
+    for (const line of lines) if (line.startsWith('{')) yield JSON.parse(line) as AuditEvent;
   }
 }
 

@@ -12,7 +12,7 @@ import { Containerd } from './containerd.js';
 import { run } from '../controlplane/run.js';
 
 /** Longer than a start takes between asking for a store and copying it. */
-const KEPT_MS = 15 * 60_000;
+const KEPT_MS = 60 * 60_000;
 
 /**
  * What containerd keeps of some images, unpacked once and kept in the cache: a node starts with a copy of

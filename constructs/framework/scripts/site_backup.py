@@ -185,7 +185,8 @@ def back_up(settings, store):
     name, start, started = begin(settings, store)
     say(f"backing up {settings.site_name} to {store.location(name)}")
     try:
-        with tempfile.TemporaryDirectory(prefix="backup-") as scratch:
+        # What the framework has started may still write there when this Job is told to end.
+        with tempfile.TemporaryDirectory(prefix="backup-", ignore_cleanup_errors=True) as scratch:
             told = make(settings, Path(scratch))
             if not told["encrypted"]:
                 check_dump(Path(scratch) / DATABASE)

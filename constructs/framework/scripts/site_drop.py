@@ -88,7 +88,10 @@ def main():
         if drops:
             database = site_db.server(settings)
             database.wait()
-            database.drop()
+            try:
+                database.drop()
+            except ConnectionError as error:
+                raise Refused("DatabaseUnreachable", f"{database.address}: {error}") from None
             say(f"dropped the database {settings.db_name} and its user")
         elif settings.has_root:
             say(f"{settings.site_name} has no database here: one that is named {settings.db_name} stays")

@@ -15,6 +15,7 @@ the command runs, without exitCode and completionTime, for the case that this pr
 command's own: 128 + n after signal n, 124 after the timeout. No password or key of the site's configuration is printed.
 """
 
+import codecs
 import json
 import os
 import re
@@ -176,10 +177,12 @@ class Lines:
         for line in lines:
             self.one(line.decode(errors="replace"))
         if len(self.rest) > LINE_BYTES:
-            # Parted, but not within a secret.
-            text = self.redact(self.rest.decode(errors="replace"))
+            # Parted, but within no secret and no character.
+            decoder = codecs.getincrementaldecoder("utf-8")("replace")
+            text = self.redact(decoder.decode(self.rest))
+            begun, _ = decoder.getstate()
             self.one(text[:-LINE_OVERLAP])
-            self.rest = text[-LINE_OVERLAP:].encode()
+            self.rest = text[-LINE_OVERLAP:].encode() + begun
 
     def end(self):
         if self.rest:

@@ -78,10 +78,11 @@ class SiteQueues:
         """Ids of the site's jobs that a worker has in hand. One whose worker was killed counts until its lease ends."""
         now, found = time.time(), []
         for name in self.names(self.prefix):
+            # In the order in which a job goes: one that moves between the two reads is in both, and not in neither.
+            found += self.redis.lrange(f"rq:queue:{name}:intermediate", 0, -1)
             for member, lease in self.redis.zrange(f"rq:wip:{name}", 0, -1, withscores=True):
                 if lease <= 0 or lease > now:
                     found.append(member)
-            found += self.redis.lrange(f"rq:queue:{name}:intermediate", 0, -1)
         return [member for member in found if member.startswith(self.ids)]
 
     def wait_until_idle(self, seconds):

@@ -1,11 +1,12 @@
+import { once } from 'node:events';
 import { readFile, writeFile } from 'node:fs/promises';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import { Agent, request } from 'node:https';
-import type { AddressInfo } from 'node:net';
 import path from 'node:path';
 import { parse, stringify } from 'yaml';
 
 import type { ControlPlane } from '../../../tools/controlplane/controlplane.js';
+import { freePort } from '../../../tools/controlplane/ports.js';
 import { FaultWatch } from './fault-watch.js';
 
 /** A call on its way to the API server. */
@@ -53,11 +54,11 @@ export class FaultProxy {
   readonly #watches = new Set<FaultWatch>();
   readonly #agent: Agent;
   readonly #server: Server;
-  #port = 0;
   #turn = Promise.resolve();
 
   private constructor(
     private readonly upstream: string,
+    private readonly port: number,
     credentials: Readonly<Record<'ca' | 'cert' | 'key', Buffer>>,
   ) {
     // The API server closes a connection that was idle for 90 s: this side must be the first.
@@ -77,14 +78,15 @@ export class FaultProxy {
     };
     const data = (from: Readonly<Record<string, string>> | undefined, key: string): Buffer =>
       Buffer.from(from?.[`${key}-data`] ?? '', 'base64');
-    const proxy = new FaultProxy(plane.server, {
+    // One of its own: it must be free again when the proxy listens again.
+    const proxy = new FaultProxy(plane.server, await freePort(), {
       ca: data(clusters[0]?.cluster, 'certificate-authority'),
       cert: data(users[0]?.user, 'client-certificate'),
       key: data(users[0]?.user, 'client-key'),
     });
     await proxy.accept();
-    const server = `http://127.0.0.1:${proxy.#port}`;
-    proxy.kubeconfig = path.join(plane.dataDir, `proxy-${proxy.#port}.kubeconfig`);
+    const server = `http://127.0.0.1:${proxy.port}`;
+    proxy.kubeconfig = path.join(plane.dataDir, `proxy-${proxy.port}.kubeconfig`);
     await writeFile(
       proxy.kubeconfig,
       stringify({
@@ -104,10 +106,9 @@ export class FaultProxy {
     return [...this.#watches];
   }
 
-  /** Listens, on the port that it had before. */
   async accept(): Promise<void> {
-    await new Promise<void>((resolve) => this.#server.listen(this.#port, '127.0.0.1', resolve));
-    this.#port = (this.#server.address() as AddressInfo).port;
+    this.#server.listen(this.port, '127.0.0.1');
+    await once(this.#server, 'listening');
   }
 
   /** Breaks all connections, and refuses new ones. */

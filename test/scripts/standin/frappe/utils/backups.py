@@ -1,6 +1,7 @@
 """TEST CODE: the framework's backup, as far as site_backup.py uses it: a real dump through a shell, real archives.
 
 SLOW_BACKUP keeps it at work for so many seconds after the dump; it writes where it is into the file of that name.
+RESTLESS_BACKUP has a child of it write beside the dump for so many seconds, as a shell of the real one may that outlives it.
 """
 
 import gzip
@@ -47,6 +48,9 @@ def scheduled_backup(
     with gzip.open(backup_path_db, "wt") as file:
         file.write(f"-- begin frappe metadata\n-- [frappe]\n-- version = {frappe.__version__}\n")
     shell(f"{program} {shlex.join(arguments)} | gzip >> {backup_path_db}")
+    if seconds := os.environ.get("RESTLESS_BACKUP"):
+        write = 'until ((SECONDS >= $1)); do : > "$0/$((n++))" || break; done 2>/dev/null'
+        subprocess.Popen(["bash", "-c", write, os.path.dirname(backup_path_db), seconds], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     if seconds := os.environ.get("SLOW_BACKUP"):
         time.sleep(float(seconds))
     with open(f"{frappe.local.site}/site_config.json") as source, open(backup_path_conf, "w") as target:
