@@ -139,7 +139,9 @@ export class BenchChart extends Chart {
     }
     // The ScaledObjects of Dedicated sites name it too, also where somebody else scales the bench's own workers.
     const enabled = QUEUES.some((queue) => spec.workerAutoscaling?.[queue]?.enabled);
-    if (facts.keda && enabled) new RedisTrigger(workloads, 'redis-trigger', common);
+    if (facts.keda && facts.logins && enabled) {
+      new RedisTrigger(workloads, 'redis-trigger', common);
+    }
   }
 }
 

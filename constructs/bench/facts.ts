@@ -12,13 +12,13 @@ import {
   foreignScalers,
   type ForeignScalers,
   type WorkersWanted,
-  servesKeda,
 } from '../framework/worker-scaling.js';
 import type { Queue } from '../kit/api.js';
 import { Stalled, Waiting, type Problem } from '../kit/errors.js';
 import type { World } from '../kit/kind.js';
 import { benchNames, serviceHost, siteNames } from '../kit/names.js';
 import { keyOf, uidOf } from '../kit/object.js';
+import { ScaledObject, TriggerAuthentication } from '../kit/object-kind.js';
 import type { AppSite } from '../site/api.js';
 import type { AppBench } from './api.js';
 import type { NginxSite } from './nginx-config.js';
@@ -37,6 +37,8 @@ export interface BenchFacts {
   readonly sites: readonly SiteEntry[];
   /** Whether KEDA is there. */
   readonly keda: boolean;
+  /** Whether KEDA can be told how to log in to Redis: its definitions come one after the other. */
+  readonly logins: boolean;
   /** The queues that nobody but the operator wakes. */
   readonly asleep: readonly Queue[];
   /** The queues whose number somebody else has. */
@@ -69,7 +71,7 @@ export function gatherBench(bench: AppBench, world: World): BenchFacts {
   }
   const model = modelOf(bench, world);
   const version = redisVersion(model, world);
-  const keda = servesKeda(world);
+  const keda = world.serves(ScaledObject);
   const entries = world.list(sitesOfBench, keyOf(namespace, name), siteEntry);
   const progress = world.list(sitesOfBench, keyOf(namespace, name), progressOf);
   return {
@@ -79,6 +81,7 @@ export function gatherBench(bench: AppBench, world: World): BenchFacts {
     siteCount: entries.length,
     sites: firstOfEachHost(entries, bench.spec.domainConfig?.suffix),
     keda,
+    logins: world.serves(TriggerAuthentication),
     asleep: asleep(bench.status?.workerScaling),
     foreignScalers: foreignScalers(world, namespace, benchNames(name).worker, (queue) =>
       benchWorkersWanted(bench, { model, keda }, queue),

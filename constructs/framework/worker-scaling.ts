@@ -4,7 +4,7 @@ import type { Verdict } from '../kit/condition.js';
 import type { ChildView, World } from '../kit/kind.js';
 import { MANAGED_BY, MANAGED_BY_LABEL } from '../kit/labels.js';
 import { keyOf } from '../kit/object.js';
-import { ScaledObject, TriggerAuthentication } from '../kit/object-kind.js';
+import { ScaledObject } from '../kit/object-kind.js';
 import { scalersOfDeployment, type HpaLike } from './indexes.js';
 
 export const QUEUES: readonly Queue[] = ['default', 'short', 'long'];
@@ -37,11 +37,6 @@ export interface WorkerScaleProps extends WorkersWanted {
   readonly asleep?: boolean;
   /** The HorizontalPodAutoscaler of somebody else that scales the Deployment. @default none */
   readonly foreign?: ForeignScaler | undefined;
-}
-
-/** Whether KEDA is there. Its definitions come one after the other, and one without the other scales nothing. */
-export function servesKeda(world: World): boolean {
-  return [ScaledObject, TriggerAuthentication].every((kind) => world.serves(kind));
 }
 
 /** Of what a ScaledObject of ours is made, where nobody else has the number; undefined where there is none. */
@@ -90,7 +85,7 @@ export function foreignScalers(
         .filter((hpa) => !(ownScaling(wanted(queue)) && hpa.name === `keda-hpa-${name}`));
       const [foreign] = others;
       if (!foreign) return [];
-      const keda = servesKeda(world);
+      const keda = world.serves(ScaledObject);
       const wakes = others.some(({ from0, byKeda }) => from0 || (byKeda && keda));
       return [[queue, { name: foreign.name, wakes }]];
     }),

@@ -12,14 +12,13 @@ import {
   foreignScalers,
   type ForeignScalers,
   type WorkersWanted,
-  servesKeda,
 } from '../framework/worker-scaling.js';
 import type { Queue } from '../kit/api.js';
 import { Stalled, Waiting } from '../kit/errors.js';
 import type { World } from '../kit/kind.js';
 import { siteNames } from '../kit/names.js';
 import { uidOf } from '../kit/object.js';
-import { TraefikMiddleware } from '../kit/object-kind.js';
+import { ScaledObject, TraefikMiddleware } from '../kit/object-kind.js';
 import type { AppSite } from './api.js';
 import { databasePlan, type SiteDatabasePlan } from './database.js';
 import { requireDatabaseOperator } from './database-operator.js';
@@ -93,7 +92,7 @@ export function gatherSite(site: AppSite, world: World): SiteFacts {
   // What a bench that goes has lost, such as the password of Redis, it makes anew: a site that is there has to be told.
   const mayChange = ready || upgrade || (goes && site.status?.appliedHash !== undefined);
   const route = routeFacts(site, model, world);
-  const keda = servesKeda(world);
+  const keda = world.serves(ScaledObject);
   const hosts = publicHosts(spec, model.domain.suffix);
   return {
     bench: withTemplate(model, spec.podTemplate),
