@@ -155,7 +155,7 @@ ${MIME_TYPES}
   map_hash_bucket_size 512;
   map_hash_max_size 262144;
   variables_hash_max_size 2048;
-  resolver_timeout 5s;
+  resolver_timeout ${RESOLVER_TIMEOUT};
   include resolver.conf;
   include sites.conf;
 
@@ -302,6 +302,14 @@ const AGAIN = `  # What a second try answers in place of trying: the first one's
     "~^(GET|HEAD) 502 [0-9]+ 0$" "";
     "~ 504 " 504;
   }`;
+
+/**
+ * nginx sends a question that was not answered again after some 5 s, which cannot be set: as long as that, and one lost
+ * datagram is an error for all who came with it. This is time for two, and less than nginx.sh leaves requests at the end.
+ *
+ * No second try follows: it would wait as long again, and ask again for a name that does not exist.
+ */
+const RESOLVER_TIMEOUT = '12s';
 
 /** Two packets, sent at 0 and 1 s: a lost one costs a second, a connection that nobody answers a second try. */
 const CONNECT_TIMEOUT = '2s';

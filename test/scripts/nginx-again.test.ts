@@ -1,26 +1,24 @@
-/** What nginx sends a second time, and what never: with the real nginx and backends that lose connections. */
+/** What nginx sends a second time, and what never: with the real nginx, and with servers that lose connections and questions. */
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { describe, it } from 'node:test';
 import { freePort } from '../../tools/controlplane/ports.js';
-import { aBackend, type Nginx, startNginx } from './nginx-fixture.js';
+import { aBackend, nameServer, type Nginx, startNginx } from './nginx-fixture.js';
 import { daemon, eventually, get, needs, required, ROOT } from './servers.js';
 
 const one = 'one.example.com';
 const sites = [{ siteName: one, domains: [] }];
+const service = 'bench.ns.svc.cluster.local';
 
 /** nginx before one backend, ended after the test. */
 async function behindNginx(
   t: { after: (work: () => Promise<unknown>) => void },
   backend: string,
   proxyReadTimeout = 5,
+  env: Readonly<Record<string, string>> = {},
 ): Promise<Nginx> {
-  const nginx = await startNginx({
-    benchBackend: backend,
-    socketio: backend,
-    proxyReadTimeout,
-    sites,
-  });
+  const input = { benchBackend: backend, socketio: backend, proxyReadTimeout, sites };
+  const nginx = await startNginx(input, env);
   t.after(() => nginx.stop());
   return nginx;
 }
@@ -46,6 +44,39 @@ describe('nginx tries again', needs('nginx', 'python3'), () => {
       assert.ok(answer.body === `${method} ${body}`, 'the whole request came');
     });
   }
+
+  for (const [method, lost] of [
+    ['GET', `A ${service}`],
+    ['POST', `AAAA ${service}`],
+  ] as const) {
+    it(`where a question to the name server is lost: ${method}, ${lost}`, async (t) => {
+      const backend = await aBackend('bench');
+      const asked: string[] = [];
+      const hears = (question: string): boolean => {
+        const isLost = question === lost && !asked.includes(lost);
+        asked.push(question);
+        return !isLost;
+      };
+      const RESOLVER = await nameServer(new Set([service]), hears);
+      const port = backend.address.split(':')[1] ?? '';
+      const nginx = await behindNginx(t, `${service}:${port}`, 5, { RESOLVER });
+      const { status } = await get(nginx.port, '/x', { Host: one }, method);
+      assert.equal(status, 200, asked.join());
+      assert.ok(asked.indexOf(lost) < asked.lastIndexOf(lost), asked.join());
+      assert.equal(backend.requests.length, 1);
+    });
+  }
+
+  it('but looks for a name that does not exist once', async (t) => {
+    const nginx = await behindNginx(t, `${service}:8000`, 5, {
+      RESOLVER: await nameServer(new Set()),
+    });
+    for (const method of ['GET', 'POST']) {
+      assert.equal((await get(nginx.port, '/x', { Host: one }, method)).status, 502);
+    }
+    assert.equal(nginx.log().match(/could not be resolved/g)?.length, 2, nginx.log());
+    assert.equal(nginx.log().match(/\(3: Host not found\)/g)?.length, 2, nginx.log());
+  });
 
   it('where the connection of a GET is closed without a word, once', async (t) => {
     const backend = await aBackend('bench', (request, response) => {

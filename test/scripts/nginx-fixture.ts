@@ -98,8 +98,14 @@ export async function aBackend(
   return { address: `127.0.0.1:${String(port)}`, requests, close: () => server.close() };
 }
 
-/** A name server for nginx: A records of `names` lead to loopback, everything else does not exist. */
-export async function nameServer(names: ReadonlySet<string>): Promise<string> {
+/**
+ * A name server for nginx: A records of `names` lead to loopback, everything else does not exist. `hears` is told each
+ * question, `A` or `AAAA` and the name; one that it does not hear is lost.
+ */
+export async function nameServer(
+  names: ReadonlySet<string>,
+  hears: (question: string) => boolean = () => true,
+): Promise<string> {
   const socket = createSocket('udp4');
   socket.on('message', (query, from) => {
     const labels: string[] = [];
@@ -109,8 +115,10 @@ export async function nameServer(names: ReadonlySet<string>): Promise<string> {
       at += length + 1;
     }
     const question = query.subarray(12, at + 5);
-    const known = names.has(labels.join('.'));
+    const name = labels.join('.');
+    const known = names.has(name);
     const isA = query.readUInt16BE(at + 1) === 1;
+    if (!hears(`${isA ? 'A' : 'AAAA'} ${name}`)) return;
     const header = Buffer.alloc(12);
     query.copy(header, 0, 0, 2);
     header.writeUInt16BE(known ? 0x8180 : 0x8183, 2);
