@@ -1615,6 +1615,99 @@ export const scripts = {
     '\n' +
     'unset REDIS_PASSWORD password\n' +
     'exec "$server" "$config"\n',
+  'rq_worker.py': 
+    '"""`bench ARGUMENT...` for RQ\'s workers, with a stop that loses no job:  rq_worker.py worker ARGUMENT...\n' +
+    '\n' +
+    'RQ ends at once at SIGTERM unless it is BUSY, and it is BUSY only some milliseconds after Redis has moved a job out of\n' +
+    'the queue for it: a job of that moment stayed aside, and was called failed minutes later without having run. Here a\n' +
+    'stop waits while a job is taken: the job runs, and then the worker ends. Redis is asked for a second at a time, so a\n' +
+    'worker without a job waits no longer. Runs in the bench\'s directory; with an RQ that is not known it is `bench`.\n' +
+    '"""\n' +
+    '\n' +
+    'import inspect\n' +
+    'import os\n' +
+    'import runpy\n' +
+    'import sys\n' +
+    'import time\n' +
+    'from types import SimpleNamespace\n' +
+    '\n' +
+    'WAIT_SECONDS = 1\n' +
+    '\n' +
+    '\n' +
+    'def is_known(worker, queue):\n' +
+    '    """Whether the parts of RQ call each other as in 1.15 and 2.6."""\n' +
+    '    uses = {\n' +
+    '        worker.request_stop: {"_shutdown"},\n' +
+    '        worker.work: {"_stop_requested", "dequeue_job_and_maintain_ttl", "execute_job"},\n' +
+    '        worker.dequeue_job_and_maintain_ttl: {"dequeue_any"},\n' +
+    '    }\n' +
+    '    if not all(names.issubset(function.__code__.co_names) for function, names in uses.items()):\n' +
+    '        return False\n' +
+    '    return list(inspect.signature(queue.dequeue_any).parameters)[:2] == ["queues", "timeout"]\n' +
+    '\n' +
+    '\n' +
+    'def defer_stop():\n' +
+    '    """RQ\'s worker keeps a stop in mind from asking for a job until it is BUSY with it. ImportError where it cannot."""\n' +
+    '    from rq import Queue, Worker\n' +
+    '    from rq.exceptions import DequeueTimeout\n' +
+    '    from rq.worker import StopRequested, WorkerStatus\n' +
+    '\n' +
+    '    if not is_known(Worker, Queue):\n' +
+    '        raise ImportError("this RQ is not known")\n' +
+    '    shutdown, execute, dequeue = Worker._shutdown, Worker.execute_job, Queue.dequeue_any.__func__\n' +
+    '    state = SimpleNamespace(takes=False, stops=False)\n' +
+    '\n' +
+    '    def _shutdown(self):\n' +
+    '        # Runs in the signal\'s handler, in the midst of a command to Redis: nothing is asked of Redis here.\n' +
+    '        if state.takes and self.get_state() != WorkerStatus.BUSY:\n' +
+    '            self._stop_requested = state.stops = True\n' +
+    '        else:\n' +
+    '            shutdown(self)\n' +
+    '\n' +
+    '    def dequeue_any(cls, queues, timeout, *args, **kwargs):\n' +
+    '        end = None if timeout is None else time.monotonic() + timeout\n' +
+    '        while True:\n' +
+    '            state.takes = True\n' +
+    '            try:\n' +
+    '                taken = dequeue(cls, queues, None if timeout is None else min(timeout, WAIT_SECONDS), *args, **kwargs)\n' +
+    '                if taken is not None:\n' +
+    '                    return taken\n' +
+    '                failure = None\n' +
+    '            except Exception as error:\n' +
+    '                failure = error\n' +
+    '            # In this order: a signal between the two ends the worker by itself.\n' +
+    '            state.takes = False\n' +
+    '            if state.stops:\n' +
+    '                raise StopRequested\n' +
+    '            if failure is None:\n' +
+    '                return None\n' +
+    '            if not isinstance(failure, DequeueTimeout) or time.monotonic() >= end:\n' +
+    '                raise failure\n' +
+    '\n' +
+    '    def execute_job(self, *args, **kwargs):\n' +
+    '        try:\n' +
+    '            return execute(self, *args, **kwargs)\n' +
+    '        finally:\n' +
+    '            state.takes = False\n' +
+    '\n' +
+    '    Worker._shutdown, Worker.execute_job, Queue.dequeue_any = _shutdown, execute_job, classmethod(dequeue_any)\n' +
+    '\n' +
+    '\n' +
+    'def main():\n' +
+    '    try:\n' +
+    '        defer_stop()\n' +
+    '    except (ImportError, AttributeError) as error:\n' +
+    '        print(f"app-operator: a worker that is stopped can lose the job that it takes: {error}", flush=True)\n' +
+    '        os.execvp("bench", ["bench", *sys.argv[1:]])\n' +
+    '    # As `bench` starts it: `python -m`, in the folder of the sites.\n' +
+    '    os.chdir("sites")\n' +
+    '    sys.path[0] = os.getcwd()\n' +
+    '    sys.argv.insert(1, "frappe")\n' +
+    '    runpy.run_module("frappe.utils.bench_helper", run_name="__main__", alter_sys=True)\n' +
+    '\n' +
+    '\n' +
+    'if __name__ == "__main__":\n' +
+    '    main()\n',
   'run.sh': 
     '#!/bin/sh\n' +
     '# Runs the scheduler or socketio so that SIGTERM ends it at once:  run.sh PROGRAM [ARGUMENT...]\n' +
@@ -5212,6 +5305,7 @@ export const scripts = {
     '# Runs a worker so that SIGTERM ends it when its job is done:  worker.sh PROGRAM [ARGUMENT...]\n' +
     '# RQ loses a SIGTERM that comes while Redis is away: it goes on trying to connect, through the whole grace period.\n' +
     '# A worker runs each job in a child, so one that has had no child for a while after SIGTERM has nothing to lose.\n' +
+    '# RQ also loses the job that it takes when SIGTERM comes, so where PROGRAM is bench, it is started by rq_worker.py.\n' +
     '#\n' +
     '#   IDLE_SECONDS  how long it may be without a job, and not end (default 60: a Redis that restarts comes back)\n' +
     'set -u\n' +
@@ -5253,6 +5347,10 @@ export const scripts = {
     '  exit 0\n' +
     '}\n' +
     '\n' +
+    'if [ "${1:-}" = bench ]; then\n' +
+    '  shift\n' +
+    '  set -- "$PWD/env/bin/python" "${0%/*}/rq_worker.py" "$@"\n' +
+    'fi\n' +
     '# A SIGTERM that comes before there is a worker ends this shell.\n' +
     'trap \'exit 0\' TERM INT\n' +
     '"$@" &\n' +

@@ -1,7 +1,8 @@
 /** Jobs on the image's framework: the real RQ with the framework's names of queues, and its ways of ending. */
 import assert from 'node:assert/strict';
+import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
-import { eventually, redisCli } from '../scripts/servers.js';
+import { SCRIPTS, eventually, redisCli } from '../scripts/servers.js';
 import { type Site, World, needsImage } from './fixture.js';
 
 const possible = await needsImage('mariadbd', 'redis-server', 'python3');
@@ -45,7 +46,10 @@ describe('jobs of the framework image', possible, () => {
 
   it('finishes a running job before it ends', async () => {
     enqueue('default', 'frappe.tests.e2e.slow_todo', { description: 'slow', seconds: 10 });
-    const worker = world.bench.daemon(['bench', 'worker', '--queue', 'default']);
+    const worker = world.bench.daemon([
+      ...['sh', join(SCRIPTS, 'worker.sh')],
+      ...['bench', 'worker', '--queue', 'default'],
+    ]);
     await eventually('the job runs', () => redis('ZCARD', 'rq:wip:test-bench:default') === '1');
     assert.equal(waiting('test-bench:default'), '0');
     const { code, ms } = await worker.stop();

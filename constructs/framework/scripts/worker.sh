@@ -2,6 +2,7 @@
 # Runs a worker so that SIGTERM ends it when its job is done:  worker.sh PROGRAM [ARGUMENT...]
 # RQ loses a SIGTERM that comes while Redis is away: it goes on trying to connect, through the whole grace period.
 # A worker runs each job in a child, so one that has had no child for a while after SIGTERM has nothing to lose.
+# RQ also loses the job that it takes when SIGTERM comes, so where PROGRAM is bench, it is started by rq_worker.py.
 #
 #   IDLE_SECONDS  how long it may be without a job, and not end (default 60: a Redis that restarts comes back)
 set -u
@@ -43,6 +44,10 @@ stop() {
   exit 0
 }
 
+if [ "${1:-}" = bench ]; then
+  shift
+  set -- "$PWD/env/bin/python" "${0%/*}/rq_worker.py" "$@"
+fi
 # A SIGTERM that comes before there is a worker ends this shell.
 trap 'exit 0' TERM INT
 "$@" &
