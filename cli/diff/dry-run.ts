@@ -29,12 +29,16 @@ export class DryRun {
 
   /** The object as it would be made anew in the place of one that is there. @throws ApiError */
   async again(kind: ObjectKind, object: KubeObject): Promise<KubeObject> {
-    const { namespace, name } = object.metadata;
-    const created = await this.client.request<KubeObject>('POST', resourcePath(kind, namespace), {
-      query: { dryRun: 'All' },
-      // Its name is taken as yet.
-      body: { ...object, metadata: { ...object.metadata, name: 'diff', namespace } },
-    });
-    return { ...created, metadata: { ...created.metadata, name } };
+    // Its name is taken as yet.
+    const { name, ...metadata } = object.metadata;
+    const generateName = `${name}-`;
+    const { namespace } = metadata;
+    const created = await this.client.request<KubeObject & { metadata: { generateName?: string } }>(
+      'POST',
+      resourcePath(kind, namespace),
+      { query: { dryRun: 'All' }, body: { ...object, metadata: { ...metadata, generateName } } },
+    );
+    const { generateName: _, ...made } = created.metadata;
+    return { ...created, metadata: { ...made, name } };
   }
 }

@@ -89,6 +89,15 @@ describe('app-operator diff', { concurrency: true }, () => {
       cluster.get('PodDisruptionBudget', namespace, 'b-gunicorn'),
     );
     await cluster.ready('AppBench', namespace, 'b');
+    // Whatever a Job would be called that is only asked about.
+    await cluster.apply(namespace, {
+      apiVersion: 'batch/v1',
+      kind: 'Job',
+      metadata: { name: 'diff' },
+      spec: {
+        template: { spec: { restartPolicy: 'Never', containers: [{ name: 'c', image: 'c' }] } },
+      },
+    });
     const manifests = [
       aBench('b', { appsJSON: '["hrms"]', componentReplicas: { gunicorn: 1 } }),
       aSite('more', { bench: 'b', workloads: 'Shared' }),

@@ -13,6 +13,7 @@ import {
 import { request } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import type { TestContext } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { freePort } from '../../tools/controlplane/ports.js';
@@ -105,6 +106,17 @@ export function temporaryDirectory(): string {
   chmodSync(path, 0o755);
   folders.add(path);
   return path;
+}
+
+/** Mounts a small file system on a directory until the test ends. Where that is not possible, the test is skipped, aloud. */
+export function mounts(context: TestContext, directory: string, size: string): boolean {
+  const options = ['-t', 'tmpfs', '-o', `size=${size}`, 'tmpfs', directory];
+  if (spawnSync('mount', options).status !== 0) {
+    context.skip('NOT TESTED: a file system cannot be mounted here');
+    return false;
+  }
+  context.after(() => execFileSync('umount', [directory]));
+  return true;
 }
 
 export type Env = Readonly<Record<string, string>>;
