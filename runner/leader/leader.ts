@@ -53,7 +53,6 @@ export function timingFor(leaseMs: number): Timing {
 
 export const DEFAULT_TIMING = timingFor(15_000);
 export const LEASE_NAME = 'app-operator-leader';
-const RELEASE_ATTEMPTS = 3;
 
 /** `<hostname>_<uuid>`: who holds a lease can be told, and a restarted pod is not mistaken for itself. */
 export function leaderIdentity(): string {
@@ -218,27 +217,23 @@ class Candidate {
   }
 
   /** Gives the lease up, so that others need not wait for it to expire. */
-  private async release(): Promise<void> {
+  private async release(attempts = 3): Promise<void> {
     const { identity, log } = this.election;
-    for (let attempt = 1; ; attempt += 1) {
-      try {
-        // Read, since a renewal that was cut off may still have been carried out.
-        const lease = await this.lease.read();
-        if (lease?.spec?.holderIdentity !== identity) return;
-        await this.lease.replace(lease, {
-          ...lease.spec,
-          holderIdentity: '',
-          leaseDurationSeconds: 1,
-          renewTime: microTime(this.clock.now()),
-        });
-        log.info('Lease released', { identity });
-        return;
-      } catch (error) {
-        // It may be carried out between the two calls, too.
-        if (isConflict(error) && attempt < RELEASE_ATTEMPTS) continue;
-        log.warn('Lease not released: it expires by itself', { identity, error });
-        return;
-      }
+    try {
+      // Read, since a renewal that was cut off may still have been carried out.
+      const lease = await this.lease.read();
+      if (lease?.spec?.holderIdentity !== identity) return;
+      await this.lease.replace(lease, {
+        ...lease.spec,
+        holderIdentity: '',
+        leaseDurationSeconds: 1,
+        renewTime: microTime(this.clock.now()),
+      });
+      log.info('Lease released', { identity });
+    } catch (error) {
+      // It may be carried out between the two calls, too.
+      if (isConflict(error) && attempts > 1) return this.release(attempts - 1);
+      log.warn('Lease not released: it expires by itself', { identity, error });
     }
   }
 

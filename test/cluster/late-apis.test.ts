@@ -20,6 +20,7 @@ const CERTIFICATES = await crdsOf('cert-manager.io.ts', [
 ]);
 const CRDS = [...KEDA.crds, ...CERTIFICATES.crds];
 const SITES = ['s1', 's2', 's3', 's4', 's5', 's6'];
+const SCALERS = ['b', ...SITES].map((owner) => `${owner}-worker-short`);
 const few = { workerDefault: 0 };
 
 describe('optional APIs', { skip: KEDA.skip || CERTIFICATES.skip }, () => {
@@ -72,8 +73,7 @@ describe('optional APIs', { skip: KEDA.skip || CERTIFICATES.skip }, () => {
       what,
       async () => {
         if (there) {
-          const scalers = ['b', ...SITES].map((owner) => `${owner}-worker-short`);
-          assert.deepEqual(await names('ScaledObject'), scalers);
+          assert.deepEqual(await names('ScaledObject'), SCALERS);
           const certificates = SITES.map((site) => `${site}-tls`);
           assert.deepEqual(await names('Certificate'), certificates);
         }
@@ -219,9 +219,8 @@ describe('optional APIs', { skip: KEDA.skip || CERTIFICATES.skip }, () => {
     const [first, second] = KEDA.crds;
     assert.ok(first && second);
     await install([first]);
-    const scalers = ['b', ...SITES].map((owner) => `${owner}-worker-short`);
     await cluster.until('the ScaledObjects are there', async () => {
-      assert.deepEqual(await names('ScaledObject'), scalers);
+      assert.deepEqual(await names('ScaledObject'), SCALERS);
       return true;
     });
     await isQuiet();

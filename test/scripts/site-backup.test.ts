@@ -206,14 +206,14 @@ describeOnServers('backups of a site', (world) => {
     assert.deepEqual(left, ['20200101T000000Z', '20200102T000000Z', young]);
   });
 
-  for (const [what, env] of Object.entries({
-    'that are stopped': {},
-    'that are stopped while the framework still writes': { RESTLESS_BACKUP: '5' },
-  })) {
+  for (const [what, file, env] of [
+    ['that are stopped', 'database.sql.gz', {}],
+    ['that are stopped while the framework still writes', '9', { RESTLESS_BACKUP: '5' }],
+  ] as const) {
     test(`${what} take away what they have stored`, async () => {
       const store = volumeEnv();
       const script = join(SCRIPTS, 'site_backup.py');
-      const isAtWork = `ls "$TMPDIR"/*/${'RESTLESS_BACKUP' in env ? '9' : 'database.sql.gz'} >/dev/null 2>&1`;
+      const isAtWork = `ls "$TMPDIR"/*/${file} >/dev/null 2>&1`;
       const stop = `"$0" "$1" & pid=$!; until ${isAtWork}; do sleep 0.1; done; kill -TERM $pid; wait $pid`;
       const result = await runScript(['bash', '-c', stop, required('python3'), script], {
         ...envOf(store),

@@ -11,7 +11,7 @@ import { containerdConfig, pathsIn } from './configs.js';
 import { Containerd } from './containerd.js';
 import { run } from '../controlplane/run.js';
 
-/** Longer than a start takes between asking for a store and copying it. */
+/** Longer than a start takes between asking for a store and copying it, and than a run of the tests on a node: its store serves the next one. */
 const KEPT_MS = 60 * 60_000;
 
 /**

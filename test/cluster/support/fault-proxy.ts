@@ -106,6 +106,7 @@ export class FaultProxy {
     return [...this.#watches];
   }
 
+  /** Listens, also again. */
   async accept(): Promise<void> {
     this.#server.listen(this.port, '127.0.0.1');
     await once(this.#server, 'listening');
