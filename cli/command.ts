@@ -25,7 +25,7 @@ export interface Outcome {
 }
 
 /** What surrounds a command: nothing else in cli/ reads the environment or the terminal. */
-export interface Surroundings {
+export interface IOStreams {
   /** As it was called: `app-operator` or `kubectl appbench`. */
   readonly program: string;
   readonly env: Readonly<Record<string, string | undefined>>;
@@ -40,11 +40,11 @@ export interface Surroundings {
   /** Says how far something is that takes long; undefined where nobody looks on. At most one line a second. */
   readonly progress: ((line: string) => void) | undefined;
   /** Writes a line for people to standard error. */
-  readonly tell: (line: string) => void;
+  readonly notify: (line: string) => void;
 }
 
 /** A command, from its arguments to what it prints. @throws UsageError, CliError */
-export type Run = (args: Arguments, around: Surroundings) => Outcome | Promise<Outcome>;
+export type Run = (args: Arguments, io: IOStreams) => Outcome | Promise<Outcome>;
 
 /** A command as the help and the completion know it. */
 export interface Command {

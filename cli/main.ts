@@ -4,44 +4,44 @@ import { basename } from 'node:path';
 import { inspect } from 'node:util';
 import { redactText } from '../runner/redact.js';
 import { Arguments } from './arguments.js';
-import { CliError, type Outcome, type Surroundings } from './command.js';
+import { CliError, type Outcome, type IOStreams } from './command.js';
 import { COMMANDS } from './table.js';
 import { commandUsage, generalUsage, UsageError } from './usage.js';
 
 const PLUGIN = 'kubectl-appbench';
 
-process.exitCode = await main(process.argv.slice(2), surroundings());
+process.exitCode = await main(process.argv.slice(2), ioStreams());
 
-async function main([name = 'help', ...argv]: readonly string[], around: Surroundings) {
-  const { program } = around;
+async function main([name = 'help', ...argv]: readonly string[], io: IOStreams) {
+  const { program } = io;
   const command = COMMANDS.find((one) => one.name === name);
   try {
     if (name === 'help' || isHelp(name))
-      return print(around, { out: help(argv, program), code: 0 });
+      return print(io, { out: help(argv, program), code: 0 });
     if (name === '__complete') {
       const { complete } = await import('./completion/complete.js');
-      const out = await complete(argv, around.env);
+      const out = await complete(argv, io.env);
       // The shell waits: a call that is still without its answer is not waited for.
       process.stdout.write(out, () => process.exit());
       return 0;
     }
     if (!command) throw new UsageError(`${JSON.stringify(name)} is no command`);
-    if (argv.some(isHelp)) return print(around, { out: commandUsage(program, command), code: 0 });
+    if (argv.some(isHelp)) return print(io, { out: commandUsage(program, command), code: 0 });
     const args = Arguments.parse(command, argv);
     const run = await command.load();
-    return print(around, await run(args, around));
+    return print(io, await run(args, io));
   } catch (error) {
     if (error instanceof UsageError) {
       const usage = command ? commandUsage(program, command) : generalUsage(program, COMMANDS);
-      return print(around, { err: [`${program}: ${error.message}`, '', usage.trimEnd()], code: 2 });
+      return print(io, { err: [`${program}: ${error.message}`, '', usage.trimEnd()], code: 2 });
     }
-    if (around.signal.aborted) return 130;
-    const { toldAs } = await import('./kube/told.js');
-    const told = error instanceof CliError ? error : toldAs(error);
+    if (io.signal.aborted) return 130;
+    const { cliErrorOf } = await import('./kube/told.js');
+    const told = error instanceof CliError ? error : cliErrorOf(error);
     const message = told?.message ?? redactText(inspect(error));
     // To a script that runs diff, 1 means changes.
     const code = name === 'diff' ? 2 : (told?.code ?? 1);
-    return print(around, { err: [`${program}: ${message}`], code });
+    return print(io, { err: [`${program}: ${message}`], code });
   }
 }
 
@@ -54,8 +54,8 @@ function isHelp(argument: string): boolean {
   return argument === '-h' || argument === '--help';
 }
 
-function print({ write, tell }: Surroundings, { out = '', err = [], code }: Outcome): number {
-  for (const line of err) tell(line);
+function print({ write, notify }: IOStreams, { out = '', err = [], code }: Outcome): number {
+  for (const line of err) notify(line);
   if (out !== '') write(out);
   return code;
 }
@@ -69,7 +69,7 @@ function throttled(write: (line: string) => void): (line: string) => void {
   };
 }
 
-function surroundings(): Surroundings {
+function ioStreams(): IOStreams {
   const { stdout, stderr, env, argv } = process;
   const interrupted = new AbortController();
   // The second one ends the process at once, as it is usual.
@@ -87,6 +87,6 @@ function surroundings(): Surroundings {
     signal: interrupted.signal,
     write: (text) => stdout.write(text),
     progress: stderr.isTTY ? throttled((line) => stderr.write(`${line}\n`)) : undefined,
-    tell: (line) => stderr.write(`${line}\n`),
+    notify: (line) => stderr.write(`${line}\n`),
   };
 }

@@ -33,6 +33,6 @@ export function render(input: Sources, options: PreviewOptions): Rendering {
   return {
     text: problems.length > 0 ? '' : toYaml(result.objects),
     problems,
-    notes: result.notes.map(({ object, message }) => `${place(object)}: ${message}`),
+    notes: result.skipped.map(({ object, message }) => `${place(object)}: ${message}`),
   };
 }

@@ -6,7 +6,7 @@ export { Bench, type BenchProps, type Emit, type Metadata } from './preview/benc
 export { Site, type SiteProps } from './preview/site.js';
 export { ManifestError, nameOf, problemLine } from './preview/manifest-error.js';
 export { preview, type Preview, type PreviewOptions } from './preview/preview.js';
-export type { Note, ObjectProblem } from './preview/accept.js';
+export type { SkippedObject, ObjectProblem } from './preview/accept.js';
 
 export { InstallChart, type InstallProps } from './install/chart.js';
 export { CATEGORY, crdOf } from './install/crd.js';

@@ -1,35 +1,35 @@
 import type { Batch, BatchProgress } from '../constructs/kit/batch.js';
-import type { World } from '../constructs/kit/kind.js';
-import { isPaused, type Markers } from '../constructs/kit/labels.js';
+import type { ClusterReader } from '../constructs/kit/kind.js';
+import { isPaused, type MetadataKeys } from '../constructs/kit/labels.js';
 import type { KubeObject, Resource } from '../constructs/kit/object.js';
 import type { ObjectKind } from '../constructs/kit/object-kind.js';
 import type { Child } from './cache/child.js';
 import type { ChildCache } from './cache/child-cache.js';
-import type { Notes } from './cache/notes.js';
-import type { Subscriptions } from './cache/world.js';
+import type { BatchObjects } from './cache/notes.js';
+import type { DependencyTracker } from './cache/world.js';
 import type { Logger } from './log.js';
 import { meteredQueue } from './metered-queue.js';
 import type { Metrics } from './metrics.js';
 import type { Applier } from './reconcile/apply.js';
-import type { Convergence } from './reconcile/convergence.js';
-import type { Diagnostician } from './reconcile/diagnose.js';
+import type { ResourceManager } from './reconcile/convergence.js';
+import type { PodDiagnostics } from './reconcile/diagnose.js';
 import { planOf, plannedOf } from './reconcile/plan.js';
 import { errorTypeOf, reportOf } from './reconcile/report.js';
 import type { Runs } from './reconcile/runs.js';
-import { Suspects } from './suspects.js';
+import { FailureIsolation } from './suspects.js';
 import type { WorkQueue } from './workqueue.js';
 
 export interface BatchControllerProps {
   readonly batch: Batch;
   readonly kinds: ReadonlyMap<string, ObjectKind>;
-  readonly markers: Markers;
-  readonly subscriptions: Subscriptions;
+  readonly metadataKeys: MetadataKeys;
+  readonly dependencies: DependencyTracker;
   readonly children: ChildCache;
-  readonly convergence: Convergence;
+  readonly resourceManager: ResourceManager;
   readonly applier: Applier;
   readonly runs: Runs;
-  readonly diagnostician: Diagnostician;
-  readonly notes: Notes;
+  readonly podDiagnostics: PodDiagnostics;
+  readonly notes: BatchObjects;
   readonly metrics: Metrics;
   readonly log: Logger;
   readonly concurrency: number;
@@ -41,28 +41,28 @@ export interface BatchControllerProps {
 }
 
 /** Requests that come within this time of each other go together, as long as that takes no longer than the second. */
-const GATHER_MS = { pause: 150, most: 2_000 };
+const COLLECT_MS = { pause: 150, most: 2_000 };
 /** A Job that runs for this long is looked into, and again after it. */
 const PATIENCE_MS = 30_000;
 const RETRY_MS = { first: 10_000, most: 600_000 };
 
 /** What is known of an owner between two visits. All of it can be lost: it only saves work. */
-interface Memory {
+interface BatchState {
   /** The Job whose last words were spread. */
   spread?: string;
   /** Jobs that failed in a row: each halves the next one, so that what breaks a Job breaks it alone at last. */
   failures: number;
-  readonly suspects: Suspects<KubeObject>;
+  readonly failureIsolation: FailureIsolation<KubeObject>;
   /** What the last Job was made for. */
   made?: { readonly run: string | undefined; readonly requests: readonly KubeObject[] };
   /** The requests that were seen to come, and since when. */
-  gathering?: { readonly count: number; readonly since: number };
+  collecting?: { readonly count: number; readonly since: number };
 }
 
 /** The work on one `Batch`: one Job of an owner at a time, from requests to results. */
 export class BatchController {
   readonly queue: WorkQueue;
-  readonly #memories = new Map<string, Memory>();
+  readonly #states = new Map<string, BatchState>();
 
   constructor(private readonly props: BatchControllerProps) {
     this.queue = meteredQueue(this.name, props.metrics, props, (key) => this.#work(key));
@@ -72,9 +72,9 @@ export class BatchController {
     return this.props.batch.name;
   }
 
-  wake(key: string, urgency: 'now' | 'soon'): void {
+  enqueue(key: string, urgency: 'now' | 'soon'): void {
     if (urgency === 'now') this.queue.add(key);
-    else this.queue.addAfter(key, GATHER_MS.pause);
+    else this.queue.addAfter(key, COLLECT_MS.pause);
   }
 
   async #work(key: string): Promise<void> {
@@ -82,7 +82,7 @@ export class BatchController {
     const started = monotonic();
     let result: 'success' | 'error' = 'error';
     try {
-      const againMs = await this.#visit(key);
+      const againMs = await this.#reconcile(key);
       if (againMs !== undefined) this.queue.addAfter(key, againMs);
       result = 'success';
     } catch (error) {
@@ -95,9 +95,9 @@ export class BatchController {
   }
 
   /** @returns milliseconds until the next visit, where nothing that is watched would cause it */
-  async #visit(key: string): Promise<number | undefined> {
-    const { subscriptions, batch } = this.props;
-    const owner = subscriptions.objects(batch.owner).get(key) as Resource | undefined;
+  async #reconcile(key: string): Promise<number | undefined> {
+    const { dependencies, batch } = this.props;
+    const owner = dependencies.objects(batch.owner).get(key) as Resource | undefined;
     if (!owner || owner.metadata.deletionTimestamp) {
       this.#forget(key);
       return undefined;
@@ -106,7 +106,7 @@ export class BatchController {
       return await this.#advance(owner, key);
     } catch (error) {
       const report = reportOf(error, undefined, this.queue.failures(key));
-      const { reason, message } = report?.judgement.ready ?? {};
+      const { reason, message } = report?.statusResult.ready ?? {};
       if (reason !== undefined) this.#complain(owner, key, reason, message ?? '');
       if (!report || report.error) throw error;
       return report.requeueAfterMs;
@@ -115,11 +115,11 @@ export class BatchController {
 
   async #advance(owner: Resource, key: string): Promise<number | undefined> {
     const { batch } = this.props;
-    const memory = this.#memories.get(key) ?? {
+    const memory = this.#states.get(key) ?? {
       failures: 0,
-      suspects: new Suspects((request) => batch.subject(request)),
+      failureIsolation: new FailureIsolation((request) => batch.subject(request)),
     };
-    this.#memories.set(key, memory);
+    this.#states.set(key, memory);
     const job = this.#job(key);
     const asked = this.#asked(key);
     // Of a Job that has ended nobody needs to know what it did, unless somebody asks.
@@ -136,9 +136,9 @@ export class BatchController {
     owner: Resource,
     key: string,
     job: Child,
-    memory: Memory,
+    memory: BatchState,
   ): Promise<{ readonly againMs: number | undefined } | undefined> {
-    const { diagnostician, runs, now } = this.props;
+    const { podDiagnostics, runs, now } = this.props;
     if (job.deleting) return { againMs: undefined };
     switch (job.health.state) {
       case 'Ready': {
@@ -153,7 +153,7 @@ export class BatchController {
             'its last words are gone, or tell no results',
           );
         }
-        memory.suspects.done(madeFor(job, memory));
+        memory.failureIsolation.done(madeFor(job, memory));
         this.#spread(key, job, memory, results);
         return undefined;
       }
@@ -163,13 +163,13 @@ export class BatchController {
           key,
           job,
           memory,
-          (await diagnostician.explain(job)).why ?? job.health.message,
+          (await podDiagnostics.explain(job)).why ?? job.health.message,
         );
       default: {
         const { startTime } = job.job ?? {};
         const age = startTime === undefined ? 0 : now() - Date.parse(startTime);
         if (age < PATIENCE_MS) return { againMs: PATIENCE_MS - age };
-        const { why } = await diagnostician.explain(job);
+        const { why } = await podDiagnostics.explain(job);
         if (why) this.#complain(owner, key, 'JobWaiting', `Job ${job.name}: ${why}`);
         return { againMs: PATIENCE_MS };
       }
@@ -177,7 +177,7 @@ export class BatchController {
   }
 
   /** Tells what a Job came to. */
-  #spread(key: string, job: Child, memory: Memory, results: readonly KubeObject[]): void {
+  #spread(key: string, job: Child, memory: BatchState, results: readonly KubeObject[]): void {
     memory.spread = job.uid;
     memory.failures = 0;
     // Earlier ones may not have been heard yet.
@@ -194,17 +194,17 @@ export class BatchController {
     owner: Resource,
     key: string,
     job: Child,
-    memory: Memory,
+    memory: BatchState,
     why: string,
   ): Promise<{ readonly againMs: number | undefined } | undefined> {
-    const { applier, batch, now, subscriptions } = this.props;
+    const { applier, batch, now, dependencies } = this.props;
     const wait = Math.min(RETRY_MS.most, RETRY_MS.first * 2 ** memory.failures);
     // It is on its way out, and says so before it says when.
     const { completionTime } = job.job ?? {};
     if (completionTime === undefined) return { againMs: undefined };
     const closed = batch.closed(why);
     const requests = closed ? [] : madeFor(job, memory);
-    const toBlame = memory.suspects.failed(requests);
+    const toBlame = memory.failureIsolation.failed(requests);
     const [alone, ...more] = requests;
     if (alone && more.length === 0) {
       const result = toBlame ? batch.failed(alone, why, completionTime) : undefined;
@@ -212,8 +212,8 @@ export class BatchController {
         this.#spread(key, job, memory, [result]);
         return undefined;
       }
-      const open = this.#open(key, subscriptions.session('').world);
-      if (memory.suspects.others(open).length > 0) {
+      const open = this.#open(key, dependencies.track('').reader);
+      if (memory.failureIsolation.others(open).length > 0) {
         memory.failures = 0;
         await applier.delete(job);
         return { againMs: undefined };
@@ -248,29 +248,29 @@ export class BatchController {
   async #begin(
     owner: Resource,
     key: string,
-    memory: Memory,
+    memory: BatchState,
     job: Child | undefined,
   ): Promise<number | undefined> {
-    const { applier, batch, subscriptions, kinds, markers, convergence, log, monotonic, now } =
+    const { applier, batch, dependencies, kinds, metadataKeys, resourceManager, log, monotonic, now } =
       this.props;
-    const session = subscriptions.session(this.#reader(key));
+    const track = dependencies.track(this.#dependentOfKey(key));
     try {
-      const open = this.#open(key, session.world);
+      const open = this.#open(key, track.reader);
       if (open.length === 0) {
-        delete memory.gathering;
+        delete memory.collecting;
         // Nobody is left to be told why nothing moves.
         this.#say(key, this.#told(key));
         return undefined;
       }
-      const { count = 0, since = monotonic() } = memory.gathering ?? {};
+      const { count = 0, since = monotonic() } = memory.collecting ?? {};
       const more = open.length > count && count < batch.size;
-      if (more && monotonic() - since < GATHER_MS.most) {
-        memory.gathering = { count: open.length, since };
-        return GATHER_MS.pause;
+      if (more && monotonic() - since < COLLECT_MS.most) {
+        memory.collecting = { count: open.length, since };
+        return COLLECT_MS.pause;
       }
-      delete memory.gathering;
-      const facts = batch.gather(owner, session.world);
-      const next = memory.suspects.next(open);
+      delete memory.collecting;
+      const inputs = batch.resolve(owner, track.reader);
+      const next = memory.failureIsolation.next(open);
       const most = Math.max(1, Math.min(batch.size, next.length) / 2 ** memory.failures);
       const requests = batch.take(next.slice(0, most));
       const [first, ...rest] = requests;
@@ -280,11 +280,11 @@ export class BatchController {
         this.#say(key, [...this.#told(key), unfit]);
         return 0;
       }
-      const plan = planOf(owner, kinds, markers, (scope, id) =>
-        batch.chart(scope, id, { resource: owner, facts, requests }),
+      const plan = planOf(owner, kinds, metadataKeys, (scope, id) =>
+        batch.chart(scope, id, { resource: owner, inputs, requests }),
       );
       memory.made = { run: plannedOf(plan).find(({ run }) => run !== undefined)?.run, requests };
-      const { changes } = await convergence.apply(owner, plan);
+      const { changes } = await resourceManager.apply(owner, plan);
       this.#say(key, this.#told(key));
       if (changes.some(({ change }) => change !== 'unchanged')) {
         const { namespace, name } = owner.metadata;
@@ -294,28 +294,28 @@ export class BatchController {
         await applier.delete(job);
       }
     } finally {
-      session.commit();
+      track.commit();
     }
     return undefined;
   }
 
   #job(key: string): Child | undefined {
-    return this.props.children.of(this.#reader(key)).find(({ job }) => job !== undefined);
+    return this.props.children.of(this.#dependentOfKey(key)).find(({ job }) => job !== undefined);
   }
 
   /** The requests that nothing is told of yet. */
-  #open(key: string, world: World): readonly KubeObject[] {
+  #open(key: string, reader: ClusterReader): readonly KubeObject[] {
     const done = new Set(this.#told(key).map(({ metadata }) => metadata.name));
-    return world
+    return reader
       .list(this.props.batch.requests, key, (request) => request)
       .filter(({ metadata }) => !done.has(metadata.name));
   }
 
   /** The names of the requests that are there. Their changes lead here from now on. */
   #asked(key: string): ReadonlySet<string> {
-    const { subscriptions, batch } = this.props;
-    const { world, commit } = subscriptions.session(this.#reader(key));
-    const names = world.list(batch.requests, key, ({ metadata }) => metadata.name);
+    const { dependencies, batch } = this.props;
+    const { reader, commit } = dependencies.track(this.#dependentOfKey(key));
+    const names = reader.list(batch.requests, key, ({ metadata }) => metadata.name);
     commit();
     return new Set(names);
   }
@@ -323,12 +323,12 @@ export class BatchController {
   /** The results that are told now. */
   #told(key: string): readonly KubeObject[] {
     const { notes, batch } = this.props;
-    return notes.of(this.#reader(key)).filter(({ kind }) => kind !== batch.progress);
+    return notes.of(this.#dependentOfKey(key)).filter(({ kind }) => kind !== batch.progress);
   }
 
   /** Says what came of requests; what was said before is taken back. */
   #say(key: string, notes: readonly KubeObject[]): void {
-    this.props.notes.set(this.#reader(key), notes);
+    this.props.notes.set(this.#dependentOfKey(key), notes);
   }
 
   /** Says why nothing moves, beside the results. */
@@ -345,18 +345,18 @@ export class BatchController {
   }
 
   #forget(key: string): void {
-    this.#memories.delete(key);
+    this.#states.delete(key);
     this.#say(key, []);
-    this.props.subscriptions.forget(this.#reader(key));
+    this.props.dependencies.forget(this.#dependentOfKey(key));
     this.queue.forget(key);
   }
 
-  #reader(key: string): string {
+  #dependentOfKey(key: string): string {
     return `${this.name}/${key}`;
   }
 }
 
 /** The requests that a Job was made for; none where that is not known. */
-function madeFor({ run }: Child, { made }: Memory): readonly KubeObject[] {
+function madeFor({ run }: Child, { made }: BatchState): readonly KubeObject[] {
   return made && made.run === run ? made.requests : [];
 }

@@ -4,7 +4,7 @@ import type { AnyKind } from '../constructs/registry.js';
 import { isNotFound } from './api/api-error.js';
 import type { Client } from './api/client.js';
 import type { Events } from './reconcile/events.js';
-import type { Notes } from './cache/notes.js';
+import type { BatchObjects } from './cache/notes.js';
 import type { Logger } from './log.js';
 import { meteredQueue } from './metered-queue.js';
 import type { Metrics } from './metrics.js';
@@ -20,7 +20,7 @@ export interface ControllerProps extends ReconcilerProps {
   /** Milliseconds between two visits of a resource on which nothing happens. */
   readonly resyncMs: number;
   readonly events: Events;
-  readonly notes: Notes;
+  readonly notes: BatchObjects;
   readonly metrics: Metrics;
   readonly log: Logger;
   /** Milliseconds, monotonic. */
@@ -44,13 +44,13 @@ const PUT_OFF_MS = 5_000;
 const STEPS = new Set(['Provisioning', 'Updating', 'Deleting', 'Syncing', 'Running']);
 
 /** Somebody who undoes each repair at once gets one a second: it would be a tight loop. */
-const FIGHT = { repairs: 20, withinMs: 10_000, restMs: 1_000 };
+const REPAIR_LIMIT = { repairs: 20, withinMs: 10_000, restMs: 1_000 };
 
 /** The work on one kind: a queue of keys, a reconciler, and the one place that reports. */
 export class Controller {
   readonly queue: WorkQueue;
   readonly #reconciler: Reconciler;
-  readonly #visitedAt = new Map<string, number>();
+  readonly #reconciledAt = new Map<string, number>();
   /** When the children of a resource were last changed, oldest first. */
   readonly #repairs = new Map<string, readonly number[]>();
   #minorAt = -Infinity;
@@ -76,28 +76,28 @@ export class Controller {
   }
 
   /** Asks for a visit; one that is not urgent may be taken together with others. */
-  wake(key: string, urgency: 'now' | 'soon'): void {
+  enqueue(key: string, urgency: 'now' | 'soon'): void {
     if (urgency === 'now') {
-      if (this.#fights(key)) this.queue.addAfter(key, FIGHT.restMs);
+      if (this.#repairsTooOften(key)) this.queue.addAfter(key, REPAIR_LIMIT.restMs);
       else this.queue.add(key);
       return;
     }
     // A visit in between sees what has changed until then, and the plan is made anew by what changes after it.
-    const visited = this.#visitedAt.get(key) ?? -Infinity;
+    const visited = this.#reconciledAt.get(key) ?? -Infinity;
     const rest = visited + BATCH_MS - this.props.monotonic();
     this.queue.addAfter(key, Math.max(FIRST_OF_BATCH_MS, rest));
   }
 
   /** Whether somebody undoes each repair of a resource's children at once. */
-  #fights(key: string): boolean {
+  #repairsTooOften(key: string): boolean {
     const repairs = this.#repairs.get(key);
-    const first = repairs?.length === FIGHT.repairs ? repairs[0] : undefined;
-    return first !== undefined && this.props.monotonic() - first < FIGHT.withinMs;
+    const first = repairs?.length === REPAIR_LIMIT.repairs ? repairs[0] : undefined;
+    return first !== undefined && this.props.monotonic() - first < REPAIR_LIMIT.withinMs;
   }
 
   async #work(key: string): Promise<void> {
-    const { subscriptions, kind, metrics, monotonic, log } = this.props;
-    const resource = subscriptions.objects(kind.definition.kind).get(key) as
+    const { dependencies, kind, metrics, monotonic, log } = this.props;
+    const resource = dependencies.objects(kind.definition.kind).get(key) as
       Resource<unknown, Status> | undefined;
     if (!resource) {
       this.#forget(key);
@@ -105,11 +105,11 @@ export class Controller {
     }
     const { namespace = '', name } = resource.metadata;
     const started = monotonic();
-    this.#visitedAt.set(key, started);
+    this.#reconciledAt.set(key, started);
     const line = log.child({ controller: this.name, namespace, name });
     let result: 'success' | 'waiting' | 'stalled' | 'error' = 'error';
     try {
-      const visited = await this.#reconciler.visit(resource, this.queue.failures(key));
+      const visited = await this.#reconciler.reconcile(resource, this.queue.failures(key));
       // What was found is true of the spec that was visited, which may have changed meanwhile.
       const report = { observedGeneration: resource.metadata.generation, ...visited };
       await this.#publish(key, report, line);
@@ -132,18 +132,18 @@ export class Controller {
     const written = report.changes.filter(({ change }) => change !== 'unchanged');
     if (written.some(({ change }) => change === 'configured')) {
       const repairs = [...(this.#repairs.get(key) ?? []), this.props.monotonic()];
-      this.#repairs.set(key, repairs.slice(-FIGHT.repairs));
+      this.#repairs.set(key, repairs.slice(-REPAIR_LIMIT.repairs));
     }
     if (written.length > 0) line.info('children changed', { changes: written });
     if (report.gone) {
       line.info('the resource is let go');
       return;
     }
-    const current = this.props.subscriptions.objects(kind.definition.kind).get(key);
+    const current = this.props.dependencies.objects(kind.definition.kind).get(key);
     if (!current) return;
     const later = await this.#writeStatus(key, current as Resource<unknown, Status>, report);
     // What is asked for is withdrawn only when its outcome is written.
-    this.#note(key, report.judgement.notes ?? []);
+    this.#note(key, report.statusResult.batchObjects ?? []);
     const resync = resyncMs * (0.9 + random() / 5);
     this.queue.addAfter(
       key,
@@ -172,7 +172,7 @@ export class Controller {
     );
     const changed = difference(resource.status, status);
     // What the next visit reads must be written: until then it would ask for another at once, again and again.
-    if (changed === 'minor' && report.judgement.again !== true) {
+    if (changed === 'minor' && report.statusResult.reconcileAgain !== true) {
       const rest = this.#untilTurn(key);
       if (rest > 0) return rest;
       this.#minorAt = this.props.monotonic();
@@ -241,7 +241,7 @@ export class Controller {
     this.#reconciler.forget(key);
     this.#note(key, []);
     this.queue.forget(key);
-    this.#visitedAt.delete(key);
+    this.#reconciledAt.delete(key);
     this.#minor.delete(key);
     this.#repairs.delete(key);
     const [namespace, name] = [key.slice(0, slash), key.slice(slash + 1)];

@@ -1,13 +1,13 @@
 import { hostname } from 'node:os';
 import { setTimeout as sleep } from 'node:timers/promises';
 import {
-  markers as markersFor,
+  metadataKeysFor,
   MANAGED_BY,
   MANAGED_BY_LABEL,
-  type Markers,
+  type MetadataKeys,
 } from '../constructs/kit/labels.js';
 import { objectKind } from '../constructs/kit/definition.js';
-import type { World } from '../constructs/kit/kind.js';
+import type { ClusterReader } from '../constructs/kit/kind.js';
 import { kindId, type ObjectKind } from '../constructs/kit/object-kind.js';
 import { admit } from '../constructs/kit/schema.js';
 import { BATCHES, KINDS, type AnyBatch, type AnyKind } from '../constructs/registry.js';
@@ -16,25 +16,25 @@ import { Applier } from './reconcile/apply.js';
 import { ChildCache } from './cache/child-cache.js';
 import type { Client } from './api/client.js';
 import type { Config } from './config/config.js';
-import { Convergence } from './reconcile/convergence.js';
+import { ResourceManager } from './reconcile/convergence.js';
 import { Controller } from './controller.js';
-import { Diagnostician } from './reconcile/diagnose.js';
+import { PodDiagnostics } from './reconcile/diagnose.js';
 import { CustomResourceDefinition, Discovery } from './discovery.js';
 import { Events } from './reconcile/events.js';
 import { Finalizer } from './reconcile/finalizer.js';
 import { countJob } from './job-metrics.js';
 import type { Logger } from './log.js';
 import type { Metrics } from './metrics.js';
-import { MonitoringKeeper } from './monitoring.js';
-import { Notes } from './cache/notes.js';
-import { Observer } from './reconcile/observer.js';
+import { MonitoringReconciler } from './monitoring.js';
+import { BatchObjects } from './cache/notes.js';
+import { HealthChecker } from './reconcile/observer.js';
 import { Prober } from './reconcile/probe.js';
 import type { Sink } from './cache/reflector.js';
 import { readableSink, referenceSink } from './cache/readable-sink.js';
 import { ResourceStore } from './cache/resource-store.js';
 import { Runs } from './reconcile/runs.js';
 import { Watches } from './cache/watches.js';
-import { Subscriptions } from './cache/world.js';
+import { DependencyTracker } from './cache/world.js';
 
 export interface ManagerProps {
   readonly config: Config;
@@ -58,12 +58,12 @@ export class Manager {
   /** All that can be woken: controllers by their kind, those of batches by their name. */
   readonly #byName: ReadonlyMap<string, Controller | BatchController>;
   readonly #stores: ReadonlyMap<string, ResourceStore>;
-  readonly #subscriptions: Subscriptions;
+  readonly #dependencies: DependencyTracker;
   readonly #children: ChildCache;
   readonly #discovery: Discovery;
-  readonly #monitoring: MonitoringKeeper;
+  readonly #monitoring: MonitoringReconciler;
   readonly #prober: Prober | undefined;
-  readonly #markers: Markers;
+  readonly #metadataKeys: MetadataKeys;
   readonly #watches: Watches;
   /** The optional APIs whose first lists are on their way. */
   readonly #serving: Promise<void>[] = [];
@@ -79,7 +79,7 @@ export class Manager {
     const { config, client, metrics, log } = props;
     this.#kinds = props.kinds ?? KINDS;
     const batches = props.batches ?? BATCHES;
-    this.#markers = markersFor(config.apiGroup);
+    this.#metadataKeys = metadataKeysFor(config.apiGroup);
     this.#owned = new Map(
       [...this.#kinds, ...batches].flatMap(({ owns }) => owns).map((kind) => [kindId(kind), kind]),
     );
@@ -99,41 +99,41 @@ export class Manager {
       now: monotonic,
       random: Math.random,
     });
-    this.#subscriptions = new Subscriptions({
+    this.#dependencies = new DependencyTracker({
       settings: config.settings,
       indexes: [
         ...this.#kinds.flatMap(({ indexes }) => indexes),
         ...batches.map(({ requests }) => requests),
       ],
-      wake: (reader, urgency) => {
-        this.#wake(reader, urgency);
+      enqueue: (dependent, urgency) => {
+        this.#enqueue(dependent, urgency);
       },
       now: Date.now,
     });
-    this.#children = new ChildCache(this.#markers, (owner, before, after) => {
+    this.#children = new ChildCache(this.#metadataKeys, (owner, before, after) => {
       countJob(metrics, before, after);
-      this.#wake(owner, 'now');
+      this.#enqueue(owner, 'now');
     });
     this.#stores = new Map(
       this.#kinds.map(({ definition: { kind } }) => [
         kind,
         new ResourceStore({
           onChange: (key, object) => {
-            this.#subscriptions.update(kind, key, object);
+            this.#dependencies.update(kind, key, object);
           },
           onCount: (namespace, count) => {
             metrics.resources(kind, namespace, count);
           },
-          wake: (key) => {
-            this.#wake(`${kind}/${key}`, 'now');
+          enqueue: (key) => {
+            this.#enqueue(`${kind}/${key}`, 'now');
             for (const { name, owner } of batches) {
-              if (owner === kind) this.#wake(`${name}/${key}`, 'soon');
+              if (owner === kind) this.#enqueue(`${name}/${key}`, 'soon');
             }
           },
         }),
       ]),
     );
-    this.#monitoring = new MonitoringKeeper({
+    this.#monitoring = new MonitoringReconciler({
       client,
       namespace: config.leaderElectionNamespace,
       watchNamespaces: config.watchNamespaces,
@@ -158,31 +158,31 @@ export class Manager {
     const applier = new Applier({
       client,
       children: this.#children,
-      markers: this.#markers,
+      metadataKeys: this.#metadataKeys,
       onApiGone: () => {
         this.#discovery.hint();
       },
     });
-    const diagnostician = new Diagnostician({ client, now: monotonic });
+    const podDiagnostics = new PodDiagnostics({ client, now: monotonic });
     const shared = {
       client,
-      markers: this.#markers,
-      subscriptions: this.#subscriptions,
+      metadataKeys: this.#metadataKeys,
+      dependencies: this.#dependencies,
       children: this.#children,
       kinds: this.#owned,
-      convergence: new Convergence({
+      resourceManager: new ResourceManager({
         children: this.#children,
         applier,
         now: Date.now,
       }),
-      observer: new Observer({
+      healthChecker: new HealthChecker({
         children: this.#children,
-        diagnostician,
+        podDiagnostics,
         prober: this.#prober,
         now: Date.now,
       }),
-      finalizer: new Finalizer(client, this.#markers),
-      notes: new Notes(this.#subscriptions),
+      finalizer: new Finalizer(client, this.#metadataKeys),
+      notes: new BatchObjects(this.#dependencies),
       runs: new Runs(client),
       events,
       metrics,
@@ -207,7 +207,7 @@ export class Manager {
         }),
     );
     this.#batches = batches.map(
-      (batch) => new BatchController({ ...shared, batch, applier, diagnostician }),
+      (batch) => new BatchController({ ...shared, batch, applier, podDiagnostics }),
     );
     this.#byName = new Map<string, Controller | BatchController>([
       ...this.#controllers.map(
@@ -275,8 +275,8 @@ export class Manager {
   }
 
   /** What is known now, for a look without a subscription; undefined until the caches are filled. */
-  world(): World | undefined {
-    return this.#synced ? this.#subscriptions.session('').world : undefined;
+  reader(): ClusterReader | undefined {
+    return this.#synced ? this.#dependencies.track('').reader : undefined;
   }
 
   /** Whether there is work in hand or due now. */
@@ -288,9 +288,9 @@ export class Manager {
     return [...this.#controllers, ...this.#batches];
   }
 
-  #wake(reader: string, urgency: 'now' | 'soon'): void {
-    const slash = reader.indexOf('/');
-    this.#byName.get(reader.slice(0, slash))?.wake(reader.slice(slash + 1), urgency);
+  #enqueue(dependent: string, urgency: 'now' | 'soon'): void {
+    const slash = dependent.indexOf('/');
+    this.#byName.get(dependent.slice(0, slash))?.enqueue(dependent.slice(slash + 1), urgency);
   }
 
   #watchResources({ kind, api }: Controller): void {
@@ -310,7 +310,7 @@ export class Manager {
 
   #watchReferences(kind: ObjectKind): void {
     this.#watches.start(kind, {
-      sink: (inScope) => this.#announcing(kind, referenceSink(kind, this.#subscriptions, inScope)),
+      sink: (inScope) => this.#announcing(kind, referenceSink(kind, this.#dependencies, inScope)),
       metadataOnly: kind.content !== true,
       clusterScoped: kind.clusterScoped === true,
     });
@@ -325,7 +325,7 @@ export class Manager {
     this.#watches.start(kind, {
       sink: (inScope) => {
         const children = this.#children.sink(kind, inScope);
-        const read = (): Sink => readableSink(kind.kind, this.#subscriptions, children, inScope);
+        const read = (): Sink => readableSink(kind.kind, this.#dependencies, children, inScope);
         return this.#announcing(kind, isRead ? read() : children);
       },
       ...(isReferredTo ? { metadataOnly: true } : { labelSelector: MANAGED }),
@@ -336,7 +336,7 @@ export class Manager {
   #announcing(kind: ObjectKind, sink: Sink): Sink {
     if (!kind.optional) return sink;
     const replace: Sink['replace'] = (objects, version) => {
-      this.#subscriptions.serve(kind, true);
+      this.#dependencies.serve(kind, true);
       sink.replace(objects, version);
     };
     return { ...sink, replace };
@@ -348,7 +348,7 @@ export class Manager {
       return;
     }
     if (this.#detected.includes(kind)) {
-      this.#subscriptions.serve(kind, served);
+      this.#dependencies.serve(kind, served);
       return;
     }
     if (served) {
@@ -358,8 +358,8 @@ export class Manager {
     }
     this.#watches.end(kind);
     this.#children.drop(kind);
-    if (this.#read.has(kindId(kind))) this.#subscriptions.drop(kind.kind);
-    this.#subscriptions.serve(kind, false);
+    if (this.#read.has(kindId(kind))) this.#dependencies.drop(kind.kind);
+    this.#dependencies.serve(kind, false);
   }
 }
 

@@ -14,7 +14,7 @@ const RETRY_MS = 30_000;
 /** They are not watched: what somebody deletes is made again when the operator next looks. */
 const LOOK_MS = 600_000;
 
-export interface MonitoringKeeperProps {
+export interface MonitoringReconcilerProps {
   readonly client: Pick<Client, 'request' | 'apply'>;
   /** The operator's own namespace. */
   readonly namespace: string;
@@ -30,7 +30,7 @@ export interface MonitoringKeeperProps {
  * those APIs, now or later. They are a convenience: nothing else depends on them, and what is not allowed
  * is said once.
  */
-export class MonitoringKeeper {
+export class MonitoringReconciler {
   /** The kinds whose APIs may be missing. */
   readonly kinds: readonly ObjectKind[];
   readonly #objects: readonly OwnObject[];
@@ -39,7 +39,7 @@ export class MonitoringKeeper {
   readonly #timers = new Map<OwnObject, NodeJS.Timeout>();
   #leading = false;
 
-  constructor(private readonly props: MonitoringKeeperProps) {
+  constructor(private readonly props: MonitoringReconcilerProps) {
     this.#objects = monitoringObjects(props);
     this.kinds = [...new Set(this.#objects.map((own) => own.with))];
   }

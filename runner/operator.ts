@@ -76,7 +76,7 @@ async function operate(
   const webhooks = await startWebhooks({
     config,
     client,
-    world: () => manager.world(),
+    reader: () => manager.reader(),
     metrics,
     log,
   });

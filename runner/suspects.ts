@@ -3,7 +3,7 @@
  * first, and each of them goes alone. Whether such a request is to blame, or what its Job works in, shows in
  * what becomes of the others; the words of the Job alone do not say it.
  */
-export class Suspects<Q> {
+export class FailureIsolation<Q> {
   /** By subject: whether Jobs without it were done since a Job with it failed. */
   readonly #failed = new Map<string, boolean>();
   /** The subjects that stand back, in the order of their turns. */

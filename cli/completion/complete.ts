@@ -1,6 +1,6 @@
 import { contextsOf } from '../../runner/api/kubeconfig.js';
 import { Arguments } from '../arguments.js';
-import type { Command, Completion, Flag, Surroundings } from '../command.js';
+import type { Command, Completion, Flag, IOStreams } from '../command.js';
 import { COMMANDS } from '../table.js';
 
 /** What a shell completes by itself. */
@@ -8,7 +8,7 @@ const FILES = ':file';
 /** A shell waits for the answer: a cluster that does not give one in this time is left alone. */
 const PATIENCE_MS = 2_000;
 
-type Env = Surroundings['env'];
+type Env = IOStreams['env'];
 
 /**
  * Candidates for the last of some words, a line each. It fails in silence: a shell has no place for errors.

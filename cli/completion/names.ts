@@ -1,7 +1,7 @@
 import { DEFINITIONS } from '../../constructs/registry.js';
 import type { ObjectKind } from '../../constructs/kit/object-kind.js';
 import type { Arguments } from '../arguments.js';
-import type { Surroundings } from '../command.js';
+import type { IOStreams } from '../command.js';
 import { connected } from '../kube/connect.js';
 import { resourceKinds } from '../kube/kinds.js';
 import { listOf } from '../kube/sight.js';
@@ -15,7 +15,7 @@ export async function names(
   what: 'namespace' | 'resource',
   args: Arguments,
   word: string,
-  env: Surroundings['env'],
+  env: IOStreams['env'],
 ): Promise<readonly string[]> {
   if (what === 'namespace') return namesOf(NAMESPACE, undefined, args, env);
   const [first] = args.positionals;
@@ -32,7 +32,7 @@ function namesOf(
   kind: ObjectKind,
   scope: 'namespaced' | undefined,
   args: Arguments,
-  env: Surroundings['env'],
+  env: IOStreams['env'],
 ): Promise<readonly string[]> {
   return connected(args, { env }, async ({ client, namespace }) => {
     const place = scope === undefined || args.has('all-namespaces') ? undefined : namespace;

@@ -7,11 +7,11 @@ import type { Outcome, Run } from '../command.js';
 import { connected, type Connection } from '../kube/connect.js';
 import { ServedKinds } from '../kube/discovery.js';
 import { listings, OPTIONAL_KINDS, references } from '../kube/kinds.js';
-import { listOf, look, type Sight } from '../kube/sight.js';
+import { listOf, takeSnapshot, type ClusterSnapshot } from '../kube/sight.js';
 import { apiGroupOf, settingsOf } from '../manifest-commands.js';
 import { readSources, type Source } from '../source.js';
 import { UsageError } from '../usage.js';
-import { changeOf, Differ, type Change, type Differences } from './differ.js';
+import { changeOf, Differ, type ObjectDiff, type Differences } from './differ.js';
 import { DryRun } from './dry-run.js';
 import { painted } from './text.js';
 
@@ -21,7 +21,7 @@ type Form = 'patch' | 'json';
 const KUBECTL = 'kubectl';
 const CLIENT_SIDE = 'kubectl-client-side-apply';
 
-export const diffCommand: Run = (args, around) => {
+export const diffCommand: Run = (args, io) => {
   const files = args.list('filename');
   if (files.length === 0) throw new UsageError('diff needs -f FILE, -f FOLDER or -f -');
   const form = args.value('output', oneOf<Form>({ patch: 'patch', json: 'json' })) ?? 'patch';
@@ -30,7 +30,7 @@ export const diffCommand: Run = (args, around) => {
   const { sources, problems } = readSources(files, args.has('recursive'));
   if (problems.length > 0) return { err: problems, code: 2 };
   if (sources.length === 0) return { err: ['nothing to compare: the input is empty'], code: 2 };
-  return connected(args, around, async (connection): Promise<Outcome> => {
+  return connected(args, io, async (connection): Promise<Outcome> => {
     const { client } = connection;
     const kinds = new ServedKinds(client);
     const given = new Given(connection, kinds, args.text('field-manager') ?? KUBECTL);
@@ -38,15 +38,15 @@ export const diffCommand: Run = (args, around) => {
     const serves = await kinds.among(OPTIONAL_KINDS);
     const found: Differences[] = [given];
     for (const [namespace, instead] of given.byNamespace(apiGroup)) {
-      const sight = await look(client, listings(apiGroup), namespace);
-      await seeSecrets(connection, sight, namespace);
-      const others = await look(client, references(), namespace);
-      const world = { sight, others, apiGroup, settings, serves, instead };
-      found.push(await new Differ(new DryRun(client), world, around.progress).differences());
+      const snapshot = await takeSnapshot(client, listings(apiGroup), namespace);
+      await seeSecrets(connection, snapshot, namespace);
+      const others = await takeSnapshot(client, references(), namespace);
+      const reader = { snapshot, others, apiGroup, settings, serves, instead };
+      found.push(await new Differ(new DryRun(client), reader, io.progress).differences());
       found.push({
         changes: [],
         problems: [],
-        notes: sight.unseen.map(({ what, why }) => `${what}: not compared: ${why}`),
+        notes: snapshot.omitted.map(({ what, why }) => `${what}: not compared: ${why}`),
       });
     }
     return outcomeOf(
@@ -56,15 +56,15 @@ export const diffCommand: Run = (args, around) => {
         notes: found.flatMap(({ notes }) => notes),
       },
       form,
-      around.colours,
+      io.colours,
     );
   });
 };
 
 /** All Secrets count, not only ours: trees depend on whether one is there. */
-async function seeSecrets({ client }: Connection, sight: Sight, namespace: string): Promise<void> {
-  if (!sight.sees(Secret)) return;
-  sight.replace(Secret, await listOf(client, { kind: Secret, metadataOnly: true }, namespace));
+async function seeSecrets({ client }: Connection, snapshot: ClusterSnapshot, namespace: string): Promise<void> {
+  if (!snapshot.sees(Secret)) return;
+  snapshot.replace(Secret, await listOf(client, { kind: Secret, metadataOnly: true }, namespace));
 }
 
 function outcomeOf(
@@ -85,7 +85,7 @@ function outcomeOf(
 
 /** What the files hold, as the API server would store it. */
 class Given implements Differences {
-  readonly changes: Change[] = [];
+  readonly changes: ObjectDiff[] = [];
   readonly problems: string[] = [];
   readonly notes: string[] = [];
   readonly #answers: KubeObject[] = [];

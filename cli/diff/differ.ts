@@ -1,5 +1,5 @@
 import { Stalled, Waiting } from '../../constructs/kit/errors.js';
-import { isPaused, markers, type Markers } from '../../constructs/kit/labels.js';
+import { isPaused, metadataKeysFor, type MetadataKeys } from '../../constructs/kit/labels.js';
 import { keyOf, type KubeObject, type Resource } from '../../constructs/kit/object.js';
 import { kindId, Secret, type ObjectKind } from '../../constructs/kit/object-kind.js';
 import { KINDS } from '../../constructs/registry.js';
@@ -10,10 +10,10 @@ import { planOf, plannedOf, type Plan, type PlannedChild } from '../../runner/re
 import { CHILD_KINDS } from '../kube/kinds.js';
 import type { DryRun } from './dry-run.js';
 import { patchOf, withoutRun } from './text.js';
-import { idOf, resourcesWith, worldWith, type SeenWorld, type WorldProps } from './world.js';
+import { idOf, resourcesWith, readerWith, type SnapshotReader, type SnapshotReaderProps } from './world.js';
 
 /** Something that would be another one. This is what `diff -o json` prints, so it is public API. */
-export interface Change {
+export interface ObjectDiff {
   readonly action: 'create' | 'change' | 'replace' | 'prune';
   readonly kind: string;
   readonly namespace: string;
@@ -25,7 +25,7 @@ export interface Change {
 }
 
 export interface Differences {
-  readonly changes: readonly Change[];
+  readonly changes: readonly ObjectDiff[];
   /** What could not be found out, each in a line. */
   readonly problems: readonly string[];
   readonly notes: readonly string[];
@@ -36,23 +36,23 @@ const AT_ONCE = 8;
 
 /** What becomes of the children of resources when some of them are replaced by others. */
 export class Differ {
-  readonly #changes: Change[] = [];
+  readonly #changes: ObjectDiff[] = [];
   readonly #problems: string[] = [];
   readonly #notes: string[] = [];
-  readonly #markers: Markers;
-  readonly #before: SeenWorld;
-  readonly #after: SeenWorld;
+  readonly #metadataKeys: MetadataKeys;
+  readonly #before: SnapshotReader;
+  readonly #after: SnapshotReader;
   readonly #seesSecrets: boolean;
 
   constructor(
     private readonly dryRun: DryRun,
-    private readonly props: WorldProps,
+    private readonly props: SnapshotReaderProps,
     private readonly progress: ((line: string) => void) | undefined,
   ) {
-    this.#markers = markers(props.apiGroup);
-    this.#before = worldWith({ ...props, instead: [] });
-    this.#after = worldWith(props);
-    this.#seesSecrets = props.sight.sees(Secret);
+    this.#metadataKeys = metadataKeysFor(props.apiGroup);
+    this.#before = readerWith({ ...props, instead: [] });
+    this.#after = readerWith(props);
+    this.#seesSecrets = props.snapshot.sees(Secret);
   }
 
   async differences(): Promise<Differences> {
@@ -94,11 +94,11 @@ export class Differ {
       );
       this.#changes.push(...changes.flatMap((change) => change ?? []));
     }
-    const hold = plan.stages.find((stage) => stage.hold !== undefined)?.hold;
-    if (hold !== undefined && given) this.#notes.push(`${name}: held back for now: ${hold}`);
-    const keeps = new Set(plannedOf(plan).map(({ id }) => id));
+    const blockedReason = plan.stages.find((stage) => stage.blockedReason !== undefined)?.blockedReason;
+    if (blockedReason !== undefined && given) this.#notes.push(`${name}: held back for now: ${blockedReason}`);
+    const retainsData = new Set(plannedOf(plan).map(({ id }) => id));
     for (const { child, object } of this.#childrenOf(resource)) {
-      const goes = !keeps.has(child.id) && mayPrune(child, resource);
+      const goes = !retainsData.has(child.id) && mayPrune(child, resource);
       const change =
         goes && (given || known.has(child.id)) && changeOf('prune', name, object, undefined);
       if (change) this.#changes.push(change);
@@ -107,15 +107,15 @@ export class Differ {
 
   #plan(
     resource: Resource,
-    world: SeenWorld,
+    reader: SnapshotReader,
     onError: (error: Stalled | Waiting) => void,
   ): Plan | undefined {
     const kind = KINDS.find(({ definition }) => definition.kind === resource.kind);
     if (!kind) return undefined;
     try {
-      const facts = kind.gather(resource, world);
-      return planOf(resource, KIND_BY_ID, this.#markers, (scope, id) =>
-        kind.chart(scope, id, { resource, facts }),
+      const inputs = kind.resolve(resource, reader);
+      return planOf(resource, KIND_BY_ID, this.#metadataKeys, (scope, id) =>
+        kind.chart(scope, id, { resource, inputs }),
       );
     } catch (error) {
       if (!(error instanceof Stalled || error instanceof Waiting)) throw error;
@@ -143,23 +143,23 @@ export class Differ {
     plan: Plan,
     planned: PlannedChild,
     before: KubeObject | undefined,
-  ): Promise<Change | undefined> {
+  ): Promise<ObjectDiff | undefined> {
     const object = plan.objects().get(planned.id);
     if (!object) return undefined;
     const { kind } = planned;
     if (kind.kind === Secret.kind && !this.#seesSecrets) return undefined;
     try {
       const live = await this.#live(kind, object);
-      if (live && planned.seeded !== undefined) {
+      if (live && planned.createOnly !== undefined) {
         // A Secret is generated once; a Job is made anew where it has something else to do.
-        const { run } = childOf(kind, live, this.#markers);
+        const { run } = childOf(kind, live, this.#metadataKeys);
         if (planned.run === undefined || run === planned.run) return undefined;
-        const asBefore = before?.metadata.annotations?.[this.#markers.run] ?? planned.run;
+        const asBefore = before?.metadata.annotations?.[this.#metadataKeys.run] ?? planned.run;
         if (!this.#seesSecrets && asBefore === planned.run) return undefined;
-        const again = withoutRun(await this.dryRun.again(kind, object));
-        return changeOf('replace', owner, withoutRun(live), again);
+        const reconcileAgain = withoutRun(await this.dryRun.reconcileAgain(kind, object));
+        return changeOf('replace', owner, withoutRun(live), reconcileAgain);
       }
-      const generated = planned.seeded !== undefined && planned.run === undefined;
+      const generated = planned.createOnly !== undefined && planned.run === undefined;
       const wanted = this.#seesSecrets ? object : this.#hashedAs(live, object, before);
       const after = generated ? object : await this.dryRun.apply(kind, wanted, FIELD_MANAGER);
       return changeOf(live ? 'change' : 'create', owner, live, after);
@@ -179,7 +179,7 @@ export class Differ {
     object: KubeObject,
     before: KubeObject | undefined,
   ): KubeObject {
-    const { configHash } = this.#markers;
+    const { configHash } = this.#metadataKeys;
     const [now, old, there] = [object, before, live].map(
       (one) => templateOf(one)?.metadata?.annotations?.[configHash],
     );
@@ -195,7 +195,7 @@ export class Differ {
   async #live(kind: ObjectKind, object: KubeObject): Promise<KubeObject | undefined> {
     const { namespace, name } = object.metadata;
     if (kind.kind !== Secret.kind) return this.dryRun.live(kind, namespace, name);
-    return this.props.sight
+    return this.props.snapshot
       .of(kind)
       .find(({ metadata }) => metadata.namespace === namespace && metadata.name === name);
   }
@@ -203,9 +203,9 @@ export class Differ {
   #childrenOf(resource: Resource): readonly { child: Child; object: KubeObject }[] {
     const owner = `${resource.kind}/${keyOf(resource.metadata.namespace, resource.metadata.name)}`;
     return CHILD_KINDS.flatMap((kind) =>
-      this.props.sight
+      this.props.snapshot
         .of(kind)
-        .map((object) => ({ child: childOf(kind, object, this.#markers), object }))
+        .map((object) => ({ child: childOf(kind, object, this.#metadataKeys), object }))
         .filter(({ child }) => child.owner === owner),
     );
   }
@@ -225,11 +225,11 @@ function templateOf(object: KubeObject | undefined) {
 
 /** A change; undefined where both say the same. */
 export function changeOf(
-  action: Change['action'],
+  action: ObjectDiff['action'],
   owner: string | null,
   before: KubeObject | undefined,
   after: KubeObject | undefined,
-): Change | undefined {
+): ObjectDiff | undefined {
   const { kind = '', metadata } = after ?? before ?? {};
   const { namespace = '', name = '' } = metadata ?? {};
   const patch = patchOf([kind, namespace, name].filter(Boolean).join('.'), before, after);

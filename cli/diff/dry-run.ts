@@ -28,7 +28,7 @@ export class DryRun {
   }
 
   /** The object as it would be made anew in the place of one that is there. @throws ApiError */
-  async again(kind: ObjectKind, object: KubeObject): Promise<KubeObject> {
+  async reconcileAgain(kind: ObjectKind, object: KubeObject): Promise<KubeObject> {
     // Its name is taken as yet.
     const { name, ...metadata } = object.metadata;
     const generateName = `${name}-`;

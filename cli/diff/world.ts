@@ -3,16 +3,16 @@ import type { KubeObject, Resource } from '../../constructs/kit/object.js';
 import { keyOf } from '../../constructs/kit/object.js';
 import { kindId, Secret, type ObjectKind } from '../../constructs/kit/object-kind.js';
 import type { Settings } from '../../constructs/kit/settings.js';
-import { StaticWorld, type StaticWorldProps } from '../../constructs/kit/static-world.js';
+import { StaticReader, type StaticReaderProps } from '../../constructs/kit/static-world.js';
 import { REFERENCE_KINDS, resourceKinds } from '../kube/kinds.js';
-import { unseen, type Sight } from '../kube/sight.js';
+import { omitted, type ClusterSnapshot } from '../kube/sight.js';
 
 /** A world of what is seen, with a clock. */
-export class SeenWorld extends StaticWorld {
+export class SnapshotReader extends StaticReader {
   readonly #missed = new Set<string>();
 
   constructor(
-    props: StaticWorldProps,
+    props: StaticReaderProps,
     /** Kinds of which nothing is known, and their names in RBAC. */
     private readonly hidden: ReadonlyMap<string, string>,
   ) {
@@ -52,10 +52,10 @@ export class SeenWorld extends StaticWorld {
   }
 }
 
-export interface WorldProps {
-  readonly sight: Sight;
+export interface SnapshotReaderProps {
+  readonly snapshot: ClusterSnapshot;
   /** What trees depend on that is not ours. */
-  readonly others: Sight;
+  readonly others: ClusterSnapshot;
   readonly apiGroup: string;
   readonly settings: Settings;
   readonly serves: readonly string[];
@@ -64,12 +64,12 @@ export interface WorldProps {
 }
 
 /** What the operator would read, with other objects in the place of some. */
-export function worldWith(props: WorldProps): SeenWorld {
-  const { sight, others, apiGroup, settings, instead } = props;
+export function readerWith(props: SnapshotReaderProps): SnapshotReader {
+  const { snapshot, others, apiGroup, settings, instead } = props;
   const objects = new Map<string, KubeObject>();
   const kinds = [...resourceKinds(apiGroup), Secret];
   const seen = [
-    ...kinds.flatMap((kind) => sight.of(kind)),
+    ...kinds.flatMap((kind) => snapshot.of(kind)),
     ...REFERENCE_KINDS.flatMap((kind) => others.of(kind)),
   ];
   const isHidden = (kind: ObjectKind): boolean =>
@@ -79,15 +79,15 @@ export function worldWith(props: WorldProps): SeenWorld {
   const unknown = hidden.filter(({ clusterScoped }) => clusterScoped).map(kindId);
   const serves = props.serves.filter((id) => !unknown.includes(id));
   for (const object of [...seen, ...instead]) objects.set(idOf(object), object);
-  return new SeenWorld(
+  return new SnapshotReader(
     {
       objects: [...objects.values()],
       settings,
       serves,
       // Who may not list Secrets cannot know whether one is there.
-      ...(sight.sees(Secret) ? {} : { assume: assumeSecret }),
+      ...(snapshot.sees(Secret) ? {} : { assume: assumeSecret }),
     },
-    new Map(hidden.map((kind) => [kind.kind, unseen(kind, undefined, '').what])),
+    new Map(hidden.map((kind) => [kind.kind, omitted(kind, undefined, '').what])),
   );
 }
 
@@ -96,10 +96,10 @@ function assumeSecret(kind: string, namespace: string, name: string): KubeObject
 }
 
 /** The resources of ours that would be there. */
-export function resourcesWith({ sight, apiGroup, instead }: WorldProps): readonly Resource[] {
+export function resourcesWith({ snapshot, apiGroup, instead }: SnapshotReaderProps): readonly Resource[] {
   const kinds = resourceKinds(apiGroup);
   const objects = new Map<string, KubeObject>();
-  for (const kind of kinds) for (const object of sight.of(kind)) objects.set(idOf(object), object);
+  for (const kind of kinds) for (const object of snapshot.of(kind)) objects.set(idOf(object), object);
   for (const object of instead) {
     if (
       kinds.some(({ kind, apiVersion }) => object.kind === kind && object.apiVersion === apiVersion)

@@ -3,7 +3,7 @@ import { createClient, type Client } from '../../runner/api/client.js';
 import { loadCredentials, podNamespace } from '../../runner/api/credentials.js';
 import { contextsOf } from '../../runner/api/kubeconfig.js';
 import type { Arguments } from '../arguments.js';
-import { CliError, type Surroundings } from '../command.js';
+import { CliError, type IOStreams } from '../command.js';
 
 /** What the command line asks an API server with. */
 export type Asker = Pick<Client, 'request' | 'watch'>;
@@ -19,10 +19,10 @@ export interface Connection {
 /** Lets a command ask the cluster that its flags name, and closes the connections after it. @throws CliError */
 export async function connected<T>(
   args: Arguments,
-  around: Pick<Surroundings, 'env'> & Partial<Pick<Surroundings, 'signal'>>,
+  io: Pick<IOStreams, 'env'> & Partial<Pick<IOStreams, 'signal'>>,
   work: (connection: Connection) => Promise<T>,
 ): Promise<T> {
-  const { env, signal } = around;
+  const { env, signal } = io;
   const kubeconfig = args.text('kubeconfig') ?? env['KUBECONFIG'];
   const context = args.text('context');
   const { client, namespace } = await connect(kubeconfig || undefined, context, env);
@@ -47,7 +47,7 @@ function heeding(client: Client, signal: AbortSignal): Asker {
 async function connect(
   kubeconfig: string | undefined,
   context: string | undefined,
-  env: Surroundings['env'],
+  env: IOStreams['env'],
 ) {
   const files = kubeconfig ?? `${env['HOME'] ?? ''}/.kube/config`;
   const inPod = kubeconfig === undefined && env['KUBERNETES_SERVICE_HOST'] !== undefined;

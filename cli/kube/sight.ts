@@ -7,7 +7,7 @@ import { CliError } from '../command.js';
 import type { Listing } from './kinds.js';
 
 /** Something that was asked for and not shown. */
-export interface Unseen {
+export interface Omission {
   /** `deployments.apps`, as RBAC has it. */
   readonly what: string;
   /** Undefined for all of them. */
@@ -16,9 +16,9 @@ export interface Unseen {
 }
 
 /** What there is, as far as one may see it. */
-export class Sight {
+export class ClusterSnapshot {
   readonly #objects = new Map<string, Map<string, KubeObject>>();
-  readonly unseen: Unseen[] = [];
+  readonly omitted: Omission[] = [];
 
   /** Everything seen of a kind, by namespace and name. */
   of(kind: ObjectKind): readonly KubeObject[] {
@@ -57,33 +57,33 @@ export const METADATA_LIST =
  * @param namespace undefined for all
  * @throws CliError where our kinds are not served, or none of them may be seen
  */
-export async function look(
+export async function takeSnapshot(
   client: Pick<Client, 'request'>,
   listings: readonly Listing[],
   namespace: string | undefined,
-): Promise<Sight> {
-  const sight = new Sight();
+): Promise<ClusterSnapshot> {
+  const snapshot = new ClusterSnapshot();
   await Promise.all(
     listings.map(async (listing) => {
       const place = listing.kind.clusterScoped ? undefined : namespace;
       try {
-        sight.replace(listing.kind, await listOf(client, listing, place));
+        snapshot.replace(listing.kind, await listOf(client, listing, place));
       } catch (error) {
         if (isNotFound(error) && !listing.required) return;
         if (isNotFound(error)) throw notServed(listing.kind);
         if (!isForbidden(error)) throw error;
-        sight.unseen.push(unseen(listing.kind, place, 'you may not list them'));
+        snapshot.omitted.push(omitted(listing.kind, place, 'you may not list them'));
       }
     }),
   );
   const ours = listings.filter(({ required }) => required);
-  if (ours.length > 0 && !ours.some(({ kind }) => sight.sees(kind))) {
+  if (ours.length > 0 && !ours.some(({ kind }) => snapshot.sees(kind))) {
     const where = namespace === undefined ? 'the cluster' : `namespace ${namespace}`;
     throw new CliError(
       `you may see nothing of ${groupOf(ours[0]?.kind.apiVersion ?? '')} in ${where}: ask for a binding of the ClusterRole "view" there${namespace === undefined ? ', or name a namespace with -n' : ''}`,
     );
   }
-  return sight;
+  return snapshot;
 }
 
 /** All objects of a collection, page by page. */
@@ -108,7 +108,7 @@ export async function listOf(
   return objects.map((object) => ({ ...object, apiVersion: kind.apiVersion, kind: kind.kind }));
 }
 
-export function unseen(kind: ObjectKind, namespace: string | undefined, why: string): Unseen {
+export function omitted(kind: ObjectKind, namespace: string | undefined, why: string): Omission {
   const group = groupOf(kind.apiVersion);
   return {
     what: group === '' ? kind.plural : `${kind.plural}.${group}`,

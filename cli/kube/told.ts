@@ -7,7 +7,7 @@ import {
 import { CliError } from '../command.js';
 
 /** What went wrong, in a line that says what to do; undefined for what nobody expected. */
-export function toldAs(error: unknown): CliError | undefined {
+export function cliErrorOf(error: unknown): CliError | undefined {
   if (error instanceof ConnectionError) {
     return new CliError(
       `the API server does not answer (${error.message}): is the context the right one? See --context and --kubeconfig`,

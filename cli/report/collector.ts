@@ -1,4 +1,4 @@
-import { markers } from '../../constructs/kit/labels.js';
+import { metadataKeysFor } from '../../constructs/kit/labels.js';
 import type { KubeObject } from '../../constructs/kit/object.js';
 import {
   ConfigMap,
@@ -12,7 +12,7 @@ import { resourcePath } from '../../runner/api/resource-path.js';
 import { VERSION } from '../../runner/version.js';
 import type { Asker } from '../kube/connect.js';
 import { CHILD_KINDS, listings, POD, resourceKinds } from '../kube/kinds.js';
-import { listOf, Sight, unseen, type Unseen } from '../kube/sight.js';
+import { listOf, ClusterSnapshot, omitted, type Omission } from '../kube/sight.js';
 import { footerOf } from '../status/footer.js';
 import { renderTrees } from '../status/render.js';
 import { StatusReporter } from '../status/status.js';
@@ -65,7 +65,7 @@ export interface CollectorProps {
 
 /** Puts into an archive what a bug report needs, without secrets. */
 export class Collector {
-  readonly #unseen: Unseen[] = [];
+  readonly #omitted: Omission[] = [];
 
   constructor(private readonly props: CollectorProps) {}
 
@@ -88,35 +88,35 @@ export class Collector {
     onStep(`the operator in namespace ${operatorNamespace}`);
     await this.#operator();
     onStep('resources and their children');
-    const sight = await this.#look();
-    this.#unseen.push(...sight.unseen);
-    await this.#resources(sight);
+    const snapshot = await this.#look();
+    this.#omitted.push(...snapshot.omitted);
+    await this.#resources(snapshot);
     onStep('events');
     await this.#objects('events', await this.#list(EVENT, namespace));
     onStep('the status tree');
-    await this.#status(sight);
-    await this.#metricsOfBenches(sight);
-    await this.#logs('logs', sight.of(POD));
+    await this.#status(snapshot);
+    await this.#metricsOfBenches(snapshot);
+    await this.#logs('logs', snapshot.of(POD));
     // Who asks for logs and queues in the tree passes over what fails.
     signal.throwIfAborted();
     await this.#json('MANIFEST.json', this.#manifest());
   }
 
   /** All that there is to see. Kinds of ours that are not served are no reason not to write the rest. */
-  async #look(): Promise<Sight> {
+  async #look(): Promise<ClusterSnapshot> {
     const { client, apiGroup, namespace } = this.props;
-    const sight = new Sight();
+    const snapshot = new ClusterSnapshot();
     await Promise.all(
       listings(apiGroup).map(async (listing) => {
         try {
-          sight.replace(listing.kind, await listOf(client, listing, namespace));
+          snapshot.replace(listing.kind, await listOf(client, listing, namespace));
         } catch (error) {
           if (isNotFound(error) && !listing.required) return;
-          sight.unseen.push(unseen(listing.kind, namespace, this.#whyNot(error)));
+          snapshot.omitted.push(omitted(listing.kind, namespace, this.#whyNot(error)));
         }
       }),
     );
-    return sight;
+    return snapshot;
   }
 
   /** Why objects are not in the report. @throws the signal's reason, where that is why */
@@ -142,7 +142,7 @@ export class Collector {
       operatorNamespace,
       apiGroup,
       redacted: redaction.count,
-      unseen: this.#unseen,
+      omitted: this.#omitted,
       files: archive.names,
     };
   }
@@ -181,19 +181,19 @@ export class Collector {
     await this.#metrics('operator/metrics.txt', place, service, 'metrics of the operator');
   }
 
-  async #resources(sight: Sight): Promise<void> {
+  async #resources(snapshot: ClusterSnapshot): Promise<void> {
     const { apiGroup } = this.props;
-    const marks = markers(apiGroup);
+    const marks = metadataKeysFor(apiGroup);
     for (const kind of resourceKinds(apiGroup))
-      await this.#objects(`resources/${kind.plural}`, sight.of(kind));
+      await this.#objects(`resources/${kind.plural}`, snapshot.of(kind));
     for (const kind of CHILD_KINDS) {
       // Secrets have their outline, and ConfigMaps are asked for whole.
-      if (kind.kind === Secret.kind || !sight.sees(kind)) continue;
+      if (kind.kind === Secret.kind || !snapshot.sees(kind)) continue;
       const objects =
-        kind.kind === ConfigMap.kind ? await this.#ours(kind, marks.owner) : sight.of(kind);
+        kind.kind === ConfigMap.kind ? await this.#ours(kind, marks.owner) : snapshot.of(kind);
       await this.#objects(`children/${kind.plural}`, objects);
     }
-    await this.#objects('children/pods', sight.of(POD));
+    await this.#objects('children/pods', snapshot.of(POD));
   }
 
   async #ours(kind: ObjectKind, label: string): Promise<readonly KubeObject[]> {
@@ -201,11 +201,11 @@ export class Collector {
     return listOf(client, { kind, labelSelector: label }, namespace);
   }
 
-  async #status(sight: Sight): Promise<void> {
+  async #status(snapshot: ClusterSnapshot): Promise<void> {
     const { client, apiGroup, namespace, archive, redaction } = this.props;
     const now = (): number => performance.now();
     const reporter = new StatusReporter({ client, apiGroup, namespace, wanted: {}, now });
-    const report = await reporter.report(sight);
+    const report = await reporter.report(snapshot);
     const lines = renderTrees(report.resources, {
       colours: false,
       now: Date.now(),
@@ -216,9 +216,9 @@ export class Collector {
     await this.#json('status.json', report);
   }
 
-  async #metricsOfBenches(sight: Sight): Promise<void> {
+  async #metricsOfBenches(snapshot: ClusterSnapshot): Promise<void> {
     const [bench] = resourceKinds(this.props.apiGroup).filter(({ kind }) => kind === 'AppBench');
-    for (const { metadata } of bench ? sight.of(bench) : []) {
+    for (const { metadata } of bench ? snapshot.of(bench) : []) {
       const { namespace = '', name } = metadata;
       const file = `metrics/${namespace}/${name}.txt`;
       await this.#metrics(file, namespace, `${name}-metrics:metrics`, `metrics of ${name}`);
@@ -233,7 +233,7 @@ export class Collector {
       const text = await client.request<string>('GET', path, { answer: 'text', timeoutMs: 5_000 });
       await archive.add(file, redaction.text(text));
     } catch (error) {
-      this.#unseen.push({ what, namespace, why: this.#why(error) });
+      this.#omitted.push({ what, namespace, why: this.#why(error) });
     }
   }
 
@@ -241,7 +241,7 @@ export class Collector {
     const { onStep } = this.props;
     const some = (pods as readonly PodLike[]).slice(0, PODS);
     if (pods.length > some.length)
-      this.#unseen.push({
+      this.#omitted.push({
         what: `logs of ${pods.length - some.length} more pods`,
         why: 'too many',
       });
@@ -276,7 +276,7 @@ export class Collector {
       if (text !== '') await archive.add(file, redaction.text(text));
     } catch (error) {
       const why = isForbidden(error) ? 'you may not get pods/log' : this.#why(error);
-      this.#unseen.push({ what: file, namespace, why });
+      this.#omitted.push({ what: file, namespace, why });
     }
   }
 
@@ -284,7 +284,7 @@ export class Collector {
     try {
       return await listOf(this.props.client, { kind }, namespace);
     } catch (error) {
-      this.#unseen.push(unseen(kind, namespace, this.#whyNot(error)));
+      this.#omitted.push(omitted(kind, namespace, this.#whyNot(error)));
       return [];
     }
   }

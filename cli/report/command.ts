@@ -11,23 +11,23 @@ import { Redaction } from './redaction.js';
 
 const SUFFIX = /\.(tar\.gz|tgz)$/;
 
-export const reportCommand: Run = (args, around) => {
+export const reportCommand: Run = (args, io) => {
   const time = new Date().toISOString().replaceAll(/[-:]|\.\d+/g, '');
   const path = args.text('output') ?? `app-operator-report-${time}.tar.gz`;
   const apiGroup = apiGroupOf(args) ?? DEFAULT_API_GROUP;
-  return connected(args, around, async ({ client, namespace }): Promise<Outcome> => {
+  return connected(args, io, async ({ client, namespace }): Promise<Outcome> => {
     const redaction = new Redaction();
     try {
       await Archive.write(path, basename(path).replace(SUFFIX, ''), (archive) =>
         new Collector({
           client,
-          signal: around.signal,
+          signal: io.signal,
           archive,
           redaction,
           apiGroup,
           namespace: args.has('all-namespaces') ? undefined : namespace,
           operatorNamespace: args.text('operator-namespace') ?? OPERATOR.namespace,
-          onStep: (step) => around.tell(`report: ${step}`),
+          onStep: (step) => io.notify(`report: ${step}`),
         }).collect(),
       );
     } catch (error) {

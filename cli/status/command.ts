@@ -2,7 +2,7 @@ import { DEFAULT_API_GROUP } from '../../constructs/kit/definition.js';
 import { DEFINITIONS } from '../../constructs/registry.js';
 import { oneOf } from '../../runner/config/parsers.js';
 import type { Arguments } from '../arguments.js';
-import type { Outcome, Run, Surroundings } from '../command.js';
+import type { Outcome, Run, IOStreams } from '../command.js';
 import { connected } from '../kube/connect.js';
 import { apiGroupOf } from '../manifest-commands.js';
 import { UsageError } from '../usage.js';
@@ -15,23 +15,23 @@ import type { Wanted } from './tree.js';
 import { Viewer } from './viewer.js';
 import { kindOf, shortOf } from './words.js';
 
-export const statusCommand: Run = (args, around) => {
+export const statusCommand: Run = (args, io) => {
   const form = args.value<Form>('output', oneOf({ tree: 'tree', json: 'json', yaml: 'yaml' }));
   const wanted = wantedOf(args.positionals);
   const apiGroup = apiGroupOf(args) ?? DEFAULT_API_GROUP;
-  return connected(args, around, async (connection): Promise<Outcome> => {
+  return connected(args, io, async (connection): Promise<Outcome> => {
     const { client } = connection;
     const namespace = args.has('all-namespaces') ? undefined : connection.namespace;
     const props = { client, apiGroup, namespace, wanted };
     if (!args.has('watch')) {
       const report = await statusNow(props);
       // What was cut off is not shown as if it were not there.
-      around.signal.throwIfAborted();
-      return { out: textOf(report, form ?? 'tree', { args, around, wanted }), code: 0 };
+      io.signal.throwIfAborted();
+      return { out: textOf(report, form ?? 'tree', { args, io, wanted }), code: 0 };
     }
-    const viewer = new Viewer(around, form ?? 'tree', args.has('all'));
-    await statusLive(props, around.signal, (report) => {
-      if (around.signal.aborted) return 'enough';
+    const viewer = new Viewer(io, form ?? 'tree', args.has('all'));
+    await statusLive(props, io.signal, (report) => {
+      if (io.signal.aborted) return 'enough';
       viewer.show(report);
       return 'more';
     });
@@ -43,14 +43,14 @@ export const statusCommand: Run = (args, around) => {
 function textOf(
   report: StatusReport,
   form: Form,
-  props: { readonly args: Arguments; readonly around: Surroundings; readonly wanted: Wanted },
+  props: { readonly args: Arguments; readonly io: IOStreams; readonly wanted: Wanted },
 ): string {
-  const { args, around, wanted } = props;
+  const { args, io, wanted } = props;
   if (form === 'json') return `${JSON.stringify(report, undefined, 2)}\n`;
   if (form === 'yaml') return toYaml([report]);
   const lines = renderTrees(report.resources, {
-    colours: around.colours,
-    columns: around.terminal?.().columns,
+    colours: io.colours,
+    columns: io.terminal?.().columns,
     now: Date.now(),
     all: args.has('all'),
     namespaces: report.namespace === null,

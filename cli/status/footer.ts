@@ -1,4 +1,4 @@
-import type { Unseen } from '../kube/sight.js';
+import type { Omission } from '../kube/sight.js';
 import { allOf, type Node } from './node.js';
 import type { StatusReport } from './status.js';
 
@@ -6,22 +6,22 @@ const RESOURCES = /^(App|Site)[A-Z]/;
 
 /** What is said below the trees: how many are well, and what was not shown. */
 export function footerOf(
-  { resources, unseen, namespace }: StatusReport,
+  { resources, omitted, namespace }: StatusReport,
   kind?: string,
 ): readonly string[] {
   const ours = resources.flatMap(allOf).filter(({ kind }) => RESOURCES.test(kind));
   const where = namespace === null ? 'the cluster' : `namespace ${namespace}`;
   if (ours.length === 0)
-    return [`There is no ${kind ?? 'bench and no site'} in ${where}.`, ...hidden(unseen)];
+    return [`There is no ${kind ?? 'bench and no site'} in ${where}.`, ...hidden(omitted)];
   const unwell = ours.filter(({ state }) => state !== 'Ready').length;
   const total = `${ours.length} ${ours.length === 1 ? 'resource' : 'resources'}`;
-  const verdict = unwell === 0 ? 'all Ready' : `${unwell} not Ready`;
-  return ['', `${total}, ${verdict}.`, ...hidden(unseen)];
+  const conditionResult = unwell === 0 ? 'all Ready' : `${unwell} not Ready`;
+  return ['', `${total}, ${conditionResult}.`, ...hidden(omitted)];
 }
 
 /** What was not shown, a line for each reason. */
-export function hidden(unseen: readonly Unseen[]): readonly string[] {
-  const reasons = Map.groupBy(unseen, ({ why }) => why);
+export function hidden(omitted: readonly Omission[]): readonly string[] {
+  const reasons = Map.groupBy(omitted, ({ why }) => why);
   return [...reasons].map(
     ([why, of]) => `Not shown: ${[...new Set(of.map(({ what }) => what))].join(', ')} (${why}).`,
   );

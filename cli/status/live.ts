@@ -1,6 +1,6 @@
 import type { Asker } from '../kube/connect.js';
 import { listings } from '../kube/kinds.js';
-import { look } from '../kube/sight.js';
+import { takeSnapshot } from '../kube/sight.js';
 import { StatusReporter, type StatusReport } from './status.js';
 import type { Wanted } from './tree.js';
 import { follow } from './watch.js';
@@ -17,7 +17,7 @@ export interface LiveProps {
 export async function statusNow(props: LiveProps): Promise<StatusReport> {
   const reporter = reporterOf(props);
   const report = await reporter.report(
-    await look(props.client, listings(props.apiGroup), props.namespace),
+    await takeSnapshot(props.client, listings(props.apiGroup), props.namespace),
   );
   reporter.require(report);
   return report;
@@ -35,12 +35,12 @@ export async function statusLive(
   const { client, apiGroup, namespace } = props;
   const reporter = reporterOf(props);
   const all = listings(apiGroup);
-  const sight = await look(client, all, namespace);
-  await follow(client, sight, {
+  const snapshot = await takeSnapshot(client, all, namespace);
+  await follow(client, snapshot, {
     listings: all,
     namespace,
     signal,
-    show: async () => show(await reporter.report(sight)),
+    show: async () => show(await reporter.report(snapshot)),
   });
 }
 

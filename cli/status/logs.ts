@@ -4,7 +4,7 @@ import { resourcePath } from '../../runner/api/resource-path.js';
 import type { PodObject } from '../../runner/reconcile/diagnose.js';
 import { redactText } from '../../runner/redact.js';
 import { POD } from '../kube/kinds.js';
-import type { Unseen } from '../kube/sight.js';
+import type { Omission } from '../kube/sight.js';
 import type { LastLog } from './node.js';
 import { wantedLog, type WantedLog } from './pod.js';
 
@@ -33,7 +33,7 @@ export class LastLogs {
   /** @returns the logs by `WantedLog.key`, and what was not shown */
   async of(pods: readonly PodObject[]): Promise<{
     readonly logs: ReadonlyMap<string, LastLog>;
-    readonly unseen: readonly Unseen[];
+    readonly omitted: readonly Omission[];
   }> {
     const wanted = pods.flatMap((pod) => wantedLog(pod) ?? []);
     await Promise.all(this.#turnOf(wanted).map((one) => this.#ask(one)));
@@ -44,7 +44,7 @@ export class LastLogs {
     );
     return {
       logs: this.#known,
-      unseen: [...forbidden].map((namespace) => ({
+      omitted: [...forbidden].map((namespace) => ({
         what: 'logs of pods',
         namespace,
         why: 'you may not get pods/log',

@@ -2,14 +2,14 @@ import { keyOf } from '../../constructs/kit/object.js';
 import { benchNames, siteNames } from '../../constructs/kit/names.js';
 import { ApiError, isForbidden, isNotFound } from '../../runner/api/api-error.js';
 import type { Client } from '../../runner/api/client.js';
-import type { Unseen } from '../kube/sight.js';
+import type { Omission } from '../kube/sight.js';
 import type { Ours } from './resource.js';
 
 /** How many jobs wait, as far as it is told. */
 export interface Queues {
   /** By `<namespace>/<name of the worker's Deployment>`. */
   readonly lengths: ReadonlyMap<string, number>;
-  readonly unseen: readonly Unseen[];
+  readonly omitted: readonly Omission[];
 }
 
 const METRIC = /^app_worker_queue_length\{(.*)\} (\S+)$/gm;
@@ -22,7 +22,7 @@ export async function queuesOf(
   benches: readonly Ours[],
 ): Promise<Queues> {
   const lengths = new Map<string, number>();
-  const unseen: Unseen[] = [];
+  const omitted: Omission[] = [];
   await Promise.all(
     benches.map(async ({ metadata: { namespace = '', name } }) => {
       const service = `${name}-metrics`;
@@ -36,11 +36,11 @@ export async function queuesOf(
         for (const [worker, length] of lengthsIn(text, name))
           lengths.set(keyOf(namespace, worker), length);
       } catch (error) {
-        unseen.push({ what: `queue lengths of ${name}`, namespace, why: reasonOf(error, service) });
+        omitted.push({ what: `queue lengths of ${name}`, namespace, why: reasonOf(error, service) });
       }
     }),
   );
-  return { lengths, unseen };
+  return { lengths, omitted };
 }
 
 /** What an exporter says, by the name of the Deployment that takes from the queue. */

@@ -79,18 +79,18 @@ class Renderer {
     const name = this.options.namespaces ? `${node.namespace}/${node.name}` : node.name;
     const isOurs = RESOURCES.test(node.kind);
     const { phase } = node.details;
-    const facts = [
+    const inputs = [
       isOurs && this.#paint(colour, phase ?? node.state),
-      ...this.#facts(node),
+      ...this.#inputs(node),
       node.since !== undefined && this.#paint('dim', ageOf(node.since, this.options.now)),
     ];
     return [
       `${this.#paint(colour, sign)} ${this.#paint('dim', node.kind)} ${isOurs ? this.#paint('bold', name) : name}`,
-      ...facts.filter((fact) => fact !== false),
+      ...inputs.filter((fact) => fact !== false),
     ].join('  ');
   }
 
-  #facts({ kind, details, state }: Node): readonly string[] {
+  #inputs({ kind, details, state }: Node): readonly string[] {
     const { replicas, restarts, queueLength, sites, lastBackup } = details;
     const time = (at: string): string => `${ageOf(at, this.options.now)} ago`;
     return [

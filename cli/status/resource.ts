@@ -31,10 +31,10 @@ export function resourceHealth(resource: Ours): Health {
     const state = resource.metadata.deletionTimestamp ? 'Terminating' : 'InProgress';
     return { state, message: 'the operator has not looked at it yet' };
   }
-  const judged = healthOf(resource);
+  const evaluated = healthOf(resource);
   // A Job that is tried again by itself: it has failed, though nobody has to act yet.
-  const failed = judged.state === 'InProgress' && resource.status?.phase === 'Failed';
-  const health: Health = failed ? { ...judged, state: 'Failed' } : judged;
+  const failed = evaluated.state === 'InProgress' && resource.status?.phase === 'Failed';
+  const health: Health = failed ? { ...evaluated, state: 'Failed' } : evaluated;
   const ready = conditions.find(({ type }) => type === 'Ready');
   // Of what goes, the operator says what it waits for.
   if (health.state === 'Terminating') return { ...health, message: ready?.message ?? '' };

@@ -2,7 +2,7 @@ import type { Client } from '../../runner/api/client.js';
 import type { PodObject } from '../../runner/reconcile/diagnose.js';
 import { CliError } from '../command.js';
 import { POD, resourceKinds } from '../kube/kinds.js';
-import type { Sight, Unseen } from '../kube/sight.js';
+import type { ClusterSnapshot, Omission } from '../kube/sight.js';
 import { LastLogs } from './logs.js';
 import type { Node } from './node.js';
 import { queuesOf, type Queues } from './queues.js';
@@ -19,7 +19,7 @@ export interface StatusReport {
   readonly namespace: string | null;
   readonly resources: readonly Node[];
   /** What was asked for and not shown. */
-  readonly unseen: readonly Unseen[];
+  readonly omitted: readonly Omission[];
 }
 
 /** How long the lengths of queues are good for while somebody watches. */
@@ -44,39 +44,39 @@ export class StatusReporter {
     this.#logs = new LastLogs(props.client, props.now);
   }
 
-  async report(sight: Sight): Promise<StatusReport> {
+  async report(snapshot: ClusterSnapshot): Promise<StatusReport> {
     const { apiGroup, namespace, wanted } = this.props;
-    const [{ logs, unseen: noLogs }, queues] = await Promise.all([
-      this.#logs.of(sight.of(POD) as readonly PodObject[]),
-      this.#queuesOf(sight),
+    const [{ logs, omitted: noLogs }, queues] = await Promise.all([
+      this.#logs.of(snapshot.of(POD) as readonly PodObject[]),
+      this.#queuesOf(snapshot),
     ]);
-    const resources = treesOf(sight, { apiGroup, logs, queues: queues.lengths }, wanted);
+    const resources = treesOf(snapshot, { apiGroup, logs, queues: queues.lengths }, wanted);
     return {
       version: 1,
       namespace: namespace ?? null,
       resources,
-      unseen: [...sight.unseen, ...noLogs, ...(resources.length > 0 ? queues.unseen : [])],
+      omitted: [...snapshot.omitted, ...noLogs, ...(resources.length > 0 ? queues.omitted : [])],
     };
   }
 
   /** @throws CliError where what was named is not there */
-  require({ resources, unseen }: StatusReport): void {
+  require({ resources, omitted }: StatusReport): void {
     const { kind, name } = this.props.wanted;
     if (resources.length > 0 || kind === undefined) return;
     const place = this.props.namespace === undefined ? '' : ` in namespace ${this.props.namespace}`;
     const plural = resourceKinds(this.props.apiGroup).find((one) => one.kind === kind)?.plural;
-    const hidden = unseen.find(({ what }) => what.startsWith(`${plural ?? ''}.`));
+    const hidden = omitted.find(({ what }) => what.startsWith(`${plural ?? ''}.`));
     if (hidden) throw new CliError(`you may not list ${hidden.what}${place}`);
     if (name !== undefined) throw new CliError(`there is no ${kind} ${name}${place}`);
   }
 
   /** Who watches does not wait for an exporter: what it said last is shown until it answers again. */
-  async #queuesOf(sight: Sight): Promise<Queues> {
+  async #queuesOf(snapshot: ClusterSnapshot): Promise<Queues> {
     const { client, apiGroup, now } = this.props;
     if (this.#queues && now() - this.#queues.at < QUEUES_FRESH_MS) return this.#queues.queues;
     const benches = resourceKinds(apiGroup)
       .filter(({ kind }) => kind === 'AppBench')
-      .flatMap((kind) => sight.of(kind) as readonly Ours[]);
+      .flatMap((kind) => snapshot.of(kind) as readonly Ours[]);
     const before = this.#queues?.queues;
     const asked = queuesOf(client, benches).then((queues) => {
       this.#queues = { at: now(), queues };

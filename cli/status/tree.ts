@@ -1,11 +1,11 @@
 import type { Health } from '../../constructs/kit/health.js';
-import { markers } from '../../constructs/kit/labels.js';
+import { metadataKeysFor } from '../../constructs/kit/labels.js';
 import { groupOf, keyOf, type KubeObject } from '../../constructs/kit/object.js';
 import { BATCHES } from '../../constructs/registry.js';
 import { childOf, type Child } from '../../runner/cache/child.js';
 import type { PodObject } from '../../runner/reconcile/diagnose.js';
 import { CHILD_KINDS, POD, resourceKinds } from '../kube/kinds.js';
-import type { Sight } from '../kube/sight.js';
+import type { ClusterSnapshot } from '../kube/sight.js';
 import type { Details, LastLog, Node } from './node.js';
 import { podHealth, restartsOf, wantedLog } from './pod.js';
 import { resourceDetails, resourceHealth, resourceSince, type Ours } from './resource.js';
@@ -28,8 +28,8 @@ export interface Wanted {
 const WORKLOADS = new Set(['Deployment', 'StatefulSet']);
 
 /** The trees of resources: what belongs to a bench is below it, what belongs to a site below that. */
-export function treesOf(sight: Sight, props: TreeProps, { kind, name }: Wanted): readonly Node[] {
-  const forest = new Forest(sight, props);
+export function treesOf(snapshot: ClusterSnapshot, props: TreeProps, { kind, name }: Wanted): readonly Node[] {
+  const forest = new Forest(snapshot, props);
   const resources = forest.resources.filter((resource) =>
     kind === undefined ? !forest.hasParent(resource) : resource.kind === kind,
   );
@@ -46,18 +46,18 @@ class Forest {
   readonly #below: ReadonlyMap<string, readonly Ours[]>;
 
   constructor(
-    sight: Sight,
+    snapshot: ClusterSnapshot,
     private readonly props: TreeProps,
   ) {
-    const marks = markers(props.apiGroup);
-    this.resources = resourceKinds(props.apiGroup).flatMap((kind) => sight.of(kind) as Ours[]);
+    const marks = metadataKeysFor(props.apiGroup);
+    this.resources = resourceKinds(props.apiGroup).flatMap((kind) => snapshot.of(kind) as Ours[]);
     this.#ids = new Set(this.resources.map(idOf));
     this.#below = Map.groupBy(this.resources, (resource) => parentOf(resource) ?? '');
     const children = CHILD_KINDS.flatMap((kind) =>
-      sight.of(kind).map((object) => ({ child: childOf(kind, object, marks), object })),
+      snapshot.of(kind).map((object) => ({ child: childOf(kind, object, marks), object })),
     );
     this.#children = Map.groupBy(children, ({ child }) => ownerOf(child));
-    this.#pods = Map.groupBy(sight.of(POD) as readonly PodObject[], workloadOf);
+    this.#pods = Map.groupBy(snapshot.of(POD) as readonly PodObject[], workloadOf);
   }
 
   hasParent(resource: Ours): boolean {
@@ -76,7 +76,7 @@ class Forest {
       kind,
       namespace,
       name,
-      ...judged(resourceHealth(resource)),
+      ...evaluated(resourceHealth(resource)),
       ...since(resourceSince(resource)),
       details: { ...resourceDetails(resource), ...backupsOf(kind, below) },
       children: [...own, ...below],
@@ -101,7 +101,7 @@ class Forest {
       kind,
       namespace,
       name,
-      ...judged(health),
+      ...evaluated(health),
       ...since(childSince(child, object)),
       details,
       // What a workload that is well has left behind, such as an evicted pod, is no news.
@@ -119,7 +119,7 @@ class Forest {
       kind: POD.kind,
       namespace,
       name,
-      ...judged(podHealth(pod)),
+      ...evaluated(podHealth(pod)),
       ...since(ready?.lastTransitionTime ?? pod.metadata.creationTimestamp),
       details: restarts > 0 ? { restarts } : {},
       ...(log ? { log } : {}),
@@ -128,7 +128,7 @@ class Forest {
   }
 }
 
-function judged({ state, message }: Health): Pick<Node, 'state' | 'message'> {
+function evaluated({ state, message }: Health): Pick<Node, 'state' | 'message'> {
   return { state, message };
 }
 

@@ -1,5 +1,5 @@
 import { canonicalJson } from '../../constructs/kit/hash.js';
-import type { Surroundings } from '../command.js';
+import type { IOStreams } from '../command.js';
 import { toYaml } from '../yaml.js';
 import { footerOf, hidden, linesOf } from './footer.js';
 import { renderTrees } from './render.js';
@@ -18,16 +18,16 @@ export class Viewer {
   #document = '';
 
   constructor(
-    private readonly around: Pick<Surroundings, 'colours' | 'terminal' | 'write'>,
+    private readonly io: Pick<IOStreams, 'colours' | 'terminal' | 'write'>,
     private readonly form: Form,
     private readonly all: boolean,
   ) {
-    this.#screen = new Screen(around);
+    this.#screen = new Screen(io);
   }
 
   show(report: StatusReport): void {
     this.#last = report;
-    const { terminal, write } = this.around;
+    const { terminal, write } = this.io;
     if (this.form !== 'tree') {
       const document = canonicalJson(report);
       if (document === this.#document) return;
@@ -44,7 +44,7 @@ export class Viewer {
     for (const [key, line] of this.#told)
       if (!lines.has(key)) write(`${line.replace(/:.*/s, '')}: gone\n`);
     this.#told = lines;
-    for (const note of hidden(report.unseen)) {
+    for (const note of hidden(report.omitted)) {
       if (this.#notes.has(note)) continue;
       this.#notes.add(note);
       write(`${note}\n`);
@@ -53,12 +53,12 @@ export class Viewer {
 
   /** Leaves the last report on the terminal, whole. */
   end(): void {
-    if (this.form === 'tree' && this.around.terminal && this.#last)
+    if (this.form === 'tree' && this.io.terminal && this.#last)
       this.#screen.end(this.#lines(this.#last));
   }
 
   #lines(report: StatusReport): readonly string[] {
-    const { colours, terminal } = this.around;
+    const { colours, terminal } = this.io;
     const lines = renderTrees(report.resources, {
       colours,
       columns: terminal?.().columns,

@@ -3,7 +3,7 @@ import type { Client } from '../../runner/api/client.js';
 import { resourcePath } from '../../runner/api/resource-path.js';
 import { Reflector } from '../../runner/cache/reflector.js';
 import type { Listing } from '../kube/kinds.js';
-import { unseen, type Sight } from '../kube/sight.js';
+import { omitted, type ClusterSnapshot } from '../kube/sight.js';
 
 /** Changes that come together are shown together. */
 const TOGETHER_MS = 150;
@@ -16,7 +16,7 @@ const AGAIN_MS = 5_000;
  */
 export async function follow(
   client: Pick<Client, 'request' | 'watch'>,
-  sight: Sight,
+  snapshot: ClusterSnapshot,
   props: {
     readonly listings: readonly Listing[];
     readonly namespace: string | undefined;
@@ -30,7 +30,7 @@ export async function follow(
   let changed = Promise.withResolvers<undefined>();
   const change = (): void => changed.resolve(undefined);
   const running = listings
-    .filter(({ kind }) => sight.sees(kind))
+    .filter(({ kind }) => snapshot.sees(kind))
     .map(({ kind, labelSelector, metadataOnly = false }) =>
       new Reflector({
         client,
@@ -39,15 +39,15 @@ export async function follow(
         metadataOnly,
         sink: {
           replace: (objects) => {
-            sight.replace(kind, objects);
+            snapshot.replace(kind, objects);
             change();
           },
           upsert: (object) => {
-            sight.put(kind, object);
+            snapshot.put(kind, object);
             change();
           },
           remove: (object) => {
-            sight.remove(kind, object);
+            snapshot.remove(kind, object);
             change();
           },
         },
@@ -56,9 +56,9 @@ export async function follow(
         random: Math.random,
         onRestart: (_reason, error) => {
           if (!isForbidden(error)) return;
-          const one = unseen(kind, namespace, 'you may not watch them: shown as they were');
-          if (!sight.unseen.some(({ what, why }) => what === one.what && why === one.why))
-            sight.unseen.push(one);
+          const one = omitted(kind, namespace, 'you may not watch them: shown as they were');
+          if (!snapshot.omitted.some(({ what, why }) => what === one.what && why === one.why))
+            snapshot.omitted.push(one);
         },
       }).run(),
     );

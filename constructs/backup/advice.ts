@@ -1,16 +1,16 @@
 import { viewSite } from '../framework/site-model.js';
 import type { Problem } from '../kit/errors.js';
-import type { World } from '../kit/kind.js';
+import type { ClusterReader } from '../kit/kind.js';
 import { benchNames } from '../kit/names.js';
 import type { SiteBackup } from './api.js';
 
 /** What is legal in the spec of a SiteBackup, but seldom meant. */
-export function adviseBackup(backup: SiteBackup, world: World): readonly Problem[] {
+export function backupWarnings(backup: SiteBackup, reader: ClusterReader): readonly Problem[] {
   const { spec } = backup;
   const { pvc } = spec.destination;
-  const advice: Problem[] = [];
-  const tell = (path: string, message: string): void => void advice.push({ path, message });
-  const bench = viewSite(backup, world).site?.bench.name;
+  const warnings: Problem[] = [];
+  const tell = (path: string, message: string): void => void warnings.push({ path, message });
+  const bench = viewSite(backup, reader).site?.bench.name;
   if (pvc && bench !== undefined && pvc.claimName === benchNames(bench).sites) {
     tell(
       'spec.destination.pvc.claimName',
@@ -26,5 +26,5 @@ export function adviseBackup(backup: SiteBackup, world: World): readonly Problem
   if (spec.deletionPolicy === 'Delete') {
     tell('spec.deletionPolicy', 'Delete removes the stored backups with the object');
   }
-  return advice;
+  return warnings;
 }

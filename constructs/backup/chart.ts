@@ -1,7 +1,7 @@
 import { Chart } from 'cdk8s';
 import type { Construct } from 'constructs';
 import { backupStore } from '../framework/backup-store.js';
-import { FrameworkCronJob, FrameworkJob, type FrameworkJobProps } from '../framework/job.js';
+import { FrappeCronJob, FrappeJob, type FrappeJobProps } from '../framework/job.js';
 import { PYTHON, SCRIPTS_DIR } from '../framework/pod.js';
 import type { SiteModel } from '../framework/site-model.js';
 import { parseDuration } from '../kit/duration.js';
@@ -9,7 +9,7 @@ import type { ChartProps } from '../kit/kind.js';
 import { backupNames } from '../kit/names.js';
 import { Stage } from '../kit/stage.js';
 import type { SiteBackup } from './api.js';
-import type { BackupFacts } from './facts.js';
+import type { BackupInputs } from './facts.js';
 
 /** Time for a backup that is stopped to take away what it has stored. */
 const GRACE_SECONDS = 60;
@@ -21,23 +21,23 @@ export class BackupChart extends Chart {
   constructor(
     scope: Construct,
     id: string,
-    { resource: backup, facts }: ChartProps<SiteBackup, BackupFacts>,
+    { resource: backup, inputs }: ChartProps<SiteBackup, BackupInputs>,
   ) {
     super(scope, id, { disableResourceNameHashes: true });
-    const { site, hold, run, ended } = facts;
+    const { site, blocked, run, ended } = inputs;
     if (!site || ended) return;
     const { schedule, timeZone, suspend = false } = backup.spec;
     const job = { ...backupJob(backup, site), run };
     if (schedule === undefined) {
-      new FrameworkJob(new Stage(this, 'backup', { hold: hold?.message }), 'backup', job);
+      new FrappeJob(new Stage(this, 'backup', { blocked: blocked?.message }), 'backup', job);
       return;
     }
-    new FrameworkCronJob(new Stage(this, 'backup'), 'backup', {
+    new FrappeCronJob(new Stage(this, 'backup'), 'backup', {
       ...job,
       schedule,
       timeZone,
       // A time that is missed meanwhile is made up for: there is no deadline for starting.
-      suspend: suspend || hold !== undefined,
+      suspend: suspend || blocked !== undefined,
       concurrencyPolicy: 'Forbid',
       successfulJobsHistoryLimit: 1,
       failedJobsHistoryLimit: 1,
@@ -50,7 +50,7 @@ export class BackupDeleteChart extends Chart {
   constructor(scope: Construct, id: string, backup: SiteBackup, site: SiteModel) {
     super(scope, id, { disableResourceNameHashes: true });
     const store = backupStore(backup.spec.destination, site);
-    new FrameworkJob(new Stage(this, 'delete', { gate: true }), 'delete', {
+    new FrappeJob(new Stage(this, 'delete', { waitForReady: true }), 'delete', {
       bench: site.bench,
       owner: backup,
       name: backupNames(backup.metadata.name).delete,
@@ -69,7 +69,7 @@ export class BackupDeleteChart extends Chart {
   }
 }
 
-function backupJob(backup: SiteBackup, site: SiteModel): Omit<FrameworkJobProps, 'run'> {
+function backupJob(backup: SiteBackup, site: SiteModel): Omit<FrappeJobProps, 'run'> {
   const { spec, metadata } = backup;
   const store = backupStore(spec.destination, site);
   const { keepLast, keepDays } = spec.retention ?? {};

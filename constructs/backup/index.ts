@@ -1,24 +1,24 @@
 import type { Kind } from '../kit/kind.js';
 import { CronJob, Job, Secret } from '../kit/object-kind.js';
-import { adviseBackup } from './advice.js';
+import { backupWarnings } from './advice.js';
 import type { SiteBackup } from './api.js';
 import { BackupChart } from './chart.js';
 import { siteBackup } from './definition.js';
-import { type BackupFacts, gatherBackup } from './facts.js';
-import { observeBackup } from './observe.js';
-import { backupTeardown } from './teardown.js';
+import { type BackupInputs, resolveBackup } from './facts.js';
+import { evaluateBackup } from './observe.js';
+import { backupCleanup } from './teardown.js';
 
 /** Backups of a site. */
-export const backup: Kind<SiteBackup, BackupFacts> = {
+export const backup: Kind<SiteBackup, BackupInputs> = {
   definition: siteBackup,
   owns: [Job, CronJob],
   reads: [Secret],
   readsRuns: () => true,
   indexes: [],
-  gather: gatherBackup,
-  advise: adviseBackup,
+  resolve: resolveBackup,
+  admissionWarnings: backupWarnings,
   chart: (scope, id, props) => new BackupChart(scope, id, props),
   probes: () => [],
-  observe: observeBackup,
-  teardown: backupTeardown,
+  evaluate: evaluateBackup,
+  cleanup: backupCleanup,
 };

@@ -1,60 +1,60 @@
-import type { Verdict } from '../kit/condition.js';
-import type { JobRun, Judgement, Observation } from '../kit/kind.js';
+import type { ConditionResult } from '../kit/condition.js';
+import type { JobRun, StatusResult, Observation } from '../kit/kind.js';
 import type { SiteBackup, SiteBackupStatus, StoredBackup } from './api.js';
-import type { BackupFacts } from './facts.js';
+import type { BackupInputs } from './facts.js';
 import { readFailure, readReport } from './report.js';
 
 type Phase = NonNullable<SiteBackupStatus['phase']>;
-type Seen = Observation<SiteBackup, BackupFacts>;
+type Seen = Observation<SiteBackup, BackupInputs>;
 
 /** The reason of a backup that an upgrade or a restore of the site has kept from it. */
 const SITE_BUSY = 'SiteBusy';
 
 /** What a SiteBackup says of itself. */
-export function observeBackup(observation: Seen): Judgement {
-  const { resource, facts, runs } = observation;
+export function evaluateBackup(observation: Seen): StatusResult {
+  const { resource, inputs, runs } = observation;
   const before = resource.status ?? {};
   const last = runs.find(({ state }) => state !== 'Running');
   const stored = storedNow(before, runs);
   const lastFailure = failureOf(before, last);
   const started = resource.spec.schedule === undefined ? undefined : runs[0]?.startTime;
   const lastScheduleTime = started ?? before.lastScheduleTime;
-  const bench = facts.site?.bench.name ?? before.bench;
-  const judged =
+  const bench = inputs.site?.bench.name ?? before.bench;
+  const evaluated =
     resource.spec.schedule === undefined
-      ? judgeSingle(observation, lastFailure)
-      : judgeSchedule(observation, lastFailure);
+      ? evaluateSingle(observation, lastFailure)
+      : evaluateSchedule(observation, lastFailure);
   return {
-    phase: judged.phase,
-    ready: judged.ready,
-    stalled: judged.phase === 'Failed' && resource.spec.schedule === undefined,
-    again: (judged.endedRun !== undefined && !facts.ended) || judged.refusedJob !== undefined,
+    phase: evaluated.phase,
+    ready: evaluated.ready,
+    stalled: evaluated.phase === 'Failed' && resource.spec.schedule === undefined,
+    reconcileAgain: (evaluated.endedRun !== undefined && !inputs.ended) || evaluated.refusedJob !== undefined,
     fields: {
       ...stored,
       lastFailure,
       ...(lastScheduleTime === undefined ? {} : { lastScheduleTime }),
       ...(bench === undefined ? {} : { bench }),
-      ...(judged.endedRun === undefined ? {} : { endedRun: judged.endedRun }),
-      ...(judged.refusedJob === undefined ? {} : { refusedJob: judged.refusedJob }),
+      ...(evaluated.endedRun === undefined ? {} : { endedRun: evaluated.endedRun }),
+      ...(evaluated.refusedJob === undefined ? {} : { refusedJob: evaluated.refusedJob }),
     },
   };
 }
 
-interface Judged {
+interface Evaluated {
   readonly phase: Phase;
-  readonly ready: Verdict;
+  readonly ready: ConditionResult;
   readonly endedRun?: string | undefined;
   readonly refusedJob?: string | undefined;
 }
 
 /** A single backup: Ready when it is stored and checked. */
-function judgeSingle(
-  { resource, facts, runs, pending }: Seen,
+function evaluateSingle(
+  { resource, inputs, runs, pending }: Seen,
   lastFailure: string | undefined,
-): Judged {
-  const { run } = facts;
+): Evaluated {
+  const { run } = inputs;
   const before = resource.status ?? {};
-  if (facts.ended) {
+  if (inputs.ended) {
     return { phase: 'Succeeded', ready: succeeded(before.backups?.[0]), endedRun: run };
   }
   const mine = runs.find((one) => one.run === run);
@@ -64,23 +64,23 @@ function judgeSingle(
   }
   if (mine?.state === 'Failed' && readFailure(mine).reason === SITE_BUSY) {
     const message = 'the site was upgraded or restored meanwhile: the backup is made again';
-    const ready = verdict('SiteNotReady', 'False', message);
+    const ready = conditionResult('SiteNotReady', 'False', message);
     return { phase: 'Pending', ready, refusedJob: mine.uid };
   }
   if (mine?.state === 'Failed') {
     return { phase: 'Failed', ready: failed(lastFailure) };
   }
-  if (!mine && facts.hold) return held(facts.hold);
+  if (!mine && inputs.blocked) return held(inputs.blocked);
   const why = pending[0]?.health.message;
   return {
     phase: mine ? 'Running' : 'Pending',
-    ready: verdict('Provisioning', 'False', why ? `the backup is made: ${why}` : 'it is made'),
+    ready: conditionResult('Provisioning', 'False', why ? `the backup is made: ${why}` : 'it is made'),
   };
 }
 
 /** A schedule: Ready when the last backup that was due is stored and checked, and the next one will be made. */
-function judgeSchedule({ resource, facts, runs }: Seen, lastFailure: string | undefined): Judged {
-  if (facts.hold) return held(facts.hold);
+function evaluateSchedule({ resource, inputs, runs }: Seen, lastFailure: string | undefined): Evaluated {
+  if (inputs.blocked) return held(inputs.blocked);
   const running = runs[0]?.state === 'Running';
   const suspended = resource.spec.suspend === true;
   const phase = running ? 'Running' : suspended ? 'Suspended' : 'Scheduled';
@@ -89,31 +89,31 @@ function judgeSchedule({ resource, facts, runs }: Seen, lastFailure: string | un
   }
   const newest = storedNow(resource.status ?? {}, runs).backups?.[0];
   if (suspended) {
-    return { phase, ready: verdict('Suspended', 'True', 'no backups are made while suspended') };
+    return { phase, ready: conditionResult('Suspended', 'True', 'no backups are made while suspended') };
   }
   return newest
     ? { phase, ready: succeeded(newest) }
-    : { phase, ready: verdict('Scheduled', 'True', 'the first backup is not due yet') };
+    : { phase, ready: conditionResult('Scheduled', 'True', 'the first backup is not due yet') };
 }
 
-function held(hold: NonNullable<BackupFacts['hold']>): Judged {
-  return { phase: 'Pending', ready: verdict(hold.reason, 'False', hold.message) };
+function held(blocked: NonNullable<BackupInputs['blocked']>): Evaluated {
+  return { phase: 'Pending', ready: conditionResult(blocked.reason, 'False', blocked.message) };
 }
 
-function succeeded(backup: StoredBackup | undefined): Verdict {
-  return verdict(
+function succeeded(backup: StoredBackup | undefined): ConditionResult {
+  return conditionResult(
     'BackedUp',
     'True',
     backup ? `stored and checked: ${backup.location}` : 'the backup is stored and checked',
   );
 }
 
-function failed(why = 'BackupFailed: it has not said why'): Verdict {
+function failed(why = 'BackupFailed: it has not said why'): ConditionResult {
   const [, reason = 'BackupFailed', message = why] = /^([A-Za-z0-9]+): (.*)$/s.exec(why) ?? [];
-  return verdict(reason, 'False', message);
+  return conditionResult(reason, 'False', message);
 }
 
-function verdict(reason: string, status: 'True' | 'False', message: string): Verdict {
+function conditionResult(reason: string, status: 'True' | 'False', message: string): ConditionResult {
   return { type: 'Ready', status, reason, message };
 }
 

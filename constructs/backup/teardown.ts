@@ -1,24 +1,24 @@
 import { benchModel } from '../framework/bench-model.js';
 import { bareBench, type SiteModel, viewSite } from '../framework/site-model.js';
 import { Waiting } from '../kit/errors.js';
-import type { Teardown, World } from '../kit/kind.js';
-import { isReleased, markersOf } from '../kit/labels.js';
+import type { Cleanup, ClusterReader } from '../kit/kind.js';
+import { isReleased, metadataKeysOf } from '../kit/labels.js';
 import type { SiteBackup } from './api.js';
 import { BackupDeleteChart } from './chart.js';
 
 /** `Delete` removes the stored backups of this object, also when the site is gone. `Retain` leaves them. */
-export const backupTeardown: Teardown<SiteBackup> = {
+export const backupCleanup: Cleanup<SiteBackup> = {
   needed: deletes,
-  blockers(backup, world) {
-    if (hasBegun(backup) && !siteOf(backup, world)) {
+  blockers(backup, reader) {
+    if (hasBegun(backup) && !siteOf(backup, reader)) {
       throw new Waiting(
         'BenchMissing',
-        `the stored backups cannot be removed: bench ${backup.status?.bench ?? ''}, whose image does that, is not there; the annotation ${markersOf(backup).skipDrop}=true lets the object go without it`,
+        `the stored backups cannot be removed: bench ${backup.status?.bench ?? ''}, whose image does that, is not there; the annotation ${metadataKeysOf(backup).skipDrop}=true lets the object go without it`,
       );
     }
   },
-  chart(scope, id, backup, world) {
-    const site = deletes(backup) && hasBegun(backup) ? siteOf(backup, world) : undefined;
+  chart(scope, id, backup, reader) {
+    const site = deletes(backup) && hasBegun(backup) ? siteOf(backup, reader) : undefined;
     return site && new BackupDeleteChart(scope, id, backup, site);
   },
 };
@@ -33,11 +33,11 @@ function hasBegun({ status }: SiteBackup): boolean {
 }
 
 /** The site, or where it is gone, its bench under the site's name. */
-function siteOf(backup: SiteBackup, world: World): SiteModel | undefined {
+function siteOf(backup: SiteBackup, reader: ClusterReader): SiteModel | undefined {
   const { namespace = 'default' } = backup.metadata;
-  const { site } = viewSite(backup, world);
+  const { site } = viewSite(backup, reader);
   if (site) return site;
   const { name } = backup.spec.siteRef;
-  const bench = world.get('AppBench', namespace, backup.status?.bench ?? '', bareBench);
-  return bench && { name, namespace, siteName: name, bench: benchModel(bench, world) };
+  const bench = reader.get('AppBench', namespace, backup.status?.bench ?? '', bareBench);
+  return bench && { name, namespace, siteName: name, bench: benchModel(bench, reader) };
 }

@@ -3,9 +3,9 @@ import type { Problem } from '../kit/errors.js';
 import type { AppBench } from './api.js';
 
 /** What is legal in a bench's spec, but seldom meant. */
-export function adviseBench({ spec }: AppBench): readonly Problem[] {
-  const advice: Problem[] = [];
-  const tell = (path: string, message: string): void => void advice.push({ path, message });
+export function benchWarnings({ spec }: AppBench): readonly Problem[] {
+  const warnings: Problem[] = [];
+  const tell = (path: string, message: string): void => void warnings.push({ path, message });
   if (!isSupported(spec.frameworkVersion)) {
     tell('spec.frameworkVersion', untested(spec.frameworkVersion));
   }
@@ -31,5 +31,5 @@ export function adviseBench({ spec }: AppBench): readonly Problem[] {
       );
     }
   }
-  return advice;
+  return warnings;
 }

@@ -18,7 +18,7 @@ import { childLabels } from '../kit/labels.js';
 import { benchNames } from '../kit/names.js';
 import { Stage } from '../kit/stage.js';
 import type { AppBench } from './api.js';
-import { backend, benchWorkersWanted, nginxSites, type BenchFacts } from './facts.js';
+import { backend, benchWorkersWanted, nginxSites, type BenchInputs } from './facts.js';
 import { BenchInit } from './init.js';
 import { Metrics } from './metrics.js';
 import { Nginx } from './nginx.js';
@@ -29,19 +29,19 @@ import { Socketio, SOCKETIO_PORT } from './socketio.js';
 
 /** The complete graph of a bench's children. */
 export class BenchChart extends Chart {
-  constructor(scope: Construct, id: string, { resource, facts }: ChartProps<AppBench, BenchFacts>) {
+  constructor(scope: Construct, id: string, { resource, inputs }: ChartProps<AppBench, BenchInputs>) {
     super(scope, id, { disableResourceNameHashes: true });
-    const { model } = facts;
+    const { model } = inputs;
     const { spec } = resource;
     const names = benchNames(model.name);
     const common = { bench: model, owner: resource };
-    const configHash = configHashOf(model, facts);
+    const configHash = configHashOf(model, inputs);
 
     if (!model.redis.external) {
-      const passwords = new Stage(this, 'passwords', { gate: true });
+      const passwords = new Stage(this, 'passwords', { waitForReady: true });
       new RedisPassword(passwords, 'redis-password', common);
     }
-    const foundation = new Stage(this, 'foundation', { hold: facts.hold });
+    const foundation = new Stage(this, 'foundation', { blocked: inputs.blockedReason });
     new Scripts(foundation, 'scripts', resource);
     // All pods of the bench and of its sites share it: sites, files, local backups.
     new Volume(foundation, 'sites', {
@@ -52,7 +52,7 @@ export class BenchChart extends Chart {
       storage: spec.storage,
     });
     if (!model.redis.external)
-      new Redis(foundation, 'redis', { ...common, configHash: hashOf([facts.redisVersion ?? '']) });
+      new Redis(foundation, 'redis', { ...common, configHash: hashOf([inputs.redisVersion ?? '']) });
     if (spec.dbConfig.mode === 'managed' && model.database.root) {
       new DatabaseServer(foundation, 'database', {
         ...common,
@@ -72,22 +72,22 @@ export class BenchChart extends Chart {
       });
     }
 
-    const init = new Stage(this, 'init', { gate: true });
+    const init = new Stage(this, 'init', { waitForReady: true });
     new BenchInit(init, 'init', { ...common, configHash });
 
     const workloads = new Stage(this, 'workloads');
-    this.workloads(workloads, resource, facts);
+    this.workloads(workloads, resource, inputs);
   }
 
   /** The bench's own pods. They stay on the image before while Shared sites are open on it. */
-  private workloads(workloads: Stage, resource: AppBench, facts: BenchFacts): void {
+  private workloads(workloads: Stage, resource: AppBench, inputs: BenchInputs): void {
     const { spec } = resource;
-    const { stays } = facts.upgrade ?? {};
+    const { stays } = inputs.upgrade ?? {};
     const model =
-      stays === undefined ? facts.model : { ...facts.model, image: imageNamed(stays, spec) };
+      stays === undefined ? inputs.model : { ...inputs.model, image: imageNamed(stays, spec) };
     const names = benchNames(model.name);
     const common = { bench: model, owner: resource };
-    const configHash = configHashOf(model, facts);
+    const configHash = configHashOf(model, inputs);
     const replicas = spec.componentReplicas ?? {};
     const resources = spec.componentResources ?? {};
     new Gunicorn(workloads, 'gunicorn', {
@@ -110,7 +110,7 @@ export class BenchChart extends Chart {
       config: renderNginxConfig({
         benchBackend: backend(names.gunicorn, model),
         socketio: backend(names.socketio, model, SOCKETIO_PORT),
-        sites: nginxSites(facts),
+        sites: nginxSites(inputs),
         // The ingress controller's pods: what a proxy in the cluster says of its client is believed.
         realIpFrom: ['10.0.0.0/8', '100.64.0.0/10', '172.16.0.0/12', '192.168.0.0/16', 'fd00::/8'],
         clientMaxBodySize: '50m',
@@ -131,7 +131,7 @@ export class BenchChart extends Chart {
         ...common,
         name: names.worker(queue),
         queue,
-        scale: benchWorkerScale(resource, facts, queue),
+        scale: benchWorkerScale(resource, inputs, queue),
         resources: resources[WORKER_COMPONENTS[queue]],
         configHash,
         triggerAuthentication: names.redisTrigger,
@@ -139,29 +139,29 @@ export class BenchChart extends Chart {
     }
     // The ScaledObjects of Dedicated sites name it too, also where somebody else scales the bench's own workers.
     const enabled = QUEUES.some((queue) => spec.workerAutoscaling?.[queue]?.enabled);
-    if (facts.keda && facts.logins && enabled) {
+    if (inputs.keda && inputs.logins && enabled) {
       new RedisTrigger(workloads, 'redis-trigger', common);
     }
   }
 }
 
 /** Hash of what the pods read at their start. */
-function configHashOf(model: BenchModel, facts: BenchFacts): string {
+function configHashOf(model: BenchModel, inputs: BenchInputs): string {
   return hashOf([
     model.image.reference,
     model.redis,
     model.database,
     model.queuePrefix,
-    facts.redisVersion ?? '',
+    inputs.redisVersion ?? '',
   ]);
 }
 
 /** Who decides about the number of a bench's workers of a queue. */
-export function benchWorkerScale(bench: AppBench, facts: BenchFacts, queue: Queue): WorkerScale {
+export function benchWorkerScale(bench: AppBench, inputs: BenchInputs, queue: Queue): WorkerScale {
   return workerScale({
-    ...benchWorkersWanted(bench, facts, queue),
-    asleep: facts.asleep.includes(queue),
-    foreign: facts.foreignScalers[queue],
+    ...benchWorkersWanted(bench, inputs, queue),
+    scaledToZero: inputs.scaledToZero.includes(queue),
+    foreign: inputs.foreignScalers[queue],
   });
 }
 

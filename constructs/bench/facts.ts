@@ -5,17 +5,17 @@ import { GUNICORN_PORT } from '../framework/gunicorn.js';
 import { sitesOfBench } from '../framework/indexes.js';
 import { operatedServer } from '../framework/operated-server.js';
 import { redisVersion } from '../framework/redis-version.js';
-import { claimOf, isOlder, refuseSharedName, type Claim } from '../framework/seniority.js';
+import { nameOwnerOf, isOlder, refuseSharedName, type NameOwner } from '../framework/seniority.js';
 import { WORKER_COMPONENTS } from '../framework/worker.js';
 import {
-  asleep,
+  scaledToZero,
   foreignScalers,
   type ForeignScalers,
   type WorkersWanted,
 } from '../framework/worker-scaling.js';
 import type { Queue } from '../kit/api.js';
 import { Stalled, Waiting, type Problem } from '../kit/errors.js';
-import type { World } from '../kit/kind.js';
+import type { ClusterReader } from '../kit/kind.js';
 import { benchNames, serviceHost, siteNames } from '../kit/names.js';
 import { keyOf, uidOf } from '../kit/object.js';
 import { ScaledObject, TriggerAuthentication } from '../kit/object-kind.js';
@@ -25,11 +25,11 @@ import type { NginxSite } from './nginx-config.js';
 import { planUpgrade, progressOf, type UpgradePlan } from './upgrade.js';
 
 /** What the tree of a bench depends on. */
-export interface BenchFacts {
+export interface BenchInputs {
   /** What pods read of Redis at their start, see `redisVersion`. */
   readonly redisVersion: string | undefined;
   /** Why nothing but the passwords can be made yet. */
-  readonly hold: string | undefined;
+  readonly blockedReason: string | undefined;
   readonly model: BenchModel;
   /** All sites, also those that are refused. */
   readonly siteCount: number;
@@ -40,7 +40,7 @@ export interface BenchFacts {
   /** Whether KEDA can be told how to log in to Redis: its definitions come one after the other. */
   readonly logins: boolean;
   /** The queues that nobody but the operator wakes. */
-  readonly asleep: readonly Queue[];
+  readonly scaledToZero: readonly Queue[];
   /** The queues whose number somebody else has. */
   readonly foreignScalers: ForeignScalers;
   /** The sites' way to the bench's image; undefined where all are there. */
@@ -48,42 +48,42 @@ export interface BenchFacts {
 }
 
 /** What a bench knows of a site: enough to route requests to it. */
-export interface SiteEntry extends Claim {
+export interface SiteEntry extends NameOwner {
   readonly siteName: string;
   /** The public host names. */
   readonly hosts: readonly string[];
   readonly dedicated: boolean;
 }
 
-/** @throws Stalled or Waiting, see `Kind.gather` */
-export function gatherBench(bench: AppBench, world: World): BenchFacts {
+/** @throws Stalled or Waiting, see `Kind.resolve` */
+export function resolveBench(bench: AppBench, reader: ClusterReader): BenchInputs {
   const problems = benchProblems(bench);
   if (problems.length > 0) throw Stalled.invalid(problems);
-  refuseSharedName(bench, 'AppSite', world);
+  refuseSharedName(bench, 'AppSite', reader);
   const { namespace = 'default', name } = bench.metadata;
   for (const secret of referencedSecrets(bench)) {
-    if (world.get('Secret', namespace, secret.name, uidOf) === undefined) {
+    if (reader.get('Secret', namespace, secret.name, uidOf) === undefined) {
       throw new Waiting(
         'SecretMissing',
         `${secret.path}: the Secret "${secret.name}" is not there: create it in namespace ${namespace}`,
       );
     }
   }
-  const model = modelOf(bench, world);
-  const version = redisVersion(model, world);
-  const keda = world.serves(ScaledObject);
-  const entries = world.list(sitesOfBench, keyOf(namespace, name), siteEntry);
-  const progress = world.list(sitesOfBench, keyOf(namespace, name), progressOf);
+  const model = modelOf(bench, reader);
+  const version = redisVersion(model, reader);
+  const keda = reader.serves(ScaledObject);
+  const entries = reader.list(sitesOfBench, keyOf(namespace, name), siteEntry);
+  const progress = reader.list(sitesOfBench, keyOf(namespace, name), progressOf);
   return {
     redisVersion: version,
-    hold: version === undefined ? `waiting for Secret ${benchNames(name).redisSecret}` : undefined,
+    blockedReason: version === undefined ? `waiting for Secret ${benchNames(name).redisSecret}` : undefined,
     model,
     siteCount: entries.length,
     sites: firstOfEachHost(entries, bench.spec.domainConfig?.suffix),
     keda,
-    logins: world.serves(TriggerAuthentication),
-    asleep: asleep(bench.status?.workerScaling),
-    foreignScalers: foreignScalers(world, namespace, benchNames(name).worker, (queue) =>
+    logins: reader.serves(TriggerAuthentication),
+    scaledToZero: scaledToZero(bench.status?.workerScaling),
+    foreignScalers: foreignScalers(reader, namespace, benchNames(name).worker, (queue) =>
       benchWorkersWanted(bench, { model, keda }, queue),
     ),
     upgrade: planUpgrade(bench, model.image.reference, progress),
@@ -93,7 +93,7 @@ export function gatherBench(bench: AppBench, world: World): BenchFacts {
 /** What is asked for the bench's workers of a queue. */
 export function benchWorkersWanted(
   { spec }: AppBench,
-  { model, keda }: Pick<BenchFacts, 'model' | 'keda'>,
+  { model, keda }: Pick<BenchInputs, 'model' | 'keda'>,
   queue: Queue,
 ): WorkersWanted {
   return {
@@ -103,10 +103,10 @@ export function benchWorkersWanted(
   };
 }
 
-function modelOf(bench: AppBench, world: World): BenchModel {
-  const model = benchModel(bench, world);
+function modelOf(bench: AppBench, reader: ClusterReader): BenchModel {
+  const model = benchModel(bench, reader);
   if (bench.spec.dbConfig.mode !== 'operator') return model;
-  return { ...model, database: operatedServer(bench, model, world).server };
+  return { ...model, database: operatedServer(bench, model, reader).server };
 }
 
 /** What is wrong in a spec that no schema can see. */
@@ -134,7 +134,7 @@ interface WantedEntry extends Omit<SiteEntry, 'hosts'> {
 function siteEntry(site: AppSite): WantedEntry {
   const { siteName, domain, aliases, workloads } = site.spec;
   return {
-    ...claimOf(site),
+    ...nameOwnerOf(site),
     siteName,
     ...(domain ? { domain } : {}),
     ...(aliases ? { aliases } : {}),
@@ -148,9 +148,9 @@ function firstOfEachHost(
   suffix: string | undefined,
 ): readonly SiteEntry[] {
   const taken = new Set<string>();
-  const bySeniority = [...entries].sort((a, b) => (isOlder(a, b) ? -1 : 1));
+  const oldestFirst = [...entries].sort((a, b) => (isOlder(a, b) ? -1 : 1));
   const kept: SiteEntry[] = [];
-  for (const { domain, aliases, ...entry } of bySeniority) {
+  for (const { domain, aliases, ...entry } of oldestFirst) {
     const { siteName } = entry;
     const wanted = { siteName, ...(domain ? { domain } : {}), ...(aliases ? { aliases } : {}) };
     if (taken.has(siteName)) continue;
@@ -168,7 +168,7 @@ function compare(a: string, b: string): number {
 }
 
 /** The bench's sites as its proxy routes them. */
-export function nginxSites({ model, sites }: BenchFacts): readonly NginxSite[] {
+export function nginxSites({ model, sites }: BenchInputs): readonly NginxSite[] {
   return sites.map((site) => ({
     siteName: site.siteName,
     domains: site.hosts.filter((host) => host !== site.siteName),

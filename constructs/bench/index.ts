@@ -2,7 +2,7 @@ import { benchesByTurn, scalersOfDeployment, sitesOfBench } from '../framework/i
 import { PLATFORM_KINDS } from '../framework/platform.js';
 import { Waiting } from '../kit/errors.js';
 import type { Kind } from '../kit/kind.js';
-import { keepsData } from '../kit/labels.js';
+import { retainsData } from '../kit/labels.js';
 import { normalHost } from '../kit/normal.js';
 import { keyOf, type KubeObject } from '../kit/object.js';
 import {
@@ -22,15 +22,15 @@ import {
   StatefulSet,
   TriggerAuthentication,
 } from '../kit/object-kind.js';
-import { adviseBench } from './advice.js';
+import { benchWarnings } from './advice.js';
 import type { AppBench } from './api.js';
 import { BenchChart } from './chart.js';
 import { appBench } from './definition.js';
-import { gatherBench, type BenchFacts } from './facts.js';
-import { observeBench } from './observe.js';
+import { resolveBench, type BenchInputs } from './facts.js';
+import { evaluateBench } from './observe.js';
 
 /** Shared infrastructure for a set of sites. */
-export const bench: Kind<AppBench, BenchFacts> = {
+export const bench: Kind<AppBench, BenchInputs> = {
   definition: appBench,
   owns: [
     ConfigMap,
@@ -48,24 +48,24 @@ export const bench: Kind<AppBench, BenchFacts> = {
   reads: [HorizontalPodAutoscaler, Secret, MariaDb, ExternalMariaDb, PostgresCluster],
   detects: PLATFORM_KINDS,
   indexes: [benchesByTurn, scalersOfDeployment],
-  gather: gatherBench,
-  advise: adviseBench,
+  resolve: resolveBench,
+  admissionWarnings: benchWarnings,
   normal: [{ path: ['spec', 'domainConfig', 'suffix'], form: normalHost }],
   chart: (scope, id, props) => new BenchChart(scope, id, props),
   probes: () => [],
-  observe: observeBench,
-  teardown: {
+  evaluate: evaluateBench,
+  cleanup: {
     // A bench outlives its sites.
     needed: () => true,
-    keeps: keepsData,
-    blockers({ metadata }, world) {
-      const sites = world.list(sitesOfBench, keyOf(metadata.namespace, metadata.name), nameOf);
+    retainsData: retainsData,
+    blockers({ metadata }, reader) {
+      const sites = reader.list(sitesOfBench, keyOf(metadata.namespace, metadata.name), nameOf);
       if (sites.length === 0) return;
       const shown = sites.slice(0, 5).join(', ');
       const more = sites.length > 5 ? ` and ${sites.length - 5} more` : '';
       throw new Waiting('SitesExist', `waiting for its sites to be deleted: ${shown}${more}`);
     },
-    staysUp: true,
+    keepsChildren: true,
     chart: () => undefined,
   },
 };

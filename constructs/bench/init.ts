@@ -1,7 +1,7 @@
 import type { k8s } from 'cdk8s-plus-28';
 import { Construct } from 'constructs';
 import type { BenchModel } from '../framework/bench-model.js';
-import { FrameworkJob } from '../framework/job.js';
+import { FrappeJob } from '../framework/job.js';
 import { SCRIPTS_DIR, PYTHON, secretEnv } from '../framework/pod.js';
 import { hashOf } from '../kit/hash.js';
 import { benchNames } from '../kit/names.js';
@@ -18,7 +18,7 @@ export interface BenchInitProps {
 export class BenchInit extends Construct {
   constructor(scope: Construct, id: string, { bench, owner, configHash }: BenchInitProps) {
     super(scope, id);
-    new FrameworkJob(this, 'job', {
+    new FrappeJob(this, 'job', {
       bench,
       owner,
       name: benchNames(bench.name).init,

@@ -34,7 +34,7 @@ export class Nginx extends Construct {
         name: names.nginxConfig,
         namespace,
         labels,
-        annotations: { [bench.markers.mountedBy]: name },
+        annotations: { [bench.metadataKeys.mountedBy]: name },
       },
       data: { ...props.config },
     });

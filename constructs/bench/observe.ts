@@ -1,40 +1,40 @@
 import { isSupported, untested } from '../framework/image.js';
-import { judge } from '../framework/judge.js';
+import { evaluatePhase } from '../framework/judge.js';
 import { scaleStatus } from '../framework/scale-status.js';
 import {
-  asleep,
+  scaledToZero,
   QUEUES,
   scalingCondition,
   scalingObstacle,
   scalingStatus,
   type WorkersSeen,
 } from '../framework/worker-scaling.js';
-import type { Verdict } from '../kit/condition.js';
-import type { Judgement, Observation } from '../kit/kind.js';
+import type { ConditionResult } from '../kit/condition.js';
+import type { StatusResult, Observation } from '../kit/kind.js';
 import { benchNames } from '../kit/names.js';
 import type { AppBench } from './api.js';
 import { benchWorkerScale } from './chart.js';
-import type { BenchFacts } from './facts.js';
+import type { BenchInputs } from './facts.js';
 import { upgradeCondition, upgradeStatus, type UpgradePlan } from './upgrade.js';
 
 /** What a bench says of itself. */
-export function observeBench(observation: Observation<AppBench, BenchFacts>): Judgement {
-  const { facts } = observation;
-  const { upgrade } = facts;
+export function evaluateBench(observation: Observation<AppBench, BenchInputs>): StatusResult {
+  const { inputs } = observation;
+  const { upgrade } = inputs;
   const { init } = benchNames(observation.resource.metadata.name);
   const prepared = observation.child('Job', init)?.health.state === 'Ready';
-  const { phase, ready } = heldBack(judge(withoutMetrics(observation)), upgrade);
+  const { phase, ready } = heldBack(evaluatePhase(withoutMetrics(observation)), upgrade);
   const workers = workersOf(observation);
   const workerScaling = scalingStatus(workers);
   const obstacle = scalingObstacle({
-    keda: facts.keda,
-    externalRedis: facts.model.redis.external,
+    keda: inputs.keda,
+    externalRedis: inputs.model.redis.external,
   });
   const scaling = observation.resource.spec.workerAutoscaling;
   return {
     phase,
     ready,
-    again: asleep(workerScaling).join() !== facts.asleep.join(),
+    reconcileAgain: scaledToZero(workerScaling).join() !== inputs.scaledToZero.join(),
     conditions: [
       ...versionCondition(observation.resource),
       ...scalingCondition(
@@ -49,8 +49,8 @@ export function observeBench(observation: Observation<AppBench, BenchFacts>): Ju
       ready: ready.status === 'True',
       image: imageOf(observation, prepared),
       upgrade: upgrade && upgradeStatus(upgrade, prepared),
-      apps: facts.model.apps,
-      sites: facts.siteCount,
+      apps: inputs.model.apps,
+      sites: inputs.siteCount,
       workerScaling,
       ...scaleStatus(
         observation,
@@ -63,8 +63,8 @@ export function observeBench(observation: Observation<AppBench, BenchFacts>): Ju
 
 /** The bench without its exporter, which nobody but Prometheus needs. */
 function withoutMetrics(
-  observation: Observation<AppBench, BenchFacts>,
-): Observation<AppBench, BenchFacts> {
+  observation: Observation<AppBench, BenchInputs>,
+): Observation<AppBench, BenchInputs> {
   const { metrics } = benchNames(observation.resource.metadata.name);
   const pending = observation.pending.filter(({ name }) => name !== metrics);
   // Children of the spec before may be ready while those of this one are not applied yet.
@@ -77,7 +77,7 @@ function withoutMetrics(
 function metricsCondition({
   resource,
   child,
-}: Observation<AppBench, BenchFacts>): readonly Verdict[] {
+}: Observation<AppBench, BenchInputs>): readonly ConditionResult[] {
   const { metrics } = benchNames(resource.metadata.name);
   const health = child('Deployment', metrics)?.health;
   if (!resource.spec.metrics.enabled || health?.state !== 'Failed') return [];
@@ -87,10 +87,10 @@ function metricsCondition({
 
 /** A bench whose own pods wait for its sites is not what its spec says, however well they fare. */
 function heldBack(
-  judged: ReturnType<typeof judge>,
+  evaluated: ReturnType<typeof evaluatePhase>,
   upgrade: UpgradePlan | undefined,
-): ReturnType<typeof judge> {
-  if (upgrade?.stays === undefined || judged.ready.status !== 'True') return judged;
+): ReturnType<typeof evaluatePhase> {
+  if (upgrade?.stays === undefined || evaluated.ready.status !== 'True') return evaluated;
   const message = `waiting for Shared sites to be migrated to ${upgrade.to} (${upgrade.open.length} to go)`;
   const phase = 'Updating';
   return { phase, ready: { type: 'Ready', status: 'False', reason: phase, message } };
@@ -98,15 +98,15 @@ function heldBack(
 
 /** The image of the bench's own pods: another one is rolled out behind the init Job. */
 function imageOf(
-  { resource, facts }: Observation<AppBench, BenchFacts>,
+  { resource, inputs }: Observation<AppBench, BenchInputs>,
   prepared: boolean,
 ): string {
-  const wanted = facts.model.image.reference;
+  const wanted = inputs.model.image.reference;
   const before = resource.status?.image ?? wanted;
-  return prepared ? (facts.upgrade?.stays ?? wanted) : before;
+  return prepared ? (inputs.upgrade?.stays ?? wanted) : before;
 }
 
-function versionCondition({ spec }: AppBench): readonly Verdict[] {
+function versionCondition({ spec }: AppBench): readonly ConditionResult[] {
   if (isSupported(spec.frameworkVersion)) return [];
   return [
     {
@@ -118,12 +118,12 @@ function versionCondition({ spec }: AppBench): readonly Verdict[] {
   ];
 }
 
-function workersOf(observation: Observation<AppBench, BenchFacts>): WorkersSeen {
-  const { resource, facts, child } = observation;
+function workersOf(observation: Observation<AppBench, BenchInputs>): WorkersSeen {
+  const { resource, inputs, child } = observation;
   return {
     name: benchNames(resource.metadata.name).worker,
-    scale: (queue) => benchWorkerScale(resource, facts, queue),
-    foreign: facts.foreignScalers,
+    scale: (queue) => benchWorkerScale(resource, inputs, queue),
+    foreign: inputs.foreignScalers,
     child,
   };
 }

@@ -93,7 +93,7 @@ export class Redis extends Construct {
         template: {
           metadata: podMetadata(
             { bench, owner, name, component },
-            { [bench.markers.configHash]: configHash },
+            { [bench.metadataKeys.configHash]: configHash },
           ),
           spec: {
             ...placement(bench),

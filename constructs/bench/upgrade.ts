@@ -1,4 +1,4 @@
-import type { Verdict } from '../kit/condition.js';
+import type { ConditionResult } from '../kit/condition.js';
 import { isPaused } from '../kit/labels.js';
 import type { AppSite, AppSiteStatus } from '../site/api.js';
 import type { AppBench, BenchUpgrade } from './api.js';
@@ -32,7 +32,7 @@ export interface UpgradePlan {
   readonly open: readonly string[];
 }
 
-/** What of a site decides about turns. A constant function: see `World.get`. */
+/** What of a site decides about turns. A constant function: see `ClusterReader.get`. */
 export function progressOf(site: AppSite): SiteProgress {
   const { metadata, spec, status } = site;
   return {
@@ -134,7 +134,7 @@ export function upgradeStatus(plan: UpgradePlan, prepared: boolean): BenchUpgrad
 }
 
 /** The condition `Upgrading`, while there is something to say. */
-export function upgradeCondition(plan: UpgradePlan, prepared: boolean): Verdict {
+export function upgradeCondition(plan: UpgradePlan, prepared: boolean): ConditionResult {
   const { failed, hindered, open, stays, done, all } = plan;
   const parts = [
     `${done} of ${all} sites are on ${plan.to}`,

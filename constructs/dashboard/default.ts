@@ -1,6 +1,6 @@
-import { claimOf, isOlder } from '../framework/seniority.js';
+import { nameOwnerOf, isOlder } from '../framework/seniority.js';
 import { Stalled } from '../kit/errors.js';
-import type { Index, World } from '../kit/kind.js';
+import type { Index, ClusterReader } from '../kit/kind.js';
 import { keyOf } from '../kit/object.js';
 import type { SiteDashboard } from './api.js';
 
@@ -16,15 +16,15 @@ export const defaultDashboards: Index<SiteDashboard> = {
  * The framework keeps one default dashboard: two would take it from each other with each comparison.
  * @throws Stalled naming the older one
  */
-export function refuseSecondDefault(resource: SiteDashboard, world: World): void {
-  const mine = claimOf(resource);
-  const rival = defaultDashboards
+export function refuseSecondDefault(resource: SiteDashboard, reader: ClusterReader): void {
+  const mine = nameOwnerOf(resource);
+  const conflicting = defaultDashboards
     .values(resource)
-    .flatMap((site) => world.list(defaultDashboards, site, claimOf))
+    .flatMap((site) => reader.list(defaultDashboards, site, nameOwnerOf))
     .find((claim) => claim.name !== mine.name && isOlder(claim, mine));
-  if (!rival) return;
+  if (!conflicting) return;
   throw new Stalled(
     'DefaultTaken',
-    `spec.isDefault: Invalid value: true: SiteDashboard ${rival.name} is the default of site ${resource.spec.siteRef.name} already`,
+    `spec.isDefault: Invalid value: true: SiteDashboard ${conflicting.name} is the default of site ${resource.spec.siteRef.name} already`,
   );
 }

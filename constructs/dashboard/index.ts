@@ -14,10 +14,10 @@ export const dashboard = documentKind<SiteDashboard>({
   path: 'spec.dashboardName',
   index: byDocument(siteDashboard, nameOf),
   nameOf,
-  documentOf(resource, world) {
-    refuseSecondDefault(resource, world);
+  documentOf(resource, reader) {
+    refuseSecondDefault(resource, reader);
     const refs = resource.spec.charts.map(({ chart }) => chart);
-    return dashboardDocument(resource, resolveCharts(resource, refs, world));
+    return dashboardDocument(resource, resolveCharts(resource, refs, reader));
   },
   indexes: [defaultDashboards],
   waits: ['missing'],

@@ -1,7 +1,7 @@
 import { Chart } from 'cdk8s';
 import type { Construct } from 'constructs';
 import { k8s } from 'cdk8s-plus-28';
-import { FrameworkJob } from '../framework/job.js';
+import { FrappeJob } from '../framework/job.js';
 import { PYTHON, SCRIPTS_DIR } from '../framework/pod.js';
 import { requireSite, type SiteModel } from '../framework/site-model.js';
 import type { Batch, BatchProps } from '../kit/batch.js';
@@ -58,8 +58,8 @@ export const documents: Batch<AppSite, DocumentRequest, SiteModel> = {
       ? undefined
       : failureOf(request, `Job ${siteNames(request.site).documents}: ${why}`, time),
   closed: (why) => why.startsWith('SiteClosed: '),
-  gather: ({ metadata: { namespace = 'default', name } }, world) =>
-    requireSite({ metadata: { namespace }, spec: { siteRef: { name } } }, world),
+  resolve: ({ metadata: { namespace = 'default', name } }, reader) =>
+    requireSite({ metadata: { namespace }, spec: { siteRef: { name } } }, reader),
   chart: (scope, id, props) => new DocumentsChart(scope, id, props),
   results: resultsOf,
 };
@@ -68,12 +68,12 @@ class DocumentsChart extends Chart {
   constructor(
     scope: Construct,
     id: string,
-    { resource: site, facts, requests }: BatchProps<AppSite, DocumentRequest, SiteModel>,
+    { resource: site, inputs, requests }: BatchProps<AppSite, DocumentRequest, SiteModel>,
   ) {
     super(scope, id, { disableResourceNameHashes: true });
-    const { bench, siteName } = facts;
+    const { bench, siteName } = inputs;
     const name = siteNames(site.metadata.name).documents;
-    const batch = { [bench.markers.batch]: documents.name };
+    const batch = { [bench.metadataKeys.batch]: documents.name };
     new k8s.KubeConfigMap(new Stage(this, 'content'), 'documents', {
       metadata: {
         name,
@@ -82,7 +82,7 @@ class DocumentsChart extends Chart {
       },
       data: { [FILE]: dataOf(requests) },
     });
-    new FrameworkJob(new Stage(this, 'write'), 'job', {
+    new FrappeJob(new Stage(this, 'write'), 'job', {
       bench,
       owner: site,
       name,

@@ -1,7 +1,7 @@
 import type { SiteDashboardChart } from '../dashboard-chart/api.js';
 import type { SiteDocument } from '../kit/document.js';
 import { Waiting } from '../kit/errors.js';
-import type { World } from '../kit/kind.js';
+import type { ClusterReader } from '../kit/kind.js';
 import type { ChartRef } from '../kit/site-api.js';
 import type { DocumentResource } from './exchange.js';
 
@@ -28,12 +28,12 @@ export function chartNeeds(charts: ChartNames): SiteDocument['needs'] {
 export function resolveCharts(
   { metadata, spec }: DocumentResource,
   refs: readonly ChartRef[],
-  world: World,
+  reader: ClusterReader,
 ): ChartNames {
   const { namespace = 'default' } = metadata;
   const found = refs.flatMap(({ name }, at) => {
     if (name === undefined) return [];
-    const offer = world.get('SiteDashboardChart', namespace, name, chartOffer);
+    const offer = reader.get('SiteDashboardChart', namespace, name, chartOffer);
     return [{ name, offer, trouble: troubleOf(offer, spec.siteRef.name), at }];
   });
   const waited = found.filter(({ trouble }) => trouble !== undefined);
@@ -67,7 +67,7 @@ function troubleOf(offer: ChartOffer | undefined, site: string): Trouble | undef
   if (offer.site !== site) {
     return missing((name) => `SiteDashboardChart "${name}" is of site ${offer.site}, not ${site}`);
   }
-  if (offer.goes) return missing((name) => `SiteDashboardChart "${name}" is being deleted`);
+  if (offer.deleting) return missing((name) => `SiteDashboardChart "${name}" is being deleted`);
   if (offer.written) return undefined;
   return {
     reason: 'WaitingForChart',
@@ -86,7 +86,7 @@ function rank(trouble: Trouble | undefined): number {
 interface ChartOffer {
   readonly site: string;
   readonly chartName: string;
-  readonly goes: boolean;
+  readonly deleting: boolean;
   readonly written: boolean;
 }
 
@@ -95,7 +95,7 @@ function chartOffer({ metadata, spec, status }: SiteDashboardChart): ChartOffer 
   return {
     site: spec.siteRef.name,
     chartName: spec.chartName,
-    goes: metadata.deletionTimestamp !== undefined,
+    deleting: metadata.deletionTimestamp !== undefined,
     // One that is being changed, or compared, is in the site all the while.
     written: status?.outcome !== undefined && status.outcome !== 'Failed',
   };

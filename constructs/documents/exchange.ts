@@ -3,7 +3,7 @@ import type { DocumentRequest, DocumentResult, SiteDocument } from '../kit/docum
 import { parseDuration } from '../kit/duration.js';
 import { Waiting } from '../kit/errors.js';
 import { hashOf } from '../kit/hash.js';
-import type { World } from '../kit/kind.js';
+import type { ClusterReader } from '../kit/kind.js';
 import type { KubeObject, Resource } from '../kit/object.js';
 import type { DocumentScoped, DocumentStatus } from '../kit/site-api.js';
 import type { AppSite } from '../site/api.js';
@@ -12,7 +12,7 @@ import type { AppSite } from '../site/api.js';
 export type DocumentResource = Resource<DocumentScoped, DocumentStatus>;
 
 /** How a resource stands with the document engine. */
-export interface Exchange {
+export interface DocumentSync {
   /** Hash of what the document should be. */
   readonly hash: string;
   /** The data that the document belongs to: the site's uid, and when a backup was restored. */
@@ -41,11 +41,11 @@ const RETRY_MS = 600_000;
  * The data of the site that a document belongs to.
  * @throws Waiting where there is none
  */
-function requireSite({ metadata, spec }: DocumentResource, world: World): SiteData {
+function requireSite({ metadata, spec }: DocumentResource, reader: ClusterReader): SiteData {
   const { namespace = 'default' } = metadata;
   const { name } = spec.siteRef;
-  const site = world.get('AppSite', namespace, name, presence);
-  if (site && !site.goes) return site.data;
+  const site = reader.get('AppSite', namespace, name, presence);
+  if (site && !site.deleting) return site.data;
   throw new Waiting(
     'SiteMissing',
     `spec.siteRef.name: ${site ? `AppSite "${name}" is being deleted` : `there is no AppSite "${name}" in namespace ${namespace}`}`,
@@ -58,19 +58,19 @@ function requireSite({ metadata, spec }: DocumentResource, world: World): SiteDa
  * What is to be done for a document, and what has become of it.
  * @param versions of what the document is made of, but does not show: the Secrets that it names
  */
-export function exchange(
+export function syncDocument(
   resource: DocumentResource,
   document: SiteDocument,
   versions: readonly string[],
-  world: World,
-): Exchange {
+  reader: ClusterReader,
+): DocumentSync {
   const { metadata, spec, status = {} } = resource;
   const { namespace = 'default', uid = '' } = metadata;
-  const data = requireSite(resource, world);
+  const data = requireSite(resource, reader);
   // A site that was made anew, or whose data is an earlier one, knows nothing of what was written to the last.
   const hash = hashOf([document, versions, data.uid, ...(data.restored ? [data.restored] : [])]);
   const known = isKnown(resource, hash);
-  if (known && !isDue(resource, data.uid, world)) {
+  if (known && !isDue(resource, data.uid, reader)) {
     return { hash, data, known, request: undefined, result: undefined, progress: undefined };
   }
   const id = hashOf([uid, hash, status.lastSyncTime ?? '']).slice(0, 12);
@@ -87,8 +87,8 @@ export function exchange(
     data,
     known,
     request,
-    result: world.get('DocumentResult', namespace, id, whole<DocumentResult>),
-    progress: world.get('DocumentProgress', namespace, spec.siteRef.name, whole<BatchProgress>),
+    result: reader.get('DocumentResult', namespace, id, whole<DocumentResult>),
+    progress: reader.get('DocumentProgress', namespace, spec.siteRef.name, whole<BatchProgress>),
   };
 }
 
@@ -100,20 +100,20 @@ function isKnown({ status = {} }: DocumentResource, hash: string): boolean {
   return documentHash === hash && lastSyncTime !== undefined && outcome !== undefined;
 }
 
-function isDue({ spec, status = {} }: DocumentResource, site: string, world: World): boolean {
+function isDue({ spec, status = {} }: DocumentResource, site: string, reader: ClusterReader): boolean {
   const { lastSyncTime = '', outcome } = status;
-  if (outcome === 'Failed') return world.passed(lastSyncTime, RETRY_MS, site);
+  if (outcome === 'Failed') return reader.passed(lastSyncTime, RETRY_MS, site);
   const interval = parseDuration(spec.resyncInterval) ?? 0;
-  return interval > 0 && world.passed(lastSyncTime, interval, site);
+  return interval > 0 && reader.passed(lastSyncTime, interval, site);
 }
 
 function presence({ metadata, status }: AppSite): {
   readonly data: SiteData;
-  readonly goes: boolean;
+  readonly deleting: boolean;
 } {
   return {
     data: { uid: metadata.uid ?? '', restored: status?.restored?.time },
-    goes: metadata.deletionTimestamp !== undefined,
+    deleting: metadata.deletionTimestamp !== undefined,
   };
 }
 

@@ -1,14 +1,14 @@
-import type { Verdict } from '../kit/condition.js';
-import type { Judgement } from '../kit/kind.js';
+import type { ConditionResult } from '../kit/condition.js';
+import type { StatusResult } from '../kit/kind.js';
 import type { DocumentStatus } from '../kit/site-api.js';
-import type { DocumentResource, Exchange } from './exchange.js';
+import type { DocumentResource, DocumentSync } from './exchange.js';
 
 /** What is said of a resource whose document the engine writes. */
-export function judgeDocument(
+export function evaluateDocument(
   resource: DocumentResource,
   name: string,
-  { hash, known, request, result, progress }: Exchange,
-): Judgement {
+  { hash, known, request, result, progress }: DocumentSync,
+): StatusResult {
   const { status = {} } = resource;
   if (result) {
     const { outcome, message, ignored, time } = result;
@@ -16,7 +16,7 @@ export function judgeDocument(
       ...(outcome === 'Failed' ? failed(message) : synced()),
       conditions: incomplete(ignored),
       // From now on the next comparison is waited for.
-      again: true,
+      reconcileAgain: true,
       fields: {
         // Only what was written is removed when the resource is deleted.
         ...(outcome === 'Failed' ? {} : { document: name }),
@@ -31,10 +31,10 @@ export function judgeDocument(
   // Between two comparisons, and while one is on its way, what the last one found goes on to hold.
   if (known) {
     const last = status.conditions?.find(({ type }) => type === 'Ready');
-    const verdict = status.outcome === 'Failed' ? failed(last?.message ?? '') : synced();
-    return { ...verdict, conditions: kept, notes: request ? [request] : [] };
+    const conditionResult = status.outcome === 'Failed' ? failed(last?.message ?? '') : synced();
+    return { ...conditionResult, conditions: kept, batchObjects: request ? [request] : [] };
   }
-  const ready: Verdict = {
+  const ready: ConditionResult = {
     type: 'Ready',
     status: 'False',
     reason: progress?.reason ?? 'Syncing',
@@ -45,7 +45,7 @@ export function judgeDocument(
     ready,
     conditions: kept,
     fields: request ? asked(status, hash) : {},
-    notes: request ? [request] : [],
+    batchObjects: request ? [request] : [],
   };
 }
 
@@ -58,12 +58,12 @@ function asked(
   return outcome === 'Failed' ? { outcome: undefined } : {};
 }
 
-function synced(): Pick<Judgement, 'phase' | 'ready'> {
+function synced(): Pick<StatusResult, 'phase' | 'ready'> {
   const message = 'the document in the site is as the spec says';
   return { phase: 'Ready', ready: { type: 'Ready', status: 'True', reason: 'Synced', message } };
 }
 
-function failed(message: string): Pick<Judgement, 'phase' | 'ready'> {
+function failed(message: string): Pick<StatusResult, 'phase' | 'ready'> {
   return {
     phase: 'Failed',
     ready: { type: 'Ready', status: 'False', reason: 'DocumentFailed', message },
@@ -71,14 +71,14 @@ function failed(message: string): Pick<Judgement, 'phase' | 'ready'> {
 }
 
 /** Fields that this version of the framework does not have. */
-function incomplete(ignored: readonly string[]): readonly Verdict[] {
+function incomplete(ignored: readonly string[]): readonly ConditionResult[] {
   if (ignored.length === 0) return [];
   const message = `the site's version of the framework has no field ${ignored.join(', ')}`;
   return [{ type: 'FieldsIgnored', status: 'True', reason: 'UnknownFields', message }];
 }
 
 /** Others, such as a pause, drop the condition. Release 0.1 has told the fields in it only. */
-function keptConditions({ conditions, ignoredFields }: DocumentStatus): readonly Verdict[] {
+function keptConditions({ conditions, ignoredFields }: DocumentStatus): readonly ConditionResult[] {
   if (ignoredFields) return incomplete(ignoredFields);
   return (conditions ?? [])
     .filter(({ type }) => type === 'FieldsIgnored')

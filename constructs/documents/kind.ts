@@ -1,13 +1,13 @@
 import { Chart } from 'cdk8s';
 import type { KindDefinition } from '../kit/definition.js';
 import type { SiteDocument } from '../kit/document.js';
-import type { Index, Kind, World } from '../kit/kind.js';
+import type { Index, Kind, ClusterReader } from '../kit/kind.js';
 import type { Resource } from '../kit/object.js';
 import type { DocumentScoped, DocumentStatus } from '../kit/site-api.js';
-import { exchange, type Exchange } from './exchange.js';
-import { judgeDocument } from './judge.js';
+import { syncDocument, type DocumentSync } from './exchange.js';
+import { evaluateDocument } from './judge.js';
 import { refuseTakenDocument } from './rivals.js';
-import { documentTeardown } from './teardown.js';
+import { documentCleanup } from './teardown.js';
 
 type DocumentSpec = DocumentScoped & { readonly deletionPolicy: string };
 
@@ -18,13 +18,13 @@ export interface DocumentKindProps<R extends Resource<DocumentSpec, DocumentStat
   /** The field of the spec that names the document. */
   readonly path: string;
   readonly nameOf: (resource: Pick<R, 'spec'>) => string;
-  /** @throws Stalled or Waiting, see `Kind.gather` */
-  readonly documentOf: (resource: R, world: World) => SiteDocument;
+  /** @throws Stalled or Waiting, see `Kind.resolve` */
+  readonly documentOf: (resource: R, reader: ClusterReader) => SiteDocument;
   /**
    * What of other documents decides whether this one can be written: it is tried at once when that changes.
    * @throws Waiting
    */
-  readonly dependsOn?: (resource: R, world: World) => readonly string[];
+  readonly dependsOn?: (resource: R, reader: ClusterReader) => readonly string[];
   /** Whether it is worth a word that the site's version does not have a field. @default always */
   readonly tells?: (field: string, resource: R) => boolean;
   /** The resources of a document. */
@@ -35,7 +35,7 @@ export interface DocumentKindProps<R extends Resource<DocumentSpec, DocumentStat
   readonly waits?: readonly string[];
 }
 
-export interface DocumentFacts extends Exchange {
+export interface DocumentInputs extends DocumentSync {
   readonly name: string;
 }
 
@@ -62,7 +62,7 @@ export function documentKey(
 /** A kind of documents of a site. The resource has no children: the engine's Job belongs to the site. */
 export function documentKind<R extends Resource<DocumentSpec, DocumentStatus>>(
   props: DocumentKindProps<R>,
-): Kind<R, DocumentFacts> {
+): Kind<R, DocumentInputs> {
   const { definition, doctype, path, index, nameOf, documentOf } = props;
   const { dependsOn = () => [], tells = () => true, indexes = [], waits = [] } = props;
   return {
@@ -70,22 +70,22 @@ export function documentKind<R extends Resource<DocumentSpec, DocumentStatus>>(
     owns: [],
     reads: [],
     indexes: [index, ...indexes],
-    gather(resource, world) {
+    resolve(resource, reader) {
       const name = nameOf(resource);
-      refuseTakenDocument(resource, index, path, name, world);
-      const versions = dependsOn(resource, world);
-      return { ...exchange(resource, documentOf(resource, world), versions, world), name };
+      refuseTakenDocument(resource, index, path, name, reader);
+      const versions = dependsOn(resource, reader);
+      return { ...syncDocument(resource, documentOf(resource, reader), versions, reader), name };
     },
     chart: (scope, id) => new Chart(scope, id),
     probes: () => [],
-    observe({ resource, facts }) {
-      const { result, name } = facts;
+    evaluate({ resource, inputs }) {
+      const { result, name } = inputs;
       const ignored = result?.ignored.filter((field) => tells(field, resource)) ?? [];
-      const told = result ? { ...facts, result: { ...result, ignored } } : facts;
-      const judgement = judgeDocument(resource, name, told);
+      const told = result ? { ...inputs, result: { ...result, ignored } } : inputs;
+      const statusResult = evaluateDocument(resource, name, told);
       const nothing = Object.fromEntries(waits.map((field) => [field, undefined]));
-      return { ...judgement, fields: { ...judgement.fields, ...nothing } };
+      return { ...statusResult, fields: { ...statusResult.fields, ...nothing } };
     },
-    teardown: documentTeardown<R>(doctype, documentOf),
+    cleanup: documentCleanup<R>(doctype, documentOf),
   };
 }

@@ -1,6 +1,6 @@
-import { claimOf, isOlder } from '../framework/seniority.js';
+import { nameOwnerOf, isOlder } from '../framework/seniority.js';
 import { Stalled } from '../kit/errors.js';
-import type { Index, World } from '../kit/kind.js';
+import type { Index, ClusterReader } from '../kit/kind.js';
 import type { DocumentResource } from './exchange.js';
 
 /**
@@ -14,16 +14,16 @@ export function refuseTakenDocument<R extends DocumentResource>(
   index: Index<R>,
   path: string,
   name: string,
-  world: World,
+  reader: ClusterReader,
 ): void {
-  const mine = claimOf(resource);
-  const rival = index
+  const mine = nameOwnerOf(resource);
+  const conflicting = index
     .values(resource)
-    .flatMap((value) => world.list(index, value, claimOf))
+    .flatMap((value) => reader.list(index, value, nameOwnerOf))
     .find((claim) => claim.name !== mine.name && isOlder(claim, mine));
-  if (!rival) return;
+  if (!conflicting) return;
   throw new Stalled(
     'DocumentTaken',
-    `${path}: Invalid value: "${name}": ${resource.kind} ${rival.name} stands for this document of site ${resource.spec.siteRef.name} already`,
+    `${path}: Invalid value: "${name}": ${resource.kind} ${conflicting.name} stands for this document of site ${resource.spec.siteRef.name} already`,
   );
 }

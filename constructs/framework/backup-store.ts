@@ -1,6 +1,6 @@
 import type { k8s } from 'cdk8s-plus-28';
 import type { BackupDestination } from '../backup/api.js';
-import type { World } from '../kit/kind.js';
+import type { ClusterReader } from '../kit/kind.js';
 import { uidOf } from '../kit/object.js';
 import { secretEnv } from './pod.js';
 import { requireSecret } from './secret.js';
@@ -64,12 +64,12 @@ export function requireStoreSecrets(
   { s3 }: BackupDestination,
   namespace: string,
   path: string,
-  world: World,
+  reader: ClusterReader,
 ): void {
   for (const [field, ref] of [
     ['secretRef', s3?.secretRef],
     ['caSecretRef', s3?.caSecretRef],
   ] as const) {
-    if (ref) requireSecret(world, namespace, ref.name, `${path}.s3.${field}.name`, uidOf);
+    if (ref) requireSecret(reader, namespace, ref.name, `${path}.s3.${field}.name`, uidOf);
   }
 }

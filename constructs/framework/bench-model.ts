@@ -1,10 +1,10 @@
 import type { AppBench, ComponentResources, WorkerAutoscaling } from '../bench/api.js';
 import type { PodTemplate } from '../kit/api.js';
-import { markersOf, type Markers } from '../kit/labels.js';
+import { metadataKeysOf, type MetadataKeys } from '../kit/labels.js';
 import { benchNames, serviceHost } from '../kit/names.js';
-import type { World } from '../kit/kind.js';
+import type { ClusterReader } from '../kit/kind.js';
 import { resolveApps } from './apps.js';
-import { frameworkImage, type FrameworkImage } from './image.js';
+import { frappeImage, type FrappeImage } from './image.js';
 import { assignsIds } from './platform.js';
 import { resolveSecurity, type ResolvedSecurity } from './security.js';
 
@@ -27,8 +27,8 @@ export interface DatabaseServer {
 export interface BenchModel {
   readonly name: string;
   readonly namespace: string;
-  readonly markers: Markers;
-  readonly image: FrameworkImage;
+  readonly metadataKeys: MetadataKeys;
+  readonly image: FrappeImage;
   readonly security: ResolvedSecurity;
   readonly podTemplate: PodTemplate;
   readonly apps: readonly string[];
@@ -63,18 +63,18 @@ export const DEFAULT_PORTS = { mariadb: 3306, postgres: 5432 } as const;
 export const ROOT_USERS = { mariadb: 'root', postgres: 'postgres' } as const;
 
 /** What of a bench is decided by its spec, the operator's settings and the platform alone. */
-export function benchModel(bench: AppBench, world: Pick<World, 'settings' | 'serves'>): BenchModel {
+export function benchModel(bench: AppBench, reader: Pick<ClusterReader, 'settings' | 'serves'>): BenchModel {
   const { spec } = bench;
-  const { settings } = world;
+  const { settings } = reader;
   const name = bench.metadata.name;
   const namespace = bench.metadata.namespace ?? 'default';
   const host = (service: string): string => serviceHost(service, namespace, settings.clusterDomain);
   return {
     name,
     namespace,
-    markers: markersOf(bench),
-    image: frameworkImage(spec),
-    security: resolveSecurity(spec.security, settings, assignsIds(world)),
+    metadataKeys: metadataKeysOf(bench),
+    image: frappeImage(spec),
+    security: resolveSecurity(spec.security, settings, assignsIds(reader)),
     podTemplate: spec.podTemplate ?? {},
     apps: resolveApps(spec).apps,
     queuePrefix: `${namespace}.${name}`,

@@ -1,6 +1,6 @@
 import { k8s } from 'cdk8s-plus-28';
 import { Construct } from 'constructs';
-import { childLabels, markersOf, retention } from '../kit/labels.js';
+import { childLabels, metadataKeysOf, retention } from '../kit/labels.js';
 import type { Resource } from '../kit/object.js';
 
 export interface GeneratedSecretProps {
@@ -33,7 +33,7 @@ export class GeneratedSecret extends Construct {
           ...childLabels(owner, props.component),
           ...(props.retained ? retention(owner) : {}),
         },
-        annotations: { [markersOf(owner).generate]: JSON.stringify(props.keys) },
+        annotations: { [metadataKeysOf(owner).generate]: JSON.stringify(props.keys) },
       },
       type: 'Opaque',
     });

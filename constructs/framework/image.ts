@@ -5,15 +5,15 @@ const REPOSITORY = 'frappe/erpnext';
 const SUPPORTED = new Set(['version-15', 'version-16', 'develop']);
 
 /** The image of the framework's pods. */
-export interface FrameworkImage {
+export interface FrappeImage {
   readonly reference: string;
   readonly pullPolicy: 'Always' | 'IfNotPresent' | 'Never';
   readonly pullSecrets: readonly string[];
 }
 
-export function frameworkImage(
+export function frappeImage(
   spec: Pick<AppBenchSpec, 'frameworkVersion' | 'image'>,
-): FrameworkImage {
+): FrappeImage {
   const tag = spec.image?.tag ?? spec.frameworkVersion;
   const digest = spec.image?.digest;
   return imageNamed(
@@ -26,7 +26,7 @@ export function frameworkImage(
 export function imageNamed(
   reference: string,
   { image }: Pick<AppBenchSpec, 'image'>,
-): FrameworkImage {
+): FrappeImage {
   const tag = reference.includes('@') ? undefined : /:([^:/]+)$/.exec(reference)?.[1];
   return {
     reference,

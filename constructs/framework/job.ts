@@ -1,9 +1,9 @@
 import { k8s } from 'cdk8s-plus-28';
 import { Construct } from 'constructs';
 import { childLabels } from '../kit/labels.js';
-import { frameworkPod, type FrameworkPodProps, withAffinity } from './pod.js';
+import { frappePod, type FrappePodProps, withAffinity } from './pod.js';
 
-export interface FrameworkJobProps extends Omit<FrameworkPodProps, 'restartPolicy' | 'configHash'> {
+export interface FrappeJobProps extends Omit<FrappePodProps, 'restartPolicy' | 'configHash'> {
   /** What the Job has to do, as a hash: it runs again when this changes, and only then. */
   readonly run: string;
   /** Further labels of the Job itself. */
@@ -17,8 +17,8 @@ export interface FrameworkJobProps extends Omit<FrameworkPodProps, 'restartPolic
 }
 
 /** A Job in the framework's image. Unless it is `once`, its script is idempotent, so that any attempt may repair the last. */
-export class FrameworkJob extends Construct {
-  constructor(scope: Construct, id: string, props: FrameworkJobProps) {
+export class FrappeJob extends Construct {
+  constructor(scope: Construct, id: string, props: FrappeJobProps) {
     super(scope, id);
     const { name, bench } = props;
     const job = new k8s.KubeJob(this, 'job', {
@@ -29,7 +29,7 @@ export class FrameworkJob extends Construct {
   }
 }
 
-export interface FrameworkCronJobProps extends FrameworkJobProps {
+export interface FrappeCronJobProps extends FrappeJobProps {
   readonly schedule: string;
   /** @default Etc/UTC */
   readonly timeZone?: string | undefined;
@@ -41,8 +41,8 @@ export interface FrameworkCronJobProps extends FrameworkJobProps {
 }
 
 /** Such a Job by a schedule. Its Jobs have the labels of children, by which they are found. */
-export class FrameworkCronJob extends Construct {
-  constructor(scope: Construct, id: string, props: FrameworkCronJobProps) {
+export class FrappeCronJob extends Construct {
+  constructor(scope: Construct, id: string, props: FrappeCronJobProps) {
     super(scope, id);
     const { name, bench, owner, component, startingDeadlineSeconds } = props;
     const cronJob = new k8s.KubeCronJob(this, 'cron-job', {
@@ -70,18 +70,18 @@ function jobMetadata({
   run,
   once = false,
   labels,
-}: FrameworkJobProps): k8s.ObjectMeta {
+}: FrappeJobProps): k8s.ObjectMeta {
   return {
     labels: { ...childLabels(owner, component), ...labels },
-    annotations: { [bench.markers.run]: run, ...(once ? { [bench.markers.once]: 'true' } : {}) },
+    annotations: { [bench.metadataKeys.run]: run, ...(once ? { [bench.metadataKeys.once]: 'true' } : {}) },
   };
 }
 
-function jobSpec(props: FrameworkJobProps): k8s.JobSpec {
+function jobSpec(props: FrappeJobProps): k8s.JobSpec {
   return {
     backoffLimit: props.backoffLimit ?? 3,
     activeDeadlineSeconds: props.deadlineSeconds ?? 3600,
     // A pod each attempt: the logs of those that failed stay readable.
-    template: frameworkPod({ ...props, restartPolicy: 'Never' }),
+    template: frappePod({ ...props, restartPolicy: 'Never' }),
   };
 }

@@ -1,4 +1,4 @@
-import type { Verdict } from '../kit/condition.js';
+import type { ConditionResult } from '../kit/condition.js';
 import type { Observation } from '../kit/kind.js';
 import type { Resource } from '../kit/object.js';
 
@@ -8,9 +8,9 @@ interface Phased {
 }
 
 /** The phase and the Ready condition of a resource whose tree could be made. */
-export function judge<F>(observation: Observation<Resource<unknown, Phased>, F>): {
+export function evaluatePhase<F>(observation: Observation<Resource<unknown, Phased>, F>): {
   readonly phase: 'Provisioning' | 'Updating' | 'Ready' | 'Failed';
-  readonly ready: Verdict;
+  readonly ready: ConditionResult;
 } {
   if (observation.ready) {
     return {
@@ -22,7 +22,7 @@ export function judge<F>(observation: Observation<Resource<unknown, Phased>, F>)
   if (failed) {
     return {
       phase: 'Failed',
-      ready: verdict(
+      ready: conditionResult(
         failed.health.reason ?? `${failed.kind}Failed`,
         `${failed.kind} ${failed.name}: ${failed.health.message}`,
       ),
@@ -39,16 +39,16 @@ export function judge<F>(observation: Observation<Resource<unknown, Phased>, F>)
     const others = more > 0 ? ` (and ${more} more)` : '';
     return {
       phase,
-      ready: verdict(
+      ready: conditionResult(
         phase,
         `waiting for ${first.kind} ${first.name}: ${first.health.message}${others}`,
       ),
     };
   }
   const probe = observation.probes.find((result) => !result.ok);
-  return { phase, ready: verdict(phase, probe?.message ?? 'waiting for the first answer') };
+  return { phase, ready: conditionResult(phase, probe?.message ?? 'waiting for the first answer') };
 }
 
-function verdict(reason: string, message: string): Verdict {
+function conditionResult(reason: string, message: string): ConditionResult {
   return { type: 'Ready', status: 'False', reason, message };
 }

@@ -35,7 +35,7 @@ export class OnlyFromBench extends Construct {
         ingress: [
           {
             from: [
-              { podSelector: { matchLabels: { [bench.markers.bench]: bench.name } } },
+              { podSelector: { matchLabels: { [bench.metadataKeys.bench]: bench.name } } },
               ...(props.alsoFrom ?? []).map((app) => ({
                 namespaceSelector: {},
                 podSelector: { matchLabels: { 'app.kubernetes.io/name': app } },

@@ -1,6 +1,6 @@
 import type { AppBench } from '../bench/api.js';
 import { Stalled, Waiting } from '../kit/errors.js';
-import type { World } from '../kit/kind.js';
+import type { ClusterReader } from '../kit/kind.js';
 import { serviceHost } from '../kit/names.js';
 import type { KubeObject, Resource } from '../kit/object.js';
 import { ExternalMariaDb, MariaDb, PostgresCluster, type ObjectKind } from '../kit/object-kind.js';
@@ -17,7 +17,7 @@ export interface OperatedServer {
  * The server of a bench in mode `operator`, with the address that its operator gives it. Its object is watched.
  * @throws Waiting where it is not there: a guess could send what runs elsewhere; Stalled where it wants TLS
  */
-export function operatedServer(bench: AppBench, model: BenchModel, world: World): OperatedServer {
+export function operatedServer(bench: AppBench, model: BenchModel, reader: ClusterReader): OperatedServer {
   const { dbConfig } = bench.spec;
   const { namespace, clusterDomain, clusterRef, mariadbRef } = model;
   const { provider } = model.database;
@@ -30,13 +30,13 @@ export function operatedServer(bench: AppBench, model: BenchModel, world: World)
     trouble: said.trouble,
   });
   if (clusterRef) {
-    const said = read(PostgresCluster, clusterRef.name, 'clusterRef', model, world, saidOf);
+    const said = read(PostgresCluster, clusterRef.name, 'clusterRef', model, reader, saidOf);
     const service = serviceHost(`${clusterRef.name}-rw`, namespace, clusterDomain);
     return found(service, 5432, said);
   }
   const { name, kind } = mariadbRef ?? { name: '', kind: 'MariaDB' };
   const api = kind === 'MariaDB' ? MariaDb : ExternalMariaDb;
-  const said = read(api, name, 'mariadbRef', model, world, mariaDbOf);
+  const said = read(api, name, 'mariadbRef', model, reader, mariaDbOf);
   // At a host of its own something in between, such as a MaxScale, makes the connection to the server.
   if (said.tlsRequired && dbConfig.host === undefined) {
     const message = `spec.dbConfig of AppBench ${model.name}: ${kind} ${name} takes encrypted connections only (tls.required), which the framework's sites do not make; set tls.required to false`;
@@ -52,15 +52,15 @@ function read<O extends KubeObject, T>(
   name: string,
   field: string,
   { name: bench, namespace }: BenchModel,
-  world: World,
+  reader: ClusterReader,
   pick: (object: O) => T,
 ): T {
   const path = `spec.dbConfig.${field} of AppBench ${bench}`;
-  if (!world.serves(kind)) {
+  if (!reader.serves(kind)) {
     const message = `${path}: the cluster does not serve ${kind.kind} of ${kind.apiVersion}: install the database operator`;
     throw new Waiting('DatabaseOperatorMissing', message);
   }
-  const picked = world.get(kind.kind, namespace, name, pick);
+  const picked = reader.get(kind.kind, namespace, name, pick);
   if (picked !== undefined) return picked;
   const message = `${path}: there is no ${kind.kind} "${name}" in namespace ${namespace}`;
   throw new Waiting('DatabaseServerMissing', message);

@@ -16,7 +16,7 @@ export const PYTHON = `${BENCH_DIR}/env/bin/python`;
 export const SCRIPTS_DIR = '/app-operator/scripts';
 const TEMP_DIR = '/tmp';
 
-export interface FrameworkPodProps {
+export interface FrappePodProps {
   readonly bench: BenchModel;
   /** The resource that the pod works for. */
   readonly owner: Resource;
@@ -25,8 +25,8 @@ export interface FrameworkPodProps {
   readonly component: string;
   /** Hash of the configuration that the processes read at their start. */
   readonly configHash?: string;
-  readonly container: FrameworkContainerProps;
-  readonly initContainers?: readonly FrameworkContainerProps[];
+  readonly container: FrappeContainerProps;
+  readonly initContainers?: readonly FrappeContainerProps[];
   readonly extraVolumes?: readonly k8s.Volume[];
   /** An empty directory in place of the bench's volume, which is going and takes no new pod. @default false */
   readonly withoutSites?: boolean;
@@ -34,7 +34,7 @@ export interface FrameworkPodProps {
   readonly restartPolicy?: 'OnFailure' | 'Never';
 }
 
-export interface FrameworkContainerProps {
+export interface FrappeContainerProps {
   readonly name: string;
   readonly command: readonly string[];
   readonly env?: readonly k8s.EnvVar[];
@@ -59,13 +59,13 @@ export function selectorLabels(props: {
 }
 
 /** The template of a pod that runs the framework's image on the bench's volume. */
-export function frameworkPod(props: FrameworkPodProps): k8s.PodTemplateSpec {
+export function frappePod(props: FrappePodProps): k8s.PodTemplateSpec {
   const { bench } = props;
   const template = bench.podTemplate;
   return {
     metadata: podMetadata(
       props,
-      props.configHash ? { [bench.markers.configHash]: props.configHash } : {},
+      props.configHash ? { [bench.metadataKeys.configHash]: props.configHash } : {},
     ),
     spec: {
       ...placement(bench),
@@ -79,11 +79,11 @@ export function frameworkPod(props: FrameworkPodProps): k8s.PodTemplateSpec {
       ...(props.initContainers
         ? {
             initContainers: props.initContainers.map((container) =>
-              frameworkContainer(bench, container),
+              frappeContainer(bench, container),
             ),
           }
         : {}),
-      containers: [frameworkContainer(bench, props.container)],
+      containers: [frappeContainer(bench, props.container)],
       volumes: [
         {
           name: 'sites',
@@ -124,7 +124,7 @@ export function withAffinity(
 
 /** Labels and annotations of every pod of a bench and of its sites: the operator's own win over the template's. */
 export function podMetadata(
-  props: Pick<FrameworkPodProps, 'bench' | 'owner' | 'name' | 'component'>,
+  props: Pick<FrappePodProps, 'bench' | 'owner' | 'name' | 'component'>,
   annotations: Readonly<Record<string, string>> = {},
 ): k8s.ObjectMeta {
   const { bench, owner, component } = props;
@@ -134,7 +134,7 @@ export function podMetadata(
       ...bench.podTemplate.labels,
       ...childLabels(owner, component),
       ...selectorLabels(props),
-      [bench.markers.bench]: bench.name,
+      [bench.metadataKeys.bench]: bench.name,
     },
     ...(Object.keys(all).length > 0 ? { annotations: all } : {}),
   };
@@ -158,7 +158,7 @@ export function placement(
   };
 }
 
-function frameworkContainer(bench: BenchModel, props: FrameworkContainerProps): k8s.Container {
+function frappeContainer(bench: BenchModel, props: FrappeContainerProps): k8s.Container {
   const { extraMounts = [], resources, writesSites = true, env = [], command, ...rest } = props;
   return {
     ...(rest as Omit<k8s.Container, 'env' | 'command'>),

@@ -1,4 +1,4 @@
-import type { World } from '../kit/kind.js';
+import type { ClusterReader } from '../kit/kind.js';
 import { uidOf, versionOf } from '../kit/object.js';
 import type { BenchModel } from './bench-model.js';
 
@@ -7,8 +7,8 @@ import type { BenchModel } from './bench-model.js';
  * Secret, the URLs of servers outside are another version of theirs. undefined where the Secret is
  * not there. Whatever read the old one at its start has to start again.
  */
-export function redisVersion({ redis, namespace }: BenchModel, world: World): string | undefined {
+export function redisVersion({ redis, namespace }: BenchModel, reader: ClusterReader): string | undefined {
   return redis.external
-    ? world.get('Secret', namespace, redis.cacheUrl.secret, versionOf)
-    : world.get('Secret', namespace, redis.password.secret, uidOf);
+    ? reader.get('Secret', namespace, redis.cacheUrl.secret, versionOf)
+    : reader.get('Secret', namespace, redis.password.secret, uidOf);
 }

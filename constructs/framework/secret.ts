@@ -1,5 +1,5 @@
 import { Waiting } from '../kit/errors.js';
-import type { World } from '../kit/kind.js';
+import type { ClusterReader } from '../kit/kind.js';
 import { versionOf, type KubeObject } from '../kit/object.js';
 
 /**
@@ -8,13 +8,13 @@ import { versionOf, type KubeObject } from '../kit/object.js';
  * @throws Waiting with the reason SecretMissing
  */
 export function requireSecret(
-  world: World,
+  reader: ClusterReader,
   namespace: string,
   name: string,
   path: string,
   pick: (secret: KubeObject) => string = versionOf,
 ): string {
-  const picked = world.get('Secret', namespace, name, pick);
+  const picked = reader.get('Secret', namespace, name, pick);
   if (picked !== undefined) return picked;
   throw new Waiting(
     'SecretMissing',

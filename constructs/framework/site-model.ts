@@ -1,7 +1,7 @@
 import type { AppBench } from '../bench/api.js';
 import type { PodTemplate } from '../kit/api.js';
 import { Waiting } from '../kit/errors.js';
-import type { World } from '../kit/kind.js';
+import type { ClusterReader } from '../kit/kind.js';
 import { isPaused } from '../kit/labels.js';
 import type { AppSite } from '../site/api.js';
 import { benchModel, type BenchModel } from './bench-model.js';
@@ -19,7 +19,7 @@ export interface SiteModel {
 }
 
 /** Why nothing may run in a site now. */
-export interface SiteHold {
+export interface SiteBlock {
   /** Reason of the Ready condition. */
   readonly reason: 'SiteMissing' | 'SiteNotReady';
   readonly message: string;
@@ -30,7 +30,7 @@ export interface SiteView {
   /** undefined where there is no such site, it goes, or it has no bench. */
   readonly site: SiteModel | undefined;
   /** undefined where something may run in it. */
-  readonly hold: SiteHold | undefined;
+  readonly blocked: SiteBlock | undefined;
 }
 
 /** What names a site: a resource, or as much of one. */
@@ -42,26 +42,26 @@ interface OfSite {
 const FIELD = 'spec.siteRef.name';
 
 /** The site that a resource names. All of it is watched. */
-export function viewSite(resource: OfSite, world: World): SiteView {
+export function viewSite(resource: OfSite, reader: ClusterReader): SiteView {
   const { namespace = 'default' } = resource.metadata;
   const { name } = resource.spec.siteRef;
   const missing = (why: string): SiteView => ({
     site: undefined,
-    hold: { reason: 'SiteMissing', message: `${FIELD}: ${why}` },
+    blocked: { reason: 'SiteMissing', message: `${FIELD}: ${why}` },
   });
-  const notReady = (why: string): SiteHold => ({
+  const notReady = (why: string): SiteBlock => ({
     reason: 'SiteNotReady',
     message: `${FIELD}: AppSite "${name}" ${why}`,
   });
-  const site = world.get('AppSite', namespace, name, siteOffer);
+  const site = reader.get('AppSite', namespace, name, siteOffer);
   if (!site) return missing(`there is no AppSite "${name}" in namespace ${namespace}`);
-  if (site.goes) return missing(`AppSite "${name}" is being deleted`);
-  const offer = world.get('AppBench', namespace, site.benchName, benchOffer);
+  if (site.deleting) return missing(`AppSite "${name}" is being deleted`);
+  const offer = reader.get('AppBench', namespace, site.benchName, benchOffer);
   if (!offer) {
     const why = `has no bench: there is no AppBench "${site.benchName}" in namespace ${namespace}`;
-    return { site: undefined, hold: notReady(why) };
+    return { site: undefined, blocked: notReady(why) };
   }
-  const bench = benchModel(offer.bench, world);
+  const bench = benchModel(offer.bench, reader);
   const image = site.image === undefined ? bench.image : imageNamed(site.image, offer.bench.spec);
   return {
     site: {
@@ -70,7 +70,7 @@ export function viewSite(resource: OfSite, world: World): SiteView {
       siteName: site.siteName,
       bench: { ...withTemplate(bench, site.podTemplate), image },
     },
-    hold: site.trouble === undefined ? undefined : notReady(site.trouble),
+    blocked: site.trouble === undefined ? undefined : notReady(site.trouble),
   };
 }
 
@@ -78,9 +78,9 @@ export function viewSite(resource: OfSite, world: World): SiteView {
  * The site that a resource names, where something may run in it now.
  * @throws Waiting with the reason SiteMissing or SiteNotReady
  */
-export function requireSite(resource: OfSite, world: World): SiteModel {
-  const { site, hold } = viewSite(resource, world);
-  if (hold) throw new Waiting(hold.reason, hold.message);
+export function requireSite(resource: OfSite, reader: ClusterReader): SiteModel {
+  const { site, blocked } = viewSite(resource, reader);
+  if (blocked) throw new Waiting(blocked.reason, blocked.message);
   if (!site) throw new Error('a site without a hold is there');
   return site;
 }
@@ -91,7 +91,7 @@ function siteOffer(site: AppSite): {
   readonly benchName: string;
   readonly image: string | undefined;
   readonly podTemplate: PodTemplate | undefined;
-  readonly goes: boolean;
+  readonly deleting: boolean;
   readonly trouble: string | undefined;
 } {
   const { metadata, spec, status } = site;
@@ -100,7 +100,7 @@ function siteOffer(site: AppSite): {
     benchName: spec.benchRef.name,
     image: status?.image,
     podTemplate: spec.podTemplate,
-    goes: metadata.deletionTimestamp !== undefined,
+    deleting: metadata.deletionTimestamp !== undefined,
     trouble: troubleOf(site),
   };
 }
@@ -125,7 +125,7 @@ export function benchOffer(bench: AppBench): {
   readonly bench: AppBench;
   readonly ready: boolean;
   /** Whether it is deleted, and there only for its sites: it is not Ready any more. */
-  readonly goes: boolean;
+  readonly deleting: boolean;
   readonly image: string | undefined;
 } {
   const { metadata, status } = bench;
@@ -133,7 +133,7 @@ export function benchOffer(bench: AppBench): {
     bench: bareBench(bench),
     // A status that speaks of an older spec says nothing about this one.
     ready: status?.ready === true && (status.observedGeneration ?? 0) >= (metadata.generation ?? 0),
-    goes: metadata.deletionTimestamp !== undefined,
+    deleting: metadata.deletionTimestamp !== undefined,
     image: status?.image,
   };
 }

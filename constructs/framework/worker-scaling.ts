@@ -1,7 +1,7 @@
 import type { QueueScaling, QueueScalingStatus, WorkerScaling } from '../bench/api.js';
 import type { Queue } from '../kit/api.js';
-import type { Verdict } from '../kit/condition.js';
-import type { ChildView, World } from '../kit/kind.js';
+import type { ConditionResult } from '../kit/condition.js';
+import type { ChildView, ClusterReader } from '../kit/kind.js';
 import { MANAGED_BY, MANAGED_BY_LABEL } from '../kit/labels.js';
 import { keyOf } from '../kit/object.js';
 import { ScaledObject } from '../kit/object-kind.js';
@@ -34,7 +34,7 @@ export interface WorkersWanted {
 /** What decides about the workers of a queue. */
 export interface WorkerScaleProps extends WorkersWanted {
   /** Whether the queue has no worker, and KEDA does nothing about it. @default false */
-  readonly asleep?: boolean;
+  readonly scaledToZero?: boolean;
   /** The HorizontalPodAutoscaler of somebody else that scales the Deployment. @default none */
   readonly foreign?: ForeignScaler | undefined;
 }
@@ -46,12 +46,12 @@ function ownScaling({ scaling, served }: WorkersWanted): QueueScaling | undefine
 
 /** Decides between event-driven and fixed scaling. */
 export function workerScale(props: WorkerScaleProps): WorkerScale {
-  const { scaling, replicas, asleep = false, foreign } = props;
+  const { scaling, replicas, scaledToZero = false, foreign } = props;
   const least = scaling?.enabled ? Math.max(1, scaling.minReplicas) : 1;
   const fallback = scaling?.staticReplicas ?? replicas ?? least;
-  const woken = asleep ? { replicas: fallback } : {};
+  const woken = scaledToZero ? { replicas: fallback } : {};
   // Two that write one number never come to rest.
-  if (foreign) return { mode: 'autoscaled', fallback, ...(foreign.wakes ? {} : woken) };
+  if (foreign) return { mode: 'autoscaled', fallback, ...(foreign.scalesFromZero ? {} : woken) };
   const own = ownScaling(props);
   if (!own) return { mode: 'static', replicas: fallback };
   return { mode: 'autoscaled', scaling: own, fallback, ...woken };
@@ -61,7 +61,7 @@ export function workerScale(props: WorkerScaleProps): WorkerScale {
 export interface ForeignScaler {
   readonly name: string;
   /** Whether a queue at 0 is a wish of somebody who brings it back from there. */
-  readonly wakes: boolean;
+  readonly scalesFromZero: boolean;
 }
 
 export type ForeignScalers = Readonly<Partial<Record<Queue, ForeignScaler>>>;
@@ -72,7 +72,7 @@ export type ForeignScalers = Readonly<Partial<Record<Queue, ForeignScaler>>>;
  * @param wanted what we want of KEDA: where that is a ScaledObject, its HorizontalPodAutoscaler is ours
  */
 export function foreignScalers(
-  world: World,
+  reader: ClusterReader,
   namespace: string,
   deployment: (queue: Queue) => string,
   wanted: (queue: Queue) => WorkersWanted,
@@ -80,14 +80,14 @@ export function foreignScalers(
   return Object.fromEntries(
     QUEUES.flatMap((queue) => {
       const name = deployment(queue);
-      const others = world
+      const others = reader
         .list(scalersOfDeployment, keyOf(namespace, name), scalerOf)
         .filter((hpa) => !(ownScaling(wanted(queue)) && hpa.name === `keda-hpa-${name}`));
       const [foreign] = others;
       if (!foreign) return [];
-      const keda = world.serves(ScaledObject);
-      const wakes = others.some(({ from0, byKeda }) => from0 || (byKeda && keda));
-      return [[queue, { name: foreign.name, wakes }]];
+      const keda = reader.serves(ScaledObject);
+      const scalesFromZero = others.some(({ from0, byKeda }) => from0 || (byKeda && keda));
+      return [[queue, { name: foreign.name, scalesFromZero }]];
     }),
   );
 }
@@ -113,7 +113,7 @@ function scalerOf({ metadata, spec }: HpaLike) {
  * object is going. A number above 0 is left alone whatever happens to KEDA.
  * @param status what was last said of the queues
  */
-export function asleep(status: WorkerScaling | undefined): readonly Queue[] {
+export function scaledToZero(status: WorkerScaling | undefined): readonly Queue[] {
   return QUEUES.filter((queue) => {
     const seen = status?.[queue];
     return seen?.mode === 'autoscaled' && !seen.kedaManaged && seen.desiredReplicas === 0;
@@ -155,7 +155,7 @@ export function scalingStatus(workers: WorkersSeen): Readonly<Record<Queue, Queu
 
 /** KEDA has taken a queue over when it says Ready; one with a reason is Ready, and something else besides, unless KEDA has said nothing. */
 function isManaged(scaler: ChildView | undefined): boolean {
-  if (!scaler || scaler.health.unseen) return false;
+  if (!scaler || scaler.health.unobserved) return false;
   return scaler.health.state === 'Ready' || scaler.health.reason !== undefined;
 }
 
@@ -164,7 +164,7 @@ export function scalingCondition(
   workers: WorkersSeen,
   obstacle: { readonly reason: string; readonly message: string } | undefined,
   wanted: readonly Queue[],
-): readonly Verdict[] {
+): readonly ConditionResult[] {
   const type = 'Autoscaling';
   for (const [queue, { name }] of Object.entries(workers.foreign) as [Queue, ForeignScaler][]) {
     const message = `the number of Deployment ${workers.name(queue)} is left to HorizontalPodAutoscaler ${name}, which is not of this operator`;
@@ -193,14 +193,14 @@ export function scalingCondition(
 }
 
 /** Why KEDA cannot scale workers at all; undefined where it can. */
-export function scalingObstacle(facts: {
+export function scalingObstacle(inputs: {
   readonly keda: boolean;
   readonly externalRedis: boolean;
 }): { readonly reason: string; readonly message: string } | undefined {
-  if (facts.externalRedis) {
+  if (inputs.externalRedis) {
     const message = 'the address of an external Redis is in a Secret, where no scaler can read it';
     return { reason: 'ExternalRedis', message };
   }
-  if (facts.keda) return undefined;
+  if (inputs.keda) return undefined;
   return { reason: 'KedaMissing', message: 'the cluster does not serve keda.sh/v1alpha1' };
 }

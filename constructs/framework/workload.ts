@@ -1,9 +1,9 @@
 import { k8s } from 'cdk8s-plus-28';
 import { Construct } from 'constructs';
 import { childLabels } from '../kit/labels.js';
-import { frameworkPod, selectorLabels, type FrameworkPodProps, withAffinity } from './pod.js';
+import { frappePod, selectorLabels, type FrappePodProps, withAffinity } from './pod.js';
 
-export interface WorkloadProps extends FrameworkPodProps {
+export interface WorkloadProps extends FrappePodProps {
   /** Number of replicas; undefined leaves the number to an autoscaler. */
   readonly replicas: number | undefined;
   /** @default RollingUpdate that never has less than the wanted replicas */
@@ -33,7 +33,7 @@ export class Workload extends Construct {
                   maxSurge: k8s.IntOrString.fromNumber(1),
                 },
               },
-        template: frameworkPod(props),
+        template: frappePod(props),
       },
     });
     withAffinity(deployment, props.bench);

@@ -1,7 +1,7 @@
 import { Chart } from 'cdk8s';
 import type { k8s } from 'cdk8s-plus-28';
 import type { Construct } from 'constructs';
-import { FrameworkCronJob, FrameworkJob, type FrameworkJobProps } from '../framework/job.js';
+import { FrappeCronJob, FrappeJob, type FrappeJobProps } from '../framework/job.js';
 import { PYTHON, SCRIPTS_DIR } from '../framework/pod.js';
 import type { SiteModel } from '../framework/site-model.js';
 import { parseDuration } from '../kit/duration.js';
@@ -10,7 +10,7 @@ import type { ChartProps } from '../kit/kind.js';
 import { siteJobNames } from '../kit/names.js';
 import { Stage } from '../kit/stage.js';
 import type { SiteJob } from './api.js';
-import type { SiteJobFacts } from './facts.js';
+import type { SiteJobInputs } from './facts.js';
 
 /** For a pod to start and, where it has failed, until the next one does. */
 const STARTING_SECONDS = 1200;
@@ -20,22 +20,22 @@ export class SiteJobChart extends Chart {
   constructor(
     scope: Construct,
     id: string,
-    { resource, facts }: ChartProps<SiteJob, SiteJobFacts>,
+    { resource, inputs }: ChartProps<SiteJob, SiteJobInputs>,
   ) {
     super(scope, id, { disableResourceNameHashes: true });
-    const { site, hold } = facts;
+    const { site, blocked } = inputs;
     if (!site) return;
     const { spec } = resource;
-    const job = jobProps(resource, site, facts);
+    const job = jobProps(resource, site, inputs);
     if (spec.schedule === undefined) {
-      new FrameworkJob(new Stage(this, 'run', { hold: whyNot(facts) }), 'job', job);
+      new FrappeJob(new Stage(this, 'run', { blocked: whyNot(inputs) }), 'job', job);
       return;
     }
-    new FrameworkCronJob(new Stage(this, 'schedule'), 'cron-job', {
+    new FrappeCronJob(new Stage(this, 'schedule'), 'cron-job', {
       ...job,
       schedule: spec.schedule,
       timeZone: spec.timeZone,
-      suspend: spec.suspend === true || hold !== undefined,
+      suspend: spec.suspend === true || blocked !== undefined,
       startingDeadlineSeconds:
         spec.startingDeadline === undefined ? undefined : secondsOf(spec.startingDeadline),
       concurrencyPolicy: spec.concurrencyPolicy,
@@ -46,12 +46,12 @@ export class SiteJobChart extends Chart {
 }
 
 /** Why a single run that is not there is not made. */
-function whyNot({ ended, begun, hold }: SiteJobFacts): string | undefined {
+function whyNot({ ended, begun, blocked }: SiteJobInputs): string | undefined {
   if (ended) return 'it has been done';
-  return begun ? 'it has begun' : hold?.message;
+  return begun ? 'it has begun' : blocked?.message;
 }
 
-function jobProps(job: SiteJob, site: SiteModel, { run }: SiteJobFacts): FrameworkJobProps {
+function jobProps(job: SiteJob, site: SiteModel, { run }: SiteJobInputs): FrappeJobProps {
   const { spec, metadata } = job;
   const timeout = secondsOf(spec.timeout);
   return {

@@ -1,15 +1,15 @@
-import { type SiteHold, type SiteModel, viewSite } from '../framework/site-model.js';
+import { type SiteBlock, type SiteModel, viewSite } from '../framework/site-model.js';
 import { Stalled, Waiting } from '../kit/errors.js';
 import { hashOf } from '../kit/hash.js';
-import type { World } from '../kit/kind.js';
+import type { ClusterReader } from '../kit/kind.js';
 import type { SiteJob } from './api.js';
 
 /** What the tree of a SiteJob depends on. */
-export interface SiteJobFacts {
+export interface SiteJobInputs {
   /** undefined where the site is gone: then nothing can run. */
   readonly site: SiteModel | undefined;
   /** Why nothing may run now. */
-  readonly hold: SiteHold | undefined;
+  readonly blocked: SiteBlock | undefined;
   /** What has to be done, as a hash. */
   readonly specHash: string;
   /** What the Job has to do, as a hash: it runs again when this changes, and only then. */
@@ -23,11 +23,11 @@ export interface SiteJobFacts {
 /** What fits into an environment variable with room to spare. */
 const MOST_BYTES = 65_536;
 
-/** @throws Stalled or Waiting, see `Kind.gather` */
-export function gatherJob(job: SiteJob, world: World): SiteJobFacts {
+/** @throws Stalled or Waiting, see `Kind.resolve` */
+export function resolveJob(job: SiteJob, reader: ClusterReader): SiteJobInputs {
   refuseLong(job);
   const { spec, status } = job;
-  const { site, hold } = viewSite(job, world);
+  const { site, blocked } = viewSite(job, reader);
   const specHash = hashOf([
     spec.command ?? null,
     spec.method ?? null,
@@ -40,11 +40,11 @@ export function gatherJob(job: SiteJob, world: World): SiteJobFacts {
   const ended = told?.completionTime !== undefined;
   // What was made for a site goes with it: a schedule, and a run that is under way.
   const made = spec.schedule === undefined ? status?.startTime : status?.appliedHash;
-  if (!site && hold && (ended || made === undefined)) throw new Waiting(hold.reason, hold.message);
+  if (!site && blocked && (ended || made === undefined)) throw new Waiting(blocked.reason, blocked.message);
   const refused = status?.specHash === specHash ? status.refusedJob : undefined;
   return {
     site,
-    hold,
+    blocked,
     specHash,
     run: refused === undefined ? specHash : hashOf([specHash, refused]),
     ended,

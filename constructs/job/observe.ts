@@ -1,10 +1,10 @@
-import type { Verdict } from '../kit/condition.js';
-import type { JobRun, Judgement, Observation } from '../kit/kind.js';
+import type { ConditionResult } from '../kit/condition.js';
+import type { JobRun, StatusResult, Observation } from '../kit/kind.js';
 import type { SiteJob, SiteJobStatus } from './api.js';
-import type { SiteJobFacts } from './facts.js';
+import type { SiteJobInputs } from './facts.js';
 import { resultOf, type JobResult } from './result.js';
 
-type Seen = Observation<SiteJob, SiteJobFacts>;
+type Seen = Observation<SiteJob, SiteJobInputs>;
 type Fields = Readonly<Partial<Record<keyof SiteJobStatus, unknown>>>;
 
 /** The reason of a run that has done nothing, since it came when an upgrade had just begun. */
@@ -12,24 +12,24 @@ const SITE_CLOSED = 'SiteClosed';
 const LINE = 300;
 
 /** What a SiteJob says of itself. */
-export function observeJob(observation: Seen): Judgement {
+export function evaluateJob(observation: Seen): StatusResult {
   return observation.resource.spec.schedule === undefined
-    ? observeOnce(observation)
-    : observeSchedule(observation);
+    ? evaluateOnce(observation)
+    : evaluateSchedule(observation);
 }
 
-function observeOnce(observation: Seen): Judgement {
-  const { facts, resource, runs } = observation;
-  const run = runs.find((one) => one.run === facts.run);
-  if (!run && facts.ended) return keep(resource.status);
-  if (!run) return facts.begun ? lost(resource.status) : before(observation);
+function evaluateOnce(observation: Seen): StatusResult {
+  const { inputs, resource, runs } = observation;
+  const run = runs.find((one) => one.run === inputs.run);
+  if (!run && inputs.ended) return keep(resource.status);
+  if (!run) return inputs.begun ? lost(resource.status) : before(observation);
   const result = resultOf(run);
   if (isRefused(run)) {
     const message = 'the site was closed when the Job began: it is made again';
-    const fields = { ...NOT_RUN, specHash: facts.specHash, refusedJob: run.uid };
-    return { ...judgement('Pending', 'SiteNotReady', message), fields, again: true };
+    const fields = { ...NOT_RUN, specHash: inputs.specHash, refusedJob: run.uid };
+    return { ...statusResult('Pending', 'SiteNotReady', message), fields, reconcileAgain: true };
   }
-  const fields = { ...runFields(run, result), specHash: facts.specHash, active: 0 };
+  const fields = { ...runFields(run, result), specHash: inputs.specHash, active: 0 };
   switch (run.state) {
     case 'Running':
       return { ...underWay(observation, run), fields: { ...fields, active: 1 } };
@@ -45,33 +45,33 @@ function observeOnce(observation: Seen): Judgement {
 }
 
 /** Before the Job of this spec is there: what the status says is of an earlier one. */
-function before(observation: Seen): Judgement {
-  const { facts, resource } = observation;
-  const earlier = resource.status?.specHash !== facts.specHash;
+function before(observation: Seen): StatusResult {
+  const { inputs, resource } = observation;
+  const earlier = resource.status?.specHash !== inputs.specHash;
   return { ...notBegun(observation), fields: earlier ? NOT_RUN : { active: 0 } };
 }
 
 /** Without its Job, of which all is known. */
-function keep(status: SiteJobStatus = {}): Judgement {
+function keep(status: SiteJobStatus = {}): StatusResult {
   const { exitCode, job = '' } = status;
   if (exitCode === 0) {
     return { phase: 'Succeeded', ready: succeeded({ name: job }) };
   }
   const message = `Job ${job}: ${ending(exitCode, status.log ?? '')}`;
-  return { ...judgement('Failed', 'JobFailed', message), stalled: true };
+  return { ...statusResult('Failed', 'JobFailed', message), stalled: true };
 }
 
 /**
  * Its Job has gone while it ran: somebody has deleted it, or its site. The times in the status stay, so
  * that a Job that was only not seen yet, after a restart, counts as soon as it is.
  */
-function lost({ job = '' }: SiteJobStatus = {}): Judgement {
+function lost({ job = '' }: SiteJobStatus = {}): StatusResult {
   const message = `Job ${job} is gone, and how it ended is not known: change the spec to run it again`;
-  return { ...judgement('Failed', 'Terminated', message), fields: { active: 0 }, stalled: true };
+  return { ...statusResult('Failed', 'Terminated', message), fields: { active: 0 }, stalled: true };
 }
 
-function observeSchedule(observation: Seen): Judgement {
-  const { facts, resource } = observation;
+function evaluateSchedule(observation: Seen): StatusResult {
+  const { inputs, resource } = observation;
   const { status = {} } = resource;
   const runs = observation.runs.filter((run) => !isRefused(run));
   const [newest] = runs;
@@ -84,15 +84,15 @@ function observeSchedule(observation: Seen): Judgement {
         }
       : {}),
     lastSuccessfulTime: later(success?.completionTime, status.lastSuccessfulTime),
-    specHash: facts.specHash,
+    specHash: inputs.specHash,
     active: runs.filter(({ state }) => state === 'Running').length,
   };
-  return { ...judgeSchedule(observation, runs), fields };
+  return { ...scheduleResult(observation, runs), fields };
 }
 
-function judgeSchedule(observation: Seen, runs: readonly JobRun[]): Judgement {
-  const { facts, resource, ready: applied } = observation;
-  if (!facts.site || !applied) return notBegun(observation);
+function scheduleResult(observation: Seen, runs: readonly JobRun[]): StatusResult {
+  const { inputs, resource, ready: applied } = observation;
+  if (!inputs.site || !applied) return notBegun(observation);
   const running = runs.find(({ state }) => state === 'Running');
   const last = runs.find(({ state }) => state !== 'Running');
   const stalled = last?.state === 'Failed';
@@ -101,22 +101,22 @@ function judgeSchedule(observation: Seen, runs: readonly JobRun[]): Judgement {
     ? stalled
       ? failed(observation, last, resultOf(last))
       : succeeded(last)
-    : verdict('Scheduled', 'no run has ended yet', 'True');
+    : conditionResult('Scheduled', 'no run has ended yet', 'True');
   if (running) return { phase: 'Running', ready, stalled };
-  if (facts.hold) {
-    return judgement('Pending', facts.hold.reason, `the schedule waits: ${facts.hold.message}`);
+  if (inputs.blocked) {
+    return statusResult('Pending', inputs.blocked.reason, `the schedule waits: ${inputs.blocked.message}`);
   }
   if (resource.spec.suspend === true) {
     const message = 'spec.suspend stops the schedule';
-    return { phase: 'Suspended', ready: verdict('Suspended', message, 'True') };
+    return { phase: 'Suspended', ready: conditionResult('Suspended', message, 'True') };
   }
   return { phase: stalled ? 'Failed' : 'Scheduled', ready, stalled };
 }
 
-function notBegun({ facts, pending }: Seen): Judgement {
-  if (facts.hold) return judgement('Pending', facts.hold.reason, facts.hold.message);
+function notBegun({ inputs, pending }: Seen): StatusResult {
+  if (inputs.blocked) return statusResult('Pending', inputs.blocked.reason, inputs.blocked.message);
   const [first] = pending;
-  return judgement(
+  return statusResult(
     'Pending',
     'Provisioning',
     first ? `waiting for ${first.kind} ${first.name}: ${first.health.message}` : 'about to begin',
@@ -124,17 +124,17 @@ function notBegun({ facts, pending }: Seen): Judgement {
 }
 
 /** What its pods say, where they do not run. */
-function underWay({ pending }: Seen, { name }: JobRun): Judgement {
+function underWay({ pending }: Seen, { name }: JobRun): StatusResult {
   const why = pending.find((child) => child.name === name)?.health.message ?? 'running';
-  return judgement('Running', 'Running', `Job ${name}: ${why}`);
+  return statusResult('Running', 'Running', `Job ${name}: ${why}`);
 }
 
-function failed({ pending }: Seen, run: JobRun, result: JobResult): Verdict {
+function failed({ pending }: Seen, run: JobRun, result: JobResult): ConditionResult {
   // Where nothing is left of its pods, as after its deadline, the Job itself says something.
   const { health } = pending.find(({ kind, name }) => kind === 'Job' && name === run.name) ?? {};
   const known = result.exitCode !== undefined || result.log !== '';
   const why = known || !health ? ending(result.exitCode, result.log) : health.message;
-  return verdict(result.reason ?? 'JobFailed', `Job ${run.name}: ${why}`);
+  return conditionResult(result.reason ?? 'JobFailed', `Job ${run.name}: ${why}`);
 }
 
 function ending(exitCode: number | undefined, log: string): string {
@@ -143,8 +143,8 @@ function ending(exitCode: number | undefined, log: string): string {
   return line ? `${code}: ${line}` : code;
 }
 
-function succeeded({ name }: Pick<JobRun, 'name'>): Verdict {
-  return verdict('Succeeded', `Job ${name} has succeeded`, 'True');
+function succeeded({ name }: Pick<JobRun, 'name'>): ConditionResult {
+  return conditionResult('Succeeded', `Job ${name} has succeeded`, 'True');
 }
 
 function isRefused(run: JobRun): boolean {
@@ -180,10 +180,10 @@ function later(a: string | undefined, b: string | undefined): string | undefined
   return a !== undefined && b !== undefined ? (a > b ? a : b) : (a ?? b);
 }
 
-function judgement(phase: string, reason: string, message: string): Judgement {
-  return { phase, ready: verdict(reason, message) };
+function statusResult(phase: string, reason: string, message: string): StatusResult {
+  return { phase, ready: conditionResult(reason, message) };
 }
 
-function verdict(reason: string, message: string, status: 'True' | 'False' = 'False'): Verdict {
+function conditionResult(reason: string, message: string, status: 'True' | 'False' = 'False'): ConditionResult {
   return { type: 'Ready', status, reason, message };
 }

@@ -1,6 +1,6 @@
 import type { Chart } from 'cdk8s';
 import type { Construct } from 'constructs';
-import type { Index, World } from './kind.js';
+import type { Index, ClusterReader } from './kind.js';
 import type { KubeObject, Resource } from './object.js';
 import type { ObjectKind } from './object-kind.js';
 
@@ -47,7 +47,7 @@ export interface Batch<
    * Reads what the Job depends on.
    * @throws Waiting where no Job can run now: also where the owner is paused
    */
-  gather(owner: R, world: World): F;
+  resolve(owner: R, reader: ClusterReader): F;
   /** The Job, named `<owner>-<name>`, and what it needs. */
   chart(scope: Construct, id: string, props: BatchProps<R, Q, F>): Chart;
   /**
@@ -61,7 +61,7 @@ export interface Batch<
 
 export interface BatchProps<R extends Resource, Q extends KubeObject, F> {
   readonly resource: R;
-  readonly facts: F;
+  readonly inputs: F;
   readonly requests: readonly Q[];
 }
 

@@ -23,7 +23,7 @@ export interface Condition {
 }
 
 /** A condition as a kind decides it: times and generations are the runner's to add. */
-export type Verdict = Pick<Condition, 'type' | 'status' | 'reason' | 'message'>;
+export type ConditionResult = Pick<Condition, 'type' | 'status' | 'reason' | 'message'>;
 
 /** Status fields that every kind has. */
 export interface CommonStatus {

@@ -12,9 +12,9 @@ export class Waiting extends Error {
     /** One CamelCase word: the reason of the Ready condition. */
     readonly reason: string,
     message: string,
-    /** See `Judgement`. */
+    /** See `StatusResult`. */
     readonly more: {
-      readonly notes?: readonly KubeObject[];
+      readonly batchObjects?: readonly KubeObject[];
       readonly fields?: Readonly<Record<string, unknown>>;
     } = {},
     /** Milliseconds after which it is tried again, where what it waits for is not watched. */
@@ -42,7 +42,7 @@ export class Stalled extends Error {
     /** Milliseconds after which it is tried again, where what is wrong is not watched. */
     readonly retryAfterMs?: number,
     /** Whether another resource has the names of the children: those that are there make way, but for data. */
-    readonly makesWay = false,
+    readonly releasesNames = false,
   ) {
     super(message);
   }

@@ -6,7 +6,7 @@ export interface Health {
   /** Why in one CamelCase word, where there is more to it than the state: the last word of a failed Job, or that KEDA's object is paused. */
   readonly reason?: string;
   /** Whether the operator that it belongs to has never said anything of it. */
-  readonly unseen?: true;
+  readonly unobserved?: true;
   /** Of a Job that tries again: how many of its attempts have failed. */
   readonly failedAttempts?: number;
 }
@@ -211,7 +211,7 @@ function byReadyCondition({ kind, status }: Observable): Health {
   if (ready?.status === 'True' || status?.applied === true) return READY;
   if (!ready) {
     return REPORTS_READY.has(kind)
-      ? { state: 'InProgress', message: 'its operator has not looked at it yet', unseen: true }
+      ? { state: 'InProgress', message: 'its operator has not looked at it yet', unobserved: true }
       : READY;
   }
   return { state: 'InProgress', message: ready.message ?? ready.reason ?? 'not ready' };

@@ -1,6 +1,6 @@
 import type { Chart } from 'cdk8s';
 import type { Construct } from 'constructs';
-import type { Verdict } from './condition.js';
+import type { ConditionResult } from './condition.js';
 import type { KindDefinition } from './definition.js';
 import type { Problem } from './errors.js';
 import type { Health } from './health.js';
@@ -11,20 +11,20 @@ import type { Settings } from './settings.js';
 
 /**
  * One custom resource kind, as a value. It holds all that the generic runner needs to know, and none
- * of it does I/O: facts are read from a `World`, decisions are returned as data.
+ * of it does I/O: facts are read from a `ClusterReader`, decisions are returned as data.
  *
- * A pass over one resource: `gather` the facts → `chart` the complete tree of children → (the runner
- * synthesizes, applies, prunes) → `observe` what has become of them.
+ * A pass over one resource: `resolve` the facts → `chart` the complete tree of children → (the runner
+ * synthesizes, applies, prunes) → `evaluate` what has become of them.
  */
 export interface Kind<R extends Resource = Resource, F = unknown> {
   readonly definition: KindDefinition;
   /** The kinds of children. Watches, RBAC and prune are derived from it. */
   readonly owns: readonly ObjectKind[];
-  /** The kinds that `gather` reads, besides ours. */
+  /** The kinds that `resolve` reads, besides ours. */
   readonly reads: readonly ObjectKind[];
   /** The kinds that are children, and of which the trees read those of other resources: that they are there, and whether they are going. */
   readonly readsChildren?: readonly ObjectKind[];
-  /** Optional APIs that `gather` only asks the presence of: nothing of them is watched or granted. @default none */
+  /** Optional APIs that `resolve` only asks the presence of: nothing of them is watched or granted. @default none */
   readonly detects?: readonly ObjectKind[];
   /** The groups by which resources of this kind are looked up. */
   readonly indexes: readonly Index[];
@@ -32,33 +32,33 @@ export interface Kind<R extends Resource = Resource, F = unknown> {
    * Reads what the tree depends on. What it reads is what wakes the resource again.
    * @throws Stalled where the spec cannot be carried out; Waiting where something is missing.
    */
-  gather(resource: R, world: World): F;
+  resolve(resource: R, reader: ClusterReader): F;
   /** The tree of the complete graph of children. Pure: the same input gives the same objects. */
   chart(scope: Construct, id: string, props: ChartProps<R, F>): Chart;
-  /** Whether `observe` is shown what the Jobs of a resource have left, `Observation.runs`. @default not */
+  /** Whether `evaluate` is shown what the Jobs of a resource have left, `Observation.runs`. @default not */
   readsRuns?(resource: R): boolean;
   /** The HTTP checks that decide about readiness, once every child is ready. */
   probes(props: ChartProps<R, F>): readonly HttpProbe[];
   /** What is legal in a spec, but seldom meant: told at admission, once. @default nothing */
-  advise?(resource: R, world: World): readonly Problem[];
+  admissionWarnings?(resource: R, reader: ClusterReader): readonly Problem[];
   /** Fields that are stored in their one normal form, where they are given in another one. @default none */
   readonly normal?: readonly NormalField[];
   /** Judges the resource by what was seen. */
-  observe(observation: Observation<R, F>): Judgement;
+  evaluate(observation: Observation<R, F>): StatusResult;
   /** What must happen before a deleted resource may go. */
-  readonly teardown: Teardown<R>;
+  readonly cleanup: Cleanup<R>;
 }
 
 export interface ChartProps<R extends Resource, F> {
   readonly resource: R;
-  readonly facts: F;
+  readonly inputs: F;
 }
 
 /**
  * What a kind may read. Each read is a subscription: the resource is visited again when what was
  * picked changes, and only then.
  */
-export interface World {
+export interface ClusterReader {
   readonly settings: Settings;
   /** Whether an optional API is served by the cluster. */
   serves(kind: ObjectKind): boolean;
@@ -156,41 +156,41 @@ export interface Observation<R extends Resource, F> extends ChartProps<R, F> {
 }
 
 /** What a kind says of a resource. The runner adds times and generations, and writes it. */
-export interface Judgement {
+export interface StatusResult {
   readonly phase: string;
-  readonly ready: Verdict;
+  readonly ready: ConditionResult;
   /** Further conditions of the kind's own. */
-  readonly conditions?: readonly Verdict[];
+  readonly conditions?: readonly ConditionResult[];
   /** Further status fields. */
   readonly fields?: Readonly<Record<string, unknown>>;
   /** Whether the user must act. */
   readonly stalled?: boolean;
   /** Whether the tree is another one by what `fields` say: the resource is visited again at once. */
-  readonly again?: boolean;
+  readonly reconcileAgain?: boolean;
   /**
    * What other resources are told, in the operator's memory: objects of a kind that no API has. They can be
    * read as any other, and are there until the resource goes or says something else.
    */
-  readonly notes?: readonly KubeObject[];
+  readonly batchObjects?: readonly KubeObject[];
 }
 
 /** How a deleted resource goes. */
-export interface Teardown<R extends Resource> {
+export interface Cleanup<R extends Resource> {
   /** Whether the resource must not go by itself: such a one gets a finalizer. */
   needed(resource: R): boolean;
   /** Whether the children that hold data stay when the resource goes. @default no child holds data */
-  keeps?(resource: R): boolean;
+  retainsData?(resource: R): boolean;
   /**
    * What the deletion waits for, read before anything is removed.
    * @throws Waiting, naming what is in the way
    */
-  blockers(resource: R, world: World): void;
+  blockers(resource: R, reader: ClusterReader): void;
   /** Whether others need its children until then: they are kept as they should be while it waits. @default not */
-  readonly staysUp?: true;
+  readonly keepsChildren?: true;
   /**
    * The tree that replaces the resource's own while it is deleted, such as a drop Job and the
    * secrets that it needs; undefined where nothing is to be done. The runner first prunes all other
    * children, then applies it, then waits until all of it is ready.
    */
-  chart(scope: Construct, id: string, resource: R, world: World): Chart | undefined;
+  chart(scope: Construct, id: string, resource: R, reader: ClusterReader): Chart | undefined;
 }

@@ -5,7 +5,7 @@ export const MANAGED_BY = 'app-operator';
 export const MANAGED_BY_LABEL = 'app.kubernetes.io/managed-by';
 
 /** Names of the labels and annotations with the API group as prefix. */
-export function markers(group: string) {
+export function metadataKeysFor(group: string) {
   return {
     /** The API group itself. */
     group,
@@ -38,22 +38,22 @@ export function markers(group: string) {
   } as const;
 }
 
-export type Markers = ReturnType<typeof markers>;
+export type MetadataKeys = ReturnType<typeof metadataKeysFor>;
 
 /** The markers in the group of a resource. */
-export function markersOf(resource: Resource): Markers {
-  return markers(groupOf(resource.apiVersion));
+export function metadataKeysOf(resource: Resource): MetadataKeys {
+  return metadataKeysFor(groupOf(resource.apiVersion));
 }
 
 /** Whether nothing may be written for a resource, by its spec or its annotation. */
 export function isPaused(resource: Resource): boolean {
   const { paused } = resource.spec as { readonly paused?: boolean };
-  return paused === true || resource.metadata.annotations?.[markersOf(resource).paused] === 'true';
+  return paused === true || resource.metadata.annotations?.[metadataKeysOf(resource).paused] === 'true';
 }
 
 /** Whether a deleted resource is let go without the work that its deletion asks for. */
 export function isReleased(resource: Resource): boolean {
-  return resource.metadata.annotations?.[markersOf(resource).skipDrop] === 'true';
+  return resource.metadata.annotations?.[metadataKeysOf(resource).skipDrop] === 'true';
 }
 
 /** Value of the owner label: kinds have no dots, so it is unambiguous; at most 63 characters. */
@@ -68,12 +68,12 @@ export function childLabels(resource: Resource, component: string): Record<strin
     'app.kubernetes.io/instance': resource.metadata.name,
     'app.kubernetes.io/component': component,
     [MANAGED_BY_LABEL]: MANAGED_BY,
-    [markersOf(resource).owner]: ownerValue(resource),
+    [metadataKeysOf(resource).owner]: ownerValue(resource),
   };
 }
 
 /** Whether the data of a resource stays when it goes. */
-export function keepsData(resource: Resource<{ readonly deletionPolicy: string }>): boolean {
+export function retainsData(resource: Resource<{ readonly deletionPolicy: string }>): boolean {
   return resource.spec.deletionPolicy !== 'Delete';
 }
 
@@ -81,5 +81,5 @@ export function keepsData(resource: Resource<{ readonly deletionPolicy: string }
 export function retention(
   resource: Resource<{ readonly deletionPolicy: string }>,
 ): Record<string, string> {
-  return { [markersOf(resource).retain]: String(keepsData(resource)) };
+  return { [metadataKeysOf(resource).retain]: String(retainsData(resource)) };
 }

@@ -15,7 +15,7 @@ export interface ObjectKind {
   /** Rights that its owner needs beside those on the kind itself. */
   readonly also?: readonly { readonly resource: string; readonly verbs: readonly string[] }[];
   /** Whether it goes when the other children of its owner have gone: another operator cannot remove it before. */
-  readonly goesLast?: true;
+  readonly deletedLast?: true;
   /** Its objects hold data, or stand for some. `kept`: what their spec says where that is to outlive them, too. */
   readonly data?: { readonly kept?: Readonly<Record<string, string>> };
 }
@@ -118,7 +118,7 @@ export const PostgresDatabase: ObjectKind = {
 /** PostgreSQL drops no role that still owns a database. */
 export const PostgresRole: ObjectKind = {
   ...optional('postgresql.cnpg.io/v1', 'DatabaseRole', 'databaseroles'),
-  goesLast: true,
+  deletedLast: true,
   data: { kept: { databaseRoleReclaimPolicy: 'retain' } },
 };
 

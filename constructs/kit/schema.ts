@@ -42,7 +42,7 @@ export function admit(
     Record<string, unknown>
   >;
   const pruned = Object.keys(rest);
-  const judged = present({
+  const evaluated = present({
     apiVersion,
     kind,
     metadata,
@@ -51,16 +51,16 @@ export function admit(
   // What was stored before a default came has it when it is read.
   const before = old && { ...old, ...(stored(root, { spec: old.spec }, '', []) as object) };
   const found = [
-    ...identityProblems(definition, judged, group),
-    ...violations(root, judged, '', before),
+    ...identityProblems(definition, evaluated, group),
+    ...violations(root, evaluated, '', before),
   ];
   if (!found.some((problem) => problem.blocking)) {
     found.push(
-      ...ruleProblems(root, judged, '', before).map((problem) => ({ ...problem, blocking: false })),
+      ...ruleProblems(root, evaluated, '', before).map((problem) => ({ ...problem, blocking: false })),
     );
   }
   return {
-    object: present({ ...judged, status }) as unknown as Resource,
+    object: present({ ...evaluated, status }) as unknown as Resource,
     problems: found.map(({ path, message }) => ({ path, message })),
     pruned,
   };

@@ -5,12 +5,12 @@ export interface StageProps {
    * Whether later stages wait until everything in this one is ready.
    * @default false: they wait until it is applied
    */
-  readonly gate?: boolean;
+  readonly waitForReady?: boolean;
   /**
    * Why nothing in this stage may be created or changed for now, in words for the user.
    * @default nothing holds it
    */
-  readonly hold?: string | undefined;
+  readonly blocked?: string | undefined;
 }
 
 /**
@@ -19,13 +19,13 @@ export interface StageProps {
  * that is always the complete graph.
  */
 export class Stage extends Construct {
-  readonly gate: boolean;
-  readonly hold: string | undefined;
+  readonly waitForReady: boolean;
+  readonly blockedReason: string | undefined;
 
   constructor(scope: Construct, id: string, props: StageProps = {}) {
     super(scope, id);
-    this.gate = props.gate ?? false;
-    this.hold = props.hold;
+    this.waitForReady = props.waitForReady ?? false;
+    this.blockedReason = props.blocked;
   }
 
   /** The stage that a construct belongs to; undefined outside of all stages. */

@@ -1,9 +1,9 @@
-import type { Index, World } from './kind.js';
+import type { Index, ClusterReader } from './kind.js';
 import { keyOf, type KubeObject } from './object.js';
 import { kindId, type ObjectKind } from './object-kind.js';
 import { DEFAULT_SETTINGS, type Settings } from './settings.js';
 
-export interface StaticWorldProps {
+export interface StaticReaderProps {
   /** Everything that can be read. */
   readonly objects: readonly KubeObject[];
   /** @default DEFAULT_SETTINGS */
@@ -15,11 +15,11 @@ export interface StaticWorldProps {
 }
 
 /** A world of given objects, for previews and tests: nothing in it changes. */
-export class StaticWorld implements World {
+export class StaticReader implements ClusterReader {
   readonly settings: Settings;
   readonly #objects: ReadonlyMap<string, KubeObject>;
 
-  constructor(private readonly props: StaticWorldProps) {
+  constructor(private readonly props: StaticReaderProps) {
     this.settings = props.settings ?? DEFAULT_SETTINGS;
     this.#objects = new Map(
       props.objects.map((object) => [

@@ -6,8 +6,8 @@ import { Stage } from './stage.js';
 /** The objects of one stage, as plain data, in the order of the tree. */
 export interface SynthStage {
   readonly name: string;
-  readonly gate: boolean;
-  readonly hold: string | undefined;
+  readonly waitForReady: boolean;
+  readonly blockedReason: string | undefined;
   readonly objects: readonly KubeObject[];
 }
 
@@ -31,8 +31,8 @@ export function synthesize<C extends Chart | undefined>(
   }
   return [...stages].map(([stage, objects]) => ({
     name: stage?.node.id ?? '',
-    gate: stage?.gate ?? false,
-    hold: stage?.hold,
+    waitForReady: stage?.waitForReady ?? false,
+    blockedReason: stage?.blockedReason,
     objects,
   }));
 }

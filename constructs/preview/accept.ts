@@ -11,7 +11,7 @@ export interface ObjectProblem extends Problem {
 }
 
 /** Why an object that was given is passed over. */
-export interface Note {
+export interface SkippedObject {
   /** The object as it was given. */
   readonly object: object;
   readonly message: string;
@@ -31,7 +31,7 @@ export interface Acceptance {
   /** Keys of the resources that were refused. */
   readonly refused: ReadonlySet<string>;
   readonly problems: readonly ObjectProblem[];
-  readonly notes: readonly Note[];
+  readonly skipped: readonly SkippedObject[];
 }
 
 const NAMESPACE = /^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$/;
@@ -42,11 +42,11 @@ export function accept(objects: readonly object[], group: string): Acceptance {
   const seen = new Set<string>();
   const refused = new Set<string>();
   const problems: ObjectProblem[] = [];
-  const notes: Note[] = [];
+  const skipped: SkippedObject[] = [];
   for (const object of objects) {
     const { apiVersion, kind } = object as Readonly<Record<string, unknown>>;
     if (typeof apiVersion !== 'string' || groupOf(apiVersion) !== group) {
-      notes.push({ object, message: `passed over: not of the API group ${group}` });
+      skipped.push({ object, message: `passed over: not of the API group ${group}` });
       continue;
     }
     const definition = DEFINITIONS.find((one) => one.kind === kind);
@@ -54,7 +54,7 @@ export function accept(objects: readonly object[], group: string): Acceptance {
       problems.push({ object, ...unknownKind(kind) });
       continue;
     }
-    const { resource, problems: found } = judged(definition, object, group);
+    const { resource, problems: found } = evaluated(definition, object, group);
     const key = resourceKey(resource);
     if (seen.has(key))
       found.push({ path: 'metadata.name', message: 'Duplicate value: given twice' });
@@ -66,11 +66,11 @@ export function accept(objects: readonly object[], group: string): Acceptance {
       accepted.push({ object, resource });
     }
   }
-  return { accepted, refused, problems, notes };
+  return { accepted, refused, problems, skipped };
 }
 
 /** What admission makes of a resource, which is in the namespace `default` unless it says another one. */
-export function judged(
+export function evaluated(
   definition: KindDefinition,
   object: object,
   group: string,

@@ -5,11 +5,11 @@ import { bench as kind } from '../bench/index.js';
 import { API_VERSION, DEFAULT_API_GROUP } from '../kit/definition.js';
 import type { KubeObject, Resource } from '../kit/object.js';
 import type { AnyKind } from '../registry.js';
-import { judged } from './accept.js';
+import { evaluated } from './accept.js';
 import { Children } from './children.js';
-import { gatherProblems } from './gather-problems.js';
+import { resolveProblems } from './gather-problems.js';
 import { refuse } from './manifest-error.js';
-import { graphOf, type PreviewOptions, worldOf } from './preview.js';
+import { graphOf, type PreviewOptions, readerOf } from './preview.js';
 
 /** Metadata of a custom resource. */
 export interface Metadata {
@@ -86,8 +86,8 @@ export class Bench extends Construct {
   /** @throws ManifestError */
   private graph(manifest: object): readonly KubeObject[] {
     if (this.#graph?.sites !== this.#sites.length) {
-      const world = worldOf([this.resource, ...this.#sites], this.options);
-      const objects = checkedGraph(kind, manifest, this.resource, world);
+      const reader = readerOf([this.resource, ...this.#sites], this.options);
+      const objects = checkedGraph(kind, manifest, this.resource, reader);
       this.#graph = { sites: this.#sites.length, objects };
     }
     return this.#graph.objects;
@@ -126,7 +126,7 @@ export function admitted(
   manifest: Resource,
   { apiGroup = DEFAULT_API_GROUP }: PreviewOptions,
 ): Resource {
-  const { resource, problems } = judged(definition, manifest, apiGroup);
+  const { resource, problems } = evaluated(definition, manifest, apiGroup);
   refuse(manifest, problems);
   return resource;
 }
@@ -136,12 +136,12 @@ export function checkedGraph(
   ofKind: AnyKind,
   manifest: object,
   resource: Resource,
-  world: ReturnType<typeof worldOf>,
+  reader: ReturnType<typeof readerOf>,
 ): readonly KubeObject[] {
   try {
-    return graphOf(ofKind, resource, world);
+    return graphOf(ofKind, resource, reader);
   } catch (error) {
-    refuse(manifest, gatherProblems(error, resource, new Set()));
+    refuse(manifest, resolveProblems(error, resource, new Set()));
     throw error;
   }
 }

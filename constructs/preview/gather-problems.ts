@@ -8,7 +8,7 @@ import { resourceKey } from './accept.js';
  * @param refused keys of resources that have problems of their own
  * @throws the error, where it says nothing to a user
  */
-export function gatherProblems(
+export function resolveProblems(
   error: unknown,
   resource: Resource,
   refused: ReadonlySet<string>,

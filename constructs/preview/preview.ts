@@ -1,11 +1,11 @@
 import { DEFAULT_API_GROUP } from '../kit/definition.js';
 import type { KubeObject, Resource } from '../kit/object.js';
 import type { Settings } from '../kit/settings.js';
-import { StaticWorld } from '../kit/static-world.js';
+import { StaticReader } from '../kit/static-world.js';
 import { synthesize } from '../kit/synth.js';
 import { KINDS, type AnyKind } from '../registry.js';
-import { accept, resourceKey, type Accepted, type Note, type ObjectProblem } from './accept.js';
-import { gatherProblems } from './gather-problems.js';
+import { accept, resourceKey, type Accepted, type SkippedObject, type ObjectProblem } from './accept.js';
+import { resolveProblems } from './gather-problems.js';
 
 export interface PreviewOptions {
   /** API group of the custom resources. @default app-operator.io */
@@ -23,7 +23,7 @@ export interface Preview {
   /** What is wrong, in the words of admission or of the Ready condition. */
   readonly problems: readonly ObjectProblem[];
   /** Objects that were passed over, and why. */
-  readonly notes: readonly Note[];
+  readonly skipped: readonly SkippedObject[];
 }
 
 /**
@@ -34,19 +34,19 @@ export interface Preview {
  * Secrets that they name are taken to be there; benches are not, since a site is made from its bench.
  */
 export function preview(objects: readonly object[], options: PreviewOptions = {}): Preview {
-  const { accepted, refused, problems, notes } = accept(
+  const { accepted, refused, problems, skipped } = accept(
     objects,
     options.apiGroup ?? DEFAULT_API_GROUP,
   );
-  const world = worldOf(
+  const reader = readerOf(
     accepted.map(({ resource }) => resource),
     options,
   );
-  const results = inOrder(accepted).map(([kind, one]) => childrenOf(kind, one, world, refused));
+  const results = inOrder(accepted).map(([kind, one]) => childrenOf(kind, one, reader, refused));
   return {
     objects: results.flatMap((result) => result.objects),
     problems: [...problems, ...results.flatMap((result) => result.problems)],
-    notes,
+    skipped,
   };
 }
 
@@ -54,8 +54,8 @@ export function preview(objects: readonly object[], options: PreviewOptions = {}
 const ASSUMED = new Set(['Secret', 'MariaDB', 'ExternalMariaDB', 'Cluster']);
 
 /** A world of custom resources, in which every site is Ready, and every Secret and database server that they name is there. */
-export function worldOf(resources: readonly Resource[], options: PreviewOptions): StaticWorld {
-  return new StaticWorld({
+export function readerOf(resources: readonly Resource[], options: PreviewOptions): StaticReader {
+  return new StaticReader({
     objects: resources.map(settled),
     ...(options.settings ? { settings: options.settings } : {}),
     ...(options.serves ? { serves: options.serves } : {}),
@@ -74,15 +74,15 @@ function settled(resource: Resource): Resource {
 
 /**
  * The children of a resource, in the order in which they are applied.
- * @throws Stalled or Waiting, see `Kind.gather`
+ * @throws Stalled or Waiting, see `Kind.resolve`
  */
 export function graphOf(
   kind: AnyKind,
   resource: Resource,
-  world: StaticWorld,
+  reader: StaticReader,
 ): readonly KubeObject[] {
-  const facts = kind.gather(resource, world);
-  const stages = synthesize((scope, id) => kind.chart(scope, id, { resource, facts }));
+  const inputs = kind.resolve(resource, reader);
+  const stages = synthesize((scope, id) => kind.chart(scope, id, { resource, inputs }));
   return stages.flatMap(({ objects }) => objects);
 }
 
@@ -102,13 +102,13 @@ function inOrder(accepted: readonly Accepted[]): readonly (readonly [AnyKind, Ac
 function childrenOf(
   kind: AnyKind,
   { object, resource }: Accepted,
-  world: StaticWorld,
+  reader: StaticReader,
   refused: ReadonlySet<string>,
 ): Pick<Preview, 'objects' | 'problems'> {
   try {
-    return { objects: graphOf(kind, resource, world), problems: [] };
+    return { objects: graphOf(kind, resource, reader), problems: [] };
   } catch (error) {
-    const problems = gatherProblems(error, resource, refused);
+    const problems = resolveProblems(error, resource, refused);
     return { objects: [], problems: problems.map((problem) => ({ object, ...problem })) };
   }
 }

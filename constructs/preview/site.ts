@@ -6,7 +6,7 @@ import type { AnyKind } from '../registry.js';
 import { site as kind } from '../site/index.js';
 import { admitted, type Bench, checkedGraph, childOf, manifestOf, type Metadata } from './bench.js';
 import { Children } from './children.js';
-import { worldOf } from './preview.js';
+import { readerOf } from './preview.js';
 
 export interface SiteProps {
   /** The namespace is the bench's. */
@@ -40,8 +40,8 @@ export class Site extends Construct {
     const anyKind = kind as unknown as AnyKind;
     this.resource = admitted(anyKind, manifest, bench.options);
     const others = [bench.resource, ...bench.sites].map(earlier);
-    const world = worldOf([...others, this.resource], bench.options);
-    const objects = checkedGraph(anyKind, manifest, this.resource, world);
+    const reader = readerOf([...others, this.resource], bench.options);
+    const objects = checkedGraph(anyKind, manifest, this.resource, reader);
     bench.addSite(this.resource);
     if (bench.emit === 'children') this.#children = new Children(this, 'children', () => objects);
     else new ApiObject(this, 'resource', manifest as unknown as ApiObjectProps);

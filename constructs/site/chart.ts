@@ -12,7 +12,7 @@ import type { ChartProps } from '../kit/kind.js';
 import { benchNames, siteNames } from '../kit/names.js';
 import { Stage } from '../kit/stage.js';
 import type { AppSite } from './api.js';
-import { siteWorkersWanted, type SiteFacts } from './facts.js';
+import { siteWorkersWanted, type SiteInputs } from './facts.js';
 import { SiteIngress } from './ingress.js';
 import { queuePrefix, SiteInit, SiteReopen } from './job.js';
 import { OperatedDatabase } from './operated-database.js';
@@ -30,16 +30,16 @@ export class SiteChart extends Chart {
   constructor(
     scope: Construct,
     id: string,
-    { resource: site, facts }: ChartProps<AppSite, SiteFacts>,
+    { resource: site, inputs }: ChartProps<AppSite, SiteInputs>,
   ) {
     super(scope, id, { disableResourceNameHashes: true });
-    const { bench, database } = facts;
+    const { bench, database } = inputs;
     const { spec } = site;
     const names = siteNames(site.metadata.name);
     const secret = { owner: site, namespace: bench.namespace, retained: true };
 
     // A gate only where another operator has to make the database first.
-    const foundation = new Stage(this, 'foundation', { gate: database.mode === 'operator' });
+    const foundation = new Stage(this, 'foundation', { waitForReady: database.mode === 'operator' });
     if (!spec.adminPasswordSecretRef) {
       new GeneratedSecret(foundation, 'admin-password', {
         ...secret,
@@ -68,7 +68,7 @@ export class SiteChart extends Chart {
       component: 'encryption-key',
       keys: { key: 'fernet' },
     });
-    if (database.mode === 'operator') this.operated(foundation, site, facts);
+    if (database.mode === 'operator') this.operated(foundation, site, inputs);
     if (database.mode === 'dedicated' && database.server.root) {
       new DatabaseServer(foundation, 'database', {
         bench,
@@ -90,36 +90,36 @@ export class SiteChart extends Chart {
       });
     }
 
-    const init = new Stage(this, 'init', { gate: true, hold: facts.hold });
-    new SiteInit(init, 'init', { site, facts });
+    const init = new Stage(this, 'init', { waitForReady: true, blocked: inputs.blockedReason });
+    new SiteInit(init, 'init', { site, inputs });
 
-    const upgrade = facts.upgrade?.begun ? facts.upgrade : undefined;
-    const workloads = new Stage(this, 'workloads', { gate: upgrade !== undefined });
-    if (spec.workloads === 'Dedicated') this.dedicated(workloads, site, facts);
-    const { route } = facts;
-    if (route) new SiteRoutes(workloads, 'routes', { site, facts, route });
-    else if (spec.ingress?.enabled) new SiteIngress(workloads, 'ingress', { site, facts });
+    const upgrade = inputs.upgrade?.begun ? inputs.upgrade : undefined;
+    const workloads = new Stage(this, 'workloads', { waitForReady: upgrade !== undefined });
+    if (spec.workloads === 'Dedicated') this.dedicated(workloads, site, inputs);
+    const { route } = inputs;
+    if (route) new SiteRoutes(workloads, 'routes', { site, inputs, route });
+    else if (spec.ingress?.enabled) new SiteIngress(workloads, 'ingress', { site, inputs });
     if (upgrade) {
-      const reopen = new Stage(this, 'reopen', { gate: true, hold: upgrade.reopenHold });
-      new SiteReopen(reopen, 'reopen', { site, facts, upgrade });
+      const reopen = new Stage(this, 'reopen', { waitForReady: true, blocked: upgrade.reopenBlockedReason });
+      new SiteReopen(reopen, 'reopen', { site, inputs, upgrade });
     }
   }
 
   /** What a database operator makes a database of. */
-  private operated(foundation: Stage, site: AppSite, facts: SiteFacts): void {
-    const { bench, database } = facts;
+  private operated(foundation: Stage, site: AppSite, inputs: SiteInputs): void {
+    const { bench, database } = inputs;
     if (database.server.provider === 'mariadb') {
-      new OperatedDatabase(foundation, 'database', { site, facts });
+      new OperatedDatabase(foundation, 'database', { site, inputs });
       return;
     }
     const props = { site, bench, database };
     new OperatedRole(foundation, 'role', props);
-    const owned = new Stage(this, 'database', { gate: true });
+    const owned = new Stage(this, 'database', { waitForReady: true });
     new OperatedPostgres(owned, 'database', props);
   }
 
-  private dedicated(scope: Construct, site: AppSite, facts: SiteFacts): void {
-    const { bench } = facts;
+  private dedicated(scope: Construct, site: AppSite, inputs: SiteInputs): void {
+    const { bench } = inputs;
     const names = siteNames(site.metadata.name);
     const replicas = site.spec.componentReplicas ?? {};
     const resources = { ...bench.componentResources, ...site.spec.componentResources };
@@ -128,9 +128,9 @@ export class SiteChart extends Chart {
       owner: site,
       configHash: hashOf([
         bench.redis,
-        facts.redisVersion,
+        inputs.redisVersion,
         bench.database,
-        facts.database,
+        inputs.database,
         queuePrefix(site, bench),
       ]),
     };
@@ -147,7 +147,7 @@ export class SiteChart extends Chart {
         ...common,
         name: names.worker(queue),
         queue,
-        scale: siteWorkerScale(site, facts, queue),
+        scale: siteWorkerScale(site, inputs, queue),
         resources: resources[WORKER_COMPONENTS[queue]],
         ...(prefix === undefined ? {} : { queuePrefix: prefix }),
         triggerAuthentication: benchNames(bench.name).redisTrigger,
@@ -157,10 +157,10 @@ export class SiteChart extends Chart {
 }
 
 /** Who decides about the number of a site's own workers of a queue: its bench's scaling, its own replicas. */
-export function siteWorkerScale(site: AppSite, facts: SiteFacts, queue: Queue): WorkerScale {
+export function siteWorkerScale(site: AppSite, inputs: SiteInputs, queue: Queue): WorkerScale {
   return workerScale({
-    ...siteWorkersWanted(site, facts, queue),
-    asleep: facts.asleep.includes(queue),
-    foreign: facts.foreignScalers[queue],
+    ...siteWorkersWanted(site, inputs, queue),
+    scaledToZero: inputs.scaledToZero.includes(queue),
+    foreign: inputs.foreignScalers[queue],
   });
 }

@@ -1,6 +1,6 @@
-import type { Verdict } from '../kit/condition.js';
+import type { ConditionResult } from '../kit/condition.js';
 import { Waiting } from '../kit/errors.js';
-import type { Observation, World } from '../kit/kind.js';
+import type { Observation, ClusterReader } from '../kit/kind.js';
 import { siteNames } from '../kit/names.js';
 import {
   MariaDbDatabase,
@@ -25,8 +25,8 @@ const INSTALL = {
 };
 
 /** @throws Waiting where the cluster does not serve what a site's database is made of */
-export function requireDatabaseOperator(provider: keyof typeof KINDS, world: World): void {
-  const missing = KINDS[provider].find((kind) => !world.serves(kind));
+export function requireDatabaseOperator(provider: keyof typeof KINDS, reader: ClusterReader): void {
+  const missing = KINDS[provider].find((kind) => !reader.serves(kind));
   if (!missing) return;
   throw new Waiting(
     'DatabaseOperatorMissing',
@@ -34,32 +34,32 @@ export function requireDatabaseOperator(provider: keyof typeof KINDS, world: Wor
   );
 }
 
-interface Facts {
+interface Inputs {
   readonly database: SiteDatabasePlan;
   readonly serverTrouble: string | undefined;
 }
 
 /** How far the database operator is with the site's database; nothing in other modes. */
-export function databaseCondition<F extends Facts>({
+export function databaseCondition<F extends Inputs>({
   resource,
-  facts: { database, serverTrouble },
+  inputs: { database, serverTrouble },
   child,
-}: Pick<Observation<AppSite, F>, 'resource' | 'facts' | 'child'>): readonly Verdict[] {
+}: Pick<Observation<AppSite, F>, 'resource' | 'inputs' | 'child'>): readonly ConditionResult[] {
   if (database.mode !== 'operator') return [];
   const { database: name } = siteNames(resource.metadata.name);
   for (const { kind } of KINDS[database.server.provider]) {
     const health = child(kind, name)?.health;
     if (health?.state === 'Ready') continue;
     // Operators say nothing of what they make before the server is ready.
-    if (serverTrouble !== undefined && (!health || health.unseen || health.reason)) {
-      return [verdict('DatabaseServerNotReady', 'False', serverTrouble)];
+    if (serverTrouble !== undefined && (!health || health.unobserved || health.reason)) {
+      return [conditionResult('DatabaseServerNotReady', 'False', serverTrouble)];
     }
     const message = `${kind} ${name}: ${health?.message ?? 'not created yet'}`;
-    return [verdict(health?.reason ?? 'Preparing', 'False', message)];
+    return [conditionResult(health?.reason ?? 'Preparing', 'False', message)];
   }
-  return [verdict('Prepared', 'True', `database ${database.name} and its user are there`)];
+  return [conditionResult('Prepared', 'True', `database ${database.name} and its user are there`)];
 }
 
-function verdict(reason: string, status: Verdict['status'], message: string): Verdict {
+function conditionResult(reason: string, status: ConditionResult['status'], message: string): ConditionResult {
   return { type: 'DatabaseReady', status, reason, message };
 }

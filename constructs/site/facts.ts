@@ -8,14 +8,14 @@ import { refuseSharedName } from '../framework/seniority.js';
 import { benchOffer, withTemplate } from '../framework/site-model.js';
 import { WORKER_COMPONENTS } from '../framework/worker.js';
 import {
-  asleep,
+  scaledToZero,
   foreignScalers,
   type ForeignScalers,
   type WorkersWanted,
 } from '../framework/worker-scaling.js';
 import type { Queue } from '../kit/api.js';
 import { Stalled, Waiting } from '../kit/errors.js';
-import type { World } from '../kit/kind.js';
+import type { ClusterReader } from '../kit/kind.js';
 import { siteNames } from '../kit/names.js';
 import { uidOf } from '../kit/object.js';
 import { ScaledObject, TraefikMiddleware } from '../kit/object-kind.js';
@@ -23,16 +23,16 @@ import type { AppSite } from './api.js';
 import { databasePlan, type SiteDatabasePlan } from './database.js';
 import { requireDatabaseOperator } from './database-operator.js';
 import { refuseLongHost, refuseTakenHosts } from './hosts.js';
-import { restoreFacts, type SiteRestoreFacts } from './restore.js';
-import { routeFacts, type SiteRouteFacts } from './route.js';
-import { tlsFacts, type SiteTlsFacts } from './tls.js';
-import { benchBefore, upgradeFacts, type SiteUpgradeFacts } from './upgrade.js';
+import { resolveRestore, type SiteRestoreInputs } from './restore.js';
+import { resolveRoute, type SiteRouteInputs } from './route.js';
+import { resolveTls, type SiteTlsInputs } from './tls.js';
+import { benchBefore, resolveUpgrade, type SiteUpgradeInputs } from './upgrade.js';
 
 /** What the tree of a site depends on. */
-export interface SiteFacts {
+export interface SiteInputs {
   readonly bench: BenchModel;
   /** Why the site must not be created or changed yet; undefined when the bench is ready, or there only for its sites. */
-  readonly hold: string | undefined;
+  readonly blockedReason: string | undefined;
   /** uids of the Secrets that the operator generates: one that was made anew has another value, which the site must learn. */
   readonly generated: readonly string[];
   readonly database: SiteDatabasePlan;
@@ -49,78 +49,78 @@ export interface SiteFacts {
   readonly hosts: readonly string[];
   readonly adminPassword: { readonly secret: string; readonly version: string };
   /** Undefined also where a Route has the router's certificate. */
-  readonly tls: SiteTlsFacts | undefined;
+  readonly tls: SiteTlsInputs | undefined;
   /** Undefined where the site has an Ingress, or neither. */
-  readonly route: SiteRouteFacts | undefined;
+  readonly route: SiteRouteInputs | undefined;
   /** Whether KEDA is there. */
   readonly keda: boolean;
   /** Whether Traefik's middlewares are there. */
   readonly traefik: boolean;
   /** The queues that nobody but the operator wakes. */
-  readonly asleep: readonly Queue[];
+  readonly scaledToZero: readonly Queue[];
   /** The queues whose number somebody else has. */
   readonly foreignScalers: ForeignScalers;
   /** The way to the bench's image; undefined where the site is there. */
-  readonly upgrade: SiteUpgradeFacts | undefined;
+  readonly upgrade: SiteUpgradeInputs | undefined;
   /** What `restoreFrom` asks for; undefined where it is not given. */
-  readonly restore: SiteRestoreFacts | undefined;
+  readonly restore: SiteRestoreInputs | undefined;
 }
 
-/** @throws Stalled or Waiting, see `Kind.gather` */
-export function gatherSite(site: AppSite, world: World): SiteFacts {
-  refuseSharedName(site, 'AppBench', world);
+/** @throws Stalled or Waiting, see `Kind.resolve` */
+export function resolveSite(site: AppSite, reader: ClusterReader): SiteInputs {
+  refuseSharedName(site, 'AppBench', reader);
   const { namespace = 'default', name } = site.metadata;
   const { spec } = site;
-  const { model: wanted, ready, goes, rolled, bench, trouble } = readBench(site, world);
-  const upgrade = upgradeFacts(site, wanted, rolled, world);
+  const { model: wanted, ready, deleting, rolled, bench, trouble } = readBench(site, reader);
+  const upgrade = resolveUpgrade(site, wanted, rolled, reader);
   const waits = upgrade?.begun === false;
   const model = waits ? benchBefore(wanted, bench, upgrade.from) : wanted;
   // First, so that nothing else hides what is taken from who judges a change of it.
-  refuseTakenHosts(site, model.domain.suffix, world);
+  refuseTakenHosts(site, model.domain.suffix, reader);
   refuseLongHost(site, model.domain.suffix);
   const admin = spec.adminPasswordSecretRef?.name;
   const database = databasePlan(site, model);
   const adminVersion = admin
-    ? requireSecret(world, namespace, admin, 'spec.adminPasswordSecretRef.name')
+    ? requireSecret(reader, namespace, admin, 'spec.adminPasswordSecretRef.name')
     : '';
   const databaseVersion =
     spec.dbConfig.mode === 'external'
-      ? requireSecret(world, namespace, database.password.secret, 'spec.dbConfig.secretRef.name')
+      ? requireSecret(reader, namespace, database.password.secret, 'spec.dbConfig.secretRef.name')
       : '';
-  const generated = generatedSecrets(site, world);
-  const restore = restoreFacts(site, world);
-  // What a bench that goes has lost, such as the password of Redis, it makes anew: a site that is there has to be told.
-  const mayChange = ready || upgrade || (goes && site.status?.appliedHash !== undefined);
-  const route = routeFacts(site, model, world);
-  const keda = world.serves(ScaledObject);
+  const generated = generatedSecrets(site, reader);
+  const restore = resolveRestore(site, reader);
+  // What a bench that deleting has lost, such as the password of Redis, it makes anew: a site that is there has to be told.
+  const mayChange = ready || upgrade || (deleting && site.status?.appliedHash !== undefined);
+  const route = resolveRoute(site, model, reader);
+  const keda = reader.serves(ScaledObject);
   const hosts = publicHosts(spec, model.domain.suffix);
   return {
     bench: withTemplate(model, spec.podTemplate),
     // One that is closed half way is not touched before its turn: its Job would go back, and then forth again.
-    hold:
+    blockedReason:
       waits && upgrade.closed
         ? `waiting for its turn to be brought to ${upgrade.to}`
         : mayChange
-          ? (waitingFor(generated) ?? restoreHold(site, restore))
+          ? (waitingFor(generated) ?? restoreBlockedReason(site, restore))
           : `waiting for bench ${model.name} to be ready`,
     generated: generated.map(({ uid = '' }) => uid),
     database,
     serverTrouble: trouble,
     databaseVersion,
-    redisVersion: redisVersion(model, world) ?? '',
+    redisVersion: redisVersion(model, reader) ?? '',
     // New apps come with the image that holds them.
     apps: (waits ? site.status?.apps : undefined) ?? siteApps(site, model),
     domain: hosts[0] ?? spec.siteName,
     hosts,
     adminPassword: { secret: admin ?? siteNames(name).adminPassword, version: adminVersion },
-    tls: route ? undefined : tlsFacts(site, model, world),
+    tls: route ? undefined : resolveTls(site, model, reader),
     route,
     keda,
-    traefik: world.serves(TraefikMiddleware),
-    asleep: asleep(site.status?.workerScaling),
+    traefik: reader.serves(TraefikMiddleware),
+    scaledToZero: scaledToZero(site.status?.workerScaling),
     foreignScalers:
       spec.workloads === 'Dedicated'
-        ? foreignScalers(world, namespace, siteNames(name).worker, (queue) =>
+        ? foreignScalers(reader, namespace, siteNames(name).worker, (queue) =>
             siteWorkersWanted(site, { bench: model, keda }, queue),
           )
         : {},
@@ -132,7 +132,7 @@ export function gatherSite(site: AppSite, world: World): SiteFacts {
 /** What is asked for the site's own workers of a queue: its own number is before its bench's scaling. */
 export function siteWorkersWanted(
   { spec }: AppSite,
-  { bench, keda }: Pick<SiteFacts, 'bench' | 'keda'>,
+  { bench, keda }: Pick<SiteInputs, 'bench' | 'keda'>,
   queue: Queue,
 ): WorkersWanted {
   const scaling = bench.workerAutoscaling[queue];
@@ -144,46 +144,46 @@ export function siteWorkersWanted(
   };
 }
 
-/** A new site begins with its backup; one that is there goes on without. */
-function restoreHold(site: AppSite, restore: SiteRestoreFacts | undefined): string | undefined {
+/** A new site begins with its backup; one that is there deleting on without. */
+function restoreBlockedReason(site: AppSite, restore: SiteRestoreInputs | undefined): string | undefined {
   return site.status?.image === undefined ? restore?.problem?.message : undefined;
 }
 
 function readBench(
   site: AppSite,
-  world: World,
+  reader: ClusterReader,
 ): {
   readonly model: BenchModel;
   readonly bench: AppBench;
   readonly ready: boolean;
-  readonly goes: boolean;
+  readonly deleting: boolean;
   readonly rolled: boolean;
   readonly trouble: string | undefined;
 } {
   const { namespace = 'default' } = site.metadata;
   const { name } = site.spec.benchRef;
-  const bench = world.get('AppBench', namespace, name, benchOffer);
+  const bench = reader.get('AppBench', namespace, name, benchOffer);
   if (!bench) {
     throw new Waiting(
       'BenchMissing',
       `spec.benchRef.name: there is no AppBench "${name}" in namespace ${namespace}`,
     );
   }
-  const model = benchModel(bench.bench, world);
+  const model = benchModel(bench.bench, reader);
   const rolled = bench.ready && bench.image === model.image.reference;
-  const { ready, goes } = bench;
-  const read = { model, bench: bench.bench, ready, goes, rolled, trouble: undefined };
+  const { ready, deleting } = bench;
+  const read = { model, bench: bench.bench, ready, deleting, rolled, trouble: undefined };
   if (site.spec.dbConfig.mode !== 'operator' || bench.bench.spec.dbConfig.mode !== 'operator') {
     return read;
   }
-  requireDatabaseOperator(model.database.provider, world);
-  const { server, trouble } = operatedServer(bench.bench, model, world);
+  requireDatabaseOperator(model.database.provider, reader);
+  const { server, trouble } = operatedServer(bench.bench, model, reader);
   return { ...read, model: { ...model, database: server }, trouble };
 }
 
 function generatedSecrets(
   { metadata, spec }: AppSite,
-  world: World,
+  reader: ClusterReader,
 ): readonly { readonly name: string; readonly uid: string | undefined }[] {
   const { namespace = 'default' } = metadata;
   const names = siteNames(metadata.name);
@@ -191,7 +191,7 @@ function generatedSecrets(
     ...(spec.adminPasswordSecretRef ? [] : [names.adminPassword]),
     ...(spec.dbConfig.mode === 'external' ? [] : [names.databaseSecret]),
     names.encryptionKey,
-  ].map((name) => ({ name, uid: world.get('Secret', namespace, name, uidOf) }));
+  ].map((name) => ({ name, uid: reader.get('Secret', namespace, name, uidOf) }));
 }
 
 function waitingFor(

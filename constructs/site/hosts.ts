@@ -1,8 +1,8 @@
 import { LONGEST_HOST, publicDomain } from '../framework/domain.js';
 import { hostKey, sitesByHost } from '../framework/indexes.js';
-import { claimOf, isOlder } from '../framework/seniority.js';
+import { nameOwnerOf, isOlder } from '../framework/seniority.js';
 import { Stalled } from '../kit/errors.js';
-import type { World } from '../kit/kind.js';
+import type { ClusterReader } from '../kit/kind.js';
 import type { AppSite, AppSiteSpec } from './api.js';
 
 type Named = Pick<AppSiteSpec, 'siteName' | 'domain' | 'aliases'>;
@@ -22,13 +22,13 @@ export function refuseLongHost({ spec }: AppSite, suffix: string | undefined): v
  * Two sites of one host name on a bench would answer each other's requests: the younger is refused.
  * @throws Stalled naming the older one, for each host name that is taken
  */
-export function refuseTakenHosts(site: AppSite, suffix: string | undefined, world: World): void {
+export function refuseTakenHosts(site: AppSite, suffix: string | undefined, reader: ClusterReader): void {
   const { benchRef } = site.spec;
   const taken = hostsOf(site.spec, suffix).flatMap(({ path, host }) => {
-    const rival = olderOf(site, host, suffix, world);
-    return rival === undefined
+    const conflicting = olderOf(site, host, suffix, reader);
+    return conflicting === undefined
       ? []
-      : `${path}: Invalid value: "${host}": AppSite ${rival} on bench ${benchRef.name} has this host name already`;
+      : `${path}: Invalid value: "${host}": AppSite ${conflicting} on bench ${benchRef.name} has this host name already`;
   });
   if (taken.length > 0) throw new Stalled('DuplicateSiteName', taken.join('; '));
 }
@@ -38,7 +38,7 @@ function olderOf(
   site: AppSite,
   host: string,
   suffix: string | undefined,
-  world: World,
+  reader: ClusterReader,
 ): string | undefined {
   const { namespace, name } = site.metadata;
   // A site without a domain gets this host from its name and the bench's suffix.
@@ -46,19 +46,19 @@ function olderOf(
   const stem = suffix !== undefined && host.endsWith(tail) ? [host.slice(0, -tail.length)] : [];
   return [host, ...stem]
     .map((key) => hostKey(namespace, site.spec.benchRef.name, key))
-    .flatMap((key) => world.list(sitesByHost, key, rivalOf))
+    .flatMap((key) => reader.list(sitesByHost, key, conflictOf))
     .find(
       (other) =>
         other.name !== name &&
-        isOlder(other, claimOf(site)) &&
+        isOlder(other, nameOwnerOf(site)) &&
         hostsOf(other, suffix).some((claimed) => claimed.host === host),
     )?.name;
 }
 
-function rivalOf(site: AppSite) {
+function conflictOf(site: AppSite) {
   const { siteName, domain, aliases } = site.spec;
   return {
-    ...claimOf(site),
+    ...nameOwnerOf(site),
     siteName,
     ...(domain === undefined ? {} : { domain }),
     ...(aliases === undefined ? {} : { aliases }),

@@ -27,16 +27,16 @@ import {
   StatefulSet,
   TraefikMiddleware,
 } from '../kit/object-kind.js';
-import { adviseSite } from './advice.js';
+import { siteWarnings } from './advice.js';
 import type { AppSite } from './api.js';
 import { SiteChart } from './chart.js';
 import { appSite } from './definition.js';
-import { gatherSite, type SiteFacts } from './facts.js';
-import { observeSite, siteProbes } from './observe.js';
-import { siteTeardown } from './teardown.js';
+import { resolveSite, type SiteInputs } from './facts.js';
+import { evaluateSite, siteProbes } from './observe.js';
+import { siteCleanup } from './teardown.js';
 
 /** One site on a bench. */
-export const site: Kind<AppSite, SiteFacts> = {
+export const site: Kind<AppSite, SiteInputs> = {
   definition: appSite,
   owns: [
     Secret,
@@ -69,8 +69,8 @@ export const site: Kind<AppSite, SiteFacts> = {
   ],
   readsChildren: [PersistentVolumeClaim],
   indexes: [sitesOfBench, sitesByHost],
-  gather: gatherSite,
-  advise: adviseSite,
+  resolve: resolveSite,
+  admissionWarnings: siteWarnings,
   normal: [
     { path: ['spec', 'siteName'], form: normalHost },
     { path: ['spec', 'domain'], form: normalHost },
@@ -80,6 +80,6 @@ export const site: Kind<AppSite, SiteFacts> = {
   // Of thousands of sites few are restored.
   readsRuns: ({ spec }) => spec.restoreFrom !== undefined,
   probes: siteProbes,
-  observe: observeSite,
-  teardown: siteTeardown,
+  evaluate: evaluateSite,
+  cleanup: siteCleanup,
 };

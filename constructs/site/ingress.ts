@@ -6,7 +6,7 @@ import { childLabels } from '../kit/labels.js';
 import { benchNames, siteNames } from '../kit/names.js';
 import { TraefikMiddleware } from '../kit/object-kind.js';
 import type { AppSite } from './api.js';
-import type { SiteFacts } from './facts.js';
+import type { SiteInputs } from './facts.js';
 import { redirectAnnotations, redirectsByMiddleware } from './redirect.js';
 
 const NGINX_PORT = 8080;
@@ -16,16 +16,16 @@ export class SiteIngress extends Construct {
   constructor(
     scope: Construct,
     id: string,
-    { site, facts }: { readonly site: AppSite; readonly facts: SiteFacts },
+    { site, inputs }: { readonly site: AppSite; readonly inputs: SiteInputs },
   ) {
     super(scope, id);
-    const { bench, hosts, tls } = facts;
+    const { bench, hosts, tls } = inputs;
     const names = siteNames(site.metadata.name);
     const { namespace } = bench;
     const { className = bench.domain.ingressClassName } = site.spec.ingress ?? {};
     const labels = childLabels(site, 'ingress');
     const secured = tls?.secretExists === true;
-    const middleware = facts.traefik && secured && redirectsByMiddleware(className);
+    const middleware = inputs.traefik && secured && redirectsByMiddleware(className);
     const annotations = {
       ...(tls ? redirectAnnotations(className, secured) : {}),
       ...(middleware

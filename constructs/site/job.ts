@@ -1,15 +1,15 @@
 import type { k8s } from 'cdk8s-plus-28';
 import { Construct } from 'constructs';
 import type { BenchModel, DatabaseServer } from '../framework/bench-model.js';
-import { FrameworkJob } from '../framework/job.js';
+import { FrappeJob } from '../framework/job.js';
 import { PYTHON, SCRIPTS_DIR, secretEnv } from '../framework/pod.js';
 import { hashOf } from '../kit/hash.js';
 import { siteNames } from '../kit/names.js';
 import type { AppSite } from './api.js';
 import type { SiteDatabasePlan } from './database.js';
-import type { SiteFacts } from './facts.js';
+import type { SiteInputs } from './facts.js';
 import { restoreEnv, restoreRun } from './restore.js';
-import type { SiteUpgradeFacts } from './upgrade.js';
+import type { SiteUpgradeInputs } from './upgrade.js';
 
 /** Migrating a large database takes hours. */
 const MIGRATE_SECONDS = 21_600;
@@ -19,49 +19,49 @@ export class SiteInit extends Construct {
   constructor(
     scope: Construct,
     id: string,
-    { site, facts }: { readonly site: AppSite; readonly facts: SiteFacts },
+    { site, inputs }: { readonly site: AppSite; readonly inputs: SiteInputs },
   ) {
     super(scope, id);
-    const { bench, database } = facts;
+    const { bench, database } = inputs;
     const names = siteNames(site.metadata.name);
-    const config = siteConfig(site, facts);
+    const config = siteConfig(site, inputs);
     const image = bench.image.reference;
-    new FrameworkJob(this, 'job', {
+    new FrappeJob(this, 'job', {
       bench,
       owner: site,
       name: names.init,
       component: 'init',
       run: hashOf([
         image,
-        facts.apps,
+        inputs.apps,
         database,
-        facts.databaseVersion,
-        facts.redisVersion,
+        inputs.databaseVersion,
+        inputs.redisVersion,
         config,
-        facts.adminPassword,
-        facts.generated,
-        ...restoreRun(facts.restore),
+        inputs.adminPassword,
+        inputs.generated,
+        ...restoreRun(inputs.restore),
       ]),
       deadlineSeconds: MIGRATE_SECONDS,
-      ...(facts.restore?.store ? { extraVolumes: facts.restore.store.volumes } : {}),
+      ...(inputs.restore?.store ? { extraVolumes: inputs.restore.store.volumes } : {}),
       container: {
         name: 'init',
         command: [PYTHON, `${SCRIPTS_DIR}/site_init.py`],
         env: [
           ...identity(site, database),
           { name: 'IMAGE', value: image },
-          { name: 'SITE_APPS', value: JSON.stringify(facts.apps) },
+          { name: 'SITE_APPS', value: JSON.stringify(inputs.apps) },
           { name: 'SITE_CONFIG', value: JSON.stringify(config) },
           // What of the old image runs for the site must have gone first.
-          ...(facts.upgrade?.begun ? [{ name: 'KEEP_CLOSED', value: '1' }] : []),
+          ...(inputs.upgrade?.begun ? [{ name: 'KEEP_CLOSED', value: '1' }] : []),
           secretEnv('DB_PASSWORD', database.password),
           ...rootEnv(database.server),
-          secretEnv('ADMIN_PASSWORD', { secret: facts.adminPassword.secret, key: 'password' }),
+          secretEnv('ADMIN_PASSWORD', { secret: inputs.adminPassword.secret, key: 'password' }),
           secretEnv('ENCRYPTION_KEY', { secret: names.encryptionKey, key: 'key' }),
-          ...restoreEnv(site, facts.restore),
+          ...restoreEnv(site, inputs.restore),
         ],
-        ...(facts.restore?.store
-          ? { extraMounts: facts.restore.store.mounts.map((it) => ({ ...it, readOnly: true })) }
+        ...(inputs.restore?.store
+          ? { extraMounts: inputs.restore.store.mounts.map((it) => ({ ...it, readOnly: true })) }
           : {}),
         resources: bench.componentResources.workerDefault,
       },
@@ -76,15 +76,15 @@ export class SiteReopen extends Construct {
     id: string,
     props: {
       readonly site: AppSite;
-      readonly facts: SiteFacts;
-      readonly upgrade: SiteUpgradeFacts;
+      readonly inputs: SiteInputs;
+      readonly upgrade: SiteUpgradeInputs;
     },
   ) {
     super(scope, id);
-    const { site, facts, upgrade } = props;
-    const { bench, database } = facts;
-    const config = siteConfig(site, facts);
-    new FrameworkJob(this, 'job', {
+    const { site, inputs, upgrade } = props;
+    const { bench, database } = inputs;
+    const config = siteConfig(site, inputs);
+    new FrappeJob(this, 'job', {
       bench,
       owner: site,
       name: siteNames(site.metadata.name).reopen,
@@ -118,7 +118,7 @@ export class SiteDrop extends Construct {
     super(scope, id);
     const { site, bench, database, filesGo } = props;
     const drops = site.spec.deletionPolicy === 'Delete';
-    new FrameworkJob(this, 'job', {
+    new FrappeJob(this, 'job', {
       bench,
       owner: site,
       name: siteNames(site.metadata.name).drop,
@@ -166,13 +166,13 @@ function rootEnv({ root }: DatabaseServer): k8s.EnvVar[] {
 }
 
 /** The keys of site_config.json that the spec decides; null takes a key away. */
-function siteConfig(site: AppSite, facts: SiteFacts): Readonly<Record<string, unknown>> {
-  const encrypted = facts.tls !== undefined || facts.route?.encrypted === true;
+function siteConfig(site: AppSite, inputs: SiteInputs): Readonly<Record<string, unknown>> {
+  const encrypted = inputs.tls !== undefined || inputs.route?.encrypted === true;
   return {
-    bench_id: queuePrefix(site, facts.bench) ?? null,
+    bench_id: queuePrefix(site, inputs.bench) ?? null,
     // The framework's own guess is http and the site's name.
     host_name:
-      !encrypted && facts.domain === site.spec.siteName ? null : siteUrl(encrypted, facts.domain),
+      !encrypted && inputs.domain === site.spec.siteName ? null : siteUrl(encrypted, inputs.domain),
     maintenance_mode: site.spec.maintenance ? 1 : 0,
   };
 }

@@ -1,7 +1,7 @@
-import { judge } from '../framework/judge.js';
+import { evaluatePhase } from '../framework/judge.js';
 import { scaleStatus } from '../framework/scale-status.js';
 import {
-  asleep,
+  scaledToZero,
   QUEUES,
   scalingCondition,
   scalingObstacle,
@@ -9,27 +9,27 @@ import {
   type WorkersSeen,
 } from '../framework/worker-scaling.js';
 import { benchNames, serviceHost, siteNames } from '../kit/names.js';
-import type { Verdict } from '../kit/condition.js';
-import type { ChartProps, HttpProbe, Judgement, Observation } from '../kit/kind.js';
+import type { ConditionResult } from '../kit/condition.js';
+import type { ChartProps, HttpProbe, StatusResult, Observation } from '../kit/kind.js';
 import type { AppSite } from './api.js';
 import { siteWorkerScale } from './chart.js';
-import { siteWorkersWanted, type SiteFacts } from './facts.js';
+import { siteWorkersWanted, type SiteInputs } from './facts.js';
 import { databaseCondition } from './database-operator.js';
 import { siteUrl } from './job.js';
-import { judgeRestore } from './restore.js';
+import { evaluateRestore } from './restore.js';
 import { routeCertificate } from './route.js';
 import { certificateCondition } from './tls.js';
-import { judgeUpgrade } from './upgrade.js';
+import { evaluateUpgrade } from './upgrade.js';
 
 const NGINX_PORT = 8080;
 
 /** A site answers when its ping comes back through the bench's proxy. Maintenance answers nobody. */
 export function siteProbes({
   resource,
-  facts,
-}: ChartProps<AppSite, SiteFacts>): readonly HttpProbe[] {
+  inputs,
+}: ChartProps<AppSite, SiteInputs>): readonly HttpProbe[] {
   if (resource.spec.maintenance) return [];
-  const { name, namespace, clusterDomain } = facts.bench;
+  const { name, namespace, clusterDomain } = inputs.bench;
   const host = serviceHost(benchNames(name).nginx, namespace, clusterDomain);
   return [
     {
@@ -42,21 +42,21 @@ export function siteProbes({
 }
 
 /** What a site says of itself. */
-export function observeSite(observation: Observation<AppSite, SiteFacts>): Judgement {
-  const { facts, resource } = observation;
-  const certificate = facts.route
-    ? routeCertificate(facts.route)
+export function evaluateSite(observation: Observation<AppSite, SiteInputs>): StatusResult {
+  const { inputs, resource } = observation;
+  const certificate = inputs.route
+    ? routeCertificate(inputs.route)
     : certificateCondition(observation);
-  const { phase, ready } = judge(observation);
-  const upgrade = judgeUpgrade(observation);
-  const restore = judgeRestore(observation);
-  const scaling = judgeScaling(observation);
+  const { phase, ready } = evaluatePhase(observation);
+  const upgrade = evaluateUpgrade(observation);
+  const restore = evaluateRestore(observation);
+  const scaling = evaluateScaling(observation);
   return {
     ...upgrade,
     stalled: upgrade.stalled === true || restore.stalled,
     phase,
-    ready: isHeld(observation) ? { ...ready, message: facts.hold ?? '' } : ready,
-    again: upgrade.again === true || scaling.again,
+    ready: isHeld(observation) ? { ...ready, message: inputs.blockedReason ?? '' } : ready,
+    reconcileAgain: upgrade.reconcileAgain === true || scaling.reconcileAgain,
     conditions: conditionsOf(observation, certificate, [
       ...scaling.conditions,
       ...databaseCondition(observation),
@@ -66,13 +66,13 @@ export function observeSite(observation: Observation<AppSite, SiteFacts>): Judge
     fields: {
       ...upgrade.fields,
       restored: restore.restored,
-      siteURL: siteUrl(certificate?.status === 'True', facts.domain),
+      siteURL: siteUrl(certificate?.status === 'True', inputs.domain),
       database: {
-        provider: facts.database.server.provider,
-        host: facts.database.server.host,
-        name: facts.database.name,
+        provider: inputs.database.server.provider,
+        host: inputs.database.server.host,
+        name: inputs.database.name,
       },
-      apps: facts.apps,
+      apps: inputs.apps,
       ...(resource.spec.workloads === 'Dedicated'
         ? {
             ...scaleStatus(observation, resource, siteNames(resource.metadata.name).gunicorn),
@@ -84,16 +84,16 @@ export function observeSite(observation: Observation<AppSite, SiteFacts>): Judge
 }
 
 /** Whether nothing moves since nothing may be made: what is under way says more than what holds the rest. */
-function isHeld({ ready, facts, pending, probes }: Observation<AppSite, SiteFacts>): boolean {
+function isHeld({ ready, inputs, pending, probes }: Observation<AppSite, SiteInputs>): boolean {
   const idle = pending.every(({ health }) => health.state === 'Missing') && probes.length === 0;
-  return !ready && facts.hold !== undefined && idle;
+  return !ready && inputs.blockedReason !== undefined && idle;
 }
 
 function conditionsOf(
-  { resource }: Observation<AppSite, SiteFacts>,
-  certificate: Verdict | undefined,
-  upgrade: readonly Verdict[],
-): readonly Verdict[] {
+  { resource }: Observation<AppSite, SiteInputs>,
+  certificate: ConditionResult | undefined,
+  upgrade: readonly ConditionResult[],
+): readonly ConditionResult[] {
   const closed = upgrade.some(({ type }) => type === 'Maintenance');
   return [
     ...(certificate ? [certificate] : []),
@@ -102,31 +102,31 @@ function conditionsOf(
   ];
 }
 
-function maintenanceCondition({ spec }: AppSite): readonly Verdict[] {
+function maintenanceCondition({ spec }: AppSite): readonly ConditionResult[] {
   if (!spec.maintenance) return [];
   const message = "visitors see the framework's maintenance page";
   return [{ type: 'Maintenance', status: 'True', reason: 'Requested', message }];
 }
 
 /** How the site's own workers scale, by its bench's settings. */
-function judgeScaling(observation: Observation<AppSite, SiteFacts>) {
-  const { resource, facts, child } = observation;
+function evaluateScaling(observation: Observation<AppSite, SiteInputs>) {
+  const { resource, inputs, child } = observation;
   if (resource.spec.workloads !== 'Dedicated') {
-    return { status: undefined, again: false, conditions: [] };
+    return { status: undefined, reconcileAgain: false, conditions: [] };
   }
   const workers: WorkersSeen = {
     name: siteNames(resource.metadata.name).worker,
-    scale: (queue) => siteWorkerScale(resource, facts, queue),
-    foreign: facts.foreignScalers,
+    scale: (queue) => siteWorkerScale(resource, inputs, queue),
+    foreign: inputs.foreignScalers,
     child,
   };
   const status = scalingStatus(workers);
-  const { redis } = facts.bench;
-  const wanted = QUEUES.filter((queue) => siteWorkersWanted(resource, facts, queue).scaling);
-  const obstacle = scalingObstacle({ keda: facts.keda, externalRedis: redis.external });
+  const { redis } = inputs.bench;
+  const wanted = QUEUES.filter((queue) => siteWorkersWanted(resource, inputs, queue).scaling);
+  const obstacle = scalingObstacle({ keda: inputs.keda, externalRedis: redis.external });
   return {
     status,
-    again: asleep(status).join() !== facts.asleep.join(),
+    reconcileAgain: scaledToZero(status).join() !== inputs.scaledToZero.join(),
     conditions: scalingCondition(workers, obstacle, wanted),
   };
 }

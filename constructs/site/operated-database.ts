@@ -3,17 +3,17 @@ import { Database, Grant, User } from '../../imports/k8s.mariadb.com.js';
 import { childLabels, retention } from '../kit/labels.js';
 import { siteNames } from '../kit/names.js';
 import type { AppSite } from './api.js';
-import type { SiteFacts } from './facts.js';
+import type { SiteInputs } from './facts.js';
 
 /** Database, user and grant, made by the MariaDB operator. */
 export class OperatedDatabase extends Construct {
   constructor(
     scope: Construct,
     id: string,
-    { site, facts }: { readonly site: AppSite; readonly facts: SiteFacts },
+    { site, inputs }: { readonly site: AppSite; readonly inputs: SiteInputs },
   ) {
     super(scope, id);
-    const { bench, database } = facts;
+    const { bench, database } = inputs;
     if (!bench.mariadbRef) return;
     const metadata = {
       name: siteNames(site.metadata.name).database,

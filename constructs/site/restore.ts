@@ -1,17 +1,17 @@
 import type { k8s } from 'cdk8s-plus-28';
 import type { SiteBackup } from '../backup/api.js';
 import { type BackupStore, backupStore, requireStoreSecrets } from '../framework/backup-store.js';
-import type { Verdict } from '../kit/condition.js';
+import type { ConditionResult } from '../kit/condition.js';
 import { Waiting } from '../kit/errors.js';
 import { hashOf } from '../kit/hash.js';
-import type { Observation, World } from '../kit/kind.js';
+import type { Observation, ClusterReader } from '../kit/kind.js';
 import { siteNames } from '../kit/names.js';
 import type { AppSite, RestoredBackup, SiteRestore } from './api.js';
-import type { SiteFacts } from './facts.js';
+import type { SiteInputs } from './facts.js';
 import { CLOSED_REASONS } from './upgrade.js';
 
 /** What is asked for by `restoreFrom`. */
-export interface SiteRestoreFacts {
+export interface SiteRestoreInputs {
   /** Hash of it: each is restored once. */
   readonly id: string;
   /** Whether the data of a site that exists may be replaced. */
@@ -23,7 +23,7 @@ export interface SiteRestoreFacts {
 }
 
 /** What `restoreFrom` asks for; undefined where it is not given. */
-export function restoreFacts(site: AppSite, world: World): SiteRestoreFacts | undefined {
+export function resolveRestore(site: AppSite, reader: ClusterReader): SiteRestoreInputs | undefined {
   const { restoreFrom, siteName } = site.spec;
   if (!restoreFrom) return undefined;
   const { confirm = '' } = restoreFrom;
@@ -35,7 +35,7 @@ export function restoreFacts(site: AppSite, world: World): SiteRestoreFacts | un
     return { ...common, store: undefined, problem: undefined };
   }
   try {
-    return { ...common, store: storeOf(site, restoreFrom, world), problem: undefined };
+    return { ...common, store: storeOf(site, restoreFrom, reader), problem: undefined };
   } catch (error) {
     if (!(error instanceof Waiting)) throw error;
     return { ...common, store: undefined, problem: error };
@@ -48,14 +48,14 @@ function isRefused({ status }: AppSite, confirmed: boolean): boolean {
 }
 
 /** The confirmation's name of the site is no part of it: with or without, the same is asked for. */
-function requestOf({ backupRef, source, name }: SiteRestore, again: string): string {
-  return hashOf([backupRef?.name ?? null, source ?? null, name ?? null, again]);
+function requestOf({ backupRef, source, name }: SiteRestore, reconcileAgain: string): string {
+  return hashOf([backupRef?.name ?? null, source ?? null, name ?? null, reconcileAgain]);
 }
 
 /** @throws Waiting where the SiteBackup, or a Secret, is not there */
-function storeOf(site: AppSite, { backupRef, source }: SiteRestore, world: World): BackupStore {
+function storeOf(site: AppSite, { backupRef, source }: SiteRestore, reader: ClusterReader): BackupStore {
   const { namespace = 'default', name } = site.metadata;
-  const offer = backupRef && world.get('SiteBackup', namespace, backupRef.name, placeOf);
+  const offer = backupRef && reader.get('SiteBackup', namespace, backupRef.name, placeOf);
   const destination = offer?.destination ?? source;
   if (!destination) {
     throw new Waiting(
@@ -64,7 +64,7 @@ function storeOf(site: AppSite, { backupRef, source }: SiteRestore, world: World
     );
   }
   const path = source ? 'spec.restoreFrom.source' : `SiteBackup ${backupRef?.name ?? ''}`;
-  requireStoreSecrets(destination, namespace, path, world);
+  requireStoreSecrets(destination, namespace, path, reader);
   return backupStore(destination, { namespace, name: offer?.site ?? name });
 }
 
@@ -75,7 +75,7 @@ function placeOf({ spec }: SiteBackup) {
 /** What the init Job is told of it. */
 export function restoreEnv(
   { metadata, spec }: AppSite,
-  restore: SiteRestoreFacts | undefined,
+  restore: SiteRestoreInputs | undefined,
 ): readonly k8s.EnvVar[] {
   if (!restore) return [];
   const { id, confirmed, store } = restore;
@@ -91,28 +91,28 @@ export function restoreEnv(
 }
 
 /** What of it makes the init Job run again: not that it is done. */
-export function restoreRun(restore: SiteRestoreFacts | undefined): readonly unknown[] {
+export function restoreRun(restore: SiteRestoreInputs | undefined): readonly unknown[] {
   if (!restore) return [];
   return [restore.id, restore.confirmed, restore.problem === undefined];
 }
 
 /** What a restore makes of a site's status. */
-export function judgeRestore(observation: Observation<AppSite, SiteFacts>): {
-  readonly conditions: readonly Verdict[];
+export function evaluateRestore(observation: Observation<AppSite, SiteInputs>): {
+  readonly conditions: readonly ConditionResult[];
   readonly restored: RestoredBackup | undefined;
   readonly stalled: boolean;
 } {
-  const { facts, resource, pending } = observation;
+  const { inputs, resource, pending } = observation;
   const restored = lastRestored(observation) ?? resource.status?.restored;
-  if (!facts.restore) return { conditions: [], restored, stalled: false };
+  if (!inputs.restore) return { conditions: [], restored, stalled: false };
   const failed = pending.find(
     ({ kind, name, health }) =>
       kind === 'Job' &&
       name === siteNames(resource.metadata.name).init &&
       health.state === 'Failed',
   );
-  const condition = conditionOf(observation, facts.restore, restored, failed !== undefined);
-  const closed = facts.upgrade === undefined && CLOSED_REASONS.has(failed?.health.reason ?? '');
+  const condition = conditionOf(observation, inputs.restore, restored, failed !== undefined);
+  const closed = inputs.upgrade === undefined && CLOSED_REASONS.has(failed?.health.reason ?? '');
   return {
     conditions: closed ? [condition, CLOSED] : [condition],
     restored,
@@ -120,7 +120,7 @@ export function judgeRestore(observation: Observation<AppSite, SiteFacts>): {
   };
 }
 
-const CLOSED: Verdict = {
+const CLOSED: ConditionResult = {
   type: 'Maintenance',
   status: 'True',
   reason: 'Restoring',
@@ -128,34 +128,34 @@ const CLOSED: Verdict = {
 };
 
 function conditionOf(
-  { resource, child }: Observation<AppSite, SiteFacts>,
-  { id, confirmed, problem }: SiteRestoreFacts,
+  { resource, child }: Observation<AppSite, SiteInputs>,
+  { id, confirmed, problem }: SiteRestoreInputs,
   restored: RestoredBackup | undefined,
   failed: boolean,
-): Verdict {
+): ConditionResult {
   if (restored?.requests.includes(id)) {
     return restored.requests.at(-1) === id
-      ? verdict('Restored', 'True', restored.from)
-      : verdict('RestoredBefore', 'True', `not again without another confirmation; ${restored.from} was restored since`); // prettier-ignore
+      ? conditionResult('Restored', 'True', restored.from)
+      : conditionResult('RestoredBefore', 'True', `not again without another confirmation; ${restored.from} was restored since`); // prettier-ignore
   }
-  if (problem) return verdict(problem.reason, 'False', problem.message);
+  if (problem) return conditionResult(problem.reason, 'False', problem.message);
   if (isRefused(resource, confirmed)) {
     const { siteName } = resource.spec;
-    return verdict(
+    return conditionResult(
       'RestoreNotConfirmed',
       'False',
       `spec.restoreFrom.confirm: the site exists, and goes on as it is: to replace its data say "${siteName}"`,
     );
   }
   if (child('Job', siteNames(resource.metadata.name).init)?.health.state === 'Ready') {
-    return verdict('RestoreUnknown', 'Unknown', 'the last words of the init Job are gone: delete it, and it says again what was restored'); // prettier-ignore
+    return conditionResult('RestoreUnknown', 'Unknown', 'the last words of the init Job are gone: delete it, and it says again what was restored'); // prettier-ignore
   }
   return failed
-    ? verdict('RestoreFailed', 'False', 'the backup is not restored: see Ready')
-    : verdict('Restoring', 'False', 'the backup is being fetched, checked and loaded');
+    ? conditionResult('RestoreFailed', 'False', 'the backup is not restored: see Ready')
+    : conditionResult('Restoring', 'False', 'the backup is being fetched, checked and loaded');
 }
 
-function verdict(reason: string, status: Verdict['status'], message: string): Verdict {
+function conditionResult(reason: string, status: ConditionResult['status'], message: string): ConditionResult {
   return { type: 'Restored', status, reason, message };
 }
 
@@ -163,7 +163,7 @@ function verdict(reason: string, status: Verdict['status'], message: string): Ve
 function lastRestored({
   resource,
   runs,
-}: Observation<AppSite, SiteFacts>): RestoredBackup | undefined {
+}: Observation<AppSite, SiteInputs>): RestoredBackup | undefined {
   const { init } = siteNames(resource.metadata.name);
   const run = runs.find(({ name, state }) => name === init && state === 'Succeeded');
   const told = parse(run?.message)['restored'] as Partial<Told> | undefined;

@@ -1,22 +1,22 @@
 import { ApiObject } from 'cdk8s';
 import { Construct } from 'constructs';
 import type { BenchModel } from '../framework/bench-model.js';
-import type { Verdict } from '../kit/condition.js';
+import type { ConditionResult } from '../kit/condition.js';
 import { hashOf } from '../kit/hash.js';
-import type { World } from '../kit/kind.js';
+import type { ClusterReader } from '../kit/kind.js';
 import { childLabels } from '../kit/labels.js';
 import { benchNames, siteNames } from '../kit/names.js';
 import { uidOf } from '../kit/object.js';
 import { Route } from '../kit/object-kind.js';
 import type { AppSite } from './api.js';
-import type { SiteFacts } from './facts.js';
+import type { SiteInputs } from './facts.js';
 
 const NGINX_PORT = 8080;
 /** The class of OpenShift's own router. */
 const OPENSHIFT_CLASS = 'openshift-default';
 
 /** How OpenShift's router leads to the site. */
-export interface SiteRouteFacts {
+export interface SiteRouteInputs {
   /** Whether the router answers HTTPS, with its own certificate. */
   readonly encrypted: boolean;
 }
@@ -27,24 +27,24 @@ export interface SiteRouteFacts {
  * Ingress where one is, or where another class is asked for.
  * @returns undefined where the site has an Ingress, or neither
  */
-export function routeFacts(
+export function resolveRoute(
   site: AppSite,
   bench: BenchModel,
-  world: World,
-): SiteRouteFacts | undefined {
+  reader: ClusterReader,
+): SiteRouteInputs | undefined {
   const { ingress } = site.spec;
   if (!ingress?.enabled) return undefined;
   const { className = bench.domain.ingressClassName, tls } = ingress;
   if (className !== undefined && className !== OPENSHIFT_CLASS) return undefined;
   const named = tls?.secretName ?? tls?.certManagerIssuer ?? bench.domain.issuer;
-  if (tls?.enabled && (named !== undefined || hasSecret(site, world))) return undefined;
-  return world.serves(Route) ? { encrypted: tls?.enabled ?? false } : undefined;
+  if (tls?.enabled && (named !== undefined || hasSecret(site, reader))) return undefined;
+  return reader.serves(Route) ? { encrypted: tls?.enabled ?? false } : undefined;
 }
 
 /** Whether there is a Secret of the name that a site's certificate has where no other is given. */
-function hasSecret({ metadata }: AppSite, world: World): boolean {
+function hasSecret({ metadata }: AppSite, reader: ClusterReader): boolean {
   const { namespace = 'default', name } = metadata;
-  return world.get('Secret', namespace, siteNames(name).tls, uidOf) !== undefined;
+  return reader.get('Secret', namespace, siteNames(name).tls, uidOf) !== undefined;
 }
 
 /** The Routes that lead to the bench's proxy: one for each host name of the site. */
@@ -54,13 +54,13 @@ export class SiteRoutes extends Construct {
     id: string,
     props: {
       readonly site: AppSite;
-      readonly facts: Pick<SiteFacts, 'bench' | 'hosts'>;
-      readonly route: SiteRouteFacts;
+      readonly inputs: Pick<SiteInputs, 'bench' | 'hosts'>;
+      readonly route: SiteRouteInputs;
     },
   ) {
     super(scope, id);
     const { site, route } = props;
-    const { bench, hosts } = props.facts;
+    const { bench, hosts } = props.inputs;
     const { annotations } = site.spec.ingress ?? {};
     const name = siteNames(site.metadata.name).ingress;
     hosts.forEach((host, index) => {
@@ -89,7 +89,7 @@ export class SiteRoutes extends Construct {
 }
 
 /** The certificate of a Route is the router's, and always there. */
-export function routeCertificate({ encrypted }: SiteRouteFacts): Verdict | undefined {
+export function routeCertificate({ encrypted }: SiteRouteInputs): ConditionResult | undefined {
   if (!encrypted) return undefined;
   const message = "the certificate of OpenShift's router";
   return { type: 'CertificateReady', status: 'True', reason: 'RouterCertificate', message };

@@ -4,8 +4,8 @@ import type { AppBench } from '../bench/api.js';
 import { benchModel, type BenchModel, DEFAULT_PORTS } from '../framework/bench-model.js';
 import { bareBench } from '../framework/site-model.js';
 import { Stalled, Waiting } from '../kit/errors.js';
-import type { Teardown, World } from '../kit/kind.js';
-import { isReleased, keepsData, markersOf } from '../kit/labels.js';
+import type { Cleanup, ClusterReader } from '../kit/kind.js';
+import { isReleased, retainsData, metadataKeysOf } from '../kit/labels.js';
 import { benchNames, siteNames } from '../kit/names.js';
 import type { KubeObject } from '../kit/object.js';
 import { Stage } from '../kit/stage.js';
@@ -17,24 +17,24 @@ import { SiteDrop, type SiteDropProps } from './job.js';
  * `Delete` drops the database and the files. `Retain` keeps both for a later site of the same name,
  * and puts the site to rest: the bench's scheduler would go on working for it.
  */
-export const siteTeardown: Teardown<AppSite> = {
+export const siteCleanup: Cleanup<AppSite> = {
   needed: (site) => !isReleased(site),
-  keeps: keepsData,
-  blockers(site, world) {
-    if (drops(site) && hasBegun(site, world) && !findBench(site, world)) throw benchMissing(site);
+  retainsData: retainsData,
+  blockers(site, reader) {
+    if (drops(site) && hasBegun(site, reader) && !findBench(site, reader)) throw benchMissing(site);
   },
-  chart(scope, id, site, world) {
+  chart(scope, id, site, reader) {
     // A site that was never Ready under Retain has nothing that goes on: it may go at once.
-    const needed = drops(site) ? hasBegun(site, world) : site.status?.appliedHash !== undefined;
-    const bench = needed && !isReleased(site) ? findBench(site, world) : undefined;
+    const needed = drops(site) ? hasBegun(site, reader) : site.status?.appliedHash !== undefined;
+    const bench = needed && !isReleased(site) ? findBench(site, reader) : undefined;
     if (!bench) return undefined;
-    const model = benchModel(bench, world);
+    const model = benchModel(bench, reader);
     const database = databaseOf(site, model);
     return new DropChart(scope, id, {
       site,
       bench: model,
       database,
-      filesGo: filesGo(site, world),
+      filesGo: filesGo(site, reader),
     });
   },
 };
@@ -48,12 +48,12 @@ function drops(site: AppSite): boolean {
  * first time; the password comes before anything that uses it. A refused site has neither, and
  * nothing may run under its name.
  */
-function hasBegun(site: AppSite, world: World): boolean {
+function hasBegun(site: AppSite, reader: ClusterReader): boolean {
   const { namespace = 'default', name } = site.metadata;
   const { databaseSecret } = siteNames(name);
   return (
     site.status?.database !== undefined ||
-    world.get('Secret', namespace, databaseSecret, nameOf) !== undefined
+    reader.get('Secret', namespace, databaseSecret, nameOf) !== undefined
   );
 }
 
@@ -61,10 +61,10 @@ function hasBegun(site: AppSite, world: World): boolean {
  * Whether the volume of the bench's sites is going, as after `--cascade=foreground` under `Delete`. It takes no new pod, and
  * goes only when nobody has it any more: the bench, which serves its sites until they are gone, would wait for the site.
  */
-function filesGo(site: AppSite, world: World): boolean {
+function filesGo(site: AppSite, reader: ClusterReader): boolean {
   const { namespace = 'default' } = site.metadata;
   const { sites } = benchNames(site.spec.benchRef.name);
-  return world.get('PersistentVolumeClaim', namespace, sites, goes) ?? false;
+  return reader.get('PersistentVolumeClaim', namespace, sites, goes) ?? false;
 }
 
 function goes({ metadata }: KubeObject): boolean {
@@ -75,16 +75,16 @@ function nameOf({ metadata }: KubeObject): string {
   return metadata.name;
 }
 
-function findBench(site: AppSite, world: World): AppBench | undefined {
+function findBench(site: AppSite, reader: ClusterReader): AppBench | undefined {
   const { namespace = 'default' } = site.metadata;
-  return world.get('AppBench', namespace, site.spec.benchRef.name, bareBench);
+  return reader.get('AppBench', namespace, site.spec.benchRef.name, bareBench);
 }
 
 function benchMissing(site: AppSite): Waiting {
   const { namespace = 'default' } = site.metadata;
   return new Waiting(
     'BenchMissing',
-    `the site's data cannot be dropped: there is no AppBench "${site.spec.benchRef.name}" in namespace ${namespace}; the annotation ${markersOf(site).skipDrop}=true lets the site go without it`,
+    `the site's data cannot be dropped: there is no AppBench "${site.spec.benchRef.name}" in namespace ${namespace}; the annotation ${metadataKeysOf(site).skipDrop}=true lets the site go without it`,
   );
 }
 
@@ -105,7 +105,7 @@ function databaseOf(site: AppSite, bench: BenchModel): SiteDatabasePlan {
     return databasePlan(site, bench);
   } catch (error) {
     if (!(error instanceof Stalled)) throw error;
-    const release = `the annotation ${markersOf(site).skipDrop}=true lets the site go without dropping its data`;
+    const release = `the annotation ${metadataKeysOf(site).skipDrop}=true lets the site go without dropping its data`;
     throw new Stalled(error.reason, `${error.message}; ${release}`, error.retryAfterMs);
   }
 }
@@ -113,6 +113,6 @@ function databaseOf(site: AppSite, bench: BenchModel): SiteDatabasePlan {
 class DropChart extends Chart {
   constructor(scope: Construct, id: string, props: SiteDropProps) {
     super(scope, id, { disableResourceNameHashes: true });
-    new SiteDrop(new Stage(this, 'drop', { gate: true }), 'drop', props);
+    new SiteDrop(new Stage(this, 'drop', { waitForReady: true }), 'drop', props);
   }
 }

@@ -1,13 +1,13 @@
 import type { BenchModel } from '../framework/bench-model.js';
-import type { Verdict } from '../kit/condition.js';
-import type { Observation, World } from '../kit/kind.js';
+import type { ConditionResult } from '../kit/condition.js';
+import type { Observation, ClusterReader } from '../kit/kind.js';
 import { siteNames } from '../kit/names.js';
 import { uidOf } from '../kit/object.js';
 import { Certificate, ClusterIssuer, Issuer } from '../kit/object-kind.js';
 import type { AppSite } from './api.js';
 
 /** How the site's traffic is encrypted. */
-export interface SiteTlsFacts {
+export interface SiteTlsInputs {
   readonly secretName: string;
   /** Who issues the certificate; undefined where the Secret is the user's own. */
   readonly issuer: SiteIssuer | undefined;
@@ -25,7 +25,7 @@ export interface SiteIssuer {
 }
 
 /** @returns undefined where the site has no TLS */
-export function tlsFacts(site: AppSite, bench: BenchModel, world: World): SiteTlsFacts | undefined {
+export function resolveTls(site: AppSite, bench: BenchModel, reader: ClusterReader): SiteTlsInputs | undefined {
   const { ingress } = site.spec;
   if (!ingress?.enabled || !ingress.tls?.enabled) return undefined;
   const { namespace = 'default', name } = site.metadata;
@@ -36,9 +36,9 @@ export function tlsFacts(site: AppSite, bench: BenchModel, world: World): SiteTl
     issuer:
       issuer === undefined
         ? undefined
-        : issuerNamed(issuer, ingress.tls.issuerKind, namespace, world),
-    certManager: world.serves(Certificate),
-    secretExists: world.get('Secret', namespace, secretName, uidOf) !== undefined,
+        : issuerNamed(issuer, ingress.tls.issuerKind, namespace, reader),
+    certManager: reader.serves(Certificate),
+    secretExists: reader.get('Secret', namespace, secretName, uidOf) !== undefined,
   };
 }
 
@@ -47,15 +47,15 @@ function issuerNamed(
   name: string,
   given: SiteIssuer['kind'] | undefined,
   namespace: string,
-  world: World,
+  reader: ClusterReader,
 ): SiteIssuer {
-  const inNamespace = world.serves(Issuer) && world.get('Issuer', namespace, name, uidOf);
+  const inNamespace = reader.serves(Issuer) && reader.get('Issuer', namespace, name, uidOf);
   // Without the right to list what is in no namespace, they are not known.
-  const known = world.serves(ClusterIssuer);
-  const inCluster = known && world.get('ClusterIssuer', '', name, uidOf);
+  const known = reader.serves(ClusterIssuer);
+  const inCluster = known && reader.get('ClusterIssuer', '', name, uidOf);
   const kind = given ?? (inNamespace ? 'Issuer' : 'ClusterIssuer');
   const found = kind === 'Issuer' ? inNamespace : inCluster || !known;
-  if (found || !world.serves(Issuer)) return { kind, name, missing: undefined };
+  if (found || !reader.serves(Issuer)) return { kind, name, missing: undefined };
   const here = `Issuer "${name}" in namespace ${namespace}`;
   const missing = {
     Issuer: `there is no ${here}`,
@@ -67,17 +67,17 @@ function issuerNamed(
 }
 
 /** What is known of the certificate; undefined where the site has no TLS. */
-export function certificateCondition<F extends { readonly tls: SiteTlsFacts | undefined }>({
+export function certificateCondition<F extends { readonly tls: SiteTlsInputs | undefined }>({
   resource,
-  facts: { tls },
+  inputs: { tls },
   child,
-}: Pick<Observation<AppSite, F>, 'resource' | 'facts' | 'child'>): Verdict | undefined {
+}: Pick<Observation<AppSite, F>, 'resource' | 'inputs' | 'child'>): ConditionResult | undefined {
   if (!tls) return undefined;
   const { issuer, secretName } = tls;
   if (!issuer) {
     return tls.secretExists
-      ? verdict('SecretFound', 'True', `Secret ${secretName}`)
-      : verdict(
+      ? conditionResult('SecretFound', 'True', `Secret ${secretName}`)
+      : conditionResult(
           'SecretMissing',
           'False',
           `spec.ingress.tls: name a certManagerIssuer, or create the Secret "${secretName}" of type kubernetes.io/tls`,
@@ -85,23 +85,23 @@ export function certificateCondition<F extends { readonly tls: SiteTlsFacts | un
   }
   if (!tls.certManager) {
     const message = 'no certificate is asked for: the cluster does not serve cert-manager.io/v1';
-    return verdict('CertManagerMissing', 'False', message);
+    return conditionResult('CertManagerMissing', 'False', message);
   }
   const health = child('Certificate', siteNames(resource.metadata.name).tls)?.health;
   if (health?.state === 'Ready' && tls.secretExists) {
-    return verdict('Issued', 'True', `Secret ${secretName}`);
+    return conditionResult('Issued', 'True', `Secret ${secretName}`);
   }
   if (issuer.missing !== undefined) {
-    return verdict(
+    return conditionResult(
       'IssuerMissing',
       'False',
       `spec.ingress.tls.certManagerIssuer: ${issuer.missing}`,
     );
   }
   const message = health?.message || `waiting for ${issuer.kind} ${issuer.name}`;
-  return verdict(health?.reason ?? 'Issuing', 'False', message);
+  return conditionResult(health?.reason ?? 'Issuing', 'False', message);
 }
 
-function verdict(reason: string, status: Verdict['status'], message: string): Verdict {
+function conditionResult(reason: string, status: ConditionResult['status'], message: string): ConditionResult {
   return { type: 'CertificateReady', status, reason, message };
 }

@@ -2,15 +2,15 @@ import { imageNamed } from '../framework/image.js';
 import { benchesByTurn } from '../framework/indexes.js';
 import type { BenchModel } from '../framework/bench-model.js';
 import type { AppBench } from '../bench/api.js';
-import type { Verdict } from '../kit/condition.js';
-import type { Judgement, Observation, World } from '../kit/kind.js';
+import type { ConditionResult } from '../kit/condition.js';
+import type { StatusResult, Observation, ClusterReader } from '../kit/kind.js';
 import { siteNames } from '../kit/names.js';
 import { keyOf } from '../kit/object.js';
 import type { AppSite, SiteUpgrade } from './api.js';
-import type { SiteFacts } from './facts.js';
+import type { SiteInputs } from './facts.js';
 
 /** The way of a site from the image that its data is of to the one of its bench. */
-export interface SiteUpgradeFacts {
+export interface SiteUpgradeInputs {
   readonly from: string;
   readonly to: string;
   /** Whether its turn has come: until then the site's own tree stays on the image before. */
@@ -18,7 +18,7 @@ export interface SiteUpgradeFacts {
   /** Whether the site is known to be closed. */
   readonly closed: boolean;
   /** Why the site cannot be opened again yet, after its migration. */
-  readonly reopenHold: string | undefined;
+  readonly reopenBlockedReason: string | undefined;
 }
 
 /** Reasons that a Job gives only while the site is closed. */
@@ -28,28 +28,28 @@ export const CLOSED_REASONS = new Set(['MigrationFailed', 'RestoreFailed']);
  * @param rolled whether the bench's own pods run the image
  * @returns undefined where the site's data is of the bench's image, or where there is none yet
  */
-export function upgradeFacts(
+export function resolveUpgrade(
   site: AppSite,
   bench: BenchModel,
   rolled: boolean,
-  world: World,
-): SiteUpgradeFacts | undefined {
+  reader: ClusterReader,
+): SiteUpgradeInputs | undefined {
   const { image: from, upgrade: under } = site.status ?? {};
   const to = bench.image.reference;
   if (from === undefined) return undefined;
   const touched = under !== undefined && (under.state !== 'Waiting' || under.closed === true);
   if (from === to && !touched) return undefined;
   const key = keyOf(bench.namespace, site.metadata.name);
-  const hasTurn = world.list(benchesByTurn, key, turnOf).includes(`${bench.name} ${to}`);
+  const hasTurn = reader.list(benchesByTurn, key, turnOf).includes(`${bench.name} ${to}`);
   const begun = hasTurn || (under?.to === to && under.state !== 'Waiting');
   const shared = site.spec.workloads === 'Shared';
-  const reopenHold = `waiting for the pods of bench ${bench.name} to run ${to}`;
+  const reopenBlockedReason = `waiting for the pods of bench ${bench.name} to run ${to}`;
   return {
     from,
     to,
     begun,
     closed: under?.closed === true,
-    reopenHold: shared && !rolled ? reopenHold : undefined,
+    reopenBlockedReason: shared && !rolled ? reopenBlockedReason : undefined,
   };
 }
 
@@ -67,23 +67,23 @@ export function benchBefore(
 }
 
 /** What an upgrade makes of a site's status. */
-export function judgeUpgrade(
-  observation: Observation<AppSite, SiteFacts>,
-): Pick<Judgement, 'conditions' | 'fields' | 'stalled' | 'again'> {
-  const { facts, resource, child, pending } = observation;
-  const { upgrade } = facts;
+export function evaluateUpgrade(
+  observation: Observation<AppSite, SiteInputs>,
+): Pick<StatusResult, 'conditions' | 'fields' | 'stalled' | 'reconcileAgain'> {
+  const { inputs, resource, child, pending } = observation;
+  const { upgrade } = inputs;
   const { image, upgrade: under } = resource.status ?? {};
   const names = siteNames(resource.metadata.name);
   const job = child('Job', names.init);
   if (!upgrade) {
     // From the beginning, so that a site whose creation has failed half way is known to be of this image.
-    const begun = image ?? (job ? facts.bench.image.reference : undefined);
+    const begun = image ?? (job ? inputs.bench.image.reference : undefined);
     return { fields: { image: begun, upgrade: undefined } };
   }
   const { from, to, begun } = upgrade;
   const migrated = begun && job?.health.state === 'Ready';
   if (migrated && child('Job', names.reopen)?.health.state === 'Ready') {
-    return { fields: { image: to, upgrade: undefined }, again: true };
+    return { fields: { image: to, upgrade: undefined }, reconcileAgain: true };
   }
   const reason = pending.find(({ kind, name }) => kind === 'Job' && name === names.init)?.health
     .reason;
@@ -101,7 +101,7 @@ export function judgeUpgrade(
   };
 }
 
-function conditionsOf({ from, to, state, closed }: SiteUpgrade): readonly Verdict[] {
+function conditionsOf({ from, to, state, closed }: SiteUpgrade): readonly ConditionResult[] {
   const words = {
     Waiting: `waiting for its turn to be brought from ${from} to ${to}`,
     Running: `being backed up and migrated from ${from} to ${to}`,
@@ -109,7 +109,7 @@ function conditionsOf({ from, to, state, closed }: SiteUpgrade): readonly Verdic
     Failed: `not brought from ${from} to ${to}: see Ready`,
   } as const;
   const message = words[state];
-  const upgrading: Verdict = { type: 'Upgrading', status: 'True', reason: state, message };
+  const upgrading: ConditionResult = { type: 'Upgrading', status: 'True', reason: state, message };
   if (!closed) return [upgrading];
   const page = 'visitors see a page that says so, and jobs are set aside, until the upgrade ends';
   return [upgrading, { type: 'Maintenance', status: 'True', reason: 'Upgrading', message: page }];

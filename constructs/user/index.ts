@@ -1,14 +1,14 @@
 import { Chart } from 'cdk8s';
 import type { Construct } from 'constructs';
-import { exchange, type Exchange } from '../documents/exchange.js';
-import { judgeDocument } from '../documents/judge.js';
+import { syncDocument, type DocumentSync } from '../documents/exchange.js';
+import { evaluateDocument } from '../documents/judge.js';
 import { byDocument } from '../documents/kind.js';
 import { refuseTakenDocument } from '../documents/rivals.js';
-import { documentTeardown } from '../documents/teardown.js';
+import { documentCleanup } from '../documents/teardown.js';
 import { GeneratedSecret } from '../framework/generated-secret.js';
 import { requireSecret } from '../framework/secret.js';
 import { hashOf } from '../kit/hash.js';
-import type { ChartProps, Judgement, Kind, Observation, World } from '../kit/kind.js';
+import type { ChartProps, StatusResult, Kind, Observation, ClusterReader } from '../kit/kind.js';
 import { normalEmail } from '../kit/normal.js';
 import { uidOf } from '../kit/object.js';
 import { Secret } from '../kit/object-kind.js';
@@ -18,7 +18,7 @@ import { siteUser } from './definition.js';
 import { API_KEYS, DOCTYPE, userDocument } from './document.js';
 
 /** What is known of a user, and of the exchange about it. */
-export interface UserFacts extends Exchange {
+export interface UserInputs extends DocumentSync {
   /** Another one for each value of the Secret with the password, each key in it, and all data of the site. */
   readonly passwordVersion: string | undefined;
 }
@@ -27,31 +27,31 @@ export interface UserFacts extends Exchange {
 const usersByEmail = byDocument<SiteUser>(siteUser, ({ spec }) => spec.email);
 
 /** A user of a site. */
-export const user: Kind<SiteUser, UserFacts> = {
+export const user: Kind<SiteUser, UserInputs> = {
   definition: siteUser,
   owns: [Secret],
   reads: [Secret],
   indexes: [usersByEmail],
-  gather: gatherUser,
+  resolve: resolveUser,
   normal: [{ path: ['spec', 'email'], form: normalEmail }],
   chart: (scope, id, props) => new UserChart(scope, id, props),
   probes: () => [],
-  observe: observeUser,
-  teardown: documentTeardown<SiteUser>(DOCTYPE, (resource) => userDocument(resource, false)),
+  evaluate: evaluateUser,
+  cleanup: documentCleanup<SiteUser>(DOCTYPE, (resource) => userDocument(resource, false)),
 };
 
-/** @throws Stalled or Waiting, see `Kind.gather` */
-function gatherUser(resource: SiteUser, world: World): UserFacts {
-  refuseTakenDocument(resource, usersByEmail, 'spec.email', resource.spec.email, world);
+/** @throws Stalled or Waiting, see `Kind.resolve` */
+function resolveUser(resource: SiteUser, reader: ClusterReader): UserInputs {
+  refuseTakenDocument(resource, usersByEmail, 'spec.email', resource.spec.email, reader);
   const { namespace = 'default' } = resource.metadata;
   const { passwordSecretRef, apiKeySecretRef } = resource.spec;
   const secretVersion =
     passwordSecretRef &&
-    requireSecret(world, namespace, passwordSecretRef.name, 'spec.passwordSecretRef.name');
+    requireSecret(reader, namespace, passwordSecretRef.name, 'spec.passwordSecretRef.name');
   // The values of the key are made once: another uid is another key.
-  const key = apiKeySecretRef && world.get('Secret', namespace, apiKeySecretRef.name, uidOf);
+  const key = apiKeySecretRef && reader.get('Secret', namespace, apiKeySecretRef.name, uidOf);
   const versions = [secretVersion ?? '', key ?? ''];
-  const known = exchange(resource, userDocument(resource, true), versions, world);
+  const known = syncDocument(resource, userDocument(resource, true), versions, reader);
   const passwordVersion =
     passwordSecretRef && hashOf([secretVersion, passwordSecretRef.key, known.data]);
   const before = resource.status?.passwordVersion;
@@ -66,16 +66,16 @@ function gatherUser(resource: SiteUser, world: World): UserFacts {
   return { ...known, passwordVersion, request };
 }
 
-function observeUser({ resource, facts }: Observation<SiteUser, UserFacts>): Judgement {
-  const judgement = judgeDocument(resource, resource.spec.email, facts);
-  const { result } = facts;
-  if (!result || result.outcome === 'Failed') return judgement;
+function evaluateUser({ resource, inputs }: Observation<SiteUser, UserInputs>): StatusResult {
+  const statusResult = evaluateDocument(resource, resource.spec.email, inputs);
+  const { result } = inputs;
+  if (!result || result.outcome === 'Failed') return statusResult;
   return {
-    ...judgement,
+    ...statusResult,
     fields: {
-      ...judgement.fields,
+      ...statusResult.fields,
       enabled: resource.spec.enabled,
-      passwordVersion: facts.passwordVersion,
+      passwordVersion: inputs.passwordVersion,
       apiKeySecret: resource.spec.apiKeySecretRef?.name,
     },
   };
@@ -83,7 +83,7 @@ function observeUser({ resource, facts }: Observation<SiteUser, UserFacts>): Jud
 
 /** What a user has in the cluster: the Secret with its API key, where one is asked for. */
 class UserChart extends Chart {
-  constructor(scope: Construct, id: string, { resource }: ChartProps<SiteUser, UserFacts>) {
+  constructor(scope: Construct, id: string, { resource }: ChartProps<SiteUser, UserInputs>) {
     super(scope, id, { disableResourceNameHashes: true });
     const { apiKeySecretRef } = resource.spec;
     if (!apiKeySecretRef) return;

@@ -15,11 +15,11 @@ export const workspace = documentKind<SiteWorkspace>({
   path: 'spec.title',
   index,
   nameOf,
-  documentOf(resource, world) {
+  documentOf(resource, reader) {
     const refs = (resource.spec.charts ?? []).map(({ chart }) => chart);
-    return workspaceDocument(resource, resolveCharts(resource, refs, world));
+    return workspaceDocument(resource, resolveCharts(resource, refs, reader));
   },
-  dependsOn: (resource, world) => parentOf(resource, index, world),
+  dependsOn: (resource, reader) => parentOf(resource, index, reader),
   // Where there are no types, every workspace is of type Workspace.
   tells: (field, { spec }) => field !== 'type' || spec.type !== 'Workspace',
   waits: ['missing'],

@@ -1,6 +1,6 @@
 import { documentKey } from '../documents/kind.js';
 import { Waiting } from '../kit/errors.js';
-import type { Index, World } from '../kit/kind.js';
+import type { Index, ClusterReader } from '../kit/kind.js';
 import type { SiteWorkspace } from './api.js';
 
 /**
@@ -11,11 +11,11 @@ import type { SiteWorkspace } from './api.js';
 export function parentOf(
   resource: SiteWorkspace,
   index: Index<SiteWorkspace>,
-  world: World,
+  reader: ClusterReader,
 ): readonly string[] {
   const { parentPage } = resource.spec;
   if (parentPage === undefined) return [];
-  const parents = world.list(index, documentKey(resource, parentPage), parentOffer);
+  const parents = reader.list(index, documentKey(resource, parentPage), parentOffer);
   if (parents.some(({ written }) => written)) return [parentPage];
   const [parent] = parents;
   if (!parent) return [];

@@ -1,5 +1,5 @@
 import { hashOf } from '../../constructs/kit/hash.js';
-import type { Markers } from '../../constructs/kit/labels.js';
+import type { MetadataKeys } from '../../constructs/kit/labels.js';
 import type { KubeObject } from '../../constructs/kit/object.js';
 import type { ObjectKind } from '../../constructs/kit/object-kind.js';
 import { childId, childOf, sameChild, type Child } from './child.js';
@@ -19,7 +19,7 @@ export class ChildCache {
 
   /** @param onChange told the owner, `<kind>/<namespace>/<name>`, of each child that has changed */
   constructor(
-    private readonly markers: Markers,
+    private readonly metadataKeys: MetadataKeys,
     onChange: (owner: string, before: Child | undefined, after: Child | undefined) => void,
   ) {
     this.#store.onChange((id, before, after) => {
@@ -51,7 +51,7 @@ export class ChildCache {
   }
 
   /** Takes for granted that a child is as a plan wants it: a digest of all children said so. */
-  trust(id: string, hash: string): void {
+  trustAppliedHash(id: string, hash: string): void {
     const child = this.#store.get(id);
     if (child) this.#applied.set(id, { hash, owned: child.owned });
   }
@@ -64,7 +64,7 @@ export class ChildCache {
 
   /** Puts in a child that a read has just found. */
   found(kind: ObjectKind, object: KubeObject): void {
-    const child = childOf(kind, object, this.markers);
+    const child = childOf(kind, object, this.metadataKeys);
     this.#store.found(child.id, child);
   }
 
@@ -73,7 +73,7 @@ export class ChildCache {
     const prefix = childId(kind, '', '').slice(0, -1);
     return {
       replace: (objects: readonly KubeObject[], version: string) => {
-        const children = objects.map((object) => childOf(kind, object, this.markers));
+        const children = objects.map((object) => childOf(kind, object, this.metadataKeys));
         this.#store.replace(
           new Map(children.map((child) => [child.id, child])),
           version,
@@ -99,7 +99,7 @@ export class ChildCache {
   }
 
   #upsert(kind: ObjectKind, object: KubeObject): Child {
-    const child = childOf(kind, object, this.markers);
+    const child = childOf(kind, object, this.metadataKeys);
     this.#store.upsert(child.id, child);
     return child;
   }

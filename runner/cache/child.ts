@@ -1,6 +1,6 @@
 import { hashOf } from '../../constructs/kit/hash.js';
 import { healthOf, type Health } from '../../constructs/kit/health.js';
-import { MANAGED_BY_LABEL, type Markers } from '../../constructs/kit/labels.js';
+import { MANAGED_BY_LABEL, type MetadataKeys } from '../../constructs/kit/labels.js';
 import { groupOf, keyOf, type KubeObject } from '../../constructs/kit/object.js';
 import { kindId, type ObjectKind } from '../../constructs/kit/object-kind.js';
 import { ownedHash, owns } from './owned-fields.js';
@@ -28,7 +28,7 @@ export interface Child {
   /** Hash of what we applied, as it is now. */
   readonly owned: string | undefined;
   /** For what is made once, a generated Secret or a Job: hash of the metadata that is ours. */
-  readonly seeded: string | undefined;
+  readonly createOnly: string | undefined;
   /** For a Job: what it was made to do. */
   readonly run: string | undefined;
   readonly health: Health;
@@ -36,7 +36,7 @@ export interface Child {
   readonly replicas:
     { readonly desired: number; readonly current: number; readonly ours: boolean } | undefined;
   /** Since when its operator has not looked at it, in milliseconds since 1970; undefined where it has. */
-  readonly unseenSince: number | undefined;
+  readonly unobservedSince: number | undefined;
   /** For a failed Job: when it failed, in milliseconds since 1970. */
   readonly failedAt: number | undefined;
   /** For a Job: when it began and ended, RFC 3339, and whether a failed one is left as it is. */
@@ -64,7 +64,7 @@ interface Workload extends KubeObject {
 }
 
 /** The record of a live object. */
-export function childOf(kind: ObjectKind, object: KubeObject, markers: Markers): Child {
+export function childOf(kind: ObjectKind, object: KubeObject, metadataKeys: MetadataKeys): Child {
   const { metadata } = object;
   const namespace = metadata.namespace ?? '';
   const { spec, status } = object as Workload;
@@ -82,16 +82,16 @@ export function childOf(kind: ObjectKind, object: KubeObject, markers: Markers):
     name: metadata.name,
     uid: metadata.uid ?? '',
     resourceVersion: metadata.resourceVersion ?? '',
-    owner: ownerOf(object, markers),
+    owner: ownerOf(object, metadataKeys),
     controller: metadata.ownerReferences?.find((reference) => reference.controller)?.uid,
-    retained: metadata.labels?.[markers.retain] === 'true',
-    holdsData: metadata.labels?.[markers.retain] !== undefined,
+    retained: metadata.labels?.[metadataKeys.retain] === 'true',
+    holdsData: metadata.labels?.[metadataKeys.retain] !== undefined,
     deleting: metadata.deletionTimestamp !== undefined,
     owned: ownedHash(object, FIELD_MANAGER),
-    seeded: isSeeded(kind.kind, annotations, markers) ? seedHash(object, markers) : undefined,
-    run: annotations[markers.run],
+    createOnly: isCreateOnly(kind.kind, annotations, metadataKeys) ? createOnlyHash(object, metadataKeys) : undefined,
+    run: annotations[metadataKeys.run],
     health,
-    unseenSince: health.unseen ? Date.parse(metadata.creationTimestamp ?? '') : undefined,
+    unobservedSince: health.unobserved ? Date.parse(metadata.creationTimestamp ?? '') : undefined,
     replicas: scales
       ? {
           desired: spec?.replicas ?? 1,
@@ -105,7 +105,7 @@ export function childOf(kind: ObjectKind, object: KubeObject, markers: Markers):
         ? {
             ...(status?.startTime === undefined ? {} : { startTime: status.startTime }),
             ...jobEnd(status?.completionTime ?? failed?.lastTransitionTime),
-            once: annotations[markers.once] === 'true',
+            once: annotations[metadataKeys.once] === 'true',
           }
         : undefined,
   };
@@ -124,51 +124,51 @@ export function sameChild(a: Child, b: Child): boolean {
  * A controller reference says whose an object is; objects that outlive their resource have the label,
  * and so have the Jobs that a CronJob of a resource makes.
  */
-function ownerOf({ metadata }: KubeObject, markers: Markers): string | undefined {
+function ownerOf({ metadata }: KubeObject, metadataKeys: MetadataKeys): string | undefined {
   const controller = metadata.ownerReferences?.find((reference) => reference.controller);
   const namespace = metadata.namespace ?? '';
-  const batch = metadata.labels?.[markers.batch];
+  const batch = metadata.labels?.[metadataKeys.batch];
   if (controller && batch !== undefined) return `${batch}/${keyOf(namespace, controller.name)}`;
   if (controller && controller.kind !== 'CronJob') {
     const group = groupOf(controller.apiVersion);
-    const kind = group === markers.group ? controller.kind : `${controller.kind}.${group}`;
+    const kind = group === metadataKeys.group ? controller.kind : `${controller.kind}.${group}`;
     return `${kind}/${keyOf(namespace, controller.name)}`;
   }
-  const [kind, ...name] = metadata.labels?.[markers.owner]?.split('.') ?? [];
+  const [kind, ...name] = metadata.labels?.[metadataKeys.owner]?.split('.') ?? [];
   return kind && name.length > 0 ? `${kind}/${keyOf(namespace, name.join('.'))}` : undefined;
 }
 
 /** Whether an object is made once, and only its metadata is kept as it should be. */
-export function isSeeded(
+export function isCreateOnly(
   kind: string,
   annotations: Readonly<Record<string, string>>,
-  markers: Markers,
+  metadataKeys: MetadataKeys,
 ): boolean {
-  return kind === 'Job' || annotations[markers.generate] !== undefined;
+  return kind === 'Job' || annotations[metadataKeys.generate] !== undefined;
 }
 
 /**
  * The labels and annotations that the operator keeps on a generated Secret or a Job. All others are
  * somebody else's, whatever their prefix: they cannot be told from leftovers, and stay.
  */
-export function seedKeys(markers: Markers) {
+export function createOnlyKeys(metadataKeys: MetadataKeys) {
   return {
     labels: [
       'app.kubernetes.io/name',
       'app.kubernetes.io/instance',
       'app.kubernetes.io/component',
       MANAGED_BY_LABEL,
-      markers.owner,
-      markers.retain,
-      markers.batch,
+      metadataKeys.owner,
+      metadataKeys.retain,
+      metadataKeys.batch,
     ],
-    annotations: [markers.run, markers.once, markers.generate],
+    annotations: [metadataKeys.run, metadataKeys.once, metadataKeys.generate],
   } as const;
 }
 
 /** Hash of the metadata of a generated Secret or a Job that is ours: the same for what is wanted and for what is there. */
-export function seedHash({ metadata }: KubeObject, markers: Markers): string {
-  const { labels, annotations } = seedKeys(markers);
+export function createOnlyHash({ metadata }: KubeObject, metadataKeys: MetadataKeys): string {
+  const { labels, annotations } = createOnlyKeys(metadataKeys);
   const ours = (all: Readonly<Record<string, string>> = {}, keys: readonly string[]) =>
     Object.entries(all)
       .filter(([key]) => keys.includes(key))

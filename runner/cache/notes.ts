@@ -1,11 +1,11 @@
 import { keyOf, type KubeObject } from '../../constructs/kit/object.js';
-import type { Subscriptions } from './world.js';
+import type { DependencyTracker } from './world.js';
 
-/** What resources tell each other, in memory: see `Judgement.notes`. */
-export class Notes {
+/** What resources tell each other, in memory: see `StatusResult.notes`. */
+export class BatchObjects {
   readonly #byAuthor = new Map<string, readonly KubeObject[]>();
 
-  constructor(private readonly subscriptions: Pick<Subscriptions, 'update'>) {}
+  constructor(private readonly dependencies: Pick<DependencyTracker, 'update'>) {}
 
   /** Replaces all that an author has said. Readers of what has changed are woken. */
   set(author: string, notes: readonly KubeObject[]): void {
@@ -14,9 +14,9 @@ export class Notes {
     else this.#byAuthor.delete(author);
     const kept = new Set(notes.map(idOf));
     for (const note of before) {
-      if (!kept.has(idOf(note))) this.subscriptions.update(note.kind, keyOfNote(note), undefined);
+      if (!kept.has(idOf(note))) this.dependencies.update(note.kind, keyOfNote(note), undefined);
     }
-    for (const note of notes) this.subscriptions.update(note.kind, keyOfNote(note), note);
+    for (const note of notes) this.dependencies.update(note.kind, keyOfNote(note), note);
   }
 
   of(author: string): readonly KubeObject[] {

@@ -2,7 +2,7 @@ import { MANAGED_BY, MANAGED_BY_LABEL } from '../../constructs/kit/labels.js';
 import { keyOf, type KubeObject, type Resource } from '../../constructs/kit/object.js';
 import type { ObjectKind } from '../../constructs/kit/object-kind.js';
 import type { Sink } from './reflector.js';
-import type { Subscriptions } from './world.js';
+import type { DependencyTracker } from './world.js';
 
 /**
  * The sink of a kind that is both a child and read by others, such as Secret, to which users refer: children go to
@@ -10,11 +10,11 @@ import type { Subscriptions } from './world.js';
  */
 export function readableSink(
   kind: string,
-  subscriptions: Subscriptions,
+  dependencies: DependencyTracker,
   children: Sink,
   inScope: (namespace: string) => boolean,
 ): Sink {
-  const read = referenceSink({ kind }, subscriptions, inScope);
+  const read = referenceSink({ kind }, dependencies, inScope);
   return {
     replace: (objects, version) => {
       read.replace(objects, version);
@@ -36,26 +36,26 @@ export function readableSink(
 /** The sink of a kind that is only referred to: as little as those who read it may ask for. */
 export function referenceSink(
   kind: Pick<ObjectKind, 'kind' | 'content'>,
-  subscriptions: Subscriptions,
+  dependencies: DependencyTracker,
   inScope: (namespace: string) => boolean,
 ): Sink {
   const keep = kind.content ? withContent : bare;
   const upsert = (object: KubeObject): void => {
-    subscriptions.update(kind.kind, keyOfObject(object), keep(object));
+    dependencies.update(kind.kind, keyOfObject(object), keep(object));
   };
   return {
     replace: (objects) => {
       const present = new Set(objects.map(keyOfObject));
-      for (const key of [...subscriptions.objects(kind.kind).keys()]) {
+      for (const key of [...dependencies.objects(kind.kind).keys()]) {
         if (!present.has(key) && inScope(key.slice(0, key.indexOf('/')))) {
-          subscriptions.update(kind.kind, key, undefined);
+          dependencies.update(kind.kind, key, undefined);
         }
       }
       objects.forEach(upsert);
     },
     upsert,
     remove: (object) => {
-      subscriptions.update(kind.kind, keyOfObject(object), undefined);
+      dependencies.update(kind.kind, keyOfObject(object), undefined);
     },
   };
 }

@@ -13,7 +13,7 @@ export interface ResourceStoreProps {
   /** Told of the number of resources in a namespace when it changes. */
   readonly onCount: (namespace: string, count: number) => void;
   /** Asks for a visit. */
-  readonly wake: (key: string) => void;
+  readonly enqueue: (key: string) => void;
 }
 
 /**
@@ -31,7 +31,7 @@ export class ResourceStore implements Sink {
       props.onChange(key, after?.object);
       const relevant = this.#remembering ? essence : withoutVersion;
       if (before && after && alike(relevant(before.object), relevant(after.object))) return;
-      props.wake(key);
+      props.enqueue(key);
     });
   }
 

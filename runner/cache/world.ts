@@ -1,5 +1,5 @@
 import { canonicalJson, hashOf } from '../../constructs/kit/hash.js';
-import type { Index, World } from '../../constructs/kit/kind.js';
+import type { Index, ClusterReader } from '../../constructs/kit/kind.js';
 import { keyOf, type KubeObject } from '../../constructs/kit/object.js';
 import { kindId, type ObjectKind } from '../../constructs/kit/object-kind.js';
 import type { Settings } from '../../constructs/kit/settings.js';
@@ -20,11 +20,11 @@ interface Read {
  * What kinds read, and who read it. Each read of a session is a subscription: when what was picked
  * of an object changes, the reader is woken, and only then.
  */
-export class Subscriptions {
+export class DependencyTracker {
   readonly #objects = new Map<string, Map<string, KubeObject>>();
   readonly #indexed = new Map<string, Map<string, KubeObject>>();
   readonly #served = new Set<string>();
-  readonly #readers = new Map<string, Map<string, Read[]>>();
+  readonly #dependents = new Map<string, Map<string, Read[]>>();
   readonly #picks = new PickCache();
   readonly #topics = new Map<string, readonly string[]>();
 
@@ -32,7 +32,7 @@ export class Subscriptions {
     private readonly props: {
       readonly settings: Settings;
       readonly indexes: readonly Index[];
-      readonly wake: (reader: string, urgency: Urgency) => void;
+      readonly enqueue: (dependent: string, urgency: Urgency) => void;
       /** Milliseconds since 1970. */
       readonly now: () => number;
     },
@@ -49,11 +49,11 @@ export class Subscriptions {
     const before = objects.get(key);
     if (after) objects.set(key, after);
     else objects.delete(key);
-    for (const [reader, reads] of this.#readers.get(`${kind}/${key}`) ?? []) {
+    for (const [dependent, reads] of this.#dependents.get(`${kind}/${key}`) ?? []) {
       const changed = reads.some(
         ({ pick, picked }) => pick && this.#picks.of(after, pick) !== picked,
       );
-      if (changed) this.props.wake(reader, 'now');
+      if (changed) this.props.enqueue(dependent, 'now');
     }
     for (const index of this.props.indexes) {
       if (index.kind === kind) this.#reindex(index, key, before, after);
@@ -76,18 +76,18 @@ export class Subscriptions {
     if (this.#served.has(topic) === served) return;
     if (served) this.#served.add(topic);
     else this.#served.delete(topic);
-    for (const reader of this.#readers.get(topic)?.keys() ?? []) this.props.wake(reader, 'now');
+    for (const dependent of this.#dependents.get(topic)?.keys() ?? []) this.props.enqueue(dependent, 'now');
   }
 
   /**
    * A world for one visit. What it reads replaces the reader's subscriptions when it is committed.
    * `commit` answers when the first point in time passes that was asked about, in milliseconds since 1970.
    */
-  session(reader: string): { readonly world: World; commit: () => number } {
+  track(dependent: string): { readonly reader: ClusterReader; commit: () => number } {
     const reads: Read[] = [];
     let dueAt = Infinity;
     const { settings, now } = this.props;
-    const world: World = {
+    const reader: ClusterReader = {
       settings,
       serves: (kind) => {
         const topic = kindId(kind);
@@ -126,33 +126,33 @@ export class Subscriptions {
       },
     };
     const commit = (): number => {
-      this.#subscribe(reader, reads);
+      this.#subscribe(dependent, reads);
       return dueAt;
     };
-    return { world, commit };
+    return { reader, commit };
   }
 
   /** Ends all subscriptions of a reader. */
-  forget(reader: string): void {
-    this.#subscribe(reader, []);
+  forget(dependent: string): void {
+    this.#subscribe(dependent, []);
   }
 
-  #subscribe(reader: string, reads: readonly Read[]): void {
-    for (const topic of this.#topics.get(reader) ?? []) {
-      const readers = this.#readers.get(topic);
-      readers?.delete(reader);
-      if (readers?.size === 0) this.#readers.delete(topic);
+  #subscribe(dependent: string, reads: readonly Read[]): void {
+    for (const topic of this.#topics.get(dependent) ?? []) {
+      const dependents = this.#dependents.get(topic);
+      dependents?.delete(dependent);
+      if (dependents?.size === 0) this.#dependents.delete(topic);
     }
     for (const read of reads) {
-      const readers = getOrInsert(this.#readers, read.topic);
-      readers.set(reader, [...(readers.get(reader) ?? []), read]);
+      const dependents = getOrInsert(this.#dependents, read.topic);
+      dependents.set(dependent, [...(dependents.get(dependent) ?? []), read]);
     }
     if (reads.length > 0)
       this.#topics.set(
-        reader,
+        dependent,
         reads.map((read) => read.topic),
       );
-    else this.#topics.delete(reader);
+    else this.#topics.delete(dependent);
   }
 
   #reindex(
@@ -170,11 +170,11 @@ export class Subscriptions {
       else members.delete(key);
       if (members.size === 0) this.#indexed.delete(topic);
       const moved = old.has(value) !== now.has(value);
-      for (const [reader, reads] of this.#readers.get(topic) ?? []) {
+      for (const [dependent, reads] of this.#dependents.get(topic) ?? []) {
         const changed = reads.some(
           ({ pick }) => pick && this.#picks.of(before, pick) !== this.#picks.of(after, pick),
         );
-        if (moved || changed) this.props.wake(reader, 'soon');
+        if (moved || changed) this.props.enqueue(dependent, 'soon');
       }
     }
   }

@@ -104,7 +104,7 @@ class Candidate {
       if (!signal.aborted) {
         log.info('Elected', { identity });
         onElected({ signal: this.term.signal, isHeld: () => this.isHeld() });
-        await this.hold();
+        await this.blockedReason();
         this.term.abort();
       }
       if (signal.aborted) {
@@ -137,7 +137,7 @@ class Candidate {
   }
 
   /** Renews until the signal is aborted, the deadline passes, or somebody else has the lease. */
-  private async hold(): Promise<void> {
+  private async blockedReason(): Promise<void> {
     const { signal, identity } = this.election;
     const ended = () => signal.aborted || left() <= 0;
     const left = () => this.timing.renewDeadlineMs - (this.clock.monotonic() - this.renewedAt);
@@ -175,7 +175,7 @@ class Candidate {
     try {
       // A leader knows the lease, and needs no read to renew it.
       if (this.observed && this.holder() === identity && (await this.write(signal))) return true;
-      this.observe(await this.lease.read(signal));
+      this.evaluate(await this.lease.read(signal));
       const holder = this.holder();
       if (holder && holder !== identity && !this.expired()) return false;
       return await this.write(signal);
@@ -190,7 +190,7 @@ class Candidate {
     const sentAt = this.clock.monotonic();
     const record = this.record(this.observed?.spec);
     try {
-      this.observe(
+      this.evaluate(
         this.observed
           ? await this.lease.replace(this.observed, record, signal)
           : await this.lease.create(record, signal),
@@ -237,7 +237,7 @@ class Candidate {
     }
   }
 
-  private observe(lease: Lease | undefined): void {
+  private evaluate(lease: Lease | undefined): void {
     const before = this.observed?.metadata.resourceVersion;
     if (lease && lease.metadata.resourceVersion === before) return;
     this.observed = lease;

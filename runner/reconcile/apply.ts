@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { Stalled, Waiting } from '../../constructs/kit/errors.js';
-import { ownerValue, type Markers } from '../../constructs/kit/labels.js';
+import { ownerValue, type MetadataKeys } from '../../constructs/kit/labels.js';
 import { groupOf, keyOf, type KubeObject, type Resource } from '../../constructs/kit/object.js';
 import { kindId } from '../../constructs/kit/object-kind.js';
 import type { ApiError } from '../api/api-error.js';
@@ -11,27 +11,27 @@ import {
   isInvalid,
   isNotFound,
 } from '../api/api-error.js';
-import { childOf, FIELD_MANAGER, seedKeys, type Child } from '../cache/child.js';
+import { childOf, FIELD_MANAGER, createOnlyKeys, type Child } from '../cache/child.js';
 import type { ChildCache } from '../cache/child-cache.js';
 import { APPLY_PATCH, MERGE_PATCH, type Client } from '../api/client.js';
 import { withValues } from './generate.js';
-import { hastenMounts } from './mounts.js';
+import { refreshMounts } from './mounts.js';
 import type { Plan, PlannedChild } from './plan.js';
 import { resourcePath } from '../api/resource-path.js';
 
 /** What has become of a child. */
-export type Change = 'created' | 'configured' | 'unchanged' | 'deleted' | 'skipped';
+export type ApplyAction = 'created' | 'configured' | 'unchanged' | 'deleted' | 'skipped';
 
-export interface ChangeEntry {
+export interface ChangeSetEntry {
   readonly kind: string;
   readonly name: string;
-  readonly change: Change;
+  readonly change: ApplyAction;
 }
 
 export interface ApplyProps {
   readonly client: Pick<Client, 'request' | 'apply'>;
   readonly children: ChildCache;
-  readonly markers: Markers;
+  readonly metadataKeys: MetadataKeys;
   /** Told when an optional API is found to be gone. */
   readonly onApiGone: () => void;
 }
@@ -56,7 +56,7 @@ export class Applier {
   /** Whether nothing has to be done for a child. */
   matches(planned: PlannedChild, live: Child | undefined): boolean {
     if (!live || live.deleting) return false;
-    if (planned.seeded !== undefined) return planned.seeded === live.seeded;
+    if (planned.createOnly !== undefined) return planned.createOnly === live.createOnly;
     const applied = this.props.children.applied(planned.id);
     return applied?.hash === planned.hash && applied.owned === live.owned;
   }
@@ -65,7 +65,7 @@ export class Applier {
    * Applies one child, unless it is as it should be already.
    * @throws Stalled where its name is taken by an object of somebody else, or the API server refuses it
    */
-  async apply(resource: Resource, plan: Plan, planned: PlannedChild): Promise<ChangeEntry> {
+  async apply(resource: Resource, plan: Plan, planned: PlannedChild): Promise<ChangeSetEntry> {
     const live = this.props.children.get(planned.id);
     return {
       kind: planned.kind.kind,
@@ -79,7 +79,7 @@ export class Applier {
     plan: Plan,
     planned: PlannedChild,
     live: Child | undefined,
-  ): Promise<Change> {
+  ): Promise<ApplyAction> {
     if (this.matches(planned, live)) return 'unchanged';
     // It comes back when it is gone: its deletion is an event, of its own owner only.
     if (live?.deleting && !isOfAnother(live, resource)) return 'skipped';
@@ -103,7 +103,7 @@ export class Applier {
     const object = plan.objects().get(planned.id);
     if (!object) throw new Error(`${planned.id} is planned, but not in the tree`);
     try {
-      if (planned.seeded === undefined) return await this.#applyObject(object, planned, live);
+      if (planned.createOnly === undefined) return await this.#applyObject(object, planned, live);
       if (live) return await this.#patchMetadata(object, planned, live);
       return planned.run === undefined
         ? await this.#generate(object, planned)
@@ -128,7 +128,7 @@ export class Applier {
     object: KubeObject,
     planned: PlannedChild,
     live: Child | undefined,
-  ): Promise<Change> {
+  ): Promise<ApplyAction> {
     const { client, children } = this.props;
     // Without a known object only a creation may succeed; with one, only a change of that very object.
     const precondition = live ? { uid: live.uid } : { resourceVersion: NEVER };
@@ -141,7 +141,7 @@ export class Applier {
     children.put(planned.kind, result, planned.hash);
     if (!live) return 'created';
     if (result.metadata.resourceVersion === live.resourceVersion) return 'unchanged';
-    await hastenMounts(client, result, this.props.markers);
+    await refreshMounts(client, result, this.props.metadataKeys);
     return 'configured';
   }
 
@@ -176,24 +176,24 @@ export class Applier {
   }
 
   /** Creates a generated Secret with its values, which are never read again. */
-  async #generate(object: KubeObject, planned: PlannedChild): Promise<Change> {
-    const { client, children, markers } = this.props;
+  async #generate(object: KubeObject, planned: PlannedChild): Promise<ApplyAction> {
+    const { client, children, metadataKeys } = this.props;
     const created = await client.request<KubeObject>(
       'POST',
       resourcePath(planned.kind, object.metadata.namespace),
-      { query: { fieldManager: FIELD_MANAGER }, body: withValues(object, markers, randomBytes) },
+      { query: { fieldManager: FIELD_MANAGER }, body: withValues(object, metadataKeys, randomBytes) },
     );
     children.put(planned.kind, created, planned.hash);
     return 'created';
   }
 
   /** Mends the metadata of what is made once: its content cannot, or must not, be applied again. */
-  async #patchMetadata(object: KubeObject, planned: PlannedChild, live: Child): Promise<Change> {
-    const { client, children, markers } = this.props;
+  async #patchMetadata(object: KubeObject, planned: PlannedChild, live: Child): Promise<ApplyAction> {
+    const { client, children, metadataKeys } = this.props;
     const { namespace, labels = {}, annotations = {}, ownerReferences = [] } = object.metadata;
     // What is ours and no longer wanted goes: with it the object would never be as it should be.
     const none = (keys: readonly string[]) => Object.fromEntries(keys.map((key) => [key, null]));
-    const keys = seedKeys(markers);
+    const keys = createOnlyKeys(metadataKeys);
     const patched = await client.request<KubeObject>(
       'PATCH',
       resourcePath(planned.kind, namespace, planned.name),
@@ -215,15 +215,15 @@ export class Applier {
   }
 
   /** Takes a child that holds data from its resource: neither the operator nor the garbage collector deletes it now. */
-  async keep({ kind, namespace, name, uid }: Child): Promise<void> {
-    const { client, children, markers } = this.props;
+  async retain({ kind, namespace, name, uid }: Child): Promise<void> {
+    const { client, children, metadataKeys } = this.props;
     const spec = kind.data?.kept;
     try {
       const kept = await client.request<KubeObject>('PATCH', resourcePath(kind, namespace, name), {
         query: { fieldManager: FIELD_MANAGER },
         contentType: MERGE_PATCH,
         body: {
-          metadata: { uid, labels: { [markers.retain]: 'true' }, ownerReferences: null },
+          metadata: { uid, labels: { [metadataKeys.retain]: 'true' }, ownerReferences: null },
           ...(spec ? { spec } : {}),
         },
       });
@@ -236,7 +236,7 @@ export class Applier {
 
   /** Looks at an object that is there although the caches do not have it: ours with its labels lost, or not ours. */
   async #adopt(resource: Resource, planned: PlannedChild): Promise<void> {
-    const { client, children, markers } = this.props;
+    const { client, children, metadataKeys } = this.props;
     const { namespace } = resource.metadata;
     let found: KubeObject;
     try {
@@ -253,15 +253,15 @@ export class Applier {
     const isSameName =
       controller?.kind === resource.kind &&
       controller.name === resource.metadata.name &&
-      groupOf(controller.apiVersion) === markers.group;
+      groupOf(controller.apiVersion) === metadataKeys.group;
     if (controller && controller.uid !== resource.metadata.uid && !isSameName) {
       throw nameTaken(planned, `is controlled by ${controller.kind} ${controller.name}`);
     }
-    const labelled = found.metadata.labels?.[markers.owner] === ownerValue(resource);
+    const labelled = found.metadata.labels?.[metadataKeys.owner] === ownerValue(resource);
     const applied = found.metadata.managedFields?.some(({ manager }) => manager === FIELD_MANAGER);
     if (!controller && !labelled && !applied)
       throw nameTaken(planned, 'was not made by the operator');
-    const child = childOf(planned.kind, found, markers);
+    const child = childOf(planned.kind, found, metadataKeys);
     if (!controller && isOfAnother(child, resource)) {
       throw nameTaken(planned, `was made for ${child.owner}`);
     }

@@ -1,15 +1,15 @@
 import { Stalled } from '../../constructs/kit/errors.js';
 import type { ObjectKind } from '../../constructs/kit/object-kind.js';
 import type { Resource } from '../../constructs/kit/object.js';
-import type { Applier, ChangeEntry } from './apply.js';
+import type { Applier, ChangeSetEntry } from './apply.js';
 import type { Child } from '../cache/child.js';
 import { digestOf, type ChildCache } from '../cache/child-cache.js';
-import type { Memory } from './memory.js';
+import type { ReconcileState } from './memory.js';
 import { plannedOf, type Plan, type PlannedChild, type PlannedStage } from './plan.js';
 
 /** What a round of applying came to. */
 export interface Progress {
-  readonly changes: ChangeEntry[];
+  readonly changes: ChangeSetEntry[];
   /** Whether every stage was reached and is as it should be. */
   readonly complete: boolean;
 }
@@ -19,7 +19,7 @@ const NOTHING: Plan = { stages: [], objects: () => new Map() };
 const JOB_RETRY_MS = { first: 30_000, most: 600_000 };
 
 /** Brings children to what a plan says: stage by stage, then what is no longer wanted. */
-export class Convergence {
+export class ResourceManager {
   constructor(
     private readonly props: {
       readonly children: ChildCache;
@@ -30,12 +30,12 @@ export class Convergence {
   ) {}
 
   /** After a start: children that are just as the status says they were left need no write. */
-  trust(plan: Plan, appliedHash: string | undefined): void {
+  trustAppliedHash(plan: Plan, appliedHash: string | undefined): void {
     const { children } = this.props;
     const planned = plannedOf(plan);
     if (appliedHash === undefined || planned.some(({ id }) => children.applied(id))) return;
     if (this.digest(plan) !== appliedHash) return;
-    for (const { id, hash } of planned) children.trust(id, hash);
+    for (const { id, hash } of planned) children.trustAppliedHash(id, hash);
   }
 
   /** One hash for what is wanted of the children and what is there of it. */
@@ -43,18 +43,18 @@ export class Convergence {
     return digestOf(
       plannedOf(plan).map(({ id, hash }) => {
         const child = this.props.children.get(id);
-        return [id, hash, child?.seeded ?? child?.owned];
+        return [id, hash, child?.createOnly ?? child?.owned];
       }),
     );
   }
 
   /** Applies as far as the gates are open. It never waits: the next event leads back here. */
   async apply(resource: Resource, plan: Plan): Promise<Progress> {
-    const changes: ChangeEntry[] = [];
+    const changes: ChangeSetEntry[] = [];
     for (const stage of plan.stages) {
       const wanted = stage.children.filter((planned) => !this.#matches(planned));
       if (wanted.length > 0) {
-        if (stage.hold !== undefined) return { changes, complete: false };
+        if (stage.blockedReason !== undefined) return { changes, complete: false };
         changes.push(...(await this.#applyAll(resource, plan, wanted)));
       }
       if (!this.#isPassed(stage)) return { changes, complete: false };
@@ -72,13 +72,13 @@ export class Convergence {
     owner: string,
     plan: Plan,
     unserved: ReadonlySet<ObjectKind> = new Set(),
-  ): Promise<ChangeEntry[]> {
+  ): Promise<ChangeSetEntry[]> {
     const goes = (child: Child) => mayPrune(child, resource) && !unserved.has(child.kind);
     return this.#deleteSurplus(resource, owner, plan, goes);
   }
 
   /** Deletes what the deletion of a resource does without, also data, but for what is kept. */
-  async clear(resource: Resource, owner: string, plan: Plan): Promise<ChangeEntry[]> {
+  async deleteUnwanted(resource: Resource, owner: string, plan: Plan): Promise<ChangeSetEntry[]> {
     return this.#deleteSurplus(resource, owner, plan, (child) => mayDelete(child, resource));
   }
 
@@ -86,7 +86,7 @@ export class Convergence {
    * Deletes the children of a resource that was refused for the names that they have. Data and generated
    * Secrets stay: they may be of an earlier resource of its name.
    */
-  async makeWay(resource: Resource, owner: string): Promise<ChangeEntry[]> {
+  async release(resource: Resource, owner: string): Promise<ChangeSetEntry[]> {
     const goes = (child: Child) => mayPrune(child, resource) && !isGenerated(child);
     return this.#deleteSurplus(resource, owner, NOTHING, goes);
   }
@@ -96,14 +96,14 @@ export class Convergence {
     owner: string,
     plan: Plan,
     mayGo: (child: Child) => boolean,
-  ): Promise<ChangeEntry[]> {
+  ): Promise<ChangeSetEntry[]> {
     const wanted = new Set(plannedOf(plan).map(({ id }) => id));
     const others = this.props.children.of(owner).filter(({ id }) => !wanted.has(id));
     const goes = others.some(
-      (child) => !child.kind.goesLast && isWaitedFor(child) && isControlledBy(child, resource),
+      (child) => !child.kind.deletedLast && isWaitedFor(child) && isControlledBy(child, resource),
     );
     const surplus = others
-      .filter((child) => mayGo(child) && !(child.kind.goesLast && goes))
+      .filter((child) => mayGo(child) && !(child.kind.deletedLast && goes))
       .reverse();
     for (const child of surplus) await this.props.applier.delete(child);
     return surplus.map(({ kind, name }) => ({ kind: kind.kind, name, change: 'deleted' }));
@@ -114,7 +114,7 @@ export class Convergence {
    * changed since it was last applied. Children of a release that did not mark data are kept where they
    * may be some.
    */
-  async keep(resource: Resource, owner: string, plan?: Plan): Promise<readonly ChangeEntry[]> {
+  async retain(resource: Resource, owner: string, plan?: Plan): Promise<readonly ChangeSetEntry[]> {
     const { applier, children } = this.props;
     const wanted = new Set(plan && plannedOf(plan).map(({ id }) => id));
     const all = children.of(owner);
@@ -125,7 +125,7 @@ export class Convergence {
         isControlledBy(child, resource) &&
         (isData(child) || (!marked && isGenerated(child))),
     );
-    for (const child of data) await applier.keep(child);
+    for (const child of data) await applier.retain(child);
     return data.map(({ kind, name }) => ({ kind: kind.kind, name, change: 'configured' }));
   }
 
@@ -133,7 +133,7 @@ export class Convergence {
    * Makes failed Jobs anew after a while: what they failed on may have been mended meanwhile.
    * @returns milliseconds until the next one is due
    */
-  async retryFailedJobs(plan: Plan, { retries }: Memory): Promise<number | undefined> {
+  async retryFailedJobs(plan: Plan, { retries }: ReconcileState): Promise<number | undefined> {
     const { applier, children, now } = this.props;
     let next: number | undefined;
     for (const { id, run } of plannedOf(plan)) {
@@ -158,12 +158,12 @@ export class Convergence {
     resource: Resource,
     plan: Plan,
     wanted: readonly PlannedChild[],
-  ): Promise<readonly ChangeEntry[]> {
+  ): Promise<readonly ChangeSetEntry[]> {
     const results = await Promise.allSettled(
       wanted.map((planned) => this.props.applier.apply(resource, plan, planned)),
     );
     const errors: unknown[] = [];
-    const changes: ChangeEntry[] = [];
+    const changes: ChangeSetEntry[] = [];
     for (const result of results) {
       if (result.status === 'fulfilled') changes.push(result.value);
       else errors.push(result.reason);
@@ -178,7 +178,7 @@ export class Convergence {
       (planned) =>
         this.#isGoingIdly(planned) ||
         (this.#matches(planned) &&
-          (!stage.gate ||
+          (!stage.waitForReady ||
             planned.kind.advisory === true ||
             this.props.children.get(planned.id)?.health.state === 'Ready')),
     );
@@ -205,8 +205,8 @@ export function isControlledBy({ controller }: Child, resource: Resource): boole
 }
 
 /** Whether it is a Secret with values that nobody could make again. */
-function isGenerated({ kind, seeded }: Child): boolean {
-  return kind.kind === 'Secret' && seeded !== undefined;
+function isGenerated({ kind, createOnly }: Child): boolean {
+  return kind.kind === 'Secret' && createOnly !== undefined;
 }
 
 /** Whether a child is marked as data, or is some by its kind. */

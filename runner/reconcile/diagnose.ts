@@ -64,7 +64,7 @@ export interface Explanation {
  * who refuses them. Both are read only for a child in trouble, since all the pods of thousands of
  * sites are many times what the operator keeps.
  */
-export class Diagnostician {
+export class PodDiagnostics {
   #askedAt = -Infinity;
   /** Questions put off since one was asked: each comes again later than the one before. */
   #putOff = 0;

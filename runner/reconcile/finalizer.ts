@@ -1,4 +1,4 @@
-import type { Markers } from '../../constructs/kit/labels.js';
+import type { MetadataKeys } from '../../constructs/kit/labels.js';
 import type { KubeObject, Resource } from '../../constructs/kit/object.js';
 import type { ObjectKind } from '../../constructs/kit/object-kind.js';
 import { isNotFound } from '../api/api-error.js';
@@ -13,11 +13,11 @@ import { resourcePath } from '../api/resource-path.js';
 export class Finalizer {
   constructor(
     private readonly client: Pick<Client, 'request'>,
-    private readonly markers: Markers,
+    private readonly metadataKeys: MetadataKeys,
   ) {}
 
   has({ metadata }: Resource): boolean {
-    return metadata.finalizers?.includes(this.markers.finalizer) ?? false;
+    return metadata.finalizers?.includes(this.metadataKeys.finalizer) ?? false;
   }
 
   /** @returns the resource as it is now; undefined where it is gone */
@@ -27,7 +27,7 @@ export class Finalizer {
     wanted: boolean,
   ): Promise<KubeObject | undefined> {
     const { namespace, name, resourceVersion, finalizers = [] } = resource.metadata;
-    const others = finalizers.filter((finalizer) => finalizer !== this.markers.finalizer);
+    const others = finalizers.filter((finalizer) => finalizer !== this.metadataKeys.finalizer);
     try {
       return await this.client.request<KubeObject>('PATCH', resourcePath(kind, namespace, name), {
         query: { fieldManager: FIELD_MANAGER },
@@ -35,7 +35,7 @@ export class Finalizer {
         body: {
           metadata: {
             resourceVersion,
-            finalizers: wanted ? [...others, this.markers.finalizer] : others,
+            finalizers: wanted ? [...others, this.metadataKeys.finalizer] : others,
           },
         },
       });

@@ -1,4 +1,4 @@
-import type { Markers } from '../../constructs/kit/labels.js';
+import type { MetadataKeys } from '../../constructs/kit/labels.js';
 import type { KubeObject } from '../../constructs/kit/object.js';
 
 /** 32 letters and digits: 190 bits, and nothing that any file or URL has to quote. */
@@ -14,10 +14,10 @@ type Wanted = 'password' | 'fernet' | { readonly text: string };
  */
 export function withValues(
   secret: KubeObject,
-  markers: Markers,
+  metadataKeys: MetadataKeys,
   randomBytes: (size: number) => Uint8Array,
 ): KubeObject & { readonly data: Readonly<Record<string, string>> } {
-  const keys = JSON.parse(secret.metadata.annotations?.[markers.generate] ?? '{}') as Readonly<
+  const keys = JSON.parse(secret.metadata.annotations?.[metadataKeys.generate] ?? '{}') as Readonly<
     Record<string, Wanted>
   >;
   const data = Object.fromEntries(

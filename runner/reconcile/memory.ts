@@ -3,7 +3,7 @@ import { keyOf, type Resource } from '../../constructs/kit/object.js';
 import type { Plan } from './plan.js';
 
 /** What is known of a resource between two visits. All of it can be lost: it only saves work. */
-export interface Memory {
+export interface ReconcileState {
   readonly uid: string;
   /** The generation that `problems` speak of. */
   generation: number;
@@ -27,12 +27,12 @@ export interface Memory {
 export const NEVER_PROBED = { at: -Infinity, planKey: undefined, failures: 0 } as const;
 
 /** The memories of one kind. An object that was deleted and made again begins without one. */
-export class Memories {
-  readonly #byKey = new Map<string, Memory>();
+export class ReconcileStates {
+  readonly #byKey = new Map<string, ReconcileState>();
 
   constructor(private readonly validate: (resource: Resource) => readonly Problem[]) {}
 
-  of(resource: Resource): Memory {
+  of(resource: Resource): ReconcileState {
     const key = keyOfResource(resource);
     const { uid = '', generation = 0 } = resource.metadata;
     let memory = this.#byKey.get(key);

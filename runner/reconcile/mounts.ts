@@ -1,4 +1,4 @@
-import type { Markers } from '../../constructs/kit/labels.js';
+import type { MetadataKeys } from '../../constructs/kit/labels.js';
 import type { KubeObject } from '../../constructs/kit/object.js';
 import { MERGE_PATCH, type Client } from '../api/client.js';
 import { resourcePath } from '../api/resource-path.js';
@@ -8,12 +8,12 @@ import { Pod } from './diagnose.js';
  * Has the kubelets bring a new version of a ConfigMap to the pods that mount it: left alone they take up
  * to a minute, but a pod that changes in any way gets its volumes at once. Never rejects: it only saves time.
  */
-export async function hastenMounts(
+export async function refreshMounts(
   client: Pick<Client, 'request'>,
   { metadata }: KubeObject,
-  markers: Markers,
+  metadataKeys: MetadataKeys,
 ): Promise<void> {
-  const app = metadata.annotations?.[markers.mountedBy];
+  const app = metadata.annotations?.[metadataKeys.mountedBy];
   if (app === undefined) return;
   try {
     const { items } = await client.request<{ readonly items: readonly KubeObject[] }>(
@@ -21,7 +21,7 @@ export async function hastenMounts(
       resourcePath(Pod, metadata.namespace),
       { query: { labelSelector: `app=${app}` } },
     );
-    const annotations = { [markers.mounted]: metadata.resourceVersion };
+    const annotations = { [metadataKeys.mounted]: metadata.resourceVersion };
     await Promise.all(
       items.map((pod) =>
         client.request('PATCH', resourcePath(Pod, metadata.namespace, pod.metadata.name), {

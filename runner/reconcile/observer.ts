@@ -2,8 +2,8 @@ import type { Health } from '../../constructs/kit/health.js';
 import type { ChildView, HttpProbe, ProbeResult } from '../../constructs/kit/kind.js';
 import type { Child } from '../cache/child.js';
 import type { ChildCache } from '../cache/child-cache.js';
-import type { Diagnostician, Explanation } from './diagnose.js';
-import { type Memory, NEVER_PROBED } from './memory.js';
+import type { PodDiagnostics, Explanation } from './diagnose.js';
+import { type ReconcileState, NEVER_PROBED } from './memory.js';
 import { plannedOf, type Plan } from './plan.js';
 import type { Prober } from './probe.js';
 
@@ -25,18 +25,18 @@ const SILENT: Health = {
   state: 'InProgress',
   reason: 'OperatorSilent',
   message: 'its operator has not looked at it for a minute: see that its controller runs',
-  unseen: true,
+  unobserved: true,
 };
 /** `MigrationFailed: ...`: the reason that a Job's script ends with. */
-const LAST_WORDS = /^([A-Z][a-z]+(?:[A-Z][a-z]+)*): /;
+const TERMINATION_REASON = /^([A-Z][a-z]+(?:[A-Z][a-z]+)*): /;
 const EXPLAINABLE = new Set(['Deployment', 'StatefulSet', 'Job']);
 
 /** Looks at what has become of children, and asks further where that does not say enough. */
-export class Observer {
+export class HealthChecker {
   constructor(
     private readonly props: {
       readonly children: ChildCache;
-      readonly diagnostician: Diagnostician;
+      readonly podDiagnostics: PodDiagnostics;
       /** undefined where nothing is to be asked over HTTP. */
       readonly prober: Prober | undefined;
       /** Milliseconds since 1970. */
@@ -45,8 +45,8 @@ export class Observer {
   ) {}
 
   /** The children that are not ready, in the order of the plan; first the one that its pods explain. */
-  async pending(plan: Plan, memory: Memory): Promise<readonly PendingChild[]> {
-    const { children, diagnostician, now } = this.props;
+  async pending(plan: Plan, memory: ReconcileState): Promise<readonly PendingChild[]> {
+    const { children, podDiagnostics, now } = this.props;
     const pending = plannedOf(plan).flatMap(({ id, kind, name }) => {
       const live = children.get(id);
       const health = live ? this.#healthOf(live) : MISSING;
@@ -60,10 +60,10 @@ export class Observer {
         EXPLAINABLE.has(kind) && (state === 'Failed' || (state === 'InProgress' && impatient)),
     );
     const child = trouble && children.get(trouble.id);
-    const { why, againMs }: Explanation = child ? await diagnostician.explain(child) : {};
+    const { why, againMs }: Explanation = child ? await podDiagnostics.explain(child) : {};
     memory.askAgainMs = againMs;
     if (!trouble || !why) return pending;
-    const said = trouble.kind === 'Job' ? LAST_WORDS.exec(why)?.[1] : undefined;
+    const said = trouble.kind === 'Job' ? TERMINATION_REASON.exec(why)?.[1] : undefined;
     const health = {
       ...trouble.health,
       message: `${trouble.health.message}: ${why}`,
@@ -73,13 +73,13 @@ export class Observer {
   }
 
   /** Milliseconds until what is not ready should be looked into, or looked into again. */
-  patience(memory: Memory): number {
+  patience(memory: ReconcileState): number {
     const waited = this.#waited(memory);
     if (waited < PATIENCE_MS) return PATIENCE_MS - waited;
     return Math.min(memory.askAgainMs ?? LOOK_AGAIN_MS, LOOK_AGAIN_MS);
   }
 
-  #waited({ pendingSince }: Memory): number {
+  #waited({ pendingSince }: ReconcileState): number {
     return pendingSince === undefined ? 0 : this.props.now() - pendingSince;
   }
 
@@ -101,15 +101,15 @@ export class Observer {
   /** Milliseconds until another operator has been silent about a child for too long. */
   silence(plan: Plan): number | undefined {
     const waits = plannedOf(plan).flatMap(({ id }) => {
-      const since = this.props.children.get(id)?.unseenSince;
+      const since = this.props.children.get(id)?.unobservedSince;
       const left = since === undefined ? 0 : since + SILENCE_MS - this.props.now();
       return left > 0 ? [left] : [];
     });
     return waits.length > 0 ? Math.min(...waits) : undefined;
   }
 
-  #healthOf({ health, unseenSince }: Child): Health {
-    const silent = unseenSince !== undefined && this.props.now() - unseenSince >= SILENCE_MS;
+  #healthOf({ health, unobservedSince }: Child): Health {
+    const silent = unobservedSince !== undefined && this.props.now() - unobservedSince >= SILENCE_MS;
     return silent ? SILENT : health;
   }
 
@@ -120,7 +120,7 @@ export class Observer {
    */
   async probe(
     probes: readonly HttpProbe[],
-    memory: Memory,
+    memory: ReconcileState,
   ): Promise<{ readonly results: readonly ProbeResult[]; readonly againMs: number | undefined }> {
     const { prober, now } = this.props;
     if (!prober || probes.length === 0) {

@@ -1,11 +1,11 @@
 import type { Chart } from 'cdk8s';
 import type { Construct } from 'constructs';
 import { hashOf } from '../../constructs/kit/hash.js';
-import type { Markers } from '../../constructs/kit/labels.js';
+import type { MetadataKeys } from '../../constructs/kit/labels.js';
 import type { KubeObject, Resource } from '../../constructs/kit/object.js';
 import { kindId, type ObjectKind } from '../../constructs/kit/object-kind.js';
 import { synthesize } from '../../constructs/kit/synth.js';
-import { childId, isSeeded, seedHash } from '../cache/child.js';
+import { childId, isCreateOnly, createOnlyHash } from '../cache/child.js';
 
 /** One child as it should be. */
 export interface PlannedChild {
@@ -15,14 +15,14 @@ export interface PlannedChild {
   /** Hash of the object; it changes when the child has to be applied again. */
   readonly hash: string;
   /** For what is made once, a generated Secret or a Job: hash of the metadata that is ours. */
-  readonly seeded: string | undefined;
+  readonly createOnly: string | undefined;
   /** For a Job: what it has to do. */
   readonly run: string | undefined;
 }
 
 export interface PlannedStage {
-  readonly gate: boolean;
-  readonly hold: string | undefined;
+  readonly waitForReady: boolean;
+  readonly blockedReason: string | undefined;
   readonly children: readonly PlannedChild[];
 }
 
@@ -45,19 +45,19 @@ export function plannedOf(plan: Plan): readonly PlannedChild[] {
 export function planOf(
   resource: Resource,
   kinds: ReadonlyMap<string, ObjectKind>,
-  markers: Markers,
+  metadataKeys: MetadataKeys,
   build: (scope: Construct, id: string) => Chart | undefined,
 ): Plan {
   const make = () =>
     synthesize(build).map((stage) => ({
       ...stage,
-      objects: stage.objects.map((object) => ownedBy(resource, object, markers)),
+      objects: stage.objects.map((object) => ownedBy(resource, object, metadataKeys)),
     }));
   const first = make();
-  const planned = first.map(({ gate, hold, objects }) => ({
-    gate,
-    hold,
-    children: objects.map((object) => plannedChild(object, kinds, markers)),
+  const planned = first.map(({ waitForReady, blockedReason, objects }) => ({
+    waitForReady,
+    blockedReason,
+    children: objects.map((object) => plannedChild(object, kinds, metadataKeys)),
   }));
   // Kept weakly: most visits change nothing, and thousands of trees are large.
   let kept = new WeakRef(byId(first, kinds));
@@ -82,7 +82,7 @@ function byId(
 function plannedChild(
   object: KubeObject,
   kinds: ReadonlyMap<string, ObjectKind>,
-  markers: Markers,
+  metadataKeys: MetadataKeys,
 ): PlannedChild {
   const annotations = object.metadata.annotations ?? {};
   return {
@@ -90,8 +90,8 @@ function plannedChild(
     kind: kindOf(object, kinds),
     name: object.metadata.name,
     hash: hashOf(object),
-    seeded: isSeeded(object.kind, annotations, markers) ? seedHash(object, markers) : undefined,
-    run: annotations[markers.run],
+    createOnly: isCreateOnly(object.kind, annotations, metadataKeys) ? createOnlyHash(object, metadataKeys) : undefined,
+    run: annotations[metadataKeys.run],
   };
 }
 
@@ -105,10 +105,10 @@ function kindOf(object: KubeObject, kinds: ReadonlyMap<string, ObjectKind>): Obj
   return kind;
 }
 
-function ownedBy(resource: Resource, object: KubeObject, markers: Markers): KubeObject {
+function ownedBy(resource: Resource, object: KubeObject, metadataKeys: MetadataKeys): KubeObject {
   const { metadata } = object;
   const { namespace = 'default', name, uid = '' } = resource.metadata;
-  const retained = metadata.labels?.[markers.retain] === 'true';
+  const retained = metadata.labels?.[metadataKeys.retain] === 'true';
   return {
     ...object,
     metadata: {

@@ -1,17 +1,17 @@
-import type { Verdict } from '../../constructs/kit/condition.js';
+import type { ConditionResult } from '../../constructs/kit/condition.js';
 import { Stalled, Waiting } from '../../constructs/kit/errors.js';
-import type { Judgement } from '../../constructs/kit/kind.js';
+import type { StatusResult } from '../../constructs/kit/kind.js';
 import type { Resource } from '../../constructs/kit/object.js';
 import { ApiError, isConflict } from '../api/api-error.js';
-import type { ChangeEntry } from './apply.js';
+import type { ChangeSetEntry } from './apply.js';
 import type { Status } from './status.js';
 
 /** What a visit came to. One place turns it into status, events, metrics and the next visit. */
 export interface Report {
-  readonly judgement: Judgement;
+  readonly statusResult: StatusResult;
   /** Whether the user must act. */
   readonly stalled: boolean;
-  readonly changes: readonly ChangeEntry[];
+  readonly changes: readonly ChangeSetEntry[];
   /** Milliseconds until the next visit, where nothing that is watched would cause it. */
   readonly requeueAfterMs?: number | undefined;
   /** The generation of the spec that was judged. @default the one that was visited */
@@ -38,8 +38,8 @@ export function reportOf(
   const deletes = phase === 'Deleting';
   if (error instanceof Waiting) {
     return {
-      judgement: {
-        ...judgement(deletes ? 'Deleting' : 'Pending', error.reason, error.message),
+      statusResult: {
+        ...statusResult(deletes ? 'Deleting' : 'Pending', error.reason, error.message),
         ...error.more,
       },
       stalled: false,
@@ -50,7 +50,7 @@ export function reportOf(
   }
   if (error instanceof Stalled) {
     return {
-      judgement: judgement(deletes ? 'Deleting' : 'Failed', error.reason, error.message),
+      statusResult: statusResult(deletes ? 'Deleting' : 'Failed', error.reason, error.message),
       stalled: true,
       changes: [],
       requeueAfterMs: error.retryAfterMs,
@@ -61,7 +61,7 @@ export function reportOf(
   const refusal = error instanceof ApiError && error.status === 403;
   if (!refusal && (isConflict(error) || failures < 3)) return undefined;
   return {
-    judgement: judgement(phase ?? 'Pending', refusal ? 'Forbidden' : 'Error', messageOf(error)),
+    statusResult: statusResult(phase ?? 'Pending', refusal ? 'Forbidden' : 'Error', messageOf(error)),
     stalled: false,
     changes: [],
     error: error instanceof Error ? error : new Error(messageOf(error)),
@@ -72,14 +72,14 @@ export function reportOf(
 /** A paused resource keeps its phase and whether it is ready, and says that nobody works on it. */
 export function paused({ status }: Resource<unknown, Status>): Report {
   const message = 'the operator writes nothing while this is paused';
-  const verdict = { type: 'Paused', status: 'True', reason: 'Paused', message } as const;
+  const conditionResult = { type: 'Paused', status: 'True', reason: 'Paused', message } as const;
   const before = status?.conditions?.find(({ type }) => type === 'Ready');
   const ready =
     before?.status === 'True'
       ? { type: 'Ready', status: before.status, reason: before.reason, message: before.message }
-      : { ...verdict, type: 'Ready', status: 'False' as const };
+      : { ...conditionResult, type: 'Ready', status: 'False' as const };
   return {
-    judgement: { phase: status?.phase ?? 'Pending', ready, conditions: [verdict] },
+    statusResult: { phase: status?.phase ?? 'Pending', ready, conditions: [conditionResult] },
     // The spec was not looked at.
     observedGeneration: status?.observedGeneration ?? 0,
     stalled: false,
@@ -89,7 +89,7 @@ export function paused({ status }: Resource<unknown, Status>): Report {
 
 /** The report of a resource on its way out. */
 export function deleting(message: string): Report {
-  return { judgement: judgement('Deleting', 'Deleting', message), stalled: false, changes: [] };
+  return { statusResult: statusResult('Deleting', 'Deleting', message), stalled: false, changes: [] };
 }
 
 export function errorTypeOf(error: unknown): string {
@@ -100,7 +100,7 @@ function messageOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
 }
 
-export function judgement(phase: string, reason: string, message: string): Judgement {
-  const ready: Verdict = { type: 'Ready', status: 'False', reason, message };
+export function statusResult(phase: string, reason: string, message: string): StatusResult {
+  const ready: ConditionResult = { type: 'Ready', status: 'False', reason, message };
   return { phase, ready };
 }

@@ -1,4 +1,4 @@
-import type { Condition, Verdict } from '../../constructs/kit/condition.js';
+import type { Condition, ConditionResult } from '../../constructs/kit/condition.js';
 import type { KindDefinition } from '../../constructs/kit/definition.js';
 import { canonicalJson } from '../../constructs/kit/hash.js';
 import type { Resource } from '../../constructs/kit/object.js';
@@ -22,46 +22,46 @@ export function statusOf(
   report: Report,
   now: Date,
 ): Status {
-  const { judgement, stalled, appliedHash } = report;
+  const { statusResult, stalled, appliedHash } = report;
   const before = resource.status ?? {};
   const generation = report.observedGeneration ?? resource.metadata.generation ?? 0;
-  const isReady = judgement.ready.status === 'True';
-  const idle = judgement.conditions?.some(({ type }) => type === 'Paused') ?? false;
-  const verdicts = [
-    judgement.ready,
+  const isReady = statusResult.ready.status === 'True';
+  const idle = statusResult.conditions?.some(({ type }) => type === 'Paused') ?? false;
+  const conditionResults = [
+    statusResult.ready,
     ...(isReady || stalled || idle
       ? []
-      : [{ ...judgement.ready, type: 'Reconciling', status: 'True' as const }]),
-    ...(stalled ? [{ ...judgement.ready, type: 'Stalled', status: 'True' as const }] : []),
-    ...(judgement.conditions ?? []),
+      : [{ ...statusResult.ready, type: 'Reconciling', status: 'True' as const }]),
+    ...(stalled ? [{ ...statusResult.ready, type: 'Stalled', status: 'True' as const }] : []),
+    ...(statusResult.conditions ?? []),
   ];
   return {
     ...before,
     ...(definition.status.properties?.['ready'] ? { ready: isReady } : {}),
-    ...judgement.fields,
+    ...statusResult.fields,
     ...(appliedHash === undefined ? {} : { appliedHash }),
-    phase: judgement.phase,
+    phase: statusResult.phase,
     observedGeneration: generation,
-    conditions: conditionsOf(verdicts, before, generation, now),
+    conditions: conditionsOf(conditionResults, before, generation, now),
   };
 }
 
 function conditionsOf(
-  verdicts: readonly Verdict[],
+  conditionResults: readonly ConditionResult[],
   status: Status,
   observedGeneration: number,
   now: Date,
 ): readonly Condition[] {
-  return verdicts.map((verdict) => {
-    const before = status.conditions?.find(({ type }) => type === verdict.type);
+  return conditionResults.map((conditionResult) => {
+    const before = status.conditions?.find(({ type }) => type === conditionResult.type);
     return {
-      type: verdict.type,
-      status: verdict.status,
-      reason: verdict.reason,
-      message: verdict.message.slice(0, 32_000),
+      type: conditionResult.type,
+      status: conditionResult.status,
+      reason: conditionResult.reason,
+      message: conditionResult.message.slice(0, 32_000),
       observedGeneration,
       lastTransitionTime:
-        before?.status === verdict.status
+        before?.status === conditionResult.status
           ? before.lastTransitionTime
           : now.toISOString().replace(/\.\d+Z$/, 'Z'),
     };

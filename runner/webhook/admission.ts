@@ -1,13 +1,13 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { API_VERSION } from '../../constructs/kit/definition.js';
 import type { Problem } from '../../constructs/kit/errors.js';
-import type { World } from '../../constructs/kit/kind.js';
+import type { ClusterReader } from '../../constructs/kit/kind.js';
 import type { Resource } from '../../constructs/kit/object.js';
 import type { AnyKind } from '../../constructs/registry.js';
 import type { Logger } from '../log.js';
 import { normalize } from './normalize.js';
 import { type AdmissionRequest, type AdmissionResponse, refusal } from './review.js';
-import { adviseDeletion, validate, type Change, type Judgement } from './validate.js';
+import { deletionWarnings, validate, type AdmissionChange, type AdmissionResult } from './validate.js';
 
 export interface AdmissionProps {
   readonly kinds: readonly AnyKind[];
@@ -15,7 +15,7 @@ export interface AdmissionProps {
   /** The namespaces that are watched; every one when empty. */
   readonly namespaces: readonly string[];
   /** What is known of everything else; undefined until that has been read. */
-  readonly world: () => World | undefined;
+  readonly reader: () => ClusterReader | undefined;
   readonly log: Logger;
 }
 
@@ -35,13 +35,13 @@ export class Admission {
   async validate(request: AdmissionRequest): Promise<AdmissionResponse> {
     const change = this.#changeOf(request);
     if (!change) return allow(request);
-    if (request.operation === 'DELETE') return allow(request, adviseDeletion(change));
-    let judgement = validate(change);
-    if (judgement.unsure) {
+    if (request.operation === 'DELETE') return allow(request, deletionWarnings(change));
+    let statusResult = validate(change);
+    if (statusResult.unsure) {
       await sleep(NEWS_MS);
-      judgement = validate({ ...change, world: this.props.world() });
+      statusResult = validate({ ...change, reader: this.props.reader() });
     }
-    return this.#answer(request, change, judgement);
+    return this.#answer(request, change, statusResult);
   }
 
   /** Brings fields to their normal form, and says so. */
@@ -65,8 +65,8 @@ export class Admission {
   }
 
   /** undefined where it is not ours to judge. */
-  #changeOf(request: AdmissionRequest): Change | undefined {
-    const { kinds, group, namespaces, world } = this.props;
+  #changeOf(request: AdmissionRequest): AdmissionChange | undefined {
+    const { kinds, group, namespaces, reader } = this.props;
     const { kind: asked, namespace, operation, subResource, object, oldObject } = request;
     const kind = kinds.find(({ definition }) => definition.kind === asked.kind);
     if (!kind || asked.group !== group || asked.version !== API_VERSION || subResource) return;
@@ -76,13 +76,13 @@ export class Admission {
     const now = (object ?? undefined) as Resource | undefined;
     const subject = now ?? old;
     if (!subject) return;
-    return { kind, group, object: placed(subject, namespace), old, world: world() };
+    return { kind, group, object: placed(subject, namespace), old, reader: reader() };
   }
 
   #answer(
     request: AdmissionRequest,
-    { object, kind, group }: Change,
-    { problems, warnings }: Judgement,
+    { object, kind, group }: AdmissionChange,
+    { problems, warnings }: AdmissionResult,
   ): AdmissionResponse {
     if (problems.length === 0) return allow(request, warnings);
     const { name, namespace } = object.metadata;

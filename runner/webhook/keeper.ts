@@ -18,7 +18,7 @@ import {
   type WebhookConfiguration,
 } from './objects.js';
 
-export interface KeeperProps {
+export interface CaInjectorProps {
   readonly client: Pick<Client, 'request' | 'watch'>;
   /** The operator's own namespace. */
   readonly namespace: string;
@@ -44,7 +44,7 @@ const CONFIGURATIONS = [ValidatingWebhookConfiguration, MutatingWebhookConfigura
  * serves: what one writes follows from the Secret alone, and a write that comes second changes nothing
  * or is refused.
  */
-export class Keeper {
+export class CaInjector {
   readonly #stop = new AbortController();
   readonly #secret: Single<KeySecret>;
   readonly #configurations: readonly Single<WebhookConfiguration>[];
@@ -58,7 +58,7 @@ export class Keeper {
   #late = 0;
   #timer: NodeJS.Timeout | undefined;
 
-  constructor(private readonly props: KeeperProps) {
+  constructor(private readonly props: CaInjectorProps) {
     const single = <O extends KubeObject>(kind: ObjectKind, name: string, namespace?: string) =>
       new Single<O>({ ...props, kind, name, namespace, changed: () => this.#kick() });
     this.#secret = single<KeySecret>(Secret, OPERATOR.webhookSecret, props.namespace);
@@ -194,7 +194,7 @@ export class Keeper {
   }
 }
 
-interface SingleProps extends Pick<KeeperProps, 'client' | 'log'> {
+interface SingleProps extends Pick<CaInjectorProps, 'client' | 'log'> {
   readonly kind: ObjectKind;
   readonly name: string;
   /** undefined where the kind is of the cluster. */

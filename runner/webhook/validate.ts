@@ -1,26 +1,26 @@
 import { objectKind } from '../../constructs/kit/definition.js';
 import { Stalled, Waiting, type Problem } from '../../constructs/kit/errors.js';
 import { canonicalJson } from '../../constructs/kit/hash.js';
-import type { World } from '../../constructs/kit/kind.js';
+import type { ClusterReader } from '../../constructs/kit/kind.js';
 import type { KubeObject, Resource } from '../../constructs/kit/object.js';
 import { problemsOf } from '../../constructs/kit/problems.js';
 import { admit } from '../../constructs/kit/schema.js';
-import { StaticWorld } from '../../constructs/kit/static-world.js';
+import { StaticReader } from '../../constructs/kit/static-world.js';
 import type { AnyKind } from '../../constructs/registry.js';
 
 /** A change of a resource, as the API server is about to store it. */
-export interface Change {
+export interface AdmissionChange {
   readonly kind: AnyKind;
   readonly group: string;
   readonly object: Resource;
   /** The resource as it is stored; undefined where it is new. */
   readonly old: Resource | undefined;
   /** What else there is; undefined where that is not known yet. */
-  readonly world: World | undefined;
+  readonly reader: ClusterReader | undefined;
 }
 
 /** What is said of a change. */
-export interface Judgement {
+export interface AdmissionResult {
   /** Why it is refused; empty where it is not. */
   readonly problems: readonly Problem[];
   /** What its author should know. */
@@ -32,7 +32,7 @@ export interface Judgement {
   readonly unsure?: boolean;
 }
 
-const NOTHING: Judgement = { problems: [], warnings: [] };
+const NOTHING: AdmissionResult = { problems: [], warnings: [] };
 
 /** Somebody else has what this one wants, and had it first: that does not change by what is applied next. */
 const TAKEN = new Set(['NameTaken', 'DuplicateSiteName', 'DocumentTaken', 'DefaultTaken']);
@@ -52,7 +52,7 @@ const MISSING = new Set([
  * Judges a change by the code of a reconcile: schema and rules first, then what can be made of it. What
  * was wrong before the change is no reason to refuse it, and is not told again.
  */
-export function validate({ kind, group, object, old, world }: Change): Judgement {
+export function validate({ kind, group, object, old, reader }: AdmissionChange): AdmissionResult {
   if (object.metadata.deletionTimestamp !== undefined) return NOTHING;
   if (old && canonicalJson(old.spec) === canonicalJson(object.spec)) return NOTHING;
   const { definition } = kind;
@@ -68,8 +68,8 @@ export function validate({ kind, group, object, old, world }: Change): Judgement
   const earlier = old && completed(kind, group, old);
   // What it had before cannot be told from what it takes now: that is left to the reconcile.
   if (old && !earlier) return { problems: [], warnings: pruned.map(unknown) };
-  const now = gathered(kind, stored, world);
-  const before = earlier ? gathered(kind, earlier, world) : GATHERED;
+  const now = resolveForAdmission(kind, stored, reader);
+  const before = earlier ? resolveForAdmission(kind, earlier, reader) : NO_FINDINGS;
   return {
     problems: added(before.problems, now.problems, whatOf),
     warnings: [...pruned.map(unknown), ...added(before.warnings, now.warnings, canonicalJson)],
@@ -78,10 +78,10 @@ export function validate({ kind, group, object, old, world }: Change): Judgement
 }
 
 /** What is in the way of a deletion, which waits for it. */
-export function adviseDeletion({ kind, old, world }: Change): readonly Problem[] {
-  if (!old || !world || old.metadata.deletionTimestamp !== undefined) return [];
+export function deletionWarnings({ kind, old, reader }: AdmissionChange): readonly Problem[] {
+  if (!old || !reader || old.metadata.deletionTimestamp !== undefined) return [];
   try {
-    kind.teardown.blockers(old, world);
+    kind.cleanup.blockers(old, reader);
   } catch (error) {
     if (error instanceof Waiting) return [{ path: 'metadata.finalizers', message: error.message }];
     throw error;
@@ -89,25 +89,25 @@ export function adviseDeletion({ kind, old, world }: Change): readonly Problem[]
   return [];
 }
 
-type Gathered = Required<Judgement>;
+type AdmissionFindings = Required<AdmissionResult>;
 
-const GATHERED: Gathered = { ...NOTHING, unsure: false };
+const NO_FINDINGS: AdmissionFindings = { ...NOTHING, unsure: false };
 
-function gathered(kind: AnyKind, resource: Resource, world: World | undefined): Gathered {
+function resolveForAdmission(kind: AnyKind, resource: Resource, reader: ClusterReader | undefined): AdmissionFindings {
   // Whoever changes a claim now is the youngest to have it, also where the object is old.
   const { creationTimestamp: _created, ...metadata } = resource.metadata;
   const claimant = { ...resource, metadata };
   // What is wrong with nothing else there is wrong by itself.
-  const alone = troubleOf(kind, claimant, new StaticWorld({ objects: [] }));
-  if (alone instanceof Stalled) return { ...GATHERED, problems: problemsOf(alone) };
-  if (!world) return GATHERED;
-  const trouble = troubleOf(kind, claimant, world);
+  const alone = troubleOf(kind, claimant, new StaticReader({ objects: [] }));
+  if (alone instanceof Stalled) return { ...NO_FINDINGS, problems: problemsOf(alone) };
+  if (!reader) return NO_FINDINGS;
+  const trouble = troubleOf(kind, claimant, reader);
   if (trouble instanceof Stalled && TAKEN.has(trouble.reason)) {
-    return { ...GATHERED, problems: problemsOf(trouble), unsure: true };
+    return { ...NO_FINDINGS, problems: problemsOf(trouble), unsure: true };
   }
   const missing = trouble instanceof Waiting && MISSING.has(trouble.reason);
   const told = trouble && (missing || trouble instanceof Stalled) ? problemsOf(trouble) : [];
-  const warnings = [...told, ...(kind.advise?.(resource, world) ?? [])];
+  const warnings = [...told, ...(kind.admissionWarnings?.(resource, reader) ?? [])];
   return { problems: [], warnings, unsure: missing };
 }
 
@@ -131,9 +131,9 @@ function whatOf({ message }: Problem): string {
   return message;
 }
 
-function troubleOf(kind: AnyKind, resource: Resource, world: World): Stalled | Waiting | undefined {
+function troubleOf(kind: AnyKind, resource: Resource, reader: ClusterReader): Stalled | Waiting | undefined {
   try {
-    kind.gather(resource, world);
+    kind.resolve(resource, reader);
     return undefined;
   } catch (error) {
     if (error instanceof Stalled || error instanceof Waiting) return error;

@@ -1,12 +1,12 @@
 import { OPERATOR } from '../../constructs/index.js';
-import type { World } from '../../constructs/kit/kind.js';
+import type { ClusterReader } from '../../constructs/kit/kind.js';
 import { KINDS } from '../../constructs/registry.js';
 import type { Client } from '../api/client.js';
 import type { Config } from '../config/config.js';
 import type { Logger } from '../log.js';
 import type { Metrics } from '../metrics.js';
 import { Admission } from './admission.js';
-import { Keeper } from './keeper.js';
+import { CaInjector } from './keeper.js';
 import { type Answered, serveWebhooks } from './server.js';
 
 export interface WebhooksOptions {
@@ -16,7 +16,7 @@ export interface WebhooksOptions {
   >;
   /** Not fenced: every replica serves, and keeps what it serves with. */
   readonly client: Pick<Client, 'request' | 'watch'>;
-  readonly world: () => World | undefined;
+  readonly reader: () => ClusterReader | undefined;
   readonly metrics: Metrics;
   readonly log: Logger;
 }
@@ -34,14 +34,14 @@ export interface Webhooks {
  * @throws where the address is taken
  */
 export async function startWebhooks(options: WebhooksOptions): Promise<Webhooks | undefined> {
-  const { config, client, world, metrics } = options;
+  const { config, client, reader, metrics } = options;
   if (!config.webhooks || !config.webhookBindAddress) return undefined;
   const log = options.log.child({ logger: 'webhooks' });
   const admission = new Admission({
     kinds: KINDS,
     group: config.apiGroup,
     namespaces: config.watchNamespaces,
-    world,
+    reader,
     log,
   });
   const server = await serveWebhooks({
@@ -55,7 +55,7 @@ export async function startWebhooks(options: WebhooksOptions): Promise<Webhooks 
   });
   const namespace = config.leaderElectionNamespace;
   const service = `${OPERATOR.webhookService}.${namespace}.svc`;
-  const keeper = new Keeper({
+  const caInjector = new CaInjector({
     client,
     namespace,
     // Outside of a cluster, callers on this machine reach it by its address.
@@ -66,12 +66,12 @@ export async function startWebhooks(options: WebhooksOptions): Promise<Webhooks 
     },
     log,
   });
-  keeper.start();
+  caInjector.start();
   return {
     port: server.port,
-    problems: () => keeper.problems(),
+    problems: () => caInjector.problems(),
     close: async () => {
-      keeper.stop();
+      caInjector.stop();
       await server.close();
     },
   };

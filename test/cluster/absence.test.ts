@@ -3,7 +3,7 @@ import { after, before, describe, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 
 import { DEFAULT_API_GROUP } from '../../constructs/kit/definition.js';
-import { markers, MANAGED_BY, MANAGED_BY_LABEL } from '../../constructs/kit/labels.js';
+import { metadataKeysFor, MANAGED_BY, MANAGED_BY_LABEL } from '../../constructs/kit/labels.js';
 import { type Cluster, startCluster } from './harness.js';
 import { aBench, aSecret, aSite } from './support/builders.js';
 import { FaultOperators } from './support/fault-operators.js';
@@ -16,7 +16,7 @@ import {
 } from './support/fault-world.js';
 import { at, conditionOf, type Live, nameOf } from './support/objects.js';
 
-const { run, owner } = markers(DEFAULT_API_GROUP);
+const { run, owner } = metadataKeysFor(DEFAULT_API_GROUP);
 const few = { workerDefault: 0, workerShort: 0, workerLong: 0 };
 const shared = { workloads: 'Shared' };
 

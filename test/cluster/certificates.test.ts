@@ -220,8 +220,8 @@ describe('a site’s certificate', () => {
 
       test('asks the ClusterIssuer that appears', async () => {
         await cluster.apply('', issuer('ClusterIssuer'));
-        const unseen = 'its operator has not looked at it yet';
-        await says('several', 'False', 'Issuing', unseen, url);
+        const omitted = 'its operator has not looked at it yet';
+        await says('several', 'False', 'Issuing', omitted, url);
         await issuerKind('ClusterIssuer');
       });
 

@@ -17,7 +17,7 @@ import { promisify } from 'node:util';
 import { gunzipSync } from 'node:zlib';
 import { extract } from 'tar-stream';
 
-import type { Change } from '../../cli/diff/differ.js';
+import type { ObjectDiff } from '../../cli/diff/differ.js';
 import { CHILD_KINDS, POD } from '../../cli/kube/kinds.js';
 import { toYaml } from '../../cli/yaml.js';
 import { groupOf } from '../../constructs/kit/object.js';
@@ -104,8 +104,8 @@ describe('app-operator diff', { concurrency: true }, () => {
     ];
     const { code, out } = await diff(namespace, manifests, '-o', 'json');
     assert.equal(code, 1);
-    const { changes } = JSON.parse(out) as { changes: readonly Change[] };
-    const found = (action: string, kind: string, name: string): Change => {
+    const { changes } = JSON.parse(out) as { changes: readonly ObjectDiff[] };
+    const found = (action: string, kind: string, name: string): ObjectDiff => {
       const change = changes.find(
         (one) => one.action === action && one.kind === kind && one.name === name,
       );
@@ -172,7 +172,7 @@ describe('app-operator diff', { concurrency: true }, () => {
     assert.deepEqual([same.code, JSON.parse(same.out)], [0, nothing]);
     // Of what is another one, all the rest is told: here without a hash that would roll pods.
     const more = await ask([aBench('b', { componentReplicas: { gunicorn: 2 } })]);
-    const { changes } = JSON.parse(more.out) as { changes: readonly Change[] };
+    const { changes } = JSON.parse(more.out) as { changes: readonly ObjectDiff[] };
     assert.deepEqual(changes.map(({ action, kind, name }) => `${action} ${kind}/${name}`).sort(), [
       'change AppBench/b',
       'change Deployment/b-gunicorn',
@@ -180,7 +180,7 @@ describe('app-operator diff', { concurrency: true }, () => {
     ]);
     assert.ok(changes.every(({ patch }) => !patch.includes('config-hash')));
     const apps = await ask([aBench('b', { appsJSON: '["hrms"]' })]);
-    const replaced = (JSON.parse(apps.out) as { changes: readonly Change[] }).changes;
+    const replaced = (JSON.parse(apps.out) as { changes: readonly ObjectDiff[] }).changes;
     assert.ok(replaced.some(({ action, name }) => action === 'replace' && name === 'b-init'));
   });
 
@@ -374,10 +374,10 @@ describe('app-operator report', () => {
     const { code } = await vera.run(['report', '-n', namespace, '-o', path]);
     assert.equal(code, 0);
     const manifest = (await unpacked(path)).get('MANIFEST.json') ?? '';
-    const { unseen } = JSON.parse(manifest) as { unseen: readonly { what: string }[] };
+    const { omitted } = JSON.parse(manifest) as { omitted: readonly { what: string }[] };
     for (const what of ['secrets', 'pods', 'deployments.apps'])
       assert.ok(
-        unseen.some((one) => one.what === what),
+        omitted.some((one) => one.what === what),
         what,
       );
   });
@@ -396,9 +396,9 @@ describe('app-operator report', () => {
       ]);
       assert.equal(code, 0, err);
       const manifest = (await unpacked(path)).get('MANIFEST.json') ?? '';
-      const { unseen } = JSON.parse(manifest) as { unseen: readonly object[] };
+      const { omitted } = JSON.parse(manifest) as { omitted: readonly object[] };
       assert.deepEqual(
-        unseen.filter((one) => (one as { what: string }).what.endsWith(`sites.${group}`)),
+        omitted.filter((one) => (one as { what: string }).what.endsWith(`sites.${group}`)),
         [{ what: `appsites.${group}`, namespace, why }],
       );
     }

@@ -142,10 +142,10 @@ describe('app-operator status', { concurrency: 4 }, () => {
     assert.equal(code, 0);
     const report = JSON.parse(out) as StatusReport;
     assert.equal(nodeNamed(report, 'Deployment', 'b-gunicorn').state, 'Ready');
-    const unseen = report.unseen.map(({ what }) => what);
+    const omitted = report.omitted.map(({ what }) => what);
     for (const what of ['secrets', 'pods', 'ingresses.networking.k8s.io'])
-      assert.ok(unseen.includes(what), what);
-    assert.ok(report.unseen.some(({ why }) => why === 'you may not get services/proxy'));
+      assert.ok(omitted.includes(what), what);
+    assert.ok(report.omitted.some(({ why }) => why === 'you may not get services/proxy'));
     const tree = await ann.run(['status', '-n', namespace]);
     assert.match(tree.out, /^Not shown: .*secrets.* \(you may not list them\)\.$/m);
 

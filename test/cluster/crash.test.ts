@@ -185,7 +185,7 @@ interface Step {
 }
 const STEPS = ['create', 'change', 'delete'] as const;
 const undisturbed = new Map<string, Step>();
-const worlds: World[] = [];
+const readers: World[] = [];
 
 async function step(world: World, name: (typeof STEPS)[number]): Promise<Step> {
   await world.live(() => world[name]());
@@ -205,7 +205,7 @@ before(async () => {
     undisturbed.set(name, await step(world, name));
   }
   await world.stop();
-  for (let index = 0; index < WORLDS; index++) worlds.push(await World.make());
+  for (let index = 0; index < WORLDS; index++) readers.push(await World.make());
 });
 after(async () => {
   await operators.stop();
@@ -220,7 +220,7 @@ describe('an operator that is killed at its writes, again and again, comes to th
       t.diagnostic(`${wanted.writes.length} writes: ${wanted.writes.join(', ')}`);
       const killed = new Set<string>();
       await Promise.all(
-        worlds.map(async (world, index) => {
+        readers.map(async (world, index) => {
           world.killAt(wanted.writes.filter((_, number) => number % WORLDS === index));
           const { end, jobs } = await step(world, name);
           assertSameWorld(end, wanted.end, `killed at ${world.kills.join(', ')}`);
@@ -240,7 +240,7 @@ describe('an operator that is killed at its writes, again and again, comes to th
     if (name === 'delete') continue;
     test(`and leaves nothing to do for the one that comes after it (${name})`, async () => {
       const user = `after-${name}`;
-      const namespaces = worlds.map(({ namespace }) => namespace);
+      const namespaces = readers.map(({ namespace }) => namespace);
       // What differs in a digest only is told after a few seconds.
       await atRest(cluster, 'operator');
       const successor = await operators.start(undefined, { namespaces, user });

@@ -2,13 +2,13 @@ import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 
-import { markers, MANAGED_BY_LABEL } from '../../constructs/kit/labels.js';
+import { metadataKeysFor, MANAGED_BY_LABEL } from '../../constructs/kit/labels.js';
 import { DEFAULT_API_GROUP } from '../../constructs/kit/definition.js';
 import { type Cluster, startCluster } from './harness.js';
 import { aBench, aSite } from './support/builders.js';
 import { at, type Live, nameOf } from './support/objects.js';
 
-const { owner, generate, run } = markers(DEFAULT_API_GROUP);
+const { owner, generate, run } = metadataKeysFor(DEFAULT_API_GROUP);
 
 const PATIENCE_MS = 60_000;
 

@@ -20,7 +20,7 @@ const ServiceAccount: ObjectKind = {
   plural: 'serviceaccounts',
 };
 const RBAC = 'rbac.authorization.k8s.io';
-const READER = {
+const DEPENDENT = {
   apiVersion: `${RBAC}/v1`,
   kind: 'ClusterRole',
   metadata: { name: 'metrics-reader' },
@@ -52,7 +52,7 @@ before(async () => {
       apiVersion: 'v1',
       kind: 'List',
       items: [
-        READER,
+        DEPENDENT,
         bound('metrics-reader', { kind: 'ServiceAccount', name: 'scraper', namespace: 'default' }),
         bound('system:auth-delegator', { kind: 'User', name: 'operator' }),
         { apiVersion: 'v1', kind: 'ServiceAccount', metadata: { name: 'scraper' } },

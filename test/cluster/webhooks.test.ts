@@ -73,12 +73,12 @@ async function trusted(): Promise<void> {
 
 /** How many requests the replicas have judged. */
 async function asked(labels = ''): Promise<number> {
-  const counts = await Promise.all(metricsPorts.map((port) => judgedBy(port, labels)));
+  const counts = await Promise.all(metricsPorts.map((port) => evaluatedBy(port, labels)));
   return counts.reduce((sum, count) => sum + count, 0);
 }
 
 /** How many requests a replica has judged, by its own metrics; none where it does not run. */
-async function judgedBy(port: number, labels = ''): Promise<number> {
+async function evaluatedBy(port: number, labels = ''): Promise<number> {
   const text = await fetch(`http://127.0.0.1:${port}/metrics`).then(
     (answer) => answer.text(),
     () => '',
@@ -430,12 +430,12 @@ describe('two replicas', () => {
   });
 
   test('do without the one that was asked last', async () => {
-    const counts = await Promise.all(metricsPorts.map((port) => judgedBy(port)));
+    const counts = await Promise.all(metricsPorts.map((port) => evaluatedBy(port)));
     const busy = (counts[0] ?? 0) > (counts[1] ?? 0) ? 0 : 1;
     const idle = 1 - busy;
     await stop(replicas.slice(busy, busy + 1));
     assert.match(await create(aSite('b', { bench: 'b' })), /choose another name$/);
-    assert.ok((await judgedBy(metricsPorts[idle] ?? 0)) > (counts[idle] ?? 0));
+    assert.ok((await evaluatedBy(metricsPorts[idle] ?? 0)) > (counts[idle] ?? 0));
   });
 });
 

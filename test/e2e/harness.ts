@@ -12,7 +12,7 @@ import { type RealNode, startNode } from '../../tools/node/node.js';
 import { projectRoot } from '../../tools/root.js';
 import { Cluster } from '../cluster/harness.js';
 import { at, type Live, type Manifest } from '../cluster/support/objects.js';
-import { frameworkImage, VERSIONS } from './framework/image.js';
+import { frappeImage, VERSIONS } from './framework/image.js';
 import { mariadb } from './images/mariadb.js';
 import { operator, OPERATOR_IMAGE } from './images/operator.js';
 import { postgres } from './images/postgres.js';
@@ -223,7 +223,7 @@ after(async () => {
 });
 
 async function start(): Promise<E2e> {
-  const definitions = [redis, mariadb, postgres, ...frameworkImages(), await operator()];
+  const definitions = [redis, mariadb, postgres, ...frappeImages(), await operator()];
   const images: string[] = [];
   for (const definition of definitions) images.push(await ensureImage(definition, printProgress));
   const node = await startNode({ images, onProgress: printProgress, audit: true });
@@ -240,11 +240,11 @@ async function start(): Promise<E2e> {
 }
 
 /** Each version by its own tag, and the first also by the tag that the examples ask for. */
-function frameworkImages(): ImageDefinition[] {
+function frappeImages(): ImageDefinition[] {
   // An image that the user gives has its own names inside.
   if (process.env.FRAMEWORK_IMAGE) return [];
   return Object.values(TAGS).map((version) => ({
-    ...frameworkImage({ name: `frappe/erpnext:${version}`, version }),
+    ...frappeImage({ name: `frappe/erpnext:${version}`, version }),
     aliases: version === TAGS.first ? ['frappe/erpnext:version-15'] : [],
   }));
 }

@@ -4,7 +4,7 @@ import { execFileSync } from 'node:child_process';
 import { existsSync, mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, it } from 'node:test';
-import { BENCH, UID, VERSIONS, frameworkImage } from '../e2e/framework/image.js';
+import { BENCH, UID, VERSIONS, frappeImage } from '../e2e/framework/image.js';
 import { temporaryDirectory } from '../scripts/servers.js';
 import { needsImage } from './fixture.js';
 
@@ -23,7 +23,7 @@ function aBase(): string {
 describe('the definition of the framework image', possible, () => {
   it('has the paths, the user and the programs of the official image', async () => {
     const overlay = temporaryDirectory();
-    const { fill, config } = frameworkImage({
+    const { fill, config } = frappeImage({
       name: NAME,
       apps: { erpnext: '15.40.0', hrms: '15.30.0' },
     });
@@ -77,7 +77,7 @@ describe('the definition of the framework image', possible, () => {
   it('leaves out what came later', async () => {
     const files = async (version: string): Promise<string> => {
       const overlay = temporaryDirectory();
-      await frameworkImage({ name: NAME, version }).fill(overlay, aBase());
+      await frappeImage({ name: NAME, version }).fill(overlay, aBase());
       const app = join(overlay, BENCH, 'apps/frappe/frappe');
       const user = readFileSync(join(app, 'core/doctype/user/user.json'), 'utf8');
       const seen = /last_(active|seen)/.exec(user)?.[0] ?? '';
@@ -92,7 +92,7 @@ describe('the definition of the framework image', possible, () => {
   });
 
   it('has a key that changes with the version and the apps only', () => {
-    const key = (change = {}) => frameworkImage({ name: NAME, ...change }).key;
+    const key = (change = {}) => frappeImage({ name: NAME, ...change }).key;
     assert.equal(key(), key({ version: VERSIONS.first, name: 'other' }));
     assert.notEqual(key(), key({ version: VERSIONS.second }));
     assert.notEqual(key(), key({ apps: { hrms: '15.30.0' } }));

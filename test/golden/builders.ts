@@ -4,7 +4,7 @@ import type { KubeObject, Resource } from '../../constructs/kit/object.js';
 import type { ObjectKind } from '../../constructs/kit/object-kind.js';
 import { kindId, ScaledObject, TriggerAuthentication } from '../../constructs/kit/object-kind.js';
 import { DEFAULT_SETTINGS, type Settings } from '../../constructs/kit/settings.js';
-import { StaticWorld } from '../../constructs/kit/static-world.js';
+import { StaticReader } from '../../constructs/kit/static-world.js';
 import { KINDS } from '../../constructs/registry.js';
 import type { AppSite } from '../../constructs/site/api.js';
 import { NOW } from './scenario.js';
@@ -63,14 +63,14 @@ export function aServer(kind: ObjectKind, name: string, spec: Fields = {}): Reso
 }
 
 /** A cluster with these objects and these optional APIs. */
-export function aWorld(
+export function aReader(
   objects: readonly KubeObject[],
   {
     serves = [],
     settings = {},
   }: { serves?: readonly ObjectKind[]; settings?: Partial<Settings> } = {},
-): StaticWorld {
-  return new StaticWorld({
+): StaticReader {
+  return new StaticReader({
     objects,
     serves: serves.map(kindId),
     settings: { ...DEFAULT_SETTINGS, ...settings },

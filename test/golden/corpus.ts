@@ -1,5 +1,5 @@
 import type { KubeObject, Resource } from '../../constructs/kit/object.js';
-import { StaticWorld } from '../../constructs/kit/static-world.js';
+import { StaticReader } from '../../constructs/kit/static-world.js';
 import { graphOf, kindOf, outcomesOf } from './outcome.js';
 import { readScenario, scenarioNames, type Scenario } from './scenario.js';
 
@@ -28,14 +28,14 @@ export function corpus(): readonly Graph[] {
 }
 
 function benchObjects({ objects, settings, serves }: Scenario): readonly KubeObject[] {
-  const world = new StaticWorld({ objects, settings, serves });
+  const reader = new StaticReader({ objects, settings, serves });
   return objects
     .filter(({ kind }) => kind === 'AppBench')
     .flatMap((object) => {
       const bench = object as Resource;
       const kind = kindOf(bench);
-      const facts = kind.gather(bench, world);
-      return graphOf(kind, bench, (scope, id) => kind.chart(scope, id, { resource: bench, facts }));
+      const inputs = kind.resolve(bench, reader);
+      return graphOf(kind, bench, (scope, id) => kind.chart(scope, id, { resource: bench, inputs }));
     })
     .flatMap((stage) => stage.objects);
 }

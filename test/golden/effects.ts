@@ -1,8 +1,8 @@
 import { DEFAULT_API_GROUP } from '../../constructs/kit/definition.js';
-import { markers } from '../../constructs/kit/labels.js';
+import { metadataKeysFor } from '../../constructs/kit/labels.js';
 import type { KubeObject, Resource } from '../../constructs/kit/object.js';
 import type { ObjectKind } from '../../constructs/kit/object-kind.js';
-import { aWorld } from './builders.js';
+import { aReader } from './builders.js';
 import { graphOf, kindOf } from './outcome.js';
 
 /** What a change makes of the children, each by what its name has behind the resource's. */
@@ -84,15 +84,15 @@ function byKind(names: readonly string[]): string {
 
 function childrenOf({ resource, around = [], serves = [] }: Moment): Map<string, KubeObject> {
   const kind = kindOf(resource);
-  const world = aWorld([resource, ...around], { serves });
-  const facts = kind.gather(resource, world);
-  const stages = graphOf(kind, resource, (scope, id) => kind.chart(scope, id, { resource, facts }));
+  const reader = aReader([resource, ...around], { serves });
+  const inputs = kind.resolve(resource, reader);
+  const stages = graphOf(kind, resource, (scope, id) => kind.chart(scope, id, { resource, inputs }));
   const objects = stages.flatMap((stage) => stage.objects);
   return new Map(objects.map((object) => [`${object.kind}/${object.metadata.name}`, object]));
 }
 
 function isData({ metadata }: KubeObject): boolean {
-  return metadata.labels?.[markers(DEFAULT_API_GROUP).retain] !== undefined;
+  return metadata.labels?.[metadataKeysFor(DEFAULT_API_GROUP).retain] !== undefined;
 }
 
 function shortName({ kind, metadata }: KubeObject, owner: string): string {

@@ -1,11 +1,11 @@
 import { Stalled } from '../../constructs/kit/errors.js';
 import type { Health } from '../../constructs/kit/health.js';
 import type { ChildView, HttpProbe } from '../../constructs/kit/kind.js';
-import { markersOf } from '../../constructs/kit/labels.js';
+import { metadataKeysOf } from '../../constructs/kit/labels.js';
 import type { KubeObject, Resource } from '../../constructs/kit/object.js';
 import { kindId } from '../../constructs/kit/object-kind.js';
 import type { Admission } from '../../constructs/kit/schema.js';
-import { StaticWorld } from '../../constructs/kit/static-world.js';
+import { StaticReader } from '../../constructs/kit/static-world.js';
 import { synthesize, type SynthStage } from '../../constructs/kit/synth.js';
 import { KINDS, type AnyKind } from '../../constructs/registry.js';
 import { planOf } from '../../runner/reconcile/plan.js';
@@ -28,16 +28,16 @@ export interface Outcome {
 export function outcomesOf(scenario: Scenario): readonly Outcome[] {
   const { settings, serves } = scenario;
   const resources = scenario.admissions.map(({ object }) => object);
-  const world = new StaticWorld({ objects: [...resources, ...scenario.objects], settings, serves });
+  const reader = new StaticReader({ objects: [...resources, ...scenario.objects], settings, serves });
   return scenario.admissions.map((admission) => {
     const resource = admission.object as Resource<unknown, Status>;
     const kind = kindOf(resource);
-    const result = visit(kind, resource, admission, world, scenario);
+    const result = reconcile(kind, resource, admission, reader, scenario);
     return {
       resource,
       stages: result.stages,
       probes: result.probes,
-      notes: result.report.judgement.notes ?? [],
+      notes: result.report.statusResult.batchObjects ?? [],
       status: statusOf(kind.definition, resource, result.report, new Date(NOW)),
     };
   });
@@ -55,17 +55,17 @@ interface Visit {
   readonly report: Report;
 }
 
-function visit(
+function reconcile(
   kind: AnyKind,
   resource: Resource<unknown, Status>,
   { problems }: Admission,
-  world: StaticWorld,
+  reader: StaticReader,
   { observed, deleting: goes }: Scenario,
 ): Visit {
   try {
-    if (goes) return remove(kind, resource, world, observed);
+    if (goes) return remove(kind, resource, reader, observed);
     if (problems.length > 0) throw Stalled.invalid(problems);
-    return converge(kind, resource, world, observed);
+    return converge(kind, resource, reader, observed);
   } catch (error) {
     const report = reportOf(error, goes ? 'Deleting' : resource.status?.phase, 0);
     if (!report) throw error;
@@ -76,18 +76,18 @@ function visit(
 function converge(
   kind: AnyKind,
   resource: Resource,
-  world: StaticWorld,
+  reader: StaticReader,
   observed: ObservedFile,
 ): Visit {
-  const facts = kind.gather(resource, world);
-  const stages = graphOf(kind, resource, (scope, id) => kind.chart(scope, id, { resource, facts }));
+  const inputs = kind.resolve(resource, reader);
+  const stages = graphOf(kind, resource, (scope, id) => kind.chart(scope, id, { resource, inputs }));
   const pending = pendingOf(kind, stages, observed);
   const settled = pending.length === 0;
-  const probes = kind.probes({ resource, facts });
+  const probes = kind.probes({ resource, inputs });
   const results = settled ? (observed.probes ?? probes.map(() => ({ ok: true, message: '' }))) : [];
-  const judgement = kind.observe({
+  const statusResult = kind.evaluate({
     resource,
-    facts,
+    inputs,
     pending,
     runs: observed.runs ?? [],
     probes: results,
@@ -95,19 +95,19 @@ function converge(
     ready: settled && results.every(({ ok }) => ok),
     child: (childKind, name) => viewOf(stages, observed, childKind, name),
   });
-  const stalled = judgement.stalled ?? false;
-  return { stages, probes, report: { judgement, stalled, changes: [] } };
+  const stalled = statusResult.stalled ?? false;
+  return { stages, probes, report: { statusResult, stalled, changes: [] } };
 }
 
 function remove(
   kind: AnyKind,
   resource: Resource,
-  world: StaticWorld,
+  reader: StaticReader,
   observed: ObservedFile,
 ): Visit {
-  kind.teardown.blockers(resource, world);
+  kind.cleanup.blockers(resource, reader);
   const stages = graphOf(kind, resource, (scope, id) =>
-    kind.teardown.chart(scope, id, resource, world),
+    kind.cleanup.chart(scope, id, resource, reader),
   );
   const [first] = pendingOf(kind, stages, observed);
   const report = deleting(
@@ -123,7 +123,7 @@ export function graphOf(
   build: Parameters<typeof synthesize>[0],
 ): readonly SynthStage[] {
   const kinds = new Map(kind.owns.map((owned) => [kindId(owned), owned]));
-  const plan = planOf(resource, kinds, markersOf(resource), build);
+  const plan = planOf(resource, kinds, metadataKeysOf(resource), build);
   const objects = [...plan.objects().values()];
   return synthesize(build).map((stage) => ({
     ...stage,

@@ -58,13 +58,13 @@ export function renderStatus(outcomes: readonly Outcome[]): string {
 
 function headOf(
   resource: KubeObject,
-  { name, gate, hold }: SynthStage,
+  { name, waitForReady, blockedReason }: SynthStage,
   at: number,
   before: SynthStage | undefined,
 ): string {
-  const start = before?.gate ? ': when all of the stage before is ready' : '';
-  const waits = gate ? ' (what follows waits until all of it is ready)' : '';
-  const held = hold === undefined ? '' : `# held back: ${hold}\n`;
+  const start = before?.waitForReady ? ': when all of the stage before is ready' : '';
+  const waits = waitForReady ? ' (what follows waits until all of it is ready)' : '';
+  const held = blockedReason === undefined ? '' : `# held back: ${blockedReason}\n`;
   return `# ${nameOf(resource)}, stage ${at + 1}, ${name}${start}${waits}\n${held}`;
 }
 

@@ -19,7 +19,7 @@ export const GENERATED = ['objects.yaml', 'status.yaml'];
 /** The moment of every scenario. */
 export const NOW = '2026-01-01T00:00:00Z';
 
-/** `world.yaml`: what there is besides the resources. */
+/** `reader.yaml`: what there is besides the resources. */
 export interface WorldFile {
   /** Scenario that this one differs from: objects that are the same there are only named. */
   readonly base?: string;
@@ -69,18 +69,18 @@ export function scenarioNames(): readonly string[] {
 }
 
 export function readScenario(name: string): Scenario {
-  const world: WorldFile = readYaml(name, 'world.yaml') ?? {};
+  const reader: WorldFile = readYaml(name, 'world.yaml') ?? {};
   const written = parseAllDocuments(read(name, 'cr.yaml')).map(plain);
-  const { deleting = false, status } = world;
+  const { deleting = false, status } = reader;
   const before = status ? { status } : {};
   return {
     name,
     title: titleOf(name),
-    base: world.base,
+    base: reader.base,
     admissions: written.map((object, at) => admitted({ ...object, ...before }, deleting, at)),
-    settings: { ...DEFAULT_SETTINGS, ...world.settings },
-    serves: world.serves ?? [],
-    objects: (world.objects ?? []).map((object, at) => worldObject(object, at)),
+    settings: { ...DEFAULT_SETTINGS, ...reader.settings },
+    serves: reader.serves ?? [],
+    objects: (reader.objects ?? []).map((object, at) => worldObject(object, at)),
     deleting,
     observed: readYaml(name, 'observed.yaml') ?? {},
   };

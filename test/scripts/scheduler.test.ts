@@ -20,13 +20,13 @@ async function run(standin: string, path = ''): Promise<string> {
     writeFileSync(join(modules, file), '');
   writeFileSync(join(modules, 'frappe/utils/scheduler.py'), standin);
   const sites = join(temporaryDirectory(), 'sites');
-  const markers = {
+  const metadataKeys = {
     'a.example.com': { code: { image: 'new' } },
     'b.example.com': { code: { image: 'old' } },
     'c.example.com': { code: { image: 'new' }, upgrade: { from: 'old' } },
     'd.example.com': undefined,
   };
-  for (const [site, marker] of Object.entries(markers)) {
+  for (const [site, marker] of Object.entries(metadataKeys)) {
     mkdirSync(join(sites, site), { recursive: true });
     if (marker) writeFileSync(join(sites, site, '.app-operator.json'), JSON.stringify(marker));
   }

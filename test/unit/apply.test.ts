@@ -6,38 +6,38 @@ import { MANAGED_BY, MANAGED_BY_LABEL } from '../../constructs/kit/labels.js';
 import type { KubeObject } from '../../constructs/kit/object.js';
 import * as kinds from '../../constructs/kit/object-kind.js';
 import { ApiError } from '../../runner/api/api-error.js';
-import { Applier, type ChangeEntry } from '../../runner/reconcile/apply.js';
+import { Applier, type ChangeSetEntry } from '../../runner/reconcile/apply.js';
 import { ChildCache } from '../../runner/cache/child-cache.js';
 import { FakeApi } from './fake-api.js';
-import { aPlan, BENCH, MARKERS, type Wanted } from './plan-builder.js';
+import { aPlan, BENCH, METADATA_KEYS, type Wanted } from './plan-builder.js';
 
 let api: FakeApi;
 let children: ChildCache;
 let applier: Applier;
 beforeEach(() => {
   api = new FakeApi();
-  children = new ChildCache(MARKERS, () => undefined);
-  applier = new Applier({ client: api, children, markers: MARKERS, onApiGone: () => undefined });
+  children = new ChildCache(METADATA_KEYS, () => undefined);
+  applier = new Applier({ client: api, children, metadataKeys: METADATA_KEYS, onApiGone: () => undefined });
 });
 
-const labels = { [MANAGED_BY_LABEL]: MANAGED_BY, [MARKERS.owner]: 'AppBench.b' };
+const labels = { [MANAGED_BY_LABEL]: MANAGED_BY, [METADATA_KEYS.owner]: 'AppBench.b' };
 const CONFIG: Wanted = { kind: 'ConfigMap', name: 'a', labels, data: { x: '1' } };
 const SECRET: Wanted = {
   kind: 'Secret',
   name: 's',
   labels,
-  annotations: { [MARKERS.generate]: '{"password":"password"}' },
+  annotations: { [METADATA_KEYS.generate]: '{"password":"password"}' },
 };
 const job = (run: string): Wanted => ({
   kind: 'Job',
   name: 'j',
   labels,
-  annotations: { [MARKERS.run]: run },
+  annotations: { [METADATA_KEYS.run]: run },
   spec: { run },
 });
 
 /** Applies the one object of a tree, and returns what has become of it. */
-async function apply(wanted: Wanted): Promise<ChangeEntry['change']> {
+async function apply(wanted: Wanted): Promise<ChangeSetEntry['change']> {
   const plan = aPlan([[wanted]]);
   const [planned] = plan.stages.flatMap((stage) => stage.children);
   assert.ok(planned);
@@ -96,7 +96,7 @@ describe('a child', () => {
 
   test('of an API that does not answer is tried again after a while: it may have been there all the time', async () => {
     let hints = 0;
-    applier = new Applier({ client: api, children, markers: MARKERS, onApiGone: () => hints++ });
+    applier = new Applier({ client: api, children, metadataKeys: METADATA_KEYS, onApiGone: () => hints++ });
     api.fail = new ApiError(
       404,
       'NotFound',
@@ -114,8 +114,8 @@ describe('a child', () => {
   test('is told as unchanged where applying it has changed nothing', async () => {
     await apply(CONFIG);
     // After a start nothing is known of what was applied before.
-    children = new ChildCache(MARKERS, () => undefined);
-    applier = new Applier({ client: api, children, markers: MARKERS, onApiGone: () => undefined });
+    children = new ChildCache(METADATA_KEYS, () => undefined);
+    applier = new Applier({ client: api, children, metadataKeys: METADATA_KEYS, onApiGone: () => undefined });
     see(kinds.ConfigMap, 'a');
     assert.equal(await apply(CONFIG), 'unchanged');
     assert.deepEqual(api.calls, ['APPLY a', 'APPLY a']);
@@ -162,7 +162,7 @@ describe('a name that is taken', () => {
     ['by somebody’s object', {}, 'was not made by the operator'],
     [
       'by an object with our label of another resource',
-      { labels: { ...labels, [MARKERS.owner]: 'AppBench.other' } },
+      { labels: { ...labels, [METADATA_KEYS.owner]: 'AppBench.other' } },
       'was not made by the operator',
     ],
     [
@@ -181,11 +181,11 @@ describe('a name that is taken', () => {
     });
   }
 
-  const LEFT = { [MANAGED_BY_LABEL]: MANAGED_BY, [MARKERS.owner]: 'AppSite.b' };
+  const LEFT = { [MANAGED_BY_LABEL]: MANAGED_BY, [METADATA_KEYS.owner]: 'AppSite.b' };
   for (const wanted of [CONFIG, { ...SECRET, name: 'a' }]) {
     const what = `a ${wanted.kind} that a site of the same name has left`;
     test(`by ${what} stalls the bench without a call`, async () => {
-      const metadata = { ...theirs.metadata, labels: { ...LEFT, [MARKERS.retain]: 'true' } };
+      const metadata = { ...theirs.metadata, labels: { ...LEFT, [METADATA_KEYS.retain]: 'true' } };
       api.put({ ...theirs, kind: wanted.kind, metadata });
       see(wanted.kind === 'Secret' ? kinds.Secret : kinds.ConfigMap, 'a');
       const { reason, message } = await refusal(apply(wanted));
@@ -206,7 +206,7 @@ describe('a name that is taken', () => {
 
   test('by such an object that the caches do not have stalls it, too', async () => {
     const managedFields = [{ manager: 'app-operator', operation: 'Apply' as const }];
-    const left = { [MARKERS.owner]: 'AppSite.b' };
+    const left = { [METADATA_KEYS.owner]: 'AppSite.b' };
     api.put({ ...theirs, metadata: { ...theirs.metadata, labels: left, managedFields } });
     const { reason, message } = await refusal(apply(CONFIG));
     assert.equal(reason, 'NameTaken');
@@ -263,7 +263,7 @@ describe('a generated Secret', () => {
     const { data } = api.the('s') as KubeObject & { data: unknown };
     api.edit('s', ({ metadata, ...rest }) => ({
       ...rest,
-      metadata: { ...metadata, labels: { ...metadata.labels, [MARKERS.owner]: 'x' } },
+      metadata: { ...metadata, labels: { ...metadata.labels, [METADATA_KEYS.owner]: 'x' } },
     }));
     see(kinds.Secret, 's');
     assert.equal(await apply(SECRET), 'configured');
@@ -276,7 +276,7 @@ describe('a generated Secret', () => {
 
   test('with somebody else’s common label, or one of our group, costs no call', async () => {
     await apply(SECRET);
-    const theirs = { 'app.kubernetes.io/part-of': 'shop', [`${MARKERS.group}/team`]: 'blue' };
+    const theirs = { 'app.kubernetes.io/part-of': 'shop', [`${METADATA_KEYS.group}/team`]: 'blue' };
     api.edit('s', ({ metadata, ...rest }) => ({
       ...rest,
       metadata: {
@@ -298,7 +298,7 @@ describe('a generated Secret', () => {
       metadata: {
         ...metadata,
         labels: { ...metadata.labels, 'app.kubernetes.io/component': 'x', team: 'blue' },
-        annotations: { ...metadata.annotations, [MARKERS.once]: 'true' },
+        annotations: { ...metadata.annotations, [METADATA_KEYS.once]: 'true' },
       },
     }));
     see(kinds.Secret, 's');
@@ -314,7 +314,7 @@ describe('a generated Secret', () => {
     api.put({
       apiVersion: 'v1',
       kind: 'Secret',
-      metadata: { name: 's', namespace: 'n', labels: { [MARKERS.owner]: 'AppBench.b' } },
+      metadata: { name: 's', namespace: 'n', labels: { [METADATA_KEYS.owner]: 'AppBench.b' } },
       data: password,
     } as KubeObject);
     assert.equal(await apply(SECRET), 'configured');

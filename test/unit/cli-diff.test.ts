@@ -2,9 +2,9 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 
 import { patchOf, withoutRun } from '../../cli/diff/text.js';
-import { worldWith, type SeenWorld } from '../../cli/diff/world.js';
+import { readerWith, type SnapshotReader } from '../../cli/diff/world.js';
 import { OPTIONAL_KINDS, references } from '../../cli/kube/kinds.js';
-import { Sight } from '../../cli/kube/sight.js';
+import { ClusterSnapshot } from '../../cli/kube/sight.js';
 import { scalersOfDeployment } from '../../constructs/framework/indexes.js';
 import type { KubeObject } from '../../constructs/kit/object.js';
 import {
@@ -88,15 +88,15 @@ describe('the world that diff sees', () => {
     ...more,
   });
   /** @param hidden what may not be listed */
-  const world = (objects: readonly KubeObject[], ...hidden: readonly ObjectKind[]): SeenWorld => {
-    const others = new Sight();
+  const reader = (objects: readonly KubeObject[], ...hidden: readonly ObjectKind[]): SnapshotReader => {
+    const others = new ClusterSnapshot();
     for (const { kind } of references())
       if (!hidden.includes(kind)) {
         const mine = objects.filter((one) => kindId(one) === kindId(kind));
         others.replace(kind, mine);
       }
-    return worldWith({
-      sight: new Sight(),
+    return readerWith({
+      snapshot: new ClusterSnapshot(),
       others,
       apiGroup: 'app-operator.io',
       settings: DEFAULT_SETTINGS,
@@ -108,7 +108,7 @@ describe('the world that diff sees', () => {
   test('has what trees depend on, and the platform', () => {
     const { metadata, ...issuer } = of(ClusterIssuer, 'corp');
     const scaleTargetRef = { kind: 'Deployment', name: 'b-worker' };
-    const seen = world([
+    const seen = reader([
       of(MariaDb, 'db'),
       { ...issuer, metadata: { name: metadata.name } },
       of(HorizontalPodAutoscaler, 'theirs', { spec: { scaleTargetRef } }),
@@ -123,7 +123,7 @@ describe('the world that diff sees', () => {
   });
 
   test('knows what was asked about that it could not see', () => {
-    const seen = world([], Issuer, ClusterIssuer);
+    const seen = reader([], Issuer, ClusterIssuer);
     assert.equal(seen.get('Secret', 'ns', 'any', nameOf), 'any');
     assert.equal(seen.get('MariaDB', 'ns', 'db', nameOf), undefined);
     assert.deepEqual(seen.missed(), []);

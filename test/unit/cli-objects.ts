@@ -1,7 +1,7 @@
 /** Objects as a cluster has them, for tests of what is told about them. */
 import type { KubeObject } from '../../constructs/kit/object.js';
 import { listings } from '../../cli/kube/kinds.js';
-import { Sight } from '../../cli/kube/sight.js';
+import { ClusterSnapshot } from '../../cli/kube/sight.js';
 import type { Node } from '../../cli/status/node.js';
 import { treesOf, type TreeProps, type Wanted } from '../../cli/status/tree.js';
 
@@ -16,12 +16,12 @@ export function statusOf(
   props: Partial<TreeProps> = {},
   wanted: Wanted = {},
 ): readonly Node[] {
-  const sight = new Sight();
+  const snapshot = new ClusterSnapshot();
   for (const { kind } of listings()) {
     const mine = (one: KubeObject) => one.kind === kind.kind && one.apiVersion === kind.apiVersion;
-    sight.replace(kind, objects.filter(mine));
+    snapshot.replace(kind, objects.filter(mine));
   }
-  return treesOf(sight, { apiGroup: GROUP, ...props }, wanted);
+  return treesOf(snapshot, { apiGroup: GROUP, ...props }, wanted);
 }
 
 const ready = (since: string, status = 'True', message = '') => ({

@@ -139,7 +139,7 @@ describe('the status tree', () => {
       version: 1,
       namespace: 'ns',
       resources: statusOf([objects.bench(), objects.failing(objects.site())]),
-      unseen: [
+      omitted: [
         { what: 'secrets', namespace: 'ns', why: 'you may not list them' },
         { what: 'pods', namespace: 'ns', why: 'you may not list them' },
       ],
@@ -149,7 +149,7 @@ describe('the status tree', () => {
       '2 resources, 1 not Ready.',
       'Not shown: secrets, pods (you may not list them).',
     ]);
-    assert.deepEqual(footerOf({ ...report, resources: [], unseen: [] }), [
+    assert.deepEqual(footerOf({ ...report, resources: [], omitted: [] }), [
       'There is no bench and no site in namespace ns.',
     ]);
   });
@@ -257,9 +257,9 @@ describe('the last words of pods in trouble', () => {
       },
     };
     const logs = new LastLogs(client, () => now);
-    const unseen = [{ what: 'logs of pods', namespace: 'ns', why: 'you may not get pods/log' }];
+    const omitted = [{ what: 'logs of pods', namespace: 'ns', why: 'you may not get pods/log' }];
 
-    assert.deepEqual((await logs.of(pods)).unseen, unseen);
+    assert.deepEqual((await logs.of(pods)).omitted, omitted);
     assert.equal(asked.length, 10);
     now = 5_000;
     const second = await logs.of(pods);
@@ -269,15 +269,15 @@ describe('the last words of pods in trouble', () => {
       [['words of p11']],
     );
     now = 10_000;
-    assert.deepEqual((await logs.of(pods)).unseen, unseen, 'it is still said what is not shown');
+    assert.deepEqual((await logs.of(pods)).omitted, omitted, 'it is still said what is not shown');
     assert.equal(asked.length, 12);
-    assert.deepEqual((await logs.of([])).unseen, [], 'of pods that are gone nothing is said');
+    assert.deepEqual((await logs.of([])).omitted, [], 'of pods that are gone nothing is said');
 
     denied = false;
     now = 40_000;
     await logs.of(pods);
     now = 41_000;
     const last = await logs.of(pods);
-    assert.deepEqual([last.logs.size, last.unseen], [12, []]);
+    assert.deepEqual([last.logs.size, last.omitted], [12, []]);
   });
 });

@@ -14,9 +14,9 @@ import {
 } from '../../constructs/kit/object-kind.js';
 import type { KubeObject } from '../../constructs/kit/object.js';
 import { synthesize } from '../../constructs/kit/synth.js';
-import { gatherSite } from '../../constructs/site/facts.js';
-import { siteTeardown } from '../../constructs/site/teardown.js';
-import { aReadyBench, aSecret, aServer, aSite, aWorld } from '../golden/builders.js';
+import { resolveSite } from '../../constructs/site/facts.js';
+import { siteCleanup } from '../../constructs/site/teardown.js';
+import { aReadyBench, aSecret, aServer, aSite, aReader } from '../golden/builders.js';
 
 type Fields = Readonly<Record<string, unknown>>;
 
@@ -64,8 +64,8 @@ function planOf(
   serves: readonly ObjectKind[] = APIS,
   servers: readonly KubeObject[] = SERVERS,
 ) {
-  const world = aWorld([aReadyBench({ dbConfig: bench }), ...SECRETS, ...servers], { serves });
-  return gatherSite(aSite({ dbConfig: site }), world).database;
+  const reader = aReader([aReadyBench({ dbConfig: bench }), ...SECRETS, ...servers], { serves });
+  return resolveSite(aSite({ dbConfig: site }), reader).database;
 }
 
 const GENERATED = 's_demo_site_95bed47d2d';
@@ -256,7 +256,7 @@ interface JobObject extends KubeObject {
 
 suite('a deleted site whose bench has changed to another kind of server', () => {
   const DATABASE = { provider: 'mariadb', host: 'old.example.com', name: GENERATED } as const;
-  const wayOut = (
+  const cleanupPlan = (
     bench: Fields,
     dbConfig: Fields,
     deletionPolicy: 'Retain' | 'Delete',
@@ -264,8 +264,8 @@ suite('a deleted site whose bench has changed to another kind of server', () => 
   ) => {
     const made = aSite({ dbConfig, deletionPolicy });
     const site = { ...made, status: { ...ready, database: DATABASE } };
-    const world = aWorld([aReadyBench({ dbConfig: bench }), ...SECRETS]);
-    const [stage] = synthesize((scope, id) => siteTeardown.chart(scope, id, site, world));
+    const reader = aReader([aReadyBench({ dbConfig: bench }), ...SECRETS]);
+    const [stage] = synthesize((scope, id) => siteCleanup.chart(scope, id, site, reader));
     const [job] = (stage?.objects ?? []) as readonly JobObject[];
     const env = job?.spec.template.spec.containers[0]?.env ?? [];
     return new Map(env.map(({ name, value }) => [name, value ?? 'from a Secret']));
@@ -277,7 +277,7 @@ suite('a deleted site whose bench has changed to another kind of server', () => 
     ['managed', 'operator', 'Delete'],
   ] as const) {
     test(`goes as its status says, without that server: ${mode} under ${deletionPolicy}, the bench ${bench}`, () => {
-      const env = wayOut(BENCHES[bench], SITES[mode], deletionPolicy);
+      const env = cleanupPlan(BENCHES[bench], SITES[mode], deletionPolicy);
       assert.equal(env.get('KEEP_DATA'), deletionPolicy === 'Retain' ? '1' : undefined);
       assert.deepEqual(
         ['DB_TYPE', 'DB_HOST', 'DB_NAME', 'DB_ROOT_PASSWORD'].map((name) => env.get(name)),
@@ -287,7 +287,7 @@ suite('a deleted site whose bench has changed to another kind of server', () => 
   }
   test('says how it can be let go, where its shared database cannot be dropped any more', () => {
     assert.throws(
-      () => wayOut(BENCHES.operator, SITES.shared, 'Delete'),
+      () => cleanupPlan(BENCHES.operator, SITES.shared, 'Delete'),
       new Stalled(
         'InvalidSpec',
         'spec.dbConfig.mode: Invalid value: "shared": the server of bench demo-bench is a database operator\'s; use "operator"; the annotation app-operator.io/skip-drop=true lets the site go without dropping its data',
@@ -295,7 +295,7 @@ suite('a deleted site whose bench has changed to another kind of server', () => 
     );
   });
   test('is dropped with the login that the bench has now, where it has one', () => {
-    const env = wayOut(BENCHES.external, SITES.shared, 'Delete');
+    const env = cleanupPlan(BENCHES.external, SITES.shared, 'Delete');
     assert.deepEqual(
       ['DB_HOST', 'DB_PORT', 'DB_ROOT_PASSWORD'].map((name) => env.get(name)),
       ['db.example.com', '3307', 'from a Secret'],
@@ -303,7 +303,7 @@ suite('a deleted site whose bench has changed to another kind of server', () => 
   });
   test('tells the Job whether it ever was Ready: else a database of its name may be another one', () => {
     const wasReady = (ready: object) =>
-      wayOut(BENCHES.external, SITES.shared, 'Delete', ready).get('WAS_READY');
+      cleanupPlan(BENCHES.external, SITES.shared, 'Delete', ready).get('WAS_READY');
     assert.deepEqual([wasReady({ appliedHash: 'x' }), wasReady({})], ['1', undefined]);
   });
 });
@@ -314,7 +314,7 @@ suite('a site waits for a bench that is ready for its newest spec', () => {
     const secrets = ['admin-password', 'db', 'encryption-key'].map((name) =>
       aSecret(`demo-site-${name}`),
     );
-    return gatherSite(aSite(), aWorld([bench, ...secrets])).hold;
+    return resolveSite(aSite(), aReader([bench, ...secrets])).blockedReason;
   };
   const WAITING = 'waiting for bench demo-bench to be ready';
   test('ready: nothing holds it', () => {

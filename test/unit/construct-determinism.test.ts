@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 import { canonicalJson } from '../../constructs/kit/hash.js';
 import type { KubeObject } from '../../constructs/kit/object.js';
-import { StaticWorld } from '../../constructs/kit/static-world.js';
+import { StaticReader } from '../../constructs/kit/static-world.js';
 import { kindId } from '../../constructs/kit/object-kind.js';
 import { BATCHES, DEFINITIONS } from '../../constructs/registry.js';
 import { kindOf, outcomesOf } from '../golden/outcome.js';
@@ -46,7 +46,7 @@ suite('the same input makes the same objects and the same status, byte for byte'
 });
 
 /** Remembers what was read of it. */
-class WatchedWorld extends StaticWorld {
+class WatchedWorld extends StaticReader {
   readonly read = new Set<string>();
 
   override get<O extends KubeObject, T>(
@@ -67,10 +67,10 @@ suite('what a kind reads is watched', () => {
       const resources = admissions.map(({ object }) => object);
       for (const resource of resources) {
         const kind = kindOf(resource);
-        const world = new WatchedWorld({ objects: [...resources, ...objects], serves, settings });
+        const reader = new WatchedWorld({ objects: [...resources, ...objects], serves, settings });
         try {
-          kind.gather(resource, world);
-          kind.teardown.blockers(resource, world);
+          kind.resolve(resource, reader);
+          kind.cleanup.blockers(resource, reader);
         } catch {
           // What is missing was read before it was missed.
         }
@@ -81,7 +81,7 @@ suite('what a kind reads is watched', () => {
           ...BATCHES.map(({ progress }) => progress),
           'DocumentResult',
         ];
-        for (const read of world.read) assert.ok(watched.includes(read), read);
+        for (const read of reader.read) assert.ok(watched.includes(read), read);
       }
     });
   }

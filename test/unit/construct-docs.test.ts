@@ -5,7 +5,7 @@ import { parseAllDocuments } from 'yaml';
 import type { Schema } from '../../constructs/kit/definition.js';
 import type { KubeObject } from '../../constructs/kit/object.js';
 import { admit } from '../../constructs/kit/schema.js';
-import { StaticWorld } from '../../constructs/kit/static-world.js';
+import { StaticReader } from '../../constructs/kit/static-world.js';
 import { DEFINITIONS, KINDS, type AnyKind } from '../../constructs/registry.js';
 import { corpus } from '../golden/corpus.js';
 import { assertSection, fieldTable, manifestsIn, ROOT } from '../golden/docs.js';
@@ -178,7 +178,7 @@ suite('the examples', () => {
   }
   test('apply as they are, and refer only to each other', () => {
     const secrets = stored.filter(({ kind }) => kind === 'Secret');
-    const world = new StaticWorld({
+    const reader = new StaticReader({
       objects: [
         ...stored
           .filter(({ kind }) => kind !== 'Secret')
@@ -195,9 +195,9 @@ suite('the examples', () => {
     const handled = KINDS.map(({ definition }) => definition.kind);
     for (const resource of stored.filter(({ kind }) => handled.includes(kind))) {
       const kind = kindOf(resource);
-      const facts = kind.gather(resource as never, world);
+      const inputs = kind.resolve(resource as never, reader);
       const stages = graphOf(kind, resource as never, (scope, id) =>
-        kind.chart(scope, id, { resource: resource as never, facts }),
+        kind.chart(scope, id, { resource: resource as never, inputs }),
       );
       assert.equal(stages.length > 0, kind.owns.length > 0, resource.metadata.name);
     }

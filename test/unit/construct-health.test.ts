@@ -18,7 +18,7 @@ const condition = (type: string, status: string, reason?: string, message?: stri
 });
 const of = (...conditions: ReturnType<typeof condition>[]) => ({ status: { conditions } });
 
-function judged(kind: string, cases: readonly Case[]): void {
+function evaluated(kind: string, cases: readonly Case[]): void {
   suite(`a ${kind}`, () => {
     for (const [reason, rest, state, message] of cases) {
       test(`${reason}: ${state}`, () => {
@@ -30,7 +30,7 @@ function judged(kind: string, cases: readonly Case[]): void {
   });
 }
 
-judged('Deployment', [
+evaluated('Deployment', [
   ['that nobody has looked at', {}, 'InProgress', '0 of 1 replicas available'],
   [
     'with 0 replicas that nobody has looked at',
@@ -126,7 +126,7 @@ judged('Deployment', [
   ],
 ]);
 
-judged('StatefulSet', [
+evaluated('StatefulSet', [
   ['that nobody has looked at', {}, 'InProgress', '0 of 1 replicas available'],
   [
     'whose pod is not ready',
@@ -164,7 +164,7 @@ judged('StatefulSet', [
   ],
 ]);
 
-judged('Job', [
+evaluated('Job', [
   ['that has not begun', {}, 'InProgress', 'running'],
   ['that runs', { status: {} }, 'InProgress', 'running'],
   ['that tries again', { status: { failed: 2 } }, 'InProgress', 'running, after 2 failed attempts'],
@@ -190,13 +190,13 @@ judged('Job', [
   ['whose failure does not hold', of(condition('Failed', 'False')), 'InProgress', 'running'],
 ]);
 
-judged('PersistentVolumeClaim', [
+evaluated('PersistentVolumeClaim', [
   ['that waits for its first pod', { status: { phase: 'Pending' } }, 'Ready', ''],
   ['that is bound', { status: { phase: 'Bound' } }, 'Ready', ''],
   ['whose volume is gone', { status: { phase: 'Lost' } }, 'Failed', 'its volume is lost'],
 ]);
 
-judged('Certificate', [
+evaluated('Certificate', [
   [
     'whose issuing has failed',
     of(
@@ -220,7 +220,7 @@ judged('Certificate', [
 ]);
 
 for (const kind of ['Database', 'DatabaseRole']) {
-  judged(kind, [
+  evaluated(kind, [
     [
       'that CloudNativePG has applied',
       { status: { observedGeneration: 1, applied: true } },
@@ -255,7 +255,7 @@ for (const kind of ['Database', 'DatabaseRole']) {
 }
 
 for (const kind of ['ScaledObject', 'Certificate', 'Database', 'User', 'Grant', 'DatabaseRole']) {
-  judged(kind, [
+  evaluated(kind, [
     ['that its operator has not seen', {}, 'InProgress', 'its operator has not looked at it yet'],
     [
       'that is not ready',
@@ -277,10 +277,10 @@ for (const kind of [
   'PodDisruptionBudget',
   'TriggerAuthentication',
 ]) {
-  judged(kind, [['is there or not', {}, 'Ready', '']]);
+  evaluated(kind, [['is there or not', {}, 'Ready', '']]);
 }
 
-judged('kind of anybody', [
+evaluated('kind of anybody', [
   [
     'that has stalled',
     of(condition('Stalled', 'True', 'Broken', 'mend it'), condition('Ready', 'False')),

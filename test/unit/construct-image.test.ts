@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
-import { frameworkImage, isSupported } from '../../constructs/framework/image.js';
+import { frappeImage, isSupported } from '../../constructs/framework/image.js';
 
-type Spec = Parameters<typeof frameworkImage>[0];
+type Spec = Parameters<typeof frappeImage>[0];
 
 const DIGEST = `sha256:${'a'.repeat(64)}`;
 
@@ -60,11 +60,11 @@ const IMAGES: readonly (readonly [
 suite('the image of the framework', () => {
   for (const [reason, spec, reference, pullPolicy] of IMAGES) {
     test(reason, () => {
-      assert.deepEqual(frameworkImage(spec), { reference, pullPolicy, pullSecrets: [] });
+      assert.deepEqual(frappeImage(spec), { reference, pullPolicy, pullSecrets: [] });
     });
   }
   test('is pulled with the secrets of the spec', () => {
-    const { pullSecrets } = frameworkImage({
+    const { pullSecrets } = frappeImage({
       frameworkVersion: 'version-15',
       image: { pullSecrets: [{ name: 'a' }, { name: 'b' }] },
     });

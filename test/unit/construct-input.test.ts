@@ -12,7 +12,7 @@ import {
   PostgresRole,
 } from '../../constructs/kit/object-kind.js';
 import { containersOf, corpus, podTemplates } from '../golden/corpus.js';
-import { aReadyBench, aSecret, aServer, aSite, aWorld, KEDA } from '../golden/builders.js';
+import { aReadyBench, aSecret, aServer, aSite, aReader, KEDA } from '../golden/builders.js';
 import { graphOf, kindOf } from '../golden/outcome.js';
 
 /** Words that only a user's text can bring: whatever holds one holds the user's text. */
@@ -108,7 +108,7 @@ function objects(): readonly KubeObject[] {
       aServer(MariaDb, 'zz-server'),
       aServer(PostgresCluster, 'zz-cluster'),
     ];
-    const world = aWorld(
+    const reader = aReader(
       [
         bench,
         site,
@@ -121,12 +121,12 @@ function objects(): readonly KubeObject[] {
     );
     return [bench, site].flatMap((resource) => {
       const kind = kindOf(resource);
-      const facts = kind.gather(resource, world);
+      const inputs = kind.resolve(resource, reader);
       const tree = graphOf(kind, resource, (scope, id) =>
-        kind.chart(scope, id, { resource, facts }),
+        kind.chart(scope, id, { resource, inputs }),
       );
       const drop = graphOf(kind, resource, (scope, id) =>
-        kind.teardown.chart(scope, id, resource, world),
+        kind.cleanup.chart(scope, id, resource, reader),
       );
       return [...tree, ...drop].flatMap((stage) => stage.objects);
     });

@@ -1,14 +1,14 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 import type { SiteJob, SiteJobSpec, SiteJobStatus } from '../../constructs/job/api.js';
-import type { SiteJobFacts } from '../../constructs/job/facts.js';
+import type { SiteJobInputs } from '../../constructs/job/facts.js';
 import { job as kind } from '../../constructs/job/index.js';
 import { Stalled, Waiting } from '../../constructs/kit/errors.js';
-import type { JobRun, Judgement } from '../../constructs/kit/kind.js';
+import type { JobRun, StatusResult } from '../../constructs/kit/kind.js';
 import type { KubeObject } from '../../constructs/kit/object.js';
 import { synthesize } from '../../constructs/kit/synth.js';
 import type { AppSite } from '../../constructs/site/api.js';
-import { aReadyBench, aSite, aWorld, stored } from '../golden/builders.js';
+import { aReadyBench, aSite, aReader, stored } from '../golden/builders.js';
 import { NOW } from '../golden/scenario.js';
 
 type Changes = Readonly<Partial<Record<keyof SiteJobSpec, unknown>>>;
@@ -28,8 +28,8 @@ const readySite = (): AppSite => {
 const READY = [aReadyBench(), readySite()];
 const NOT_READY = [aReadyBench(), aSite()];
 
-const gather = (resource: SiteJob, around: readonly KubeObject[] = READY): SiteJobFacts =>
-  kind.gather(resource, aWorld(around));
+const resolve = (resource: SiteJob, around: readonly KubeObject[] = READY): SiteJobInputs =>
+  kind.resolve(resource, aReader(around));
 
 interface JobObject extends KubeObject {
   readonly spec: {
@@ -46,10 +46,10 @@ interface JobObject extends KubeObject {
 }
 
 /** The one stage of a job's tree, with its one object. */
-function treeOf(resource: SiteJob, facts = gather(resource)) {
-  const [stage] = synthesize((scope, id) => kind.chart(scope, id, { resource, facts }));
+function treeOf(resource: SiteJob, inputs = resolve(resource)) {
+  const [stage] = synthesize((scope, id) => kind.chart(scope, id, { resource, inputs }));
   const [object] = stage?.objects ?? [];
-  return { hold: stage?.hold, object: object as JobObject | undefined };
+  return { blockedReason: stage?.blockedReason, object: object as JobObject | undefined };
 }
 
 function envOf(resource: SiteJob): Readonly<Record<string, string>> {
@@ -58,11 +58,11 @@ function envOf(resource: SiteJob): Readonly<Record<string, string>> {
   return Object.fromEntries(env.map(({ name, value }) => [name, value]));
 }
 
-const aRun = (facts: SiteJobFacts, run: Partial<JobRun> = {}): JobRun => ({
+const aRun = (inputs: SiteJobInputs, run: Partial<JobRun> = {}): JobRun => ({
   name: 'j-run',
   uid: 'u1',
   state: 'Succeeded',
-  run: facts.run,
+  run: inputs.run,
   startTime: '2026-01-01T00:00:00Z',
   completionTime: '2026-01-01T00:01:00Z',
   exitCode: 0,
@@ -70,15 +70,15 @@ const aRun = (facts: SiteJobFacts, run: Partial<JobRun> = {}): JobRun => ({
   ...run,
 });
 
-function observe(
+function evaluate(
   resource: SiteJob,
   runs: readonly JobRun[],
-  facts = gather(resource),
+  inputs = resolve(resource),
   pending: readonly { kind: string; name: string; message: string }[] = [],
-): Judgement {
-  return kind.observe({
+): StatusResult {
+  return kind.evaluate({
     resource,
-    facts,
+    inputs,
     runs,
     probes: [],
     complete: true,
@@ -92,7 +92,7 @@ function observe(
 }
 
 /** The status that a judgement leaves. */
-const left = (before: SiteJobStatus | undefined, { fields = {}, phase }: Judgement) =>
+const left = (before: SiteJobStatus | undefined, { fields = {}, phase }: StatusResult) =>
   ({ ...before, ...fields, phase }) as SiteJobStatus;
 
 suite('what a SiteJob runs', () => {
@@ -131,19 +131,19 @@ suite('what a SiteJob runs', () => {
       ['kwargs', { method: 'a.b', kwargs: { text: Array<string>(9).fill(long) } }],
     ] as const) {
       assert.throws(
-        () => gather(aJob(spec)),
+        () => resolve(aJob(spec)),
         (error) =>
           error instanceof Stalled &&
           error.message.startsWith(`spec.${field}: Too long: may be at most 65536 bytes`),
       );
     }
-    assert.ok(gather(aJob({ command: ['x', ...Array<string>(7).fill(long)] })));
+    assert.ok(resolve(aJob({ command: ['x', ...Array<string>(7).fill(long)] })));
   });
 });
 
 suite('a single run', () => {
   test('is another one for each change of what it does, and for no other change', () => {
-    const { run } = gather(aJob());
+    const { run } = resolve(aJob());
     const changes: readonly Changes[] = [
       { command: ['migrate', '--x'] },
       { command: undefined, method: 'frappe.ping' },
@@ -153,49 +153,49 @@ suite('a single run', () => {
     ];
     const runs = changes.map((change) => {
       const spec = Object.entries({ ...MIGRATE, ...change }).filter(([, v]) => v !== undefined);
-      return gather(aJob(Object.fromEntries(spec))).run;
+      return resolve(aJob(Object.fromEntries(spec))).run;
     });
     assert.equal(new Set([run, ...runs]).size, changes.length + 1);
     for (const same of [{ concurrencyPolicy: 'Allow' }, { failedJobsHistoryLimit: 9 }]) {
-      assert.equal(gather(aJob({ ...MIGRATE, ...same })).run, run);
+      assert.equal(resolve(aJob({ ...MIGRATE, ...same })).run, run);
     }
     const newImage = [aReadyBench({ image: { tag: 'v15.50.0' } }), readySite()];
-    assert.equal(gather(aJob(), newImage).run, run);
+    assert.equal(resolve(aJob(), newImage).run, run);
     const kwargs = { a: 1, b: { c: 2, d: 3 } };
     const turned = { b: { d: 3, c: 2 }, a: 1 };
     const method = 'frappe.ping';
     assert.equal(
-      gather(aJob({ method, kwargs })).run,
-      gather(aJob({ method, kwargs: turned })).run,
+      resolve(aJob({ method, kwargs })).run,
+      resolve(aJob({ method, kwargs: turned })).run,
     );
   });
   test('waits for its site, and is not touched by what becomes of the site later', () => {
-    const waits = treeOf(aJob(), gather(aJob(), NOT_READY));
-    assert.match(waits.hold ?? '', /AppSite "demo-site" is not Ready$/);
-    assert.equal(treeOf(aJob()).hold, undefined);
-    assert.throws(() => gather(aJob(), [aReadyBench()]), Waiting);
-    const facts = gather(aJob(), NOT_READY);
-    const { phase, ready } = observe(aJob(), [aRun(facts)], facts);
+    const waits = treeOf(aJob(), resolve(aJob(), NOT_READY));
+    assert.match(waits.blockedReason ?? '', /AppSite "demo-site" is not Ready$/);
+    assert.equal(treeOf(aJob()).blockedReason, undefined);
+    assert.throws(() => resolve(aJob(), [aReadyBench()]), Waiting);
+    const inputs = resolve(aJob(), NOT_READY);
+    const { phase, ready } = evaluate(aJob(), [aRun(inputs)], inputs);
     assert.deepEqual([phase, ready.status], ['Succeeded', 'True']);
   });
   test('goes with its site while it is under way, and stays when it has ended', () => {
-    const facts = gather(aJob());
+    const inputs = resolve(aJob());
     const running = { state: 'Running', exitCode: undefined, message: undefined } as const;
-    const begun = aJob(MIGRATE, left(undefined, observe(aJob(), [aRun(facts, running)], facts)));
-    assert.equal(treeOf(begun, gather(begun, [aReadyBench()])).object, undefined);
-    const ended = aJob(MIGRATE, left(undefined, observe(aJob(), [aRun(facts)], facts)));
-    assert.throws(() => gather(ended, [aReadyBench()]), Waiting);
+    const begun = aJob(MIGRATE, left(undefined, evaluate(aJob(), [aRun(inputs, running)], inputs)));
+    assert.equal(treeOf(begun, resolve(begun, [aReadyBench()])).object, undefined);
+    const ended = aJob(MIGRATE, left(undefined, evaluate(aJob(), [aRun(inputs)], inputs)));
+    assert.throws(() => resolve(ended, [aReadyBench()]), Waiting);
   });
   test('is not made again once it has ended, also when its Job is gone', () => {
     for (const [state, exitCode, phase] of [
       ['Succeeded', 0, 'Succeeded'],
       ['Failed', 3, 'Failed'],
     ] as const) {
-      const first = observe(aJob(), [aRun(gather(aJob()), { state, exitCode })]);
+      const first = evaluate(aJob(), [aRun(resolve(aJob()), { state, exitCode })]);
       assert.equal(first.phase, phase);
       const later = aJob(MIGRATE, left(undefined, first));
-      assert.equal(treeOf(later).hold, 'it has been done');
-      const kept = observe(later, [], undefined, [{ kind: 'Job', name: 'j-run', message: '' }]);
+      assert.equal(treeOf(later).blockedReason, 'it has been done');
+      const kept = evaluate(later, [], undefined, [{ kind: 'Job', name: 'j-run', message: '' }]);
       assert.equal(kept.phase, phase);
       assert.equal(kept.ready.status, first.ready.status);
       assert.deepEqual(left(later.status, kept).exitCode, exitCode);
@@ -203,11 +203,11 @@ suite('a single run', () => {
   });
   test('is not made again when its Job is taken away while it runs: the user says when', () => {
     const running = { state: 'Running', completionTime: undefined } as const;
-    const begun = aRun(gather(aJob()), { ...running, exitCode: undefined, message: undefined });
-    const later = aJob(MIGRATE, left(undefined, observe(aJob(), [begun])));
-    assert.equal(treeOf(later).hold, 'it has begun');
+    const begun = aRun(resolve(aJob()), { ...running, exitCode: undefined, message: undefined });
+    const later = aJob(MIGRATE, left(undefined, evaluate(aJob(), [begun])));
+    assert.equal(treeOf(later).blockedReason, 'it has begun');
     const missing = { kind: 'Job', name: 'j-run', message: 'not created yet' };
-    const lost = observe(later, [], undefined, [missing]);
+    const lost = evaluate(later, [], undefined, [missing]);
     assert.deepEqual([lost.phase, lost.stalled, lost.ready.reason], ['Failed', true, 'Terminated']);
     assert.equal(
       lost.ready.message,
@@ -216,27 +216,27 @@ suite('a single run', () => {
     const after = left(later.status, lost);
     assert.equal(after.active, 0);
     // Still so at the next visit, and after a restart; a Job that had only not been seen yet counts again.
-    assert.equal(treeOf(aJob(MIGRATE, after)).hold, 'it has begun');
-    assert.equal(observe(aJob(MIGRATE, after), []).ready.reason, 'Terminated');
-    assert.equal(observe(aJob(MIGRATE, after), [begun]).phase, 'Running');
+    assert.equal(treeOf(aJob(MIGRATE, after)).blockedReason, 'it has begun');
+    assert.equal(evaluate(aJob(MIGRATE, after), []).ready.reason, 'Terminated');
+    assert.equal(evaluate(aJob(MIGRATE, after), [begun]).phase, 'Running');
     const changed = aJob({ command: ['clear-cache'] }, after);
-    assert.equal(treeOf(changed).hold, undefined);
-    assert.equal(observe(changed, [], undefined, [missing]).phase, 'Pending');
+    assert.equal(treeOf(changed).blockedReason, undefined);
+    assert.equal(evaluate(changed, [], undefined, [missing]).phase, 'Pending');
   });
   test('is made again when its Job is taken away before any of it began', () => {
-    const early = aRun(gather(aJob()), { state: 'Running', startTime: undefined });
-    const status = left(undefined, observe(aJob(), [early]));
+    const early = aRun(resolve(aJob()), { state: 'Running', startTime: undefined });
+    const status = left(undefined, evaluate(aJob(), [early]));
     const later = aJob(MIGRATE, status);
-    assert.equal(treeOf(later).hold, undefined);
-    assert.equal(observe(later, []).phase, 'Pending');
+    assert.equal(treeOf(later).blockedReason, undefined);
+    assert.equal(evaluate(later, []).phase, 'Pending');
   });
   test('runs for a changed spec, and forgets what came of the one before but its success', () => {
-    const done = left(undefined, observe(aJob(), [aRun(gather(aJob()))]));
+    const done = left(undefined, evaluate(aJob(), [aRun(resolve(aJob()))]));
     const changed = aJob({ command: ['clear-cache'] }, done);
-    assert.equal(treeOf(changed).hold, undefined);
-    const old = aRun(gather(aJob()));
+    assert.equal(treeOf(changed).blockedReason, undefined);
+    const old = aRun(resolve(aJob()));
     const missing = { kind: 'Job', name: 'j-run', message: 'not created yet' };
-    const status = left(done, observe(changed, [old], undefined, [missing]));
+    const status = left(done, evaluate(changed, [old], undefined, [missing]));
     assert.equal(status.phase, 'Pending');
     assert.deepEqual(
       [status.exitCode, status.log, status.completionTime, status.specHash],
@@ -249,25 +249,25 @@ suite('a single run', () => {
     let resource = aJob();
     const runs = new Set<string>();
     for (const uid of ['u1', 'u2', 'u3']) {
-      const facts = gather(resource);
-      runs.add(facts.run);
-      const judged = observe(resource, [aRun(facts, { ...closed, uid })], facts);
-      assert.deepEqual([judged.phase, judged.again], ['Pending', true]);
-      resource = aJob(MIGRATE, left(resource.status, judged));
-      assert.equal(treeOf(resource).hold, undefined);
+      const inputs = resolve(resource);
+      runs.add(inputs.run);
+      const evaluated = evaluate(resource, [aRun(inputs, { ...closed, uid })], inputs);
+      assert.deepEqual([evaluated.phase, evaluated.reconcileAgain], ['Pending', true]);
+      resource = aJob(MIGRATE, left(resource.status, evaluated));
+      assert.equal(treeOf(resource).blockedReason, undefined);
     }
     assert.equal(runs.size, 3);
-    const facts = gather(resource);
-    assert.ok(!runs.has(facts.run));
-    const done = aJob(MIGRATE, left(resource.status, observe(resource, [aRun(facts)], facts)));
-    assert.equal(gather(done).run, facts.run);
-    assert.equal(treeOf(done).hold, 'it has been done');
-    assert.notEqual(gather(aJob({ command: ['clear-cache'] }, done.status)).run, facts.run);
+    const inputs = resolve(resource);
+    assert.ok(!runs.has(inputs.run));
+    const done = aJob(MIGRATE, left(resource.status, evaluate(resource, [aRun(inputs)], inputs)));
+    assert.equal(resolve(done).run, inputs.run);
+    assert.equal(treeOf(done).blockedReason, 'it has been done');
+    assert.notEqual(resolve(aJob({ command: ['clear-cache'] }, done.status)).run, inputs.run);
   });
   test('is told by whatever is left of it', () => {
     const failed = (run: Partial<JobRun>) => {
-      const facts = gather(aJob());
-      const { ready, fields } = observe(aJob(), [aRun(facts, { state: 'Failed', ...run })], facts);
+      const inputs = resolve(aJob());
+      const { ready, fields } = evaluate(aJob(), [aRun(inputs, { state: 'Failed', ...run })], inputs);
       return [ready.reason, ready.message, fields?.['exitCode'], fields?.['log']];
     };
     const oom = { exitCode: 137, message: '{"startTime":"2026-01-01T00:00:00Z","log":"a\\nb"}' };
@@ -292,44 +292,44 @@ suite('a schedule', () => {
   const CRON = { ...MIGRATE, schedule: '*/5 * * * *' };
   test('is suspended while the site cannot take it, and while the user wants that', () => {
     const suspended = (resource: SiteJob, around = READY) =>
-      treeOf(resource, gather(resource, around)).object?.spec.suspend;
+      treeOf(resource, resolve(resource, around)).object?.spec.suspend;
     assert.equal(suspended(aJob(CRON)), false);
     assert.equal(suspended(aJob(CRON), NOT_READY), true);
     assert.equal(suspended(aJob({ ...CRON, suspend: true })), true);
   });
   test('goes with its site, where it was made at all', () => {
-    assert.throws(() => gather(aJob(CRON), [aReadyBench()]), Waiting);
+    assert.throws(() => resolve(aJob(CRON), [aReadyBench()]), Waiting);
     const made = aJob(CRON, { appliedHash: 'x' });
-    const facts = gather(made, [aReadyBench()]);
-    assert.equal(treeOf(made, facts).object, undefined);
-    assert.equal(observe(made, [], facts).ready.reason, 'SiteMissing');
+    const inputs = resolve(made, [aReadyBench()]);
+    assert.equal(treeOf(made, inputs).object, undefined);
+    assert.equal(evaluate(made, [], inputs).ready.reason, 'SiteMissing');
   });
   test('says what the last run that has ended came to, and how many are under way', () => {
     const resource = aJob(CRON, { lastSuccessfulTime: '2025-12-31T00:00:00Z' });
-    const facts = gather(resource);
+    const inputs = resolve(resource);
     const running = { state: 'Running', exitCode: undefined, message: undefined } as const;
     const at = (name: string, run: Partial<JobRun> = {}) =>
-      aRun(facts, { name, uid: name, ...run });
+      aRun(inputs, { name, uid: name, ...run });
     const fails = { state: 'Failed', exitCode: 1, message: '{"log":"no"}' } as const;
-    const judged = observe(resource, [at('j-3', running), at('j-2', running), at('j-1', fails)]);
-    assert.deepEqual([judged.phase, judged.ready.status], ['Running', 'False']);
-    assert.equal(judged.ready.message, 'Job j-1: exit code 1: no');
+    const evaluated = evaluate(resource, [at('j-3', running), at('j-2', running), at('j-1', fails)]);
+    assert.deepEqual([evaluated.phase, evaluated.ready.status], ['Running', 'False']);
+    assert.equal(evaluated.ready.message, 'Job j-1: exit code 1: no');
     assert.deepEqual(
-      [judged.fields?.['active'], judged.fields?.['job'], judged.fields?.['exitCode']],
+      [evaluated.fields?.['active'], evaluated.fields?.['job'], evaluated.fields?.['exitCode']],
       [2, 'j-3', undefined],
     );
-    assert.equal(judged.fields?.['lastSuccessfulTime'], '2025-12-31T00:00:00Z');
-    const after = observe(resource, [at('j-3'), at('j-2', fails)]);
+    assert.equal(evaluated.fields?.['lastSuccessfulTime'], '2025-12-31T00:00:00Z');
+    const after = evaluate(resource, [at('j-3'), at('j-2', fails)]);
     assert.deepEqual([after.phase, after.ready.status], ['Scheduled', 'True']);
     assert.equal(after.fields?.['lastSuccessfulTime'], '2026-01-01T00:01:00Z');
-    const none = observe(resource, []);
+    const none = evaluate(resource, []);
     assert.deepEqual([none.phase, none.ready.reason], ['Scheduled', 'Scheduled']);
   });
   test('does not count a run that found the site closed', () => {
     const resource = aJob(CRON);
-    const facts = gather(resource);
+    const inputs = resolve(resource);
     const closed = { state: 'Failed', exitCode: 1, message: '{"reason":"SiteClosed"}' } as const;
-    const judged = observe(resource, [aRun(facts, { ...closed, name: 'j-2' }), aRun(facts)]);
-    assert.deepEqual([judged.phase, judged.fields?.['job']], ['Scheduled', 'j-run']);
+    const evaluated = evaluate(resource, [aRun(inputs, { ...closed, name: 'j-2' }), aRun(inputs)]);
+    assert.deepEqual([evaluated.phase, evaluated.fields?.['job']], ['Scheduled', 'j-run']);
   });
 });

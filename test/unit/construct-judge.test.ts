@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
-import { judge } from '../../constructs/framework/judge.js';
+import { evaluatePhase } from '../../constructs/framework/judge.js';
 import type { Observation } from '../../constructs/kit/kind.js';
 import type { Resource } from '../../constructs/kit/object.js';
 
@@ -16,7 +16,7 @@ function aView(seen: Partial<Seen> & { readonly phase?: string }): Seen {
       spec: {},
       ...(phase === undefined ? {} : { status: { phase } }),
     },
-    facts: undefined,
+    inputs: undefined,
     pending: [],
     runs: [],
     probes: [],
@@ -108,7 +108,7 @@ const CASES: readonly (readonly [
 suite('a resource whose tree could be made', () => {
   for (const [reason, seen, phase, [status, why, message]] of CASES) {
     test(`${reason}: ${phase}`, () => {
-      assert.deepEqual(judge(aView(seen)), {
+      assert.deepEqual(evaluatePhase(aView(seen)), {
         phase,
         ready: { type: 'Ready', status, reason: why, message },
       });

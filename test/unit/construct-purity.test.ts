@@ -72,7 +72,7 @@ function importsOf(source: ts.SourceFile): readonly Import[] {
 /** Names that stand for values of the surroundings: no fields, no types, nothing of the file's own. */
 function globalsOf(source: ts.SourceFile): readonly string[] {
   const found: string[] = [];
-  const visit = (node: ts.Node): void => {
+  const reconcile = (node: ts.Node): void => {
     if (ts.isTypeNode(node)) return;
     if (ts.isIdentifier(node) && FORBIDDEN.includes(node.text) && !isName(node)) {
       found.push(node.text);
@@ -83,9 +83,9 @@ function globalsOf(source: ts.SourceFile): readonly string[] {
     if (ts.isCallExpression(node) && node.expression.kind === ts.SyntaxKind.ImportKeyword) {
       found.push('import()');
     }
-    ts.forEachChild(node, visit);
+    ts.forEachChild(node, reconcile);
   };
-  visit(source);
+  reconcile(source);
   return found;
 }
 

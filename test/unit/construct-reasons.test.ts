@@ -35,11 +35,11 @@ function textsOf(node: ts.Node | undefined, source: ts.SourceFile): readonly str
 
 function declarationOf(name: string, source: ts.SourceFile): ts.Expression | undefined {
   let found: ts.Expression | undefined;
-  const visit = (node: ts.Node): void => {
+  const reconcile = (node: ts.Node): void => {
     if (ts.isVariableDeclaration(node) && node.name.getText() === name) found ??= node.initializer;
-    ts.forEachChild(node, visit);
+    ts.forEachChild(node, reconcile);
   };
-  visit(source);
+  reconcile(source);
   return found;
 }
 
@@ -47,16 +47,16 @@ function declarationOf(name: string, source: ts.SourceFile): ts.Expression | und
 const PLACES: Readonly<Record<string, number>> = {
   Waiting: 0,
   Stalled: 0,
-  verdict: 0,
-  hold: 0,
-  judgement: 1,
+  conditionResult: 0,
+  blockedReason: 0,
+  statusResult: 1,
   'this.#complain': 2,
 };
 
 /** Reasons are thrown with errors, or stand in verdicts. */
 function reasonsOf(source: ts.SourceFile): readonly string[] {
   const found: string[] = [];
-  const visit = (node: ts.Node): void => {
+  const reconcile = (node: ts.Node): void => {
     const callee =
       ts.isNewExpression(node) || ts.isCallExpression(node) ? node.expression.getText() : '';
     const args =
@@ -66,9 +66,9 @@ function reasonsOf(source: ts.SourceFile): readonly string[] {
     if (ts.isPropertyAssignment(node) && node.name.getText() === 'reason') {
       found.push(...textsOf(node.initializer, source));
     }
-    ts.forEachChild(node, visit);
+    ts.forEachChild(node, reconcile);
   };
-  visit(source);
+  reconcile(source);
   return found;
 }
 

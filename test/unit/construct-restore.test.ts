@@ -2,8 +2,8 @@ import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 import type { KubeObject, Resource } from '../../constructs/kit/object.js';
 import type { AppSite, RestoredBackup, SiteRestore } from '../../constructs/site/api.js';
-import { restoreEnv, restoreFacts, restoreRun } from '../../constructs/site/restore.js';
-import { aSecret, aSite, aWorld } from '../golden/builders.js';
+import { restoreEnv, resolveRestore, restoreRun } from '../../constructs/site/restore.js';
+import { aSecret, aSite, aReader } from '../golden/builders.js';
 
 const BACKUP = {
   apiVersion: 'app-operator.io/v1alpha1',
@@ -29,20 +29,20 @@ const wanting = (restoreFrom: SiteRestore, status: AppSite['status'] = {}): AppS
   ...aSite({ restoreFrom }),
   status,
 });
-const factsOf = (site: AppSite, ...objects: readonly KubeObject[]) => {
-  const facts = restoreFacts(site, aWorld(objects));
-  assert.ok(facts);
-  return facts;
+const inputsOf = (site: AppSite, ...objects: readonly KubeObject[]) => {
+  const inputs = resolveRestore(site, aReader(objects));
+  assert.ok(inputs);
+  return inputs;
 };
 const done = (...requests: readonly string[]): AppSite['status'] => ({
   appliedHash: 'h',
   restored: { requests } as unknown as RestoredBackup,
 });
-const idOf = (restoreFrom: SiteRestore): string => factsOf(wanting(restoreFrom)).id;
+const idOf = (restoreFrom: SiteRestore): string => inputsOf(wanting(restoreFrom)).id;
 
 suite('what restoreFrom asks for', () => {
   test('is nothing without it', () => {
-    assert.equal(restoreFacts(aSite(), aWorld([])), undefined);
+    assert.equal(resolveRestore(aSite(), aReader([])), undefined);
     assert.deepEqual([restoreEnv(aSite(), undefined), restoreRun(undefined)], [[], []]);
   });
 
@@ -67,14 +67,14 @@ suite('what restoreFrom asks for', () => {
   });
 
   test('is the same whatever the SiteBackup says of itself, or whether it is there', () => {
-    const [absent, there] = [factsOf(wanting(REF)), factsOf(wanting(REF), BACKUP)];
+    const [absent, there] = [inputsOf(wanting(REF)), inputsOf(wanting(REF), BACKUP)];
     assert.equal(absent.id, there.id);
     assert.equal(absent.problem?.reason, 'BackupMissing');
     assert.notDeepEqual(restoreRun(absent), restoreRun(there), 'the Job runs when it comes');
   });
 
   test('is confirmed by the name of the site, and by nothing like it', () => {
-    const confirmed = (confirm: string) => factsOf(wanting({ ...REF, confirm })).confirmed;
+    const confirmed = (confirm: string) => inputsOf(wanting({ ...REF, confirm })).confirmed;
     assert.deepEqual([NAME, `${NAME} on Monday`].map(confirmed), [true, true]);
     const wrong = ['demo', `${NAME}x`, `${NAME}.`, `${NAME},`, `www.${NAME}`, 'true'];
     assert.deepEqual(wrong.map(confirmed), wrong.map(() => false)); // prettier-ignore
@@ -83,32 +83,32 @@ suite('what restoreFrom asks for', () => {
 
 suite('the store of a backup', () => {
   test('is the one of the SiteBackup, for its site; or the one that is given, for this site', () => {
-    assert.equal(factsOf(wanting(REF), BACKUP).store?.location, 'pvc://backups/default/other');
+    assert.equal(inputsOf(wanting(REF), BACKUP).store?.location, 'pvc://backups/default/other');
     assert.equal(
-      factsOf(wanting(S3), aSecret('login')).store?.location,
+      inputsOf(wanting(S3), aSecret('login')).store?.location,
       's3://bucket/default/demo-site',
     );
   });
 
   test('is not touched without its Secrets', () => {
-    const { store, problem } = factsOf(wanting(S3));
+    const { store, problem } = inputsOf(wanting(S3));
     assert.equal(store, undefined);
     assert.match(problem?.message ?? '', /^spec\.restoreFrom\.source\.s3\.secretRef\.name: /);
   });
 
   test('is not mounted after it was used, and that runs no Job', () => {
-    const before = factsOf(wanting(REF), BACKUP);
-    const after = factsOf(wanting(REF, done('x', before.id, 'y')), BACKUP);
+    const before = inputsOf(wanting(REF), BACKUP);
+    const after = inputsOf(wanting(REF, done('x', before.id, 'y')), BACKUP);
     assert.equal(after.store, undefined);
     assert.deepEqual(restoreRun(after), restoreRun(before));
-    const gone = factsOf(wanting(REF, done(before.id)));
+    const gone = inputsOf(wanting(REF, done(before.id)));
     assert.deepEqual(restoreRun(gone), restoreRun(before), 'nor does the end of the SiteBackup');
   });
 
   test('is not mounted for a site that exists, without a confirmation', () => {
     const exists = { appliedHash: 'h' };
-    assert.equal(factsOf(wanting(REF, exists), BACKUP).store, undefined);
+    assert.equal(inputsOf(wanting(REF, exists), BACKUP).store, undefined);
     const confirmed = { ...REF, confirm: NAME };
-    assert.ok(factsOf(wanting(confirmed, exists), BACKUP).store);
+    assert.ok(inputsOf(wanting(confirmed, exists), BACKUP).store);
   });
 });

@@ -1,19 +1,19 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
-import { gatherBench, nginxSites } from '../../constructs/bench/facts.js';
+import { resolveBench, nginxSites } from '../../constructs/bench/facts.js';
 import { renderNginxConfig } from '../../constructs/bench/nginx-config.js';
-import { isOlder, type Claim } from '../../constructs/framework/seniority.js';
+import { isOlder, type NameOwner } from '../../constructs/framework/seniority.js';
 import { Stalled } from '../../constructs/kit/errors.js';
 import type { AppSite } from '../../constructs/site/api.js';
-import { gatherSite } from '../../constructs/site/facts.js';
-import { aBench, aReadyBench, aSite, aWorld } from '../golden/builders.js';
+import { resolveSite } from '../../constructs/site/facts.js';
+import { aBench, aReadyBench, aSite, aReader } from '../golden/builders.js';
 
-const claim = (kind: string, name: string, created = ''): Claim => ({ kind, name, created });
+const claim = (kind: string, name: string, created = ''): NameOwner => ({ kind, name, created });
 const site = (name: string, second: number, spec: Readonly<Record<string, unknown>>): AppSite =>
   aSite(spec, { name, creationTimestamp: `2026-01-01T00:00:0${second}Z` });
 
 suite('of two rivals exactly one is older', () => {
-  const ORDER: readonly (readonly [reason: string, older: Claim, younger: Claim])[] = [
+  const ORDER: readonly (readonly [reason: string, older: NameOwner, younger: NameOwner])[] = [
     [
       'by the time of creation',
       claim('AppSite', 'b', '2026-01-01T00:00:00Z'),
@@ -50,10 +50,10 @@ suite('a host name that two sites claim', () => {
   /** What the proxy routes, and which sites say that they are refused. */
   function outcome(suffix: string | undefined, ...sites: readonly AppSite[]) {
     const bench = aReadyBench(suffix === undefined ? {} : { domainConfig: { suffix } });
-    const world = aWorld([bench, ...sites]);
+    const reader = aReader([bench, ...sites]);
     const refused = sites.filter((candidate) => {
       try {
-        gatherSite(candidate, world);
+        resolveSite(candidate, reader);
         return false;
       } catch (error) {
         assert.ok(error instanceof Stalled);
@@ -62,7 +62,7 @@ suite('a host name that two sites claim', () => {
       }
     });
     return {
-      routed: nginxSites(gatherBench(bench, world)).flatMap(({ siteName, domains }) =>
+      routed: nginxSites(resolveBench(bench, reader)).flatMap(({ siteName, domains }) =>
         [siteName, ...domains].map((host) => `${host}=${siteName}`),
       ),
       refused: refused.map(({ metadata }) => metadata.name),
@@ -152,9 +152,9 @@ suite('a host name that two sites claim', () => {
       siteName: 'a.example.com',
       benchRef: { name: 'other' },
     });
-    const world = aWorld([aReadyBench(), other, mine, theirs]);
-    assert.doesNotThrow(() => gatherSite(mine, world));
-    assert.doesNotThrow(() => gatherSite(theirs, world));
+    const reader = aReader([aReadyBench(), other, mine, theirs]);
+    assert.doesNotThrow(() => resolveSite(mine, reader));
+    assert.doesNotThrow(() => resolveSite(theirs, reader));
   });
 });
 
@@ -171,11 +171,11 @@ suite('a bench and a site of one name', () => {
         creationTimestamp: `2026-01-01T00:00:0${at}Z`,
       });
       const bench = aBench({}, created(benchAt));
-      const rival = aSite({ benchRef: { name: 'demo-bench' } }, created(siteAt));
-      const world = aWorld([bench, rival, aReadyBench()]);
+      const conflicting = aSite({ benchRef: { name: 'demo-bench' } }, created(siteAt));
+      const reader = aReader([bench, conflicting, aReadyBench()]);
       const attempt = {
-        AppBench: () => gatherBench(bench, world),
-        AppSite: () => gatherSite(rival, world),
+        AppBench: () => resolveBench(bench, reader),
+        AppSite: () => resolveSite(conflicting, reader),
       };
       assert.throws(attempt[refused as keyof typeof attempt], {
         name: 'Stalled',
@@ -194,16 +194,16 @@ suite('a site whose name is too long with the suffix of the bench', () => {
 
   test('is refused, and the bench routes it by its own name, and the others as ever', () => {
     const long = aSite({ siteName }, { name: 'long' });
-    const world = aWorld([bench, long, aSite({ siteName: 'a' }, { name: 'short' })]);
-    assert.throws(() => gatherSite(long, world), {
+    const reader = aReader([bench, long, aSite({ siteName: 'a' }, { name: 'short' })]);
+    assert.throws(() => resolveSite(long, reader), {
       name: 'Stalled',
       reason: 'InvalidSpec',
       message:
         'spec.siteName: Too long: with the suffix of bench demo-bench the host name has 254 characters, and may have at most 253: choose a shorter name, or give spec.domain',
     });
-    const facts = gatherBench(bench, world);
+    const inputs = resolveBench(bench, reader);
     const { 'sites.conf': conf = '' } = renderNginxConfig({
-      sites: nginxSites(facts),
+      sites: nginxSites(inputs),
       clientMaxBodySize: '1m',
       proxyReadTimeout: 1,
     });
@@ -215,7 +215,7 @@ suite('a site whose name is too long with the suffix of the bench', () => {
   test('is taken with a character less, or with a domain of its own', () => {
     for (const spec of [{ siteName: siteName.slice(1) }, { siteName, domain: 'a.example.org' }]) {
       const site = aSite(spec);
-      const { domain } = gatherSite(site, aWorld([bench, site]));
+      const { domain } = resolveSite(site, aReader([bench, site]));
       assert.ok(domain.length <= 253);
     }
   });

@@ -5,7 +5,7 @@ import { Waiting } from '../../constructs/kit/errors.js';
 import type { KubeObject, Resource } from '../../constructs/kit/object.js';
 import type { SiteScoped } from '../../constructs/kit/site-api.js';
 import type { AppSite, AppSiteStatus } from '../../constructs/site/api.js';
-import { aReadyBench, aSite, aWorld } from '../golden/builders.js';
+import { aReadyBench, aSite, aReader } from '../golden/builders.js';
 import { NOW } from '../golden/scenario.js';
 
 const READY = {
@@ -30,20 +30,20 @@ const openSite = (
   metadata: Parameters<typeof aSite>[1] = {},
 ): AppSite => ({ ...aSite(spec, metadata), status: { ...OPEN, ...status } });
 
-const view = (...objects: readonly KubeObject[]) => viewSite(aJob, aWorld(objects));
+const view = (...objects: readonly KubeObject[]) => viewSite(aJob, aReader(objects));
 const holdOf = (site: AppSite) => {
-  const { hold } = view(aReadyBench(), site);
-  return hold && `${hold.reason}: ${hold.message}`;
+  const { blocked } = view(aReadyBench(), site);
+  return blocked && `${blocked.reason}: ${blocked.message}`;
 };
 
 suite('the site that a resource names', () => {
   test('has the image that its data is of, and its own pod template over its bench’s', () => {
     const podTemplate = { nodeSelector: { disk: 'fast' }, labels: { team: 'blue' } };
-    const { site, hold } = view(
+    const { site, blocked } = view(
       aReadyBench({ frameworkVersion: 'version-16', podTemplate: { labels: { cost: '1' } } }),
       openSite({}, { podTemplate }),
     );
-    assert.equal(hold, undefined);
+    assert.equal(blocked, undefined);
     assert.equal(site?.siteName, 'demo.example.com');
     assert.equal(site.bench.name, 'demo-bench');
     assert.equal(site.bench.image.reference, 'frappe/erpnext:v15.44.0');
@@ -57,19 +57,19 @@ suite('the site that a resource names', () => {
   test('is missing where there is none, where it is of another namespace, and where it goes', () => {
     const missing = 'there is no AppSite "demo-site" in namespace default';
     const expected = { reason: 'SiteMissing', message: `spec.siteRef.name: ${missing}` };
-    assert.deepEqual(view(aReadyBench()), { site: undefined, hold: expected });
+    assert.deepEqual(view(aReadyBench()), { site: undefined, blockedReason: expected });
     const foreign = openSite({}, {}, { namespace: 'other' });
-    assert.deepEqual(view(aReadyBench(), foreign), { site: undefined, hold: expected });
+    assert.deepEqual(view(aReadyBench(), foreign), { site: undefined, blockedReason: expected });
     const going = openSite({}, {}, { deletionTimestamp: NOW });
     assert.equal(view(aReadyBench(), going).site, undefined);
     assert.match(holdOf(going) ?? '', /^SiteMissing: .*"demo-site" is being deleted$/);
   });
 
   test('without a bench cannot take anything', () => {
-    const { site, hold } = view(openSite());
+    const { site, blocked } = view(openSite());
     assert.equal(site, undefined);
-    assert.equal(hold?.reason, 'SiteNotReady');
-    assert.match(hold.message, /there is no AppBench "demo-bench" in namespace default$/);
+    assert.equal(blocked?.reason, 'SiteNotReady');
+    assert.match(blocked.message, /there is no AppBench "demo-bench" in namespace default$/);
   });
 
   test('is not ready before its status says so of its present spec', () => {
@@ -97,19 +97,19 @@ suite('the site that a resource names', () => {
       { state: 'Migrated' },
       { state: 'Failed' },
     ] as const) {
-      const hold = holdOf(openSite({ upgrade: { ...upgrade, ...more } }));
-      assert.equal(hold, `SiteNotReady: spec.siteRef.name: ${held}`);
+      const blockedReason = holdOf(openSite({ upgrade: { ...upgrade, ...more } }));
+      assert.equal(blockedReason, `SiteNotReady: spec.siteRef.name: ${held}`);
     }
   });
 
   test('is waited for by what needs it', () => {
-    assert.equal(requireSite(aJob, aWorld([aReadyBench(), openSite()])).name, 'demo-site');
+    assert.equal(requireSite(aJob, aReader([aReadyBench(), openSite()])).name, 'demo-site');
     assert.throws(
-      () => requireSite(aJob, aWorld([aReadyBench(), aSite()])),
+      () => requireSite(aJob, aReader([aReadyBench(), aSite()])),
       (error) => error instanceof Waiting && error.reason === 'SiteNotReady',
     );
     assert.throws(
-      () => requireSite(aJob, aWorld([aReadyBench()])),
+      () => requireSite(aJob, aReader([aReadyBench()])),
       (error) => error instanceof Waiting && error.reason === 'SiteMissing',
     );
   });

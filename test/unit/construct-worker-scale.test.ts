@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 import type { AppBench, QueueScaling, QueueScalingStatus } from '../../constructs/bench/api.js';
-import type { BenchFacts } from '../../constructs/bench/facts.js';
+import type { BenchInputs } from '../../constructs/bench/facts.js';
 import {
-  asleep,
+  scaledToZero,
   scalingCondition,
   scalingStatus,
   workerScale,
@@ -16,8 +16,8 @@ import { MANAGED_BY, MANAGED_BY_LABEL } from '../../constructs/kit/labels.js';
 import type { KubeObject } from '../../constructs/kit/object.js';
 import { ScaledObject } from '../../constructs/kit/object-kind.js';
 import type { AppSite } from '../../constructs/site/api.js';
-import type { SiteFacts } from '../../constructs/site/facts.js';
-import { aReadyBench, aSecret, aSite, aWorld, KEDA } from '../golden/builders.js';
+import type { SiteInputs } from '../../constructs/site/facts.js';
+import { aReadyBench, aSecret, aSite, aReader, KEDA } from '../golden/builders.js';
 import { graphOf, kindOf } from '../golden/outcome.js';
 
 const scaling = (some: Partial<QueueScaling>): QueueScaling => ({
@@ -87,7 +87,7 @@ suite('the workers of a queue', () => {
         scaling: scaling({}),
         replicas: undefined,
         served,
-        foreign: { name: 'mine', wakes: false },
+        foreign: { name: 'mine', scalesFromZero: false },
       });
       assert.deepEqual(scale, { mode: 'autoscaled', fallback: 1 });
     }
@@ -98,7 +98,7 @@ suite('the workers of a queue', () => {
       scaling: scaling({ minReplicas: 0, staticReplicas: 2 }),
       replicas: undefined,
       served: true,
-      asleep: true,
+      scaledToZero: true,
     });
     assert.deepEqual(scale.replicas, 2);
   });
@@ -113,7 +113,7 @@ suite('how KEDA logs in to the Redis of a bench', () => {
   ) => {
     const bench = aReadyBench({ workerAutoscaling });
     const site = aSite();
-    const world = aWorld([bench, site, aSecret('demo-bench-redis-auth'), anHpa('mine', 1)], {
+    const reader = aReader([bench, site, aSecret('demo-bench-redis-auth'), anHpa('mine', 1)], {
       serves,
     });
     const inTree = (stages: ReturnType<typeof graphOf>): readonly string[] =>
@@ -123,9 +123,9 @@ suite('how KEDA logs in to the Redis of a bench', () => {
         .map(({ kind, metadata }) => `${kind} ${metadata.name}`);
     return [bench, site].flatMap((resource) => {
       const kind = kindOf(resource);
-      const facts = kind.gather(resource, world);
+      const inputs = kind.resolve(resource, reader);
       return inTree(
-        graphOf(kind, resource, (scope, id) => kind.chart(scope, id, { resource, facts })),
+        graphOf(kind, resource, (scope, id) => kind.chart(scope, id, { resource, inputs })),
       );
     });
   };
@@ -186,11 +186,11 @@ suite('a queue at 0 that somebody else scales', () => {
   const applied = (hpas: readonly KubeObject[], serves = KEDA): unknown => {
     const fresh = aReadyBench({ workerAutoscaling: { short: { enabled: false } } });
     const resource = { ...fresh, status: { ...fresh.status, workerScaling: { short: NONE } } };
-    const world = aWorld([resource, aSecret('demo-bench-redis-auth'), ...hpas], { serves });
+    const reader = aReader([resource, aSecret('demo-bench-redis-auth'), ...hpas], { serves });
     const kind = kindOf(resource);
-    const facts = kind.gather(resource, world);
+    const inputs = kind.resolve(resource, reader);
     const workers = graphOf(kind, resource, (scope, id) =>
-      kind.chart(scope, id, { resource, facts }),
+      kind.chart(scope, id, { resource, inputs }),
     )
       .flatMap(({ objects }) => objects)
       .find(
@@ -223,11 +223,11 @@ suite('a queue at 0 that somebody else scales', () => {
 
 suite('a ScaledObject of a user that is named like a Deployment of ours', () => {
   const names = (resource: AppBench | AppSite, others: readonly KubeObject[]): unknown => {
-    const world = aWorld([resource, ...others], { serves: KEDA });
-    return kindOf(resource).gather(resource, world);
+    const reader = aReader([resource, ...others], { serves: KEDA });
+    return kindOf(resource).resolve(resource, reader);
   };
   const short = { enabled: true, minReplicas: 0 };
-  const LEFT = { short: { name: 'keda-hpa-demo-bench-worker-short', wakes: true } };
+  const LEFT = { short: { name: 'keda-hpa-demo-bench-worker-short', scalesFromZero: true } };
   const secret = aSecret('demo-bench-redis-auth');
 
   test('has the number where an external Redis lets us make none', () => {
@@ -237,22 +237,22 @@ suite('a ScaledObject of a user that is named like a Deployment of ours', () => 
     const { foreignScalers } = names(bench, [
       urls,
       kedasHpa('demo-bench-worker-short'),
-    ]) as BenchFacts;
+    ]) as BenchInputs;
     assert.deepEqual(foreignScalers, LEFT);
   });
   test('has the number of a site that has one of its own', () => {
     const bench = aReadyBench({ workerAutoscaling: { short } });
     const site = aSite({ componentReplicas: { workerShort: 2 } });
     const hpa = kedasHpa('demo-site-worker-short', {}, 'demo-site-worker-short');
-    const { foreignScalers } = names(site, [bench, secret, hpa]) as SiteFacts;
+    const { foreignScalers } = names(site, [bench, secret, hpa]) as SiteInputs;
     assert.deepEqual(foreignScalers, {
-      short: { name: 'keda-hpa-demo-site-worker-short', wakes: true },
+      short: { name: 'keda-hpa-demo-site-worker-short', scalesFromZero: true },
     });
   });
   test('is taken for ours where we make one', () => {
     const bench = aReadyBench({ workerAutoscaling: { short } });
     const others = [secret, kedasHpa('demo-bench-worker-short')];
-    assert.deepEqual((names(bench, others) as BenchFacts).foreignScalers, {});
+    assert.deepEqual((names(bench, others) as BenchInputs).foreignScalers, {});
   });
 });
 
@@ -278,7 +278,7 @@ const SILENT: Health = {
   state: 'InProgress',
   message: 'has not looked at it',
   reason: 'OperatorSilent',
-  unseen: true,
+  unobserved: true,
 };
 const GOING: Health = { state: 'Terminating', message: 'is being deleted' };
 
@@ -318,17 +318,17 @@ suite('a queue without a worker is for the operator to wake', () => {
       const status = scalingStatus(seen(desired, health));
       assert.equal(status.short.desiredReplicas, desiredReplicas);
       assert.equal(status.short.kedaManaged, kedaManaged);
-      assert.deepEqual(asleep(status), sleeps ? ['short'] : []);
+      assert.deepEqual(scaledToZero(status), sleeps ? ['short'] : []);
     });
   }
 
   test('not when its number is fixed at none', () => {
     const [short] = [{ mode: 'static', currentReplicas: 0, desiredReplicas: 0 } as const];
-    assert.deepEqual(asleep({ short: { ...short, kedaManaged: false } }), []);
+    assert.deepEqual(scaledToZero({ short: { ...short, kedaManaged: false } }), []);
   });
 
   test('not when nothing has been said of it', () => {
-    assert.deepEqual(asleep(undefined), []);
+    assert.deepEqual(scaledToZero(undefined), []);
   });
 });
 
@@ -341,7 +341,7 @@ suite('the condition Autoscaling', () => {
   });
   test('names who has the number instead of us', () => {
     const [condition] = scalingCondition(
-      { ...seen(1, READY), foreign: { short: { name: 'mine', wakes: false } } },
+      { ...seen(1, READY), foreign: { short: { name: 'mine', scalesFromZero: false } } },
       undefined,
       [],
     );

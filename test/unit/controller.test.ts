@@ -8,20 +8,20 @@ import type { KubeObject, Resource } from '../../constructs/kit/object.js';
 import { DEFAULT_SETTINGS } from '../../constructs/kit/settings.js';
 import type { AnyKind } from '../../constructs/registry.js';
 import { ChildCache } from '../../runner/cache/child-cache.js';
-import { Notes } from '../../runner/cache/notes.js';
-import { Subscriptions } from '../../runner/cache/world.js';
+import { BatchObjects } from '../../runner/cache/notes.js';
+import { DependencyTracker } from '../../runner/cache/world.js';
 import { Controller } from '../../runner/controller.js';
 import { createLogger } from '../../runner/log.js';
 import { Metrics } from '../../runner/metrics.js';
 import { Applier } from '../../runner/reconcile/apply.js';
-import { Convergence } from '../../runner/reconcile/convergence.js';
-import { Diagnostician } from '../../runner/reconcile/diagnose.js';
+import { ResourceManager } from '../../runner/reconcile/convergence.js';
+import { PodDiagnostics } from '../../runner/reconcile/diagnose.js';
 import { Events } from '../../runner/reconcile/events.js';
 import { Finalizer } from '../../runner/reconcile/finalizer.js';
-import { Observer } from '../../runner/reconcile/observer.js';
+import { HealthChecker } from '../../runner/reconcile/observer.js';
 import { Runs } from '../../runner/reconcile/runs.js';
 import { FakeApi } from './fake-api.js';
-import { BENCH, MARKERS } from './plan-builder.js';
+import { BENCH, METADATA_KEYS } from './plan-builder.js';
 
 const STEPS = 4;
 const sitesOf = ({ status }: Resource): number =>
@@ -33,15 +33,15 @@ const stepping = {
   owns: [],
   reads: [],
   indexes: [],
-  gather: () => ({}),
+  resolve: () => ({}),
   chart: (scope, id) => new Chart(scope, id),
   probes: () => [],
-  observe: ({ resource }) => {
+  evaluate: ({ resource }) => {
     const sites = Math.min(STEPS, sitesOf(resource) + 1);
     const ready = { type: 'Ready', status: 'True', reason: 'Ready', message: '' } as const;
-    return { phase: 'Ready', ready, fields: { sites }, again: sites !== sitesOf(resource) };
+    return { phase: 'Ready', ready, fields: { sites }, reconcileAgain: sites !== sitesOf(resource) };
   },
-  teardown: { needed: () => false, blockers: () => undefined, chart: () => undefined },
+  cleanup: { needed: () => false, blockers: () => undefined, chart: () => undefined },
 } as AnyKind;
 
 /** A controller of one kind, of which nothing but written statuses reaches anybody. */
@@ -55,22 +55,22 @@ function aController(
 } {
   const client = new FakeApi();
   const log = createLogger({ logLevel: 'error', logEncoder: 'json' });
-  const subscriptions = new Subscriptions({
+  const dependencies = new DependencyTracker({
     settings: DEFAULT_SETTINGS,
     indexes: [],
-    wake: () => undefined,
+    enqueue: () => undefined,
     now: Date.now,
   });
-  const children = new ChildCache(MARKERS, () => undefined);
+  const children = new ChildCache(METADATA_KEYS, () => undefined);
   const onApiGone = (): void => undefined;
-  const applier = new Applier({ client, children, markers: MARKERS, onApiGone });
-  const diagnostician = new Diagnostician({ client, now: () => performance.now() });
+  const applier = new Applier({ client, children, metadataKeys: METADATA_KEYS, onApiGone });
+  const podDiagnostics = new PodDiagnostics({ client, now: () => performance.now() });
   const update = (name: string, object: KubeObject | undefined): void => {
-    subscriptions.update(BENCH.kind, `n/${name}`, object);
+    dependencies.update(BENCH.kind, `n/${name}`, object);
   };
   const controller = new Controller({
     kind,
-    api: objectKind(bench.definition, MARKERS.group),
+    api: objectKind(bench.definition, METADATA_KEYS.group),
     client: {
       apply: <T>(path: string, object: unknown): Promise<T> => {
         const { metadata, status } = object as Resource;
@@ -81,13 +81,13 @@ function aController(
       },
     },
     kinds: new Map(),
-    markers: MARKERS,
-    subscriptions,
+    metadataKeys: METADATA_KEYS,
+    dependencies,
     children,
-    convergence: new Convergence({ children, applier, now: Date.now }),
-    observer: new Observer({ children, diagnostician, prober: undefined, now: Date.now }),
-    finalizer: new Finalizer(client, MARKERS),
-    notes: new Notes(subscriptions),
+    resourceManager: new ResourceManager({ children, applier, now: Date.now }),
+    healthChecker: new HealthChecker({ children, podDiagnostics, prober: undefined, now: Date.now }),
+    finalizer: new Finalizer(client, METADATA_KEYS),
+    notes: new BatchObjects(dependencies),
     runs: new Runs(client),
     events: new Events({ client, log, instance: 'test', now: () => new Date() }),
     metrics: new Metrics([BENCH.kind], false),
@@ -112,12 +112,12 @@ test('what the next visit reads is written before it, however little it is', asy
   const { controller, update } = aController(
     {
       ...stepping,
-      observe: (observation) => {
+      evaluate: (observation) => {
         visits += 1;
         if (visits > 100) rests.reject(new Error('it spins'));
-        const judgement = stepping.observe(observation);
-        if (!judgement.again) rests.resolve(undefined);
-        return judgement;
+        const statusResult = stepping.evaluate(observation);
+        if (!statusResult.reconcileAgain) rests.resolve(undefined);
+        return statusResult;
       },
     },
     (resource) => written.push(sitesOf(resource)),
@@ -140,7 +140,7 @@ describe('of changes that are a word only, one is written in two seconds', () =>
   let controller: Controller;
   let update: (name: string, object: KubeObject | undefined) => void;
   const named = (name: string): Resource => ({ ...BENCH, metadata: { ...BENCH.metadata, name } });
-  const observe: AnyKind['observe'] = () => {
+  const evaluate: AnyKind['evaluate'] = () => {
     const ready = { type: 'Ready', status: 'True', reason: 'Ready' } as const;
     return { phase: 'Ready', ready: { ...ready, message: String(++words) } };
   };
@@ -158,7 +158,7 @@ describe('of changes that are a word only, one is written in two seconds', () =>
     // The clock is the test's own: what is planned for later comes by `visitAt` only.
     mock.timers.enable({ apis: ['setTimeout'] });
     ({ controller, update } = aController(
-      { ...stepping, observe },
+      { ...stepping, evaluate },
       ({ metadata }) => told.push(metadata.name),
       () => time,
     ));

@@ -15,29 +15,29 @@ import type { ObjectKind } from '../../constructs/kit/object-kind.js';
 import { ApiError } from '../../runner/api/api-error.js';
 import { ChildCache } from '../../runner/cache/child-cache.js';
 import { Applier } from '../../runner/reconcile/apply.js';
-import { Convergence } from '../../runner/reconcile/convergence.js';
+import { ResourceManager } from '../../runner/reconcile/convergence.js';
 import { FakeApi } from './fake-api.js';
-import { aPlan, BENCH, MARKERS, type Wanted } from './plan-builder.js';
+import { aPlan, BENCH, METADATA_KEYS, type Wanted } from './plan-builder.js';
 
 const OWNER = 'AppBench/n/b';
-const labels = { [MANAGED_BY_LABEL]: MANAGED_BY, [MARKERS.owner]: 'AppBench.b' };
+const labels = { [MANAGED_BY_LABEL]: MANAGED_BY, [METADATA_KEYS.owner]: 'AppBench.b' };
 const SCALER: Wanted = { kind: 'ScaledObject', name: 'scaler', labels, spec: {} };
 const WORKERS: Wanted = { kind: 'Deployment', name: 'workers', labels, spec: {} };
 const AFTER: Wanted = { kind: 'ConfigMap', name: 'after', labels, data: {} };
 
 let api: FakeApi;
 let children: ChildCache;
-let convergence: Convergence;
+let resourceManager: ResourceManager;
 beforeEach(() => {
   api = new FakeApi();
-  children = new ChildCache(MARKERS, () => undefined);
+  children = new ChildCache(METADATA_KEYS, () => undefined);
   const applier = new Applier({
     client: api,
     children,
-    markers: MARKERS,
+    metadataKeys: METADATA_KEYS,
     onApiGone: () => undefined,
   });
-  convergence = new Convergence({ children, applier, now: () => 0 });
+  resourceManager = new ResourceManager({ children, applier, now: () => 0 });
 });
 
 /** A child of the resource that is there, as the watch brings it. */
@@ -68,21 +68,21 @@ const LONG_AGO = '2026-01-01T00:00:00Z';
 describe('a wanted child that is being deleted', () => {
   test('holds nothing up where it only helps: it may be stuck for good', async () => {
     isThere(ScaledObject, 'scaler', LONG_AGO);
-    const { complete } = await convergence.apply(BENCH, aPlan([[SCALER], [AFTER]]));
+    const { complete } = await resourceManager.apply(BENCH, aPlan([[SCALER], [AFTER]]));
     assert.equal(complete, true);
     assert.deepEqual(api.calls, ['APPLY after']);
   });
 
   test('is waited for where it does the work', async () => {
     isThere(Deployment, 'workers', LONG_AGO);
-    const { complete } = await convergence.apply(BENCH, aPlan([[WORKERS], [AFTER]]));
+    const { complete } = await resourceManager.apply(BENCH, aPlan([[WORKERS], [AFTER]]));
     assert.equal(complete, false);
     assert.deepEqual(api.calls, []);
   });
 });
 
 describe('what is no longer wanted under Delete', () => {
-  const MARKED = { [MARKERS.retain]: 'false' };
+  const MARKED = { [METADATA_KEYS.retain]: 'false' };
   beforeEach(() => {
     isThere(StatefulSet, 'db', undefined, { labels: MARKED });
     isThere(Secret, 'db-root', undefined, { labels: MARKED });
@@ -93,31 +93,31 @@ describe('what is no longer wanted under Delete', () => {
     changes.map(({ name }) => name).sort();
 
   test('goes, except for data: nobody knows whether another server has it, too', async () => {
-    const pruned = await convergence.prune(BENCH, OWNER, aPlan([]));
+    const pruned = await resourceManager.prune(BENCH, OWNER, aPlan([]));
     assert.deepEqual(namesOf(pruned), ['redis']);
     assert.deepEqual(api.calls, ['DELETE redis']);
   });
 
   test('goes with its data when the resource goes', async () => {
-    const cleared = await convergence.clear(BENCH, OWNER, aPlan([]));
+    const cleared = await resourceManager.deleteUnwanted(BENCH, OWNER, aPlan([]));
     assert.deepEqual(namesOf(cleared), ['db', 'db-root', 'redis', 'unmarked']);
   });
 });
 
 describe('a resource whose names another one has', () => {
   test('makes way, but for data and what may belong to some', async () => {
-    isThere(StatefulSet, 'db', undefined, { labels: { [MARKERS.retain]: 'false' } });
-    isThere(Secret, 'unmarked', undefined, { annotations: { [MARKERS.generate]: '{}' } });
+    isThere(StatefulSet, 'db', undefined, { labels: { [METADATA_KEYS.retain]: 'false' } });
+    isThere(Secret, 'unmarked', undefined, { annotations: { [METADATA_KEYS.generate]: '{}' } });
     isThere(PersistentVolumeClaim, 'unmarked');
     isThere(Deployment, 'workers');
-    await convergence.makeWay(BENCH, OWNER);
+    await resourceManager.release(BENCH, OWNER);
     assert.deepEqual(api.calls, ['DELETE workers']);
   });
 });
 
 describe('what goes last', () => {
   const pruned = async (): Promise<readonly string[]> =>
-    (await convergence.clear(BENCH, OWNER, aPlan([]))).map(({ name }) => name);
+    (await resourceManager.deleteUnwanted(BENCH, OWNER, aPlan([]))).map(({ name }) => name);
 
   test('stays while others go', async () => {
     isThere(PostgresRole, 'role');
@@ -133,10 +133,10 @@ describe('what goes last', () => {
 });
 
 describe('data that a resource leaves', () => {
-  const MARKED = { [MARKERS.retain]: 'false' };
-  const SECRET = { [MARKERS.generate]: '{}' };
+  const MARKED = { [METADATA_KEYS.retain]: 'false' };
+  const SECRET = { [METADATA_KEYS.generate]: '{}' };
   const kept = async (...wanted: readonly Wanted[]): Promise<readonly string[]> =>
-    (await convergence.keep(BENCH, OWNER, aPlan([wanted]))).map(({ name }) => name);
+    (await resourceManager.retain(BENCH, OWNER, aPlan([wanted]))).map(({ name }) => name);
 
   test('is what is marked so; it belongs to nobody afterwards, and is not deleted', async () => {
     isThere(StatefulSet, 'db', undefined, { labels: MARKED });
@@ -144,9 +144,9 @@ describe('data that a resource leaves', () => {
     isThere(Secret, 'redis-auth', undefined, { annotations: SECRET });
     assert.deepEqual(await kept(), ['db']);
     const { metadata } = api.the('db');
-    assert.deepEqual([metadata.ownerReferences, metadata.labels?.[MARKERS.retain]], [null, 'true']);
+    assert.deepEqual([metadata.ownerReferences, metadata.labels?.[METADATA_KEYS.retain]], [null, 'true']);
     assert.deepEqual(await kept(), [], 'once');
-    const pruned = await convergence.clear(BENCH, OWNER, aPlan([]));
+    const pruned = await resourceManager.deleteUnwanted(BENCH, OWNER, aPlan([]));
     assert.deepEqual(pruned.map(({ name }) => name).sort(), ['redis', 'redis-auth']);
   });
 

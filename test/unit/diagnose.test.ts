@@ -4,9 +4,9 @@ import { healthOf } from '../../constructs/kit/health.js';
 import { Job } from '../../constructs/kit/object-kind.js';
 import type { Child } from '../../runner/cache/child.js';
 import type { ChildCache } from '../../runner/cache/child-cache.js';
-import { Diagnostician } from '../../runner/reconcile/diagnose.js';
-import type { Memory } from '../../runner/reconcile/memory.js';
-import { Observer } from '../../runner/reconcile/observer.js';
+import { PodDiagnostics } from '../../runner/reconcile/diagnose.js';
+import type { ReconcileState } from '../../runner/reconcile/memory.js';
+import { HealthChecker } from '../../runner/reconcile/observer.js';
 import { aPlan } from './plan-builder.js';
 
 const FAILED: Child = {
@@ -22,12 +22,12 @@ const FAILED: Child = {
   holdsData: false,
   deleting: false,
   owned: undefined,
-  seeded: undefined,
+  createOnly: undefined,
   run: 'r',
   health: { state: 'Failed', message: 'BackoffLimitExceeded' },
   replicas: undefined,
   job: undefined,
-  unseenSince: undefined,
+  unobservedSince: undefined,
   failedAt: 0,
 };
 
@@ -66,7 +66,7 @@ describe('what the pods of a child in trouble say', () => {
   for (const [what, status, expected] of cases) {
     test(what, async () => {
       assert.equal(
-        (await diagnostician([pod('2026-01-01T00:00:00Z', status)]).explain(FAILED)).why,
+        (await podDiagnostics([pod('2026-01-01T00:00:00Z', status)]).explain(FAILED)).why,
         expected,
       );
     });
@@ -77,7 +77,7 @@ describe('what the pods of a child in trouble say', () => {
       pod('2026-01-01T00:00:00Z', terminated(1, 'app-operator: Old: x')),
       pod('2026-01-02T00:00:00Z', terminated(1, 'app-operator: New: y')),
     ];
-    assert.equal((await diagnostician(pods).explain(FAILED)).why, 'New: y');
+    assert.equal((await podDiagnostics(pods).explain(FAILED)).why, 'New: y');
   });
 
   test('an answer is kept for half a minute, and slow children are asked one in two seconds', async () => {
@@ -125,20 +125,20 @@ describe('what the pods of a child in trouble say', () => {
   test('a resource whose question was put off is visited soon, and otherwise after five minutes', async () => {
     const { asked, clock } = counted();
     const plan = aPlan([[{ kind: 'Job', name: 's-init' }]]);
-    const observer = new Observer({
+    const healthChecker = new HealthChecker({
       children: { get: () => running('u1') } as unknown as ChildCache,
-      diagnostician: asked,
+      podDiagnostics: asked,
       prober: undefined,
       now: () => clock.now,
     });
-    const memory = { pendingSince: 0 } as Memory;
+    const memory = { pendingSince: 0 } as ReconcileState;
     clock.now = 20_000;
     await asked.explain(running('u2'));
-    await observer.pending(plan, memory);
-    assert.equal(observer.patience(memory), 2_000);
+    await healthChecker.pending(plan, memory);
+    assert.equal(healthChecker.patience(memory), 2_000);
     clock.now = 22_000;
-    await observer.pending(plan, memory);
-    assert.equal(observer.patience(memory), 300_000);
+    await healthChecker.pending(plan, memory);
+    assert.equal(healthChecker.patience(memory), 300_000);
   });
 
   test('without a pod, the last event says who refuses it, without the name that changes', async () => {
@@ -163,7 +163,7 @@ describe('what the pods of a child in trouble say', () => {
       },
     };
     assert.equal(
-      (await new Diagnostician({ client, now: () => 0 }).explain(FAILED)).why,
+      (await new PodDiagnostics({ client, now: () => 0 }).explain(FAILED)).why,
       'its pod is refused: forbidden: exceeded quota: small',
     );
     assert.deepEqual(asked, [
@@ -173,7 +173,7 @@ describe('what the pods of a child in trouble say', () => {
 
   test('a question that fails is no answer', async () => {
     const client = { request: () => Promise.reject(new Error('403')) };
-    const asked = await new Diagnostician({ client, now: () => 0 }).explain(FAILED);
+    const asked = await new PodDiagnostics({ client, now: () => 0 }).explain(FAILED);
     assert.deepEqual(asked, { why: undefined });
   });
 });
@@ -195,13 +195,13 @@ function counted() {
       return Promise.resolve({ items: ofPods ? [...pods] : [] } as T);
     },
   };
-  const asked = new Diagnostician({ client, now: () => clock.now });
+  const asked = new PodDiagnostics({ client, now: () => clock.now });
   return { asked, clock, pods, calls: () => calls };
 }
 
-function diagnostician(items: readonly object[]): Diagnostician {
+function podDiagnostics(items: readonly object[]): PodDiagnostics {
   const client = { request: <T>(): Promise<T> => Promise.resolve({ items } as T) };
-  return new Diagnostician({ client, now: () => 0 });
+  return new PodDiagnostics({ client, now: () => 0 });
 }
 
 function pod(creationTimestamp: string, status: object): object {

@@ -3,14 +3,14 @@ import { describe, test } from 'node:test';
 
 import type { DocumentOutcome, DocumentRequest } from '../../constructs/kit/document.js';
 import { Waiting } from '../../constructs/kit/errors.js';
-import type { World } from '../../constructs/kit/kind.js';
+import type { ClusterReader } from '../../constructs/kit/kind.js';
 import type { KubeObject, Resource } from '../../constructs/kit/object.js';
 import type { AppSite } from '../../constructs/site/api.js';
 import type { SiteUser } from '../../constructs/user/api.js';
 import { user } from '../../constructs/user/index.js';
 import { deleting, paused, reportOf, type Report } from '../../runner/reconcile/report.js';
 import { statusOf, type Status } from '../../runner/reconcile/status.js';
-import { aSite, aWorld, stored } from '../golden/builders.js';
+import { aSite, aReader, stored } from '../golden/builders.js';
 import { NOW } from '../golden/scenario.js';
 
 type Fields = Readonly<Record<string, unknown>>;
@@ -26,32 +26,32 @@ class Life {
   constructor(public spec: Fields = {}) {}
 
   /** @param answer what came of what it has asked for */
-  visit(answer?: Answer): this {
-    return this.#visit(answer, (resource, world) => {
-      const facts = user.gather(resource, world);
+  reconcile(answer?: Answer): this {
+    return this.#reconcile(answer, (resource, reader) => {
+      const inputs = user.resolve(resource, reader);
       const nothing = { pending: [], runs: [], probes: [], child: () => undefined };
-      const judgement = user.observe({ resource, facts, ...nothing, complete: true, ready: true });
-      return { judgement, stalled: false, changes: [] };
+      const statusResult = user.evaluate({ resource, inputs, ...nothing, complete: true, ready: true });
+      return { statusResult, stalled: false, changes: [] };
     });
   }
 
   pause(): this {
-    return this.#visit(undefined, (resource) => paused(resource as Resource<unknown, Status>));
+    return this.#reconcile(undefined, (resource) => paused(resource as Resource<unknown, Status>));
   }
 
   /** @returns what the deletion waits for; undefined where nothing holds the resource */
   delete(answer?: Answer): string | undefined {
     let reason: string | undefined;
-    const pass = (resource: SiteUser, world: World): Report => {
+    const pass = (resource: SiteUser, reader: ClusterReader): Report => {
       try {
-        user.teardown.blockers(resource, world);
+        user.cleanup.blockers(resource, reader);
       } catch (error) {
         if (error instanceof Waiting) reason = error.reason;
         throw error;
       }
       return deleting('gone');
     };
-    this.#visit(answer, pass, 'Deleting');
+    this.#reconcile(answer, pass, 'Deleting');
     return reason;
   }
 
@@ -76,19 +76,19 @@ class Life {
     return this;
   }
 
-  #visit(
+  #reconcile(
     answer: Answer | undefined,
-    pass: (resource: SiteUser, world: World) => Report,
+    pass: (resource: SiteUser, reader: ClusterReader) => Report,
     phase = this.status?.phase,
   ): this {
     const spec = { siteRef: { name: 'demo-site' }, email: 'ada@example.com', firstName: 'Ada' };
     const admitted = stored('SiteUser', { name: 'ada' }, { ...spec, ...this.spec });
     const resource = { ...admitted, status: this.status } as SiteUser;
     const results = answer && this.#request ? [resultOf(this.#request.id, answer)] : [];
-    const world = aWorld([this.site, ...this.secrets, ...results]);
+    const reader = aReader([this.site, ...this.secrets, ...results]);
     let report: Report | undefined;
     try {
-      report = pass(resource, world);
+      report = pass(resource, reader);
     } catch (error) {
       report = reportOf(error, phase, 0);
     }
@@ -99,7 +99,7 @@ class Life {
       report,
       new Date(NOW),
     );
-    const [request] = report.judgement.notes ?? [];
+    const [request] = report.statusResult.batchObjects ?? [];
     this.#request = request as DocumentRequest | undefined;
     return this;
   }
@@ -118,7 +118,7 @@ const REFUSED = ['Failed', 'LinkValidationError: Could not find Role'] as const;
 
 describe('a resource that is deleted', () => {
   test('takes the document with it that was written', () => {
-    const life = new Life().visit().visit(['Created']).visit();
+    const life = new Life().reconcile().reconcile(['Created']).reconcile();
     assert.equal(life.status?.['document'], 'ada@example.com');
     assert.equal(life.delete(), 'Deleting');
     assert.equal(life.asks()?.document.state, 'disabled');
@@ -127,32 +127,32 @@ describe('a resource that is deleted', () => {
   });
 
   test('leaves a document alone that it was never written to: it is somebody else’s', () => {
-    const life = new Life().visit().visit(REFUSED).visit();
+    const life = new Life().reconcile().reconcile(REFUSED).reconcile();
     assert.equal(life.status?.['document'], undefined);
     assert.equal(life.delete(), undefined);
   });
 
   test('takes the document with it that was written, also where a later change was refused', () => {
-    const life = new Life().visit().visit(['Created']).visit();
+    const life = new Life().reconcile().reconcile(['Created']).reconcile();
     life.spec = { roles: ['No Such Role'] };
-    life.visit().visit(REFUSED).visit();
+    life.reconcile().reconcile(REFUSED).reconcile();
     assert.equal(life.delete(), 'Deleting');
     assert.equal(life.asks()?.document.onlyAs, undefined);
   });
 
   test('leaves a document alone that was written to the site before this one only', () => {
-    const life = new Life().visit().visit(['Created']).visit();
+    const life = new Life().reconcile().reconcile(['Created']).reconcile();
     const { site } = life;
     life.site = { ...site, metadata: { ...site.metadata, deletionTimestamp: NOW } };
-    life.visit();
+    life.reconcile();
     life.site = aSite({}, { uid: 'site-2' });
-    life.visit().visit(REFUSED).visit();
+    life.reconcile().reconcile(REFUSED).reconcile();
     assert.equal(life.delete(), undefined);
   });
 
   test('before it was asked for goes at once', () => {
     assert.equal(new Life().delete(), undefined);
-    const life = new Life({ apiKeySecretRef: { name: 'ada-api' } }).visit();
+    const life = new Life({ apiKeySecretRef: { name: 'ada-api' } }).reconcile();
     assert.equal(life.asks(), undefined, 'its key is not made yet');
     assert.equal(life.delete(), undefined);
   });
@@ -160,7 +160,7 @@ describe('a resource that is deleted', () => {
   test('while a Job may write its document asks to remove that one, and none that is another’s', () => {
     const life = new Life({ passwordSecretRef: { name: 'ada' } });
     life.secrets = [secret('ada', '1')];
-    life.visit();
+    life.reconcile();
     // They are often deleted together.
     life.secrets = [];
     assert.equal(life.delete(), 'Deleting');
@@ -172,9 +172,9 @@ describe('a resource that is deleted', () => {
   });
 
   test('while what was refused is tried with another spec asks to remove just that', () => {
-    const life = new Life().visit().visit(REFUSED).visit();
+    const life = new Life().reconcile().reconcile(REFUSED).reconcile();
     life.spec = { lastName: 'Lovelace' };
-    life.visit();
+    life.reconcile();
     assert.equal(life.delete(), 'Deleting');
     assert.equal(life.asks()?.document.onlyAs?.fields['last_name'], 'Lovelace');
     assert.equal(life.delete(['Absent']), undefined);
@@ -192,59 +192,59 @@ describe('a password', () => {
   const settled = (): Life => {
     const life = new Life(withPassword());
     life.secrets = [secret('ada', '1')];
-    assert.equal(isSet(life.visit()), true);
-    return life.visit(['Created']).visit();
+    assert.equal(isSet(life.reconcile()), true);
+    return life.reconcile(['Created']).reconcile();
   };
 
   test('is set once, and again only where the user is gone', () => {
     const life = settled();
     life.spec = { ...life.spec, lastName: 'Lovelace' };
-    assert.equal(isSet(life.visit()), false);
+    assert.equal(isSet(life.reconcile()), false);
   });
 
   test('is set again when its Secret changes', () => {
     const life = settled();
     life.secrets = [secret('ada', '2')];
-    assert.equal(isSet(life.visit()), true);
-    life.visit(['Changed']);
-    assert.equal(life.visit().asks(), undefined);
+    assert.equal(isSet(life.reconcile()), true);
+    life.reconcile(['Changed']);
+    assert.equal(life.reconcile().asks(), undefined);
   });
 
   test('is set again when another key of the Secret is named', () => {
     const life = settled();
     life.spec = withPassword('ada');
-    assert.equal(isSet(life.visit()), true);
+    assert.equal(isSet(life.reconcile()), true);
   });
 
   test('is set again in a site that was made anew, or whose data was restored', () => {
     const anew = settled();
     anew.site = aSite({}, { uid: 'site-2' });
-    assert.equal(isSet(anew.visit()), true);
-    assert.equal(isSet(settled().restored(LATER).visit()), true);
+    assert.equal(isSet(anew.reconcile()), true);
+    assert.equal(isSet(settled().restored(LATER).reconcile()), true);
   });
 
   test('that was set by release 0.1 is not set again by a new operator, nor is the user written', () => {
     const life = settled();
     life.status = { ...life.status, passwordVersion: '1' };
-    assert.equal(life.visit().asks(), undefined);
+    assert.equal(life.reconcile().asks(), undefined);
     life.spec = { ...life.spec, lastName: 'Lovelace' };
-    assert.equal(isSet(life.visit()), false);
-    life.visit(['Changed']).visit();
+    assert.equal(isSet(life.reconcile()), false);
+    life.reconcile(['Changed']).reconcile();
     life.spec = withPassword('ada');
-    assert.equal(isSet(life.visit()), true);
+    assert.equal(isSet(life.reconcile()), true);
   });
 });
 
 describe('what the last comparison has found', () => {
   test('is not told in the words of a pause: what has failed is tried again after it', () => {
-    const life = new Life().visit().visit(REFUSED).visit();
+    const life = new Life().reconcile().reconcile(REFUSED).reconcile();
     assert.equal(life.ready, 'DocumentFailed: LinkValidationError: Could not find Role');
     assert.equal(life.asks(), undefined);
-    life.pause().visit();
+    life.pause().reconcile();
     assert.equal(life.ready, 'Syncing: waiting for Job demo-site-documents');
     const { id } = life.asks() ?? {};
-    assert.equal(life.visit().asks()?.id, id, 'it is asked for once');
-    life.visit(REFUSED).visit();
+    assert.equal(life.reconcile().asks()?.id, id, 'it is asked for once');
+    life.reconcile(REFUSED).reconcile();
     assert.equal(life.ready, 'DocumentFailed: LinkValidationError: Could not find Role');
     assert.equal(life.asks(), undefined);
   });
@@ -252,51 +252,51 @@ describe('what the last comparison has found', () => {
   test('is not told in the words of a Secret that was away', () => {
     const life = new Life({ passwordSecretRef: { name: 'ada' } });
     life.secrets = [secret('ada', '1')];
-    life.visit().visit(REFUSED).visit();
+    life.reconcile().reconcile(REFUSED).reconcile();
     life.secrets = [];
-    assert.match(life.visit().ready, /^SecretMissing: /);
+    assert.match(life.reconcile().ready, /^SecretMissing: /);
     life.secrets = [secret('ada', '1')];
-    assert.equal(life.visit().ready, 'Syncing: waiting for Job demo-site-documents');
+    assert.equal(life.reconcile().ready, 'Syncing: waiting for Job demo-site-documents');
   });
 
   test('names the fields that were ignored also after a pause', () => {
     const life = new Life()
-      .visit()
-      .visit(['Created', '', ['time_zone']])
-      .visit();
+      .reconcile()
+      .reconcile(['Created', '', ['time_zone']])
+      .reconcile();
     assert.deepEqual(life.conditions, ['Ready', 'FieldsIgnored']);
     assert.deepEqual(life.pause().conditions, ['Ready', 'Paused']);
-    assert.deepEqual(life.visit().conditions, ['Ready', 'FieldsIgnored']);
+    assert.deepEqual(life.reconcile().conditions, ['Ready', 'FieldsIgnored']);
     life.spec = { resyncInterval: '0s', lastName: 'Lovelace' };
-    life.visit().visit(['Changed']).visit();
+    life.reconcile().reconcile(['Changed']).reconcile();
     assert.deepEqual(life.conditions, ['Ready']);
   });
 
   test('names the fields that were ignored also where release 0.1 has compared', () => {
-    const life = new Life().visit().visit(['Created', '', ['time_zone']]);
+    const life = new Life().reconcile().reconcile(['Created', '', ['time_zone']]);
     life.status = { ...life.status, ignoredFields: undefined };
-    assert.deepEqual(life.visit().conditions, ['Ready', 'FieldsIgnored']);
+    assert.deepEqual(life.reconcile().conditions, ['Ready', 'FieldsIgnored']);
     assert.equal(life.asks(), undefined);
   });
 });
 
 describe('a restore of the site', () => {
   test('makes its documents be compared again: the backup may lack them', () => {
-    const life = new Life({ resyncInterval: '0s' }).visit().visit(['Created']).visit();
+    const life = new Life({ resyncInterval: '0s' }).reconcile().reconcile(['Created']).reconcile();
     assert.equal(life.asks(), undefined);
-    life.restored(LATER).visit();
+    life.restored(LATER).reconcile();
     assert.equal(life.ready, 'Syncing: waiting for Job demo-site-documents');
     assert.equal(life.asks()?.document.state, 'present');
-    life.visit(['Created', '', [], '2026-01-01T00:00:09Z']).visit();
+    life.reconcile(['Created', '', [], '2026-01-01T00:00:09Z']).reconcile();
     assert.deepEqual([life.asks(), life.status?.phase], [undefined, 'Ready']);
   });
 
   test('makes one comparison, whatever the clock says by which it has ended', () => {
     for (const time of ['2025-12-01T00:00:00Z', '2026-01-02T00:00:00Z']) {
-      const life = new Life({ resyncInterval: '0s' }).visit().visit(['Created']).visit();
-      life.restored(time).visit();
+      const life = new Life({ resyncInterval: '0s' }).reconcile().reconcile(['Created']).reconcile();
+      life.restored(time).reconcile();
       assert.equal(life.asks()?.document.state, 'present', time);
-      life.visit(['Created', '', [], '2026-01-01T00:00:09Z']).visit();
+      life.reconcile(['Created', '', [], '2026-01-01T00:00:09Z']).reconcile();
       assert.deepEqual([life.asks(), life.status?.phase], [undefined, 'Ready'], time);
     }
   });

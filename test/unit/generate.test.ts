@@ -3,17 +3,17 @@ import { randomBytes } from 'node:crypto';
 import { describe, test } from 'node:test';
 
 import { DEFAULT_API_GROUP } from '../../constructs/kit/definition.js';
-import { markers } from '../../constructs/kit/labels.js';
+import { metadataKeysFor } from '../../constructs/kit/labels.js';
 import type { KubeObject } from '../../constructs/kit/object.js';
 import { withValues } from '../../runner/reconcile/generate.js';
 
-const MARKERS = markers(DEFAULT_API_GROUP);
+const METADATA_KEYS = metadataKeysFor(DEFAULT_API_GROUP);
 const ALPHABET = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789';
 
 const secret = (keys: Readonly<Record<string, string>>): KubeObject => ({
   apiVersion: 'v1',
   kind: 'Secret',
-  metadata: { name: 's', annotations: { [MARKERS.generate]: JSON.stringify(keys) } },
+  metadata: { name: 's', annotations: { [METADATA_KEYS.generate]: JSON.stringify(keys) } },
 });
 
 /** The generated values, decoded. */
@@ -21,7 +21,7 @@ function values(
   keys: Readonly<Record<string, string>>,
   bytes: (size: number) => Uint8Array = randomBytes,
 ): Readonly<Record<string, string>> {
-  const { data } = withValues(secret(keys), MARKERS, bytes);
+  const { data } = withValues(secret(keys), METADATA_KEYS, bytes);
   return Object.fromEntries(
     Object.entries(data).map(([key, value]) => [key, Buffer.from(value, 'base64').toString()]),
   );
@@ -85,13 +85,13 @@ describe('a generated Fernet key', () => {
 describe('a Secret with its values', () => {
   test('stays as it was otherwise', () => {
     const wanted = secret({ a: 'password', b: 'fernet' });
-    const { data, ...rest } = withValues(wanted, MARKERS, randomBytes);
+    const { data, ...rest } = withValues(wanted, METADATA_KEYS, randomBytes);
     assert.deepEqual(rest, wanted);
     assert.deepEqual(Object.keys(data), ['a', 'b']);
   });
 
   test('has none where none are asked for', () => {
     const plain: KubeObject = { apiVersion: 'v1', kind: 'Secret', metadata: { name: 's' } };
-    assert.deepEqual(withValues(plain, MARKERS, randomBytes).data, {});
+    assert.deepEqual(withValues(plain, METADATA_KEYS, randomBytes).data, {});
   });
 });

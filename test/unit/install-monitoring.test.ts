@@ -10,7 +10,7 @@ import {
 } from '../../constructs/monitoring/objects.js';
 import { ApiError, ConnectionError } from '../../runner/api/api-error.js';
 import { createLogger } from '../../runner/log.js';
-import { MonitoringKeeper } from '../../runner/monitoring.js';
+import { MonitoringReconciler } from '../../runner/monitoring.js';
 
 const NAMESPACE = 'app-operator-system';
 const MONITORS = `/apis/monitoring.coreos.com/v1/namespaces/${NAMESPACE}/servicemonitors`;
@@ -31,7 +31,7 @@ const wanted = (name: string): KubeObject => {
 };
 
 /** A keeper on a server that answers each read with an object, or fails. */
-function keeper(answer: (path: string) => KubeObject | Error, scraped = true) {
+function caInjector(answer: (path: string) => KubeObject | Error, scraped = true) {
   const applied: KubeObject[] = [];
   const reads: string[] = [];
   const output = new PassThrough();
@@ -47,7 +47,7 @@ function keeper(answer: (path: string) => KubeObject | Error, scraped = true) {
       return object as never;
     },
   };
-  const it = new MonitoringKeeper({
+  const it = new MonitoringReconciler({
     client,
     namespace: NAMESPACE,
     scraped,
@@ -57,19 +57,19 @@ function keeper(answer: (path: string) => KubeObject | Error, scraped = true) {
   return { it, applied, reads, log };
 }
 const none = (): Error => status(404);
-const serveAll = (it: MonitoringKeeper): void => {
+const serveAll = (it: MonitoringReconciler): void => {
   for (const kind of it.kinds) it.serve(kind, true);
 };
 const soon = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 
 describe('the monitoring of the operator', () => {
   test('is made once this is the leader and the APIs are there, in whatever order', async () => {
-    const start = (it: MonitoringKeeper): void => it.start();
+    const start = (it: MonitoringReconciler): void => it.start();
     for (const [first, second] of [
       [serveAll, start],
       [start, serveAll],
     ] as const) {
-      const { it, applied, reads } = keeper(none);
+      const { it, applied, reads } = caInjector(none);
       first(it);
       await soon();
       assert.deepEqual([applied.length, reads.length], [0, 0]);
@@ -81,7 +81,7 @@ describe('the monitoring of the operator', () => {
   });
 
   test('is of those kinds only whose API is there; the dashboard comes with the rules', async () => {
-    const { it, applied } = keeper(none);
+    const { it, applied } = caInjector(none);
     it.start();
     it.serve(ServiceMonitorKind, true);
     await soon();
@@ -97,7 +97,7 @@ describe('the monitoring of the operator', () => {
   });
 
   test('is that of the benches, with their alerts, where its own metrics are not to be had', async () => {
-    const { it, applied } = keeper(none, false);
+    const { it, applied } = caInjector(none, false);
     it.start();
     serveAll(it);
     await soon();
@@ -117,7 +117,7 @@ describe('the monitoring of the operator', () => {
   test('is left alone where it is as it should be, and mended where it is not', async () => {
     const monitor = wanted('ServiceMonitor/app-operator-metrics') as KubeObject & { spec: object };
     const live = { ...monitor, metadata: { ...monitor.metadata, uid: '1', resourceVersion: '7' } };
-    const same = keeper((path) => (path === `${MONITORS}/app-operator-metrics` ? live : none()));
+    const same = caInjector((path) => (path === `${MONITORS}/app-operator-metrics` ? live : none()));
     same.it.start();
     serveAll(same.it);
     await soon();
@@ -126,7 +126,7 @@ describe('the monitoring of the operator', () => {
       ALL.filter((name) => name !== nameOf(monitor)),
     );
 
-    const changed = keeper(() => ({ ...live, spec: { ...monitor.spec, endpoints: [] } }));
+    const changed = caInjector(() => ({ ...live, spec: { ...monitor.spec, endpoints: [] } }));
     changed.it.start();
     serveAll(changed.it);
     await soon();
@@ -136,7 +136,7 @@ describe('the monitoring of the operator', () => {
   test('of somebody else stays as it is', async () => {
     const { apiVersion, kind, metadata } = wanted('ServiceMonitor/app-operator-metrics');
     const { name } = metadata;
-    const foreign = keeper(() => ({ apiVersion, kind, metadata: { name, namespace: NAMESPACE } }));
+    const foreign = caInjector(() => ({ apiVersion, kind, metadata: { name, namespace: NAMESPACE } }));
     foreign.it.start();
     serveAll(foreign.it);
     await soon();
@@ -145,7 +145,7 @@ describe('the monitoring of the operator', () => {
   });
 
   test('that is not allowed is said once for each object, and harms nobody', async () => {
-    const { it, reads, log } = keeper(() => status(403));
+    const { it, reads, log } = caInjector(() => status(403));
     it.start();
     serveAll(it);
     await soon();
@@ -160,7 +160,7 @@ describe('the monitoring of the operator', () => {
     try {
       for (const code of [403, 404, 422]) {
         let allowed = false;
-        const { it, applied, log } = keeper(none);
+        const { it, applied, log } = caInjector(none);
         const apply = applied.push.bind(applied);
         applied.push = (...objects) => {
           if (!allowed) throw status(code);
@@ -186,7 +186,7 @@ describe('the monitoring of the operator', () => {
   test('is tried again after the server did not answer', async () => {
     mock.timers.enable({ apis: ['setTimeout'] });
     try {
-      const { it, reads } = keeper(() => new ConnectionError('GET', 'ECONNREFUSED'));
+      const { it, reads } = caInjector(() => new ConnectionError('GET', 'ECONNREFUSED'));
       serveAll(it);
       it.start();
       await soon();
@@ -206,7 +206,7 @@ describe('the monitoring of the operator', () => {
 test('monitoring that somebody deletes is made again', async () => {
   mock.timers.enable({ apis: ['setTimeout'] });
   try {
-    const { it, applied } = keeper(none);
+    const { it, applied } = caInjector(none);
     serveAll(it);
     it.start();
     await soon();

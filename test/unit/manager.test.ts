@@ -39,11 +39,11 @@ const scaling = {
   owns: [ConfigMap, ScaledObject],
   reads: [],
   indexes: [],
-  gather: (_, world) => ({ keda: world.serves(ScaledObject) }),
-  chart: (scope, id, { facts }) => {
+  resolve: (_, reader) => ({ keda: reader.serves(ScaledObject) }),
+  chart: (scope, id, { inputs }) => {
     const chart = new Chart(scope, id, { disableResourceNameHashes: true });
     const stage = new Stage(chart, 'all');
-    const { keda } = facts as { readonly keda: boolean };
+    const { keda } = inputs as { readonly keda: boolean };
     new ApiObject(stage, 'config', {
       ...{ apiVersion: 'v1', kind: 'ConfigMap' },
       metadata: { name: keda ? 'with' : 'without', labels },
@@ -56,12 +56,12 @@ const scaling = {
     return chart;
   },
   probes: () => [],
-  observe: () => ({
+  evaluate: () => ({
     phase: 'Ready',
     ready: { type: 'Ready', status: 'True', reason: 'Ready', message: '' },
     fields: {},
   }),
-  teardown: { needed: () => false, blockers: () => undefined, chart: () => undefined },
+  cleanup: { needed: () => false, blockers: () => undefined, chart: () => undefined },
 } as AnyKind;
 
 /** A cluster with one bench and its ScaledObject, whose API is found when it is told to be there. */

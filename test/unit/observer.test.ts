@@ -6,28 +6,28 @@ import { describe, test } from 'node:test';
 import { kindId } from '../../constructs/kit/object-kind.js';
 import type { Child } from '../../runner/cache/child.js';
 import type { ChildCache } from '../../runner/cache/child-cache.js';
-import { type Memory, NEVER_PROBED } from '../../runner/reconcile/memory.js';
-import { Observer } from '../../runner/reconcile/observer.js';
+import { type ReconcileState, NEVER_PROBED } from '../../runner/reconcile/memory.js';
+import { HealthChecker } from '../../runner/reconcile/observer.js';
 import { plannedOf } from '../../runner/reconcile/plan.js';
 import { healthOf } from '../../constructs/kit/health.js';
 import { Prober } from '../../runner/reconcile/probe.js';
-import { aPlan, MARKERS } from './plan-builder.js';
+import { aPlan, METADATA_KEYS } from './plan-builder.js';
 
 /** A Job of the plan as the caches have it, with the words of its pods. */
 function aJob(live: Partial<Child>, words?: string) {
-  const annotations = { [MARKERS.run]: 'wanted' };
+  const annotations = { [METADATA_KEYS.run]: 'wanted' };
   const plan = aPlan([[{ kind: 'Job', name: 's-init', annotations }]]);
   const [planned] = plannedOf(plan);
   assert.equal(planned && kindId(planned.kind), 'batch/v1/Job');
   const child = { id: planned?.id, kind: planned?.kind, run: 'wanted', ...live } as Child;
-  const observer = new Observer({
+  const healthChecker = new HealthChecker({
     children: { get: () => child } as unknown as ChildCache,
-    diagnostician: { explain: () => Promise.resolve({ why: words }) } as never,
+    podDiagnostics: { explain: () => Promise.resolve({ why: words }) } as never,
     prober: undefined,
     now: () => 0,
   });
-  const pending = () => observer.pending(plan, { pendingSince: undefined } as Memory);
-  return { pending, view: () => observer.view(plan, 'Job', 's-init') };
+  const pending = () => healthChecker.pending(plan, { pendingSince: undefined } as ReconcileState);
+  return { pending, view: () => healthChecker.view(plan, 'Job', 's-init') };
 }
 
 const failed = { health: { state: 'Failed', message: 'BackoffLimitExceeded' } } as const;
@@ -63,27 +63,27 @@ describe('a child of another operator', () => {
     const plan = aPlan([[{ kind: 'Database', name: 's-db' }]]);
     const [planned] = plannedOf(plan);
     const health = healthOf({ kind: 'Database', metadata: {}, ...(status ? { status } : {}) });
-    const unseenSince = health.unseen ? created : undefined;
-    const child = { id: planned?.id, kind: planned?.kind, health, unseenSince } as Child;
-    const observer = new Observer({
+    const unobservedSince = health.unobserved ? created : undefined;
+    const child = { id: planned?.id, kind: planned?.kind, health, unobservedSince } as Child;
+    const healthChecker = new HealthChecker({
       children: { get: () => child } as unknown as ChildCache,
-      diagnostician: { explain: () => Promise.resolve({}) } as never,
+      podDiagnostics: { explain: () => Promise.resolve({}) } as never,
       prober: undefined,
       now: () => created + passedMs,
     });
-    return { observer, plan };
+    return { healthChecker, plan };
   };
   const words = async (passedMs: number, status?: object) => {
-    const { observer, plan } = seen(passedMs, status);
-    const [entry] = await observer.pending(plan, { pendingSince: undefined } as Memory);
-    assert.deepEqual(entry?.health, observer.view(plan, 'Database', 's-db')?.health);
+    const { healthChecker, plan } = seen(passedMs, status);
+    const [entry] = await healthChecker.pending(plan, { pendingSince: undefined } as ReconcileState);
+    assert.deepEqual(entry?.health, healthChecker.view(plan, 'Database', 's-db')?.health);
     return `${entry?.health.reason ?? ''}: ${entry?.health.message ?? ''}`;
   };
 
   test('is waited for, and looked at when its operator has been silent for a minute', async () => {
     assert.equal(await words(59_000), ': its operator has not looked at it yet');
-    const { observer, plan } = seen(59_000);
-    assert.equal(observer.silence(plan), 1_000);
+    const { healthChecker, plan } = seen(59_000);
+    assert.equal(healthChecker.silence(plan), 1_000);
   });
 
   test('whose operator is silent says so', async () => {
@@ -91,17 +91,17 @@ describe('a child of another operator', () => {
       await words(60_000),
       /^OperatorSilent: its operator has not looked at it for a minute/,
     );
-    const { observer, plan } = seen(60_000);
+    const { healthChecker, plan } = seen(60_000);
     // Whoever sees it can tell it from one of which its operator gives a reason.
-    assert.equal(observer.view(plan, 'Database', 's-db')?.health.unseen, true);
-    assert.equal(observer.silence(plan), undefined);
+    assert.equal(healthChecker.view(plan, 'Database', 's-db')?.health.unobserved, true);
+    assert.equal(healthChecker.silence(plan), undefined);
   });
 
   test('whose operator has said something has its words, however old they are', async () => {
     const conditions = [{ type: 'Ready', status: 'False', message: 'no such host' }];
     assert.equal(await words(3_600_000, { conditions }), ': no such host');
-    const { observer, plan } = seen(0, { conditions });
-    assert.equal(observer.silence(plan), undefined);
+    const { healthChecker, plan } = seen(0, { conditions });
+    assert.equal(healthChecker.silence(plan), undefined);
   });
 });
 
@@ -123,19 +123,19 @@ describe('a site that answered is asked again', () => {
     const url = `http://127.0.0.1:${String((server.address() as AddressInfo).port)}/`;
     const probes = [{ url, host: 'one.example.com', expectStatus: 200, expectBody: {} }];
     const clock = { now: 0 };
-    const observer = new Observer({
+    const healthChecker = new HealthChecker({
       children: {} as ChildCache,
-      diagnostician: {} as never,
+      podDiagnostics: {} as never,
       prober,
       now: () => clock.now,
     });
-    const memory = { plan: { key: 'bench is ready' }, probes: NEVER_PROBED } as unknown as Memory;
-    const probe = (settled = true) => observer.probe(settled ? probes : [], memory);
-    const factsBecome = (key: string) => (memory.plan = { ...memory.plan, key } as Memory['plan']);
+    const memory = { plan: { key: 'bench is ready' }, probes: NEVER_PROBED } as unknown as ReconcileState;
+    const probe = (settled = true) => healthChecker.probe(settled ? probes : [], memory);
+    const inputsBecome = (key: string) => (memory.plan = { ...memory.plan, key } as ReconcileState['plan']);
     const breaks = () => (status = 502);
     await probe();
     assert.equal(asked, 1);
-    return { probe, clock, factsBecome, breaks, asked: () => asked };
+    return { probe, clock, inputsBecome, breaks, asked: () => asked };
   };
 
   test('not while nothing changes, and after a minute', async (t) => {
@@ -151,7 +151,7 @@ describe('a site that answered is asked again', () => {
   test('at once when what its plan is made from changes, such as its bench: and again until it answers', async (t) => {
     const site = await aSite(t);
     site.breaks();
-    site.factsBecome('bench is not ready');
+    site.inputsBecome('bench is not ready');
     const { results, againMs = Infinity } = await site.probe();
     assert.deepEqual(
       results.map(({ ok }) => ok),

@@ -2,14 +2,14 @@ import { ApiObject, Chart } from 'cdk8s';
 import type { Construct } from 'constructs';
 
 import { DEFAULT_API_GROUP } from '../../constructs/kit/definition.js';
-import { markers } from '../../constructs/kit/labels.js';
+import { metadataKeysFor } from '../../constructs/kit/labels.js';
 import type { Resource } from '../../constructs/kit/object.js';
 import * as kinds from '../../constructs/kit/object-kind.js';
 import { kindId } from '../../constructs/kit/object-kind.js';
 import { Stage } from '../../constructs/kit/stage.js';
 import { planOf, type Plan } from '../../runner/reconcile/plan.js';
 
-export const MARKERS = markers(DEFAULT_API_GROUP);
+export const METADATA_KEYS = metadataKeysFor(DEFAULT_API_GROUP);
 export const KINDS = new Map(
   [
     kinds.ConfigMap,
@@ -44,11 +44,11 @@ export function aPlan(
   stages: readonly (readonly Wanted[])[],
   { resource = BENCH, onMade = (): unknown => undefined } = {},
 ): Plan {
-  return planOf(resource, KINDS, MARKERS, (scope: Construct, id: string) => {
+  return planOf(resource, KINDS, METADATA_KEYS, (scope: Construct, id: string) => {
     onMade();
     const chart = new Chart(scope, id, { disableResourceNameHashes: true });
     stages.forEach((objects, number) => {
-      const stage = new Stage(chart, `stage-${number}`, { gate: number === 0 });
+      const stage = new Stage(chart, `stage-${number}`, { waitForReady: number === 0 });
       for (const { kind, name, namespace, labels, annotations, ...rest } of objects) {
         new ApiObject(stage, `${kind}-${name}`, {
           apiVersion: [...KINDS.values()].find((known) => known.kind === kind)?.apiVersion ?? '',

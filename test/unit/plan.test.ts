@@ -6,9 +6,9 @@ import { runInNewContext } from 'node:vm';
 import { childLabels, retention } from '../../constructs/kit/labels.js';
 import type { KubeObject } from '../../constructs/kit/object.js';
 import * as kinds from '../../constructs/kit/object-kind.js';
-import { childOf, seedHash, seedKeys } from '../../runner/cache/child.js';
+import { childOf, createOnlyHash, createOnlyKeys } from '../../runner/cache/child.js';
 import { planOf, plannedOf, type Plan } from '../../runner/reconcile/plan.js';
-import { aPlan, BENCH, KINDS, MARKERS, type Wanted } from './plan-builder.js';
+import { aPlan, BENCH, KINDS, METADATA_KEYS, type Wanted } from './plan-builder.js';
 
 const objectOf = (made: Plan, id: string): KubeObject => {
   const object = made.objects().get(id);
@@ -26,7 +26,7 @@ describe('a plan', () => {
       [{ kind: 'Deployment', name: 'c' }],
     ]);
     assert.deepEqual(
-      stages.map(({ gate, children }) => [gate, children.map(({ id }) => id)]),
+      stages.map(({ waitForReady, children }) => [waitForReady, children.map(({ id }) => id)]),
       [
         [true, ['v1/Secret/n/b', 'v1/ConfigMap/n/a']],
         [false, ['apps/v1/Deployment/n/c']],
@@ -35,7 +35,7 @@ describe('a plan', () => {
   });
 
   test('of no tree has no stages', () => {
-    const nothing = planOf(BENCH, KINDS, MARKERS, () => undefined);
+    const nothing = planOf(BENCH, KINDS, METADATA_KEYS, () => undefined);
     assert.deepEqual([nothing.stages, nothing.objects().size], [[], 0]);
   });
 
@@ -55,8 +55,8 @@ describe('a plan', () => {
       plannedOf(aPlan([[{ kind: 'ConfigMap', name: 'a', data }]], { resource }))[0]?.hash;
     assert.equal(hash({ x: '1', y: '2' }), hash({ y: '2', x: '1' }));
     assert.notEqual(hash({ x: '1' }), hash({ x: '2' }));
-    const again = { ...BENCH, metadata: { ...BENCH.metadata, uid: 'u-2' } };
-    assert.notEqual(hash({ x: '1' }), hash({ x: '1' }, again), 'it belongs to another one');
+    const reconcileAgain = { ...BENCH, metadata: { ...BENCH.metadata, uid: 'u-2' } };
+    assert.notEqual(hash({ x: '1' }), hash({ x: '1' }, reconcileAgain), 'it belongs to another one');
   });
 });
 
@@ -75,7 +75,7 @@ describe('an object of a plan', () => {
   });
 
   test('belongs to nobody where it outlives the resource', () => {
-    const labels = { [MARKERS.retain]: 'true', [MARKERS.owner]: 'AppBench.b' };
+    const labels = { [METADATA_KEYS.retain]: 'true', [METADATA_KEYS.owner]: 'AppBench.b' };
     const made = aPlan([[{ kind: 'Secret', name: 'a', labels }]]);
     const { metadata } = objectOf(made, 'v1/Secret/n/a');
     assert.equal(metadata.ownerReferences, undefined);
@@ -86,15 +86,15 @@ describe('an object of a plan', () => {
     const [job, secret, plain] = plannedOf(
       aPlan([
         [
-          { kind: 'Job', name: 'j', annotations: { [MARKERS.run]: 'r-1' } },
-          { kind: 'Secret', name: 's', annotations: { [MARKERS.generate]: '{}' } },
+          { kind: 'Job', name: 'j', annotations: { [METADATA_KEYS.run]: 'r-1' } },
+          { kind: 'Secret', name: 's', annotations: { [METADATA_KEYS.generate]: '{}' } },
           { kind: 'Secret', name: 'plain' },
         ],
       ]),
     );
     assert.equal(job?.run, 'r-1');
-    assert.ok(job.seeded && secret?.seeded);
-    assert.equal(plain?.seeded, undefined);
+    assert.ok(job.createOnly && secret?.createOnly);
+    assert.equal(plain?.createOnly, undefined);
     assert.equal(secret.run, undefined);
   });
 });
@@ -131,14 +131,14 @@ describe('the objects of a plan', () => {
 describe('what of a Job or a generated Secret is ours', () => {
   const METADATA = {
     name: 's',
-    labels: { [MARKERS.owner]: 'AppSite.s', 'app.kubernetes.io/component': 'c' },
-    annotations: { [MARKERS.generate]: '{"p":"password"}' },
+    labels: { [METADATA_KEYS.owner]: 'AppSite.s', 'app.kubernetes.io/component': 'c' },
+    annotations: { [METADATA_KEYS.generate]: '{"p":"password"}' },
     ownerReferences: [
       { apiVersion: 'x/v1', kind: 'AppSite', name: 's', uid: 'u-1', controller: true },
     ],
   };
   const hash = (metadata: Partial<KubeObject['metadata']> = {}): string =>
-    seedHash({ apiVersion: 'v1', kind: 'Secret', metadata: { ...METADATA, ...metadata } }, MARKERS);
+    createOnlyHash({ apiVersion: 'v1', kind: 'Secret', metadata: { ...METADATA, ...metadata } }, METADATA_KEYS);
 
   for (const [what, metadata, same] of [
     ['another version', { resourceVersion: '2', uid: 'x' }, true],
@@ -150,7 +150,7 @@ describe('what of a Job or a generated Secret is ours', () => {
     ],
     [
       'a label of our group that nobody here sets',
-      { labels: { ...METADATA.labels, [`${MARKERS.group}/team`]: 'blue' } },
+      { labels: { ...METADATA.labels, [`${METADATA_KEYS.group}/team`]: 'blue' } },
       true,
     ],
     ['somebody else’s annotation', { annotations: { ...METADATA.annotations, note: 'n' } }, true],
@@ -159,8 +159,8 @@ describe('what of a Job or a generated Secret is ours', () => {
       { labels: Object.fromEntries(Object.entries(METADATA.labels).reverse()) },
       true,
     ],
-    ['a changed label', { labels: { ...METADATA.labels, [MARKERS.owner]: 'AppSite.t' } }, false],
-    ['a removed label', { labels: { [MARKERS.owner]: 'AppSite.s' } }, false],
+    ['a changed label', { labels: { ...METADATA.labels, [METADATA_KEYS.owner]: 'AppSite.t' } }, false],
+    ['a removed label', { labels: { [METADATA_KEYS.owner]: 'AppSite.s' } }, false],
     [
       'a common label that we set',
       { labels: { ...METADATA.labels, 'app.kubernetes.io/name': 'x' } },
@@ -168,10 +168,10 @@ describe('what of a Job or a generated Secret is ours', () => {
     ],
     [
       'the mark that it is retained',
-      { labels: { ...METADATA.labels, [MARKERS.retain]: 'true' } },
+      { labels: { ...METADATA.labels, [METADATA_KEYS.retain]: 'true' } },
       false,
     ],
-    ['a changed annotation', { annotations: { [MARKERS.generate]: '{}' } }, false],
+    ['a changed annotation', { annotations: { [METADATA_KEYS.generate]: '{}' } }, false],
     [
       'another owner',
       { ownerReferences: METADATA.ownerReferences.map((one) => ({ ...one, uid: 'u-2' })) },
@@ -192,7 +192,7 @@ describe('what of a Job or a generated Secret is ours', () => {
   test('is every label that a child gets', () => {
     const retained = { ...BENCH, spec: { deletionPolicy: 'Retain' } };
     const all = { ...childLabels(BENCH, 'c'), ...retention(retained) };
-    const ours: readonly string[] = seedKeys(MARKERS).labels;
+    const ours: readonly string[] = createOnlyKeys(METADATA_KEYS).labels;
     assert.deepEqual(
       Object.keys(all).filter((key) => !ours.includes(key)),
       [],
@@ -200,11 +200,11 @@ describe('what of a Job or a generated Secret is ours', () => {
   });
 
   test('is the same for what is planned and for what is there', () => {
-    const annotations = { [MARKERS.generate]: '{"p":"password"}' };
+    const annotations = { [METADATA_KEYS.generate]: '{"p":"password"}' };
     const made = aPlan([[{ kind: 'Secret', name: 's', labels: METADATA.labels, annotations }]]);
     const [planned] = plannedOf(made);
     const live = objectOf(made, 'v1/Secret/n/s');
-    const { seeded } = childOf(kinds.Secret, live, MARKERS);
-    assert.equal(seeded, planned?.seeded);
+    const { createOnly } = childOf(kinds.Secret, live, METADATA_KEYS);
+    assert.equal(createOnly, planned?.createOnly);
   });
 });

@@ -63,8 +63,8 @@ interface Seen {
 /** A real TLS request that verifies the server by `ca` where one is given. */
 async function get(port: number, options: { ca?: string; agent?: Agent } = {}): Promise<Seen> {
   const { ca, agent = new Agent({ maxCachedSessions: 0 }) } = options;
-  const trust = ca === undefined ? { rejectUnauthorized: false } : { ca };
-  const outgoing = request({ host: 'localhost', family: 4, port, agent, ...trust });
+  const trustAppliedHash = ca === undefined ? { rejectUnauthorized: false } : { ca };
+  const outgoing = request({ host: 'localhost', family: 4, port, agent, ...trustAppliedHash });
   outgoing.end();
   const [response] = (await once(outgoing, 'response')) as [import('node:http').IncomingMessage];
   const socket = response.socket as TLSSocket;
@@ -151,9 +151,9 @@ describe('a mounted certificate', () => {
     assert.equal(kept.subject, 'CN=first');
     await mount(where, pairFor('second'));
     await until(async () => (await get(port)).subject === 'CN=second');
-    const again = await get(port, { agent });
-    assert.equal(again.localPort, kept.localPort, 'the same connection');
-    assert.equal(again.status, 200);
+    const reconcileAgain = await get(port, { agent });
+    assert.equal(reconcileAgain.localPort, kept.localPort, 'the same connection');
+    assert.equal(reconcileAgain.status, 200);
     agent.destroy();
   });
 

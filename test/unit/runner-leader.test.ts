@@ -22,7 +22,7 @@ const settle = async (): Promise<void> => {
 /** Time that passes only when it is told to. */
 class FakeClock implements Clock {
   private time = 0;
-  private readonly sleepers = new Set<{ readonly at: number; readonly wake: () => void }>();
+  private readonly sleepers = new Set<{ readonly at: number; readonly enqueue: () => void }>();
 
   monotonic(): number {
     return this.time;
@@ -33,7 +33,7 @@ class FakeClock implements Clock {
   sleep(ms: number, signal: AbortSignal): Promise<void> {
     if (signal.aborted) return Promise.resolve();
     return new Promise((resolve) => {
-      const sleeper = { at: this.time + ms, wake: resolve };
+      const sleeper = { at: this.time + ms, enqueue: resolve };
       this.sleepers.add(sleeper);
       signal.addEventListener('abort', () => {
         this.sleepers.delete(sleeper);
@@ -50,7 +50,7 @@ class FakeClock implements Clock {
       if (!due) break;
       this.sleepers.delete(due);
       this.time = Math.max(this.time, due.at);
-      due.wake();
+      due.enqueue();
       await settle();
     }
     this.time = end;

@@ -2,12 +2,12 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { gzipSync } from 'node:zlib';
 
-import { markers } from '../../constructs/kit/labels.js';
+import { metadataKeysFor } from '../../constructs/kit/labels.js';
 import { Job } from '../../constructs/kit/object-kind.js';
 import { childOf, type Child } from '../../runner/cache/child.js';
 import { Runs } from '../../runner/reconcile/runs.js';
 
-const MARKERS = markers('app-operator.io');
+const METADATA_KEYS = metadataKeysFor('app-operator.io');
 
 /** A Job as the API server has it; `failing` is on its way to `Failed`. */
 function aJob(
@@ -26,7 +26,7 @@ function aJob(
         ...(state === 'Running' ? {} : { conditions: [{ type: state, status: 'True' }] }),
       },
     } as never,
-    MARKERS,
+    METADATA_KEYS,
   );
 }
 

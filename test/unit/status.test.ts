@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 
-import type { Verdict } from '../../constructs/kit/condition.js';
+import type { ConditionResult } from '../../constructs/kit/condition.js';
 import type { KindDefinition } from '../../constructs/kit/definition.js';
-import type { Judgement } from '../../constructs/kit/kind.js';
+import type { StatusResult } from '../../constructs/kit/kind.js';
 import type { Resource } from '../../constructs/kit/object.js';
 import type { Report } from '../../runner/reconcile/report.js';
 import { difference, statusOf, type Status } from '../../runner/reconcile/status.js';
@@ -31,11 +31,11 @@ const resource = (status?: Status, generation = 3): Resource<unknown, Status> =>
   ...(status ? { status } : {}),
 });
 
-const ready: Verdict = { type: 'Ready', status: 'True', reason: 'Ready', message: 'all is well' };
-const unready: Verdict = { type: 'Ready', status: 'False', reason: 'Waiting', message: 'for x' };
+const ready: ConditionResult = { type: 'Ready', status: 'True', reason: 'Ready', message: 'all is well' };
+const unready: ConditionResult = { type: 'Ready', status: 'False', reason: 'Waiting', message: 'for x' };
 
-const report = (judgement: Partial<Judgement>, more: Partial<Report> = {}): Report => ({
-  judgement: { phase: 'Ready', ready, ...judgement },
+const report = (statusResult: Partial<StatusResult>, more: Partial<Report> = {}): Report => ({
+  statusResult: { phase: 'Ready', ready, ...statusResult },
   stalled: false,
   changes: [],
   ...more,
@@ -72,20 +72,20 @@ describe('a status', () => {
     assert.equal(made(report({}, { appliedHash: 'new' }), before).appliedHash, 'new');
   });
 
-  for (const [verdict, wanted] of [
+  for (const [conditionResult, wanted] of [
     [ready, true],
     [unready, false],
   ] as const) {
     test(`says ready: ${wanted} where its kind has such a field, and not where it has none`, () => {
-      assert.equal(made(report({ ready: verdict }), undefined, ['ready'])['ready'], wanted);
-      assert.equal('ready' in made(report({ ready: verdict })), false);
+      assert.equal(made(report({ ready: conditionResult }), undefined, ['ready'])['ready'], wanted);
+      assert.equal('ready' in made(report({ ready: conditionResult })), false);
     });
   }
 });
 
 describe('the conditions', () => {
-  const paused: Verdict = { type: 'Paused', status: 'True', reason: 'Paused', message: 'p' };
-  const own: Verdict = { type: 'TLS', status: 'False', reason: 'NoIssuer', message: 'm' };
+  const paused: ConditionResult = { type: 'Paused', status: 'True', reason: 'Paused', message: 'p' };
+  const own: ConditionResult = { type: 'TLS', status: 'False', reason: 'NoIssuer', message: 'm' };
   for (const [what, given, wanted] of [
     ['ready', report({}), ['Ready=True Ready']],
     ['at work', report({ ready: unready }), ['Ready=False Waiting', 'Reconciling=True Waiting']],
@@ -127,7 +127,7 @@ describe('the conditions', () => {
   });
 
   test('get a new time when their status flips, each by itself', () => {
-    const conditions = [unready, own].map((verdict) => ({ ...verdict, lastTransitionTime: THEN }));
+    const conditions = [unready, own].map((conditionResult) => ({ ...conditionResult, lastTransitionTime: THEN }));
     const after = made(report({ conditions: [own] }), { conditions });
     assert.deepEqual(times(after), { Ready: '2026-02-03T04:05:06Z', TLS: THEN });
   });
@@ -179,7 +179,7 @@ describe('two statuses', () => {
   test('made from one report by two visits are equal, whatever time it is', () => {
     const first = made(report({ ready: unready }));
     const later = new Date(NOW.getTime() + 60_000);
-    const again = statusOf(definition(), resource(first), report({ ready: unready }), later);
-    assert.equal(difference(first, again), 'none');
+    const reconcileAgain = statusOf(definition(), resource(first), report({ ready: unready }), later);
+    assert.equal(difference(first, reconcileAgain), 'none');
   });
 });

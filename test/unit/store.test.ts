@@ -167,7 +167,7 @@ function resources() {
   const store = new ResourceStore({
     onChange: (key, object) => read.set(key, object),
     onCount: (namespace, count) => void counts.push(`${namespace} ${count}`),
-    wake: (key) => void woken.push(key),
+    enqueue: (key) => void woken.push(key),
   });
   return { store, woken, counts, read };
 }

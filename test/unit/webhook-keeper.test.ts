@@ -5,12 +5,12 @@ import { mock, test } from 'node:test';
 import { ApiError } from '../../runner/api/api-error.js';
 import type { Client } from '../../runner/api/client.js';
 import { createLogger } from '../../runner/log.js';
-import { Keeper } from '../../runner/webhook/keeper.js';
+import { CaInjector } from '../../runner/webhook/keeper.js';
 
 const NAMESPACE = 'app-operator-system';
 
 /** A keeper whose Secret is not there, and whose attempts to make it are answered by `made`. */
-function keeper(made: () => unknown) {
+function caInjector(made: () => unknown) {
   const output = new PassThrough();
   let asked = 0;
   const client = {
@@ -24,7 +24,7 @@ function keeper(made: () => unknown) {
       await new Promise((resolve) => signal?.addEventListener('abort', resolve));
     },
   } as unknown as Pick<Client, 'request' | 'watch'>;
-  const it = new Keeper({
+  const it = new CaInjector({
     client,
     namespace: NAMESPACE,
     hosts: ['127.0.0.1'],
@@ -44,7 +44,7 @@ for (const code of [404, 409, 422]) {
   test(`keys that are refused with ${code} again and again are said once`, async (t) => {
     mock.timers.enable({ apis: ['setTimeout'] });
     t.after(() => mock.timers.reset());
-    const { it, asked, text } = keeper(() => refused(code));
+    const { it, asked, text } = caInjector(() => refused(code));
     it.start();
     t.after(() => it.stop());
     const until = async (turns: number): Promise<string> => {

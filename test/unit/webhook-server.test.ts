@@ -7,7 +7,7 @@ import { Agent, request } from 'undici';
 
 import { DEFAULT_API_GROUP } from '../../constructs/kit/definition.js';
 import { admit } from '../../constructs/kit/schema.js';
-import { StaticWorld } from '../../constructs/kit/static-world.js';
+import { StaticReader } from '../../constructs/kit/static-world.js';
 import { DEFINITIONS, KINDS } from '../../constructs/registry.js';
 import { createLogger } from '../../runner/log.js';
 import { Admission } from '../../runner/webhook/admission.js';
@@ -31,7 +31,7 @@ before(async () => {
     kinds: KINDS,
     group: DEFAULT_API_GROUP,
     namespaces: ['shop'],
-    world: () => undefined,
+    reader: () => undefined,
     log,
   });
   server = await serveWebhooks({
@@ -97,7 +97,7 @@ function asked({ kind, spec, old, namespace = 'shop', metadata = {}, ...rest }: 
   };
 }
 
-async function judged(path: string, one: Asked): Promise<AdmissionResponse> {
+async function evaluated(path: string, one: Asked): Promise<AdmissionResponse> {
   const { status, text } = await post(path, review(asked(one)));
   assert.equal(status, 200, text);
   const answer = JSON.parse(text) as { kind: string; response: AdmissionResponse };
@@ -175,8 +175,8 @@ describe('whatever is in a spec', () => {
         const change = pick([{}, { old: minimal }, { old: pick(values) }]);
         const metadata = pick([{}, { name: '' }, { name: '', generateName: 'g-' }]);
         const one = { kind, spec: pick([spec, spec, pick(values)]), metadata, ...change };
-        await judged('/mutate', one);
-        const { allowed } = await judged('/validate', one);
+        await evaluated('/mutate', one);
+        const { allowed } = await evaluated('/validate', one);
         if (!allowed) refused += 1;
       }
     }
@@ -187,11 +187,11 @@ describe('whatever is in a spec', () => {
 describe('what is none of its business passes', () => {
   const bad = { kind: 'AppSite', spec: { siteName: 1 } };
   const passes = async (one: Asked): Promise<void> => {
-    assert.deepEqual(await judged('/validate', one), { uid: 'u1', allowed: true });
+    assert.deepEqual(await evaluated('/validate', one), { uid: 'u1', allowed: true });
   };
 
   test('it would be refused otherwise', async () => {
-    assert.equal((await judged('/validate', bad)).allowed, false);
+    assert.equal((await evaluated('/validate', bad)).allowed, false);
   });
   test('an object that is being deleted', () =>
     passes({ ...bad, old: {}, metadata: { deletionTimestamp: '2030-01-01T00:00:00Z' } }));
@@ -205,7 +205,7 @@ describe('what was wrong before', () => {
   const spec = { ...MINIMAL['AppSite'], siteName: 'Not_A_Host' };
 
   test('is no reason to refuse a change of something else', async () => {
-    const { allowed } = await judged('/validate', {
+    const { allowed } = await evaluated('/validate', {
       kind: 'AppSite',
       spec: { ...spec, maintenance: true },
       old: spec,
@@ -214,7 +214,7 @@ describe('what was wrong before', () => {
   });
 
   test('is one to refuse a change of itself', async () => {
-    const { allowed } = await judged('/validate', {
+    const { allowed } = await evaluated('/validate', {
       kind: 'AppBench',
       spec: { ...MINIMAL['AppBench'], frameworkVersion: '-' },
       old: { ...MINIMAL['AppBench'], frameworkVersion: '--' },
@@ -226,18 +226,18 @@ describe('what was wrong before', () => {
 test('what was made a moment ago is waited for, before it is said to be missing', async () => {
   const { object } = admit(definitionOf('AppBench'), aBench({}, 'later'));
   const bench = { ...object, metadata: { ...object.metadata, namespace: 'shop' } };
-  const worlds = [new StaticWorld({ objects: [] }), new StaticWorld({ objects: [bench] })];
+  const readers = [new StaticReader({ objects: [] }), new StaticReader({ objects: [bench] })];
   const admission = new Admission({
     kinds: KINDS,
     group: DEFAULT_API_GROUP,
     namespaces: [],
-    world: () => worlds.shift(),
+    reader: () => readers.shift(),
     log,
   });
   const spec = { ...MINIMAL['AppSite'], benchRef: { name: 'later' } };
   const request = asked({ kind: 'AppSite', spec }) as AdmissionRequest;
   assert.deepEqual(await admission.validate(request), { uid: 'u1', allowed: true });
-  assert.equal(worlds.length, 0);
+  assert.equal(readers.length, 0);
 });
 
 describe('a host name that another site has', () => {
@@ -254,14 +254,14 @@ describe('a host name that another site has', () => {
   const siteName = 'taken.example.com';
   const spec = { ...MINIMAL['AppSite'], benchRef: { name: 'b' }, siteName };
   const bench = stored('AppBench', 'b', {});
-  const taken = new StaticWorld({ objects: [bench, stored('AppSite', 'first', spec)] });
-  const free = new StaticWorld({ objects: [bench] });
-  const validated = async (one: Asked, ...worlds: StaticWorld[]): Promise<AdmissionResponse> => {
+  const taken = new StaticReader({ objects: [bench, stored('AppSite', 'first', spec)] });
+  const free = new StaticReader({ objects: [bench] });
+  const validated = async (one: Asked, ...readers: StaticReader[]): Promise<AdmissionResponse> => {
     const admission = new Admission({
       kinds: KINDS,
       group: DEFAULT_API_GROUP,
       namespaces: [],
-      world: () => (worlds.length > 1 ? worlds.shift() : worlds[0]),
+      reader: () => (readers.length > 1 ? readers.shift() : readers[0]),
       log,
     });
     return admission.validate(asked(one) as AdmissionRequest);
@@ -290,13 +290,13 @@ describe('a host name that another site has', () => {
     const [p, q, x] = ['p.example.com', 'q.example.com', 'x.example.com'];
     const mine = { ...spec, siteName: 'mine.example.com' };
     // It holds all of them, which slipped in while nobody answered.
-    const rival = stored('AppSite', 'rival', { ...spec, domain: p, aliases: [q, x] });
-    const both = new StaticWorld({ objects: [bench, rival] });
+    const conflicting = stored('AppSite', 'rival', { ...spec, domain: p, aliases: [q, x] });
+    const both = new StaticReader({ objects: [bench, conflicting] });
     const others = stored('AppSite', 'others', { ...spec, siteName: 'other.example.com' });
-    const all = new StaticWorld({ objects: [bench, rival, others] });
-    const changed = async (old: object, now: object, world = both) => {
+    const all = new StaticReader({ objects: [bench, conflicting, others] });
+    const changed = async (old: object, now: object, reader = both) => {
       const one = { kind: 'AppSite', spec: { ...mine, ...now }, old: { ...mine, ...old } };
-      const { allowed, status } = await validated(one, world);
+      const { allowed, status } = await validated(one, reader);
       const causes = (status as { details?: { causes?: { field: string }[] } } | undefined)?.details
         ?.causes;
       return { allowed, fields: causes?.map(({ field }) => field) };
@@ -318,9 +318,9 @@ describe('a host name that another site has', () => {
       const suffix = [label, label, label].join('.');
       const siteName = `${label}.mine.example.com`;
       const long = stored('AppBench', 'b', { domainConfig: { suffix } });
-      const world = new StaticWorld({ objects: [long, rival] });
+      const reader = new StaticReader({ objects: [long, conflicting] });
       const old = { siteName, aliases: [x] };
-      const { allowed } = await changed(old, { ...old, domain: 'short.example.com' }, world);
+      const { allowed } = await changed(old, { ...old, domain: 'short.example.com' }, reader);
       assert.equal(allowed, true);
     });
 
@@ -351,7 +351,7 @@ test('a handshake that never comes is given up', async () => {
 test('normal forms are brought about once', async () => {
   const aliases = ['b.example.com', 'C.Example.com', 7];
   const spec = { ...MINIMAL['AppSite'], siteName: ' A.Example.COM. ', aliases };
-  const { patch, warnings } = await judged('/mutate', { kind: 'AppSite', spec });
+  const { patch, warnings } = await evaluated('/mutate', { kind: 'AppSite', spec });
   assert.deepEqual(JSON.parse(atob(patch ?? '')), [
     { op: 'replace', path: '/spec/siteName', value: 'a.example.com' },
     { op: 'replace', path: '/spec/aliases/1', value: 'c.example.com' },
@@ -360,8 +360,8 @@ test('normal forms are brought about once', async () => {
     'spec.siteName: is stored as "a.example.com"',
     'spec.aliases[1]: is stored as "c.example.com"',
   ]);
-  const again = { ...spec, siteName: 'a.example.com', aliases: ['c.example.com'] };
-  assert.deepEqual(await judged('/mutate', { kind: 'AppSite', spec: again }), {
+  const reconcileAgain = { ...spec, siteName: 'a.example.com', aliases: ['c.example.com'] };
+  assert.deepEqual(await evaluated('/mutate', { kind: 'AppSite', spec: reconcileAgain }), {
     uid: 'u1',
     allowed: true,
   });
@@ -369,7 +369,7 @@ test('normal forms are brought about once', async () => {
 
 test('the log names fields, and quotes nothing of what is in them', async () => {
   const spec = { ...MINIMAL['SiteUser'], email: SECRET, lastName: SECRET, language: SECRET };
-  assert.equal((await judged('/validate', { kind: 'SiteUser', spec })).allowed, false);
+  assert.equal((await evaluated('/validate', { kind: 'SiteUser', spec })).allowed, false);
   assert.match(logged, /"fields":\["spec.email","spec.language"\]/);
   assert.ok(!logged.replaceAll(/"error":"[^"]*"|"stacktrace":"[^"]*"/g, '').includes(SECRET));
 });

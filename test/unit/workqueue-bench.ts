@@ -22,7 +22,7 @@ export class Bench {
   constructor(
     private readonly context: TestContext,
     concurrency = 2,
-    private readonly hold = true,
+    private readonly blockedReason = true,
   ) {
     context.mock.timers.enable({ apis: ['setTimeout'] });
     this.queue = new WorkQueue({
@@ -64,7 +64,7 @@ export class Bench {
 
   async #work(key: string): Promise<void> {
     this.begun.push(key);
-    if (!this.hold) return;
+    if (!this.blockedReason) return;
     assert.ok(!this.#held.has(key), `${key} is in work twice`);
     const held = Promise.withResolvers<undefined>();
     this.#held.set(key, held);

@@ -5,7 +5,7 @@ import type { Index } from '../../constructs/kit/kind.js';
 import type { KubeObject } from '../../constructs/kit/object.js';
 import type { ObjectKind } from '../../constructs/kit/object-kind.js';
 import { DEFAULT_SETTINGS } from '../../constructs/kit/settings.js';
-import { Subscriptions } from '../../runner/cache/world.js';
+import { DependencyTracker } from '../../runner/cache/world.js';
 import { seeded } from './seeded.js';
 
 interface Thing extends KubeObject {
@@ -37,39 +37,39 @@ const size = ({ size: value }: Thing): number | undefined => value;
 const nameOf = ({ metadata }: Thing): string => metadata.name;
 
 let woken: string[];
-let subscriptions: Subscriptions;
+let dependencies: DependencyTracker;
 let now: number;
 beforeEach(() => {
   woken = [];
-  subscriptions = new Subscriptions({
+  dependencies = new DependencyTracker({
     settings: DEFAULT_SETTINGS,
     indexes: [byGroup],
-    wake: (reader, urgency) => void woken.push(`${reader} ${urgency}`),
+    enqueue: (dependent, urgency) => void woken.push(`${dependent} ${urgency}`),
     now: () => now,
   });
   now = Date.parse('2026-01-01T12:00:00Z');
 });
 
 const put = (name: string, fields: Partial<Thing> = {}): void => {
-  subscriptions.update('Thing', `n/${name}`, thing(name, fields));
+  dependencies.update('Thing', `n/${name}`, thing(name, fields));
 };
 const remove = (name: string): void => {
-  subscriptions.update('Thing', `n/${name}`, undefined);
+  dependencies.update('Thing', `n/${name}`, undefined);
 };
 /** One visit of a reader, which reads as it is told to. */
-const visit = <T>(
-  reader: string,
-  read: (world: ReturnType<Subscriptions['session']>['world']) => T,
+const reconcile = <T>(
+  dependent: string,
+  read: (reader: ReturnType<DependencyTracker['track']>['reader']) => T,
 ): T => {
-  const { world, commit } = subscriptions.session(reader);
-  const result = read(world);
+  const { reader, commit } = dependencies.track(dependent);
+  const result = read(reader);
   commit();
   return result;
 };
-const readColor = (reader: string, name = 'a'): string | undefined =>
-  visit(reader, (world) => world.get('Thing', 'n', name, color));
-const readGroup = (reader: string, group = 'g'): readonly string[] =>
-  visit(reader, (world) => world.list(byGroup, group, nameOf));
+const readColor = (dependent: string, name = 'a'): string | undefined =>
+  reconcile(dependent, (reader) => reader.get('Thing', 'n', name, color));
+const readGroup = (dependent: string, group = 'g'): readonly string[] =>
+  reconcile(dependent, (reader) => reader.list(byGroup, group, nameOf));
 
 describe('who reads an object', () => {
   test('gets what it picks, and nothing of what is not there', () => {
@@ -119,15 +119,15 @@ describe('who reads an object', () => {
   test('is not woken by objects of another name or kind', () => {
     readColor('r');
     put('b', { color: 'red' });
-    subscriptions.update('Other', 'n/a', thing('a', { color: 'red' }));
+    dependencies.update('Other', 'n/a', thing('a', { color: 'red' }));
     assert.deepEqual(woken, []);
   });
 
   test('is woken once for several things that it picked of one object', () => {
     put('a', { color: 'red', size: 1 });
-    visit('r', (world) => [
-      world.get('Thing', 'n', 'a', color),
-      world.get('Thing', 'n', 'a', size),
+    reconcile('r', (reader) => [
+      reader.get('Thing', 'n', 'a', color),
+      reader.get('Thing', 'n', 'a', size),
     ]);
     put('a', { color: 'red', size: 2 });
     put('a', { color: 'blue', size: 3 });
@@ -144,8 +144,8 @@ describe('who reads an object', () => {
   });
 
   test('depends on what it reads once the visit is committed', () => {
-    const { world, commit } = subscriptions.session('r');
-    world.get('Thing', 'n', 'a', color);
+    const { reader, commit } = dependencies.track('r');
+    reader.get('Thing', 'n', 'a', color);
     put('a', { color: 'red' });
     assert.deepEqual(woken, []);
     commit();
@@ -156,7 +156,7 @@ describe('who reads an object', () => {
   test('does not hear any more once it is forgotten', () => {
     readColor('r');
     readGroup('r');
-    subscriptions.forget('r');
+    dependencies.forget('r');
     put('a', { color: 'red', groups: ['g'] });
     assert.deepEqual(woken, []);
   });
@@ -191,7 +191,7 @@ describe('who reads a list', () => {
 
   test('is woken when what it picked of a member changes, and only then', () => {
     put('a', { groups: ['g'], color: 'red' });
-    visit('r', (world) => world.list(byGroup, 'g', color));
+    reconcile('r', (reader) => reader.list(byGroup, 'g', color));
     put('a', { groups: ['g'], color: 'red', size: 2 });
     assert.deepEqual(woken, []);
     put('a', { groups: ['g'], color: 'blue' });
@@ -200,13 +200,13 @@ describe('who reads a list', () => {
 });
 
 describe('who asks for an optional API', () => {
-  const served = (reader: string): boolean => visit(reader, (world) => world.serves(Optional));
+  const served = (dependent: string): boolean => reconcile(dependent, (reader) => reader.serves(Optional));
 
   test('is woken when it comes and when it goes', () => {
     assert.equal(served('r'), false);
-    subscriptions.serve(Optional, true);
+    dependencies.serve(Optional, true);
     assert.equal(served('r'), true);
-    subscriptions.serve(Optional, false);
+    dependencies.serve(Optional, false);
     assert.equal(served('r'), false);
     assert.deepEqual(woken, ['r now', 'r now']);
   });
@@ -214,10 +214,10 @@ describe('who asks for an optional API', () => {
   test('is not woken by what is no news, and others are not woken at all', () => {
     served('r');
     readColor('other');
-    subscriptions.serve(Optional, false);
+    dependencies.serve(Optional, false);
     assert.deepEqual(woken, []);
-    subscriptions.serve(Optional, true);
-    subscriptions.serve(Optional, true);
+    dependencies.serve(Optional, true);
+    dependencies.serve(Optional, true);
     assert.deepEqual(woken, ['r now']);
   });
 });
@@ -227,13 +227,13 @@ test('a reader whose world has changed is always woken, whatever happens in betw
     const random = seeded(seed);
     const pickOne = <T>(...items: readonly [T, ...T[]]): T =>
       items[Math.floor(random() * items.length)] ?? items[0];
-    const sight = (reader: string): unknown =>
-      visit(reader, (world) => [
-        world.get('Thing', 'n', 'a', color),
-        world.list(byGroup, 'g', size),
-        world.serves(Optional),
+    const snapshot = (dependent: string): unknown =>
+      reconcile(dependent, (reader) => [
+        reader.get('Thing', 'n', 'a', color),
+        reader.list(byGroup, 'g', size),
+        reader.serves(Optional),
       ]);
-    const seen = new Map(['r', 's'].map((reader) => [reader, JSON.stringify(sight(reader))]));
+    const seen = new Map(['r', 's'].map((dependent) => [dependent, JSON.stringify(snapshot(dependent))]));
     woken = [];
     for (let step = 0; step < 30; step++) {
       const what = random();
@@ -244,16 +244,16 @@ test('a reader whose world has changed is always woken, whatever happens in betw
           groups: pickOne<readonly string[]>([], ['g'], ['h'], ['g', 'h']),
         });
       else if (what < 0.8) remove(pickOne('a', 'b'));
-      else subscriptions.serve(Optional, random() < 0.5);
-      const reader = pickOne('r', 's');
+      else dependencies.serve(Optional, random() < 0.5);
+      const dependent = pickOne('r', 's');
       const due = new Set(woken.map((line) => line.split(' ')[0]));
-      const now = JSON.stringify(sight(reader));
-      if (now !== seen.get(reader)) assert.ok(due.has(reader), `seed ${seed}, step ${step}`);
-      seen.set(reader, now);
-      woken = woken.filter((line) => !line.startsWith(`${reader} `));
+      const now = JSON.stringify(snapshot(dependent));
+      if (now !== seen.get(dependent)) assert.ok(due.has(dependent), `seed ${seed}, step ${step}`);
+      seen.set(dependent, now);
+      woken = woken.filter((line) => !line.startsWith(`${dependent} `));
     }
-    subscriptions.forget('r');
-    subscriptions.forget('s');
+    dependencies.forget('r');
+    dependencies.forget('s');
   }
 });
 
@@ -262,16 +262,16 @@ describe('time', () => {
   const since = '2026-01-01T11:30:00Z';
 
   test('a moment has passed or has not, and the next one is told', () => {
-    const { world, commit } = subscriptions.session('Thing/ns/a');
-    assert.equal(world.passed('2026-01-01T12:00:00Z'), true);
-    assert.equal(world.passed(since, 31 * 60_000), false);
-    assert.equal(world.passed(since, 60 * 60_000), false);
+    const { reader, commit } = dependencies.track('Thing/ns/a');
+    assert.equal(reader.passed('2026-01-01T12:00:00Z'), true);
+    assert.equal(reader.passed(since, 31 * 60_000), false);
+    assert.equal(reader.passed(since, 60 * 60_000), false);
     assert.equal(commit(), at('12:01:00'));
   });
 
   test('nobody waits for what has passed', () => {
-    const { world, commit } = subscriptions.session('Thing/ns/a');
-    assert.equal(world.passed(since), true);
+    const { reader, commit } = dependencies.track('Thing/ns/a');
+    assert.equal(reader.passed(since), true);
     assert.equal(commit(), Infinity);
   });
 
@@ -279,9 +279,9 @@ describe('time', () => {
     const delayMs = 600_000;
     const minutes = Array.from({ length: 20 }, (_, minute) => String(minute).padStart(2, '0'));
     const moments = minutes.map((minute) => {
-      const { world, commit } = subscriptions.session('Thing/ns/a');
+      const { reader, commit } = dependencies.track('Thing/ns/a');
       const since = `2026-01-01T12:${minute}:00Z`;
-      assert.equal(world.passed(since, delayMs, 'shop'), false, since);
+      assert.equal(reader.passed(since, delayMs, 'shop'), false, since);
       const moment = commit();
       assert.ok(Math.abs(moment - at(`12:${minute}:00`) - delayMs) <= delayMs / 2, since);
       return moment;

@@ -1,6 +1,6 @@
 import { admit } from '../../constructs/kit/schema.js';
 import type { KubeObject, Resource } from '../../constructs/kit/object.js';
-import { StaticWorld } from '../../constructs/kit/static-world.js';
+import { StaticReader } from '../../constructs/kit/static-world.js';
 import { synthesize } from '../../constructs/kit/synth.js';
 import { bench as benchKind } from '../../constructs/bench/index.js';
 import { site as siteKind } from '../../constructs/site/index.js';
@@ -39,7 +39,7 @@ export function siteObjects(namespace: string, index: number): readonly KubeObje
     status: { ready: true },
   };
   const site = admit(siteKind.definition, aSite(namespace, index)).object as AppSite;
-  const world = new StaticWorld({ objects: [bench, site] });
+  const world = new StaticReader({ objects: [bench, site] });
   return synthesizeSite(site, world).map((object) =>
     object.kind === 'Secret'
       ? { ...object, stringData: { password: 'floor', key: 'floor' } }
@@ -47,10 +47,10 @@ export function siteObjects(namespace: string, index: number): readonly KubeObje
   );
 }
 
-export function synthesizeSite(site: Resource, world: StaticWorld): readonly KubeObject[] {
+export function synthesizeSite(site: Resource, world: StaticReader): readonly KubeObject[] {
   const resource = site as AppSite;
-  const facts = siteKind.gather(resource, world);
-  return synthesize((scope, id) => siteKind.chart(scope, id, { resource, facts })).flatMap(
+  const inputs = siteKind.resolve(resource, world);
+  return synthesize((scope, id) => siteKind.chart(scope, id, { resource, inputs })).flatMap(
     (stage) => stage.objects,
   );
 }
@@ -62,7 +62,7 @@ export function synthTime(rounds = 300): number {
     status: { ready: true },
   };
   const site = admit(siteKind.definition, aSite('default', 0)).object;
-  const world = new StaticWorld({ objects: [bench, site] });
+  const world = new StaticReader({ objects: [bench, site] });
   for (let round = 0; round < rounds; round++) synthesizeSite(site, world);
   const start = performance.now();
   for (let round = 0; round < rounds; round++) synthesizeSite(site, world);

@@ -18,7 +18,7 @@ export const CLAIMS = path.join(tmpdir(), `app-operator-ports-${process.getuid?.
 /** What this process has drawn: its claims, which go with it. */
 const drawn = new Set<number>();
 process.once('exit', () => {
-  for (const port of drawn) rmSync(claimOf(port), { force: true });
+  for (const port of drawn) rmSync(nameOwnerOf(port), { force: true });
 });
 
 /** A port on 127.0.0.1 that nothing listens on now, and that no other process has drawn here. */
@@ -32,7 +32,7 @@ export async function freePort(): Promise<number> {
 
 /** Makes a port this process's own; false where it is drawn already, here too. Who was killed has left claims, which count no more. */
 export async function claim(port: number): Promise<boolean> {
-  const file = claimOf(port);
+  const file = nameOwnerOf(port);
   try {
     await writeFile(file, String(process.pid), { flag: 'wx' });
     drawn.add(port);
@@ -45,7 +45,7 @@ export async function claim(port: number): Promise<boolean> {
   return false;
 }
 
-function claimOf(port: number): string {
+function nameOwnerOf(port: number): string {
   return path.join(CLAIMS, String(port));
 }
 

@@ -19,7 +19,7 @@ const RETRY_MS = 1_000;
 /** Names of the StorageClasses; the first is the default. */
 export const STORAGE_CLASSES = ['standard', 'limited'] as const;
 
-interface Claim extends KubeObject {
+interface NameOwner extends KubeObject {
   readonly metadata: ObjectMeta & { readonly namespace: string; readonly uid: string };
   readonly spec: {
     readonly storageClassName?: string;
@@ -55,7 +55,7 @@ export interface ProvisionerProps {
  * access mode, `limited` ones hold no more than was asked for.
  */
 export class Provisioner {
-  readonly #claims = new Map<string, Claim>();
+  readonly #claims = new Map<string, NameOwner>();
   readonly #volumes = new Map<string, Volume>();
   readonly #stop = new AbortController();
   #changed = Promise.withResolvers<undefined>();
@@ -129,7 +129,7 @@ export class Provisioner {
     }
   }
 
-  async #serve(claim: Claim): Promise<void> {
+  async #serve(claim: NameOwner): Promise<void> {
     const { metadata, spec } = claim;
     if (metadata.deletionTimestamp || !isOurs(spec.storageClassName)) return;
     if (spec.volumeName) {
@@ -145,7 +145,7 @@ export class Provisioner {
     await this.props.client.apply(`${VOLUMES}/${name}`, volumeFor(claim, name, path), PROVISIONER);
   }
 
-  async #grow(claim: Claim, volumeName: string): Promise<void> {
+  async #grow(claim: NameOwner, volumeName: string): Promise<void> {
     const volume = this.#volumes.get(`/${volumeName}`);
     const wanted = claim.spec.resources.requests.storage;
     const present = claim.status?.capacity?.storage;
@@ -199,7 +199,7 @@ function storageClass(name: string, isDefault: boolean): unknown {
   };
 }
 
-function volumeFor({ metadata, spec }: Claim, name: string, path: string): unknown {
+function volumeFor({ metadata, spec }: NameOwner, name: string, path: string): unknown {
   const { namespace, name: claimName, uid } = metadata;
   const onNode = { key: 'kubernetes.io/hostname', operator: 'In', values: [NODE_NAME] };
   return {

@@ -40,7 +40,7 @@ export interface ImageDefinition {
   };
 }
 
-export interface FrameworkImageProps {
+export interface FrappeImageProps {
   /** Full name with its tag, e.g. `docker.io/frappe/erpnext:version-15`. */
   readonly name: string;
   /** @default the first of VERSIONS */
@@ -50,7 +50,7 @@ export interface FrameworkImageProps {
 }
 
 /** The test image of one version of the framework. */
-export function frameworkImage(props: FrameworkImageProps): ImageDefinition {
+export function frappeImage(props: FrappeImageProps): ImageDefinition {
   const version = props.version ?? VERSIONS.first;
   const content: BenchContent = {
     version,
