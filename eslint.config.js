@@ -19,7 +19,7 @@ const BUILTIN = builtinModules.filter((name) => !name.startsWith('_')).join('|')
 /** Import patterns, each with what to do instead. */
 const NO = {
   outwards: {
-    regex: String.raw`^(\.\./)+(runner|cli|tools|test)/`,
+    regex: String.raw`^(\.\./)+(runner|cli|testbed|tools|test)/`,
     message: 'constructs/ is pure and knows nothing of who uses it.',
   },
   builtins: {
@@ -42,7 +42,7 @@ const NO = {
     message: "Another kind's api.ts is for its types: use `import type`.",
   },
   kindsInKit: {
-    regex: String.raw`^\.\./(?!\.\./)`,
+    regex: String.raw`^(\.\./)+(?!\.\./)(${KINDS.join('|')}|frappe|documents|install|monitoring|preview|registry)`,
     message: 'kit/ is below everything: it imports nothing else of constructs/.',
   },
   kindsInRunner: {
@@ -50,7 +50,7 @@ const NO = {
     message: 'runner/ is generic: it knows kinds by constructs/registry and constructs/kit only.',
   },
   aboveRunner: {
-    regex: String.raw`^(\.\./)+(cli|tools|test)/`,
+    regex: String.raw`^(\.\./)+(cli|testbed|tools|test)/`,
     message: 'runner/ knows nothing of who uses it.',
   },
   test: {
@@ -188,7 +188,7 @@ export default tseslint.config(
     },
   },
   {
-    files: [`constructs/{${KINDS.join(',')},framework}/**/*.ts`],
+    files: [`constructs/{${KINDS.join(',')},frappe}/**/*.ts`],
     rules: restrict(...PURE, NO.otherKinds, NO.otherKindsValues),
   },
   {

@@ -2,10 +2,10 @@
 /** The command line, also as the kubectl plug-in `kubectl appbench`. */
 import { basename } from 'node:path';
 import { inspect } from 'node:util';
-import { redactText } from '../runner/redact.js';
+import { redactText } from '../runner/telemetry/redact.js';
 import { Arguments } from './arguments.js';
 import { CliError, type Outcome, type IOStreams } from './command.js';
-import { COMMANDS } from './table.js';
+import { COMMANDS } from './commands.js';
 import { commandUsage, generalUsage, UsageError } from './usage.js';
 
 const PLUGIN = 'kubectl-appbench';
@@ -16,8 +16,7 @@ async function main([name = 'help', ...argv]: readonly string[], io: IOStreams) 
   const { program } = io;
   const command = COMMANDS.find((one) => one.name === name);
   try {
-    if (name === 'help' || isHelp(name))
-      return print(io, { out: help(argv, program), code: 0 });
+    if (name === 'help' || isHelp(name)) return print(io, { out: help(argv, program), code: 0 });
     if (name === '__complete') {
       const { complete } = await import('./completion/complete.js');
       const out = await complete(argv, io.env);
@@ -36,7 +35,7 @@ async function main([name = 'help', ...argv]: readonly string[], io: IOStreams) 
       return print(io, { err: [`${program}: ${error.message}`, '', usage.trimEnd()], code: 2 });
     }
     if (io.signal.aborted) return 130;
-    const { cliErrorOf } = await import('./kube/told.js');
+    const { cliErrorOf } = await import('./kube/errors.js');
     const told = error instanceof CliError ? error : cliErrorOf(error);
     const message = told?.message ?? redactText(inspect(error));
     // To a script that runs diff, 1 means changes.

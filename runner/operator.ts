@@ -6,12 +6,12 @@ import { startEndpoints } from './http/endpoints.js';
 import { fenced } from './leader/fence.js';
 import { ConfigError } from './config/flags.js';
 import { leaderIdentity, runLeaderElection, type Term, timingFor } from './leader/leader.js';
-import { createLogger, type Logger } from './log.js';
+import { createLogger, type Logger } from './telemetry/log.js';
 import { Manager } from './manager.js';
-import { Metrics } from './metrics.js';
+import { Metrics } from './telemetry/metrics.js';
 import { VERSION } from './version.js';
-import { startWebhooks } from './webhook/webhooks.js';
-import { LONGEST_TIMER_MS } from './workqueue.js';
+import { startWebhooks } from './admission/webhooks.js';
+import { LONGEST_TIMER_MS } from './controller/workqueue.js';
 
 /** The Service in front of the operator's endpoints. */
 const METRICS_SERVICE = 'app-operator-controller-manager-metrics-service';

@@ -1,7 +1,7 @@
 import { contextsOf } from '../../runner/api/kubeconfig.js';
 import { Arguments } from '../arguments.js';
 import type { Command, Completion, Flag, IOStreams } from '../command.js';
-import { COMMANDS } from '../table.js';
+import { COMMANDS } from '../commands.js';
 
 /** What a shell completes by itself. */
 const FILES = ':file';

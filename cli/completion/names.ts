@@ -4,7 +4,7 @@ import type { Arguments } from '../arguments.js';
 import type { IOStreams } from '../command.js';
 import { connected } from '../kube/connect.js';
 import { resourceKinds } from '../kube/kinds.js';
-import { listOf } from '../kube/sight.js';
+import { listOf } from '../kube/snapshot.js';
 import { apiGroupOf } from '../manifest-commands.js';
 import { kindOf, shortOf } from '../status/words.js';
 

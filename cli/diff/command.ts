@@ -7,7 +7,7 @@ import type { Outcome, Run } from '../command.js';
 import { connected, type Connection } from '../kube/connect.js';
 import { ServedKinds } from '../kube/discovery.js';
 import { listings, OPTIONAL_KINDS, references } from '../kube/kinds.js';
-import { listOf, takeSnapshot, type ClusterSnapshot } from '../kube/sight.js';
+import { listOf, takeSnapshot, type ClusterSnapshot } from '../kube/snapshot.js';
 import { apiGroupOf, settingsOf } from '../manifest-commands.js';
 import { readSources, type Source } from '../source.js';
 import { UsageError } from '../usage.js';
@@ -62,7 +62,11 @@ export const diffCommand: Run = (args, io) => {
 };
 
 /** All Secrets count, not only ours: trees depend on whether one is there. */
-async function seeSecrets({ client }: Connection, snapshot: ClusterSnapshot, namespace: string): Promise<void> {
+async function seeSecrets(
+  { client }: Connection,
+  snapshot: ClusterSnapshot,
+  namespace: string,
+): Promise<void> {
   if (!snapshot.sees(Secret)) return;
   snapshot.replace(Secret, await listOf(client, { kind: Secret, metadataOnly: true }, namespace));
 }

@@ -5,12 +5,18 @@ import { kindId, Secret, type ObjectKind } from '../../constructs/kit/object-kin
 import { KINDS } from '../../constructs/registry.js';
 import { ApiError } from '../../runner/api/api-error.js';
 import { childOf, FIELD_MANAGER, type Child } from '../../runner/cache/child.js';
-import { mayPrune } from '../../runner/reconcile/convergence.js';
+import { mayPrune } from '../../runner/apply/resource-manager.js';
 import { planOf, plannedOf, type Plan, type PlannedChild } from '../../runner/reconcile/plan.js';
 import { CHILD_KINDS } from '../kube/kinds.js';
 import type { DryRun } from './dry-run.js';
 import { patchOf, withoutRun } from './text.js';
-import { idOf, resourcesWith, readerWith, type SnapshotReader, type SnapshotReaderProps } from './world.js';
+import {
+  idOf,
+  resourcesWith,
+  readerWith,
+  type SnapshotReader,
+  type SnapshotReaderProps,
+} from './snapshot-reader.js';
 
 /** Something that would be another one. This is what `diff -o json` prints, so it is public API. */
 export interface ObjectDiff {
@@ -94,8 +100,11 @@ export class Differ {
       );
       this.#changes.push(...changes.flatMap((change) => change ?? []));
     }
-    const blockedReason = plan.stages.find((stage) => stage.blockedReason !== undefined)?.blockedReason;
-    if (blockedReason !== undefined && given) this.#notes.push(`${name}: held back for now: ${blockedReason}`);
+    const blockedReason = plan.stages.find(
+      (stage) => stage.blockedReason !== undefined,
+    )?.blockedReason;
+    if (blockedReason !== undefined && given)
+      this.#notes.push(`${name}: held back for now: ${blockedReason}`);
     const retainsData = new Set(plannedOf(plan).map(({ id }) => id));
     for (const { child, object } of this.#childrenOf(resource)) {
       const goes = !retainsData.has(child.id) && mayPrune(child, resource);

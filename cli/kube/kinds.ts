@@ -3,7 +3,7 @@ import * as kinds from '../../constructs/kit/object-kind.js';
 import { kindId, type ObjectKind } from '../../constructs/kit/object-kind.js';
 import { BATCHES, DEFINITIONS, KINDS } from '../../constructs/registry.js';
 import { MANAGED_BY, MANAGED_BY_LABEL } from '../../constructs/kit/labels.js';
-import { Pod } from '../../runner/reconcile/diagnose.js';
+import { Pod } from '../../runner/health/pod-diagnostics.js';
 
 /** A kind, and what is asked of it. */
 export interface Listing {

@@ -12,7 +12,7 @@ import { resourcePath } from '../../runner/api/resource-path.js';
 import { VERSION } from '../../runner/version.js';
 import type { Asker } from '../kube/connect.js';
 import { CHILD_KINDS, listings, POD, resourceKinds } from '../kube/kinds.js';
-import { listOf, ClusterSnapshot, omitted, type Omission } from '../kube/sight.js';
+import { listOf, ClusterSnapshot, omitted, type Omission } from '../kube/snapshot.js';
 import { footerOf } from '../status/footer.js';
 import { renderTrees } from '../status/render.js';
 import { StatusReporter } from '../status/status.js';

@@ -1,5 +1,5 @@
 import type { KubeObject } from '../../constructs/kit/object.js';
-import { redact, redactText } from '../../runner/redact.js';
+import { redact, redactText } from '../../runner/telemetry/redact.js';
 import { LAST_APPLIED } from '../kube/kinds.js';
 
 const REDACTED = '[redacted]';

@@ -1,4 +1,4 @@
-import type { Omission } from '../kube/sight.js';
+import type { Omission } from '../kube/snapshot.js';
 import { allOf, type Node } from './node.js';
 import type { StatusReport } from './status.js';
 

@@ -1,6 +1,6 @@
 import type { Asker } from '../kube/connect.js';
 import { listings } from '../kube/kinds.js';
-import { takeSnapshot } from '../kube/sight.js';
+import { takeSnapshot } from '../kube/snapshot.js';
 import { StatusReporter, type StatusReport } from './status.js';
 import type { Wanted } from './tree.js';
 import { follow } from './watch.js';

@@ -1,10 +1,10 @@
 import { isForbidden } from '../../runner/api/api-error.js';
 import type { Client } from '../../runner/api/client.js';
 import { resourcePath } from '../../runner/api/resource-path.js';
-import type { PodObject } from '../../runner/reconcile/diagnose.js';
-import { redactText } from '../../runner/redact.js';
+import type { PodObject } from '../../runner/health/pod-diagnostics.js';
+import { redactText } from '../../runner/telemetry/redact.js';
 import { POD } from '../kube/kinds.js';
-import type { Omission } from '../kube/sight.js';
+import type { Omission } from '../kube/snapshot.js';
 import type { LastLog } from './node.js';
 import { wantedLog, type WantedLog } from './pod.js';
 

@@ -4,7 +4,7 @@ import {
   complaintOf,
   type ContainerStatus,
   type PodObject,
-} from '../../runner/reconcile/diagnose.js';
+} from '../../runner/health/pod-diagnostics.js';
 
 /** Which log tells why a pod is in trouble. */
 export interface WantedLog {

@@ -2,7 +2,7 @@ import { keyOf } from '../../constructs/kit/object.js';
 import { benchNames, siteNames } from '../../constructs/kit/names.js';
 import { ApiError, isForbidden, isNotFound } from '../../runner/api/api-error.js';
 import type { Client } from '../../runner/api/client.js';
-import type { Omission } from '../kube/sight.js';
+import type { Omission } from '../kube/snapshot.js';
 import type { Ours } from './resource.js';
 
 /** How many jobs wait, as far as it is told. */
@@ -36,7 +36,11 @@ export async function queuesOf(
         for (const [worker, length] of lengthsIn(text, name))
           lengths.set(keyOf(namespace, worker), length);
       } catch (error) {
-        omitted.push({ what: `queue lengths of ${name}`, namespace, why: reasonOf(error, service) });
+        omitted.push({
+          what: `queue lengths of ${name}`,
+          namespace,
+          why: reasonOf(error, service),
+        });
       }
     }),
   );

@@ -1,8 +1,8 @@
 import type { Client } from '../../runner/api/client.js';
-import type { PodObject } from '../../runner/reconcile/diagnose.js';
+import type { PodObject } from '../../runner/health/pod-diagnostics.js';
 import { CliError } from '../command.js';
 import { POD, resourceKinds } from '../kube/kinds.js';
-import type { ClusterSnapshot, Omission } from '../kube/sight.js';
+import type { ClusterSnapshot, Omission } from '../kube/snapshot.js';
 import { LastLogs } from './logs.js';
 import type { Node } from './node.js';
 import { queuesOf, type Queues } from './queues.js';

@@ -3,9 +3,9 @@ import { metadataKeysFor } from '../../constructs/kit/labels.js';
 import { groupOf, keyOf, type KubeObject } from '../../constructs/kit/object.js';
 import { BATCHES } from '../../constructs/registry.js';
 import { childOf, type Child } from '../../runner/cache/child.js';
-import type { PodObject } from '../../runner/reconcile/diagnose.js';
+import type { PodObject } from '../../runner/health/pod-diagnostics.js';
 import { CHILD_KINDS, POD, resourceKinds } from '../kube/kinds.js';
-import type { ClusterSnapshot } from '../kube/sight.js';
+import type { ClusterSnapshot } from '../kube/snapshot.js';
 import type { Details, LastLog, Node } from './node.js';
 import { podHealth, restartsOf, wantedLog } from './pod.js';
 import { resourceDetails, resourceHealth, resourceSince, type Ours } from './resource.js';
@@ -28,7 +28,11 @@ export interface Wanted {
 const WORKLOADS = new Set(['Deployment', 'StatefulSet']);
 
 /** The trees of resources: what belongs to a bench is below it, what belongs to a site below that. */
-export function treesOf(snapshot: ClusterSnapshot, props: TreeProps, { kind, name }: Wanted): readonly Node[] {
+export function treesOf(
+  snapshot: ClusterSnapshot,
+  props: TreeProps,
+  { kind, name }: Wanted,
+): readonly Node[] {
   const forest = new Forest(snapshot, props);
   const resources = forest.resources.filter((resource) =>
     kind === undefined ? !forest.hasParent(resource) : resource.kind === kind,

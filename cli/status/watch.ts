@@ -3,7 +3,7 @@ import type { Client } from '../../runner/api/client.js';
 import { resourcePath } from '../../runner/api/resource-path.js';
 import { Reflector } from '../../runner/cache/reflector.js';
 import type { Listing } from '../kube/kinds.js';
-import { omitted, type ClusterSnapshot } from '../kube/sight.js';
+import { omitted, type ClusterSnapshot } from '../kube/snapshot.js';
 
 /** Changes that come together are shown together. */
 const TOGETHER_MS = 150;

@@ -1,15 +1,15 @@
 import { Chart } from 'cdk8s';
 import type { Construct } from 'constructs';
-import { backupStore } from '../framework/backup-store.js';
-import { FrappeCronJob, FrappeJob, type FrappeJobProps } from '../framework/job.js';
-import { PYTHON, SCRIPTS_DIR } from '../framework/pod.js';
-import type { SiteModel } from '../framework/site-model.js';
+import { backupStore } from '../frappe/backup-store.js';
+import { FrappeCronJob, FrappeJob, type FrappeJobProps } from '../frappe/job.js';
+import { PYTHON, SCRIPTS_DIR } from '../frappe/pod.js';
+import type { SiteModel } from '../frappe/site-model.js';
 import { parseDuration } from '../kit/duration.js';
 import type { ChartProps } from '../kit/kind.js';
 import { backupNames } from '../kit/names.js';
 import { Stage } from '../kit/stage.js';
 import type { SiteBackup } from './api.js';
-import type { BackupInputs } from './facts.js';
+import type { BackupInputs } from './resolve.js';
 
 /** Time for a backup that is stopped to take away what it has stored. */
 const GRACE_SECONDS = 60;

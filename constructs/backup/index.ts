@@ -1,12 +1,12 @@
 import type { Kind } from '../kit/kind.js';
 import { CronJob, Job, Secret } from '../kit/object-kind.js';
-import { backupWarnings } from './advice.js';
+import { backupWarnings } from './warnings.js';
 import type { SiteBackup } from './api.js';
 import { BackupChart } from './chart.js';
 import { siteBackup } from './definition.js';
-import { type BackupInputs, resolveBackup } from './facts.js';
-import { evaluateBackup } from './observe.js';
-import { backupCleanup } from './teardown.js';
+import { type BackupInputs, resolveBackup } from './resolve.js';
+import { evaluateBackup } from './evaluate.js';
+import { backupCleanup } from './cleanup.js';
 
 /** Backups of a site. */
 export const backup: Kind<SiteBackup, BackupInputs> = {

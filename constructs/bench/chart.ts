@@ -1,16 +1,16 @@
 import { Chart } from 'cdk8s';
 import { k8s } from 'cdk8s-plus-28';
 import type { Construct } from 'constructs';
-import type { BenchModel } from '../framework/bench-model.js';
-import { DatabaseServer } from '../framework/database-server.js';
-import { Gunicorn } from '../framework/gunicorn.js';
-import { imageNamed } from '../framework/image.js';
-import { OnlyFromBench } from '../framework/network-policy.js';
-import { RedisTrigger } from '../framework/redis-trigger.js';
-import { scripts } from '../framework/scripts.generated.js';
-import { Volume } from '../framework/volume.js';
-import { Worker, WORKER_COMPONENTS } from '../framework/worker.js';
-import { QUEUES, workerScale, type WorkerScale } from '../framework/worker-scaling.js';
+import type { BenchModel } from '../frappe/bench-model.js';
+import { DatabaseServer } from '../frappe/database-server.js';
+import { Gunicorn } from '../frappe/gunicorn.js';
+import { imageNamed } from '../frappe/image.js';
+import { OnlyFromBench } from '../frappe/network-policy.js';
+import { RedisTrigger } from '../frappe/redis-trigger.js';
+import { scripts } from '../frappe/scripts.generated.js';
+import { Volume } from '../frappe/volume.js';
+import { Worker, WORKER_COMPONENTS } from '../frappe/worker.js';
+import { QUEUES, workerScale, type WorkerScale } from '../frappe/worker-scaling.js';
 import type { Queue } from '../kit/api.js';
 import { hashOf } from '../kit/hash.js';
 import type { ChartProps } from '../kit/kind.js';
@@ -18,7 +18,7 @@ import { childLabels } from '../kit/labels.js';
 import { benchNames } from '../kit/names.js';
 import { Stage } from '../kit/stage.js';
 import type { AppBench } from './api.js';
-import { backend, benchWorkersWanted, nginxSites, type BenchInputs } from './facts.js';
+import { backend, benchWorkersWanted, nginxSites, type BenchInputs } from './resolve.js';
 import { BenchInit } from './init.js';
 import { Metrics } from './metrics.js';
 import { Nginx } from './nginx.js';
@@ -29,7 +29,11 @@ import { Socketio, SOCKETIO_PORT } from './socketio.js';
 
 /** The complete graph of a bench's children. */
 export class BenchChart extends Chart {
-  constructor(scope: Construct, id: string, { resource, inputs }: ChartProps<AppBench, BenchInputs>) {
+  constructor(
+    scope: Construct,
+    id: string,
+    { resource, inputs }: ChartProps<AppBench, BenchInputs>,
+  ) {
     super(scope, id, { disableResourceNameHashes: true });
     const { model } = inputs;
     const { spec } = resource;
@@ -52,7 +56,10 @@ export class BenchChart extends Chart {
       storage: spec.storage,
     });
     if (!model.redis.external)
-      new Redis(foundation, 'redis', { ...common, configHash: hashOf([inputs.redisVersion ?? '']) });
+      new Redis(foundation, 'redis', {
+        ...common,
+        configHash: hashOf([inputs.redisVersion ?? '']),
+      });
     if (spec.dbConfig.mode === 'managed' && model.database.root) {
       new DatabaseServer(foundation, 'database', {
         ...common,

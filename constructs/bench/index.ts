@@ -1,5 +1,5 @@
-import { benchesByTurn, scalersOfDeployment, sitesOfBench } from '../framework/indexes.js';
-import { PLATFORM_KINDS } from '../framework/platform.js';
+import { benchesByTurn, scalersOfDeployment, sitesOfBench } from '../frappe/indexes.js';
+import { PLATFORM_KINDS } from '../frappe/platform.js';
 import { Waiting } from '../kit/errors.js';
 import type { Kind } from '../kit/kind.js';
 import { retainsData } from '../kit/labels.js';
@@ -22,12 +22,12 @@ import {
   StatefulSet,
   TriggerAuthentication,
 } from '../kit/object-kind.js';
-import { benchWarnings } from './advice.js';
+import { benchWarnings } from './warnings.js';
 import type { AppBench } from './api.js';
 import { BenchChart } from './chart.js';
 import { appBench } from './definition.js';
-import { resolveBench, type BenchInputs } from './facts.js';
-import { evaluateBench } from './observe.js';
+import { resolveBench, type BenchInputs } from './resolve.js';
+import { evaluateBench } from './evaluate.js';
 
 /** Shared infrastructure for a set of sites. */
 export const bench: Kind<AppBench, BenchInputs> = {

@@ -1,8 +1,8 @@
 import type { k8s } from 'cdk8s-plus-28';
 import { Construct } from 'constructs';
-import type { BenchModel } from '../framework/bench-model.js';
-import { FrappeJob } from '../framework/job.js';
-import { SCRIPTS_DIR, PYTHON, secretEnv } from '../framework/pod.js';
+import type { BenchModel } from '../frappe/bench-model.js';
+import { FrappeJob } from '../frappe/job.js';
+import { SCRIPTS_DIR, PYTHON, secretEnv } from '../frappe/pod.js';
 import { hashOf } from '../kit/hash.js';
 import { benchNames } from '../kit/names.js';
 import type { AppBench } from './api.js';

@@ -1,9 +1,9 @@
 import { k8s } from 'cdk8s-plus-28';
 import { Construct } from 'constructs';
-import type { BenchModel } from '../framework/bench-model.js';
-import { PYTHON, SCRIPTS_DIR, selectorLabels } from '../framework/pod.js';
-import { scripts } from '../framework/scripts.generated.js';
-import { Workload } from '../framework/workload.js';
+import type { BenchModel } from '../frappe/bench-model.js';
+import { PYTHON, SCRIPTS_DIR, selectorLabels } from '../frappe/pod.js';
+import { scripts } from '../frappe/scripts.generated.js';
+import { Workload } from '../frappe/workload.js';
 import type { Resources } from '../kit/api.js';
 import { hashOf } from '../kit/hash.js';
 import { childLabels } from '../kit/labels.js';

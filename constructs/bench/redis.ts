@@ -3,9 +3,9 @@ import { Construct } from 'constructs';
 import { childLabels } from '../kit/labels.js';
 import { benchNames } from '../kit/names.js';
 import { bytesOf } from '../kit/quantity.js';
-import type { BenchModel } from '../framework/bench-model.js';
-import { GeneratedSecret } from '../framework/generated-secret.js';
-import { OnlyFromBench } from '../framework/network-policy.js';
+import type { BenchModel } from '../frappe/bench-model.js';
+import { GeneratedSecret } from '../frappe/generated-secret.js';
+import { OnlyFromBench } from '../frappe/network-policy.js';
 import {
   placement,
   podMetadata,
@@ -14,8 +14,8 @@ import {
   secretEnv,
   selectorLabels,
   withAffinity,
-} from '../framework/pod.js';
-import { Volume } from '../framework/volume.js';
+} from '../frappe/pod.js';
+import { Volume } from '../frappe/volume.js';
 import type { AppBench, RedisConfig } from './api.js';
 
 const IMAGE = 'redis:7.2-alpine';

@@ -1,7 +1,7 @@
 import { Construct } from 'constructs';
-import type { BenchModel } from '../framework/bench-model.js';
-import { PYTHON, SCRIPTS_DIR } from '../framework/pod.js';
-import { Workload } from '../framework/workload.js';
+import type { BenchModel } from '../frappe/bench-model.js';
+import { PYTHON, SCRIPTS_DIR } from '../frappe/pod.js';
+import { Workload } from '../frappe/workload.js';
 import type { Resources } from '../kit/api.js';
 import { benchNames } from '../kit/names.js';
 import type { AppBench } from './api.js';

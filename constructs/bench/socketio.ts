@@ -1,8 +1,8 @@
 import { k8s } from 'cdk8s-plus-28';
 import { Construct } from 'constructs';
-import type { BenchModel } from '../framework/bench-model.js';
-import { BENCH_DIR, SCRIPTS_DIR, selectorLabels } from '../framework/pod.js';
-import { Workload } from '../framework/workload.js';
+import type { BenchModel } from '../frappe/bench-model.js';
+import { BENCH_DIR, SCRIPTS_DIR, selectorLabels } from '../frappe/pod.js';
+import { Workload } from '../frappe/workload.js';
 import type { Resources } from '../kit/api.js';
 import { childLabels } from '../kit/labels.js';
 import { benchNames } from '../kit/names.js';

@@ -1,4 +1,4 @@
-import { nameOwnerOf, isOlder } from '../framework/seniority.js';
+import { nameOwnerOf, isOlder } from '../frappe/name-conflict.js';
 import { Stalled } from '../kit/errors.js';
 import type { Index, ClusterReader } from '../kit/kind.js';
 import { keyOf } from '../kit/object.js';

@@ -3,7 +3,7 @@ import type { SiteDocument } from '../kit/document.js';
 import { Waiting } from '../kit/errors.js';
 import type { ClusterReader } from '../kit/kind.js';
 import type { ChartRef } from '../kit/site-api.js';
-import type { DocumentResource } from './exchange.js';
+import type { DocumentResource } from './sync.js';
 
 /** The Dashboard Charts that SiteDashboardCharts stand for, by the name of the object. */
 export type ChartNames = Readonly<Record<string, string>>;

@@ -4,10 +4,10 @@ import type { SiteDocument } from '../kit/document.js';
 import type { Index, Kind, ClusterReader } from '../kit/kind.js';
 import type { Resource } from '../kit/object.js';
 import type { DocumentScoped, DocumentStatus } from '../kit/site-api.js';
-import { syncDocument, type DocumentSync } from './exchange.js';
-import { evaluateDocument } from './judge.js';
-import { refuseTakenDocument } from './rivals.js';
-import { documentCleanup } from './teardown.js';
+import { syncDocument, type DocumentSync } from './sync.js';
+import { evaluateDocument } from './evaluate.js';
+import { refuseTakenDocument } from './conflicts.js';
+import { documentCleanup } from './cleanup.js';
 
 type DocumentSpec = DocumentScoped & { readonly deletionPolicy: string };
 

@@ -1,5 +1,5 @@
 import { API_VERSION, DEFAULT_API_GROUP, type KindDefinition } from '../kit/definition.js';
-import { rootSchema } from '../kit/schema-root.js';
+import { rootSchema } from '../kit/schema/root.js';
 
 /** The category of all kinds: `kubectl get apps-bench`. */
 export const CATEGORY = 'apps-bench';

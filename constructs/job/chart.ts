@@ -1,16 +1,16 @@
 import { Chart } from 'cdk8s';
 import type { k8s } from 'cdk8s-plus-28';
 import type { Construct } from 'constructs';
-import { FrappeCronJob, FrappeJob, type FrappeJobProps } from '../framework/job.js';
-import { PYTHON, SCRIPTS_DIR } from '../framework/pod.js';
-import type { SiteModel } from '../framework/site-model.js';
+import { FrappeCronJob, FrappeJob, type FrappeJobProps } from '../frappe/job.js';
+import { PYTHON, SCRIPTS_DIR } from '../frappe/pod.js';
+import type { SiteModel } from '../frappe/site-model.js';
 import { parseDuration } from '../kit/duration.js';
 import { canonicalJson } from '../kit/hash.js';
 import type { ChartProps } from '../kit/kind.js';
 import { siteJobNames } from '../kit/names.js';
 import { Stage } from '../kit/stage.js';
 import type { SiteJob } from './api.js';
-import type { SiteJobInputs } from './facts.js';
+import type { SiteJobInputs } from './resolve.js';
 
 /** For a pod to start and, where it has failed, until the next one does. */
 const STARTING_SECONDS = 1200;

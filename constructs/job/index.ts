@@ -3,8 +3,8 @@ import { CronJob, Job } from '../kit/object-kind.js';
 import type { SiteJob } from './api.js';
 import { SiteJobChart } from './chart.js';
 import { siteJob } from './definition.js';
-import { resolveJob, type SiteJobInputs } from './facts.js';
-import { evaluateJob } from './observe.js';
+import { resolveJob, type SiteJobInputs } from './resolve.js';
+import { evaluateJob } from './evaluate.js';
 
 /** Something that runs in a site. */
 export const job: Kind<SiteJob, SiteJobInputs> = {

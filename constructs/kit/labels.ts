@@ -48,7 +48,9 @@ export function metadataKeysOf(resource: Resource): MetadataKeys {
 /** Whether nothing may be written for a resource, by its spec or its annotation. */
 export function isPaused(resource: Resource): boolean {
   const { paused } = resource.spec as { readonly paused?: boolean };
-  return paused === true || resource.metadata.annotations?.[metadataKeysOf(resource).paused] === 'true';
+  return (
+    paused === true || resource.metadata.annotations?.[metadataKeysOf(resource).paused] === 'true'
+  );
 }
 
 /** Whether a deleted resource is let go without the work that its deletion asks for. */

@@ -1,7 +1,7 @@
 import { API_VERSION, type KindDefinition } from '../kit/definition.js';
 import type { Problem } from '../kit/errors.js';
 import { groupOf, keyOf, type KubeObject, type Resource } from '../kit/object.js';
-import { admit } from '../kit/schema.js';
+import { admit } from '../kit/schema/admit.js';
 import { DEFINITIONS } from '../registry.js';
 
 /** What is wrong with an object that was given. */

@@ -7,7 +7,7 @@ import type { KubeObject, Resource } from '../kit/object.js';
 import type { AnyKind } from '../registry.js';
 import { evaluated } from './accept.js';
 import { Children } from './children.js';
-import { resolveProblems } from './gather-problems.js';
+import { resolveProblems } from './resolve-problems.js';
 import { refuse } from './manifest-error.js';
 import { graphOf, type PreviewOptions, readerOf } from './preview.js';
 

@@ -1,11 +1,17 @@
 import { DEFAULT_API_GROUP } from '../kit/definition.js';
 import type { KubeObject, Resource } from '../kit/object.js';
 import type { Settings } from '../kit/settings.js';
-import { StaticReader } from '../kit/static-world.js';
+import { StaticReader } from '../kit/static-reader.js';
 import { synthesize } from '../kit/synth.js';
 import { KINDS, type AnyKind } from '../registry.js';
-import { accept, resourceKey, type Accepted, type SkippedObject, type ObjectProblem } from './accept.js';
-import { resolveProblems } from './gather-problems.js';
+import {
+  accept,
+  resourceKey,
+  type Accepted,
+  type SkippedObject,
+  type ObjectProblem,
+} from './accept.js';
+import { resolveProblems } from './resolve-problems.js';
 
 export interface PreviewOptions {
   /** API group of the custom resources. @default app-operator.io */

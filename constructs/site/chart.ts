@@ -1,18 +1,18 @@
 import { Chart } from 'cdk8s';
 import type { Construct } from 'constructs';
-import { DatabaseServer } from '../framework/database-server.js';
-import { GeneratedSecret } from '../framework/generated-secret.js';
-import { Gunicorn } from '../framework/gunicorn.js';
-import { OnlyFromBench } from '../framework/network-policy.js';
-import { Worker, WORKER_COMPONENTS } from '../framework/worker.js';
-import { QUEUES, workerScale, type WorkerScale } from '../framework/worker-scaling.js';
+import { DatabaseServer } from '../frappe/database-server.js';
+import { GeneratedSecret } from '../frappe/generated-secret.js';
+import { Gunicorn } from '../frappe/gunicorn.js';
+import { OnlyFromBench } from '../frappe/network-policy.js';
+import { Worker, WORKER_COMPONENTS } from '../frappe/worker.js';
+import { QUEUES, workerScale, type WorkerScale } from '../frappe/worker-scaling.js';
 import type { Queue } from '../kit/api.js';
 import { hashOf } from '../kit/hash.js';
 import type { ChartProps } from '../kit/kind.js';
 import { benchNames, siteNames } from '../kit/names.js';
 import { Stage } from '../kit/stage.js';
 import type { AppSite } from './api.js';
-import { siteWorkersWanted, type SiteInputs } from './facts.js';
+import { siteWorkersWanted, type SiteInputs } from './resolve.js';
 import { SiteIngress } from './ingress.js';
 import { queuePrefix, SiteInit, SiteReopen } from './job.js';
 import { OperatedDatabase } from './operated-database.js';
@@ -39,7 +39,9 @@ export class SiteChart extends Chart {
     const secret = { owner: site, namespace: bench.namespace, retained: true };
 
     // A gate only where another operator has to make the database first.
-    const foundation = new Stage(this, 'foundation', { waitForReady: database.mode === 'operator' });
+    const foundation = new Stage(this, 'foundation', {
+      waitForReady: database.mode === 'operator',
+    });
     if (!spec.adminPasswordSecretRef) {
       new GeneratedSecret(foundation, 'admin-password', {
         ...secret,
@@ -100,7 +102,10 @@ export class SiteChart extends Chart {
     if (route) new SiteRoutes(workloads, 'routes', { site, inputs, route });
     else if (spec.ingress?.enabled) new SiteIngress(workloads, 'ingress', { site, inputs });
     if (upgrade) {
-      const reopen = new Stage(this, 'reopen', { waitForReady: true, blocked: upgrade.reopenBlockedReason });
+      const reopen = new Stage(this, 'reopen', {
+        waitForReady: true,
+        blocked: upgrade.reopenBlockedReason,
+      });
       new SiteReopen(reopen, 'reopen', { site, inputs, upgrade });
     }
   }

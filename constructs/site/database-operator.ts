@@ -60,6 +60,10 @@ export function databaseCondition<F extends Inputs>({
   return [conditionResult('Prepared', 'True', `database ${database.name} and its user are there`)];
 }
 
-function conditionResult(reason: string, status: ConditionResult['status'], message: string): ConditionResult {
+function conditionResult(
+  reason: string,
+  status: ConditionResult['status'],
+  message: string,
+): ConditionResult {
   return { type: 'DatabaseReady', status, reason, message };
 }

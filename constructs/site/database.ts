@@ -1,5 +1,5 @@
-import type { BenchModel, DatabaseServer, SecretKey } from '../framework/bench-model.js';
-import { DEFAULT_PORTS, ROOT_USERS } from '../framework/bench-model.js';
+import type { BenchModel, DatabaseServer, SecretKey } from '../frappe/bench-model.js';
+import { DEFAULT_PORTS, ROOT_USERS } from '../frappe/bench-model.js';
 import { Stalled } from '../kit/errors.js';
 import { databaseName, serviceHost, siteNames } from '../kit/names.js';
 import type { AppSite } from './api.js';

@@ -1,6 +1,6 @@
-import { LONGEST_HOST, publicDomain } from '../framework/domain.js';
-import { hostKey, sitesByHost } from '../framework/indexes.js';
-import { nameOwnerOf, isOlder } from '../framework/seniority.js';
+import { LONGEST_HOST, publicDomain } from '../frappe/domain.js';
+import { hostKey, sitesByHost } from '../frappe/indexes.js';
+import { nameOwnerOf, isOlder } from '../frappe/name-conflict.js';
 import { Stalled } from '../kit/errors.js';
 import type { ClusterReader } from '../kit/kind.js';
 import type { AppSite, AppSiteSpec } from './api.js';
@@ -22,7 +22,11 @@ export function refuseLongHost({ spec }: AppSite, suffix: string | undefined): v
  * Two sites of one host name on a bench would answer each other's requests: the younger is refused.
  * @throws Stalled naming the older one, for each host name that is taken
  */
-export function refuseTakenHosts(site: AppSite, suffix: string | undefined, reader: ClusterReader): void {
+export function refuseTakenHosts(
+  site: AppSite,
+  suffix: string | undefined,
+  reader: ClusterReader,
+): void {
   const { benchRef } = site.spec;
   const taken = hostsOf(site.spec, suffix).flatMap(({ path, host }) => {
     const conflicting = olderOf(site, host, suffix, reader);

@@ -1,4 +1,4 @@
-import { sitesByHost, sitesOfBench } from '../framework/indexes.js';
+import { sitesByHost, sitesOfBench } from '../frappe/indexes.js';
 import type { Kind } from '../kit/kind.js';
 import { normalHost } from '../kit/normal.js';
 import {
@@ -27,13 +27,13 @@ import {
   StatefulSet,
   TraefikMiddleware,
 } from '../kit/object-kind.js';
-import { siteWarnings } from './advice.js';
+import { siteWarnings } from './warnings.js';
 import type { AppSite } from './api.js';
 import { SiteChart } from './chart.js';
 import { appSite } from './definition.js';
-import { resolveSite, type SiteInputs } from './facts.js';
-import { evaluateSite, siteProbes } from './observe.js';
-import { siteCleanup } from './teardown.js';
+import { resolveSite, type SiteInputs } from './resolve.js';
+import { evaluateSite, siteProbes } from './evaluate.js';
+import { siteCleanup } from './cleanup.js';
 
 /** One site on a bench. */
 export const site: Kind<AppSite, SiteInputs> = {

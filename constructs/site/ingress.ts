@@ -6,7 +6,7 @@ import { childLabels } from '../kit/labels.js';
 import { benchNames, siteNames } from '../kit/names.js';
 import { TraefikMiddleware } from '../kit/object-kind.js';
 import type { AppSite } from './api.js';
-import type { SiteInputs } from './facts.js';
+import type { SiteInputs } from './resolve.js';
 import { redirectAnnotations, redirectsByMiddleware } from './redirect.js';
 
 const NGINX_PORT = 8080;

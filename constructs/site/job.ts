@@ -1,13 +1,13 @@
 import type { k8s } from 'cdk8s-plus-28';
 import { Construct } from 'constructs';
-import type { BenchModel, DatabaseServer } from '../framework/bench-model.js';
-import { FrappeJob } from '../framework/job.js';
-import { PYTHON, SCRIPTS_DIR, secretEnv } from '../framework/pod.js';
+import type { BenchModel, DatabaseServer } from '../frappe/bench-model.js';
+import { FrappeJob } from '../frappe/job.js';
+import { PYTHON, SCRIPTS_DIR, secretEnv } from '../frappe/pod.js';
 import { hashOf } from '../kit/hash.js';
 import { siteNames } from '../kit/names.js';
 import type { AppSite } from './api.js';
 import type { SiteDatabasePlan } from './database.js';
-import type { SiteInputs } from './facts.js';
+import type { SiteInputs } from './resolve.js';
 import { restoreEnv, restoreRun } from './restore.js';
 import type { SiteUpgradeInputs } from './upgrade.js';
 

@@ -3,7 +3,7 @@ import { Database, Grant, User } from '../../imports/k8s.mariadb.com.js';
 import { childLabels, retention } from '../kit/labels.js';
 import { siteNames } from '../kit/names.js';
 import type { AppSite } from './api.js';
-import type { SiteInputs } from './facts.js';
+import type { SiteInputs } from './resolve.js';
 
 /** Database, user and grant, made by the MariaDB operator. */
 export class OperatedDatabase extends Construct {

@@ -5,7 +5,7 @@ import {
   DatabaseRoleSpecDatabaseRoleReclaimPolicy as RolePolicy,
   DatabaseSpecDatabaseReclaimPolicy as DatabasePolicy,
 } from '../../imports/postgresql.cnpg.io.js';
-import type { BenchModel } from '../framework/bench-model.js';
+import type { BenchModel } from '../frappe/bench-model.js';
 import { childLabels, retention } from '../kit/labels.js';
 import { siteNames } from '../kit/names.js';
 import type { AppSite } from './api.js';

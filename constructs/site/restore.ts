@@ -1,13 +1,13 @@
 import type { k8s } from 'cdk8s-plus-28';
 import type { SiteBackup } from '../backup/api.js';
-import { type BackupStore, backupStore, requireStoreSecrets } from '../framework/backup-store.js';
+import { type BackupStore, backupStore, requireStoreSecrets } from '../frappe/backup-store.js';
 import type { ConditionResult } from '../kit/condition.js';
 import { Waiting } from '../kit/errors.js';
 import { hashOf } from '../kit/hash.js';
 import type { Observation, ClusterReader } from '../kit/kind.js';
 import { siteNames } from '../kit/names.js';
 import type { AppSite, RestoredBackup, SiteRestore } from './api.js';
-import type { SiteInputs } from './facts.js';
+import type { SiteInputs } from './resolve.js';
 import { CLOSED_REASONS } from './upgrade.js';
 
 /** What is asked for by `restoreFrom`. */
@@ -23,7 +23,10 @@ export interface SiteRestoreInputs {
 }
 
 /** What `restoreFrom` asks for; undefined where it is not given. */
-export function resolveRestore(site: AppSite, reader: ClusterReader): SiteRestoreInputs | undefined {
+export function resolveRestore(
+  site: AppSite,
+  reader: ClusterReader,
+): SiteRestoreInputs | undefined {
   const { restoreFrom, siteName } = site.spec;
   if (!restoreFrom) return undefined;
   const { confirm = '' } = restoreFrom;
@@ -53,7 +56,11 @@ function requestOf({ backupRef, source, name }: SiteRestore, reconcileAgain: str
 }
 
 /** @throws Waiting where the SiteBackup, or a Secret, is not there */
-function storeOf(site: AppSite, { backupRef, source }: SiteRestore, reader: ClusterReader): BackupStore {
+function storeOf(
+  site: AppSite,
+  { backupRef, source }: SiteRestore,
+  reader: ClusterReader,
+): BackupStore {
   const { namespace = 'default', name } = site.metadata;
   const offer = backupRef && reader.get('SiteBackup', namespace, backupRef.name, placeOf);
   const destination = offer?.destination ?? source;
@@ -155,7 +162,11 @@ function conditionOf(
     : conditionResult('Restoring', 'False', 'the backup is being fetched, checked and loaded');
 }
 
-function conditionResult(reason: string, status: ConditionResult['status'], message: string): ConditionResult {
+function conditionResult(
+  reason: string,
+  status: ConditionResult['status'],
+  message: string,
+): ConditionResult {
   return { type: 'Restored', status, reason, message };
 }
 

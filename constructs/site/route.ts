@@ -1,6 +1,6 @@
 import { ApiObject } from 'cdk8s';
 import { Construct } from 'constructs';
-import type { BenchModel } from '../framework/bench-model.js';
+import type { BenchModel } from '../frappe/bench-model.js';
 import type { ConditionResult } from '../kit/condition.js';
 import { hashOf } from '../kit/hash.js';
 import type { ClusterReader } from '../kit/kind.js';
@@ -9,7 +9,7 @@ import { benchNames, siteNames } from '../kit/names.js';
 import { uidOf } from '../kit/object.js';
 import { Route } from '../kit/object-kind.js';
 import type { AppSite } from './api.js';
-import type { SiteInputs } from './facts.js';
+import type { SiteInputs } from './resolve.js';
 
 const NGINX_PORT = 8080;
 /** The class of OpenShift's own router. */

@@ -1,4 +1,4 @@
-import type { BenchModel } from '../framework/bench-model.js';
+import type { BenchModel } from '../frappe/bench-model.js';
 import type { ConditionResult } from '../kit/condition.js';
 import type { Observation, ClusterReader } from '../kit/kind.js';
 import { siteNames } from '../kit/names.js';
@@ -25,7 +25,11 @@ export interface SiteIssuer {
 }
 
 /** @returns undefined where the site has no TLS */
-export function resolveTls(site: AppSite, bench: BenchModel, reader: ClusterReader): SiteTlsInputs | undefined {
+export function resolveTls(
+  site: AppSite,
+  bench: BenchModel,
+  reader: ClusterReader,
+): SiteTlsInputs | undefined {
   const { ingress } = site.spec;
   if (!ingress?.enabled || !ingress.tls?.enabled) return undefined;
   const { namespace = 'default', name } = site.metadata;
@@ -102,6 +106,10 @@ export function certificateCondition<F extends { readonly tls: SiteTlsInputs | u
   return conditionResult(health?.reason ?? 'Issuing', 'False', message);
 }
 
-function conditionResult(reason: string, status: ConditionResult['status'], message: string): ConditionResult {
+function conditionResult(
+  reason: string,
+  status: ConditionResult['status'],
+  message: string,
+): ConditionResult {
   return { type: 'CertificateReady', status, reason, message };
 }

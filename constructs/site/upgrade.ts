@@ -1,13 +1,13 @@
-import { imageNamed } from '../framework/image.js';
-import { benchesByTurn } from '../framework/indexes.js';
-import type { BenchModel } from '../framework/bench-model.js';
+import { imageNamed } from '../frappe/image.js';
+import { benchesByTurn } from '../frappe/indexes.js';
+import type { BenchModel } from '../frappe/bench-model.js';
 import type { AppBench } from '../bench/api.js';
 import type { ConditionResult } from '../kit/condition.js';
 import type { StatusResult, Observation, ClusterReader } from '../kit/kind.js';
 import { siteNames } from '../kit/names.js';
 import { keyOf } from '../kit/object.js';
 import type { AppSite, SiteUpgrade } from './api.js';
-import type { SiteInputs } from './facts.js';
+import type { SiteInputs } from './resolve.js';
 
 /** The way of a site from the image that its data is of to the one of its bench. */
 export interface SiteUpgradeInputs {

@@ -1,12 +1,12 @@
 import { Chart } from 'cdk8s';
 import type { Construct } from 'constructs';
-import { syncDocument, type DocumentSync } from '../documents/exchange.js';
-import { evaluateDocument } from '../documents/judge.js';
+import { syncDocument, type DocumentSync } from '../documents/sync.js';
+import { evaluateDocument } from '../documents/evaluate.js';
 import { byDocument } from '../documents/kind.js';
-import { refuseTakenDocument } from '../documents/rivals.js';
-import { documentCleanup } from '../documents/teardown.js';
-import { GeneratedSecret } from '../framework/generated-secret.js';
-import { requireSecret } from '../framework/secret.js';
+import { refuseTakenDocument } from '../documents/conflicts.js';
+import { documentCleanup } from '../documents/cleanup.js';
+import { GeneratedSecret } from '../frappe/generated-secret.js';
+import { requireSecret } from '../frappe/secret.js';
 import { hashOf } from '../kit/hash.js';
 import type { ChartProps, StatusResult, Kind, Observation, ClusterReader } from '../kit/kind.js';
 import { normalEmail } from '../kit/normal.js';

@@ -88,7 +88,9 @@ export function childOf(kind: ObjectKind, object: KubeObject, metadataKeys: Meta
     holdsData: metadata.labels?.[metadataKeys.retain] !== undefined,
     deleting: metadata.deletionTimestamp !== undefined,
     owned: ownedHash(object, FIELD_MANAGER),
-    createOnly: isCreateOnly(kind.kind, annotations, metadataKeys) ? createOnlyHash(object, metadataKeys) : undefined,
+    createOnly: isCreateOnly(kind.kind, annotations, metadataKeys)
+      ? createOnlyHash(object, metadataKeys)
+      : undefined,
     run: annotations[metadataKeys.run],
     health,
     unobservedSince: health.unobserved ? Date.parse(metadata.creationTimestamp ?? '') : undefined,

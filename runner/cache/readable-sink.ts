@@ -2,7 +2,7 @@ import { MANAGED_BY, MANAGED_BY_LABEL } from '../../constructs/kit/labels.js';
 import { keyOf, type KubeObject, type Resource } from '../../constructs/kit/object.js';
 import type { ObjectKind } from '../../constructs/kit/object-kind.js';
 import type { Sink } from './reflector.js';
-import type { DependencyTracker } from './world.js';
+import type { DependencyTracker } from './dependencies.js';
 
 /**
  * The sink of a kind that is both a child and read by others, such as Secret, to which users refer: children go to

@@ -1,7 +1,7 @@
 import { kindId, type ObjectKind } from '../../constructs/kit/object-kind.js';
 import type { Client } from '../api/client.js';
-import type { Logger } from '../log.js';
-import type { Metrics } from '../metrics.js';
+import type { Logger } from '../telemetry/log.js';
+import type { Metrics } from '../telemetry/metrics.js';
 import { Reflector, type Sink } from './reflector.js';
 import { resourcePath } from '../api/resource-path.js';
 

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { ApiError } from '../api/api-error.js';
 import type { Client } from '../api/client.js';
 import type { Reply, Route } from './http.js';
-import type { Logger } from '../log.js';
+import type { Logger } from '../telemetry/log.js';
 
 export interface AuthorizeOptions {
   readonly client: Pick<Client, 'request'>;

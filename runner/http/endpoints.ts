@@ -5,8 +5,8 @@ import { type Check, health } from './health.js';
 import { type HttpServer, type Reply, serveHttp } from './http.js';
 import { serveHttps } from './https.js';
 import { mountedSource, selfSignedSource } from './key-pair-source.js';
-import type { Logger } from '../log.js';
-import type { Metrics } from '../metrics.js';
+import type { Logger } from '../telemetry/log.js';
+import type { Metrics } from '../telemetry/metrics.js';
 
 export interface EndpointsOptions {
   readonly config: Pick<

@@ -1,6 +1,6 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import type { Logger } from '../log.js';
+import type { Logger } from '../telemetry/log.js';
 import type { BindAddress } from '../config/parsers.js';
 
 export interface Reply {

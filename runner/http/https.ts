@@ -2,7 +2,7 @@ import { createServer } from 'node:https';
 import { answer, type HttpServer, LIMITS, listen, type Routes } from './http.js';
 import type { KeyPair } from './certificate.js';
 import type { KeyPairSource } from './key-pair-source.js';
-import type { Logger } from '../log.js';
+import type { Logger } from '../telemetry/log.js';
 import type { BindAddress } from '../config/parsers.js';
 
 /** A mounted Secret takes up to a minute to change; looking costs two small reads. */

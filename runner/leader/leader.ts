@@ -4,7 +4,7 @@ import { isConflict, isNotFound } from '../api/api-error.js';
 import type { Client } from '../api/client.js';
 import { type Clock, systemClock } from '../clock.js';
 import { type Lease, LeaseObject, type LeaseSpec, microTime } from './lease.js';
-import type { Logger } from '../log.js';
+import type { Logger } from '../telemetry/log.js';
 
 /** The time in office. */
 export interface Term {

@@ -1,7 +1,7 @@
 import { hashOf } from '../../constructs/kit/hash.js';
 import type { Resource } from '../../constructs/kit/object.js';
 import type { Client } from '../api/client.js';
-import type { Logger } from '../log.js';
+import type { Logger } from '../telemetry/log.js';
 
 export interface EventRecord {
   readonly type: 'Normal' | 'Warning';

@@ -90,7 +90,9 @@ function plannedChild(
     kind: kindOf(object, kinds),
     name: object.metadata.name,
     hash: hashOf(object),
-    createOnly: isCreateOnly(object.kind, annotations, metadataKeys) ? createOnlyHash(object, metadataKeys) : undefined,
+    createOnly: isCreateOnly(object.kind, annotations, metadataKeys)
+      ? createOnlyHash(object, metadataKeys)
+      : undefined,
     run: annotations[metadataKeys.run],
   };
 }

@@ -8,16 +8,16 @@ import { isNamespaceTerminating } from '../api/api-error.js';
 import type { AnyKind } from '../../constructs/registry.js';
 import type { Child } from '../cache/child.js';
 import type { ChildCache } from '../cache/child-cache.js';
-import type { ChangeSetEntry } from './apply.js';
-import { isControlledBy, isWaitedFor, type ResourceManager } from './convergence.js';
+import type { ChangeSetEntry } from '../apply/applier.js';
+import { isControlledBy, isWaitedFor, type ResourceManager } from '../apply/resource-manager.js';
 import type { Finalizer } from './finalizer.js';
-import { keyOfResource, ReconcileStates, type ReconcileState } from './memory.js';
-import type { HealthChecker } from './observer.js';
+import { keyOfResource, ReconcileStates, type ReconcileState } from './state.js';
+import type { HealthChecker } from '../health/health-checker.js';
 import { planOf, plannedOf, type Plan } from './plan.js';
 import { deleting, statusResult, paused, reportOf, type Report } from './report.js';
-import type { Runs } from './runs.js';
+import type { Runs } from '../health/job-runs.js';
 import type { Status } from './status.js';
-import type { DependencyTracker } from '../cache/world.js';
+import type { DependencyTracker } from '../cache/dependencies.js';
 
 export interface ReconcilerProps {
   readonly kind: AnyKind;
@@ -209,7 +209,8 @@ export class Reconciler {
       cleanup.blockers(resource, reader);
     } catch (error) {
       const memory = this.#states.of(resource);
-      const upheld = error instanceof Waiting && cleanup.keepsChildren && memory.problems.length === 0;
+      const upheld =
+        error instanceof Waiting && cleanup.keepsChildren && memory.problems.length === 0;
       if (!upheld) throw error;
       try {
         const plan = this.#plan(resource, kind.resolve(resource, reader), memory);
@@ -233,7 +234,10 @@ export class Reconciler {
     const { resourceManager } = this.props;
     const report: Report = {
       ...deleting(''),
-      statusResult: { ...statusResult('Deleting', blocked.reason, blocked.message), ...blocked.more },
+      statusResult: {
+        ...statusResult('Deleting', blocked.reason, blocked.message),
+        ...blocked.more,
+      },
       errorType: blocked.name,
     };
     resourceManager.trustAppliedHash(plan, resource.status?.appliedHash);

@@ -3,7 +3,7 @@ import { Stalled, Waiting } from '../../constructs/kit/errors.js';
 import type { StatusResult } from '../../constructs/kit/kind.js';
 import type { Resource } from '../../constructs/kit/object.js';
 import { ApiError, isConflict } from '../api/api-error.js';
-import type { ChangeSetEntry } from './apply.js';
+import type { ChangeSetEntry } from '../apply/applier.js';
 import type { Status } from './status.js';
 
 /** What a visit came to. One place turns it into status, events, metrics and the next visit. */
@@ -61,7 +61,11 @@ export function reportOf(
   const refusal = error instanceof ApiError && error.status === 403;
   if (!refusal && (isConflict(error) || failures < 3)) return undefined;
   return {
-    statusResult: statusResult(phase ?? 'Pending', refusal ? 'Forbidden' : 'Error', messageOf(error)),
+    statusResult: statusResult(
+      phase ?? 'Pending',
+      refusal ? 'Forbidden' : 'Error',
+      messageOf(error),
+    ),
     stalled: false,
     changes: [],
     error: error instanceof Error ? error : new Error(messageOf(error)),
@@ -89,7 +93,11 @@ export function paused({ status }: Resource<unknown, Status>): Report {
 
 /** The report of a resource on its way out. */
 export function deleting(message: string): Report {
-  return { statusResult: statusResult('Deleting', 'Deleting', message), stalled: false, changes: [] };
+  return {
+    statusResult: statusResult('Deleting', 'Deleting', message),
+    stalled: false,
+    changes: [],
+  };
 }
 
 export function errorTypeOf(error: unknown): string {

@@ -2,8 +2,8 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 
-import { ensureHelm, Helm } from '../../tools/helm/helm.js';
-import { projectRoot } from '../../tools/root.js';
+import { ensureHelm, Helm } from '../../testbed/helm/helm.js';
+import { projectRoot } from '../../testbed/root.js';
 
 export const CHART = path.join(projectRoot(), 'dist', 'chart');
 

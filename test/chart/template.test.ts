@@ -8,8 +8,8 @@ import { installManifest, type ManifestProps } from '../../cli/install.js';
 import { OPERATOR } from '../../constructs/install/identity.js';
 import type { KubeObject } from '../../constructs/kit/object.js';
 import { VERSION } from '../../runner/version.js';
-import type { Helm } from '../../tools/helm/helm.js';
-import { projectRoot } from '../../tools/root.js';
+import type { Helm } from '../../testbed/helm/helm.js';
+import { projectRoot } from '../../testbed/root.js';
 import { CHART, startHelm } from './support.js';
 
 let helm: Helm;

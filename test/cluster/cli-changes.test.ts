@@ -21,7 +21,7 @@ import type { ObjectDiff } from '../../cli/diff/differ.js';
 import { CHILD_KINDS, POD } from '../../cli/kube/kinds.js';
 import { toYaml } from '../../cli/yaml.js';
 import { groupOf } from '../../constructs/kit/object.js';
-import { writePodLogs } from '../../tools/controlplane/pod-logs.js';
+import { writePodLogs } from '../../testbed/controlplane/pod-logs.js';
 import { type Cluster, installCrd, startCluster } from './harness.js';
 import { aBench, aSecret, aSite } from './support/builders.js';
 import { CommandLine, MAIN } from './support/command-line.js';

@@ -9,7 +9,7 @@ import { after, before, describe, test } from 'node:test';
 
 import type { StatusReport } from '../../cli/status/status.js';
 import { allOf, type Node } from '../../cli/status/node.js';
-import { writePodLogs } from '../../tools/controlplane/pod-logs.js';
+import { writePodLogs } from '../../testbed/controlplane/pod-logs.js';
 import { type Cluster, startCluster } from './harness.js';
 import { aBench, aSite, aUser } from './support/builders.js';
 import { CommandLine, MAIN } from './support/command-line.js';
@@ -52,7 +52,7 @@ describe('app-operator status', { concurrency: 4 }, () => {
     assert.match(out, /^2 resources, all Ready\.$/m);
 
     const report = await statusOf(namespace);
-    assert.deepEqual(Object.keys(report).sort(), ['namespace', 'resources', 'unseen', 'version']);
+    assert.deepEqual(Object.keys(report).sort(), ['namespace', 'omitted', 'resources', 'version']);
     assert.equal(report.version, 1);
     for (const node of report.resources.flatMap(allOf)) {
       assert.equal(node.state, 'Ready', node.name);

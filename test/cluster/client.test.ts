@@ -15,7 +15,7 @@ import {
 import { type Client, createClient, type WatchEvent } from '../../runner/api/client.js';
 import { loadCredentials } from '../../runner/api/credentials.js';
 import { resourcePath } from '../../runner/api/resource-path.js';
-import { type ControlPlane, startControlPlane } from '../../tools/controlplane/controlplane.js';
+import { type ControlPlane, startControlPlane } from '../../testbed/controlplane/controlplane.js';
 
 interface ConfigMapObject extends KubeObject {
   readonly data?: Readonly<Record<string, string>>;

@@ -1,13 +1,13 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 
-import { holdPods } from '../../tools/controlplane/pods.js';
+import { holdPods } from '../../testbed/controlplane/pods.js';
 import {
   type Answer,
   DOCUMENT_PODS,
   DocumentScript,
   type WrittenDocument,
-} from '../../tools/document-script.js';
+} from '../../testbed/stand-in/document-script.js';
 import { type Cluster, startCluster } from './harness.js';
 import { aBench, API_VERSION, aSite } from './support/builders.js';
 import { at, conditionOf, type Live, type Manifest } from './support/objects.js';

@@ -2,12 +2,12 @@ import assert from 'node:assert/strict';
 import { after, before, describe, test, type TestContext } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 
-import { holdPods } from '../../tools/controlplane/pods.js';
+import { holdPods } from '../../testbed/controlplane/pods.js';
 import {
   DOCUMENT_PODS,
   DocumentScript,
   type WrittenDocument,
-} from '../../tools/document-script.js';
+} from '../../testbed/stand-in/document-script.js';
 import { MINIMAL } from '../unit/schema-manifests.js';
 import { type Cluster, startCluster } from './harness.js';
 import { API_VERSION, aUser } from './support/builders.js';

@@ -3,13 +3,13 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { MANAGED_BY, MANAGED_BY_LABEL } from '../../constructs/kit/labels.js';
 import type { ObjectKind } from '../../constructs/kit/object-kind.js';
 import { resourcePath } from '../../runner/api/resource-path.js';
-import { orGone } from '../../tools/controlplane/api.js';
-import { type AuditEvent, readAudit } from '../../tools/controlplane/audit.js';
-import { type ControlPlane, startControlPlane } from '../../tools/controlplane/controlplane.js';
-import type { ControlPlaneOptions } from '../../tools/controlplane/options.js';
-import { freePort } from '../../tools/controlplane/ports.js';
-import { applyCrds } from '../../tools/crds.js';
-import { patience } from '../../tools/patience.js';
+import { orGone } from '../../testbed/controlplane/api.js';
+import { type AuditEvent, readAudit } from '../../testbed/controlplane/audit.js';
+import { type ControlPlane, startControlPlane } from '../../testbed/controlplane/controlplane.js';
+import type { ControlPlaneOptions } from '../../testbed/controlplane/options.js';
+import { freePort } from '../../testbed/controlplane/ports.js';
+import { applyCrds } from '../../testbed/crds.js';
+import { patience } from '../../testbed/timeouts.js';
 import {
   conditionOf,
   at,

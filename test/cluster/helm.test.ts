@@ -6,9 +6,9 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { isDeepStrictEqual } from 'node:util';
 
 import { OPERATOR } from '../../constructs/install/identity.js';
-import { startControlPlane } from '../../tools/controlplane/controlplane.js';
-import type { Helm } from '../../tools/helm/helm.js';
-import { projectRoot } from '../../tools/root.js';
+import { startControlPlane } from '../../testbed/controlplane/controlplane.js';
+import type { Helm } from '../../testbed/helm/helm.js';
+import { projectRoot } from '../../testbed/root.js';
 import { CHART, startHelm } from '../chart/support.js';
 import { Cluster } from './harness.js';
 import { aBench, aSite } from './support/builders.js';

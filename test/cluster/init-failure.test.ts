@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 
-import type { Interference } from '../../tools/controlplane/pods.js';
+import type { Interference } from '../../testbed/controlplane/pods.js';
 import { type Cluster, startCluster } from './harness.js';
 import { aBench, aSite } from './support/builders.js';
 import { failJob, failPods, giveUp, holdPods, release } from './support/interference.js';

@@ -12,7 +12,7 @@ import { installManifest } from '../../cli/install.js';
 import { renderFile } from '../../cli/testing.js';
 import { OPERATOR } from '../../constructs/install/identity.js';
 import { VERSION } from '../../runner/version.js';
-import { startControlPlane } from '../../tools/controlplane/controlplane.js';
+import { startControlPlane } from '../../testbed/controlplane/controlplane.js';
 import { Cluster, installCrd } from './harness.js';
 import { aBench, aSite, scaled } from './support/builders.js';
 import { at, type Live, type Manifest, nameOf } from './support/objects.js';

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 
-import type { Interference, Labels } from '../../tools/controlplane/pods.js';
+import type { Interference, Labels } from '../../testbed/controlplane/pods.js';
 import { type Cluster, startCluster } from './harness.js';
 import { aBench, aSite, API_VERSION } from './support/builders.js';
 import { completePods, failPods, holdPods, release } from './support/interference.js';

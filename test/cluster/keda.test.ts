@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
 import { after, before, describe, test } from 'node:test';
 
-import { needs, temporaryDirectory } from '../scripts/servers.js';
+import { needs, temporaryDirectory } from '../jobs/servers.js';
 import { type Cluster, installCrd, startCluster } from './harness.js';
 import { aBench, aSite } from './support/builders.js';
 import { Keda, kedaHere } from './support/keda.js';

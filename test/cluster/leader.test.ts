@@ -7,9 +7,9 @@ import { type Client, createClient } from '../../runner/api/client.js';
 import { loadCredentials } from '../../runner/api/credentials.js';
 import { runLeaderElection, type Term } from '../../runner/leader/leader.js';
 import { type Lease, LeaseKind } from '../../runner/leader/lease.js';
-import { createLogger } from '../../runner/log.js';
+import { createLogger } from '../../runner/telemetry/log.js';
 import { resourcePath } from '../../runner/api/resource-path.js';
-import { type ControlPlane, startControlPlane } from '../../tools/controlplane/controlplane.js';
+import { type ControlPlane, startControlPlane } from '../../testbed/controlplane/controlplane.js';
 
 const log = createLogger({ logLevel: 'error', logEncoder: 'json' }, new PassThrough());
 /** Nobody loses the lease while this process, or the API server, has to wait. */

@@ -9,10 +9,10 @@ import { type Client, createClient } from '../../runner/api/client.js';
 import { parseConfig } from '../../runner/config/config.js';
 import { loadCredentials } from '../../runner/api/credentials.js';
 import { type Endpoints, startEndpoints } from '../../runner/http/endpoints.js';
-import { createLogger } from '../../runner/log.js';
-import { Metrics } from '../../runner/metrics.js';
+import { createLogger } from '../../runner/telemetry/log.js';
+import { Metrics } from '../../runner/telemetry/metrics.js';
 import { resourcePath } from '../../runner/api/resource-path.js';
-import { type ControlPlane, startControlPlane } from '../../tools/controlplane/controlplane.js';
+import { type ControlPlane, startControlPlane } from '../../testbed/controlplane/controlplane.js';
 
 const ServiceAccount: ObjectKind = {
   apiVersion: 'v1',

@@ -7,10 +7,10 @@ import { parseAllDocuments } from 'yaml';
 
 import { OPERATOR } from '../../constructs/install/identity.js';
 import { hashOf } from '../../constructs/kit/hash.js';
-import { startControlPlane } from '../../tools/controlplane/controlplane.js';
-import { holdPods } from '../../tools/controlplane/pods.js';
-import { DOCUMENT_PODS, DocumentScript } from '../../tools/document-script.js';
-import { projectRoot } from '../../tools/root.js';
+import { startControlPlane } from '../../testbed/controlplane/controlplane.js';
+import { holdPods } from '../../testbed/controlplane/pods.js';
+import { DOCUMENT_PODS, DocumentScript } from '../../testbed/stand-in/document-script.js';
+import { projectRoot } from '../../testbed/root.js';
 import { Cluster } from './harness.js';
 import { aBench, API_VERSION, aSecret, aSite, aUser } from './support/builders.js';
 import { forbiddenCalls, installed, startInstalled } from './support/installed.js';

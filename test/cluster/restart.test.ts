@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 
-import type { ControlPlane } from '../../tools/controlplane/controlplane.js';
+import type { ControlPlane } from '../../testbed/controlplane/controlplane.js';
 import { type Cluster, startCluster } from './harness.js';
 import { aBench, aSite } from './support/builders.js';
 import { FaultMetrics } from './support/fault-metrics.js';

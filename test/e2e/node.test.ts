@@ -12,7 +12,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { Manifest } from '../cluster/support/objects.js';
 import { type E2e, e2e, skip } from './harness.js';
 
-const NODE = new URL('../../tools/node/node.js', import.meta.url).href;
+const NODE = new URL('../../testbed/node/node.js', import.meta.url).href;
 const IMAGE = 'redis:7.2-alpine';
 
 suite('the node runs real pods', { skip }, () => {

@@ -1,10 +1,10 @@
 import type { AppBench } from '../../constructs/bench/api.js';
-import { admit } from '../../constructs/kit/schema.js';
+import { admit } from '../../constructs/kit/schema/admit.js';
 import type { KubeObject, Resource } from '../../constructs/kit/object.js';
 import type { ObjectKind } from '../../constructs/kit/object-kind.js';
 import { kindId, ScaledObject, TriggerAuthentication } from '../../constructs/kit/object-kind.js';
 import { DEFAULT_SETTINGS, type Settings } from '../../constructs/kit/settings.js';
-import { StaticReader } from '../../constructs/kit/static-world.js';
+import { StaticReader } from '../../constructs/kit/static-reader.js';
 import { KINDS } from '../../constructs/registry.js';
 import type { AppSite } from '../../constructs/site/api.js';
 import { NOW } from './scenario.js';

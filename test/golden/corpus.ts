@@ -1,5 +1,5 @@
 import type { KubeObject, Resource } from '../../constructs/kit/object.js';
-import { StaticReader } from '../../constructs/kit/static-world.js';
+import { StaticReader } from '../../constructs/kit/static-reader.js';
 import { graphOf, kindOf, outcomesOf } from './outcome.js';
 import { readScenario, scenarioNames, type Scenario } from './scenario.js';
 
@@ -35,7 +35,9 @@ function benchObjects({ objects, settings, serves }: Scenario): readonly KubeObj
       const bench = object as Resource;
       const kind = kindOf(bench);
       const inputs = kind.resolve(bench, reader);
-      return graphOf(kind, bench, (scope, id) => kind.chart(scope, id, { resource: bench, inputs }));
+      return graphOf(kind, bench, (scope, id) =>
+        kind.chart(scope, id, { resource: bench, inputs }),
+      );
     })
     .flatMap((stage) => stage.objects);
 }

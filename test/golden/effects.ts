@@ -86,7 +86,9 @@ function childrenOf({ resource, around = [], serves = [] }: Moment): Map<string,
   const kind = kindOf(resource);
   const reader = aReader([resource, ...around], { serves });
   const inputs = kind.resolve(resource, reader);
-  const stages = graphOf(kind, resource, (scope, id) => kind.chart(scope, id, { resource, inputs }));
+  const stages = graphOf(kind, resource, (scope, id) =>
+    kind.chart(scope, id, { resource, inputs }),
+  );
   const objects = stages.flatMap((stage) => stage.objects);
   return new Map(objects.map((object) => [`${object.kind}/${object.metadata.name}`, object]));
 }

@@ -4,8 +4,8 @@ import type { ChildView, HttpProbe } from '../../constructs/kit/kind.js';
 import { metadataKeysOf } from '../../constructs/kit/labels.js';
 import type { KubeObject, Resource } from '../../constructs/kit/object.js';
 import { kindId } from '../../constructs/kit/object-kind.js';
-import type { Admission } from '../../constructs/kit/schema.js';
-import { StaticReader } from '../../constructs/kit/static-world.js';
+import type { Admission } from '../../constructs/kit/schema/admit.js';
+import { StaticReader } from '../../constructs/kit/static-reader.js';
 import { synthesize, type SynthStage } from '../../constructs/kit/synth.js';
 import { KINDS, type AnyKind } from '../../constructs/registry.js';
 import { planOf } from '../../runner/reconcile/plan.js';
@@ -28,7 +28,11 @@ export interface Outcome {
 export function outcomesOf(scenario: Scenario): readonly Outcome[] {
   const { settings, serves } = scenario;
   const resources = scenario.admissions.map(({ object }) => object);
-  const reader = new StaticReader({ objects: [...resources, ...scenario.objects], settings, serves });
+  const reader = new StaticReader({
+    objects: [...resources, ...scenario.objects],
+    settings,
+    serves,
+  });
   return scenario.admissions.map((admission) => {
     const resource = admission.object as Resource<unknown, Status>;
     const kind = kindOf(resource);
@@ -80,7 +84,9 @@ function converge(
   observed: ObservedFile,
 ): Visit {
   const inputs = kind.resolve(resource, reader);
-  const stages = graphOf(kind, resource, (scope, id) => kind.chart(scope, id, { resource, inputs }));
+  const stages = graphOf(kind, resource, (scope, id) =>
+    kind.chart(scope, id, { resource, inputs }),
+  );
   const pending = pendingOf(kind, stages, observed);
   const settled = pending.length === 0;
   const probes = kind.probes({ resource, inputs });

@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync, existsSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { parse, parseAllDocuments } from 'yaml';
-import { admit, type Admission } from '../../constructs/kit/schema.js';
+import { admit, type Admission } from '../../constructs/kit/schema/admit.js';
 import type { Health } from '../../constructs/kit/health.js';
 import type { JobRun, ProbeResult } from '../../constructs/kit/kind.js';
 import type { KubeObject } from '../../constructs/kit/object.js';

@@ -4,7 +4,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 
-import { needs, ROOT } from '../scripts/servers.js';
+import { needs, ROOT } from '../jobs/servers.js';
 import { type Alert, type MonitoringWorld, startWorld } from './world.js';
 
 interface Panel {

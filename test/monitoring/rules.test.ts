@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { describe, test } from 'node:test';
 import { parse, stringify } from 'yaml';
 
-import { needs, required, ROOT, temporaryDirectory } from '../scripts/servers.js';
+import { needs, required, ROOT, temporaryDirectory } from '../jobs/servers.js';
 
 const RULES = join(ROOT, 'dist/monitoring/prometheus-rules.yaml');
 const RUNBOOKS = 'https://github.com/app-operator/app-operator/blob/main/docs/runbooks';

@@ -11,12 +11,12 @@ import { join } from 'node:path';
 import { parse, stringify } from 'yaml';
 
 import { OPERATOR } from '../../constructs/install/identity.js';
-import { freePort } from '../../tools/controlplane/ports.js';
+import { freePort } from '../../testbed/controlplane/ports.js';
 import { type Cluster, startCluster } from '../cluster/harness.js';
 import { aBench, aSite, API_VERSION } from '../cluster/support/builders.js';
 import type { Live } from '../cluster/support/objects.js';
 import type { Operator } from '../cluster/support/operator.js';
-import { type Database, startMariaDb, startPostgres } from '../scripts/databases.js';
+import { type Database, startMariaDb, startPostgres } from '../jobs/databases.js';
 import {
   daemon,
   eventually,
@@ -27,7 +27,7 @@ import {
   SCRIPTS,
   startRedis,
   temporaryDirectory,
-} from '../scripts/servers.js';
+} from '../jobs/servers.js';
 import { install } from '../unit/install-manifest.js';
 
 const PASSWORD = 'site-password';

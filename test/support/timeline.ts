@@ -1,4 +1,4 @@
-import type { AuditEvent } from '../../tools/controlplane/audit.js';
+import type { AuditEvent } from '../../testbed/controlplane/audit.js';
 
 /** Which writes are meant; what is left out matches all. */
 export interface Write {

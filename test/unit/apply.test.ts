@@ -6,7 +6,7 @@ import { MANAGED_BY, MANAGED_BY_LABEL } from '../../constructs/kit/labels.js';
 import type { KubeObject } from '../../constructs/kit/object.js';
 import * as kinds from '../../constructs/kit/object-kind.js';
 import { ApiError } from '../../runner/api/api-error.js';
-import { Applier, type ChangeSetEntry } from '../../runner/reconcile/apply.js';
+import { Applier, type ChangeSetEntry } from '../../runner/apply/applier.js';
 import { ChildCache } from '../../runner/cache/child-cache.js';
 import { FakeApi } from './fake-api.js';
 import { aPlan, BENCH, METADATA_KEYS, type Wanted } from './plan-builder.js';
@@ -17,7 +17,12 @@ let applier: Applier;
 beforeEach(() => {
   api = new FakeApi();
   children = new ChildCache(METADATA_KEYS, () => undefined);
-  applier = new Applier({ client: api, children, metadataKeys: METADATA_KEYS, onApiGone: () => undefined });
+  applier = new Applier({
+    client: api,
+    children,
+    metadataKeys: METADATA_KEYS,
+    onApiGone: () => undefined,
+  });
 });
 
 const labels = { [MANAGED_BY_LABEL]: MANAGED_BY, [METADATA_KEYS.owner]: 'AppBench.b' };
@@ -96,7 +101,12 @@ describe('a child', () => {
 
   test('of an API that does not answer is tried again after a while: it may have been there all the time', async () => {
     let hints = 0;
-    applier = new Applier({ client: api, children, metadataKeys: METADATA_KEYS, onApiGone: () => hints++ });
+    applier = new Applier({
+      client: api,
+      children,
+      metadataKeys: METADATA_KEYS,
+      onApiGone: () => hints++,
+    });
     api.fail = new ApiError(
       404,
       'NotFound',
@@ -115,7 +125,12 @@ describe('a child', () => {
     await apply(CONFIG);
     // After a start nothing is known of what was applied before.
     children = new ChildCache(METADATA_KEYS, () => undefined);
-    applier = new Applier({ client: api, children, metadataKeys: METADATA_KEYS, onApiGone: () => undefined });
+    applier = new Applier({
+      client: api,
+      children,
+      metadataKeys: METADATA_KEYS,
+      onApiGone: () => undefined,
+    });
     see(kinds.ConfigMap, 'a');
     assert.equal(await apply(CONFIG), 'unchanged');
     assert.deepEqual(api.calls, ['APPLY a', 'APPLY a']);

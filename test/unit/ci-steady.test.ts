@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 
-import { projectRoot } from '../../tools/root.js';
+import { projectRoot } from '../../testbed/root.js';
 
 const STEADY = join(projectRoot(), '.ci/steady');
 

@@ -2,10 +2,10 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 
 import { patchOf, withoutRun } from '../../cli/diff/text.js';
-import { readerWith, type SnapshotReader } from '../../cli/diff/world.js';
+import { readerWith, type SnapshotReader } from '../../cli/diff/snapshot-reader.js';
 import { OPTIONAL_KINDS, references } from '../../cli/kube/kinds.js';
-import { ClusterSnapshot } from '../../cli/kube/sight.js';
-import { scalersOfDeployment } from '../../constructs/framework/indexes.js';
+import { ClusterSnapshot } from '../../cli/kube/snapshot.js';
+import { scalersOfDeployment } from '../../constructs/frappe/indexes.js';
 import type { KubeObject } from '../../constructs/kit/object.js';
 import {
   ClusterIssuer,
@@ -88,7 +88,10 @@ describe('the world that diff sees', () => {
     ...more,
   });
   /** @param hidden what may not be listed */
-  const reader = (objects: readonly KubeObject[], ...hidden: readonly ObjectKind[]): SnapshotReader => {
+  const reader = (
+    objects: readonly KubeObject[],
+    ...hidden: readonly ObjectKind[]
+  ): SnapshotReader => {
     const others = new ClusterSnapshot();
     for (const { kind } of references())
       if (!hidden.includes(kind)) {

@@ -1,7 +1,7 @@
 /** Objects as a cluster has them, for tests of what is told about them. */
 import type { KubeObject } from '../../constructs/kit/object.js';
 import { listings } from '../../cli/kube/kinds.js';
-import { ClusterSnapshot } from '../../cli/kube/sight.js';
+import { ClusterSnapshot } from '../../cli/kube/snapshot.js';
 import type { Node } from '../../cli/status/node.js';
 import { treesOf, type TreeProps, type Wanted } from '../../cli/status/tree.js';
 

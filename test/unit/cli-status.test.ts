@@ -10,7 +10,7 @@ import { lengthsIn } from '../../cli/status/queues.js';
 import { wantedOf } from '../../cli/status/command.js';
 import { UsageError } from '../../cli/usage.js';
 import { ApiError } from '../../runner/api/api-error.js';
-import type { PodObject } from '../../runner/reconcile/diagnose.js';
+import type { PodObject } from '../../runner/health/pod-diagnostics.js';
 import * as objects from './cli-objects.js';
 
 const NOW = Date.parse('2026-01-01T12:00:00Z');

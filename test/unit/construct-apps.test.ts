@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
-import { resolveApps } from '../../constructs/framework/apps.js';
+import { resolveApps } from '../../constructs/frappe/apps.js';
 
 type Spec = Parameters<typeof resolveApps>[0];
 

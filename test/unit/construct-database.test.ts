@@ -14,8 +14,8 @@ import {
 } from '../../constructs/kit/object-kind.js';
 import type { KubeObject } from '../../constructs/kit/object.js';
 import { synthesize } from '../../constructs/kit/synth.js';
-import { resolveSite } from '../../constructs/site/facts.js';
-import { siteCleanup } from '../../constructs/site/teardown.js';
+import { resolveSite } from '../../constructs/site/resolve.js';
+import { siteCleanup } from '../../constructs/site/cleanup.js';
 import { aReadyBench, aSecret, aServer, aSite, aReader } from '../golden/builders.js';
 
 type Fields = Readonly<Record<string, unknown>>;

@@ -5,7 +5,7 @@ import { dashboardDocument } from '../../constructs/dashboard/document.js';
 import type { SiteDashboardChart } from '../../constructs/dashboard-chart/api.js';
 import { chartDocument } from '../../constructs/dashboard-chart/document.js';
 import type { SiteDocument } from '../../constructs/kit/document.js';
-import { admit } from '../../constructs/kit/schema.js';
+import { admit } from '../../constructs/kit/schema/admit.js';
 import { DEFINITIONS } from '../../constructs/registry.js';
 import type { SiteWorkspace } from '../../constructs/workspace/api.js';
 import { workspaceDocument } from '../../constructs/workspace/document.js';

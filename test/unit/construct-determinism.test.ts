@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 import { canonicalJson } from '../../constructs/kit/hash.js';
 import type { KubeObject } from '../../constructs/kit/object.js';
-import { StaticReader } from '../../constructs/kit/static-world.js';
+import { StaticReader } from '../../constructs/kit/static-reader.js';
 import { kindId } from '../../constructs/kit/object-kind.js';
 import { BATCHES, DEFINITIONS } from '../../constructs/registry.js';
 import { kindOf, outcomesOf } from '../golden/outcome.js';

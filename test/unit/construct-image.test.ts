@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
-import { frappeImage, isSupported } from '../../constructs/framework/image.js';
+import { frappeImage, isSupported } from '../../constructs/frappe/image.js';
 
 type Spec = Parameters<typeof frappeImage>[0];
 

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 import type { SiteJob, SiteJobSpec, SiteJobStatus } from '../../constructs/job/api.js';
-import type { SiteJobInputs } from '../../constructs/job/facts.js';
+import type { SiteJobInputs } from '../../constructs/job/resolve.js';
 import { job as kind } from '../../constructs/job/index.js';
 import { Stalled, Waiting } from '../../constructs/kit/errors.js';
 import type { JobRun, StatusResult } from '../../constructs/kit/kind.js';
@@ -267,7 +267,11 @@ suite('a single run', () => {
   test('is told by whatever is left of it', () => {
     const failed = (run: Partial<JobRun>) => {
       const inputs = resolve(aJob());
-      const { ready, fields } = evaluate(aJob(), [aRun(inputs, { state: 'Failed', ...run })], inputs);
+      const { ready, fields } = evaluate(
+        aJob(),
+        [aRun(inputs, { state: 'Failed', ...run })],
+        inputs,
+      );
       return [ready.reason, ready.message, fields?.['exitCode'], fields?.['log']];
     };
     const oom = { exitCode: 137, message: '{"startTime":"2026-01-01T00:00:00Z","log":"a\\nb"}' };
@@ -311,7 +315,11 @@ suite('a schedule', () => {
     const at = (name: string, run: Partial<JobRun> = {}) =>
       aRun(inputs, { name, uid: name, ...run });
     const fails = { state: 'Failed', exitCode: 1, message: '{"log":"no"}' } as const;
-    const evaluated = evaluate(resource, [at('j-3', running), at('j-2', running), at('j-1', fails)]);
+    const evaluated = evaluate(resource, [
+      at('j-3', running),
+      at('j-2', running),
+      at('j-1', fails),
+    ]);
     assert.deepEqual([evaluated.phase, evaluated.ready.status], ['Running', 'False']);
     assert.equal(evaluated.ready.message, 'Job j-1: exit code 1: no');
     assert.deepEqual(

@@ -149,7 +149,7 @@ suite('docs/reasons.md', () => {
     }
   });
   test('explains the last words of every script, and no others', () => {
-    const folder = `${ROOT}constructs/framework/scripts/`;
+    const folder = `${ROOT}constructs/frappe/scripts/`;
     const texts = readdirSync(folder)
       .filter((name) => /\.(py|sh)$/.test(name))
       .map((name) => readFileSync(folder + name, 'utf8'))

@@ -1,14 +1,17 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 import { Route } from '../../constructs/kit/object-kind.js';
-import { resolveSite } from '../../constructs/site/facts.js';
+import { resolveSite } from '../../constructs/site/resolve.js';
 import { aReadyBench, aSecret, aSite, aReader } from '../golden/builders.js';
 
 suite('on OpenShift, a site without an issuer', () => {
   /** How its traffic comes in, and how that is encrypted. */
   const inputs = (secret: string, tls: Readonly<Record<string, unknown>>) => {
     const reader = aReader([aReadyBench(), aSecret(secret)], { serves: [Route] });
-    const { route, tls: inIngress } = resolveSite(aSite({ ingress: { enabled: true, tls } }), reader);
+    const { route, tls: inIngress } = resolveSite(
+      aSite({ ingress: { enabled: true, tls } }),
+      reader,
+    );
     return { route, secret: inIngress?.secretName };
   };
 

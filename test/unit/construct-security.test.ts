@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
-import { resolveSecurity } from '../../constructs/framework/security.js';
+import { resolveSecurity } from '../../constructs/frappe/security.js';
 import type { Security } from '../../constructs/kit/api.js';
 import { DEFAULT_SETTINGS, type Settings } from '../../constructs/kit/settings.js';
 

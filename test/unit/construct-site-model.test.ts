@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
-import { requireSite, viewSite } from '../../constructs/framework/site-model.js';
+import { requireSite, viewSite } from '../../constructs/frappe/site-model.js';
 import { Waiting } from '../../constructs/kit/errors.js';
 import type { KubeObject, Resource } from '../../constructs/kit/object.js';
 import type { SiteScoped } from '../../constructs/kit/site-api.js';
@@ -57,9 +57,9 @@ suite('the site that a resource names', () => {
   test('is missing where there is none, where it is of another namespace, and where it goes', () => {
     const missing = 'there is no AppSite "demo-site" in namespace default';
     const expected = { reason: 'SiteMissing', message: `spec.siteRef.name: ${missing}` };
-    assert.deepEqual(view(aReadyBench()), { site: undefined, blockedReason: expected });
+    assert.deepEqual(view(aReadyBench()), { site: undefined, blocked: expected });
     const foreign = openSite({}, {}, { namespace: 'other' });
-    assert.deepEqual(view(aReadyBench(), foreign), { site: undefined, blockedReason: expected });
+    assert.deepEqual(view(aReadyBench(), foreign), { site: undefined, blocked: expected });
     const going = openSite({}, {}, { deletionTimestamp: NOW });
     assert.equal(view(aReadyBench(), going).site, undefined);
     assert.match(holdOf(going) ?? '', /^SiteMissing: .*"demo-site" is being deleted$/);

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
-import { admit } from '../../constructs/kit/schema.js';
+import { admit } from '../../constructs/kit/schema/admit.js';
 import { kindOf, outcomesOf } from '../golden/outcome.js';
 import { readScenario, scenarioNames } from '../golden/scenario.js';
 

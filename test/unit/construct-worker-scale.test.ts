@@ -1,14 +1,14 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 import type { AppBench, QueueScaling, QueueScalingStatus } from '../../constructs/bench/api.js';
-import type { BenchInputs } from '../../constructs/bench/facts.js';
+import type { BenchInputs } from '../../constructs/bench/resolve.js';
 import {
   scaledToZero,
   scalingCondition,
   scalingStatus,
   workerScale,
   type WorkerScale,
-} from '../../constructs/framework/worker-scaling.js';
+} from '../../constructs/frappe/worker-scaling.js';
 import type { Queue } from '../../constructs/kit/api.js';
 import type { Health } from '../../constructs/kit/health.js';
 import type { ChildView } from '../../constructs/kit/kind.js';
@@ -16,7 +16,7 @@ import { MANAGED_BY, MANAGED_BY_LABEL } from '../../constructs/kit/labels.js';
 import type { KubeObject } from '../../constructs/kit/object.js';
 import { ScaledObject } from '../../constructs/kit/object-kind.js';
 import type { AppSite } from '../../constructs/site/api.js';
-import type { SiteInputs } from '../../constructs/site/facts.js';
+import type { SiteInputs } from '../../constructs/site/resolve.js';
 import { aReadyBench, aSecret, aSite, aReader, KEDA } from '../golden/builders.js';
 import { graphOf, kindOf } from '../golden/outcome.js';
 

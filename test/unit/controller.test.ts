@@ -8,18 +8,18 @@ import type { KubeObject, Resource } from '../../constructs/kit/object.js';
 import { DEFAULT_SETTINGS } from '../../constructs/kit/settings.js';
 import type { AnyKind } from '../../constructs/registry.js';
 import { ChildCache } from '../../runner/cache/child-cache.js';
-import { BatchObjects } from '../../runner/cache/notes.js';
-import { DependencyTracker } from '../../runner/cache/world.js';
-import { Controller } from '../../runner/controller.js';
-import { createLogger } from '../../runner/log.js';
-import { Metrics } from '../../runner/metrics.js';
-import { Applier } from '../../runner/reconcile/apply.js';
-import { ResourceManager } from '../../runner/reconcile/convergence.js';
-import { PodDiagnostics } from '../../runner/reconcile/diagnose.js';
+import { BatchObjects } from '../../runner/cache/batch-objects.js';
+import { DependencyTracker } from '../../runner/cache/dependencies.js';
+import { Controller } from '../../runner/controller/controller.js';
+import { createLogger } from '../../runner/telemetry/log.js';
+import { Metrics } from '../../runner/telemetry/metrics.js';
+import { Applier } from '../../runner/apply/applier.js';
+import { ResourceManager } from '../../runner/apply/resource-manager.js';
+import { PodDiagnostics } from '../../runner/health/pod-diagnostics.js';
 import { Events } from '../../runner/reconcile/events.js';
 import { Finalizer } from '../../runner/reconcile/finalizer.js';
-import { HealthChecker } from '../../runner/reconcile/observer.js';
-import { Runs } from '../../runner/reconcile/runs.js';
+import { HealthChecker } from '../../runner/health/health-checker.js';
+import { Runs } from '../../runner/health/job-runs.js';
 import { FakeApi } from './fake-api.js';
 import { BENCH, METADATA_KEYS } from './plan-builder.js';
 
@@ -39,7 +39,12 @@ const stepping = {
   evaluate: ({ resource }) => {
     const sites = Math.min(STEPS, sitesOf(resource) + 1);
     const ready = { type: 'Ready', status: 'True', reason: 'Ready', message: '' } as const;
-    return { phase: 'Ready', ready, fields: { sites }, reconcileAgain: sites !== sitesOf(resource) };
+    return {
+      phase: 'Ready',
+      ready,
+      fields: { sites },
+      reconcileAgain: sites !== sitesOf(resource),
+    };
   },
   cleanup: { needed: () => false, blockers: () => undefined, chart: () => undefined },
 } as AnyKind;
@@ -85,7 +90,12 @@ function aController(
     dependencies,
     children,
     resourceManager: new ResourceManager({ children, applier, now: Date.now }),
-    healthChecker: new HealthChecker({ children, podDiagnostics, prober: undefined, now: Date.now }),
+    healthChecker: new HealthChecker({
+      children,
+      podDiagnostics,
+      prober: undefined,
+      now: Date.now,
+    }),
     finalizer: new Finalizer(client, METADATA_KEYS),
     notes: new BatchObjects(dependencies),
     runs: new Runs(client),

@@ -6,10 +6,10 @@ import { readFile } from 'node:fs/promises';
 import path from 'node:path';
 import { test } from 'node:test';
 
-import { claim, CLAIMS } from '../../tools/controlplane/ports.js';
+import { claim, CLAIMS } from '../../testbed/controlplane/ports.js';
 
 const DRAW = `
-  import { freePort } from ${JSON.stringify(new URL('../../tools/controlplane/ports.js', import.meta.url).href)};
+  import { freePort } from ${JSON.stringify(new URL('../../testbed/controlplane/ports.js', import.meta.url).href)};
   console.log(await freePort());
   process.stdin.resume();
 `;

@@ -2,8 +2,8 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { MariaDbDatabase, ScaledObject } from '../../constructs/kit/object-kind.js';
 import { ApiError } from '../../runner/api/api-error.js';
-import { Discovery } from '../../runner/discovery.js';
-import { createLogger } from '../../runner/log.js';
+import { Discovery } from '../../runner/cache/discovery.js';
+import { createLogger } from '../../runner/telemetry/log.js';
 
 const ALL = ['create', 'delete', 'deletecollection', 'get', 'list', 'patch', 'update', 'watch'];
 /** What the API server offers of a definition that is being deleted. */

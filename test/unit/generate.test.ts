@@ -5,7 +5,7 @@ import { describe, test } from 'node:test';
 import { DEFAULT_API_GROUP } from '../../constructs/kit/definition.js';
 import { metadataKeysFor } from '../../constructs/kit/labels.js';
 import type { KubeObject } from '../../constructs/kit/object.js';
-import { withValues } from '../../runner/reconcile/generate.js';
+import { withValues } from '../../runner/apply/generated-secret.js';
 
 const METADATA_KEYS = metadataKeysFor(DEFAULT_API_GROUP);
 const ALPHABET = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789';

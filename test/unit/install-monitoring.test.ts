@@ -9,8 +9,8 @@ import {
   ServiceMonitorKind,
 } from '../../constructs/monitoring/objects.js';
 import { ApiError, ConnectionError } from '../../runner/api/api-error.js';
-import { createLogger } from '../../runner/log.js';
-import { MonitoringReconciler } from '../../runner/monitoring.js';
+import { createLogger } from '../../runner/telemetry/log.js';
+import { MonitoringReconciler } from '../../runner/telemetry/monitoring.js';
 
 const NAMESPACE = 'app-operator-system';
 const MONITORS = `/apis/monitoring.coreos.com/v1/namespaces/${NAMESPACE}/servicemonitors`;
@@ -117,7 +117,9 @@ describe('the monitoring of the operator', () => {
   test('is left alone where it is as it should be, and mended where it is not', async () => {
     const monitor = wanted('ServiceMonitor/app-operator-metrics') as KubeObject & { spec: object };
     const live = { ...monitor, metadata: { ...monitor.metadata, uid: '1', resourceVersion: '7' } };
-    const same = caInjector((path) => (path === `${MONITORS}/app-operator-metrics` ? live : none()));
+    const same = caInjector((path) =>
+      path === `${MONITORS}/app-operator-metrics` ? live : none(),
+    );
     same.it.start();
     serveAll(same.it);
     await soon();
@@ -136,7 +138,11 @@ describe('the monitoring of the operator', () => {
   test('of somebody else stays as it is', async () => {
     const { apiVersion, kind, metadata } = wanted('ServiceMonitor/app-operator-metrics');
     const { name } = metadata;
-    const foreign = caInjector(() => ({ apiVersion, kind, metadata: { name, namespace: NAMESPACE } }));
+    const foreign = caInjector(() => ({
+      apiVersion,
+      kind,
+      metadata: { name, namespace: NAMESPACE },
+    }));
     foreign.it.start();
     serveAll(foreign.it);
     await soon();

@@ -76,7 +76,7 @@ const REFUSED: readonly (readonly [reason: string, path: string, code: string, r
   ],
   [
     'constructs have no client',
-    'constructs/framework/x.ts',
+    'constructs/frappe/x.ts',
     "import { request } from 'undici';",
     'no-restricted-imports',
   ],

@@ -13,9 +13,9 @@ import type { AnyKind } from '../../constructs/registry.js';
 import { ApiError } from '../../runner/api/api-error.js';
 import type { Client, Method, RequestOptions, WatchEvent } from '../../runner/api/client.js';
 import { parseConfig } from '../../runner/config/config.js';
-import { createLogger } from '../../runner/log.js';
+import { createLogger } from '../../runner/telemetry/log.js';
 import { Manager } from '../../runner/manager.js';
-import { Metrics } from '../../runner/metrics.js';
+import { Metrics } from '../../runner/telemetry/metrics.js';
 import { BENCH } from './plan-builder.js';
 
 const labels = childLabels(BENCH, 'c');

@@ -2,12 +2,12 @@ import assert from 'node:assert/strict';
 import { readdirSync, readFileSync } from 'node:fs';
 import { describe, test } from 'node:test';
 
-import { scripts } from '../../constructs/framework/scripts.generated.js';
+import { scripts } from '../../constructs/frappe/scripts.generated.js';
 import { dashboard, ROWS } from '../../constructs/monitoring/dashboard.js';
 import { RULE_GROUPS } from '../../constructs/monitoring/rules.js';
 import { SERIES } from '../../constructs/monitoring/series.js';
 import { KINDS } from '../../constructs/registry.js';
-import { Metrics } from '../../runner/metrics.js';
+import { Metrics } from '../../runner/telemetry/metrics.js';
 import { ROOT } from '../golden/docs.js';
 
 const ALERTS = RULE_GROUPS.flatMap(({ rules }) => rules);

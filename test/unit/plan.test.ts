@@ -56,7 +56,11 @@ describe('a plan', () => {
     assert.equal(hash({ x: '1', y: '2' }), hash({ y: '2', x: '1' }));
     assert.notEqual(hash({ x: '1' }), hash({ x: '2' }));
     const reconcileAgain = { ...BENCH, metadata: { ...BENCH.metadata, uid: 'u-2' } };
-    assert.notEqual(hash({ x: '1' }), hash({ x: '1' }, reconcileAgain), 'it belongs to another one');
+    assert.notEqual(
+      hash({ x: '1' }),
+      hash({ x: '1' }, reconcileAgain),
+      'it belongs to another one',
+    );
   });
 });
 
@@ -138,7 +142,10 @@ describe('what of a Job or a generated Secret is ours', () => {
     ],
   };
   const hash = (metadata: Partial<KubeObject['metadata']> = {}): string =>
-    createOnlyHash({ apiVersion: 'v1', kind: 'Secret', metadata: { ...METADATA, ...metadata } }, METADATA_KEYS);
+    createOnlyHash(
+      { apiVersion: 'v1', kind: 'Secret', metadata: { ...METADATA, ...metadata } },
+      METADATA_KEYS,
+    );
 
   for (const [what, metadata, same] of [
     ['another version', { resourceVersion: '2', uid: 'x' }, true],
@@ -159,7 +166,11 @@ describe('what of a Job or a generated Secret is ours', () => {
       { labels: Object.fromEntries(Object.entries(METADATA.labels).reverse()) },
       true,
     ],
-    ['a changed label', { labels: { ...METADATA.labels, [METADATA_KEYS.owner]: 'AppSite.t' } }, false],
+    [
+      'a changed label',
+      { labels: { ...METADATA.labels, [METADATA_KEYS.owner]: 'AppSite.t' } },
+      false,
+    ],
     ['a removed label', { labels: { [METADATA_KEYS.owner]: 'AppSite.s' } }, false],
     [
       'a common label that we set',

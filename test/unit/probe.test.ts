@@ -3,7 +3,7 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import type { AddressInfo } from 'node:net';
 import { describe, test } from 'node:test';
 import type { HttpProbe } from '../../constructs/kit/kind.js';
-import { Prober } from '../../runner/reconcile/probe.js';
+import { Prober } from '../../runner/health/http-probe.js';
 
 type Handler = (request: IncomingMessage, response: ServerResponse) => void;
 

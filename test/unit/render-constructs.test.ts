@@ -161,7 +161,10 @@ describe('a construct refuses', () => {
     const bench = benchAndSites(mine);
     // Its name comes first in the alphabet: what counts is which was there first.
     const reconcileAgain = { metadata: { name: 'a' }, spec: { siteName: 't.example.com' }, bench };
-    assert.throws(() => new Site(mine, 'again', reconcileAgain), /AppSite t on bench b has this host name/);
+    assert.throws(
+      () => new Site(mine, 'again', reconcileAgain),
+      /AppSite t on bench b has this host name/,
+    );
   });
 
   test('a site of the name of its bench', () => {

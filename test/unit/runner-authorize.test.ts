@@ -6,7 +6,7 @@ import { describe, test } from 'node:test';
 import { ApiError, ConnectionError } from '../../runner/api/api-error.js';
 import { authorized } from '../../runner/http/authorize.js';
 import type { Client, RequestOptions } from '../../runner/api/client.js';
-import { createLogger } from '../../runner/log.js';
+import { createLogger } from '../../runner/telemetry/log.js';
 
 const log = createLogger({ logLevel: 'error', logEncoder: 'json' }, new PassThrough());
 

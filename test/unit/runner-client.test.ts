@@ -10,7 +10,7 @@ import { type Client, createClient, type WatchEvent } from '../../runner/api/cli
 import { type Credentials, fixed } from '../../runner/api/credentials.js';
 import { isCollection, resourcePath, type Verb } from '../../runner/api/resource-path.js';
 import { fenced, NotLeading } from '../../runner/leader/fence.js';
-import { freePort } from '../../tools/controlplane/ports.js';
+import { freePort } from '../../testbed/controlplane/ports.js';
 
 type Answer = (request: IncomingMessage, response: ServerResponse, body: string) => void;
 

@@ -4,7 +4,7 @@ import { PassThrough } from 'node:stream';
 
 import { type Check, health } from '../../runner/http/health.js';
 import { type HttpServer, type Reply, type Routes, serveHttp } from '../../runner/http/http.js';
-import { createLogger } from '../../runner/log.js';
+import { createLogger } from '../../runner/telemetry/log.js';
 
 const output = new PassThrough();
 const log = createLogger({ logLevel: 'debug', logEncoder: 'json' }, output);

@@ -18,7 +18,7 @@ import {
   mountedSource,
   selfSignedSource,
 } from '../../runner/http/key-pair-source.js';
-import { createLogger } from '../../runner/log.js';
+import { createLogger } from '../../runner/telemetry/log.js';
 
 const DAY_MS = 24 * 3_600_000;
 const RELOAD_MS = 10;

@@ -12,7 +12,7 @@ import {
   timingFor,
 } from '../../runner/leader/leader.js';
 import type { Lease } from '../../runner/leader/lease.js';
-import { createLogger } from '../../runner/log.js';
+import { createLogger } from '../../runner/telemetry/log.js';
 
 const log = createLogger({ logLevel: 'error', logEncoder: 'json' }, new PassThrough());
 const settle = async (): Promise<void> => {

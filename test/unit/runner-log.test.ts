@@ -3,7 +3,7 @@ import { PassThrough } from 'node:stream';
 import { describe, test } from 'node:test';
 
 import type { LogEncoder, LogLevel } from '../../runner/config/config.js';
-import { createLogger, type Logger } from '../../runner/log.js';
+import { createLogger, type Logger } from '../../runner/telemetry/log.js';
 
 /** What a logger wrote, line by line. */
 function written(use: (log: Logger) => void, logEncoder: LogEncoder, logLevel: LogLevel): string[] {

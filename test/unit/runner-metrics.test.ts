@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { beforeEach, describe, test } from 'node:test';
 
-import { Metrics } from '../../runner/metrics.js';
+import { Metrics } from '../../runner/telemetry/metrics.js';
 
 let metrics: Metrics;
 beforeEach(() => {

@@ -3,7 +3,7 @@ import { suite, test } from 'node:test';
 import type { Schema } from '../../constructs/kit/definition.js';
 import type { Problem } from '../../constructs/kit/errors.js';
 import type { Resource } from '../../constructs/kit/object.js';
-import { admit } from '../../constructs/kit/schema.js';
+import { admit } from '../../constructs/kit/schema/admit.js';
 import { definitionOf } from './schema-definitions.js';
 import { aBench, aManifest, aSite, MINIMAL, minimal, type Manifest } from './schema-manifests.js';
 import { REFUSED_OTHERS } from './schema-refused-others.js';

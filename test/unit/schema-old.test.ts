@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 
-import { compile } from '../../constructs/kit/schema-node.js';
-import { ruleProblems } from '../../constructs/kit/schema-rules.js';
-import { violations } from '../../constructs/kit/schema-violations.js';
+import { compile } from '../../constructs/kit/schema/node.js';
+import { ruleProblems } from '../../constructs/kit/schema/rules.js';
+import { violations } from '../../constructs/kit/schema/violations.js';
 
 const node = compile({
   type: 'array',

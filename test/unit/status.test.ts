@@ -31,8 +31,18 @@ const resource = (status?: Status, generation = 3): Resource<unknown, Status> =>
   ...(status ? { status } : {}),
 });
 
-const ready: ConditionResult = { type: 'Ready', status: 'True', reason: 'Ready', message: 'all is well' };
-const unready: ConditionResult = { type: 'Ready', status: 'False', reason: 'Waiting', message: 'for x' };
+const ready: ConditionResult = {
+  type: 'Ready',
+  status: 'True',
+  reason: 'Ready',
+  message: 'all is well',
+};
+const unready: ConditionResult = {
+  type: 'Ready',
+  status: 'False',
+  reason: 'Waiting',
+  message: 'for x',
+};
 
 const report = (statusResult: Partial<StatusResult>, more: Partial<Report> = {}): Report => ({
   statusResult: { phase: 'Ready', ready, ...statusResult },
@@ -84,7 +94,12 @@ describe('a status', () => {
 });
 
 describe('the conditions', () => {
-  const paused: ConditionResult = { type: 'Paused', status: 'True', reason: 'Paused', message: 'p' };
+  const paused: ConditionResult = {
+    type: 'Paused',
+    status: 'True',
+    reason: 'Paused',
+    message: 'p',
+  };
   const own: ConditionResult = { type: 'TLS', status: 'False', reason: 'NoIssuer', message: 'm' };
   for (const [what, given, wanted] of [
     ['ready', report({}), ['Ready=True Ready']],
@@ -127,7 +142,10 @@ describe('the conditions', () => {
   });
 
   test('get a new time when their status flips, each by itself', () => {
-    const conditions = [unready, own].map((conditionResult) => ({ ...conditionResult, lastTransitionTime: THEN }));
+    const conditions = [unready, own].map((conditionResult) => ({
+      ...conditionResult,
+      lastTransitionTime: THEN,
+    }));
     const after = made(report({ conditions: [own] }), { conditions });
     assert.deepEqual(times(after), { Ready: '2026-02-03T04:05:06Z', TLS: THEN });
   });
@@ -179,7 +197,12 @@ describe('two statuses', () => {
   test('made from one report by two visits are equal, whatever time it is', () => {
     const first = made(report({ ready: unready }));
     const later = new Date(NOW.getTime() + 60_000);
-    const reconcileAgain = statusOf(definition(), resource(first), report({ ready: unready }), later);
+    const reconcileAgain = statusOf(
+      definition(),
+      resource(first),
+      report({ ready: unready }),
+      later,
+    );
     assert.equal(difference(first, reconcileAgain), 'none');
   });
 });

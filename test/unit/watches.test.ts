@@ -8,8 +8,8 @@ import { ConfigMap, Job, ScaledObject } from '../../constructs/kit/object-kind.j
 import { ApiError } from '../../runner/api/api-error.js';
 import type { Client, Method, WatchEvent } from '../../runner/api/client.js';
 import { Watches } from '../../runner/cache/watches.js';
-import { createLogger } from '../../runner/log.js';
-import { Metrics } from '../../runner/metrics.js';
+import { createLogger } from '../../runner/telemetry/log.js';
+import { Metrics } from '../../runner/telemetry/metrics.js';
 
 /** Sleeps are a hundredth as long: a factor of 0.01 in place of one between 0.5 and 1.5. */
 const FAST = 0.01 - 0.5;

@@ -2,9 +2,9 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 
-import { WorkQueue } from '../../runner/workqueue.js';
+import { WorkQueue } from '../../runner/controller/workqueue.js';
 import { seeded } from './seeded.js';
-import { Bench, settle } from './workqueue-bench.js';
+import { Bench, settle } from './workqueue-benchmark.js';
 
 describe('a queue', () => {
   test('works on a key once, however often it was added before the work begins', async (t) => {

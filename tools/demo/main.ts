@@ -9,11 +9,11 @@ import type { StatusReport } from '../../cli/status/status.js';
 import { DEFAULT_API_GROUP } from '../../constructs/kit/definition.js';
 import { createClient } from '../../runner/api/client.js';
 import { loadCredentials } from '../../runner/api/credentials.js';
-import { startControlPlane, type ControlPlane } from '../controlplane/controlplane.js';
-import { printProgress } from '../controlplane/progress.js';
-import { applyCrds } from '../crds.js';
-import { OperatorProcess } from '../operator-process.js';
-import { projectRoot } from '../root.js';
+import { startControlPlane, type ControlPlane } from '../../testbed/controlplane/controlplane.js';
+import { printProgress } from '../../testbed/controlplane/progress.js';
+import { applyCrds } from '../../testbed/crds.js';
+import { OperatorProcess } from '../../testbed/operator-process.js';
+import { projectRoot } from '../../testbed/root.js';
 import { svgOf } from './picture.js';
 import { letASiteFail } from './scene.js';
 

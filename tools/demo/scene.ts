@@ -1,6 +1,6 @@
-import type { ControlPlane } from '../controlplane/controlplane.js';
-import { writePodLogs } from '../controlplane/pod-logs.js';
-import { failPods } from '../controlplane/pods.js';
+import type { ControlPlane } from '../../testbed/controlplane/controlplane.js';
+import { writePodLogs } from '../../testbed/controlplane/pod-logs.js';
+import { failPods } from '../../testbed/controlplane/pods.js';
 
 const SITE = 'second-site';
 const JOB = `${SITE}-init`;

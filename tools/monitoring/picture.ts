@@ -7,7 +7,7 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { projectRoot } from '../root.js';
+import { projectRoot } from '../../testbed/root.js';
 import { type Box, chart, label, type Line, stat, type Step, table } from './svg.js';
 
 const COLUMN = 60;

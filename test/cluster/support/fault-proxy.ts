@@ -5,8 +5,8 @@ import { Agent, request } from 'node:https';
 import path from 'node:path';
 import { parse, stringify } from 'yaml';
 
-import type { ControlPlane } from '../../../tools/controlplane/controlplane.js';
-import { freePort } from '../../../tools/controlplane/ports.js';
+import type { ControlPlane } from '../../../testbed/controlplane/controlplane.js';
+import { freePort } from '../../../testbed/controlplane/ports.js';
 import { FaultWatch } from './fault-watch.js';
 
 /** A call on its way to the API server. */

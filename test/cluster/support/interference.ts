@@ -1,5 +1,5 @@
-import * as pods from '../../../tools/controlplane/pods.js';
-import type { FailPodsOptions, Interference, Labels } from '../../../tools/controlplane/pods.js';
+import * as pods from '../../../testbed/controlplane/pods.js';
+import type { FailPodsOptions, Interference, Labels } from '../../../testbed/controlplane/pods.js';
 import type { Cluster } from '../harness.js';
 import { at, conditionOf } from './objects.js';
 

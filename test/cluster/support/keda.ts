@@ -2,8 +2,8 @@ import { spawnSync } from 'node:child_process';
 import { mkdir, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 
-import type { Binaries } from '../../../tools/controlplane/binaries.js';
-import { keda, type KedaProgram } from '../../../tools/keda/keda.js';
+import type { Binaries } from '../../../testbed/controlplane/binaries.js';
+import { keda, type KedaProgram } from '../../../testbed/keda/keda.js';
 import type { Cluster } from '../harness.js';
 import { type Crds, crdsOf } from './modules.js';
 import type { Manifest } from './objects.js';

@@ -3,7 +3,7 @@ import { createInterface } from 'node:readline';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 
-import { patience } from '../../../tools/patience.js';
+import { patience } from '../../../testbed/timeouts.js';
 
 const MAIN = fileURLToPath(new URL('../../../runner/main.js', import.meta.url));
 

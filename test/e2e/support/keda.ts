@@ -1,11 +1,11 @@
-import type { Binaries } from '../../../tools/controlplane/binaries.js';
-import { printProgress } from '../../../tools/controlplane/progress.js';
-import type { KedaProgram } from '../../../tools/keda/keda.js';
-import { ensureImage } from '../../../tools/node/image.js';
+import type { Binaries } from '../../../testbed/controlplane/binaries.js';
+import { printProgress } from '../../../testbed/controlplane/progress.js';
+import type { KedaProgram } from '../../../testbed/keda/keda.js';
+import { ensureImage } from '../../../testbed/node/image.js';
 import { installCrd } from '../../cluster/harness.js';
 import type { Manifest } from '../../cluster/support/objects.js';
 import type { E2e } from '../harness.js';
-import { KEDA_IMAGE, kedaImage } from '../images/keda.js';
+import { KEDA_IMAGE, kedaImage } from '../../../testbed/images/keda.js';
 
 const NAMESPACE = 'keda';
 const SERVICE = 'keda-metrics-apiserver';

@@ -1,0 +1,35 @@
+import { isSupported, untested } from '../frappe/image.js';
+import type { Problem } from '../kit/errors.js';
+import type { AppBench } from './api.js';
+
+/** What is legal in a bench's spec, but seldom meant. */
+export function benchWarnings({ spec }: AppBench): readonly Problem[] {
+  const warnings: Problem[] = [];
+  const tell = (path: string, message: string): void => void warnings.push({ path, message });
+  if (!isSupported(spec.frameworkVersion)) {
+    tell('spec.frameworkVersion', untested(spec.frameworkVersion));
+  }
+  if (spec.deletionPolicy === 'Delete') {
+    const server = spec.dbConfig.mode === 'managed' ? " and its database server's" : '';
+    tell(
+      'spec.deletionPolicy',
+      `Delete removes the bench's volume${server} with the object: no data of its sites stays`,
+    );
+  }
+  if (spec.storage.accessMode !== 'ReadWriteMany') {
+    tell(
+      'spec.storage.accessMode',
+      `${spec.storage.accessMode} works only while every pod of the bench and of its sites is on one node`,
+    );
+  }
+  for (const queue of ['short', 'long', 'default'] as const) {
+    const scaling = spec.workerAutoscaling?.[queue];
+    if (scaling?.enabled && scaling.minReplicas === scaling.maxReplicas) {
+      tell(
+        `spec.workerAutoscaling.${queue}`,
+        `minReplicas and maxReplicas are both ${scaling.maxReplicas}: nothing scales`,
+      );
+    }
+  }
+  return warnings;
+}

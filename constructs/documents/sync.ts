@@ -1,0 +1,126 @@
+import type { BatchProgress } from '../kit/batch.js';
+import type { DocumentRequest, DocumentResult, SiteDocument } from '../kit/document.js';
+import { parseDuration } from '../kit/duration.js';
+import { Waiting } from '../kit/errors.js';
+import { hashOf } from '../kit/hash.js';
+import type { ClusterReader } from '../kit/kind.js';
+import type { KubeObject, Resource } from '../kit/object.js';
+import type { DocumentScoped, DocumentStatus } from '../kit/site-api.js';
+import type { AppSite } from '../site/api.js';
+
+/** A resource that stands for a document of a site. */
+export type DocumentResource = Resource<DocumentScoped, DocumentStatus>;
+
+/** How a resource stands with the document engine. */
+export interface DocumentSync {
+  /** Hash of what the document should be. */
+  readonly hash: string;
+  /** The data that the document belongs to: the site's uid, and when a backup was restored. */
+  readonly data: SiteData;
+  /** Whether what the last comparison found is still known, and holds. */
+  readonly known: boolean;
+  /** What there is to do; undefined where the document is as it should be, as far as is known. */
+  readonly request: DocumentRequest | undefined;
+  /** What came of the request; undefined where that is not known yet. */
+  readonly result: DocumentResult | undefined;
+  /** Why nothing moves. */
+  readonly progress: BatchProgress | undefined;
+}
+
+/** Data of a site. Of what was written to other data nothing is known in it. */
+export interface SiteData {
+  readonly uid: string;
+  /** By the clock of the node that did it: equal or not, but never before or after. Undefined where nothing was restored. */
+  readonly restored: string | undefined;
+}
+
+/** A document that could not be written is tried again after this: what is wrong may be mended in the site. */
+const RETRY_MS = 600_000;
+
+/**
+ * The data of the site that a document belongs to.
+ * @throws Waiting where there is none
+ */
+function requireSite({ metadata, spec }: DocumentResource, reader: ClusterReader): SiteData {
+  const { namespace = 'default' } = metadata;
+  const { name } = spec.siteRef;
+  const site = reader.get('AppSite', namespace, name, presence);
+  if (site && !site.deleting) return site.data;
+  throw new Waiting(
+    'SiteMissing',
+    `spec.siteRef.name: ${site ? `AppSite "${name}" is being deleted` : `there is no AppSite "${name}" in namespace ${namespace}`}`,
+    // What was written has gone with it: in a site that is made anew the document may be somebody else's.
+    { fields: { document: undefined, outcome: undefined } },
+  );
+}
+
+/**
+ * What is to be done for a document, and what has become of it.
+ * @param versions of what the document is made of, but does not show: the Secrets that it names
+ */
+export function syncDocument(
+  resource: DocumentResource,
+  document: SiteDocument,
+  versions: readonly string[],
+  reader: ClusterReader,
+): DocumentSync {
+  const { metadata, spec, status = {} } = resource;
+  const { namespace = 'default', uid = '' } = metadata;
+  const data = requireSite(resource, reader);
+  // A site that was made anew, or whose data is an earlier one, knows nothing of what was written to the last.
+  const hash = hashOf([document, versions, data.uid, ...(data.restored ? [data.restored] : [])]);
+  const known = isKnown(resource, hash);
+  if (known && !isDue(resource, data.uid, reader)) {
+    return { hash, data, known, request: undefined, result: undefined, progress: undefined };
+  }
+  const id = hashOf([uid, hash, status.lastSyncTime ?? '']).slice(0, 12);
+  const request: DocumentRequest = {
+    apiVersion: resource.apiVersion,
+    kind: 'DocumentRequest',
+    metadata: { name: id, namespace },
+    site: spec.siteRef.name,
+    id,
+    document,
+  };
+  return {
+    hash,
+    data,
+    known,
+    request,
+    result: reader.get('DocumentResult', namespace, id, whole<DocumentResult>),
+    progress: reader.get('DocumentProgress', namespace, spec.siteRef.name, whole<BatchProgress>),
+  };
+}
+
+function isKnown({ status = {} }: DocumentResource, hash: string): boolean {
+  const { documentHash, lastSyncTime, outcome, conditions } = status;
+  // Why it has failed stands in a condition only, which may have said something else since.
+  const ready = conditions?.find(({ type }) => type === 'Ready');
+  if (outcome === 'Failed' && ready?.reason !== 'DocumentFailed') return false;
+  return documentHash === hash && lastSyncTime !== undefined && outcome !== undefined;
+}
+
+function isDue(
+  { spec, status = {} }: DocumentResource,
+  site: string,
+  reader: ClusterReader,
+): boolean {
+  const { lastSyncTime = '', outcome } = status;
+  if (outcome === 'Failed') return reader.passed(lastSyncTime, RETRY_MS, site);
+  const interval = parseDuration(spec.resyncInterval) ?? 0;
+  return interval > 0 && reader.passed(lastSyncTime, interval, site);
+}
+
+function presence({ metadata, status }: AppSite): {
+  readonly data: SiteData;
+  readonly deleting: boolean;
+} {
+  return {
+    data: { uid: metadata.uid ?? '', restored: status?.restored?.time },
+    deleting: metadata.deletionTimestamp !== undefined,
+  };
+}
+
+function whole<T extends KubeObject>(note: T): T {
+  return note;
+}

@@ -1,0 +1,146 @@
+import type { AppBench, ComponentResources, WorkerAutoscaling } from '../bench/api.js';
+import type { PodTemplate } from '../kit/api.js';
+import { metadataKeysOf, type MetadataKeys } from '../kit/labels.js';
+import { benchNames, serviceHost } from '../kit/names.js';
+import type { ClusterReader } from '../kit/kind.js';
+import { resolveApps } from './apps.js';
+import { frappeImage, type FrappeImage } from './image.js';
+import { assignsIds } from './platform.js';
+import { resolveSecurity, type ResolvedSecurity } from './security.js';
+
+/** A key of a Secret. */
+export interface SecretKey {
+  readonly secret: string;
+  readonly key: string;
+}
+
+/** A database server and how its root gets in. */
+export interface DatabaseServer {
+  readonly provider: 'mariadb' | 'postgres';
+  readonly host: string;
+  readonly port: number;
+  /** Without it, databases on this server are prepared by somebody else. */
+  readonly root?: { readonly user: string | SecretKey; readonly password: SecretKey };
+}
+
+/** What a bench offers to its own pods and to its sites, with every default decided. */
+export interface BenchModel {
+  readonly name: string;
+  readonly namespace: string;
+  readonly metadataKeys: MetadataKeys;
+  readonly image: FrappeImage;
+  readonly security: ResolvedSecurity;
+  readonly podTemplate: PodTemplate;
+  readonly apps: readonly string[];
+  /** Prefix of the bench's queue names (`bench_id`): several benches may share one Redis server. */
+  readonly queuePrefix: string;
+  readonly redis: RedisServers;
+  readonly database: DatabaseServer;
+  readonly mariadbRef?: { readonly name: string; readonly kind: 'MariaDB' | 'ExternalMariaDB' };
+  /** CloudNativePG's Cluster. */
+  readonly clusterRef?: { readonly name: string };
+  readonly componentResources: ComponentResources;
+  readonly workerAutoscaling: WorkerAutoscaling;
+  readonly domain: {
+    readonly suffix?: string;
+    readonly ingressClassName?: string;
+    readonly issuer?: string;
+  };
+  readonly clusterDomain: string;
+}
+
+export type RedisServers =
+  | {
+      readonly external: false;
+      readonly host: string;
+      readonly cachePort: number;
+      readonly queuePort: number;
+      readonly password: SecretKey;
+    }
+  | { readonly external: true; readonly cacheUrl: SecretKey; readonly queueUrl: SecretKey };
+
+export const DEFAULT_PORTS = { mariadb: 3306, postgres: 5432 } as const;
+export const ROOT_USERS = { mariadb: 'root', postgres: 'postgres' } as const;
+
+/** What of a bench is decided by its spec, the operator's settings and the platform alone. */
+export function benchModel(
+  bench: AppBench,
+  reader: Pick<ClusterReader, 'settings' | 'serves'>,
+): BenchModel {
+  const { spec } = bench;
+  const { settings } = reader;
+  const name = bench.metadata.name;
+  const namespace = bench.metadata.namespace ?? 'default';
+  const host = (service: string): string => serviceHost(service, namespace, settings.clusterDomain);
+  return {
+    name,
+    namespace,
+    metadataKeys: metadataKeysOf(bench),
+    image: frappeImage(spec),
+    security: resolveSecurity(spec.security, settings, assignsIds(reader)),
+    podTemplate: spec.podTemplate ?? {},
+    apps: resolveApps(spec).apps,
+    queuePrefix: `${namespace}.${name}`,
+    redis: redisServers(bench, host(benchNames(name).redis)),
+    database: databaseServer(bench, host),
+    ...(spec.dbConfig.mariadbRef ? { mariadbRef: spec.dbConfig.mariadbRef } : {}),
+    ...(spec.dbConfig.clusterRef ? { clusterRef: spec.dbConfig.clusterRef } : {}),
+    componentResources: { ...spec.componentResources },
+    workerAutoscaling: spec.workerAutoscaling ?? {},
+    domain: spec.domainConfig ?? {},
+    clusterDomain: settings.clusterDomain,
+  };
+}
+
+function redisServers({ spec, metadata }: AppBench, host: string): RedisServers {
+  const external = spec.redisConfig?.external;
+  if (external) {
+    const secret = external.urlsSecretRef.name;
+    return {
+      external: true,
+      cacheUrl: { secret, key: 'cache' },
+      queueUrl: { secret, key: 'queue' },
+    };
+  }
+  const password = { secret: benchNames(metadata.name).redisSecret, key: 'password' };
+  return { external: false, host, cachePort: 6379, queuePort: 6380, password };
+}
+
+function databaseServer(
+  { spec, metadata }: AppBench,
+  host: (service: string) => string,
+): DatabaseServer {
+  const { provider, mode, port = DEFAULT_PORTS[provider], rootSecretRef } = spec.dbConfig;
+  const names = benchNames(metadata.name);
+  switch (mode) {
+    case 'managed':
+      return {
+        provider,
+        host: host(names.database),
+        port,
+        root: {
+          user: ROOT_USERS[provider],
+          password: { secret: names.databaseRoot, key: 'password' },
+        },
+      };
+    case 'external': {
+      const secret = rootSecretRef?.name ?? names.databaseRoot;
+      return {
+        provider,
+        host: spec.dbConfig.host ?? '',
+        port,
+        root: {
+          user: { secret, key: 'username' },
+          password: { secret, key: 'password' },
+        },
+      };
+    }
+    case 'operator':
+      // What the operator's object says of it is read by operatedServer().
+      return { provider, host: spec.dbConfig.host ?? host(operatedName(spec.dbConfig)), port };
+  }
+}
+
+function operatedName({ mariadbRef, clusterRef }: AppBench['spec']['dbConfig']): string {
+  return clusterRef ? `${clusterRef.name}-rw` : (mariadbRef?.name ?? '');
+}

@@ -1,0 +1,47 @@
+import type { AppBenchSpec } from '../bench/api.js';
+
+/** The only official image that runs a bench. Source: frappe_docker. */
+const REPOSITORY = 'frappe/erpnext';
+const SUPPORTED = new Set(['version-15', 'version-16', 'develop']);
+
+/** The image of the framework's pods. */
+export interface FrappeImage {
+  readonly reference: string;
+  readonly pullPolicy: 'Always' | 'IfNotPresent' | 'Never';
+  readonly pullSecrets: readonly string[];
+}
+
+export function frappeImage(spec: Pick<AppBenchSpec, 'frameworkVersion' | 'image'>): FrappeImage {
+  const tag = spec.image?.tag ?? spec.frameworkVersion;
+  const digest = spec.image?.digest;
+  return imageNamed(
+    `${spec.image?.repository ?? REPOSITORY}:${tag}${digest ? `@${digest}` : ''}`,
+    spec,
+  );
+}
+
+/** An image by its reference, pulled as the spec says: the one before, while an upgrade is under way. */
+export function imageNamed(reference: string, { image }: Pick<AppBenchSpec, 'image'>): FrappeImage {
+  const tag = reference.includes('@') ? undefined : /:([^:/]+)$/.exec(reference)?.[1];
+  return {
+    reference,
+    // Nodes that keep different pulls of one floating tag would run different code on one volume.
+    pullPolicy:
+      image?.pullPolicy ?? (tag !== undefined && isFloating(tag) ? 'Always' : 'IfNotPresent'),
+    pullSecrets: image?.pullSecrets?.map((secret) => secret.name) ?? [],
+  };
+}
+
+/** Whether the operator is tested with this version of the framework. */
+export function isSupported(frameworkVersion: string): boolean {
+  return SUPPORTED.has(frameworkVersion);
+}
+
+/** What is said of a version that the operator is not tested with. */
+export function untested(frameworkVersion: string): string {
+  return `${frameworkVersion} is not tested with this operator; tested are version-15, version-16 and develop; images built before 2026-04-29 hold no assets and do not work`;
+}
+
+function isFloating(tag: string): boolean {
+  return !/^v?\d+\.\d+\.\d+/.test(tag);
+}

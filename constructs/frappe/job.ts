@@ -1,0 +1,90 @@
+import { k8s } from 'cdk8s-plus-28';
+import { Construct } from 'constructs';
+import { childLabels } from '../kit/labels.js';
+import { frappePod, type FrappePodProps, withAffinity } from './pod.js';
+
+export interface FrappeJobProps extends Omit<FrappePodProps, 'restartPolicy' | 'configHash'> {
+  /** What the Job has to do, as a hash: it runs again when this changes, and only then. */
+  readonly run: string;
+  /** Further labels of the Job itself. */
+  readonly labels?: Readonly<Record<string, string>>;
+  /** @default 3600 */
+  readonly deadlineSeconds?: number;
+  /** How often a failed pod is followed by another. @default 3 */
+  readonly backoffLimit?: number;
+  /** Whether the operator leaves it alone after it has failed. @default false: it is made anew after a while */
+  readonly once?: boolean;
+}
+
+/** A Job in the framework's image. Unless it is `once`, its script is idempotent, so that any attempt may repair the last. */
+export class FrappeJob extends Construct {
+  constructor(scope: Construct, id: string, props: FrappeJobProps) {
+    super(scope, id);
+    const { name, bench } = props;
+    const job = new k8s.KubeJob(this, 'job', {
+      metadata: { name, namespace: bench.namespace, ...jobMetadata(props) },
+      spec: jobSpec(props),
+    });
+    withAffinity(job, bench);
+  }
+}
+
+export interface FrappeCronJobProps extends FrappeJobProps {
+  readonly schedule: string;
+  /** @default Etc/UTC */
+  readonly timeZone?: string | undefined;
+  readonly suspend: boolean;
+  readonly startingDeadlineSeconds?: number | undefined;
+  readonly concurrencyPolicy: 'Allow' | 'Forbid' | 'Replace';
+  readonly successfulJobsHistoryLimit: number;
+  readonly failedJobsHistoryLimit: number;
+}
+
+/** Such a Job by a schedule. Its Jobs have the labels of children, by which they are found. */
+export class FrappeCronJob extends Construct {
+  constructor(scope: Construct, id: string, props: FrappeCronJobProps) {
+    super(scope, id);
+    const { name, bench, owner, component, startingDeadlineSeconds } = props;
+    const cronJob = new k8s.KubeCronJob(this, 'cron-job', {
+      metadata: { name, namespace: bench.namespace, labels: childLabels(owner, component) },
+      spec: {
+        schedule: props.schedule,
+        // Not the time zone of the control plane, which nobody sees here.
+        timeZone: props.timeZone ?? 'Etc/UTC',
+        suspend: props.suspend,
+        ...(startingDeadlineSeconds === undefined ? {} : { startingDeadlineSeconds }),
+        concurrencyPolicy: props.concurrencyPolicy,
+        successfulJobsHistoryLimit: props.successfulJobsHistoryLimit,
+        failedJobsHistoryLimit: props.failedJobsHistoryLimit,
+        jobTemplate: { metadata: jobMetadata(props), spec: jobSpec(props) },
+      },
+    });
+    withAffinity(cronJob, bench, '/spec/jobTemplate/spec/template');
+  }
+}
+
+function jobMetadata({
+  bench,
+  owner,
+  component,
+  run,
+  once = false,
+  labels,
+}: FrappeJobProps): k8s.ObjectMeta {
+  return {
+    labels: { ...childLabels(owner, component), ...labels },
+    annotations: {
+      [bench.metadataKeys.run]: run,
+      ...(once ? { [bench.metadataKeys.once]: 'true' } : {}),
+    },
+  };
+}
+
+function jobSpec(props: FrappeJobProps): k8s.JobSpec {
+  return {
+    backoffLimit: props.backoffLimit ?? 3,
+    activeDeadlineSeconds: props.deadlineSeconds ?? 3600,
+    // A pod each attempt: the logs of those that failed stay readable.
+    template: frappePod({ ...props, restartPolicy: 'Never' }),
+  };
+}

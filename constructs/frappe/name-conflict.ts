@@ -1,0 +1,51 @@
+import { Stalled } from '../kit/errors.js';
+import type { ClusterReader } from '../kit/kind.js';
+import type { KubeObject, Resource } from '../kit/object.js';
+
+/** What decides which of two rivals keeps what both want. */
+export interface NameOwner {
+  readonly kind: string;
+  readonly name: string;
+  readonly created: string;
+}
+
+export function nameOwnerOf(object: KubeObject): NameOwner {
+  return {
+    kind: object.kind,
+    name: object.metadata.name,
+    created: object.metadata.creationTimestamp ?? '',
+  };
+}
+
+/**
+ * Whether one claim came before another. A rival without a time is one that is only previewed. Equal
+ * times, which have seconds, are decided by kind and name, so that exactly one of two wins.
+ */
+export function isOlder(a: NameOwner, b: NameOwner): boolean {
+  if (a.created !== b.created)
+    return a.created !== '' && (b.created === '' || a.created < b.created);
+  return a.kind === b.kind ? a.name < b.name : a.kind < b.kind;
+}
+
+/**
+ * A bench and a site of one name in one namespace would share the names of their children: the
+ * younger one is refused.
+ * @throws Stalled naming the older one
+ */
+export function refuseSharedName(
+  resource: Resource,
+  otherKind: string,
+  reader: ClusterReader,
+): void {
+  const { namespace = 'default', name } = resource.metadata;
+  const conflicting = reader.get(otherKind, namespace, name, nameOwnerOf);
+  if (conflicting && isOlder(conflicting, nameOwnerOf(resource))) {
+    throw new Stalled(
+      'NameTaken',
+      `metadata.name: Invalid value: "${name}": the ${otherKind} of this name in this namespace has children of the same names; choose another name`,
+      undefined,
+      // The news of the older one may be the later: what was made until then would be in its way for ever.
+      true,
+    );
+  }
+}

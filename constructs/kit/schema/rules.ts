@@ -1,0 +1,66 @@
+import type { Problem } from '../errors.js';
+import { equal } from './equal.js';
+import { fieldNode, fieldPath, isObject, type SchemaNode } from './node.js';
+import { oldField, oldItems } from './old.js';
+
+/**
+ * The validation rules that a value breaks. Rules about a change run where the value was there before;
+ * the others are not judged again where it is unchanged.
+ */
+export function ruleProblems(
+  node: SchemaNode,
+  value: unknown,
+  path: string,
+  old?: unknown,
+): Problem[] {
+  if (!node.ruled) return [];
+  const found = own(node, value, path, old);
+  if (Array.isArray(value) && node.item) {
+    const before = oldItems(node, old);
+    for (const [i, item] of value.entries()) {
+      found.push(...ruleProblems(node.item, item, `${path}[${i}]`, before(item)));
+    }
+  } else if (isObject(value)) {
+    for (const [name, field] of Object.entries(value)) {
+      const child = fieldNode(node, name);
+      if (child)
+        found.push(...ruleProblems(child, field, fieldPath(path, name), oldField(old, name)));
+    }
+  }
+  return found;
+}
+
+function own(node: SchemaNode, value: unknown, path: string, old: unknown): Problem[] {
+  if (node.rules.length === 0) return [];
+  const unchanged = old !== undefined && equal(old, value);
+  const self = celValue(node, value);
+  const oldSelf = old === undefined ? undefined : celValue(node, old);
+  return node.rules.flatMap((rule) => {
+    if (rule.transition ? old === undefined : unchanged) return [];
+    const what = rule.violation(self, oldSelf);
+    if (what === undefined) return [];
+    const type = node.schema.type ?? 'object';
+    return [
+      { path: (path + rule.at).replace(/^[.]/, ''), message: `Invalid value: "${type}": ${what}` },
+    ];
+  });
+}
+
+/** The value with its integers as CEL has them: JavaScript's numbers would be doubles there. */
+function celValue(node: SchemaNode, value: unknown): unknown {
+  if (!node.integers) return value;
+  if (typeof value === 'number') {
+    return node.schema.type === 'integer' && Number.isInteger(value) ? BigInt(value) : value;
+  }
+  if (Array.isArray(value)) {
+    const { item } = node;
+    return item ? value.map((each: unknown) => celValue(item, each)) : value;
+  }
+  if (!isObject(value)) return value;
+  return Object.fromEntries(
+    Object.entries(value).map(([name, field]) => {
+      const child = fieldNode(node, name);
+      return [name, child ? celValue(child, field) : field];
+    }),
+  );
+}

@@ -1,0 +1,32 @@
+import { fieldNode, fieldPath, isObject, type SchemaNode } from './node.js';
+
+/**
+ * A copy of a value as the API server would store it: unknown fields gone (their paths go to `pruned`),
+ * nulls gone where the schema has no place for them, defaults filled in, outside in.
+ * Values of the wrong type stay as they are, for the validation to name.
+ */
+export function stored(node: SchemaNode, value: unknown, path: string, pruned: string[]): unknown {
+  if (Array.isArray(value)) {
+    return value.map((item: unknown, i) =>
+      node.item ? stored(node.item, item, `${path}[${i}]`, pruned) : structuredClone(item),
+    );
+  }
+  if (!isObject(value)) return value;
+  const keepsUnknown = node.schema['x-kubernetes-preserve-unknown-fields'] === true;
+  const fields = new Map<string, unknown>();
+  for (const [name, field] of Object.entries(value)) {
+    const child = fieldNode(node, name);
+    if (child && field !== null && field !== undefined) {
+      fields.set(name, stored(child, field, fieldPath(path, name), pruned));
+    } else if (child?.schema.nullable === true || (!child && keepsUnknown)) {
+      fields.set(name, structuredClone(field));
+    } else if (!child) {
+      pruned.push(fieldPath(path, name));
+    }
+  }
+  for (const [name, child] of node.properties) {
+    if (fields.has(name) || child.schema.default === undefined) continue;
+    fields.set(name, stored(child, child.schema.default, fieldPath(path, name), pruned));
+  }
+  return Object.fromEntries(fields);
+}

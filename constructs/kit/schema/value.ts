@@ -1,0 +1,80 @@
+import type { Schema } from '../definition.js';
+import { isObject } from './node.js';
+import { quoted } from './quote.js';
+
+/** The type of a piece of JSON, in the words of schemas. */
+export function typeName(value: unknown): string {
+  if (value === null) return 'null';
+  if (Array.isArray(value)) return 'array';
+  if (typeof value === 'number') return Number.isInteger(value) ? 'integer' : 'number';
+  return typeof value;
+}
+
+/** What is wrong with a value's type, or undefined. */
+export function typeProblem(schema: Schema, value: unknown, path: string): string | undefined {
+  const got = typeName(value);
+  const { type } = schema;
+  if (type === undefined || type === got || (type === 'number' && got === 'integer'))
+    return undefined;
+  const shown = quoted(got);
+  return `Invalid value: ${shown}: ${path} in body must be of type ${type}: ${shown}`;
+}
+
+/** A bound that a value breaks. The message of a blocking one is complete. */
+export interface BoundProblem {
+  readonly message: string;
+  readonly blocking: boolean;
+}
+
+/**
+ * What is wrong with a value's size or form: its length, its pattern, its number or the number of its
+ * items. The first thing only, as in the API server.
+ */
+export function boundProblem(
+  schema: Schema,
+  value: unknown,
+  pattern: RegExp | undefined,
+): BoundProblem | undefined {
+  if (typeof value === 'string') return text(schema, value, pattern);
+  if (typeof value === 'number') return range(schema, value);
+  if (Array.isArray(value)) return count(value.length, 'items', schema.minItems, schema.maxItems);
+  if (!isObject(value)) return undefined;
+  const { minProperties, maxProperties } = schema;
+  return count(Object.keys(value).length, 'properties', minProperties, maxProperties);
+}
+
+function text(
+  { minLength = 0, maxLength = Infinity, pattern: written = '' }: Schema,
+  value: string,
+  pattern: RegExp | undefined,
+): BoundProblem | undefined {
+  if (value.length > maxLength && Array.from(value).length > maxLength) {
+    return { message: `Too long: may not be more than ${maxLength} bytes`, blocking: true };
+  }
+  if (value.length < 2 * minLength && Array.from(value).length < minLength) {
+    return { message: `should be at least ${minLength} chars long`, blocking: false };
+  }
+  if (pattern?.test(value) === false) {
+    return { message: `should match '${written}'`, blocking: false };
+  }
+  return undefined;
+}
+
+function range(
+  { minimum = -Infinity, maximum = Infinity }: Schema,
+  value: number,
+): BoundProblem | undefined {
+  if (value < minimum) {
+    return { message: `should be greater than or equal to ${minimum}`, blocking: false };
+  }
+  if (value > maximum) {
+    return { message: `should be less than or equal to ${maximum}`, blocking: false };
+  }
+  return undefined;
+}
+
+function count(n: number, what: string, min = 0, max = Infinity): BoundProblem | undefined {
+  if (n < min) return { message: `should have at least ${min} ${what}`, blocking: false };
+  if (n > max) return { message: `Too many: ${n}: must have at most ${max} items`, blocking: true };
+  return undefined;
+}

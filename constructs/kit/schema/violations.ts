@@ -1,0 +1,63 @@
+import { equal } from './equal.js';
+import { fieldNode, fieldPath, isObject, type SchemaNode } from './node.js';
+import { oldField, oldItems } from './old.js';
+import { itemViolations } from './lists.js';
+import { quoted } from './quote.js';
+import type { Violation } from './violation.js';
+import { boundProblem, typeProblem } from './value.js';
+
+/**
+ * Everything in which a value does not fit its schema, validation rules apart, in the words of the API
+ * server. What is unchanged from the old value is not judged again, so that objects stored before a
+ * stricter schema came can still be edited.
+ */
+export function violations(
+  node: SchemaNode,
+  value: unknown,
+  path: string,
+  old?: unknown,
+): Violation[] {
+  if (old !== undefined && equal(old, value)) return [];
+  const found: Violation[] = [...own(node, value, path)];
+  if (Array.isArray(value) && node.item) {
+    const before = oldItems(node, old);
+    for (const [i, item] of value.entries()) {
+      found.push(...violations(node.item, item, `${path}[${i}]`, before(item)));
+    }
+    found.push(...itemViolations(node.schema, value, path));
+  } else if (isObject(value)) {
+    for (const name of node.schema.required ?? []) {
+      if (!Object.hasOwn(value, name)) {
+        found.push({ path: fieldPath(path, name), message: 'Required value', blocking: true });
+      }
+    }
+    for (const [name, field] of Object.entries(value)) {
+      const child = fieldNode(node, name);
+      if (child)
+        found.push(...violations(child, field, fieldPath(path, name), oldField(old, name)));
+    }
+  }
+  return found;
+}
+
+function own({ schema, pattern }: SchemaNode, value: unknown, path: string): Violation[] {
+  if (value === null && schema.nullable) return [];
+  const found: Violation[] = [];
+  const type = typeProblem(schema, value, path);
+  if (type) found.push({ path, message: type, blocking: true });
+  if (schema.enum && !schema.enum.includes(value)) {
+    const message = `Unsupported value: ${quoted(value)}: supported values: ${schema.enum.map(quoted).join(', ')}`;
+    found.push({ path, message, blocking: true });
+  }
+  const bound = boundProblem(schema, value, pattern);
+  if (bound) {
+    const { message, blocking } = bound;
+    found.push({ path, message: blocking ? message : invalid(value, path, message), blocking });
+  }
+  return found;
+}
+
+function invalid(value: unknown, path: string, what: string): string {
+  const shown = Array.isArray(value) ? value.length : quoted(value);
+  return `Invalid value: ${shown}: ${path} in body ${what}`;
+}

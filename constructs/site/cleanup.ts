@@ -1,0 +1,118 @@
+import { Chart } from 'cdk8s';
+import type { Construct } from 'constructs';
+import type { AppBench } from '../bench/api.js';
+import { benchModel, type BenchModel, DEFAULT_PORTS } from '../frappe/bench-model.js';
+import { bareBench } from '../frappe/site-model.js';
+import { Stalled, Waiting } from '../kit/errors.js';
+import type { Cleanup, ClusterReader } from '../kit/kind.js';
+import { isReleased, retainsData, metadataKeysOf } from '../kit/labels.js';
+import { benchNames, siteNames } from '../kit/names.js';
+import type { KubeObject } from '../kit/object.js';
+import { Stage } from '../kit/stage.js';
+import type { AppSite } from './api.js';
+import { databasePlan, type SiteDatabasePlan } from './database.js';
+import { SiteDrop, type SiteDropProps } from './job.js';
+
+/**
+ * `Delete` drops the database and the files. `Retain` keeps both for a later site of the same name,
+ * and puts the site to rest: the bench's scheduler would go on working for it.
+ */
+export const siteCleanup: Cleanup<AppSite> = {
+  needed: (site) => !isReleased(site),
+  retainsData: retainsData,
+  blockers(site, reader) {
+    if (drops(site) && hasBegun(site, reader) && !findBench(site, reader)) throw benchMissing(site);
+  },
+  chart(scope, id, site, reader) {
+    // A site that was never Ready under Retain has nothing that goes on: it may go at once.
+    const needed = drops(site) ? hasBegun(site, reader) : site.status?.appliedHash !== undefined;
+    const bench = needed && !isReleased(site) ? findBench(site, reader) : undefined;
+    if (!bench) return undefined;
+    const model = benchModel(bench, reader);
+    const database = databaseOf(site, model);
+    return new DropChart(scope, id, {
+      site,
+      bench: model,
+      database,
+      filesGo: filesGo(site, reader),
+    });
+  },
+};
+
+function drops(site: AppSite): boolean {
+  return site.spec.deletionPolicy === 'Delete' && !isReleased(site);
+}
+
+/**
+ * Whether there can be data. The status tells of the database when the site was accepted for the
+ * first time; the password comes before anything that uses it. A refused site has neither, and
+ * nothing may run under its name.
+ */
+function hasBegun(site: AppSite, reader: ClusterReader): boolean {
+  const { namespace = 'default', name } = site.metadata;
+  const { databaseSecret } = siteNames(name);
+  return (
+    site.status?.database !== undefined ||
+    reader.get('Secret', namespace, databaseSecret, nameOf) !== undefined
+  );
+}
+
+/**
+ * Whether the volume of the bench's sites is going, as after `--cascade=foreground` under `Delete`. It takes no new pod, and
+ * goes only when nobody has it any more: the bench, which serves its sites until they are gone, would wait for the site.
+ */
+function filesGo(site: AppSite, reader: ClusterReader): boolean {
+  const { namespace = 'default' } = site.metadata;
+  const { sites } = benchNames(site.spec.benchRef.name);
+  return reader.get('PersistentVolumeClaim', namespace, sites, goes) ?? false;
+}
+
+function goes({ metadata }: KubeObject): boolean {
+  return metadata.deletionTimestamp !== undefined;
+}
+
+function nameOf({ metadata }: KubeObject): string {
+  return metadata.name;
+}
+
+function findBench(site: AppSite, reader: ClusterReader): AppBench | undefined {
+  const { namespace = 'default' } = site.metadata;
+  return reader.get('AppBench', namespace, site.spec.benchRef.name, bareBench);
+}
+
+function benchMissing(site: AppSite): Waiting {
+  const { namespace = 'default' } = site.metadata;
+  return new Waiting(
+    'BenchMissing',
+    `the site's data cannot be dropped: there is no AppBench "${site.spec.benchRef.name}" in namespace ${namespace}; the annotation ${metadataKeysOf(site).skipDrop}=true lets the site go without it`,
+  );
+}
+
+/**
+ * The site's database, as its status tells of it: the bench may have changed to a server of another kind
+ * since. Only where the Job drops it does it need the bench's server, with the login of its administrator.
+ */
+function databaseOf(site: AppSite, bench: BenchModel): SiteDatabasePlan {
+  const { spec, status } = site;
+  const { mode } = spec.dbConfig;
+  if (status?.database && !(drops(site) && mode === 'shared')) {
+    const { provider, host, name } = status.database;
+    const port = spec.dbConfig.port ?? DEFAULT_PORTS[provider];
+    const password = { secret: siteNames(site.metadata.name).databaseSecret, key: 'password' };
+    return { mode, name, password, server: { provider, host, port } };
+  }
+  try {
+    return databasePlan(site, bench);
+  } catch (error) {
+    if (!(error instanceof Stalled)) throw error;
+    const release = `the annotation ${metadataKeysOf(site).skipDrop}=true lets the site go without dropping its data`;
+    throw new Stalled(error.reason, `${error.message}; ${release}`, error.retryAfterMs);
+  }
+}
+
+class DropChart extends Chart {
+  constructor(scope: Construct, id: string, props: SiteDropProps) {
+    super(scope, id, { disableResourceNameHashes: true });
+    new SiteDrop(new Stage(this, 'drop', { waitForReady: true }), 'drop', props);
+  }
+}

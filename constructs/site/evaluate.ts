@@ -1,0 +1,132 @@
+import { evaluatePhase } from '../frappe/phase.js';
+import { scaleStatus } from '../frappe/scale-status.js';
+import {
+  scaledToZero,
+  QUEUES,
+  scalingCondition,
+  scalingObstacle,
+  scalingStatus,
+  type WorkersSeen,
+} from '../frappe/worker-scaling.js';
+import { benchNames, serviceHost, siteNames } from '../kit/names.js';
+import type { ConditionResult } from '../kit/condition.js';
+import type { ChartProps, HttpProbe, StatusResult, Observation } from '../kit/kind.js';
+import type { AppSite } from './api.js';
+import { siteWorkerScale } from './chart.js';
+import { siteWorkersWanted, type SiteInputs } from './resolve.js';
+import { databaseCondition } from './database-operator.js';
+import { siteUrl } from './job.js';
+import { evaluateRestore } from './restore.js';
+import { routeCertificate } from './route.js';
+import { certificateCondition } from './tls.js';
+import { evaluateUpgrade } from './upgrade.js';
+
+const NGINX_PORT = 8080;
+
+/** A site answers when its ping comes back through the bench's proxy. Maintenance answers nobody. */
+export function siteProbes({
+  resource,
+  inputs,
+}: ChartProps<AppSite, SiteInputs>): readonly HttpProbe[] {
+  if (resource.spec.maintenance) return [];
+  const { name, namespace, clusterDomain } = inputs.bench;
+  const host = serviceHost(benchNames(name).nginx, namespace, clusterDomain);
+  return [
+    {
+      url: `http://${host}:${NGINX_PORT}/api/method/ping`,
+      host: resource.spec.siteName,
+      expectStatus: 200,
+      expectBody: { message: 'pong' },
+    },
+  ];
+}
+
+/** What a site says of itself. */
+export function evaluateSite(observation: Observation<AppSite, SiteInputs>): StatusResult {
+  const { inputs, resource } = observation;
+  const certificate = inputs.route
+    ? routeCertificate(inputs.route)
+    : certificateCondition(observation);
+  const { phase, ready } = evaluatePhase(observation);
+  const upgrade = evaluateUpgrade(observation);
+  const restore = evaluateRestore(observation);
+  const scaling = evaluateScaling(observation);
+  return {
+    ...upgrade,
+    stalled: upgrade.stalled === true || restore.stalled,
+    phase,
+    ready: isHeld(observation) ? { ...ready, message: inputs.blockedReason ?? '' } : ready,
+    reconcileAgain: upgrade.reconcileAgain === true || scaling.reconcileAgain,
+    conditions: conditionsOf(observation, certificate, [
+      ...scaling.conditions,
+      ...databaseCondition(observation),
+      ...(upgrade.conditions ?? []),
+      ...restore.conditions,
+    ]),
+    fields: {
+      ...upgrade.fields,
+      restored: restore.restored,
+      siteURL: siteUrl(certificate?.status === 'True', inputs.domain),
+      database: {
+        provider: inputs.database.server.provider,
+        host: inputs.database.server.host,
+        name: inputs.database.name,
+      },
+      apps: inputs.apps,
+      ...(resource.spec.workloads === 'Dedicated'
+        ? {
+            ...scaleStatus(observation, resource, siteNames(resource.metadata.name).gunicorn),
+            workerScaling: scaling.status,
+          }
+        : {}),
+    },
+  };
+}
+
+/** Whether nothing moves since nothing may be made: what is under way says more than what holds the rest. */
+function isHeld({ ready, inputs, pending, probes }: Observation<AppSite, SiteInputs>): boolean {
+  const idle = pending.every(({ health }) => health.state === 'Missing') && probes.length === 0;
+  return !ready && inputs.blockedReason !== undefined && idle;
+}
+
+function conditionsOf(
+  { resource }: Observation<AppSite, SiteInputs>,
+  certificate: ConditionResult | undefined,
+  upgrade: readonly ConditionResult[],
+): readonly ConditionResult[] {
+  const closed = upgrade.some(({ type }) => type === 'Maintenance');
+  return [
+    ...(certificate ? [certificate] : []),
+    ...(closed ? [] : maintenanceCondition(resource)),
+    ...upgrade,
+  ];
+}
+
+function maintenanceCondition({ spec }: AppSite): readonly ConditionResult[] {
+  if (!spec.maintenance) return [];
+  const message = "visitors see the framework's maintenance page";
+  return [{ type: 'Maintenance', status: 'True', reason: 'Requested', message }];
+}
+
+/** How the site's own workers scale, by its bench's settings. */
+function evaluateScaling(observation: Observation<AppSite, SiteInputs>) {
+  const { resource, inputs, child } = observation;
+  if (resource.spec.workloads !== 'Dedicated') {
+    return { status: undefined, reconcileAgain: false, conditions: [] };
+  }
+  const workers: WorkersSeen = {
+    name: siteNames(resource.metadata.name).worker,
+    scale: (queue) => siteWorkerScale(resource, inputs, queue),
+    foreign: inputs.foreignScalers,
+    child,
+  };
+  const status = scalingStatus(workers);
+  const { redis } = inputs.bench;
+  const wanted = QUEUES.filter((queue) => siteWorkersWanted(resource, inputs, queue).scaling);
+  const obstacle = scalingObstacle({ keda: inputs.keda, externalRedis: redis.external });
+  return {
+    status,
+    reconcileAgain: scaledToZero(status).join() !== inputs.scaledToZero.join(),
+    conditions: scalingCondition(workers, obstacle, wanted),
+  };
+}

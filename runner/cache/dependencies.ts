@@ -1,0 +1,214 @@
+import { canonicalJson, hashOf } from '../../constructs/kit/hash.js';
+import type { Index, ClusterReader } from '../../constructs/kit/kind.js';
+import { keyOf, type KubeObject } from '../../constructs/kit/object.js';
+import { kindId, type ObjectKind } from '../../constructs/kit/object-kind.js';
+import type { Settings } from '../../constructs/kit/settings.js';
+
+type Pick = (object: KubeObject) => unknown;
+
+/** How soon a reader is to be visited: many members of one list often change together. */
+export type Urgency = 'now' | 'soon';
+
+interface Read {
+  readonly topic: string;
+  readonly pick: Pick | undefined;
+  /** What was picked, as canonical JSON; undefined where there was nothing. */
+  readonly picked: string | undefined;
+}
+
+/**
+ * What kinds read, and who read it. Each read of a session is a subscription: when what was picked
+ * of an object changes, the reader is woken, and only then.
+ */
+export class DependencyTracker {
+  readonly #objects = new Map<string, Map<string, KubeObject>>();
+  readonly #indexed = new Map<string, Map<string, KubeObject>>();
+  readonly #served = new Set<string>();
+  readonly #dependents = new Map<string, Map<string, Read[]>>();
+  readonly #picks = new PickCache();
+  readonly #topics = new Map<string, readonly string[]>();
+
+  constructor(
+    private readonly props: {
+      readonly settings: Settings;
+      readonly indexes: readonly Index[];
+      readonly enqueue: (dependent: string, urgency: Urgency) => void;
+      /** Milliseconds since 1970. */
+      readonly now: () => number;
+    },
+  ) {}
+
+  /** All objects of a kind that can be read. */
+  objects(kind: string): ReadonlyMap<string, KubeObject> {
+    return this.#objects.get(kind) ?? new Map<string, KubeObject>();
+  }
+
+  /** Puts in, changes or takes out an object, and wakes whoever depends on what has changed. */
+  update(kind: string, key: string, after: KubeObject | undefined): void {
+    const objects = getOrInsert(this.#objects, kind);
+    const before = objects.get(key);
+    if (after) objects.set(key, after);
+    else objects.delete(key);
+    for (const [dependent, reads] of this.#dependents.get(`${kind}/${key}`) ?? []) {
+      const changed = reads.some(
+        ({ pick, picked }) => pick && this.#picks.of(after, pick) !== picked,
+      );
+      if (changed) this.props.enqueue(dependent, 'now');
+    }
+    for (const index of this.props.indexes) {
+      if (index.kind === kind) this.#reindex(index, key, before, after);
+    }
+  }
+
+  /** Takes out all objects of a kind. */
+  drop(kind: string): void {
+    for (const key of [...this.objects(kind).keys()]) this.update(kind, key, undefined);
+  }
+
+  /** Whether an optional API is there, for a look without a subscription. */
+  serves(kind: ObjectKind): boolean {
+    return this.#served.has(kindId(kind));
+  }
+
+  /** Says whether an optional API is there. */
+  serve(kind: ObjectKind, served: boolean): void {
+    const topic = kindId(kind);
+    if (this.#served.has(topic) === served) return;
+    if (served) this.#served.add(topic);
+    else this.#served.delete(topic);
+    for (const dependent of this.#dependents.get(topic)?.keys() ?? [])
+      this.props.enqueue(dependent, 'now');
+  }
+
+  /**
+   * A world for one visit. What it reads replaces the reader's subscriptions when it is committed.
+   * `commit` answers when the first point in time passes that was asked about, in milliseconds since 1970.
+   */
+  track(dependent: string): { readonly reader: ClusterReader; commit: () => number } {
+    const reads: Read[] = [];
+    let dueAt = Infinity;
+    const { settings, now } = this.props;
+    const reader: ClusterReader = {
+      settings,
+      serves: (kind) => {
+        const topic = kindId(kind);
+        reads.push({ topic, pick: undefined, picked: undefined });
+        return this.#served.has(topic);
+      },
+      passed: (since, delayMs = 0, together) => {
+        const end = Date.parse(since) + delayMs;
+        const at = together === undefined || delayMs === 0 ? end : aligned(end, delayMs, together);
+        const passed = at <= now();
+        if (!passed) dueAt = Math.min(dueAt, at);
+        return passed;
+      },
+      get: <O extends KubeObject, T>(
+        kind: string,
+        namespace: string,
+        name: string,
+        pick: (object: O) => T,
+      ) => {
+        const key = keyOf(namespace, name);
+        const object = this.#objects.get(kind)?.get(key) as O | undefined;
+        const constant = pick as unknown as Pick;
+        reads.push({
+          topic: `${kind}/${key}`,
+          pick: constant,
+          picked: this.#picks.of(object, constant),
+        });
+        return object && pick(object);
+      },
+      list: <O extends KubeObject, T>(index: Index<O>, value: string, pick: (object: O) => T) => {
+        const topic = indexTopic(index, value);
+        reads.push({ topic, pick: pick as unknown as Pick, picked: undefined });
+        return [...(this.#indexed.get(topic) ?? [])]
+          .sort(([a], [b]) => (a < b ? -1 : 1))
+          .map(([, object]) => pick(object as O));
+      },
+    };
+    const commit = (): number => {
+      this.#subscribe(dependent, reads);
+      return dueAt;
+    };
+    return { reader, commit };
+  }
+
+  /** Ends all subscriptions of a reader. */
+  forget(dependent: string): void {
+    this.#subscribe(dependent, []);
+  }
+
+  #subscribe(dependent: string, reads: readonly Read[]): void {
+    for (const topic of this.#topics.get(dependent) ?? []) {
+      const dependents = this.#dependents.get(topic);
+      dependents?.delete(dependent);
+      if (dependents?.size === 0) this.#dependents.delete(topic);
+    }
+    for (const read of reads) {
+      const dependents = getOrInsert(this.#dependents, read.topic);
+      dependents.set(dependent, [...(dependents.get(dependent) ?? []), read]);
+    }
+    if (reads.length > 0)
+      this.#topics.set(
+        dependent,
+        reads.map((read) => read.topic),
+      );
+    else this.#topics.delete(dependent);
+  }
+
+  #reindex(
+    index: Index,
+    key: string,
+    before: KubeObject | undefined,
+    after: KubeObject | undefined,
+  ): void {
+    const old = new Set(before ? index.values(before) : []);
+    const now = new Set(after ? index.values(after) : []);
+    for (const value of new Set([...old, ...now])) {
+      const topic = indexTopic(index, value);
+      const members = getOrInsert(this.#indexed, topic);
+      if (after && now.has(value)) members.set(key, after);
+      else members.delete(key);
+      if (members.size === 0) this.#indexed.delete(topic);
+      const moved = old.has(value) !== now.has(value);
+      for (const [dependent, reads] of this.#dependents.get(topic) ?? []) {
+        const changed = reads.some(
+          ({ pick }) => pick && this.#picks.of(before, pick) !== this.#picks.of(after, pick),
+        );
+        if (moved || changed) this.props.enqueue(dependent, 'soon');
+      }
+    }
+  }
+}
+
+/** Many readers pick the same of one object: it is computed once for as long as the object is kept. */
+class PickCache {
+  readonly #picked = new WeakMap<KubeObject, Map<Pick, string>>();
+
+  of(object: KubeObject | undefined, pick: Pick): string | undefined {
+    if (!object) return undefined;
+    let values = this.#picked.get(object);
+    if (!values) this.#picked.set(object, (values = new Map<Pick, string>()));
+    let value = values.get(pick);
+    if (value === undefined) values.set(pick, (value = canonicalJson(pick(object))));
+    return value;
+  }
+}
+
+/** The nearest to `end` of the moments, `every` milliseconds apart, that all with the same text share. */
+function aligned(end: number, every: number, together: string): number {
+  const offset = parseInt(hashOf(together).slice(0, 8), 16) % every;
+  return Math.round((end - offset) / every) * every + offset;
+}
+
+function indexTopic(index: { readonly name: string }, value: string): string {
+  return `${index.name}=${value}`;
+}
+
+function getOrInsert<V>(map: Map<string, Map<string, V>>, key: string): Map<string, V> {
+  const found = map.get(key);
+  if (found) return found;
+  const made = new Map<string, V>();
+  map.set(key, made);
+  return made;
+}

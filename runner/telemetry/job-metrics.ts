@@ -1,0 +1,22 @@
+import type { Child } from '../cache/child.js';
+import type { Metrics } from './metrics.js';
+
+const JOB_STATES = {
+  Ready: 'Succeeded',
+  Failed: 'Failed',
+  InProgress: 'Active',
+  Terminating: 'Active',
+  Missing: 'Active',
+} as const;
+
+/** Keeps `app_operator_job_status` in step with a child, where it is a Job. */
+export function countJob(
+  metrics: Metrics,
+  before: Child | undefined,
+  after: Child | undefined,
+): void {
+  const job = after ?? before;
+  if (job?.kind.kind !== 'Job') return;
+  if (!after) metrics.forgetJob(job.namespace, job.name);
+  else metrics.jobStatus(after.namespace, after.name, JOB_STATES[after.health.state]);
+}

@@ -1,0 +1,112 @@
+import type { Writable } from 'node:stream';
+import { createLogger as createWinston, format, type Logger as Winston, transports } from 'winston';
+import type { Config, LogEncoder, LogLevel } from '../config/config.js';
+import { redact, redactText } from './redact.js';
+
+export type Fields = Readonly<Record<string, unknown>>;
+
+/**
+ * A log of constant messages with fields, so that a message can be counted and searched.
+ * The field `error` takes what was thrown; `logger` names the part that speaks.
+ */
+export interface Logger {
+  debug(message: string, fields?: Fields): void;
+  info(message: string, fields?: Fields): void;
+  warn(message: string, fields?: Fields): void;
+  error(message: string, fields?: Fields): void;
+  /** A logger that adds these fields to each line. */
+  child(fields: Fields): Logger;
+}
+
+/**
+ * Writes lines as zap does: `level`, `ts`, `logger`, `msg`, the fields, `error`; errors at the levels
+ * debug and error have their `stacktrace`.
+ */
+export function createLogger(
+  config: Pick<Config, 'logLevel' | 'logEncoder'>,
+  stream: Writable = process.stderr,
+): Logger {
+  const winston = createWinston({
+    level: config.logLevel,
+    format: format.printf((info) => encode(info, config.logEncoder)),
+    // eslint-disable-next-line @typescript-eslint/no-unsafe-class-instance-assignment -- winston's types have a transport twice
+    transports: [new transports.Stream({ stream })],
+  });
+  return new FieldLogger(winston, {});
+}
+
+class FieldLogger implements Logger {
+  constructor(
+    private readonly winston: Winston,
+    private readonly fields: Fields,
+  ) {}
+
+  debug(message: string, fields?: Fields): void {
+    this.write('debug', message, fields);
+  }
+  info(message: string, fields?: Fields): void {
+    this.write('info', message, fields);
+  }
+  warn(message: string, fields?: Fields): void {
+    this.write('warn', message, fields);
+  }
+  error(message: string, fields?: Fields): void {
+    this.write('error', message, fields);
+  }
+  child(fields: Fields): Logger {
+    return new FieldLogger(this.winston, { ...this.fields, ...fields });
+  }
+
+  private write(level: LogLevel, message: string, fields?: Fields): void {
+    if (!this.winston.isLevelEnabled(level)) return;
+    // A nested object keeps winston from giving `message`, `level` and `stack` a meaning of its own.
+    this.winston.log({ level, message, fields: { ...this.fields, ...fields } });
+  }
+}
+
+interface Line {
+  readonly level: string;
+  readonly message: unknown;
+  readonly fields?: unknown;
+}
+
+function encode({ level, message, fields }: Line, encoder: LogEncoder): string {
+  const { logger, error, ...rest } = (fields ?? {}) as Fields;
+  const ts = new Date().toISOString();
+  const body: Record<string, unknown> = {
+    ...(redact(rest) as object),
+    ...(error !== undefined && errorFields(error, level)),
+  };
+  if (encoder === 'json') {
+    const head = { level, ts, ...(logger !== undefined && { logger }), msg: message };
+    // A field cannot pass for one of the head's, and the head is written first.
+    return JSON.stringify({ ...head, ...body, ...head });
+  }
+  const { stacktrace, ...inline } = body;
+  return [
+    ts,
+    level.toUpperCase(),
+    logger,
+    message,
+    Object.keys(inline).length > 0 && JSON.stringify(inline),
+  ]
+    .filter(Boolean)
+    .join('\t')
+    .concat(typeof stacktrace === 'string' ? `\n${stacktrace}` : '');
+}
+
+function errorFields(error: unknown, level: string): Fields {
+  if (!(error instanceof Error)) return { error: redact(error) };
+  const stack = level === 'error' || level === 'debug' ? error.stack : undefined;
+  return {
+    error: redactText(messages(error).join(': ')),
+    ...(stack !== undefined && { stacktrace: redactText(stack) }),
+  };
+}
+
+/** The messages of an error and of what caused it. */
+function messages(error: unknown, depth = 0): string[] {
+  if (!(error instanceof Error)) return [String(error)];
+  if (error.cause === undefined || depth >= 5) return [error.message];
+  return [error.message, ...messages(error.cause, depth + 1)];
+}

@@ -1,0 +1,233 @@
+import assert from 'node:assert/strict';
+import { execFileSync } from 'node:child_process';
+import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { after, before, describe, test } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { freePort } from '../../testbed/controlplane/ports.js';
+import { type S3Server, startS3Server } from '../../testbed/s3/server.js';
+import { type Env, mounts, needs, temporaryDirectory } from './servers.js';
+import { brokenWay, doInStore, failureInStore, PREFIX, s3Env, volumeEnv } from './store-fixture.js';
+
+const NAME = '20250131T120000Z';
+const LATER = '20250201T120000Z';
+const MIB = 1 << 20;
+
+describe('a store of backups', needs('python3'), () => {
+  let server: S3Server;
+  before(async () => {
+    server = await startS3Server({ port: await freePort(), domain: 's3.test' });
+  });
+  after(() => server.stop());
+
+  const stores: Readonly<Record<string, () => Env>> = {
+    'on a volume': () => volumeEnv(),
+    'in S3': () => s3Env(server, { STORE_PREFIX: 'a/b-1' }),
+    'in S3, by host names': () =>
+      s3Env(server, {
+        STORE_PREFIX: 'hosts',
+        S3_ENDPOINT: `http://s3.test:${String(server.port)}`,
+        S3_PATH_STYLE: '0',
+      }),
+  };
+  for (const [where, envOf] of Object.entries(stores)) {
+    test(`${where}: what is written is read, listed and removed`, async () => {
+      const env = envOf();
+      const sizes = [0, 1, 1000, 16 * MIB - 1, 16 * MIB, 16 * MIB + 1, 40 * MIB];
+      const path = (size: number): string => `${NAME}/f${String(size)}.tar`;
+      const written = await doInStore(
+        env,
+        sizes.map((size) => ['write', path(size), size]),
+      );
+      const read = await doInStore(
+        env,
+        sizes.map((size) => ['read', path(size)]),
+      );
+      assert.deepEqual(written, read);
+      const [files, folders, none] = await doInStore(env, [
+        ['files', NAME],
+        ['folders'],
+        ['files', 'other'],
+      ]);
+      const expected = sizes.map((size) => [`f${String(size)}.tar`, size]);
+      assert.deepEqual([files, folders, none], [Object.fromEntries(expected), [NAME], {}]);
+      assert.deepEqual(await doInStore(env, [['delete', NAME], ['delete', NAME], ['folders']]), [
+        null,
+        null,
+        [],
+      ]);
+    });
+  }
+
+  test('keys that end with a line break are taken without it, as from `echo`', async () => {
+    const env = s3Env(server, {
+      STORE_PREFIX: 'lines',
+      S3_ACCESS_KEY_ID: `${server.keyId}\n`,
+      S3_SECRET_ACCESS_KEY: `${server.secret}\n`,
+    });
+    assert.deepEqual(await doInStore(env, [['folders']]), [[]]);
+  });
+
+  test('memory does not grow with the file', async () => {
+    const actions = [
+      ['write', `${NAME}/files.tar`, 300 * MIB],
+      ['memory'],
+      ['delete', NAME],
+    ] as const;
+    const [, megabytes] = await doInStore(s3Env(server, { STORE_PREFIX: 'big' }), actions);
+    assert.ok(Number(megabytes) < 130, `${String(megabytes)} MiB`);
+  });
+
+  test('lists more than fits into one answer', async () => {
+    const folder = join(server.folder, 'backups', 'many');
+    const names = Array.from({ length: 1200 }, (_, at) => `n${String(at).padStart(4, '0')}`);
+    for (const name of names) {
+      mkdirSync(join(folder, name), { recursive: true });
+      writeFileSync(join(folder, name, 'x'), '');
+    }
+    const [folders] = await doInStore(s3Env(server, { STORE_PREFIX: 'many' }), [['folders']]);
+    assert.deepEqual(folders, names);
+  });
+
+  test('a connection that breaks in the middle is followed by another', async () => {
+    const size = 40 * MIB;
+    const up = await brokenWay(server.port, 3, 3 * MIB);
+    const env = s3Env(server, { STORE_PREFIX: 'breaks', S3_ENDPOINT: up.endpoint });
+    const [written] = await doInStore(env, [['write', `${NAME}/files.tar`, size]]);
+    assert.equal(up.broken(), 3);
+    up.close();
+    const down = await brokenWay(server.port, 4, 5 * MIB);
+    const again = { ...env, S3_ENDPOINT: down.endpoint };
+    assert.deepEqual(await doInStore(again, [['read', `${NAME}/files.tar`]]), [written]);
+    assert.equal(down.broken(), 4);
+    down.close();
+  });
+
+  test('parts of a writer that was killed go with their folder, and no others', async () => {
+    const env = s3Env(server, { STORE_PREFIX: 'killed' });
+    const folder = join(server.folder, 'backups', '.sgwtmp', 'multipart');
+    const uploads = () =>
+      existsSync(folder) ? readdirSync(folder, { recursive: true }).sort() : [];
+    const killed = async (name: string) => {
+      const before = uploads().length;
+      const begun = (): boolean => uploads().length > before;
+      await doInStore(env, [['write', `${name}/files.tar`, 2000 * MIB]], begun);
+      // The server writes down what it had already got.
+      let count: number;
+      do {
+        count = uploads().length;
+        await sleep(3_000);
+      } while (uploads().length !== count);
+      return uploads();
+    };
+    const others = await killed(LATER);
+    const all = await killed(NAME);
+    assert.ok(others.length > 0 && all.length > others.length, 'both were killed');
+    assert.deepEqual(await doInStore(env, [['delete', NAME], ['folders']]), [null, []]);
+    assert.deepEqual(uploads(), others);
+    await doInStore(env, [['delete', LATER]]);
+    assert.deepEqual(uploads(), []);
+  });
+
+  const faults: readonly (readonly [what: string, env: () => Env, reason: string, says: RegExp])[] =
+    [
+      [
+        'a wrong secret',
+        () => s3Env(server, { S3_SECRET_ACCESS_KEY: 'wrong' }),
+        'StoreAccessDenied',
+        /SignatureDoesNotMatch/,
+      ],
+      [
+        'an unknown key',
+        () => s3Env(server, { S3_ACCESS_KEY_ID: 'nobody' }),
+        'StoreAccessDenied',
+        /bucket backups at http/,
+      ],
+      [
+        'another region',
+        () => s3Env(server, { S3_REGION: 'eu-central-1' }),
+        'StoreAccessDenied',
+        /expecting "us-east-1"/,
+      ],
+      ['no such bucket', () => s3Env(server, { S3_BUCKET: 'nothing' }), 'BucketMissing', /nothing/],
+      [
+        'nobody at the address',
+        () => s3Env(server, { S3_ENDPOINT: 'http://127.0.0.1:9' }),
+        'StoreUnreachable',
+        /127.0.0.1:9: .*refused/,
+      ],
+      [
+        'a prefix that leads out',
+        () => ({ ...volumeEnv(), STORE_PREFIX: '../x' }),
+        'InvalidInput',
+        /x/,
+      ],
+      ['no volume', () => volumeEnv('/nonexistent'), 'StoreFailed', /not there/],
+    ];
+  for (const [what, envOf, reason, says] of faults) {
+    test(`${what} is said as ${reason}`, async () => {
+      const failure = await failureInStore(envOf(), [['folders']]);
+      assert.equal(failure.reason, reason);
+      assert.match(failure.message, says);
+      assert.ok(!failure.message.includes(server.secret));
+    });
+  }
+
+  test('a store with TLS needs an authority that is trusted', async () => {
+    const folder = temporaryDirectory();
+    const [key, cert] = [join(folder, 'key.pem'), join(folder, 'ca.crt')];
+    const request = '-x509 -newkey rsa:2048 -nodes -days 2 -subj /CN=s3.test';
+    const names = ['-addext', 'subjectAltName=DNS:s3.test'];
+    execFileSync(
+      'openssl',
+      ['req', ...request.split(' '), ...names, '-keyout', key, '-out', cert],
+      {
+        stdio: 'ignore',
+      },
+    );
+    const port = await freePort();
+    const secure = await startS3Server({ port, tls: { cert, key } });
+    const env = s3Env(secure, { S3_ENDPOINT: `https://s3.test:${String(port)}` });
+    assert.equal((await failureInStore(env, [['folders']])).reason, 'StoreCertificateInvalid');
+    assert.deepEqual(await doInStore({ ...env, S3_CA_FILE: cert }, [['folders']]), [[]]);
+    await secure.stop();
+  });
+
+  test('a folder without a whole manifest is no backup', async () => {
+    const root = temporaryDirectory();
+    const folder = (name: string, manifest: unknown): void => {
+      mkdirSync(join(root, PREFIX, name), { recursive: true });
+      writeFileSync(join(root, PREFIX, name, 'files.tar'), 'abc');
+      if (manifest === undefined) return;
+      const text = typeof manifest === 'string' ? manifest : JSON.stringify(manifest);
+      writeFileSync(join(root, PREFIX, name, 'manifest.json'), text);
+    };
+    const good = (name: string, size = 3) => ({
+      version: 1,
+      name,
+      files: [{ name: 'files.tar', size, sha256: '' }],
+    });
+    folder('20250101T000000Z', good('20250101T000000Z'));
+    folder('20250102T000000Z', undefined);
+    folder('20250103T000000Z', '{"version": 1');
+    folder('20250104T000000Z', good('20250104T000000Z', 4));
+    folder('20250105T000000Z', good('20250101T000000Z'));
+    folder('20250106T000000Z', { ...good('20250106T000000Z'), version: 2 });
+    folder('20250107T000000Z', {
+      ...good('20250107T000000Z'),
+      files: [{ name: '../../x', size: 3 }],
+    });
+    folder('mine', good('mine'));
+    assert.deepEqual(await doInStore(volumeEnv(root), [['backups']]), [['20250101T000000Z']]);
+    assert.equal(readFileSync(join(root, PREFIX, 'mine', 'files.tar'), 'utf8'), 'abc');
+  });
+
+  test('a full volume is said as StoreFull', async (context) => {
+    const mount = temporaryDirectory();
+    if (!mounts(context, mount, '1m')) return;
+    const failure = await failureInStore(volumeEnv(mount), [
+      ['write', `${NAME}/files.tar`, 2 * MIB],
+    ]);
+    assert.equal(failure.reason, 'StoreFull');
+  });
+});

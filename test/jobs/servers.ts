@@ -1,0 +1,316 @@
+/** Real programs for the script tests: found, started on loopback in temporary directories, and ended again. */
+import { type ChildProcess, execFileSync, spawn, spawnSync } from 'node:child_process';
+import {
+  chmodSync,
+  chownSync,
+  existsSync,
+  mkdtempSync,
+  openSync,
+  readFileSync,
+  readdirSync,
+  rmSync,
+} from 'node:fs';
+import { request } from 'node:http';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { TestContext } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { fileURLToPath } from 'node:url';
+import { freePort } from '../../testbed/controlplane/ports.js';
+import { patience } from '../../testbed/timeouts.js';
+
+export const ROOT = fileURLToPath(new URL('../../../../', import.meta.url));
+export const SCRIPTS = join(ROOT, 'constructs/frappe/scripts');
+
+/** What ends with the process: the servers first, which write to the folders. */
+const children = new Set<ChildProcess>();
+const folders = new Set<string>();
+process.on('exit', () => {
+  for (const child of children) child.kill('SIGKILL');
+  for (const folder of folders) rmSync(folder, { recursive: true, force: true });
+});
+
+const PACKAGES: Readonly<Record<string, readonly string[]>> = {
+  nginx: ['nginx-light'],
+  'redis-server': ['redis-server'],
+  gunicorn: ['gunicorn'],
+  mariadbd: ['mariadb-server'],
+  postgres: ['postgresql'],
+  prometheus: ['prometheus'],
+  promtool: ['prometheus'],
+  python3: ['python3-pymysql', 'python3-mysqldb', 'python3-psycopg2', 'python3-redis'],
+};
+
+/** Path of a program; with CI or INSTALL_TEST_SERVERS set, root installs Debian's package of a missing one. */
+export function program(name: string): string | undefined {
+  const found = locate(name);
+  if (found !== undefined || !mayInstall()) return found;
+  const install = 'apt-get update -q; apt-get install -y -q --no-install-recommends "$@"';
+  spawnSync(
+    'flock',
+    ['/tmp/app-operator-apt.lock', 'sh', '-c', install, 'sh', ...(PACKAGES[name] ?? [])],
+    {
+      env: { ...process.env, DEBIAN_FRONTEND: 'noninteractive' },
+      stdio: 'ignore',
+    },
+  );
+  return locate(name);
+}
+
+function mayInstall(): boolean {
+  const wanted = process.env['CI'] ?? process.env['INSTALL_TEST_SERVERS'];
+  return Boolean(wanted) && process.getuid?.() === 0 && existsSync('/usr/bin/apt-get');
+}
+
+function locate(name: string): string | undefined {
+  if (name === 'python3') return pythonWithDrivers();
+  const versions = '/usr/lib/postgresql';
+  const postgres = existsSync(versions)
+    ? readdirSync(versions).map((v) => join(versions, v, 'bin'))
+    : [];
+  return [...(process.env['PATH'] ?? '').split(':'), '/usr/sbin', ...postgres]
+    .filter(
+      (folder) =>
+        name !== 'postgres' || ['initdb', 'psql'].every((tool) => existsSync(join(folder, tool))),
+    )
+    .map((folder) => join(folder, name))
+    .find((path) => existsSync(path));
+}
+
+/** A python that has the drivers which the framework's own environment has. */
+function pythonWithDrivers(): string | undefined {
+  return ['/usr/bin/python3', 'python3'].find(
+    (python) => spawnSync(python, ['-c', 'import pymysql, psycopg2, redis']).status === 0,
+  );
+}
+
+/** `{}` when all programs are there; otherwise the reason for a loud skip. */
+export function needs(...names: readonly string[]): { skip?: string } {
+  const missing = names.filter((name) => program(name) === undefined);
+  if (missing.length === 0) return {};
+  const packages = missing.flatMap((name) => PACKAGES[name] ?? [name]).join(' ');
+  const skip = `NOT TESTED: ${missing.join(', ')} missing (apt-get install ${packages}, or set CI=1 as root)`;
+  console.error(skip);
+  return { skip };
+}
+
+export function required(name: string): string {
+  const path = program(name);
+  if (path === undefined) throw new Error(`${name} is not installed`);
+  return path;
+}
+
+/** A directory that any user may enter, removed at the end of the process. */
+export function temporaryDirectory(): string {
+  const path = mkdtempSync(join(tmpdir(), 'app-operator-'));
+  chmodSync(path, 0o755);
+  folders.add(path);
+  return path;
+}
+
+/** Mounts a small file system on a directory until the test ends. Where that is not possible, the test is skipped, aloud. */
+export function mounts(context: TestContext, directory: string, size: string): boolean {
+  const options = ['-t', 'tmpfs', '-o', `size=${size}`, 'tmpfs', directory];
+  if (spawnSync('mount', options).status !== 0) {
+    context.skip('NOT TESTED: a file system cannot be mounted here');
+    return false;
+  }
+  context.after(() => execFileSync('umount', [directory]));
+  return true;
+}
+
+export type Env = Readonly<Record<string, string>>;
+
+/** Only what is given and a PATH: a test does not depend on its caller's environment. */
+export function plainEnv(env: Env): Record<string, string> {
+  return { PATH: `${process.env['PATH'] ?? ''}:/usr/sbin:/usr/bin:/bin`, LANG: 'C.UTF-8', ...env };
+}
+
+export interface Daemon {
+  readonly process: ChildProcess;
+  readonly log: () => string;
+  /** Signals and waits; returns the exit code and how long it took. */
+  readonly stop: (signal?: NodeJS.Signals) => Promise<{ code: number | null; ms: number }>;
+}
+
+/** Starts a program with its output in a file, as any user when we are root. It ends with the tests at the latest. */
+export function daemon(
+  command: readonly string[],
+  env: Env,
+  user?: { uid: number; gid: number },
+): Daemon {
+  const [file = '', ...args] = command;
+  const path = join(temporaryDirectory(), 'log');
+  const output = openSync(path, 'a');
+  const as = process.getuid?.() === 0 ? user : undefined;
+  if (as !== undefined) chownSync(path, as.uid, as.gid);
+  const child = spawn(file, args, { env: plainEnv(env), stdio: ['ignore', output, output], ...as });
+  const ended = new Promise<number | null>((resolve) => child.once('exit', resolve));
+  children.add(child);
+  child.unref();
+  return {
+    process: child,
+    log: () => readFileSync(path, 'utf8'),
+    stop: async (signal = 'SIGTERM') => {
+      const start = performance.now();
+      if (child.exitCode === null && child.signalCode === null) child.kill(signal);
+      return { code: await ended, ms: performance.now() - start };
+    },
+  };
+}
+
+/** Tries until the condition holds; throws with what it saw last. */
+export async function eventually(
+  what: string,
+  holds: () => boolean | Promise<boolean>,
+): Promise<void> {
+  const isOver = patience(120_000);
+  for (;;) {
+    let last: unknown = 'false';
+    try {
+      if (await holds()) return;
+    } catch (error) {
+      last = error;
+    }
+    if (isOver()) throw new Error(`not within two minutes: ${what} (${String(last)})`);
+    await sleep(50);
+  }
+}
+
+export interface Answer {
+  readonly status: number;
+  readonly headers: Readonly<Record<string, string | string[] | undefined>>;
+  readonly body: string;
+}
+
+/** One request on a connection of its own; `headers` may set Host, which fetch would drop. */
+export function get(
+  port: number,
+  path: string,
+  headers: Env = {},
+  method = 'GET',
+  body = '',
+): Promise<Answer> {
+  return new Promise((resolve, reject) => {
+    const call = request(
+      { host: '127.0.0.1', port, path, method, agent: false, headers },
+      (response) => {
+        const chunks: Buffer[] = [];
+        response.on('data', (chunk: Buffer) => chunks.push(chunk));
+        response.on('error', reject);
+        response.on('end', () => {
+          const { statusCode = 0, headers: answered } = response;
+          resolve({
+            status: statusCode,
+            headers: answered,
+            body: Buffer.concat(chunks).toString(),
+          });
+        });
+      },
+    );
+    call.on('error', reject);
+    call.setTimeout(120_000, () => call.destroy(new Error(`timeout: ${path}`)));
+    call.end(body);
+  });
+}
+
+export interface ScriptResult {
+  readonly code: number | null;
+  readonly output: string;
+  readonly lastLine: string;
+  readonly terminationMessage: string;
+}
+
+/** When something is killed: after so many milliseconds, or as soon as this holds; what throws does not hold yet. */
+export type Kill = number | (() => boolean);
+
+/** Calls `end` then, after two minutes at the latest; returns what calls it off. */
+export function watch(kill: Kill, end: () => void): () => void {
+  if (typeof kill === 'number') {
+    const timer = setTimeout(end, kill);
+    return () => {
+      clearTimeout(timer);
+    };
+  }
+  const deadline = performance.now() + 120_000;
+  const holds = (): boolean => {
+    try {
+      return kill();
+    } catch {
+      return false;
+    }
+  };
+  const poll = setInterval(() => {
+    if (performance.now() < deadline && !holds()) return;
+    clearInterval(poll);
+    end();
+  }, 20);
+  return () => {
+    clearInterval(poll);
+  };
+}
+
+/** Runs a script to its end as a Job's container would. */
+export async function runScript(
+  command: readonly string[],
+  env: Env,
+  kill: Kill = 120_000,
+): Promise<ScriptResult> {
+  const log = join(temporaryDirectory(), 'termination-log');
+  const [file = '', ...args] = command;
+  const child = spawn(file, args, {
+    env: plainEnv({ ...env, TERMINATION_LOG: log, PYTHONDONTWRITEBYTECODE: '1' }),
+    stdio: ['ignore', 'pipe', 'pipe'],
+    detached: true,
+  });
+  const chunks: Buffer[] = [];
+  child.stdout.on('data', (chunk: Buffer) => chunks.push(chunk));
+  child.stderr.on('data', (chunk: Buffer) => chunks.push(chunk));
+  const callOff = watch(kill, () => {
+    try {
+      process.kill(-(child.pid ?? NaN), 'SIGKILL');
+    } catch {
+      // It has just ended by itself.
+    }
+  });
+  const code = await new Promise<number | null>((resolve) => child.once('close', resolve));
+  callOff();
+  const output = Buffer.concat(chunks).toString();
+  const terminationMessage = existsSync(log) ? readFileSync(log, 'utf8') : '';
+  return { code, output, lastLine: output.trimEnd().split('\n').at(-1) ?? '', terminationMessage };
+}
+
+export interface Redis extends Daemon {
+  readonly port: number;
+  readonly password: string;
+}
+
+/** The real redis.sh. Equal directories keep the queue's data. */
+export async function startRedis(role: 'cache' | 'queue', env: Env = {}): Promise<Redis> {
+  const directory = temporaryDirectory();
+  const port = Number(env['LISTEN_PORT'] ?? (await freePort()));
+  const password = env['REDIS_PASSWORD'] ?? 'a "quoted\\ p@ss/word';
+  const settings = {
+    REDIS_RUN_DIR: directory,
+    REDIS_DATA_DIR: directory,
+    REDIS_PASSWORD: password,
+    ...env,
+  };
+  const script = ['sh', join(SCRIPTS, 'redis.sh'), role];
+  const started = daemon(script, { ...settings, LISTEN_PORT: String(port) });
+  await eventually(`redis ${role} answers`, () => redisCli(port, password, 'PING') === 'PONG');
+  return { ...started, port, password };
+}
+
+export function redisCli(port: number, password: string, ...args: readonly string[]): string {
+  return execFileSync(
+    'redis-cli',
+    ['--no-auth-warning', '-h', '127.0.0.1', '-p', String(port), ...args],
+    {
+      env: plainEnv({ REDISCLI_AUTH: password }),
+      stdio: ['ignore', 'pipe', 'pipe'],
+    },
+  )
+    .toString()
+    .trim();
+}

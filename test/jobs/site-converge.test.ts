@@ -1,0 +1,150 @@
+/**
+ * site_init.py on a site that is there, against real MariaDB and PostgreSQL servers and a real Redis. The framework is a stand-in
+ * (test/jobs/standin, test code): real SQL, real files, the real one's refusals.
+ */
+import assert from 'node:assert/strict';
+import { rmSync, statSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { it } from 'node:test';
+import { KEY, aBench, aSite, describeOnServers, setAppVersion } from './site-fixture.js';
+
+const V15 = '15.44.2';
+
+describeOnServers('site_init.py again', (world) => {
+  it('changes nothing when it runs again', async () => {
+    const site = aSite(world.bench, world.database);
+    await site.init();
+    const marker = statSync(site.path('.app-operator.json')).mtimeMs;
+    const config = statSync(site.path('site_config.json')).mtimeMs;
+    const again = await site.init();
+    assert.match(again.lastLine, /"created": false.*"migrated": false/);
+    assert.equal(statSync(site.path('.app-operator.json')).mtimeMs, marker);
+    assert.equal(statSync(site.path('site_config.json')).mtimeMs, config);
+  });
+
+  // The framework registers an app, and commits that, before it runs the app's after_install.
+  for (const [pause, app] of [
+    ['STANDIN_PAUSE', 'erpnext'],
+    ['STANDIN_PAUSE_REGISTERED', 'erpnext'],
+    ['STANDIN_PAUSE', 'hrms'],
+    ['STANDIN_PAUSE_REGISTERED', 'hrms'],
+  ] as const) {
+    it(`installs hrms and what it requires where ${app} was killed in ${pause}`, async () => {
+      const own = aBench(V15, world.redis);
+      writeFileSync(join(own, 'apps/hrms/hrms/hooks.py'), 'required_apps = ["frappe/erpnext"]\n');
+      const before = app === 'erpnext' ? '["frappe"]' : '["frappe","erpnext"]';
+      const site = aSite(own, world.database, { SITE_APPS: before });
+      await site.init();
+      const wanting = site.with({ SITE_APPS: '["frappe","hrms"]' });
+      const counted =
+        pause === 'STANDIN_PAUSE'
+          ? `${world.quoted('tabModule Def')} WHERE name = '${app}'`
+          : `${world.quoted('tabDefaultValue')} WHERE defkey = 'installed_apps' AND defvalue LIKE '%"${app}"%'`;
+      const isPausing = (): boolean => world.sqlOf(site, `SELECT COUNT(*) FROM ${counted}`) === '1';
+      const killed = await wanting.with({ [pause]: '60' }).init(isPausing);
+      assert.equal(killed.code, null, killed.output);
+      assert.equal(site.json('.app-operator.json')['installing'], app);
+      const result = await wanting.init();
+      assert.match(result.lastLine, /"erpnext": "15.1.0", "hrms": "15.1.0"/, result.output);
+      const ended = `SELECT doctype FROM ${world.quoted('tabSingles')} WHERE field = 'after_install' ORDER BY doctype`;
+      assert.equal(world.sqlOf(site, ended), 'erpnext\nhrms');
+      assert.equal(site.json('.app-operator.json')['installing'], undefined);
+      const again = await wanting.init();
+      assert.doesNotMatch(again.output, /^installing /m);
+      assert.match(again.lastLine, /"migrated": false/);
+    });
+  }
+
+  it('keeps the site’s encryption key and refuses another one, before it changes anything', async () => {
+    const site = aSite(world.bench, world.database);
+    await site.init();
+    const result = await site.with({ ENCRYPTION_KEY: 'another', DB_PASSWORD: 'another-pw' }).init();
+    assert.match(result.lastLine, /^app-operator: EncryptionKeyMismatch: /);
+    assert.equal(site.json('site_config.json')['encryption_key'], KEY);
+    assert.equal((await site.init()).code, 0, 'the old password still works');
+  });
+
+  it('takes the Secret’s encryption key when the site has none yet', async () => {
+    const site = aSite(world.bench, world.database);
+    await site.init();
+    const { encryption_key: _, ...without } = site.json('site_config.json');
+    writeFileSync(site.path('site_config.json'), JSON.stringify(without));
+    assert.equal((await site.init()).code, 0);
+    assert.equal(site.json('site_config.json')['encryption_key'], KEY);
+  });
+
+  it('follows changed passwords: the Administrator’s and the database user’s', async () => {
+    const site = aSite(world.bench, world.database);
+    await site.init();
+    const changed = site.with({ ADMIN_PASSWORD: 'new-admin', DB_PASSWORD: 'new-db' });
+    const result = await changed.init();
+    assert.equal(result.code, 0, result.output);
+    assert.match(result.output, /set the Administrator's password/);
+    assert.equal(site.json('site_config.json')['db_password'], 'new-db');
+    assert.doesNotMatch((await changed.init()).output, /set the Administrator's password/);
+  });
+
+  it('deletes a key that is null, keeps keys of others, refuses keys that it owns', async () => {
+    const site = aSite(world.bench, world.database, {
+      SITE_CONFIG: '{"host_name":"https://x","mute_emails":1}',
+    });
+    await site.init();
+    const config = { ...site.json('site_config.json'), user_key: 'mine' };
+    writeFileSync(site.path('site_config.json'), JSON.stringify(config));
+    await site.with({ SITE_CONFIG: '{"host_name":null,"mute_emails":1}' }).init();
+    const now = site.json('site_config.json');
+    assert.deepEqual(
+      [now['host_name'], now['mute_emails'], now['user_key']],
+      [undefined, 1, 'mine'],
+    );
+    const refused = await site.with({ SITE_CONFIG: '{"db_name":"x"}' }).init();
+    assert.equal(refused.lastLine, 'app-operator: InvalidInput: SITE_CONFIG may not set db_name');
+  });
+
+  it('migrates in maintenance when the image’s code changed, and puts the settings back', async () => {
+    const own = aBench(V15, world.redis);
+    const site = aSite(own, world.database, { SITE_APPS: '["frappe","erpnext"]' });
+    await site.init();
+    setAppVersion(own, 'erpnext', '15.2.0');
+    const result = await site.init();
+    assert.match(result.lastLine, /"erpnext": "15.2.0".*"migrated": true/);
+    assert.equal(world.sqlOf(site, `SELECT * FROM ${world.quoted('tabMigration')}`), '1\t1');
+    assert.equal(site.json('site_config.json')['maintenance_mode'], undefined);
+    assert.match((await site.init()).lastLine, /"migrated": false/);
+  });
+
+  it('leaves the site in maintenance after a failed migrate, says so, and comes back with a good image', async () => {
+    const own = aBench(V15, world.redis);
+    const site = aSite(own, world.database, { SITE_CONFIG: '{"maintenance_mode":null}' });
+    await site.init();
+    setAppVersion(own, 'frappe', '15.45.0', 'fail');
+    const failed = await site.init();
+    assert.match(
+      failed.lastLine,
+      /^app-operator: MigrationFailed: .* stays in maintenance, its backup is .*patch of frappe failed/,
+    );
+    assert.equal((await site.init()).code, 1, 'a second try does not take it out of maintenance');
+    assert.equal(site.json('site_config.json')['maintenance_mode'], 1);
+    setAppVersion(own, 'frappe', '15.45.1');
+    assert.match((await site.init()).lastLine, /"migrated": true/);
+    assert.equal(site.json('site_config.json')['maintenance_mode'], undefined);
+    assert.equal(site.json('site_config.json')['pause_scheduler'], undefined);
+  });
+
+  it('refuses apps that are not in the image: wanted ones, and ones that the site has', async () => {
+    const own = aBench(V15, world.redis);
+    const site = aSite(own, world.database, { SITE_APPS: '["frappe","hrms"]' });
+    const wanted = await site.with({ SITE_APPS: '["wiki"]' }).init();
+    assert.match(
+      wanted.lastLine,
+      /^app-operator: AppNotInImage: not in the image: wiki; the image holds: /,
+    );
+    await site.init();
+    rmSync(join(own, 'apps/hrms'), { recursive: true });
+    const lost = await site.with({ SITE_APPS: '["frappe"]' }).init();
+    assert.match(
+      lost.lastLine,
+      /^app-operator: AppNotInImage: installed on .*, but not in the image: hrms$/,
+    );
+  });
+});

@@ -1,0 +1,205 @@
+/** site_drop.py against real MariaDB and PostgreSQL servers; sites are made by site_init.py with the stand-in framework. */
+import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { existsSync, mkdirSync, rmSync, writeFileSync } from 'node:fs';
+import { connect, createServer } from 'node:net';
+import { join } from 'node:path';
+import { after, before, describe, it } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { freePort } from '../../testbed/controlplane/ports.js';
+import { type Database, startMariaDb, startPostgres } from './databases.js';
+import { type Redis, needs, startRedis } from './servers.js';
+import { AT_ONCE, aBench, aSite } from './site-fixture.js';
+
+for (const [type, start] of Object.entries({ mariadb: startMariaDb, postgres: startPostgres })) {
+  describe(
+    `site_drop.py on ${type}`,
+    needs(type === 'mariadb' ? 'mariadbd' : 'postgres', 'redis-server', 'python3'),
+    () => {
+      let database: Database;
+      let redis: Redis;
+      let bench: string;
+      before(async () => {
+        [database, redis] = await Promise.all([start(), startRedis('cache')]);
+        bench = aBench('15.44.2', redis);
+      });
+      after(async () => {
+        await Promise.all([database.stop(), redis.stop()]);
+      });
+
+      const names = (): string =>
+        database.sql(
+          type === 'mariadb'
+            ? 'SELECT SCHEMA_NAME FROM information_schema.SCHEMATA UNION ALL SELECT CONCAT(User, "@", Host) FROM mysql.user'
+            : 'SELECT datname FROM pg_database UNION ALL SELECT rolname FROM pg_roles',
+        );
+
+      it('drops database, user and files, and again is fine', async () => {
+        const site = aSite(bench, database);
+        await site.init();
+        const name = String(site.json('site_config.json')['db_name']);
+        const first = await site.drop();
+        assert.equal(
+          first.lastLine,
+          'app-operator: Succeeded: {"databaseDropped": true, "filesRemoved": true}',
+        );
+        assert.ok(!names().includes(name));
+        assert.ok(!site.exists());
+        assert.equal(
+          (await site.drop()).lastLine,
+          'app-operator: Succeeded: {"databaseDropped": false, "filesRemoved": false}',
+        );
+        assert.equal((await site.init()).code, 0, 'a new site of that name can be made');
+      });
+
+      it('leaves a database alone that a site was refused for', async () => {
+        const site = aSite(bench, database);
+        await site.init();
+        const name = String(site.json('site_config.json')['db_name']);
+        // Somebody else's, as far as the next site of this name can know.
+        rmSync(site.path(), { recursive: true });
+        assert.match((await site.init()).lastLine, /^app-operator: DatabaseExists: /);
+        const result = await site.drop();
+        assert.equal(result.code, 0, result.output);
+        assert.match(result.output, /has no database here: one that is named \w+ stays/);
+        assert.ok(names().includes(name));
+      });
+
+      it('leaves a database alone on a server that the site was not begun on', async () => {
+        const site = aSite(bench, database, { STANDIN_PAUSE: '2' });
+        await site.init(() => existsSync(site.path('site_config.json')));
+        assert.equal(site.json('.app-operator.json')['state'], 'creating');
+        const name = String(site.json('.app-operator.json')['dbName']);
+        const result = await site.with({ DB_HOST: '127.1' }).drop();
+        assert.equal(result.code, 0, result.output);
+        assert.ok(names().includes(name));
+        assert.ok(!site.exists());
+      });
+
+      it('drops what is left when files or database are gone already', async () => {
+        const site = aSite(bench, database);
+        await site.init();
+        const name = String(site.json('site_config.json')['db_name']);
+        rmSync(site.path(), { recursive: true });
+        assert.equal((await site.with({ WAS_READY: '1' }).drop()).code, 0);
+        assert.ok(!names().includes(name));
+
+        await site.init();
+        database.sql(`DROP DATABASE ${name}`);
+        assert.equal((await site.drop()).code, 0);
+        assert.ok(!site.exists());
+        assert.ok(!names().includes(name));
+      });
+
+      it(
+        'drops the users that a restore left at a pod’s address',
+        { skip: type !== 'mariadb' },
+        async () => {
+          const site = aSite(bench, database);
+          await site.init();
+          const name = String(site.json('site_config.json')['db_name']);
+          database.sql(`CREATE USER '${name}'@'10.0.0.7' IDENTIFIED BY 'x'`);
+          await site.drop();
+          assert.ok(!names().includes(name));
+        },
+      );
+
+      it('drops a database in which a transaction is still open', async () => {
+        const site = aSite(bench, database);
+        await site.init();
+        const name = String(site.json('site_config.json')['db_name']);
+        const held = database.hold(name, type === 'mariadb' ? '`tabSingles`' : '"tabSingles"');
+        await sleep(700);
+        assert.equal(held.process.exitCode, null, held.log());
+        const result = await site.drop();
+        assert.equal(result.code, 0, result.output);
+        assert.ok(!names().includes(name));
+        assert.notEqual((await held.stop()).code, 0);
+      });
+
+      it('drops a site whose creation was killed', async () => {
+        const site = aSite(bench, database, { STANDIN_PAUSE: '2' });
+        await site.init(() => existsSync(site.path('site_config.json')));
+        const result = await site.drop();
+        assert.equal(result.code, 0, result.output);
+        assert.ok(!site.exists());
+      });
+
+      it('drops a site of which a full volume has taken no marker', async () => {
+        const site = aSite(bench, database);
+        mkdirSync(site.path());
+        writeFileSync(site.path('..app-operator.json.app-operator'), '');
+        const result = await site.drop();
+        assert.equal(result.code, 0, result.output);
+        assert.ok(!site.exists());
+      });
+
+      it('leaves a prepared database alone and removes the files', async () => {
+        const site = aSite(bench, database);
+        await site.init();
+        const name = String(site.json('site_config.json')['db_name']);
+        const result = await site.with({ DB_ROOT_PASSWORD: '' }).drop();
+        assert.equal(
+          result.lastLine,
+          'app-operator: Succeeded: {"databaseDropped": false, "filesRemoved": true}',
+        );
+        assert.ok(names().includes(name));
+      });
+
+      it('refuses another owner’s site, one of no owner, and a database that the site does not record', async () => {
+        const site = aSite(bench, database);
+        await site.init();
+        const neighbour = aSite(bench, database);
+        await neighbour.init();
+        const other = await site.with({ SITE_OWNER: 'others/shop' }).drop();
+        assert.match(other.lastLine, /^app-operator: SiteOwnedByOther: /);
+        const theirs = String(neighbour.json('site_config.json')['db_name']);
+        const wrong = await site.with({ DB_NAME: theirs }).drop();
+        assert.match(wrong.lastLine, /^app-operator: DatabaseNameMismatch: /);
+        assert.ok(names().includes(theirs));
+
+        const byHand = aSite(bench, database);
+        mkdirSync(byHand.path());
+        writeFileSync(byHand.path('site_config.json'), '{"db_name":"x"}');
+        assert.match((await byHand.drop()).lastLine, /^app-operator: SiteNotOwned: /);
+        assert.ok(byHand.exists());
+      });
+
+      it('finishes the removal of files that a killed run left half done', async () => {
+        const site = aSite(bench, database);
+        const trash = join(bench, 'sites/.app-operator', `dropped-${site.name}`);
+        mkdirSync(trash, { recursive: true });
+        writeFileSync(join(trash, 'a'), '');
+        assert.equal((await site.drop()).code, 0);
+        assert.ok(!existsSync(trash));
+      });
+
+      it('says that the database cannot be reached, also where that comes while it is dropped', async () => {
+        const site = aSite(bench, database);
+        await site.init();
+        // Takes one connection, on which the Job waits for the server, and is gone for the next.
+        const gate = createServer((client) => {
+          gate.close();
+          const server = connect(database.port, '127.0.0.1');
+          client.pipe(server).pipe(client);
+          for (const socket of [client, server]) socket.on('error', () => undefined);
+        });
+        const port = await freePort();
+        gate.listen(port, '127.0.0.1');
+        await once(gate, 'listening');
+        const result = await site.with({ DB_PORT: String(port) }).drop();
+        assert.match(result.lastLine, /^app-operator: DatabaseUnreachable: /, result.output);
+        assert.ok(site.exists());
+        assert.equal((await site.drop()).code, 0);
+      });
+
+      it('keeps the files while the database cannot be reached', async () => {
+        const site = aSite(bench, database);
+        await site.init();
+        const result = await site.with({ DB_PORT: '1', ...AT_ONCE }).drop();
+        assert.match(result.lastLine, /^app-operator: DatabaseUnreachable: /);
+        assert.ok(site.exists());
+      });
+    },
+  );
+}

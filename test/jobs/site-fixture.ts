@@ -1,0 +1,203 @@
+/** A bench directory with the stand-in framework, and sites on it, for the tests of site_init.py and site_drop.py. */
+import { cpSync, existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { after, before, describe } from 'node:test';
+import { type Database, startMariaDb, startPostgres } from './databases.js';
+import {
+  type Env,
+  type Kill,
+  type Redis,
+  ROOT,
+  type ScriptResult,
+  SCRIPTS,
+  needs,
+  required,
+  runScript,
+  startRedis,
+  temporaryDirectory,
+} from './servers.js';
+
+export const KEY = 'c2VjcmV0LXNlY3JldC1zZWNyZXQtc2VjcmV0LXNlY3I=';
+
+export interface SiteConfig {
+  readonly [key: string]: unknown;
+}
+
+/** One site's Jobs, with the environment that the operator would give them. */
+export class SiteJobs {
+  constructor(
+    readonly bench: string,
+    private readonly env: Env,
+  ) {}
+
+  /** The same site with other settings; an empty text takes one away. */
+  with(change: Env): SiteJobs {
+    return new SiteJobs(this.bench, { ...this.env, ...change });
+  }
+
+  init(kill?: Kill): Promise<ScriptResult> {
+    return this.run('site_init.py', kill);
+  }
+
+  drop(): Promise<ScriptResult> {
+    return this.run('site_drop.py');
+  }
+
+  reopen(): Promise<ScriptResult> {
+    return this.run('site_reopen.py');
+  }
+
+  private run(script: string, kill?: Kill): Promise<ScriptResult> {
+    return runScript([required('python3'), join(SCRIPTS, script)], this.env, kill);
+  }
+
+  get name(): string {
+    return this.env['SITE_NAME'] ?? '';
+  }
+
+  path(...parts: readonly string[]): string {
+    return join(this.bench, 'sites', this.name, ...parts);
+  }
+
+  exists(): boolean {
+    return existsSync(this.path());
+  }
+
+  json(file: string): SiteConfig {
+    return JSON.parse(readFileSync(this.path(file), 'utf8')) as SiteConfig;
+  }
+}
+
+/** A bench as the image and bench_init.py leave it: apps `frappe`, `erpnext` and `hrms`, our Redis in the common config. */
+export function aBench(version: string, redis: Redis): string {
+  const bench = temporaryDirectory();
+  const framework = join(bench, 'apps/frappe/frappe');
+  cpSync(join(ROOT, 'test/jobs/standin/frappe'), framework, { recursive: true });
+  setAppVersion(bench, 'frappe', version);
+  for (const app of ['erpnext', 'hrms']) setAppVersion(bench, app, '15.1.0');
+  mkdirSync(join(bench, 'sites'));
+  const url = `redis://:${encodeURIComponent(redis.password)}@127.0.0.1:${String(redis.port)}`;
+  writeFileSync(
+    join(bench, 'sites/common_site_config.json'),
+    JSON.stringify({ redis_cache: url, redis_queue: url }),
+  );
+  writeFileSync(join(bench, 'sites/apps.txt'), 'frappe\nerpnext\nhrms\n');
+  return bench;
+}
+
+export function setAppVersion(bench: string, app: string, version: string, patches = ''): void {
+  const module = join(bench, 'apps', app, app);
+  mkdirSync(module, { recursive: true });
+  const file = join(module, '__init__.py');
+  const text = existsSync(file) ? readFileSync(file, 'utf8') : '__version__ = ""\n';
+  writeFileSync(file, text.replace(/^__version__ = ".*"$/m, `__version__ = "${version}"`));
+  writeFileSync(join(module, 'patches.txt'), patches);
+}
+
+/** For a site that is to be refused: what does not answer is not waited for. */
+export const AT_ONCE: Env = { WAIT_SECONDS: '0' };
+
+let counter = 0;
+
+/** A new site's Jobs on that bench and server, with the administrator's login. */
+export function aSite(bench: string, database: Database, change: Env = {}): SiteJobs {
+  counter += 1;
+  const name = `s${String(counter)}_shop`;
+  return new SiteJobs(bench, {
+    BENCH_DIR: bench,
+    PYTHONPATH: join(bench, 'apps/frappe'),
+    SITE_NAME: `shop${String(counter)}.example.com`,
+    SITE_OWNER: `team/shop${String(counter)}`,
+    SITE_APPS: '["frappe"]',
+    SITE_REVISION: 'r1',
+    DB_TYPE: database.type,
+    DB_HOST: '127.0.0.1',
+    DB_PORT: String(database.port),
+    DB_NAME: name,
+    DB_USER: name,
+    DB_PASSWORD: 'site "quoted\' pw',
+    DB_ROOT_USER: database.adminUser,
+    DB_ROOT_PASSWORD: database.adminPassword,
+    ADMIN_PASSWORD: '--admin "pw" $1',
+    ENCRYPTION_KEY: KEY,
+    WAIT_SECONDS: '60',
+    MAINTENANCE_SETTLE_SECONDS: '0',
+    ...change,
+  });
+}
+
+/** A database server, a Redis and a bench of version-15, alive while a suite's tests run. */
+export class World {
+  private started: { database: Database; redis: Redis; bench: string } | undefined;
+
+  constructor(readonly type: Database['type']) {}
+
+  async start(): Promise<void> {
+    const server = this.type === 'mariadb' ? startMariaDb() : startPostgres();
+    const [database, redis] = await Promise.all([server, startRedis('cache')]);
+    this.started = { database, redis, bench: aBench('15.44.2', redis) };
+  }
+
+  async stop(): Promise<void> {
+    await Promise.all([this.started?.database.stop(), this.started?.redis.stop()]);
+  }
+
+  private get running(): { database: Database; redis: Redis; bench: string } {
+    if (this.started === undefined) throw new Error('not started');
+    return this.started;
+  }
+
+  get database(): Database {
+    return this.running.database;
+  }
+
+  get redis(): Redis {
+    return this.running.redis;
+  }
+
+  get bench(): string {
+    return this.running.bench;
+  }
+
+  /** A name with capitals or blanks, as this server's SQL wants it. */
+  quoted(name: string): string {
+    return this.type === 'mariadb' ? `\`${name}\`` : `"${name}"`;
+  }
+
+  /** Runs one statement in the site's database. */
+  sqlOf(site: SiteJobs, statement: string): string {
+    return this.database.sql(statement, databaseOf(site));
+  }
+
+  hasDatabase(name: string): boolean {
+    const count =
+      this.type === 'mariadb'
+        ? `SELECT COUNT(*) FROM information_schema.SCHEMATA WHERE SCHEMA_NAME = '${name}'`
+        : `SELECT COUNT(*) FROM pg_database WHERE datname = '${name}'`;
+    return this.database.sql(count) === '1';
+  }
+}
+
+/** The database that the site's own configuration names. */
+export function databaseOf(site: SiteJobs): string {
+  return String(site.json('site_config.json')['db_name']);
+}
+
+/** Changes keys of the site's marker; undefined takes one away. */
+export function updateMarker(site: SiteJobs, change: SiteConfig): void {
+  const marker = { ...site.json('.app-operator.json'), ...change };
+  writeFileSync(site.path('.app-operator.json'), JSON.stringify(marker));
+}
+
+/** The same suite on a real MariaDB and on a real PostgreSQL. */
+export function describeOnServers(title: string, tests: (world: World) => void): void {
+  for (const type of ['mariadb', 'postgres'] as const) {
+    const server = type === 'mariadb' ? 'mariadbd' : 'postgres';
+    describe(`${title} on ${type}`, needs(server, 'redis-server', 'python3'), () => {
+      const world = new World(type);
+      before(() => world.start());
+      after(() => world.stop());
+      tests(world);
+    });
+  }
+}

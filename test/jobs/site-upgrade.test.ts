@@ -1,0 +1,443 @@
+/**
+ * Upgrades by site_init.py and site_reopen.py, against real MariaDB and PostgreSQL servers, their own dump programs and a
+ * real Redis. The framework is a stand-in (test/jobs/standin, test code).
+ */
+import assert from 'node:assert/strict';
+import { randomBytes } from 'node:crypto';
+import { cpSync, existsSync, readFileSync, readdirSync, writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { it } from 'node:test';
+import { gunzipSync } from 'node:zlib';
+import {
+  daemon,
+  type Env,
+  eventually,
+  mounts,
+  redisCli,
+  required,
+  temporaryDirectory,
+} from './servers.js';
+import {
+  aBench,
+  aSite,
+  databaseOf,
+  describeOnServers,
+  setAppVersion,
+  type SiteJobs,
+  type World,
+} from './site-fixture.js';
+
+const [OLD, NEW, NEWER] = [
+  'registry/erpnext:v15.44.2',
+  'registry/erpnext:v15.45.0',
+  'registry/erpnext:v15.46.0',
+];
+const PREFIX = 'team.b.shop';
+const DEDICATED = { SITE_CONFIG: `{"bench_id":"${PREFIX}","maintenance_mode":0}` };
+
+/** Two requests that ask another service for something: in a transaction, and between two. */
+const REQUESTS = `
+import os, sys, time
+if sys.argv[1] == "mariadb":
+    import pymysql as driver
+else:
+    import psycopg2 as driver
+login = {"host": "127.0.0.1", "port": int(os.environ["PORT"]), "user": sys.argv[2], "database": sys.argv[2]}
+within, between = (driver.connect(**login, password="site \\"quoted' pw") for _ in range(2))
+insert = "INSERT INTO " + os.environ["TABLE"] + " VALUES (%s)"
+within.cursor().execute(insert, ("early",))
+between.cursor().execute("SELECT 1")
+between.commit()
+print("at work", flush=True)
+while not os.path.exists(os.environ["GO"]):
+    time.sleep(0.1)
+for connection, rows in ((within, []), (between, ["late"])):
+    try:
+        for row in rows:
+            connection.cursor().execute(insert, (row,))
+        connection.commit()
+        print("committed")
+    except driver.Error:
+        print("refused")
+`;
+
+interface Marker {
+  readonly code: Readonly<Record<string, string>>;
+  readonly upgrade?: Readonly<Record<string, unknown>>;
+}
+
+const markerOf = (site: SiteJobs): Marker => site.json('.app-operator.json') as unknown as Marker;
+const settingsOf = (site: SiteJobs): unknown[] => {
+  const config = site.json('site_config.json');
+  return [config['maintenance_mode'], config['pause_scheduler'], config['bench_id']];
+};
+const backupOf = (site: SiteJobs): string => {
+  const [directory = ''] = readdirSync(site.path('private/upgrades'));
+  return join(site.path('private/upgrades', directory), 'database.sql.gz');
+};
+
+describeOnServers('an upgrade', (world) => {
+  const redis = (...args: readonly string[]): string =>
+    redisCli(world.redis.port, world.redis.password, ...args);
+  const queue = (name: string): string[] =>
+    redis('LRANGE', `rq:queue:${name}`, '0', '-1').split('\n').filter(Boolean);
+  /** A site on the old image; `to` gives the image another version, with patches of its own. */
+  const started = async (
+    env: Env = DEDICATED,
+  ): Promise<{
+    site: SiteJobs;
+    to: (image: string, version: string, patches?: string) => SiteJobs;
+  }> => {
+    const bench = aBench('15.44.2', world.redis);
+    const site = aSite(bench, world.database, { ...env, IMAGE: OLD, KEEP_CLOSED: '1' });
+    const made = await site.init();
+    assert.equal(made.code, 0, made.output);
+    return {
+      site,
+      to: (image, version, patches = '') => {
+        setAppVersion(bench, 'frappe', version, patches);
+        return site.with({ IMAGE: image });
+      },
+    };
+  };
+  const modules = (site: SiteJobs): string =>
+    world.sqlOf(site, `SELECT COUNT(*) FROM ${world.quoted('tabModule Def')}`);
+  const hasTable = (site: SiteJobs, table: string): boolean =>
+    world.sqlOf(
+      site,
+      `SELECT COUNT(*) FROM information_schema.tables WHERE table_name = '${table}' AND table_schema ${world.type === 'mariadb' ? '= DATABASE()' : "= 'public'"}`,
+    ) === '1';
+  const addModule = (w: World, site: SiteJobs, name: string): void => {
+    w.sqlOf(site, `INSERT INTO ${w.quoted('tabModule Def')} VALUES ('${name}')`);
+  };
+
+  it('closes the site, backs it up, migrates, and stays closed until it is reopened', async () => {
+    const { site, to } = await started();
+    addModule(world, site, "it''s kept");
+    const upgraded = to(NEW, '15.45.0');
+    const result = await upgraded.init();
+    assert.match(result.lastLine, /"migrated": true/, result.output);
+    assert.deepEqual(settingsOf(site), [1, 1, `${PREFIX}.closed.${site.name}`]);
+    assert.equal(markerOf(site).code['image'], NEW);
+    assert.equal(markerOf(site).upgrade?.['migrated'], true);
+    const dump = gunzipSync(readFileSync(backupOf(site))).toString();
+    assert.match(dump, /tabModule Def/);
+    assert.doesNotMatch(result.output, /site "quoted/, 'no password in the log');
+    const opened = await upgraded.reopen();
+    assert.match(opened.lastLine, /Succeeded: \{"opened": true\}/, opened.output);
+    assert.deepEqual(settingsOf(site), [0, undefined, PREFIX]);
+    assert.equal(markerOf(site).upgrade, undefined);
+    assert.ok(existsSync(backupOf(site)), 'the backup of the last upgrade stays');
+    assert.match((await upgraded.reopen()).lastLine, /"opened": false/);
+    assert.match((await upgraded.init()).lastLine, /"migrated": false/);
+  });
+
+  it('opens by itself where nothing of the old image can be running', async () => {
+    const { to } = await started();
+    const site = to(NEW, '15.45.0').with({ KEEP_CLOSED: '' });
+    assert.equal((await site.init()).code, 0);
+    assert.deepEqual(settingsOf(site), [0, undefined, PREFIX]);
+  });
+
+  it('does not begin while workers of an image run that the operator does not know of', async () => {
+    const { to } = await started();
+    const site = to(NEW, '15.45.0').with({ KEEP_CLOSED: '' });
+    redis('SADD', `rq:workers:${PREFIX}:short`, 'rq:worker:w1');
+    redis('SET', 'rq:worker:w1', '1');
+    const refused = await site.init();
+    redis('DEL', 'rq:worker:w1', `rq:workers:${PREFIX}:short`);
+    assert.match(refused.lastLine, /^app-operator: UpgradeUnknown: /);
+    assert.deepEqual(settingsOf(site), [0, undefined, PREFIX]);
+  });
+
+  it('sets the site’s jobs aside, in their order, and those of no other site', async () => {
+    const { site, to } = await started({ SITE_CONFIG: '{"bench_id":null,"maintenance_mode":0}' });
+    const common = join(site.bench, 'sites/common_site_config.json');
+    const config = JSON.parse(readFileSync(common, 'utf8')) as object;
+    writeFileSync(common, JSON.stringify({ ...config, bench_id: 'team.b' }));
+    const mine = [`${site.name}::1`, `${site.name}||2`, `${site.name}::3`];
+    redis(
+      'RPUSH',
+      'rq:queue:team.b:short',
+      mine[0] ?? '',
+      'other.example.com::1',
+      mine[1] ?? '',
+      mine[2] ?? '',
+    );
+    redis('RPUSH', 'rq:queue:team.b:mails', mine[0] ?? '');
+    redis('SADD', 'rq:queues', 'rq:queue:team.b:mails', 'rq:queue:team.b:short');
+    const upgraded = to(NEW, '15.45.0');
+    await upgraded.init();
+    const aside = `team.b.closed.${site.name}`;
+    assert.deepEqual(queue('team.b:short'), ['other.example.com::1']);
+    assert.deepEqual(queue(`${aside}:short`), mine);
+    assert.deepEqual(queue(`${aside}:mails`), mine.slice(0, 1));
+    assert.match(readFileSync(site.path('migrations.txt'), 'utf8'), new RegExp(`15.45.0 ${aside}`));
+    // What the migration enqueued comes back with the others, under the name of the queue that it is in by then.
+    redis('RPUSH', `rq:queue:${aside}:long`, `${site.name}::4`);
+    redis('HSET', `rq:job:${site.name}::4`, 'origin', `${aside}:long`);
+    redis('SADD', 'rq:queues', `rq:queue:${aside}:long`);
+    await upgraded.reopen();
+    assert.deepEqual(queue('team.b:short'), ['other.example.com::1', ...mine]);
+    assert.deepEqual(queue('team.b:mails'), mine.slice(0, 1));
+    assert.deepEqual(queue('team.b:long'), [`${site.name}::4`]);
+    assert.equal(redis('HGET', `rq:job:${site.name}::4`, 'origin'), 'team.b:long');
+    assert.equal(redis('KEYS', `rq:queue:${aside}:*`), '');
+    assert.doesNotMatch(redis('SMEMBERS', 'rq:queues'), /closed/);
+    redis('DEL', 'rq:queue:team.b:short', 'rq:queue:team.b:mails', 'rq:queue:team.b:long');
+  });
+
+  it('waits for running jobs; where they do not end, the site is open as before', async () => {
+    const { site, to } = await started();
+    const lease = String(Math.floor(Date.now() / 1000) + 600);
+    redis('ZADD', `rq:wip:${PREFIX}:long`, lease, `${site.name}::7`);
+    redis('ZADD', `rq:wip:${PREFIX}:short`, '1000', `${site.name}::8`); // its worker was killed long ago
+    redis('RPUSH', `rq:queue:${PREFIX}:short`, `${site.name}::9`);
+    const upgraded = to(NEW, '15.45.0').with({ JOBS_WAIT_SECONDS: '1' });
+    const refused = await upgraded.init();
+    assert.match(
+      refused.lastLine,
+      /^app-operator: JobsRunning: 1 background jobs .* is open as before$/,
+    );
+    assert.deepEqual(settingsOf(site), [0, undefined, PREFIX]);
+    assert.deepEqual(queue(`${PREFIX}:short`), [`${site.name}::9`]);
+    assert.equal(markerOf(site).code['image'], OLD);
+    redis('DEL', `rq:wip:${PREFIX}:long`);
+    assert.equal((await upgraded.init()).code, 0);
+    redis('DEL', `rq:queue:${PREFIX}:short`, `rq:wip:${PREFIX}:short`);
+  });
+
+  it('waits for whoever is connected to the database, then ends that: what sleeps is at work, too', async () => {
+    const { site, to } = await started();
+    const go = join(temporaryDirectory(), 'go');
+    const requests = daemon([required('python3'), '-c', REQUESTS, world.type, databaseOf(site)], {
+      PORT: String(world.database.port),
+      TABLE: world.quoted('tabModule Def'),
+      GO: go,
+    });
+    await eventually('both are connected', () => requests.log() === 'at work\n');
+    const result = await to(NEW, '15.45.0').with({ CONNECTIONS_WAIT_SECONDS: '1' }).init();
+    writeFileSync(go, '');
+    assert.equal(result.code, 0, result.output);
+    assert.match(result.output, /^ending 2 connections to /m);
+    await eventually('both have ended', () => requests.process.exitCode === 0);
+    assert.equal(requests.log(), 'at work\nrefused\nrefused\n');
+    assert.equal(modules(site), '0');
+    assert.doesNotMatch(gunzipSync(readFileSync(backupOf(site))).toString(), /early|late/);
+  });
+
+  it('a backup that cannot be made leaves the site open on what it had', async () => {
+    const { site, to } = await started();
+    writeFileSync(site.path('private/upgrades'), 'in the way');
+    const refused = await to(NEW, '15.45.0').init();
+    assert.match(refused.lastLine, /^app-operator: BackupFailed: .* is open as before$/);
+    assert.deepEqual(settingsOf(site), [0, undefined, PREFIX]);
+    assert.equal(markerOf(site).upgrade, undefined);
+  });
+
+  it('a backup that fills the volume goes, and leaves room for opening the site', async (context) => {
+    const { site, to } = await started();
+    const sites = join(site.bench, 'sites');
+    const copy = temporaryDirectory();
+    cpSync(sites, copy, { recursive: true });
+    if (!mounts(context, sites, '1m')) return;
+    cpSync(copy, sites, { recursive: true });
+    for (let n = 0; n < 60; n += 1) {
+      const noise = randomBytes(30_000).toString('hex');
+      world.sqlOf(site, `INSERT INTO ${world.quoted('tabSingles')} VALUES ('n', 'n', '${noise}')`);
+    }
+    const marker = markerOf(site);
+    const refused = await to(NEW, '15.45.0').init();
+    assert.match(
+      refused.lastLine,
+      /^app-operator: BackupFailed: .*No space left on device.* is open as before$/,
+      refused.output,
+    );
+    assert.deepEqual(settingsOf(site), [0, undefined, PREFIX]);
+    assert.deepEqual(markerOf(site), { ...marker, closings: 1 });
+    assert.deepEqual(readdirSync(dirname(backupOf(site))), []);
+  });
+
+  it('a database that ends our own connection while it is closed leaves the site open on what it had', async () => {
+    const { site, to } = await started();
+    const user = databaseOf(site);
+    const requests = daemon([required('python3'), '-c', REQUESTS, world.type, user], {
+      PORT: String(world.database.port),
+      TABLE: world.quoted('tabModule Def'),
+      GO: '/dev/null/never',
+    });
+    await eventually('both are connected', () => requests.log() === 'at work\n');
+    const running = to(NEW, '15.45.0').init();
+    const list = world.type === 'mariadb' ? 'information_schema.PROCESSLIST' : 'pg_stat_activity';
+    const name = world.type === 'mariadb' ? 'USER' : 'usename';
+    await eventually('it waits for the connections of others', () => {
+      const count = world.database.sql(`SELECT COUNT(*) FROM ${list} WHERE ${name} = '${user}'`);
+      return markerOf(site).upgrade !== undefined && count === '3';
+    });
+    world.database.sql(
+      world.type === 'mariadb'
+        ? `KILL USER ${user}`
+        : `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = '${user}'`,
+    );
+    const refused = await running;
+    await requests.stop();
+    assert.match(refused.lastLine, /^app-operator: BackupFailed: .* is open as before$/);
+    assert.deepEqual(settingsOf(site), [0, undefined, PREFIX]);
+    assert.equal(markerOf(site).upgrade, undefined);
+  });
+
+  it('opens the site again where it is refused after a Job that was killed while it closed it', async () => {
+    const { site, to } = await started();
+    const lease = String(Math.floor(Date.now() / 1000) + 600);
+    redis('ZADD', `rq:wip:${PREFIX}:long`, lease, `${site.name}::7`);
+    const upgraded = to(NEW, '15.45.0');
+    const killed = await upgraded.init(() => settingsOf(site)[0] === 1);
+    redis('DEL', `rq:wip:${PREFIX}:long`);
+    assert.deepEqual([killed.code, settingsOf(site)[0]], [null, 1], killed.output);
+    const refused = await upgraded.with({ SITE_APPS: '["wiki"]' }).init();
+    assert.match(refused.lastLine, /^app-operator: AppNotInImage: .* is open as before$/);
+    assert.deepEqual(settingsOf(site), [0, undefined, PREFIX]);
+    assert.equal(markerOf(site).upgrade, undefined);
+    assert.equal(markerOf(site).code['image'], OLD);
+  });
+
+  it('a backup that is damaged keeps the site closed and says so', async () => {
+    const { site, to } = await started();
+    await to(NEW, '15.45.0', 'half').init();
+    writeFileSync(backupOf(site), readFileSync(backupOf(site)).subarray(0, 300));
+    const failed = await to(OLD, '15.44.2').init();
+    assert.match(failed.lastLine, /^app-operator: RestoreFailed: .* stays in maintenance/);
+    assert.equal(settingsOf(site)[0], 1);
+  });
+
+  it('a failed migration keeps the site closed and names the backup, which the image before loads', async () => {
+    const { site, to } = await started();
+    addModule(world, site, 'kept');
+    const failed = await to(NEW, '15.45.0', 'half').init();
+    assert.match(
+      failed.lastLine,
+      /^app-operator: MigrationFailed: .* stays in maintenance, its backup is sites\/.*\/private\/upgrades\/registry-erpnext-v15.44.2-[0-9a-f]{8}\/database.sql.gz: .*failed half way/,
+    );
+    assert.equal(failed.terminationMessage, failed.lastLine);
+    assert.deepEqual(
+      [modules(site), hasTable(site, 'tabHalf'), hasTable(site, '__Auth')],
+      ['0', true, false],
+    );
+    const before = readFileSync(backupOf(site));
+    assert.equal((await to(NEW, '15.45.0', 'half').init()).code, 1);
+    assert.deepEqual(
+      readFileSync(backupOf(site)),
+      before,
+      'a second attempt makes no second backup',
+    );
+    assert.match(
+      (await site.with({ IMAGE: NEW }).reopen()).lastLine,
+      /^app-operator: UpgradeUnfinished: /,
+    );
+    const back = to(OLD, '15.44.2');
+    const result = await back.init();
+    assert.equal(result.code, 0, result.output);
+    assert.deepEqual(
+      [modules(site), hasTable(site, 'tabHalf'), hasTable(site, '__Auth')],
+      ['1', false, true],
+    );
+    assert.equal((await back.reopen()).code, 0);
+    assert.deepEqual(settingsOf(site), [0, undefined, PREFIX]);
+    assert.equal(markerOf(site).code['image'], OLD);
+  });
+
+  it('goes back from a migration that worked, too, as long as the site was not opened', async () => {
+    const { site, to } = await started();
+    assert.equal((await to(NEW, '15.45.0').init()).code, 0);
+    const back = to(OLD, '15.44.2');
+    assert.equal((await back.init()).code, 0);
+    assert.equal(world.sqlOf(site, `SELECT COUNT(*) FROM ${world.quoted('tabMigration')}`), '0');
+    assert.equal((await back.reopen()).code, 0);
+    assert.equal(markerOf(site).code['image'], OLD);
+  });
+
+  it('a third image begins with the data of the first, and keeps its backup', async () => {
+    const { site, to } = await started();
+    addModule(world, site, 'kept');
+    await to(NEW, '15.46.0', 'half').init();
+    const before = readFileSync(backupOf(site));
+    const third = to(NEWER, '15.45.0');
+    const result = await third.init();
+    assert.equal(result.code, 0, result.output);
+    assert.deepEqual([modules(site), hasTable(site, 'tabHalf')], ['1', false]);
+    assert.deepEqual(readFileSync(backupOf(site)), before);
+    assert.equal(markerOf(site).code['image'], NEWER);
+    assert.equal((await third.reopen()).code, 0);
+  });
+
+  it('says what happened when the migration was killed, and begins it again', async () => {
+    const { site, to } = await started();
+    const killed = await to(NEW, '15.45.0', 'half').with({ STANDIN_KILL: '1' }).init();
+    assert.match(
+      killed.terminationMessage,
+      /^app-operator: MigrationFailed: .* its backup is .*: ended in the middle/,
+    );
+    assert.equal(markerOf(site).upgrade?.['changed'], true);
+    assert.equal((await to(OLD, '15.44.2').init()).code, 0);
+    assert.equal(modules(site), '0');
+    assert.equal(hasTable(site, '__Auth'), true);
+  });
+
+  it('loads the backup again where loading it was killed', async () => {
+    const { site, to } = await started();
+    addModule(world, site, 'kept');
+    await to(NEW, '15.45.0', 'half').init();
+    const marker = markerOf(site);
+    writeFileSync(
+      site.path('.app-operator.json'),
+      JSON.stringify({ ...marker, upgrade: { ...marker.upgrade, restoring: true } }),
+    );
+    for (const table of [
+      'tabDefaultValue',
+      'tabSingles',
+      'tabModule Def',
+      'tabMigration',
+      'tabHalf',
+    ]) {
+      world.sqlOf(site, `DROP TABLE ${world.quoted(table)}`);
+    }
+    const again = await to(NEW, '15.45.0').init();
+    assert.equal(again.code, 0, `even with the image that failed: ${again.output}`);
+    assert.deepEqual([modules(site), hasTable(site, 'tabHalf')], ['1', false]);
+  });
+
+  it('refuses older code and lost apps while the site is open, and changes nothing', async () => {
+    const { site, to } = await started();
+    const older = await to('registry/erpnext:v15.43.0', '15.43.9').init();
+    assert.match(older.lastLine, /^app-operator: Downgrade: .*frappe 15.43.9 for data of 15.44.2/);
+    assert.deepEqual(settingsOf(site), [0, undefined, PREFIX]);
+    assert.equal(markerOf(site).upgrade, undefined);
+  });
+
+  it('installs the apps that are new, after the migration; a failure keeps the site closed', async () => {
+    const { to } = await started();
+    const growing = to(NEW, '15.45.0').with({ SITE_APPS: '["frappe","hrms"]' });
+    writeFileSync(join(growing.bench, 'sites/apps.txt'), 'frappe\nerpnext\n');
+    const failed = await growing.init();
+    assert.match(failed.lastLine, /MigrationFailed: .* its backup is .*: AppInstallFailed: /);
+    writeFileSync(join(growing.bench, 'sites/apps.txt'), 'frappe\nerpnext\nhrms\n');
+    assert.match((await growing.init()).lastLine, /"hrms": "15.1.0"/);
+    assert.equal((await growing.reopen()).code, 0);
+  });
+
+  it('keeps one backup: that of the last upgrade', async () => {
+    const { site, to } = await started();
+    for (const [image, version] of [
+      [NEW, '15.45.0'],
+      [NEWER, '15.46.0'],
+    ] as const) {
+      const next = to(image, version);
+      assert.equal((await next.init()).code, 0);
+      assert.equal((await next.reopen()).code, 0);
+    }
+    assert.match(
+      readdirSync(site.path('private/upgrades')).join(' '),
+      /^registry-erpnext-v15.45.0-[0-9a-f]{8}$/,
+    );
+  });
+});

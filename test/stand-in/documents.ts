@@ -1,0 +1,177 @@
+/** The document script on the image's framework: batches as the document engine gives them, and what came of them. */
+import assert from 'node:assert/strict';
+import { mkdirSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { gunzipSync } from 'node:zlib';
+import { after, before, describe } from 'node:test';
+import type { FieldValue, SiteDocument } from '../../constructs/kit/document.js';
+import { VERSIONS } from '../../testbed/stand-in/image.js';
+import type { Database } from '../jobs/databases.js';
+import { type Env, type ScriptResult, temporaryDirectory } from '../jobs/servers.js';
+import { type Site, World, needsImage } from './fixture.js';
+
+export type Row = Readonly<Record<string, FieldValue>>;
+
+/** A document of a test; the values of its secrets stand in it. */
+export type Wanted = Partial<Omit<SiteDocument, 'secrets'>> &
+  Pick<SiteDocument, 'doctype' | 'name'> & { readonly secrets?: Readonly<Record<string, string>> };
+
+export interface Outcome {
+  readonly outcome: string;
+  readonly message: string;
+  readonly ignored: readonly string[];
+}
+
+export interface Run extends ScriptResult {
+  /** By name, in the order of the batch; empty when the script itself failed. */
+  readonly results: Readonly<Record<string, Outcome>>;
+  /** Name → outcome. */
+  readonly outcomes: Readonly<Record<string, string>>;
+}
+
+/** The files of one batch, as the Job's pod has them. */
+export class Batch {
+  readonly env: Env;
+
+  constructor(
+    readonly site: Site,
+    readonly wanted: readonly Wanted[],
+  ) {
+    const folder = temporaryDirectory();
+    const documents = wanted.map((document, index) => {
+      const id = idOf(index);
+      mkdirSync(join(folder, 'secrets', id), { recursive: true });
+      for (const [field, value] of Object.entries(document.secrets ?? {})) {
+        if (value !== MISSING) writeFileSync(join(folder, 'secrets', id, field), value);
+      }
+      const given = { state: 'present', fields: {}, json: {}, tables: {}, needs: [], ...document };
+      return { id, ...given, secrets: Object.keys(document.secrets ?? {}) };
+    });
+    writeFileSync(join(folder, 'documents.json'), JSON.stringify({ documents }));
+    this.env = {
+      SITE_NAME: site.name,
+      DOCUMENTS: join(folder, 'documents.json'),
+      SECRETS: join(folder, 'secrets'),
+    };
+  }
+
+  results(terminationMessage: string): Readonly<Record<string, Outcome>> {
+    const packed = terminationMessage.startsWith('gz:');
+    const text = packed
+      ? gunzipSync(Buffer.from(terminationMessage.slice(3), 'base64')).toString()
+      : terminationMessage;
+    const { results } = JSON.parse(text) as {
+      results: Record<string, [string, string, string[]]>;
+    };
+    assert.equal(Object.keys(results).length, this.wanted.length);
+    return Object.fromEntries(
+      this.wanted.map(({ name }, index) => {
+        const [outcome = '', message = '', ignored = []] = results[idOf(index)] ?? [];
+        return [name, { outcome, message, ignored }];
+      }),
+    );
+  }
+}
+
+/** Stands for a secret whose file is not there. */
+export const MISSING = '\0';
+
+function idOf(index: number): string {
+  return index.toString(16).padStart(10, '0');
+}
+
+/** A site, and the script on it. */
+export class DocumentSite {
+  constructor(
+    readonly world: World,
+    readonly site: Site,
+  ) {}
+
+  async run(wanted: readonly Wanted[], env: Env = {}): Promise<Run> {
+    const batch = new Batch(this.site, wanted);
+    const done = await this.world.bench.script('site_documents.py', { ...batch.env, ...env });
+    const results = done.code === 0 ? batch.results(done.terminationMessage) : {};
+    const outcomes = Object.entries(results).map(([name, { outcome }]) => [name, outcome]);
+    return { ...done, results, outcomes: Object.fromEntries(outcomes) as Record<string, string> };
+  }
+
+  /** Runs a batch in which nothing may fail; name → outcome. */
+  async write(...wanted: readonly Wanted[]): Promise<Readonly<Record<string, string>>> {
+    const run = await this.run(wanted);
+    const failed = Object.values(run.results).filter(({ outcome }) => outcome === 'Failed');
+    assert.deepEqual([run.code, failed], [0, []], run.output);
+    return run.outcomes;
+  }
+
+  /** The framework's words about one document, which has to fail. */
+  async refusal(wanted: Wanted): Promise<string> {
+    const { results, output } = await this.run([wanted]);
+    assert.equal(results[wanted.name]?.outcome, 'Failed', output);
+    return results[wanted.name]?.message ?? '';
+  }
+
+  sql(statement: string): string {
+    return this.site.sql(statement);
+  }
+
+  /** Roles of a user, sorted. */
+  roles(user: string): readonly string[] {
+    const rows = this.sql(
+      `SELECT \`role\` FROM \`tabHas Role\` WHERE \`parent\` = '${user}' ORDER BY \`role\``,
+    );
+    return rows === '' ? [] : rows.split('\n');
+  }
+}
+
+export function user(name: string, change: Partial<Wanted> = {}): Wanted {
+  const { fields, ...rest } = change;
+  const own = { email: name, first_name: 'Ann', enabled: true, send_welcome_email: false };
+  return { doctype: 'User', name, fields: { ...own, ...fields }, ...rest };
+}
+
+export function roles(...names: readonly string[]): Readonly<Record<string, readonly Row[]>> {
+  return { roles: names.map((role) => ({ role })) };
+}
+
+export function chart(name: string, change: Partial<Wanted> = {}): Wanted {
+  const { fields, ...rest } = change;
+  const own = { chart_type: 'Count', type: 'Line', document_type: 'User', based_on: 'creation' };
+  const json = { filters_json: [], dynamic_filters_json: [] };
+  return { doctype: 'Dashboard Chart', name, fields: { ...own, ...fields }, json, ...rest };
+}
+
+export function workspace(name: string, change: Partial<Wanted> = {}): Wanted {
+  const { fields, ...rest } = change;
+  const own = { label: name, title: name, public: true };
+  return { doctype: 'Workspace', name, fields: { ...own, ...fields }, json: { content: [] }, ...rest }; // prettier-ignore
+}
+
+/** The same suite on every database and version that differ. */
+export async function describeDocuments(
+  title: string,
+  tests: (site: () => DocumentSite, version: string) => void,
+): Promise<void> {
+  const kinds: readonly (readonly [Database['type'], string])[] = [
+    ['mariadb', VERSIONS.first],
+    ['mariadb', VERSIONS.next],
+    ['postgres', VERSIONS.first],
+  ];
+  for (const [type, version] of kinds) {
+    const server = type === 'mariadb' ? 'mariadbd' : 'postgres';
+    const possible = await needsImage(server, 'redis-server', 'python3');
+    describe(`${title} on ${type}, ${version}`, possible, () => {
+      let site: DocumentSite | undefined;
+      before(async () => {
+        const world = await World.start(type, version);
+        site = new DocumentSite(world, world.site());
+        const created = await site.site.init();
+        assert.equal(created.code, 0, created.output);
+      });
+      after(() => site?.world.stop());
+      tests(() => {
+        if (site === undefined) throw new Error('not started');
+        return site;
+      }, version);
+    });
+  }
+}

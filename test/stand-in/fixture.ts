@@ -1,0 +1,298 @@
+/** A bench as the framework image holds it, on this host: the same files, in a temporary directory, with real servers. */
+import { execFileSync, spawnSync } from 'node:child_process';
+import { cpSync, existsSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { after, before, describe } from 'node:test';
+import { freePort } from '../../testbed/controlplane/ports.js';
+import { copyPrograms, fillBench } from '../../testbed/stand-in/bench.js';
+import { VERSIONS } from '../../testbed/stand-in/image.js';
+import { pythonPackages, realtimeModules } from '../../testbed/stand-in/packages.js';
+import { type Database, startMariaDb, startPostgres } from '../jobs/databases.js';
+import {
+  type Daemon,
+  type Env,
+  type Redis,
+  SCRIPTS,
+  type ScriptResult,
+  daemon,
+  eventually,
+  get,
+  needs,
+  plainEnv,
+  runScript,
+  startRedis,
+  temporaryDirectory,
+} from '../jobs/servers.js';
+
+const PYTHON = '/usr/bin/python3';
+
+/** Version of the interpreter, such as `3.11`; undefined when there is none. */
+function pythonVersion(): string | undefined {
+  const text = 'import sys; print("%d.%d" % sys.version_info[:2])';
+  const { status, stdout } = spawnSync(PYTHON, ['-c', text], { encoding: 'utf8' });
+  return status === 0 ? stdout.trim() : undefined;
+}
+
+/** `{}` when the image's packages can be had and the servers are installed; otherwise the reason for a loud skip. */
+export async function needsImage(...programs: readonly string[]): Promise<{ skip?: string }> {
+  const missing = needs(...programs);
+  const version = pythonVersion();
+  if (missing.skip !== undefined || version === undefined) {
+    return version === undefined ? loud(`${PYTHON} is not there`) : missing;
+  }
+  try {
+    for (const major of [15, 16]) await pythonPackages(major, version);
+    await realtimeModules();
+    return {};
+  } catch (error) {
+    return loud(`pip or npm cannot fetch the image's packages: ${String(error).slice(0, 300)}`);
+  }
+}
+
+function loud(reason: string): { skip: string } {
+  const skip = `NOT TESTED: ${reason}`;
+  console.error(skip);
+  return { skip };
+}
+
+export interface CommandResult {
+  readonly code: number | null;
+  readonly output: string;
+}
+
+/** The image's file system, as far as it can be had without a container. */
+export class ImageBench {
+  readonly path: string;
+  private readonly programs: string;
+
+  private constructor(readonly version: string) {
+    const root = temporaryDirectory();
+    this.path = join(root, 'frappe-bench');
+    this.programs = join(root, 'bin');
+  }
+
+  static async make(
+    version: string = VERSIONS.first,
+    apps: Readonly<Record<string, string>> = { erpnext: '15.40.0', hrms: '15.30.0' },
+  ): Promise<ImageBench> {
+    const bench = new ImageBench(version);
+    const python = { version: pythonVersion() ?? '', program: PYTHON };
+    await fillBench(bench.path, bench.path, { version, apps, python });
+    copyPrograms(bench.programs);
+    return bench;
+  }
+
+  get python(): string {
+    return join(this.path, 'env/bin/python');
+  }
+
+  get sites(): string {
+    return join(this.path, 'sites');
+  }
+
+  /** What the pods of the operator set. */
+  get env(): Env {
+    return {
+      PATH: `${this.programs}:${process.env['PATH'] ?? ''}:/usr/sbin:/usr/bin:/bin`,
+      USER: 'frappe',
+      HOME: '/tmp',
+      PYTHONDONTWRITEBYTECODE: '1',
+      BENCH_DIR: this.path,
+    };
+  }
+
+  /** A second image on the same sites, as after a change of the bench's image. */
+  async other(version: string): Promise<ImageBench> {
+    const other = await ImageBench.make(version);
+    execFileSync('rm', ['-rf', other.sites]);
+    execFileSync('ln', ['-s', this.sites, other.sites]);
+    return other;
+  }
+
+  /** `bench ARGUMENT...`, in the bench's directory. */
+  bench(...args: readonly string[]): CommandResult {
+    return this.run([join(this.programs, 'bench'), ...args]);
+  }
+
+  run(command: readonly string[], env: Env = {}, cwd = this.path): CommandResult {
+    const [file = '', ...args] = command;
+    const options = { cwd, env: plainEnv({ ...this.env, ...env }), encoding: 'utf8' } as const;
+    const { status, stdout, stderr } = spawnSync(file, args, {
+      ...options,
+      stdio: ['ignore', 'pipe', 'pipe'],
+      timeout: 120_000,
+    });
+    return { code: status, output: stdout + stderr };
+  }
+
+  daemon(command: readonly string[], env: Env = {}): Daemon {
+    return daemon(['env', '-C', this.path, ...command], { ...this.env, ...env });
+  }
+
+  /** One of the operator's scripts, as its Job runs it. */
+  script(name: string, env: Env): Promise<ScriptResult> {
+    return runScript([this.python, join(SCRIPTS, name)], { ...this.env, ...env });
+  }
+
+  /** The real gunicorn with the operator's wrapper; ended with the tests. */
+  async gunicorn(env: Env = {}, application = 'app_operator_wsgi:application'): Promise<Web> {
+    const port = await freePort();
+    const scripts = temporaryDirectory();
+    cpSync(SCRIPTS, scripts, { recursive: true });
+    cpSync(join(SCRIPTS, 'wsgi.py'), join(scripts, 'app_operator_wsgi.py'));
+    const server = this.daemon(
+      [
+        ...[join(this.path, 'env/bin/gunicorn'), `--chdir=${this.sites}`],
+        ...[`--bind=127.0.0.1:${String(port)}`, '--workers=1', '--threads=4'],
+        ...['--worker-class=gunicorn_worker.Worker', '--preload', application],
+      ],
+      { PYTHONPATH: scripts, ...env },
+    );
+    await eventually('gunicorn answers', async () => {
+      await get(port, '/api/method/ping', { Host: 'unknown.example' });
+      return true;
+    });
+    return { port, server };
+  }
+
+  exists(...parts: readonly string[]): boolean {
+    return existsSync(join(this.sites, ...parts));
+  }
+
+  json(...parts: readonly string[]): Readonly<Record<string, unknown>> {
+    const text = readFileSync(join(this.sites, ...parts), 'utf8');
+    return JSON.parse(text) as Readonly<Record<string, unknown>>;
+  }
+}
+
+export interface Web {
+  readonly port: number;
+  readonly server: Daemon;
+}
+
+/** A database server, both Redis servers and a bench on them, initialized by the operator's own script. */
+export class World {
+  constructor(
+    readonly database: Database,
+    readonly cache: Redis,
+    readonly queue: Redis,
+    readonly bench: ImageBench,
+  ) {}
+
+  static async start(type: Database['type'], version?: string): Promise<World> {
+    // First, and not beside: it copies and compiles for seconds in which nobody can look at the servers.
+    const bench = await ImageBench.make(version);
+    const [database, cache, queue] = await Promise.all([
+      type === 'mariadb' ? startMariaDb() : startPostgres(),
+      startRedis('cache'),
+      startRedis('queue'),
+    ]);
+    const world = new World(database, cache, queue, bench);
+    const done = await world.initBench();
+    if (done.code !== 0) throw new Error(done.output);
+    return world;
+  }
+
+  /** The real bench_init.py, of another image if one is given. */
+  initBench(bench: ImageBench = this.bench): Promise<ScriptResult> {
+    const url = ({ port, password }: Redis): string =>
+      `redis://:${encodeURIComponent(password)}@127.0.0.1:${String(port)}`;
+    return bench.script('bench_init.py', {
+      REDIS_CACHE_URL: url(this.cache),
+      REDIS_QUEUE_URL: url(this.queue),
+      DB_HOST: '127.0.0.1',
+      DB_PORT: String(this.database.port),
+      DB_TYPE: this.database.type,
+      COMMON_CONFIG: '{"bench_id": "test-bench"}',
+    });
+  }
+
+  async stop(): Promise<void> {
+    await Promise.all([this.database.stop(), this.cache.stop(), this.queue.stop()]);
+  }
+
+  private counter = 0;
+
+  /** A new site's Jobs, with the administrator's login. */
+  site(change: Env = {}): Site {
+    this.counter += 1;
+    const name = `site${String(this.counter)}_data`;
+    return new Site(this, {
+      SITE_NAME: `site${String(this.counter)}.example.com`,
+      SITE_OWNER: `team/site${String(this.counter)}`,
+      SITE_APPS: '["frappe"]',
+      DB_TYPE: this.database.type,
+      DB_HOST: '127.0.0.1',
+      DB_PORT: String(this.database.port),
+      DB_NAME: name,
+      DB_USER: name,
+      DB_PASSWORD: 'site "quoted\' pw',
+      DB_ROOT_USER: this.database.adminUser,
+      DB_ROOT_PASSWORD: this.database.adminPassword,
+      ADMIN_PASSWORD: '--admin "pw" $1',
+      ENCRYPTION_KEY: 'c2VjcmV0LXNlY3JldC1zZWNyZXQtc2VjcmV0LXNlY3I=',
+      WAIT_SECONDS: '60',
+      MAINTENANCE_SETTLE_SECONDS: '0',
+      ...change,
+    });
+  }
+}
+
+/** One site, by the operator's own Jobs. */
+export class Site {
+  constructor(
+    private readonly world: World,
+    readonly env: Env,
+  ) {}
+
+  get name(): string {
+    return this.env['SITE_NAME'] ?? '';
+  }
+
+  with(change: Env): Site {
+    return new Site(this.world, { ...this.env, ...change });
+  }
+
+  init(bench: ImageBench = this.world.bench): Promise<ScriptResult> {
+    return bench.script('site_init.py', this.env);
+  }
+
+  drop(): Promise<ScriptResult> {
+    return this.world.bench.script('site_drop.py', this.env);
+  }
+
+  /** `bench --site NAME ARGUMENT...` */
+  bench(...args: readonly string[]): CommandResult {
+    return this.world.bench.bench('--site', this.name, ...args);
+  }
+
+  /** One statement in the site's database. */
+  sql(statement: string): string {
+    return this.world.database.sql(
+      this.world.database.type === 'postgres' ? statement.replaceAll('`', '"') : statement,
+      this.env['DB_NAME'],
+    );
+  }
+}
+
+/** The same suite on a real MariaDB and on a real PostgreSQL. */
+export async function describeOnServers(
+  title: string,
+  tests: (world: () => World) => void,
+): Promise<void> {
+  for (const type of ['mariadb', 'postgres'] as const) {
+    const server = type === 'mariadb' ? 'mariadbd' : 'postgres';
+    const possible = await needsImage(server, 'redis-server', 'python3');
+    describe(`${title} on ${type}`, possible, () => {
+      let world: World | undefined;
+      before(async () => {
+        world = await World.start(type);
+      });
+      after(() => world?.stop());
+      tests(() => {
+        if (world === undefined) throw new Error('not started');
+        return world;
+      });
+    });
+  }
+}

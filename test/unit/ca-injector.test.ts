@@ -1,0 +1,64 @@
+import assert from 'node:assert/strict';
+import { PassThrough } from 'node:stream';
+import { mock, test } from 'node:test';
+
+import { ApiError } from '../../runner/api/api-error.js';
+import type { Client } from '../../runner/api/client.js';
+import { createLogger } from '../../runner/telemetry/log.js';
+import { CaInjector } from '../../runner/admission/ca-injector.js';
+
+const NAMESPACE = 'app-operator-system';
+
+/** A keeper whose Secret is not there, and whose attempts to make it are answered by `made`. */
+function caInjector(made: () => unknown) {
+  const output = new PassThrough();
+  let asked = 0;
+  const client = {
+    request: async (method: string) => {
+      if (method === 'GET') return { kind: 'List', metadata: { resourceVersion: '1' }, items: [] };
+      asked += 1;
+      return made();
+    },
+    // eslint-disable-next-line require-yield -- a watch in which nothing happens
+    watch: async function* (_path: string, { signal }: { readonly signal?: AbortSignal } = {}) {
+      await new Promise((resolve) => signal?.addEventListener('abort', resolve));
+    },
+  } as unknown as Pick<Client, 'request' | 'watch'>;
+  const it = new CaInjector({
+    client,
+    namespace: NAMESPACE,
+    hosts: ['127.0.0.1'],
+    onKeys: () => undefined,
+    log: createLogger({ logLevel: 'info', logEncoder: 'json' }, output),
+  });
+  const text = (): string => String((output.read() as Buffer | null) ?? '');
+  return { it, asked: () => asked, text };
+}
+
+const refused = (code: number): never => {
+  throw ApiError.of('POST', code, JSON.stringify({ kind: 'Status', message: `status ${code}` }));
+};
+const soon = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
+
+for (const code of [404, 409, 422]) {
+  test(`keys that are refused with ${code} again and again are said once`, async (t) => {
+    mock.timers.enable({ apis: ['setTimeout'] });
+    t.after(() => mock.timers.reset());
+    const { it, asked, text } = caInjector(() => refused(code));
+    it.start();
+    t.after(() => it.stop());
+    const until = async (turns: number): Promise<string> => {
+      for (let i = 0; i < 500 && asked() < turns; i++) {
+        mock.timers.tick(5_000);
+        await soon();
+      }
+      await soon();
+      assert.ok(asked() >= turns, `${asked()} of ${turns} turns`);
+      return text();
+    };
+    assert.doesNotMatch(await until(2), /not kept/, 'another replica may have been quicker');
+    const said = await until(20);
+    assert.equal(said.match(/the webhooks are not kept/g)?.length, 1, said);
+    assert.match(said, new RegExp(`status ${code}`));
+  });
+}

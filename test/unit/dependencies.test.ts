@@ -1,0 +1,294 @@
+import assert from 'node:assert/strict';
+import { beforeEach, describe, test } from 'node:test';
+
+import type { Index } from '../../constructs/kit/kind.js';
+import type { KubeObject } from '../../constructs/kit/object.js';
+import type { ObjectKind } from '../../constructs/kit/object-kind.js';
+import { DEFAULT_SETTINGS } from '../../constructs/kit/settings.js';
+import { DependencyTracker } from '../../runner/cache/dependencies.js';
+import { seeded } from './seeded.js';
+
+interface Thing extends KubeObject {
+  readonly color?: string;
+  readonly size?: number;
+  readonly groups?: readonly string[];
+}
+
+const byGroup: Index<Thing> = {
+  name: 'things-by-group',
+  kind: 'Thing',
+  values: ({ groups }) => groups ?? [],
+};
+const Optional: ObjectKind = {
+  apiVersion: 'example.com/v1',
+  kind: 'Extra',
+  plural: 'extras',
+  optional: true,
+};
+
+const thing = (name: string, fields: Partial<Thing> = {}): Thing => ({
+  apiVersion: 'v1',
+  kind: 'Thing',
+  metadata: { name, namespace: 'n' },
+  ...fields,
+});
+const color = ({ color: value }: Thing): string | undefined => value;
+const size = ({ size: value }: Thing): number | undefined => value;
+const nameOf = ({ metadata }: Thing): string => metadata.name;
+
+let woken: string[];
+let dependencies: DependencyTracker;
+let now: number;
+beforeEach(() => {
+  woken = [];
+  dependencies = new DependencyTracker({
+    settings: DEFAULT_SETTINGS,
+    indexes: [byGroup],
+    enqueue: (dependent, urgency) => void woken.push(`${dependent} ${urgency}`),
+    now: () => now,
+  });
+  now = Date.parse('2026-01-01T12:00:00Z');
+});
+
+const put = (name: string, fields: Partial<Thing> = {}): void => {
+  dependencies.update('Thing', `n/${name}`, thing(name, fields));
+};
+const remove = (name: string): void => {
+  dependencies.update('Thing', `n/${name}`, undefined);
+};
+/** One visit of a reader, which reads as it is told to. */
+const reconcile = <T>(
+  dependent: string,
+  read: (reader: ReturnType<DependencyTracker['track']>['reader']) => T,
+): T => {
+  const { reader, commit } = dependencies.track(dependent);
+  const result = read(reader);
+  commit();
+  return result;
+};
+const readColor = (dependent: string, name = 'a'): string | undefined =>
+  reconcile(dependent, (reader) => reader.get('Thing', 'n', name, color));
+const readGroup = (dependent: string, group = 'g'): readonly string[] =>
+  reconcile(dependent, (reader) => reader.list(byGroup, group, nameOf));
+
+describe('who reads an object', () => {
+  test('gets what it picks, and nothing of what is not there', () => {
+    put('a', { color: 'red' });
+    assert.equal(readColor('r'), 'red');
+    assert.equal(readColor('r', 'b'), undefined);
+  });
+
+  test('is woken when what it picked has changed, and only then', () => {
+    put('a', { color: 'red', size: 1 });
+    readColor('r');
+    put('a', { color: 'red', size: 2 });
+    assert.deepEqual(woken, []);
+    put('a', { color: 'blue', size: 2 });
+    assert.deepEqual(woken, ['r now']);
+  });
+
+  test('is woken again and again until it has read again', () => {
+    put('a', { color: 'red' });
+    readColor('r');
+    put('a', { color: 'blue' });
+    put('a', { color: 'green' });
+    assert.deepEqual(woken, ['r now', 'r now']);
+    readColor('r');
+    put('a', { color: 'green', size: 3 });
+    assert.equal(woken.length, 2);
+  });
+
+  test('is woken when the object comes, goes, and comes again', () => {
+    readColor('r');
+    put('a', { color: 'red' });
+    readColor('r');
+    remove('a');
+    readColor('r');
+    put('a', { color: 'red' });
+    assert.deepEqual(woken, ['r now', 'r now', 'r now']);
+  });
+
+  test('is not woken by an object of which it picks nothing: it sees no difference', () => {
+    readColor('r');
+    put('a');
+    assert.deepEqual(woken, []);
+    put('a', { color: 'red' });
+    assert.deepEqual(woken, ['r now']);
+  });
+
+  test('is not woken by objects of another name or kind', () => {
+    readColor('r');
+    put('b', { color: 'red' });
+    dependencies.update('Other', 'n/a', thing('a', { color: 'red' }));
+    assert.deepEqual(woken, []);
+  });
+
+  test('is woken once for several things that it picked of one object', () => {
+    put('a', { color: 'red', size: 1 });
+    reconcile('r', (reader) => [
+      reader.get('Thing', 'n', 'a', color),
+      reader.get('Thing', 'n', 'a', size),
+    ]);
+    put('a', { color: 'red', size: 2 });
+    put('a', { color: 'blue', size: 3 });
+    assert.deepEqual(woken, ['r now', 'r now']);
+  });
+
+  test('depends on what it read the last time only', () => {
+    readColor('r', 'a');
+    readColor('r', 'b');
+    put('a', { color: 'red' });
+    assert.deepEqual(woken, []);
+    put('b', { color: 'red' });
+    assert.deepEqual(woken, ['r now']);
+  });
+
+  test('depends on what it reads once the visit is committed', () => {
+    const { reader, commit } = dependencies.track('r');
+    reader.get('Thing', 'n', 'a', color);
+    put('a', { color: 'red' });
+    assert.deepEqual(woken, []);
+    commit();
+    put('a', { color: 'blue' });
+    assert.deepEqual(woken, ['r now']);
+  });
+
+  test('does not hear any more once it is forgotten', () => {
+    readColor('r');
+    readGroup('r');
+    dependencies.forget('r');
+    put('a', { color: 'red', groups: ['g'] });
+    assert.deepEqual(woken, []);
+  });
+});
+
+describe('who reads a list', () => {
+  test('gets its members, sorted', () => {
+    put('b', { groups: ['g'] });
+    put('a', { groups: ['g', 'h'] });
+    put('c', { groups: ['h'] });
+    assert.deepEqual(readGroup('r'), ['a', 'b']);
+    assert.deepEqual(readGroup('r', 'none'), []);
+  });
+
+  test('is woken, soon, when a member comes or goes', () => {
+    readGroup('r');
+    put('a', { groups: ['g'] });
+    remove('a');
+    assert.deepEqual(woken, ['r soon', 'r soon']);
+  });
+
+  test('is woken when an object moves from one list to another, as its other readers are', () => {
+    put('a', { groups: ['g'] });
+    readGroup('r', 'g');
+    readGroup('s', 'h');
+    readGroup('t', 'i');
+    put('a', { groups: ['h'] });
+    assert.deepEqual(woken, ['r soon', 's soon']);
+    assert.deepEqual(readGroup('r', 'g'), []);
+    assert.deepEqual(readGroup('s', 'h'), ['a']);
+  });
+
+  test('is woken when what it picked of a member changes, and only then', () => {
+    put('a', { groups: ['g'], color: 'red' });
+    reconcile('r', (reader) => reader.list(byGroup, 'g', color));
+    put('a', { groups: ['g'], color: 'red', size: 2 });
+    assert.deepEqual(woken, []);
+    put('a', { groups: ['g'], color: 'blue' });
+    assert.deepEqual(woken, ['r soon']);
+  });
+});
+
+describe('who asks for an optional API', () => {
+  const served = (dependent: string): boolean =>
+    reconcile(dependent, (reader) => reader.serves(Optional));
+
+  test('is woken when it comes and when it goes', () => {
+    assert.equal(served('r'), false);
+    dependencies.serve(Optional, true);
+    assert.equal(served('r'), true);
+    dependencies.serve(Optional, false);
+    assert.equal(served('r'), false);
+    assert.deepEqual(woken, ['r now', 'r now']);
+  });
+
+  test('is not woken by what is no news, and others are not woken at all', () => {
+    served('r');
+    readColor('other');
+    dependencies.serve(Optional, false);
+    assert.deepEqual(woken, []);
+    dependencies.serve(Optional, true);
+    dependencies.serve(Optional, true);
+    assert.deepEqual(woken, ['r now']);
+  });
+});
+
+test('a reader whose world has changed is always woken, whatever happens in between', () => {
+  for (let seed = 1; seed <= 200; seed++) {
+    const random = seeded(seed);
+    const pickOne = <T>(...items: readonly [T, ...T[]]): T =>
+      items[Math.floor(random() * items.length)] ?? items[0];
+    const snapshot = (dependent: string): unknown =>
+      reconcile(dependent, (reader) => [
+        reader.get('Thing', 'n', 'a', color),
+        reader.list(byGroup, 'g', size),
+        reader.serves(Optional),
+      ]);
+    const seen = new Map(
+      ['r', 's'].map((dependent) => [dependent, JSON.stringify(snapshot(dependent))]),
+    );
+    woken = [];
+    for (let step = 0; step < 30; step++) {
+      const what = random();
+      if (what < 0.6)
+        put(pickOne('a', 'b'), {
+          color: pickOne('red', 'blue'),
+          size: pickOne(1, 2),
+          groups: pickOne<readonly string[]>([], ['g'], ['h'], ['g', 'h']),
+        });
+      else if (what < 0.8) remove(pickOne('a', 'b'));
+      else dependencies.serve(Optional, random() < 0.5);
+      const dependent = pickOne('r', 's');
+      const due = new Set(woken.map((line) => line.split(' ')[0]));
+      const now = JSON.stringify(snapshot(dependent));
+      if (now !== seen.get(dependent)) assert.ok(due.has(dependent), `seed ${seed}, step ${step}`);
+      seen.set(dependent, now);
+      woken = woken.filter((line) => !line.startsWith(`${dependent} `));
+    }
+    dependencies.forget('r');
+    dependencies.forget('s');
+  }
+});
+
+describe('time', () => {
+  const at = (time: string): number => Date.parse(`2026-01-01T${time}Z`);
+  const since = '2026-01-01T11:30:00Z';
+
+  test('a moment has passed or has not, and the next one is told', () => {
+    const { reader, commit } = dependencies.track('Thing/ns/a');
+    assert.equal(reader.passed('2026-01-01T12:00:00Z'), true);
+    assert.equal(reader.passed(since, 31 * 60_000), false);
+    assert.equal(reader.passed(since, 60 * 60_000), false);
+    assert.equal(commit(), at('12:01:00'));
+  });
+
+  test('nobody waits for what has passed', () => {
+    const { reader, commit } = dependencies.track('Thing/ns/a');
+    assert.equal(reader.passed(since), true);
+    assert.equal(commit(), Infinity);
+  });
+
+  test('those who ask together are told at one moment, half the time sooner or later at most', () => {
+    const delayMs = 600_000;
+    const minutes = Array.from({ length: 20 }, (_, minute) => String(minute).padStart(2, '0'));
+    const moments = minutes.map((minute) => {
+      const { reader, commit } = dependencies.track('Thing/ns/a');
+      const since = `2026-01-01T12:${minute}:00Z`;
+      assert.equal(reader.passed(since, delayMs, 'shop'), false, since);
+      const moment = commit();
+      assert.ok(Math.abs(moment - at(`12:${minute}:00`) - delayMs) <= delayMs / 2, since);
+      return moment;
+    });
+    assert.equal(new Set(moments.map((moment) => moment % delayMs)).size, 1);
+  });
+});

@@ -1,0 +1,217 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import { healthOf } from '../../constructs/kit/health.js';
+import { Job } from '../../constructs/kit/object-kind.js';
+import type { Child } from '../../runner/cache/child.js';
+import type { ChildCache } from '../../runner/cache/child-cache.js';
+import { PodDiagnostics } from '../../runner/health/pod-diagnostics.js';
+import type { ReconcileState } from '../../runner/reconcile/state.js';
+import { HealthChecker } from '../../runner/health/health-checker.js';
+import { aPlan } from './plan-builder.js';
+
+const FAILED: Child = {
+  id: 'batch/v1/Job/ns/s-init',
+  kind: Job,
+  namespace: 'ns',
+  name: 's-init',
+  uid: 'u1',
+  resourceVersion: '1',
+  owner: 'AppSite/ns/s',
+  controller: 'u0',
+  retained: false,
+  holdsData: false,
+  deleting: false,
+  owned: undefined,
+  createOnly: undefined,
+  run: 'r',
+  health: { state: 'Failed', message: 'BackoffLimitExceeded' },
+  replicas: undefined,
+  job: undefined,
+  unobservedSince: undefined,
+  failedAt: 0,
+};
+
+describe('what the pods of a child in trouble say', () => {
+  const cases: readonly [string, object, string | undefined][] = [
+    [
+      'the last line of a script that failed',
+      terminated(1, 'noise\napp-operator: DatabaseUnreachable: db:3306 does not answer'),
+      'DatabaseUnreachable: db:3306 does not answer',
+    ],
+    [
+      'the exit code of one that says nothing',
+      terminated(137),
+      'container init ended with exit code 137',
+    ],
+    [
+      'an image that cannot be pulled, without the changing back-off',
+      waiting('ImagePullBackOff', 'Back-off pulling image "x:y"'),
+      'container init: ImagePullBackOff: Back-off pulling image "x:y"',
+    ],
+    [
+      'a missing key of a Secret',
+      waiting('CreateContainerConfigError', "couldn't find key password in Secret ns/a"),
+      "container init: CreateContainerConfigError: couldn't find key password in Secret ns/a",
+    ],
+    ['nothing of a pod that only starts', waiting('ContainerCreating'), undefined],
+    [
+      'that no node takes it',
+      {
+        conditions: [{ type: 'PodScheduled', status: 'False', message: '0/3 nodes are available' }],
+      },
+      'no node takes its pod: 0/3 nodes are available',
+    ],
+    ['nothing of a pod that is well', {}, undefined],
+  ];
+  for (const [what, status, expected] of cases) {
+    test(what, async () => {
+      assert.equal(
+        (await podDiagnostics([pod('2026-01-01T00:00:00Z', status)]).explain(FAILED)).why,
+        expected,
+      );
+    });
+  }
+
+  test('the youngest pod speaks first', async () => {
+    const pods = [
+      pod('2026-01-01T00:00:00Z', terminated(1, 'app-operator: Old: x')),
+      pod('2026-01-02T00:00:00Z', terminated(1, 'app-operator: New: y')),
+    ];
+    assert.equal((await podDiagnostics(pods).explain(FAILED)).why, 'New: y');
+  });
+
+  test('an answer is kept for half a minute, and slow children are asked one in two seconds', async () => {
+    const { asked, clock, calls } = counted();
+    await asked.explain(FAILED);
+    await asked.explain(FAILED);
+    assert.equal(calls(), 1, 'the same failure');
+    clock.now = 1_000;
+    await asked.explain(running('u2'));
+    assert.equal(calls(), 1, 'another child, too soon');
+    clock.now = 31_000;
+    await asked.explain(FAILED);
+    assert.equal(calls(), 2, 'after half a minute');
+  });
+
+  test('slow children that were not asked are asked soon, one after the other', async () => {
+    const { asked, clock, calls } = counted();
+    await asked.explain(running('u1'));
+    assert.deepEqual(await asked.explain(running('u2')), { why: undefined, againMs: 2_000 });
+    assert.deepEqual(await asked.explain(running('u3')), { why: undefined, againMs: 4_000 });
+    clock.now = 2_000;
+    assert.deepEqual(await asked.explain(running('u2')), { why: undefined });
+    clock.now = 4_000;
+    assert.deepEqual(await asked.explain(running('u3')), { why: undefined });
+    assert.equal(calls(), 3);
+  });
+
+  test('a Job of which an attempt fails is asked at once, also when it had nothing to say before', async () => {
+    const { asked, clock, calls, pods } = counted();
+    assert.deepEqual(await asked.explain(running('u1')), { why: undefined });
+    clock.now = 10_000;
+    await asked.explain(running('u2'));
+    pods.push(pod('2026-01-01T00:00:00Z', terminated(1, 'app-operator: First: x')));
+    assert.deepEqual(await asked.explain(running('u1', 1)), { why: 'First: x' });
+    pods.push(pod('2026-01-01T00:01:00Z', terminated(1, 'app-operator: Second: y')));
+    assert.deepEqual(
+      await asked.explain(running('u1', 1)),
+      { why: 'First: x' },
+      'the same failure',
+    );
+    assert.deepEqual(await asked.explain(running('u1', 2)), { why: 'Second: y' });
+    assert.equal(calls(), 4);
+  });
+
+  test('a resource whose question was put off is visited soon, and otherwise after five minutes', async () => {
+    const { asked, clock } = counted();
+    const plan = aPlan([[{ kind: 'Job', name: 's-init' }]]);
+    const healthChecker = new HealthChecker({
+      children: { get: () => running('u1') } as unknown as ChildCache,
+      podDiagnostics: asked,
+      prober: undefined,
+      now: () => clock.now,
+    });
+    const memory = { pendingSince: 0 } as ReconcileState;
+    clock.now = 20_000;
+    await asked.explain(running('u2'));
+    await healthChecker.pending(plan, memory);
+    assert.equal(healthChecker.patience(memory), 2_000);
+    clock.now = 22_000;
+    await healthChecker.pending(plan, memory);
+    assert.equal(healthChecker.patience(memory), 300_000);
+  });
+
+  test('without a pod, the last event says who refuses it, without the name that changes', async () => {
+    const asked: unknown[] = [];
+    const refusal = (note: string, lastObservedTime: string): object => ({
+      metadata: { name: 'e' },
+      note,
+      series: { lastObservedTime },
+    });
+    const events = [
+      refusal(
+        'Error creating: pods "s-init-2-x8k2p" is forbidden: exceeded quota: small',
+        '2026-01-02T00:00:00.000000Z',
+      ),
+      refusal('Error creating: Timeout', '2026-01-01T00:00:00.000000Z'),
+    ];
+    const client = {
+      request: <T>(_: string, path: string, options?: object): Promise<T> => {
+        const ofEvents = path === '/apis/events.k8s.io/v1/namespaces/ns/events';
+        if (ofEvents) asked.push(options);
+        return Promise.resolve({ items: ofEvents ? events : [] } as T);
+      },
+    };
+    assert.equal(
+      (await new PodDiagnostics({ client, now: () => 0 }).explain(FAILED)).why,
+      'its pod is refused: forbidden: exceeded quota: small',
+    );
+    assert.deepEqual(asked, [
+      { query: { fieldSelector: 'regarding.uid=u1,reason=FailedCreate', limit: '20' } },
+    ]);
+  });
+
+  test('a question that fails is no answer', async () => {
+    const client = { request: () => Promise.reject(new Error('403')) };
+    const asked = await new PodDiagnostics({ client, now: () => 0 }).explain(FAILED);
+    assert.deepEqual(asked, { why: undefined });
+  });
+});
+
+/** A Job that runs, after so many failed attempts. */
+function running(uid: string, failed = 0): Child {
+  return { ...FAILED, uid, health: healthOf({ kind: 'Job', metadata: {}, status: { failed } }) };
+}
+
+/** One that can be told the time, and what it asked: `pods` are the answer. */
+function counted() {
+  let calls = 0;
+  const clock = { now: 0 };
+  const pods: object[] = [];
+  const client = {
+    request: <T>(_: string, path: string): Promise<T> => {
+      const ofPods = path.endsWith('/pods');
+      if (ofPods) calls += 1;
+      return Promise.resolve({ items: ofPods ? [...pods] : [] } as T);
+    },
+  };
+  const asked = new PodDiagnostics({ client, now: () => clock.now });
+  return { asked, clock, pods, calls: () => calls };
+}
+
+function podDiagnostics(items: readonly object[]): PodDiagnostics {
+  const client = { request: <T>(): Promise<T> => Promise.resolve({ items } as T) };
+  return new PodDiagnostics({ client, now: () => 0 });
+}
+
+function pod(creationTimestamp: string, status: object): object {
+  return { metadata: { name: 'p', creationTimestamp }, status };
+}
+
+function terminated(exitCode: number, message?: string): object {
+  return { containerStatuses: [{ name: 'init', state: { terminated: { exitCode, message } } }] };
+}
+
+function waiting(reason: string, message?: string): object {
+  return { containerStatuses: [{ name: 'init', state: { waiting: { reason, message } } }] };
+}

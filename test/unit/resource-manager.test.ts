@@ -1,0 +1,179 @@
+import assert from 'node:assert/strict';
+import { beforeEach, describe, test } from 'node:test';
+import { MANAGED_BY, MANAGED_BY_LABEL } from '../../constructs/kit/labels.js';
+import type { KubeObject } from '../../constructs/kit/object.js';
+import {
+  Deployment,
+  MariaDbDatabase,
+  PersistentVolumeClaim,
+  PostgresRole,
+  ScaledObject,
+  Secret,
+  StatefulSet,
+} from '../../constructs/kit/object-kind.js';
+import type { ObjectKind } from '../../constructs/kit/object-kind.js';
+import { ApiError } from '../../runner/api/api-error.js';
+import { ChildCache } from '../../runner/cache/child-cache.js';
+import { Applier } from '../../runner/apply/applier.js';
+import { ResourceManager } from '../../runner/apply/resource-manager.js';
+import { FakeApi } from './fake-api.js';
+import { aPlan, BENCH, METADATA_KEYS, type Wanted } from './plan-builder.js';
+
+const OWNER = 'AppBench/n/b';
+const labels = { [MANAGED_BY_LABEL]: MANAGED_BY, [METADATA_KEYS.owner]: 'AppBench.b' };
+const SCALER: Wanted = { kind: 'ScaledObject', name: 'scaler', labels, spec: {} };
+const WORKERS: Wanted = { kind: 'Deployment', name: 'workers', labels, spec: {} };
+const AFTER: Wanted = { kind: 'ConfigMap', name: 'after', labels, data: {} };
+
+let api: FakeApi;
+let children: ChildCache;
+let resourceManager: ResourceManager;
+beforeEach(() => {
+  api = new FakeApi();
+  children = new ChildCache(METADATA_KEYS, () => undefined);
+  const applier = new Applier({
+    client: api,
+    children,
+    metadataKeys: METADATA_KEYS,
+    onApiGone: () => undefined,
+  });
+  resourceManager = new ResourceManager({ children, applier, now: () => 0 });
+});
+
+/** A child of the resource that is there, as the watch brings it. */
+function isThere(
+  kind: ObjectKind,
+  name: string,
+  deletionTimestamp?: string,
+  more: Pick<KubeObject['metadata'], 'labels' | 'annotations'> = {},
+): void {
+  const object = api.put({
+    apiVersion: kind.apiVersion,
+    kind: kind.kind,
+    metadata: {
+      name,
+      namespace: 'n',
+      ...more,
+      labels: { ...labels, ...more.labels },
+      ...(deletionTimestamp === undefined ? {} : { deletionTimestamp }),
+      ownerReferences: [
+        { apiVersion: BENCH.apiVersion, kind: BENCH.kind, name: 'b', uid: 'u-1', controller: true },
+      ],
+    },
+  });
+  children.sink(kind, () => true).upsert(object);
+}
+const LONG_AGO = '2026-01-01T00:00:00Z';
+
+describe('a wanted child that is being deleted', () => {
+  test('holds nothing up where it only helps: it may be stuck for good', async () => {
+    isThere(ScaledObject, 'scaler', LONG_AGO);
+    const { complete } = await resourceManager.apply(BENCH, aPlan([[SCALER], [AFTER]]));
+    assert.equal(complete, true);
+    assert.deepEqual(api.calls, ['APPLY after']);
+  });
+
+  test('is waited for where it does the work', async () => {
+    isThere(Deployment, 'workers', LONG_AGO);
+    const { complete } = await resourceManager.apply(BENCH, aPlan([[WORKERS], [AFTER]]));
+    assert.equal(complete, false);
+    assert.deepEqual(api.calls, []);
+  });
+});
+
+describe('what is no longer wanted under Delete', () => {
+  const MARKED = { [METADATA_KEYS.retain]: 'false' };
+  beforeEach(() => {
+    isThere(StatefulSet, 'db', undefined, { labels: MARKED });
+    isThere(Secret, 'db-root', undefined, { labels: MARKED });
+    isThere(PersistentVolumeClaim, 'unmarked');
+    isThere(StatefulSet, 'redis');
+  });
+  const namesOf = (changes: readonly { readonly name: string }[]): readonly string[] =>
+    changes.map(({ name }) => name).sort();
+
+  test('goes, except for data: nobody knows whether another server has it, too', async () => {
+    const pruned = await resourceManager.prune(BENCH, OWNER, aPlan([]));
+    assert.deepEqual(namesOf(pruned), ['redis']);
+    assert.deepEqual(api.calls, ['DELETE redis']);
+  });
+
+  test('goes with its data when the resource goes', async () => {
+    const cleared = await resourceManager.deleteUnwanted(BENCH, OWNER, aPlan([]));
+    assert.deepEqual(namesOf(cleared), ['db', 'db-root', 'redis', 'unmarked']);
+  });
+});
+
+describe('a resource whose names another one has', () => {
+  test('makes way, but for data and what may belong to some', async () => {
+    isThere(StatefulSet, 'db', undefined, { labels: { [METADATA_KEYS.retain]: 'false' } });
+    isThere(Secret, 'unmarked', undefined, { annotations: { [METADATA_KEYS.generate]: '{}' } });
+    isThere(PersistentVolumeClaim, 'unmarked');
+    isThere(Deployment, 'workers');
+    await resourceManager.release(BENCH, OWNER);
+    assert.deepEqual(api.calls, ['DELETE workers']);
+  });
+});
+
+describe('what goes last', () => {
+  const pruned = async (): Promise<readonly string[]> =>
+    (await resourceManager.deleteUnwanted(BENCH, OWNER, aPlan([]))).map(({ name }) => name);
+
+  test('stays while others go', async () => {
+    isThere(PostgresRole, 'role');
+    isThere(Deployment, 'workers', LONG_AGO);
+    assert.deepEqual(await pruned(), []);
+  });
+
+  test('goes although something is stuck that only helped', async () => {
+    isThere(PostgresRole, 'role');
+    isThere(ScaledObject, 'scaler', LONG_AGO);
+    assert.deepEqual(await pruned(), ['role']);
+  });
+});
+
+describe('data that a resource leaves', () => {
+  const MARKED = { [METADATA_KEYS.retain]: 'false' };
+  const SECRET = { [METADATA_KEYS.generate]: '{}' };
+  const kept = async (...wanted: readonly Wanted[]): Promise<readonly string[]> =>
+    (await resourceManager.retain(BENCH, OWNER, aPlan([wanted]))).map(({ name }) => name);
+
+  test('is what is marked so; it belongs to nobody afterwards, and is not deleted', async () => {
+    isThere(StatefulSet, 'db', undefined, { labels: MARKED });
+    isThere(StatefulSet, 'redis');
+    isThere(Secret, 'redis-auth', undefined, { annotations: SECRET });
+    assert.deepEqual(await kept(), ['db']);
+    const { metadata } = api.the('db');
+    assert.deepEqual(
+      [metadata.ownerReferences, metadata.labels?.[METADATA_KEYS.retain]],
+      [null, 'true'],
+    );
+    assert.deepEqual(await kept(), [], 'once');
+    const pruned = await resourceManager.deleteUnwanted(BENCH, OWNER, aPlan([]));
+    assert.deepEqual(pruned.map(({ name }) => name).sort(), ['redis', 'redis-auth']);
+  });
+
+  test('is what can be data, where an older release marked nothing', async () => {
+    isThere(PersistentVolumeClaim, 'files');
+    isThere(Secret, 'password', undefined, { annotations: SECRET });
+    isThere(MariaDbDatabase, 'database');
+    isThere(Secret, 'plain');
+    isThere(Deployment, 'workers');
+    assert.deepEqual([...(await kept())].sort(), ['database', 'files', 'password']);
+    const body = api.bodies.find((patch) => 'spec' in patch);
+    assert.deepEqual((body as { spec?: unknown } | undefined)?.spec, { cleanupPolicy: 'Skip' });
+  });
+
+  test('is nothing that is still wanted: applying tells that', async () => {
+    isThere(Secret, 'password', undefined, { labels: MARKED, annotations: SECRET });
+    assert.deepEqual(await kept({ kind: 'Secret', name: 'password' }), []);
+  });
+
+  test('is not taken for kept where the API server said nothing of the kind', async () => {
+    isThere(PersistentVolumeClaim, 'files');
+    api.fail = new ApiError(409, 'Conflict', {}, 'another one is there');
+    await assert.rejects(kept());
+    api.fail = new ApiError(404, 'NotFound', {}, 'gone');
+    assert.deepEqual(await kept(), ['files']);
+  });
+});

@@ -1,0 +1,73 @@
+import assert from 'node:assert/strict';
+import type { TestContext } from 'node:test';
+
+import { WorkQueue } from '../../runner/controller/workqueue.js';
+
+/** All that is due without a timer. */
+export const settle = async (): Promise<void> => {
+  for (let round = 0; round < 5; round++) await new Promise(setImmediate);
+};
+
+/** A queue whose time passes when it is told to, and whose work ends when it is told to. */
+export class Bench {
+  readonly begun: string[] = [];
+  readonly depths: number[] = [];
+  readonly waits: number[] = [];
+  retries = 0;
+  time = 0;
+  random = 0.5;
+  readonly queue: WorkQueue;
+  readonly #held = new Map<string, PromiseWithResolvers<undefined>>();
+
+  constructor(
+    private readonly context: TestContext,
+    concurrency = 2,
+    private readonly blockedReason = true,
+  ) {
+    context.mock.timers.enable({ apis: ['setTimeout'] });
+    this.queue = new WorkQueue({
+      work: (key) => this.#work(key),
+      concurrency,
+      now: () => this.time,
+      random: () => this.random,
+      onDepth: (depth) => void this.depths.push(depth),
+      onWait: (seconds) => void this.waits.push(seconds),
+      onRetry: () => {
+        this.retries++;
+      },
+    });
+    this.queue.start();
+  }
+
+  /** Adds keys, and lets their work begin. */
+  async add(...keys: readonly string[]): Promise<void> {
+    for (const key of keys) this.queue.add(key);
+    await settle();
+  }
+
+  async end(key: string, error?: Error): Promise<void> {
+    const held = this.#held.get(key);
+    assert.ok(held, `${key} is in work`);
+    this.#held.delete(key);
+    if (error) held.reject(error);
+    else held.resolve(undefined);
+    await settle();
+  }
+
+  async pass(ms: number): Promise<void> {
+    for (let step = 0; step < ms; step += 10) {
+      this.time += Math.min(10, ms - step);
+      this.context.mock.timers.tick(Math.min(10, ms - step));
+      await settle();
+    }
+  }
+
+  async #work(key: string): Promise<void> {
+    this.begun.push(key);
+    if (!this.blockedReason) return;
+    assert.ok(!this.#held.has(key), `${key} is in work twice`);
+    const held = Promise.withResolvers<undefined>();
+    this.#held.set(key, held);
+    await held.promise;
+  }
+}

@@ -1,0 +1,3 @@
+module app-operator.local/testbed/node/pause
+
+go 1.24.0

@@ -1,0 +1,157 @@
+/** Stands in for `site_documents.py` where pods are simulated: it answers what the real script answers. */
+import { setTimeout as sleep } from 'node:timers/promises';
+import { gzipSync } from 'node:zlib';
+
+import type { DocumentOutcome, SiteDocument } from '../../constructs/kit/document.js';
+import { type Api, ApiError } from '../controlplane/api.js';
+
+/** A document as the script reads it. */
+export type WrittenDocument = Omit<SiteDocument, 'secrets'> & {
+  readonly id: string;
+  readonly secrets: readonly string[];
+};
+
+export type Answer = readonly [DocumentOutcome, string?, (readonly string[])?];
+
+interface Pod {
+  readonly metadata: {
+    readonly namespace: string;
+    readonly name: string;
+    readonly labels: Readonly<Record<string, string>>;
+  };
+  readonly spec: { readonly containers: readonly { readonly name: string }[] };
+  readonly status?: { readonly phase?: string };
+}
+
+/** Labels of the pods that a test has to hold for the answers to be its own. */
+export const DOCUMENT_PODS = { 'app.kubernetes.io/component': 'documents' } as const;
+
+/** What the documents of all sites were, batch by batch, and the answers to them. */
+export class DocumentScript {
+  /** The batches that were written, in their order. */
+  readonly batches: (readonly WrittenDocument[])[] = [];
+  /** Namespaces whose Jobs are not answered for now. */
+  readonly silent = new Set<string>();
+  /** Names of documents that break each Job that has them, with its last words. */
+  readonly breaking = new Map<string, string>();
+  /** The batches that were broken. */
+  readonly broken: (readonly WrittenDocument[])[] = [];
+  /** Namespaces whose Jobs end without a word. */
+  readonly speechless = new Set<string>();
+  readonly #stop = new AbortController();
+  readonly #answered = new Set<string>();
+  readonly #done: Promise<void>;
+
+  constructor(
+    private readonly api: Api,
+    private readonly answer: (document: WrittenDocument) => Answer,
+    /** Milliseconds that a batch of so many documents takes. */
+    private readonly takes: (documents: number) => number = () => 0,
+  ) {
+    this.#done = this.#run().catch((error: unknown) => {
+      if (!this.#stop.signal.aborted) throw error;
+    });
+  }
+
+  /** Every document that was written, in order. */
+  get written(): readonly WrittenDocument[] {
+    return this.batches.flat();
+  }
+
+  async stop(): Promise<void> {
+    this.#stop.abort();
+    await this.#done;
+  }
+
+  async #run(): Promise<void> {
+    const { signal } = this.#stop;
+    while (!signal.aborted) {
+      const query = new URLSearchParams({
+        labelSelector: 'app.kubernetes.io/component=documents',
+      });
+      const { items } = (await this.#ask('GET', `/api/v1/pods?${query.toString()}`)) as {
+        readonly items: readonly Pod[];
+      };
+      const waiting = items.filter(
+        ({ metadata, status }) =>
+          status?.phase === 'Running' &&
+          !this.silent.has(metadata.namespace) &&
+          !this.#answered.has(`${metadata.namespace}/${metadata.name}`),
+      );
+      // A pod may be gone meanwhile.
+      void Promise.allSettled(waiting.map((pod) => this.#finish(pod)));
+      await sleep(50);
+    }
+  }
+
+  /** Asks again while the server does not answer, or asks for patience. */
+  async #ask(method: 'GET' | 'PATCH', path: string, body?: unknown): Promise<unknown> {
+    for (;;) {
+      try {
+        return await this.api.request(method, path, body, 'application/merge-patch+json');
+      } catch (error) {
+        const answered = error instanceof ApiError && error.status < 429;
+        if (answered || this.#stop.signal.aborted) throw error;
+        await sleep(50);
+      }
+    }
+  }
+
+  async #finish({ metadata, spec }: Pod): Promise<void> {
+    const { namespace, name, labels } = metadata;
+    this.#answered.add(`${namespace}/${name}`);
+    const map = (await this.#ask(
+      'GET',
+      `/api/v1/namespaces/${namespace}/configmaps/${labels['app'] ?? ''}`,
+    )) as { readonly data: Readonly<Record<string, string>> };
+    const { documents } = JSON.parse(map.data['documents.json'] ?? '{}') as {
+      readonly documents: readonly WrittenDocument[];
+    };
+    const words = documents.map((document) => this.breaking.get(document.name)).find(isThere);
+    if (words !== undefined) {
+      this.broken.push(documents);
+      await this.#end(metadata, spec, 137, words);
+      return;
+    }
+    const results = documents.map((document) => {
+      const [outcome, message = '', ignored = []] = this.answer(document);
+      return [document.id, [outcome, message, ignored]] as const;
+    });
+    await sleep(this.takes(documents.length));
+    const answers = packed(JSON.stringify({ results: Object.fromEntries(results) }));
+    this.batches.push(documents);
+    await this.#end(metadata, spec, 0, this.speechless.has(namespace) ? '' : answers);
+  }
+
+  async #end(
+    { namespace, name }: Pod['metadata'],
+    { containers }: Pod['spec'],
+    exitCode: number,
+    message: string,
+  ): Promise<void> {
+    const now = new Date().toISOString().replace(/\.\d+Z$/, 'Z');
+    const reason = exitCode === 0 ? 'Completed' : 'Error';
+    const terminated = { exitCode, reason, message, startedAt: now, finishedAt: now };
+    await this.#ask('PATCH', `/api/v1/namespaces/${namespace}/pods/${name}/status`, {
+      status: {
+        phase: exitCode === 0 ? 'Succeeded' : 'Failed',
+        containerStatuses: containers.map((container) => ({
+          name: container.name,
+          image: 'framework',
+          imageID: '',
+          ready: false,
+          restartCount: 0,
+          state: { terminated },
+        })),
+      },
+    });
+  }
+}
+
+function isThere(words: string | undefined): words is string {
+  return words !== undefined;
+}
+
+function packed(text: string): string {
+  return Buffer.byteLength(text) <= 4096 ? text : `gz:${gzipSync(text).toString('base64')}`;
+}

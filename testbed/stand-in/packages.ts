@@ -1,0 +1,84 @@
+/** TEST CODE: the image's Python and JavaScript packages: pinned, fetched once, kept in the cache. */
+import { execFile, spawnSync } from 'node:child_process';
+import { createHash } from 'node:crypto';
+import { existsSync } from 'node:fs';
+import { cp, mkdir, mkdtemp, readFile, rename, rm } from 'node:fs/promises';
+import path from 'node:path';
+import { promisify } from 'node:util';
+import { cacheRoot } from '../controlplane/binaries.js';
+import { SOURCES } from './sources.js';
+
+const run = promisify(execFile);
+const PLATFORMS: Readonly<Record<string, string>> = { x64: 'x86_64', arm64: 'aarch64' };
+
+/**
+ * A folder with the Python packages of a version of the framework, for an interpreter such as `3.11`.
+ * Only wheels are taken: nothing is compiled here.
+ */
+export async function pythonPackages(major: number, python: string): Promise<string> {
+  const requirements = path.join(SOURCES, `requirements-${major >= 16 ? '16' : '15'}.txt`);
+  return cached(`python${python}`, requirements, async (folder) => {
+    const platform = `manylinux2014_${PLATFORMS[process.arch] ?? process.arch}`;
+    await run('python3', [
+      ...['-m', 'pip', 'install', '--quiet', '--disable-pip-version-check', '--no-compile'],
+      ...['--root-user-action=ignore', '--only-binary=:all:', '--implementation=cp'],
+      ...[`--python-version=${python}`, `--platform=${platform}`],
+      ...[`--target=${folder}`, `--requirement=${requirements}`],
+    ]);
+    compile(folder, 'site-packages', python);
+  });
+}
+
+/**
+ * Writes bytecode next to the sources, where this machine has the interpreter: processes start twice as fast, and pods
+ * cannot write it themselves. A hash in it says whose it is, not the time of files, which an archive may change.
+ */
+export function compile(folder: string, seenAs: string, python: string): void {
+  const options = ['-m', 'compileall', '-qq', '--invalidation-mode=unchecked-hash'];
+  spawnSync(`python${python}`, [...options, '-s', folder, '-p', seenAs, folder], {
+    stdio: 'ignore',
+  });
+}
+
+/** The `node_modules` of the realtime server. */
+export async function realtimeModules(): Promise<string> {
+  const sources = path.join(SOURCES, 'apps/frappe');
+  return cached('realtime', path.join(sources, 'package-lock.json'), async (folder) => {
+    const files = ['package.json', 'package-lock.json'];
+    for (const file of files) await cp(path.join(sources, file), path.join(folder, file));
+    const options = [
+      '--omit=dev',
+      '--ignore-scripts',
+      '--no-audit',
+      '--no-fund',
+      '--loglevel=error',
+    ];
+    await run('npm', ['ci', ...options], { cwd: folder });
+    for (const file of files) await rm(path.join(folder, file));
+  });
+}
+
+/** Fills a folder of the cache once for each content of `pins`; several processes may ask at the same time. */
+async function cached(
+  name: string,
+  pins: string,
+  fill: (folder: string) => Promise<void>,
+): Promise<string> {
+  const hash = createHash('sha256')
+    .update(await readFile(pins))
+    .digest('hex')
+    .slice(0, 12);
+  const target = path.join(cacheRoot(), 'framework', `${name}-${process.arch}-${hash}`);
+  if (existsSync(target)) return target;
+  await mkdir(path.dirname(target), { recursive: true });
+  const draft = await mkdtemp(`${target}.`);
+  try {
+    await fill(draft);
+    await rename(draft, target);
+  } catch (error) {
+    if (!existsSync(target)) throw error;
+  } finally {
+    await rm(draft, { recursive: true, force: true });
+  }
+  return target;
+}
