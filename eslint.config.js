@@ -132,6 +132,10 @@ export default tseslint.config(
         { selector: 'ExportNamedDeclaration[source]', message: RE_EXPORT },
       ],
       eqeqeq: 'error',
+      complexity: ['error', 12],
+      'max-depth': ['error', 3],
+      'max-params': ['error', 4],
+      'max-lines-per-function': ['error', { max: 60, skipBlankLines: true, skipComments: true }],
       '@typescript-eslint/consistent-type-imports': ['error', { disallowTypeAnnotations: false }],
       // The empty string counts as nothing where text is put together.
       '@typescript-eslint/prefer-nullish-coalescing': [
@@ -210,6 +214,8 @@ export default tseslint.config(
       // Fakes stand in for classes and asynchronous functions.
       '@typescript-eslint/no-unsafe-class-instance-assignment': 'off',
       '@typescript-eslint/require-await': 'off',
+      // A suite is one function around its tests.
+      'max-lines-per-function': 'off',
     },
   },
 );
