@@ -17,7 +17,7 @@ import type { TestContext } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { freePort } from '../../testbed/controlplane/ports.js';
-import { patience } from '../../testbed/timeouts.js';
+import { deadline } from '../../testbed/timeouts.js';
 
 export const ROOT = fileURLToPath(new URL('../../../../', import.meta.url));
 export const SCRIPTS = join(ROOT, 'constructs/frappe/scripts');
@@ -164,7 +164,7 @@ export async function eventually(
   what: string,
   holds: () => boolean | Promise<boolean>,
 ): Promise<void> {
-  const isOver = patience(120_000);
+  const isOver = deadline(120_000);
   for (;;) {
     let last: unknown = 'false';
     try {

@@ -1,7 +1,7 @@
 const FIRST_PAUSE_MS = 1_000;
 
-/** Does something when it is called, but only after 1 s, and then 2 s, 4 s, 8 s … after the time before. */
-export function lessAndLessOften(action: () => Promise<void>): () => Promise<void> {
+/** An action with exponential backoff: a call within 1 s, then 2 s, 4 s, 8 s of the last run does nothing. */
+export function withBackoff(action: () => Promise<void>): () => Promise<void> {
   let last = performance.now();
   let pauseMs = FIRST_PAUSE_MS;
   return async () => {
