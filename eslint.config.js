@@ -53,6 +53,14 @@ const NO = {
     regex: String.raw`^(\.\./)+(cli|testbed|tools|test)/`,
     message: 'runner/ knows nothing of who uses it.',
   },
+  aboveCli: {
+    regex: String.raw`^(\.\./)+(testbed|tools|test)/`,
+    message: 'Product code imports no testbed, tools or tests.',
+  },
+  aboveTestbed: {
+    regex: String.raw`^(\.\./)+(tools|test)/`,
+    message: 'testbed/ imports no tools or tests; it may import product code.',
+  },
   test: {
     regex: String.raw`^(\.\./)+test/`,
     message: 'Only tests import from test/.',
@@ -202,6 +210,14 @@ export default tseslint.config(
   {
     files: ['runner/**/*.ts'],
     rules: restrict(NO.aboveRunner, NO.kindsInRunner),
+  },
+  {
+    files: ['cli/**/*.ts'],
+    rules: restrict(NO.aboveCli),
+  },
+  {
+    files: ['testbed/**/*.ts'],
+    rules: restrict(NO.aboveTestbed),
   },
   {
     files: ['constructs/index.ts', 'constructs/*/index.ts', 'cli/testing.ts'],

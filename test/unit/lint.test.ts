@@ -21,12 +21,6 @@ const REFUSED: readonly (readonly [reason: string, path: string, code: string, r
     'no-restricted-imports',
   ],
   [
-    'constructs know no tools',
-    'constructs/install/x.ts',
-    "import { a } from '../../tools/a.js';",
-    'no-restricted-imports',
-  ],
-  [
     'constructs do no I/O',
     'constructs/site/x.ts',
     "import { readFileSync } from 'node:fs';",
@@ -110,10 +104,33 @@ const REFUSED: readonly (readonly [reason: string, path: string, code: string, r
     "import { a } from '../cli/a.js';",
     'no-restricted-imports',
   ],
+  ...(['constructs/bench', 'runner/apply', 'cli/status'] as const).flatMap((folder) =>
+    (['testbed', 'tools', 'test'] as const).map(
+      (outside) =>
+        [
+          `product code imports no ${outside}`,
+          `${folder}/x.ts`,
+          `import { a } from '../../${outside}/a.js';`,
+          'no-restricted-imports',
+        ] as const,
+    ),
+  ),
   [
-    'only tests use test code',
-    'cli/x.ts',
-    "import { a } from '../test/a.js';",
+    'the testbed imports no tools',
+    'testbed/node/x.ts',
+    "import { a } from '../../tools/a.js';",
+    'no-restricted-imports',
+  ],
+  [
+    'the testbed imports no tests',
+    'testbed/node/x.ts',
+    "import { a } from '../../test/a.js';",
+    'no-restricted-imports',
+  ],
+  [
+    'only tests import tests',
+    'tools/demo/x.ts',
+    "import { a } from '../../test/a.js';",
     'no-restricted-imports',
   ],
   ['no default exports', 'cli/x.ts', 'export default 1;', 'no-default-export'],
@@ -138,6 +155,11 @@ const ACCEPTED: readonly (readonly [reason: string, path: string, code: string])
     'a hash is pure',
     'constructs/kit/x.ts',
     "import { createHash } from 'node:crypto';\nexport const a = createHash;",
+  ],
+  [
+    'the testbed imports product code',
+    'testbed/node/x.ts',
+    "import { a } from '../../runner/a.js';\nexport const b = a;",
   ],
   [
     "another kind's types",

@@ -5,8 +5,8 @@ export interface Sample {
   readonly value: number;
 }
 
-/** What an operator counts: its `/metrics` on a port of 127.0.0.1. */
-export class FaultMetrics {
+/** The metrics of an operator process: `/metrics` on a port of 127.0.0.1. */
+export class OperatorMetrics {
   constructor(private readonly port: number) {}
 
   async samples(): Promise<readonly Sample[]> {
@@ -44,7 +44,7 @@ export class FaultMetrics {
     return calls;
   }
 
-  /** Writes, Events included: what is created, applied, patched, updated and deleted. */
+  /** Writing calls, those of Events included. */
   async writes(): Promise<number> {
     const calls = await this.calls();
     return ['create', 'apply', 'patch', 'update', 'delete'].reduce(

@@ -5,9 +5,9 @@ import { Agent, request } from 'node:https';
 import path from 'node:path';
 import { parse, stringify } from 'yaml';
 
-import type { ControlPlane } from '../../../testbed/controlplane/controlplane.js';
-import { freePort } from '../../../testbed/controlplane/ports.js';
-import { FaultWatch } from './fault-watch.js';
+import type { ControlPlane } from '../controlplane/controlplane.js';
+import { freePort } from '../controlplane/ports.js';
+import { ProxiedWatch } from './proxied-watch.js';
 
 /** A call on its way to the API server. */
 export interface Call {
@@ -22,8 +22,8 @@ export interface Call {
 }
 
 /**
- * What happens to a call in place of being forwarded: it is answered here; `drop` breaks its connection;
- * `lose` forwards it and breaks the connection in place of the answer.
+ * What the proxy does with a call: an object is its response; `drop` closes the connection;
+ * `lose` forwards the call and closes the connection before the response.
  */
 export type Fault =
   | 'drop'
@@ -34,24 +34,24 @@ export type Fault =
       readonly body?: unknown;
     };
 
-/** Decides about a call; it may take its time, and the call waits. */
+/** The fault of a call, undefined to forward it; the call waits for the promise. */
 export type Rule = (call: Call) => Fault | undefined | Promise<Fault | undefined>;
 
 /**
- * Stands between an operator and the API server, as the operator's user, and does what networks and
- * busy servers do. Plain HTTP on its own side.
+ * An HTTP proxy between an operator and the API server that injects the faults of networks and busy servers.
+ * It authenticates as the operator's user; operators connect to it without TLS.
  */
 export class FaultProxy {
-  /** Path of a kubeconfig that leads here. */
+  /** Path of a kubeconfig whose server is this proxy. */
   kubeconfig = '';
   /** Every call that has arrived, as `GET /api/v1/secrets`; watches as `WATCH …`. */
   readonly calls: string[] = [];
   rule: Rule | undefined;
-  /** Whether writes are forwarded one at a time, in the order in which they come. */
+  /** Whether writes are forwarded one at a time, in order of arrival. */
   serial = false;
-  /** Milliseconds that an event of a watch takes longer, by the watch's path. */
+  /** Delay of each event of a watch in milliseconds, by the path of the watch. */
   watchDelay: (path: string) => number = () => 0;
-  readonly #watches = new Set<FaultWatch>();
+  readonly #watches = new Set<ProxiedWatch>();
   readonly #agent: Agent;
   readonly #server: Server;
   #turn = Promise.resolve();
@@ -61,12 +61,12 @@ export class FaultProxy {
     private readonly port: number,
     credentials: Readonly<Record<'ca' | 'cert' | 'key', Buffer>>,
   ) {
-    // The API server closes a connection that was idle for 90 s: this side must be the first.
+    // The API server closes idle connections after 90 s: this side must be first.
     this.#agent = new Agent({ ...credentials, keepAlive: true, timeout: 60_000 });
     this.#server = createServer((incoming, response) => {
       this.#handle(incoming, response).catch(() => response.destroy());
     });
-    // The client must never find that an idle connection was just closed: that is a fault of its own.
+    // Closing an idle connection under a client would be one more fault.
     this.#server.keepAliveTimeout = 300_000;
   }
 
@@ -78,7 +78,7 @@ export class FaultProxy {
     };
     const data = (from: Readonly<Record<string, string>> | undefined, key: string): Buffer =>
       Buffer.from(from?.[`${key}-data`] ?? '', 'base64');
-    // One of its own: it must be free again when the proxy listens again.
+    // A fixed port: `accept` listens on it again after `refuse`.
     const proxy = new FaultProxy(plane.server, await freePort(), {
       ca: data(clusters[0]?.cluster, 'certificate-authority'),
       cert: data(users[0]?.user, 'client-certificate'),
@@ -93,8 +93,8 @@ export class FaultProxy {
         apiVersion: 'v1',
         kind: 'Config',
         clusters: [{ name: 'proxy', cluster: { server } }],
-        users: [{ name: 'nobody', user: {} }],
-        contexts: [{ name: 'proxy', context: { cluster: 'proxy', user: 'nobody' } }],
+        users: [{ name: 'anonymous', user: {} }],
+        contexts: [{ name: 'proxy', context: { cluster: 'proxy', user: 'anonymous' } }],
         'current-context': 'proxy',
       }),
     );
@@ -102,11 +102,11 @@ export class FaultProxy {
   }
 
   /** The watches that are open now. */
-  get watches(): readonly FaultWatch[] {
+  get watches(): readonly ProxiedWatch[] {
     return [...this.#watches];
   }
 
-  /** Listens, also again. */
+  /** Listens; also after `refuse`. */
   async accept(): Promise<void> {
     this.#server.listen(this.port, '127.0.0.1');
     await once(this.#server, 'listening');
@@ -135,7 +135,7 @@ export class FaultProxy {
       const fault = await this.rule?.(call);
       if (fault === 'drop') response.destroy();
       else if (fault && fault !== 'lose') answer(response, fault);
-      else await this.#forward(incoming, body, response, call, fault === 'lose');
+      else await this.#forward({ incoming, body, response, call }, fault === 'lose');
     };
     if (!this.serial || !call.isWrite) return pass();
     const turn = this.#turn.then(pass);
@@ -143,13 +143,7 @@ export class FaultProxy {
     return turn;
   }
 
-  #forward(
-    incoming: IncomingMessage,
-    body: Buffer,
-    response: ServerResponse,
-    call: Call,
-    lose: boolean,
-  ): Promise<void> {
+  #forward({ incoming, body, response, call }: Received, lose: boolean): Promise<void> {
     return new Promise((resolve, reject) => {
       const { host: _host, connection: _connection, ...headers } = incoming.headers;
       const upstream = request(
@@ -158,7 +152,7 @@ export class FaultProxy {
         (answered) => {
           answered.on('error', reject);
           if (call.isWatch) {
-            const watch = new FaultWatch(call.path, answered, response, () =>
+            const watch = new ProxiedWatch(call.path, answered, response, () =>
               this.watchDelay(call.path),
             );
             this.#watches.add(watch);
@@ -188,6 +182,14 @@ export class FaultProxy {
       upstream.end(body);
     });
   }
+}
+
+/** A call that the proxy has received whole, and the response to write. */
+interface Received {
+  readonly incoming: IncomingMessage;
+  readonly body: Buffer;
+  readonly response: ServerResponse;
+  readonly call: Call;
 }
 
 function callOf({ method = 'GET', url = '/' }: IncomingMessage, body: string): Call {

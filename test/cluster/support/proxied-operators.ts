@@ -1,15 +1,15 @@
 import type { Cluster } from '../harness.js';
-import { FaultProxy } from './fault-proxy.js';
+import { FaultProxy } from '../../../testbed/fault-proxy/fault-proxy.js';
 import { argsOf, Operator, type OperatorOptions } from './operator.js';
 
-/** Operators that reach the API server through a proxy, or with a kubeconfig of the test's own. */
-export class FaultOperators {
+/** Operators that connect through a fault proxy, or with the kubeconfig of a user. */
+export class ProxiedOperators {
   readonly #all: Operator[] = [];
   readonly #proxies: FaultProxy[] = [];
 
   constructor(private readonly cluster: Cluster) {}
 
-  /** Starts one; `stop` ends it at the latest. */
+  /** Starts an operator; `stop` ends it at the latest. */
   async start(
     through: FaultProxy | undefined,
     options: OperatorOptions = {},
@@ -33,7 +33,7 @@ export class FaultOperators {
 
   async stop(): Promise<void> {
     for (const operator of this.#all) {
-      // One that was stopped with SIGSTOP ends all the same.
+      // SIGKILL also ends a process that SIGSTOP has stopped.
       if (operator.running) operator.kill('SIGKILL');
     }
     await Promise.all(this.#all.map(({ exited }) => exited));

@@ -1,12 +1,12 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 
-/** A watch that passes through the proxy. */
-export class FaultWatch {
-  /** Whether what comes from the server goes nowhere: the connection stays open, and is silent. */
+/** A watch that the proxy forwards. */
+export class ProxiedWatch {
+  /** Whether events are dropped; the connection stays open. */
   silent = false;
   #last = Promise.resolve();
 
-  /** @param delayMs milliseconds that each event takes longer; asked for each one */
+  /** @param delayMs delay of an event in milliseconds; called for each event */
   constructor(
     readonly path: string,
     upstream: IncomingMessage,
@@ -18,7 +18,7 @@ export class FaultWatch {
     upstream.on('data', (chunk: Buffer) => {
       if (this.silent) return;
       const delay = delayMs();
-      // In their order, also when the delay changes.
+      // Events keep their order when the delay changes.
       this.#last = Promise.all([this.#last, delay > 0 ? after(delay) : undefined]).then(() => {
         if (!this.silent) response.write(chunk);
       });
@@ -27,17 +27,17 @@ export class FaultWatch {
     upstream.once('error', () => response.destroy());
   }
 
-  /** Ends it as a server does whose time for the watch is over. */
+  /** Ends the response, as a server does at the timeout of a watch. */
   end(): void {
     void this.#last.then(() => this.response.end());
   }
 
-  /** Breaks its connection. */
+  /** Closes the connection without an end of the response. */
   cut(): void {
     this.response.destroy();
   }
 
-  /** Ends it as a server does that does not know the version any more. */
+  /** Ends with the error 410, as a server does for an expired resource version. */
   expire(): void {
     const object = {
       kind: 'Status',

@@ -4,17 +4,17 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { Cluster } from '../harness.js';
 import { at, type Live, nameOf } from './objects.js';
 
-/** What is in a namespace, apart from what differs between two namespaces of the same content. */
+/** The objects of a namespace, without the names and ids that differ between namespaces. */
 export interface Snapshot {
-  /** Every object of the operator: what it is and says, by `<kind>/<name>`. */
+  /** Objects of the operator as text, by `<kind>/<name>`. */
   readonly objects: ReadonlyMap<string, string>;
-  /** How many pods each Job has had. */
+  /** Number of pods by Job. */
   readonly jobPods: Readonly<Record<string, number>>;
 }
 
-/** The pods of the Jobs that are there: those of others go a moment after their Job. */
+/** Pods of the existing Jobs. The garbage collector deletes the pods of deleted Jobs first. */
 function podsOfJobs(cluster: Cluster, namespace: string): Promise<readonly Live[]> {
-  return cluster.until('pods of Jobs that are gone are gone, too', async () => {
+  return cluster.until('the pods of deleted Jobs to be deleted', async () => {
     const jobs = new Set(
       (await cluster.list('Job', namespace)).map(({ metadata }) => metadata.uid),
     );
@@ -41,7 +41,7 @@ export async function snapshot(cluster: Cluster, namespace: string): Promise<Sna
   };
 }
 
-/** An object as text, without what the server adds and without what is different in each namespace. */
+/** An object as text, without fields of the server and without names and ids of the namespace. */
 function essence({ metadata, status: _, data, ...rest }: Live, namespace: string): string {
   const { labels, annotations = {}, ownerReferences } = metadata;
   const { ['deployment.kubernetes.io/revision']: _revision, ...others } = annotations;
@@ -55,7 +55,7 @@ function essence({ metadata, status: _, data, ...rest }: Live, namespace: string
     .replace(/"(clusterIPs?|volumeName)": (\[[^\]]*\]|"[^"]*")/g, '"$1": "…"');
 }
 
-/** The bytes of every Secret of the operator, by name; they must never change. */
+/** Uid and data of every Secret of the operator, by name; they must never change. */
 export async function secretsOf(
   cluster: Cluster,
   namespace: string,
@@ -69,21 +69,21 @@ export async function secretsOf(
   );
 }
 
-/** Says what differs first: a whole world is too long to read. */
-export function assertSameWorld(actual: Snapshot, expected: Snapshot, what: string): void {
+/** Compares object by object: the message has the first difference only. */
+export function assertSameObjects(actual: Snapshot, expected: Snapshot, what: string): void {
   assert.deepEqual([...actual.objects.keys()].sort(), [...expected.objects.keys()].sort(), what);
   for (const [name, text] of expected.objects) {
     assert.equal(actual.objects.get(name), text, `${what}: ${name}`);
   }
 }
 
-/** Every owner of every object of the operator is there, once the garbage collector has been by. */
+/** Waits until every owner of every object of the operator exists: the garbage collector may lag behind. */
 export async function assertNoOrphans(cluster: Cluster, namespace: string): Promise<void> {
-  await cluster.until('nothing is without its owner', async () => {
+  await cluster.until('every object to have its owners', async () => {
     for (const child of await cluster.children(namespace)) {
       for (const { kind, name, uid } of child.metadata.ownerReferences ?? []) {
         const owner = await cluster.get(kind, namespace, name);
-        assert.equal(owner?.metadata.uid, uid, `${nameOf(child)} belongs to what is not there`);
+        assert.equal(owner?.metadata.uid, uid, `${nameOf(child)} has an owner that does not exist`);
       }
     }
     return true;
@@ -91,22 +91,22 @@ export async function assertNoOrphans(cluster: Cluster, namespace: string): Prom
 }
 
 /**
- * Waits until an operator has written nothing for longer than a word in a status may wait. In looks, and not in
- * seconds: a machine that stood still has not been at rest.
+ * Waits until an operator has written nothing for longer than a status update may be delayed. Counts polls, not
+ * seconds: while the machine is suspended the operator cannot write.
  */
 export async function atRest(cluster: Cluster, user: string): Promise<void> {
   let written: number | undefined;
-  let looks = 0;
+  let polls = 0;
   await cluster.until(`${user} is at rest`, async () => {
     await sleep(500);
     const { length } = await cluster.writes({ user });
-    looks = length === written ? looks + 1 : 0;
+    polls = length === written ? polls + 1 : 0;
     written = length;
-    return looks >= 20;
+    return polls >= 20;
   });
 }
 
-/** The names of a bench's routes, as its nginx knows them. */
+/** Host names in the nginx configuration of a bench. */
 export async function routesOf(
   cluster: Cluster,
   namespace: string,
