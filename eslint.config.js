@@ -1,19 +1,17 @@
 // The house's rules: strict types, and import directions that keep constructs/ pure.
+import { existsSync, readdirSync } from 'node:fs';
 import { builtinModules } from 'node:module';
+import { join } from 'node:path';
 import js from '@eslint/js';
 import { createNodeResolver, importX } from 'eslint-plugin-import-x';
 import tseslint from 'typescript-eslint';
 
-const KINDS = [
-  'bench',
-  'site',
-  'user',
-  'workspace',
-  'dashboard',
-  'dashboard-chart',
-  'backup',
-  'job',
-];
+/** The folders of the kinds: those with a `definition.ts`. */
+const KINDS = readdirSync(join(import.meta.dirname, 'constructs')).filter(
+  (folder) =>
+    folder !== 'kit' &&
+    existsSync(join(import.meta.dirname, 'constructs', folder, 'definition.ts')),
+);
 const BUILTIN = builtinModules.filter((name) => !name.startsWith('_')).join('|');
 
 /** Import patterns, each with what to do instead. */

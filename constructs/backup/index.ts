@@ -1,3 +1,4 @@
+import { SITE_REFERENCE } from '../frappe/reasons.js';
 import type { Kind } from '../kit/kind.js';
 import { CronJob, Job, Secret } from '../kit/object-kind.js';
 import { backupWarnings } from './warnings.js';
@@ -7,6 +8,7 @@ import { siteBackup } from './definition.js';
 import { type BackupInputs, resolveBackup } from './resolve.js';
 import { evaluateBackup } from './evaluate.js';
 import { backupCleanup } from './cleanup.js';
+import { backupReasons } from './reasons.js';
 
 /** Backups of a site. */
 export const backup: Kind<SiteBackup, BackupInputs> = {
@@ -14,6 +16,10 @@ export const backup: Kind<SiteBackup, BackupInputs> = {
   owns: [Job, CronJob],
   reads: [Secret],
   readsRuns: () => true,
+  references: [SITE_REFERENCE],
+  reasons: backupReasons,
+  durableStatus: ['backups', 'lastSuccessfulTime'],
+  lastSuccess: 'lastSuccessfulTime',
   indexes: [],
   resolve: resolveBackup,
   admissionWarnings: backupWarnings,

@@ -5,7 +5,9 @@ import { evaluateDocument } from '../documents/evaluate.js';
 import { byDocument } from '../documents/kind.js';
 import { refuseTakenDocument } from '../documents/conflicts.js';
 import { documentCleanup } from '../documents/cleanup.js';
+import { DOCUMENT_REASONS, DOCUMENT_STATUS } from '../documents/reasons.js';
 import { GeneratedSecret } from '../frappe/generated-secret.js';
+import { SITE_REFERENCE } from '../frappe/reasons.js';
 import { requireSecret } from '../frappe/secret.js';
 import { hashOf } from '../kit/hash.js';
 import type { ChartProps, StatusResult, Kind, Observation, ClusterReader } from '../kit/kind.js';
@@ -31,6 +33,9 @@ export const user: Kind<SiteUser, UserInputs> = {
   definition: siteUser,
   owns: [Secret],
   reads: [Secret],
+  references: [SITE_REFERENCE],
+  reasons: { ...DOCUMENT_REASONS, SecretMissing: 'missing' },
+  durableStatus: [...DOCUMENT_STATUS, 'passwordVersion'],
   indexes: [usersByEmail],
   resolve: resolveUser,
   normal: [{ path: ['spec', 'email'], form: normalEmail }],

@@ -42,7 +42,7 @@ export function outcomesOf(scenario: Scenario): readonly Outcome[] {
       stages: result.stages,
       probes: result.probes,
       notes: result.report.statusResult.batchObjects ?? [],
-      status: statusOf(kind.definition, resource, result.report, new Date(NOW)),
+      status: statusOf(kind, resource, result.report, new Date(NOW)),
     };
   });
 }

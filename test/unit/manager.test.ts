@@ -15,7 +15,7 @@ import type { Client, Method, RequestOptions, WatchEvent } from '../../runner/ap
 import { parseConfig } from '../../runner/config/config.js';
 import { createLogger } from '../../runner/telemetry/log.js';
 import { Manager } from '../../runner/manager.js';
-import { Metrics } from '../../runner/telemetry/metrics.js';
+import { OperatorMetrics } from '../../runner/telemetry/metrics.js';
 import { BENCH } from './plan-builder.js';
 
 const labels = childLabels(BENCH, 'c');
@@ -38,6 +38,9 @@ const scaling = {
   definition: bench.definition,
   owns: [ConfigMap, ScaledObject],
   reads: [],
+  references: [],
+  reasons: {},
+  durableStatus: [],
   indexes: [],
   resolve: (_, reader) => ({ keda: reader.serves(ScaledObject) }),
   chart: (scope, id, { inputs }) => {
@@ -124,7 +127,7 @@ async function started(t: TestContext): Promise<Cluster> {
   const manager = new Manager({
     config: parseConfig([], {}),
     client: cluster,
-    metrics: new Metrics([kind], false),
+    metrics: new OperatorMetrics([kind], false),
     log: createLogger({ logLevel: 'error', logEncoder: 'json' }, new PassThrough()),
     kinds: [scaling],
     batches: [],

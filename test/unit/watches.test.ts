@@ -9,7 +9,7 @@ import { ApiError } from '../../runner/api/api-error.js';
 import type { Client, Method, WatchEvent } from '../../runner/api/client.js';
 import { Watches } from '../../runner/cache/watches.js';
 import { createLogger } from '../../runner/telemetry/log.js';
-import { Metrics } from '../../runner/telemetry/metrics.js';
+import { OperatorMetrics } from '../../runner/telemetry/metrics.js';
 
 /** Sleeps are a hundredth as long: a factor of 0.01 in place of one between 0.5 and 1.5. */
 const FAST = 0.01 - 0.5;
@@ -23,7 +23,7 @@ class Bench implements Client {
   readonly watches = new Watches({
     client: this,
     namespaces: ['blog', 'shop'],
-    metrics: new Metrics([], false),
+    metrics: new OperatorMetrics([], false),
     log: createLogger({ logLevel: 'error', logEncoder: 'json' }, new PassThrough()),
     now: () => this.time,
     random: () => FAST,

@@ -16,7 +16,8 @@ import { crdOf } from '../../constructs/install/crd.js';
 import { crdFiles, definitions } from './crds.js';
 import { importFiles } from './imports.js';
 import { installFile } from './install.js';
-import { KINDS } from './kinds.js';
+import { apiFile } from './api.js';
+import { kindFolders } from './kinds.js';
 import { monitoringFiles } from './monitoring.js';
 import { differences, leftovers, remove, write, type Files } from './output.js';
 import { kindSchemas, schemaFiles } from './schemas.js';
@@ -26,17 +27,25 @@ import { thirdPartyFiles } from './third-party.js';
 const ROOT = fileURLToPath(new URL('../../../../', import.meta.url));
 
 async function generated(): Promise<Files> {
-  const schemas = kindSchemas(ROOT, KINDS);
+  const folders = kindFolders(ROOT);
+  const schemas = kindSchemas(ROOT, folders);
   const sources = new Map([...(await schemaFiles(schemas)), ...scriptFiles(ROOT)]);
   bootstrap(sources);
-  const kinds = await definitions(schemas);
+  const kinds = await definitions(folders, schemas);
   const imports = await importFiles(
     kinds.map((kind) => crdOf(kind)),
     'dist/crds',
   );
   const install = await installFile(ROOT, kinds);
   const monitoring = await monitoringFiles();
-  return new Map([...sources, ...crdFiles(kinds), ...install, ...monitoring, ...imports]);
+  return new Map([
+    ...apiFile(folders),
+    ...sources,
+    ...crdFiles(kinds),
+    ...install,
+    ...monitoring,
+    ...imports,
+  ]);
 }
 
 /**
