@@ -4,6 +4,7 @@ import { suite, test } from 'node:test';
 import ts from 'typescript';
 import { COMMON_REASONS, reasonClass, type Reasons } from '../../constructs/kit/reasons.js';
 import { KINDS, type AnyKind } from '../../constructs/registry.js';
+import { scripts } from '../../constructs/frappe/scripts.generated.js';
 import { ROOT } from '../golden/docs.js';
 import { outcomesOf } from '../golden/outcome.js';
 import { readScenario, scenarioNames } from '../golden/scenario.js';
@@ -199,11 +200,7 @@ suite('docs/reasons.md', () => {
     }
   });
   test('explains the last words of every script, and no others', () => {
-    const folder = `${ROOT}constructs/frappe/scripts/`;
-    const texts = readdirSync(folder)
-      .filter((name) => /\.(py|sh)$/.test(name))
-      .map((name) => readFileSync(folder + name, 'utf8'))
-      .join('\n');
+    const texts = Object.values(scripts).join('\n');
     const patterns = [
       /(?:Refused|S3Error|report|foretell)\(\s*"([A-Z]\w+)"/g,
       /^ +reason = "([A-Z]\w+)"/gm,

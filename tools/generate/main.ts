@@ -1,5 +1,5 @@
 /**
- * Writes what is derived from the kinds' `api.ts` files: schemas, embedded scripts, CRDs, the install
+ * Writes what is derived from the kinds' `api.ts` files: schemas, modules of jobs/, CRDs, the install
  * manifest, imports; and the files of the monitoring.
  *
  *     node dist/lib/tools/generate/main.js            write what differs
@@ -21,7 +21,7 @@ import { kindFolders } from './kinds.js';
 import { monitoringFiles } from './monitoring.js';
 import { differences, leftovers, remove, write, type Files } from './output.js';
 import { kindSchemas, schemaFiles } from './schemas.js';
-import { scriptFiles } from './scripts.js';
+import { jobModules } from '../jobs/build.js';
 import { thirdPartyFiles } from './third-party.js';
 
 const ROOT = fileURLToPath(new URL('../../../../', import.meta.url));
@@ -29,7 +29,7 @@ const ROOT = fileURLToPath(new URL('../../../../', import.meta.url));
 async function generated(): Promise<Files> {
   const folders = kindFolders(ROOT);
   const schemas = kindSchemas(ROOT, folders);
-  const sources = new Map([...(await schemaFiles(schemas)), ...scriptFiles(ROOT)]);
+  const sources = new Map([...(await schemaFiles(schemas)), ...jobModules(ROOT)]);
   bootstrap(sources);
   const kinds = await definitions(folders, schemas);
   const imports = await importFiles(

@@ -12,7 +12,7 @@ database goes first: the files hold the record of what belongs to the site, so a
 import os
 import shutil
 
-import site_db
+import site_database
 from site_common import (
     MARKER,
     RESTING,
@@ -86,7 +86,7 @@ def main():
             return rest(settings)
         drops = settings.has_root and has_database(settings)
         if drops:
-            database = site_db.server(settings)
+            database = site_database.server(settings)
             database.wait()
             try:
                 database.drop()

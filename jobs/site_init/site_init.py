@@ -35,7 +35,7 @@ import time
 from contextlib import contextmanager
 from pathlib import Path
 
-import site_db
+import site_database
 from site_common import (
     MARKER,
     OWNER_KEY,
@@ -514,7 +514,7 @@ def main():
         missing = [str(app) for app in settings.apps if app not in versions]
         if missing:
             raise Refused("AppNotInImage", f"not in the image: {', '.join(missing)}; the image holds: {', '.join(versions)}")
-        database = site_db.server(settings)
+        database = site_database.server(settings)
         database.wait()
         wait_for_redis(settings)
         restore = Restore(settings, database)
@@ -547,7 +547,7 @@ def lost_database(database, error, begun):
         return database.seconds_up() < time.monotonic() - begun
     except ConnectionError:
         return True
-    except (site_db.Denied, site_db.NoDatabase):
+    except (site_database.Denied, site_database.NoDatabase):
         return False
 
 
