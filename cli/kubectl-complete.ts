@@ -1,6 +1,6 @@
 #!/usr/bin/env node
 /** Completion of `kubectl appbench`: kubectl runs this with the words so far, and reads candidates and a directive. */
-import { complete } from './completion/complete.js';
+import { complete } from './commands/completion/complete.js';
 
 /** Cobra's directives: no space after the only candidate, and no file names. */
 const NO_SPACE = 2;

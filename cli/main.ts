@@ -3,10 +3,10 @@
 import { basename } from 'node:path';
 import { inspect } from 'node:util';
 import { redactText } from '../runner/telemetry/redact.js';
-import { Arguments } from './arguments.js';
-import { CliError, type Outcome, type IOStreams } from './command.js';
-import { COMMANDS } from './commands.js';
-import { commandUsage, generalUsage, UsageError } from './usage.js';
+import { Arguments } from './arguments/arguments.js';
+import { CliError, type Outcome, type IOStreams } from './arguments/command.js';
+import { COMMANDS } from './commands/registry.js';
+import { commandUsage, generalUsage, UsageError } from './arguments/help.js';
 
 const PLUGIN = 'kubectl-appbench';
 
@@ -18,7 +18,7 @@ async function main([name = 'help', ...argv]: readonly string[], io: IOStreams) 
   try {
     if (name === 'help' || isHelp(name)) return print(io, { out: help(argv, program), code: 0 });
     if (name === '__complete') {
-      const { complete } = await import('./completion/complete.js');
+      const { complete } = await import('./commands/completion/complete.js');
       const out = await complete(argv, io.env);
       // The shell waits: a call that is still without its answer is not waited for.
       process.stdout.write(out, () => process.exit());

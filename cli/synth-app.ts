@@ -15,8 +15,8 @@ import { IMAGE_REPOSITORY } from '../constructs/install/identity.js';
 import { nameOf } from '../constructs/preview/manifest-error.js';
 import { preview, type Preview } from '../constructs/preview/preview.js';
 import { VERSION } from '../runner/version.js';
-import { GENERATED, installManifest } from './install.js';
-import { readSources } from './source.js';
+import { GENERATED, installManifest } from './commands/install/manifest.js';
+import { readSources } from './io/manifest-files.js';
 
 const EXAMPLES = fileURLToPath(new URL('../../../examples', import.meta.url));
 

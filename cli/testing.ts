@@ -8,11 +8,11 @@
 import { DEFAULT_SETTINGS, type Settings } from '../constructs/kit/settings.js';
 import { ManifestError } from '../constructs/preview/manifest-error.js';
 import { preview } from '../constructs/preview/preview.js';
-import { render } from './render.js';
-import { OPERATOR_NAMES } from './operators.js';
-import { servedBy } from './serves.js';
-import { readSources } from './source.js';
-import { toYaml } from './yaml.js';
+import { render } from './commands/render/render.js';
+import { OPERATOR_NAMES } from './commands/render/integrations.js';
+import { servedBy } from './commands/render/optional-apis.js';
+import { readSources } from './io/manifest-files.js';
+import { toYaml } from './io/yaml.js';
 
 export interface RenderOptions {
   /** API group of the custom resources. @default app-operator.io */

@@ -2,8 +2,8 @@ import { existsSync } from 'node:fs';
 import { createClient, type Client } from '../../runner/api/client.js';
 import { loadCredentials, podNamespace } from '../../runner/api/credentials.js';
 import { contextsOf } from '../../runner/api/kubeconfig.js';
-import type { Arguments } from '../arguments.js';
-import { CliError, type IOStreams } from '../command.js';
+import type { Arguments } from '../arguments/arguments.js';
+import { CliError, type IOStreams } from '../arguments/command.js';
 
 /** What the command line asks an API server with. */
 export type Asker = Pick<Client, 'request' | 'watch'>;

@@ -4,7 +4,7 @@ import {
   isForbidden,
   isUnauthorized,
 } from '../../runner/api/api-error.js';
-import { CliError } from '../command.js';
+import { CliError } from '../arguments/command.js';
 
 /** What went wrong, in a line that says what to do; undefined for what nobody expected. */
 export function cliErrorOf(error: unknown): CliError | undefined {

@@ -3,7 +3,7 @@ import { kindId, type ObjectKind } from '../../constructs/kit/object-kind.js';
 import { isForbidden, isNotFound } from '../../runner/api/api-error.js';
 import type { Client } from '../../runner/api/client.js';
 import { resourcePath } from '../../runner/api/resource-path.js';
-import { CliError } from '../command.js';
+import { CliError } from '../arguments/command.js';
 import type { Listing } from './kinds.js';
 
 /** Something that was asked for and not shown. */

@@ -4,7 +4,7 @@ import path from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { parse, parseAllDocuments } from 'yaml';
 
-import { installManifest, type ManifestProps } from '../../cli/install.js';
+import { installManifest, type ManifestProps } from '../../cli/commands/install/manifest.js';
 import { OPERATOR } from '../../constructs/install/identity.js';
 import type { KubeObject } from '../../constructs/kit/object.js';
 import { VERSION } from '../../runner/version.js';

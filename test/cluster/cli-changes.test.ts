@@ -17,9 +17,9 @@ import { promisify } from 'node:util';
 import { gunzipSync } from 'node:zlib';
 import { extract } from 'tar-stream';
 
-import type { ObjectDiff } from '../../cli/diff/differ.js';
+import type { ObjectDiff } from '../../cli/commands/diff/differ.js';
 import { CHILD_KINDS, POD } from '../../cli/kube/kinds.js';
-import { toYaml } from '../../cli/yaml.js';
+import { toYaml } from '../../cli/io/yaml.js';
 import { groupOf } from '../../constructs/kit/object.js';
 import { writePodLogs } from '../../testbed/controlplane/pod-logs.js';
 import { type Cluster, installCrd, startCluster } from './harness.js';

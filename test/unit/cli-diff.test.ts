@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 
-import { patchOf, withoutRun } from '../../cli/diff/text.js';
-import { readerWith, type SnapshotReader } from '../../cli/diff/snapshot-reader.js';
+import { patchOf, withoutRun } from '../../cli/commands/diff/patch.js';
+import { readerWith, type SnapshotReader } from '../../cli/commands/diff/snapshot-reader.js';
 import { OPTIONAL_KINDS, references } from '../../cli/kube/kinds.js';
 import { ClusterSnapshot } from '../../cli/kube/snapshot.js';
 import { scalersOfDeployment } from '../../constructs/frappe/indexes.js';

@@ -2,8 +2,8 @@
 import type { KubeObject } from '../../constructs/kit/object.js';
 import { listings } from '../../cli/kube/kinds.js';
 import { ClusterSnapshot } from '../../cli/kube/snapshot.js';
-import type { Node } from '../../cli/status/node.js';
-import { treesOf, type TreeProps, type Wanted } from '../../cli/status/tree.js';
+import type { Node } from '../../cli/commands/status/node.js';
+import { treesOf, type TreeProps, type Wanted } from '../../cli/commands/status/tree.js';
 
 const GROUP = 'app-operator.io';
 const API_VERSION = `${GROUP}/v1alpha1`;

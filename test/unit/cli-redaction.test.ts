@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 
-import { outlineOf, Redaction } from '../../cli/report/redaction.js';
+import { outlineOf, Redaction } from '../../cli/commands/report/redaction.js';
 
 const secret = (data: Readonly<Record<string, string>>) => ({
   apiVersion: 'v1',

@@ -7,7 +7,7 @@ import { after, before, describe, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 
 import { renderFile } from '../../cli/testing.js';
-import { toYaml } from '../../cli/yaml.js';
+import { toYaml } from '../../cli/io/yaml.js';
 import { DEFINITIONS } from '../../constructs/registry.js';
 import { VERSION } from '../../runner/version.js';
 import { API_VERSION, bench, MINIMAL, namesIn, objectsIn, site } from './render-manifests.js';

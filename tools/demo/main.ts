@@ -1,10 +1,10 @@
 import path from 'node:path';
 import { parseArgs } from 'node:util';
-import { Viewer } from '../../cli/status/viewer.js';
-import { statusLive, statusNow, type LiveProps } from '../../cli/status/live.js';
-import { allOf } from '../../cli/status/node.js';
-import { renderTrees } from '../../cli/status/render.js';
-import type { StatusReport } from '../../cli/status/status.js';
+import { Viewer } from '../../cli/commands/status/viewer.js';
+import { statusLive, statusNow, type LiveProps } from '../../cli/commands/status/live.js';
+import { allOf } from '../../cli/commands/status/node.js';
+import { renderTrees } from '../../cli/commands/status/render-tree.js';
+import type { StatusReport } from '../../cli/commands/status/reporter.js';
 import { DEFAULT_API_GROUP } from '../../constructs/kit/definition.js';
 import { createClient } from '../../runner/api/client.js';
 import { loadCredentials } from '../../runner/api/credentials.js';
