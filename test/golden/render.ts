@@ -3,6 +3,7 @@ import { fileURLToPath } from 'node:url';
 import { stringify } from 'yaml';
 import type { KubeObject } from '../../constructs/kit/object.js';
 import type { SynthStage } from '../../constructs/kit/synth.js';
+import { memoize } from '../support/memoize.js';
 import { changesOf } from './changes.js';
 import type { Outcome } from './outcome.js';
 
@@ -112,7 +113,7 @@ function withoutTexts(object: KubeObject, texts: ReadonlyMap<string, string>): K
   return { ...object, data: Object.fromEntries(named) as unknown } as KubeObject;
 }
 
-function knownTexts(): ReadonlyMap<string, string> {
+const knownTexts = memoize((): ReadonlyMap<string, string> => {
   const scripts = readdirSync(`${ROOT}constructs`, { recursive: true, encoding: 'utf8' })
     .filter((path) => /\/scripts\/[^/]+\.(py|sh)$/.test(path))
     .map((path) => `constructs/${path}`);
@@ -122,7 +123,7 @@ function knownTexts(): ReadonlyMap<string, string> {
       path,
     ]),
   );
-}
+});
 
 function nameOf({ kind, metadata }: KubeObject): string {
   return `${kind} ${metadata.name}`;
