@@ -4,6 +4,7 @@ import { stringify } from 'yaml';
 import { scripts } from '../../constructs/frappe/scripts.generated.js';
 import type { KubeObject } from '../../constructs/kit/object.js';
 import type { SynthStage } from '../../constructs/kit/synth.js';
+import { memoize } from '../support/memoize.js';
 import { changesOf } from './changes.js';
 import type { Outcome } from './outcome.js';
 
@@ -113,7 +114,7 @@ function withoutTexts(object: KubeObject, texts: ReadonlyMap<string, string>): K
   return { ...object, data: Object.fromEntries(named) as unknown } as KubeObject;
 }
 
-function knownTexts(): ReadonlyMap<string, string> {
+const knownTexts = memoize((): ReadonlyMap<string, string> => {
   const files = readdirSync(`${ROOT}jobs`, { recursive: true, encoding: 'utf8' })
     .filter((path) => /\.(py|sh)$/.test(path))
     .map((path) => `jobs/${path}`);
@@ -122,7 +123,7 @@ function knownTexts(): ReadonlyMap<string, string> {
   );
   const constants = [scripts['constants.sh'], 'jobs/common/operator_constants.py'] as const;
   return new Map([...known, constants]);
-}
+});
 
 function nameOf({ kind, metadata }: KubeObject): string {
   return `${kind} ${metadata.name}`;

@@ -16,7 +16,7 @@ import { parseConfig } from '../../runner/config/config.js';
 import { createLogger } from '../../runner/telemetry/log.js';
 import { Manager } from '../../runner/manager.js';
 import { OperatorMetrics } from '../../runner/telemetry/metrics.js';
-import { BENCH } from './plan-builder.js';
+import { BENCH } from '../unit/plan-builder.js';
 
 const labels = childLabels(BENCH, 'c');
 const { apiVersion, kind, metadata } = BENCH;

@@ -11,7 +11,7 @@ import { HealthChecker } from '../../runner/health/health-checker.js';
 import { plannedOf } from '../../runner/reconcile/plan.js';
 import { healthOf } from '../../constructs/kit/health.js';
 import { Prober } from '../../runner/health/http-probe.js';
-import { aPlan, METADATA_KEYS } from './plan-builder.js';
+import { aPlan, METADATA_KEYS } from '../unit/plan-builder.js';
 
 /** A Job of the plan as the caches have it, with the words of its pods. */
 function aJob(live: Partial<Child>, words?: string) {

@@ -10,7 +10,7 @@ import { renderFile } from '../../cli/testing.js';
 import { toYaml } from '../../cli/io/yaml.js';
 import { DEFINITIONS } from '../../constructs/registry.js';
 import { VERSION } from '../../runner/version.js';
-import { API_VERSION, bench, MINIMAL, namesIn, objectsIn, site } from './render-manifests.js';
+import { API_VERSION, bench, MINIMAL, namesIn, objectsIn, site } from '../unit/render-manifests.js';
 
 const MAIN = fileURLToPath(new URL('../../cli/main.js', import.meta.url));
 const EXAMPLES = fileURLToPath(new URL('../../../../examples/', import.meta.url));

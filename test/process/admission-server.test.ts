@@ -14,9 +14,9 @@ import { Admission } from '../../runner/admission/admission.js';
 import { keysFor } from '../../runner/admission/certificate-rotation.js';
 import type { AdmissionRequest, AdmissionResponse } from '../../runner/admission/review.js';
 import { type Answered, serveWebhooks, type WebhookServer } from '../../runner/admission/server.js';
-import { definitionOf } from './schema-definitions.js';
-import { aBench, MINIMAL } from './schema-manifests.js';
-import { seeded } from './seeded.js';
+import { definitionOf } from '../unit/schema-definitions.js';
+import { aBench, MINIMAL } from '../unit/schema-manifests.js';
+import { seeded } from '../unit/seeded.js';
 
 const SECRET = 'hunter2';
 let logged = '';
