@@ -1,5 +1,5 @@
 // The house's rules: strict types, and import directions that keep constructs/ pure.
-import { existsSync, readdirSync } from 'node:fs';
+import { existsSync, readFileSync, readdirSync } from 'node:fs';
 import { builtinModules } from 'node:module';
 import { join } from 'node:path';
 import js from '@eslint/js';
@@ -13,6 +13,13 @@ const KINDS = readdirSync(join(import.meta.dirname, 'constructs')).filter(
     existsSync(join(import.meta.dirname, 'constructs', folder, 'definition.ts')),
 );
 const BUILTIN = builtinModules.filter((name) => !name.startsWith('_')).join('|');
+
+/** Phrases that avoid the noun that they are about. Documents are held to the same list by textlint. */
+const PHRASES = JSON.parse(
+  readFileSync(`${import.meta.dirname}/tools/lint/banned-phrases.json`, 'utf8'),
+);
+const BANNED = String.raw`/\b(${PHRASES.join('|')})\b/i`;
+const PLAIN = 'Name the thing, and say who does what: see docs/contributing/glossary.md.';
 
 /** Import patterns, each with what to do instead. */
 const NO = {
@@ -105,6 +112,10 @@ const reasons = {
   }),
 };
 
+const PROSE = [
+  { selector: `Literal[value=${BANNED}]`, message: PLAIN },
+  { selector: `TemplateElement[value.cooked=${BANNED}]`, message: PLAIN },
+];
 const RE_EXPORT = 'No barrels but index.ts of a kind and of constructs/: import from where it is.';
 
 export default tseslint.config(
@@ -136,7 +147,9 @@ export default tseslint.config(
         'error',
         { selector: 'ExportAllDeclaration', message: RE_EXPORT },
         { selector: 'ExportNamedDeclaration[source]', message: RE_EXPORT },
+        ...PROSE,
       ],
+      'no-warning-comments': ['error', { terms: PHRASES, location: 'anywhere' }],
       eqeqeq: 'error',
       complexity: ['error', 12],
       'max-depth': ['error', 3],
@@ -219,7 +232,7 @@ export default tseslint.config(
   },
   {
     files: ['constructs/index.ts', 'constructs/*/index.ts', 'cli/testing.ts'],
-    rules: { 'no-restricted-syntax': 'off' },
+    rules: { 'no-restricted-syntax': ['error', ...PROSE] },
   },
   {
     files: ['test/**/*.ts'],
