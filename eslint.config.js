@@ -3,7 +3,6 @@ import { existsSync, readFileSync, readdirSync } from 'node:fs';
 import { builtinModules } from 'node:module';
 import { join } from 'node:path';
 import js from '@eslint/js';
-import { createNodeResolver, importX } from 'eslint-plugin-import-x';
 import tseslint from 'typescript-eslint';
 
 /** The folders of the kinds: those with a `definition.ts`. */
@@ -128,23 +127,15 @@ export default tseslint.config(
     languageOptions: {
       parserOptions: { projectService: true, tsconfigRootDir: import.meta.dirname },
     },
-    plugins: { 'import-x': importX, house: { rules: { reasons } } },
-    settings: {
-      'import-x/resolver-next': [
-        createNodeResolver({
-          extensionAlias: { '.js': ['.ts', '.js'] },
-          extensions: ['.ts', '.js'],
-        }),
-      ],
-      'import-x/parsers': { '@typescript-eslint/parser': ['.ts'] },
-      'import-x/external-module-folders': ['node_modules', 'imports'],
-    },
+    plugins: { house: { rules: { reasons } } },
     rules: {
       'house/reasons': 'error',
-      'import-x/no-cycle': ['error', { ignoreExternal: true }],
-      'import-x/no-default-export': 'error',
       'no-restricted-syntax': [
         'error',
+        {
+          selector: 'ExportDefaultDeclaration',
+          message: 'No default exports: a name is the same everywhere.',
+        },
         { selector: 'ExportAllDeclaration', message: RE_EXPORT },
         { selector: 'ExportNamedDeclaration[source]', message: RE_EXPORT },
         ...PROSE,

@@ -133,7 +133,7 @@ const REFUSED: readonly (readonly [reason: string, path: string, code: string, r
     "import { a } from '../../test/a.js';",
     'no-restricted-imports',
   ],
-  ['no default exports', 'cli/x.ts', 'export default 1;', 'no-default-export'],
+  ['no default exports', 'cli/x.ts', 'export default 1;', 'no-restricted-syntax'],
   ['no any', 'cli/x.ts', 'export const a = (b: any): unknown => b;', 'no-explicit-any'],
   [
     'no assertion that it is there',
