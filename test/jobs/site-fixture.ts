@@ -85,7 +85,8 @@ const isNeeded = (file: string): boolean =>
   !/\/(doctype|workspace)\/.*\.json$/.test(file) || DOCTYPES.test(file);
 
 const ADDED = join(ROOT, 'test/jobs/app');
-const packages = await standInPackages();
+/** Python packages of the stand-in. */
+export const packages = await standInPackages();
 
 /** A bench as the image and bench_init.py leave it: apps `frappe`, `erpnext` and `hrms`, our Redis in the common config. */
 export function aBench(version: string, redis: Redis): string {

@@ -105,3 +105,7 @@ def handle_exception(request, error):
         return Response(json.dumps(body), status=status, content_type="application/json")
     title = {503: "Updating", 403: "Not Permitted", 401: "Session Expired", 404: "Not Found"}.get(status, "Server Error")
     return Response(pages.message(title), status=status, content_type="text/html; charset=utf-8")
+
+
+if os.environ.get("STANDIN_STATES"):
+    from frappe.tests.states import application  # noqa: F811
