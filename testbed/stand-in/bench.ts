@@ -22,7 +22,7 @@ export interface BenchContent {
   readonly python: { readonly version: string; readonly program: string };
 }
 
-/** What an app needs installed before it, as in the real ones. */
+/** Apps that an app requires, as the real ones do. */
 const REQUIRED: Readonly<Record<string, readonly string[]>> = { hrms: ['frappe/erpnext'] };
 
 /**
@@ -103,7 +103,7 @@ async function fillEnvironment(
   );
 }
 
-/** The framework of one version: what came later, or was gone by then, is left out. */
+/** The framework of one version: fields and patches of other versions are left out. */
 function fillFramework(folder: string, version: string, has: (file: string) => boolean): void {
   const sources = path.join(SOURCES, 'apps/frappe');
   for (const file of filesBelow(sources)) {
@@ -159,7 +159,7 @@ function before(a: string, b: string): boolean {
   return index !== -1 && (left[index] ?? 0) < (right[index] ?? 0);
 }
 
-/** An app: a version, a table of its own, and what it requires. */
+/** An app: a version, one table, and its required apps. */
 function fillApp(folder: string, app: string, version: string): void {
   const root = path.join(folder, 'apps', app, app);
   const title = app.charAt(0).toUpperCase() + app.slice(1);

@@ -86,7 +86,7 @@ export async function realtimeModules(): Promise<string> {
   });
 }
 
-/** Fills a folder of the cache once for each content of `pins`; several processes may ask at the same time. */
+/** Fills a folder of the cache once for each content of `pins`; several processes may call it at the same time. */
 async function cached(
   name: string,
   pins: string,

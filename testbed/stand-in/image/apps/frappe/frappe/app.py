@@ -91,7 +91,7 @@ def destroy():
 
 
 def handle_exception(request, error):
-    """JSON for /api, a page for browsers; what nobody expected is written to standard error."""
+    """JSON for /api, a page for browsers; unexpected errors are written to standard error."""
     if frappe.db and frappe.db.is_read_only_error(error):
         error = frappe.InReadOnlyMode("Site is running in read only mode for maintenance or site update")
     status = getattr(error, "http_status_code", 500)

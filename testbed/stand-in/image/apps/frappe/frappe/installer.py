@@ -28,7 +28,7 @@ def _is_scheduler_enabled():
 
 
 def default_db_name():
-    """A hash of the site's path; from version-16 on nobody can guess it."""
+    """A hash of the site's path; from version-16 on it is random."""
     import hashlib
 
     path = os.path.realpath(frappe.get_site_path())

@@ -265,7 +265,7 @@ def drop_user_and_database(db_name, user, root_login, root_password):
 
 
 def root_connection(login, password, name):
-    """As the administrator; without a password somebody must type one, and a Job has nobody."""
+    """As the administrator; without a password it prompts, and a Job cannot answer."""
     import getpass
 
     if not password:
