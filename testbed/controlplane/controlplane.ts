@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
-import { mkdir, mkdtemp, realpath, rename, writeFile } from 'node:fs/promises';
+import { existsSync } from 'node:fs';
+import { mkdir, mkdtemp, readFile, realpath, rename, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 
@@ -215,7 +216,7 @@ class RunningControlPlane implements ControlPlane {
 
   constructor(
     private readonly setup: components.Setup,
-    private readonly children: Processes,
+    private readonly children: ProcessGroup,
     readonly binaries: Partial<Binaries>,
   ) {
     this.kubeconfig = setup.kubeconfigs.admin;
@@ -337,3 +338,40 @@ class RunningControlPlane implements ControlPlane {
     return binary;
   }
 }
+
+type ProcessGroup = Pick<
+  Processes,
+  'running' | 'failed' | 'group' | 'start' | 'stop' | 'whileAlive' | 'end'
+>;
+
+/** Uses the control plane that another process runs in a folder. `stop` only ends the connection. */
+export async function attachControlPlane(dataDir: string): Promise<ControlPlane> {
+  const pki = await preparePki(path.join(dataDir, 'pki'));
+  const admin = path.join(dataDir, 'admin.kubeconfig');
+  const port = /https:\/\/127\.0\.0\.1:(\d+)/.exec(await readFile(admin, 'utf8'))?.[1];
+  if (port === undefined) throw new Error(`${admin} names no server on 127.0.0.1`);
+  const log = path.join(dataDir, 'logs', 'audit.log');
+  const setup: components.Setup = {
+    dataDir,
+    pki,
+    ports: { etcd: 0, etcdPeer: 0, apiServer: Number(port), kubelet: 0 },
+    kubeconfigs: { admin, controllerManager: '', scheduler: '', kwok: '' },
+    ...(existsSync(log) ? { audit: { policy: '', log } } : {}),
+  };
+  const binaries = await ensureBinaries({ names: ['kubectl'] });
+  return new RunningControlPlane(setup, NO_PROCESSES, binaries);
+}
+
+const refuse = (): Promise<never> =>
+  Promise.reject(new Error('the processes belong to the process that started the control plane'));
+
+/** Of a control plane that another process runs. */
+const NO_PROCESSES: ProcessGroup = {
+  running: [],
+  failed: new Promise(() => undefined),
+  group: undefined,
+  start: refuse,
+  stop: refuse,
+  whileAlive: (work) => work,
+  end: () => Promise.resolve(),
+};
