@@ -7,6 +7,7 @@ import { siteBackup } from './definition.js';
 import { type BackupInputs, resolveBackup } from './resolve.js';
 import { evaluateBackup } from './evaluate.js';
 import { backupCleanup } from './cleanup.js';
+import { backupStatusView } from './status-view.js';
 
 /** Backups of a site. */
 export const backup: Kind<SiteBackup, BackupInputs> = {
@@ -21,4 +22,5 @@ export const backup: Kind<SiteBackup, BackupInputs> = {
   probes: () => [],
   evaluate: evaluateBackup,
   cleanup: backupCleanup,
+  statusView: backupStatusView,
 };

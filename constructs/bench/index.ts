@@ -28,6 +28,7 @@ import { BenchChart } from './chart.js';
 import { appBench } from './definition.js';
 import { resolveBench, type BenchInputs } from './resolve.js';
 import { evaluateBench } from './evaluate.js';
+import { benchStatusView } from './status-view.js';
 
 /** Shared infrastructure for a set of sites. */
 export const bench: Kind<AppBench, BenchInputs> = {
@@ -68,6 +69,7 @@ export const bench: Kind<AppBench, BenchInputs> = {
     keepsChildren: true,
     chart: () => undefined,
   },
+  statusView: benchStatusView,
 };
 
 function nameOf(object: KubeObject): string {

@@ -5,6 +5,7 @@ import { SiteJobChart } from './chart.js';
 import { siteJob } from './definition.js';
 import { resolveJob, type SiteJobInputs } from './resolve.js';
 import { evaluateJob } from './evaluate.js';
+import { jobStatusView } from './status-view.js';
 
 /** Something that runs in a site. */
 export const job: Kind<SiteJob, SiteJobInputs> = {
@@ -19,4 +20,5 @@ export const job: Kind<SiteJob, SiteJobInputs> = {
   evaluate: evaluateJob,
   // What has been run cannot be taken back, and its Jobs go with it.
   cleanup: { needed: () => false, blockers: () => undefined, chart: () => undefined },
+  statusView: jobStatusView,
 };

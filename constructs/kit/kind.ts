@@ -8,6 +8,7 @@ import type { NormalField } from './normal.js';
 import type { KubeObject, Resource } from './object.js';
 import type { ObjectKind } from './object-kind.js';
 import type { Settings } from './settings.js';
+import type { StatusView } from './status-view.js';
 
 /**
  * One custom resource kind, as a value. It holds all that the generic runner needs to know, and none
@@ -47,6 +48,8 @@ export interface Kind<R extends Resource = Resource, F = unknown> {
   evaluate(observation: Observation<R, F>): StatusResult;
   /** What must happen before a deleted resource may go. */
   readonly cleanup: Cleanup<R>;
+  /** What `app-operator status` shows of a resource. @default its state and phase only */
+  readonly statusView?: StatusView<R>;
 }
 
 export interface ChartProps<R extends Resource, F> {

@@ -34,6 +34,7 @@ import { appSite } from './definition.js';
 import { resolveSite, type SiteInputs } from './resolve.js';
 import { evaluateSite, siteProbes } from './evaluate.js';
 import { siteCleanup } from './cleanup.js';
+import { siteStatusView } from './status-view.js';
 
 /** One site on a bench. */
 export const site: Kind<AppSite, SiteInputs> = {
@@ -82,4 +83,5 @@ export const site: Kind<AppSite, SiteInputs> = {
   probes: siteProbes,
   evaluate: evaluateSite,
   cleanup: siteCleanup,
+  statusView: siteStatusView,
 };
