@@ -1,74 +1,63 @@
-import type { Arguments } from './arguments.js';
+import {
+  ConfigError,
+  parseArguments,
+  type Arguments,
+  type Flag,
+} from '../../runner/config/flags.js';
+import type { IOStreams } from '../io/streams.js';
+import { UsageError } from './errors.js';
 
-/** How the value of a flag or an argument is completed by a shell. */
+/** How a shell completes the value of a flag or an argument. */
 export type Completion = 'file' | 'namespace' | 'context' | 'resource' | readonly string[];
 
-/** A flag of a command. */
-export interface Flag {
-  readonly type: 'string' | 'boolean';
-  readonly short?: string;
-  readonly multiple?: true;
-  /** What stands for the value in the help: `PATH`. */
-  readonly value?: string;
-  readonly help: string;
+/** A flag of a command, with its help and completion. */
+export interface CommandFlag<T> extends Flag<T> {
+  /** The name of the value in the help: `PATH`. */
+  readonly placeholder?: string;
   readonly complete?: Completion;
 }
 
-export type Flags = Readonly<Record<string, Flag>>;
+export type CommandFlags = Readonly<Record<string, CommandFlag<unknown>>>;
 
-/** What a command ends with. */
+/** The output and the exit code of a command. */
 export interface Outcome {
   readonly out?: string;
-  /** Lines for people. */
+  /** Lines for standard error. */
   readonly err?: readonly string[];
   readonly code: 0 | 1 | 2;
 }
 
-/** What surrounds a command: nothing else in cli/ reads the environment or the terminal. */
-export interface IOStreams {
-  /** As it was called: `app-operator` or `kubectl appbench`. */
-  readonly program: string;
-  readonly env: Readonly<Record<string, string | undefined>>;
-  /** Whether standard output takes colours: a terminal, and nobody has asked for none. */
-  readonly colours: boolean;
-  /** Size of the terminal that standard output is; undefined where it is none. */
-  readonly terminal: (() => { readonly columns: number; readonly rows: number }) | undefined;
-  /** Aborted by Ctrl-C. */
-  readonly signal: AbortSignal;
-  /** Writes to standard output. */
-  readonly write: (text: string) => void;
-  /** Says how far something is that takes long; undefined where nobody looks on. At most one line a second. */
-  readonly progress: ((line: string) => void) | undefined;
-  /** Writes a line for people to standard error. */
-  readonly notify: (line: string) => void;
-}
+/** Runs a command. @throws UsageError, CliError */
+export type Run<F extends CommandFlags> = (
+  args: Arguments<F>,
+  io: IOStreams,
+) => Outcome | Promise<Outcome>;
 
-/** A command, from its arguments to what it prints. @throws UsageError, CliError */
-export type Run = (args: Arguments, io: IOStreams) => Outcome | Promise<Outcome>;
-
-/** A command as the help and the completion know it. */
-export interface Command {
+/** The declaration of a command, for help, completion and the reading of its arguments. */
+export interface Command<F extends CommandFlags = CommandFlags> {
   readonly name: string;
   /** One line. */
   readonly summary: string;
-  /** Arguments other than flags, as the help shows them. */
+  /** Arguments other than flags, for the help. */
   readonly synopsis?: string;
   /** Further lines of the help. */
   readonly details?: string;
-  readonly flags: Flags;
-  /** Arguments other than flags: at most so many, completed like this. @default none */
+  readonly flags: F;
+  /** Arguments other than flags: how many are allowed, and how they are completed. @default none */
   readonly positionals?: { readonly most: number; readonly complete: Completion };
-  /** What it does is loaded when it is asked for: completion and help answer at once. */
-  readonly load: () => Promise<Run>;
+  /** Loads the code of the command only when it runs: completion and help respond fast. */
+  readonly load: () => Promise<Run<F>>;
 }
 
-/** Something that people can mend: told in one line, with the exit code of the command line. */
-export class CliError extends Error {
-  override readonly name = 'CliError';
-  constructor(
-    message: string,
-    readonly code: 1 | 2 = 1,
-  ) {
-    super(message);
+/** @throws UsageError listing everything that is wrong with the arguments */
+export function argumentsOf<F extends CommandFlags>(
+  { flags, positionals }: Command<F>,
+  argv: readonly string[],
+): Arguments<F> {
+  try {
+    return parseArguments(flags, argv, positionals?.most);
+  } catch (error) {
+    if (error instanceof ConfigError) throw new UsageError(error.message);
+    throw error;
   }
 }

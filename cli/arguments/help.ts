@@ -1,28 +1,25 @@
-import type { Command, Flag } from './command.js';
-
-/** The command line is wrong: the exit code is 2. */
-export class UsageError extends Error {
-  override readonly name = 'UsageError';
-}
+import type { Command, CommandFlag } from './command.js';
 
 const COLUMN = 26;
 
-/** What `app-operator help` prints. */
-export function generalUsage(program: string, commands: readonly Command[]): string {
+type Described = Pick<Command, 'name' | 'synopsis' | 'summary' | 'details' | 'flags'>;
+
+/** The output of `app-operator help`. */
+export function generalUsage(program: string, commands: readonly Described[]): string {
   const lines = commands.map(({ name, summary }) => `  ${name.padEnd(11)} ${summary}`);
   return `Usage: ${program} COMMAND [FLAGS]
 
 Commands:
 ${lines.join('\n')}
 
-\`${program} COMMAND --help\` tells the flags of a command.
+Run \`${program} COMMAND --help\` to list the flags of a command.
 
-Exit codes: 0; 1 where something is wrong; 2 for a wrong command line. \`diff\` has its own, as kubectl's.
+Exit codes: 0 success, 1 error, 2 wrong command line. \`diff\` uses the exit codes of \`kubectl diff\`.
 `;
 }
 
-/** What `app-operator COMMAND --help` prints. */
-export function commandUsage(program: string, command: Command): string {
+/** The output of `app-operator COMMAND --help`. */
+export function commandUsage(program: string, command: Described): string {
   const { name, synopsis, summary, details, flags } = command;
   const lines = Object.entries(flags).map(([flag, spec]) => flagLine(flag, spec));
   const usage = [`Usage: ${program} ${name}`, synopsis, lines.length > 0 && '[FLAGS]'];
@@ -35,7 +32,8 @@ export function commandUsage(program: string, command: Command): string {
     .concat('\n');
 }
 
-function flagLine(name: string, { short, value, help }: Flag): string {
-  const head = `  ${short === undefined ? '' : `-${short}, `}--${name}${value === undefined ? '' : ` ${value}`}`;
+function flagLine(name: string, { short, placeholder, help }: CommandFlag<unknown>): string {
+  const value = placeholder === undefined ? '' : ` ${placeholder}`;
+  const head = `  ${short === undefined ? '' : `-${short}, `}--${name}${value}`;
   return `${head.length < COLUMN ? head.padEnd(COLUMN) : `${head}\n${' '.repeat(COLUMN)}`}${help}`;
 }

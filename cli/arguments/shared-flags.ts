@@ -1,70 +1,109 @@
 /** Flags that several commands have. */
 import { DEFAULT_API_GROUP } from '../../constructs/kit/definition.js';
-import { DEFAULT_IDS, DEFAULT_SETTINGS } from '../../constructs/kit/settings.js';
-import type { Flag, Flags } from './command.js';
-import { OPERATOR_NAMES } from '../commands/render/integrations.js';
+import { DEFAULT_IDS, DEFAULT_SETTINGS, type Settings } from '../../constructs/kit/settings.js';
+import type { GivenValues } from '../../runner/config/flags.js';
+import { bool, domain, integer, oneOf, text } from '../../runner/config/parsers.js';
+import type { CommandFlag, CommandFlags } from './command.js';
 
-const text = (value: string, help: string, more: Partial<Flag> = {}): Flag => ({
-  type: 'string',
-  value,
-  help,
-  ...more,
-});
+const MAX_ID = 2147483647;
 
-export const API_GROUP = {
-  'api-group': text('GROUP', `API group of the custom resources (default ${DEFAULT_API_GROUP})`),
-} satisfies Flags;
+/** A flag without a value. */
+export function enable(help: string, short?: string): CommandFlag<boolean> {
+  return { value: bool, help, ...(short === undefined ? {} : { short }) };
+}
 
-export const FILES = {
-  filename: text('PATH', 'file of YAML or JSON, folder, or - for standard input; can be repeated', {
+export const API_GROUP_FLAGS = {
+  'api-group': {
+    value: domain(2),
+    placeholder: 'GROUP',
+    help: `API group of the custom resources (default ${DEFAULT_API_GROUP})`,
+  },
+} satisfies CommandFlags;
+
+export const FILE_FLAGS = {
+  filename: {
+    value: text,
+    placeholder: 'PATH',
+    help: 'file of YAML or JSON, folder, or - for standard input; can be repeated',
     short: 'f',
     multiple: true,
     complete: 'file',
-  }),
-  recursive: { type: 'boolean', short: 'R', help: 'take the folders in a folder too' },
-} satisfies Flags;
+  },
+  recursive: enable('read the folders in a folder too', 'R'),
+} satisfies CommandFlags;
 
-export const SETTINGS = {
-  'cluster-domain': text(
-    'NAME',
-    `DNS domain of the cluster (default ${DEFAULT_SETTINGS.clusterDomain})`,
-  ),
-  'default-uid': text('ID', `user of pods that name none (default ${DEFAULT_IDS.defaultUid})`),
-  'default-gid': text('ID', `group of pods that name none (default ${DEFAULT_IDS.defaultGid})`),
-  'default-fsgroup': text(
-    'ID',
-    `group of volumes where pods name none (default ${DEFAULT_IDS.defaultFsGroup})`,
-  ),
-} satisfies Flags;
+export const SETTINGS_FLAGS = {
+  'cluster-domain': {
+    value: domain(1),
+    placeholder: 'NAME',
+    help: `DNS domain of the cluster (default ${DEFAULT_SETTINGS.clusterDomain})`,
+  },
+  'default-uid': {
+    value: integer(1, MAX_ID),
+    placeholder: 'ID',
+    help: `user of pods whose resource sets none (default ${DEFAULT_IDS.defaultUid})`,
+  },
+  'default-gid': {
+    value: integer(0, MAX_ID),
+    placeholder: 'ID',
+    help: `group of pods whose resource sets none (default ${DEFAULT_IDS.defaultGid})`,
+  },
+  'default-fsgroup': {
+    value: integer(0, MAX_ID),
+    placeholder: 'ID',
+    help: `group of volumes of pods whose resource sets none (default ${DEFAULT_IDS.defaultFsGroup})`,
+  },
+} satisfies CommandFlags;
 
-export const SERVES = {
-  serves: text('NAMES', `operators that the cluster has: ${OPERATOR_NAMES.join(', ')}`, {
-    complete: OPERATOR_NAMES,
-  }),
-} satisfies Flags;
-
-/** Which cluster is asked, and as whom: as kubectl has them. */
-export const CLUSTER = {
-  kubeconfig: text('FILE', 'kubeconfig file (default: KUBECONFIG, then ~/.kube/config)', {
+/** The cluster and the user, with the flags of kubectl. */
+export const CLUSTER_FLAGS = {
+  kubeconfig: {
+    value: text,
+    placeholder: 'FILE',
+    help: 'kubeconfig file (default: KUBECONFIG, then ~/.kube/config)',
     complete: 'file',
-  }),
-  context: text('NAME', "context in it (default: the file's current one)", { complete: 'context' }),
-  namespace: text('NAME', "namespace (default: the context's, then default)", {
+  },
+  context: {
+    value: text,
+    placeholder: 'NAME',
+    help: 'context of the kubeconfig (default: its current context)',
+    complete: 'context',
+  },
+  namespace: {
+    value: text,
+    placeholder: 'NAME',
+    help: "namespace (default: the context's namespace, then default)",
     short: 'n',
     complete: 'namespace',
-  }),
-} satisfies Flags;
+  },
+} satisfies CommandFlags;
 
-export const ALL_NAMESPACES = {
-  'all-namespaces': { type: 'boolean', short: 'A', help: 'all namespaces' },
-} satisfies Flags;
+export const ALL_NAMESPACES_FLAGS = {
+  'all-namespaces': enable('all namespaces', 'A'),
+} satisfies CommandFlags;
 
-/** The form of the answer. */
-export function output(...forms: readonly string[]): Flags {
+/** `--output` with its forms; the first form is the default. */
+export function outputFlags<const T extends string>(...forms: readonly T[]) {
+  const output: CommandFlag<T> = {
+    value: oneOf(Object.fromEntries(forms.map((form) => [form, form])) as Record<T, T>),
+    placeholder: 'FORM',
+    help: `${forms.join(', ')} (default ${forms[0] ?? ''})`,
+    short: 'o',
+    complete: forms,
+  };
+  return { output };
+}
+
+/** The settings of the operator's administrator. */
+export function settingsOf(values: GivenValues<typeof SETTINGS_FLAGS>): Settings {
+  const ids = {
+    defaultUid: values['default-uid'],
+    defaultGid: values['default-gid'],
+    defaultFsGroup: values['default-fsgroup'],
+  };
+  const given = Object.entries(ids).filter(([, id]) => id !== undefined);
   return {
-    output: text('FORM', `${forms.join(', ')} (default ${forms[0] ?? ''})`, {
-      short: 'o',
-      complete: forms,
-    }),
+    ...(Object.fromEntries(given) as Partial<Settings>),
+    clusterDomain: values['cluster-domain'] ?? DEFAULT_SETTINGS.clusterDomain,
   };
 }

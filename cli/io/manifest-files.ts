@@ -12,51 +12,51 @@ import {
   type Tags,
 } from 'yaml';
 
-/** An object with the place where it is written. */
-export interface Source {
+/** An object of a manifest, with its place in the file. */
+export interface ManifestObject {
   readonly object: object;
-  /** Where it, or a field of it, is written: `bench.yaml:12`. */
+  /** The line of the object or of one of its fields: `bench.yaml:12`. */
   at(path?: string): string;
 }
 
-/** What files hold. */
-export interface Sources {
-  readonly sources: readonly Source[];
-  /** What cannot be read, each in a line of text. */
+/** The objects of manifest files. */
+export interface Manifests {
+  readonly objects: readonly ManifestObject[];
+  /** What cannot be read: one line each. */
   readonly problems: readonly string[];
 }
 
 const EXTENSIONS = /\.(ya?ml|json)$/;
-/** How problems name what was read from standard input. */
+/** The name of standard input in problems. */
 const STDIN = '<stdin>';
 
 /**
- * Reads files of YAML or JSON, each of one document or more; `-` is standard input. Of a folder it
- * takes the files that end in .yaml, .yml or .json, in the order of their names.
+ * Reads files of YAML or JSON, each with one document or more; `-` is standard input. From a folder it
+ * reads the files with the extension .yaml, .yml or .json, sorted by name.
  */
-export function readSources(paths: readonly string[], recursive: boolean): Sources {
-  const all = paths.map((path): Sources => {
+export function readManifests(paths: readonly string[], recursive: boolean): Manifests {
+  const all = paths.map((path): Manifests => {
     try {
-      return joined(filesOf(path, recursive).map((file) => readSource(file)));
+      return joined(filesOf(path, recursive).map((file) => readManifest(file)));
     } catch (error) {
-      return { sources: [], problems: [`${path}: ${reasonOf(error)}`] };
+      return { objects: [], problems: [`${path}: ${reasonOf(error)}`] };
     }
   });
   return joined(all);
 }
 
 /** The objects in a text. */
-export function parseSources(text: string, file: string): Sources {
+export function parseManifests(text: string, file: string): Manifests {
   const lines = new LineCounter();
   const documents = parseAllDocuments(text, {
     lineCounter: lines,
     prettyErrors: false,
-    // As kubectl reads it: YAML 1.1, but for its times.
+    // kubectl reads YAML 1.1 too, but takes timestamps as text.
     version: '1.1',
     merge: true,
     customTags: withoutTimes,
   });
-  if ('empty' in documents) return { sources: [], problems: [] };
+  if ('empty' in documents) return { objects: [], problems: [] };
   const place = (offset: number): string => `${file}:${lines.linePos(offset).line}`;
   return joined(documents.map((document) => objectsOf(document, place)));
 }
@@ -69,12 +69,12 @@ function withoutTimes(tags: Tags): Tags {
   );
 }
 
-function objectsOf(document: Document.Parsed, place: (offset: number) => string): Sources {
+function objectsOf(document: Document.Parsed, place: (offset: number) => string): Manifests {
   const [error] = document.errors;
-  if (error) return { sources: [], problems: [`${place(error.pos[0])}: ${error.message}`] };
+  if (error) return { objects: [], problems: [`${place(error.pos[0])}: ${error.message}`] };
   const { contents } = document;
   if (contents === null || (isScalar(contents) && contents.value === null))
-    return { sources: [], problems: [] };
+    return { objects: [], problems: [] };
   return joined(itemsOf(contents).map((node) => objectOf(node, document, place)));
 }
 
@@ -85,21 +85,21 @@ function itemsOf(node: Node): readonly unknown[] {
   return isList && isSeq(items) ? items.items : [node];
 }
 
-function objectOf(node: unknown, document: Document, place: (offset: number) => string): Sources {
+function objectOf(node: unknown, document: Document, place: (offset: number) => string): Manifests {
   const start = isNode(node) ? (node.range?.[0] ?? 0) : 0;
   if (!isMap(node)) {
-    return { sources: [], problems: [`${place(start)}: is not an object: expected a mapping`] };
+    return { objects: [], problems: [`${place(start)}: not an object: expected a mapping`] };
   }
   const at = (path?: string): string => place(offsetOf(node, path) ?? start);
   try {
-    return { sources: [{ object: node.toJS(document) as object, at }], problems: [] };
+    return { objects: [{ object: node.toJS(document) as object, at }], problems: [] };
   } catch (error) {
-    // Aliases that lead nowhere, or that multiply without end.
-    return { sources: [], problems: [`${place(start)}: ${reasonOf(error)}`] };
+    // An alias without an anchor, or too many expanded aliases.
+    return { objects: [], problems: [`${place(start)}: ${reasonOf(error)}`] };
   }
 }
 
-/** Where the field of a path is written, or the innermost of it that is there. */
+/** The offset of the field of a path, or of its innermost parent in the file. */
 function offsetOf(root: Node, path = ''): number | undefined {
   let node: unknown = root;
   let offset = root.range?.[0];
@@ -111,7 +111,7 @@ function offsetOf(root: Node, path = ''): number | undefined {
   return offset;
 }
 
-/** A field of a mapping or an item of a list: the node that it begins with, and its value. */
+/** A field of a mapping or an item of a list: its first node, and its value. */
 function entryOf(node: unknown, step: string): readonly [unknown, unknown] {
   if (isSeq(node)) return [node.items[Number(step)], node.items[Number(step)]];
   if (!isMap(node)) return [undefined, undefined];
@@ -130,20 +130,20 @@ function filesOf(path: string, recursive: boolean): readonly string[] {
     });
 }
 
-function readSource(file: string): Sources {
+function readManifest(file: string): Manifests {
   return file === '-'
-    ? parseSources(readFileSync(0, 'utf8'), STDIN)
-    : parseSources(readFileSync(file, 'utf8'), file);
+    ? parseManifests(readFileSync(0, 'utf8'), STDIN)
+    : parseManifests(readFileSync(file, 'utf8'), file);
 }
 
-function joined(parts: readonly Sources[]): Sources {
+function joined(parts: readonly Manifests[]): Manifests {
   return {
-    sources: parts.flatMap(({ sources }) => sources),
+    objects: parts.flatMap(({ objects }) => objects),
     problems: parts.flatMap(({ problems }) => problems),
   };
 }
 
 function reasonOf(error: unknown): string {
   const { code, message } = error as NodeJS.ErrnoException;
-  return code === 'ENOENT' ? 'no such file or folder' : message;
+  return code === 'ENOENT' ? 'no such file or directory' : message;
 }

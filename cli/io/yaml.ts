@@ -1,8 +1,8 @@
 import { stringify } from 'yaml';
 
 /**
- * Objects as a stream of YAML documents, the same text for the same objects. What a reader of YAML 1.1,
- * such as kubectl, would take for something else than text (`on`, `010`, `1:30`) is quoted.
+ * Objects as a stream of YAML documents: equal objects give equal text. Text that YAML 1.1, the version of
+ * kubectl, would read as another type (`on`, `010`, `1:30`) is quoted.
  */
 export function toYaml(objects: readonly object[]): string {
   return objects

@@ -29,6 +29,7 @@ import { appBench } from './definition.js';
 import { resolveBench, type BenchInputs } from './resolve.js';
 import { evaluateBench } from './evaluate.js';
 import { benchReasons } from './reasons.js';
+import { benchStatusView } from './status-view.js';
 
 /** Shared infrastructure for a set of sites. */
 export const bench: Kind<AppBench, BenchInputs> = {
@@ -73,6 +74,7 @@ export const bench: Kind<AppBench, BenchInputs> = {
     keepsChildren: true,
     chart: () => undefined,
   },
+  statusView: benchStatusView,
 };
 
 function nameOf(object: KubeObject): string {

@@ -16,6 +16,8 @@ export interface ObjectKind {
   readonly also?: readonly { readonly resource: string; readonly verbs: readonly string[] }[];
   /** Whether it goes when the other children of its owner have gone: another operator cannot remove it before. */
   readonly deletedLast?: true;
+  /** Whether `app-operator status` shows a Ready object on its own line, instead of only counting it. */
+  readonly shownWhenReady?: true;
   /** Its objects hold data, or stand for some. `kept`: what their spec says where that is to outlive them, too. */
   readonly data?: { readonly kept?: Readonly<Record<string, string>> };
 }
@@ -37,6 +39,8 @@ const advisory = (apiVersion: string, kind: string, plural: string): ObjectKind 
   advisory: true,
 });
 
+const shown = (kind: ObjectKind): ObjectKind => ({ ...kind, shownWhenReady: true });
+
 export const ConfigMap = define('v1', 'ConfigMap', 'configmaps');
 export const Secret = define('v1', 'Secret', 'secrets');
 export const Service = define('v1', 'Service', 'services');
@@ -44,18 +48,18 @@ export const PersistentVolumeClaim: ObjectKind = {
   ...define('v1', 'PersistentVolumeClaim', 'persistentvolumeclaims'),
   data: {},
 };
-export const Deployment = define('apps/v1', 'Deployment', 'deployments');
-export const StatefulSet = define('apps/v1', 'StatefulSet', 'statefulsets');
-export const Job = define('batch/v1', 'Job', 'jobs');
-export const CronJob = define('batch/v1', 'CronJob', 'cronjobs');
-export const Ingress = define('networking.k8s.io/v1', 'Ingress', 'ingresses');
+export const Deployment = shown(define('apps/v1', 'Deployment', 'deployments'));
+export const StatefulSet = shown(define('apps/v1', 'StatefulSet', 'statefulsets'));
+export const Job = shown(define('batch/v1', 'Job', 'jobs'));
+export const CronJob = shown(define('batch/v1', 'CronJob', 'cronjobs'));
+export const Ingress = shown(define('networking.k8s.io/v1', 'Ingress', 'ingresses'));
 export const NetworkPolicy = define('networking.k8s.io/v1', 'NetworkPolicy', 'networkpolicies');
 export const PodDisruptionBudget = define(
   'policy/v1',
   'PodDisruptionBudget',
   'poddisruptionbudgets',
 );
-export const ScaledObject = advisory('keda.sh/v1alpha1', 'ScaledObject', 'scaledobjects');
+export const ScaledObject = shown(advisory('keda.sh/v1alpha1', 'ScaledObject', 'scaledobjects'));
 export const TriggerAuthentication = advisory(
   'keda.sh/v1alpha1',
   'TriggerAuthentication',
@@ -66,7 +70,7 @@ export const HorizontalPodAutoscaler: ObjectKind = {
   ...optional('autoscaling/v2', 'HorizontalPodAutoscaler', 'horizontalpodautoscalers'),
   content: true,
 };
-export const Certificate = advisory('cert-manager.io/v1', 'Certificate', 'certificates');
+export const Certificate = shown(advisory('cert-manager.io/v1', 'Certificate', 'certificates'));
 export const TraefikMiddleware = advisory('traefik.io/v1alpha1', 'Middleware', 'middlewares');
 /** Only who may do this as well may name the host of a Route. */
 export const Route: ObjectKind = {

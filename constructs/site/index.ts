@@ -35,6 +35,7 @@ import { resolveSite, type SiteInputs } from './resolve.js';
 import { evaluateSite, siteProbes } from './evaluate.js';
 import { siteReasons } from './reasons.js';
 import { siteCleanup } from './cleanup.js';
+import { siteStatusView } from './status-view.js';
 
 /** One site on a bench. */
 export const site: Kind<AppSite, SiteInputs> = {
@@ -87,4 +88,5 @@ export const site: Kind<AppSite, SiteInputs> = {
   probes: siteProbes,
   evaluate: evaluateSite,
   cleanup: siteCleanup,
+  statusView: siteStatusView,
 };

@@ -1,5 +1,5 @@
 import { canonicalJson } from '../../constructs/kit/hash.js';
-import { keyOf, type KubeObject, type Resource } from '../../constructs/kit/object.js';
+import { keyOfObject, type KubeObject, type Resource } from '../../constructs/kit/object.js';
 import type { Sink } from './reflector.js';
 import { Store } from './store.js';
 
@@ -113,8 +113,4 @@ function essence(object: KubeObject): unknown {
 function withoutVersion(object: KubeObject): KubeObject {
   const { resourceVersion: _version, ...metadata } = object.metadata;
   return { ...object, metadata };
-}
-
-function keyOfObject({ metadata }: KubeObject): string {
-  return keyOf(metadata.namespace, metadata.name);
 }

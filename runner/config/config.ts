@@ -1,6 +1,6 @@
 import { DEFAULT_API_GROUP } from '../../constructs/kit/definition.js';
 import { DEFAULT_IDS, DEFAULT_SETTINGS, type Settings } from '../../constructs/kit/settings.js';
-import { type Flag, helpFor, parseFlags, type Parser } from './flags.js';
+import { helpFor, type Parser, parseConfigFlags, type ConfigFlag } from './flags.js';
 import {
   type BindAddress,
   bindAddress,
@@ -19,7 +19,7 @@ import {
 export type LogLevel = 'debug' | 'info' | 'warn' | 'error';
 export type LogEncoder = 'json' | 'console';
 
-/** What the operator was told at its start. Nothing else reads flags or the environment. */
+/** The operator's configuration. Nothing else reads flags or the environment. */
 export interface Config {
   readonly logLevel: LogLevel;
   readonly logEncoder: LogEncoder;
@@ -35,7 +35,7 @@ export interface Config {
   /** HTTPS; null is off. */
   readonly webhookBindAddress: BindAddress | null;
   readonly leaderElect: boolean;
-  /** How long others wait after the leader's last sign of life. */
+  /** How long other replicas wait after the leader's last renewal. */
   readonly leaderElectLeaseMs: number;
   /** The namespace of the Lease. */
   readonly leaderElectionNamespace: string;
@@ -46,7 +46,7 @@ export interface Config {
   /** Per kind. */
   readonly maxConcurrentReconciles: number;
   readonly apiGroup: string;
-  /** Whether a site is Ready only when it answers over HTTP. */
+  /** Whether a site becomes Ready only when it responds over HTTP. */
   readonly siteCheck: boolean;
   readonly resyncIntervalMs: number;
   /** One file, or several joined as in `KUBECONFIG`; the pod's service account when undefined. */
@@ -55,14 +55,14 @@ export interface Config {
   readonly settings: Settings;
 }
 
-const flag = <T>(value: Parser<T>, preset: string, help: string, env?: string): Flag<T> => ({
+const flag = <T>(value: Parser<T>, preset: string, help: string, env?: string): ConfigFlag<T> => ({
   value,
   default: preset,
   help,
   ...(env !== undefined && { env }),
 });
 
-/** As zap has them: an integer is a verbosity, and 1 is debug already. */
+/** The levels of zap: an integer is a verbosity, and any verbosity above 0 is debug. */
 const logLevel: Parser<LogLevel> = {
   allowed: 'debug, info, warn, error, or an integer from 1 for verbosity',
   parse: (value) =>
@@ -84,7 +84,7 @@ const FLAGS = {
   'metrics-secure-bind-address': flag(
     bindAddress,
     ':8443',
-    'Where /metrics is served over HTTPS, to callers who may get it.',
+    'Where /metrics is served over HTTPS, to callers with the right to get it.',
   ),
   'metrics-cert-dir': flag(
     text,
@@ -92,7 +92,7 @@ const FLAGS = {
     'Folder with tls.crt and tls.key for HTTPS; a self-signed certificate when not given.',
   ),
   'health-probe-bind-address': flag(bindAddress, ':8081', 'Where /healthz and /readyz are served.'),
-  webhooks: flag(bool, 'false', 'Serve admission webhooks, and keep their certificates.'),
+  webhooks: flag(bool, 'false', 'Serve admission webhooks, and manage their certificates.'),
   'webhook-bind-address': flag(
     bindAddress,
     ':9443',
@@ -106,7 +106,7 @@ const FLAGS = {
   'leader-elect-lease-duration': flag(
     duration('3s'),
     '15s',
-    "How long others wait after the leader's last sign of life; it gives up itself after two thirds of it.",
+    "How long other replicas wait after the leader's last renewal. The leader stops after two thirds of it without one.",
   ),
   'leader-election-namespace': flag(
     namespace,
@@ -126,11 +126,11 @@ const FLAGS = {
   'max-concurrent-reconciles': flag(
     integer(1, 1000),
     '10',
-    'Resources of a kind worked on at once.',
+    'Resources of a kind that are reconciled at the same time.',
   ),
   'api-group': flag(domain(2), DEFAULT_API_GROUP, 'API group of the custom resources.'),
-  'site-check': flag(bool, 'true', 'Ask each site over HTTP before it counts as Ready.'),
-  'resync-interval': flag(duration('1s'), '10h', 'How often everything is looked at again.'),
+  'site-check': flag(bool, 'true', 'Check each site over HTTP before it becomes Ready.'),
+  'resync-interval': flag(duration('1s'), '10h', 'How often every resource is reconciled again.'),
   'cluster-domain': flag(domain(1), DEFAULT_SETTINGS.clusterDomain, 'DNS domain of the cluster.'),
   kubeconfig: flag(
     text,
@@ -138,13 +138,17 @@ const FLAGS = {
     "Kubeconfig file; the pod's service account, then ~/.kube/config, when not given.",
     'KUBECONFIG',
   ),
-  'shutdown-timeout': flag(duration('0s'), '10s', 'How long work in hand may take after SIGTERM.'),
-  'default-uid': id('defaultUid', 1, 'User of pods that name none'),
-  'default-gid': id('defaultGid', 0, 'Group of pods that name none'),
-  'default-fsgroup': id('defaultFsGroup', 0, 'Group of volumes where pods name none'),
+  'shutdown-timeout': flag(
+    duration('0s'),
+    '10s',
+    'How long reconciles in progress may take after SIGTERM.',
+  ),
+  'default-uid': id('defaultUid', 1, 'User of pods whose resource sets none'),
+  'default-gid': id('defaultGid', 0, 'Group of pods whose resource sets none'),
+  'default-fsgroup': id('defaultFsGroup', 0, 'Group of volumes of pods whose resource sets none'),
 } as const;
 
-/** Where the Lease is when the operator runs outside of a cluster and nothing else is said. */
+/** The namespace of the Lease when the operator runs outside of a cluster and no flag sets it. */
 const DEFAULT_NAMESPACE = 'app-operator-system';
 
 /**
@@ -157,7 +161,7 @@ export function parseConfig(
   env: Readonly<Record<string, string | undefined>>,
   podNamespace?: string,
 ): Config {
-  const values = parseFlags(FLAGS, argv, env);
+  const values = parseConfigFlags(FLAGS, argv, env);
   return deepFreeze({
     logLevel: values['zap-log-level'],
     logEncoder: values['zap-encoder'],
@@ -188,7 +192,6 @@ export function parseConfig(
   });
 }
 
-/** Whether the user asks for help rather than for a run. */
 export function wantsHelp(argv: readonly string[]): boolean {
   return argv.includes('--help') || argv.includes('-h');
 }
@@ -198,8 +201,12 @@ export function helpText(): string {
   return `Each flag has an environment variable, in brackets; the flag wins.\n\n${helpFor(FLAGS)}\n`;
 }
 
-/** An id that is not given is decided later: the platform may assign one. */
-function id(name: keyof typeof DEFAULT_IDS, least: number, help: string): Flag<number | null> {
+/** An id that is not given stays open: the platform may assign one. */
+function id(
+  name: keyof typeof DEFAULT_IDS,
+  least: number,
+  help: string,
+): ConfigFlag<number | null> {
   const preset = `${help}; ${DEFAULT_IDS[name]} when not given, or what the platform assigns.`;
   return flag(orNone(integer(least, MAX_ID)), '', preset);
 }

@@ -11,7 +11,7 @@ import { fileURLToPath } from 'node:url';
 
 const MAIN = fileURLToPath(new URL('../../cli/main.js', import.meta.url));
 const COMPLETE = fileURLToPath(new URL('../../cli/kubectl-complete.js', import.meta.url));
-/** A busy machine is slow to start a process; a call that nobody answers takes 30 s. */
+/** A busy machine starts processes slowly. A request without a response takes 30 s. */
 const LIMIT_MS = 20_000;
 const BENCH = `apiVersion: app-operator.io/v1alpha1
 kind: AppBench
@@ -46,7 +46,7 @@ async function listening(server: Server): Promise<string> {
   return path;
 }
 
-/** An API server that takes connections and never says a word. */
+/** An API server that accepts connections and never responds. */
 async function silent(): Promise<{ server: Server; kubeconfig: string }> {
   const sockets: Socket[] = [];
   const server = createServer((socket) => {
@@ -57,13 +57,13 @@ async function silent(): Promise<{ server: Server; kubeconfig: string }> {
   return { server, kubeconfig };
 }
 
-interface Said {
+interface Result {
   readonly code: number | string;
   readonly out: string;
   readonly err: string;
 }
 
-function run(program: string, args: readonly string[], kubeconfig: string): Promise<Said> {
+function run(program: string, args: readonly string[], kubeconfig: string): Promise<Result> {
   const env = { ...process.env, KUBECONFIG: kubeconfig };
   return new Promise((resolve) => {
     execFile(
@@ -78,14 +78,14 @@ function run(program: string, args: readonly string[], kubeconfig: string): Prom
 }
 
 describe('Ctrl-C', () => {
-  /** Starts a command, interrupts it once it waits for an answer, and resolves with its exit code. */
+  /** Interrupts a command once it waits for a response. @returns its exit code */
   async function interrupted(args: readonly string[]): Promise<number | null> {
     const { server, kubeconfig } = await silent();
-    const asked = once(server, 'connection');
+    const connected = once(server, 'connection');
     const env = { ...process.env, KUBECONFIG: kubeconfig };
     const child = spawn(process.execPath, [MAIN, ...args], { env, cwd: dir, stdio: 'ignore' });
     cleanups.push(() => child.kill('SIGKILL'));
-    await asked;
+    await connected;
     const exit = once(child, 'exit', { signal: AbortSignal.timeout(LIMIT_MS) });
     child.kill('SIGINT');
     const [code] = (await exit) as [number | null];
@@ -107,7 +107,7 @@ describe('Ctrl-C', () => {
   });
 });
 
-describe('completion gives up on an API server that does not answer', () => {
+describe('completion stops waiting for an API server that does not respond', () => {
   const CASES = [
     ['app-operator', MAIN, ['__complete', 'status', 'site/'], ''],
     ['kubectl appbench', COMPLETE, ['status', 'site/'], ':4\n'],
@@ -120,19 +120,19 @@ describe('completion gives up on an API server that does not answer', () => {
   }
 });
 
-describe('an error that nobody expected is told with its stack', () => {
-  /** Something that is no API server, and says {} to everything. */
+describe('an unexpected error is printed with its stack', () => {
+  /** A server that responds with {} to every request. */
   const odd = (): Promise<string> =>
     listening(createHttpServer((_, response) => response.end('{}')));
 
-  test('and ends diff with 2, since 1 means changes', async () => {
+  test('and diff exits with 2, since 1 means changes', async () => {
     writeFileSync(join(dir, 'bench.yaml'), BENCH);
     const { code, out, err } = await run(MAIN, ['diff', '-f', 'bench.yaml'], await odd());
     assert.deepEqual([code, out], [2, '']);
     assert.match(err, /^app-operator: TypeError: .*\n {4}at /);
   });
 
-  test('and ends others with 1', async () => {
+  test('and other commands exit with 1', async () => {
     const { code, err } = await run(MAIN, ['status'], await odd());
     assert.equal(code, 1);
     assert.match(err, /^app-operator: TypeError: .*\n {4}at /);

@@ -44,7 +44,7 @@ function write(name: string, text: string): string {
 }
 
 describe('app-operator render', () => {
-  test('prints the examples, byte for byte as the helper for tests does', async () => {
+  test('prints the examples, byte for byte like the test helper', async () => {
     const files = ['bench.yaml', 'site.yaml'].map((name) => join(EXAMPLES, name));
     const { code, out, err } = await appOperator([
       'render',
@@ -57,7 +57,7 @@ describe('app-operator render', () => {
     assert.equal((await appOperator(['render', '-f', EXAMPLES])).out, renderFile(EXAMPLES));
   });
 
-  test('reads JSON, lists and YAML as kubectl does', async () => {
+  test('reads JSON, lists and YAML like kubectl', async () => {
     const list = { apiVersion: 'v1', kind: 'List', items: [bench(), site()] };
     const { out } = await appOperator(['render', '-f', '-'], JSON.stringify(list));
     assert.deepEqual(namesIn(out).sort(), MINIMAL);
@@ -65,7 +65,7 @@ describe('app-operator render', () => {
     assert.equal((await appOperator(['render', '-f', '-'], yaml)).code, 0);
   });
 
-  test('takes folders in folders with -R only', async () => {
+  test('reads folders in folders with -R only', async () => {
     mkdirSync(join(dir, 'deep/sites'), { recursive: true });
     write('deep/bench.yaml', toYaml([bench()]));
     write('deep/sites/site.yml', toYaml([site()]));
@@ -76,7 +76,7 @@ describe('app-operator render', () => {
     assert.deepEqual(namesIn(deep.out).sort(), MINIMAL);
   });
 
-  test('says where a problem is, and prints nothing else', async () => {
+  test('prints the line of a problem, and no objects', async () => {
     write(
       'wrong.yaml',
       `${toYaml([bench()])}---
@@ -100,7 +100,7 @@ spec:
     );
   });
 
-  test('passes over what is not ours, with a note', async () => {
+  test('skips other objects, with a note', async () => {
     const secret = { apiVersion: 'v1', kind: 'Secret', metadata: { name: 'p' } };
     const { code, out, err } = await appOperator(['render', '-f', '-'], toYaml([bench(), secret]));
     assert.equal(code, 0);
@@ -108,7 +108,7 @@ spec:
     assert.match(err, /^<stdin>:\d+: Secret\/p: passed over: not of the API group/m);
   });
 
-  test('does not print nothing without a word', async () => {
+  test('fails when the input has no resources', async () => {
     for (const input of ['', '# nothing\n', toYaml([{ apiVersion: 'v1', kind: 'Pod' }])]) {
       const { code, out, err } = await appOperator(['render', '-f', '-'], input);
       assert.deepEqual([code, out], [1, '']);
@@ -116,19 +116,19 @@ spec:
     }
   });
 
-  test('says what cannot be read', async () => {
+  test('reports files that it cannot read', async () => {
     write('broken.yaml', 'a: [1,\nb: 2\n');
     write('text.yaml', 'just text\n');
     const { code, err } = await appOperator([
       ...['render', '-f', 'missing.yaml', '-f', 'broken.yaml', '-f', 'text.yaml'],
     ]);
     assert.equal(code, 1);
-    assert.match(err, /^missing\.yaml: no such file or folder$/m);
+    assert.match(err, /^missing\.yaml: no such file or directory$/m);
     assert.match(err, /^broken\.yaml:\d: /m);
-    assert.match(err, /^text\.yaml:1: is not an object/m);
+    assert.match(err, /^text\.yaml:1: not an object/m);
   });
 
-  test('takes the flags of the operator', async () => {
+  test('accepts the settings flags of the operator', async () => {
     const input = toYaml([bench()]);
     const flags = ['--default-uid=2000', '--default-gid=3000', '--default-fsgroup=4000'];
     const { out } = await appOperator(['render', '-f', '-', ...flags], input);
@@ -154,7 +154,7 @@ describe('app-operator', () => {
   });
 
   const WRONG: readonly (readonly [string[], RegExp])[] = [
-    [['rendr'], /"rendr" is no command/],
+    [['rendr'], /unknown command "rendr"/],
     [['render'], /render needs -f/],
     [['render', '-f', 'x', '--serve=keda'], /--serve/],
     [['render', '-f', 'x', '--serves=helm'], /--serves: got "helm", allowed: keda/],

@@ -1,3 +1,4 @@
+import '../../runner/require-node.js';
 import { parseArgs } from 'node:util';
 
 import { type ControlPlane, startControlPlane } from './controlplane.js';

@@ -1,3 +1,4 @@
+import '../../runner/require-node.js';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
 import { createClient, MERGE_PATCH, type Client } from '../../runner/api/client.js';

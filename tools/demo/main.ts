@@ -1,3 +1,4 @@
+import '../../runner/require-node.js';
 import path from 'node:path';
 import { parseArgs } from 'node:util';
 import { Viewer } from '../../cli/commands/status/viewer.js';
@@ -42,7 +43,12 @@ const cp = await Promise.race([
 // Interrupted while starting: the supervisor cleans up when this process exits.
 if (cp === 'signal') process.exit(130);
 const client = createClient({ credentials: await loadCredentials(cp.kubeconfig, {}) });
-const live: LiveProps = { client, apiGroup: DEFAULT_API_GROUP, namespace: NAMESPACE, wanted: {} };
+const live: LiveProps = {
+  client,
+  apiGroup: DEFAULT_API_GROUP,
+  namespace: NAMESPACE,
+  selection: {},
+};
 const viewer = new Viewer(
   {
     colours: stdout.isTTY && !env['NO_COLOR'],
@@ -67,7 +73,7 @@ try {
     say(nextCommands(cp, logFile));
     const shown = statusLive(live, interrupted.signal, (report) => {
       viewer.show(report);
-      return 'more';
+      return 'continue';
     });
     await Promise.race([shown, ended, operator.failed, cp.failed]);
   }
@@ -86,7 +92,7 @@ async function showUntilReady(): Promise<void> {
     viewer.show(report);
     const ours = report.resources.flatMap(allOf).filter(({ kind }) => kind.startsWith('App'));
     const ready = ours.length === RESOURCES && ours.every(({ state }) => state === 'Ready');
-    return ready ? 'enough' : 'more';
+    return ready ? 'stop' : 'continue';
   });
   // An interruption ends it too.
   if (signal.aborted && !interrupted.signal.aborted)

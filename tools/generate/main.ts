@@ -7,6 +7,7 @@
  *
  * With `--third-party` it writes the imports of third-party kinds instead; that needs Go.
  */
+import '../../runner/require-node.js';
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';

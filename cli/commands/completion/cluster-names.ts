@@ -1,41 +1,45 @@
-import { DEFINITIONS } from '../../../constructs/registry.js';
 import type { ObjectKind } from '../../../constructs/kit/object-kind.js';
-import type { Arguments } from '../../arguments/arguments.js';
-import type { IOStreams } from '../../arguments/command.js';
+import { DEFINITIONS } from '../../../constructs/registry.js';
+import type { IOStreams } from '../../io/streams.js';
 import { connected } from '../../kube/connect.js';
+import { kindOf, shortNameOf } from '../../kube/kind-names.js';
 import { resourceKinds } from '../../kube/kinds.js';
 import { listOf } from '../../kube/snapshot.js';
-import { apiGroupOf } from '../render/run.js';
-import { kindOf, shortOf } from '../../kube/kind-names.js';
+import type { CompletionArguments } from './complete.js';
 
-const NAMESPACE: ObjectKind = { apiVersion: 'v1', kind: 'Namespace', plural: 'namespaces' };
+const NAMESPACE: ObjectKind = {
+  apiVersion: 'v1',
+  kind: 'Namespace',
+  plural: 'namespaces',
+  clusterScoped: true,
+};
 
-/** Names that the cluster knows: of namespaces, or `kind/name` of resources. */
-export async function names(
+/** Names from the cluster: of namespaces, or `kind/name` of resources. */
+export async function clusterNames(
   what: 'namespace' | 'resource',
-  args: Arguments,
+  args: CompletionArguments,
   word: string,
   env: IOStreams['env'],
 ): Promise<readonly string[]> {
-  if (what === 'namespace') return namesOf(NAMESPACE, undefined, args, env);
+  if (what === 'namespace') return namesOf(NAMESPACE, args, env);
   const [first] = args.positionals;
   const slash = word.indexOf('/');
-  const spoken = first ?? (slash < 0 ? undefined : word.slice(0, slash));
-  if (spoken === undefined) return DEFINITIONS.map(({ singular }) => `${shortOf(singular)}/`);
-  const kind = resourceKinds(apiGroupOf(args)).find((one) => one.kind === kindOf(spoken));
+  const kindName = first ?? (slash < 0 ? undefined : word.slice(0, slash));
+  if (kindName === undefined) return DEFINITIONS.map(({ singular }) => `${shortNameOf(singular)}/`);
+  const kinds = resourceKinds(args.values['api-group']);
+  const kind = kinds.find((one) => one.kind === kindOf(kindName));
   if (!kind) return [];
-  const found = await namesOf(kind, 'namespaced', args, env);
-  return first === undefined ? found.map((name) => `${spoken}/${name}`) : found;
+  const found = await namesOf(kind, args, env);
+  return first === undefined ? found.map((name) => `${kindName}/${name}`) : found;
 }
 
 function namesOf(
   kind: ObjectKind,
-  scope: 'namespaced' | undefined,
-  args: Arguments,
+  { values }: CompletionArguments,
   env: IOStreams['env'],
 ): Promise<readonly string[]> {
-  return connected(args, { env }, async ({ client, namespace }) => {
-    const place = scope === undefined || args.has('all-namespaces') ? undefined : namespace;
+  return connected(values, { env }, async ({ client, namespace }) => {
+    const place = kind.clusterScoped || values['all-namespaces'] ? undefined : namespace;
     const objects = await listOf(client, { kind, metadataOnly: true }, place);
     return objects.map(({ metadata }) => metadata.name).toSorted();
   });

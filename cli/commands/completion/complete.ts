@@ -1,100 +1,118 @@
 import { contextsOf } from '../../../runner/api/kubeconfig.js';
-import { Arguments } from '../../arguments/arguments.js';
-import type { Command, Completion, Flag, IOStreams } from '../../arguments/command.js';
+import type { Arguments, GivenValues } from '../../../runner/config/flags.js';
+import {
+  argumentsOf,
+  type Command,
+  type CommandFlag,
+  type CommandFlags,
+  type Completion,
+} from '../../arguments/command.js';
+import type { API_GROUP_FLAGS, CLUSTER_FLAGS } from '../../arguments/shared-flags.js';
+import type { IOStreams } from '../../io/streams.js';
 import { COMMANDS } from '../registry.js';
 
-/** What a shell completes by itself. */
+/** Asks the shell to complete file names. */
 const FILES = ':file';
-/** A shell waits for the answer: a cluster that does not give one in this time is left alone. */
-const PATIENCE_MS = 2_000;
+/** The shell waits: a cluster that has not responded by then is left out. */
+const TIMEOUT_MS = 2_000;
 
 type Env = IOStreams['env'];
 
+/** The flags that completion reads. A command may lack some of them: their values are undefined. */
+export type CompletionArguments = Pick<Arguments<CommandFlags>, 'positionals'> & {
+  readonly values: Partial<GivenValues<typeof CLUSTER_FLAGS & typeof API_GROUP_FLAGS>> & {
+    readonly 'all-namespaces'?: boolean;
+  };
+};
+
+/** The word to complete, and the words before it. */
+interface CommandLine {
+  readonly command: Command;
+  /** The arguments of the command before the word. */
+  readonly before: readonly string[];
+  readonly word: string;
+  readonly env: Env;
+}
+
 /**
- * Candidates for the last of some words, a line each. It fails in silence: a shell has no place for errors.
- * @param words what follows the program, the one to complete last
+ * The candidates for the last of some words, one line each. An error gives no candidates: a shell cannot
+ * show it.
+ * @param words the words after the program
  */
 export async function complete(words: readonly string[], env: Env): Promise<string> {
-  // Bash takes `--flag=value` for three words.
-  const [word = '', ...before] = (words.at(-1) === '=' ? [...words, ''] : words)
+  // Bash splits `--flag=value` into three words.
+  const [word = '', ...rest] = (words.at(-1) === '=' ? [...words, ''] : words)
     .filter((one) => one !== '=')
     .toReversed();
-  const found = await candidates(before.toReversed(), word, env).catch(() => []);
+  const [name, ...before] = rest.reverse();
+  const found = await candidates(name, before, word, env).catch(() => []);
   const fitting = found.filter((one) => one === FILES || one.startsWith(word));
   return fitting.map((one) => `${one}\n`).join('');
 }
 
 async function candidates(
+  name: string | undefined,
   before: readonly string[],
   word: string,
   env: Env,
 ): Promise<readonly string[]> {
-  const [name, ...rest] = before;
-  if (name === undefined) return [...COMMANDS.map((command) => command.name), 'help'];
-  if (name === 'help') return COMMANDS.map((command) => command.name);
+  const names = COMMANDS.map((command) => command.name);
+  if (name === undefined) return [...names, 'help'];
+  if (name === 'help') return names;
   const command = COMMANDS.find((one) => one.name === name);
-  if (!command) return [];
-  const [, flag, inline] = /^(--[^=]+)=(.*)$/s.exec(word) ?? [];
-  if (flag !== undefined) {
-    const values = await valuesOf(flagOf(command, flag)?.complete, {
-      command,
-      rest,
-      word: inline ?? '',
-      env,
-    });
-    return values.filter((value) => value !== FILES).map((value) => `${flag}=${value}`);
-  }
-  const last = flagOf(command, rest.at(-1) ?? '');
-  if (last?.type === 'string') return valuesOf(last.complete, { command, rest, word, env });
-  if (word.startsWith('-')) return flagNames(command);
-  return valuesOf(command.positionals?.complete, { command, rest, word, env });
+  return command ? argumentCandidates({ command, before, word, env }) : [];
 }
 
-interface Place {
-  readonly command: Command;
-  readonly rest: readonly string[];
-  readonly word: string;
-  readonly env: Env;
+async function argumentCandidates(line: CommandLine): Promise<readonly string[]> {
+  const { command, before, word } = line;
+  const [, name, value = ''] = /^(--[^=]+)=(.*)$/s.exec(word) ?? [];
+  if (name !== undefined) {
+    const values = await valuesOf(flagOf(command, name)?.complete, { ...line, word: value });
+    return values.filter((one) => one !== FILES).map((one) => `${name}=${one}`);
+  }
+  const open = openFlag(command, before);
+  if (open) return valuesOf(open.complete, line);
+  if (word.startsWith('-'))
+    return [...Object.keys(command.flags).map((flag) => `--${flag}`), '--help'];
+  return valuesOf(command.positionals?.complete, line);
 }
 
 async function valuesOf(
   completion: Completion | undefined,
-  place: Place,
+  line: CommandLine,
 ): Promise<readonly string[]> {
   if (completion === undefined) return [];
   if (typeof completion !== 'string') return completion;
-  switch (completion) {
-    case 'file':
-      return [FILES];
-    case 'context':
-      return contexts(place);
-    case 'namespace':
-    case 'resource': {
-      const { names } = await import('./cluster-names.js');
-      const args = parsed(place);
-      return args ? inTime(names(completion, args, place.word, place.env)) : [];
-    }
-  }
+  if (completion === 'file') return [FILES];
+  const args = argumentsSoFar(line);
+  if (completion === 'context') return contexts(args?.values.kubeconfig, line.env);
+  if (!args) return [];
+  const { clusterNames } = await import('./cluster-names.js');
+  return inTime(clusterNames(completion, args, line.word, line.env));
 }
 
-function contexts({ command, rest, word, env }: Place): readonly string[] {
-  const args = parsed({ command, rest, word, env });
-  const files =
-    args?.text('kubeconfig') ?? env['KUBECONFIG'] ?? `${env['HOME'] ?? ''}/.kube/config`;
+function contexts(kubeconfig: string | undefined, env: Env): readonly string[] {
+  const files = kubeconfig ?? env['KUBECONFIG'] ?? `${env['HOME'] ?? ''}/.kube/config`;
   return [...contextsOf(files).namespaces.keys()].toSorted();
 }
 
-/** The flags so far, which say which cluster is asked; the one whose value is being written is left out. */
-function parsed({ command, rest }: Place): Arguments | undefined {
-  const isOpen = flagOf(command, rest.at(-1) ?? '')?.type === 'string';
+/** The arguments before the word, without a flag that still lacks its value. */
+function argumentsSoFar({ command, before }: CommandLine): CompletionArguments | undefined {
   try {
-    return Arguments.parse(command, isOpen ? rest.slice(0, -1) : rest);
+    const isOpen = openFlag(command, before) !== undefined;
+    return argumentsOf(command, isOpen ? before.slice(0, -1) : before) as CompletionArguments;
   } catch {
     return undefined;
   }
 }
 
-function flagOf({ flags }: Command, word: string): Flag | undefined {
+/** The flag whose value is the word to complete. */
+function openFlag(command: Command, before: readonly string[]): CommandFlag<unknown> | undefined {
+  const flag = flagOf(command, before.at(-1) ?? '');
+  return flag?.value.bare ? undefined : flag;
+}
+
+function flagOf({ flags }: Command, word: string): CommandFlag<unknown> | undefined {
   const [, long, short] = /^(?:--(.+)|-([a-zA-Z]))$/.exec(word) ?? [];
   if (long !== undefined) return Object.hasOwn(flags, long) ? flags[long] : undefined;
   return short === undefined
@@ -102,14 +120,10 @@ function flagOf({ flags }: Command, word: string): Flag | undefined {
     : Object.values(flags).find((flag) => flag.short === short);
 }
 
-function flagNames({ flags }: Command): readonly string[] {
-  return [...Object.keys(flags).map((name) => `--${name}`), '--help'];
-}
-
 async function inTime(work: Promise<readonly string[]>): Promise<readonly string[]> {
   let timer: NodeJS.Timeout | undefined;
   const late = new Promise<readonly string[]>((resolve) => {
-    timer = setTimeout(() => resolve([]), PATIENCE_MS);
+    timer = setTimeout(() => resolve([]), TIMEOUT_MS);
   });
   try {
     return await Promise.race([work, late]);

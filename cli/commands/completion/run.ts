@@ -1,12 +1,12 @@
 import type { Run } from '../../arguments/command.js';
-import { UsageError } from '../../arguments/help.js';
-import { SCRIPTS } from './scripts.js';
+import { UsageError } from '../../arguments/errors.js';
+import { SCRIPTS, SHELLS } from './scripts.js';
 
-export const completionCommand: Run = ({ positionals: [shell = ''] }) => {
-  const script = Object.hasOwn(SCRIPTS, shell) ? SCRIPTS[shell as keyof typeof SCRIPTS] : undefined;
-  if (script === undefined)
+export const runCompletion: Run<Record<never, never>> = ({ positionals: [shell = ''] }) => {
+  const known = SHELLS.find((one) => one === shell);
+  if (known === undefined)
     throw new UsageError(
-      `completion needs the shell: ${Object.keys(SCRIPTS).join(', ')}; got ${JSON.stringify(shell)}`,
+      `completion needs a shell: got ${JSON.stringify(shell)}, allowed: ${SHELLS.join(', ')}`,
     );
-  return { out: script, code: 0 };
+  return { out: SCRIPTS[known], code: 0 };
 };

@@ -1,8 +1,10 @@
+export const SHELLS = ['bash', 'zsh', 'fish'] as const;
+
 /**
- * The scripts that shells load. All of them ask the command line itself, with the words so far, of which
- * the last is the one to complete; it answers with a candidate a line. What it does not know are files.
+ * The scripts that shells load. Each calls `app-operator __complete` with the words so far, the word to
+ * complete last. The output is one candidate a line; `:file` asks the shell to complete file names.
  */
-export const SCRIPTS: Readonly<Record<'bash' | 'zsh' | 'fish', string>> = {
+export const SCRIPTS: Readonly<Record<(typeof SHELLS)[number], string>> = {
   bash: `# bash completion of app-operator
 _app_operator() {
   local word=\${COMP_WORDS[COMP_CWORD]} line

@@ -4,7 +4,7 @@ import { isNotFound } from '../../../runner/api/api-error.js';
 import { APPLY_PATCH, type Client } from '../../../runner/api/client.js';
 import { resourcePath } from '../../../runner/api/resource-path.js';
 
-/** Asks the API server what a write would make of an object. Nothing is written. */
+/** Sends writes to the API server as dry runs: nothing is stored. */
 export class DryRun {
   constructor(private readonly client: Pick<Client, 'request'>) {}
 
@@ -17,7 +17,7 @@ export class DryRun {
     }
   }
 
-  /** The object after it was applied under a name of a manager, by force. @throws ApiError */
+  /** The object after a forced server-side apply. @throws ApiError */
   apply(kind: ObjectKind, object: KubeObject, fieldManager: string): Promise<KubeObject> {
     const { namespace, name } = object.metadata;
     return this.client.request<KubeObject>('PATCH', resourcePath(kind, namespace, name), {
@@ -27,9 +27,9 @@ export class DryRun {
     });
   }
 
-  /** The object as it would be made anew in the place of one that is there. @throws ApiError */
-  async reconcileAgain(kind: ObjectKind, object: KubeObject): Promise<KubeObject> {
-    // Its name is taken as yet.
+  /** The object as it would be created after the live one was deleted. @throws ApiError */
+  async create(kind: ObjectKind, object: KubeObject): Promise<KubeObject> {
+    // The live object still has the name.
     const { name, ...metadata } = object.metadata;
     const generateName = `${name}-`;
     const { namespace } = metadata;

@@ -4,17 +4,18 @@ import type { KubeObject } from '../../../constructs/kit/object.js';
 import { LAST_APPLIED } from '../../kube/kinds.js';
 import { toYaml } from '../../io/yaml.js';
 
-/** Written by the API server at each change. */
-const OF_THE_SERVER = [
+/** Fields of metadata that the API server sets. */
+const SERVER_FIELDS = [
   ...['managedFields', 'resourceVersion', 'uid', 'creationTimestamp', 'generation', 'selfLink'],
 ];
-const LABELS_OF_A_RUN = ['controller-uid', 'batch.kubernetes.io/controller-uid'];
+/** Labels that the API server adds to a Job and its pods. */
+const JOB_LABELS = ['controller-uid', 'batch.kubernetes.io/controller-uid'];
 const MASK = '***';
 
 type Data = Readonly<Record<string, string>>;
 type Loose = KubeObject & Readonly<Record<string, unknown>>;
 
-/** A unified patch from one object to another; empty where they say the same. Values of Secrets are masked. */
+/** A unified patch from one object to another; empty without a difference. Values of Secrets are masked. */
 export function patchOf(
   id: string,
   before: KubeObject | undefined,
@@ -34,7 +35,7 @@ export function patchOf(
   );
 }
 
-/** The patch as a terminal shows it. */
+/** The patch with colours for a terminal. */
 export function painted(patch: string): string {
   const paint = (line: string): string => {
     const colour = /^(\+\+\+|---)/.test(line)
@@ -45,18 +46,18 @@ export function painted(patch: string): string {
   return patch.split('\n').map(paint).join('\n');
 }
 
-/** An object without what the API server adds by itself. */
+/** An object without the fields that the API server sets. */
 function plain(object: KubeObject): Loose {
   const { status: _, metadata, ...rest } = object as Loose;
   const { annotations = {}, ownerReferences, ...others } = metadata;
-  const notes = Object.entries(annotations).filter(([name]) => name !== LAST_APPLIED);
-  const kept = Object.entries(others).filter(([name]) => !OF_THE_SERVER.includes(name));
+  const keptAnnotations = Object.entries(annotations).filter(([name]) => name !== LAST_APPLIED);
+  const kept = Object.entries(others).filter(([name]) => !SERVER_FIELDS.includes(name));
   return sorted({
     ...rest,
     metadata: {
       ...Object.fromEntries(kept),
-      ...(notes.length > 0 ? { annotations: Object.fromEntries(notes) } : {}),
-      // A resource that is not there yet has no uid.
+      ...(keptAnnotations.length > 0 ? { annotations: Object.fromEntries(keptAnnotations) } : {}),
+      // A resource that does not exist yet has no uid.
       ...(ownerReferences
         ? { ownerReferences: ownerReferences.map(({ uid: _uid, ...reference }) => reference) }
         : {}),
@@ -64,7 +65,7 @@ function plain(object: KubeObject): Loose {
   }) as Loose;
 }
 
-/** A Job as it was before the API server gave it what selects its pods. */
+/** A Job without the selector and labels that the API server adds. */
 export function withoutRun(job: KubeObject): KubeObject {
   const strip = (value: unknown): unknown => {
     if (Array.isArray(value)) return value.map((item: unknown) => strip(item));
@@ -73,7 +74,7 @@ export function withoutRun(job: KubeObject): KubeObject {
       Object.entries(value as Readonly<Record<string, unknown>>)
         .filter(
           ([name]) =>
-            !LABELS_OF_A_RUN.includes(name) && !/^(batch.kubernetes.io\/)?job-name$/.test(name),
+            !JOB_LABELS.includes(name) && !/^(batch.kubernetes.io\/)?job-name$/.test(name),
         )
         .map(([name, inner]) => [name, strip(inner)]),
     );
@@ -83,7 +84,7 @@ export function withoutRun(job: KubeObject): KubeObject {
   return { ...stripped, spec } as KubeObject;
 }
 
-/** Both objects with their secret values hidden, so that it can be told which are other ones. */
+/** Both objects with masked values, which mark the changed ones. */
 function masked(
   before: Loose | undefined,
   after: Loose | undefined,

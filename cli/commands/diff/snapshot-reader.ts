@@ -1,19 +1,19 @@
 import type { Index } from '../../../constructs/kit/kind.js';
-import type { KubeObject, Resource } from '../../../constructs/kit/object.js';
-import { keyOf } from '../../../constructs/kit/object.js';
+import { keyOfObject, type KubeObject, type Resource } from '../../../constructs/kit/object.js';
 import { kindId, Secret, type ObjectKind } from '../../../constructs/kit/object-kind.js';
 import type { Settings } from '../../../constructs/kit/settings.js';
 import { StaticReader, type StaticReaderProps } from '../../../constructs/kit/static-reader.js';
-import { REFERENCE_KINDS, resourceKinds } from '../../kube/kinds.js';
-import { omitted, type ClusterSnapshot } from '../../kube/snapshot.js';
+import type { AnyKind } from '../../../constructs/registry.js';
+import { referenceKinds, resourceKinds } from '../../kube/kinds.js';
+import { resourceNameOf, type ClusterSnapshot } from '../../kube/snapshot.js';
 
-/** A world of what is seen, with a clock. */
+/** Reads from a snapshot, with a clock. */
 export class SnapshotReader extends StaticReader {
   readonly #missed = new Set<string>();
 
   constructor(
     props: StaticReaderProps,
-    /** Kinds of which nothing is known, and their names in RBAC. */
+    /** Kinds that could not be listed, with their names in RBAC rules. */
     private readonly hidden: ReadonlyMap<string, string>,
   ) {
     super(props);
@@ -35,7 +35,7 @@ export class SnapshotReader extends StaticReader {
     return super.list(index, value, pick);
   }
 
-  /** What was asked about since the last call and may not be seen, as RBAC has it. */
+  /** The hidden kinds that were read since the last call, by their names in RBAC rules. */
   missed(): readonly string[] {
     const missed = [...this.#missed];
     this.#missed.clear();
@@ -54,40 +54,43 @@ export class SnapshotReader extends StaticReader {
 
 export interface SnapshotReaderProps {
   readonly snapshot: ClusterSnapshot;
-  /** What trees depend on that is not ours. */
-  readonly others: ClusterSnapshot;
+  /** Objects that trees depend on and app-operator does not manage. */
+  readonly references: ClusterSnapshot;
   readonly apiGroup: string;
   readonly settings: Settings;
   readonly serves: readonly string[];
-  /** Objects that would be there instead. */
-  readonly instead: readonly KubeObject[];
+  /** Objects that replace live ones, or are added. */
+  readonly replacements: readonly KubeObject[];
+  /** @default KINDS */
+  readonly kinds?: readonly AnyKind[] | undefined;
 }
 
-/** What the operator would read, with other objects in the place of some. */
-export function readerWith(props: SnapshotReaderProps): SnapshotReader {
-  const { snapshot, others, apiGroup, settings, instead } = props;
+/** A reader of the snapshot with its replacements. */
+export function readerOf(props: SnapshotReaderProps): SnapshotReader {
+  const { snapshot, references, apiGroup, settings, replacements } = props;
   const objects = new Map<string, KubeObject>();
-  const kinds = [...resourceKinds(apiGroup), Secret];
+  const kinds = [...resourceKinds(apiGroup, props.kinds), Secret];
+  const referenced = referenceKinds(props.kinds);
   const seen = [
     ...kinds.flatMap((kind) => snapshot.of(kind)),
-    ...REFERENCE_KINDS.flatMap((kind) => others.of(kind)),
+    ...referenced.flatMap((kind) => references.of(kind)),
   ];
   const isHidden = (kind: ObjectKind): boolean =>
-    props.serves.includes(kindId(kind)) && !others.sees(kind);
-  const hidden = REFERENCE_KINDS.filter(isHidden);
-  // As for the operator, which does without what is in no namespace where it may not list it.
-  const unknown = hidden.filter(({ clusterScoped }) => clusterScoped).map(kindId);
-  const serves = props.serves.filter((id) => !unknown.includes(id));
-  for (const object of [...seen, ...instead]) objects.set(idOf(object), object);
+    props.serves.includes(kindId(kind)) && !references.sees(kind);
+  const hidden = referenced.filter(isHidden);
+  // Without the permission to list a cluster-scoped kind, the operator works as if it were not served.
+  const notServed = hidden.filter(({ clusterScoped }) => clusterScoped).map(kindId);
+  const serves = props.serves.filter((id) => !notServed.includes(id));
+  for (const object of [...seen, ...replacements]) objects.set(idOf(object), object);
   return new SnapshotReader(
     {
       objects: [...objects.values()],
       settings,
       serves,
-      // Who may not list Secrets cannot know whether one is there.
+      // Without the permission to list Secrets, every Secret is assumed to exist.
       ...(snapshot.sees(Secret) ? {} : { assume: assumeSecret }),
     },
-    new Map(hidden.map((kind) => [kind.kind, omitted(kind, undefined, '').what])),
+    new Map(hidden.map((kind) => [kind.kind, resourceNameOf(kind)])),
   );
 }
 
@@ -95,17 +98,18 @@ function assumeSecret(kind: string, namespace: string, name: string): KubeObject
   return kind === 'Secret' ? { apiVersion: 'v1', kind, metadata: { namespace, name } } : undefined;
 }
 
-/** The resources of ours that would be there. */
-export function resourcesWith({
+/** The custom resources of the snapshot with its replacements. */
+export function resourcesIn({
   snapshot,
   apiGroup,
-  instead,
+  replacements,
+  kinds: registered,
 }: SnapshotReaderProps): readonly Resource[] {
-  const kinds = resourceKinds(apiGroup);
+  const kinds = resourceKinds(apiGroup, registered);
   const objects = new Map<string, KubeObject>();
   for (const kind of kinds)
     for (const object of snapshot.of(kind)) objects.set(idOf(object), object);
-  for (const object of instead) {
+  for (const object of replacements) {
     if (
       kinds.some(({ kind, apiVersion }) => object.kind === kind && object.apiVersion === apiVersion)
     )
@@ -114,6 +118,6 @@ export function resourcesWith({
   return [...objects.values()] as unknown as readonly Resource[];
 }
 
-export function idOf({ kind, metadata }: KubeObject): string {
-  return `${kind}/${keyOf(metadata.namespace, metadata.name)}`;
+export function idOf(object: KubeObject): string {
+  return `${object.kind}/${keyOfObject(object)}`;
 }

@@ -1,15 +1,18 @@
 import { groupOf } from '../../../constructs/kit/object.js';
 import { kindId } from '../../../constructs/kit/object-kind.js';
 import { KINDS } from '../../../constructs/registry.js';
-import { OPERATORS } from './integrations.js';
+import { INTEGRATION_NAMES, INTEGRATIONS } from './integrations.js';
 
-/** The optional APIs, as `<apiVersion>/<kind>`, of an operator that is installed; undefined where none is known. */
-export function servedBy(name: string): readonly string[] | undefined {
-  const group = Object.hasOwn(OPERATORS, name) ? OPERATORS[name] : undefined;
-  if (group === undefined) return undefined;
-  const groups = [group].flat();
-  const kinds = KINDS.flatMap(({ owns, reads, detects = [] }) => [...owns, ...reads, ...detects]);
-  return [
-    ...new Set(kinds.filter((kind) => groups.includes(groupOf(kind.apiVersion))).map(kindId)),
-  ];
+/**
+ * The optional APIs, as `<apiVersion>/<kind>`, that a cluster with an integration serves.
+ * @throws Error for an unknown integration
+ */
+export function optionalApisOf(integration: string, kinds = KINDS): readonly string[] {
+  const groups = Object.hasOwn(INTEGRATIONS, integration) ? INTEGRATIONS[integration] : undefined;
+  if (!groups)
+    throw new Error(`serves: got ${integration}, allowed: ${INTEGRATION_NAMES.join(', ')}`);
+  const apis = kinds
+    .flatMap(({ owns, reads, detects = [] }) => [...owns, ...reads, ...detects])
+    .filter(({ apiVersion }) => groups.includes(groupOf(apiVersion)));
+  return [...new Set(apis.map(kindId))];
 }

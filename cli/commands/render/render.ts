@@ -1,25 +1,24 @@
+import { DEFAULT_API_GROUP } from '../../../constructs/kit/definition.js';
 import { nameOf } from '../../../constructs/preview/manifest-error.js';
 import { preview, type PreviewOptions } from '../../../constructs/preview/preview.js';
-import type { Source, Sources } from '../../io/manifest-files.js';
+import type { ManifestObject, Manifests } from '../../io/manifest-files.js';
 import { toYaml } from '../../io/yaml.js';
 
-/** What `app-operator render` has to say. */
+/** The result of `app-operator render`. */
 export interface Rendering {
-  /** The graph, as YAML documents; empty where there are problems. */
+  /** The children of the resources, as YAML documents; empty when there are problems. */
   readonly text: string;
-  /** What is wrong, each in a line: `file:line: kind/name: path: message`. */
+  /** What is wrong, one line each: `file:line: kind/name: path: message`. */
   readonly problems: readonly string[];
-  /** What was passed over, each in a line. */
+  /** Skipped objects, one line each. */
   readonly notes: readonly string[];
 }
 
-/** Most likely a wrong path or API group, which nobody would notice in an empty output. */
-const NOTHING = 'nothing to render: there is no AppBench or AppSite in the input';
-
-/** Renders what files hold: the complete graph of every bench and site, or what is wrong. */
-export function render(input: Sources, options: PreviewOptions): Rendering {
-  const { sources } = input;
-  const byObject = new Map<object, Source>(sources.map((source) => [source.object, source]));
+/** Renders every child of the resources in manifest files. */
+export function render(input: Manifests, options: PreviewOptions): Rendering {
+  const byObject = new Map<object, ManifestObject>(
+    input.objects.map((manifest) => [manifest.object, manifest]),
+  );
   const result = preview([...byObject.keys()], options);
   const place = (object: object, path?: string): string =>
     `${byObject.get(object)?.at(path) ?? ''}: ${nameOf(object)}`;
@@ -29,7 +28,11 @@ export function render(input: Sources, options: PreviewOptions): Rendering {
       ({ object, path, message }) => `${place(object, path)}: ${path}: ${message}`,
     ),
   ];
-  if (result.objects.length === 0 && problems.length === 0) problems.push(NOTHING);
+  // A wrong path or API group would go unnoticed in an empty output.
+  if (result.objects.length === 0 && problems.length === 0) {
+    const group = options.apiGroup ?? DEFAULT_API_GROUP;
+    problems.push(`nothing to render: no resource of ${group} in the input`);
+  }
   return {
     text: problems.length > 0 ? '' : toYaml(result.objects),
     problems,

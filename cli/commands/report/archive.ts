@@ -4,7 +4,7 @@ import { pipeline } from 'node:stream/promises';
 import { createGzip } from 'node:zlib';
 import { pack, type Pack } from 'tar-stream';
 
-/** An archive that is written while it is filled: it is never in memory as a whole. */
+/** A compressed archive that is streamed to its file, so that it is never held in memory. */
 export class Archive {
   readonly #pack: Pack = pack();
   readonly #names: string[] = [];
@@ -14,16 +14,16 @@ export class Archive {
     path: string,
     private readonly folder: string,
   ) {
-    // Readable by its owner only: what is in it was meant for whom it is sent to.
+    // Readable by its owner only: the content may be confidential.
     const file = createWriteStream(path, { flags: 'wx', mode: 0o600 });
     this.#written = pipeline(this.#pack, createGzip(), file);
     this.#written.catch(() => undefined);
   }
 
   /**
-   * Fills an archive.
-   * @param folder which everything in it lies in
-   * @throws where the file is there already, or cannot be written
+   * Creates an archive. It removes the file after an error.
+   * @param folder of all files in the archive
+   * @throws when the file already exists, or cannot be written
    */
   static async write(
     path: string,
@@ -36,15 +36,15 @@ export class Archive {
       archive.#pack.finalize();
       await archive.#written;
     } catch (error) {
-      const taken = (error as NodeJS.ErrnoException).code === 'EEXIST';
+      const exists = (error as NodeJS.ErrnoException).code === 'EEXIST';
       archive.#pack.destroy();
       await archive.#written.catch(() => undefined);
-      if (!taken) await rm(path, { force: true });
+      if (!exists) await rm(path, { force: true });
       throw error;
     }
   }
 
-  /** What is in it so far. */
+  /** The names of the files so far. */
   get names(): readonly string[] {
     return this.#names;
   }

@@ -10,12 +10,20 @@ import { OPERATOR, PORTS } from '../../../constructs/install/identity.js';
 import { isForbidden, isNotFound } from '../../../runner/api/api-error.js';
 import { resourcePath } from '../../../runner/api/resource-path.js';
 import { VERSION } from '../../../runner/version.js';
-import type { Asker } from '../../kube/connect.js';
-import { CHILD_KINDS, listings, POD, resourceKinds } from '../../kube/kinds.js';
-import { listOf, ClusterSnapshot, omitted, type Omission } from '../../kube/snapshot.js';
-import { footerOf } from '../status/summary.js';
+import type { ApiClient } from '../../kube/connect.js';
+import { childKinds, listings, POD, resourceKinds } from '../../kube/kinds.js';
+import { metricsPath } from '../../kube/metrics-path.js';
+import {
+  ClusterSnapshot,
+  FORBIDDEN_LIST,
+  listOf,
+  omitted,
+  type Omission,
+} from '../../kube/snapshot.js';
 import { renderTrees } from '../status/render-tree.js';
+import { exportersIn } from '../status/queue-lengths.js';
 import { StatusReporter } from '../status/reporter.js';
+import { summaryOf } from '../status/summary.js';
 import { toYaml } from '../../io/yaml.js';
 import type { Archive } from './archive.js';
 import { outlineOf, type Redaction } from './redaction.js';
@@ -28,11 +36,11 @@ const CRD: ObjectKind = {
   plural: 'customresourcedefinitions',
 };
 const NODE: ObjectKind = { apiVersion: 'v1', kind: 'Node', plural: 'nodes' };
-/** Lines of each log, the last ones. */
+/** The last lines of each log. */
 const LINES = 1_000;
-/** And not more bytes than this. */
+/** The limit of each log. */
 const BYTES = 1_000_000;
-/** Of how many pods logs are taken at most. */
+/** The limit of pods whose logs are read. */
 const PODS = 200;
 
 interface PodLike extends KubeObject {
@@ -50,8 +58,8 @@ interface PodLike extends KubeObject {
 }
 
 export interface CollectorProps {
-  readonly client: Asker;
-  /** Ends it, with the signal's reason. */
+  readonly client: ApiClient;
+  /** Cancels the collection. */
   readonly signal: AbortSignal;
   readonly archive: Archive;
   readonly redaction: Redaction;
@@ -59,20 +67,43 @@ export interface CollectorProps {
   /** Undefined for all. */
   readonly namespace: string | undefined;
   readonly operatorNamespace: string;
-  /** Told each step. */
+  /** Called with the name of each step. */
   readonly onStep: (step: string) => void;
 }
 
-/** Puts into an archive what a bug report needs, without secrets. */
+/** Collects the files of a bug report in an archive, without secrets. */
 export class Collector {
   readonly #omitted: Omission[] = [];
 
   constructor(private readonly props: CollectorProps) {}
 
+  /** @throws the signal's reason once it is aborted */
   async collect(): Promise<void> {
-    const { signal, namespace, operatorNamespace, redaction, onStep } = this.props;
-    // First of all: what is known of Secrets is taken out of everything else.
+    const { signal, namespace, operatorNamespace, onStep } = this.props;
     onStep('Secrets: names, keys and sizes');
+    await this.#secrets();
+    onStep('served APIs');
+    await this.#cluster();
+    onStep(`operator in namespace ${operatorNamespace}`);
+    await this.#operator();
+    onStep('resources and their children');
+    const snapshot = await this.#snapshot();
+    this.#omitted.push(...snapshot.omitted);
+    await this.#resources(snapshot);
+    onStep('events');
+    await this.#objects('events', await this.#list(EVENT, namespace));
+    onStep('status tree');
+    await this.#status(snapshot);
+    await this.#scrapes(snapshot);
+    await this.#logs('logs', snapshot.of(POD));
+    // The status tree ignores failed requests, also cancelled ones.
+    signal.throwIfAborted();
+    await this.#json('MANIFEST.json', this.#manifest());
+  }
+
+  /** Runs first: the values of Secrets are redacted in every later file. */
+  async #secrets(): Promise<void> {
+    const { namespace, operatorNamespace, redaction } = this.props;
     const places =
       namespace === undefined ? [undefined] : [...new Set([namespace, operatorNamespace])];
     for (const place of places) {
@@ -83,27 +114,10 @@ export class Collector {
         secrets.map(outlineOf),
       );
     }
-    onStep('what the cluster serves');
-    await this.#cluster();
-    onStep(`the operator in namespace ${operatorNamespace}`);
-    await this.#operator();
-    onStep('resources and their children');
-    const snapshot = await this.#look();
-    this.#omitted.push(...snapshot.omitted);
-    await this.#resources(snapshot);
-    onStep('events');
-    await this.#objects('events', await this.#list(EVENT, namespace));
-    onStep('the status tree');
-    await this.#status(snapshot);
-    await this.#metricsOfBenches(snapshot);
-    await this.#logs('logs', snapshot.of(POD));
-    // Who asks for logs and queues in the tree passes over what fails.
-    signal.throwIfAborted();
-    await this.#json('MANIFEST.json', this.#manifest());
   }
 
-  /** All that there is to see. Kinds of ours that are not served are no reason not to write the rest. */
-  async #look(): Promise<ClusterSnapshot> {
+  /** Unlike `takeSnapshot`, it accepts that custom resources are not served, or may not be listed. */
+  async #snapshot(): Promise<ClusterSnapshot> {
     const { client, apiGroup, namespace } = this.props;
     const snapshot = new ClusterSnapshot();
     await Promise.all(
@@ -112,21 +126,21 @@ export class Collector {
           snapshot.replace(listing.kind, await listOf(client, listing, namespace));
         } catch (error) {
           if (isNotFound(error) && !listing.required) return;
-          snapshot.omitted.push(omitted(listing.kind, namespace, this.#whyNot(error)));
+          snapshot.omitted.push(omitted(listing.kind, namespace, this.#listFailure(error)));
         }
       }),
     );
     return snapshot;
   }
 
-  /** Why objects are not in the report. @throws the signal's reason, where that is why */
-  #whyNot(error: unknown): string {
-    if (isForbidden(error)) return 'you may not list them';
-    return isNotFound(error) ? 'the cluster does not serve them' : this.#why(error);
+  /** Why a kind could not be listed. @throws the signal's reason once it is aborted */
+  #listFailure(error: unknown): string {
+    if (isForbidden(error)) return FORBIDDEN_LIST;
+    return isNotFound(error) ? 'the cluster does not serve them' : this.#failure(error);
   }
 
-  /** Why something is not in the report. @throws the signal's reason, where that is why */
-  #why(error: unknown): string {
+  /** Why something could not be read. @throws the signal's reason once it is aborted */
+  #failure(error: unknown): string {
     this.props.signal.throwIfAborted();
     return error instanceof Error ? error.message : String(error);
   }
@@ -160,11 +174,11 @@ export class Collector {
       ),
     );
     const crds = await this.#list(CRD, undefined);
-    const ours = crds.filter(({ metadata }) => metadata.name.endsWith(`.${apiGroup}`));
-    // Their schemas are the release's.
+    const own = crds.filter(({ metadata }) => metadata.name.endsWith(`.${apiGroup}`));
+    // The schemas are in the release.
     await this.#objects(
       'cluster/crds',
-      ours.map(({ spec: _, ...crd }: KubeObject & { spec?: unknown }) => crd),
+      own.map(({ spec: _, ...crd }: KubeObject & { spec?: unknown }) => crd),
     );
     const nodes = await this.#list(NODE, undefined);
     await this.#json('cluster/nodes.json', nodes.map(nodeOutline));
@@ -178,25 +192,28 @@ export class Collector {
     await this.#objects('operator/pods', pods);
     await this.#logs('operator/logs', pods);
     const service = `https:${OPERATOR.metricsService}:${PORTS.https}`;
-    await this.#metrics('operator/metrics.txt', place, service, 'metrics of the operator');
+    const source = { what: 'metrics of the operator', namespace: place };
+    await this.#scrape('operator/metrics.txt', metricsPath(place, service), source);
   }
 
   async #resources(snapshot: ClusterSnapshot): Promise<void> {
     const { apiGroup } = this.props;
-    const marks = metadataKeysFor(apiGroup);
+    const metadataKeys = metadataKeysFor(apiGroup);
     for (const kind of resourceKinds(apiGroup))
       await this.#objects(`resources/${kind.plural}`, snapshot.of(kind));
-    for (const kind of CHILD_KINDS) {
-      // Secrets have their outline, and ConfigMaps are asked for whole.
+    for (const kind of childKinds()) {
+      // Secrets have an outline only. The snapshot holds only the metadata of ConfigMaps.
       if (kind.kind === Secret.kind || !snapshot.sees(kind)) continue;
       const objects =
-        kind.kind === ConfigMap.kind ? await this.#ours(kind, marks.owner) : snapshot.of(kind);
+        kind.kind === ConfigMap.kind
+          ? await this.#managed(kind, metadataKeys.owner)
+          : snapshot.of(kind);
       await this.#objects(`children/${kind.plural}`, objects);
     }
     await this.#objects('children/pods', snapshot.of(POD));
   }
 
-  async #ours(kind: ObjectKind, label: string): Promise<readonly KubeObject[]> {
+  async #managed(kind: ObjectKind, label: string): Promise<readonly KubeObject[]> {
     const { client, namespace } = this.props;
     return listOf(client, { kind, labelSelector: label }, namespace);
   }
@@ -204,7 +221,7 @@ export class Collector {
   async #status(snapshot: ClusterSnapshot): Promise<void> {
     const { client, apiGroup, namespace, archive, redaction } = this.props;
     const now = (): number => performance.now();
-    const reporter = new StatusReporter({ client, apiGroup, namespace, wanted: {}, now });
+    const reporter = new StatusReporter({ client, apiGroup, namespace, selection: {}, now });
     const report = await reporter.report(snapshot);
     const lines = renderTrees(report.resources, {
       colours: false,
@@ -212,51 +229,60 @@ export class Collector {
       all: true,
       namespaces: namespace === undefined,
     });
-    await archive.add('status.txt', redaction.text([...lines, ...footerOf(report), ''].join('\n')));
+    await archive.add(
+      'status.txt',
+      redaction.text([...lines, ...summaryOf(report), ''].join('\n')),
+    );
     await this.#json('status.json', report);
   }
 
-  async #metricsOfBenches(snapshot: ClusterSnapshot): Promise<void> {
-    const [bench] = resourceKinds(this.props.apiGroup).filter(({ kind }) => kind === 'AppBench');
-    for (const { metadata } of bench ? snapshot.of(bench) : []) {
-      const { namespace = '', name } = metadata;
-      const file = `metrics/${namespace}/${name}.txt`;
-      await this.#metrics(file, namespace, `${name}-metrics:metrics`, `metrics of ${name}`);
+  async #scrapes(snapshot: ClusterSnapshot): Promise<void> {
+    for (const { resource, path } of exportersIn(snapshot, this.props.apiGroup)) {
+      const { namespace = '', name } = resource.metadata;
+      await this.#scrape(`metrics/${namespace}/${name}.txt`, path, {
+        what: `metrics of ${name}`,
+        namespace,
+      });
     }
   }
 
-  /** A scrape through the API server, where there is somebody who answers. */
-  async #metrics(file: string, namespace: string, service: string, what: string): Promise<void> {
+  /** A scrape through the API server. */
+  async #scrape(file: string, path: string, source: Omit<Omission, 'why'>): Promise<void> {
     const { client, archive, redaction } = this.props;
-    const path = `/api/v1/namespaces/${namespace}/services/${service}/proxy/metrics`;
     try {
       const text = await client.request<string>('GET', path, { answer: 'text', timeoutMs: 5_000 });
       await archive.add(file, redaction.text(text));
     } catch (error) {
-      this.#omitted.push({ what, namespace, why: this.#why(error) });
+      this.#omitted.push({ ...source, why: this.#failure(error) });
     }
   }
 
   async #logs(folder: string, pods: readonly KubeObject[]): Promise<void> {
     const { onStep } = this.props;
     const some = (pods as readonly PodLike[]).slice(0, PODS);
-    if (pods.length > some.length)
-      this.#omitted.push({
-        what: `logs of ${pods.length - some.length} more pods`,
-        why: 'too many',
-      });
+    const rest = pods.length - some.length;
+    if (rest > 0) this.#omitted.push({ what: `logs of ${rest} more pods`, why: 'too many' });
     for (const [index, pod] of some.entries()) {
       if (index % 10 === 0) onStep(`logs: pod ${index + 1} of ${some.length}`);
-      const { initContainers = [], containers = [] } = pod.spec ?? {};
-      for (const { name } of [...initContainers, ...containers]) {
-        await this.#log(folder, pod, name, false);
-        const status = pod.status?.containerStatuses?.find((one) => one.name === name);
-        if ((status?.restartCount ?? 0) > 0) await this.#log(folder, pod, name, true);
-      }
+      await this.#logsOfPod(folder, pod);
     }
   }
 
-  async #log(folder: string, pod: PodLike, container: string, previous: boolean): Promise<void> {
+  async #logsOfPod(folder: string, pod: PodLike): Promise<void> {
+    const { initContainers = [], containers = [] } = pod.spec ?? {};
+    for (const { name } of [...initContainers, ...containers]) {
+      await this.#log(folder, pod, { container: name, previous: false });
+      const status = pod.status?.containerStatuses?.find((one) => one.name === name);
+      if ((status?.restartCount ?? 0) > 0)
+        await this.#log(folder, pod, { container: name, previous: true });
+    }
+  }
+
+  async #log(
+    folder: string,
+    pod: PodLike,
+    { container, previous }: { readonly container: string; readonly previous: boolean },
+  ): Promise<void> {
     const { client, archive, redaction } = this.props;
     const { namespace = '', name } = pod.metadata;
     const query = {
@@ -275,7 +301,7 @@ export class Collector {
       });
       if (text !== '') await archive.add(file, redaction.text(text));
     } catch (error) {
-      const why = isForbidden(error) ? 'you may not get pods/log' : this.#why(error);
+      const why = isForbidden(error) ? 'forbidden: get pods/log' : this.#failure(error);
       this.#omitted.push({ what: file, namespace, why });
     }
   }
@@ -284,12 +310,12 @@ export class Collector {
     try {
       return await listOf(this.props.client, { kind }, namespace);
     } catch (error) {
-      this.#omitted.push(omitted(kind, namespace, this.#whyNot(error)));
+      this.#omitted.push(omitted(kind, namespace, this.#listFailure(error)));
       return [];
     }
   }
 
-  /** A file of YAML documents, where there are any. */
+  /** A file of YAML documents; none without objects. */
   async #objects(name: string, objects: readonly unknown[]): Promise<void> {
     const { archive, redaction } = this.props;
     if (objects.length === 0) return;
@@ -310,7 +336,7 @@ function withoutManagers(object: unknown): unknown {
   return { ...rest, metadata: others };
 }
 
-/** Of a node what matters to pods: not its addresses. */
+/** The fields of a node that affect pods, without its addresses. */
 function nodeOutline(node: KubeObject): unknown {
   const { spec = {}, status = {} } = node as {
     readonly spec?: { readonly taints?: unknown; readonly unschedulable?: unknown };

@@ -1,21 +1,20 @@
 import type { KubeObject } from '../../../constructs/kit/object.js';
-import { redact, redactText } from '../../../runner/telemetry/redact.js';
+import {
+  isSecretValue,
+  redact,
+  REDACTED,
+  redactText,
+  SECRET_FLAG,
+  SECRET_WORD,
+} from '../../../runner/telemetry/redact.js';
 import { LAST_APPLIED } from '../../kube/kinds.js';
 
-const REDACTED = '[redacted]';
-/** Shorter values are words of every log: hiding them would hide the report. */
-const SHORTEST = 6;
-/** `MYSQL_PWD` is a secret, `PWD` a folder. */
-const SECRET_WORD =
-  '(?:pass(?:word|wd|phrase)?|_pwd|rediscli_auth|token|secret|credential|authorization|cookie|(?:api|private|encryption|access)[-_]?key)';
-const SECRET_NAME = new RegExp(SECRET_WORD, 'i');
-/** What leads to a secret, or tells which one it is: worth reading. */
-const REFERENCE = /(?:ref|name|namespace|fromenv|file|path|version)s?$/i;
-/** What is no secret whatever its name says: nothing, whether there is one, a lone quote, what is hidden already. */
-const NO_VALUE = /^(?:null|true|false|["']{0,2}|["']?\[redacted\]\\?["']?)$/;
+/** Shorter values are ordinary words of logs. */
+const MIN_LENGTH = 6;
 /**
- * In quotes, which may stand within text in quotes, or to the next space or mark. What is escaped ends no
- * quotes. They need not end, since a log may be cut off anywhere: so no search for an end is ever in vain.
+ * The text of a value: in quotes, which may be nested in quoted text, or up to the next space or separator.
+ * An escaped quote does not end the value. A missing end quote is accepted, since logs may be cut off: the
+ * search stays linear.
  */
 const VALUE = [
   /(?<=\\)"(?:[^"\\\n]|\\{4}|\\{3}"|\\{1,3}(?!["\\]))*(?:\\{0,2}")?/,
@@ -26,39 +25,36 @@ const VALUE = [
   .map(({ source }) => source)
   .join('|');
 /**
- * A whole name with a secret word in it. It is looked at from its beginning only and never in part, which
- * keeps the search linear: the log of one container may be one line of a megabyte.
+ * A whole name with a secret word. The search starts only at the beginning of a name and stays linear: the
+ * log of a container may be one line of a megabyte.
  */
-const TELLING_NAME = `(?<![\\w-])(?=[\\w-]*${SECRET_WORD})[\\w-]+(?![\\w-])`;
-/** The same with the word after the first `--`. */
-const SECRET_FLAG = `(?<![\\w-])(?=\\w*(?:-\\w+)*--[\\w-]*${SECRET_WORD})[\\w-]+(?![\\w-])`;
-const IS_SECRET_FLAG = new RegExp(`^(?=--)${SECRET_FLAG}$`, 'i');
-/** Between a flag and its value: space, or what stands between the items of a list in JSON or YAML. */
+const SECRET_NAME = `(?<![\\w-])(?=[\\w-]*${SECRET_WORD})[\\w-]+(?![\\w-])`;
+/** The separator of a flag and its value: space, or the separator of items in JSON or YAML. */
 const NEXT = `(?:\\\\?["']\\s*,\\s*\\\\?|["']?[^\\S\\n]*\\n\\s*-\\s+|\\s+)`;
-/** `password=x`, `"api_key": "x"`, and `--token x`: what tells, and the value. */
-const TELLING = [
-  new RegExp(`(?<tells>${TELLING_NAME}\\\\?["']?\\s*[:=]\\s*\\\\?)(?<value>${VALUE})`, 'gi'),
-  new RegExp(`(?<tells>${SECRET_FLAG}${NEXT})(?<value>${VALUE})`, 'gi'),
+/** `password=x`, `"api_key": "x"`, and `--token x`. */
+const NAMED_VALUES = [
+  new RegExp(`(?<name>${SECRET_NAME}\\\\?["']?\\s*[:=]\\s*\\\\?)(?<value>${VALUE})`, 'gi'),
+  new RegExp(`(?<name>${SECRET_FLAG}${NEXT})(?<value>${VALUE})`, 'gi'),
 ];
 
-/** Takes secrets out of what a report holds. */
+/** Redacts secrets in the files of a report. */
 export class Redaction {
-  /** Values of Secrets in every form in which they may be written, the longest first. */
+  /** Values of Secrets in every encoding, the longest first. */
   #values: readonly string[] = [];
   #count = 0;
 
-  /** How many values were replaced so far. */
+  /** The number of redacted values so far. */
   get count(): number {
     return this.#count;
   }
 
-  /** Remembers the values of Secrets: wherever one is found, it is replaced. */
+  /** Redacts the values of these Secrets from now on, wherever they are found. */
   learn(secrets: readonly KubeObject[]): void {
     const values = secrets.flatMap((secret) => {
       const { data = {} } = secret as { readonly data?: Readonly<Record<string, string>> };
       return Object.values(data).flatMap((encoded) => {
         const value = Buffer.from(encoded, 'base64').toString('utf8');
-        // Of a key in PEM, each line counts: logs have them one by one.
+        // Logs show the lines of a PEM key one by one.
         const lines = value.split(/\r?\n/).filter((line) => !line.startsWith('-----'));
         return [encoded, value, ...lines].flatMap((one) => [
           one,
@@ -69,7 +65,7 @@ export class Redaction {
       });
     });
     this.#values = [...new Set([...this.#values, ...values])]
-      .filter((value) => value.length >= SHORTEST)
+      .filter((value) => value.length >= MIN_LENGTH)
       .sort((a, b) => b.length - a.length);
   }
 
@@ -81,59 +77,33 @@ export class Redaction {
       this.#count += clean.split(value).length - 1;
       clean = clean.replaceAll(value, REDACTED);
     }
-    return TELLING.reduce((text, pattern) => this.#hideAfter(text, pattern), redactText(clean));
-  }
-
-  /** An object without secrets. References to Secrets stay: they are worth reading. */
-  object(object: unknown): unknown {
-    return this.#strings(redact(environment(object), 0, Infinity));
-  }
-
-  #hideAfter(text: string, pattern: RegExp): string {
-    return text.replaceAll(pattern, (...args: unknown[]) => {
-      const { tells = '', value = '' } = args.at(-1) as Readonly<Record<string, string>>;
-      if (NO_VALUE.test(value)) return tells + value;
-      this.#count += 1;
-      return tells + REDACTED;
-    });
-  }
-
-  /** In a list of arguments the one before may tell what this one is. */
-  #item(item: unknown, before: unknown): unknown {
-    const hides = typeof item === 'string' && typeof before === 'string';
-    if (!hides || !IS_SECRET_FLAG.test(before)) return this.#strings(item);
-    this.#count += 1;
-    return REDACTED;
-  }
-
-  #strings(value: unknown): unknown {
-    if (typeof value === 'string') return this.text(value);
-    if (Array.isArray(value))
-      return value.map((item: unknown, index) => this.#item(item, value[index - 1]));
-    if (typeof value !== 'object' || value === null) return value;
-    return Object.fromEntries(
-      Object.entries(value)
-        .filter(([key]) => key !== LAST_APPLIED)
-        .map(([key, inner]) => [
-          this.text(key),
-          SECRET_NAME.test(key) && !REFERENCE.test(key)
-            ? this.#hidden(inner)
-            : this.#strings(inner),
-        ]),
+    return NAMED_VALUES.reduce(
+      (redacted, pattern) => this.#redactNamed(redacted, pattern),
+      redactText(clean),
     );
   }
 
-  /** What stands under a telling key. An object is a reference, or has keys that tell for themselves. */
-  #hidden(value: unknown): unknown {
-    if (Array.isArray(value)) return value.map((item: unknown) => this.#hidden(item));
-    if (typeof value !== 'string') return this.#strings(value);
-    if (NO_VALUE.test(value)) return value;
-    this.#count += 1;
-    return REDACTED;
+  /** An object without secrets. References to Secrets stay. */
+  object(object: unknown): unknown {
+    return redact(object, {
+      maxDepth: Infinity,
+      text: (text) => this.text(text),
+      omit: LAST_APPLIED,
+      onReplace: () => (this.#count += 1),
+    });
+  }
+
+  #redactNamed(text: string, pattern: RegExp): string {
+    return text.replaceAll(pattern, (...args: unknown[]) => {
+      const { name = '', value = '' } = args.at(-1) as Readonly<Record<string, string>>;
+      if (!isSecretValue(value)) return name + value;
+      this.#count += 1;
+      return name + REDACTED;
+    });
   }
 }
 
-/** A Secret as a report may tell of it: which keys it has, and how long their values are. */
+/** A Secret without its values: the keys, and the sizes of their values. */
 export function outlineOf(secret: KubeObject): unknown {
   const { data = {}, type } = secret as KubeObject & {
     readonly data?: Readonly<Record<string, string>>;
@@ -150,21 +120,7 @@ export function outlineOf(secret: KubeObject): unknown {
   };
 }
 
-/** The values of environment variables with telling names, which their keys do not tell. */
-function environment(value: unknown): unknown {
-  if (Array.isArray(value)) return value.map((item: unknown) => environment(item));
-  if (typeof value !== 'object' || value === null) return value;
-  const { name, value: text } = value as { readonly name?: unknown; readonly value?: unknown };
-  const hides = typeof name === 'string' && typeof text === 'string' && SECRET_NAME.test(name);
-  return Object.fromEntries(
-    Object.entries(value).map(([key, inner]) => [
-      key,
-      hides && key === 'value' ? REDACTED : environment(inner),
-    ]),
-  );
-}
-
-/** A text as it stands within JSON. */
+/** A text as part of a JSON string. */
 function quoted(text: string): string {
   return JSON.stringify(text).slice(1, -1);
 }

@@ -5,7 +5,7 @@ const UNITS = [
   [1, 's'],
 ] as const;
 
-/** How long ago something was, short: `45s`, `3m`, `5h`, `12d`. */
+/** The time since an event, in one unit: `45s`, `3m`, `5h`, `12d`. */
 export function ageOf(time: string, now: number): string {
   const seconds = Math.max(0, Math.floor((now - Date.parse(time)) / 1000));
   const [size, unit] = UNITS.find(([limit]) => seconds >= limit) ?? [1, 's'];

@@ -1,40 +1,44 @@
-import type { Asker } from '../../kube/connect.js';
+import type { AnyKind } from '../../../constructs/registry.js';
+import type { ApiClient } from '../../kube/connect.js';
 import { listings } from '../../kube/kinds.js';
 import { takeSnapshot } from '../../kube/snapshot.js';
+import { follow, type Continuation } from './follow.js';
 import { StatusReporter, type StatusReport } from './reporter.js';
-import type { Wanted } from './tree.js';
-import { follow } from './follow.js';
+import type { Selection } from './tree.js';
 
 export interface LiveProps {
-  readonly client: Asker;
+  readonly client: ApiClient;
   readonly apiGroup: string;
   /** Undefined for all. */
   readonly namespace: string | undefined;
-  readonly wanted: Wanted;
+  readonly selection: Selection;
+  /** @default KINDS */
+  readonly kinds?: readonly AnyKind[];
 }
 
-/** The report of a moment. @throws CliError where what was named is not there */
+/** One report. @throws CliError when the selected resource is not found */
 export async function statusNow(props: LiveProps): Promise<StatusReport> {
+  const { client, apiGroup, namespace, kinds } = props;
   const reporter = reporterOf(props);
   const report = await reporter.report(
-    await takeSnapshot(props.client, listings(props.apiGroup), props.namespace),
+    await takeSnapshot(client, listings(apiGroup, kinds), namespace),
   );
   reporter.require(report);
   return report;
 }
 
 /**
- * Shows reports as things change.
- * @returns when the signal is aborted, or `show` says that it is enough
+ * Shows a report after each change.
+ * @returns when the signal is aborted, or `show` returns `stop`
  */
 export async function statusLive(
   props: LiveProps,
   signal: AbortSignal,
-  show: (report: StatusReport) => 'more' | 'enough',
+  show: (report: StatusReport) => Continuation,
 ): Promise<void> {
-  const { client, apiGroup, namespace } = props;
+  const { client, apiGroup, namespace, kinds } = props;
   const reporter = reporterOf(props);
-  const all = listings(apiGroup);
+  const all = listings(apiGroup, kinds);
   const snapshot = await takeSnapshot(client, all, namespace);
   await follow(client, snapshot, {
     listings: all,

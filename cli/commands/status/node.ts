@@ -1,69 +1,64 @@
 import type { Health } from '../../../constructs/kit/health.js';
+import type { AnyKind } from '../../../constructs/registry.js';
+import { kindNamed } from '../../kube/kinds.js';
 
-/** The last lines of a container that ended badly. */
+/** The last lines of a container that failed. */
 export interface LastLog {
   readonly container: string;
-  /** Whether it is the log of the container's run before. */
+  /** Whether the log is from the run before the last restart. */
   readonly previous: boolean;
   readonly lines: readonly string[];
 }
 
-/** Further facts of a node. Each is there only where it is known, and means something for its kind. */
+/** Further information about a node: each field only when it is known and applies to the kind. */
 export interface Details {
-  /** Of a workload: pods that are ready, and pods that should be. */
+  /** Of a workload. */
   readonly replicas?: { readonly ready: number; readonly desired: number };
-  /** Of a pod: how often its containers were started again. */
+  /** Of a pod, or of all pods of a workload. */
   readonly restarts?: number;
   /** Of a worker: jobs that wait in its queue. */
   readonly queueLength?: number;
-  /** Of our own kinds: `status.phase`. */
+  /** Of a custom resource: `status.phase`. */
   readonly phase?: string;
   readonly paused?: true;
-  /** Of a bench: number of its sites. */
-  readonly sites?: number;
-  /** Of a bench: the version that it asks for. */
-  readonly frameworkVersion?: string;
-  /** Of a bench or a site: the image that it runs. */
-  readonly image?: string;
-  /** Of a bench: sites that an upgrade is done with, of all: `3/5`. */
-  readonly upgrade?: string;
-  readonly siteURL?: string;
-  /** Of a site or a SiteBackup: when the last complete backup was finished, RFC 3339; null where none was. */
-  readonly lastBackup?: string | null;
-  /** Of a SiteBackup: backups that can be restored. */
-  readonly stored?: number;
-  readonly schedule?: string;
-  /** Whether it stays when its resource goes. */
+  /** Whether the object outlives its resource. */
   readonly retained?: true;
+  /** The fields of the kind, see `StatusView.details`. */
+  readonly [field: string]: unknown;
 }
 
-/** An object in the tree, with what it is made of. This is what `-o json` prints, so it is public API. */
+/** An object in the tree, with its children. `-o json` prints it, so it is public API. */
 export interface Node {
   readonly kind: string;
   readonly namespace: string;
   readonly name: string;
-  /** As the operator judges it; `Missing` for what is spoken of, and is not there. */
+  /** As the operator evaluates it. */
   readonly state: Health['state'];
-  /** What it waits for, or what is wrong; empty where all is well. */
+  /** What the object waits for, or what is wrong; empty for a healthy object. */
   readonly message: string;
-  /** Since when, RFC 3339, where it is known. */
+  /** When the state last changed, RFC 3339, if known. */
   readonly since?: string;
   readonly details: Details;
   readonly log?: LastLog;
   readonly children: readonly Node[];
 }
 
-/** Whether all is well with a node and all below it. */
-export function isQuiet({ state, children, log, details }: Node): boolean {
+/** Whether a node and all nodes below it are healthy, without restarts. */
+export function isHealthy({ state, children, log, details }: Node): boolean {
   return (
     state === 'Ready' &&
     log === undefined &&
     (details.restarts ?? 0) === 0 &&
-    children.every(isQuiet)
+    children.every(isHealthy)
   );
 }
 
-/** A node and all below it. */
+/** A node and all nodes below it. */
 export function allOf(node: Node): readonly Node[] {
   return [node, ...node.children.flatMap(allOf)];
+}
+
+/** The custom resources among nodes and all nodes below them. */
+export function resourcesIn(nodes: readonly Node[], kinds?: readonly AnyKind[]): readonly Node[] {
+  return nodes.flatMap(allOf).filter(({ kind }) => kindNamed(kind, kinds) !== undefined);
 }

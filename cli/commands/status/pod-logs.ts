@@ -8,20 +8,20 @@ import type { Omission } from '../../kube/snapshot.js';
 import type { LastLog } from './node.js';
 import { wantedLog, type WantedLog } from './pod-status.js';
 
-/** Of how many pods logs are read at most: where hundreds fail, they fail of the same. */
-const MOST = 10;
+/** The pods whose logs are read at a time: when hundreds fail, the cause is the same. */
+const MAX_PODS = 10;
 const LINES = 5;
-/** After how long a log that could not be read is asked for again. */
-const AGAIN_MS = 30_000;
+/** The time before a failed request for a log is repeated. */
+const RETRY_MS = 30_000;
 
 interface Failure {
   readonly at: number;
   readonly forbidden: boolean;
 }
 
-/** The last words of pods in trouble. What has been read is kept, since it does not change. */
+/** The logs of failing pods. A log that was read is kept: it does not change. */
 export class LastLogs {
-  readonly #known = new Map<string, LastLog>();
+  readonly #logs = new Map<string, LastLog>();
   readonly #failed = new Map<string, Failure>();
 
   /** @param now milliseconds, monotonic */
@@ -30,43 +30,43 @@ export class LastLogs {
     private readonly now: () => number,
   ) {}
 
-  /** @returns the logs by `WantedLog.key`, and what was not shown */
+  /** @returns the logs by `WantedLog.key`, and what could not be read */
   async of(pods: readonly PodObject[]): Promise<{
     readonly logs: ReadonlyMap<string, LastLog>;
     readonly omitted: readonly Omission[];
   }> {
     const wanted = pods.flatMap((pod) => wantedLog(pod) ?? []);
-    await Promise.all(this.#turnOf(wanted).map((one) => this.#ask(one)));
+    await Promise.all(this.#nextOf(wanted).map((one) => this.#request(one)));
     const forbidden = new Set(
       wanted
         .filter(({ key }) => this.#failed.get(key)?.forbidden)
         .map(({ namespace }) => namespace),
     );
     return {
-      logs: this.#known,
+      logs: this.#logs,
       omitted: [...forbidden].map((namespace) => ({
         what: 'logs of pods',
         namespace,
-        why: 'you may not get pods/log',
+        why: 'forbidden: get pods/log',
       })),
     };
   }
 
-  /** Those that are asked for now: first those that had no turn yet, then those that failed longest ago. */
-  #turnOf(wanted: readonly WantedLog[]): readonly WantedLog[] {
-    const triedAt = ({ key }: WantedLog): number => this.#failed.get(key)?.at ?? -AGAIN_MS;
+  /** The logs to request now: new ones first, then those whose request failed longest ago. */
+  #nextOf(wanted: readonly WantedLog[]): readonly WantedLog[] {
+    const triedAt = ({ key }: WantedLog): number => this.#failed.get(key)?.at ?? -RETRY_MS;
     return wanted
-      .filter((one) => !this.#known.has(one.key) && this.now() - triedAt(one) >= AGAIN_MS)
+      .filter((one) => !this.#logs.has(one.key) && this.now() - triedAt(one) >= RETRY_MS)
       .sort((a, b) => triedAt(a) - triedAt(b))
-      .slice(0, MOST);
+      .slice(0, MAX_PODS);
   }
 
-  async #ask(one: WantedLog): Promise<void> {
+  async #request(one: WantedLog): Promise<void> {
     try {
-      this.#known.set(one.key, await this.#read(one));
+      this.#logs.set(one.key, await this.#read(one));
       this.#failed.delete(one.key);
     } catch (error) {
-      // The pod, or the log of its run before, may be gone: what the pod says is shown anyway.
+      // The pod or its log may be deleted. The status of the pod is shown anyway.
       this.#failed.set(one.key, { at: this.now(), forbidden: isForbidden(error) });
     }
   }

@@ -6,35 +6,35 @@ import {
   type PodObject,
 } from '../../../runner/health/pod-diagnostics.js';
 
-/** Which log tells why a pod is in trouble. */
+/** The log that shows why a pod fails. */
 export interface WantedLog {
   readonly namespace: string;
   readonly pod: string;
   readonly container: string;
-  /** Whether the container was started again since. */
+  /** Whether the container has restarted since. */
   readonly previous: boolean;
-  /** Another one for another run of the container. */
+  /** Identifies the run of the container. */
   readonly key: string;
 }
 
-/** How a pod fares, with the reason that the operator would tell. */
+/** The health of a pod, with the reason that the operator reports. */
 export function podHealth(pod: PodObject): Health {
   const health = healthOf(pod);
-  const why = health.state === 'Ready' ? undefined : complaintOf(pod);
-  return why === undefined ? health : { ...health, message: why };
+  const message = health.state === 'Ready' ? undefined : complaintOf(pod);
+  return message === undefined ? health : { ...health, message };
 }
 
-/** How often the containers of a pod were started again. */
+/** The restarts of all containers of a pod. */
 export function restartsOf({ status }: PodObject): number {
   return containersOf(status).reduce((sum, { restartCount = 0 }) => sum + restartCount, 0);
 }
 
-/** The log of the first container that ended badly; undefined for a pod that is well, or has run nothing. */
+/** The log of the first container that failed; undefined for a Ready pod, and for one without a failed container. */
 export function wantedLog(pod: PodObject): WantedLog | undefined {
   if (healthOf(pod).state === 'Ready') return undefined;
   for (const { name, state, lastState, restartCount = 0 } of containersOf(pod.status)) {
-    const now = isBad(state?.terminated);
-    if (!now && !isBad(lastState?.terminated)) continue;
+    const now = hasFailed(state?.terminated);
+    if (!now && !hasFailed(lastState?.terminated)) continue;
     const { namespace = '', uid = '' } = pod.metadata;
     return {
       namespace,
@@ -47,7 +47,7 @@ export function wantedLog(pod: PodObject): WantedLog | undefined {
   return undefined;
 }
 
-function isBad(terminated: { readonly exitCode: number } | undefined): boolean {
+function hasFailed(terminated: { readonly exitCode: number } | undefined): boolean {
   return terminated !== undefined && terminated.exitCode !== 0;
 }
 

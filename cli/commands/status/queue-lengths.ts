@@ -1,70 +1,83 @@
-import { keyOf } from '../../../constructs/kit/object.js';
-import { benchNames, siteNames } from '../../../constructs/kit/names.js';
+import { keyOf, type Resource } from '../../../constructs/kit/object.js';
+import { KINDS, type AnyKind } from '../../../constructs/registry.js';
 import { ApiError, isForbidden, isNotFound } from '../../../runner/api/api-error.js';
 import type { Client } from '../../../runner/api/client.js';
-import type { Omission } from '../../kube/snapshot.js';
-import type { Ours } from './resource-status.js';
+import { resourceKinds } from '../../kube/kinds.js';
+import { metricsPath } from '../../kube/metrics-path.js';
+import type { ClusterSnapshot, Omission } from '../../kube/snapshot.js';
 
-/** How many jobs wait, as far as it is told. */
-export interface Queues {
+/** The jobs that wait in queues. */
+export interface QueueLengths {
   /** By `<namespace>/<name of the worker's Deployment>`. */
   readonly lengths: ReadonlyMap<string, number>;
   readonly omitted: readonly Omission[];
 }
 
-const METRIC = /^app_worker_queue_length\{(.*)\} (\S+)$/gm;
-const LABEL = /([a-z_]+)="((?:[^"\\]|\\.)*)"/g;
+/** A resource with an exporter of metrics. */
+export interface Exporter {
+  readonly resource: Resource;
+  /** The path of a scrape, through the API server. */
+  readonly path: string;
+  readonly serviceName: string;
+  readonly queueLengths: (scrape: string) => ReadonlyMap<string, number>;
+}
+
 const TIMEOUT_MS = 5_000;
 
-/** Asks the exporters of benches for the lengths of their queues, through the API server. */
-export async function queuesOf(
+/** The exporters of the resources in a snapshot. */
+export function exportersIn(
+  snapshot: ClusterSnapshot,
+  apiGroup: string,
+  kinds: readonly AnyKind[] = KINDS,
+): readonly Exporter[] {
+  return resourceKinds(apiGroup, kinds).flatMap((objectKind, index) => {
+    const exporter = kinds[index]?.statusView?.exporter;
+    if (!exporter) return [];
+    return (snapshot.of(objectKind) as readonly Resource[]).map((resource) => {
+      const serviceName = exporter.serviceName(resource);
+      const { namespace = '' } = resource.metadata;
+      return {
+        resource,
+        serviceName,
+        path: metricsPath(namespace, `${serviceName}:metrics`),
+        queueLengths: (scrape: string) => exporter.queueLengths(scrape, resource),
+      };
+    });
+  });
+}
+
+/** Scrapes exporters for the lengths of their queues. */
+export async function scrapeQueues(
   client: Pick<Client, 'request'>,
-  benches: readonly Ours[],
-): Promise<Queues> {
+  exporters: readonly Exporter[],
+): Promise<QueueLengths> {
   const lengths = new Map<string, number>();
   const omitted: Omission[] = [];
   await Promise.all(
-    benches.map(async ({ metadata: { namespace = '', name } }) => {
-      const service = `${name}-metrics`;
-      const path = `/api/v1/namespaces/${namespace}/services/${service}:metrics/proxy/metrics`;
+    exporters.map(async ({ resource, path, serviceName, queueLengths }) => {
+      const { namespace = '', name } = resource.metadata;
       try {
-        const text = await client.request<string>('GET', path, {
+        const scrape = await client.request<string>('GET', path, {
           answer: 'text',
           accept: 'text/plain',
           timeoutMs: TIMEOUT_MS,
         });
-        for (const [worker, length] of lengthsIn(text, name))
+        for (const [worker, length] of queueLengths(scrape))
           lengths.set(keyOf(namespace, worker), length);
       } catch (error) {
-        omitted.push({
-          what: `queue lengths of ${name}`,
-          namespace,
-          why: reasonOf(error, service),
-        });
+        const what = `queue lengths of ${name}`;
+        omitted.push({ what, namespace, why: reasonOf(error, serviceName) });
       }
     }),
   );
   return { lengths, omitted };
 }
 
-/** What an exporter says, by the name of the Deployment that takes from the queue. */
-export function lengthsIn(text: string, bench: string): ReadonlyMap<string, number> {
-  const lengths = new Map<string, number>();
-  for (const [, labels = '', value] of text.matchAll(METRIC)) {
-    const { site = '', queue = '' } = Object.fromEntries(
-      [...labels.matchAll(LABEL)].map(([, name = '', text = '']) => [name, text]),
-    );
-    const names = site === '' || site === '-' ? benchNames(bench) : siteNames(site);
-    lengths.set(names.worker(queue), Number(value));
-  }
-  return lengths;
-}
-
 function reasonOf(error: unknown, service: string): string {
-  if (isNotFound(error)) return `there is no Service ${service}`;
-  // A pod with an address that is none, such as a simulated one, is refused as well.
+  if (isNotFound(error)) return `Service ${service} not found`;
+  // The API server also refuses pods without a routable address, such as simulated pods.
   if (isForbidden(error) && error.message.includes('services/proxy'))
-    return 'you may not get services/proxy';
-  if (error instanceof ApiError) return `Service ${service} does not answer (${error.status})`;
-  return `Service ${service} does not answer`;
+    return 'forbidden: get services/proxy';
+  if (error instanceof ApiError) return `Service ${service} does not respond (${error.status})`;
+  return `Service ${service} does not respond`;
 }

@@ -1,17 +1,23 @@
 import { stripVTControlCharacters, styleText } from 'node:util';
+import type { ObjectKind } from '../../../constructs/kit/object-kind.js';
+import type { StatusColumn } from '../../../constructs/kit/status-view.js';
+import { KINDS, type AnyKind } from '../../../constructs/registry.js';
+import { childKinds, kindNamed, POD } from '../../kube/kinds.js';
 import { ageOf } from './age.js';
-import { isQuiet, type Node } from './node.js';
+import { isHealthy, type Details, type Node } from './node.js';
 
 export interface RenderOptions {
   readonly colours: boolean;
-  /** Width to keep within; undefined for any. */
+  /** The width of the terminal; undefined for unlimited. */
   readonly columns?: number | undefined;
   /** Milliseconds since 1970. */
   readonly now: number;
-  /** Whether nothing is folded. */
+  /** Whether healthy objects are shown too. */
   readonly all?: boolean;
-  /** Whether names have their namespace. */
+  /** Whether names are prefixed with their namespace. */
   readonly namespaces?: boolean;
+  /** @default KINDS */
+  readonly kinds?: readonly AnyKind[];
 }
 
 type Colour = 'green' | 'yellow' | 'red' | 'dim' | 'bold' | 'cyan';
@@ -23,93 +29,115 @@ const SIGNS: Readonly<Record<Node['state'], readonly [string, Colour]>> = {
   Terminating: ['−', 'yellow'],
   Missing: ['?', 'red'],
 };
-/** Kinds that are worth a line each while all is well with them. */
-const SHOWN = new Set([
-  ...['Deployment', 'StatefulSet', 'Job', 'CronJob', 'Ingress', 'Certificate', 'ScaledObject'],
-  ...['AppBench', 'AppSite', 'SiteBackup', 'SiteJob'],
-]);
-const RESOURCES = /^(App|Site)[A-Z]/;
+const TONES: Readonly<Record<NonNullable<StatusColumn['tone']>, Colour>> = {
+  link: 'cyan',
+  warning: 'yellow',
+};
 
 /** Trees as lines of text. */
 export function renderTrees(roots: readonly Node[], options: RenderOptions): readonly string[] {
-  const render = new Renderer(options);
-  return roots.flatMap((root, index) => [...(index > 0 ? [''] : []), ...render.root(root)]);
+  const renderer = new Renderer(options);
+  return roots.flatMap((root, index) => [...(index > 0 ? [''] : []), ...renderer.root(root)]);
 }
 
 class Renderer {
-  constructor(private readonly options: RenderOptions) {}
+  readonly #kinds: readonly AnyKind[];
+  readonly #shownChildren: ReadonlySet<string>;
+
+  constructor(private readonly options: RenderOptions) {
+    this.#kinds = options.kinds ?? KINDS;
+    const shown = ({ shownWhenReady }: ObjectKind): boolean => shownWhenReady === true;
+    this.#shownChildren = new Set(
+      childKinds(this.#kinds)
+        .filter(shown)
+        .map(({ kind }) => kind),
+    );
+  }
 
   root(node: Node): readonly string[] {
     return this.#lines(node, '', '', true);
   }
 
   #lines(node: Node, head: string, indent: string, open: boolean): readonly string[] {
-    const { shown, folded } = this.#folding(node, open);
-    const below = shown.length > 0 || folded.length > 0;
-    const rest = `${indent}${below ? '│  ' : '   '}`;
+    const { shown, collapsed } = this.#partition(node, open);
+    const hasChildren = shown.length > 0 || collapsed.length > 0;
+    const rest = `${indent}${hasChildren ? '│  ' : '   '}`;
     const lines = [this.#cut(`${this.#paint('dim', head)}${this.#title(node)}`)];
     if (node.message !== '') lines.push(...this.#message(node, rest));
     if (node.log) lines.push(...this.#log(node.log, rest));
     shown.forEach((child, index) => {
-      const last = index === shown.length - 1 && folded.length === 0;
+      const last = index === shown.length - 1 && collapsed.length === 0;
       const own = `${indent}${last ? '└─ ' : '├─ '}`;
-      lines.push(...this.#lines(child, own, `${indent}${last ? '   ' : '│  '}`, !isQuiet(child)));
+      lines.push(...this.#lines(child, own, `${indent}${last ? '   ' : '│  '}`, !isHealthy(child)));
     });
-    if (folded.length > 0) lines.push(this.#foldedLine(folded, `${indent}└─ `));
+    if (collapsed.length > 0) lines.push(this.#collapsedLine(collapsed, `${indent}└─ `));
     return lines;
   }
 
-  /** Which children get lines of their own: what is not well always does. */
-  #folding(node: Node, open: boolean): { shown: readonly Node[]; folded: readonly Node[] } {
+  /** Children with their own lines, and collapsed ones. An unhealthy child always has its own line. */
+  #partition(node: Node, open: boolean): { shown: readonly Node[]; collapsed: readonly Node[] } {
     const { children } = node;
-    if (this.options.all) return { shown: children, folded: [] };
-    if (!open) return { shown: [], folded: [] };
-    const trouble = !isQuiet(node) && children.some((child) => !isQuiet(child));
+    if (this.options.all) return { shown: children, collapsed: [] };
+    if (!open) return { shown: [], collapsed: [] };
+    const onlyResources = children.some((child) => !isHealthy(child));
     const isShown = (child: Node): boolean =>
-      !isQuiet(child) || (SHOWN.has(child.kind) && (!trouble || RESOURCES.test(child.kind)));
-    const pods = children.every(({ kind }) => kind === 'Pod');
+      !isHealthy(child) || this.#isShownWhenReady(child, onlyResources);
+    const onlyPods = children.every(({ kind }) => kind === POD.kind);
     return {
       shown: children.filter(isShown),
-      folded: pods ? [] : children.filter((child) => !isShown(child)),
+      collapsed: onlyPods ? [] : children.filter((child) => !isShown(child)),
     };
+  }
+
+  /** Beside an unhealthy child, healthy resources keep their lines, and other objects do not. */
+  #isShownWhenReady({ kind }: Node, onlyResources: boolean): boolean {
+    const resource = kindNamed(kind, this.#kinds);
+    if (resource) return !resource.statusView?.collapsed;
+    return !onlyResources && this.#shownChildren.has(kind);
   }
 
   #title(node: Node): string {
     const [sign, colour] = SIGNS[node.state];
     const name = this.options.namespaces ? `${node.namespace}/${node.name}` : node.name;
-    const isOurs = RESOURCES.test(node.kind);
-    const { phase } = node.details;
-    const inputs = [
-      isOurs && this.#paint(colour, phase ?? node.state),
-      ...this.#inputs(node),
-      node.since !== undefined && this.#paint('dim', ageOf(node.since, this.options.now)),
-    ];
-    return [
-      `${this.#paint(colour, sign)} ${this.#paint('dim', node.kind)} ${isOurs ? this.#paint('bold', name) : name}`,
-      ...inputs.filter((fact) => fact !== false),
-    ].join('  ');
+    const kind = kindNamed(node.kind, this.#kinds);
+    const head = [
+      this.#paint(colour, sign),
+      this.#paint('dim', node.kind),
+      kind ? this.#paint('bold', name) : name,
+    ].join(' ');
+    const columns = kind ? this.#resourceColumns(node, kind) : this.#objectColumns(node);
+    const age = node.since === undefined ? [] : [this.#paint('dim', this.#age(node.since))];
+    return [head, ...columns, ...age].join('  ');
   }
 
-  #inputs({ kind, details, state }: Node): readonly string[] {
-    const { replicas, restarts, queueLength, sites, lastBackup } = details;
-    const time = (at: string): string => `${ageOf(at, this.options.now)} ago`;
+  #resourceColumns({ details, state }: Node, { statusView }: AnyKind): readonly string[] {
+    const { phase, paused } = details;
+    const [, colour] = SIGNS[state];
+    const columns =
+      statusView?.columns?.(details as Parameters<typeof statusView.columns>[0]) ?? [];
     return [
-      details.paused ? this.#paint('yellow', 'paused') : '',
-      details.frameworkVersion ?? '',
-      sites === undefined ? '' : `${sites} ${sites === 1 ? 'site' : 'sites'}`,
-      details.upgrade === undefined ? '' : `upgrade ${details.upgrade}`,
-      details.siteURL === undefined ? '' : this.#paint('cyan', details.siteURL),
-      details.schedule === undefined ? '' : `"${details.schedule}"`,
-      replicas ? `${replicas.ready}/${replicas.desired}` : '',
-      kind === 'Job' && state === 'Ready' ? 'done' : '',
-      queueLength === undefined ? '' : `${queueLength} queued`,
-      restarts === undefined
-        ? ''
-        : this.#paint('yellow', `${restarts} ${restarts === 1 ? 'restart' : 'restarts'}`),
-      lastBackup === null ? this.#paint('yellow', 'no backup yet') : '',
-      typeof lastBackup === 'string' ? `backup ${time(lastBackup)}` : '',
-      details.stored === undefined ? '' : `${details.stored} stored`,
-    ].filter(Boolean);
+      this.#paint(colour, phase ?? state),
+      ...(paused ? [this.#paint('yellow', 'paused')] : []),
+      ...columns.map((column) => this.#column(column)),
+    ];
+  }
+
+  #column({ text, time, tone }: StatusColumn): string {
+    const full = time === undefined ? text : `${text} ${this.#age(time)} ago`;
+    return tone === undefined ? full : this.#paint(TONES[tone], full);
+  }
+
+  #objectColumns({ kind, details, state }: Node): readonly string[] {
+    const { replicas, restarts, queueLength }: Details = details;
+    const columns: string[] = [];
+    if (replicas) columns.push(`${replicas.ready}/${replicas.desired}`);
+    if (kind === 'Job' && state === 'Ready') columns.push('done');
+    if (queueLength !== undefined) columns.push(`${queueLength} queued`);
+    if (restarts !== undefined) {
+      const text = `${restarts} ${restarts === 1 ? 'restart' : 'restarts'}`;
+      columns.push(this.#paint('yellow', text));
+    }
+    return columns;
   }
 
   #message({ message, state }: Node, rest: string): readonly string[] {
@@ -120,22 +148,26 @@ class Renderer {
   }
 
   #log({ container, previous, lines }: NonNullable<Node['log']>, rest: string): readonly string[] {
-    const title = `log of ${container}${previous ? ', the run before' : ''}:`;
+    const title = `log of ${container}${previous ? ' before its restart' : ''}:`;
     return [title, ...lines.map((line) => `  ${plain(line)}`)].map((line) =>
       this.#cut(this.#paint('dim', `${rest} ${line}`)),
     );
   }
 
-  #foldedLine(nodes: readonly Node[], head: string): string {
-    const counts = [...Map.groupBy(nodes, ({ kind }) => kind)].map(([kind, of]) =>
-      of.length === 1 ? kind : `${of.length} ${kind}`,
-    );
+  #collapsedLine(nodes: readonly Node[], head: string): string {
+    const counts = [...Map.groupBy(nodes, ({ kind }) => kind)]
+      .toSorted(([a], [b]) => a.localeCompare(b))
+      .map(([kind, of]) => (of.length === 1 ? kind : `${of.length} ${kind}`));
     return this.#cut(
-      `${this.#paint('dim', head)}${this.#paint('green', '✔')} ${this.#paint('dim', `${nodes.length} more: ${counts.toSorted(byWord).join(', ')}`)}`,
+      `${this.#paint('dim', head)}${this.#paint('green', '✔')} ${this.#paint('dim', `${nodes.length} more: ${counts.join(', ')}`)}`,
     );
   }
 
-  /** Text in lines that fit; words are kept whole where they can be. */
+  #age(time: string): string {
+    return ageOf(time, this.options.now);
+  }
+
+  /** Text in lines that fit. Only words that are too long are cut. */
   #wrap(text: string, indent: number): readonly string[] {
     const width = Math.max(20, (this.options.columns ?? Infinity) - indent);
     const lines: string[] = [];
@@ -148,11 +180,11 @@ class Renderer {
     return lines.map((line) => this.#cut(line, width));
   }
 
-  /** A line that is not wider than the terminal; colours count for nothing. */
+  /** A line that fits the terminal. Escape sequences of colours have no width. */
   #cut(line: string, width = this.options.columns ?? Infinity): string {
     let left = width;
     let cut = false;
-    // eslint-disable-next-line no-control-regex -- what colours a terminal begins with an escape
+    // eslint-disable-next-line no-control-regex -- escape sequences of colours begin with one
     const parts = line.split(/(\x1b\[[0-9;]*m)/).map((part, index) => {
       if (index % 2 === 1 || cut) return index % 2 === 1 ? part : '';
       const letters = Array.from(part);
@@ -171,14 +203,9 @@ class Renderer {
   }
 }
 
-/** Text of others, which must not steer the terminal. */
+/** Text from the cluster, without escape sequences that control the terminal. */
 function plain(text: string): string {
   return stripVTControlCharacters(text)
     .replaceAll(/\s/g, ' ')
     .replaceAll(/\p{Cc}/gu, '');
-}
-
-function byWord(a: string, b: string): number {
-  const [first, second] = [a, b].map((text) => text.replace(/^\d+ /, ''));
-  return (first ?? '').localeCompare(second ?? '');
 }

@@ -1,89 +1,92 @@
+import type { AnyKind } from '../../../constructs/registry.js';
 import type { Client } from '../../../runner/api/client.js';
 import type { PodObject } from '../../../runner/health/pod-diagnostics.js';
-import { CliError } from '../../arguments/command.js';
+import { CliError } from '../../arguments/errors.js';
 import { POD, resourceKinds } from '../../kube/kinds.js';
-import type { ClusterSnapshot, Omission } from '../../kube/snapshot.js';
-import { LastLogs } from './pod-logs.js';
+import { resourceNameOf, type ClusterSnapshot, type Omission } from '../../kube/snapshot.js';
 import type { Node } from './node.js';
-import { queuesOf, type Queues } from './queue-lengths.js';
-import type { Ours } from './resource-status.js';
-import { treesOf, type Wanted } from './tree.js';
+import { LastLogs } from './pod-logs.js';
+import { exportersIn, scrapeQueues, type QueueLengths } from './queue-lengths.js';
+import { treesOf, type Selection } from './tree.js';
 
 export type Form = 'tree' | 'json' | 'yaml';
 
-/** What `status -o json` prints. Fields are added only. */
+/** The output of `status -o json`. Fields may be added, never changed. */
 export interface StatusReport {
-  /** Of this shape. */
+  /** Of this structure. */
   readonly version: 1;
   /** Null for all. */
   readonly namespace: string | null;
   readonly resources: readonly Node[];
-  /** What was asked for and not shown. */
+  /** What could not be read. */
   readonly omitted: readonly Omission[];
 }
 
-/** How long the lengths of queues are good for while somebody watches. */
-const QUEUES_FRESH_MS = 5_000;
+/** The time before `--watch` scrapes the exporters again. */
+const SCRAPE_INTERVAL_MS = 5_000;
 
 export interface StatusProps {
   readonly client: Pick<Client, 'request'>;
   readonly apiGroup: string;
   /** Undefined for all. */
   readonly namespace: string | undefined;
-  readonly wanted: Wanted;
+  readonly selection: Selection;
   /** Milliseconds, monotonic. */
   readonly now: () => number;
+  /** @default KINDS */
+  readonly kinds?: readonly AnyKind[];
 }
 
-/** Makes reports of what is seen; what it asks for besides, logs and queues, it keeps for a while. */
+/** Makes reports from snapshots. It requests logs and queue lengths too, and caches them. */
 export class StatusReporter {
   readonly #logs: LastLogs;
-  #queues: { readonly at: number; readonly queues: Queues } | undefined;
+  #scrape: { readonly at: number; readonly queues: QueueLengths } | undefined;
 
   constructor(private readonly props: StatusProps) {
     this.#logs = new LastLogs(props.client, props.now);
   }
 
   async report(snapshot: ClusterSnapshot): Promise<StatusReport> {
-    const { apiGroup, namespace, wanted } = this.props;
-    const [{ logs, omitted: noLogs }, queues] = await Promise.all([
+    const { apiGroup, namespace, selection, kinds } = this.props;
+    const [{ logs, omitted: omittedLogs }, queues] = await Promise.all([
       this.#logs.of(snapshot.of(POD) as readonly PodObject[]),
       this.#queuesOf(snapshot),
     ]);
-    const resources = treesOf(snapshot, { apiGroup, logs, queues: queues.lengths }, wanted);
+    const props = { apiGroup, logs, queues: queues.lengths, ...(kinds ? { kinds } : {}) };
+    const resources = treesOf(snapshot, props, selection);
+    const omittedQueues = resources.length > 0 ? queues.omitted : [];
     return {
       version: 1,
       namespace: namespace ?? null,
       resources,
-      omitted: [...snapshot.omitted, ...noLogs, ...(resources.length > 0 ? queues.omitted : [])],
+      omitted: [...snapshot.omitted, ...omittedLogs, ...omittedQueues],
     };
   }
 
-  /** @throws CliError where what was named is not there */
+  /** @throws CliError when the selected resource is not in the report */
   require({ resources, omitted }: StatusReport): void {
-    const { kind, name } = this.props.wanted;
-    if (resources.length > 0 || kind === undefined) return;
-    const place = this.props.namespace === undefined ? '' : ` in namespace ${this.props.namespace}`;
-    const plural = resourceKinds(this.props.apiGroup).find((one) => one.kind === kind)?.plural;
-    const hidden = omitted.find(({ what }) => what.startsWith(`${plural ?? ''}.`));
-    if (hidden) throw new CliError(`you may not list ${hidden.what}${place}`);
-    if (name !== undefined) throw new CliError(`there is no ${kind} ${name}${place}`);
+    const { apiGroup, namespace, selection, kinds } = this.props;
+    const { kind, name } = selection;
+    const objectKind = resourceKinds(apiGroup, kinds).find((one) => one.kind === kind);
+    if (resources.length > 0 || !objectKind) return;
+    const place = namespace === undefined ? '' : ` in namespace ${namespace}`;
+    const resourceName = resourceNameOf(objectKind);
+    if (omitted.some(({ what }) => what === resourceName))
+      throw new CliError(`forbidden: cannot list ${resourceName}${place}`);
+    if (name !== undefined) throw new CliError(`${objectKind.kind} "${name}" not found${place}`);
   }
 
-  /** Who watches does not wait for an exporter: what it said last is shown until it answers again. */
-  async #queuesOf(snapshot: ClusterSnapshot): Promise<Queues> {
-    const { client, apiGroup, now } = this.props;
-    if (this.#queues && now() - this.#queues.at < QUEUES_FRESH_MS) return this.#queues.queues;
-    const benches = resourceKinds(apiGroup)
-      .filter(({ kind }) => kind === 'AppBench')
-      .flatMap((kind) => snapshot.of(kind) as readonly Ours[]);
-    const before = this.#queues?.queues;
-    const asked = queuesOf(client, benches).then((queues) => {
-      this.#queues = { at: now(), queues };
+  /** Only the first report waits for the scrape: later ones show the last result until the next. */
+  async #queuesOf(snapshot: ClusterSnapshot): Promise<QueueLengths> {
+    const { client, apiGroup, now, kinds } = this.props;
+    if (this.#scrape && now() - this.#scrape.at < SCRAPE_INTERVAL_MS) return this.#scrape.queues;
+    const before = this.#scrape?.queues;
+    const scrape = scrapeQueues(client, exportersIn(snapshot, apiGroup, kinds)).then((queues) => {
+      this.#scrape = { at: now(), queues };
       return queues;
     });
-    if (!before) return asked;
-    this.#queues = { at: now(), queues: before };
+    if (!before) return scrape;
+    this.#scrape = { at: now(), queues: before };
     return before;
   }
 }

@@ -1,39 +1,38 @@
 import { DEFAULT_API_GROUP } from '../../../constructs/kit/definition.js';
 import { DEFINITIONS } from '../../../constructs/registry.js';
-import { oneOf } from '../../../runner/config/parsers.js';
-import type { Arguments } from '../../arguments/arguments.js';
-import type { Outcome, Run, IOStreams } from '../../arguments/command.js';
-import { connected } from '../../kube/connect.js';
-import { apiGroupOf } from '../render/run.js';
-import { UsageError } from '../../arguments/help.js';
+import type { Outcome, Run } from '../../arguments/command.js';
+import { UsageError } from '../../arguments/errors.js';
+import type { IOStreams } from '../../io/streams.js';
 import { toYaml } from '../../io/yaml.js';
-import { footerOf } from './summary.js';
-import { renderTrees } from './render-tree.js';
+import { connected } from '../../kube/connect.js';
+import { kindOf, shortNameOf } from '../../kube/kind-names.js';
+import type { STATUS_FLAGS } from './command.js';
 import { statusLive, statusNow } from './live.js';
+import { renderTrees } from './render-tree.js';
 import type { Form, StatusReport } from './reporter.js';
-import type { Wanted } from './tree.js';
+import { summaryOf } from './summary.js';
+import type { Selection } from './tree.js';
 import { Viewer } from './viewer.js';
-import { kindOf, shortOf } from '../../kube/kind-names.js';
 
-export const statusCommand: Run = (args, io) => {
-  const form = args.value<Form>('output', oneOf({ tree: 'tree', json: 'json', yaml: 'yaml' }));
-  const wanted = wantedOf(args.positionals);
-  const apiGroup = apiGroupOf(args) ?? DEFAULT_API_GROUP;
-  return connected(args, io, async (connection): Promise<Outcome> => {
+export const runStatus: Run<typeof STATUS_FLAGS> = ({ values, positionals }, io) => {
+  const { output: form = 'tree', all = false, watch = false } = values;
+  const selection = selectionOf(positionals);
+  const apiGroup = values['api-group'] ?? DEFAULT_API_GROUP;
+  return connected(values, io, async (connection): Promise<Outcome> => {
     const { client } = connection;
-    const namespace = args.has('all-namespaces') ? undefined : connection.namespace;
-    const props = { client, apiGroup, namespace, wanted };
-    if (!args.has('watch')) {
+    const namespace = values['all-namespaces'] ? undefined : connection.namespace;
+    const props = { client, apiGroup, namespace, selection };
+    if (!watch) {
       const report = await statusNow(props);
-      // What was cut off is not shown as if it were not there.
+      // An interrupted report is incomplete.
       io.signal.throwIfAborted();
-      return { out: textOf(report, form ?? 'tree', { args, io, wanted }), code: 0 };
+      return { out: textOf(report, form, { all, io, selection }), code: 0 };
     }
-    const viewer = new Viewer(io, form ?? 'tree', args.has('all'));
+    const viewer = new Viewer(io, form, all);
     await statusLive(props, io.signal, (report) => {
-      if (io.signal.aborted) return 'enough';
+      if (io.signal.aborted) return 'stop';
       viewer.show(report);
-      return 'more';
+      return 'continue';
     });
     viewer.end();
     return { code: 0 };
@@ -43,34 +42,34 @@ export const statusCommand: Run = (args, io) => {
 function textOf(
   report: StatusReport,
   form: Form,
-  props: { readonly args: Arguments; readonly io: IOStreams; readonly wanted: Wanted },
+  props: { readonly all: boolean; readonly io: IOStreams; readonly selection: Selection },
 ): string {
-  const { args, io, wanted } = props;
+  const { all, io, selection } = props;
   if (form === 'json') return `${JSON.stringify(report, undefined, 2)}\n`;
   if (form === 'yaml') return toYaml([report]);
   const lines = renderTrees(report.resources, {
     colours: io.colours,
     columns: io.terminal?.().columns,
     now: Date.now(),
-    all: args.has('all'),
+    all,
     namespaces: report.namespace === null,
   });
-  return [...lines, ...footerOf(report, wanted.kind), ''].join('\n');
+  return [...lines, ...summaryOf(report, selection.kind), ''].join('\n');
 }
 
 /** `bench`, `site/shop` or `site shop`. @throws UsageError */
-export function wantedOf([first, second, ...rest]: readonly string[]): Wanted {
+export function selectionOf(
+  [first, second, ...rest]: readonly string[],
+  definitions = DEFINITIONS,
+): Selection {
   if (first === undefined) return {};
-  const [word = '', inline, ...more] = first.split('/');
+  const [kindName = '', inline, ...more] = first.split('/');
   const name = inline ?? second;
-  if (
-    rest.length + more.length > 0 ||
-    (inline !== undefined && second !== undefined) ||
-    name === ''
-  )
+  const isTwice = inline !== undefined && second !== undefined;
+  if (isTwice || rest.length + more.length > 0 || name === '')
     throw new UsageError(`${JSON.stringify(first)}: expected KIND or KIND/NAME, such as site/shop`);
-  const kind = kindOf(word);
+  const kind = kindOf(kindName, definitions);
   if (kind !== undefined) return { kind, name };
-  const known = DEFINITIONS.map(({ singular }) => shortOf(singular)).join(', ');
-  throw new UsageError(`${JSON.stringify(word)} is no kind: there are ${known}`);
+  const known = definitions.map(({ singular }) => shortNameOf(singular)).join(', ');
+  throw new UsageError(`unknown kind ${JSON.stringify(kindName)}, allowed: ${known}`);
 }

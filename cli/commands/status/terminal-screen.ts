@@ -1,15 +1,15 @@
-import type { IOStreams } from '../../arguments/command.js';
+import type { IOStreams } from '../../io/streams.js';
 
 const UP = (lines: number): string => (lines > 0 ? `\x1b[${lines}A` : '');
 const CLEAR_BELOW = '\r\x1b[J';
 
-/** Shows texts at the same place of a terminal, each in place of the one before. */
-export class Screen {
+/** Shows text on a terminal, and replaces it in place. */
+export class TerminalScreen {
   #height = 0;
 
   constructor(private readonly io: Pick<IOStreams, 'terminal' | 'write'>) {}
 
-  /** @param lines none wider than the terminal; those that do not fit below are left out */
+  /** @param lines none wider than the terminal; lines that exceed its height are left out */
   show(lines: readonly string[]): void {
     const { rows = Infinity } = this.io.terminal?.() ?? {};
     const fits = lines.length < rows ? lines : [...lines.slice(0, rows - 2), '…'];
@@ -17,7 +17,7 @@ export class Screen {
     this.#height = fits.length;
   }
 
-  /** The last text, whole: it stays. */
+  /** Shows the last text in full. */
   end(lines: readonly string[]): void {
     this.io.write(`${UP(this.#height)}${CLEAR_BELOW}${lines.join('\n')}\n`);
     this.#height = 0;

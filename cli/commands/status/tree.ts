@@ -1,37 +1,47 @@
 import type { Health } from '../../../constructs/kit/health.js';
 import { metadataKeysFor } from '../../../constructs/kit/labels.js';
-import { groupOf, keyOf, type KubeObject } from '../../../constructs/kit/object.js';
-import { BATCHES } from '../../../constructs/registry.js';
+import { groupOf, keyOf, keyOfObject, type KubeObject } from '../../../constructs/kit/object.js';
+import type { StatusView } from '../../../constructs/kit/status-view.js';
+import { BATCHES, KINDS, type AnyKind } from '../../../constructs/registry.js';
 import { childOf, type Child } from '../../../runner/cache/child.js';
 import type { PodObject } from '../../../runner/health/pod-diagnostics.js';
-import { CHILD_KINDS, POD, resourceKinds } from '../../kube/kinds.js';
+import { childKinds, kindNamed, POD, resourceKinds } from '../../kube/kinds.js';
 import type { ClusterSnapshot } from '../../kube/snapshot.js';
 import type { Details, LastLog, Node } from './node.js';
 import { podHealth, restartsOf, wantedLog } from './pod-status.js';
-import { resourceDetails, resourceHealth, resourceSince, type Ours } from './resource-status.js';
+import {
+  resourceDetails,
+  resourceHealth,
+  resourceSince,
+  type CustomResource,
+} from './resource-status.js';
 
-/** What a tree is made from, besides what was seen. */
+/** What a tree shows besides the snapshot. */
 export interface TreeProps {
   readonly apiGroup: string;
   /** By `WantedLog.key`. */
   readonly logs?: ReadonlyMap<string, LastLog>;
-  /** Jobs that wait, by `<namespace>/<name of the worker's Deployment>`. */
+  /** Waiting jobs, by `<namespace>/<name of the worker's Deployment>`. */
   readonly queues?: ReadonlyMap<string, number>;
+  /** @default KINDS */
+  readonly kinds?: readonly AnyKind[];
 }
 
-/** Which resources are at the top: all benches, and what belongs to none, where nothing is said. */
-export interface Wanted {
+/** The resources at the top of the tree. Without a kind: all resources without a parent. */
+export interface Selection {
   readonly kind?: string | undefined;
   readonly name?: string | undefined;
 }
 
-const WORKLOADS = new Set(['Deployment', 'StatefulSet']);
+const JOB = 'Job';
+const WORKLOADS = new Set(['Deployment', 'StatefulSet', JOB]);
+const WORKER = 'Deployment';
 
-/** The trees of resources: what belongs to a bench is below it, what belongs to a site below that. */
+/** The trees of the selected resources: each resource is below its parent. */
 export function treesOf(
   snapshot: ClusterSnapshot,
   props: TreeProps,
-  { kind, name }: Wanted,
+  { kind, name }: Selection,
 ): readonly Node[] {
   const forest = new Forest(snapshot, props);
   const resources = forest.resources.filter((resource) =>
@@ -43,73 +53,97 @@ export function treesOf(
 }
 
 class Forest {
-  readonly resources: readonly Ours[];
+  readonly resources: readonly CustomResource[];
   readonly #ids: ReadonlySet<string>;
   readonly #children: ReadonlyMap<string, readonly { child: Child; object: KubeObject }[]>;
   readonly #pods: ReadonlyMap<string, readonly PodObject[]>;
-  readonly #below: ReadonlyMap<string, readonly Ours[]>;
+  readonly #below: ReadonlyMap<string, readonly CustomResource[]>;
+  readonly #kinds: readonly AnyKind[];
 
   constructor(
     snapshot: ClusterSnapshot,
     private readonly props: TreeProps,
   ) {
-    const marks = metadataKeysFor(props.apiGroup);
-    this.resources = resourceKinds(props.apiGroup).flatMap((kind) => snapshot.of(kind) as Ours[]);
+    const { apiGroup, kinds = KINDS } = props;
+    const metadataKeys = metadataKeysFor(apiGroup);
+    this.#kinds = kinds;
+    this.resources = resourceKinds(apiGroup, kinds).flatMap(
+      (kind) => snapshot.of(kind) as readonly CustomResource[],
+    );
     this.#ids = new Set(this.resources.map(idOf));
-    this.#below = Map.groupBy(this.resources, (resource) => parentOf(resource) ?? '');
-    const children = CHILD_KINDS.flatMap((kind) =>
-      snapshot.of(kind).map((object) => ({ child: childOf(kind, object, marks), object })),
+    this.#below = Map.groupBy(this.resources, (resource) => this.#parentOf(resource) ?? '');
+    const children = childKinds(kinds).flatMap((kind) =>
+      snapshot.of(kind).map((object) => ({ child: childOf(kind, object, metadataKeys), object })),
     );
     this.#children = Map.groupBy(children, ({ child }) => ownerOf(child));
     this.#pods = Map.groupBy(snapshot.of(POD) as readonly PodObject[], workloadOf);
   }
 
-  hasParent(resource: Ours): boolean {
-    const parent = parentOf(resource);
+  hasParent(resource: CustomResource): boolean {
+    const parent = this.#parentOf(resource);
     return parent !== undefined && this.#ids.has(parent);
   }
 
-  resourceNode(resource: Ours): Node {
+  resourceNode(resource: CustomResource): Node {
     const { kind, metadata } = resource;
+    const { namespace = '', name } = metadata;
+    const view = this.#viewOf(resource);
     const below = (this.#below.get(idOf(resource)) ?? []).map((one) => this.resourceNode(one));
     const own = (this.#children.get(idOf(resource)) ?? []).map(({ child, object }) =>
       this.#childNode(child, object),
     );
-    const { namespace = '', name } = metadata;
     return {
       kind,
       namespace,
       name,
-      ...evaluated(resourceHealth(resource)),
-      ...since(resourceSince(resource)),
-      details: { ...resourceDetails(resource), ...backupsOf(kind, below) },
+      ...stateOf(resourceHealth(resource, view)),
+      ...sinceOf(resourceSince(resource)),
+      details: resourceDetails(resource, below, view),
       children: [...own, ...below],
     };
   }
 
+  #viewOf({ kind }: CustomResource): StatusView | undefined {
+    return kindNamed(kind, this.#kinds)?.statusView;
+  }
+
+  #parentOf(resource: CustomResource): string | undefined {
+    const parent = this.#viewOf(resource)?.parent?.(resource);
+    return parent && `${parent.kind}/${keyOf(resource.metadata.namespace, parent.name)}`;
+  }
+
   #childNode(child: Child, object: KubeObject): Node {
-    const { namespace, name, health, replicas, retained } = child;
+    const { namespace, name, health } = child;
     const { kind } = child.kind;
-    const found = this.#pods.get(`${kind === 'Job' ? 'Job' : 'Workload'}/${namespace}/${name}`);
-    const has = WORKLOADS.has(kind) || kind === 'Job';
-    const pods = (has ? (found ?? []) : []).map((pod) => this.#podNode(pod));
-    const restarts = pods.reduce((sum, { details }) => sum + (details.restarts ?? 0), 0);
-    const queueLength = this.props.queues?.get(keyOf(namespace, name));
-    const details: Details = {
-      ...(replicas ? { replicas: { ready: replicas.current, desired: replicas.desired } } : {}),
-      ...(restarts > 0 ? { restarts } : {}),
-      ...(kind === 'Deployment' && queueLength !== undefined ? { queueLength } : {}),
-      ...(retained ? { retained } : {}),
-    };
+    const pods = this.#podsOf(child).map((pod) => this.#podNode(pod));
     return {
       kind,
       namespace,
       name,
-      ...evaluated(health),
-      ...since(childSince(child, object)),
-      details,
-      // What a workload that is well has left behind, such as an evicted pod, is no news.
+      ...stateOf(health),
+      ...sinceOf(childSince(child, object)),
+      details: this.#childDetails(child, pods),
+      // Leftovers of a healthy workload, such as an evicted pod, are not relevant.
       children: health.state === 'Ready' ? pods.filter(({ state }) => state === 'Ready') : pods,
+    };
+  }
+
+  #podsOf({ kind: { kind }, namespace, name }: Child): readonly PodObject[] {
+    if (!WORKLOADS.has(kind)) return [];
+    return this.#pods.get(`${kind === JOB ? JOB : 'Workload'}/${namespace}/${name}`) ?? [];
+  }
+
+  #childDetails(
+    { kind, namespace, name, replicas, retained }: Child,
+    pods: readonly Node[],
+  ): Details {
+    const restarts = pods.reduce((sum, { details }) => sum + (details.restarts ?? 0), 0);
+    const queueLength = this.props.queues?.get(keyOf(namespace, name));
+    return {
+      ...(replicas ? { replicas: { ready: replicas.current, desired: replicas.desired } } : {}),
+      ...(restarts > 0 ? { restarts } : {}),
+      ...(kind.kind === WORKER && queueLength !== undefined ? { queueLength } : {}),
+      ...(retained ? { retained } : {}),
     };
   }
 
@@ -123,8 +157,8 @@ class Forest {
       kind: POD.kind,
       namespace,
       name,
-      ...evaluated(podHealth(pod)),
-      ...since(ready?.lastTransitionTime ?? pod.metadata.creationTimestamp),
+      ...stateOf(podHealth(pod)),
+      ...sinceOf(ready?.lastTransitionTime ?? pod.metadata.creationTimestamp),
       details: restarts > 0 ? { restarts } : {},
       ...(log ? { log } : {}),
       children: [],
@@ -132,15 +166,15 @@ class Forest {
   }
 }
 
-function evaluated({ state, message }: Health): Pick<Node, 'state' | 'message'> {
+function stateOf({ state, message }: Health): Pick<Node, 'state' | 'message'> {
   return { state, message };
 }
 
-function since(time: string | undefined): Pick<Node, 'since'> {
+function sinceOf(time: string | undefined): Pick<Node, 'since'> {
   return time === undefined ? {} : { since: time };
 }
 
-interface Timed extends KubeObject {
+interface Conditioned extends KubeObject {
   readonly status?: {
     readonly conditions?: readonly {
       readonly type: string;
@@ -149,47 +183,33 @@ interface Timed extends KubeObject {
   };
 }
 
-function childSince({ job }: Child, { metadata, status }: Timed): string | undefined {
-  const condition =
-    status?.conditions?.find(({ type }) => type === 'Available' || type === 'Ready') ?? {};
-  const { lastTransitionTime } = condition as { readonly lastTransitionTime?: string };
+function childSince({ job }: Child, { metadata, status }: Conditioned): string | undefined {
+  const condition = status?.conditions?.find(
+    ({ type }) => type === 'Available' || type === 'Ready',
+  );
   return (
     metadata.deletionTimestamp ??
     job?.completionTime ??
     job?.startTime ??
-    lastTransitionTime ??
+    condition?.lastTransitionTime ??
     metadata.creationTimestamp
   );
 }
 
-/** When the last backup of a site was finished, by the SiteBackups below it. */
-function backupsOf(kind: string, below: readonly Node[]): Details {
-  const backups = below.filter((node) => node.kind === 'SiteBackup');
-  if (kind !== 'AppSite' || backups.length === 0) return {};
-  const times = backups.flatMap(({ details }) => details.lastBackup ?? []);
-  return { lastBackup: times.toSorted().at(-1) ?? null };
+function idOf(object: KubeObject): string {
+  return `${object.kind}/${keyOfObject(object)}`;
 }
 
-function idOf({ kind, metadata }: KubeObject): string {
-  return `${kind}/${keyOf(metadata.namespace, metadata.name)}`;
-}
-
-/** The resource that one of ours belongs to. */
-function parentOf({ spec, metadata }: Ours): string | undefined {
-  if (spec.siteRef) return `AppSite/${keyOf(metadata.namespace, spec.siteRef.name)}`;
-  return spec.benchRef && `AppBench/${keyOf(metadata.namespace, spec.benchRef.name)}`;
-}
-
-/** The resource that a child belongs to; what a batch made belongs to the owner of the batch. */
+/** The resource that owns a child. The owner of a batch owns the children of the batch. */
 function ownerOf({ owner = '' }: Child): string {
   const [first = '', ...key] = owner.split('/');
   const batch = BATCHES.find(({ name }) => name === first);
   return batch ? [batch.owner, ...key].join('/') : owner;
 }
 
-/** The workload or Job that a pod belongs to, by the labels by which they find it. */
+/** The workload or Job of a pod, by the labels that select the pod. */
 function workloadOf({ metadata }: PodObject): string {
   const { namespace = '', labels = {}, ownerReferences = [] } = metadata;
-  const job = ownerReferences.find(({ kind, apiVersion }) => kind === 'Job' && groupOf(apiVersion));
-  return job ? `Job/${namespace}/${job.name}` : `Workload/${namespace}/${labels['app'] ?? ''}`;
+  const job = ownerReferences.find(({ kind, apiVersion }) => kind === JOB && groupOf(apiVersion));
+  return job ? `${JOB}/${namespace}/${job.name}` : `Workload/${namespace}/${labels['app'] ?? ''}`;
 }

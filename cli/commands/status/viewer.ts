@@ -1,19 +1,19 @@
 import { canonicalJson } from '../../../constructs/kit/hash.js';
-import type { IOStreams } from '../../arguments/command.js';
+import type { IOStreams } from '../../io/streams.js';
 import { toYaml } from '../../io/yaml.js';
-import { footerOf, hidden, linesOf } from './summary.js';
 import { renderTrees } from './render-tree.js';
-import { Screen } from './terminal-screen.js';
 import type { Form, StatusReport } from './reporter.js';
+import { omissionLines, resourceLines, summaryOf } from './summary.js';
+import { TerminalScreen } from './terminal-screen.js';
 
 /**
- * Shows reports one after the other: on a terminal in place; elsewhere a line for each resource that has
- * changed, or a document for each report that says something new.
+ * Shows a sequence of reports. A terminal shows the tree in place. Other outputs get a line for each changed
+ * resource, or a document for each changed report.
  */
 export class Viewer {
-  readonly #screen: Screen;
+  readonly #screen: TerminalScreen;
   #last: StatusReport | undefined;
-  #told: ReadonlyMap<string, string> = new Map<string, string>();
+  #lines: ReadonlyMap<string, string> = new Map<string, string>();
   readonly #notes = new Set<string>();
   #document = '';
 
@@ -22,42 +22,45 @@ export class Viewer {
     private readonly form: Form,
     private readonly all: boolean,
   ) {
-    this.#screen = new Screen(io);
+    this.#screen = new TerminalScreen(io);
   }
 
   show(report: StatusReport): void {
     this.#last = report;
-    const { terminal, write } = this.io;
-    if (this.form !== 'tree') {
-      const document = canonicalJson(report);
-      if (document === this.#document) return;
-      this.#document = document;
-      write(this.form === 'json' ? `${JSON.stringify(report)}\n` : `---\n${toYaml([report])}`);
-      return;
-    }
-    if (terminal) {
-      this.#screen.show(this.#lines(report));
-      return;
-    }
-    const lines = linesOf(report);
-    for (const [key, line] of lines) if (this.#told.get(key) !== line) write(`${line}\n`);
-    for (const [key, line] of this.#told)
-      if (!lines.has(key)) write(`${line.replace(/:.*/s, '')}: gone\n`);
-    this.#told = lines;
-    for (const note of hidden(report.omitted)) {
+    if (this.form !== 'tree') this.#writeDocument(report);
+    else if (this.io.terminal) this.#screen.show(this.#treeOf(report));
+    else this.#writeChanges(report);
+  }
+
+  /** Leaves the last report on the terminal, in full. */
+  end(): void {
+    if (this.form === 'tree' && this.io.terminal && this.#last)
+      this.#screen.end(this.#treeOf(this.#last));
+  }
+
+  #writeDocument(report: StatusReport): void {
+    const document = canonicalJson(report);
+    if (document === this.#document) return;
+    this.#document = document;
+    const isJson = this.form === 'json';
+    this.io.write(isJson ? `${JSON.stringify(report)}\n` : `---\n${toYaml([report])}`);
+  }
+
+  #writeChanges(report: StatusReport): void {
+    const { write } = this.io;
+    const lines = resourceLines(report);
+    for (const [key, line] of lines) if (this.#lines.get(key) !== line) write(`${line}\n`);
+    for (const [key, line] of this.#lines)
+      if (!lines.has(key)) write(`${line.replace(/:.*/s, '')}: deleted\n`);
+    this.#lines = lines;
+    for (const note of omissionLines(report.omitted)) {
       if (this.#notes.has(note)) continue;
       this.#notes.add(note);
       write(`${note}\n`);
     }
   }
 
-  /** Leaves the last report on the terminal, whole. */
-  end(): void {
-    if (this.form === 'tree' && this.io.terminal && this.#last)
-      this.#screen.end(this.#lines(this.#last));
-  }
-
-  #lines(report: StatusReport): readonly string[] {
+  #treeOf(report: StatusReport): readonly string[] {
     const { colours, terminal } = this.io;
     const lines = renderTrees(report.resources, {
       colours,
@@ -66,6 +69,6 @@ export class Viewer {
       all: this.all,
       namespaces: report.namespace === null,
     });
-    return [...lines, ...footerOf(report)];
+    return [...lines, ...summaryOf(report)];
   }
 }

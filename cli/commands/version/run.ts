@@ -1,10 +1,9 @@
-import { oneOf } from '../../../runner/config/parsers.js';
 import { VERSION } from '../../../runner/version.js';
 import type { Run } from '../../arguments/command.js';
+import type { VERSION_FLAGS } from './command.js';
 
-export const versionCommand: Run = (args) => {
-  const form = args.value('output', oneOf({ text: 'text', json: 'json' })) ?? 'text';
-  const out =
-    form === 'json' ? JSON.stringify({ version: VERSION, node: process.version }) : VERSION;
-  return { out: `${out}\n`, code: 0 };
+export const runVersion: Run<typeof VERSION_FLAGS> = ({ values: { output } }) => {
+  const text =
+    output === 'json' ? JSON.stringify({ version: VERSION, node: process.version }) : VERSION;
+  return { out: `${text}\n`, code: 0 };
 };
