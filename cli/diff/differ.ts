@@ -5,7 +5,7 @@ import { kindId, Secret, type ObjectKind } from '../../constructs/kit/object-kin
 import { KINDS } from '../../constructs/registry.js';
 import { ApiError } from '../../runner/api/api-error.js';
 import { childOf, FIELD_MANAGER, type Child } from '../../runner/cache/child.js';
-import { mayPrune } from '../../runner/apply/resource-manager.js';
+import { mayPrune } from '../../runner/apply/prune.js';
 import { planOf, plannedOf, type Plan, type PlannedChild } from '../../runner/reconcile/plan.js';
 import { CHILD_KINDS } from '../kube/kinds.js';
 import type { DryRun } from './dry-run.js';

@@ -1,7 +1,7 @@
 import { keyOf } from '../../constructs/kit/object.js';
 import { healthOf, type Health } from '../../constructs/kit/health.js';
 import {
-  complaintOf,
+  problemOfPod,
   type ContainerStatus,
   type PodObject,
 } from '../../runner/health/pod-diagnostics.js';
@@ -20,7 +20,7 @@ export interface WantedLog {
 /** How a pod fares, with the reason that the operator would tell. */
 export function podHealth(pod: PodObject): Health {
   const health = healthOf(pod);
-  const why = health.state === 'Ready' ? undefined : complaintOf(pod);
+  const why = health.state === 'Ready' ? undefined : problemOfPod(pod);
   return why === undefined ? health : { ...health, message: why };
 }
 
