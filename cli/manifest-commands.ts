@@ -80,7 +80,7 @@ const served: Parser<readonly string[]> = {
   allowed: `${OPERATOR_NAMES.join(', ')}, separated by commas`,
   parse: (text) => {
     const names = text.split(',').map((name) => name.trim());
-    const kinds = names.map(servedBy);
+    const kinds = names.map((name) => servedBy(name));
     return kinds.every((list) => list !== undefined) ? kinds.flat() : undefined;
   },
 };

@@ -1,11 +1,13 @@
-/** The operators and platforms of others that ours works with, by the API groups that they bring. */
-export const OPERATORS: Readonly<Record<string, string | readonly string[]>> = {
-  keda: 'keda.sh',
-  'cert-manager': 'cert-manager.io',
-  'mariadb-operator': 'k8s.mariadb.com',
-  'cloudnative-pg': 'postgresql.cnpg.io',
-  traefik: 'traefik.io',
-  openshift: ['route.openshift.io', 'security.openshift.io'],
-};
+import { INTEGRATIONS } from '../constructs/integrations/index.js';
+import { kindsOf, type Integration } from '../constructs/kit/integration.js';
 
-export const OPERATOR_NAMES: readonly string[] = Object.keys(OPERATORS);
+/** Names of the integrations that trees depend on, for `--serves`. */
+export function operatorNames(
+  integrations: readonly Integration[] = INTEGRATIONS,
+): readonly string[] {
+  return integrations
+    .filter((integration) => kindsOf(integration).length > 0)
+    .map(({ name }) => name);
+}
+
+export const OPERATOR_NAMES = operatorNames();

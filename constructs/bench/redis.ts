@@ -1,5 +1,6 @@
 import { k8s } from 'cdk8s-plus-28';
 import { Construct } from 'constructs';
+import { KEDA_OPERATOR } from '../integrations/keda/index.js';
 import { childLabels } from '../kit/labels.js';
 import { benchNames } from '../kit/names.js';
 import { bytesOf } from '../kit/quantity.js';
@@ -118,8 +119,7 @@ export class Redis extends Construct {
       owner,
       name,
       ports: [CACHE_PORT, QUEUE_PORT],
-      // KEDA's operator reads the length of the queues.
-      alsoFrom: ['keda-operator'],
+      alsoFrom: [KEDA_OPERATOR],
     });
   }
 }

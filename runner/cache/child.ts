@@ -73,7 +73,7 @@ export function childOf(kind: ObjectKind, object: KubeObject, metadataKeys: Meta
     ({ type, status }) => type === 'Failed' && status === 'True',
   );
   // Secrets come as metadata only, and have no health.
-  const health = healthOf({ ...object, kind: kind.kind });
+  const health = healthOf({ ...object, kind: kind.kind }, kind.health);
   const scales = kind.kind === 'Deployment' || kind.kind === 'StatefulSet';
   return {
     id: childId(kind, namespace, metadata.name),
