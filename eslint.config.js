@@ -46,8 +46,13 @@ const NO = {
     message: "Another kind's api.ts is for its types: use `import type`.",
   },
   kindsInKit: {
-    regex: String.raw`^(\.\./)+(?!\.\./)(${KINDS.join('|')}|frappe|documents|install|monitoring|preview|registry)`,
+    regex: String.raw`^(\.\./)+(?!\.\./)(${KINDS.join('|')}|frappe|integrations|documents|install|monitoring|preview|registry)`,
     message: 'kit/ is below everything: it imports nothing else of constructs/.',
+  },
+  integrationsBelowKinds: {
+    regex: String.raw`^(\.\./){2}(?!kit/|\.\./imports/)`,
+    message:
+      'An integration imports kit/ and imports/ only: kinds use it, and it knows none of them.',
   },
   kindsInRunner: {
     regex: String.raw`^(\.\./)+constructs/(?!(registry|index)\.js$|kit/)`,
@@ -208,6 +213,10 @@ export default tseslint.config(
   {
     files: ['constructs/kit/**/*.ts'],
     rules: restrict(...PURE, NO.kindsInKit),
+  },
+  {
+    files: ['constructs/integrations/**/*.ts'],
+    rules: restrict(...PURE, NO.integrationsBelowKinds),
   },
   {
     files: ['runner/**/*.ts'],

@@ -7,11 +7,11 @@ import { DatabaseServer } from '../frappe/database-server.js';
 import { Gunicorn } from '../frappe/gunicorn.js';
 import { imageNamed } from '../frappe/image.js';
 import { OnlyFromBench } from '../frappe/network-policy.js';
-import { RedisTrigger } from '../frappe/redis-trigger.js';
 import { scripts } from '../frappe/scripts.generated.js';
 import { Volume } from '../frappe/volume.js';
 import { Worker, WORKER_COMPONENTS } from '../frappe/worker.js';
 import { workerScale, type WorkerScale } from '../frappe/worker-scaling.js';
+import { RedisLogin } from '../integrations/keda/trigger-authentication.js';
 import type { Queue } from '../kit/api.js';
 import { hashOf } from '../kit/hash.js';
 import type { ChartProps } from '../kit/kind.js';
@@ -147,8 +147,13 @@ export class BenchChart extends Chart {
     }
     // The ScaledObjects of Dedicated sites name it too, also where somebody else scales the bench's own workers.
     const enabled = QUEUES.some((queue) => spec.workerAutoscaling?.[queue]?.enabled);
-    if (inputs.keda && inputs.logins && enabled) {
-      new RedisTrigger(workloads, 'redis-trigger', common);
+    if (inputs.keda && inputs.logins && enabled && !model.redis.external) {
+      new RedisLogin(workloads, 'redis-trigger', {
+        name: names.redisTrigger,
+        namespace: model.namespace,
+        labels: childLabels(resource, 'redis'),
+        password: model.redis.password,
+      });
     }
   }
 }

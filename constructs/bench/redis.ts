@@ -7,6 +7,7 @@ import {
   REDIS_RUN_DIR,
   SCRIPTS_DIR,
 } from '../frappe/constants.generated.js';
+import { KEDA_OPERATOR } from '../integrations/keda/index.js';
 import { childLabels } from '../kit/labels.js';
 import { benchNames } from '../kit/names.js';
 import { bytesOf } from '../kit/quantity.js';
@@ -122,8 +123,7 @@ export class Redis extends Construct {
       owner,
       name,
       ports: [REDIS_CACHE_PORT, REDIS_QUEUE_PORT],
-      // KEDA's operator reads the length of the queues.
-      alsoFrom: ['keda-operator'],
+      alsoFrom: [KEDA_OPERATOR],
     });
   }
 }

@@ -70,7 +70,13 @@ export function documentKind<R extends Resource<DocumentSpec, DocumentStatus>>(
   props: DocumentKindProps<R>,
 ): Kind<R, DocumentInputs> {
   const { definition, doctype, path, index, nameOf, documentOf } = props;
-  const { dependsOn = () => [], tells = () => true, indexes = [], waits = [], reasons = {} } = props;
+  const {
+    dependsOn = () => [],
+    tells = () => true,
+    indexes = [],
+    waits = [],
+    reasons = {},
+  } = props;
   return {
     definition,
     owns: [],

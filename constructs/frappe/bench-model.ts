@@ -1,5 +1,8 @@
 import type { AppBench, ComponentResources, WorkerAutoscaling } from '../bench/api.js';
+import { databaseOperator } from '../integrations/database-operator.js';
+import { assignsIds } from '../integrations/openshift/assigned-ids.js';
 import type { PodTemplate } from '../kit/api.js';
+import type { ServerRef } from '../kit/database-operator.js';
 import { metadataKeysOf, type MetadataKeys } from '../kit/labels.js';
 import { benchNames, serviceHost } from '../kit/names.js';
 import type { ClusterReader } from '../kit/kind.js';
@@ -11,7 +14,6 @@ import {
   REDIS_QUEUE_PORT,
 } from './constants.generated.js';
 import { frappeImage, type FrappeImage } from './image.js';
-import { assignsIds } from './platform.js';
 import { resolveSecurity, type ResolvedSecurity } from './security.js';
 
 /** A key of a Secret. */
@@ -42,9 +44,8 @@ export interface BenchModel {
   readonly queuePrefix: string;
   readonly redis: RedisServers;
   readonly database: DatabaseServer;
-  readonly mariadbRef?: { readonly name: string; readonly kind: 'MariaDB' | 'ExternalMariaDB' };
-  /** CloudNativePG's Cluster. */
-  readonly clusterRef?: { readonly name: string };
+  /** The server of a database operator, in mode `operator`. */
+  readonly operatorServer?: ServerRef;
   readonly componentResources: ComponentResources;
   readonly workerAutoscaling: WorkerAutoscaling;
   readonly domain: {
@@ -77,6 +78,7 @@ export function benchModel(
   const { settings } = reader;
   const name = bench.metadata.name;
   const namespace = bench.metadata.namespace ?? 'default';
+  const operatorServer = serverRef(bench);
   const host = (service: string): string => serviceHost(service, namespace, settings.clusterDomain);
   return {
     name,
@@ -89,8 +91,7 @@ export function benchModel(
     queuePrefix: `${namespace}.${name}`,
     redis: redisServers(bench, host(benchNames(name).redis)),
     database: databaseServer(bench, host),
-    ...(spec.dbConfig.mariadbRef ? { mariadbRef: spec.dbConfig.mariadbRef } : {}),
-    ...(spec.dbConfig.clusterRef ? { clusterRef: spec.dbConfig.clusterRef } : {}),
+    ...(operatorServer ? { operatorServer } : {}),
     componentResources: { ...spec.componentResources },
     workerAutoscaling: spec.workerAutoscaling ?? {},
     domain: spec.domainConfig ?? {},
@@ -118,10 +119,8 @@ function redisServers({ spec, metadata }: AppBench, host: string): RedisServers 
   };
 }
 
-function databaseServer(
-  { spec, metadata }: AppBench,
-  host: (service: string) => string,
-): DatabaseServer {
+function databaseServer(bench: AppBench, host: (service: string) => string): DatabaseServer {
+  const { spec, metadata } = bench;
   const { provider, mode, port = DEFAULT_PORTS[provider], rootSecretRef } = spec.dbConfig;
   const names = benchNames(metadata.name);
   switch (mode) {
@@ -147,12 +146,14 @@ function databaseServer(
         },
       };
     }
-    case 'operator':
-      // What the operator's object says of it is read by operatedServer().
-      return { provider, host: spec.dbConfig.host ?? host(operatedName(spec.dbConfig)), port };
+    case 'operator': {
+      // Its object is read by databaseOperatorServer().
+      const service = databaseOperator(provider).serviceOf(serverRef(bench)?.name ?? '');
+      return { provider, host: spec.dbConfig.host ?? host(service), port };
+    }
   }
 }
 
-function operatedName({ mariadbRef, clusterRef }: AppBench['spec']['dbConfig']): string {
-  return clusterRef ? `${clusterRef.name}-rw` : (mariadbRef?.name ?? '');
+function serverRef({ spec }: AppBench): ServerRef | undefined {
+  return spec.dbConfig[databaseOperator(spec.dbConfig.provider).serverField];
 }

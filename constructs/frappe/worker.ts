@@ -1,6 +1,5 @@
 import { Construct } from 'constructs';
-import { ScaledObject, ScaledObjectSpecFallbackBehavior } from '../../imports/keda.sh.js';
-import type { QueueScaling } from '../bench/api.js';
+import { QueueScaler } from '../integrations/keda/scaled-object.js';
 import type { Component, Queue, Resources } from '../kit/api.js';
 import { childLabels } from '../kit/labels.js';
 import type { Resource } from '../kit/object.js';
@@ -19,12 +18,6 @@ export const WORKER_COMPONENTS = {
 
 /** Seconds that a worker gets to finish its job: the queue's own timeout and a minute. */
 const GRACE_SECONDS = { default: 360, short: 360, long: 1560 } as const;
-
-/**
- * Times in a row that KEDA may fail to read a queue. None: after its first failure it connects anew, and
- * while it cannot connect it counts no further ones, so a higher threshold is never reached.
- */
-const FAILURE_THRESHOLD = 0;
 
 export interface WorkerProps {
   readonly bench: BenchModel;
@@ -62,51 +55,17 @@ export class Worker extends Construct {
         ...(props.queuePrefix ? { extraMounts: [CONFIG_MOUNT] } : {}),
       },
     });
-    if (scale.mode === 'autoscaled' && scale.scaling) {
-      this.scaledObject(props, scale.scaling, scale.fallback);
-    }
-  }
-
-  private scaledObject(props: WorkerProps, scaling: QueueScaling, fallback: number): void {
-    const { bench, owner, name, queue } = props;
-    if (bench.redis.external) return;
-    new ScaledObject(this, 'scaler', {
-      metadata: {
-        name,
-        namespace: bench.namespace,
-        labels: childLabels(owner, `worker-${queue}`),
-      },
-      spec: {
-        scaleTargetRef: { name },
-        minReplicaCount: scaling.minReplicas,
-        maxReplicaCount: scaling.maxReplicas,
-        ...(scaling.cooldownPeriod === undefined ? {} : { cooldownPeriod: scaling.cooldownPeriod }),
-        ...(scaling.pollingInterval === undefined
-          ? {}
-          : { pollingInterval: scaling.pollingInterval }),
-        // Where KEDA cannot read the queue: as many as without KEDA, and nobody who works is sent home.
-        ...(fallback === 0
-          ? {}
-          : {
-              fallback: {
-                failureThreshold: FAILURE_THRESHOLD,
-                replicas: fallback,
-                behavior: ScaledObjectSpecFallbackBehavior.CURRENT_REPLICAS_IF_HIGHER,
-              },
-            }),
-        triggers: [
-          {
-            type: 'redis',
-            metadata: {
-              address: `${bench.redis.host}:${bench.redis.queuePort}`,
-              listName: `${QUEUE_KEY}${props.queuePrefix ?? bench.queuePrefix}:${queue}`,
-              listLength: String(scaling.queueLength),
-              activationListLength: '0',
-            },
-            authenticationRef: { name: props.triggerAuthentication },
-          },
-        ],
-      },
+    const { redis } = bench;
+    if (scale.mode !== 'autoscaled' || !scale.scaling || redis.external) return;
+    new QueueScaler(this, 'scaler', {
+      ...scale.scaling,
+      name,
+      namespace: bench.namespace,
+      labels: childLabels(owner, component),
+      fallback: scale.fallback,
+      redis: `${redis.host}:${redis.queuePort}`,
+      list: `${QUEUE_KEY}${props.queuePrefix ?? bench.queuePrefix}:${queue}`,
+      triggerAuthentication: props.triggerAuthentication,
     });
   }
 }

@@ -134,7 +134,7 @@ describe('a site’s certificate', () => {
         'issued',
         'False',
         'Issuing',
-        'its operator has not looked at it yet',
+        'its operator has not observed it yet',
         'http://issued.example.com',
       );
       const { spec } = await cluster.the('Certificate', namespace, 'issued-tls');
@@ -220,7 +220,7 @@ describe('a site’s certificate', () => {
 
       test('asks the ClusterIssuer that appears', async () => {
         await cluster.apply('', issuer('ClusterIssuer'));
-        const omitted = 'its operator has not looked at it yet';
+        const omitted = 'its operator has not observed it yet';
         await says('several', 'False', 'Issuing', omitted, url);
         await issuerKind('ClusterIssuer');
       });

@@ -109,7 +109,7 @@ describe('a database operator', () => {
       const words = /^MariaDB company-db: Not ready$/;
       await says('AppSite', 'shop', 'DatabaseReady', 'DatabaseServerNotReady', words);
       await answer('MariaDB', 'company-db', mariaDbSays('True', 'StatefulSetReady', 'Running'));
-      await says('AppSite', 'shop', 'DatabaseReady', 'Preparing', /has not looked at it yet$/);
+      await says('AppSite', 'shop', 'DatabaseReady', 'Preparing', /has not observed it yet$/);
     });
 
     test('that cannot make a user says why, and nothing is made on top', async () => {

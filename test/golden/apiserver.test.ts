@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { readdirSync, readFileSync } from 'node:fs';
+import { globSync, readFileSync } from 'node:fs';
 import { after, before, suite, test } from 'node:test';
 import { parseAllDocuments } from 'yaml';
 import { groupOf, type KubeObject } from '../../constructs/kit/object.js';
@@ -21,14 +21,14 @@ const FOREIGN = [
   await crdsOf('cert-manager.io.ts', ['deploy/crds/cert-manager.io_certificates.yaml']),
 ];
 /** CRDs whose modules cannot be had, in our words. */
-const SUBSETS = `${ROOT}tools/generate/crds/`;
+const SUBSETS = globSync(`${ROOT}constructs/integrations/*/crds.yaml`);
 const CRDS = '/apis/apiextensions.k8s.io/v1/customresourcedefinitions';
 const OWNED = new Map(KINDS.flatMap(({ owns }) => owns.map((kind) => [kindId(kind), kind])));
 const GRAPHS = corpus();
 
 async function installCrds(api: AdminClient): Promise<ReadonlySet<string>> {
-  const subsets = readdirSync(SUBSETS).flatMap((file) =>
-    parseAllDocuments(readFileSync(SUBSETS + file, 'utf8')).map(
+  const subsets = SUBSETS.flatMap((file) =>
+    parseAllDocuments(readFileSync(file, 'utf8')).map(
       (document) => document.toJS() as KubernetesObject,
     ),
   );

@@ -9,6 +9,7 @@ import type { ChildCache } from '../../runner/cache/child-cache.js';
 import { type ReconcileState, NEVER_PROBED } from '../../runner/reconcile/state.js';
 import { HealthChecker } from '../../runner/health/health-checker.js';
 import { plannedOf } from '../../runner/reconcile/plan.js';
+import { MariaDbDatabase } from '../../constructs/integrations/mariadb-operator/kinds.js';
 import { healthOf } from '../../constructs/kit/health.js';
 import { Prober } from '../../runner/health/http-probe.js';
 import { aPlan, METADATA_KEYS } from '../unit/plan-builder.js';
@@ -62,7 +63,10 @@ describe('a child of another operator', () => {
   const seen = (passedMs: number, status?: object) => {
     const plan = aPlan([[{ kind: 'Database', name: 's-db' }]]);
     const [planned] = plannedOf(plan);
-    const health = healthOf({ kind: 'Database', metadata: {}, ...(status ? { status } : {}) });
+    const health = healthOf(
+      { kind: 'Database', metadata: {}, ...(status ? { status } : {}) },
+      MariaDbDatabase.health,
+    );
     const unobservedSince = health.unobserved ? created : undefined;
     const child = { id: planned?.id, kind: planned?.kind, health, unobservedSince } as Child;
     const healthChecker = new HealthChecker({
@@ -83,7 +87,7 @@ describe('a child of another operator', () => {
   };
 
   test('is waited for, and looked at when its operator has been silent for a minute', async () => {
-    assert.equal(await words(59_000), ': its operator has not looked at it yet');
+    assert.equal(await words(59_000), ': its operator has not observed it yet');
     const { healthChecker, plan } = seen(59_000);
     assert.equal(healthChecker.untilUnobserved(plan), 1_000);
   });

@@ -4,7 +4,8 @@ import { describe, test, type TestContext } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 
 import type { KubeObject } from '../../constructs/kit/object.js';
-import { ConfigMap, Job, ScaledObject } from '../../constructs/kit/object-kind.js';
+import { ScaledObject } from '../../constructs/integrations/keda/kinds.js';
+import { ConfigMap, Job } from '../../constructs/kit/object-kind.js';
 import { ApiError } from '../../runner/api/api-error.js';
 import type { Client, Method, WatchEvent } from '../../runner/api/client.js';
 import { Watches } from '../../runner/cache/watches.js';

@@ -7,13 +7,12 @@ import { optionalKinds, referenceListings } from '../../cli/kube/kinds.js';
 import { ClusterSnapshot } from '../../cli/kube/snapshot.js';
 import { scalersOfDeployment } from '../../constructs/frappe/indexes.js';
 import type { KubeObject } from '../../constructs/kit/object.js';
+import { ClusterIssuer, Issuer } from '../../constructs/integrations/cert-manager/kinds.js';
+import { MariaDb } from '../../constructs/integrations/mariadb-operator/kinds.js';
+import { SecurityContextConstraints } from '../../constructs/integrations/openshift/kinds.js';
 import {
-  ClusterIssuer,
   HorizontalPodAutoscaler,
-  Issuer,
   kindId,
-  MariaDb,
-  SecurityContextConstraints,
   type ObjectKind,
 } from '../../constructs/kit/object-kind.js';
 import { DEFAULT_SETTINGS } from '../../constructs/kit/settings.js';

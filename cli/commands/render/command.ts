@@ -1,7 +1,9 @@
 import type { Parser } from '../../../runner/config/flags.js';
 import type { Command, CommandFlags } from '../../arguments/command.js';
 import { API_GROUP_FLAGS, FILE_FLAGS, SETTINGS_FLAGS } from '../../arguments/shared-flags.js';
-import { INTEGRATION_NAMES } from './integrations.js';
+import { integrationNames } from './optional-apis.js';
+
+const INTEGRATION_NAMES = integrationNames();
 
 const integrations: Parser<readonly string[]> = {
   allowed: `${INTEGRATION_NAMES.join(', ')}, separated by commas`,

@@ -1,18 +1,26 @@
-import { groupOf } from '../../../constructs/kit/object.js';
+import { INTEGRATIONS } from '../../../constructs/integrations/index.js';
+import { kindsOf, type Integration } from '../../../constructs/kit/integration.js';
 import { kindId } from '../../../constructs/kit/object-kind.js';
-import { KINDS } from '../../../constructs/registry.js';
-import { INTEGRATION_NAMES, INTEGRATIONS } from './integrations.js';
+
+/** Names of the integrations that trees depend on, for `--serves`. */
+export function integrationNames(
+  integrations: readonly Integration[] = INTEGRATIONS,
+): readonly string[] {
+  return integrations
+    .filter((integration) => kindsOf(integration).length > 0)
+    .map(({ name }) => name);
+}
 
 /**
  * The optional APIs, as `<apiVersion>/<kind>`, that a cluster with an integration serves.
  * @throws Error for an unknown integration
  */
-export function optionalApisOf(integration: string, kinds = KINDS): readonly string[] {
-  const groups = Object.hasOwn(INTEGRATIONS, integration) ? INTEGRATIONS[integration] : undefined;
-  if (!groups)
-    throw new Error(`serves: got ${integration}, allowed: ${INTEGRATION_NAMES.join(', ')}`);
-  const apis = kinds
-    .flatMap(({ owns, reads, detects = [] }) => [...owns, ...reads, ...detects])
-    .filter(({ apiVersion }) => groups.includes(groupOf(apiVersion)));
-  return [...new Set(apis.map(kindId))];
+export function optionalApisOf(
+  name: string,
+  integrations: readonly Integration[] = INTEGRATIONS,
+): readonly string[] {
+  const found = integrations.find((integration) => integration.name === name);
+  if (found) return kindsOf(found).map(kindId);
+  const allowed = integrationNames(integrations).join(', ');
+  throw new Error(`serves: got ${name}, allowed: ${allowed}`);
 }

@@ -9,7 +9,7 @@ import { objectKind } from '../../../constructs/kit/definition.js';
 import type { KubeObject } from '../../../constructs/kit/object.js';
 import { DEFINITIONS } from '../../../constructs/registry.js';
 import { resourcePath } from '../../../runner/api/resource-path.js';
-import { type Api, orGone } from '../../../testbed/controlplane/api.js';
+import { type AdminClient, ifExists } from '../../../testbed/controlplane/admin-client.js';
 import {
   attachControlPlane,
   type ControlPlane,
@@ -118,12 +118,12 @@ export class Lease {
     const paths = CLUSTER_WIDE.flatMap((collection) =>
       added(collection).map((name) => `${collection}/${name}`),
     );
-    await Promise.all(paths.map((one) => orGone(api.request('DELETE', one))));
+    await Promise.all(paths.map((one) => ifExists(api.request('DELETE', one))));
     const lasting = paths.filter((one) => !one.startsWith(NAMESPACES));
     await api.until(
       'what a test file made to be deleted',
       async () => {
-        const left = await Promise.all(lasting.map((one) => orGone(api.request('GET', one))));
+        const left = await Promise.all(lasting.map((one) => ifExists(api.request('GET', one))));
         return left.every((one) => one === undefined);
       },
       60_000,
@@ -147,7 +147,7 @@ interface List {
   readonly items: readonly KubeObject[];
 }
 
-async function clusterWide(api: Api): Promise<ReadonlyMap<string, ReadonlySet<string>>> {
+async function clusterWide(api: AdminClient): Promise<ReadonlyMap<string, ReadonlySet<string>>> {
   const lists = CLUSTER_WIDE.map(async (collection): Promise<[string, ReadonlySet<string>]> => {
     const { items } = (await api.request('GET', collection)) as List;
     return [collection, new Set(items.map(({ metadata }) => metadata.name))];
@@ -156,21 +156,21 @@ async function clusterWide(api: Api): Promise<ReadonlyMap<string, ReadonlySet<st
 }
 
 /** Deletes all resources of the operator; no operator runs that could finalize them. */
-async function deleteResources(api: Api): Promise<void> {
+async function deleteResources(api: AdminClient): Promise<void> {
   for (const definition of DEFINITIONS) {
     const kind = objectKind(definition);
     const { items } = (await api.request('GET', resourcePath(kind))) as List;
     await Promise.all(
       items.map(async ({ metadata: { namespace, name } }) => {
         const one = resourcePath(kind, namespace, name);
-        await orGone(api.request('DELETE', one));
-        await orGone(api.mergePatch(one, { metadata: { finalizers: null } }));
+        await ifExists(api.request('DELETE', one));
+        await ifExists(api.mergePatch(one, { metadata: { finalizers: null } }));
       }),
     );
   }
 }
 
-async function emptyNamespace(api: Api, namespace: string): Promise<void> {
+async function emptyNamespace(api: AdminClient, namespace: string): Promise<void> {
   for (const [group, plural] of WORKLOADS) {
     const query = 'propagationPolicy=Background&gracePeriodSeconds=0';
     await api.request('DELETE', `/${group}/namespaces/${namespace}/${plural}?${query}`);

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
-import { Route } from '../../constructs/kit/object-kind.js';
+import { Route } from '../../constructs/integrations/openshift/kinds.js';
 import { resolveSite } from '../../constructs/site/resolve.js';
 import { aReadyBench, aSecret, aSite, aReader } from '../golden/builders.js';
 
@@ -16,7 +16,7 @@ suite('on OpenShift, a site without an issuer', () => {
   };
 
   test('has a Route with the certificate of the router', () => {
-    const made = { route: { encrypted: true }, secret: undefined };
+    const made = { route: { provider: 'openshift', encrypted: true }, secret: undefined };
     assert.deepEqual(inputs('other-site-tls', { enabled: true }), made);
   });
   test('has an Ingress where a Secret of its own is there, also by the name that it has by default', () => {
@@ -28,7 +28,7 @@ suite('on OpenShift, a site without an issuer', () => {
     });
   });
   test('has a Route without TLS, whatever Secrets are there', () => {
-    const made = { route: { encrypted: false }, secret: undefined };
+    const made = { route: { provider: 'openshift', encrypted: false }, secret: undefined };
     assert.deepEqual(inputs('demo-site-tls', { enabled: false }), made);
   });
 });
