@@ -37,5 +37,5 @@ folders=$(find . -mindepth 1 -maxdepth 1 -type d ! -name shell ! -name tests ! -
 ruff check --quiet .
 ruff format --check --quiet . || fail 'files are not formatted; run jobs/format.sh'
 # shellcheck disable=SC2086  # the names of the folders have no blanks
-mypy --cache-dir "$cache/mypy" --no-error-summary $folders
+mypy --cache-dir "$cache/mypy" --no-error-summary $folders tests
 pytest
