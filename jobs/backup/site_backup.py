@@ -1,18 +1,23 @@
-"""Backs up a site to a store, checks what was stored, and removes what retention does not keep. Runs as a Job; safe to kill and to repeat.
+"""Backs up a site to a store, verifies the stored files, and applies the retention.
+
+Runs as a Job. It may be killed at any point and repeated.
 
 Environment
-  SITE_NAME, SITE_OWNER (`<namespace>/<name>` of the AppSite), BACKUP_OWNER (`<namespace>/<name>` of the SiteBackup), IMAGE
+  SITE_NAME, SITE_OWNER (`<namespace>/<name>` of the AppSite), IMAGE
+  BACKUP_OWNER            `<namespace>/<name>` of the SiteBackup
   WITH_FILES, COMPRESS    1 or 0
-  INCLUDE, EXCLUDE        JSON arrays of document types, one of them at most
-  KEEP_LAST, KEEP_DAYS    retention; both empty: all are kept
-  TIMEOUT_SECONDS         after which nobody writes to a backup that was begun (21600)
-  WAIT_SECONDS            for another backup of the site, and for an upgrade or a restore, to end (900)
-  JOB_NAME                a folder begun by an earlier attempt of the same Job is nobody's any more
+  INCLUDE, EXCLUDE        JSON arrays of document types; at most one of them is not empty
+  KEEP_LAST, KEEP_DAYS    retention; both empty: all backups are kept
+  TIMEOUT_SECONDS         after this time no process writes to a backup any more (21600)
+  WAIT_SECONDS            for another backup, an upgrade or a restore of the site to end (900)
+  JOB_NAME                folders of earlier attempts of the same Job are removed
   BENCH_DIR, TERMINATION_LOG, and the store's, see backup_store.py
 
-The files are made on scratch space by the framework, stored, and read back; the manifest comes last (see stored_backup.py). The last
-words are JSON: `location`; `count`, the number of backups; `versions`, pairs [frameworkVersion, {app: version}]; `backups`, newest
-first and as many as fit, rows of [name, completion (as a name), size in bytes, 1 where complete, index in `versions`].
+The framework writes the files to scratch space. The Job stores them, reads them back, and writes
+the manifest last (see stored_backup.py). The termination message is JSON: `location`; `count`, the
+number of backups; `versions`, pairs [frameworkVersion, {app: version}]; `backups`, newest first and
+as many as fit, rows of [name, completion (in the form of a name), size in bytes, 1 if complete,
+index in `versions`].
 """
 
 import gzip
@@ -25,125 +30,156 @@ import signal
 import sys
 import tempfile
 import time
+from collections.abc import Sequence
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
+from typing import Any
 
 import stored_backup
-from backup_store import open_store
-from site_backup_lock import only_backup
-from site_common import MARKER, SITE_NAME, TERMINATION_LOG, Refused, check_owner, foretell, json_env, read_json, run_job, say, seconds_env, text_env
-from site_gate import obstacle
-from site_init import LOST_CONNECTION, ProgramFailed, apps_of_image, run
-from stored_backup import CONFIG, DATABASE, MANIFEST, STARTED
+from atomic_files import read_json
+from backup_store import Store, open_store
+from framework_programs import LOST_CONNECTION, ProgramFailed, run_program
+from image_apps import apps_of_image
+from job_environment import SiteLocation, json_array_env, number_env, text_env
+from job_result import (
+    JobError,
+    log,
+    report_success,
+    run_job,
+    set_termination_message,
+    write_termination_message,
+)
+from operator_constants import TERMINATION_MESSAGE_BYTES
+from site_access import MARKER, closed_reason
+from site_locks import backup_lock
+from site_state import check_owner
+from stored_backup import CONFIG, DATABASE, MANIFEST, STARTED, Manifest
 
 STEP = Path(__file__).with_name("site_backup_step.py")
-MAX_MESSAGE_BYTES = 4096
 MAX_LISTED = 50
+# More than the last line of a dump.
+DUMP_TAIL_BYTES = 4 << 10
 DUMP_ENDS = (b"-- Dump completed", b"-- PostgreSQL database dump complete")
+# The last line of site_backup_step.py when it fails with a reason.
+STEP_FAILURE = re.compile(r"^ {0,2}app-operator: (\w+): (.*)$", re.MULTILINE)
 
 
-class BackupSettings:
-    def __init__(self):
-        self.bench = Path(os.environ.get("BENCH_DIR") or "/home/frappe/frappe-bench")
-        self.sites = self.bench / "sites"
-        self.site_name = text_env("SITE_NAME")
-        if not SITE_NAME.match(self.site_name) or self.site_name in ("assets", "archived_sites"):
-            raise Refused("InvalidInput", f"SITE_NAME {self.site_name!r} is not a host name")
-        self.site = self.sites / self.site_name
-        self.workspace = self.sites / ".app-operator"
+class BackupSettings(SiteLocation):
+    def __init__(self) -> None:
+        super().__init__()
         self.owner = text_env("SITE_OWNER")
         self.backup_owner = text_env("BACKUP_OWNER")
         self.with_files = os.environ.get("WITH_FILES") != "0"
         self.compress = os.environ.get("COMPRESS") != "0"
-        self.include = json_env("INCLUDE", [], list)
-        self.exclude = json_env("EXCLUDE", [], list)
-        self.keep_last = seconds_env("KEEP_LAST", 0)
-        self.keep_days = seconds_env("KEEP_DAYS", 0)
-        self.timeout = seconds_env("TIMEOUT_SECONDS", 21_600)
-        self.wait_seconds = seconds_env("WAIT_SECONDS", 900)
+        self.include = json_array_env("INCLUDE")
+        self.exclude = json_array_env("EXCLUDE")
+        self.keep_last = number_env("KEEP_LAST", 0, "backups")
+        self.keep_days = number_env("KEEP_DAYS", 0, "days")
+        self.timeout = number_env("TIMEOUT_SECONDS", 21_600)
+        self.wait_seconds = number_env("WAIT_SECONDS", 900)
         self.job = os.environ.get("JOB_NAME", "")
 
 
-# --- the site -------------------------------------------------------------------------------------------------------
+# --- the site -----------------------------------------------------------------------------------
 
 
-def busy_with(settings):
-    """What is being done to the site's data by another Job; None while it is open."""
+def other_activity(settings: BackupSettings) -> str | None:
+    """How another Job changes the site's data; None while the site is open."""
     marker = read_json(settings.site / MARKER)
-    for key, what in (("upgrade", "upgraded"), ("restore", "restored")):
+    for key, activity in (("upgrade", "upgraded"), ("restore", "restored")):
         if marker.get(key):
-            return what
+            return activity
     return None if marker.get("state", "complete") == "complete" else "created"
 
 
-def wait_until_open(settings):
+def wait_until_open(settings: BackupSettings) -> None:
     deadline = time.monotonic() + settings.wait_seconds
-    while what := busy_with(settings):
+    while activity := other_activity(settings):
+        message = f"{settings.site_name} is being {activity}"
         if time.monotonic() >= deadline:
-            raise Refused("SiteBusy", f"{settings.site_name} is being {what}: it is not backed up meanwhile")
-        say(f"waiting: {settings.site_name} is being {what}")
+            raise JobError("SiteBusy", f"{message}: it is not backed up meanwhile")
+        log(f"waiting: {message}")
         time.sleep(min(5, settings.wait_seconds))
 
 
-def check_image(settings):
-    """The site may be of another image since this Job was made: its data must not be called data of ours."""
-    if why := obstacle(read_json(settings.site / MARKER), os.environ.get("IMAGE", "")):
-        raise Refused("SiteBusy", f"{settings.site_name} {why}: it is not backed up by this Job")
+def check_image(settings: BackupSettings) -> None:
+    """The manifest names this Job's image, so the site's data must be of that image."""
+    if why := closed_reason(read_json(settings.site / MARKER), os.environ.get("IMAGE", "")):
+        raise JobError("SiteBusy", f"{settings.site_name} {why}: this Job does not back it up")
 
 
-def state_of(settings):
-    """Another one where the site was closed meanwhile, also where its code is the same again after a restore."""
+def code_and_closings(settings: BackupSettings) -> tuple[object, object]:
+    """Differs when the site was closed meanwhile, also if a restore brought back the same code."""
     marker = read_json(settings.site / MARKER)
     return marker.get("code"), marker.get("closings")
 
 
-def make(settings, directory):
-    """Has the framework write the backup's files to a directory. Returns what it says of the site."""
+def create_files(settings: BackupSettings, directory: Path) -> dict[str, Any]:
+    """The framework writes the backup's files to a directory. Returns the result of its step."""
     archive = "tgz" if settings.compress else "tar"
     request = {
-        "database": str(directory / DATABASE), "config": str(directory / CONFIG),
-        "files": str(directory / f"files.{archive}"), "privateFiles": str(directory / f"private-files.{archive}"),
-        "withFiles": settings.with_files, "compress": settings.compress, "include": settings.include, "exclude": settings.exclude,
-    }  # fmt: skip
-    result = directory / "result"
-    env = {k: v for k, v in os.environ.items() if not k.startswith(("FRAPPE_", "S3_", "STORE_"))}
-    env.update(BACKUP_REQUEST=json.dumps(request), STEP_RESULT=str(result), FRAPPE_DOCKER_BUILD="1", PYTHONUNBUFFERED="1")
+        "database": str(directory / DATABASE),
+        "config": str(directory / CONFIG),
+        "files": str(directory / f"files.{archive}"),
+        "privateFiles": str(directory / f"private-files.{archive}"),
+        "withFiles": settings.with_files,
+        "compress": settings.compress,
+        "include": settings.include,
+        "exclude": settings.exclude,
+    }
+    result_file = directory / "result"
+    private = ("FRAPPE_", "S3_", "STORE_")
+    env = {k: v for k, v in os.environ.items() if not k.startswith(private)}
+    env |= {
+        "BACKUP_REQUEST": json.dumps(request),
+        "STEP_RESULT": str(result_file),
+        "FRAPPE_DOCKER_BUILD": "1",
+        "PYTHONUNBUFFERED": "1",
+    }
     try:
-        run(settings, "BackupFailed", [sys.executable, str(STEP)], env)
+        run_program(settings.sites, "BackupFailed", [sys.executable, str(STEP)], env)
     except ProgramFailed as error:
-        output = "\n".join(error.output)
-        if "No space left on device" in output:
-            raise Refused("ScratchFull", f"no space for the backup's files before they are stored: {error}") from None
-        if refusal := re.search(r"^  ?app-operator: (\w+): (.*)$|^app-operator: (\w+): (.*)$", output, re.MULTILINE):
-            raise Refused(refusal[1] or refusal[3], refusal[2] or refusal[4]) from None
-        raise Refused("DatabaseUnreachable" if LOST_CONNECTION.search(output) else "BackupFailed", error) from None
-    told = json.loads(result.read_text())
-    result.unlink()
-    # As it is now: the framework writes keys of its own to it while it backs up.
+        raise step_error(error) from None
+    result: dict[str, Any] = json.loads(result_file.read_text())
+    result_file.unlink()
+    # The framework's copy has further keys, which it writes while it backs up.
     shutil.copyfile(settings.site / "site_config.json", directory / CONFIG)
-    return told
+    return result
 
 
-def check_dump(path):
-    """A dump that lacks its last line was cut off."""
+def step_error(error: ProgramFailed) -> JobError:
+    output = "\n".join(error.output)
+    if "No space left on device" in output:
+        return JobError(
+            "ScratchFull", f"no space for the backup's files before they are stored: {error}"
+        )
+    if failure := STEP_FAILURE.search(output):
+        return JobError(failure[1], failure[2])
+    lost = LOST_CONNECTION.search(output)
+    return JobError("DatabaseUnreachable" if lost else "BackupFailed", error)
+
+
+def check_dump(path: Path) -> None:
+    """A dump without its last line is incomplete."""
     tail = b""
     try:
         with gzip.open(path, "rb") as file:
             while data := file.read(1 << 20):
-                tail = (tail + data)[-4096:]
+                tail = (tail + data)[-DUMP_TAIL_BYTES:]
     except (OSError, EOFError) as error:
-        raise Refused("BackupFailed", f"the database's dump is damaged: {error}") from None
+        raise JobError("BackupFailed", f"the database's dump is damaged: {error}") from None
     if not any(end in tail for end in DUMP_ENDS):
-        raise Refused("BackupFailed", "the database's dump has no end")
+        raise JobError("BackupFailed", "the database's dump has no end")
 
 
-# --- the store ------------------------------------------------------------------------------------------------------
+# --- the store ----------------------------------------------------------------------------------
 
 
-def clear_leftovers(settings, store):
-    """Removes what earlier backups of this SiteBackup have begun and not ended, when nobody can write to it any more."""
-    oldest = stored_backup.name_of(datetime.now(timezone.utc) - timedelta(seconds=settings.timeout))
-    for name in filter(stored_backup.NAME.fullmatch, store.folders()):
+def remove_unfinished(settings: BackupSettings, store: Store) -> None:
+    """Removes this SiteBackup's unfinished folders that no process writes to any more."""
+    now = datetime.now(timezone.utc)
+    oldest = stored_backup.name_of(now - timedelta(seconds=settings.timeout))
+    for name in stored_backup.backup_names(store):
         files = store.files(name)
         if MANIFEST in files or STARTED not in files:
             continue
@@ -151,162 +187,239 @@ def clear_leftovers(settings, store):
         if started.get("owner") != settings.backup_owner or started.get("site") != settings.owner:
             continue
         if name < oldest or (settings.job and started.get("job") == settings.job):
-            say(f"removing {store.location(name)}: it was never finished")
+            log(f"removing {store.location(name)}: it was never finished")
             stored_backup.delete_backup(store, name)
 
 
-def begin(settings, store):
-    """A folder that nobody else has. Returns its name, its start, and what says there that it is ours."""
+def begin_backup(settings: BackupSettings, store: Store) -> tuple[datetime, dict[str, Any]]:
+    """Creates a folder that belongs to this backup alone.
+
+    Returns its start, which is its name, and the record of its owner.
+    """
+    draft = stored_backup.draft_of(settings.backup_owner, settings.owner)
     while True:
-        asked, start = time.monotonic(), datetime.now(timezone.utc).replace(microsecond=0)
+        began, start = time.monotonic(), datetime.now(timezone.utc).replace(microsecond=0)
         name = stored_backup.name_of(start)
-        started = {"owner": settings.backup_owner, "site": settings.owner, "job": settings.job, "token": secrets.token_hex(8)}
-        if store.take(name, STARTED, json.dumps(started).encode(), stored_backup.draft_of(settings.backup_owner, settings.owner)):
-            # Whoever was slower may have written over one that is at work already.
-            late = time.monotonic() - asked > store.SETTLE_SECONDS > 0
+        started = {
+            "owner": settings.backup_owner,
+            "site": settings.owner,
+            "job": settings.job,
+            "token": secrets.token_hex(8),
+        }
+        if store.create_folder(name, STARTED, json.dumps(started).encode(), draft):
+            # A slow writer may have overwritten the record of a backup that already runs.
+            late = time.monotonic() - began > store.SETTLE_SECONDS > 0
             time.sleep(store.SETTLE_SECONDS)
             found = stored_backup.read_object(store, f"{name}/{STARTED}")
             if found is None:
-                raise Refused("StoreCorrupt", f"{store.location(name)}/{STARTED} is not what was written")
+                raise JobError(
+                    "StoreCorrupt", f"{store.location(name)}/{STARTED} is not what was written"
+                )
             if found == started and not late:
-                return name, start, started
-            say(f"{store.location(name)} is another backup's")
+                return start, started
+            log(f"{store.location(name)} belongs to another backup")
         time.sleep(1)
 
 
-def rfc3339(moment):
+def rfc3339(moment: datetime) -> str:
     return moment.strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
-def back_up(settings, store):
-    """One backup, from its first file to its manifest, which is returned."""
-    state = state_of(settings)
+def back_up(settings: BackupSettings, store: Store) -> Manifest:
+    """Creates one backup, from its first file to its manifest. Returns the manifest."""
+    state = code_and_closings(settings)
     check_image(settings)
-    name, start, started = begin(settings, store)
-    say(f"backing up {settings.site_name} to {store.location(name)}")
+    start, started = begin_backup(settings, store)
+    name = stored_backup.name_of(start)
+    log(f"backing up {settings.site_name} to {store.location(name)}")
     try:
-        # What the framework has started may still write there when this Job is told to end.
+        # Processes of the framework may still write to it when this Job is terminated.
         with tempfile.TemporaryDirectory(prefix="backup-", ignore_cleanup_errors=True) as scratch:
-            told = make(settings, Path(scratch))
-            if not told["encrypted"]:
+            result = create_files(settings, Path(scratch))
+            if not result["encrypted"]:
                 check_dump(Path(scratch) / DATABASE)
-            files = [keep(store, name, path) for path in sorted(Path(scratch).iterdir())]
-            key = bool(read_json(Path(scratch) / CONFIG).get("encryption_key"))
-        # The dump may be of before a migration, and the files of after it.
-        if busy_with(settings) or state_of(settings) != state:
-            raise Refused("SiteBusy", f"{settings.site_name} was changed by another Job while it was backed up")
-        versions = apps_of_image(settings)
-        namespace, _, site = settings.owner.partition("/")
+            files = [store_file(store, name, path) for path in sorted(Path(scratch).iterdir())]
+            has_key = bool(read_json(Path(scratch) / CONFIG).get("encryption_key"))
+        # Otherwise the dump may be from before a migration, and the files from after it.
+        if other_activity(settings) or code_and_closings(settings) != state:
+            raise JobError(
+                "SiteBusy", f"{settings.site_name} was changed by another Job during its backup"
+            )
         manifest = {
-            "version": 1, "name": name, "owner": settings.backup_owner, "namespace": namespace, "site": site,
-            "siteName": settings.site_name, "startTime": rfc3339(start), "completionTime": rfc3339(datetime.now(timezone.utc)),
-            "frameworkVersion": versions.get("frappe", "unknown"), "image": os.environ.get("IMAGE", ""), "dbType": told["dbType"],
-            "apps": [{"name": app, "version": versions.get(app, "unknown")} for app in told["apps"]],
-            "complete": settings.with_files and key and not told["partial"], "partial": told["partial"], "encrypted": told["encrypted"],
+            **manifest_of_site(settings, start, result),
+            "complete": settings.with_files and has_key and not result["partial"],
             "files": files,
-        }  # fmt: skip
-        if not is_still(store, name, started):
-            raise Refused("StoreCorrupt", f"{store.location(name)} was taken by another backup")
+        }
+        if not is_own_folder(store, name, started):
+            raise JobError("StoreCorrupt", f"{store.location(name)} was taken by another backup")
         stored_backup.write_object(store, f"{name}/{MANIFEST}", manifest)
         if stored_backup.manifest_of(store, name) is None:
-            raise Refused("StoreCorrupt", f"{store.location(name)}: files are gone again")
+            raise JobError("StoreCorrupt", f"{store.location(name)}: files disappeared")
         return manifest
     except BaseException:
-        try:
-            if is_still(store, name, started):
-                stored_backup.delete_backup(store, name)
-        except Refused as error:
-            say(f"{store.location(name)} stays for now, without a manifest: {error}")
+        remove_failed(store, name, started)
         raise
 
 
-def is_still(store, name, started):
-    """Whether a folder is that of the backup that was started so."""
+def manifest_of_site(
+    settings: BackupSettings, start: datetime, result: dict[str, Any]
+) -> dict[str, Any]:
+    versions = apps_of_image(settings.bench)
+    namespace, _, site = settings.owner.partition("/")
+    return {
+        "version": 1,
+        "name": stored_backup.name_of(start),
+        "owner": settings.backup_owner,
+        "namespace": namespace,
+        "site": site,
+        "siteName": settings.site_name,
+        "startTime": rfc3339(start),
+        "completionTime": rfc3339(datetime.now(timezone.utc)),
+        "frameworkVersion": versions.get("frappe", "unknown"),
+        "image": os.environ.get("IMAGE", ""),
+        "dbType": result["dbType"],
+        "apps": [{"name": app, "version": versions.get(app, "unknown")} for app in result["apps"]],
+        "partial": result["partial"],
+        "encrypted": result["encrypted"],
+    }
+
+
+def remove_failed(store: Store, name: str, started: dict[str, Any]) -> None:
+    try:
+        if is_own_folder(store, name, started):
+            stored_backup.delete_backup(store, name)
+    except JobError as error:
+        log(f"{store.location(name)} is not removed, and has no manifest: {error}")
+
+
+def is_own_folder(store: Store, name: str, started: dict[str, Any]) -> bool:
+    """Whether a folder still has the record of this backup."""
     return stored_backup.read_object(store, f"{name}/{STARTED}") == started
 
 
-def keep(store, name, path):
-    say(f"storing {path.name}, {path.stat().st_size} bytes")
+def store_file(store: Store, name: str, path: Path) -> dict[str, Any]:
+    size = path.stat().st_size
+    log(f"storing {path.name}, {size} bytes")
     with open(path, "rb") as file:
-        size, digest = store.write(f"{name}/{path.name}", file, path.stat().st_size)
+        size, digest = store.write(f"{name}/{path.name}", file, size)
     return {"name": path.name, "size": size, "sha256": digest}
 
 
-def is_ours(settings, manifest):
+# --- retention ----------------------------------------------------------------------------------
+
+
+def is_own_backup(settings: BackupSettings, manifest: Manifest) -> bool:
     namespace, _, site = settings.owner.partition("/")
-    return manifest.get("owner") == settings.backup_owner and (manifest.get("namespace"), manifest.get("site")) == (namespace, site)
+    return manifest.get("owner") == settings.backup_owner and (
+        (manifest.get("namespace"), manifest.get("site")) == (namespace, site)
+    )
 
 
-def expired(manifests, keep_last, keep_days, now):
-    """Those of `manifests`, newest first, that neither rule keeps. Backups that are not complete count for themselves: they
-    never push a complete one out. The newest of each sort stays."""
-    gone = []
+def expired(
+    manifests: Sequence[Manifest], keep_last: int, keep_days: int, now: datetime
+) -> list[Manifest]:
+    """The backups of `manifests`, newest first, that neither rule keeps.
+
+    Incomplete backups are counted separately, so they never expire a complete one. The newest
+    backup of each sort is always kept.
+    """
+    if not keep_last and not keep_days:
+        return []
+    found = []
     for complete in (True, False):
-        for rank, manifest in enumerate(m for m in manifests if bool(m["complete"]) is complete):
-            recent = keep_days and stored_backup.moment_of(manifest["name"]) >= now - timedelta(days=keep_days)
-            if rank > 0 and not recent and not rank < keep_last:
-                gone.append(manifest)
-    return gone if keep_last or keep_days else []
+        same_sort = [manifest for manifest in manifests if bool(manifest["complete"]) is complete]
+        for rank, manifest in enumerate(same_sort):
+            age = now - stored_backup.start_of(manifest["name"])
+            is_recent = bool(keep_days) and age <= timedelta(days=keep_days)
+            if rank > 0 and rank >= keep_last and not is_recent:
+                found.append(manifest)
+    return found
 
 
-def retain(settings, store):
-    """Removes what is not to be kept. Returns the manifests of what is."""
-    ours = [manifest for manifest in stored_backup.stored_backups(store) if is_ours(settings, manifest)]
-    gone = expired(ours, settings.keep_last, settings.keep_days, datetime.now(timezone.utc))
-    for manifest in gone:
-        say(f"removing {store.location(manifest['name'])}: retention does not keep it")
+def apply_retention(settings: BackupSettings, store: Store) -> list[Manifest]:
+    """Removes expired backups. Returns the manifests of the others."""
+    own = [
+        manifest
+        for manifest in stored_backup.stored_backups(store)
+        if is_own_backup(settings, manifest)
+    ]
+    removed = expired(own, settings.keep_last, settings.keep_days, datetime.now(timezone.utc))
+    for manifest in removed:
+        log(f"removing {store.location(manifest['name'])}: retention does not keep it")
         stored_backup.delete_backup(store, manifest["name"])
-    return [manifest for manifest in ours if manifest not in gone]
+    return [manifest for manifest in own if manifest not in removed]
 
 
-# --- the last words -------------------------------------------------------------------------------------------------
+# --- the result ---------------------------------------------------------------------------------
 
 
-def message_of(manifests, location):
-    """What is stored, in as many of the newest backups as fit into the last words."""
-    kinds, rows = [], []
+def termination_message(manifests: Sequence[Manifest], location: str) -> str:
+    """The stored backups, as many of the newest as fit into a termination message."""
+    versions: list[list[Any]] = []
+    rows: list[list[Any]] = []
     for manifest in manifests[:MAX_LISTED]:
-        kind = [manifest["frameworkVersion"], {app["name"]: app["version"] for app in manifest["apps"]}]
-        if kind not in kinds:
-            kinds.append(kind)
-        completion = re.sub("[-:]", "", manifest["completionTime"])
-        rows.append([manifest["name"], completion, stored_backup.size_of(manifest), int(manifest["complete"]), kinds.index(kind)])
+        version = [
+            manifest["frameworkVersion"],
+            {app["name"]: app["version"] for app in manifest["apps"]},
+        ]
+        if version not in versions:
+            versions.append(version)
+        rows.append(
+            [
+                manifest["name"],
+                re.sub("[-:]", "", manifest["completionTime"]),
+                stored_backup.size_of(manifest),
+                int(manifest["complete"]),
+                versions.index(version),
+            ]
+        )
     while True:
-        used = kinds[: 1 + max((row[-1] for row in rows), default=-1)]
+        used = versions[: 1 + max((row[-1] for row in rows), default=-1)]
         report = {"location": location, "count": len(manifests), "versions": used, "backups": rows}
         text = json.dumps(report, separators=(",", ":"))
-        if len(text.encode()) <= MAX_MESSAGE_BYTES or not rows:
+        if len(text.encode()) <= TERMINATION_MESSAGE_BYTES or not rows:
             return text
         rows.pop()
 
 
-def leave(message):
-    path = os.environ.get("TERMINATION_LOG") or TERMINATION_LOG
-    if path != TERMINATION_LOG or os.path.exists(path):
-        Path(path).write_text(message)
-
-
-def main(messages):
+def main() -> tuple[dict[str, Any], str]:
+    """The outcome for the log, and the termination message."""
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
-    foretell("BackupInterrupted", "the backup was killed before its end, as by its timeout, by its memory limit or with its node")
+    set_termination_message(
+        "BackupInterrupted",
+        "the backup was killed, for example by its timeout, its memory limit or a node's failure",
+    )
     settings = BackupSettings()
     if not (settings.site / "site_config.json").is_file():
-        raise Refused("SiteMissing", f"{settings.site} has no site_config.json")
-    if check_owner(settings) is None:
-        raise Refused("SiteNotOwned", f"{settings.site} records no owner: it was not made by this operator")
+        raise JobError("SiteMissing", f"{settings.site} has no site_config.json")
+    if check_owner(settings.site, settings.owner) is None:
+        raise JobError(
+            "SiteNotOwned",
+            f"{settings.site} records no owner: the operator has not created it",
+        )
     config = read_json(settings.site / "site_config.json")
-    # Only so that no program's last words repeat them.
-    os.environ.update(DB_PASSWORD=str(config.get("db_password", "")), ENCRYPTION_KEY=str(config.get("encryption_key", "")))
+    # So that the output of programs is redacted.
+    os.environ["DB_PASSWORD"] = str(config.get("db_password", ""))
+    os.environ["ENCRYPTION_KEY"] = str(config.get("encryption_key", ""))
     store = open_store()
-    with only_backup(settings):
+    with backup_lock(settings.workspace, settings.site_name, settings.wait_seconds):
         wait_until_open(settings)
-        clear_leftovers(settings, store)
+        remove_unfinished(settings, store)
         manifest = back_up(settings, store)
-        messages.append(message_of(retain(settings, store), store.location()))
-    return {"backup": manifest["name"], "size": stored_backup.size_of(manifest), "complete": manifest["complete"]}
+        message = termination_message(apply_retention(settings, store), store.location())
+    outcome = {
+        "backup": manifest["name"],
+        "size": stored_backup.size_of(manifest),
+        "complete": manifest["complete"],
+    }
+    return outcome, message
+
+
+def report_backups(result: tuple[dict[str, Any], str]) -> None:
+    outcome, message = result
+    report_success(outcome)
+    write_termination_message(message.encode())
 
 
 if __name__ == "__main__":
-    last_words = []
-    run_job(lambda: main(last_words))
-    leave(last_words[0])
+    run_job(main, report_backups)

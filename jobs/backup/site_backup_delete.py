@@ -1,23 +1,22 @@
-"""Removes the stored backups of a SiteBackup whose deletionPolicy is Delete. Nothing of anybody else is touched; what is gone already is fine.
+"""Deletes the stored backups of a SiteBackup whose deletionPolicy is Delete, and no others.
 
-Environment: SITE_NAME, SITE_OWNER, BACKUP_OWNER, WAIT_SECONDS, BENCH_DIR, TERMINATION_LOG, as in site_backup.py, and the store's, see
-backup_store.py.
+Environment: SITE_NAME, SITE_OWNER, BACKUP_OWNER, WAIT_SECONDS, BENCH_DIR, TERMINATION_LOG, as in
+site_backup.py, and the store's, see backup_store.py.
 """
 
-import os
-from contextlib import nullcontext
-from pathlib import Path
-from types import SimpleNamespace
+from contextlib import AbstractContextManager, nullcontext
+from typing import Any
 
 import stored_backup
-from backup_store import open_store
-from site_backup_lock import only_backup
-from site_common import run_job, say, seconds_env, text_env
+from backup_store import Store, open_store
+from job_environment import bench_dir, number_env, text_env
+from job_result import log, run_job
+from site_locks import backup_lock
 from stored_backup import MANIFEST, STARTED
 
 
-def owner_of(store, name):
-    """SiteBackup and AppSite of a folder, as its manifest says, or where it has none, what was written at its start."""
+def owner_of(store: Store, name: str) -> tuple[str | None, str | None]:
+    """SiteBackup and AppSite of a folder: of its manifest, or of its first file."""
     files = store.files(name)
     if MANIFEST in files:
         manifest = stored_backup.read_object(store, f"{name}/{MANIFEST}") or {}
@@ -28,27 +27,26 @@ def owner_of(store, name):
     return None, None
 
 
-def lock():
-    """Waits for a backup that still runs; where the site is gone, none does."""
-    sites = Path(os.environ.get("BENCH_DIR") or "/home/frappe/frappe-bench") / "sites"
+def lock() -> AbstractContextManager[None]:
+    """Waits for a running backup. Without a site there is none."""
+    sites = bench_dir() / "sites"
     name = text_env("SITE_NAME")
     if not (sites / name).is_dir():
         return nullcontext()
-    wait = seconds_env("WAIT_SECONDS", 900)
-    return only_backup(SimpleNamespace(workspace=sites / ".app-operator", site_name=name, wait_seconds=wait))
+    return backup_lock(sites / ".app-operator", name, number_env("WAIT_SECONDS", 900))
 
 
-def main():
-    ours = text_env("BACKUP_OWNER"), text_env("SITE_OWNER")
+def main() -> dict[str, Any]:
+    owner = text_env("BACKUP_OWNER"), text_env("SITE_OWNER")
     store = open_store()
     removed = 0
     with lock():
-        for name in filter(stored_backup.NAME.fullmatch, store.folders()):
-            if owner_of(store, name) == ours:
-                say(f"removing {store.location(name)}")
+        for name in stored_backup.backup_names(store):
+            if owner_of(store, name) == owner:
+                log(f"removing {store.location(name)}")
                 stored_backup.delete_backup(store, name)
                 removed += 1
-        store.discard(stored_backup.draft_of(*ours))
+        store.discard_draft(stored_backup.draft_of(*owner))
     return {"removed": removed}
 
 

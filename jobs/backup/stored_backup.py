@@ -1,16 +1,19 @@
-"""What a backup is: a folder of a store (see backup_store.py), named by its start in UTC, that has a manifest.
+"""A stored backup: a folder of a store (see backup_store.py) that has a manifest.
 
-The manifest is written last, when every other file was read back and found whole: a folder without one is no backup.
+The folder's name is the start of the backup in UTC. The manifest is written last, when every other
+file was read back and compared. A folder without a manifest is no backup.
 
 `manifest.json`
   version 1; name; owner `<namespace>/<SiteBackup>`; namespace, site (name of the AppSite), siteName
   startTime, completionTime (RFC 3339); frameworkVersion, image, dbType; apps [{name, version}]
-  complete    whether database, files and encryption key are in it
+  complete    whether it has the database, the files and the encryption key
   partial     whether it has only some document types: it cannot be restored as a whole
-  encrypted   whether the framework has encrypted the files with `backup_encryption_key` of the configuration
+  encrypted   whether the framework encrypted the files with the configuration's
+              `backup_encryption_key`
   files       [{name, size, sha256}]
-Files: `database.sql.gz`, `files.tar|tgz`, `private-files.tar|tgz`, `site_config_backup.json`. Beside them `started.json`, the first
-file of all, says whose an unfinished one is: {owner, site `<namespace>/<AppSite>`, job, token}.
+Files: `database.sql.gz`, `files.tar|tgz`, `private-files.tar|tgz`, `site_config_backup.json`. The
+first file of a folder is `started.json`, which has the owner of an unfinished backup:
+{owner, site `<namespace>/<AppSite>`, job, token}.
 """
 
 import hashlib
@@ -18,34 +21,41 @@ import io
 import json
 import os
 import re
+from collections.abc import Iterator
 from datetime import datetime, timezone
+from pathlib import Path
+from typing import Any
 
-from site_common import Refused
+from backup_store import Store
+from job_result import JobError
 
 MANIFEST = "manifest.json"
 STARTED = "started.json"
 DATABASE = "database.sql.gz"
 CONFIG = "site_config_backup.json"
 NAME = re.compile(r"\d{8}T\d{6}Z")
+NAME_FORMAT = "%Y%m%dT%H%M%SZ"
 FILE = re.compile(r"[a-z][a-z_-]*\.(sql\.gz|tar|tgz|json)")
 MAX_MANIFEST_BYTES = 1 << 20
 
-
-def name_of(moment):
-    return moment.strftime("%Y%m%dT%H%M%SZ")
+Manifest = dict[str, Any]
 
 
-def draft_of(owner, site):
-    """What a SiteBackup's backup of an AppSite is called while it has no folder of its own: always the same, so that the next finds it."""
+def name_of(moment: datetime) -> str:
+    return moment.strftime(NAME_FORMAT)
+
+
+def start_of(name: str) -> datetime:
+    return datetime.strptime(name, NAME_FORMAT).replace(tzinfo=timezone.utc)
+
+
+def draft_of(owner: str, site: str) -> str:
+    """The folder of a backup that has no name yet. Constant, so that the next backup finds it."""
     return f".begun-{hashlib.sha256(f'{owner} {site}'.encode()).hexdigest()[:16]}"
 
 
-def moment_of(name):
-    return datetime.strptime(name, "%Y%m%dT%H%M%SZ").replace(tzinfo=timezone.utc)
-
-
-def read_object(store, path):
-    """A small JSON object; None where there is none that could be one."""
+def read_object(store: Store, path: str) -> dict[str, Any] | None:
+    """A small JSON object; None if the file does not contain one."""
     with store.open(path) as file:
         data = b""
         while len(data) <= MAX_MANIFEST_BYTES and (more := file.read(65536)):
@@ -57,48 +67,66 @@ def read_object(store, path):
     return value if isinstance(value, dict) else None
 
 
-def write_object(store, path, value):
+def write_object(store: Store, path: str, value: object) -> None:
     data = json.dumps(value, indent=1, sort_keys=True).encode()
     store.write(path, io.BytesIO(data), len(data))
 
 
-def manifest_of(store, name):
-    """The manifest of a backup whose files are all there in their sizes; None where the folder is no backup."""
-    files = store.files(name)
-    if MANIFEST not in files:
+def manifest_of(store: Store, name: str) -> Manifest | None:
+    """The manifest of a backup whose files have the right sizes; None for other folders."""
+    sizes = store.files(name)
+    if MANIFEST not in sizes:
         return None
     manifest = read_object(store, f"{name}/{MANIFEST}")
-    if manifest is None or manifest.get("version") != 1 or manifest.get("name") != name or not isinstance(manifest.get("files"), list):
+    if manifest is None or manifest.get("version") != 1 or manifest.get("name") != name:
         return None
-    listed = all(isinstance(file, dict) and FILE.fullmatch(str(file.get("name"))) for file in manifest["files"])
-    return manifest if listed and all(files.get(file["name"]) == file["size"] for file in manifest["files"]) else None
+    files = manifest.get("files")
+    if not isinstance(files, list):
+        return None
+    if not all(isinstance(file, dict) and FILE.fullmatch(str(file.get("name"))) for file in files):
+        return None
+    return manifest if all(sizes.get(file["name"]) == file["size"] for file in files) else None
 
 
-def stored_backups(store):
+def backup_names(store: Store) -> Iterator[str]:
+    """The folders of a store that have the name of a backup."""
+    return filter(NAME.fullmatch, store.folders())
+
+
+def stored_backups(store: Store) -> list[Manifest]:
     """The manifests of all backups of a store, newest first."""
-    names = sorted(filter(NAME.fullmatch, store.folders()), reverse=True)
+    names = sorted(backup_names(store), reverse=True)
     return list(filter(None, (manifest_of(store, name) for name in names)))
 
 
-def size_of(manifest):
+def size_of(manifest: Manifest) -> int:
     return sum(file["size"] for file in manifest["files"])
 
 
-def delete_backup(store, name):
-    """The manifest goes first: what is left of a removal that was killed is no backup. What says whose it is goes last, so that it is found."""
-    store.delete(name, (MANIFEST, *sorted(store.files(name).keys() - {MANIFEST, STARTED})))
+def delete_backup(store: Store, name: str) -> None:
+    """Deletes the manifest first: the folder of a killed removal is no backup.
+
+    The file that names the owner is the last, so that the next removal finds the folder.
+    """
+    others = sorted(store.files(name).keys() - {MANIFEST, STARTED})
+    store.delete(name, (MANIFEST, *others))
 
 
-def download(store, manifest, file, target):
-    """Copies one of the manifest's files to the path `target`, and refuses what is not as it was stored."""
+def download(store: Store, manifest: Manifest, file: dict[str, Any], target: Path) -> None:
+    """Copies one of the manifest's files to `target`, and compares its size and digest."""
+    path = f"{manifest['name']}/{file['name']}"
     digest, size = hashlib.sha256(), 0
     part = f"{target}.part"
-    with store.open(f"{manifest['name']}/{file['name']}") as source, open(part, "wb") as output:
+    with store.open(path) as source, open(part, "wb") as output:
         while data := source.read(1 << 20):
             digest.update(data)
             size += len(data)
             output.write(data)
     if (size, digest.hexdigest()) != (file["size"], file["sha256"]):
         os.unlink(part)
-        raise Refused("BackupCorrupt", f"{store.location(manifest['name'])}/{file['name']} is not as it was stored: {size} bytes of SHA-256 {digest.hexdigest()}")
+        raise JobError(
+            "BackupCorrupt",
+            f"{store.location(path)} differs from what was stored: "
+            f"{size} bytes of SHA-256 {digest.hexdigest()}",
+        )
     os.replace(part, target)

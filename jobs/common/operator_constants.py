@@ -1,8 +1,8 @@
 """Constants that the operator (TypeScript), the jobs (Python) and the shell scripts share.
 
-This is the only declaration: `npm run build` turns it into `constructs/frappe/constants.generated.ts`
-and into `constants.sh`. A line is a comment, or a name and a JSON number, a JSON string, or a tuple
-of JSON strings.
+This is the only declaration: `npm run build` turns it into
+`constructs/frappe/constants.generated.ts` and into `constants.sh`. A line is a comment, or a name
+and a JSON number, a JSON string, or a tuple of JSON strings.
 """
 
 # Directory of the bench in the framework's images.

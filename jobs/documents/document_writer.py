@@ -1,7 +1,7 @@
-"""Compares documents of a site with what they should be, and writes those that differ, by the framework's own functions.
+"""Compares documents of a site with their specification, and writes those that differ.
 
-Only what is given is compared, each value as the database holds it. A document that is as it should be is not written.
-Everything happens as Administrator, whose permissions are not asked for.
+Only specified values are compared, each as the database stores it. A document without a difference
+is not written. The framework's own functions write, as Administrator and without permission checks.
 """
 
 import html
@@ -9,29 +9,47 @@ import json
 import os
 import re
 import time
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from typing import Any
 
-from site_common import Refused, redact, say
+from job_result import JobError, log
+from secret_redaction import redact
 
 MAX_MESSAGE = 500
-# More than a login takes: such a password could never be used.
+# A login accepts no longer password.
 MAX_PASSWORD = 512
 ATTEMPTS = 3
-# Fields by which the framework says that a document belongs to an app's files: never written.
+# The framework sets this field of a document that belongs to an app's files. It is never written.
 STANDARD = "is_standard"
+# Errors that another process may cause by writing at the same time.
+CONFLICTS = (
+    "QueryDeadlockError",
+    "QueryTimeoutError",
+    "TimestampMismatchError",
+    "DocumentLockedError",
+)
+
+# A specified document, see site_documents.py.
+Document = dict[str, Any]
+# Outcome, message and ignored fields.
+Result = tuple[str, str, Sequence[str]]
+# The framework and its documents have no types.
+Frappe = Any
+Doc = Any
 
 
 class NotAllowed(Exception):
-    """This document is not to be touched."""
+    """The document must not be written."""
 
 
 class NotKept(Exception):
-    """The framework stored something else than it was given, and would do so each time."""
+    """The framework stored other values than specified, and would do so each time."""
 
 
 @contextmanager
-def connected(site, wait_seconds):
-    """The framework with this site, once its database answers. Sends no mail, writes no file of an app."""
+def connected(site: str, wait_seconds: float) -> Iterator[Frappe]:
+    """The framework, connected to this site. Sends no mail, and writes no file of an app."""
     import frappe
 
     frappe.init(site, sites_path=".")
@@ -41,29 +59,30 @@ def connected(site, wait_seconds):
             frappe.connect()
             frappe.db.sql("select 1")
             break
-        except Exception as error:  # the drivers have nothing in common
+        except Exception as error:  # the drivers share no class of errors
             if time.monotonic() >= deadline:
-                raise Refused("DatabaseUnreachable", f"{type(error).__name__}: {error}") from None
-            say(f"waiting for the database: {type(error).__name__}: {error}")
+                message = f"{type(error).__name__}: {error}"
+                raise JobError("DatabaseUnreachable", message) from None
+            log(f"waiting for the database: {type(error).__name__}: {error}")
             time.sleep(2)
     try:
         if "frappe" not in frappe.get_installed_apps():
-            raise Refused("SiteIncomplete", f"the framework is not installed on {site}")
+            raise JobError("SiteIncomplete", f"the framework is not installed on {site}")
         frappe.flags.mute_emails = True
-        # Of this process only: as many users as are asked for, and no files in the folders of apps.
+        # In this process only: no limit of users, and no files in the folders of apps.
         frappe.local.conf.update(throttle_user_limit=10**9, developer_mode=0)
-        as_version_16()
+        disable_version_15_rules()
         yield frappe
     finally:
         frappe.destroy()
 
 
-def as_version_16():
-    """Three things that version-15 does whenever a user is saved, which version-16 has given up.
+def disable_version_15_rules() -> None:
+    """Disables rules of version-15 for saving a user, which version-16 does not have.
 
-    As long as a site has no other System Manager than Administrator, who is always there, it makes anybody one, and lets
-    nobody be disabled or deleted. And it clears the whole cache of the site, to tell that users of e-mail accounts may
-    have changed.
+    While a site has no System Manager except Administrator, version-15 makes every user one, and
+    refuses to disable or delete a user. It also clears the site's whole cache, because users of
+    e-mail accounts may have changed.
     """
     from frappe.core.doctype.user import user
     from frappe.model.base_document import get_controller
@@ -71,47 +90,62 @@ def as_version_16():
     controller = get_controller("User")
     for rule in ("add_system_manager_role", "a_system_manager_should_exist"):
         if hasattr(controller, rule):
-            setattr(controller, rule, lambda self: None)
+            setattr(controller, rule, lambda _: None)
     user.ask_pass_update = lambda: None
 
 
-def text_of(value):
+def text_of(value: object) -> str:
     return "" if value is None else str(value)
 
 
-def one_line(text):
-    """What a message says, without its HTML and our secrets."""
+def one_line(text: object) -> str:
+    """A message without HTML and secrets."""
     text = html.unescape(re.sub(r"<(/?[a-zA-Z][^<>]*)>", " ", redact(str(text))))
     return re.sub(r"\s+([,.;:])", r"\1", " ".join(text.split()))[:MAX_MESSAGE]
 
 
-class Plan:
-    """What a document should be in this site's version, and the given fields that this version does not have."""
+class DesiredDocument:
+    """The wanted values in this site's version, and the specified fields that it does not have."""
 
-    def __init__(self, frappe, document, secrets, new=False):
+    def __init__(
+        self,
+        frappe: Frappe,
+        document: Document,
+        secrets: Mapping[tuple[str, str], Any],
+        new: bool = False,
+    ) -> None:
         self.meta = frappe.get_meta(document["doctype"])
-        self.fields = dict(document.get("fields") or {})
-        self.json = dict(document.get("json") or {})
-        self.tables = dict(document.get("tables") or {})
-        self.hidden, self.password = {}, None
+        self.fields: dict[str, Any] = dict(document.get("fields") or {})
+        self.json: dict[str, Any] = dict(document.get("json") or {})
+        self.tables: dict[str, Any] = dict(document.get("tables") or {})
+        # Values of password fields, which the database stores encrypted.
+        self.hidden: dict[str, str] = {}
+        # A user's password, of which the database stores a hash.
+        self.password: str | None = None
+        self.secret_fields: set[str] = set()
         self.set_names(document)
         self.set_secrets(document, secrets, new)
-        self.ignored = []
+        self.ignored: list[str] = []
         for part in (self.fields, self.json, self.tables, self.hidden):
-            for field in [field for field in part if field == STANDARD or not self.meta.has_field(field)]:
+            for field in [field for field in part if not self.is_writable(field)]:
                 del part[field]
                 self.ignored.append(field)
-        self.tables = {table: self.known_columns(frappe, table, rows) for table, rows in self.tables.items()}
+        self.tables = {
+            table: self.known_columns(frappe, table, rows) for table, rows in self.tables.items()
+        }
 
-    def set_names(self, document):
+    def is_writable(self, field: str) -> bool:
+        return field != STANDARD and bool(self.meta.has_field(field))
+
+    def set_names(self, document: Document) -> None:
         if document["doctype"] == "User":
             self.fields.setdefault("email", document["name"])
             self.set_roles()
         elif (self.meta.autoname or "").startswith("field:"):
             self.fields.setdefault(self.meta.autoname[6:], document["name"])
 
-    def set_roles(self):
-        """A role profile, which version-16 has in a table and earlier ones in a field, replaces the user's roles."""
+    def set_roles(self) -> None:
+        """A role profile replaces the user's roles: a table in version-16, a field before."""
         if "role_profile" not in self.fields and "roles" not in self.tables:
             return
         profile = self.fields.pop("role_profile", None)
@@ -122,11 +156,13 @@ class Plan:
         else:
             self.fields["role_profile_name"] = profile
 
-    def set_secrets(self, document, secrets, new):
-        self.secret = set(document.get("secrets") or [])
+    def set_secrets(
+        self, document: Document, secrets: Mapping[tuple[str, str], Any], new: bool
+    ) -> None:
+        self.secret_fields = set(document.get("secrets") or [])
         if not new:
-            self.secret -= set(document.get("secretsWhenNew") or [])
-        for field in sorted(self.secret):
+            self.secret_fields -= set(document.get("secretsWhenNew") or [])
+        for field in sorted(self.secret_fields):
             value = secrets[document["id"], field]
             if not isinstance(value, str):
                 raise NotAllowed(f"the Secret for {field} cannot be read, or lacks the key")
@@ -134,111 +170,123 @@ class Plan:
                 raise NotAllowed(f"the Secret for {field} is empty")
             if document["doctype"] == "User" and field == "password":
                 if len(value) > MAX_PASSWORD:
-                    raise NotAllowed(f"the password is longer than {MAX_PASSWORD} characters, which is the most that a login takes")
+                    raise NotAllowed(f"the password is longer than {MAX_PASSWORD} characters")
                 self.password = value
             elif self.meta.has_field(field) and self.meta.get_field(field).fieldtype == "Password":
                 self.hidden[field] = value
             else:
                 self.fields[field] = value
 
-    def known_columns(self, frappe, table, rows):
+    def known_columns(
+        self, frappe: Frappe, table: str, rows: Sequence[dict[str, Any]]
+    ) -> list[dict[str, Any]]:
         meta = frappe.get_meta(self.meta.get_field(table).options)
         unknown = {column for row in rows for column in row if not meta.has_field(column)}
         self.ignored += [f"{table}.{column}" for column in sorted(unknown)]
-        return [{column: value for column, value in row.items() if column not in unknown} for row in rows]
+        return [
+            {column: value for column, value in row.items() if column not in unknown}
+            for row in rows
+        ]
 
 
 class DocumentWriter:
-    """`secrets`: the values by document id and field; what is no text could not be read."""
+    """Writes documents. `secrets` has the values by document id and field, or read errors."""
 
-    def __init__(self, frappe, secrets):
+    def __init__(self, frappe: Frappe, secrets: Mapping[tuple[str, str], Any]) -> None:
         self.frappe, self.secrets = frappe, secrets
 
-    def write(self, document):
-        """(outcome, message, ignored fields). Commits what it did, or leaves nothing of it."""
-        for attempt in range(ATTEMPTS):
+    def write(self, document: Document) -> Result:
+        """Writes a document in one transaction."""
+        states = {"present": self.present, "disabled": self.disabled, "absent": self.absent}
+        attempt = 1
+        while True:
             try:
-                outcome, message, ignored = getattr(self, document["state"])(document)
+                result = states[document["state"]](document)
                 self.frappe.db.commit()
-                return outcome, message, ignored
-            except (Exception, SystemExit) as error:  # the framework ends the interpreter here and there
-                words = self.words_of(error)
-                self.undo(document, error)
-                if not self.passes(error) or attempt + 1 == ATTEMPTS:
-                    return "Failed", words, []
-                time.sleep(0.2 * (attempt + 1))
+                return result
+            except (Exception, SystemExit) as error:  # some of its functions end the interpreter
+                message = self.message_of(error)
+                self.roll_back(document, error)
+                if type(error).__name__ not in CONFLICTS or attempt == ATTEMPTS:
+                    return "Failed", message, []
+                time.sleep(0.2 * attempt)
+                attempt += 1
             finally:
-                self.forget()
+                self.clear_caches()
 
-    def undo(self, document, error):
-        """Also tells a broken document from broken servers: those end the Job, and another one goes on."""
-        from redis.exceptions import ConnectionError, TimeoutError
+    def roll_back(self, document: Document, error: BaseException) -> None:
+        """Fails the Job when a server is unreachable: then the document is not at fault."""
+        from redis import exceptions
 
-        if isinstance(error, (ConnectionError, TimeoutError)):
-            raise Refused("RedisUnreachable", error) from None
+        if isinstance(error, (exceptions.ConnectionError, exceptions.TimeoutError)):
+            raise JobError("RedisUnreachable", error) from None
         try:
             self.frappe.db.rollback()
             self.frappe.db.sql("select 1")
         except Exception as lost:
-            raise Refused("DatabaseUnreachable", f"{type(lost).__name__}: {lost}") from None
+            message = f"{type(lost).__name__}: {lost}"
+            raise JobError("DatabaseUnreachable", message) from None
         self.frappe.clear_document_cache(document["doctype"], document["name"])
 
-    def passes(self, error):
-        """Whether somebody else's write was in the way."""
-        names = ("QueryDeadlockError", "QueryTimeoutError", "TimestampMismatchError", "DocumentLockedError")
-        return type(error).__name__ in names
-
-    def forget(self):
-        """What the framework remembers of one document must not be true of the next."""
+    def clear_caches(self) -> None:
+        """The framework's messages and cached values of one document must not affect the next."""
         self.frappe.clear_messages()
         getattr(self.frappe.db, "value_cache", {}).clear()
 
-    def words_of(self, error):
-        """`<class>: <text>`; the framework says some things to the user only, and raises an error without words."""
-        said = [one_line(message.get("message", "")) for message in map(self.as_message, self.frappe.get_message_log())]
-        text = error.args[0].strip() if len(error.args) == 1 and isinstance(error.args[0], str) else ""
+    def message_of(self, error: BaseException) -> str:
+        """`<class>: <text>`. The text of some errors is only in the framework's message log."""
+        logged = [one_line(message) for message in self.logged_messages()]
+        arguments = error.args
+        text = ""
+        if len(arguments) == 1 and isinstance(arguments[0], str):
+            text = arguments[0].strip()
         if not text or type(error).__name__ == "MandatoryError":
-            text = "; ".join(dict.fromkeys(filter(None, said))) or " ".join(text_of(arg) for arg in error.args)
+            unique = "; ".join(dict.fromkeys(filter(None, logged)))
+            text = unique or " ".join(text_of(argument) for argument in arguments)
         elif isinstance(error, NotKept):
-            text = "; ".join([text, *said])
+            text = "; ".join([text, *logged])
         return one_line(f"{type(error).__name__}: {text}")
 
-    def as_message(self, message):
-        return json.loads(message) if isinstance(message, str) else message
+    def logged_messages(self) -> Iterator[str]:
+        """Texts of the framework's messages to the user, which are JSON before version-16."""
+        for entry in self.frappe.get_message_log():
+            message = json.loads(entry) if isinstance(entry, str) else entry
+            yield message.get("message", "")
 
-    # --- states
+    # --- states -------------------------------------------------------------------------------
 
-    def present(self, document):
+    def present(self, document: Document) -> Result:
         frappe, doctype, name = self.frappe, document["doctype"], document["name"]
-        self.check(document)
-        frappe.get_meta(doctype)  # where there is no such type, this says so in better words than the database
+        self.check_not_standard_user(document)
+        frappe.get_meta(doctype)  # its error for an unknown type is clearer than the database's
         stored = self.stored_name(document)
-        plan = Plan(frappe, document, self.secrets, new=not stored)
+        desired = DesiredDocument(frappe, document, self.secrets, new=not stored)
         if stored not in (None, name):
-            raise NotAllowed(f"the site has this {doctype} as {stored!r}, and tells no capitals from small letters")
+            raise NotAllowed(f"the site has this {doctype} as {stored!r}, and ignores case")
         doc = frappe.get_doc(doctype, name) if stored else frappe.new_doc(doctype)
         if doc.get(STANDARD):
             raise NotAllowed(f"{doctype} {name} belongs to an app")
-        differing = self.differences(doc, plan)
+        differing = self.differences(doc, desired)
         if differing or not stored:
             was_enabled = stored and doc.get("enabled")
-            self.put(doc, plan, differing)
+            self.set_values(doc, desired, differing)
             if stored:
                 doc.save(ignore_permissions=True)
             else:
-                self.insert(doc, document, plan)
-            self.check_kept(frappe.get_doc(doctype, name), plan)
+                self.insert(doc, document, desired)
+            self.check_stored(frappe.get_doc(doctype, name), desired)
             if was_enabled and not doc.get("enabled"):
                 self.end_sessions(document)
-        changed = self.set_password(document, plan) or differing
-        return ("Created" if not stored else "Changed" if changed else "Unchanged"), "", plan.ignored
+        changed = self.set_password(document, desired) or differing
+        outcome = "Created" if not stored else "Changed" if changed else "Unchanged"
+        return outcome, "", desired.ignored
 
-    def disabled(self, document):
-        self.check(document)
+    def disabled(self, document: Document) -> Result:
+        self.check_not_standard_user(document)
         if self.stored_name(document) != document["name"]:
             return "Absent", "", []
         doc = self.frappe.get_doc(document["doctype"], document["name"])
-        if not self.ours(doc, document):
+        if not self.is_managed(doc, document):
             return "Absent", "", []
         if not doc.meta.has_field("enabled"):
             raise NotAllowed(f"a {document['doctype']} cannot be disabled")
@@ -248,158 +296,200 @@ class DocumentWriter:
         self.end_sessions(document)
         return "Disabled", "", []
 
-    def absent(self, document):
-        self.check(document)
+    def absent(self, document: Document) -> Result:
+        self.check_not_standard_user(document)
         if self.stored_name(document) != document["name"]:
             return "Absent", "", []
         doc = self.frappe.get_doc(document["doctype"], document["name"])
-        if doc.get(STANDARD) or self.has_file(doc):  # never ours alone, and a migration would bring it back
-            return "Absent", f"{doc.doctype} {doc.name} belongs to an app, and stays", []
-        if not self.ours(doc, document):
+        if doc.get(STANDARD) or self.has_file(doc):  # a migration would create it again
+            return "Absent", f"{doc.doctype} {doc.name} belongs to an app, and is retained", []
+        if not self.is_managed(doc, document):
             return "Absent", "", []
         self.end_sessions(document)
-        self.frappe.delete_doc(document["doctype"], document["name"], force=True, ignore_permissions=True)
+        self.frappe.delete_doc(
+            document["doctype"], document["name"], force=True, ignore_permissions=True
+        )
         return "Deleted", "", []
 
-    # --- parts
+    # --- checks -------------------------------------------------------------------------------
 
-    def ours(self, doc, document):
-        """What may not have been written, `onlyAs`, is ours only where it is as it would have been written."""
+    def is_managed(self, doc: Doc, document: Document) -> bool:
+        """With `onlyAs`, the operator may not have written the document: then its values decide."""
         wanted = document.get("onlyAs")
-        return not wanted or not self.differences(doc, Plan(self.frappe, wanted, self.secrets))
+        if not wanted:
+            return True
+        return not self.differences(doc, DesiredDocument(self.frappe, wanted, self.secrets))
 
-    def check(self, document):
-        if document["doctype"] == "User" and document["name"].lower() in (user.lower() for user in self.frappe.STANDARD_USERS):
+    def check_not_standard_user(self, document: Document) -> None:
+        standard = (user.lower() for user in self.frappe.STANDARD_USERS)
+        if document["doctype"] == "User" and document["name"].lower() in standard:
             raise NotAllowed(f"{document['name']} belongs to the framework")
 
-    def has_file(self, doc):
-        """Whether an app brings this document: it is in the folder of its module."""
-        kind, name, module = self.frappe.scrub(doc.doctype), self.frappe.scrub(doc.name), doc.get("module")
+    def has_file(self, doc: Doc) -> bool:
+        """Whether an app contains this document: a file in the folder of its module."""
+        kind, name = self.frappe.scrub(doc.doctype), self.frappe.scrub(doc.name)
+        module = doc.get("module")
         try:
-            return bool(module) and os.path.exists(self.frappe.get_module_path(module, kind, name, f"{name}.json"))
-        except Exception:  # a module of an app that is not there
+            return bool(module) and os.path.exists(
+                self.frappe.get_module_path(module, kind, name, f"{name}.json")
+            )
+        except Exception:  # the module's app is not installed
             return False
 
-    def stored_name(self, document):
-        """As the site writes it: MariaDB finds it whatever its capitals are."""
-        return self.frappe.db.get_value(document["doctype"], document["name"], "name")
+    def stored_name(self, document: Document) -> str | None:
+        """The name in the site's database. MariaDB ignores case when it compares names."""
+        name: str | None = self.frappe.db.get_value(document["doctype"], document["name"], "name")
+        return name
 
-    def insert(self, doc, document, plan):
-        named_by_field = document["doctype"] == "User" or (doc.meta.autoname or "").startswith("field:")
-        welcome = document["doctype"] == "User" and plan.fields.get("send_welcome_email")
+    # --- writing ------------------------------------------------------------------------------
+
+    def insert(self, doc: Doc, document: Document, desired: DesiredDocument) -> None:
+        is_user = document["doctype"] == "User"
+        named_by_field = is_user or (doc.meta.autoname or "").startswith("field:")
+        welcome = is_user and desired.fields.get("send_welcome_email")
         doc.flags.no_welcome_mail = not welcome
         self.frappe.flags.mute_emails = not welcome
         try:
-            doc.insert(ignore_permissions=True, set_name=None if named_by_field else document["name"])
+            set_name = None if named_by_field else document["name"]
+            doc.insert(ignore_permissions=True, set_name=set_name)
         finally:
             self.frappe.flags.mute_emails = True
         if doc.name != document["name"]:
             raise NotKept(f"the site names it {doc.name!r}")
 
-    def set_password(self, document, plan):
-        """Whether the password was another one. Ends the user's sessions then."""
-        if plan.password is None:
+    def set_password(self, document: Document, desired: DesiredDocument) -> bool:
+        """Sets the password if it differs, and ends the user's sessions. Returns whether it did."""
+        if desired.password is None:
             return False
         from frappe.utils.password import check_password, update_password
 
         try:
-            check_password(document["name"], plan.password, delete_tracker_cache=False)
+            check_password(document["name"], desired.password, delete_tracker_cache=False)
             return False
         except self.frappe.AuthenticationError:
-            update_password(document["name"], plan.password, logout_all_sessions=True)
+            update_password(document["name"], desired.password, logout_all_sessions=True)
             return True
 
-    def end_sessions(self, document):
+    def end_sessions(self, document: Document) -> None:
         if document["doctype"] == "User":
             from frappe.sessions import clear_sessions
 
             clear_sessions(user=document["name"], force=True)
 
-    def put(self, doc, plan, differing):
+    def set_values(self, doc: Doc, desired: DesiredDocument, differing: Sequence[str]) -> None:
         for field in differing:
-            if field in plan.tables:
-                self.put_rows(doc, field, plan.tables[field])
-            elif field in plan.json:
-                value = plan.json[field]
+            if field in desired.tables:
+                self.set_rows(doc, field, desired.tables[field])
+            elif field in desired.json:
+                value = desired.json[field]
                 doc.set(field, None if value is None else json.dumps(value, ensure_ascii=False))
             else:
-                doc.set(field, plan.hidden.get(field, plan.fields.get(field)))
+                doc.set(field, desired.hidden.get(field, desired.fields.get(field)))
 
-    def put_rows(self, doc, table, rows):
-        """Rows that are right stay the rows they are."""
-        kept, have = [], list(doc.get(table))
+    def set_rows(self, doc: Doc, table: str, rows: Sequence[dict[str, Any]]) -> None:
+        """Keeps equal rows, so that they keep their names."""
+        kept, existing = [], list(doc.get(table))
         for row in rows:
-            same = next((old for old in have if self.same_row(old, row)), None)
+            same = next((old for old in existing if self.same_row(old, row)), None)
             if same:
-                have.remove(same)
+                existing.remove(same)
             kept.append(same or dict(row))
         doc.set(table, [])
         for index, row in enumerate(kept, 1):
             doc.append(table, row).idx = index
 
-    def check_kept(self, doc, plan):
-        lost = self.differences(doc, plan)
-        if lost:
-            raise NotKept("; ".join(self.loss(doc, plan, field) for field in lost))
+    def check_stored(self, doc: Doc, desired: DesiredDocument) -> None:
+        differing = self.differences(doc, desired)
+        if differing:
+            raise NotKept("; ".join(self.loss(doc, desired, field) for field in differing))
 
-    def loss(self, doc, plan, field):
-        if field in plan.fields and field not in plan.secret:
+    def loss(self, doc: Doc, desired: DesiredDocument, field: str) -> str:
+        """Describes how the stored field differs, without secrets."""
+        if field in desired.fields and field not in desired.secret_fields:
             return f"the site stores {field} as {text_of(doc.get(field))!r}"
-        if field in plan.tables:
-            missing = [row for row in plan.tables[field] if not any(self.same_row(have, row) for have in doc.get(field))]
+        if field in desired.tables:
+            missing = [
+                row
+                for row in desired.tables[field]
+                if not any(self.same_row(stored, row) for stored in doc.get(field))
+            ]
             if missing:
-                return f"the site does not keep these rows of {field}: {json.dumps(missing, ensure_ascii=False)}"
+                rows = json.dumps(missing, ensure_ascii=False)
+                return f"the site does not keep these rows of {field}: {rows}"
         return f"the site changes {field}"
 
-    # --- comparing
+    # --- comparing ----------------------------------------------------------------------------
 
-    def differences(self, doc, plan):
-        """Names of the given fields whose values are others."""
-        fields = [field for field, value in plan.fields.items() if not self.same(doc.meta.get_field(field), doc.get(field), value)]
-        texts = [field for field, value in plan.json.items() if not same_json(doc.get(field), value)]
-        tables = [table for table, rows in plan.tables.items() if not self.same_rows(doc.meta.get_field(table), doc.get(table), rows)]
-        hidden = [field for field, value in plan.hidden.items() if not self.same_hidden(doc, field, value)]
-        return fields + texts + tables + hidden
+    def differences(self, doc: Doc, desired: DesiredDocument) -> list[str]:
+        """Names of the specified fields whose stored values differ."""
+        field_of, stored = doc.meta.get_field, doc.get
+        return [
+            *(
+                field
+                for field, value in desired.fields.items()
+                if not self.same(field_of(field), stored(field), value)
+            ),
+            *(
+                field
+                for field, value in desired.json.items()
+                if not same_json(stored(field), value)
+            ),
+            *(
+                table
+                for table, rows in desired.tables.items()
+                if not self.same_rows(field_of(table), stored(table), rows)
+            ),
+            *(
+                field
+                for field, value in desired.hidden.items()
+                if not self.same_hidden(doc, field, value)
+            ),
+        ]
 
-    def same(self, field, have, want):
+    def same(self, field: Any, have: Any, want: Any) -> bool:
         from frappe.utils import cint, flt, get_datetime, getdate
 
         kind = field.fieldtype
         if kind in ("Check", "Int"):
-            return cint(have) == cint(want)
+            return bool(cint(have) == cint(want))
         if kind in ("Float", "Currency", "Percent"):
-            return round(flt(have), 9) == round(flt(want), 9)
+            return bool(round(flt(have), 9) == round(flt(want), 9))
         if kind in ("Date", "Datetime") and have and want:
             cast = getdate if kind == "Date" else get_datetime
-            return cast(have) == cast(want)
+            return bool(cast(have) == cast(want))
         return text_of(have) == text_of(want)
 
-    def same_row(self, have, row):
-        return all(self.same(have.meta.get_field(column), have.get(column), value) for column, value in row.items())
+    def same_row(self, have: Doc, row: Mapping[str, Any]) -> bool:
+        return all(
+            self.same(have.meta.get_field(column), have.get(column), value)
+            for column, value in row.items()
+        )
 
-    def same_rows(self, field, have, rows):
+    def same_rows(self, field: Any, have: Sequence[Doc], rows: Sequence[Mapping[str, Any]]) -> bool:
         if len(have) != len(rows):
             return False
-        if field.options == "Has Role":  # whose order means nothing
-            return sorted(text_of(row.role) for row in have) == sorted(text_of(row.get("role")) for row in rows)
-        return all(self.same_row(*pair) for pair in zip(have, rows))
+        if field.options == "Has Role":  # the order of roles has no meaning
+            roles = sorted(text_of(row.get("role")) for row in rows)
+            return sorted(text_of(row.role) for row in have) == roles
+        return all(self.same_row(*pair) for pair in zip(have, rows, strict=True))
 
-    def same_hidden(self, doc, field, value):
-        """The framework removes a secret on saving when its column, which holds stars, is empty."""
+    def same_hidden(self, doc: Doc, field: str, value: str) -> bool:
+        """The framework deletes a secret on saving when its column, which has stars, is empty."""
         from frappe.utils.password import get_decrypted_password
 
         if doc.is_new() or not doc.get(field):
             return False
         try:
-            return get_decrypted_password(doc.doctype, doc.name, field, raise_exception=False) == value
-        except self.frappe.ValidationError:  # another key encrypted it
+            stored = get_decrypted_password(doc.doctype, doc.name, field, raise_exception=False)
+            return bool(stored == value)
+        except self.frappe.ValidationError:  # it was encrypted with another key
             return False
 
 
-def same_json(have, want):
+def same_json(have: str | None, want: object) -> bool:
     if have in (None, ""):
         return want is None
     try:
-        return json.loads(have) == want
+        return bool(json.loads(have or "") == want)
     except ValueError:
         return False

@@ -1,184 +1,204 @@
-"""Brings documents of a site to what they should be: created, changed, left as they are, disabled or deleted.
+"""Creates, changes, disables and deletes documents of a site, as their resources specify.
 
 Environment
-  SITE_NAME, IMAGE, BENCH_DIR    as for the other scripts
-  DOCUMENTS   a file: {"documents": [{id, doctype, name, state: present|absent|disabled, fields, json, tables, secrets, needs}]}
-  SECRETS     a folder: the value of a document's secret field is the file `<id>/<field>`
-  WAIT_SECONDS    for the database, and for another Job of this kind on the same site (default 60)
+  SITE_NAME, IMAGE, BENCH_DIR    as for the other Jobs
+  DOCUMENTS   a file: {"documents": [{id, doctype, name, state: present|absent|disabled, fields,
+              json, tables, secrets, needs}]}
+  SECRETS     a folder: the file `<id>/<field>` has the value of a document's secret field
+  WAIT_SECONDS    for the database, and for another Job that writes documents of the site (60)
 
-The last words are {"results": {id: [outcome, message, [fields that the site's version does not have]]}}, where outcome is
-Created, Changed, Unchanged, Deleted, Disabled, Absent or Failed; as `gz:` and the base64 of its gzip where it would be too
-long. One document that fails does not fail the Job. Each is a transaction of its own, so that a Job that is killed has done
-some of them, and the next one finds those Unchanged.
+The termination message is {"results": {id: [outcome, message, [fields that the site's version does
+not have]]}}. The outcome is Created, Changed, Unchanged, Deleted, Disabled, Absent or Failed. A
+message that is too long is `gz:` and the base64 of its gzip. A document that fails does not fail
+the Job. Each document is a transaction: after a killed Job, the next one finds the finished
+documents Unchanged.
 """
 
 import base64
-import fcntl
 import gzip
 import json
 import os
 import signal
 import sys
-import time
-from contextlib import contextmanager
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from pathlib import Path
+from types import FrameType
+from typing import Any
 
-from document_writer import DocumentWriter, connected
-from site_common import LAST_WORDS, SITE_NAME, Refused, check_open, held_open, leave, read_secrets, redact, run_job, say, seconds_env, text_env
+from document_writer import Document, DocumentWriter, Result, connected
+from job_environment import bench_dir, number_env, site_name_env, text_env
+from job_result import JobError, log, run_job, write_termination_message
+from operator_constants import TERMINATION_MESSAGE_BYTES
+from secret_redaction import file_secrets, redact
+from site_locks import documents_lock, shared_site_lock
+from site_state import require_open
 
 STATES = ("present", "absent", "disabled")
 # Messages are cut to the first of these lengths, in characters, with which the results fit.
 MESSAGE_LENGTHS = (500, 250, 120, 60, 30, 0)
 
+# Document type and name.
+Key = tuple[str, str]
+# Outcome, message and ignored fields, by document id.
+Results = dict[str, tuple[str, str, list[str]]]
+
 
 class Stopped(BaseException):
-    """SIGTERM, which a process that is PID 1 would otherwise not notice."""
+    """SIGTERM. A process with PID 1 ignores it by default."""
 
 
-def stop(signum, frame):
+def stop(_signal: int, _frame: FrameType | None) -> None:
     raise Stopped
 
 
-def read_documents(path):
+def read_documents(path: str) -> list[Document]:
     try:
-        documents = json.loads(Path(path).read_text())["documents"]
+        documents: list[Document] = json.loads(Path(path).read_text())["documents"]
         for document in documents:
-            if document["state"] not in STATES or not all(isinstance(document[key], str) for key in ("id", "doctype", "name")):
+            texts = (document[key] for key in ("id", "doctype", "name"))
+            if document["state"] not in STATES or not all(isinstance(text, str) for text in texts):
                 raise ValueError(f"document {document['id']}")
     except (OSError, ValueError, LookupError, TypeError) as error:
-        raise Refused("InvalidInput", f"{path} cannot be used: {type(error).__name__}: {error}") from None
+        message = f"{path} cannot be used: {type(error).__name__}: {error}"
+        raise JobError("InvalidInput", message) from None
     return documents
 
 
-def key_of(document):
+def key_of(document: Document) -> Key:
     return document["doctype"], document["name"]
 
 
-def title(key):
+def title(key: Key) -> str:
     return f"{key[0]} {key[1]}"
 
 
-def needed(document, among):
-    """Documents of `among` that a document needs, itself included if it says so."""
+def needs_of(document: Document, among: Collection[Key]) -> list[Key]:
+    """The documents of `among` that a document needs. It may need itself."""
     return [need for need in map(key_of, document.get("needs") or []) if need in among]
 
 
-def in_order(documents):
-    """Documents with those first that others need, and the set of those that need themselves, directly or not."""
-    waiting = {}
+def in_order(documents: Iterable[Document]) -> tuple[list[Document], set[Key]]:
+    """Sorts documents after those that they need. Returns also the documents that form cycles."""
+    waiting: dict[Key, list[Document]] = {}
     for document in documents:
         waiting.setdefault(key_of(document), []).append(document)
-    ordered = []
-    while ready := [key for key, same in waiting.items() if not any(needed(document, waiting) for document in same)]:
+    ordered: list[Document] = []
+    while ready := [
+        key
+        for key, same in waiting.items()
+        if not any(needs_of(document, waiting) for document in same)
+    ]:
         for key in ready:
             ordered += waiting.pop(key)
-    cyclic = {key for key in waiting if key in reached_from(key, waiting)}
-    # What is in a cycle comes first, so that those who need it find that it failed.
+    cyclic = {key for key in waiting if key in reachable(key, waiting)}
+    # Cycles come first, so that the documents that need them find that they failed.
     for key in sorted(waiting, key=lambda key: key not in cyclic):
         ordered += waiting[key]
     return ordered, cyclic
 
 
-def reached_from(key, documents):
-    reached, ahead = set(), [key]
+def reachable(key: Key, documents: Mapping[Key, Sequence[Document]]) -> set[Key]:
+    """The documents that a document needs, directly or indirectly."""
+    reached: set[Key] = set()
+    ahead = [key]
     while ahead:
         for document in documents[ahead.pop()]:
-            new = set(needed(document, documents)) - reached
+            new = set(needs_of(document, documents)) - reached
             reached |= new
             ahead += new
     return reached
 
 
-def run(documents, write):
-    """Results by id. What is to go goes first, and what others may hold on to last of that; then the rest by needs."""
-    results, failed = {}, set()
+def write_documents(documents: Sequence[Document], write: Callable[[Document], Result]) -> Results:
+    """Deletes and disables documents in reverse order of needs, then writes the others in order."""
+    results: Results = {}
+    failed: set[Key] = set()
 
-    def settle(document, outcome, message="", ignored=()):
-        results[document["id"]] = [outcome, redact(message), list(ignored)]
-        say(f"{title(key_of(document))}: {outcome}{': ' if message else ''}{message}")
+    def settle(document: Document, result: Result) -> None:
+        outcome, message, ignored = result
+        results[document["id"]] = (outcome, redact(message), list(ignored))
+        log(f"{title(key_of(document))}: {outcome}{': ' if message else ''}{message}")
         if outcome == "Failed":
             failed.add(key_of(document))
 
-    gone, _ = in_order([document for document in documents if document["state"] != "present"])
-    present, cyclic = in_order([document for document in documents if document["state"] == "present"])
-    for document in reversed(gone):
-        settle(document, *write(document))
+    removed, _ = in_order(document for document in documents if document["state"] != "present")
+    present, cyclic = in_order(document for document in documents if document["state"] == "present")
+    for document in reversed(removed):
+        settle(document, write(document))
     for document in present:
-        if key_of(document) in cyclic:
-            settle(document, "Failed", "ReferenceCycle: this document and those it needs need each other")
-        elif broken := [need for need in map(key_of, document.get("needs") or []) if need in failed]:
-            settle(document, "Failed", f"NeedFailed: {', '.join(map(title, broken))} failed, which this document needs")
-        else:
-            settle(document, *write(document))
+        problem = reference_problem(document, cyclic, failed)
+        settle(document, ("Failed", problem, []) if problem else write(document))
     return results
 
 
-def last_words(results):
-    """The results, small enough for a termination message: every document keeps its outcome."""
+def reference_problem(document: Document, cyclic: set[Key], failed: set[Key]) -> str | None:
+    if key_of(document) in cyclic:
+        return "ReferenceCycle: this document and documents that it needs refer to each other"
+    if broken := [need for need in map(key_of, document.get("needs") or []) if need in failed]:
+        names = ", ".join(map(title, broken))
+        return f"NeedFailed: this document needs {names}, which failed"
+    return None
+
+
+def termination_message(results: Results) -> str:
+    """The results, small enough for a termination message. Every document keeps its outcome."""
     for length in MESSAGE_LENGTHS:
-        shorter = {id: [outcome, message[:length], ignored if length else []] for id, (outcome, message, ignored) in results.items()}
-        text = json.dumps({"results": shorter}, ensure_ascii=False, separators=(",", ":"))
-        if len(text.encode()) <= LAST_WORDS:
+        shortened = {
+            id: (outcome, message[:length], ignored if length else [])
+            for id, (outcome, message, ignored) in results.items()
+        }
+        report = {"results": shortened}
+        text = json.dumps(report, ensure_ascii=False, separators=(",", ":"))
+        if len(text.encode()) <= TERMINATION_MESSAGE_BYTES:
             return text
-        # The same bytes each time: no clock in the header.
+        # Without a time in its header the result is always the same.
         packed = "gz:" + base64.b64encode(gzip.compress(text.encode(), mtime=0)).decode()
-        if len(packed) <= LAST_WORDS:
+        if len(packed) <= TERMINATION_MESSAGE_BYTES:
             return packed
-    raise Refused("InvalidInput", f"the results of {len(results)} documents do not fit into {LAST_WORDS} bytes")
+    raise JobError(
+        "InvalidInput",
+        f"the results of {len(results)} documents do not fit into "
+        f"{TERMINATION_MESSAGE_BYTES} bytes",
+    )
 
 
-@contextmanager
-def only_one(bench, site, wait_seconds):
-    """Two Jobs of this kind never write at once: a Job's pod can be replaced before the old one is gone."""
-    folder = bench / "sites" / ".app-operator"
-    folder.mkdir(parents=True, exist_ok=True)
-    deadline = time.monotonic() + wait_seconds
-    with open(folder / f"{site}.documents.lock", "w") as lock:
-        while True:
-            try:
-                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                break
-            except BlockingIOError:
-                if time.monotonic() >= deadline:
-                    raise Refused("SiteBusy", f"another Job writes documents of {site}") from None
-                time.sleep(0.2)
-        yield
-
-
-def main():
-    bench, site = Path(os.environ.get("BENCH_DIR") or "/home/frappe/frappe-bench"), text_env("SITE_NAME")
-    if not SITE_NAME.match(site):
-        raise Refused("InvalidInput", f"SITE_NAME {site!r} is not a host name")
-    documents, folder, wait = read_documents(text_env("DOCUMENTS")), Path(text_env("SECRETS")), seconds_env("WAIT_SECONDS", 60)
-    secrets = {}
+def read_secrets(documents: Iterable[Document], folder: Path) -> dict[tuple[str, str], Any]:
+    """Values by document id and field. A value that cannot be read is the error."""
+    secrets: dict[tuple[str, str], Any] = {}
     for document in documents:
         for field in document.get("secrets") or []:
+            key = document["id"], field
             try:
-                secrets[document["id"], field] = (folder / document["id"] / field).read_text()
+                secrets[key] = folder.joinpath(*key).read_text()
             except (OSError, ValueError) as error:
-                secrets[document["id"], field] = error
-    read_secrets.update(value for value in secrets.values() if isinstance(value, str))
-    sites = bench / "sites"
-    os.chdir(sites)  # the framework finds its logs from there
-    # Old code must not write into data that is being migrated or restored, or was.
-    with only_one(bench, site, wait), held_open(sites, site):
-        check_open(sites / site)
-        with connected(site, wait) as frappe:
-            return run(documents, DocumentWriter(frappe, secrets).write)
+                secrets[key] = error
+    return secrets
 
 
-def succeed(results):
-    words = last_words(results)
-    leave(words)
-    counts = {}
-    for outcome, *_ in results.values():
-        counts[outcome] = counts.get(outcome, 0) + 1
-    say(f"app-operator: Succeeded: {json.dumps(counts)}")
+def main() -> Results:
+    sites, site = bench_dir() / "sites", site_name_env()
+    documents = read_documents(text_env("DOCUMENTS"))
+    folder, wait_seconds = Path(text_env("SECRETS")), number_env("WAIT_SECONDS", 60)
+    secrets = read_secrets(documents, folder)
+    file_secrets.update(value for value in secrets.values() if isinstance(value, str))
+    os.chdir(sites)  # the framework opens its log files relative to it
+    # The locks prevent that code of another image writes into data that is migrated or restored.
+    with documents_lock(sites, site, wait_seconds), shared_site_lock(sites, site):
+        require_open(sites / site)
+        with connected(site, wait_seconds) as frappe:
+            return write_documents(documents, DocumentWriter(frappe, secrets).write)
+
+
+def report_results(results: Results) -> None:
+    write_termination_message(termination_message(results).encode())
+    counts = Counter(outcome for outcome, *_ in results.values())
+    log(f"app-operator: Succeeded: {json.dumps(counts)}")
 
 
 if __name__ == "__main__":
     signal.signal(signal.SIGTERM, stop)
     try:
-        run_job(main, succeed)
+        run_job(main, report_results)
     except Stopped:
         sys.exit(143)

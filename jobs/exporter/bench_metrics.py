@@ -1,16 +1,19 @@
-"""Tells Prometheus what a bench's queues and database servers come to, on GET /metrics.
+"""Exports metrics of a bench's queues and database servers to Prometheus, on GET /metrics.
 
-It looks when it is asked, and not again for a few seconds. The queues' Redis and the sites' databases are those of the files on
-the bench's volume, which are read anew each time: it needs no rights of its own and notices new sites and passwords.
-A server that does not answer costs its own series only, and `*_up` says so.
+A request collects the samples, and following requests get the same ones for a few seconds. The
+addresses and logins of Redis and of the databases are in files on the bench's volume. Each
+collection reads these files, so it finds new sites and passwords and needs no rights of its own. A
+server that does not answer has no samples except `*_up`.
 
 Environment
-  NAMESPACE, BENCH   labels of every series, and the prefix of the bench's queues: `<namespace>.<bench>`
-  BENCH_DIR          the bench (default /home/frappe/frappe-bench)
-  LISTEN_PORT        default 9180
-  CACHE_SECONDS      how long an answer holds (default 5)
+  NAMESPACE, BENCH   labels of every series, and the prefix of the bench's queues:
+                     `<namespace>.<bench>`
+  BENCH_DIR          the bench
+  LISTEN_PORT        the port of the HTTP server
+  CACHE_SECONDS      how long samples are cached (default 5)
 
-The names of the database series are those of mysqld_exporter and postgres_exporter. A site's own user sees them.
+The database series have the names of mysqld_exporter and postgres_exporter. A site's own user can
+read the values.
 """
 
 import json
@@ -20,25 +23,39 @@ import signal
 import sys
 import threading
 import time
-from concurrent.futures import ThreadPoolExecutor, wait
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor, wait
+from functools import partial
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from typing import Any, ClassVar
 
-QUEUES = ("default", "short", "long")
-QUEUE_KEY = "rq:queue:"
+from job_environment import bench_dir
+from operator_constants import (
+    COMMON_CONFIG_FILE,
+    MARIADB_PORT,
+    METRICS_PORT,
+    POSTGRES_PORT,
+    QUEUE_KEY,
+    QUEUES,
+)
+
 CONNECT_SECONDS = 3
 ANSWER_SECONDS = 5
-# Prometheus gives up after 10 s by default.
+# Prometheus' default timeout is 10 s.
 COLLECT_SECONDS = 8
-# A site that is just being made, or whose making has failed, has no database: a server is asked as one of several sites.
+# A site that is being created, or whose creation failed, has no database. So several sites' logins
+# are tried on a server.
 LOGINS = 3
-DEFAULT_PORTS = {"mariadb": 3306, "postgres": 5432}
-TOO_MANY = {"mariadb": 1040, "postgres": "53300"}
+DEFAULT_PORTS = {"mariadb": MARIADB_PORT, "postgres": POSTGRES_PORT}
+TOO_MANY_CONNECTIONS = {"mariadb": 1040, "postgres": "53300"}
 
-# Name → what it says. All are gauges.
+# Name → help text. All series are gauges.
 SERIES = {
-    "app_worker_queue_length": "Jobs that wait in a queue. `site` is empty for the queues of the bench's Shared sites.",
-    "app_worker_jobs_running": "Jobs of a queue that a worker has in hand.",
+    "app_worker_queue_length": (
+        "Jobs that wait in a queue. `site` is empty for the queues of the bench's Shared sites."
+    ),
+    "app_worker_jobs_running": "Jobs of a queue that a worker runs.",
     "app_worker_jobs_failed": "Failed jobs of a queue that the framework still keeps.",
     "app_workers": "Workers that listen to a queue.",
     "redis_up": "Whether the queues' Redis answers.",
@@ -49,23 +66,36 @@ SERIES = {
     "pg_stat_activity_count": "Connections of clients to the PostgreSQL server.",
     "pg_settings_max_connections": "Connections that the PostgreSQL server allows.",
 }
-NAMES = {
-    "mariadb": ("mysql_up", "mysql_global_status_threads_connected", "mysql_global_variables_max_connections"),
+SERVER_SERIES = {
+    "mariadb": (
+        "mysql_up",
+        "mysql_global_status_threads_connected",
+        "mysql_global_variables_max_connections",
+    ),
     "postgres": ("pg_up", "pg_stat_activity_count", "pg_settings_max_connections"),
 }
 
-# A site's user does not see what kind of process another one's is, but whose it is: background workers are nobody's.
+# A site's user cannot read the type of another user's process. Background workers have no user.
 POSTGRES_CONNECTIONS = """
-SELECT count(*), current_setting('max_connections')::int FROM pg_stat_activity WHERE datid IS NOT NULL AND usesysid IS NOT NULL
+SELECT count(*), current_setting('max_connections')::int FROM pg_stat_activity
+WHERE datid IS NOT NULL AND usesysid IS NOT NULL
 """
 
+Config = dict[str, Any]
+Login = dict[str, Any]
+Sample = tuple[str, dict[str, str], int]
+# Type, host and port.
+ServerKey = tuple[str, str, int]
+# Key of a collection that runs in a thread: a server, or None for the queues' Redis.
+SourceKey = ServerKey | None
 
-class Full(Exception):
-    """The server has no connection left to tell how many it has."""
+
+class TooManyConnections(Exception):
+    """The server refuses a login because all its connections are in use."""
 
 
-def read_json(path):
-    """The object in a file; {} where there is none that can be read, as while it is written."""
+def read_json(path: Path) -> Config:
+    """The object in a file; {} if it cannot be read, for example while it is written."""
     try:
         value = json.loads(path.read_text())
     except (OSError, ValueError):
@@ -73,89 +103,111 @@ def read_json(path):
     return value if isinstance(value, dict) else {}
 
 
-def site_configs(sites):
+def site_configs(sites: Path) -> list[Config]:
     """The configuration of each site, in the order of their names."""
-    return [config for path in sorted(sites.glob("*/site_config.json")) if (config := read_json(path))]
+    paths = sorted(sites.glob("*/site_config.json"))
+    return [config for path in paths if (config := read_json(path))]
 
 
 class Queues:
-    """The bench's queues and those of its Dedicated sites, by the keys of the rq package."""
+    """The queues of the bench and of its Dedicated sites, by the keys of the rq package."""
 
-    def __init__(self, prefix):
+    def __init__(self, prefix: str) -> None:
         self.prefix = prefix
-        self.redis = None
-        self.url = None
+        self.redis: Any = None
+        self.url: str | None = None
 
-    def owner(self, name):
-        """The AppSite whose queue has that name, "" for a queue of the bench, None for another bench's or one set aside."""
+    def site_of(self, name: str) -> str | None:
+        """The AppSite of a queue, "" for a queue of the bench.
+
+        None for a queue of another bench, or of a closed site.
+        """
         prefix = name.rpartition(":")[0]
         if prefix == self.prefix:
             return ""
         start = f"{self.prefix}."
-        site = prefix[len(start):] if prefix.startswith(start) else ""
+        site = prefix.removeprefix(start) if prefix.startswith(start) else ""
         return site if site and "." not in site else None
 
-    def connection(self, url):
+    def connection(self, url: str) -> Any:
         import redis
 
         if url != self.url:
-            self.redis = redis.from_url(url, socket_timeout=ANSWER_SECONDS, socket_connect_timeout=CONNECT_SECONDS, decode_responses=True)
+            self.redis = redis.from_url(
+                url,
+                socket_timeout=ANSWER_SECONDS,
+                socket_connect_timeout=CONNECT_SECONDS,
+                decode_responses=True,
+            )
             self.url = url
         return self.redis
 
-    def look(self, url, configs):
-        """Samples of every queue. A queue of a site that is gone counts while jobs wait in it."""
+    def collect(self, url: str, configs: Sequence[Config]) -> Iterator[Sample]:
+        """Samples of every queue. A queue of a deleted site has samples while jobs wait in it."""
         redis, now = self.connection(url), time.time()
-        prefixes = {self.prefix, *(str(config["bench_id"]) for config in configs if config.get("bench_id"))}
-        lasting = {f"{prefix}:{queue}" for prefix in prefixes for queue in QUEUES}
-        known = {key[len(QUEUE_KEY):] for key in redis.smembers("rq:queues") if key.startswith(f"{QUEUE_KEY}{self.prefix}")}
-        names = sorted(name for name in lasting | known if self.owner(name) is not None)
+        site_prefixes = (str(config["bench_id"]) for config in configs if config.get("bench_id"))
+        current = {
+            f"{prefix}:{queue}" for prefix in {self.prefix, *site_prefixes} for queue in QUEUES
+        }
+        start = f"{QUEUE_KEY}{self.prefix}"
+        keys = redis.smembers("rq:queues")
+        known = {key.removeprefix(QUEUE_KEY) for key in keys if key.startswith(start)}
+        names = sorted(name for name in current | known if self.site_of(name) is not None)
         pipe = redis.pipeline(transaction=False)
         for name in names:
             pipe.llen(f"{QUEUE_KEY}{name}")
-            # A job whose worker was killed counts until its lease ends; one without an end has none.
+            # The job of a killed worker counts until its lease ends. Some jobs have no lease.
             pipe.zcount(f"rq:wip:{name}", now, "+inf")
             pipe.zcount(f"rq:wip:{name}", "-inf", 0)
             pipe.zcard(f"rq:failed:{name}")
             pipe.smembers(f"rq:workers:{name}")
         answers = pipe.execute()
-        rows = [answers[start:start + 5] for start in range(0, len(answers), 5)]
+        rows = [answers[start : start + 5] for start in range(0, len(answers), 5)]
         alive = self.alive(redis, {worker for row in rows for worker in row[4]})
-        for name, (waiting, leased, endless, failed, workers) in zip(names, rows):
-            if name not in lasting and waiting == 0:
+        for name, row in zip(names, rows, strict=True):
+            waiting, leased, without_lease, failed, workers = row
+            if name not in current and waiting == 0:
                 continue
-            labels = {"site": self.owner(name), "queue": name.rpartition(":")[2]}
+            labels = {"site": self.site_of(name) or "", "queue": name.rpartition(":")[2]}
             yield "app_worker_queue_length", labels, waiting
-            yield "app_worker_jobs_running", labels, leased + endless
+            yield "app_worker_jobs_running", labels, leased + without_lease
             yield "app_worker_jobs_failed", labels, failed
             yield "app_workers", labels, len(alive & workers)
 
     @staticmethod
-    def alive(redis, workers):
-        """Those that still have a key: one that was killed stays in the sets, and its key expires."""
-        workers = sorted(workers)
+    def alive(redis: Any, workers: set[str]) -> set[str]:
+        """The workers that have a key: a killed worker stays in the sets, and its key expires."""
+        ordered = sorted(workers)
         pipe = redis.pipeline(transaction=False)
-        for worker in workers:
+        for worker in ordered:
             pipe.exists(worker)
-        return {worker for worker, there in zip(workers, pipe.execute()) if there}
+        return {worker for worker, exists in zip(ordered, pipe.execute(), strict=True) if exists}
 
 
-def mariadb_login(login):
-    """(connections, allowed) of a MariaDB server, by whichever driver the image has."""
-    address = {"host": login["host"], "port": login["port"], "user": login["user"], "connect_timeout": CONNECT_SECONDS}
+def mysql_driver() -> Any:
     try:
-        import pymysql as driver
+        import pymysql
 
-        address.update(password=login["password"], read_timeout=ANSWER_SECONDS)
+        return pymysql
     except ImportError:
-        import MySQLdb as driver
+        import MySQLdb
 
-        address.update(passwd=login["password"], read_timeout=ANSWER_SECONDS)
+        return MySQLdb
+
+
+def mariadb_connections(login: Login) -> tuple[int, int]:
+    """(open, allowed) connections of a MariaDB server, by the driver that the image has."""
+    driver = mysql_driver()
+    address = {key: login[key] for key in ("host", "port", "user")}
+    # mysqlclient has no other name in all its versions.
+    address["passwd" if driver.__name__ == "MySQLdb" else "password"] = login["password"]
     try:
-        connection = driver.connect(**address)
+        connection = driver.connect(
+            **address, connect_timeout=CONNECT_SECONDS, read_timeout=ANSWER_SECONDS
+        )
     except driver.MySQLError as error:
-        if error.args and error.args[0] == TOO_MANY["mariadb"]:
-            raise Full from None
+        if error.args and error.args[0] == TOO_MANY_CONNECTIONS["mariadb"]:
+            raise TooManyConnections from None
         raise
     try:
         with connection.cursor() as cursor:
@@ -167,20 +219,27 @@ def mariadb_login(login):
         connection.close()
 
 
-def postgres_login(login):
-    """(connections, allowed) of a PostgreSQL server. The connection is short: an open one would keep a database from being dropped."""
+def postgres_connections(login: Login) -> tuple[int, int]:
+    """(open, allowed) connections of a PostgreSQL server.
+
+    The connection is closed at once: an open one would prevent a DROP DATABASE.
+    """
     import psycopg2
 
-    options = f"-c statement_timeout={ANSWER_SECONDS * 1000}"
-    address = {"host": login["host"], "port": login["port"], "user": login["user"], "password": login["password"]}
+    address = {key: login[key] for key in ("host", "port", "user", "password")}
     try:
-        connection = psycopg2.connect(dbname=login["name"], connect_timeout=CONNECT_SECONDS, options=options, **address)
+        connection = psycopg2.connect(
+            dbname=login["name"],
+            connect_timeout=CONNECT_SECONDS,
+            options=f"-c statement_timeout={ANSWER_SECONDS * 1000}",
+            **address,
+        )
     except psycopg2.OperationalError as error:
-        # The driver gives no code for a login that is refused.
-        if error.pgcode == TOO_MANY["postgres"] or any(
-            words in str(error) for words in ("too many clients already", "remaining connection slots are reserved")
-        ):
-            raise Full from None
+        # The driver has no code for a refused login.
+        texts = ("too many clients already", "remaining connection slots are reserved")
+        has_code = error.pgcode == TOO_MANY_CONNECTIONS["postgres"]
+        if has_code or any(text in str(error) for text in texts):
+            raise TooManyConnections from None
         raise
     try:
         with connection.cursor() as cursor:
@@ -194,16 +253,20 @@ def postgres_login(login):
 class Databases:
     """The database servers of the bench's sites."""
 
-    LOOKS = {"mariadb": mariadb_login, "postgres": postgres_login}
+    COUNT: ClassVar[dict[str, Callable[[Login], tuple[int, int]]]] = {
+        "mariadb": mariadb_connections,
+        "postgres": postgres_connections,
+    }
 
-    def __init__(self):
-        self.allowed = {}
-        self.worked = {}
+    def __init__(self) -> None:
+        self.allowed: dict[ServerKey, int] = {}
+        # The database of the last login that succeeded.
+        self.last_login: dict[ServerKey, str] = {}
 
     @staticmethod
-    def servers(common, configs):
-        """(type, host, port) → logins of sites on that server. A site whose configuration cannot be understood has none."""
-        found = {}
+    def servers(common: Config, configs: Sequence[Config]) -> dict[ServerKey, list[Login]]:
+        """The logins of each server's sites, without sites whose configuration is invalid."""
+        found: dict[ServerKey, list[Login]] = {}
         for config in configs:
             merged = {**common, **config}
             kind, name = str(merged.get("db_type") or "mariadb"), merged.get("db_name")
@@ -220,55 +283,61 @@ class Databases:
                 "password": str(merged["db_password"]),
                 "name": str(name),
             }
-            found.setdefault((kind, login["host"], port), []).append(login)
+            found.setdefault((kind, str(login["host"]), port), []).append(login)
         return found
 
-    def chosen(self, server, logins):
-        """Some of the logins, first the one that worked last: others may never, and all have their turn some time."""
-        worked = [login for login in logins if login["name"] == self.worked.get(server)]
-        others = [login for login in logins if login not in worked]
-        return (worked + random.sample(others, min(LOGINS, len(others))))[:LOGINS]
+    def choose(self, server: ServerKey, logins: Sequence[Login]) -> list[Login]:
+        """The login that succeeded last, and a random choice of the others."""
+        last = self.last_login.get(server)
+        known = [login for login in logins if login["name"] == last]
+        others = [login for login in logins if login not in known]
+        return (known + random.sample(others, min(LOGINS, len(others))))[:LOGINS]
 
-    def look(self, server, logins):
+    def collect(self, server: ServerKey, logins: Sequence[Login]) -> list[Sample]:
         """Samples of one server."""
         kind, host, port = server
-        up, connected, allowed = NAMES[kind]
+        up, connected, allowed = SERVER_SERIES[kind]
         labels = {"server": f"{host}:{port}"}
-        last = None
-        for login in self.chosen(server, logins):
+        last: Exception | None = None
+        for login in self.choose(server, logins):
             try:
-                open_now, self.allowed[server] = self.LOOKS[kind](login)
-            except Full:
-                # All are taken. The number is known from before, or there is nothing to compare with.
+                open_connections, self.allowed[server] = self.COUNT[kind](login)
+            except TooManyConnections:
                 if server not in self.allowed:
-                    return [(up, labels, 0)]
-                open_now = self.allowed[server]
+                    return [(up, labels, 0)]  # the maximum is not known
+                open_connections = self.allowed[server]
             except Exception as error:
                 last = error
                 continue
-            self.worked[server] = login["name"]
-            tell(f"{kind} {host}:{port}", None)
-            return [(up, labels, 1), (connected, labels, open_now), (allowed, labels, self.allowed[server])]
-        tell(f"{kind} {host}:{port}", last)
+            self.last_login[server] = login["name"]
+            log_change(f"{kind} {host}:{port}", None)
+            return [
+                (up, labels, 1),
+                (connected, labels, open_connections),
+                (allowed, labels, self.allowed[server]),
+            ]
+        log_change(f"{kind} {host}:{port}", last)
         return [(up, labels, 0)]
 
 
-told = {}
+# Server → class of the error that was logged last.
+logged_errors: dict[str, str | None] = {}
 
 
-def tell(what, error):
-    """One line when something begins to fail, and when it works again. Never a message, which may hold a login."""
-    name = error and type(error).__name__
-    if told.get(what) == name:
+def log_change(server: str, error: Exception | None) -> None:
+    """Logs when a server fails or recovers. Not the error's text: it may contain a login."""
+    name = type(error).__name__ if error else None
+    if logged_errors.get(server) == name:
         return
-    told[what] = name
-    print(f"app-operator: {what} {f'does not answer: {name}' if name else 'answers'}", flush=True)
+    logged_errors[server] = name
+    state = f"does not answer: {name}" if name else "answers"
+    print(f"app-operator: {server} {state}", flush=True)
 
 
 class Collector:
-    """What is told. An answer holds for some seconds, however many ask."""
+    """Collects the samples, and caches them for concurrent requests."""
 
-    def __init__(self, sites, namespace, bench, cache_seconds):
+    def __init__(self, sites: Path, namespace: str, bench: str, cache_seconds: float) -> None:
         self.sites = sites
         self.cache_seconds = cache_seconds
         self.labels = {"namespace": namespace, "bench": bench}
@@ -276,109 +345,130 @@ class Collector:
         self.databases = Databases()
         self.lock = threading.Lock()
         self.pool = ThreadPoolExecutor(8)
-        self.text, self.since = "", None
-        # A look that hangs is not begun again.
-        self.busy = {}
+        self.text = ""
+        self.collected_at: float | None = None
+        # A collection that hangs is not started again.
+        self.running: dict[SourceKey, Future[list[Sample]]] = {}
 
-    def exposition(self):
+    def exposition(self) -> str:
         with self.lock:
-            if self.since is None or time.monotonic() - self.since >= self.cache_seconds:
+            now = time.monotonic()
+            if self.collected_at is None or now - self.collected_at >= self.cache_seconds:
                 self.text = self.render(self.collect())
-                self.since = time.monotonic()
+                self.collected_at = time.monotonic()
             return self.text
 
-    def collect(self):
-        common, configs = read_json(self.sites / "common_site_config.json"), site_configs(self.sites)
-        servers = self.databases.servers(common, configs)
-        looks = {("redis",): (self.look_at_queues, common, configs)}
-        looks.update({server: (self.databases.look, server, logins) for server, logins in servers.items()})
-        for key, (look, *arguments) in looks.items():
-            if key not in self.busy or self.busy[key].done():
-                self.busy[key] = self.pool.submit(look, *arguments)
-        self.busy = {key: self.busy[key] for key in looks}
-        wait(self.busy.values(), timeout=COLLECT_SECONDS)
-        samples = []
-        for key, future in self.busy.items():
-            if future.done():
-                samples += future.result()
-            elif key == ("redis",):
-                samples.append(("redis_up", {"server": "queue"}, 0))
-            else:
-                samples.append((NAMES[key[0]][0], {"server": f"{key[1]}:{key[2]}"}, 0))
+    def sources(self) -> dict[SourceKey, Callable[[], list[Sample]]]:
+        common = read_json(self.sites / COMMON_CONFIG_FILE)
+        configs = site_configs(self.sites)
+        sources: dict[SourceKey, Callable[[], list[Sample]]] = {
+            None: partial(self.collect_queues, common, configs)
+        }
+        for server, logins in self.databases.servers(common, configs).items():
+            sources[server] = partial(self.databases.collect, server, logins)
+        return sources
+
+    def collect(self) -> list[Sample]:
+        sources = self.sources()
+        for key, source in sources.items():
+            if key not in self.running or self.running[key].done():
+                self.running[key] = self.pool.submit(source)
+        self.running = {key: self.running[key] for key in sources}
+        wait(self.running.values(), timeout=COLLECT_SECONDS)
+        samples: list[Sample] = []
+        for key, future in self.running.items():
+            samples += future.result() if future.done() else [unanswered(key)]
         return samples
 
-    def look_at_queues(self, common, configs):
+    def collect_queues(self, common: Config, configs: Sequence[Config]) -> list[Sample]:
+        server = "the queues' Redis"
         labels = {"server": "queue"}
         try:
-            samples = list(self.queues.look(common["redis_queue"], configs))
+            samples = list(self.queues.collect(common["redis_queue"], configs))
         except Exception as error:
-            tell("the queues' Redis", error)
+            log_change(server, error)
             return [("redis_up", labels, 0)]
-        tell("the queues' Redis", None)
+        log_change(server, None)
         return [("redis_up", labels, 1), *samples]
 
-    def render(self, samples):
-        """The text format, in which all samples of a name stand together."""
-        lines = []
-        for name, text in SERIES.items():
-            mine = [(labels, value) for sample, labels, value in samples if sample == name]
-            if mine:
-                lines += [f"# HELP {name} {text}", f"# TYPE {name} gauge"]
-            for labels, value in mine:
-                pairs = ",".join(f'{key}="{escaped(text)}"' for key, text in {**self.labels, **labels}.items())
-                lines.append(f"{name}{{{pairs}}} {value}")
+    def render(self, samples: Sequence[Sample]) -> str:
+        """The text format of Prometheus, which groups the samples of a series."""
+        lines: list[str] = []
+        for name, help_text in SERIES.items():
+            same = [(labels, value) for sample, labels, value in samples if sample == name]
+            if same:
+                lines += [f"# HELP {name} {help_text}", f"# TYPE {name} gauge"]
+            for labels, value in same:
+                lines.append(f"{name}{{{label_text({**self.labels, **labels})}}} {value}")
         return "".join(f"{line}\n" for line in lines)
 
 
-def escaped(value):
+def unanswered(key: SourceKey) -> Sample:
+    """The sample of a server whose collection has not ended."""
+    if key is None:
+        return "redis_up", {"server": "queue"}, 0
+    kind, host, port = key
+    return SERVER_SERIES[kind][0], {"server": f"{host}:{port}"}, 0
+
+
+def label_text(labels: Mapping[str, str]) -> str:
+    return ",".join(f'{name}="{escape(value)}"' for name, value in labels.items())
+
+
+def escape(value: str) -> str:
     return value.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
 
 
-def handler(collector):
-    class Handler(BaseHTTPRequestHandler):
-        # A client that says nothing does not keep its thread.
-        timeout = 30
+class Handler(BaseHTTPRequestHandler):
+    # A client that sends nothing must not keep its thread.
+    timeout = 30
+    collector: Collector
 
-        def do_GET(self):
-            path = self.path.partition("?")[0]
-            if path == "/metrics":
-                self.answer(200, collector.exposition(), "text/plain; version=0.0.4; charset=utf-8")
-            elif path == "/healthz":
-                self.answer(200, "ok\n")
-            else:
-                self.answer(404, "metrics are at /metrics\n")
+    def do_GET(self) -> None:
+        path = self.path.partition("?")[0]
+        if path == "/metrics":
+            content_type = "text/plain; version=0.0.4; charset=utf-8"
+            self.answer(200, self.collector.exposition(), content_type)
+        elif path == "/healthz":
+            self.answer(200, "ok\n")
+        else:
+            self.answer(404, "metrics are at /metrics\n")
 
-        def answer(self, status, text, content_type="text/plain; charset=utf-8"):
-            body = text.encode()
-            self.send_response(status)
-            self.send_header("Content-Type", content_type)
-            self.send_header("Content-Length", str(len(body)))
-            self.end_headers()
-            self.wfile.write(body)
+    def answer(
+        self, status: int, text: str, content_type: str = "text/plain; charset=utf-8"
+    ) -> None:
+        body = text.encode()
+        self.send_response(status)
+        self.send_header("Content-Type", content_type)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
 
-        def log_message(self, *_):
-            pass
-
-    return Handler
+    def log_message(self, *_: object) -> None:
+        """No log line for each request."""
 
 
 class Server(ThreadingHTTPServer):
     daemon_threads = True
     request_queue_size = 32
 
-    def handle_error(self, *_):
+    def handle_error(self, *_: object) -> None:
         error = sys.exc_info()[1]
         if not isinstance(error, OSError):
             print(f"app-operator: a request failed: {type(error).__name__}", flush=True)
 
 
-def main():
-    # A process without a handler ignores SIGTERM as PID 1.
+def main() -> None:
+    # Without a handler a process with PID 1 ignores SIGTERM.
     signal.signal(signal.SIGTERM, lambda *_: os._exit(0))
-    bench = Path(os.environ.get("BENCH_DIR") or "/home/frappe/frappe-bench")
-    cache_seconds = float(os.environ.get("CACHE_SECONDS") or 5)
-    collector = Collector(bench / "sites", os.environ["NAMESPACE"], os.environ["BENCH"], cache_seconds)
-    Server(("", int(os.environ.get("LISTEN_PORT") or 9180)), handler(collector)).serve_forever()
+    Handler.collector = Collector(
+        bench_dir() / "sites",
+        os.environ["NAMESPACE"],
+        os.environ["BENCH"],
+        float(os.environ.get("CACHE_SECONDS") or 5),
+    )
+    port = int(os.environ.get("LISTEN_PORT") or METRICS_PORT)
+    Server(("", port), Handler).serve_forever()
 
 
 if __name__ == "__main__":

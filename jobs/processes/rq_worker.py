@@ -1,9 +1,13 @@
-"""`bench ARGUMENT...` for RQ's workers, with a stop that loses no job:  rq_worker.py worker ARGUMENT...
+"""Runs `bench ARGUMENT...` for RQ's workers so that stopping it loses no job:
 
-RQ ends at once at SIGTERM unless it is BUSY, and it is BUSY only some milliseconds after Redis has moved a job out of
-the queue for it: a job of that moment stayed aside, and was called failed minutes later without having run. Here a
-stop waits while a job is taken: the job runs, and then the worker ends. Redis is asked for a second at a time, so a
-worker without a job waits no longer. Runs in the bench's directory; with an RQ that is not known it is `bench`.
+    rq_worker.py worker ARGUMENT...
+
+On SIGTERM, RQ ends at once unless its state is BUSY. It becomes BUSY only some milliseconds after
+Redis has moved a job out of the queue. A job that was moved in that moment did not run, and RQ
+reported it as failed minutes later. This module delays the stop while a job is being dequeued: the
+job runs, and then the worker ends. Each dequeue command waits for at most a second, so an idle
+worker ends within a second. It runs in the bench's directory. With an unknown version of RQ it runs
+`bench`.
 """
 
 import inspect
@@ -12,76 +16,84 @@ import runpy
 import sys
 import time
 from types import SimpleNamespace
+from typing import Any
 
-WAIT_SECONDS = 1
+DEQUEUE_SECONDS = 1
 
 
-def is_known(worker, queue):
-    """Whether the parts of RQ call each other as in 1.15 and 2.6."""
-    uses = {
+def is_known_version(worker: Any, queue: Any) -> bool:
+    """Whether the functions of RQ call each other as in 1.15 and 2.6."""
+    calls = {
         worker.request_stop: {"_shutdown"},
         worker.work: {"_stop_requested", "dequeue_job_and_maintain_ttl", "execute_job"},
         worker.dequeue_job_and_maintain_ttl: {"dequeue_any"},
     }
-    if not all(names.issubset(function.__code__.co_names) for function, names in uses.items()):
+    if not all(names.issubset(caller.__code__.co_names) for caller, names in calls.items()):
         return False
     return list(inspect.signature(queue.dequeue_any).parameters)[:2] == ["queues", "timeout"]
 
 
-def defer_stop():
-    """RQ's worker keeps a stop in mind from asking for a job until it is BUSY with it. ImportError where it cannot."""
+def delay_stop() -> None:
+    """Makes RQ's worker delay a stop until it is BUSY. ImportError if that is not possible."""
     from rq import Queue, Worker
     from rq.exceptions import DequeueTimeout
     from rq.worker import StopRequested, WorkerStatus
 
-    if not is_known(Worker, Queue):
-        raise ImportError("this RQ is not known")
-    shutdown, execute, dequeue = Worker._shutdown, Worker.execute_job, Queue.dequeue_any.__func__
-    state = SimpleNamespace(takes=False, stops=False)
+    if not is_known_version(Worker, Queue):
+        raise ImportError("unknown version of RQ")
+    shutdown, execute = Worker._shutdown, Worker.execute_job
+    dequeue = Queue.dequeue_any.__func__
+    state = SimpleNamespace(is_dequeuing=False, stop_requested=False)
 
-    def _shutdown(self):
-        # Runs in the signal's handler, in the midst of a command to Redis: nothing is asked of Redis here.
-        if state.takes and self.get_state() != WorkerStatus.BUSY:
-            self._stop_requested = state.stops = True
+    def _shutdown(self: Any) -> None:
+        # A signal handler, possibly during a Redis command: it must not send another one.
+        if state.is_dequeuing and self.get_state() != WorkerStatus.BUSY:
+            self._stop_requested = state.stop_requested = True
         else:
             shutdown(self)
 
-    def dequeue_any(cls, queues, timeout, *args, **kwargs):
+    def dequeue_any(cls: Any, queues: Any, timeout: Any, *args: Any, **kwargs: Any) -> Any:
         end = None if timeout is None else time.monotonic() + timeout
+        seconds = None if timeout is None else min(timeout, DEQUEUE_SECONDS)
         while True:
-            state.takes = True
+            failure: Exception | None = None
+            state.is_dequeuing = True
             try:
-                taken = dequeue(cls, queues, None if timeout is None else min(timeout, WAIT_SECONDS), *args, **kwargs)
-                if taken is not None:
-                    return taken
-                failure = None
+                job = dequeue(cls, queues, seconds, *args, **kwargs)
+                if job is not None:
+                    return job
             except Exception as error:
                 failure = error
-            # In this order: a signal between the two ends the worker by itself.
-            state.takes = False
-            if state.stops:
+            # In this order: a signal between the two lines ends the worker itself.
+            state.is_dequeuing = False
+            if state.stop_requested:
                 raise StopRequested
             if failure is None:
                 return None
-            if not isinstance(failure, DequeueTimeout) or time.monotonic() >= end:
+            has_time = end is not None and time.monotonic() < end
+            if not isinstance(failure, DequeueTimeout) or not has_time:
                 raise failure
 
-    def execute_job(self, *args, **kwargs):
+    def execute_job(self: Any, *args: Any, **kwargs: Any) -> Any:
         try:
             return execute(self, *args, **kwargs)
         finally:
-            state.takes = False
+            state.is_dequeuing = False
 
-    Worker._shutdown, Worker.execute_job, Queue.dequeue_any = _shutdown, execute_job, classmethod(dequeue_any)
+    Worker._shutdown, Worker.execute_job = _shutdown, execute_job
+    Queue.dequeue_any = classmethod(dequeue_any)
 
 
-def main():
+def main() -> None:
     try:
-        defer_stop()
+        delay_stop()
     except (ImportError, AttributeError) as error:
-        print(f"app-operator: a worker that is stopped can lose the job that it takes: {error}", flush=True)
+        print(
+            f"app-operator: a worker that is stopped can lose the job that it dequeues: {error}",
+            flush=True,
+        )
         os.execvp("bench", ["bench", *sys.argv[1:]])
-    # As `bench` starts it: `python -m`, in the folder of the sites.
+    # As `bench` starts it: `python -m`, in the directory of the sites.
     os.chdir("sites")
     sys.path[0] = os.getcwd()
     sys.argv.insert(1, "frappe")

@@ -1,22 +1,24 @@
-"""The framework's scheduler, for the sites that are open for this image's code (see site_gate.py).
+"""The framework's scheduler, for the sites whose data is of this image (see site_access.py).
 
-While a bench is upgraded its sites are on two images: a site whose turn has not come waits with its scheduled jobs until it
-has, and what is due by then runs. Runs in the bench's directory. A framework without the functions that this uses runs unfiltered, as
-`bench schedule`.
+During an upgrade of a bench its sites are on two images. The scheduled jobs of the other sites
+wait, and run when the site is upgraded. Runs in the bench's directory. With a framework that lacks
+the functions it runs `bench schedule`, for all sites.
 """
 
 import os
 
-from site_gate import closed
+from site_access import is_closed
 
 
-def main():
+def main() -> None:
     import frappe.utils.scheduler as scheduler
 
-    all_sites, start = scheduler.get_sites, scheduler.start_scheduler
+    get_sites, start_scheduler = scheduler.get_sites, scheduler.start_scheduler
     os.chdir("sites")
-    scheduler.get_sites = lambda *args, **kwargs: [site for site in all_sites(*args, **kwargs) if not closed(site)]
-    start()
+    scheduler.get_sites = lambda *args, **kwargs: [
+        site for site in get_sites(*args, **kwargs) if not is_closed(site)
+    ]
+    start_scheduler()
 
 
 if __name__ == "__main__":

@@ -1,7 +1,7 @@
-"""Gives a site's own workers their queue prefix.
+"""Writes the common site configuration with the queue prefix of a site's own workers.
 
-Workers read `bench_id` from the common site configuration only. This writes a copy of that file with
-the site's prefix, which the worker's container then sees in place of the shared one.
+Workers read `bench_id` from the common site configuration only. The workers' container mounts this
+copy over the shared file.
 
 Environment: BENCH_ID (the prefix), SOURCE (the shared file), TARGET (the copy).
 """

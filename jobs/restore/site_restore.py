@@ -1,25 +1,29 @@
-"""Restores a backup (see stored_backup.py) into a new site, or over an existing one. A part of site_init.py.
+"""Restores a backup (see stored_backup.py) into a new or an existing site. Part of site_init.py.
 
 Environment
-  RESTORE_ID         what is to be restored: each is restored once. Absent: nothing, and a restore that has not ended is undone
+  RESTORE_ID         hash of the wanted restore: each is done once. Absent: no restore, and one that
+                     has not ended is undone
   RESTORE_NAME       name of the backup; absent: the newest complete one
-  RESTORE_OWNER      `<namespace>/<SiteBackup>` that it is of; absent: of any
-  RESTORE_CONFIRMED  1: the data of a site that exists may be replaced
-  STORE_*, S3_*      where the backup is, see backup_store.py; absent: not known by now
+  RESTORE_OWNER      `<namespace>/<SiteBackup>` of the backup; absent: any
+  RESTORE_CONFIRMED  1: the data of an existing site may be replaced
+  STORE_*, S3_*      the backup's store, see backup_store.py; absent: not known yet
 
 On the volume, below `sites/<site>/private/restores/<id>/`
-  new/     what comes: database.sql.gz, public-files/, private-files/, site_config.json; gone when it has come
-  before/  what the site had: database.sql.gz, site_config.json, code.json, public-files/, private-files/; the last one stays
+  new/     the backup's database.sql.gz, public-files/, private-files/, site_config.json; removed
+           after the restore
+  before/  the site's previous database.sql.gz, site_config.json, code.json, public-files/,
+           private-files/; that of the last restore is kept
 
-The marker's `restore` is there from the first change of the site to the last; meanwhile its `upgrade` keeps the site closed,
-and says which dump is being loaded:
+The marker has the field `restore` from the first change of the site to the last. Meanwhile its
+`upgrade` keeps the site closed, and names the dump that is being loaded:
   id, name, from, location of the backup
-  new, before   those folders, relative to `sites/`; no `before` where the site is new
-  keys          what was added to site_config.json, also by restores that this one is instead of
+  new, before   these folders, relative to `sites/`; a new site has no `before`
+  keys          keys that were added to site_config.json, also by restores that this one replaces
   digest        of the backup's encryption key, which the site has from then on
-  earlier       those of the backups that this one is restored instead of: the site has theirs until its files are replaced
-  back          it is being undone
-The marker's `restores`: `done`, the ids of all, and `last`, what is told of the last one.
+  earlier       digests of the backups that this restore replaces: the site has one of their keys
+                until its files are replaced
+  back          the restore is being undone
+The marker's `restores`: `done`, the ids of all, and `last`, the record of the last one.
 """
 
 import hashlib
@@ -27,252 +31,319 @@ import os
 import re
 import shutil
 import tarfile
+from collections.abc import Callable, Mapping
 from datetime import datetime, timezone
 from pathlib import Path
+from typing import Any
 
-from site_common import MARKER, Refused, foretell, read_json, say, update_site_config, write_json
-from site_upgrade import CLOSED_KEYS, Upgrade
+from atomic_files import read_json, without_nulls, write_json
+from backup_store import Store, open_store
+from job_result import JobError, log, set_termination_message
+from site_access import MARKER
+from site_database import Server
+from site_state import SiteSettings, update_site_config
+from site_upgrade import CLOSED_KEYS, DUMP, Upgrade
+from stored_backup import CONFIG, NAME, Manifest, download, manifest_of, stored_backups
 
 ID = re.compile(r"[0-9a-f]{8,64}")
 FOLDERS = {"public-files": Path("public", "files"), "private-files": Path("private", "files")}
-# Of the site that the backup is of, and not of its data.
-PLACE = re.compile(r"(db|redis|socketio|webserver|app_operator|rq|ssl)_.*|host_name|domains|root_.*|admin_password|extra_config|" + "|".join(CLOSED_KEYS))
+# Keys of site_config.json that belong to the site where the backup was made, not to its data.
+ENVIRONMENT_KEYS = re.compile(
+    r"(db|redis|socketio|webserver|app_operator|rq|ssl)_.*|host_name|domains|root_.*|"
+    r"admin_password|extra_config|" + "|".join(CLOSED_KEYS)
+)
+MAX_REQUESTS = 50
+
+# Fails if the image cannot work on a backup at this location, of apps in these versions.
+CheckVersions = Callable[[str, Mapping[str, str]], None]
 
 
-def digest_of_key(key):
+def digest_of_key(key: str) -> str:
     return hashlib.sha256(key.encode()).hexdigest()[:16]
 
 
 class Restore:
-    """What is restored. `check_image` refuses, for the versions of a backup's apps, an image that cannot work on its data."""
+    """The wanted restore, and the one in progress."""
 
-    def __init__(self, settings, database):
+    def __init__(
+        self,
+        settings: SiteSettings,
+        database: Server | None = None,
+        check_versions: CheckVersions = lambda location, versions: None,
+    ) -> None:
         self.settings = settings
         self.upgrade = Upgrade(settings, database)
+        self.check_versions = check_versions
         self.marker = settings.site / MARKER
         self.id = os.environ.get("RESTORE_ID", "")
         if self.id and not ID.fullmatch(self.id):
-            raise Refused("InvalidInput", f"RESTORE_ID {self.id!r} is not a hash")
-        self.confirmed = os.environ.get("RESTORE_CONFIRMED") == "1"
-        self.store_is_known = bool(os.environ.get("STORE_PREFIX"))
+            raise JobError("InvalidInput", f"RESTORE_ID {self.id!r} is not a hash")
+        self.is_confirmed = os.environ.get("RESTORE_CONFIRMED") == "1"
+        self.has_store = bool(os.environ.get("STORE_PREFIX"))
 
     @property
-    def state(self):
-        """The marker's `restore`; None where none is under way."""
+    def state(self) -> dict[str, Any] | None:
+        """The marker's `restore`; None if no restore is in progress."""
         return read_json(self.marker).get("restore")
 
     @property
-    def restores(self):
-        return read_json(self.marker).get("restores", {})
+    def required_state(self) -> dict[str, Any]:
+        state = self.state
+        assert state is not None
+        return state
 
     @property
-    def wanted(self):
+    def restores(self) -> dict[str, Any]:
+        restores: dict[str, Any] = read_json(self.marker).get("restores", {})
+        return restores
+
+    @property
+    def is_wanted(self) -> bool:
         return bool(self.id) and self.id not in self.restores.get("done", [])
 
-    def may_begin(self):
-        """Whether something is wanted that is known, and that no data is in the way of."""
+    def may_begin(self) -> bool:
+        """Whether a restore is wanted, its store is known, and it may replace the site's data."""
         state = self.state
         is_new = state is not None and "before" not in state
-        return self.wanted and self.store_is_known and (self.confirmed or is_new)
+        return self.is_wanted and self.has_store and (self.is_confirmed or is_new)
 
-    def known_key(self, key):
-        """Whether a backup has brought the site this encryption key."""
+    def is_known_key(self, key: str) -> bool:
+        """Whether the site got this encryption key from a backup."""
         state = self.state or {}
-        return digest_of_key(key) in (self.restores.get("last", {}).get("digest"), state.get("digest"), *state.get("earlier", []))
+        last = self.restores.get("last", {}).get("digest")
+        return digest_of_key(key) in (last, state.get("digest"), *state.get("earlier", []))
 
-    def forget_unborn(self):
-        """Takes back what was restored into a new site, where that is not wanted any more: it is made as any other then."""
+    def discard_unwanted(self) -> None:
+        """Discards a restore into a new site that is not wanted any more: the site is recreated."""
         state = self.state
         if state is None or "before" in state or self.id == state["id"] or self.may_begin():
             return
-        say(f"{state['name']} is not to be restored any more")
+        log(f"the restore of {state['name']} is not wanted any more")
         for folder in (*FOLDERS.values(), Path("private", "restores")):
             shutil.rmtree(self.settings.site / folder, ignore_errors=True)
         marker = read_json(self.marker)
-        write_json(self.marker, {**{k: marker[k] for k in ("owner", "dbName", "dbHost", "dbPort", "revision") if k in marker}, "state": "creating"})
+        keys = ("owner", "dbName", "dbHost", "dbPort", "revision")
+        kept = {key: marker[key] for key in keys if key in marker}
+        write_json(self.marker, {**kept, "state": "creating"})
 
-    # --- what comes -----------------------------------------------------------------------------------------------
+    # --- fetching -----------------------------------------------------------------------------
 
-    def fetch(self, check_image):
-        """Brings the whole backup onto the volume and checks it. Returns its manifest and its folder. The site is not touched."""
-        from backup_store import open_store
-        from stored_backup import download
+    def fetch(self) -> tuple[Manifest, Path]:
+        """Copies the whole backup to the volume and verifies it. The site is not changed.
 
-        if not self.store_is_known:
-            raise Refused("BackupMissing", f"it is not known where the backup of {self.settings.site_name} is")
+        Returns the manifest and the folder.
+        """
+        site_name = self.settings.site_name
+        if not self.has_store:
+            raise JobError("BackupMissing", f"the store of the backup of {site_name} is not known")
         store = open_store()
         manifest = self.choose(store)
-        self.check(manifest, store.location(manifest["name"]), check_image)
+        location = store.location(manifest["name"])
+        self.check(manifest, location)
         folder = self.settings.site / "private" / "restores" / self.id / "new"
         shutil.rmtree(folder, ignore_errors=True)
         folder.mkdir(parents=True, mode=0o750)
-        say(f"fetching {store.location(manifest['name'])}")
-        foretell("RestoreInterrupted", f"ended before {store.location(manifest['name'])} was restored; nothing of {self.settings.site_name} is replaced yet")
+        log(f"fetching {location}")
+        set_termination_message(
+            "RestoreInterrupted",
+            f"the Job was killed before {location} was restored; no data of {site_name} is "
+            "replaced yet",
+        )
         try:
-            for file in manifest["files"]:
-                name = file["name"]
-                download(store, manifest, file, folder / name)
-                if name.endswith((".tar", ".tgz")):
-                    kind = name.rsplit(".", 1)[0]
-                    unpack(folder / name, folder / ("public-files" if kind == "files" else kind))
-                    (folder / name).unlink()
-            os.replace(folder / "site_config_backup.json", folder / "site_config.json")
-            if not read_json(folder / "site_config.json").get("encryption_key"):
-                raise Refused("BackupIncomplete", f"{manifest['name']} holds no encryption key")
-            os.sync()  # what it replaces goes: a node that is lost must not take both
-        except (Refused, OSError, EOFError, tarfile.TarError) as error:
+            fetch_files(store, manifest, folder)
+        except (JobError, OSError, EOFError, tarfile.TarError) as error:
             discard(folder)
-            untouched = f"{self.settings.site_name} is as it was"
-            if isinstance(error, Refused):
-                raise Refused(error.reason, f"{error}; {untouched}") from None
-            reason = "BackupCorrupt" if not isinstance(error, OSError) else "VolumeNotWritable"
-            raise Refused(reason, f"{manifest['name']}: {error}; {untouched}") from None
-        return {**manifest, "location": store.location(manifest["name"])}, folder
+            unchanged = f"{site_name} is unchanged"
+            if isinstance(error, JobError):
+                raise JobError(error.reason, f"{error}; {unchanged}") from None
+            reason = "VolumeNotWritable" if isinstance(error, OSError) else "BackupCorrupt"
+            raise JobError(reason, f"{manifest['name']}: {error}; {unchanged}") from None
+        return {**manifest, "location": location}, folder
 
-    def choose(self, store):
-        from stored_backup import NAME, manifest_of, stored_backups
-
+    def choose(self, store: Store) -> Manifest:
+        """The manifest of the wanted backup."""
         name = os.environ.get("RESTORE_NAME", "")
         if name and not NAME.fullmatch(name):
-            raise Refused("InvalidInput", f"RESTORE_NAME {name!r} is not the name of a backup")
+            raise JobError("InvalidInput", f"RESTORE_NAME {name!r} is not the name of a backup")
         owner = os.environ.get("RESTORE_OWNER", "")
-        if name:
-            manifest = manifest_of(store, name)
-            if manifest and owner not in ("", manifest.get("owner")):
-                raise Refused("BackupMissing", f"{store.location(name)} is a backup of {manifest.get('owner')}, not of {owner}")
-        else:
-            manifest = next((found for found in stored_backups(store) if found.get("complete") and owner in ("", found.get("owner"))), None)
-        if manifest is None:
-            raise Refused("BackupMissing", f"{store.location()} has no {f'backup {name}' if name else 'complete backup'}")
-        return manifest
+        if not name:
+            for manifest in stored_backups(store):
+                if manifest.get("complete") and owner in ("", manifest.get("owner")):
+                    return manifest
+            raise JobError("BackupMissing", f"{store.location()} has no complete backup")
+        found = manifest_of(store, name)
+        if found is None:
+            raise JobError("BackupMissing", f"{store.location()} has no backup {name}")
+        if owner not in ("", found.get("owner")):
+            raise JobError(
+                "BackupMissing",
+                f"{store.location(name)} is a backup of {found.get('owner')}, not of {owner}",
+            )
+        return found
 
-    def check(self, manifest, location, check_image):
+    def check(self, manifest: Manifest, location: str) -> None:
+        """Fails unless the backup can be restored into the site as a whole."""
         if manifest.get("complete") is not True or manifest.get("partial"):
-            raise Refused("BackupIncomplete", f"{location} does not hold the whole site: its database, files and encryption key")
+            raise JobError(
+                "BackupIncomplete",
+                f"{location} does not hold the whole site: its database, files and encryption key",
+            )
         if manifest.get("encrypted"):
-            raise Refused("BackupEncrypted", f"{location} is encrypted by the framework (System Settings, encrypt_backup); only others can be restored")
-        if manifest.get("dbType") != self.settings.db_type:
-            raise Refused("BackupUnsuitable", f"{location} is of {manifest.get('dbType')}, the database of {self.settings.site_name} is {self.settings.db_type}")
-        missing = {"database.sql.gz", "site_config_backup.json"} - {file["name"] for file in manifest["files"]}
+            raise JobError(
+                "BackupEncrypted",
+                f"{location} is encrypted by the framework (System Settings, encrypt_backup); "
+                "only a backup without that encryption can be restored",
+            )
+        settings = self.settings
+        if manifest.get("dbType") != settings.db_type:
+            raise JobError(
+                "BackupUnsuitable",
+                f"{location} is of {manifest.get('dbType')}, the database of {settings.site_name} "
+                f"is {settings.db_type}",
+            )
+        missing = {DUMP, CONFIG} - {file["name"] for file in manifest["files"]}
         if missing:
-            raise Refused("BackupIncomplete", f"{location} has no {', '.join(sorted(missing))}")
-        check_image(location, versions_of(manifest))
+            raise JobError("BackupIncomplete", f"{location} has no {', '.join(sorted(missing))}")
+        self.check_versions(location, versions_of(manifest))
 
-    # --- replacing ------------------------------------------------------------------------------------------------
+    # --- replacing ----------------------------------------------------------------------------
 
-    def bring(self, check_image, settle):
-        """Brings an existing site to where its database can be loaded: begins, goes on, or turns back."""
+    def prepare(self, settle_seconds: float) -> None:
+        """Prepares the site for loading a database: begins, continues or undoes a restore."""
         state = self.state
-        if state is not None and (state.get("back") or not (self.id == state["id"] or self.may_begin())):
-            self.turn_back()
-        elif state is not None and self.id == state["id"]:
-            self.replace()
+        is_current = state is not None and self.id == state["id"]
+        if state is not None and (state.get("back") or not (is_current or self.may_begin())):
+            self.undo()
+        elif is_current:
+            self.replace_files()
         elif self.may_begin():
-            self.begin(check_image, settle)
+            self.begin(settle_seconds)
 
-    def begin(self, check_image, settle):
-        manifest, new = self.fetch(check_image)
-        state, upgrade = self.state, self.upgrade
-        if state is None:
-            before = new.parent / "before"
-            if "backup" in (upgrade.state or {}):  # what is there now is half migrated
-                source = self.settings.sites / upgrade.state["backup"]
-                if source != before:
-                    shutil.rmtree(before, ignore_errors=True)
-                    link_files(source, before)
-            else:
-                try:
-                    upgrade.close(os.environ.get("IMAGE", ""), settle, lambda: self.back_up_to(before))
-                except (Refused, OSError):
-                    discard(new)
-                    raise
-            state = {"before": str(before.relative_to(self.settings.sites))}
-        self.record(manifest, new, state.get("before"))
-        self.replace()
+    def begin(self, settle_seconds: float) -> None:
+        manifest, new = self.fetch()
+        state, upgrade, sites = self.state, self.upgrade, self.settings.sites
+        if state is not None:
+            self.record(manifest, new, state.get("before"))
+            self.replace_files()
+            return
+        before = new.parent / "before"
+        upgrade_state = upgrade.state or {}
+        if "backup" in upgrade_state:
+            # The site is partly migrated: the upgrade's backup is its previous data.
+            source = sites / upgrade_state["backup"]
+            if source != before:
+                shutil.rmtree(before, ignore_errors=True)
+                link_files(source, before)
+        else:
+            try:
+                image = os.environ.get("IMAGE", "")
+                upgrade.close(image, settle_seconds, lambda: self.back_up_to(before))
+            except (JobError, OSError):
+                discard(new)
+                raise
+        self.record(manifest, new, str(before.relative_to(sites)))
+        self.replace_files()
 
-    def back_up_to(self, before):
+    def back_up_to(self, before: Path) -> None:
         self.upgrade.back_up_to(before)
-        for name in FOLDERS:  # of an earlier restore of the same backup, in the way of what the site has now
+        for name in FOLDERS:  # of an earlier restore of the same backup
             if (before / name).exists():
                 shutil.rmtree(before / name)
 
-    def record(self, manifest, new, before, **others):
-        """From here on the site is the backup's: whoever comes next loads it."""
-        image, state = os.environ.get("IMAGE", ""), self.state or {}
-        code = {**versions_of(manifest), **({"image": image} if image else {})}
-        config, old = read_json(new / "site_config.json"), read_json(self.settings.site / "site_config.json")
-        added = [key for key in config if key not in old and not PLACE.fullmatch(key) and key != "encryption_key"]
+    def record(
+        self, manifest: Manifest, new: Path, before: str | None, **marker_changes: Any
+    ) -> None:
+        """Records the restore in the marker: from now on every Job loads the backup."""
+        settings, image, state = self.settings, os.environ.get("IMAGE", ""), self.state or {}
+        config = read_json(new / "site_config.json")
+        current = read_json(settings.site / "site_config.json")
+        added = [
+            key
+            for key in config
+            if key not in current
+            and not ENVIRONMENT_KEYS.fullmatch(key)
+            and key != "encryption_key"
+        ]
         restore = {
-            "id": self.id, "name": manifest["name"], "location": manifest["location"],
-            "new": str(new.relative_to(self.settings.sites)),
+            "id": self.id,
+            "name": manifest["name"],
+            "location": manifest["location"],
+            "new": str(new.relative_to(settings.sites)),
             "keys": sorted({*state.get("keys", []), *added}),
             "digest": digest_of_key(config["encryption_key"]),
             "earlier": [*state.get("earlier", []), *([state["digest"]] if state else [])],
             **({} if before is None else {"before": before}),
-        }  # fmt: skip
-        loading = {"backup": restore["new"], "code": code, "restoring": True, "changed": None, "migrated": None}
+        }
+        code = {**versions_of(manifest), **({"image": image} if image else {})}
+        loading: dict[str, Any] = load_request(restore["new"], code)
         if self.upgrade.state is None:
-            loading = {**loading, "from": image, "to": image, "settings": {}}
-        self.upgrade.record(loading, restore=restore, installing=None, **others)
-        self.upgrade.shut()
+            loading |= {"from": image, "to": image, "settings": {}}
+        self.upgrade.record(loading, restore=restore, installing=None, **marker_changes)
+        self.upgrade.close_in_configuration()
 
-    def replace(self):
-        """The files and the keys of the configuration; each part may have been replaced before."""
-        state, site = self.state, self.settings.site
+    def replace_files(self) -> None:
+        """Replaces the files and the keys of the configuration. May be repeated."""
+        state, site = self.required_state, self.settings.site
         new = self.settings.sites / state["new"]
         for name, folder in FOLDERS.items():
             if not (new / name).exists():
-                continue  # it is in its place, or the backup has none
+                continue  # it is already moved, or the backup has none
             (site / folder).mkdir(parents=True, exist_ok=True)
-            self.put_aside(name, site / folder)
+            self.set_aside(state, name, site / folder)
             os.rename(new / name, site / folder)
         config = read_json(new / "site_config.json")
-        update_site_config(self.settings, {key: config.get(key) for key in ("encryption_key", *state["keys"])})
+        keys = ("encryption_key", *state["keys"])
+        update_site_config(site, {key: config.get(key) for key in keys})
 
-    def put_aside(self, name, folder):
-        """What the site had is kept; what a restore has brought that did not end is not."""
-        before = self.state.get("before")
+    def set_aside(self, state: dict[str, Any], name: str, folder: Path) -> None:
+        """Keeps the site's previous files, and removes files of a restore that has not ended."""
+        before = state.get("before")
         kept = None if before is None else self.settings.sites / before / name
         if kept is None or kept.exists():
             shutil.rmtree(folder)
         else:
             os.rename(folder, kept)
 
-    def turn_back(self):
-        """To what the site had: its files and keys here; its database is loaded as any backup of an upgrade."""
-        state, site = self.state, self.settings.site
+    def undo(self) -> None:
+        """Restores the previous files and keys. The upgrade loads the previous database."""
+        state, site = self.required_state, self.settings.site
         before = self.settings.sites / state["before"]
-        say(f"going back to what {self.settings.site_name} was before {state['name']}")
-        loading = {"backup": state["before"], "code": read_json(before / "code.json"), "restoring": True, "changed": None, "migrated": None}
-        self.upgrade.record(loading if not state.get("back") else {}, restore={**state, "back": True}, installing=None)
+        log(f"restoring the data that {self.settings.site_name} had before {state['name']}")
+        loading = load_request(state["before"], read_json(before / "code.json"))
+        is_undoing = {**state, "back": True}
+        self.upgrade.record(
+            {} if state.get("back") else loading, restore=is_undoing, installing=None
+        )
         for name, folder in FOLDERS.items():
             if (before / name).exists():
                 shutil.rmtree(site / folder, ignore_errors=True)
                 os.rename(before / name, site / folder)
         key = read_json(before / "site_config.json").get("encryption_key")
-        update_site_config(self.settings, {**dict.fromkeys(state["keys"]), "encryption_key": key})
+        update_site_config(site, {**dict.fromkeys(state["keys"]), "encryption_key": key})
 
-    # --- the end --------------------------------------------------------------------------------------------------
+    # --- the end ------------------------------------------------------------------------------
 
-    def end(self):
-        """Writes down that it is done, when the data is of the image's code. The site may still be closed."""
+    def finish(self) -> None:
+        """Records that the restore is done. The data is of the image's code by now."""
         state = self.state
         if state is None:
             return
         if state.get("back"):
-            say(f"{self.settings.site_name} is what it was before {state['name']}")
-            self.put({"restore": None})
+            log(f"{self.settings.site_name} has the data from before {state['name']} again")
+            self.update_marker({"restore": None})
             return
-        last = {key: state[key] for key in ("id", "name", "location", "digest", "before") if key in state}
+        keys = ("id", "name", "location", "digest", "before")
+        last = {key: state[key] for key in keys if key in state}
         last["time"] = datetime.now(timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")
-        self.put({"restore": None, "restores": {"done": [*self.restores.get("done", []), state["id"]], "last": last}})
-        say(f"restored {state['location']}")
+        done = [*self.restores.get("done", []), state["id"]]
+        self.update_marker({"restore": None, "restores": {"done": done, "last": last}})
+        log(f"restored {state['location']}")
 
-    def put(self, changes):
-        write_json(self.marker, {k: v for k, v in {**read_json(self.marker), **changes}.items() if v is not None})
+    def update_marker(self, changes: Mapping[str, Any]) -> None:
+        write_json(self.marker, without_nulls({**read_json(self.marker), **changes}))
 
-    def tidy(self):
-        """Of all restores what the site had before the last one stays, once the site is open."""
+    def remove_leftovers(self) -> None:
+        """Removes the folders of all restores except the last `before`, once the site is open."""
         if self.state is not None or self.upgrade.state is not None:
             return
         kept = self.restores.get("last", {}).get("before", "")
@@ -280,61 +351,98 @@ class Restore:
             if str(folder.relative_to(self.settings.sites)) != kept:
                 discard(folder)
 
-    def outcome(self):
-        """What the operator is told."""
-        last, told = self.restores.get("last"), {}
+    def outcome(self) -> dict[str, Any]:
+        """The part of the Job's result that the operator reads."""
+        last = self.restores.get("last")
+        outcome: dict[str, Any] = {}
         if last is not None:
-            key = read_json(self.settings.site / "site_config.json").get("encryption_key", "")
-            own = key == os.environ.get("ENCRYPTION_KEY")
-            told["restored"] = {
-                **{k: v for k, v in last.items() if k not in ("id", "digest")},
-                "encryptionKey": "Secret" if own else "Backup",
-                "requests": self.restores["done"][-50:],
-            }  # fmt: skip
-        if self.wanted:
-            told["restore"] = "Unconfirmed" if self.store_is_known else "Unknown"
-        return told
+            config = read_json(self.settings.site / "site_config.json")
+            is_own_key = config.get("encryption_key", "") == os.environ.get("ENCRYPTION_KEY")
+            outcome["restored"] = {
+                **{key: value for key, value in last.items() if key not in ("id", "digest")},
+                "encryptionKey": "Secret" if is_own_key else "Backup",
+                "requests": self.restores["done"][-MAX_REQUESTS:],
+            }
+        if self.is_wanted:
+            outcome["restore"] = "Unconfirmed" if self.has_store else "Unknown"
+        return outcome
 
 
-def discard(folder):
-    """Removes `new` or `before`. What lies beside it stays: `before` may be the only copy of what a site had."""
+def load_request(backup: str, code: Mapping[str, Any]) -> dict[str, Any]:
+    """The fields of the marker's `upgrade` that make the next Job load a database."""
+    return {
+        "backup": backup,
+        "code": code,
+        "restoring": True,
+        "changed": None,
+        "migrated": None,
+    }
+
+
+def fetch_files(store: Store, manifest: Manifest, folder: Path) -> None:
+    for file in manifest["files"]:
+        name = file["name"]
+        download(store, manifest, file, folder / name)
+        if name.endswith((".tar", ".tgz")):
+            kind = name.rsplit(".", 1)[0]
+            unpack(folder / name, folder / ("public-files" if kind == "files" else kind))
+            (folder / name).unlink()
+    os.replace(folder / CONFIG, folder / "site_config.json")
+    if not read_json(folder / "site_config.json").get("encryption_key"):
+        raise JobError("BackupIncomplete", f"{manifest['name']} holds no encryption key")
+    os.sync()  # before it replaces the site's data: a lost node must not lose both
+
+
+def discard(folder: Path) -> None:
+    """Removes `new` or `before`, and its parent if empty: `before` may be the site's only copy."""
     shutil.rmtree(folder, ignore_errors=True)
     if not any(folder.parent.iterdir()):
         folder.parent.rmdir()
 
 
-def versions_of(manifest):
+def versions_of(manifest: Manifest) -> dict[str, str]:
     """App → version."""
     try:
         return {str(app["name"]): str(app["version"]) for app in manifest["apps"]}
     except (KeyError, TypeError):
-        raise Refused("BackupIncomplete", f"the manifest of {manifest.get('name')} does not say which apps it is of") from None
+        raise JobError(
+            "BackupIncomplete", f"the manifest of {manifest.get('name')} does not list its apps"
+        ) from None
 
 
-def link_files(source, target):
+def link_files(source: Path, target: Path) -> None:
     target.mkdir(parents=True)
     for path in source.iterdir():
         if path.is_file():
             os.link(path, target / path.name)
 
 
-def unpack(archive, target):
-    """The files of `<site>/{public,private}/files` in a tar. Nothing else, and nowhere else, whatever it says."""
+def unpack(archive: Path, target: Path) -> None:
+    """Extracts the files below `<site>/{public,private}/files` of a tar archive, and no others."""
     target.mkdir()
     with tarfile.open(archive, "r:*") as tar:
         for member in tar:
             parts = [part for part in member.name.split("/") if part not in ("", ".")]
             if ".." in parts or member.name.startswith("/"):
-                raise Refused("BackupCorrupt", f"{archive.name} has a file outside of the site: {member.name!r}")
+                raise JobError(
+                    "BackupCorrupt",
+                    f"{archive.name} has a file outside of the site: {member.name!r}",
+                )
             if len(parts) < 4 or parts[2] != "files":
                 continue
-            path = target.joinpath(*parts[3:])
-            if member.isdir():
-                path.mkdir(parents=True, exist_ok=True)
-            elif member.isfile() or member.islnk():
-                path.parent.mkdir(parents=True, exist_ok=True)
-                with tar.extractfile(member) as source, open(path, "xb") as file:
-                    shutil.copyfileobj(source, file, 1 << 20)
-                os.utime(path, (member.mtime, member.mtime))
-            else:
-                say(f"{archive.name}: left out {member.name!r}, which is no file")
+            extract(tar, member, archive, target.joinpath(*parts[3:]))
+
+
+def extract(tar: tarfile.TarFile, member: tarfile.TarInfo, archive: Path, path: Path) -> None:
+    if member.isdir():
+        path.mkdir(parents=True, exist_ok=True)
+        return
+    if not member.isfile() and not member.islnk():
+        log(f"{archive.name}: skipped {member.name!r}: not a file")
+        return
+    path.parent.mkdir(parents=True, exist_ok=True)
+    source = tar.extractfile(member)
+    assert source is not None
+    with source, open(path, "xb") as file:
+        shutil.copyfileobj(source, file, 1 << 20)
+    os.utime(path, (member.mtime, member.mtime))

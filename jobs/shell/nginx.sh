@@ -1,22 +1,25 @@
 #!/bin/sh
 # Runs nginx as the container's process, and reloads it when the mounted ConfigMap changes.
 #
-# The configuration is copied from CONF_DIR into RUN_DIR/conf only when `nginx -t` accepts it: a broken one is
-# reported and the last good one stays, over a restart of the container too. Nothing in /etc/nginx is used.
+# The configuration is copied from CONF_DIR to RUN_DIR/conf only if `nginx -t` accepts it. An invalid
+# one is reported, and the last valid one stays in use, also after a restart of the container.
+# /etc/nginx is not used.
 #
-#   CONF_DIR     the mounted ConfigMap (default /etc/app-operator/nginx)
-#   RUN_DIR      a writable directory: configuration in use, pid, temporary files (default /run/nginx)
+#   CONF_DIR     the mounted ConfigMap
+#   RUN_DIR      a writable directory: configuration in use, pid, temporary files
 #   RESOLV_CONF  default /etc/resolv.conf
 #   RESOLVER     nginx resolver addresses; default: the name servers of RESOLV_CONF
 #   STOP_SECONDS on SIGTERM, seconds for requests in flight before the fast stop (default 20)
 set -u
 
-# Set first: a SIGTERM that comes at once must not find this shell without a handler. It is obeyed below.
+# Set first: an early SIGTERM must find a handler. The script stops below, before it starts nginx.
 stopping=
 trap 'stopping=yes' TERM INT QUIT
 
-conf_dir=${CONF_DIR:-/etc/app-operator/nginx}
-run_dir=${RUN_DIR:-/run/nginx}
+# shellcheck source=/dev/null
+. "${0%/*}/constants.sh"
+conf_dir=${CONF_DIR:-$OPERATOR_NGINX_CONFIG_DIR}
+run_dir=${RUN_DIR:-$OPERATOR_NGINX_RUN_DIR}
 resolv_conf=${RESOLV_CONF:-/etc/resolv.conf}
 stop_seconds=${STOP_SECONDS:-20}
 nginx_pid=
@@ -25,14 +28,14 @@ say() { echo "app-operator: $*" >&2; }
 
 die() {
   say "$1: $2"
-  log=${TERMINATION_LOG:-/dev/termination-log}
+  log=${TERMINATION_LOG:-$OPERATOR_TERMINATION_LOG}
   if [ -n "${TERMINATION_LOG:-}" ] || [ -e "$log" ]; then
     echo "app-operator: $1: $2" 2>/dev/null >"$log" || true
   fi
   exit 1
 }
 
-# nginx logs to the pid's standard error before it has read its configuration; -e came with 1.19.5.
+# Without -e, nginx logs to a file of its build until it has read its configuration. 1.19.5 added -e.
 run_nginx() {
   if nginx -h 2>&1 | grep -q -- '-e filename'; then
     set -- -e stderr "$@"
@@ -40,7 +43,7 @@ run_nginx() {
   exec nginx -p "$run_dir/" "$@"
 }
 
-# A kubelet swaps ..data for each new version; without it (a plain directory) the content is compared.
+# The kubelet replaces ..data for each new version. In a plain directory the content is compared.
 version_of() {
   readlink "$conf_dir/..data" 2>/dev/null || cat "$conf_dir"/*.conf 2>/dev/null | cksum
 }
@@ -51,7 +54,7 @@ write_resolver() {
     while read -r word address _; do
       [ "$word" = nameserver ] || continue
       case $address in
-        *%*) continue ;; # a link-local zone: nginx has no way to write it
+        *%*) continue ;; # nginx does not support the zone of a link-local address
         *:*) addresses="$addresses [$address]" ;;
         ?*) addresses="$addresses $address" ;;
       esac
@@ -60,17 +63,17 @@ write_resolver() {
   if [ -n "$addresses" ]; then
     echo "resolver $addresses valid=10s;" >"$1"
   else
-    say "NoResolver: $resolv_conf names no server: only backends given by address can be reached"
+    say "NoResolver: $resolv_conf has no name server: nginx can reach only backends with an IP address"
     : >"$1"
   fi
 }
 
-# Puts the mounted configuration into use if nginx accepts it.
+# Uses the mounted configuration if nginx accepts it.
 take_config() {
   next=$run_dir/conf.next
   rm -rf "$next" && mkdir -p "$next" || return 1
   cp -L "$conf_dir"/*.conf "$next"/ || return 1
-  # A node without IPv6 could not listen on it; one with nothing else must.
+  # A node without IPv6 cannot listen on it. A node with IPv6 only must.
   [ -e /proc/net/if_inet6 ] || sed -i '/listen \[::\]/d' "$next/nginx.conf"
   write_resolver "$next/resolver.conf" || return 1
   (run_nginx -t -q -c "$next/nginx.conf") || return 1
@@ -86,9 +89,9 @@ watch() {
     [ "$now" != "$seen" ] || continue
     if take_config; then
       kill -HUP "$nginx_pid" || return
-      say "Reloaded: nginx took the new configuration"
+      say "Reloaded: nginx uses the new configuration"
     else
-      say "InvalidConfiguration: nginx refused the new configuration; the last good one stays in use"
+      say "InvalidConfiguration: nginx rejected the new configuration; the last valid one stays in use"
     fi
     seen=$now
   done
@@ -109,14 +112,14 @@ stop() {
 }
 
 umask 027
-mkdir -p "$run_dir" || die VolumeNotWritable "$run_dir cannot be made"
-# A container killed between two renames left the last good one here.
+mkdir -p "$run_dir" || die VolumeNotWritable "$run_dir cannot be created"
+# A container that was killed between two renames leaves the last valid one here.
 [ -d "$run_dir/conf" ] || [ ! -d "$run_dir/conf.old" ] || mv "$run_dir/conf.old" "$run_dir/conf"
 
 seen_version=$(version_of)
 if ! take_config; then
-  [ -f "$run_dir/conf/nginx.conf" ] || die InvalidConfiguration "nginx refused the configuration in $conf_dir, see above"
-  say "InvalidConfiguration: nginx refused the mounted configuration; the last good one is used"
+  [ -f "$run_dir/conf/nginx.conf" ] || die InvalidConfiguration "nginx rejected the configuration in $conf_dir, see above"
+  say "InvalidConfiguration: nginx rejected the mounted configuration; the last valid one is used"
   write_resolver "$run_dir/conf/resolver.conf"
 fi
 
@@ -131,4 +134,4 @@ trap stop TERM INT QUIT
 wait "$nginx_pid"
 code=$?
 kill "$watcher_pid" 2>/dev/null
-die NginxExited "nginx ended by itself with code $code"
+die NginxExited "nginx exited with code $code"

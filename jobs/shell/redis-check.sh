@@ -1,13 +1,15 @@
 #!/bin/sh
 # Probe of a server that redis.sh started:  redis-check.sh cache|queue live|ready
-# `live` passes while the server loads its append-only file: killing it then would only start the load again. It passes, too,
-# while the server cannot write it: no new start makes room, and what it has in memory only would be lost.
-# REDIS_PASSWORD reaches the client through its environment, never through arguments.
+# `live` succeeds while the server loads its append-only file: a restart would only load it again. It
+# also succeeds while the server cannot write that file: a restart frees no space, and loses data that
+# is only in memory. REDIS_PASSWORD is passed to the client in its environment, not in arguments.
 set -u
+# shellcheck source=/dev/null
+. "${0%/*}/constants.sh"
 
 case ${1:-} in
-  cache) port=${LISTEN_PORT:-6379} ;;
-  queue) port=${LISTEN_PORT:-6380} ;;
+  cache) port=${LISTEN_PORT:-$OPERATOR_REDIS_CACHE_PORT} ;;
+  queue) port=${LISTEN_PORT:-$OPERATOR_REDIS_QUEUE_PORT} ;;
   *) echo 'usage: redis-check.sh cache|queue live|ready' >&2 && exit 2 ;;
 esac
 

@@ -1,19 +1,21 @@
 #!/bin/sh
 # Starts one of the bench's two Redis servers. POSIX sh: the image may have no bash.
 #
-#   redis.sh cache   port 6379, evicts the least recently used, keeps nothing
-#   redis.sh queue   port 6380, never evicts, keeps every job in an append-only file
+#   redis.sh cache   evicts the least recently used keys, persists nothing
+#   redis.sh queue   never evicts, persists every job in an append-only file
 #
-#   REDIS_PASSWORD   required; goes into a file that only this user can read, never into arguments
+#   REDIS_PASSWORD   required; written to a file that only this user can read, not to arguments
 #   REDIS_MAXMEMORY  bytes for the cache (optional; a Redis size such as 256mb is accepted too)
-#   REDIS_RUN_DIR    a writable directory for the configuration (default /run/redis)
-#   REDIS_DATA_DIR   the queue's volume (default /data)
+#   REDIS_RUN_DIR    a writable directory for the configuration
+#   REDIS_DATA_DIR   the queue's volume
 #   LISTEN_PORT      another port, for tests
 set -eu
+# shellcheck source=/dev/null
+. "${0%/*}/constants.sh"
 
 die() {
   echo "app-operator: $1: $2" >&2
-  log=${TERMINATION_LOG:-/dev/termination-log}
+  log=${TERMINATION_LOG:-$OPERATOR_TERMINATION_LOG}
   if [ -n "${TERMINATION_LOG:-}" ] || [ -e "$log" ]; then
     echo "app-operator: $1: $2" 2>/dev/null >"$log" || true
   fi
@@ -21,13 +23,13 @@ die() {
 }
 
 role=${1:-}
-run_dir=${REDIS_RUN_DIR:-/run/redis}
-data_dir=${REDIS_DATA_DIR:-/data}
+run_dir=${REDIS_RUN_DIR:-$OPERATOR_REDIS_RUN_DIR}
+data_dir=${REDIS_DATA_DIR:-$OPERATOR_REDIS_DATA_DIR}
 password=${REDIS_PASSWORD:-}
 
-[ -n "$password" ] || die InvalidInput "REDIS_PASSWORD is empty: an open Redis is not started"
+[ -n "$password" ] || die InvalidInput "REDIS_PASSWORD is empty: a Redis server without a password is not started"
 case $password in
-  *[[:cntrl:]]*) die InvalidInput "REDIS_PASSWORD holds a control character" ;;
+  *[[:cntrl:]]*) die InvalidInput "REDIS_PASSWORD contains a control character" ;;
 esac
 case ${REDIS_MAXMEMORY:-0} in
   *[!0-9a-zA-Z]*) die InvalidInput "REDIS_MAXMEMORY must be a number of bytes" ;;
@@ -39,7 +41,7 @@ esac
 server=$(command -v redis-server || command -v valkey-server) || die ProgramMissing "the image has no redis-server"
 
 umask 077
-mkdir -p "$run_dir" || die VolumeNotWritable "$run_dir cannot be made"
+mkdir -p "$run_dir" || die VolumeNotWritable "$run_dir cannot be created"
 config=$run_dir/$role.conf
 
 common() {
@@ -56,7 +58,7 @@ common() {
 case $role in
   cache)
     {
-      common 6379
+      common "$OPERATOR_REDIS_CACHE_PORT"
       echo "dir $run_dir"
       echo 'appendonly no'
       echo 'maxmemory-policy allkeys-lru'
@@ -66,7 +68,7 @@ case $role in
   queue)
     [ -w "$data_dir" ] || die VolumeNotWritable "$data_dir is not writable: the queue would lose its jobs"
     {
-      common 6380
+      common "$OPERATOR_REDIS_QUEUE_PORT"
       echo "dir $data_dir"
       echo 'appendonly yes'
       echo 'appendfsync everysec'

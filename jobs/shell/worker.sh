@@ -1,16 +1,16 @@
 #!/bin/sh
-# Runs a worker so that SIGTERM ends it when its job is done:  worker.sh PROGRAM [ARGUMENT...]
-# RQ loses a SIGTERM that comes while Redis is away: it goes on trying to connect, through the whole grace period.
-# A worker runs each job in a child, so one that has had no child for a while after SIGTERM has nothing to lose.
-# RQ also loses the job that it takes when SIGTERM comes, so where PROGRAM is bench, it is started by rq_worker.py.
+# Runs a worker so that SIGTERM ends it after its current job:  worker.sh PROGRAM [ARGUMENT...]
+# RQ ignores a SIGTERM while Redis is unreachable: it tries to connect until the grace period ends. A
+# worker runs each job in a child process. So a worker without a child can be killed without losing a
+# job. RQ also loses a job that it dequeues during SIGTERM: rq_worker.py therefore starts `bench`.
 #
-#   IDLE_SECONDS  how long it may be without a job, and not end (default 60: a Redis that restarts comes back)
+#   IDLE_SECONDS  how long a worker without a job may take to end (default 60: Redis may be restarting)
 set -u
 
 idle_seconds=${IDLE_SECONDS:-60}
 worker=
 
-# Fields 3 and on of /proc/PID/stat: the name before them may hold blanks.
+# Fields 3 and following of /proc/PID/stat: the name before them may contain blanks.
 state_of() { sed 's/.*) //' "/proc/$1/stat" 2>/dev/null; }
 
 is_alive() {
@@ -36,7 +36,7 @@ stop() {
     sleep 1
     if has_job; then idle=0; else idle=$((idle + 1)); fi
     if [ "$idle" -ge "$idle_seconds" ]; then
-      echo "app-operator: the worker has no job and does not end: it is killed" >&2
+      echo "app-operator: the worker has no job and does not end: killing it" >&2
       kill -KILL "$worker"
     fi
   done
@@ -48,7 +48,7 @@ if [ "${1:-}" = bench ]; then
   shift
   set -- "$PWD/env/bin/python" "${0%/*}/rq_worker.py" "$@"
 fi
-# A SIGTERM that comes before there is a worker ends this shell.
+# A SIGTERM before the worker is started ends this shell.
 trap 'exit 0' TERM INT
 "$@" &
 worker=$!

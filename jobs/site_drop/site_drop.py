@@ -1,61 +1,74 @@
-"""Drops a site's database and files, or puts the site to rest. Runs as the `<site>-drop` Job; what is gone already is fine.
+"""Drops a site's database and files, or disables the site and retains its data.
 
-Environment: SITE_NAME, SITE_OWNER, DB_TYPE, DB_HOST, DB_PORT, DB_NAME, DB_USER, DB_ROOT_USER, DB_ROOT_PASSWORD
-(absent: a prepared database, which stays: whoever prepared it owns it), WAIT_SECONDS, BENCH_DIR, TERMINATION_LOG,
-KEEP_DATA (1: nothing is dropped; the site gets no more scheduled jobs and shows its maintenance page, until a site_init.py
-of the same owner wakes it), WAS_READY (1: the site was complete once, so the database is its own also where its files are gone).
+Runs as the `<site>-drop` Job. It may be killed at any point and repeated.
 
-Refuses a directory that belongs to another owner or to none, and a database that the site does not record. The
-database goes first: the files hold the record of what belongs to the site, so a killed run still finds it.
+Environment
+  SITE_NAME, SITE_OWNER, DB_TYPE, DB_HOST, DB_PORT, DB_NAME, DB_USER, DB_ROOT_USER
+  DB_ROOT_PASSWORD absent: a prepared database, which is retained
+  KEEP_DATA        1: nothing is dropped; the site gets no scheduled jobs and shows its maintenance
+                   page, until a site_init.py of the same owner enables it
+  WAS_READY        1: the site was complete once, so the database is its own even if its files do
+                   not exist
+  WAIT_SECONDS, BENCH_DIR, TERMINATION_LOG
+
+The Job refuses a directory of another owner or of none, and a database that the site does not
+record. It drops the database first: the files have the record of the site's database, so a repeated
+Job still finds it.
 """
 
 import os
 import shutil
+from typing import Any
 
 import site_database
-from site_common import (
-    MARKER,
-    RESTING,
-    Refused,
-    Settings,
+from atomic_files import read_json
+from job_result import JobError, log, run_job
+from site_access import MARKER
+from site_locks import exclusive_site_lock
+from site_state import (
+    RETAINED_SITE_CONFIG,
+    SiteSettings,
     check_owner,
-    is_begun_there,
+    is_begun_in_database,
     is_fresh,
-    is_half_made,
-    only_one,
-    read_json,
-    run_job,
-    say,
+    is_incomplete,
     update_site_config,
 )
 
 
-def check_is_ours(settings):
-    """Whether there is a directory, and that it and its recorded database are the ones to drop."""
-    if is_fresh(settings):
+def check_ownership(settings: SiteSettings) -> None:
+    """Fails unless the directory and its recorded database are the operator's, if they exist."""
+    if is_fresh(settings.site):
         return
-    if check_owner(settings) is None:
-        raise Refused("SiteNotOwned", f"{settings.site} records no owner: it was not made by this operator; nothing was touched")
+    if check_owner(settings.site, settings.owner) is None:
+        raise JobError(
+            "SiteNotOwned",
+            f"{settings.site} records no owner: the operator has not created it; "
+            "nothing was touched",
+        )
     for file, key in (("site_config.json", "db_name"), (MARKER, "dbName")):
         recorded = read_json(settings.site / file).get(key)
         if recorded is not None and recorded != settings.db_name:
-            raise Refused(
-                "DatabaseNameMismatch", f"{settings.site_name} records the database {recorded}, not {settings.db_name}; nothing was touched"
+            raise JobError(
+                "DatabaseNameMismatch",
+                f"{settings.site_name} records the database {recorded}, not {settings.db_name}; "
+                "nothing was touched",
             )
 
 
-def has_database(settings):
+def has_database(settings: SiteSettings) -> bool:
+    """Whether the site has a database on this server.
+
+    It has none when its creation was refused because the database belongs to another site, or when
+    its creation began on another server than the bench has now.
     """
-    Whether there is a database of the site's own. One that was refused, since somebody else's has the name, has none; nor
-    has one that was begun on another server than the bench has now.
-    """
-    if is_fresh(settings):
+    if is_fresh(settings.site):
         return os.environ.get("WAS_READY") == "1"
-    return not is_half_made(settings) or is_begun_there(settings)
+    return not is_incomplete(settings.site) or is_begun_in_database(settings)
 
 
-def remove_files(settings):
-    """Moves the directory aside in one step, so that no half-removed site is ever seen, then removes it."""
+def remove_files(settings: SiteSettings) -> bool:
+    """Renames the directory before it removes it, so that no half-removed site is visible."""
     trash = settings.workspace / f"dropped-{settings.site_name}"
     shutil.rmtree(trash, ignore_errors=True)
     if settings.site.exists():
@@ -67,37 +80,48 @@ def remove_files(settings):
     return False
 
 
-def rest(settings):
-    """The bench's scheduler works through every site that it finds, also one that nobody runs any more."""
+def retain_data(settings: SiteSettings) -> dict[str, Any]:
+    """Disables the site: the scheduler runs the jobs of every site on the volume."""
     if not (settings.site / "site_config.json").exists():
         return {"resting": False}
-    update_site_config(settings, RESTING)
-    say(f"{settings.site_name} rests: its data stays")
+    update_site_config(settings.site, RETAINED_SITE_CONFIG)
+    log(f"{settings.site_name} is disabled: its data is retained")
     return {"resting": True}
 
 
-def main():
-    settings = Settings()
+def drop_database(settings: SiteSettings) -> bool:
+    """Drops the site's own database. Returns whether it did."""
+    if not settings.has_root:
+        log(f"no administrator's login: the prepared database {settings.db_name} is retained")
+        return False
+    if not has_database(settings):
+        log(
+            f"{settings.site_name} has no database on this server: "
+            f"a database {settings.db_name} is retained"
+        )
+        return False
+    database = site_database.database_server(settings)
+    database.wait()
+    try:
+        database.drop()
+    except ConnectionError as error:
+        raise JobError("DatabaseUnreachable", f"{database.address}: {error}") from None
+    log(f"dropped the database {settings.db_name} and its user")
+    return True
+
+
+def main() -> dict[str, Any]:
+    settings = SiteSettings()
     if not settings.sites.is_dir():
-        raise Refused("BenchMissing", f"{settings.sites} is not there")
-    with only_one(settings):
-        check_is_ours(settings)
+        raise JobError("BenchMissing", f"{settings.sites} does not exist")
+    with exclusive_site_lock(settings):
+        check_ownership(settings)
         if os.environ.get("KEEP_DATA") == "1":
-            return rest(settings)
-        drops = settings.has_root and has_database(settings)
-        if drops:
-            database = site_database.server(settings)
-            database.wait()
-            try:
-                database.drop()
-            except ConnectionError as error:
-                raise Refused("DatabaseUnreachable", f"{database.address}: {error}") from None
-            say(f"dropped the database {settings.db_name} and its user")
-        elif settings.has_root:
-            say(f"{settings.site_name} has no database here: one that is named {settings.db_name} stays")
-        else:
-            say(f"no administrator's login: the prepared database {settings.db_name} stays")
-        return {"databaseDropped": drops, "filesRemoved": remove_files(settings)}
+            return retain_data(settings)
+        return {
+            "databaseDropped": drop_database(settings),
+            "filesRemoved": remove_files(settings),
+        }
 
 
 if __name__ == "__main__":

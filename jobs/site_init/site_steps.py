@@ -1,34 +1,34 @@
-"""The steps that need the framework in this process: `site_steps.py STEP`, started by site_init.py in `sites/`.
+"""The steps that need the framework in this process: `site_steps.py STEP`.
 
-A step is a process of its own because the framework keeps global state and ends the interpreter where it likes. Secrets
-come from the environment and reach the framework's functions as values, so none is ever an argument of a process. The
-result is a JSON document in the file that STEP_RESULT names.
+site_init.py starts it in `sites/`. A step is a process, because the framework keeps global state
+and may end the interpreter. Secrets come from the environment and reach the framework's functions
+as values, so no secret is an argument of a process. The result is a JSON document in the file
+STEP_RESULT.
 """
 
 import json
 import os
 import sys
+from collections.abc import Callable
+from typing import Any
 
 
-def main_site():
-    return os.environ["SITE_NAME"]
-
-
-def connect():
+def connect() -> Any:
+    """The framework, connected to the site."""
     import frappe
 
-    frappe.init(main_site(), sites_path=".")
+    frappe.init(os.environ["SITE_NAME"], sites_path=".")
     frappe.connect()
     return frappe
 
 
-def keep_password_out_of_commands():
-    """The framework hands the database password to the client program as an argument; the client's environment does as well."""
+def pass_password_by_environment() -> None:
+    """The framework passes the database password as an argument of the client program."""
     import frappe.database
 
     original = frappe.database.get_command
 
-    def get_command(*args, **kwargs):
+    def get_command(*args: Any, **kwargs: Any) -> Any:
         password = kwargs.pop("password", None)
         if password:
             os.environ["MYSQL_PWD"] = os.environ["PGPASSWORD"] = password
@@ -37,28 +37,31 @@ def keep_password_out_of_commands():
     frappe.database.get_command = get_command
 
 
-def new_site_command():
+def new_site_command() -> tuple[Any, set[str]]:
+    """The framework's command, and the names of its options."""
     from frappe.commands.site import new_site
 
-    known = {name for option in new_site.params for name in (*option.opts, *option.secondary_opts)}
-    return new_site, known
+    options = {
+        name for option in new_site.params for name in (*option.opts, *option.secondary_opts)
+    }
+    return new_site, options
 
 
-def capabilities():
-    """Which of the ways of creating a site this version of the framework has."""
-    _, known = new_site_command()
-    return {"noSetupDb": "--no-setup-db" in known, "dbUser": "--db-user" in known}
+def capabilities() -> dict[str, bool]:
+    """How this version of the framework can create a site."""
+    _, options = new_site_command()
+    return {"noSetupDb": "--no-setup-db" in options, "dbUser": "--db-user" in options}
 
 
-def create():
-    """The framework's own `new-site`, called in this process. The site's configuration is there already."""
+def create() -> None:
+    """Runs the framework's own `new-site` in this process. The site's configuration exists."""
     import frappe.installer
 
-    new_site, known = new_site_command()
+    new_site, options = new_site_command()
     env = os.environ
     arguments = [
         env["SITE_NAME"],
-        "--force",  # only says that the directory may exist: it does, with our marker in it
+        "--force",  # allows an existing directory: it has the operator's marker
         f"--db-type={env['DB_TYPE']}",
         f"--db-host={env['DB_HOST']}",
         f"--db-port={env['DB_PORT']}",
@@ -66,33 +69,44 @@ def create():
         f"--db-password={env['DB_PASSWORD']}",
         f"--admin-password={env['ADMIN_PASSWORD']}",
     ]
-    if "--db-user" in known:
+    if "--db-user" in options:
         arguments.append(f"--db-user={env['DB_USER']}")
-    if "--no-setup-db" in known:
+    if "--no-setup-db" in options:
         arguments.append("--no-setup-db")
-    else:  # before 15.42: the framework must make the database itself, as the administrator
-        arguments += [f"--db-root-username={env['DB_ROOT_USER']}", f"--db-root-password={env['DB_ROOT_PASSWORD']}"]
+    else:  # before 15.42 the framework must create the database itself, as the administrator
+        arguments += [
+            f"--db-root-username={env['DB_ROOT_USER']}",
+            f"--db-root-password={env['DB_ROOT_PASSWORD']}",
+        ]
         if env["DB_TYPE"] == "mariadb":
             arguments.append("--no-mariadb-socket")
-    keep_password_out_of_commands()
-    # It would ask the empty database, and print the error's whole stack into our log.
+    pass_password_by_environment()
+    # It would query the empty database, and print the error's traceback to the log.
     frappe.installer._is_scheduler_enabled = lambda *args, **kwargs: False
     new_site.main(args=arguments, prog_name="new-site", standalone_mode=False)
 
 
-def installed_apps():
-    """What `execute frappe.get_installed_apps` says; `list-apps -f json` is empty on a fresh site."""
+def installed_apps() -> list[str]:
+    """As `execute frappe.get_installed_apps`: `list-apps -f json` is empty on a fresh site."""
+    return list(connect().get_installed_apps())
+
+
+def app_name(requirement: str) -> str:
+    """The app of a requirement, which may be an URL or name an organisation and a branch."""
+    return requirement.rstrip("/").split("/")[-1].split("@")[0].removesuffix(".git")
+
+
+def apps_in_order() -> list[str]:
+    """The wanted apps, each after the apps that it requires.
+
+    The framework would install required apps too, but not again with --force.
+    """
     frappe = connect()
-    return list(frappe.get_installed_apps())
+    order: list[str] = []
 
-
-def apps_in_order():
-    """The wanted apps, each after those that it requires: the framework would install them with it, but never again with --force."""
-    frappe, order = connect(), []
-
-    def add(app):
+    def add(app: str) -> None:
         for required in frappe.get_hooks("required_apps", app_name=app):
-            add(required.rstrip("/").split("/")[-1].split("@")[0].removesuffix(".git"))  # an organisation or an address may precede it
+            add(app_name(required))
         if app not in order:
             order.append(app)
 
@@ -101,8 +115,8 @@ def apps_in_order():
     return order
 
 
-def admin_password():
-    """Sets the Administrator's password if it is another one. Returns whether it did."""
+def admin_password() -> bool:
+    """Sets the Administrator's password if it differs. Returns whether it did."""
     frappe = connect()
     from frappe.utils.password import check_password, update_password
 
@@ -116,7 +130,8 @@ def admin_password():
         return True
 
 
-def enable_scheduler():
+def enable_scheduler() -> bool:
+    """Enables the scheduler if it is disabled. Returns whether it did."""
     frappe = connect()
     from frappe.utils.scheduler import toggle_scheduler
 
@@ -127,7 +142,7 @@ def enable_scheduler():
     return True
 
 
-STEPS = {
+STEPS: dict[str, Callable[[], object]] = {
     "capabilities": capabilities,
     "create": create,
     "installed-apps": installed_apps,

@@ -1,18 +1,19 @@
-"""Runs a bench command or a Python method in a site, once. Runs as the Job of a SiteJob, and of each time of its schedule.
+"""Runs a bench command or a Python method in a site, once. Runs as the Job of a SiteJob.
 
 Environment
   SITE_NAME, IMAGE
-  JOB_COMMAND      JSON array: arguments of `bench --site SITE_NAME`, each as it is; or
+  JOB_COMMAND      JSON array: arguments of `bench --site SITE_NAME`, passed unchanged; or
   JOB_METHOD       dotted path of a function in an installed app, and
   JOB_KWARGS       JSON object of its keyword arguments (default {})
-  TIMEOUT_SECONDS  after which the command is ended (default 0: never)
-  KILL_AFTER_SECONDS  between SIGTERM and SIGKILL, where one does not end on SIGTERM (20)
+  TIMEOUT_SECONDS  after which the command is terminated (default 0: never)
+  KILL_AFTER_SECONDS  between SIGTERM and SIGKILL (20)
   BENCH_DIR, TERMINATION_LOG
 
-What the command prints is passed on line by line. The termination message is JSON: {"exitCode", "startTime",
-"completionTime", "log": last lines, "reason": only where the command did not end by itself}. It is kept up to date while
-the command runs, without exitCode and completionTime, for the case that this process is killed. The exit code is the
-command's own: 128 + n after signal n, 124 after the timeout. No password or key of the site's configuration is printed.
+The command's output is printed line by line. The termination message is JSON: {"exitCode",
+"startTime", "completionTime", "log": last lines, "reason": only if the command was terminated}. It
+is updated while the command runs, without exitCode and completionTime, in case this process is
+killed. The exit code is the command's: 128 + n after signal n, 124 after the timeout. Passwords and
+keys of the site's configuration are not printed.
 """
 
 import codecs
@@ -25,34 +26,47 @@ import subprocess
 import sys
 import time
 from collections import deque
+from collections.abc import Callable, Iterator, Sequence
 from datetime import datetime, timezone
 from pathlib import Path
+from typing import IO, Any
 from urllib.parse import quote, unquote, urlsplit
 
-from site_common import SITE_NAME, TERMINATION_LOG, Refused, check_open, held_open, json_env, seconds_env, text_env
+from job_environment import bench_dir, json_array_env, json_object_env, number_env, site_name_env
+from job_result import JobError, write_termination_message
+from operator_constants import COMMON_CONFIG_FILE, TERMINATION_MESSAGE_BYTES
+from secret_redaction import MIN_SECRET_LENGTH, mask
+from site_locks import shared_site_lock
+from site_state import require_open
 
-MESSAGE_BYTES = 4096
-LINE_BYTES = 65536
-LINE_OVERLAP = 4096  # longer than any secret
+LINE_BYTES = 64 << 10
+LINE_OVERLAP = 4 << 10  # longer than any secret
 TICK_SECONDS = 0.5
-AFTERMATH_SECONDS = 2
-SHORTEST_SECRET = 4  # shorter ones stand in many words
-REFUSED, TIMED_OUT = 1, 124
-SECRET_KEY = re.compile(r"password|passwd|secret|token|encryption_key|api_key|access_key|private_key", re.IGNORECASE)
-# Colours and cursor movements, and all other control characters but tab and newline.
+# How long output is read after the command has ended: its child processes may keep the pipe open.
+REMAINING_OUTPUT_SECONDS = 2
+ERROR_EXIT_CODE, TIMEOUT_EXIT_CODE = 1, 124
+SIGNAL_EXIT_CODE = 128
+# Reasons that are not of a JobError.
+TERMINATED = "Terminated"
+TIMED_OUT = "TimedOut"
+VOLUME_NOT_READABLE = "VolumeNotReadable"
+SECRET_KEY = re.compile(
+    r"password|passwd|secret|token|encryption_key|api_key|access_key|private_key", re.IGNORECASE
+)
+# Colours, cursor movements, and other control characters except tab and newline.
 CONTROL = re.compile(r"\x1b\[[0-?]*[ -/]*[@-~]|\x1b[@-Z\\-_]|[\x00-\x08\x0b-\x1f\x7f]")
 METHOD = re.compile(r"^[A-Za-z_]\w*(\.[A-Za-z_]\w*)+$", re.ASCII)
 
 
-def now():
+def now() -> str:
     return datetime.now(timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
-# --- what must not be printed ---------------------------------------------------------------------------------------
+# --- secrets ------------------------------------------------------------------------------------
 
 
-def secrets_in(value, key=""):
-    """Every secret text in a configuration: values of keys that say so, and passwords in URLs."""
+def secrets_in(value: object, key: str = "") -> Iterator[str]:
+    """The secrets of a configuration: values of secret keys, and passwords in URLs."""
     if isinstance(value, dict):
         for inner_key, inner in value.items():
             yield from secrets_in(inner, str(inner_key))
@@ -71,184 +85,206 @@ def secrets_in(value, key=""):
             yield unquote(password)
 
 
-class Redaction:
-    """The secrets of a site, in each way in which a program may write them."""
+def forms_of(secret: str) -> set[str]:
+    """The lines of a secret in each form in which a program may print it."""
+    forms = {
+        secret,
+        json.dumps(secret)[1:-1],
+        json.dumps(secret, ensure_ascii=False)[1:-1],
+        repr(secret)[1:-1],
+        quote(secret, safe=""),
+    }
+    lines = (line for form in forms for line in form.splitlines())
+    return {line for line in lines if len(line) >= MIN_SECRET_LENGTH}
 
-    def __init__(self, sites, site_name):
-        self.files = (sites / site_name / "site_config.json", sites / "common_site_config.json")
-        self.texts = []
+
+class Redaction:
+    """Masks the secrets of a site's configuration."""
+
+    def __init__(self, sites: Path, site_name: str) -> None:
+        self.files = (sites / site_name / "site_config.json", sites / COMMON_CONFIG_FILE)
+        self.texts: list[str] = []
         self.read()
 
-    def read(self):
-        """Takes in what the configuration says by now: the command may change it."""
+    def read(self) -> None:
+        """Adds the secrets of the current configuration: the command may change it."""
         found = set(self.texts)
         for path in self.files:
             try:
                 secrets = list(secrets_in(json.loads(path.read_text())))
             except (OSError, ValueError):
-                continue  # a broken file is the framework's to complain about
+                continue  # the framework reports a broken file
             for secret in secrets:
-                forms = {secret, json.dumps(secret)[1:-1], json.dumps(secret, ensure_ascii=False)[1:-1], repr(secret)[1:-1], quote(secret, safe="")}
-                # Of several lines one is printed at a time.
-                found |= {line for form in forms for line in form.splitlines() if len(line) >= SHORTEST_SECRET}
-        self.texts = sorted(found, key=len, reverse=True)
+                found |= forms_of(secret)
+        self.texts = sorted(found)
 
-    def apply(self, text):
-        for secret in self.texts:
-            text = text.replace(secret, "***")
-        return text
+    def apply(self, text: str) -> str:
+        return mask(text, self.texts)
 
 
-# --- what is said at the end ----------------------------------------------------------------------------------------
+# --- the result ---------------------------------------------------------------------------------
 
 
 class Report:
-    """The termination message, and the lines for it."""
+    """The termination message, and the last lines for it."""
 
-    def __init__(self):
+    def __init__(self) -> None:
         self.start = now()
-        self.redact = str  # until the secrets are known, nothing but our own words is printed
-        self.lines = deque()
+        # Until the secrets are read, only messages of this module are printed.
+        self.redact: Callable[[str], str] = str
+        self.lines: deque[str] = deque()
         self.size = 0
-        self.foretold_at = None
+        self.updated_at: float | None = None
         self.changed = True
 
-    def line(self, text):
-        """Passes a line on."""
+    def line(self, text: str) -> None:
+        """Prints a line."""
         text = self.redact(text)
         sys.stdout.buffer.write(text.encode(errors="replace") + b"\n")
         sys.stdout.buffer.flush()
         self.changed = True
-        text = CONTROL.sub("", text)[-MESSAGE_BYTES:]
+        text = CONTROL.sub("", text)[-TERMINATION_MESSAGE_BYTES:]
         self.lines.append(text)
         self.size += len(text) + 1
-        while self.size > 2 * MESSAGE_BYTES and len(self.lines) > 1:
+        while self.size > 2 * TERMINATION_MESSAGE_BYTES and len(self.lines) > 1:
             self.size -= len(self.lines.popleft()) + 1
 
-    def foretell(self):
-        """What is known so far, at most once a second."""
+    def update(self) -> None:
+        """Writes the message of a running command, at most once a second."""
         clock = time.monotonic()
-        if self.changed and (self.foretold_at is None or clock - self.foretold_at >= 1):
-            self.foretold_at, self.changed = clock, False
-            self.write({"startTime": self.start})
+        if self.changed and (self.updated_at is None or clock - self.updated_at >= 1):
+            self.updated_at, self.changed = clock, False
+            write_termination_message(self.message({"startTime": self.start}))
 
-    def end(self, code, reason=None):
-        fields = {"exitCode": code, "startTime": self.start, "completionTime": now()}
-        self.write({**fields, **({"reason": reason} if reason else {})})
+    def end(self, code: int, reason: str | None = None) -> None:
+        fields: dict[str, Any] = {
+            "exitCode": code,
+            "startTime": self.start,
+            "completionTime": now(),
+            **({"reason": reason} if reason else {}),
+        }
+        write_termination_message(self.message(fields))
 
-    def write(self, fields):
-        path = os.environ.get("TERMINATION_LOG") or TERMINATION_LOG
-        if path == TERMINATION_LOG and not os.path.exists(path):
-            return
-        try:
-            with open(path, "wb") as file:
-                file.write(self.message(fields))
-        except OSError:
-            pass
-
-    def message(self, fields):
-        """As many of the last lines as there is room for; of the oldest of them its end."""
-        # Once more: a secret that has become known, or that stands on two lines.
+    def message(self, fields: dict[str, Any]) -> bytes:
+        """As many of the last lines as fit. Of the oldest one only the end may fit."""
+        # Masked again: a secret may have become known since, or may be on two lines.
         log = self.redact("\n".join(self.lines)).strip("\n")
-        encode = lambda text: json.dumps({**fields, "log": text}, ensure_ascii=False, separators=(",", ":")).encode()
+
+        def encode(text: str) -> bytes:
+            value = {**fields, "log": text}
+            return json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode()
+
         room = len(log)
-        while len(encoded := encode(log[len(log) - room :])) > MESSAGE_BYTES:
-            # A character takes up at most six bytes.
-            room -= max(1, (len(encoded) - MESSAGE_BYTES) // 6)
+        while len(encoded := encode(log[len(log) - room :])) > TERMINATION_MESSAGE_BYTES:
+            # The JSON of a character has at most six bytes.
+            room -= max(1, (len(encoded) - TERMINATION_MESSAGE_BYTES) // 6)
         kept = log[len(log) - room :]
         if room < len(log) and log[len(log) - room - 1] != "\n" and "\n" in kept:
             kept = kept.split("\n", 1)[1]
         return encode(kept)
 
 
-# --- the command ----------------------------------------------------------------------------------------------------
+# --- the command --------------------------------------------------------------------------------
 
 
 class Lines:
-    """Bytes as lines. What a progress bar has overwritten is left out."""
+    """Splits bytes into lines, without text that a progress bar has overwritten."""
 
-    def __init__(self, redact, emit):
+    def __init__(self, redact: Callable[[str], str], emit: Callable[[str], None]) -> None:
         self.redact = redact
         self.emit = emit
         self.rest = b""
 
-    def feed(self, chunk):
+    def feed(self, chunk: bytes) -> None:
         *lines, self.rest = (self.rest + chunk).split(b"\n")
         for line in lines:
-            self.one(line.decode(errors="replace"))
+            self.emit_line(line.decode(errors="replace"))
         if len(self.rest) > LINE_BYTES:
-            # Parted, but within no secret and no character.
+            # Splits a long line, but neither a secret nor a character.
             decoder = codecs.getincrementaldecoder("utf-8")("replace")
             text = self.redact(decoder.decode(self.rest))
-            begun, _ = decoder.getstate()
-            self.one(text[:-LINE_OVERLAP])
-            self.rest = text[-LINE_OVERLAP:].encode() + begun
+            incomplete, _ = decoder.getstate()
+            self.emit_line(text[:-LINE_OVERLAP])
+            self.rest = text[-LINE_OVERLAP:].encode() + incomplete
 
-    def end(self):
+    def end(self) -> None:
         if self.rest:
-            self.one(self.rest.decode(errors="replace"))
+            self.emit_line(self.rest.decode(errors="replace"))
         self.rest = b""
 
-    def one(self, line):
+    def emit_line(self, line: str) -> None:
         self.emit(next((part for part in reversed(line.split("\r")) if part), ""))
 
 
 class Command:
-    """A program in `sites/` and all that it starts."""
+    """A program in `sites/`, and the processes that it starts."""
 
-    def __init__(self, arguments, sites, report, timeout, kill_after):
+    def __init__(self, arguments: Sequence[str], sites: Path, report: Report) -> None:
         self.report = report
-        self.timeout = timeout
-        self.kill_after = kill_after
+        self.timeout = number_env("TIMEOUT_SECONDS", 0)
+        self.kill_after = number_env("KILL_AFTER_SECONDS", 20)
         self.lines = Lines(report.redact, report.line)
-        self.signals = []
+        self.signals: list[int] = []
         for number in (signal.SIGTERM, signal.SIGINT):
-            signal.signal(number, lambda received, frame: self.signals.append(received))
-        # A group of its own: what it starts is signalled with it.
+            signal.signal(number, lambda received, _: self.signals.append(received))
+        # A process group, so that signals reach its child processes.
         self.process = subprocess.Popen(
-            arguments, cwd=sites, env={**os.environ, "PYTHONUNBUFFERED": "1"}, stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, start_new_session=True,
-        )  # fmt: skip
+            arguments,
+            cwd=sites,
+            env={**os.environ, "PYTHONUNBUFFERED": "1"},
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+        )
 
-    def run(self):
-        """Returns the exit code, and the reason where it was not left to end by itself."""
+    @property
+    def output(self) -> IO[bytes]:
+        assert self.process.stdout is not None
+        return self.process.stdout
+
+    def run(self) -> tuple[int, str | None]:
+        """Returns the exit code, and the reason if the command was terminated."""
         started = time.monotonic()
-        reason, stopped, ended = None, None, None
+        reason: str | None = None
+        terminated_at: float | None = None
+        ended_at: float | None = None
         while True:
-            closed = self.read()
-            self.report.foretell()
+            is_output_closed = self.read()
+            self.report.update()
             clock = time.monotonic()
             if self.process.poll() is not None:
-                ended = ended or clock
-                # What it has left behind may hold its output open.
-                if closed or clock - ended > AFTERMATH_SECONDS:
+                ended_at = ended_at or clock
+                if is_output_closed or clock - ended_at > REMAINING_OUTPUT_SECONDS:
                     break
-            elif stopped is None:
-                if self.signals:
-                    reason = "Terminated"
-                elif self.timeout and clock - started >= self.timeout:
-                    reason = "TimedOut"
+            elif terminated_at is None:
+                reason = self.termination_reason(clock - started)
                 if reason:
-                    stopped = clock
+                    terminated_at = clock
                     self.signal(signal.SIGTERM)
-            elif clock - stopped >= self.kill_after:
+            elif clock - terminated_at >= self.kill_after:
                 self.signal(signal.SIGKILL)
         self.lines.end()
         self.signal(signal.SIGKILL)
-        return self.code(reason), reason
+        return self.exit_code(reason), reason
 
-    def code(self, reason):
-        code = self.process.returncode
-        if reason == "TimedOut":
-            return TIMED_OUT
+    def termination_reason(self, seconds: float) -> str | None:
+        if self.signals:
+            return TERMINATED
+        return TIMED_OUT if self.timeout and seconds >= self.timeout else None
+
+    def exit_code(self, reason: str | None) -> int:
+        code: int = self.process.returncode
+        if reason == TIMED_OUT:
+            return TIMEOUT_EXIT_CODE
         if code < 0:
-            return 128 - code
-        # One that ends well when it is asked to end has not done what it should.
-        return code or (128 + self.signals[0] if reason else 0)
+            return SIGNAL_EXIT_CODE - code
+        # A command that exits with 0 on SIGTERM has not completed its work.
+        return code or (SIGNAL_EXIT_CODE + self.signals[0] if reason else 0)
 
-    def read(self):
-        """Waits a little for output, or for the end. Returns whether the output is closed."""
-        output = self.process.stdout
+    def read(self) -> bool:
+        """Waits briefly for output, or for the end. Returns whether the output is closed."""
+        output = self.output
         if output.closed:
             try:
                 self.process.wait(TICK_SECONDS)
@@ -263,42 +299,43 @@ class Command:
                 output.close()
         return output.closed
 
-    def signal(self, number):
+    def signal(self, number: int) -> None:
         try:
             os.killpg(self.process.pid, number)
         except ProcessLookupError:
             pass
 
 
-# --- what is to be run ----------------------------------------------------------------------------------------------
+# --- the Job ------------------------------------------------------------------------------------
 
 
-def arguments_of(site_name):
-    """The program that runs the command, or calls the method. No shell reads any of it."""
-    command, method = json_env("JOB_COMMAND", [], list), os.environ.get("JOB_METHOD", "")
+def command_of(site_name: str) -> tuple[str, list[str]]:
+    """A name for messages, and the arguments of the process. No shell interprets them."""
+    command, method = json_array_env("JOB_COMMAND"), os.environ.get("JOB_METHOD", "")
     if bool(command) == bool(method):
-        raise Refused("InvalidInput", "one of JOB_COMMAND and JOB_METHOD must be given")
+        raise JobError("InvalidInput", "exactly one of JOB_COMMAND and JOB_METHOD must be set")
     if method:
         if not METHOD.match(method):
-            raise Refused("InvalidInput", f"JOB_METHOD {method!r} is not a dotted path")
-        json_env("JOB_KWARGS", {}, dict)
+            raise JobError("InvalidInput", f"JOB_METHOD {method!r} is not a dotted path")
+        json_object_env("JOB_KWARGS")
         return method, [sys.executable, os.path.abspath(__file__), "call"]
     if not all(isinstance(argument, str) and "\0" not in argument for argument in command):
-        raise Refused("InvalidInput", "JOB_COMMAND must be a JSON array of texts without NUL")
-    # Just what `bench` itself starts.
+        raise JobError("InvalidInput", "JOB_COMMAND must be a JSON array of strings without NUL")
+    # The process that `bench` starts.
     helper = [sys.executable, "-m", "frappe.utils.bench_helper", "frappe", "--site", site_name]
     return f"bench {command[0]}", [*helper, *command]
 
 
-def call():
-    """The method, in the site's context: what it has written is kept when it returns, and only then."""
-    sys.path.pop(0)  # our scripts are no modules of the framework's
+def call_method() -> None:
+    """Calls JOB_METHOD in the site, and commits its changes if it returns."""
+    sys.path.pop(0)  # the framework must not import the operator's modules
     import frappe
 
     frappe.init(os.environ["SITE_NAME"], sites_path=".")
     frappe.connect()
     try:
-        result = frappe.get_attr(os.environ["JOB_METHOD"])(**json.loads(os.environ.get("JOB_KWARGS") or "{}"))
+        arguments = json.loads(os.environ.get("JOB_KWARGS") or "{}")
+        result = frappe.get_attr(os.environ["JOB_METHOD"])(**arguments)
         frappe.db.commit()
     finally:
         frappe.destroy()
@@ -306,44 +343,44 @@ def call():
         print(json.dumps(result, default=str))
 
 
-def run(report):
-    sites = Path(os.environ.get("BENCH_DIR") or "/home/frappe/frappe-bench") / "sites"
-    site_name = text_env("SITE_NAME")
-    timeout, kill_after = seconds_env("TIMEOUT_SECONDS", 0), seconds_env("KILL_AFTER_SECONDS", 20)
-    if not SITE_NAME.match(site_name):
-        raise Refused("InvalidInput", f"SITE_NAME {site_name!r} is not a host name")
-    title, arguments = arguments_of(site_name)
-    with held_open(sites, site_name):
-        check_open(sites / site_name)
+def run(report: Report) -> tuple[int, str | None]:
+    sites, site_name = bench_dir() / "sites", site_name_env()
+    title, arguments = command_of(site_name)
+    with shared_site_lock(sites, site_name):
+        require_open(sites / site_name)
         redaction = Redaction(sites, site_name)
         report.redact = redaction.apply
         try:
-            command = Command(arguments, sites, report, timeout, kill_after)
+            command = Command(arguments, sites, report)
         except OSError as error:
-            raise Refused("InvalidInput", f"{title} cannot be started: {error.strerror}") from None
+            message = f"{title} cannot be started: {error.strerror}"
+            raise JobError("InvalidInput", message) from None
         code, reason = command.run()
         redaction.read()
-    if reason == "TimedOut":
-        report.line(f"app-operator: {title} was not done within {timeout} seconds")
+    if reason == TIMED_OUT:
+        report.line(f"app-operator: {title} did not complete within {command.timeout} seconds")
     elif reason:
-        report.line(f"app-operator: {title} was asked to end")
+        report.line(f"app-operator: {title} was terminated")
     return code, reason
 
 
-def main():
+def main() -> int:
     report = Report()
+    reason: str | None
     try:
         code, reason = run(report)
-    except Refused as refused:
-        code, reason = REFUSED, refused.reason
-        report.line(f"app-operator: {reason}: {refused}")
+    except JobError as error:
+        code, reason = ERROR_EXIT_CODE, error.reason
+        report.line(f"app-operator: {reason}: {error}")
     except OSError as error:
-        code = REFUSED
-        reason = "VolumeNotReadable"
+        code, reason = ERROR_EXIT_CODE, VOLUME_NOT_READABLE
         report.line(f"app-operator: {reason}: {error}")
     report.end(code, reason)
     return code
 
 
 if __name__ == "__main__":
-    sys.exit(call() if sys.argv[1:] == ["call"] else main())
+    if sys.argv[1:] == ["call"]:
+        call_method()
+    else:
+        sys.exit(main())

@@ -1,25 +1,29 @@
-"""A site's background jobs in Redis, by the keys of the rq package: set aside while the site is closed, put back afterwards.
+"""Moves a site's background jobs in Redis aside while the site is closed, and back afterwards.
 
-While a site is closed its `bench_id` names queues that no worker listens to, so that what enqueues for it meanwhile, a
-migration too, leaves its jobs there. Nothing is lost: these are real queues, kept like the others.
+The keys are those of the rq package. While a site is closed its `bench_id` names queues without
+workers. Jobs that are enqueued meanwhile, for example by a migration, wait in these queues. Redis
+keeps them like all others, so no job is lost.
 """
 
 import time
+from typing import Any
 
-from site_common import Refused, read_json, say
+from atomic_files import read_json
+from job_environment import SiteLocation
+from job_result import JobError, log
+from operator_constants import COMMON_CONFIG_FILE, QUEUE_KEY, QUEUES
 
-QUEUES = ("default", "short", "long")
-
-# KEYS: from, to. ARGV: the queue's name that the jobs get ("" for none), beginnings of the job ids. Order is kept.
+# KEYS: source, target. ARGV: the queue's name for the jobs ("" to keep theirs), prefixes of the
+# job ids. The order of the jobs is kept.
 MOVE = """
 local moved = 0
-local function is_mine(id)
+local function is_of_site(id)
   for n = 2, #ARGV do
     if string.sub(id, 1, #ARGV[n]) == ARGV[n] then return true end
   end
 end
 for _, id in ipairs(redis.call('LRANGE', KEYS[1], 0, -1)) do
-  if is_mine(id) then
+  if is_of_site(id) then
     redis.call('LREM', KEYS[1], 1, id)
     redis.call('RPUSH', KEYS[2], id)
     if ARGV[1] ~= '' and redis.call('EXISTS', 'rq:job:' .. id) == 1 then
@@ -36,67 +40,79 @@ return moved
 class SiteQueues:
     """The queues of one site. `prefix` is the `bench_id` that it has while it is open."""
 
-    def __init__(self, settings, prefix):
+    def __init__(self, location: SiteLocation, prefix: str | None) -> None:
         import redis
 
-        common = read_json(settings.sites / "common_site_config.json")
+        common = read_json(location.sites / COMMON_CONFIG_FILE)
         self.errors = redis.exceptions.RedisError
-        self.redis = redis.from_url(common["redis_queue"], socket_timeout=30, socket_connect_timeout=5, decode_responses=True)
-        self.site = settings.site_name
-        # RQ 2 allows no colons in the ids of jobs.
-        self.ids = (f"{self.site}::", f"{self.site}||")
-        self.prefix = prefix or common.get("bench_id") or str(settings.bench).strip("/").replace("/", "-")
-        self.aside = f"{self.prefix}.closed.{self.site}"
+        self.redis: Any = redis.from_url(
+            common["redis_queue"],
+            socket_timeout=30,
+            socket_connect_timeout=5,
+            decode_responses=True,
+        )
+        self.site = location.site_name
+        # RQ 2 allows no colons in job ids.
+        self.job_prefixes = (f"{self.site}::", f"{self.site}||")
+        default_prefix = str(location.bench).strip("/").replace("/", "-")
+        self.prefix: str = prefix or common.get("bench_id") or default_prefix
+        self.closed_prefix = f"{self.prefix}.closed.{self.site}"
 
-    def names(self, prefix):
-        """Names of all queues with that prefix, those of the bench's own making too."""
-        start = f"rq:queue:{prefix}:"
-        known = {key[len("rq:queue:"):] for key in self.redis.smembers("rq:queues") if key.startswith(start)}
+    def names(self, prefix: str) -> list[str]:
+        """Names of all queues with this prefix, including queues that the bench defines."""
+        start = f"{QUEUE_KEY}{prefix}:"
+        keys = self.redis.smembers("rq:queues")
+        known = {key.removeprefix(QUEUE_KEY) for key in keys if key.startswith(start)}
         return sorted(known | {f"{prefix}:{queue}" for queue in QUEUES})
 
-    def move(self, source, target, origin=""):
-        moved = self.redis.eval(MOVE, 2, f"rq:queue:{source}", f"rq:queue:{target}", origin, *self.ids)
-        return int(moved)
+    def move(self, source: str, target: str, origin: str = "") -> int:
+        keys = (f"{QUEUE_KEY}{source}", f"{QUEUE_KEY}{target}")
+        return int(self.redis.eval(MOVE, 2, *keys, origin, *self.job_prefixes))
 
-    def set_aside(self):
-        """Takes the site's waiting jobs out of the queues that workers listen to."""
-        pairs = [(name, self.aside + name[len(self.prefix):]) for name in self.names(self.prefix)]
-        if count := sum(self.move(source, target) for source, target in pairs):
-            say(f"set {count} waiting jobs aside")
-
-    def put_back(self):
-        """Gives the jobs that were set aside, and those that came meanwhile, to the workers again."""
+    def set_aside(self) -> None:
+        """Moves the site's waiting jobs out of the queues that have workers."""
         count = 0
-        for source in self.names(self.aside):
-            target = self.prefix + source[len(self.aside):]
-            count += self.move(source, target, origin=target)
-            self.redis.srem("rq:queues", f"rq:queue:{source}")
+        for source in self.names(self.prefix):
+            count += self.move(source, self.closed_prefix + source[len(self.prefix) :])
         if count:
-            say(f"put {count} jobs back")
+            log(f"set {count} waiting jobs aside")
 
-    def running(self):
-        """Ids of the site's jobs that a worker has in hand. One whose worker was killed counts until its lease ends."""
-        now, found = time.time(), []
+    def put_back(self) -> None:
+        """Moves the jobs that were set aside, or enqueued since, to the queues with workers."""
+        count = 0
+        for source in self.names(self.closed_prefix):
+            target = self.prefix + source[len(self.closed_prefix) :]
+            count += self.move(source, target, origin=target)
+            self.redis.srem("rq:queues", f"{QUEUE_KEY}{source}")
+        if count:
+            log(f"put {count} jobs back")
+
+    def running(self) -> list[str]:
+        """Ids of the site's jobs that workers run. A killed worker's job has a lease that ends."""
+        now = time.time()
+        found: list[str] = []
         for name in self.names(self.prefix):
-            # In the order in which a job goes: one that moves between the two reads is in both, and not in neither.
-            found += self.redis.lrange(f"rq:queue:{name}:intermediate", 0, -1)
-            for member, lease in self.redis.zrange(f"rq:wip:{name}", 0, -1, withscores=True):
+            # A job moves from the first list to the second: in this order it is in at least one.
+            found += self.redis.lrange(f"{QUEUE_KEY}{name}:intermediate", 0, -1)
+            for job, lease in self.redis.zrange(f"rq:wip:{name}", 0, -1, withscores=True):
                 if lease <= 0 or lease > now:
-                    found.append(member)
-        return [member for member in found if member.startswith(self.ids)]
+                    found.append(job)
+        return [job for job in found if job.startswith(self.job_prefixes)]
 
-    def wait_until_idle(self, seconds):
+    def wait_until_idle(self, seconds: float) -> None:
         deadline = time.monotonic() + seconds
         while jobs := self.running():
             if time.monotonic() >= deadline:
-                raise Refused("JobsRunning", f"{len(jobs)} background jobs of {self.site} have not ended within {seconds} s")
-            say(f"waiting for {len(jobs)} running jobs")
+                raise JobError(
+                    "JobsRunning",
+                    f"{len(jobs)} background jobs of {self.site} still run after {seconds} s",
+                )
+            log(f"waiting for {len(jobs)} running jobs")
             time.sleep(min(5, max(0.1, deadline - time.monotonic())))
 
-    def has_workers(self):
-        """Whether workers listen to the queues."""
-        for name in self.names(self.prefix):
-            for worker in self.redis.smembers(f"rq:workers:{name}"):
-                if self.redis.exists(worker):
-                    return True
-        return False
+    def has_workers(self) -> bool:
+        return any(
+            self.redis.exists(worker)
+            for name in self.names(self.prefix)
+            for worker in self.redis.smembers(f"rq:workers:{name}")
+        )

@@ -262,7 +262,7 @@ describe('site_job.py', needsStandIn('mariadbd', 'redis-server', 'python3'), () 
   it('ends what takes too long, and says so', async () => {
     const { code, message } = await run({ ...test('wait'), TIMEOUT_SECONDS: '10' });
     assert.deepEqual([code, message.reason], [124, 'TimedOut']);
-    const last = 'app-operator: bench test was not done within 10 seconds';
+    const last = 'app-operator: bench test did not complete within 10 seconds';
     assert.equal(message.log, `waiting\n${last}`);
     const start = performance.now();
     const stubborn = { ...test('ignore'), TIMEOUT_SECONDS: '1', KILL_AFTER_SECONDS: '1' };

@@ -285,7 +285,7 @@ describeOnServers('restoring', (world) => {
     writeFileSync(file, data);
     const wanting = site.with(from(store, A, confirmed));
     const result = await wanting.init();
-    assert.match(result.lastLine, /BackupCorrupt: .*private-files.tgz.* is as it was$/);
+    assert.match(result.lastLine, /BackupCorrupt: .*private-files.tgz.* is unchanged$/);
     assert.deepEqual(copyOf(site), old);
     const missing = await wanting.with({ RESTORE_NAME: '20200101T000000Z' }).init();
     assert.match(missing.lastLine, /BackupMissing: .*has no backup 20200101T000000Z/);
@@ -342,7 +342,7 @@ describeOnServers('restoring', (world) => {
     pack('x');
     const result = await site.with(from(store, A, confirmed)).init();
     assert.equal(result.code, 0, result.output);
-    assert.match(result.output, /left out .*link.*, which is no file/);
+    assert.match(result.output, /skipped .*link.*: not a file/);
     assert.deepEqual(readdirSync(site.path('public/files')), ['f']);
     assert.equal(databaseOf(site) === databaseOf(source), false);
   });
@@ -374,7 +374,7 @@ describeOnServers('restoring', (world) => {
     const failed = await wanting.init();
     assert.match(
       failed.lastLine,
-      new RegExp(`MigrationFailed: .* stays in maintenance, with the data of backup ${NAME}; what it had before is in sites/.*/restores/${A}/before, and comes back when restoreFrom is taken away: `),
+      new RegExp(`MigrationFailed: .* stays in maintenance, with the data of backup ${NAME}; its previous data is in sites/.*/restores/${A}/before: remove restoreFrom to return to it: `),
     ); // prettier-ignore
     assert.deepEqual(settingsOf(site).slice(0, 2), [1, 1]);
     assert.equal((await wanting.init()).code, 1, 'again');

@@ -380,7 +380,7 @@ describeOnServers('an upgrade', (world) => {
     const killed = await to(NEW, '15.45.0', 'half').with({ STANDIN_KILL: '1' }).init();
     assert.match(
       killed.terminationMessage,
-      /^app-operator: MigrationFailed: .* its backup is .*: ended in the middle/,
+      /^app-operator: MigrationFailed: .* its backup is .*: the Job was killed/,
     );
     assert.equal(markerOf(site).upgrade?.['changed'], true);
     assert.equal((await to(OLD, '15.44.2').init()).code, 0);

@@ -308,7 +308,7 @@ await describeDocuments('the desk of a site', (get, version) => {
     const { results } = await get().run([{ ...taken, state: 'absent' }]);
     assert.deepEqual(results['Welcome Workspace'], {
       outcome: 'Absent',
-      message: 'Workspace Welcome Workspace belongs to an app, and stays',
+      message: 'Workspace Welcome Workspace belongs to an app, and is retained',
       ignored: [],
     });
   });
