@@ -27,7 +27,7 @@ describe('workers scale by events', { skip: KEDA.skip }, () => {
   before(async () => {
     cluster = await startCluster({ audit: true });
     namespace = await cluster.namespace();
-    operator = await cluster.operator();
+    operator = await cluster.operator([], { timeFactor: 5 });
     await cluster.apply(
       namespace,
       aBench('b', { workerAutoscaling: SCALING, componentReplicas: { workerLong: 3 } }),

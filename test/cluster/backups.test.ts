@@ -13,7 +13,7 @@ before(async () => {
   // What the pods of backups say is the tests' to decide.
   await holdPods(cluster, { 'app.kubernetes.io/component': 'backup' });
   await holdPods(cluster, { 'app.kubernetes.io/component': 'backup-delete' });
-  await cluster.operator();
+  await cluster.operator([], { timeFactor: 5 });
 });
 after(() => cluster.stop());
 

@@ -28,7 +28,7 @@ describe('a site’s certificate', () => {
   before(async () => {
     cluster = await startCluster();
     namespace = await cluster.namespace();
-    await cluster.operator();
+    await cluster.operator([], { timeFactor: 5 });
     const site = (name: string, tls?: object): Manifest =>
       aSite(name, {
         bench: 'b',

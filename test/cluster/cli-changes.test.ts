@@ -34,7 +34,7 @@ let dir: string;
 before(async () => {
   dir = mkdtempSync(join(tmpdir(), 'app-operator-cli-'));
   cluster = await startCluster();
-  await cluster.operator();
+  await cluster.operator([], { timeFactor: 5 });
   admin = new CommandLine(cluster.controlPlane.kubeconfig);
 });
 after(async () => {

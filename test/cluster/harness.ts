@@ -20,7 +20,7 @@ import {
   nameOf,
   summaryOf,
 } from './support/objects.js';
-import { argsOf, Operator, type OperatorOptions } from './support/operator.js';
+import { argsOf, envOf, Operator, type OperatorOptions } from './support/operator.js';
 import { Lease } from './support/shared-control-plane.js';
 
 const POLL_MS = 100;
@@ -55,8 +55,9 @@ export class Cluster {
 
   /** Starts an operator; it is killed with the cluster at the latest. */
   async operator(args: readonly string[] = [], options: OperatorOptions = {}): Promise<Operator> {
-    const { user = 'operator', groups = ['system:masters'], env = {}, wait = true } = options;
+    const { user = 'operator', groups = ['system:masters'], wait = true } = options;
     const kubeconfig = await this.controlPlane.userKubeconfig(user, groups);
+    const env = envOf(options);
     const operator = new Operator({ user, kubeconfig, env, args: [...argsOf(options), ...args] });
     this.#operators.push(operator);
     if (wait) await operator.logged('caches are filled');

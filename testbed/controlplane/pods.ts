@@ -17,6 +17,8 @@ export interface FailPodsOptions {
   readonly exitCode?: number;
   /** Termination message of every container. Default: `failed on demand`. */
   readonly message?: string;
+  /** Only pods of this namespace. Default: of all. */
+  readonly namespace?: string;
 }
 
 /** The part of a control plane that these functions use. */
@@ -31,11 +33,11 @@ interface Cluster {
 export function failPods(
   { api }: Cluster,
   labels: Labels,
-  { exitCode = 1, message = 'failed on demand' }: FailPodsOptions = {},
+  { exitCode = 1, message = 'failed on demand', namespace }: FailPodsOptions = {},
 ): Promise<Interference> {
   const name = `fail-${randomUUID().slice(0, 8)}`;
   const variables = { exitCode, message };
-  return interfere(api, { name, file: 'pod-fail.yaml', matchLabels: labels, variables });
+  return interfere(api, { name, file: 'pod-fail.yaml', matchLabels: labels, namespace, variables });
 }
 
 /**

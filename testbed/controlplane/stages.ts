@@ -26,14 +26,20 @@ export interface DerivedStage {
   readonly name: string;
   readonly file: string;
   readonly matchLabels: Readonly<Record<string, string>>;
+  /** Only pods of this namespace. Default: of all. */
+  readonly namespace?: string | undefined;
   /** Values that replace variables of the file's template. Default: none. */
   readonly variables?: Readonly<Record<string, string | number>>;
 }
 
 export async function createDerivedStage(api: AdminClient, derived: DerivedStage): Promise<void> {
-  const { name, file, matchLabels, variables } = derived;
+  const { name, file, matchLabels, namespace, variables } = derived;
   const stage = await readStage(file, variables);
-  const { matchExpressions } = stage.spec.selector;
+  const ofNamespace =
+    namespace === undefined
+      ? []
+      : [{ key: '.metadata.namespace', operator: 'In', values: [namespace] }];
+  const matchExpressions = [...stage.spec.selector.matchExpressions, ...ofNamespace];
   await api.request('POST', STAGES, {
     ...stage,
     metadata: { name },
