@@ -1,6 +1,6 @@
 import type { E2e } from '../harness.js';
 
-/** The log of a container, without a process of kubectl: tests that wait for a line ask often. */
+/** The log of a container, without a process of kubectl: tests poll it. */
 export function podLog(
   { node }: E2e,
   namespace: string,

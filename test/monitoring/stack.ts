@@ -1,7 +1,7 @@
 /**
  * A real Prometheus with the scrape configuration of docs/monitoring.md. It scrapes the operator over HTTPS with the token
  * of a service account, and the exporter of a bench whose Redis, MariaDB and PostgreSQL are real. Debian's Prometheus knows
- * no Kubernetes: what it would find is told it, every port of every Service with its labels, and its relabelling chooses.
+ * no Kubernetes: it gets every port of every Service with its labels as targets, and relabelling chooses.
  */
 import assert from 'node:assert/strict';
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
@@ -43,17 +43,17 @@ export interface Alert {
   readonly state: 'pending' | 'firing';
 }
 
-export interface MonitoringWorld {
+export interface MonitoringStack {
   readonly cluster: Cluster;
   readonly operator: Operator;
   /** Namespace of bench and sites. */
   readonly namespace: string;
-  /** Another one, in which somebody has put up an exporter that tells of the namespace of the bench. */
+  /** Another namespace, with a foreign exporter whose series name the namespace of the bench. */
   readonly liar: string;
   /** URL of Prometheus. */
   readonly prometheus: string;
   /** The `data` of an answer of Prometheus' API. @throws where it is an error */
-  ask<T>(path: string, parameters?: Readonly<Record<string, string>>): Promise<T>;
+  api<T>(path: string, parameters?: Readonly<Record<string, string>>): Promise<T>;
   query(expr: string): Promise<readonly Sample[]>;
   /** Runs a command of Redis on the bench's queues. */
   redis(...args: readonly string[]): string;
@@ -62,7 +62,7 @@ export interface MonitoringWorld {
 }
 
 /** @param interval how often is scraped and evaluated, as Prometheus writes durations */
-export async function startWorld(interval = '1s'): Promise<MonitoringWorld> {
+export async function startStack(interval = '1s'): Promise<MonitoringStack> {
   const [cluster, redis, mariadb, postgres] = await Promise.all([
     startCluster(),
     startRedis('queue'),
@@ -80,12 +80,12 @@ export async function startWorld(interval = '1s'): Promise<MonitoringWorld> {
   }
 }
 
-interface Parts extends Pick<MonitoringWorld, 'cluster' | 'databases' | 'stop'> {
+interface Parts extends Pick<MonitoringStack, 'cluster' | 'databases' | 'stop'> {
   readonly redis: Redis;
 }
 
-/** Benches and sites, an operator, an exporter, and a Prometheus that looks at them. */
-async function observed(parts: Parts, interval: string): Promise<MonitoringWorld> {
+/** Starts benches and sites, an operator, an exporter, and a Prometheus that scrapes them. */
+async function observed(parts: Parts, interval: string): Promise<MonitoringStack> {
   const { cluster, redis, databases } = parts;
   const directory = temporaryDirectory();
   const namespace = await cluster.namespace();
@@ -102,7 +102,7 @@ async function observed(parts: Parts, interval: string): Promise<MonitoringWorld
   const words = ['create', 'token', 'prometheus', '--namespace=default', '--duration=1h'];
   writeFileSync(token, (await cluster.controlPlane.kubectl(words)).trim());
 
-  // Two sites get Ready; the third names a bench that is not there, and waits.
+  // Two sites get Ready; the bench of the third does not exist.
   await cluster.apply(
     namespace,
     aBench('b'),
@@ -150,7 +150,7 @@ async function observed(parts: Parts, interval: string): Promise<MonitoringWorld
     ],
     {},
   );
-  const ask = async <T>(
+  const api = async <T>(
     path: string,
     parameters: Readonly<Record<string, string>> = {},
   ): Promise<T> => {
@@ -174,9 +174,9 @@ async function observed(parts: Parts, interval: string): Promise<MonitoringWorld
     prometheus,
     databases,
     redis: (...args) => redisCli(redis.port, redis.password, ...args),
-    ask,
+    api,
     query: async (expr) =>
-      (await ask<{ readonly result: readonly Sample[] }>('query', { query: expr })).result,
+      (await api<{ readonly result: readonly Sample[] }>('query', { query: expr })).result,
     stop: async () => {
       lies.close();
       await Promise.all([server.stop(), parts.stop()]);
@@ -184,7 +184,7 @@ async function observed(parts: Parts, interval: string): Promise<MonitoringWorld
   };
 }
 
-/** The configuration of the documentation, in a hurry, and told what there is in place of Kubernetes. */
+/** The configuration of the documentation, with short intervals, and with files in place of service discovery. */
 function prometheusConfig(interval: string, token: string, targets: readonly Target[]): string {
   const page = readFileSync(join(ROOT, 'docs/monitoring.md'), 'utf8');
   const [, text = ''] = /<!-- scrape configuration -->\n+```yaml\n([^]*?)```/.exec(page) ?? [];
@@ -233,13 +233,13 @@ function scraperRights(): string {
   });
 }
 
-/** Targets as Prometheus is told of them. */
+/** Targets in the format of file discovery. */
 interface Target {
   readonly targets: readonly [string];
   readonly labels: Readonly<Record<string, string>>;
 }
 
-/** What Prometheus finds behind the ports of a Service; where nobody listens, a port that nobody has. */
+/** The ports behind a Service; a closed port where nothing listens. */
 function discovered(
   { metadata, spec }: Live,
   listening: Readonly<Record<string, Readonly<Record<string, number>>>>,
@@ -271,7 +271,7 @@ function nightly() {
   };
 }
 
-/** What anybody can put behind a Service with the labels of an exporter. */
+/** A foreign program behind a Service with the labels of an exporter. */
 async function startLiar(
   namespace: string,
 ): Promise<{ readonly port: number; readonly close: () => void }> {
@@ -296,7 +296,7 @@ async function startExporter(
   directory: string,
   namespace: string,
   redis: Redis,
-  [mariadb, postgres]: MonitoringWorld['databases'],
+  [mariadb, postgres]: MonitoringStack['databases'],
 ): Promise<number> {
   mariadb.sql(`CREATE DATABASE shop; CREATE USER shop IDENTIFIED BY '${PASSWORD}'; GRANT ALL ON shop.* TO shop`); // prettier-ignore
   postgres.sql(`CREATE ROLE books WITH LOGIN PASSWORD '${PASSWORD}'`);

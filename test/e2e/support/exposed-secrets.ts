@@ -4,7 +4,7 @@ import { at, type Live, nameOf } from '../../cluster/support/objects.js';
 import type { E2e } from '../harness.js';
 import { podLog } from './pod-log.js';
 
-/** Shorter values, such as the user name `root`, are no secrets of their own. */
+/** Shorter values, such as the user name `root`, do not count as secrets. */
 const SHORTEST = 8;
 const SAMPLE_MS = 100;
 /** Kinds that hold no secret value; Secrets themselves are left out. */
@@ -24,20 +24,19 @@ const KINDS = [
   'StatefulSet',
 ];
 
-/** Something that anybody may read, and where it is. */
+/** A text outside of Secrets, and where it is. */
 interface Place {
   readonly where: string;
   readonly text: string;
 }
 
 /**
- * Keeps the arguments of all processes of this machine, those of pods among them. Secrets that are
- * arguments for a moment only, of a client program for instance, are seen this way.
+ * Records the arguments of all processes of this machine, those of pods included, also of short-lived client programs.
  */
 export class ArgumentLists {
   readonly #seen = new Set<string>();
   readonly #timer = setInterval(() => {
-    this.#look();
+    this.#sample();
   }, SAMPLE_MS).unref();
 
   stop(): void {
@@ -51,42 +50,42 @@ export class ArgumentLists {
     }));
   }
 
-  #look(): void {
+  #sample(): void {
     for (const id of readdirSync('/proc')) {
       if (!/^\d+$/.test(id)) continue;
       try {
         this.#seen.add(readFileSync(`/proc/${id}/cmdline`, 'utf8').replaceAll('\0', ' '));
       } catch {
-        // It has ended meanwhile.
+        // The process has ended meanwhile.
       }
     }
   }
 }
 
 /**
- * Where a value of a Secret of a namespace can be read by whoever may not read Secrets: objects with
- * their status, events, logs of all containers and of the operator, argument lists. Values are looked
- * for as they are, in base64, and escaped for URLs and JSON.
+ * Finds values of Secrets of a namespace outside of Secrets: in objects with their status, events, logs of all
+ * containers and of the operator, and argument lists. It searches for the value, its base64 form, and the forms escaped
+ * for URLs and JSON.
  *
- * @returns the places, and how many values were looked for in how many places; never a value itself
+ * @returns the places, and how many values were searched in how many places; never a value itself
  */
-export async function leaksIn(
+export async function exposedSecrets(
   cluster: E2e,
   namespace: string,
   lists: ArgumentLists,
 ): Promise<{
-  readonly leaks: readonly string[];
+  readonly exposed: readonly string[];
   readonly values: number;
   readonly places: number;
 }> {
   const needles = (await cluster.list('Secret', namespace)).flatMap(needlesOf);
   const places = [...(await placesIn(cluster, namespace)), ...lists.all];
-  const leaks = places.flatMap(({ where, text }) =>
+  const exposed = places.flatMap(({ where, text }) =>
     needles
       .filter(({ forms }) => forms.some((form) => text.includes(form)))
       .map(({ name }) => `${name} in ${where}`),
   );
-  return { leaks: [...new Set(leaks)], values: needles.length, places: places.length };
+  return { exposed: [...new Set(exposed)], values: needles.length, places: places.length };
 }
 
 function needlesOf(secret: Live): { readonly name: string; readonly forms: readonly string[] }[] {
@@ -109,7 +108,7 @@ async function placesIn(cluster: E2e, namespace: string): Promise<readonly Place
   ];
 }
 
-/** The logs of each container of a pod, of those that were replaced too. */
+/** The logs of each container of a pod, also of replaced containers. */
 function logsOf(cluster: E2e, namespace: string, pod: Live): Promise<Place>[] {
   const statuses = ['initContainerStatuses', 'containerStatuses'].flatMap(
     (field) => (at(pod, `status.${field}`) ?? []) as readonly ContainerStatus[],

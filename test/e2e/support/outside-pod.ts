@@ -1,8 +1,8 @@
 import type { Manifest } from '../../cluster/support/objects.js';
 import type { E2e } from '../harness.js';
 
-/** A pod that belongs to no bench. It listens where Redis does, and asks nobody for a password. */
-export function stranger(
+/** A pod outside of benches: a Redis without a password. */
+export function outsidePod(
   name: string,
   labels: Readonly<Record<string, string>> = { app: name },
 ): Manifest {
@@ -29,17 +29,16 @@ export function stranger(
   };
 }
 
-/** Whether a pod gets a connection to a port of a host, Redis' by default, within fifteen seconds: many may ask at once. */
-export async function isReached(
+/** Whether a pod can connect to a port of a host, that of Redis by default, within 15 s: many calls may run at once. */
+export async function canConnect(
   cluster: E2e,
-  namespace: string,
-  pod: string,
+  { namespace, pod }: { readonly namespace: string; readonly pod: string },
   host: string,
   port = 6379,
 ): Promise<boolean> {
-  // bash is in every image of Debian, and connects by itself.
+  // Every image of Debian has bash, which can connect.
   const connect =
-    'timeout 15 bash -c "</dev/tcp/$1/$2" connect "$1" "$2" 2>/dev/null && echo reached || true';
+    'timeout 15 bash -c "</dev/tcp/$1/$2" connect "$1" "$2" 2>/dev/null && echo connected || true';
   const command = ['sh', '-c', connect, 'sh', host, String(port)];
-  return (await cluster.exec(namespace, pod, command)).includes('reached');
+  return (await cluster.exec(namespace, pod, command)).includes('connected');
 }
