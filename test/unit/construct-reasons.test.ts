@@ -6,12 +6,12 @@ import { ROOT } from '../golden/docs.js';
 import { outcomesOf } from '../golden/outcome.js';
 import { readScenario, scenarioNames } from '../golden/scenario.js';
 
-/** Kinds that can fail: judge() makes the reason of their name. */
+/** Kinds that can fail: evaluatePhase() forms the reason from their name. */
 const FAILING = ['Job', 'Deployment', 'PersistentVolumeClaim'];
-/** How a template that makes a reason of a child's kind is told. */
+/** How a template appears here that forms a reason from a child's kind. */
 const OF_KIND = '${}Failed';
 
-/** The texts that an expression can be, as far as the source says. */
+/** The texts that an expression can evaluate to, as far as the source shows. */
 function textsOf(node: ts.Node | undefined, source: ts.SourceFile): readonly string[] {
   if (!node) return [];
   if (ts.isStringLiteral(node)) return [node.text];
@@ -35,15 +35,15 @@ function textsOf(node: ts.Node | undefined, source: ts.SourceFile): readonly str
 
 function declarationOf(name: string, source: ts.SourceFile): ts.Expression | undefined {
   let found: ts.Expression | undefined;
-  const reconcile = (node: ts.Node): void => {
+  const inspect = (node: ts.Node): void => {
     if (ts.isVariableDeclaration(node) && node.name.getText() === name) found ??= node.initializer;
-    ts.forEachChild(node, reconcile);
+    ts.forEachChild(node, inspect);
   };
-  reconcile(source);
+  inspect(source);
   return found;
 }
 
-/** Where calls have their reason. */
+/** The position of the reason among the arguments of a call. */
 const PLACES: Readonly<Record<string, number>> = {
   Waiting: 0,
   Stalled: 0,
@@ -53,10 +53,10 @@ const PLACES: Readonly<Record<string, number>> = {
   'this.#complain': 2,
 };
 
-/** Reasons are thrown with errors, or stand in verdicts. */
+/** Reasons of errors and of condition results. */
 function reasonsOf(source: ts.SourceFile): readonly string[] {
   const found: string[] = [];
-  const reconcile = (node: ts.Node): void => {
+  const inspect = (node: ts.Node): void => {
     const callee =
       ts.isNewExpression(node) || ts.isCallExpression(node) ? node.expression.getText() : '';
     const args =
@@ -66,9 +66,9 @@ function reasonsOf(source: ts.SourceFile): readonly string[] {
     if (ts.isPropertyAssignment(node) && node.name.getText() === 'reason') {
       found.push(...textsOf(node.initializer, source));
     }
-    ts.forEachChild(node, reconcile);
+    ts.forEachChild(node, inspect);
   };
-  reconcile(source);
+  inspect(source);
   return found;
 }
 
@@ -116,26 +116,26 @@ const WORDS: Readonly<Record<string, string>> = {
 };
 
 suite('docs/reasons.md', () => {
-  test('explains every reason of a condition, and none that is never given', () => {
+  test('explains every reason of a condition, and no other', () => {
     assert.deepEqual(first(rowsOf('Conditions')), [...inSources().keys()].sort());
   });
-  test('says which event is recorded: one for each reason of Ready but for steps', () => {
+  test('says which event is recorded: one for each reason of Ready, except progress', () => {
     for (const [reason = '', , condition = '', status = '', event] of rowsOf('Conditions')) {
       const steps = /`(Provisioning|Updating|Deleting|Syncing|Running)`/.test(reason);
-      const told = condition.includes('`Ready`') && !steps;
-      assert.equal(event, told ? (status === 'True' ? 'Normal' : 'Warning') : 'none', reason);
+      const recorded = condition.includes('`Ready`') && !steps;
+      assert.equal(event, recorded ? (status === 'True' ? 'Normal' : 'Warning') : 'none', reason);
     }
   });
   test('has a row for every condition of the golden scenarios', () => {
     const rows = rowsOf('Conditions');
-    const lastWords = first(rowsOf('Last words of Jobs'));
+    const terminationReasons = first(rowsOf('Termination messages of Jobs'));
     for (const name of scenarioNames()) {
       for (const { resource, status } of outcomesOf(readScenario(name))) {
         const kind = WORDS[resource.kind] ?? 'document';
         for (const { type, reason, status: value } of status.conditions ?? []) {
           if (['Reconciling', 'Stalled'].includes(type)) continue;
-          // A failed Job's last word is the reason.
-          if (type === 'Ready' && lastWords.includes(reason)) continue;
+          // The reason of a failed Job's termination message is the condition's reason.
+          if (type === 'Ready' && terminationReasons.includes(reason)) continue;
           const row = rows.find(
             ([own = '', kinds = '', condition = '', values = '']) =>
               own === `\`${reason}\`` &&
@@ -148,7 +148,7 @@ suite('docs/reasons.md', () => {
       }
     }
   });
-  test('explains the last words of every script, and no others', () => {
+  test('explains the reason in every termination message of a script, and no others', () => {
     const folder = `${ROOT}constructs/frappe/scripts/`;
     const texts = readdirSync(folder)
       .filter((name) => /\.(py|sh)$/.test(name))
@@ -166,11 +166,14 @@ suite('docs/reasons.md', () => {
       [...texts.matchAll(pattern)].map(([, name]) => name),
     );
     assert.deepEqual(
-      first([...rowsOf('Last words of Jobs'), ...rowsOf('Last words of other containers')]),
+      first([
+        ...rowsOf('Termination messages of Jobs'),
+        ...rowsOf('Termination messages of other containers'),
+      ]),
       [...new Set(said)].sort(),
     );
   });
-  test('says what to do wherever something is wrong', () => {
+  test('has a remedy for every condition that is False', () => {
     for (const [reason = '', , , status, , meaning = '', todo = ''] of rowsOf('Conditions')) {
       assert.notEqual(meaning, '', reason);
       if (status === 'False') assert.notEqual(todo, '', reason);
