@@ -8,7 +8,7 @@ import { assertGolden } from './compare.js';
 
 export const ROOT = fileURLToPath(new URL('../../../../', import.meta.url));
 
-/** Holds the part of a page between `<!-- name -->` and `<!-- /name -->` to a text, or writes it. */
+/** Compares the part of a page between `<!-- name -->` and `<!-- /name -->` with a text, or writes it. */
 export function assertSection(file: string, name: string, text: string): void {
   const page = readFileSync(ROOT + file, 'utf8');
   const [start, end] = [`<!-- ${name} -->\n`, `<!-- /${name} -->`];
@@ -20,12 +20,12 @@ export function assertSection(file: string, name: string, text: string): void {
   );
 }
 
-/** Wide tables stay as they are: the formatter would fill them with blanks. */
+/** Keeps the formatter from padding wide tables. */
 function ignored(text: string): string {
   return `<!-- prettier-ignore-start -->\n${text}<!-- prettier-ignore-end -->\n`;
 }
 
-/** A table of Markdown. */
+/** A Markdown table. */
 export function table(head: readonly string[], rows: readonly (readonly string[])[]): string {
   const line = (cells: readonly string[]) =>
     `| ${cells.map((cell) => cell.replaceAll('|', String.raw`\|`).replaceAll('\n', ' ')).join(' | ')} |\n`;
@@ -52,7 +52,7 @@ function rowsOf(schema: Schema, path: string): readonly (readonly string[])[] {
   });
 }
 
-/** Requests and limits look the same everywhere. */
+/** Whether a schema has `requests` and `limits`: these need no rows. */
 function isResources({ properties = {} }: Schema): boolean {
   return Object.keys(properties).sort().join() === 'limits,requests';
 }
@@ -85,7 +85,7 @@ function code(value: unknown): string {
   return `\`${typeof value === 'string' ? value : JSON.stringify(value)}\``;
 }
 
-/** The manifests in a page's blocks of YAML. */
+/** The manifests in the YAML blocks of a page. */
 export function manifestsIn(markdown: string): readonly KubeObject[] {
   return [...markdown.matchAll(/^```yaml\n([^]*?)^```$/gm)]
     .flatMap(([, text = '']) => parseAllDocuments(text))
@@ -93,7 +93,7 @@ export function manifestsIn(markdown: string): readonly KubeObject[] {
     .filter(({ kind }) => typeof kind === 'string');
 }
 
-/** The pages that people write: those of `docs/` and the ones beside the README. */
+/** The hand-written pages: those of `docs/` and of the top folder. */
 export function markdownFiles(): readonly string[] {
   const top = readdirSync(ROOT).filter((name) => name.endsWith('.md'));
   const pages = readdirSync(`${ROOT}docs`, { recursive: true, encoding: 'utf8' })

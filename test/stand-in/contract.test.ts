@@ -1,5 +1,5 @@
 /**
- * The commands of the image against facts of the real framework 15.44.2 (read and run, see docs/framework-image.md):
+ * The commands of the image against facts of the real framework 15.44.2 (read and run, see docs/contributing/stand-in-image.md):
  * each row is a command, its exit code, and what it says. Rows of a table build on each other.
  */
 import assert from 'node:assert/strict';
