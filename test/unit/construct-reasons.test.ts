@@ -49,6 +49,7 @@ const PLACES: Readonly<Record<string, number>> = {
   Stalled: 0,
   conditionResult: 0,
   blockedReason: 0,
+  inState: 0,
   statusResult: 1,
   'this.#complain': 2,
 };
