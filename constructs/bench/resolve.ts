@@ -5,6 +5,7 @@ import { GUNICORN_PORT } from '../frappe/constants.generated.js';
 import { sitesOfBench } from '../frappe/indexes.js';
 import { databaseOperatorServer } from '../frappe/database-operator-server.js';
 import { redisVersion } from '../frappe/redis-version.js';
+import { requireSecret } from '../frappe/secret.js';
 import { nameOwnerOf, isOlder, refuseSharedName, type NameOwner } from '../frappe/name-conflict.js';
 import { WORKER_COMPONENTS } from '../frappe/worker.js';
 import {
@@ -15,7 +16,7 @@ import {
 } from '../frappe/worker-scaling.js';
 import { servesKeda, servesKedaLogins } from '../integrations/keda/autoscaling.js';
 import type { Queue } from '../kit/api.js';
-import { Stalled, Waiting, type Problem } from '../kit/errors.js';
+import { Stalled, type Problem } from '../kit/errors.js';
 import type { ClusterReader } from '../kit/kind.js';
 import { benchNames, serviceHost, siteNames } from '../kit/names.js';
 import { keyOf, uidOf } from '../kit/object.js';
@@ -62,12 +63,7 @@ export function resolveBench(bench: AppBench, reader: ClusterReader): BenchInput
   refuseSharedName(bench, 'AppSite', reader);
   const { namespace = 'default', name } = bench.metadata;
   for (const secret of referencedSecrets(bench)) {
-    if (reader.get('Secret', namespace, secret.name, uidOf) === undefined) {
-      throw new Waiting(
-        'SecretMissing',
-        `${secret.path}: the Secret "${secret.name}" is not there: create it in namespace ${namespace}`,
-      );
-    }
+    requireSecret({ namespace, ...secret }, reader, uidOf);
   }
   const model = modelOf(bench, reader);
   const version = redisVersion(model, reader);

@@ -48,14 +48,19 @@ function hindranceOf(site: AppSite): string | undefined {
   const { metadata, status } = site;
   if (metadata.deletionTimestamp !== undefined) return 'it is being deleted';
   if (isPaused(site)) return 'it is paused';
-  // A migration that failed may go on with another image.
+  // A failed migration may succeed with another image.
   if (status?.upgrade?.state === 'Failed') return undefined;
-  const ready = status?.conditions?.find(({ type }) => type === 'Ready');
-  const stalled = status?.conditions?.some(
-    ({ type, status: value }) => type === 'Stalled' && value === 'True',
-  );
-  // Something is missing that it needs, or is refused: it would keep its turn from the others.
-  return stalled || status?.phase === 'Pending' ? (ready?.reason ?? 'it waits') : undefined;
+  // A site that lacks a reference, or is refused, would keep its turn from the others.
+  return isBlocked(status) ? (readyReason(status) ?? 'it waits') : undefined;
+}
+
+function isBlocked({ phase, conditions = [] }: AppSiteStatus = {}): boolean {
+  const stalled = conditions.some(({ type, status }) => type === 'Stalled' && status === 'True');
+  return phase === 'Pending' || stalled;
+}
+
+function readyReason({ conditions }: AppSiteStatus = {}): string | undefined {
+  return conditions?.find(({ type }) => type === 'Ready')?.reason;
 }
 
 /**

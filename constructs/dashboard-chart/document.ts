@@ -62,19 +62,24 @@ function source(spec: SiteDashboardChartSpec): Readonly<Record<string, FieldValu
   if (spec.chartType === 'Report') {
     return { timeseries: false, use_report_chart: spec.useReportChart, x_field: spec.xField ?? '' };
   }
-  const parent = { parent_document_type: spec.parentDocumentType ?? '' };
-  if (!SERIES.has(spec.chartType)) {
-    return {
-      ...parent,
-      timeseries: false,
-      group_by_based_on: spec.groupByBasedOn ?? '',
-      group_by_type: spec.groupByType ?? 'Count',
-      aggregate_function_based_on: spec.aggregateFunctionBasedOn ?? '',
-      number_of_groups: spec.numberOfGroups ?? 0,
-    };
-  }
   return {
-    ...parent,
+    parent_document_type: spec.parentDocumentType ?? '',
+    ...(SERIES.has(spec.chartType) ? timeSeries(spec) : groups(spec)),
+  };
+}
+
+function groups(spec: SiteDashboardChartSpec): Readonly<Record<string, FieldValue>> {
+  return {
+    timeseries: false,
+    group_by_based_on: spec.groupByBasedOn ?? '',
+    group_by_type: spec.groupByType ?? 'Count',
+    aggregate_function_based_on: spec.aggregateFunctionBasedOn ?? '',
+    number_of_groups: spec.numberOfGroups ?? 0,
+  };
+}
+
+function timeSeries(spec: SiteDashboardChartSpec): Readonly<Record<string, FieldValue>> {
+  return {
     timeseries: true,
     based_on: spec.basedOn ?? '',
     value_based_on: spec.valueBasedOn ?? '',

@@ -87,7 +87,7 @@ export function documentKind<R extends Resource<DocumentSpec, DocumentStatus>>(
     indexes: [index, ...indexes],
     resolve(resource, reader) {
       const name = nameOf(resource);
-      refuseTakenDocument(resource, index, path, name, reader);
+      refuseTakenDocument(resource, { index, path, name }, reader);
       const versions = dependsOn(resource, reader);
       return { ...syncDocument(resource, documentOf(resource, reader), versions, reader), name };
     },

@@ -105,19 +105,22 @@ function siteOffer(site: AppSite): {
   };
 }
 
-/** Why nothing may run in a site that is there, in stable words. */
+/** Why nothing may run in a site, in stable words. */
 function troubleOf(site: AppSite): string | undefined {
-  const { metadata, status } = site;
   if (isPaused(site)) return 'is paused';
-  const { upgrade } = status ?? {};
-  // One that waits for its turn is open, and works as before.
+  const { upgrade } = site.status ?? {};
+  // A site that waits for its turn is open, and runs the previous image.
   if (upgrade && (upgrade.state !== 'Waiting' || upgrade.closed === true)) {
     return `is being upgraded to ${upgrade.to}`;
   }
+  return isReady(site) ? undefined : 'is not Ready';
+}
+
+/** The status of an older generation says nothing about this one. */
+function isReady({ metadata, status }: AppSite): boolean {
   const ready = status?.conditions?.find(({ type }) => type === 'Ready');
-  // A status that speaks of an older spec says nothing about this one.
-  const seen = (status?.observedGeneration ?? 0) >= (metadata.generation ?? 0);
-  return ready?.status === 'True' && seen ? undefined : 'is not Ready';
+  const observed = (status?.observedGeneration ?? 0) >= (metadata.generation ?? 0);
+  return ready?.status === 'True' && observed;
 }
 
 /** What a site, and whatever runs in it, depends on of its bench. */

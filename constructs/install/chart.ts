@@ -53,42 +53,43 @@ export interface InstallProps {
   readonly kinds?: readonly PermissionSource[];
 }
 
-/** Everything that an installation takes: namespace, CRDs, rights, the operator, its Service, who reaches it. */
+/** Everything of an installation: namespace, CRDs, rights, the operator, its Service, its network. */
 export class InstallChart extends Chart {
   constructor(scope: Construct, id: string, props: InstallProps) {
     super(scope, id, { disableResourceNameHashes: true });
-    const {
-      image,
-      replicas = 1,
-      namespace = OPERATOR.namespace,
-      watchNamespaces,
-      namespaced = false,
-      platformIds = false,
-      limitEgress = false,
-      webhooks = !namespaced,
-      apiGroup = DEFAULT_API_GROUP,
-      definitions = DEFINITIONS,
-      kinds = KINDS,
-    } = props;
-    if (namespaced && !watchNamespaces?.length) {
-      throw new Error('namespaced: an installation without ClusterRoles needs watchNamespaces');
-    }
-    if (namespaced && webhooks) {
-      throw new Error('namespaced: an installation without ClusterRoles has no webhooks');
-    }
+    const { image, replicas = 1, platformIds = false, limitEgress = false } = props;
+    const common = commonProps(props);
+    const { namespace, namespaced, webhooks } = common;
+    refuseContradictions(common);
     if (!namespaced) {
       new OperatorNamespace(this, 'namespace', namespace);
-      new Crds(this, 'crds', { definitions, apiGroup });
+      new Crds(this, 'crds', common);
     }
-    const common = { namespace, apiGroup, watchNamespaces, namespaced, webhooks };
-    new OperatorAccess(this, 'access', { ...common, kinds });
-    if (!namespaced) new UserRoles(this, 'user-roles', { apiGroup, definitions });
+    new OperatorAccess(this, 'access', common);
+    if (!namespaced) new UserRoles(this, 'user-roles', common);
     new MetricsService(this, 'metrics-service', { namespace });
     new OperatorNetwork(this, 'network', { namespace, webhooks, egress: limitEgress });
     new Manager(this, 'manager', { ...common, image, replicas, platformIds });
-    if (webhooks) {
-      new Webhooks(this, 'webhooks', { namespace, apiGroup, definitions });
-    }
+    if (webhooks) new Webhooks(this, 'webhooks', common);
+  }
+}
+
+/** What several parts of an installation need. */
+function commonProps(props: InstallProps) {
+  const { watchNamespaces, namespaced = false, webhooks = !namespaced } = props;
+  const { namespace = OPERATOR.namespace, apiGroup = DEFAULT_API_GROUP } = props;
+  const { definitions = DEFINITIONS, kinds = KINDS } = props;
+  return { namespace, apiGroup, watchNamespaces, namespaced, webhooks, definitions, kinds };
+}
+
+function refuseContradictions(props: ReturnType<typeof commonProps>): void {
+  const { namespaced, watchNamespaces, webhooks } = props;
+  if (!namespaced) return;
+  if (!watchNamespaces?.length) {
+    throw new Error('namespaced: an installation without ClusterRoles needs watchNamespaces');
+  }
+  if (webhooks) {
+    throw new Error('namespaced: an installation without ClusterRoles has no webhooks');
   }
 }
 

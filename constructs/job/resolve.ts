@@ -26,31 +26,31 @@ const MOST_BYTES = 65_536;
 /** @throws Stalled or Waiting, see `Kind.resolve` */
 export function resolveJob(job: SiteJob, reader: ClusterReader): SiteJobInputs {
   refuseLong(job);
-  const { spec, status } = job;
+  const specHash = specHashOf(job);
+  const once = job.spec.schedule === undefined;
+  const status = job.status?.specHash === specHash ? job.status : undefined;
+  const ended = once && status?.completionTime !== undefined;
+  const begun = ended || (once && status?.startTime !== undefined);
   const { site, blocked } = viewSite(job, reader);
-  const specHash = hashOf([
-    spec.command ?? null,
-    spec.method ?? null,
-    spec.kwargs ?? null,
-    spec.timeout,
-    spec.backoffLimit,
-    spec.resources ?? null,
-  ]);
-  const told = spec.schedule === undefined && status?.specHash === specHash ? status : undefined;
-  const ended = told?.completionTime !== undefined;
-  // What was made for a site goes with it: a schedule, and a run that is under way.
-  const made = spec.schedule === undefined ? status?.startTime : status?.appliedHash;
-  if (!site && blocked && (ended || made === undefined))
+  if (!site && blocked && (ended || !isMade(job)))
     throw new Waiting(blocked.reason, blocked.message);
-  const refused = status?.specHash === specHash ? status.refusedJob : undefined;
-  return {
-    site,
-    blocked,
-    specHash,
-    run: refused === undefined ? specHash : hashOf([specHash, refused]),
-    ended,
-    begun: ended || told?.startTime !== undefined,
-  };
+  return { site, blocked, specHash, run: runHash(specHash, status?.refusedJob), ended, begun };
+}
+
+/** Whether there is a schedule or a run that has to be deleted together with its site. */
+function isMade({ spec, status }: SiteJob): boolean {
+  const made = spec.schedule === undefined ? status?.startTime : status?.appliedHash;
+  return made !== undefined;
+}
+
+/** @param refused uid of a Job that did nothing, since its site was closed: the run is another one */
+function runHash(specHash: string, refused: string | undefined): string {
+  return refused === undefined ? specHash : hashOf([specHash, refused]);
+}
+
+function specHashOf({ spec }: SiteJob): string {
+  const { command = null, method = null, kwargs = null, resources = null } = spec;
+  return hashOf([command, method, kwargs, spec.timeout, spec.backoffLimit, resources]);
 }
 
 function refuseLong({ spec }: SiteJob): void {

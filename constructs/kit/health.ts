@@ -125,9 +125,11 @@ function rollout(object: Observable): Health {
   if (findCondition(object, 'Progressing')?.reason === 'ProgressDeadlineExceeded') {
     return { state: 'Failed', message: 'the rollout makes no progress' };
   }
-  const { spec, status = {} } = object;
+  return rolledOut(object.spec?.replicas ?? 1, object.status ?? {});
+}
+
+function rolledOut(wanted: number, status: NonNullable<Observable['status']>): Health {
   const { updatedReplicas: updated = 0, availableReplicas: available = 0 } = status;
-  const wanted = spec?.replicas ?? 1;
   // Without an observedGeneration no controller has observed it, not even at 0 replicas.
   if (status.observedGeneration === undefined) return replicas(0, wanted);
   if (updated < wanted) return replicas(updated, wanted, 'updated');

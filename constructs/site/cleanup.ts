@@ -84,7 +84,7 @@ function benchMissing(site: AppSite): Waiting {
   const { namespace = 'default' } = site.metadata;
   return new Waiting(
     'BenchMissing',
-    `the site's data cannot be dropped: there is no AppBench "${site.spec.benchRef.name}" in namespace ${namespace}; the annotation ${metadataKeysOf(site).skipDrop}=true lets the site go without it`,
+    `the site's data cannot be dropped: there is no AppBench "${site.spec.benchRef.name}" in namespace ${namespace}; to delete the site without dropping it, annotate it with ${metadataKeysOf(site).skipDrop}=true`,
   );
 }
 
@@ -105,7 +105,7 @@ function databaseOf(site: AppSite, bench: BenchModel): SiteDatabasePlan {
     return databasePlan(site, bench);
   } catch (error) {
     if (!(error instanceof Stalled)) throw error;
-    const release = `the annotation ${metadataKeysOf(site).skipDrop}=true lets the site go without dropping its data`;
+    const release = `to delete the site without dropping its data, annotate it with ${metadataKeysOf(site).skipDrop}=true`;
     throw new Stalled(error.reason, `${error.message}; ${release}`, error.retryAfterMs);
   }
 }

@@ -56,24 +56,23 @@ function requestOf({ backupRef, source, name }: SiteRestore, reconcileAgain: str
   return hashOf([backupRef?.name ?? null, source ?? null, name ?? null, reconcileAgain]);
 }
 
-/** @throws Waiting where the SiteBackup, or a Secret, is not there */
+/** @throws Waiting where the SiteBackup, or a Secret, does not exist */
 function storeOf(
   site: AppSite,
   { backupRef, source }: SiteRestore,
   reader: ClusterReader,
 ): BackupStore {
   const { namespace = 'default', name } = site.metadata;
-  const offer = backupRef && reader.get('SiteBackup', namespace, backupRef.name, placeOf);
-  const destination = offer?.destination ?? source;
+  const backupName = backupRef?.name ?? '';
+  const backup = backupRef && reader.get('SiteBackup', namespace, backupName, placeOf);
+  const destination = backup?.destination ?? source;
   if (!destination) {
-    throw new Waiting(
-      'BackupMissing',
-      `spec.restoreFrom.backupRef.name: there is no SiteBackup "${backupRef?.name ?? ''}" in namespace ${namespace}`,
-    );
+    const message = `spec.restoreFrom.backupRef.name: there is no SiteBackup "${backupName}" in namespace ${namespace}`;
+    throw new Waiting('BackupMissing', message);
   }
-  const path = source ? 'spec.restoreFrom.source' : `SiteBackup ${backupRef?.name ?? ''}`;
+  const path = source ? 'spec.restoreFrom.source' : `SiteBackup ${backupName}`;
   requireStoreSecrets(destination, namespace, path, reader);
-  return backupStore(destination, { namespace, name: offer?.site ?? name });
+  return backupStore(destination, { namespace, name: backup?.site ?? name });
 }
 
 function placeOf({ spec }: SiteBackup) {

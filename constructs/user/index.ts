@@ -49,12 +49,19 @@ export const user: Kind<SiteUser, UserInputs> = {
 
 /** @throws Stalled or Waiting, see `Kind.resolve` */
 function resolveUser(resource: SiteUser, reader: ClusterReader): UserInputs {
-  refuseTakenDocument(resource, usersByEmail, 'spec.email', resource.spec.email, reader);
+  refuseTakenDocument(
+    resource,
+    { index: usersByEmail, path: 'spec.email', name: resource.spec.email },
+    reader,
+  );
   const { namespace = 'default' } = resource.metadata;
   const { passwordSecretRef, apiKeySecretRef } = resource.spec;
   const secretVersion =
     passwordSecretRef &&
-    requireSecret(reader, namespace, passwordSecretRef.name, 'spec.passwordSecretRef.name');
+    requireSecret(
+      { namespace, name: passwordSecretRef.name, path: 'spec.passwordSecretRef.name' },
+      reader,
+    );
   // The values of the key are made once: another uid is another key.
   const key = apiKeySecretRef && reader.get('Secret', namespace, apiKeySecretRef.name, uidOf);
   const versions = [secretVersion ?? '', key ?? ''];

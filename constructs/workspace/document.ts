@@ -1,5 +1,6 @@
 import { chartOf, type ChartNames, chartNeeds } from '../documents/charts.js';
 import { storedFilters } from '../documents/filters.js';
+import { defined } from '../kit/defined.js';
 import type { FieldValue, SiteDocument } from '../kit/document.js';
 import type { DocumentFilter } from '../kit/site-api.js';
 import type { SiteWorkspace, SiteWorkspaceSpec, WorkspaceCard } from './api.js';
@@ -24,23 +25,7 @@ export function workspaceDocument(
     doctype: DOCTYPE,
     name,
     state: 'present',
-    fields: {
-      label: name,
-      title: spec.title,
-      public: spec.forUser === undefined,
-      for_user: spec.forUser ?? '',
-      type: spec.type,
-      ...target(spec),
-      icon: spec.icon ?? '',
-      indicator_color: spec.indicatorColor ?? '',
-      parent_page: spec.parentPage ?? '',
-      is_hidden: spec.hidden,
-      // An application's own workspace is known by its module, the framework fills in the application, and
-      // the desk moves workspaces about: what is not given of these stays as it is.
-      ...(spec.module === undefined ? {} : { module: spec.module }),
-      ...(spec.app === undefined ? {} : { app: spec.app }),
-      ...(spec.sequenceId === undefined ? {} : { sequence_id: spec.sequenceId }),
-    },
+    fields: fieldsOf(spec),
     json: { content: contentOf(spec) },
     tables: {
       shortcuts: shortcuts(spec),
@@ -69,6 +54,25 @@ export function workspaceDocument(
       ...chartNeeds(charts),
       ...(spec.parentPage === undefined ? [] : [{ doctype: DOCTYPE, name: spec.parentPage }]),
     ],
+  };
+}
+
+function fieldsOf(spec: SiteWorkspaceSpec): Readonly<Record<string, FieldValue>> {
+  const { module, app, sequenceId: sequence_id } = spec;
+  return {
+    label: workspaceName(spec),
+    title: spec.title,
+    public: spec.forUser === undefined,
+    for_user: spec.forUser ?? '',
+    type: spec.type,
+    ...target(spec),
+    icon: spec.icon ?? '',
+    indicator_color: spec.indicatorColor ?? '',
+    parent_page: spec.parentPage ?? '',
+    is_hidden: spec.hidden,
+    // The framework and the desk write these too: an application's own workspace has its module,
+    // the framework sets the application, and users move workspaces. Without a value they stay.
+    ...defined({ module, app, sequence_id }),
   };
 }
 

@@ -430,7 +430,7 @@ describe('deletion', { concurrency: true }, () => {
       await cluster.gone('AppSite', namespace, 'rested');
       await cluster.delete('AppSite', namespace, 'stuck');
       const words =
-        /use "operator"; the annotation app-operator.io\/skip-drop=true lets the site go/;
+        /use "operator"; to delete the site without dropping its data, annotate it with app-operator.io\/skip-drop=true/;
       await deleting('AppSite', namespace, 'stuck', words);
       await cluster.patch('AppSite', namespace, 'stuck', SKIP);
       await cluster.gone('AppSite', namespace, 'stuck');

@@ -228,7 +228,7 @@ describe('charts, dashboards and workspaces of a site', { concurrency: true }, (
     const same = await cluster.becomes('SiteDashboard', namespace, 'same', 'is refused', taken);
     assert.equal(
       messageOf(same),
-      'spec.dashboardName: Invalid value: "SALES g": SiteDashboard one stands for this document of site shop already',
+      'spec.dashboardName: Invalid value: "SALES g": SiteDashboard one already manages this document of site shop',
     );
     const second = saying('DefaultTaken');
     const two = await cluster.becomes('SiteDashboard', namespace, 'two', 'is refused', second);

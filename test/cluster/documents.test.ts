@@ -351,7 +351,7 @@ describe('the documents of a site', { concurrency: true }, () => {
     );
     assert.match(
       conditionOf(user, 'Ready')?.message ?? '',
-      /broken; the annotation app-operator\.io\/skip-drop=true lets it go without$/,
+      /broken; to skip this, annotate the resource with app-operator\.io\/skip-drop=true$/,
     );
     const annotations = { 'app-operator.io/skip-drop': 'true' };
     await cluster.patch('SiteUser', namespace, 'gus', { metadata: { annotations } });

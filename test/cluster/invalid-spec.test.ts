@@ -125,7 +125,7 @@ const REFUSED_BY_OPERATOR: readonly {
     phase: 'Pending',
     reason: 'SecretMissing',
     message:
-      'spec.adminPasswordSecretRef.name: the Secret "nowhere" is not there: create it in namespace test-1',
+      'spec.adminPasswordSecretRef.name: there is no Secret "nowhere" in namespace test-1; create it',
   },
 ];
 

@@ -149,7 +149,7 @@ describe('jobs in a site', { concurrency: true }, () => {
     await cluster.delete('Job', namespace, 'stopped-run');
     const stopped = await becomes(namespace, 'stopped', 'Failed');
     const why =
-      'Job stopped-run is gone, and how it ended is not known: change the spec to run it again';
+      'Job stopped-run was deleted while it ran: its result is unknown; change the spec to run it again';
     assert.deepEqual(readyOf(stopped), ['False', 'Terminated', why]);
     assert.equal(conditionOf(stopped, 'Stalled')?.status, 'True');
     assert.equal(at(stopped, 'metadata.generation'), at(running, 'metadata.generation'));

@@ -71,7 +71,7 @@ const CASES: readonly Case[] = [
 ];
 
 const missing = (secret: string, path: string): string =>
-  `${path}: the Secret "${secret}" is not there: create it in namespace ${namespace}`;
+  `${path}: there is no Secret "${secret}" in namespace ${namespace}; create it`;
 
 describe('references', { concurrency: true }, () => {
   describe('a Secret that is referred to', { concurrency: true }, () => {

@@ -213,7 +213,7 @@ describe('users of a site', { concurrency: true }, () => {
     const user = await cluster.becomes('SiteUser', namespace, 'ida-2', 'is refused', refused);
     assert.equal(
       conditionOf(user, 'Stalled')?.message,
-      'spec.email: Invalid value: "ida@example.com": SiteUser ida stands for this document of site shop already',
+      'spec.email: Invalid value: "ida@example.com": SiteUser ida already manages this document of site shop',
     );
     await cluster.delete('SiteUser', namespace, 'ida-2');
     await cluster.gone('SiteUser', namespace, 'ida-2');

@@ -189,7 +189,7 @@ describe('what somebody else has is refused', () => {
   test('a user', async () => {
     assert.equal(
       await create(aUser('ann-2', { email: 'ann@example.com' })),
-      'spec.email: Invalid value: "ann@example.com": SiteUser ann stands for this document of site shop already',
+      'spec.email: Invalid value: "ann@example.com": SiteUser ann already manages this document of site shop',
     );
   });
 
@@ -234,7 +234,7 @@ describe('kubectl shows warnings', () => {
     ]);
     const adminPasswordSecretRef = { name: 'later' };
     assert.deepEqual(await warnings(aSite('x', { bench: 'b', adminPasswordSecretRef })), [
-      'spec.adminPasswordSecretRef.name: the Secret "later" is not there: create it in namespace shop',
+      'spec.adminPasswordSecretRef.name: there is no Secret "later" in namespace shop; create it',
     ]);
   });
 

@@ -57,6 +57,7 @@ const PLACES: Readonly<Record<string, number>> = {
   Stalled: 0,
   conditionResult: 0,
   blockedReason: 0,
+  inState: 0,
   statusResult: 1,
   deleting: 1,
   retried: 0,
