@@ -24,14 +24,7 @@ export { synthesize } from './kit/synth.js';
 export { type AnyKind, DEFINITIONS, KINDS } from './registry.js';
 
 /** The kinds' objects as the API server stores them. */
-export type { AppBench, AppBenchSpec, AppBenchStatus } from './bench/api.js';
-export type { AppSite, AppSiteSpec, AppSiteStatus } from './site/api.js';
-export type { SiteBackupSpec, SiteBackupStatus } from './backup/api.js';
-export type { SiteDashboardSpec, SiteDashboardStatus } from './dashboard/api.js';
-export type { SiteDashboardChartSpec, SiteDashboardChartStatus } from './dashboard-chart/api.js';
-export type { SiteJobSpec, SiteJobStatus } from './job/api.js';
-export type { SiteUserSpec, SiteUserStatus } from './user/api.js';
-export type { SiteWorkspaceSpec, SiteWorkspaceStatus } from './workspace/api.js';
+export type * from './api.generated.js';
 
 /** The kinds as `cdk8s import` writes them: constructs of the custom resources, and types of what users write. */
 export * as resources from '../imports/app-operator.io.js';

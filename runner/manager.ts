@@ -24,7 +24,7 @@ import { Events } from './reconcile/events.js';
 import { Finalizer } from './reconcile/finalizer.js';
 import { countJob } from './telemetry/job-metrics.js';
 import type { Logger } from './telemetry/log.js';
-import type { Metrics } from './telemetry/metrics.js';
+import type { OperatorMetrics } from './telemetry/metrics.js';
 import { MonitoringReconciler } from './telemetry/monitoring.js';
 import { BatchObjects } from './cache/batch-objects.js';
 import { HealthChecker } from './health/health-checker.js';
@@ -39,7 +39,7 @@ import { DependencyTracker } from './cache/dependencies.js';
 export interface ManagerProps {
   readonly config: Config;
   readonly client: Client;
-  readonly metrics: Metrics;
+  readonly metrics: OperatorMetrics;
   readonly log: Logger;
   /** @default all kinds that have a controller */
   readonly kinds?: readonly AnyKind[];
@@ -182,7 +182,7 @@ export class Manager {
         now: Date.now,
       }),
       finalizer: new Finalizer(client, this.#metadataKeys),
-      notes: new BatchObjects(this.#dependencies),
+      batchObjects: new BatchObjects(this.#dependencies),
       runs: new Runs(client),
       events,
       metrics,

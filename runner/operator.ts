@@ -8,7 +8,7 @@ import { ConfigError } from './config/flags.js';
 import { leaderIdentity, runLeaderElection, type Term, timingFor } from './leader/leader.js';
 import { createLogger, type Logger } from './telemetry/log.js';
 import { Manager } from './manager.js';
-import { Metrics } from './telemetry/metrics.js';
+import { OperatorMetrics } from './telemetry/metrics.js';
 import { VERSION } from './version.js';
 import { startWebhooks } from './admission/webhooks.js';
 import { LONGEST_TIMER_MS } from './controller/workqueue.js';
@@ -59,7 +59,7 @@ async function operate(
   stop: AbortController,
 ): Promise<number> {
   log.info('starting', { version: VERSION, node: process.version, apiGroup: config.apiGroup });
-  const metrics = new Metrics(KINDS.map(({ definition }) => definition.kind));
+  const metrics = new OperatorMetrics(KINDS.map(({ definition }) => definition.kind));
   const client = createClient({
     credentials: await loadCredentials(config.kubeconfig, env),
     onCall: (verb, code) => {

@@ -1,3 +1,4 @@
+import { SITE_REFERENCE } from '../frappe/reasons.js';
 import type { Kind } from '../kit/kind.js';
 import { CronJob, Job, Secret } from '../kit/object-kind.js';
 import { backupWarnings } from './warnings.js';
@@ -8,6 +9,7 @@ import { type BackupInputs, resolveBackup } from './resolve.js';
 import { evaluateBackup } from './evaluate.js';
 import { backupCleanup } from './cleanup.js';
 import { backupStatusView } from './status-view.js';
+import { backupReasons } from './reasons.js';
 
 /** Backups of a site. */
 export const backup: Kind<SiteBackup, BackupInputs> = {
@@ -15,6 +17,10 @@ export const backup: Kind<SiteBackup, BackupInputs> = {
   owns: [Job, CronJob],
   reads: [Secret],
   readsRuns: () => true,
+  references: [SITE_REFERENCE],
+  reasons: backupReasons,
+  durableStatus: ['backups', 'lastSuccessfulTime'],
+  lastSuccess: 'lastSuccessfulTime',
   indexes: [],
   resolve: resolveBackup,
   admissionWarnings: backupWarnings,

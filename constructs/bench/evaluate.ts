@@ -1,9 +1,9 @@
+import { QUEUES } from '../frappe/constants.generated.js';
 import { isSupported, untested } from '../frappe/image.js';
 import { evaluatePhase } from '../frappe/phase.js';
 import { scaleStatus } from '../frappe/scale-status.js';
 import {
   scaledToZero,
-  QUEUES,
   scalingCondition,
   scalingObstacle,
   scalingStatus,

@@ -29,6 +29,7 @@ import { appBench } from './definition.js';
 import { resolveBench, type BenchInputs } from './resolve.js';
 import { evaluateBench } from './evaluate.js';
 import { benchStatusView } from './status-view.js';
+import { benchReasons } from './reasons.js';
 
 /** Shared infrastructure for a set of sites. */
 export const bench: Kind<AppBench, BenchInputs> = {
@@ -48,6 +49,10 @@ export const bench: Kind<AppBench, BenchInputs> = {
   ],
   reads: [HorizontalPodAutoscaler, Secret, MariaDb, ExternalMariaDb, PostgresCluster],
   detects: PLATFORM_KINDS,
+  references: [],
+  reasons: benchReasons,
+  durableStatus: ['upgrade'],
+  durableOnChange: ['image'],
   indexes: [benchesByTurn, scalersOfDeployment],
   resolve: resolveBench,
   admissionWarnings: benchWarnings,

@@ -1,4 +1,5 @@
 import { resolveCharts } from '../documents/charts.js';
+import { CHART_REASONS } from '../documents/reasons.js';
 import { byDocument, documentKind } from '../documents/kind.js';
 import type { SiteDashboard } from './api.js';
 import { defaultDashboards, refuseSecondDefault } from './default.js';
@@ -21,4 +22,5 @@ export const dashboard = documentKind<SiteDashboard>({
   },
   indexes: [defaultDashboards],
   waits: ['missing'],
+  reasons: { ...CHART_REASONS, DefaultTaken: 'conflict' },
 });

@@ -1,14 +1,16 @@
 import { Chart } from 'cdk8s';
 import type { KindDefinition } from '../kit/definition.js';
 import type { SiteDocument } from '../kit/document.js';
+import type { Reasons } from '../kit/reasons.js';
+import { SITE_REFERENCE } from '../frappe/reasons.js';
 import type { Index, Kind, ClusterReader } from '../kit/kind.js';
 import type { Resource } from '../kit/object.js';
 import type { DocumentScoped, DocumentStatus } from '../kit/site-api.js';
-import { DOCUMENT_VIEW } from '../kit/status-view.js';
 import { syncDocument, type DocumentSync } from './sync.js';
 import { evaluateDocument } from './evaluate.js';
 import { refuseTakenDocument } from './conflicts.js';
 import { documentCleanup } from './cleanup.js';
+import { DOCUMENT_REASONS, DOCUMENT_STATUS } from './reasons.js';
 
 type DocumentSpec = DocumentScoped & { readonly deletionPolicy: string };
 
@@ -34,6 +36,8 @@ export interface DocumentKindProps<R extends Resource<DocumentSpec, DocumentStat
   readonly indexes?: readonly Index<R>[];
   /** Status fields that say what is waited for. */
   readonly waits?: readonly string[];
+  /** Reasons beside those of every document. @default none */
+  readonly reasons?: Reasons;
 }
 
 export interface DocumentInputs extends DocumentSync {
@@ -65,11 +69,20 @@ export function documentKind<R extends Resource<DocumentSpec, DocumentStatus>>(
   props: DocumentKindProps<R>,
 ): Kind<R, DocumentInputs> {
   const { definition, doctype, path, index, nameOf, documentOf } = props;
-  const { dependsOn = () => [], tells = () => true, indexes = [], waits = [] } = props;
+  const {
+    dependsOn = () => [],
+    tells = () => true,
+    indexes = [],
+    waits = [],
+    reasons = {},
+  } = props;
   return {
     definition,
     owns: [],
     reads: [],
+    references: [SITE_REFERENCE],
+    reasons: { ...DOCUMENT_REASONS, ...reasons },
+    durableStatus: DOCUMENT_STATUS,
     indexes: [index, ...indexes],
     resolve(resource, reader) {
       const name = nameOf(resource);
@@ -88,6 +101,6 @@ export function documentKind<R extends Resource<DocumentSpec, DocumentStatus>>(
       return { ...statusResult, fields: { ...statusResult.fields, ...nothing } };
     },
     cleanup: documentCleanup<R>(doctype, documentOf),
-    statusView: DOCUMENT_VIEW,
+    statusView: { collapsed: true },
   };
 }

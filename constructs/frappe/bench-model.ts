@@ -4,6 +4,12 @@ import { metadataKeysOf, type MetadataKeys } from '../kit/labels.js';
 import { benchNames, serviceHost } from '../kit/names.js';
 import type { ClusterReader } from '../kit/kind.js';
 import { resolveApps } from './apps.js';
+import {
+  MARIADB_PORT,
+  POSTGRES_PORT,
+  REDIS_CACHE_PORT,
+  REDIS_QUEUE_PORT,
+} from './constants.generated.js';
 import { frappeImage, type FrappeImage } from './image.js';
 import { assignsIds } from './platform.js';
 import { resolveSecurity, type ResolvedSecurity } from './security.js';
@@ -59,7 +65,7 @@ export type RedisServers =
     }
   | { readonly external: true; readonly cacheUrl: SecretKey; readonly queueUrl: SecretKey };
 
-export const DEFAULT_PORTS = { mariadb: 3306, postgres: 5432 } as const;
+export const DEFAULT_PORTS = { mariadb: MARIADB_PORT, postgres: POSTGRES_PORT } as const;
 export const ROOT_USERS = { mariadb: 'root', postgres: 'postgres' } as const;
 
 /** What of a bench is decided by its spec, the operator's settings and the platform alone. */
@@ -103,7 +109,13 @@ function redisServers({ spec, metadata }: AppBench, host: string): RedisServers 
     };
   }
   const password = { secret: benchNames(metadata.name).redisSecret, key: 'password' };
-  return { external: false, host, cachePort: 6379, queuePort: 6380, password };
+  return {
+    external: false,
+    host,
+    cachePort: REDIS_CACHE_PORT,
+    queuePort: REDIS_QUEUE_PORT,
+    password,
+  };
 }
 
 function databaseServer(

@@ -5,6 +5,7 @@ import { serviceHost } from '../kit/names.js';
 import type { KubeObject, Resource } from '../kit/object.js';
 import { ExternalMariaDb, MariaDb, PostgresCluster, type ObjectKind } from '../kit/object-kind.js';
 import type { BenchModel, DatabaseServer } from './bench-model.js';
+import { MARIADB_PORT, POSTGRES_PORT } from './constants.generated.js';
 
 /** A server of a database operator, as its object tells of it. */
 export interface OperatedServer {
@@ -36,7 +37,7 @@ export function operatedServer(
   if (clusterRef) {
     const said = read(PostgresCluster, clusterRef.name, 'clusterRef', model, reader, saidOf);
     const service = serviceHost(`${clusterRef.name}-rw`, namespace, clusterDomain);
-    return found(service, 5432, said);
+    return found(service, POSTGRES_PORT, said);
   }
   const { name, kind } = mariadbRef ?? { name: '', kind: 'MariaDB' };
   const api = kind === 'MariaDB' ? MariaDb : ExternalMariaDb;
@@ -99,7 +100,7 @@ interface MariaDbSpec {
 }
 
 function mariaDbOf(object: Resource<MariaDbSpec | undefined, Conditions>) {
-  const { host, port = 3306, replication, galera, tls } = object.spec ?? {};
+  const { host, port = MARIADB_PORT, replication, galera, tls } = object.spec ?? {};
   return {
     ...saidOf(object),
     host,

@@ -5,9 +5,8 @@ import type { ChildView, ClusterReader } from '../kit/kind.js';
 import { MANAGED_BY, MANAGED_BY_LABEL } from '../kit/labels.js';
 import { keyOf } from '../kit/object.js';
 import { ScaledObject } from '../kit/object-kind.js';
+import { QUEUES } from './constants.generated.js';
 import { scalersOfDeployment, type HpaLike } from './indexes.js';
-
-export const QUEUES: readonly Queue[] = ['default', 'short', 'long'];
 
 /** How many workers a queue gets, and who decides. */
 export type WorkerScale =

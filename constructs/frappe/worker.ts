@@ -5,7 +5,8 @@ import type { Component, Queue, Resources } from '../kit/api.js';
 import { childLabels } from '../kit/labels.js';
 import type { Resource } from '../kit/object.js';
 import type { BenchModel } from './bench-model.js';
-import { PYTHON, SCRIPTS_DIR, SITES_DIR } from './pod.js';
+import { COMMON_CONFIG_FILE, QUEUE_KEY, SCRIPTS_DIR } from './constants.generated.js';
+import { PYTHON, SITES_DIR } from './pod.js';
 import type { WorkerScale } from './worker-scaling.js';
 import { Workload } from './workload.js';
 
@@ -98,7 +99,7 @@ export class Worker extends Construct {
             type: 'redis',
             metadata: {
               address: `${bench.redis.host}:${bench.redis.queuePort}`,
-              listName: `rq:queue:${props.queuePrefix ?? bench.queuePrefix}:${queue}`,
+              listName: `${QUEUE_KEY}${props.queuePrefix ?? bench.queuePrefix}:${queue}`,
               listLength: String(scaling.queueLength),
               activationListLength: '0',
             },
@@ -110,11 +111,10 @@ export class Worker extends Construct {
   }
 }
 
-const CONFIG_FILE = 'common_site_config.json';
 const CONFIG_MOUNT = {
   name: 'scratch',
-  mountPath: `${SITES_DIR}/${CONFIG_FILE}`,
-  subPath: `worker/${CONFIG_FILE}`,
+  mountPath: `${SITES_DIR}/${COMMON_CONFIG_FILE}`,
+  subPath: `worker/${COMMON_CONFIG_FILE}`,
   readOnly: true,
 };
 
@@ -127,8 +127,8 @@ function ownQueues(queuePrefix: string, resources: Resources | undefined) {
         command: [PYTHON, `${SCRIPTS_DIR}/worker_config.py`],
         env: [
           { name: 'BENCH_ID', value: queuePrefix },
-          { name: 'SOURCE', value: `${SITES_DIR}/${CONFIG_FILE}` },
-          { name: 'TARGET', value: `/worker/${CONFIG_FILE}` },
+          { name: 'SOURCE', value: `${SITES_DIR}/${COMMON_CONFIG_FILE}` },
+          { name: 'TARGET', value: `/worker/${COMMON_CONFIG_FILE}` },
         ],
         resources,
         writesSites: false,

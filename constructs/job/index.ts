@@ -1,3 +1,4 @@
+import { SITE_REFERENCE } from '../frappe/reasons.js';
 import type { Kind } from '../kit/kind.js';
 import { CronJob, Job } from '../kit/object-kind.js';
 import type { SiteJob } from './api.js';
@@ -6,12 +7,17 @@ import { siteJob } from './definition.js';
 import { resolveJob, type SiteJobInputs } from './resolve.js';
 import { evaluateJob } from './evaluate.js';
 import { jobStatusView } from './status-view.js';
+import { jobReasons } from './reasons.js';
 
 /** Something that runs in a site. */
 export const job: Kind<SiteJob, SiteJobInputs> = {
   definition: siteJob,
   owns: [Job, CronJob],
   reads: [],
+  references: [SITE_REFERENCE],
+  reasons: jobReasons,
+  durableStatus: ['specHash', 'startTime', 'completionTime', 'lastSuccessfulTime'],
+  lastSuccess: 'lastSuccessfulTime',
   indexes: [],
   resolve: resolveJob,
   chart: (scope, id, props) => new SiteJobChart(scope, id, props),

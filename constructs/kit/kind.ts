@@ -7,46 +7,73 @@ import type { Health } from './health.js';
 import type { NormalField } from './normal.js';
 import type { KubeObject, Resource } from './object.js';
 import type { ObjectKind } from './object-kind.js';
+import type { Reasons } from './reasons.js';
+import type { Reference } from './reference.js';
 import type { Settings } from './settings.js';
 import type { StatusView } from './status-view.js';
 
 /**
- * One custom resource kind, as a value. It holds all that the generic runner needs to know, and none
- * of it does I/O: facts are read from a `ClusterReader`, decisions are returned as data.
+ * One custom resource kind, as a value. It declares all that the generic runner needs to know of the
+ * kind, and none of it does I/O: inputs are read from a `ClusterReader`, decisions are returned as
+ * data.
  *
- * A pass over one resource: `resolve` the facts → `chart` the complete tree of children → (the runner
- * synthesizes, applies, prunes) → `evaluate` what has become of them.
+ * A reconcile of one resource: `resolve` its inputs → `chart` the complete tree of children → (the
+ * runner synthesizes, applies and prunes) → `evaluate` the resulting status.
  */
 export interface Kind<R extends Resource = Resource, F = unknown> {
   readonly definition: KindDefinition;
-  /** The kinds of children. Watches, RBAC and prune are derived from it. */
+  /** The kinds of children. Watches, RBAC and pruning are derived from it. */
   readonly owns: readonly ObjectKind[];
   /** The kinds that `resolve` reads, besides ours. */
   readonly reads: readonly ObjectKind[];
-  /** The kinds that are children, and of which the trees read those of other resources: that they are there, and whether they are going. */
+  /**
+   * Kinds of children whose objects `resolve` also reads for other resources: whether they exist, and
+   * whether they are being deleted.
+   */
   readonly readsChildren?: readonly ObjectKind[];
-  /** Optional APIs that `resolve` only asks the presence of: nothing of them is watched or granted. @default none */
+  /**
+   * Optional APIs of which `resolve` only reads whether the cluster serves them. Nothing of them is
+   * watched or granted.
+   * @default none
+   */
   readonly detects?: readonly ObjectKind[];
+  /** The fields of the spec that name resources of our kinds. The first names the parent. */
+  readonly references: readonly Reference[];
+  /** The reasons of the kind's conditions, besides `COMMON_REASONS`, each with its class. */
+  readonly reasons: Reasons;
+  /**
+   * Status fields that record work that was done once. A change of one of them is written at once:
+   * if the record were lost, the work would be done again.
+   */
+  readonly durableStatus: readonly string[];
+  /** As `durableStatus`, but not when the field is set for the first time. @default none */
+  readonly durableOnChange?: readonly string[];
+  /**
+   * The status field with the time of the last success, RFC 3339. The metric
+   * `<kind>_last_success_timestamp_seconds` shows it.
+   * @default the kind has no such metric
+   */
+  readonly lastSuccess?: string;
   /** The groups by which resources of this kind are looked up. */
   readonly indexes: readonly Index[];
   /**
-   * Reads what the tree depends on. What it reads is what wakes the resource again.
-   * @throws Stalled where the spec cannot be carried out; Waiting where something is missing.
+   * Reads what the tree depends on. A change of what it reads enqueues the resource again.
+   * @throws Stalled if the spec cannot be carried out; Waiting if something is missing.
    */
   resolve(resource: R, reader: ClusterReader): F;
   /** The tree of the complete graph of children. Pure: the same input gives the same objects. */
   chart(scope: Construct, id: string, props: ChartProps<R, F>): Chart;
-  /** Whether `evaluate` is shown what the Jobs of a resource have left, `Observation.runs`. @default not */
+  /** Whether `evaluate` needs `Observation.runs`, the results of a resource's Jobs. @default no */
   readsRuns?(resource: R): boolean;
   /** The HTTP checks that decide about readiness, once every child is ready. */
   probes(props: ChartProps<R, F>): readonly HttpProbe[];
-  /** What is legal in a spec, but seldom meant: told at admission, once. @default nothing */
+  /** Values of the spec that are legal but seldom intended: warnings at admission. @default none */
   admissionWarnings?(resource: R, reader: ClusterReader): readonly Problem[];
-  /** Fields that are stored in their one normal form, where they are given in another one. @default none */
+  /** Fields that admission brings to a normal form. @default none */
   readonly normal?: readonly NormalField[];
-  /** Judges the resource by what was seen. */
+  /** The status of the resource, from what was observed. */
   evaluate(observation: Observation<R, F>): StatusResult;
-  /** What must happen before a deleted resource may go. */
+  /** What must happen before the finalizer of a deleted resource is removed. */
   readonly cleanup: Cleanup<R>;
   /** What `app-operator status` shows of a resource. @default its state and phase only */
   readonly statusView?: StatusView<R>;
@@ -58,23 +85,23 @@ export interface ChartProps<R extends Resource, F> {
 }
 
 /**
- * What a kind may read. Each read is a subscription: the resource is visited again when what was
- * picked changes, and only then.
+ * What a kind may read. The tracker records each read as a dependency: the resource is enqueued
+ * again when the picked value changes, and only then.
  */
 export interface ClusterReader {
   readonly settings: Settings;
-  /** Whether an optional API is served by the cluster. */
+  /** Whether the cluster serves an optional API. */
   serves(kind: ObjectKind): boolean;
   /**
-   * Whether so many milliseconds have passed since a point in time, in RFC 3339. The resource is visited
-   * again when they have. Those who ask with the same text in `together` and the same time in between are
-   * told at the same moments, sooner or later by half of that time at most: their work can be done at once.
+   * Whether `delayMs` milliseconds have passed since a point in time, in RFC 3339. The resource is
+   * enqueued when they have. Resources that pass the same `together` and the same delay become due at
+   * the same moments, up to half of the delay sooner or later, so that one Job can serve all of them.
    */
   passed(since: string, delayMs?: number, together?: string): boolean;
   /**
-   * What `pick` takes of one object, or undefined where there is none. `kind` is the name of a kind that
-   * is watched: one of ours, or one in `reads` or `readsChildren`. The namespace of an object that is in none is ''. `pick`
-   * must be a constant function.
+   * What `pick` returns for one object; undefined if the object does not exist. `kind` names a watched
+   * kind: one of ours, or one in `reads` or `readsChildren`. The namespace of a cluster-scoped object
+   * is ''. `pick` must be a constant function.
    */
   get<O extends KubeObject, T>(
     kind: string,
@@ -82,7 +109,7 @@ export interface ClusterReader {
     name: string,
     pick: (object: O) => T,
   ): T | undefined;
-  /** What `pick` takes of each resource under an index value, sorted by key. */
+  /** What `pick` returns for each resource under an index value, sorted by key. */
   list<O extends KubeObject, T>(
     index: Index<O>,
     value: string,
@@ -98,7 +125,7 @@ export interface Index<O extends KubeObject = KubeObject> {
   values(object: O): readonly string[];
 }
 
-/** One HTTP GET from the runner. It passes when status and body are as expected. */
+/** One HTTP GET from the runner. It passes if status and body are as expected. */
 export interface HttpProbe {
   readonly url: string;
   /** Host header of the request. */
@@ -110,7 +137,7 @@ export interface HttpProbe {
 
 export interface ProbeResult {
   readonly ok: boolean;
-  /** Why not, in stable words. */
+  /** Why it failed, in stable words. */
   readonly message: string;
 }
 
@@ -127,22 +154,22 @@ export interface JobRun {
   readonly name: string;
   readonly uid: string;
   readonly state: 'Running' | 'Succeeded' | 'Failed';
-  /** What the Job was made to do: the annotation `run`. */
+  /** What the Job was created to do: the annotation `run`. */
   readonly run: string | undefined;
   /** RFC 3339. */
   readonly startTime: string | undefined;
   /** When it succeeded or failed, RFC 3339. */
   readonly completionTime: string | undefined;
-  /** Of the last pod of a Job that has ended, for the two newest; undefined where the pod is gone. */
+  /** Of the last pod, for the two newest Jobs that ended; undefined if the pod was deleted. */
   readonly exitCode: number | undefined;
-  /** The last words of that pod, at most 4096 bytes; undefined where the pod is gone. */
+  /** The termination message of that pod, at most 4096 bytes; undefined if the pod was deleted. */
   readonly message: string | undefined;
 }
 
 export interface Observation<R extends Resource, F> extends ChartProps<R, F> {
-  /** A child of the tree by its kind and name; undefined where it is not there. */
+  /** A child of the tree by its kind and name; undefined if it does not exist. */
   readonly child: (kind: string, name: string) => ChildView | undefined;
-  /** The children that are not ready, in the order of the tree. Those not applied yet are among them. */
+  /** The children that are not ready, in the order of the tree, including those not applied yet. */
   readonly pending: readonly {
     readonly kind: string;
     readonly name: string;
@@ -150,50 +177,50 @@ export interface Observation<R extends Resource, F> extends ChartProps<R, F> {
   }[];
   /** The Jobs of the resource and of its CronJobs, newest first; empty unless the kind `readsRuns`. */
   readonly runs: readonly JobRun[];
-  /** Results of the kind's probes; empty where the children are not ready or the check is off. */
+  /** Results of the kind's probes; empty if the children are not ready or the check is off. */
   readonly probes: readonly ProbeResult[];
-  /** Whether all of the tree is applied: none of it waits behind a gate. */
+  /** Whether the whole tree is applied: no stage waits for an earlier one. */
   readonly complete: boolean;
-  /** Whether every child is there and ready and every probe passed. */
+  /** Whether every child exists and is ready and every probe passed. */
   readonly ready: boolean;
 }
 
-/** What a kind says of a resource. The runner adds times and generations, and writes it. */
+/** The status that a kind decides for a resource. The runner adds times and generations. */
 export interface StatusResult {
   readonly phase: string;
   readonly ready: ConditionResult;
-  /** Further conditions of the kind's own. */
+  /** Further conditions of the kind. */
   readonly conditions?: readonly ConditionResult[];
   /** Further status fields. */
   readonly fields?: Readonly<Record<string, unknown>>;
   /** Whether the user must act. */
   readonly stalled?: boolean;
-  /** Whether the tree is another one by what `fields` say: the resource is visited again at once. */
+  /** Whether `fields` change the tree: the resource is reconciled again at once. */
   readonly reconcileAgain?: boolean;
   /**
-   * What other resources are told, in the operator's memory: objects of a kind that no API has. They can be
-   * read as any other, and are there until the resource goes or says something else.
+   * Requests to a batch, in the operator's memory: objects of a kind that no API serves. Other
+   * resources read them as any object. They exist until the resource is deleted or replaces them.
    */
   readonly batchObjects?: readonly KubeObject[];
 }
 
-/** How a deleted resource goes. */
+/** What the deletion of a resource needs. */
 export interface Cleanup<R extends Resource> {
-  /** Whether the resource must not go by itself: such a one gets a finalizer. */
+  /** Whether the deletion needs work: such a resource gets a finalizer. */
   needed(resource: R): boolean;
-  /** Whether the children that hold data stay when the resource goes. @default no child holds data */
+  /** Whether the children that hold data outlive the resource. @default no child holds data */
   retainsData?(resource: R): boolean;
   /**
-   * What the deletion waits for, read before anything is removed.
-   * @throws Waiting, naming what is in the way
+   * What the deletion waits for. It is read before anything is deleted.
+   * @throws Waiting, naming what blocks the deletion
    */
   blockers(resource: R, reader: ClusterReader): void;
-  /** Whether others need its children until then: they are kept as they should be while it waits. @default not */
+  /** Whether other resources need the children until then: they are applied while blocked. @default no */
   readonly keepsChildren?: true;
   /**
-   * The tree that replaces the resource's own while it is deleted, such as a drop Job and the
-   * secrets that it needs; undefined where nothing is to be done. The runner first prunes all other
-   * children, then applies it, then waits until all of it is ready.
+   * The tree that replaces the resource's tree while it is deleted, such as a drop Job and the Secrets
+   * that it needs; undefined if nothing must run. The runner first deletes all other children, then
+   * applies this tree, then waits until all of it is ready.
    */
   chart(scope: Construct, id: string, resource: R, reader: ClusterReader): Chart | undefined;
 }

@@ -1,11 +1,12 @@
 import { Chart } from 'cdk8s';
 import type { Construct } from 'constructs';
+import { QUEUES } from '../frappe/constants.generated.js';
 import { DatabaseServer } from '../frappe/database-server.js';
 import { GeneratedSecret } from '../frappe/generated-secret.js';
 import { Gunicorn } from '../frappe/gunicorn.js';
 import { OnlyFromBench } from '../frappe/network-policy.js';
 import { Worker, WORKER_COMPONENTS } from '../frappe/worker.js';
-import { QUEUES, workerScale, type WorkerScale } from '../frappe/worker-scaling.js';
+import { workerScale, type WorkerScale } from '../frappe/worker-scaling.js';
 import type { Queue } from '../kit/api.js';
 import { hashOf } from '../kit/hash.js';
 import type { ChartProps } from '../kit/kind.js';

@@ -1,8 +1,8 @@
+import { NGINX_PORT, QUEUES } from '../frappe/constants.generated.js';
 import { evaluatePhase } from '../frappe/phase.js';
 import { scaleStatus } from '../frappe/scale-status.js';
 import {
   scaledToZero,
-  QUEUES,
   scalingCondition,
   scalingObstacle,
   scalingStatus,
@@ -20,8 +20,6 @@ import { evaluateRestore } from './restore.js';
 import { routeCertificate } from './route.js';
 import { certificateCondition } from './tls.js';
 import { evaluateUpgrade } from './upgrade.js';
-
-const NGINX_PORT = 8080;
 
 /** A site answers when its ping comes back through the bench's proxy. Maintenance answers nobody. */
 export function siteProbes({

@@ -33,6 +33,7 @@ import { SiteChart } from './chart.js';
 import { appSite } from './definition.js';
 import { resolveSite, type SiteInputs } from './resolve.js';
 import { evaluateSite, siteProbes } from './evaluate.js';
+import { siteReasons } from './reasons.js';
 import { siteCleanup } from './cleanup.js';
 import { siteStatusView } from './status-view.js';
 
@@ -69,6 +70,10 @@ export const site: Kind<AppSite, SiteInputs> = {
     PostgresCluster,
   ],
   readsChildren: [PersistentVolumeClaim],
+  references: [{ field: 'benchRef', kind: 'AppBench', label: 'bench' }],
+  reasons: siteReasons,
+  durableStatus: ['upgrade', 'restored'],
+  durableOnChange: ['image'],
   indexes: [sitesOfBench, sitesByHost],
   resolve: resolveSite,
   admissionWarnings: siteWarnings,

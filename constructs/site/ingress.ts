@@ -2,14 +2,13 @@ import { ApiObject } from 'cdk8s';
 import { k8s } from 'cdk8s-plus-28';
 import { Construct } from 'constructs';
 import { Certificate } from '../../imports/cert-manager.io.js';
+import { NGINX_PORT } from '../frappe/constants.generated.js';
 import { childLabels } from '../kit/labels.js';
 import { benchNames, siteNames } from '../kit/names.js';
 import { TraefikMiddleware } from '../kit/object-kind.js';
 import type { AppSite } from './api.js';
 import type { SiteInputs } from './resolve.js';
 import { redirectAnnotations, redirectsByMiddleware } from './redirect.js';
-
-const NGINX_PORT = 8080;
 
 /** The Ingress that leads to the bench's proxy, and the Certificate where an issuer is named. HTTP leads to HTTPS once there is one. */
 export class SiteIngress extends Construct {

@@ -1,6 +1,7 @@
 import { ApiObject } from 'cdk8s';
 import { Construct } from 'constructs';
 import type { BenchModel } from '../frappe/bench-model.js';
+import { NGINX_PORT } from '../frappe/constants.generated.js';
 import type { ConditionResult } from '../kit/condition.js';
 import { hashOf } from '../kit/hash.js';
 import type { ClusterReader } from '../kit/kind.js';
@@ -11,7 +12,6 @@ import { Route } from '../kit/object-kind.js';
 import type { AppSite } from './api.js';
 import type { SiteInputs } from './resolve.js';
 
-const NGINX_PORT = 8080;
 /** The class of OpenShift's own router. */
 const OPENSHIFT_CLASS = 'openshift-default';
 

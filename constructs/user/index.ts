@@ -5,7 +5,9 @@ import { evaluateDocument } from '../documents/evaluate.js';
 import { byDocument } from '../documents/kind.js';
 import { refuseTakenDocument } from '../documents/conflicts.js';
 import { documentCleanup } from '../documents/cleanup.js';
+import { DOCUMENT_REASONS, DOCUMENT_STATUS } from '../documents/reasons.js';
 import { GeneratedSecret } from '../frappe/generated-secret.js';
+import { SITE_REFERENCE } from '../frappe/reasons.js';
 import { requireSecret } from '../frappe/secret.js';
 import { hashOf } from '../kit/hash.js';
 import type { ChartProps, StatusResult, Kind, Observation, ClusterReader } from '../kit/kind.js';
@@ -13,7 +15,6 @@ import { normalEmail } from '../kit/normal.js';
 import { uidOf } from '../kit/object.js';
 import { Secret } from '../kit/object-kind.js';
 import { Stage } from '../kit/stage.js';
-import { DOCUMENT_VIEW } from '../kit/status-view.js';
 import type { SiteUser } from './api.js';
 import { siteUser } from './definition.js';
 import { API_KEYS, DOCTYPE, userDocument } from './document.js';
@@ -32,6 +33,9 @@ export const user: Kind<SiteUser, UserInputs> = {
   definition: siteUser,
   owns: [Secret],
   reads: [Secret],
+  references: [SITE_REFERENCE],
+  reasons: { ...DOCUMENT_REASONS, SecretMissing: 'missing' },
+  durableStatus: [...DOCUMENT_STATUS, 'passwordVersion'],
   indexes: [usersByEmail],
   resolve: resolveUser,
   normal: [{ path: ['spec', 'email'], form: normalEmail }],
@@ -39,7 +43,7 @@ export const user: Kind<SiteUser, UserInputs> = {
   probes: () => [],
   evaluate: evaluateUser,
   cleanup: documentCleanup<SiteUser>(DOCTYPE, (resource) => userDocument(resource, false)),
-  statusView: DOCUMENT_VIEW,
+  statusView: { collapsed: true },
 };
 
 /** @throws Stalled or Waiting, see `Kind.resolve` */

@@ -1,4 +1,5 @@
 import { resolveCharts } from '../documents/charts.js';
+import { CHART_REASONS } from '../documents/reasons.js';
 import { byDocument, documentKind } from '../documents/kind.js';
 import type { SiteWorkspace } from './api.js';
 import { siteWorkspace } from './definition.js';
@@ -23,4 +24,5 @@ export const workspace = documentKind<SiteWorkspace>({
   // Where there are no types, every workspace is of type Workspace.
   tells: (field, { spec }) => field !== 'type' || spec.type !== 'Workspace',
   waits: ['missing'],
+  reasons: { ...CHART_REASONS, WaitingForParent: 'waiting' },
 });

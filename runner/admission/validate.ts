@@ -4,53 +4,38 @@ import { canonicalJson } from '../../constructs/kit/hash.js';
 import type { ClusterReader } from '../../constructs/kit/kind.js';
 import type { KubeObject, Resource } from '../../constructs/kit/object.js';
 import { problemsOf } from '../../constructs/kit/problems.js';
+import { reasonClass } from '../../constructs/kit/reasons.js';
 import { admit } from '../../constructs/kit/schema/admit.js';
 import { StaticReader } from '../../constructs/kit/static-reader.js';
 import type { AnyKind } from '../../constructs/registry.js';
 
-/** A change of a resource, as the API server is about to store it. */
+/** A create, update or delete that the API server asks about. */
 export interface AdmissionChange {
   readonly kind: AnyKind;
   readonly group: string;
   readonly object: Resource;
-  /** The resource as it is stored; undefined where it is new. */
+  /** The stored resource; undefined for a create. */
   readonly old: Resource | undefined;
-  /** What else there is; undefined where that is not known yet. */
+  /** All other objects; undefined until the caches are synced. */
   readonly reader: ClusterReader | undefined;
 }
 
-/** What is said of a change. */
 export interface AdmissionResult {
-  /** Why it is refused; empty where it is not. */
+  /** Why the change is refused; empty if it is allowed. */
   readonly problems: readonly Problem[];
-  /** What its author should know. */
   readonly warnings: readonly Problem[];
   /**
-   * Whether it is about other objects, of which is known how they were some milliseconds ago: what is
-   * missing may just have been made, and who has what is wanted may just have given it up.
+   * Whether the result depends on other objects, which the caches know with a delay of some
+   * milliseconds: a missing object may just have been created, a conflicting one just been deleted.
    */
   readonly unsure?: boolean;
 }
 
 const NOTHING: AdmissionResult = { problems: [], warnings: [] };
 
-/** Somebody else has what this one wants, and had it first: that does not change by what is applied next. */
-const TAKEN = new Set(['NameTaken', 'DuplicateSiteName', 'DocumentTaken', 'DefaultTaken']);
-
-/** What is named is not there. It may come later: the order in which things are applied is free. */
-const MISSING = new Set([
-  'BackupMissing',
-  'BenchMissing',
-  'ChartMissing',
-  'DatabaseOperatorMissing',
-  'DatabaseServerMissing',
-  'SecretMissing',
-  'SiteMissing',
-]);
-
 /**
- * Judges a change by the code of a reconcile: schema and rules first, then what can be made of it. What
- * was wrong before the change is no reason to refuse it, and is not told again.
+ * Evaluates a change with the code of a reconcile: first the schema and its rules, then the kind's
+ * `resolve`. A problem that the stored resource has already is neither refused nor reported again.
  */
 export function validate({ kind, group, object, old, reader }: AdmissionChange): AdmissionResult {
   if (object.metadata.deletionTimestamp !== undefined) return NOTHING;
@@ -66,18 +51,18 @@ export function validate({ kind, group, object, old, reader }: AdmissionChange):
   });
   if (problems.length > 0) return { problems, warnings: [] };
   const earlier = old && completed(kind, group, old);
-  // What it had before cannot be told from what it takes now: that is left to the reconcile.
-  if (old && !earlier) return { problems: [], warnings: pruned.map(unknown) };
+  // Its earlier problems are unknown: the reconcile reports what is wrong.
+  if (old && !earlier) return { problems: [], warnings: pruned.map(unknownField) };
   const now = resolveForAdmission(kind, stored, reader);
   const before = earlier ? resolveForAdmission(kind, earlier, reader) : NO_FINDINGS;
   return {
-    problems: added(before.problems, now.problems, whatOf),
-    warnings: [...pruned.map(unknown), ...added(before.warnings, now.warnings, canonicalJson)],
+    problems: added(before.problems, now.problems, messageOf),
+    warnings: [...pruned.map(unknownField), ...added(before.warnings, now.warnings, canonicalJson)],
     unsure: now.unsure,
   };
 }
 
-/** What is in the way of a deletion, which waits for it. */
+/** What blocks a deletion, as warnings: the API server accepts it, and the finalizer waits. */
 export function deletionWarnings({ kind, old, reader }: AdmissionChange): readonly Problem[] {
   if (!old || !reader || old.metadata.deletionTimestamp !== undefined) return [];
   try {
@@ -98,29 +83,30 @@ function resolveForAdmission(
   resource: Resource,
   reader: ClusterReader | undefined,
 ): AdmissionFindings {
-  // Whoever changes a claim now is the youngest to have it, also where the object is old.
+  // Whoever changes a name now is its youngest owner, even if the object is old.
   const { creationTimestamp: _created, ...metadata } = resource.metadata;
-  const claimant = { ...resource, metadata };
-  // What is wrong with nothing else there is wrong by itself.
-  const alone = troubleOf(kind, claimant, new StaticReader({ objects: [] }));
+  const youngest = { ...resource, metadata };
+  // A problem without any other object in the cluster is a problem of the spec alone.
+  const alone = resolveError(kind, youngest, new StaticReader({ objects: [] }));
   if (alone instanceof Stalled) return { ...NO_FINDINGS, problems: problemsOf(alone) };
   if (!reader) return NO_FINDINGS;
-  const trouble = troubleOf(kind, claimant, reader);
-  if (trouble instanceof Stalled && TAKEN.has(trouble.reason)) {
-    return { ...NO_FINDINGS, problems: problemsOf(trouble), unsure: true };
+  const error = resolveError(kind, youngest, reader);
+  const reason = error && reasonClass(kind, error.reason);
+  if (error instanceof Stalled && reason === 'conflict') {
+    return { ...NO_FINDINGS, problems: problemsOf(error), unsure: true };
   }
-  const missing = trouble instanceof Waiting && MISSING.has(trouble.reason);
-  const told = trouble && (missing || trouble instanceof Stalled) ? problemsOf(trouble) : [];
-  const warnings = [...told, ...(kind.admissionWarnings?.(resource, reader) ?? [])];
+  const missing = error instanceof Waiting && reason === 'missing';
+  const reported = error && (missing || error instanceof Stalled) ? problemsOf(error) : [];
+  const warnings = [...reported, ...(kind.admissionWarnings?.(resource, reader) ?? [])];
   return { problems: [], warnings, unsure: missing };
 }
 
-/** The cluster's schema may be of a newer operator. */
-function unknown(path: string): Problem {
-  return { path, message: 'this version of the operator does not know the field' };
+/** The cluster's CRDs may be those of a newer operator. */
+function unknownField(path: string): Problem {
+  return { path, message: 'unknown field: this version of the operator does not have it' };
 }
 
-/** Those that were not there before, by what makes two of them the same. */
+/** The problems that were not there before; `idOf` decides which two are the same. */
 function added(
   before: readonly Problem[],
   now: readonly Problem[],
@@ -130,12 +116,12 @@ function added(
   return now.filter((problem) => !known.has(idOf(problem)));
 }
 
-/** It names what is taken, which stays the same when it moves in a list or to another field. */
-function whatOf({ message }: Problem): string {
+/** The message stays the same when a value moves in a list or to another field. */
+function messageOf({ message }: Problem): string {
   return message;
 }
 
-function troubleOf(
+function resolveError(
   kind: AnyKind,
   resource: Resource,
   reader: ClusterReader,
@@ -149,7 +135,7 @@ function troubleOf(
   }
 }
 
-/** A stored resource with the defaults that have come since; undefined where it would not be taken today. */
+/** A stored resource with the present defaults; undefined if today's schema refuses it. */
 function completed(kind: AnyKind, group: string, old: Resource): Resource | undefined {
   const { object, problems } = admit(
     kind.definition,

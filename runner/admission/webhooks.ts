@@ -4,7 +4,7 @@ import { KINDS } from '../../constructs/registry.js';
 import type { Client } from '../api/client.js';
 import type { Config } from '../config/config.js';
 import type { Logger } from '../telemetry/log.js';
-import type { Metrics } from '../telemetry/metrics.js';
+import type { OperatorMetrics } from '../telemetry/metrics.js';
 import { Admission } from './admission.js';
 import { CaInjector } from './ca-injector.js';
 import { type Answered, serveWebhooks } from './server.js';
@@ -17,7 +17,7 @@ export interface WebhooksOptions {
   /** Not fenced: every replica serves, and keeps what it serves with. */
   readonly client: Pick<Client, 'request' | 'watch'>;
   readonly reader: () => ClusterReader | undefined;
-  readonly metrics: Metrics;
+  readonly metrics: OperatorMetrics;
   readonly log: Logger;
 }
 
@@ -81,7 +81,7 @@ const NAMES = new Set(KINDS.map(({ definition }) => definition.kind));
 const OPERATIONS = new Set(['CREATE', 'UPDATE', 'DELETE']);
 
 /** What callers write must not make series without end. */
-function count(metrics: Metrics, { webhook, request, allowed, seconds }: Answered): void {
+function count(metrics: OperatorMetrics, { webhook, request, allowed, seconds }: Answered): void {
   const known = (set: ReadonlySet<string>, value = ''): string =>
     set.has(value) ? value : 'other';
   metrics.admitted(

@@ -8,8 +8,8 @@ import type { ChildCache } from '../cache/child-cache.js';
 import type { BatchObjects } from '../cache/batch-objects.js';
 import type { DependencyTracker } from '../cache/dependencies.js';
 import type { Logger } from '../telemetry/log.js';
-import { meteredQueue } from '../controller/metered-queue.js';
-import type { Metrics } from '../telemetry/metrics.js';
+import { meteredQueue } from '../controller/workqueue.js';
+import type { OperatorMetrics } from '../telemetry/metrics.js';
 import type { Applier } from '../apply/applier.js';
 import type { ResourceManager } from '../apply/resource-manager.js';
 import type { PodDiagnostics } from '../health/pod-diagnostics.js';
@@ -29,8 +29,8 @@ export interface BatchControllerProps {
   readonly applier: Applier;
   readonly runs: Runs;
   readonly podDiagnostics: PodDiagnostics;
-  readonly notes: BatchObjects;
-  readonly metrics: Metrics;
+  readonly batchObjects: BatchObjects;
+  readonly metrics: OperatorMetrics;
   readonly log: Logger;
   readonly concurrency: number;
   /** Milliseconds, monotonic. */
@@ -107,7 +107,7 @@ export class BatchController {
     } catch (error) {
       const report = reportOf(error, undefined, this.queue.failures(key));
       const { reason, message } = report?.statusResult.ready ?? {};
-      if (reason !== undefined) this.#complain(owner, key, reason, message ?? '');
+      if (reason !== undefined) this.#reportProgress(owner, key, reason, message ?? '');
       if (!report || report.error) throw error;
       return report.requeueAfterMs;
     }
@@ -170,7 +170,7 @@ export class BatchController {
         const age = startTime === undefined ? 0 : now() - Date.parse(startTime);
         if (age < PATIENCE_MS) return { againMs: PATIENCE_MS - age };
         const { why } = await podDiagnostics.explain(job);
-        if (why) this.#complain(owner, key, 'JobWaiting', `Job ${job.name}: ${why}`);
+        if (why) this.#reportProgress(owner, key, 'JobWaiting', `Job ${job.name}: ${why}`);
         return { againMs: PATIENCE_MS };
       }
     }
@@ -221,7 +221,7 @@ export class BatchController {
     }
     const left = Date.parse(completionTime) + wait - now();
     if (left > 0) {
-      this.#complain(owner, key, 'JobFailed', `Job ${job.name}: ${why}`);
+      this.#reportProgress(owner, key, 'JobFailed', `Job ${job.name}: ${why}`);
       return { againMs: left };
     }
     if (!closed) memory.failures += 1;
@@ -331,17 +331,17 @@ export class BatchController {
 
   /** The results that are told now. */
   #told(key: string): readonly KubeObject[] {
-    const { notes, batch } = this.props;
-    return notes.of(this.#dependentOfKey(key)).filter(({ kind }) => kind !== batch.progress);
+    const { batchObjects, batch } = this.props;
+    return batchObjects.of(this.#dependentOfKey(key)).filter(({ kind }) => kind !== batch.progress);
   }
 
   /** Says what came of requests; what was said before is taken back. */
   #say(key: string, notes: readonly KubeObject[]): void {
-    this.props.notes.set(this.#dependentOfKey(key), notes);
+    this.props.batchObjects.set(this.#dependentOfKey(key), notes);
   }
 
   /** Says why nothing moves, beside the results. */
-  #complain({ metadata }: Resource, key: string, reason: string, message: string): void {
+  #reportProgress({ metadata }: Resource, key: string, reason: string, message: string): void {
     const { namespace = '', name } = metadata;
     const progress: BatchProgress = {
       apiVersion: '',

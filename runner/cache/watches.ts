@@ -1,7 +1,7 @@
 import { kindId, type ObjectKind } from '../../constructs/kit/object-kind.js';
 import type { Client } from '../api/client.js';
 import type { Logger } from '../telemetry/log.js';
-import type { Metrics } from '../telemetry/metrics.js';
+import type { OperatorMetrics } from '../telemetry/metrics.js';
 import { Reflector, type Sink } from './reflector.js';
 import { resourcePath } from '../api/resource-path.js';
 
@@ -25,7 +25,7 @@ export interface WatchesProps {
   readonly client: Client;
   /** Every namespace when empty. */
   readonly namespaces: readonly string[];
-  readonly metrics: Metrics;
+  readonly metrics: OperatorMetrics;
   readonly log: Logger;
   /** Milliseconds, monotonic. */
   readonly now: () => number;

@@ -1,25 +1,27 @@
+import type { OperatorMetrics } from '../telemetry/metrics.js';
+
 export interface WorkQueueProps {
   /** Handles one key. What it throws counts as a failure of the key. */
   readonly work: (key: string) => Promise<void>;
-  /** Keys worked on at once. */
+  /** Keys in work at once. */
   readonly concurrency: number;
   /** Milliseconds, monotonic. */
   readonly now: () => number;
   /** In [0, 1), for jitter. */
   readonly random: () => number;
   readonly onDepth?: (depth: number) => void;
-  /** Seconds between the time at which a key was due and the begin of the work on it. */
+  /** Seconds from the time at which a key was due to the start of the work on it. */
   readonly onWait?: (seconds: number) => void;
   readonly onRetry?: () => void;
 }
 
-/** Milliseconds. A timer that is set to more fires at once. */
+/** Milliseconds. Node fires a timer with a longer delay at once. */
 export const LONGEST_TIMER_MS = 2 ** 31 - 1;
 const BACKOFF_MS = { first: 200, most: 300_000 };
 
 /**
- * Keys to work on. A key is in work once at a time; asked for again meanwhile, it is worked on once
- * more. What is due later is kept by time, the earliest wins.
+ * Keys to reconcile. A key is in work once at a time; added again meanwhile, it is worked on once
+ * more. Of several delays of one key the shortest wins.
  */
 export class WorkQueue {
   readonly #due = new Map<string, number>();
@@ -31,13 +33,13 @@ export class WorkQueue {
 
   constructor(private readonly props: WorkQueueProps) {}
 
-  /** Keys may be added before; they are worked on from now. */
+  /** Starts the work, also on the keys that were added before. */
   start(): void {
     this.#started = true;
     this.#pump();
   }
 
-  /** Takes no more work, and resolves when what is in hand is done. */
+  /** Starts no more work, and resolves when the running work has ended. */
   async stop(): Promise<void> {
     this.#started = false;
     for (const { timer } of this.#later.values()) clearTimeout(timer);
@@ -81,14 +83,14 @@ export class WorkQueue {
         this.#later.delete(key);
         this.add(key);
       },
-      // Too early for the longest delays: the visit plans the next one.
+      // Early for the longest delays: that reconcile schedules the next one.
       Math.min(delayMs, LONGEST_TIMER_MS),
     );
     timer.unref();
     this.#later.set(key, { at, timer });
   }
 
-  /** Forgets what is known of a key: its failures and its plans. */
+  /** Forgets the failures and delays of a key. */
   forget(key: string): void {
     this.#failures.delete(key);
     this.#cancelLater(key);
@@ -117,7 +119,7 @@ export class WorkQueue {
     try {
       // Never in the caller's stack: a listener may add keys while it changes a store.
       await Promise.resolve();
-      // What was asked for until now is what is about to be seen.
+      // The work sees every change that was announced until now.
       this.#again.delete(key);
       await this.props.work(key);
       this.#failures.delete(key);
@@ -132,4 +134,38 @@ export class WorkQueue {
     if (this.#again.delete(key)) this.add(key);
     this.#pump();
   }
+}
+
+/** A work queue whose depth, waits and retries are counted under the name of its controller. */
+export function meteredQueue(
+  name: string,
+  metrics: OperatorMetrics,
+  {
+    concurrency,
+    monotonic: now,
+    random,
+  }: {
+    readonly concurrency: number;
+    /** Milliseconds. */
+    readonly monotonic: () => number;
+    /** In [0, 1), for jitter. */
+    readonly random: () => number;
+  },
+  work: WorkQueueProps['work'],
+): WorkQueue {
+  return new WorkQueue({
+    work,
+    concurrency,
+    now,
+    random,
+    onDepth: (depth) => {
+      metrics.queueLength(name, depth);
+    },
+    onWait: (seconds) => {
+      metrics.waited(name, seconds);
+    },
+    onRetry: () => {
+      metrics.retried(name);
+    },
+  });
 }

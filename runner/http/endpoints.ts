@@ -6,14 +6,14 @@ import { type HttpServer, type Reply, serveHttp } from './http.js';
 import { serveHttps } from './https.js';
 import { mountedSource, selfSignedSource } from './key-pair-source.js';
 import type { Logger } from '../telemetry/log.js';
-import type { Metrics } from '../telemetry/metrics.js';
+import type { OperatorMetrics } from '../telemetry/metrics.js';
 
 export interface EndpointsOptions {
   readonly config: Pick<
     Config,
     'metricsBindAddress' | 'metricsSecureBindAddress' | 'metricsCertDir' | 'healthProbeBindAddress'
   >;
-  readonly metrics: Metrics;
+  readonly metrics: OperatorMetrics;
   /** Asks the API server who may read the metrics over HTTPS. */
   readonly client: Pick<Client, 'request'>;
   readonly log: Logger;

@@ -14,7 +14,7 @@ import type { Finalizer } from './finalizer.js';
 import { keyOfResource, ReconcileStates, type ReconcileState } from './state.js';
 import type { HealthChecker } from '../health/health-checker.js';
 import { planOf, plannedOf, type Plan } from './plan.js';
-import { deleting, statusResult, paused, reportOf, type Report } from './report.js';
+import { deleting, paused, reportOf, type Report } from './report.js';
 import type { Runs } from '../health/job-runs.js';
 import type { Status } from './status.js';
 import type { DependencyTracker } from '../cache/dependencies.js';
@@ -157,7 +157,7 @@ export class Reconciler {
     const { finalizer, api } = this.props;
     const memory = this.#states.of(resource);
     if (memory.released || !finalizer.has(resource)) {
-      return { ...deleting('waiting for other finalizers'), gone: true };
+      return { ...deleting('waiting for other finalizers'), finalized: true };
     }
     // Before anything is removed.
     const changes = await this.#retain(resource);
@@ -171,7 +171,7 @@ export class Reconciler {
     if (report) return { ...report, changes: [...changes, ...report.changes] };
     await finalizer.set(api, resource, false);
     memory.released = true;
-    return { ...deleting('gone'), changes, gone: true };
+    return { ...deleting('gone'), changes, finalized: true };
   }
 
   /** @returns what the deletion waits for; undefined when all that has to happen before has happened */
@@ -232,12 +232,10 @@ export class Reconciler {
     blocked: Waiting,
   ): Promise<Report> {
     const { resourceManager } = this.props;
+    const waiting = deleting(blocked.message, blocked.reason);
     const report: Report = {
-      ...deleting(''),
-      statusResult: {
-        ...statusResult('Deleting', blocked.reason, blocked.message),
-        ...blocked.more,
-      },
+      ...waiting,
+      statusResult: { ...waiting.statusResult, ...blocked.more },
       errorType: blocked.name,
     };
     resourceManager.trustAppliedHash(plan, resource.status?.appliedHash);
@@ -267,11 +265,7 @@ export class Reconciler {
     const what = `${first.kind} ${first.name}: ${first.health.message}`;
     if (first.health.state !== 'Failed') return deleting(`waiting for ${what}`);
     const release = `the annotation ${this.props.metadataKeys.skipDrop}=true lets it go without`;
-    const report = deleting('');
-    return {
-      ...report,
-      statusResult: statusResult('Deleting', `${first.kind}Failed`, `${what}; ${release}`),
-    };
+    return deleting(`${what}; ${release}`, `${first.kind}Failed`);
   }
 
   async #finalized(resource: Resource): Promise<Resource> {

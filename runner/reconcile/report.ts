@@ -6,66 +6,109 @@ import { ApiError, isConflict } from '../api/api-error.js';
 import type { ChangeSetEntry } from '../apply/applier.js';
 import type { Status } from './status.js';
 
-/** What a visit came to. One place turns it into status, events, metrics and the next visit. */
+/** The result of one reconcile. The controller derives status, events, metrics and requeue from it. */
 export interface Report {
   readonly statusResult: StatusResult;
   /** Whether the user must act. */
   readonly stalled: boolean;
   readonly changes: readonly ChangeSetEntry[];
-  /** Milliseconds until the next visit, where nothing that is watched would cause it. */
+  /** Milliseconds until the next reconcile, if no watched change would cause it. */
   readonly requeueAfterMs?: number | undefined;
-  /** The generation of the spec that was judged. @default the one that was visited */
+  /** The generation of the spec that was evaluated. @default the one that was reconciled */
   readonly observedGeneration?: number | undefined;
-  /** Digest of the children, when all are applied and ready. */
+  /** Digest of the children, once all are applied and ready. */
   readonly appliedHash?: string | undefined;
-  /** What is thrown on, so that the key is tried again with backoff. */
+  /** Thrown after the report is written, so that the key is retried with backoff. */
   readonly error?: Error;
-  /** What the metrics count: the class of the error. */
+  /** The class of the error, for the metrics. */
   readonly errorType?: string;
-  /** Whether the resource is gone, so that there is no status to write. */
-  readonly gone?: boolean;
+  /** Whether the finalizer was removed, so that there is no status to write. */
+  readonly finalized?: boolean;
 }
 
+/** Failures in a row after which a transient error is shown to the user. */
+const TRANSIENT_FAILURES = 3;
+
+interface FailedReconcile {
+  readonly error: unknown;
+  /** Of the resource before the reconcile. */
+  readonly phase: string | undefined;
+  /** Earlier failures in a row. */
+  readonly failures: number;
+}
+
+/** Turns an error into a report if its condition holds. */
+interface ErrorPolicy {
+  readonly name: string;
+  readonly applies: (failed: FailedReconcile) => boolean;
+  /** Undefined if the user need not see the error. */
+  readonly result: (failed: FailedReconcile) => Report | undefined;
+}
+
+/** The first that applies decides. */
+const ERROR_POLICIES: readonly ErrorPolicy[] = [
+  {
+    name: 'waiting',
+    applies: ({ error }) => error instanceof Waiting,
+    result: ({ error, phase }) => {
+      const { name, reason, message, more, retryAfterMs } = error as Waiting;
+      return {
+        statusResult: { ...statusResult(phaseOr('Pending', phase), reason, message), ...more },
+        stalled: false,
+        changes: [],
+        requeueAfterMs: retryAfterMs,
+        errorType: name,
+      };
+    },
+  },
+  {
+    name: 'stalled',
+    applies: ({ error }) => error instanceof Stalled,
+    result: ({ error, phase }) => {
+      const { name, reason, message, retryAfterMs } = error as Stalled;
+      return {
+        statusResult: statusResult(phaseOr('Failed', phase), reason, message),
+        stalled: true,
+        changes: [],
+        requeueAfterMs: retryAfterMs,
+        errorType: name,
+      };
+    },
+  },
+  {
+    name: 'forbidden',
+    applies: ({ error }) => error instanceof ApiError && error.status === 403,
+    result: (failed) => retried('Forbidden', failed),
+  },
+  {
+    name: 'conflict or short outage',
+    applies: ({ error, failures }) => isConflict(error) || failures < TRANSIENT_FAILURES,
+    result: () => undefined,
+  },
+  { name: 'lasting error', applies: () => true, result: (failed) => retried('Error', failed) },
+];
+
 /**
- * The report of a visit that ended with an error; undefined where the user need not know of it.
- * @param phase of the resource before the visit
+ * The report of a reconcile that ended with an error; undefined if the user need not see it.
+ * @param phase of the resource before the reconcile
  */
 export function reportOf(
   error: unknown,
   phase: string | undefined,
   failures: number,
 ): Report | undefined {
-  const deletes = phase === 'Deleting';
-  if (error instanceof Waiting) {
-    return {
-      statusResult: {
-        ...statusResult(deletes ? 'Deleting' : 'Pending', error.reason, error.message),
-        ...error.more,
-      },
-      stalled: false,
-      changes: [],
-      requeueAfterMs: error.retryAfterMs,
-      errorType: error.name,
-    };
-  }
-  if (error instanceof Stalled) {
-    return {
-      statusResult: statusResult(deletes ? 'Deleting' : 'Failed', error.reason, error.message),
-      stalled: true,
-      changes: [],
-      requeueAfterMs: error.retryAfterMs,
-      errorType: error.name,
-    };
-  }
-  // Conflicts and short outages pass by themselves; what stays, or is a clear no, is worth a word.
-  const refusal = error instanceof ApiError && error.status === 403;
-  if (!refusal && (isConflict(error) || failures < 3)) return undefined;
+  const failed = { error, phase, failures };
+  return ERROR_POLICIES.find(({ applies }) => applies(failed))?.result(failed);
+}
+
+/** A resource that is being deleted keeps its phase. */
+function phaseOr(phase: string, before: string | undefined): string {
+  return before === 'Deleting' ? before : phase;
+}
+
+function retried(reason: string, { error, phase = 'Pending' }: FailedReconcile): Report {
   return {
-    statusResult: statusResult(
-      phase ?? 'Pending',
-      refusal ? 'Forbidden' : 'Error',
-      messageOf(error),
-    ),
+    statusResult: statusResult(phase, reason, messageOf(error)),
     stalled: false,
     changes: [],
     error: error instanceof Error ? error : new Error(messageOf(error)),
@@ -73,9 +116,9 @@ export function reportOf(
   };
 }
 
-/** A paused resource keeps its phase and whether it is ready, and says that nobody works on it. */
+/** The report of a paused resource: it keeps its phase and a Ready condition that is True. */
 export function paused({ status }: Resource<unknown, Status>): Report {
-  const message = 'the operator writes nothing while this is paused';
+  const message = 'the operator writes nothing while the resource is paused';
   const conditionResult = { type: 'Paused', status: 'True', reason: 'Paused', message } as const;
   const before = status?.conditions?.find(({ type }) => type === 'Ready');
   const ready =
@@ -84,20 +127,16 @@ export function paused({ status }: Resource<unknown, Status>): Report {
       : { ...conditionResult, type: 'Ready', status: 'False' as const };
   return {
     statusResult: { phase: status?.phase ?? 'Pending', ready, conditions: [conditionResult] },
-    // The spec was not looked at.
+    // The present spec was not evaluated.
     observedGeneration: status?.observedGeneration ?? 0,
     stalled: false,
     changes: [],
   };
 }
 
-/** The report of a resource on its way out. */
-export function deleting(message: string): Report {
-  return {
-    statusResult: statusResult('Deleting', 'Deleting', message),
-    stalled: false,
-    changes: [],
-  };
+/** The report of a resource that is being deleted. */
+export function deleting(message: string, reason = 'Deleting'): Report {
+  return { statusResult: statusResult('Deleting', reason, message), stalled: false, changes: [] };
 }
 
 export function errorTypeOf(error: unknown): string {
@@ -108,7 +147,7 @@ function messageOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
 }
 
-export function statusResult(phase: string, reason: string, message: string): StatusResult {
+function statusResult(phase: string, reason: string, message: string): StatusResult {
   const ready: ConditionResult = { type: 'Ready', status: 'False', reason, message };
   return { phase, ready };
 }

@@ -1,7 +1,7 @@
 import type { Condition, ConditionResult } from '../../constructs/kit/condition.js';
-import type { KindDefinition } from '../../constructs/kit/definition.js';
 import { canonicalJson } from '../../constructs/kit/hash.js';
 import type { Resource } from '../../constructs/kit/object.js';
+import type { AnyKind } from '../../constructs/registry.js';
 import type { Report } from './report.js';
 
 export interface Status {
@@ -12,91 +12,179 @@ export interface Status {
   readonly [field: string]: unknown;
 }
 
+/** What of a kind its statuses depend on. */
+type StatusKind = Pick<AnyKind, 'definition' | 'durableStatus' | 'durableOnChange'>;
+
+interface StatusInput {
+  readonly kind: StatusKind;
+  readonly report: Report;
+  readonly before: Status;
+  readonly generation: number;
+  readonly now: Date;
+}
+
+/** A rule that adds something to a status if its condition holds. */
+interface StatusPolicy<T> {
+  readonly name: string;
+  readonly applies: (input: StatusInput) => boolean;
+  readonly result: (input: StatusInput) => T;
+}
+
+const always = (): boolean => true;
+
+/** The conditions of a status, in their order. */
+const CONDITIONS: readonly StatusPolicy<readonly ConditionResult[]>[] = [
+  { name: 'Ready', applies: always, result: ({ report }) => [report.statusResult.ready] },
+  {
+    name: 'Reconciling',
+    applies: ({ report }) => !isReady(report) && !report.stalled && !isPaused(report),
+    result: ({ report }) => [{ ...report.statusResult.ready, type: 'Reconciling', status: 'True' }],
+  },
+  {
+    name: 'Stalled',
+    applies: ({ report }) => report.stalled,
+    result: ({ report }) => [{ ...report.statusResult.ready, type: 'Stalled', status: 'True' }],
+  },
+  {
+    name: 'conditions of the kind',
+    applies: always,
+    result: ({ report }) => report.statusResult.conditions ?? [],
+  },
+];
+
+/** The fields of a status. A later policy overrides the fields of the earlier ones. */
+const FIELDS: readonly StatusPolicy<Status>[] = [
+  { name: 'fields that the report does not set', applies: always, result: ({ before }) => before },
+  {
+    name: 'ready',
+    applies: ({ kind }) => kind.definition.status.properties?.['ready'] !== undefined,
+    result: ({ report }) => ({ ready: isReady(report) }),
+  },
+  {
+    name: 'fields of the kind',
+    applies: always,
+    result: ({ report }) => report.statusResult.fields ?? {},
+  },
+  {
+    name: 'digest of the children',
+    applies: ({ report }) => report.appliedHash !== undefined,
+    result: ({ report: { appliedHash = '' } }) => ({ appliedHash }),
+  },
+  {
+    name: 'phase, generation and conditions',
+    applies: always,
+    result: (input) => ({
+      phase: input.report.statusResult.phase,
+      observedGeneration: input.generation,
+      conditions: conditionsOf(input),
+    }),
+  },
+];
+
 /**
- * The status that a report makes of a resource: fields that the report does not speak of stay.
- * @param now for conditions whose status has changed
+ * The status of a resource after a reconcile.
+ * @param now the transition time of conditions whose status changed
  */
 export function statusOf(
-  definition: KindDefinition,
+  kind: StatusKind,
   resource: Resource<unknown, Status>,
   report: Report,
   now: Date,
 ): Status {
-  const { statusResult, stalled, appliedHash } = report;
-  const before = resource.status ?? {};
   const generation = report.observedGeneration ?? resource.metadata.generation ?? 0;
-  const isReady = statusResult.ready.status === 'True';
-  const idle = statusResult.conditions?.some(({ type }) => type === 'Paused') ?? false;
-  const conditionResults = [
-    statusResult.ready,
-    ...(isReady || stalled || idle
-      ? []
-      : [{ ...statusResult.ready, type: 'Reconciling', status: 'True' as const }]),
-    ...(stalled ? [{ ...statusResult.ready, type: 'Stalled', status: 'True' as const }] : []),
-    ...(statusResult.conditions ?? []),
-  ];
-  return {
-    ...before,
-    ...(definition.status.properties?.['ready'] ? { ready: isReady } : {}),
-    ...statusResult.fields,
-    ...(appliedHash === undefined ? {} : { appliedHash }),
-    phase: statusResult.phase,
-    observedGeneration: generation,
-    conditions: conditionsOf(conditionResults, before, generation, now),
-  };
+  const input = { kind, report, before: resource.status ?? {}, generation, now };
+  return Object.assign({}, ...apply(FIELDS, input)) as Status;
 }
 
-function conditionsOf(
-  conditionResults: readonly ConditionResult[],
-  status: Status,
-  observedGeneration: number,
-  now: Date,
-): readonly Condition[] {
-  return conditionResults.map((conditionResult) => {
-    const before = status.conditions?.find(({ type }) => type === conditionResult.type);
-    return {
-      type: conditionResult.type,
-      status: conditionResult.status,
-      reason: conditionResult.reason,
-      message: conditionResult.message.slice(0, 32_000),
-      observedGeneration,
-      lastTransitionTime:
-        before?.status === conditionResult.status
-          ? before.lastTransitionTime
-          : now.toISOString().replace(/\.\d+Z$/, 'Z'),
-    };
-  });
+function conditionsOf(input: StatusInput): readonly Condition[] {
+  const { before, generation, now } = input;
+  return apply(CONDITIONS, input)
+    .flat()
+    .map(({ type, status, reason, message }) => {
+      const previous = before.conditions?.find((condition) => condition.type === type);
+      return {
+        type,
+        status,
+        reason,
+        message: message.slice(0, 32_000),
+        observedGeneration: generation,
+        lastTransitionTime:
+          previous?.status === status
+            ? previous.lastTransitionTime
+            : now.toISOString().replace(/\.\d+Z$/, 'Z'),
+      };
+    });
 }
 
-/** How much two statuses differ: a word in a message can wait a little, the rest cannot. */
-export function difference(before: Status | undefined, after: Status): 'none' | 'minor' | 'major' {
-  if (canonicalJson(before ?? {}) === canonicalJson(after)) return 'none';
-  // That something has an image at all is no news that anybody waits for.
-  const { image } = before ?? {};
-  const told = image === undefined ? { ...after, image } : after;
-  return canonicalJson(essence(before ?? {})) === canonicalJson(essence(told)) ? 'minor' : 'major';
+function apply<T>(policies: readonly StatusPolicy<T>[], input: StatusInput): readonly T[] {
+  return policies.filter(({ applies }) => applies(input)).map(({ result }) => result(input));
 }
 
-/** Fields that are written once for each thing that was done, and would be done again if they were not. */
-const RECORDS = [
-  'image',
-  'upgrade',
-  'documentHash',
-  'lastSyncTime',
-  'passwordVersion',
-  'specHash',
-  'startTime',
-  'completionTime',
-  'lastSuccessfulTime',
-  'backups',
-  'restored',
-] as const;
+function isReady({ statusResult }: Report): boolean {
+  return statusResult.ready.status === 'True';
+}
 
-/** What users wait for and scripts read. */
-function essence(status: Status): unknown {
-  const { phase, observedGeneration, conditions, appliedHash } = status;
-  const brief = conditions?.map(({ type, status, reason }) => [type, status, reason]);
-  // Without any digest a restart applies everything again.
-  const isWhole = appliedHash !== undefined;
-  return [phase, observedGeneration, brief, isWhole, RECORDS.map((field) => status[field])];
+function isPaused({ statusResult }: Report): boolean {
+  return statusResult.conditions?.some(({ type }) => type === 'Paused') ?? false;
+}
+
+/** How much two statuses differ: a `minor` difference may be written later, a `major` one may not. */
+export type Difference = 'none' | 'minor' | 'major';
+
+interface Comparison {
+  readonly kind: StatusKind;
+  readonly before: Status;
+  readonly after: Status;
+}
+
+/** The first that applies decides. */
+const DIFFERENCES: readonly {
+  readonly name: string;
+  readonly applies: (comparison: Comparison) => boolean;
+  readonly result: Difference;
+}[] = [
+  {
+    name: 'equal',
+    applies: ({ before, after }) => canonicalJson(before) === canonicalJson(after),
+    result: 'none',
+  },
+  {
+    name: 'what users and scripts wait for',
+    applies: ({ before, after }) => differ(summaryOf(before), summaryOf(after)),
+    result: 'major',
+  },
+  {
+    name: 'a record of work that was done',
+    applies: ({ kind, before, after }) =>
+      kind.durableStatus.some((field) => differ(before[field], after[field])),
+    result: 'major',
+  },
+  {
+    name: 'a changed record',
+    applies: ({ kind: { durableOnChange = [] }, before, after }) =>
+      durableOnChange.some(
+        (field) => before[field] !== undefined && differ(before[field], after[field]),
+      ),
+    result: 'major',
+  },
+  { name: 'anything else', applies: always, result: 'minor' },
+];
+
+export function difference(
+  kind: StatusKind,
+  before: Status | undefined,
+  after: Status,
+): Difference {
+  const comparison = { kind, before: before ?? {}, after };
+  return DIFFERENCES.find(({ applies }) => applies(comparison))?.result ?? 'minor';
+}
+
+function summaryOf({ phase, observedGeneration, conditions, appliedHash }: Status): unknown {
+  const reasons = conditions?.map(({ type, status, reason }) => [type, status, reason]);
+  // Without any digest an operator that starts applies everything again.
+  return [phase, observedGeneration, reasons, appliedHash !== undefined];
+}
+
+function differ(a: unknown, b: unknown): boolean {
+  return canonicalJson([a]) !== canonicalJson([b]);
 }

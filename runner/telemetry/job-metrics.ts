@@ -1,5 +1,5 @@
 import type { Child } from '../cache/child.js';
-import type { Metrics } from './metrics.js';
+import type { OperatorMetrics } from './metrics.js';
 
 const JOB_STATES = {
   Ready: 'Succeeded',
@@ -11,7 +11,7 @@ const JOB_STATES = {
 
 /** Keeps `app_operator_job_status` in step with a child, where it is a Job. */
 export function countJob(
-  metrics: Metrics,
+  metrics: OperatorMetrics,
   before: Child | undefined,
   after: Child | undefined,
 ): void {

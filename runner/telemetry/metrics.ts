@@ -12,11 +12,19 @@ const RECONCILE_BUCKETS = [
 const ADMISSION_BUCKETS = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5];
 const WAIT_BUCKETS = [0.001, 0.005, 0.01, 0.05, 0.1, 0.5, 1, 5, 10, 30, 60, 300];
 
+/** A resource as the metrics name it; `kind` as in manifests. */
+export interface ResourceId {
+  readonly kind: string;
+  readonly namespace: string;
+  readonly name: string;
+}
+
 /**
- * All that the operator counts. Series of an object are removed with it, so their number follows the
- * number of objects. `kind` is a kind as written in manifests, such as `AppBench`, and `controller` the same in small letters, or a batch.
+ * The operator's metrics. The series of an object are removed when it is deleted, so that their number
+ * follows the number of objects. `kind` is a kind as in manifests, `controller` the same in lower case,
+ * or the name of a batch.
  */
-export class Metrics {
+export class OperatorMetrics {
   private readonly registry = new Registry();
   private readonly phases = new Map<string, PhaseGauge>();
   private readonly successes = new Map<string, SuccessGauge>();
@@ -34,48 +42,51 @@ export class Metrics {
   ]);
   private readonly job = this.gauge(
     'job_status',
-    'Current status of operator jobs: 1 for the present one.',
+    'Status of each Job of the operator: 1 for the present one.',
     ['job_name', 'namespace', 'status'],
   );
   private readonly resourceTotal = this.gauge('resource_total', 'Managed resources.', [
     'resource_type',
     'namespace',
   ]);
-  private readonly queueDepth = this.gauge('workqueue_depth', 'Keys that wait for a worker.', [
-    'controller',
-  ]);
+  private readonly queueDepth = this.gauge(
+    'workqueue_depth',
+    'Keys that are due and wait for a worker.',
+    ['controller'],
+  );
   private readonly queueWait = this.histogram(
     'workqueue_wait_seconds',
-    'Time that a due key waits for a worker.',
+    'Time from when a key is due until a worker takes it.',
     ['controller'],
     WAIT_BUCKETS,
   );
   private readonly queueRetries = this.counter(
     'workqueue_retries_total',
-    'Keys tried again after an error.',
+    'Keys retried after an error.',
     ['controller'],
   );
-  private readonly applies = this.counter('apply_total', 'Child objects by what became of them.', [
-    'kind',
-    'result',
-  ]);
+  private readonly applies = this.counter(
+    'apply_total',
+    'Child objects by the result of their apply.',
+    ['kind', 'result'],
+  );
   private readonly watchRestarts = this.counter(
     'watch_restarts_total',
-    'Watches started again, by cause.',
+    'Restarted watches, by reason.',
     ['kind', 'reason'],
   );
   private readonly watchSeen = this.gauge(
     'watch_last_activity_timestamp_seconds',
-    'When a watch last brought an event or a bookmark.',
+    'Time of the last event or bookmark of a watch.',
     ['kind'],
   );
-  private readonly apiCalls = this.counter('api_calls_total', 'Calls to the API server.', [
+  private readonly apiCalls = this.counter('api_calls_total', 'Requests to the API server.', [
     'verb',
     'code',
   ]);
   private readonly admissions = this.counter(
     'admission_requests_total',
-    'Requests of the API server to the admission webhooks.',
+    'Admission requests that the webhooks answered.',
     ['webhook', 'kind', 'operation', 'allowed'],
   );
   private readonly admissionDuration = this.histogram(
@@ -87,16 +98,16 @@ export class Metrics {
   private readonly isLeader = this.gauge('leader', '1 while this replica is the leader.', []);
 
   /**
-   * @param kinds the kinds that have a phase: `AppSite` gets `app_site_phase`, and once one of them has
-   *   been successful `app_site_last_success_timestamp_seconds`
-   * @param nodeMetrics Node's own metrics; off in tests that compare the whole text
+   * @param kinds kinds with a phase: of `AppSite` comes `app_site_phase`, and after its first success
+   *   `app_site_last_success_timestamp_seconds`
+   * @param nodeMetrics whether to collect Node's metrics; tests that compare the whole text do not
    */
   constructor(kinds: readonly string[], nodeMetrics = true) {
     for (const kind of kinds) {
       this.phases.set(kind, new PhaseGauge(this.registry, kind));
       this.successes.set(kind, new SuccessGauge(this.registry, kind));
     }
-    this.gauge('build_info', 'The build that runs.', ['version', 'node']).set(
+    this.gauge('build_info', 'Version of the operator and of Node.', ['version', 'node']).set(
       { version: VERSION, node: process.version },
       1,
     );
@@ -130,30 +141,21 @@ export class Metrics {
     this.jobs.delete(key);
   }
 
-  /** @param count how many there are; a namespace without any has no series */
+  /** @param count the number of resources; a namespace with 0 has no series */
   resources(kind: string, namespace: string, count: number): void {
     const labels = { resource_type: kind.toLowerCase(), namespace };
     if (count > 0) this.resourceTotal.set(labels, count);
     else this.resourceTotal.remove(labels);
   }
 
-  /** @param phase undefined once the object is gone */
-  phase(kind: string, namespace: string, name: string, phase: string | undefined): void {
+  /** @param phase undefined after the resource was deleted */
+  phase({ kind, namespace, name }: ResourceId, phase: string | undefined): void {
     this.phases.get(kind)?.set(namespace, name, phase);
   }
 
-  /**
-   * When what an object does in a site was last done, such as a backup.
-   * @param time RFC 3339; undefined where it never was, or the object is gone
-   */
-  lastSuccess(
-    kind: string,
-    namespace: string,
-    name: string,
-    time: string | undefined,
-    site = '',
-  ): void {
-    this.successes.get(kind)?.set(namespace, name, time, site);
+  /** @param success undefined if the resource never succeeded or was deleted */
+  lastSuccess(id: ResourceId, success: Success | undefined): void {
+    this.successes.get(id.kind)?.set(id, success);
   }
 
   queueLength(controller: string, keys: number): void {
@@ -186,7 +188,7 @@ export class Metrics {
     this.apiCalls.inc({ verb, code });
   }
 
-  /** @param allowed `true`, `false`, or `error` where no judgement was given */
+  /** @param allowed `true`, `false`, or `error` if the review failed */
   admitted(
     labels: {
       readonly webhook: string;
@@ -238,6 +240,14 @@ export class Metrics {
   }
 }
 
+/** The last success of a resource. */
+export interface Success {
+  /** RFC 3339. */
+  readonly time: string;
+  /** Further labels, such as the resource's parent. */
+  readonly labels: Readonly<Record<string, string>>;
+}
+
 /** The phases of a kind: 1 for the present one of each object, no series for the others. */
 class PhaseGauge {
   private readonly present = new Map<string, string>();
@@ -266,32 +276,33 @@ class PhaseGauge {
   }
 }
 
-/** When objects of a kind were last successful. The series is not there before the first of them was. */
+/** The last successes of a kind. The metric exists from the first success on. */
 class SuccessGauge {
-  private readonly sites = new Map<string, string>();
-  private gauge: Gauge<'namespace' | 'name' | 'site'> | undefined;
+  private readonly labels = new Map<string, Record<string, string>>();
+  private gauge: Gauge | undefined;
 
   constructor(
     private readonly registry: Registry,
     private readonly kind: string,
   ) {}
 
-  set(namespace: string, name: string, time: string | undefined, site: string): void {
+  set({ namespace, name }: ResourceId, success: Success | undefined): void {
     const key = `${namespace}/${name}`;
-    const before = this.sites.get(key);
-    if (before !== undefined && (time === undefined || before !== site)) {
-      this.gauge?.remove({ namespace, name, site: before });
-      this.sites.delete(key);
+    const before = this.labels.get(key);
+    const labels = success && { namespace, name, ...success.labels };
+    if (before && JSON.stringify(before) !== JSON.stringify(labels)) {
+      this.gauge?.remove(before);
+      this.labels.delete(key);
     }
-    if (time === undefined) return;
+    if (!success || !labels) return;
     this.gauge ??= new Gauge({
       name: `${prefixOf(this.kind)}_last_success_timestamp_seconds`,
-      help: `When what each ${this.kind} does was last done.`,
-      labelNames: ['namespace', 'name', 'site'],
+      help: `Time of the last success of each ${this.kind}.`,
+      labelNames: Object.keys(labels),
       registers: [this.registry],
     });
-    this.sites.set(key, site);
-    this.gauge.set({ namespace, name, site }, Date.parse(time) / 1000);
+    this.labels.set(key, labels);
+    this.gauge.set(labels, Date.parse(success.time) / 1000);
   }
 }
 

@@ -3,13 +3,13 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { MANAGED_BY, MANAGED_BY_LABEL } from '../../constructs/kit/labels.js';
 import type { ObjectKind } from '../../constructs/kit/object-kind.js';
 import { resourcePath } from '../../runner/api/resource-path.js';
-import { orGone } from '../../testbed/controlplane/api.js';
+import { ifExists } from '../../testbed/controlplane/admin-client.js';
 import { type AuditEvent, readAudit } from '../../testbed/controlplane/audit.js';
 import { type ControlPlane, startControlPlane } from '../../testbed/controlplane/controlplane.js';
 import type { ControlPlaneOptions } from '../../testbed/controlplane/options.js';
 import { freePort } from '../../testbed/controlplane/ports.js';
 import { applyCrds } from '../../testbed/crds.js';
-import { patience } from '../../testbed/timeouts.js';
+import { deadline } from '../../testbed/timeouts.js';
 import {
   conditionOf,
   at,
@@ -88,7 +88,7 @@ export class Cluster {
   }
 
   get(kind: string, namespace: string, name: string): Promise<Live | undefined> {
-    return orGone(this.#send<Live>('GET', pathOf(kind, namespace, name)));
+    return ifExists(this.#send<Live>('GET', pathOf(kind, namespace, name)));
   }
 
   /** An object that has to be there. */
@@ -122,7 +122,7 @@ export class Cluster {
     propagation: 'Background' | 'Foreground' = 'Background',
   ): Promise<void> {
     const path = pathOf(kind, namespace, name);
-    await orGone(this.#send('DELETE', `${path}?propagationPolicy=${propagation}`));
+    await ifExists(this.#send('DELETE', `${path}?propagationPolicy=${propagation}`));
   }
 
   /** What the operator has made in a namespace, by kind and name; `everything` is what is there at all. */
@@ -146,7 +146,7 @@ export class Cluster {
     condition: () => Promise<T | undefined | false>,
     timeoutMs = 120_000,
   ): Promise<T> {
-    const isOver = patience(timeoutMs);
+    const isOver = deadline(timeoutMs);
     for (;;) {
       let last: unknown;
       try {

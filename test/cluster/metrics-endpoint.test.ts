@@ -10,7 +10,7 @@ import { parseConfig } from '../../runner/config/config.js';
 import { loadCredentials } from '../../runner/api/credentials.js';
 import { type Endpoints, startEndpoints } from '../../runner/http/endpoints.js';
 import { createLogger } from '../../runner/telemetry/log.js';
-import { Metrics } from '../../runner/telemetry/metrics.js';
+import { OperatorMetrics } from '../../runner/telemetry/metrics.js';
 import { resourcePath } from '../../runner/api/resource-path.js';
 import { type ControlPlane, startControlPlane } from '../../testbed/controlplane/controlplane.js';
 
@@ -88,7 +88,7 @@ async function start(user: string): Promise<Endpoints> {
       APP_METRICS_SECURE_BIND_ADDRESS: anyPort,
       APP_HEALTH_PROBE_BIND_ADDRESS: anyPort,
     }),
-    metrics: new Metrics(['AppSite'], false),
+    metrics: new OperatorMetrics(['AppSite'], false),
     client: await clientOf(await cluster.userKubeconfig(user)),
     log: createLogger({ logLevel: 'error', logEncoder: 'json' }, new PassThrough()),
     live: [],

@@ -61,7 +61,7 @@ suite('admission webhooks, through their Service', { skip }, () => {
 
   /** How many creations the operator has let pass, of the API server's own count. */
   async function answered(): Promise<number> {
-    const metrics = await cluster.node.api.text('GET', '/metrics');
+    const metrics = await cluster.node.api.text('/metrics');
     const lines = metrics.split('\n').filter((line) => PASSED.test(line));
     return lines.reduce((sum, line) => sum + Number(line.split(' ').at(-1)), 0);
   }

@@ -1,6 +1,6 @@
 /** wsgi.py under the real gunicorn, with the flags of the pods; the framework's application is a stand-in. */
 import assert from 'node:assert/strict';
-import { copyFileSync, mkdirSync, writeFileSync } from 'node:fs';
+import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
 import { freePort } from '../../testbed/controlplane/ports.js';
@@ -27,15 +27,10 @@ async function startGunicorn(
   sites?: string,
 ): Promise<Daemon & { readonly port: number }> {
   const port = await freePort();
-  const modules = temporaryDirectory();
-  copyFileSync(join(SCRIPTS, 'wsgi.py'), join(modules, 'app_operator_wsgi.py'));
-  for (const module of ['site_gate.py', 'gunicorn_worker.py']) {
-    copyFileSync(join(SCRIPTS, module), join(modules, module));
-  }
   const command = [
     program('gunicorn') ?? 'gunicorn',
-    `--chdir=${sites ?? modules}`,
-    `--pythonpath=${modules},${join(ROOT, 'test/jobs/standin-web')}`,
+    `--chdir=${sites ?? temporaryDirectory()}`,
+    `--pythonpath=${SCRIPTS},${join(ROOT, 'test/jobs/standin-web')}`,
     `--bind=127.0.0.1:${String(port)}`,
     '--threads=4',
     '--workers=2',

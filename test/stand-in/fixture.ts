@@ -1,6 +1,6 @@
 /** A bench as the framework image holds it, on this host: the same files, in a temporary directory, with real servers. */
 import { execFileSync, spawnSync } from 'node:child_process';
-import { cpSync, existsSync, readFileSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, before, describe } from 'node:test';
 import { freePort } from '../../testbed/controlplane/ports.js';
@@ -137,16 +137,13 @@ export class ImageBench {
   /** The real gunicorn with the operator's wrapper; ended with the tests. */
   async gunicorn(env: Env = {}, application = 'app_operator_wsgi:application'): Promise<Web> {
     const port = await freePort();
-    const scripts = temporaryDirectory();
-    cpSync(SCRIPTS, scripts, { recursive: true });
-    cpSync(join(SCRIPTS, 'wsgi.py'), join(scripts, 'app_operator_wsgi.py'));
     const server = this.daemon(
       [
         ...[join(this.path, 'env/bin/gunicorn'), `--chdir=${this.sites}`],
         ...[`--bind=127.0.0.1:${String(port)}`, '--workers=1', '--threads=4'],
         ...['--worker-class=gunicorn_worker.Worker', '--preload', application],
       ],
-      { PYTHONPATH: scripts, ...env },
+      { PYTHONPATH: SCRIPTS, ...env },
     );
     await eventually('gunicorn answers', async () => {
       await get(port, '/api/method/ping', { Host: 'unknown.example' });

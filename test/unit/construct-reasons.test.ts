@@ -1,14 +1,17 @@
 import assert from 'node:assert/strict';
-import { readdirSync, readFileSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { suite, test } from 'node:test';
 import ts from 'typescript';
+import { COMMON_REASONS, reasonClass, type Reasons } from '../../constructs/kit/reasons.js';
+import { KINDS, type AnyKind } from '../../constructs/registry.js';
+import { scripts } from '../../constructs/frappe/scripts.generated.js';
 import { ROOT } from '../golden/docs.js';
 import { outcomesOf } from '../golden/outcome.js';
 import { readScenario, scenarioNames } from '../golden/scenario.js';
 
-/** Kinds that can fail: judge() makes the reason of their name. */
+/** Kinds that can fail: `evaluatePhase` derives a reason from their name. */
 const FAILING = ['Job', 'Deployment', 'PersistentVolumeClaim'];
-/** How a template that makes a reason of a child's kind is told. */
+/** The text of a template that derives a reason from a child's kind. */
 const OF_KIND = '${}Failed';
 
 /** The texts that an expression can be, as far as the source says. */
@@ -35,11 +38,11 @@ function textsOf(node: ts.Node | undefined, source: ts.SourceFile): readonly str
 
 function declarationOf(name: string, source: ts.SourceFile): ts.Expression | undefined {
   let found: ts.Expression | undefined;
-  const reconcile = (node: ts.Node): void => {
+  const visit = (node: ts.Node): void => {
     if (ts.isVariableDeclaration(node) && node.name.getText() === name) found ??= node.initializer;
-    ts.forEachChild(node, reconcile);
+    ts.forEachChild(node, visit);
   };
-  reconcile(source);
+  visit(source);
   return found;
 }
 
@@ -50,13 +53,15 @@ const PLACES: Readonly<Record<string, number>> = {
   conditionResult: 0,
   blockedReason: 0,
   statusResult: 1,
-  'this.#complain': 2,
+  deleting: 1,
+  retried: 0,
+  'this.#reportProgress': 2,
 };
 
-/** Reasons are thrown with errors, or stand in verdicts. */
+/** Reasons are thrown with errors, or are in condition results. */
 function reasonsOf(source: ts.SourceFile): readonly string[] {
   const found: string[] = [];
-  const reconcile = (node: ts.Node): void => {
+  const visit = (node: ts.Node): void => {
     const callee =
       ts.isNewExpression(node) || ts.isCallExpression(node) ? node.expression.getText() : '';
     const args =
@@ -66,14 +71,15 @@ function reasonsOf(source: ts.SourceFile): readonly string[] {
     if (ts.isPropertyAssignment(node) && node.name.getText() === 'reason') {
       found.push(...textsOf(node.initializer, source));
     }
-    ts.forEachChild(node, reconcile);
+    ts.forEachChild(node, visit);
   };
-  reconcile(source);
+  visit(source);
   return found;
 }
 
-function inSources(): ReadonlyMap<string, string> {
-  const files = ['constructs', 'runner'].flatMap((folder) =>
+/** The reasons in the sources of some folders, each with the file that gives it. */
+function inSources(...folders: readonly string[]): ReadonlyMap<string, string> {
+  const files = folders.flatMap((folder) =>
     readdirSync(ROOT + folder, { recursive: true, encoding: 'utf8' })
       .filter((path) => path.endsWith('.ts') && !path.endsWith('.generated.ts'))
       .map((path) => `${folder}/${path}`),
@@ -91,6 +97,23 @@ function inSources(): ReadonlyMap<string, string> {
     ),
   );
 }
+
+/** The reasons that kinds declare, and those of the runner. */
+const DECLARED: Reasons = Object.assign(
+  {},
+  COMMON_REASONS,
+  ...KINDS.map(({ reasons }) => reasons),
+) as Reasons;
+
+/** The folder of a kind's code. */
+const folderOf = ({ definition }: AnyKind): string => {
+  const folders = readdirSync(`${ROOT}constructs`);
+  const found = folders.find((folder) => {
+    const file = `${ROOT}constructs/${folder}/definition.ts`;
+    return existsSync(file) && readFileSync(file, 'utf8').includes(`kind: '${definition.kind}'`);
+  });
+  return `constructs/${found ?? ''}`;
+};
 
 const PAGE = readFileSync(`${ROOT}docs/reasons.md`, 'utf8');
 
@@ -115,27 +138,55 @@ const WORDS: Readonly<Record<string, string>> = {
   SiteJob: 'job',
 };
 
-suite('docs/reasons.md', () => {
-  test('explains every reason of a condition, and none that is never given', () => {
-    assert.deepEqual(first(rowsOf('Conditions')), [...inSources().keys()].sort());
+suite('the reasons that kinds declare', () => {
+  test('are all reasons that the code gives, and no others', () => {
+    const given = inSources('constructs', 'runner');
+    assert.deepEqual(Object.keys(DECLARED).sort(), [...given.keys()].sort());
   });
-  test('says which event is recorded: one for each reason of Ready but for steps', () => {
-    for (const [reason = '', , condition = '', status = '', event] of rowsOf('Conditions')) {
-      const steps = /`(Provisioning|Updating|Deleting|Syncing|Running)`/.test(reason);
-      const told = condition.includes('`Ready`') && !steps;
-      assert.equal(event, told ? (status === 'True' ? 'Normal' : 'Warning') : 'none', reason);
+  for (const kind of KINDS) {
+    test(`include those that the code of ${kind.definition.kind} gives`, () => {
+      const declared = { ...COMMON_REASONS, ...kind.reasons };
+      const given = [...inSources(folderOf(kind)).keys()];
+      assert.deepEqual(
+        given.filter((reason) => !(reason in declared)),
+        [],
+      );
+    });
+    test(`and durable fields of ${kind.definition.kind} are in its schema`, () => {
+      const fields = Object.keys(kind.definition.status.properties ?? {});
+      const { durableStatus, durableOnChange = [], lastSuccess } = kind;
+      for (const field of [...durableStatus, ...durableOnChange, lastSuccess ?? 'phase']) {
+        assert.ok(fields.includes(field), field);
+      }
+    });
+  }
+});
+
+suite('docs/reasons.md', () => {
+  test('explains every declared reason, and no others', () => {
+    assert.deepEqual(first(rowsOf('Conditions')), Object.keys(DECLARED).sort());
+  });
+  test('says which event is recorded: one for each reason of Ready that is not progress', () => {
+    for (const [cell = '', , condition = '', status = '', event] of rowsOf('Conditions')) {
+      const reason = cell.replaceAll('`', '');
+      const recorded =
+        condition.includes('`Ready`') && reasonClass({ reasons: DECLARED }, reason) !== 'progress';
+      assert.equal(event, recorded ? (status === 'True' ? 'Normal' : 'Warning') : 'none', reason);
     }
   });
   test('has a row for every condition of the golden scenarios', () => {
     const rows = rowsOf('Conditions');
-    const lastWords = first(rowsOf('Last words of Jobs'));
+    const terminations = first(rowsOf('Last words of Jobs'));
     for (const name of scenarioNames()) {
       for (const { resource, status } of outcomesOf(readScenario(name))) {
         const kind = WORDS[resource.kind] ?? 'document';
+        const { reasons } = KINDS.find(({ definition }) => definition.kind === resource.kind) ?? {};
+        const declared = { ...COMMON_REASONS, ...reasons };
         for (const { type, reason, status: value } of status.conditions ?? []) {
           if (['Reconciling', 'Stalled'].includes(type)) continue;
-          // A failed Job's last word is the reason.
-          if (type === 'Ready' && lastWords.includes(reason)) continue;
+          // A failed Job's termination message has its own reasons.
+          if (type === 'Ready' && terminations.includes(reason)) continue;
+          assert.ok(reason in declared, `${name}: ${resource.kind} declares no reason ${reason}`);
           const row = rows.find(
             ([own = '', kinds = '', condition = '', values = '']) =>
               own === `\`${reason}\`` &&
@@ -149,11 +200,7 @@ suite('docs/reasons.md', () => {
     }
   });
   test('explains the last words of every script, and no others', () => {
-    const folder = `${ROOT}constructs/frappe/scripts/`;
-    const texts = readdirSync(folder)
-      .filter((name) => /\.(py|sh)$/.test(name))
-      .map((name) => readFileSync(folder + name, 'utf8'))
-      .join('\n');
+    const texts = Object.values(scripts).join('\n');
     const patterns = [
       /(?:Refused|S3Error|report|foretell)\(\s*"([A-Z]\w+)"/g,
       /^ +reason = "([A-Z]\w+)"/gm,

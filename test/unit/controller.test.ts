@@ -12,7 +12,7 @@ import { BatchObjects } from '../../runner/cache/batch-objects.js';
 import { DependencyTracker } from '../../runner/cache/dependencies.js';
 import { Controller } from '../../runner/controller/controller.js';
 import { createLogger } from '../../runner/telemetry/log.js';
-import { Metrics } from '../../runner/telemetry/metrics.js';
+import { OperatorMetrics } from '../../runner/telemetry/metrics.js';
 import { Applier } from '../../runner/apply/applier.js';
 import { ResourceManager } from '../../runner/apply/resource-manager.js';
 import { PodDiagnostics } from '../../runner/health/pod-diagnostics.js';
@@ -32,6 +32,9 @@ const stepping = {
   definition: bench.definition,
   owns: [],
   reads: [],
+  references: [],
+  reasons: {},
+  durableStatus: [],
   indexes: [],
   resolve: () => ({}),
   chart: (scope, id) => new Chart(scope, id),
@@ -97,10 +100,10 @@ function aController(
       now: Date.now,
     }),
     finalizer: new Finalizer(client, METADATA_KEYS),
-    notes: new BatchObjects(dependencies),
+    batchObjects: new BatchObjects(dependencies),
     runs: new Runs(client),
     events: new Events({ client, log, instance: 'test', now: () => new Date() }),
-    metrics: new Metrics([BENCH.kind], false),
+    metrics: new OperatorMetrics([BENCH.kind], false),
     log,
     concurrency: 1,
     resyncMs: 60_000,

@@ -5,7 +5,7 @@ import type { KindDefinition, Schema } from '../../constructs/kit/definition.js'
 import { admit } from '../../constructs/kit/schema/admit.js';
 import { rootSchema } from '../../constructs/kit/schema/root.js';
 import { structuralProblems } from '../../tools/generate/structural-check.js';
-import { DEFINITIONS } from './schema-definitions.js';
+import { DEFINITIONS } from '../../constructs/registry.js';
 import { fieldsOf, HOSTILE, withField, type Field } from './schema-fields.js';
 import { minimal } from './schema-manifests.js';
 

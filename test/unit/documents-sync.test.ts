@@ -99,12 +99,7 @@ class Life {
       report = reportOf(error, phase, 0);
     }
     assert.ok(report);
-    this.status = statusOf(
-      user.definition,
-      resource as Resource<unknown, Status>,
-      report,
-      new Date(NOW),
-    );
+    this.status = statusOf(user, resource as Resource<unknown, Status>, report, new Date(NOW));
     const [request] = report.statusResult.batchObjects ?? [];
     this.#request = request as DocumentRequest | undefined;
     return this;

@@ -7,7 +7,7 @@ import { dashboard, ROWS } from '../../constructs/monitoring/dashboard.js';
 import { RULE_GROUPS } from '../../constructs/monitoring/rules.js';
 import { SERIES } from '../../constructs/monitoring/series.js';
 import { KINDS } from '../../constructs/registry.js';
-import { Metrics } from '../../runner/telemetry/metrics.js';
+import { OperatorMetrics } from '../../runner/telemetry/metrics.js';
 import { ROOT } from '../golden/docs.js';
 
 const ALERTS = RULE_GROUPS.flatMap(({ rules }) => rules);
@@ -47,8 +47,11 @@ describe('every series that rules and dashboard read', () => {
   });
 
   test('is exported by the operator where the table says so', async () => {
-    const metrics = new Metrics(KINDS.map(({ definition }) => definition.kind));
-    metrics.lastSuccess('SiteBackup', 'team', 'nightly', '2026-01-31T12:00:00Z', 'shop');
+    const metrics = new OperatorMetrics(KINDS.map(({ definition }) => definition.kind));
+    metrics.lastSuccess(
+      { kind: 'SiteBackup', namespace: 'team', name: 'nightly' },
+      { time: '2026-01-31T12:00:00Z', labels: { site: 'shop' } },
+    );
     const there = declared((await metrics.exposition()).body);
     const said = Object.keys(SERIES).filter((name) => SERIES[name] === 'operator');
     for (const name of said) assert.ok(there.includes(name), name);

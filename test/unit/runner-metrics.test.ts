@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict';
 import { beforeEach, describe, test } from 'node:test';
 
-import { Metrics } from '../../runner/telemetry/metrics.js';
+import { OperatorMetrics } from '../../runner/telemetry/metrics.js';
 
-let metrics: Metrics;
+let metrics: OperatorMetrics;
 beforeEach(() => {
-  metrics = new Metrics(['AppBench', 'AppSite', 'SiteDashboardChart'], false);
+  metrics = new OperatorMetrics(['AppBench', 'AppSite', 'SiteDashboardChart'], false);
 });
 
 /** The lines of one metric, without comments. */
@@ -54,11 +54,14 @@ describe('the metrics of the specification', () => {
 
   test('say when a backup was last done, and nothing of one that never was or is gone', async () => {
     const name = 'app_site_backup_last_success_timestamp_seconds';
-    const backups = new Metrics(['SiteBackup'], false);
+    const backups = new OperatorMetrics(['SiteBackup'], false);
     const lines = async (): Promise<string[]> =>
       (await backups.exposition()).body.split('\n').filter((line) => line.startsWith(name));
     const done = (time: string | undefined, site?: string): void =>
-      backups.lastSuccess('SiteBackup', 'shop', 'nightly', time, site);
+      backups.lastSuccess(
+        { kind: 'SiteBackup', namespace: 'shop', name: 'nightly' },
+        time === undefined ? undefined : { time, labels: { site: site ?? '' } },
+      );
     done(undefined, 'web');
     assert.deepEqual(await lines(), []);
     done('2026-01-31T12:00:00Z', 'web');
@@ -94,21 +97,21 @@ describe('the metrics of the specification', () => {
 
 describe('phases', () => {
   test('only the present one has a series', async () => {
-    metrics.phase('AppSite', 'shop', 'web', 'Provisioning');
-    metrics.phase('AppSite', 'shop', 'web', 'Ready');
+    metrics.phase({ kind: 'AppSite', namespace: 'shop', name: 'web' }, 'Provisioning');
+    metrics.phase({ kind: 'AppSite', namespace: 'shop', name: 'web' }, 'Ready');
     assert.deepEqual(await series('app_site_phase'), [
       'app_site_phase{namespace="shop",name="web",phase="Ready"} 1',
     ]);
   });
 
   test('a deleted object has none', async () => {
-    metrics.phase('AppBench', 'shop', 'b', 'Ready');
-    metrics.phase('AppBench', 'shop', 'b', undefined);
+    metrics.phase({ kind: 'AppBench', namespace: 'shop', name: 'b' }, 'Ready');
+    metrics.phase({ kind: 'AppBench', namespace: 'shop', name: 'b' }, undefined);
     assert.deepEqual(await series('app_bench_phase'), []);
   });
 
   test('every kind that is named has its own metric', async () => {
-    metrics.phase('SiteDashboardChart', 'shop', 'c', 'Ready');
+    metrics.phase({ kind: 'SiteDashboardChart', namespace: 'shop', name: 'c' }, 'Ready');
     assert.equal((await series('app_site_dashboard_chart_phase')).length, 1);
   });
 
@@ -116,12 +119,13 @@ describe('phases', () => {
     const before = (await metrics.exposition()).body;
     for (let index = 0; index < 100; index++) {
       const name = `site-${index}`;
-      metrics.phase('AppSite', 'shop', name, 'Provisioning');
-      metrics.phase('AppSite', 'shop', name, 'Ready');
+      const id = { kind: 'AppSite', namespace: 'shop', name };
+      metrics.phase(id, 'Provisioning');
+      metrics.phase(id, 'Ready');
       metrics.jobStatus('shop', `${name}-init`, 'Active');
       metrics.jobStatus('shop', `${name}-init`, 'Succeeded');
       metrics.forgetJob('shop', `${name}-init`);
-      metrics.phase('AppSite', 'shop', name, undefined);
+      metrics.phase(id, undefined);
     }
     assert.equal((await metrics.exposition()).body, before);
   });
@@ -154,7 +158,7 @@ test('the operator counts its own work', async () => {
 });
 
 test("Node's own metrics are there", async () => {
-  const { body } = await new Metrics([]).exposition();
+  const { body } = await new OperatorMetrics([]).exposition();
   assert.match(body, /^nodejs_eventloop_lag_p99_seconds /m);
   assert.match(body, /^process_resident_memory_bytes /m);
 });

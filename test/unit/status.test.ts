@@ -23,6 +23,12 @@ const definition = (fields: readonly string[] = []): KindDefinition => ({
   status: { properties: Object.fromEntries(fields.map((field) => [field, {}])) },
 });
 
+const thing = (fields?: readonly string[]) => ({
+  definition: definition(fields),
+  durableStatus: ['startTime'],
+  durableOnChange: ['image'],
+});
+
 const resource = (status?: Status, generation = 3): Resource<unknown, Status> => ({
   apiVersion: 'v1',
   kind: 'Thing',
@@ -52,7 +58,7 @@ const report = (statusResult: Partial<StatusResult>, more: Partial<Report> = {})
 });
 
 const made = (given: Report, before?: Status, fields?: readonly string[]): Status =>
-  statusOf(definition(fields), resource(before), given, NOW);
+  statusOf(thing(fields), resource(before), given, NOW);
 const types = ({ conditions = [] }: Status): string[] =>
   conditions.map(({ type, status, reason }) => `${type}=${status} ${reason}`);
 
@@ -175,34 +181,34 @@ describe('two statuses', () => {
     ['the reason of a condition', withCondition({ reason: 'Other' }), 'major'],
     ['a condition', { ...base, conditions: [] }, 'major'],
     ['that all is applied for the first time', { ...base, appliedHash: 'one' }, 'major'],
-    ['when a run began', { ...base, startTime: '2026-01-01T00:00:00Z' }, 'major'],
+    ['a durable field', { ...base, startTime: '2026-01-01T00:00:00Z' }, 'major'],
+    ['a field that is durable on change, set for the first time', { ...base, image: 'a' }, 'minor'],
   ] as const) {
     test(`that differ in ${what} differ ${wanted === 'none' ? 'not at all' : `in a ${wanted} way`}`, () => {
-      assert.equal(difference(base, after), wanted);
+      assert.equal(difference(thing(), base, after), wanted);
     });
   }
+
+  test('that differ in a changed field that is durable on change differ in a major way', () => {
+    assert.equal(difference(thing(), { ...base, image: 'a' }, { ...base, image: 'b' }), 'major');
+  });
 
   test('that differ in what was applied differ in a minor way', () => {
     const [one, other] = [
       { ...base, appliedHash: 'one' },
       { ...base, appliedHash: 'other' },
     ];
-    assert.equal(difference(one, other), 'minor');
+    assert.equal(difference(thing(), one, other), 'minor');
   });
 
   test('of which the first is missing differ in a major way', () => {
-    assert.equal(difference(undefined, base), 'major');
+    assert.equal(difference(thing(), undefined, base), 'major');
   });
 
   test('made from one report by two visits are equal, whatever time it is', () => {
     const first = made(report({ ready: unready }));
     const later = new Date(NOW.getTime() + 60_000);
-    const reconcileAgain = statusOf(
-      definition(),
-      resource(first),
-      report({ ready: unready }),
-      later,
-    );
-    assert.equal(difference(first, reconcileAgain), 'none');
+    const reconcileAgain = statusOf(thing(), resource(first), report({ ready: unready }), later);
+    assert.equal(difference(thing(), first, reconcileAgain), 'none');
   });
 });

@@ -3,7 +3,7 @@ import { mkdir, mkdtemp, realpath, rename, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 
-import { Api } from './api.js';
+import { AdminClient } from './admin-client.js';
 import { type Binaries, ensureBinaries } from './binaries.js';
 import type { BinaryName } from './build.js';
 import type { Credential, Subject } from './certificate.js';
@@ -42,7 +42,7 @@ export interface ControlPlane extends AsyncDisposable {
   /** Path of the audit log, one JSON event a line (see `audit.ts`). */
   readonly auditLog?: string;
   /** The administrator's client, for harness code. */
-  readonly api: Api;
+  readonly api: AdminClient;
   /** What runs now, with process ids. */
   readonly processes: readonly RunningProcess[];
   /** Id of the process group of all processes. */
@@ -133,7 +133,7 @@ async function startOnce(
     try {
       await processes.whileAlive(running.startAll(options));
     } catch (error) {
-      running.api.close();
+      void running.api.close();
       throw error;
     }
     return running;
@@ -211,7 +211,7 @@ class RunningControlPlane implements ControlPlane {
   readonly server: string;
   readonly dataDir: string;
   readonly auditLog?: string;
-  readonly api: Api;
+  readonly api: AdminClient;
 
   constructor(
     private readonly setup: components.Setup,
@@ -224,7 +224,7 @@ class RunningControlPlane implements ControlPlane {
     if (setup.audit !== undefined) this.auditLog = setup.audit.log;
     const { authority } = setup.pki;
     const admin = setup.pki.client({ commonName: 'admin', organizations: ['system:masters'] });
-    this.api = new Api(this.server, authority.certificatePem, admin);
+    this.api = new AdminClient(this.server, authority.certificatePem, admin);
   }
 
   get processes(): readonly RunningProcess[] {
@@ -304,7 +304,7 @@ class RunningControlPlane implements ControlPlane {
 
   async startApiServer(): Promise<void> {
     await this.#run('kube-apiserver', components.apiServer);
-    await this.children.whileAlive(apiServerReady(this.api));
+    await this.children.whileAlive(apiServerReady(this.api, this.server));
   }
 
   async restartApiServer(): Promise<void> {
@@ -318,8 +318,9 @@ class RunningControlPlane implements ControlPlane {
   }
 
   async stop(): Promise<void> {
-    this.api.close();
+    const closed = this.api.close();
     await this.children.end();
+    await closed;
   }
 
   [Symbol.asyncDispose](): Promise<void> {

@@ -1,4 +1,4 @@
-import type { Api } from './api.js';
+import type { AdminClient } from './admin-client.js';
 import type { OnProgress } from './progress.js';
 
 /** A network of its own, in which a node runs real pods beside the control plane. */
@@ -36,7 +36,7 @@ export interface ControlPlaneOptions {
    * Called when the API server is ready and before the controllers start: kinds that are made here are
    * known to the garbage collector at once, not after its next look in 30 seconds.
    */
-  readonly prepare?: (api: Api) => Promise<void>;
+  readonly prepare?: (api: AdminClient) => Promise<void>;
   /** Default: 127.0.0.1, without a real node. With a place there are no simulated nodes and no volumes. */
   readonly place?: Place;
   /** Told what is being done. Default: silent. */

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 
-import { type Api, orGone } from './api.js';
+import { type AdminClient, ifExists } from './admin-client.js';
 import { createDerivedStage, deleteStage, type DerivedStage, stagesKnown } from './stages.js';
 
 /** Labels that a pod must have, all of them: `{ 'job-name': 'backup' }`. */
@@ -21,7 +21,7 @@ export interface FailPodsOptions {
 
 /** What is needed of a control plane. */
 interface Cluster {
-  readonly api: Api;
+  readonly api: AdminClient;
 }
 
 /**
@@ -69,7 +69,7 @@ export async function release({ api }: Cluster, { stage, labels }: Interference)
   await nudge(api, labels);
 }
 
-async function interfere(api: Api, stage: DerivedStage): Promise<Interference> {
+async function interfere(api: AdminClient, stage: DerivedStage): Promise<Interference> {
   await createDerivedStage(api, stage);
   await stagesKnown(api);
   await nudge(api, stage.matchLabels);
@@ -77,7 +77,7 @@ async function interfere(api: Api, stage: DerivedStage): Promise<Interference> {
 }
 
 /** kwok looks at a pod when it changes, so a change of the stages alone moves no pod. */
-async function nudge(api: Api, labels: Labels): Promise<void> {
+async function nudge(api: AdminClient, labels: Labels): Promise<void> {
   const patch = { metadata: { annotations: { 'kwok.test/nudge': randomUUID() } } };
   const paths = (await listPods(api, labels))
     .filter(({ status }) => status.phase !== 'Succeeded' && status.phase !== 'Failed')
@@ -85,7 +85,7 @@ async function nudge(api: Api, labels: Labels): Promise<void> {
   await Promise.all(
     paths.map((path) =>
       api.until('a pod to be looked at', async () => {
-        await orGone(api.mergePatch(path, patch));
+        await ifExists(api.mergePatch(path, patch));
         return true;
       }),
     ),
@@ -99,7 +99,7 @@ interface Pod {
 }
 
 /** The pods with these labels, of all namespaces. */
-export async function listPods(api: Api, labels: Labels): Promise<readonly Pod[]> {
+export async function listPods(api: AdminClient, labels: Labels): Promise<readonly Pod[]> {
   const selector = Object.entries(labels).map(([key, value]) => `${key}=${value}`);
   const query = new URLSearchParams({ labelSelector: selector.join(',') });
   const list = await api.request('GET', `/api/v1/pods?${query.toString()}`);

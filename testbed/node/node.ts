@@ -5,7 +5,7 @@ import path from 'node:path';
 
 import { createClient } from '../../runner/api/client.js';
 import { loadCredentials } from '../../runner/api/credentials.js';
-import type { Api } from '../controlplane/api.js';
+import type { AdminClient } from '../controlplane/admin-client.js';
 import type { Binaries } from '../controlplane/binaries.js';
 import { type ControlPlane, startControlPlane } from '../controlplane/controlplane.js';
 import type { ControlPlaneOptions } from '../controlplane/options.js';
@@ -38,7 +38,7 @@ export interface RealNode extends AsyncDisposable {
   readonly controlPlane: ControlPlane;
   /** Path of a kubeconfig of a member of `system:masters`. */
   readonly kubeconfig: string;
-  readonly api: Api;
+  readonly api: AdminClient;
   readonly network: NodeNetwork;
   /** Of this machine, as pods reach it. */
   readonly hostAddress: string;
@@ -99,7 +99,7 @@ export async function startNode(options: RealNodeOptions = {}): Promise<RealNode
 
 class StartedNode implements RealNode {
   readonly kubeconfig: string;
-  readonly api: Api;
+  readonly api: AdminClient;
   readonly hostAddress: string;
   readonly folder: string;
   readonly #containerd: Containerd;

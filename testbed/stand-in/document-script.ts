@@ -3,7 +3,8 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { gzipSync } from 'node:zlib';
 
 import type { DocumentOutcome, SiteDocument } from '../../constructs/kit/document.js';
-import { type Api, ApiError } from '../controlplane/api.js';
+import { ApiError } from '../../runner/api/api-error.js';
+import type { AdminClient } from '../controlplane/admin-client.js';
 
 /** A document as the script reads it. */
 export type WrittenDocument = Omit<SiteDocument, 'secrets'> & {
@@ -43,7 +44,7 @@ export class DocumentScript {
   readonly #done: Promise<void>;
 
   constructor(
-    private readonly api: Api,
+    private readonly api: AdminClient,
     private readonly answer: (document: WrittenDocument) => Answer,
     /** Milliseconds that a batch of so many documents takes. */
     private readonly takes: (documents: number) => number = () => 0,

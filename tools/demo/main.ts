@@ -1,5 +1,4 @@
 import '../../runner/require-node.js';
-import { writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { parseArgs } from 'node:util';
 import { Viewer } from '../../cli/commands/status/viewer.js';
@@ -15,8 +14,6 @@ import { printProgress } from '../../testbed/controlplane/progress.js';
 import { applyCrds } from '../../testbed/crds.js';
 import { OperatorProcess } from '../../testbed/operator-process.js';
 import { projectRoot } from '../../testbed/root.js';
-import { svgOf } from './picture.js';
-import { letASiteFail } from './scene.js';
 
 const NAMESPACE = 'default';
 const TIMEOUT_MS = 600_000;
@@ -25,8 +22,6 @@ const RESOURCES = 2;
 const { values } = parseArgs({
   options: {
     exit: { type: 'boolean', default: false },
-    /** File that gets a picture of the last tree. */
-    picture: { type: 'string' },
   },
 });
 const { stdout, env } = process;
@@ -74,12 +69,6 @@ try {
   await Promise.race([showUntilReady(), operator.failed, cp.failed]);
   viewer.end();
   if (!stdout.isTTY) say(linesOf(await statusNow(live), false));
-  if (values.picture !== undefined) {
-    await letASiteFail(cp);
-    const title = '$ kubectl appbench status';
-    writeFileSync(values.picture, svgOf(`${title}\n${linesOf(await statusNow(live), true)}`));
-    say(`\nThe picture is ${values.picture}.`);
-  }
   if (!values.exit) {
     say(howToLookAround(cp, logFile));
     const shown = statusLive(live, interrupted.signal, (report) => {

@@ -1,8 +1,7 @@
-import { existsSync } from 'node:fs';
 import { stringify } from 'yaml';
 import { crdOf } from '../../constructs/install/crd.js';
 import { DEFAULT_API_GROUP, type KindDefinition } from '../../constructs/kit/definition.js';
-import { KINDS } from './kinds.js';
+import type { KindFolder } from './kinds.js';
 import type { Files } from './output.js';
 import type { KindSchemas } from './schemas.js';
 
@@ -17,21 +16,20 @@ export function crdFiles(definitions: readonly KindDefinition[]): Files {
 }
 
 /**
- * The definition of each kind that is compiled. They are imported late, with the schemas of this run put
- * in: theirs are those of the last compilation, or missing altogether.
+ * The definitions in `constructs/registry.ts`, in its order, with the schemas of this run. The registry
+ * is imported late: the schemas that it imports are those of the last compilation, or missing.
  */
 export async function definitions(
+  folders: readonly KindFolder[],
   schemas: ReadonlyMap<string, KindSchemas>,
 ): Promise<KindDefinition[]> {
-  const found: KindDefinition[] = [];
-  for (const { folder, definition: name } of KINDS) {
-    const url = new URL(`../../constructs/${folder}/definition.js`, import.meta.url);
-    const generated = schemas.get(folder);
-    if (!generated || !existsSync(url)) continue;
-    const module = (await import(url.href)) as Readonly<Record<string, KindDefinition>>;
-    const definition = module[name];
-    if (!definition) throw new Error(`constructs/${folder}/definition.ts does not export ${name}`);
-    found.push({ ...definition, ...generated });
+  const { DEFINITIONS } = await import('../../constructs/registry.js');
+  for (const { folder, kind } of folders) {
+    if (DEFINITIONS.some((definition) => definition.kind === kind)) continue;
+    throw new Error(`constructs/registry.ts: ${kind} of constructs/${folder} is missing`);
   }
-  return found;
+  return DEFINITIONS.map((definition) => {
+    const { folder = '' } = folders.find(({ kind }) => kind === definition.kind) ?? {};
+    return { ...definition, ...schemas.get(folder) };
+  });
 }

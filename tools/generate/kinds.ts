@@ -1,18 +1,26 @@
-/** A kind's folder under `constructs/`, its name, and the export of its `definition.ts`. */
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+
+/** A kind's folder under `constructs/`, and its name. */
 export interface KindFolder {
   readonly folder: string;
   readonly kind: string;
-  readonly definition: string;
 }
 
-/** Every kind whose schema, CRD and import are generated. */
-export const KINDS: readonly KindFolder[] = [
-  { folder: 'bench', kind: 'AppBench', definition: 'appBench' },
-  { folder: 'site', kind: 'AppSite', definition: 'appSite' },
-  { folder: 'user', kind: 'SiteUser', definition: 'siteUser' },
-  { folder: 'workspace', kind: 'SiteWorkspace', definition: 'siteWorkspace' },
-  { folder: 'dashboard', kind: 'SiteDashboard', definition: 'siteDashboard' },
-  { folder: 'dashboard-chart', kind: 'SiteDashboardChart', definition: 'siteDashboardChart' },
-  { folder: 'backup', kind: 'SiteBackup', definition: 'siteBackup' },
-  { folder: 'job', kind: 'SiteJob', definition: 'siteJob' },
-];
+/**
+ * Every kind whose schema, CRD and import are generated: each folder of `constructs/` with a
+ * `definition.ts`. The name is read from the source, since the definition cannot be imported before
+ * its schema is generated.
+ */
+export function kindFolders(root: string): readonly KindFolder[] {
+  const constructs = join(root, 'constructs');
+  return readdirSync(constructs)
+    .sort()
+    .filter((folder) => folder !== 'kit' && existsSync(join(constructs, folder, 'definition.ts')))
+    .map((folder) => {
+      const source = readFileSync(join(constructs, folder, 'definition.ts'), 'utf8');
+      const kind = /^ {2}kind: '(\w+)',$/m.exec(source)?.[1];
+      if (kind === undefined) throw new Error(`constructs/${folder}/definition.ts: no kind found`);
+      return { folder, kind };
+    });
+}

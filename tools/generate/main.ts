@@ -1,5 +1,5 @@
 /**
- * Writes what is derived from the kinds' `api.ts` files: schemas, embedded scripts, CRDs, the install
+ * Writes what is derived from the kinds' `api.ts` files: schemas, modules of jobs/, CRDs, the install
  * manifest, imports; and the files of the monitoring.
  *
  *     node dist/lib/tools/generate/main.js            write what differs
@@ -17,27 +17,36 @@ import { crdOf } from '../../constructs/install/crd.js';
 import { crdFiles, definitions } from './crds.js';
 import { importFiles } from './imports.js';
 import { installFile } from './install.js';
-import { KINDS } from './kinds.js';
+import { apiFile } from './api.js';
+import { kindFolders } from './kinds.js';
 import { monitoringFiles } from './monitoring.js';
 import { differences, leftovers, remove, write, type Files } from './output.js';
 import { kindSchemas, schemaFiles } from './schemas.js';
-import { scriptFiles } from './scripts.js';
+import { jobModules } from '../jobs/build.js';
 import { thirdPartyFiles } from './third-party.js';
 
 const ROOT = fileURLToPath(new URL('../../../../', import.meta.url));
 
 async function generated(): Promise<Files> {
-  const schemas = kindSchemas(ROOT, KINDS);
-  const sources = new Map([...(await schemaFiles(schemas)), ...scriptFiles(ROOT)]);
+  const folders = kindFolders(ROOT);
+  const schemas = kindSchemas(ROOT, folders);
+  const sources = new Map([...(await schemaFiles(schemas)), ...jobModules(ROOT)]);
   bootstrap(sources);
-  const kinds = await definitions(schemas);
+  const kinds = await definitions(folders, schemas);
   const imports = await importFiles(
     kinds.map((kind) => crdOf(kind)),
     'dist/crds',
   );
   const install = await installFile(ROOT, kinds);
   const monitoring = await monitoringFiles();
-  return new Map([...sources, ...crdFiles(kinds), ...install, ...monitoring, ...imports]);
+  return new Map([
+    ...apiFile(folders),
+    ...sources,
+    ...crdFiles(kinds),
+    ...install,
+    ...monitoring,
+    ...imports,
+  ]);
 }
 
 /**

@@ -3,7 +3,7 @@ import { createInterface } from 'node:readline';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 
-import { patience } from '../../../testbed/timeouts.js';
+import { deadline } from '../../../testbed/timeouts.js';
 
 const MAIN = fileURLToPath(new URL('../../../runner/main.js', import.meta.url));
 
@@ -110,7 +110,7 @@ export class Operator {
 
   /** Waits for a line of the log, and returns it; what has been logged already counts. */
   async logged(msg: string, timeoutMs = 120_000): Promise<LogLine> {
-    const isOver = patience(timeoutMs);
+    const isOver = deadline(timeoutMs);
     for (;;) {
       const found = this.lines.find((line) => line.msg === msg);
       if (found) return found;

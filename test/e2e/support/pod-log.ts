@@ -10,5 +10,5 @@ export function podLog(
   const query = new URLSearchParams(
     Object.entries(options).map(([name, value]): [string, string] => [name, String(value)]),
   ).toString();
-  return node.api.text('GET', `/api/v1/namespaces/${namespace}/pods/${pod}/log?${query}`);
+  return node.api.text(`/api/v1/namespaces/${namespace}/pods/${pod}/log?${query}`);
 }
