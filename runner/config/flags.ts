@@ -80,8 +80,8 @@ export function parseArguments<F extends Flags>(
 }
 
 /**
- * Reads the configuration: the command line wins over the environment, the environment over the default. An
- * empty environment variable counts as not set.
+ * Reads the configuration: a flag overrides its environment variable, which overrides the default. An
+ * empty variable counts as not set.
  * @throws ConfigError naming each flag or variable, the value got and the values allowed
  */
 export function parseConfigFlags<S extends ConfigFlags>(
@@ -101,7 +101,7 @@ export function parseConfigFlags<S extends ConfigFlags>(
   return Object.fromEntries(values) as ConfigValues<S>;
 }
 
-/** What the tokens of a command line say. */
+/** Collects the flags, the arguments and the problems of a command line. */
 class ArgumentReader {
   readonly texts = new Map<string, string[]>();
   readonly positionals: string[] = [];

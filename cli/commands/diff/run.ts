@@ -71,7 +71,7 @@ async function listAllSecrets(
   snapshot: ClusterSnapshot,
   namespace: string,
 ): Promise<void> {
-  if (!snapshot.sees(Secret)) return;
+  if (!snapshot.lists(Secret)) return;
   snapshot.replace(Secret, await listOf(client, { kind: Secret, metadataOnly: true }, namespace));
 }
 
