@@ -11,10 +11,10 @@ import { site } from './site/index.js';
 import { user } from './user/index.js';
 import { workspace } from './workspace/index.js';
 
-/** A kind with its own types forgotten: the runner passes resources and facts through unread. */
+/** A kind without its type parameters: the runner passes resources and inputs through. */
 export type AnyKind = Kind;
 
-/** The kinds that the operator works for. A new kind is one folder, and one line here. */
+/** The kinds of the operator. A new kind is one folder, and one line here. */
 export const KINDS: readonly AnyKind[] = [
   bench,
   site,
@@ -26,13 +26,13 @@ export const KINDS: readonly AnyKind[] = [
   job,
 ].map((kind) => kind as unknown as AnyKind);
 
-/** A batch with its own types forgotten. */
+/** A batch without its type parameters. */
 export type AnyBatch = Batch;
 
-/** The work that resources of several kinds ask for together. */
+/** Work that resources of several kinds request together. */
 export const BATCHES: readonly AnyBatch[] = [documents].map(
   (batch) => batch as unknown as AnyBatch,
 );
 
-/** The kinds that the API knows. */
+/** The definitions of all kinds. */
 export const DEFINITIONS: readonly KindDefinition[] = KINDS.map((kind) => kind.definition);

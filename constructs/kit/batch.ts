@@ -5,56 +5,56 @@ import type { KubeObject, Resource } from './object.js';
 import type { ObjectKind } from './object-kind.js';
 
 /**
- * Work that many resources ask for by notes, done by one Job after the other for each object that it is
- * done in, such as the documents of a site. As a kind it is a value: the runner makes the Job, reads its
- * last words, and spreads them as notes.
+ * Work that many resources request from one owner, such as the documents of a site. One Job after the
+ * other does it. As a kind it is a value: the runner creates the Job, reads its termination message
+ * and publishes the results as objects in memory.
  */
 export interface Batch<
   R extends Resource = Resource,
   Q extends KubeObject = KubeObject,
   F = unknown,
 > {
-  /** Names the controller, and is the value of the label `batch` of what it makes. */
+  /** The name of the controller, and the value of the label `batch` of its objects. */
   readonly name: string;
-  /** The kind of ours that the work is done in: its objects own the Jobs. */
+  /** The kind of ours that owns the Jobs. */
   readonly owner: string;
   readonly owns: readonly ObjectKind[];
-  /** The notes that ask for work, by the owner's `<namespace>/<name>`. A request is named by its content. */
+  /** The requests, by the owner's `<namespace>/<name>`. The name of a request derives from its content. */
   readonly requests: Index<Q>;
-  /** The kind of the notes that tell those who wait how the work goes, named as the owner: see `BatchProgress`. */
+  /** The kind of the progress objects, which are named as their owner: see `BatchProgress`. */
   readonly progress: string;
   /** How many requests one Job takes at most. */
   readonly size: number;
-  /** The first of some requests, as many as one Job can take by what they weigh: one at the least. */
+  /** The first of some requests that fit into one Job by their size: at least one. */
   take(requests: readonly Q[]): readonly Q[];
-  /** What a request is about: the same when it is asked for again. */
+  /** What a request is about: the same for a repeated request. */
   subject(request: Q): string;
   /**
-   * What came of a request that no Job can take, not even alone; undefined where one can.
+   * The result of a request that is too large for any Job; undefined if it fits.
    * @param time now, RFC 3339
    */
   unfit(request: Q, time: string): KubeObject | undefined;
   /**
-   * What came of a request whose Jobs fail when they have nothing else to do, while those of others do not.
-   * @param why a Job's last words, or why it has none
+   * The result of a request whose Jobs fail alone, while those of other requests succeed.
+   * @param why the termination message of the Job, or why it has none
    * @param time when it ended, RFC 3339
-   * @returns undefined where that speaks of the owner all the same: it is tried again
+   * @returns undefined if the message is about the owner: the request is retried
    */
   failed(request: Q, why: string, time: string): KubeObject | undefined;
-  /** Whether a Job says by its last words that it has begun nothing: its owner was closed, and no request broke it. */
+  /** Whether a termination message says that the owner was closed and no request was started. */
   closed(why: string): boolean;
   /**
    * Reads what the Job depends on.
-   * @throws Waiting where no Job can run now: also where the owner is paused
+   * @throws Waiting if no Job can run now, such as when the owner is paused
    */
   resolve(owner: R, reader: ClusterReader): F;
   /** The Job, named `<owner>-<name>`, and what it needs. */
   chart(scope: Construct, id: string, props: BatchProps<R, Q, F>): Chart;
   /**
-   * What came of the requests, as notes of the same names.
-   * @param message the Job's last words
+   * The results of the requests, as objects of the same names.
+   * @param message the termination message of the Job
    * @param time when it ended, RFC 3339
-   * @throws where the message cannot be read
+   * @throws if the message cannot be read
    */
   results(message: string, time: string, namespace: string): readonly KubeObject[];
 }
@@ -65,7 +65,7 @@ export interface BatchProps<R extends Resource, Q extends KubeObject, F> {
   readonly requests: readonly Q[];
 }
 
-/** How the work on an owner goes, as a note. It is there only while it does not go as it should. */
+/** Why the work on an owner makes no progress. It exists only while that is so. */
 export interface BatchProgress extends KubeObject {
   /** One CamelCase word. */
   readonly reason: string;

@@ -22,7 +22,7 @@ export interface Condition {
   readonly message: string;
 }
 
-/** A condition as a kind decides it: times and generations are the runner's to add. */
+/** A condition as a kind decides it; the runner adds times and generations. */
 export type ConditionResult = Pick<Condition, 'type' | 'status' | 'reason' | 'message'>;
 
 /** Status fields that every kind has. */

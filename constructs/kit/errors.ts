@@ -5,7 +5,7 @@ import type { KubeObject } from './object.js';
  * with backoff. The class name is the `error_type` of `app_operator_reconciliation_errors_total`.
  */
 
-/** Something that this object needs is not there yet. What was read is watched, so nothing polls. */
+/** Something that the resource needs does not exist yet. What was read is watched, so nothing polls. */
 export class Waiting extends Error {
   override readonly name = 'Waiting';
   constructor(
@@ -17,7 +17,7 @@ export class Waiting extends Error {
       readonly batchObjects?: readonly KubeObject[];
       readonly fields?: Readonly<Record<string, unknown>>;
     } = {},
-    /** Milliseconds after which it is tried again, where what it waits for is not watched. */
+    /** Milliseconds until the next reconcile, if what it waits for is not watched. */
     readonly retryAfterMs?: number,
   ) {
     super(message);
@@ -32,16 +32,16 @@ export interface Problem {
   readonly message: string;
 }
 
-/** The user must act: nothing changes by trying again. */
+/** The user must act: a retry changes nothing. */
 export class Stalled extends Error {
   override readonly name = 'Stalled';
   constructor(
     /** One CamelCase word: the reason of the Ready and Stalled conditions. */
     readonly reason: string,
     message: string,
-    /** Milliseconds after which it is tried again, where what is wrong is not watched. */
+    /** Milliseconds until the next reconcile, if the cause is not watched. */
     readonly retryAfterMs?: number,
-    /** Whether another resource has the names of the children: those that are there make way, but for data. */
+    /** Whether another resource owns the names of the children: those without data are deleted. */
     readonly releasesNames = false,
   ) {
     super(message);

@@ -134,7 +134,7 @@ function job({ status }: Observable): Health {
   return { state: 'InProgress', message, failedAttempts };
 }
 
-/** Why it is as it is, its containers say: see `complaintOf` of the runner. */
+/** Why it is as it is, its containers say: see `problemOfPod` of the runner. */
 function pod({ status }: Observable): Health {
   if (status?.phase === 'Succeeded') return READY;
   if (status?.phase === 'Failed') return { state: 'Failed', message: 'has failed' };

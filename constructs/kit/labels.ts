@@ -11,25 +11,31 @@ export function metadataKeysFor(group: string) {
     group,
     /** Label: `<kind>.<name>` of the resource that an object was made for. It outlives the resource. */
     owner: `${group}/owner`,
-    /** Label on what a batch makes: the batch. It belongs to that, and not to the tree of its owner. */
+    /** Label on the objects of a batch: its name. They belong to the batch, not to the owner's tree. */
     batch: `${group}/batch`,
     /** Label on every pod of a bench and of its sites: the bench. */
     bench: `${group}/bench`,
-    /** Label: the object holds data. `true`: it outlives its resource, and the operator never deletes it; `false`: it goes too. */
+    /**
+     * Label: the object holds data. `true`: it outlives its resource, and the operator never deletes
+     * it; `false`: it is deleted with its resource.
+     */
     retain: `${group}/retain`,
     /** Annotation on a Job: it runs again when this value changes, and only then. */
     run: `${group}/run`,
-    /** Annotation on a Job: `true` where a failed run is not made anew by itself. */
+    /** Annotation on a Job: `true` if a failed run is not retried automatically. */
     once: `${group}/once`,
-    /** Annotation on a Secret: the keys that are generated once, as JSON `{"key": "password" | "fernet" | {"text": …}}`. */
+    /**
+     * Annotation on a Secret: the keys that are generated once, as JSON
+     * `{"key": "password" | "fernet" | {"text": …}}`.
+     */
     generate: `${group}/generate`,
-    /** Annotation on a ConfigMap: label `app` of pods that mount it, and are to see a new version at once. */
+    /** Annotation on a ConfigMap: label `app` of pods that mount it and need a new version at once. */
     mountedBy: `${group}/mounted-by`,
     /** Annotation on such a pod: the version of the ConfigMap. */
     mounted: `${group}/mounted`,
     /** Annotation on a resource: `true` stops the operator's writes. */
     paused: `${group}/paused`,
-    /** Annotation on a deleted resource: `true` lets it go without its drop Job. */
+    /** Annotation on a deleted resource: `true` skips its cleanup. */
     skipDrop: `${group}/skip-drop`,
     /** Annotation on a pod template: its pods are replaced when the value changes. */
     configHash: `${group}/config-hash`,
@@ -40,7 +46,7 @@ export function metadataKeysFor(group: string) {
 
 export type MetadataKeys = ReturnType<typeof metadataKeysFor>;
 
-/** The markers in the group of a resource. */
+/** The label and annotation keys in the group of a resource. */
 export function metadataKeysOf(resource: Resource): MetadataKeys {
   return metadataKeysFor(groupOf(resource.apiVersion));
 }
@@ -53,7 +59,7 @@ export function isPaused(resource: Resource): boolean {
   );
 }
 
-/** Whether a deleted resource is let go without the work that its deletion asks for. */
+/** Whether the cleanup of a deleted resource is skipped. */
 export function isReleased(resource: Resource): boolean {
   return resource.metadata.annotations?.[metadataKeysOf(resource).skipDrop] === 'true';
 }
@@ -74,12 +80,12 @@ export function childLabels(resource: Resource, component: string): Record<strin
   };
 }
 
-/** Whether the data of a resource stays when it goes. */
+/** Whether the data of a resource outlives it. */
 export function retainsData(resource: Resource<{ readonly deletionPolicy: string }>): boolean {
   return resource.spec.deletionPolicy !== 'Delete';
 }
 
-/** The label of a child that holds data: whether it stays when its resource goes. */
+/** The label of a child that holds data: whether it outlives its resource. */
 export function retention(
   resource: Resource<{ readonly deletionPolicy: string }>,
 ): Record<string, string> {

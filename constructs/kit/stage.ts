@@ -7,16 +7,16 @@ export interface StageProps {
    */
   readonly waitForReady?: boolean;
   /**
-   * Why nothing in this stage may be created or changed for now, in words for the user.
-   * @default nothing holds it
+   * Why nothing in this stage may be created or changed now: a message for the user.
+   * @default the stage is not blocked
    */
   readonly blocked?: string | undefined;
 }
 
 /**
- * A step in the order in which the children of a resource come to be. The stages of a chart are
- * applied in the order in which they were constructed. They say nothing about what is synthesized:
- * that is always the complete graph.
+ * A step in the order in which the children of a resource are created. The stages of a chart are
+ * applied in the order in which they were constructed. They do not change what is synthesized, which
+ * is always the complete graph.
  */
 export class Stage extends Construct {
   readonly waitForReady: boolean;

@@ -12,8 +12,8 @@ export interface SynthStage {
 }
 
 /**
- * Synthesizes one chart in memory. Each chart gets an App of its own: one that cannot be made must
- * not keep others from being made. Nothing touches a disk.
+ * Synthesizes one chart in memory. Each chart has its own App: one that fails must not fail others.
+ * Nothing is written to disk.
  */
 export function synthesize<C extends Chart | undefined>(
   build: (scope: Construct, id: string) => C,
@@ -21,7 +21,7 @@ export function synthesize<C extends Chart | undefined>(
   const chart = build(new App(), 'resource');
   if (!chart) return [];
   const stages = new Map<Stage | undefined, KubeObject[]>();
-  // Construct ids are unique within their parent, and constructs keep the order in which they were made.
+  // Constructs keep the order of their construction.
   for (const construct of chart.node.findAll()) {
     if (!(construct instanceof ApiObject)) continue;
     const stage = Stage.of(construct);

@@ -3,25 +3,25 @@ import { Stalled, Waiting } from '../../constructs/kit/errors.js';
 import { ownerValue, type MetadataKeys } from '../../constructs/kit/labels.js';
 import { groupOf, keyOf, type KubeObject, type Resource } from '../../constructs/kit/object.js';
 import { kindId } from '../../constructs/kit/object-kind.js';
-import type { ApiError } from '../api/api-error.js';
 import {
+  type ApiError,
   isAlreadyExists,
   isConflict,
   isForbidden,
   isInvalid,
   isNotFound,
 } from '../api/api-error.js';
+import { APPLY_PATCH, MERGE_PATCH, type Client } from '../api/client.js';
+import { resourcePath } from '../api/resource-path.js';
 import { childOf, FIELD_MANAGER, createOnlyKeys, type Child } from '../cache/child.js';
 import type { ChildCache } from '../cache/child-cache.js';
-import { APPLY_PATCH, MERGE_PATCH, type Client } from '../api/client.js';
+import type { Plan, PlannedChild } from '../reconcile/plan.js';
 import { withValues } from './generated-secret.js';
 import { refreshMounts } from './mounts.js';
-import type { Plan, PlannedChild } from '../reconcile/plan.js';
-import { resourcePath } from '../api/resource-path.js';
 
-/** What has become of a child. */
 export type ApplyAction = 'created' | 'configured' | 'unchanged' | 'deleted' | 'skipped';
 
+/** What was done to one child. */
 export interface ChangeSetEntry {
   readonly kind: string;
   readonly name: string;
@@ -32,28 +32,103 @@ export interface ApplyProps {
   readonly client: Pick<Client, 'request' | 'apply'>;
   readonly children: ChildCache;
   readonly metadataKeys: MetadataKeys;
-  /** Told when an optional API is found to be gone. */
+  /** Called when the API server no longer serves an optional API. */
   readonly onApiGone: () => void;
 }
 
-/** Holds the number of replicas that nobody else has set since it was handed over. */
+/** Owns the number of replicas after the operator has stopped to apply it. */
 const HANDOVER_MANAGER = 'app-operator-handover';
 
 interface Scalable extends KubeObject {
   readonly spec?: { readonly replicas?: number };
 }
 
-/** Where the API turns out to be there, as it is while an API server learns of it, nothing else leads to the next visit. */
+/** While an API server learns of an API, it may answer 404: no watched change follows. */
 const API_GONE_RETRY_MS = 5_000;
 
 /** No object has this version, so an apply with it can only create. */
 const NEVER = '1';
 
-/** Makes children what they should be, one call each, and none for a child that is so already. */
+/** One child to apply. */
+interface Task {
+  readonly resource: Resource;
+  readonly plan: Plan;
+  readonly planned: PlannedChild;
+  readonly live: Child | undefined;
+}
+
+/** What to do with a child if the condition holds. */
+interface ApplyCase {
+  readonly name: string;
+  readonly applies: (task: Task) => boolean;
+  readonly act: (task: Task) => ApplyAction | Promise<ApplyAction>;
+}
+
+/** Applies single children: one call for each that differs from its plan, none for the others. */
 export class Applier {
   constructor(private readonly props: ApplyProps) {}
 
-  /** Whether nothing has to be done for a child. */
+  /** Cases in which nothing of the tree is written. The first that applies decides. */
+  readonly #cases: readonly ApplyCase[] = [
+    {
+      name: 'unchanged',
+      applies: ({ planned, live }) => this.matches(planned, live),
+      act: () => 'unchanged',
+    },
+    {
+      // Its deletion is an event of its owner, which creates it again.
+      name: 'terminating',
+      applies: ({ live, resource }) => live?.deleting === true && !isOfAnother(live, resource),
+      act: () => 'skipped',
+    },
+    {
+      name: 'controlled by another resource',
+      applies: ({ live, resource }) =>
+        hasOtherController(live, resource) && live?.owner !== ownerKey(resource),
+      act: ({ planned, live }) => {
+        throw nameTaken(planned, `is controlled by ${live?.owner ?? 'an unknown owner'}`);
+      },
+    },
+    {
+      // The garbage collector has not deleted it yet.
+      name: 'controlled by a deleted resource of this name',
+      applies: ({ live, resource }) => hasOtherController(live, resource),
+      act: (task) => this.#deleteLive(task),
+    },
+    {
+      // Data that a resource of this name, but of another kind, has retained.
+      name: 'labelled as the child of another resource',
+      applies: ({ live, resource }) =>
+        live?.controller === undefined && isOfAnother(live, resource),
+      act: ({ planned, live }) => {
+        throw nameTaken(planned, `was made for ${live?.owner ?? ''}`);
+      },
+    },
+    {
+      // A Job is immutable.
+      name: 'replaced Job',
+      applies: ({ planned, live }) =>
+        live !== undefined && planned.run !== undefined && planned.run !== live.run,
+      act: (task) => this.#deleteLive(task),
+    },
+  ];
+
+  /** How a child is written. The first that applies decides. */
+  readonly #writes: readonly ApplyCase[] = [
+    {
+      name: 'metadata of a create-only object',
+      applies: ({ planned, live }) => planned.createOnly !== undefined && live !== undefined,
+      act: (task) => this.#patchMetadata(task),
+    },
+    {
+      name: 'generated Secret',
+      applies: ({ planned }) => planned.createOnly !== undefined && planned.run === undefined,
+      act: (task) => this.#generate(task),
+    },
+    { name: 'apply', applies: () => true, act: (task) => this.#applyObject(task) },
+  ];
+
+  /** Whether a child needs no write. */
   matches(planned: PlannedChild, live: Child | undefined): boolean {
     if (!live || live.deleting) return false;
     if (planned.createOnly !== undefined) return planned.createOnly === live.createOnly;
@@ -62,75 +137,49 @@ export class Applier {
   }
 
   /**
-   * Applies one child, unless it is as it should be already.
-   * @throws Stalled where its name is taken by an object of somebody else, or the API server refuses it
+   * Applies one child, unless it matches its plan.
+   * @throws Stalled if another owner has an object of its name, or the API server refuses it
    */
   async apply(resource: Resource, plan: Plan, planned: PlannedChild): Promise<ChangeSetEntry> {
     const live = this.props.children.get(planned.id);
-    return {
-      kind: planned.kind.kind,
-      name: planned.name,
-      change: await this.#change(resource, plan, planned, live),
-    };
+    const change = await this.#change({ resource, plan, planned, live });
+    return { kind: planned.kind.kind, name: planned.name, change };
   }
 
-  async #change(
-    resource: Resource,
-    plan: Plan,
-    planned: PlannedChild,
-    live: Child | undefined,
-  ): Promise<ApplyAction> {
-    if (this.matches(planned, live)) return 'unchanged';
-    // It comes back when it is gone: its deletion is an event, of its own owner only.
-    if (live?.deleting && !isOfAnother(live, resource)) return 'skipped';
-    if (live?.controller !== undefined && live.controller !== resource.metadata.uid) {
-      if (live.owner !== ownerKey(resource)) {
-        throw nameTaken(planned, `is controlled by ${live.owner ?? 'something else'}`);
-      }
-      // Of an earlier resource of this name, which is gone: the garbage collector is late.
-      await this.delete(live);
-      return 'deleted';
-    }
-    // Data that a resource of this name, but of another kind, has left.
-    if (live?.controller === undefined && isOfAnother(live, resource)) {
-      throw nameTaken(planned, `was made for ${live.owner}`);
-    }
-    // A Job cannot be changed: what it has to do is another Job.
-    if (live && planned.run !== undefined && planned.run !== live.run) {
-      await this.delete(live);
-      return 'deleted';
-    }
-    const object = plan.objects().get(planned.id);
-    if (!object) throw new Error(`${planned.id} is planned, but not in the tree`);
+  async #change(task: Task): Promise<ApplyAction> {
+    const found = this.#cases.find(({ applies }) => applies(task));
+    if (found) return found.act(task);
     try {
-      if (planned.createOnly === undefined) return await this.#applyObject(object, planned, live);
-      if (live) return await this.#patchMetadata(object, planned, live);
-      return planned.run === undefined
-        ? await this.#generate(object, planned)
-        : await this.#applyObject(object, planned, live);
+      const write = this.#writes.find(({ applies }) => applies(task));
+      return await (write?.act(task) ?? 'skipped');
     } catch (error) {
-      if (!live && (isAlreadyExists(error) || isConflict(error))) {
-        await this.#adopt(resource, planned);
-        const adopted = this.props.children.get(planned.id);
-        if (!adopted) throw new Error(`${planned.id} comes and goes`, { cause: error });
-        return await this.#change(resource, plan, planned, adopted);
+      if (!task.live && (isAlreadyExists(error) || isConflict(error))) {
+        return this.#change({ ...task, live: await this.#adopt(task, error) });
       }
-      if (planned.kind.optional && isApiGone(error)) {
-        this.props.onApiGone();
-        const message = `the cluster does not serve ${kindId(planned.kind)}`;
-        throw new Waiting('ApiGone', message, {}, API_GONE_RETRY_MS);
-      }
-      throw isInvalid(error) ? refused(planned, error) : error;
+      throw this.#explained(task.planned, error);
     }
   }
 
-  async #applyObject(
-    object: KubeObject,
-    planned: PlannedChild,
-    live: Child | undefined,
-  ): Promise<ApplyAction> {
+  /** The error for the user, if it is one that the user must see. */
+  #explained(planned: PlannedChild, error: unknown): unknown {
+    if (planned.kind.optional && isApiGone(error)) {
+      this.props.onApiGone();
+      const message = `the cluster does not serve ${kindId(planned.kind)}`;
+      return new Waiting('ApiGone', message, {}, API_GONE_RETRY_MS);
+    }
+    return isInvalid(error) ? refused(planned, error) : error;
+  }
+
+  async #deleteLive({ live }: Task): Promise<ApplyAction> {
+    if (live) await this.delete(live);
+    return 'deleted';
+  }
+
+  async #applyObject(task: Task): Promise<ApplyAction> {
     const { client, children } = this.props;
-    // Without a known object only a creation may succeed; with one, only a change of that very object.
+    const { planned, live } = task;
+    const object = objectOf(task);
+    // Without a live object only a creation may succeed; with one, only a change of that object.
     const precondition = live ? { uid: live.uid } : { resourceVersion: NEVER };
     if (live) await this.#handOverReplicas(object, planned, live);
     const result = await client.apply<KubeObject>(
@@ -146,8 +195,8 @@ export class Applier {
   }
 
   /**
-   * Leaves the number of replicas, as it is, to a manager that never applies again. A field whose last
-   * manager stops applying it is removed, and the server would put its default there: one.
+   * Hands the present number of replicas to a manager that never applies again. A field whose last
+   * manager stops to apply it is removed, and the API server sets its default: one replica.
    */
   async #handOverReplicas(object: KubeObject, planned: PlannedChild, live: Child): Promise<void> {
     const wanted = (object as Scalable).spec?.replicas;
@@ -155,7 +204,7 @@ export class Applier {
     const { apiVersion, kind, metadata } = object;
     const { name, namespace } = metadata;
     try {
-      // Not forced: where another number is there meanwhile, somebody else owns it already.
+      // Not forced: another manager that has set another number meanwhile keeps it.
       await this.props.client.request(
         'PATCH',
         resourcePath(planned.kind, namespace, planned.name),
@@ -175,9 +224,11 @@ export class Applier {
     }
   }
 
-  /** Creates a generated Secret with its values, which are never read again. */
-  async #generate(object: KubeObject, planned: PlannedChild): Promise<ApplyAction> {
+  /** Creates a generated Secret with its values, which the operator never reads again. */
+  async #generate(task: Task): Promise<ApplyAction> {
     const { client, children, metadataKeys } = this.props;
+    const { planned } = task;
+    const object = objectOf(task);
     const created = await client.request<KubeObject>(
       'POST',
       resourcePath(planned.kind, object.metadata.namespace),
@@ -190,15 +241,17 @@ export class Applier {
     return 'created';
   }
 
-  /** Mends the metadata of what is made once: its content cannot, or must not, be applied again. */
-  async #patchMetadata(
-    object: KubeObject,
-    planned: PlannedChild,
-    live: Child,
-  ): Promise<ApplyAction> {
+  /** Repairs the metadata of a create-only object, whose content is not applied again. */
+  async #patchMetadata(task: Task): Promise<ApplyAction> {
     const { client, children, metadataKeys } = this.props;
-    const { namespace, labels = {}, annotations = {}, ownerReferences = [] } = object.metadata;
-    // What is ours and no longer wanted goes: with it the object would never be as it should be.
+    const { planned, live } = task;
+    const {
+      namespace,
+      labels = {},
+      annotations = {},
+      ownerReferences = [],
+    } = objectOf(task).metadata;
+    // Our keys that are no longer wanted are removed, or the object would never match its plan.
     const none = (keys: readonly string[]) => Object.fromEntries(keys.map((key) => [key, null]));
     const keys = createOnlyKeys(metadataKeys);
     const patched = await client.request<KubeObject>(
@@ -209,7 +262,7 @@ export class Applier {
         contentType: MERGE_PATCH,
         body: {
           metadata: {
-            uid: live.uid,
+            uid: live?.uid,
             labels: { ...none(keys.labels), ...labels },
             annotations: { ...none(keys.annotations), ...annotations },
             ownerReferences,
@@ -221,61 +274,55 @@ export class Applier {
     return 'configured';
   }
 
-  /** Takes a child that holds data from its resource: neither the operator nor the garbage collector deletes it now. */
+  /** Takes a child with data from its resource: neither the operator nor the garbage collector deletes it. */
   async retain({ kind, namespace, name, uid }: Child): Promise<void> {
     const { client, children, metadataKeys } = this.props;
     const spec = kind.data?.kept;
     try {
-      const kept = await client.request<KubeObject>('PATCH', resourcePath(kind, namespace, name), {
-        query: { fieldManager: FIELD_MANAGER },
-        contentType: MERGE_PATCH,
-        body: {
-          metadata: { uid, labels: { [metadataKeys.retain]: 'true' }, ownerReferences: null },
-          ...(spec ? { spec } : {}),
+      const retained = await client.request<KubeObject>(
+        'PATCH',
+        resourcePath(kind, namespace, name),
+        {
+          query: { fieldManager: FIELD_MANAGER },
+          contentType: MERGE_PATCH,
+          body: {
+            metadata: { uid, labels: { [metadataKeys.retain]: 'true' }, ownerReferences: null },
+            ...(spec ? { spec } : {}),
+          },
         },
-      });
-      children.put(kind, kept, undefined);
+      );
+      children.put(kind, retained, undefined);
     } catch (error) {
-      // Only what is gone needs no keeping; a conflict must not pass for that.
+      // Only a deleted object needs no patch; a conflict must be retried.
       if (!isNotFound(error)) throw error;
     }
   }
 
-  /** Looks at an object that is there although the caches do not have it: ours with its labels lost, or not ours. */
-  async #adopt(resource: Resource, planned: PlannedChild): Promise<void> {
+  /**
+   * Reads an object that exists although the caches do not have it: ours without its labels, or one
+   * of another owner.
+   * @throws Stalled if it belongs to another owner
+   */
+  async #adopt(task: Task, cause: unknown): Promise<Child> {
     const { client, children, metadataKeys } = this.props;
-    const { namespace } = resource.metadata;
+    const { resource, planned } = task;
     let found: KubeObject;
     try {
-      found = await client.request<KubeObject>(
-        'GET',
-        resourcePath(planned.kind, namespace, planned.name),
-      );
+      const path = resourcePath(planned.kind, resource.metadata.namespace, planned.name);
+      found = await client.request<KubeObject>('GET', path);
     } catch (error) {
-      // Gone again: the next visit creates it.
-      if (isNotFound(error)) throw new Error(`${planned.id} comes and goes`, { cause: error });
-      throw error;
+      // Deleted again: the next reconcile creates it.
+      throw isNotFound(error) ? unstable(planned, error) : error;
     }
-    const controller = found.metadata.ownerReferences?.find((reference) => reference.controller);
-    const isSameName =
-      controller?.kind === resource.kind &&
-      controller.name === resource.metadata.name &&
-      groupOf(controller.apiVersion) === metadataKeys.group;
-    if (controller && controller.uid !== resource.metadata.uid && !isSameName) {
-      throw nameTaken(planned, `is controlled by ${controller.kind} ${controller.name}`);
-    }
-    const labelled = found.metadata.labels?.[metadataKeys.owner] === ownerValue(resource);
-    const applied = found.metadata.managedFields?.some(({ manager }) => manager === FIELD_MANAGER);
-    if (!controller && !labelled && !applied)
-      throw nameTaken(planned, 'was not made by the operator');
-    const child = childOf(planned.kind, found, metadataKeys);
-    if (!controller && isOfAnother(child, resource)) {
-      throw nameTaken(planned, `was made for ${child.owner}`);
-    }
+    const owner = foreignOwner(found, task, metadataKeys);
+    if (owner !== undefined) throw nameTaken(planned, owner);
     children.found(planned.kind, found);
+    const child = children.get(planned.id);
+    if (!child) throw unstable(planned, cause);
+    return child;
   }
 
-  /** Deletes this very object: another one of its name is left alone. What is gone already is fine. */
+  /** Deletes this object, but not another one of its name. An object that does not exist is fine. */
   async delete(child: Child): Promise<void> {
     const { client } = this.props;
     try {
@@ -288,12 +335,41 @@ export class Applier {
   }
 }
 
+function objectOf({ plan, planned }: Task): KubeObject {
+  const object = plan.objects().get(planned.id);
+  if (!object) throw new Error(`${planned.id}: planned, but not in the tree`);
+  return object;
+}
+
+/** Why an object is not the resource's own child; undefined if it is. */
+function foreignOwner(
+  found: KubeObject,
+  { resource, planned }: Task,
+  metadataKeys: MetadataKeys,
+): string | undefined {
+  const controller = found.metadata.ownerReferences?.find((reference) => reference.controller);
+  if (controller) {
+    const isSameName =
+      controller.kind === resource.kind &&
+      controller.name === resource.metadata.name &&
+      groupOf(controller.apiVersion) === metadataKeys.group;
+    return controller.uid === resource.metadata.uid || isSameName
+      ? undefined
+      : `is controlled by ${controller.kind} ${controller.name}`;
+  }
+  const labelled = found.metadata.labels?.[metadataKeys.owner] === ownerValue(resource);
+  const applied = found.metadata.managedFields?.some(({ manager }) => manager === FIELD_MANAGER);
+  if (!labelled && !applied) return 'was not made by the operator';
+  const child = childOf(planned.kind, found, metadataKeys);
+  return isOfAnother(child, resource) ? `was made for ${child.owner}` : undefined;
+}
+
 /** As `Child.owner` names a resource. */
 function ownerKey({ kind, metadata }: Resource): string {
   return `${kind}/${keyOf(metadata.namespace, metadata.name)}`;
 }
 
-/** Whether an object is labelled as another resource's. */
+/** Whether an object is labelled as the child of another resource. */
 function isOfAnother(
   child: Child | undefined,
   resource: Resource,
@@ -301,17 +377,26 @@ function isOfAnother(
   return child?.owner !== undefined && child.owner !== ownerKey(resource);
 }
 
-/** Whether a definition goes, or has gone: its objects go first, and none can be made. */
+function hasOtherController(child: Child | undefined, resource: Resource): boolean {
+  return child?.controller !== undefined && child.controller !== resource.metadata.uid;
+}
+
+/** Whether a CRD does not exist or is being deleted: its objects are deleted first, none can be created. */
 function isApiGone(error: unknown): boolean {
   return (
     isNotFound(error) || (isForbidden(error) && String(error).includes('definition is terminating'))
   );
 }
 
+/** Created and deleted at the same time by another client. */
+function unstable({ id }: PlannedChild, cause: unknown): Error {
+  return new Error(`${id}: created and deleted by another client`, { cause });
+}
+
 function nameTaken(planned: PlannedChild, why: string): Stalled {
   return new Stalled(
     'NameTaken',
-    `${planned.kind.kind} ${planned.name} exists and ${why}; it is left untouched: rename it, or this resource`,
+    `${planned.kind.kind} ${planned.name} exists and ${why}; the operator will not modify it; rename either object`,
     60_000,
   );
 }
@@ -329,7 +414,7 @@ function refused(planned: PlannedChild, error: unknown): Stalled {
   );
 }
 
-/** Some refusals go on with a difference over many lines. */
+/** Some refusals continue with a difference of many lines. */
 function firstLine(text: string): string {
   return text.split('\n', 1)[0] ?? '';
 }

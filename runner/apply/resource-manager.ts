@@ -1,25 +1,25 @@
 import { Stalled } from '../../constructs/kit/errors.js';
-import type { ObjectKind } from '../../constructs/kit/object-kind.js';
 import type { Resource } from '../../constructs/kit/object.js';
-import type { Applier, ChangeSetEntry } from './applier.js';
 import type { Child } from '../cache/child.js';
 import { digestOf, type ChildCache } from '../cache/child-cache.js';
-import type { ReconcileState } from '../reconcile/state.js';
 import { plannedOf, type Plan, type PlannedChild, type PlannedStage } from '../reconcile/plan.js';
+import type { ReconcileState } from '../reconcile/state.js';
+import type { Applier, ChangeSetEntry } from './applier.js';
+import { blocksOthers, Pruner } from './prune.js';
 
-/** What a round of applying came to. */
+/** The result of applying a plan as far as its stages allow. */
 export interface Progress {
   readonly changes: ChangeSetEntry[];
-  /** Whether every stage was reached and is as it should be. */
+  /** Whether every stage was reached and matches the plan. */
   readonly complete: boolean;
 }
 
-const NOTHING: Plan = { stages: [], objects: () => new Map() };
-
 const JOB_RETRY_MS = { first: 30_000, most: 600_000 };
 
-/** Brings children to what a plan says: stage by stage, then what is no longer wanted. */
+/** Applies plans stage by stage, retries failed Jobs, and prunes. */
 export class ResourceManager {
+  readonly pruner: Pruner;
+
   constructor(
     private readonly props: {
       readonly children: ChildCache;
@@ -27,9 +27,11 @@ export class ResourceManager {
       /** Milliseconds since 1970. */
       readonly now: () => number;
     },
-  ) {}
+  ) {
+    this.pruner = new Pruner(props);
+  }
 
-  /** After a start: children that are just as the status says they were left need no write. */
+  /** After a start: children whose digest is the one in the status need no write. */
   trustAppliedHash(plan: Plan, appliedHash: string | undefined): void {
     const { children } = this.props;
     const planned = plannedOf(plan);
@@ -38,7 +40,7 @@ export class ResourceManager {
     for (const { id, hash } of planned) children.trustAppliedHash(id, hash);
   }
 
-  /** One hash for what is wanted of the children and what is there of it. */
+  /** One hash of the planned children and of their present state. */
   digest(plan: Plan): string {
     return digestOf(
       plannedOf(plan).map(({ id, hash }) => {
@@ -48,7 +50,7 @@ export class ResourceManager {
     );
   }
 
-  /** Applies as far as the gates are open. It never waits: the next event leads back here. */
+  /** Applies the stages in their order. It never waits: the next event continues. */
   async apply(resource: Resource, plan: Plan): Promise<Progress> {
     const changes: ChangeSetEntry[] = [];
     for (const stage of plan.stages) {
@@ -63,95 +65,33 @@ export class ResourceManager {
   }
 
   /**
-   * Deletes children that are no longer wanted, the last made first. Data is never among them: it goes
-   * with its resource, and not with a switch to a server that may not have it.
-   * @param unserved kinds that were not known when the plan was made: it cannot tell what of them is surplus
-   */
-  async prune(
-    resource: Resource,
-    owner: string,
-    plan: Plan,
-    unserved: ReadonlySet<ObjectKind> = new Set(),
-  ): Promise<ChangeSetEntry[]> {
-    const goes = (child: Child) => mayPrune(child, resource) && !unserved.has(child.kind);
-    return this.#deleteSurplus(resource, owner, plan, goes);
-  }
-
-  /** Deletes what the deletion of a resource does without, also data, but for what is kept. */
-  async deleteUnwanted(resource: Resource, owner: string, plan: Plan): Promise<ChangeSetEntry[]> {
-    return this.#deleteSurplus(resource, owner, plan, (child) => mayDelete(child, resource));
-  }
-
-  /**
-   * Deletes the children of a resource that was refused for the names that they have. Data and generated
-   * Secrets stay: they may be of an earlier resource of its name.
-   */
-  async release(resource: Resource, owner: string): Promise<ChangeSetEntry[]> {
-    const goes = (child: Child) => mayPrune(child, resource) && !isGenerated(child);
-    return this.#deleteSurplus(resource, owner, NOTHING, goes);
-  }
-
-  async #deleteSurplus(
-    resource: Resource,
-    owner: string,
-    plan: Plan,
-    mayGo: (child: Child) => boolean,
-  ): Promise<ChangeSetEntry[]> {
-    const wanted = new Set(plannedOf(plan).map(({ id }) => id));
-    const others = this.props.children.of(owner).filter(({ id }) => !wanted.has(id));
-    const goes = others.some(
-      (child) => !child.kind.deletedLast && isWaitedFor(child) && isControlledBy(child, resource),
-    );
-    const surplus = others
-      .filter((child) => mayGo(child) && !(child.kind.deletedLast && goes))
-      .reverse();
-    for (const child of surplus) await this.props.applier.delete(child);
-    return surplus.map(({ kind, name }) => ({ kind: kind.kind, name, change: 'deleted' }));
-  }
-
-  /**
-   * Lets go of the data that is not in a plan, for a resource that is to leave it: the policy may have
-   * changed since it was last applied. Children of a release that did not mark data are kept where they
-   * may be some.
-   */
-  async retain(resource: Resource, owner: string, plan?: Plan): Promise<readonly ChangeSetEntry[]> {
-    const { applier, children } = this.props;
-    const wanted = new Set(plan && plannedOf(plan).map(({ id }) => id));
-    const all = children.of(owner);
-    const marked = all.some(({ holdsData }) => holdsData);
-    const data = all.filter(
-      (child) =>
-        !wanted.has(child.id) &&
-        isControlledBy(child, resource) &&
-        (isData(child) || (!marked && isGenerated(child))),
-    );
-    for (const child of data) await applier.retain(child);
-    return data.map(({ kind, name }) => ({ kind: kind.kind, name, change: 'configured' }));
-  }
-
-  /**
-   * Makes failed Jobs anew after a while: what they failed on may have been mended meanwhile.
+   * Deletes failed Jobs after a backoff, so that they are created again: the cause may be gone.
    * @returns milliseconds until the next one is due
    */
   async retryFailedJobs(plan: Plan, { retries }: ReconcileState): Promise<number | undefined> {
-    const { applier, children, now } = this.props;
+    const { applier, now } = this.props;
     let next: number | undefined;
-    for (const { id, run } of plannedOf(plan)) {
-      const child = run === undefined ? undefined : children.get(id);
-      if (!child || child.deleting || child.run !== run) continue;
-      if (child.health.state === 'Ready') retries.delete(id);
-      if (child.failedAt === undefined || child.job?.once) continue;
-      const count = retries.get(id) ?? 0;
-      const left =
-        child.failedAt + Math.min(JOB_RETRY_MS.most, JOB_RETRY_MS.first * 2 ** count) - now();
+    for (const planned of plannedOf(plan)) {
+      const job = this.#jobOf(planned);
+      if (job?.health.state === 'Ready') retries.delete(planned.id);
+      if (job?.failedAt === undefined || job.job?.once) continue;
+      const count = retries.get(planned.id) ?? 0;
+      const backoff = Math.min(JOB_RETRY_MS.most, JOB_RETRY_MS.first * 2 ** count);
+      const left = job.failedAt + backoff - now();
       if (left > 0) {
         next = Math.min(left, next ?? Infinity);
       } else {
-        retries.set(id, count + 1);
-        await applier.delete(child);
+        retries.set(planned.id, count + 1);
+        await applier.delete(job);
       }
     }
     return next;
+  }
+
+  /** The live Job of a plan, if it runs what the plan wants. */
+  #jobOf({ id, run }: PlannedChild): Child | undefined {
+    const child = run === undefined ? undefined : this.props.children.get(id);
+    return child && !child.deleting && child.run === run ? child : undefined;
   }
 
   async #applyAll(
@@ -168,7 +108,7 @@ export class ResourceManager {
       if (result.status === 'fulfilled') changes.push(result.value);
       else errors.push(result.reason);
     }
-    // What the user must mend comes before what passes by itself.
+    // An error that the user must fix comes before a transient one.
     if (errors.length > 0) throw errors.find((error) => error instanceof Stalled) ?? errors[0];
     return changes;
   }
@@ -176,7 +116,7 @@ export class ResourceManager {
   #isPassed(stage: PlannedStage): boolean {
     return stage.children.every(
       (planned) =>
-        this.#isGoingIdly(planned) ||
+        this.#isTerminatingAdvisory(planned) ||
         (this.#matches(planned) &&
           (!stage.waitForReady ||
             planned.kind.advisory === true ||
@@ -184,42 +124,13 @@ export class ResourceManager {
     );
   }
 
-  /** It comes back when it is gone, which may be never: nothing else waits for it. */
-  #isGoingIdly({ id }: PlannedChild): boolean {
+  /** It may terminate forever: later stages do not wait for it. */
+  #isTerminatingAdvisory({ id }: PlannedChild): boolean {
     const child = this.props.children.get(id);
-    return child !== undefined && !isWaitedFor(child);
+    return child !== undefined && !blocksOthers(child);
   }
 
   #matches(planned: PlannedChild): boolean {
     return this.props.applier.matches(planned, this.props.children.get(planned.id));
   }
-}
-
-/** Whether others wait for the end of a child that goes: what only helps may be stuck for good, its own operator being gone. */
-export function isWaitedFor({ kind, deleting }: Child): boolean {
-  return !(kind.advisory && deleting);
-}
-
-export function isControlledBy({ controller }: Child, resource: Resource): boolean {
-  return controller === resource.metadata.uid;
-}
-
-/** Whether it is a Secret with values that nobody could make again. */
-function isGenerated({ kind, createOnly }: Child): boolean {
-  return kind.kind === 'Secret' && createOnly !== undefined;
-}
-
-/** Whether a child is marked as data, or is some by its kind. */
-function isData({ holdsData, kind }: Child): boolean {
-  return holdsData || kind.data !== undefined;
-}
-
-/** Whether a child that is no longer wanted is deleted while its resource stays. */
-export function mayPrune(child: Child, resource: Resource): boolean {
-  return mayDelete(child, resource) && !isData(child);
-}
-
-/** What is kept stays, and so does what is not controlled by this very resource: labels can be copied. */
-function mayDelete(child: Child, resource: Resource): boolean {
-  return !child.retained && !child.deleting && isControlledBy(child, resource);
 }

@@ -1,20 +1,20 @@
 /**
- * Requests whose Jobs failed. One that failed while its Job had nothing else to do stands back: all others come
- * first, and each of them goes alone. Whether such a request is to blame, or what its Job works in, shows in
- * what becomes of the others; the words of the Job alone do not say it.
+ * Isolates requests whose Jobs fail. A request that failed alone is deferred: all others come first,
+ * then each deferred request gets a Job alone. Whether the request or its environment is to blame
+ * shows in the Jobs of the others: the message of one Job does not tell them apart.
  */
 export class FailureIsolation<Q> {
-  /** By subject: whether Jobs without it were done since a Job with it failed. */
+  /** By subject: whether Jobs without it succeeded since a Job with it failed. */
   readonly #failed = new Map<string, boolean>();
-  /** The subjects that stand back, in the order of their turns. */
-  readonly #back = new Set<string>();
+  /** The deferred subjects, in the order of their turns. */
+  readonly #deferred = new Set<string>();
 
-  /** @param subjectOf what a request is about: the same when it is asked for again */
+  /** @param subjectOf what a request is about: the same for a repeated request */
   constructor(private readonly subjectOf: (request: Q) => string) {}
 
   /**
-   * A Job for these has failed. It makes no difference how often that is told.
-   * @returns whether they are to blame: it is one, and others were done since its Jobs began to fail
+   * Records that a Job for these requests failed; idempotent.
+   * @returns whether the request is to blame: it is one, and others succeeded since its first failure
    */
   failed(requests: readonly Q[]): boolean {
     const subjects = requests.map((request) => this.subjectOf(request));
@@ -23,31 +23,31 @@ export class FailureIsolation<Q> {
     }
     const [alone, ...more] = subjects;
     if (alone === undefined || more.length > 0) return false;
-    this.#back.delete(alone);
-    this.#back.add(alone);
+    this.#deferred.delete(alone);
+    this.#deferred.add(alone);
     return this.#failed.get(alone) === true;
   }
 
-  /** A Job for these has ended with results. */
+  /** Records that a Job for these requests returned results. */
   done(requests: readonly Q[]): void {
     for (const request of requests) {
       const subject = this.subjectOf(request);
       this.#failed.delete(subject);
-      this.#back.delete(subject);
+      this.#deferred.delete(subject);
     }
     for (const subject of this.#failed.keys()) this.#failed.set(subject, true);
   }
 
-  /** Those that need not stand back. */
+  /** The requests that are not deferred. */
   others(requests: readonly Q[]): readonly Q[] {
-    return requests.filter((request) => !this.#back.has(this.subjectOf(request)));
+    return requests.filter((request) => !this.#deferred.has(this.subjectOf(request)));
   }
 
-  /** Those that may go next together. */
+  /** The requests that may share the next Job. */
   next(requests: readonly Q[]): readonly Q[] {
     const others = this.others(requests);
     if (others.length > 0) return others;
-    const turns = [...this.#back];
+    const turns = [...this.#deferred];
     const turnOf = (request: Q): number => turns.indexOf(this.subjectOf(request));
     return requests.toSorted((a, b) => turnOf(a) - turnOf(b)).slice(0, 1);
   }

@@ -1,33 +1,33 @@
 import { keyOf, type KubeObject } from '../../constructs/kit/object.js';
 import type { DependencyTracker } from './dependencies.js';
 
-/** What resources tell each other, in memory: see `StatusResult.notes`. */
+/** Requests, results and progress of batches, in memory: see `StatusResult.batchObjects`. */
 export class BatchObjects {
   readonly #byAuthor = new Map<string, readonly KubeObject[]>();
 
   constructor(private readonly dependencies: Pick<DependencyTracker, 'update'>) {}
 
-  /** Replaces all that an author has said. Readers of what has changed are woken. */
-  set(author: string, notes: readonly KubeObject[]): void {
+  /** Replaces all objects of an author. Dependents of those that changed are enqueued. */
+  set(author: string, objects: readonly KubeObject[]): void {
     const before = this.#byAuthor.get(author) ?? [];
-    if (notes.length > 0) this.#byAuthor.set(author, notes);
+    if (objects.length > 0) this.#byAuthor.set(author, objects);
     else this.#byAuthor.delete(author);
-    const kept = new Set(notes.map(idOf));
-    for (const note of before) {
-      if (!kept.has(idOf(note))) this.dependencies.update(note.kind, keyOfNote(note), undefined);
+    const kept = new Set(objects.map(idOf));
+    for (const object of before) {
+      if (!kept.has(idOf(object))) this.#update(object, undefined);
     }
-    for (const note of notes) this.dependencies.update(note.kind, keyOfNote(note), note);
+    for (const object of objects) this.#update(object, object);
   }
 
   of(author: string): readonly KubeObject[] {
     return this.#byAuthor.get(author) ?? [];
   }
+
+  #update({ kind, metadata }: KubeObject, after: KubeObject | undefined): void {
+    this.dependencies.update(kind, keyOf(metadata.namespace, metadata.name), after);
+  }
 }
 
-function keyOfNote({ metadata }: KubeObject): string {
-  return keyOf(metadata.namespace, metadata.name);
-}
-
-function idOf(note: KubeObject): string {
-  return `${note.kind}/${keyOfNote(note)}`;
+function idOf({ kind, metadata }: KubeObject): string {
+  return `${kind}/${keyOf(metadata.namespace, metadata.name)}`;
 }

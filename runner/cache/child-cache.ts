@@ -5,7 +5,7 @@ import type { ObjectKind } from '../../constructs/kit/object-kind.js';
 import { childId, childOf, sameChild, type Child } from './child.js';
 import { Store } from './store.js';
 
-/** What was applied last, and how our fields looked in the answer. */
+/** What was applied last, and the hash of our fields in the response. */
 interface Applied {
   readonly hash: string;
   readonly owned: string | undefined;
@@ -17,7 +17,7 @@ export class ChildCache {
   readonly #byOwner = new Map<string, Set<string>>();
   readonly #applied = new Map<string, Applied>();
 
-  /** @param onChange told the owner, `<kind>/<namespace>/<name>`, of each child that has changed */
+  /** @param onChange called with the owner, `<kind>/<namespace>/<name>`, of each changed child */
   constructor(
     private readonly metadataKeys: MetadataKeys,
     onChange: (owner: string, before: Child | undefined, after: Child | undefined) => void,
@@ -50,19 +50,19 @@ export class ChildCache {
     return this.#applied.get(id);
   }
 
-  /** Takes for granted that a child is as a plan wants it: a digest of all children said so. */
+  /** Assumes that a child matches its plan, since a digest of all children does. */
   trustAppliedHash(id: string, hash: string): void {
     const child = this.#store.get(id);
     if (child) this.#applied.set(id, { hash, owned: child.owned });
   }
 
-  /** Puts in the answer to a write, so that the next visit sees it before the watch brings it. */
+  /** Puts in the response to a write: the next reconcile sees it before the watch delivers it. */
   put(kind: ObjectKind, object: KubeObject, hash: string | undefined): void {
     const child = this.#upsert(kind, object);
     if (hash !== undefined) this.#applied.set(child.id, { hash, owned: child.owned });
   }
 
-  /** Puts in a child that a read has just found. */
+  /** Puts in the result of a read. */
   found(kind: ObjectKind, object: KubeObject): void {
     const child = childOf(kind, object, this.metadataKeys);
     this.#store.found(child.id, child);
@@ -90,7 +90,7 @@ export class ChildCache {
     };
   }
 
-  /** Forgets all children of a kind whose API is gone. */
+  /** Forgets all children of a kind that the cluster no longer serves. */
   drop(kind: ObjectKind): void {
     const prefix = childId(kind, '', '').slice(0, -1);
     for (const [id] of [...this.#store.entries()]) {
@@ -116,7 +116,7 @@ export class ChildCache {
   }
 }
 
-/** One hash for what is wanted of children and what is there of it. */
+/** One hash of the planned children and of their present state. */
 export function digestOf(
   entries: readonly (readonly [id: string, hash: string, owned: string | undefined])[],
 ): string {

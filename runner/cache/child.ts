@@ -5,10 +5,10 @@ import { groupOf, keyOf, type KubeObject } from '../../constructs/kit/object.js'
 import { kindId, type ObjectKind } from '../../constructs/kit/object-kind.js';
 import { ownedHash, owns } from './owned-fields.js';
 
-/** The name under which the operator applies. */
+/** The field manager of the operator's server-side apply. */
 export const FIELD_MANAGER = 'app-operator';
 
-/** What is kept of a child: enough to judge it, and to see that it is still as it was applied. */
+/** What is cached of a child: its health, and whether it still is as it was applied. */
 export interface Child {
   /** `<apiVersion>/<kind>/<namespace>/<name>`. */
   readonly id: string;
@@ -17,29 +17,29 @@ export interface Child {
   readonly name: string;
   readonly uid: string;
   readonly resourceVersion: string;
-  /** The resource that it belongs to: `<kind>/<namespace>/<name>`, the kind with its group where that is not ours. */
+  /** The resource that it belongs to: `<kind>/<namespace>/<name>`; a foreign kind has its group. */
   readonly owner: string | undefined;
-  /** uid of its controller; undefined where it outlives its resource. */
+  /** uid of its controller; undefined if it outlives its resource. */
   readonly controller: string | undefined;
   readonly retained: boolean;
-  /** Whether it is marked as data, retained or not. */
+  /** Whether it is labelled as data, retained or not. */
   readonly holdsData: boolean;
   readonly deleting: boolean;
-  /** Hash of what we applied, as it is now. */
+  /** Hash of the applied fields with their present values. */
   readonly owned: string | undefined;
-  /** For what is made once, a generated Secret or a Job: hash of the metadata that is ours. */
+  /** For a create-only object, a generated Secret or a Job: hash of our metadata. */
   readonly createOnly: string | undefined;
-  /** For a Job: what it was made to do. */
+  /** For a Job: its task. */
   readonly run: string | undefined;
   readonly health: Health;
-  /** Of a workload; `ours` where the operator applies the number. */
+  /** Of a workload; `ours` if the operator applies the number. */
   readonly replicas:
     { readonly desired: number; readonly current: number; readonly ours: boolean } | undefined;
-  /** Since when its operator has not looked at it, in milliseconds since 1970; undefined where it has. */
+  /** Since when its operator has not observed it, in milliseconds since 1970; undefined if it has. */
   readonly unobservedSince: number | undefined;
   /** For a failed Job: when it failed, in milliseconds since 1970. */
   readonly failedAt: number | undefined;
-  /** For a Job: when it began and ended, RFC 3339, and whether a failed one is left as it is. */
+  /** For a Job: start and end, RFC 3339, and whether a failed one is not retried. */
   readonly job:
     | { readonly startTime?: string; readonly completionTime?: string; readonly once: boolean }
     | undefined;
@@ -66,81 +66,86 @@ interface Workload extends KubeObject {
 /** The record of a live object. */
 export function childOf(kind: ObjectKind, object: KubeObject, metadataKeys: MetadataKeys): Child {
   const { metadata } = object;
-  const namespace = metadata.namespace ?? '';
-  const { spec, status } = object as Workload;
-  const annotations = metadata.annotations ?? {};
-  const failed = status?.conditions?.find(
-    ({ type, status }) => type === 'Failed' && status === 'True',
-  );
-  // Secrets come as metadata only, and have no health.
+  const { namespace = '', name, uid = '', resourceVersion = '', annotations = {} } = metadata;
+  // Secrets are watched as metadata only, and have no health.
   const health = healthOf({ ...object, kind: kind.kind });
-  const scales = kind.kind === 'Deployment' || kind.kind === 'StatefulSet';
+  const retain = metadata.labels?.[metadataKeys.retain];
+  const createOnly = isCreateOnly(kind.kind, annotations, metadataKeys);
   return {
-    id: childId(kind, namespace, metadata.name),
-    kind,
-    namespace,
-    name: metadata.name,
-    uid: metadata.uid ?? '',
-    resourceVersion: metadata.resourceVersion ?? '',
+    id: childId(kind, namespace, name),
+    ...{ kind, namespace, name, uid, resourceVersion, health },
     owner: ownerOf(object, metadataKeys),
-    controller: metadata.ownerReferences?.find((reference) => reference.controller)?.uid,
-    retained: metadata.labels?.[metadataKeys.retain] === 'true',
-    holdsData: metadata.labels?.[metadataKeys.retain] !== undefined,
+    controller: controllerOf(object)?.uid,
+    retained: retain === 'true',
+    holdsData: retain !== undefined,
     deleting: metadata.deletionTimestamp !== undefined,
     owned: ownedHash(object, FIELD_MANAGER),
-    createOnly: isCreateOnly(kind.kind, annotations, metadataKeys)
-      ? createOnlyHash(object, metadataKeys)
-      : undefined,
+    createOnly: createOnly ? createOnlyHash(object, metadataKeys) : undefined,
     run: annotations[metadataKeys.run],
-    health,
     unobservedSince: health.unobserved ? Date.parse(metadata.creationTimestamp ?? '') : undefined,
-    replicas: scales
-      ? {
-          desired: spec?.replicas ?? 1,
-          current: status?.readyReplicas ?? 0,
-          ours: owns(object, FIELD_MANAGER, ['spec', 'replicas']),
-        }
-      : undefined,
-    failedAt: failed?.lastTransitionTime ? Date.parse(failed.lastTransitionTime) : undefined,
-    job:
-      kind.kind === 'Job'
-        ? {
-            ...(status?.startTime === undefined ? {} : { startTime: status.startTime }),
-            ...jobEnd(status?.completionTime ?? failed?.lastTransitionTime),
-            once: annotations[metadataKeys.once] === 'true',
-          }
-        : undefined,
+    replicas: replicasOf(kind, object),
+    ...jobFields(kind, object, annotations[metadataKeys.once] === 'true'),
   };
 }
 
-function jobEnd(completionTime: string | undefined): { readonly completionTime?: string } {
-  return completionTime === undefined ? {} : { completionTime };
+function replicasOf({ kind }: ObjectKind, object: Workload): Child['replicas'] {
+  if (kind !== 'Deployment' && kind !== 'StatefulSet') return undefined;
+  return {
+    desired: object.spec?.replicas ?? 1,
+    current: object.status?.readyReplicas ?? 0,
+    ours: owns(object, FIELD_MANAGER, ['spec', 'replicas']),
+  };
 }
 
-/** Whether two records differ in anything that a resource could depend on. */
+function jobFields(
+  { kind }: ObjectKind,
+  { status }: Workload,
+  once: boolean,
+): Pick<Child, 'failedAt' | 'job'> {
+  const failedAt = status?.conditions?.find(
+    (condition) => condition.type === 'Failed' && condition.status === 'True',
+  )?.lastTransitionTime;
+  const startTime = status?.startTime;
+  const completionTime = status?.completionTime ?? failedAt;
+  const job = {
+    ...(startTime === undefined ? {} : { startTime }),
+    ...(completionTime === undefined ? {} : { completionTime }),
+    once,
+  };
+  return {
+    failedAt: failedAt ? Date.parse(failedAt) : undefined,
+    job: kind === 'Job' ? job : undefined,
+  };
+}
+
+/** Whether two records are equal in everything that a resource could depend on. */
 export function sameChild(a: Child, b: Child): boolean {
   return hashOf({ ...a, resourceVersion: '' }) === hashOf({ ...b, resourceVersion: '' });
 }
 
 /**
- * A controller reference says whose an object is; objects that outlive their resource have the label,
- * and so have the Jobs that a CronJob of a resource makes.
+ * The owner by the controller reference, or by the label: objects that outlive their resource and the
+ * Jobs of a CronJob have no reference to the resource.
  */
-function ownerOf({ metadata }: KubeObject, metadataKeys: MetadataKeys): string | undefined {
-  const controller = metadata.ownerReferences?.find((reference) => reference.controller);
-  const namespace = metadata.namespace ?? '';
-  const batch = metadata.labels?.[metadataKeys.batch];
+function ownerOf(object: KubeObject, metadataKeys: MetadataKeys): string | undefined {
+  const { namespace = '', labels = {} } = object.metadata;
+  const controller = controllerOf(object);
+  const batch = labels[metadataKeys.batch];
   if (controller && batch !== undefined) return `${batch}/${keyOf(namespace, controller.name)}`;
   if (controller && controller.kind !== 'CronJob') {
     const group = groupOf(controller.apiVersion);
     const kind = group === metadataKeys.group ? controller.kind : `${controller.kind}.${group}`;
     return `${kind}/${keyOf(namespace, controller.name)}`;
   }
-  const [kind, ...name] = metadata.labels?.[metadataKeys.owner]?.split('.') ?? [];
+  const [kind, ...name] = labels[metadataKeys.owner]?.split('.') ?? [];
   return kind && name.length > 0 ? `${kind}/${keyOf(namespace, name.join('.'))}` : undefined;
 }
 
-/** Whether an object is made once, and only its metadata is kept as it should be. */
+function controllerOf({ metadata }: KubeObject) {
+  return metadata.ownerReferences?.find((reference) => reference.controller);
+}
+
+/** Whether only the metadata of an object is applied after its creation. */
 export function isCreateOnly(
   kind: string,
   annotations: Readonly<Record<string, string>>,
@@ -150,8 +155,8 @@ export function isCreateOnly(
 }
 
 /**
- * The labels and annotations that the operator keeps on a generated Secret or a Job. All others are
- * somebody else's, whatever their prefix: they cannot be told from leftovers, and stay.
+ * The labels and annotations that the operator owns on a create-only object. All others belong to
+ * another field manager, whatever their prefix, and stay.
  */
 export function createOnlyKeys(metadataKeys: MetadataKeys) {
   return {
@@ -168,7 +173,7 @@ export function createOnlyKeys(metadataKeys: MetadataKeys) {
   } as const;
 }
 
-/** Hash of the metadata of a generated Secret or a Job that is ours: the same for what is wanted and for what is there. */
+/** Hash of our metadata of a create-only object: equal for the planned and the live object. */
 export function createOnlyHash({ metadata }: KubeObject, metadataKeys: MetadataKeys): string {
   const { labels, annotations } = createOnlyKeys(metadataKeys);
   const ours = (all: Readonly<Record<string, string>> = {}, keys: readonly string[]) =>

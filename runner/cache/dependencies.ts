@@ -6,19 +6,22 @@ import type { Settings } from '../../constructs/kit/settings.js';
 
 type Pick = (object: KubeObject) => unknown;
 
-/** How soon a reader is to be visited: many members of one list often change together. */
+/** How soon a dependent is reconciled: members of one list often change together. */
 export type Urgency = 'now' | 'soon';
+
+/** Enqueues a dependent: `<controller>/<namespace>/<name>`. */
+export type Enqueue = (dependent: string, urgency: Urgency) => void;
 
 interface Read {
   readonly topic: string;
   readonly pick: Pick | undefined;
-  /** What was picked, as canonical JSON; undefined where there was nothing. */
+  /** The picked value, as canonical JSON; undefined if the object did not exist. */
   readonly picked: string | undefined;
 }
 
 /**
- * What kinds read, and who read it. Each read of a session is a subscription: when what was picked
- * of an object changes, the reader is woken, and only then.
+ * The objects that kinds read, and their dependents. Each read is a dependency: when the picked value
+ * of the object changes, the dependent is enqueued, and only then.
  */
 export class DependencyTracker {
   readonly #objects = new Map<string, Map<string, KubeObject>>();
@@ -32,7 +35,7 @@ export class DependencyTracker {
     private readonly props: {
       readonly settings: Settings;
       readonly indexes: readonly Index[];
-      readonly enqueue: (dependent: string, urgency: Urgency) => void;
+      readonly enqueue: Enqueue;
       /** Milliseconds since 1970. */
       readonly now: () => number;
     },
@@ -43,7 +46,7 @@ export class DependencyTracker {
     return this.#objects.get(kind) ?? new Map<string, KubeObject>();
   }
 
-  /** Puts in, changes or takes out an object, and wakes whoever depends on what has changed. */
+  /** Adds, changes or removes an object, and enqueues the dependents of what changed. */
   update(kind: string, key: string, after: KubeObject | undefined): void {
     const objects = getOrInsert(this.#objects, kind);
     const before = objects.get(key);
@@ -60,17 +63,17 @@ export class DependencyTracker {
     }
   }
 
-  /** Takes out all objects of a kind. */
+  /** Removes all objects of a kind. */
   drop(kind: string): void {
     for (const key of [...this.objects(kind).keys()]) this.update(kind, key, undefined);
   }
 
-  /** Whether an optional API is there, for a look without a subscription. */
+  /** Whether the cluster serves an optional API, without a dependency. */
   serves(kind: ObjectKind): boolean {
     return this.#served.has(kindId(kind));
   }
 
-  /** Says whether an optional API is there. */
+  /** Sets whether the cluster serves an optional API. */
   serve(kind: ObjectKind, served: boolean): void {
     const topic = kindId(kind);
     if (this.#served.has(topic) === served) return;
@@ -81,8 +84,8 @@ export class DependencyTracker {
   }
 
   /**
-   * A world for one visit. What it reads replaces the reader's subscriptions when it is committed.
-   * `commit` answers when the first point in time passes that was asked about, in milliseconds since 1970.
+   * A reader for one reconcile. On `commit` its reads replace the dependencies of the dependent.
+   * `commit` returns when the first point in time passes that was read, in milliseconds since 1970.
    */
   track(dependent: string): { readonly reader: ClusterReader; commit: () => number } {
     const reads: Read[] = [];
@@ -127,18 +130,18 @@ export class DependencyTracker {
       },
     };
     const commit = (): number => {
-      this.#subscribe(dependent, reads);
+      this.#replaceReads(dependent, reads);
       return dueAt;
     };
     return { reader, commit };
   }
 
-  /** Ends all subscriptions of a reader. */
+  /** Removes all dependencies of a dependent. */
   forget(dependent: string): void {
-    this.#subscribe(dependent, []);
+    this.#replaceReads(dependent, []);
   }
 
-  #subscribe(dependent: string, reads: readonly Read[]): void {
+  #replaceReads(dependent: string, reads: readonly Read[]): void {
     for (const topic of this.#topics.get(dependent) ?? []) {
       const dependents = this.#dependents.get(topic);
       dependents?.delete(dependent);
@@ -181,7 +184,7 @@ export class DependencyTracker {
   }
 }
 
-/** Many readers pick the same of one object: it is computed once for as long as the object is kept. */
+/** Many dependents pick the same of one object: it is computed once for each object. */
 class PickCache {
   readonly #picked = new WeakMap<KubeObject, Map<Pick, string>>();
 
@@ -195,7 +198,7 @@ class PickCache {
   }
 }
 
-/** The nearest to `end` of the moments, `every` milliseconds apart, that all with the same text share. */
+/** The moment nearest to `end` of those, `every` milliseconds apart, that all users of one text share. */
 function aligned(end: number, every: number, together: string): number {
   const offset = parseInt(hashOf(together).slice(0, 8), 16) % every;
   return Math.round((end - offset) / every) * every + offset;

@@ -4,23 +4,23 @@ import { isNotFound } from '../api/api-error.js';
 import type { Client } from '../api/client.js';
 import type { Logger } from '../telemetry/log.js';
 
-/** Custom resource definitions: when one comes or goes, an optional API may have. */
+/** When a CRD is created or deleted, the cluster may start or stop to serve an optional API. */
 export const CustomResourceDefinition: ObjectKind = {
   apiVersion: 'apiextensions.k8s.io/v1',
   kind: 'CustomResourceDefinition',
   plural: 'customresourcedefinitions',
 };
 
-/** An API is served some time after its definition is announced, by some servers later than by others: looks after a hint. */
-const LOOKS_MS = [300, 1_500, 5_000];
+/** API servers serve an API some time after its CRD exists: delays of the polls after a hint. */
+const POLLS_MS = [300, 1_500, 5_000];
 const RETRY_MS = 5_000;
 
-/** Finds out which optional APIs the cluster serves, again whenever told that this may have changed. */
+/** Discovers which optional APIs the cluster serves, again after each hint that this may have changed. */
 export class Discovery {
   readonly #served = new Map<string, boolean>();
   #timer: NodeJS.Timeout | undefined;
-  /** How often was looked since the last hint. */
-  #looks = 0;
+  /** Polls since the last hint. */
+  #polls = 0;
   #busy = false;
   #stopped = false;
 
@@ -33,7 +33,7 @@ export class Discovery {
     },
   ) {}
 
-  /** Looks once. @throws where the API server does not answer */
+  /** Polls once. @throws if the API server does not respond */
   async refresh(): Promise<void> {
     const { kinds, client, onChange, log } = this.props;
     const versions = [...new Set(kinds.map(({ apiVersion }) => apiVersion))];
@@ -42,17 +42,17 @@ export class Discovery {
     );
     for (const kind of kinds) {
       const verbs = groups.get(kind.apiVersion)?.get(kind.kind);
-      // A definition whose objects are stuck in their deletion stays, and takes no new ones: what only helps is done without.
+      // A CRD whose objects never terminate stays and takes no new ones: advisory kinds count as absent.
       const served = verbs !== undefined && (!kind.advisory || verbs.includes('create'));
       const id = `${kind.apiVersion}/${kind.kind}`;
       if ((this.#served.get(id) ?? false) === served) continue;
       this.#served.set(id, served);
-      log.info(served ? 'an optional API is served' : 'an optional API is gone', { api: id });
+      log.info(served ? 'optional API is served' : 'optional API is no longer served', { api: id });
       onChange(kind, served);
     }
   }
 
-  /** Looks until the API server has answered, or the signal is aborted. */
+  /** Polls until the API server has responded, or the signal is aborted. */
   async first(signal: AbortSignal): Promise<void> {
     const stopped = (): boolean => signal.aborted;
     while (!stopped()) {
@@ -66,10 +66,10 @@ export class Discovery {
     }
   }
 
-  /** Looks soon, and a few times more. */
+  /** Polls soon, and a few more times. */
   hint(): void {
-    this.#looks = 0;
-    if (!this.#busy) this.#schedule(LOOKS_MS[0]);
+    this.#polls = 0;
+    if (!this.#busy) this.#schedule(POLLS_MS[0]);
   }
 
   stop(): void {
@@ -81,19 +81,19 @@ export class Discovery {
     if (delay === undefined || this.#timer || this.#stopped) return;
     this.#timer = setTimeout(() => {
       this.#timer = undefined;
-      void this.#look();
+      void this.#poll();
     }, delay);
     this.#timer.unref();
   }
 
-  /** One look at a time: the answer of an older one must not win. */
-  async #look(): Promise<void> {
+  /** One poll at a time: an older response must not win. */
+  async #poll(): Promise<void> {
     this.#busy = true;
-    this.#looks += 1;
+    this.#polls += 1;
     let next: number | undefined;
     try {
       await this.refresh();
-      next = LOOKS_MS[this.#looks];
+      next = POLLS_MS[this.#polls];
     } catch (error) {
       this.props.log.debug('discovery failed', { error });
       next = RETRY_MS;
@@ -110,7 +110,7 @@ interface ApiResource {
   readonly verbs: readonly string[];
 }
 
-/** The kinds of an API version, and what can be done with their objects. */
+/** The kinds of an API version with their verbs. */
 async function kindsOf(
   client: Pick<Client, 'request'>,
   apiVersion: string,

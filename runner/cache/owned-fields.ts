@@ -5,9 +5,9 @@ type Fields = Readonly<Record<string, unknown>>;
 
 /**
  * A hash of the fields of a live object that a manager applied, with their present values: the
- * object seen through its own `managedFields`. It changes when such a field is edited or taken over,
- * and with nothing else: not with status, defaults, or what others add. undefined where the manager
- * has applied nothing.
+ * object restricted to its own `managedFields`. It changes when such a field is edited or taken over,
+ * and with nothing else: not with status, defaults, or fields of other managers. Undefined if the
+ * manager has applied nothing.
  */
 export function ownedHash(object: KubeObject, manager: string): string | undefined {
   const entry = object.metadata.managedFields?.find((candidate) => isOurs(candidate, manager));

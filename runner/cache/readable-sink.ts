@@ -5,8 +5,8 @@ import type { Sink } from './reflector.js';
 import type { DependencyTracker } from './dependencies.js';
 
 /**
- * The sink of a kind that is both a child and read by others, such as Secret, to which users refer: children go to
- * theirs, and the barest metadata of all objects to those who read them.
+ * The sink of a kind that is both a child and read by other resources, such as Secret: children are
+ * passed to the child cache, and the minimal metadata of all objects to the dependency tracker.
  */
 export function readableSink(
   kind: string,
@@ -22,7 +22,7 @@ export function readableSink(
     },
     upsert: (object) => {
       read.upsert(object);
-      // One that has lost its label is no longer known as a child, and is looked at again.
+      // Without its label it is no longer a known child: the applier reads it again.
       if (isChild(object)) children.upsert(object);
       else children.remove(object);
     },
@@ -33,13 +33,13 @@ export function readableSink(
   };
 }
 
-/** The sink of a kind that is only referred to: as little as those who read it may ask for. */
+/** The sink of a kind that is only read: it keeps no more than kinds may read. */
 export function referenceSink(
   kind: Pick<ObjectKind, 'kind' | 'content'>,
   dependencies: DependencyTracker,
   inScope: (namespace: string) => boolean,
 ): Sink {
-  const keep = kind.content ? withContent : bare;
+  const keep = kind.content ? withContent : metadataOnly;
   const upsert = (object: KubeObject): void => {
     dependencies.update(kind.kind, keyOfObject(object), keep(object));
   };
@@ -64,7 +64,7 @@ function isChild({ metadata }: KubeObject): boolean {
   return metadata.labels?.[MANAGED_BY_LABEL] === MANAGED_BY;
 }
 
-function bare({ apiVersion, kind, metadata }: KubeObject): KubeObject {
+function metadataOnly({ apiVersion, kind, metadata }: KubeObject): KubeObject {
   const { name, namespace, uid, resourceVersion, deletionTimestamp } = metadata;
   return {
     apiVersion,
@@ -82,8 +82,8 @@ function bare({ apiVersion, kind, metadata }: KubeObject): KubeObject {
 function withContent(object: KubeObject): KubeObject {
   const { spec, status } = object as Resource;
   const { labels, ownerReferences } = object.metadata;
-  const { metadata, ...others } = bare(object);
-  // Who made it, too: whether a HorizontalPodAutoscaler is KEDA's, and for whom.
-  const made = { ...(labels ? { labels } : {}), ...(ownerReferences ? { ownerReferences } : {}) };
-  return { ...others, metadata: { ...metadata, ...made }, spec, status } as Resource;
+  const { metadata, ...others } = metadataOnly(object);
+  // Owner and labels show whether a HorizontalPodAutoscaler belongs to KEDA.
+  const owner = { ...(labels ? { labels } : {}), ...(ownerReferences ? { ownerReferences } : {}) };
+  return { ...others, metadata: { ...metadata, ...owner }, spec, status } as Resource;
 }

@@ -3,7 +3,7 @@ import { isForbidden, isGone } from '../api/api-error.js';
 import type { Client } from '../api/client.js';
 import { type Clock, systemClock } from '../clock.js';
 
-/** Where a reflector puts what it sees. */
+/** Where a reflector puts the objects. */
 export interface Sink {
   /** The whole collection as of a version. */
   replace(objects: readonly KubeObject[], version: string): void;
@@ -16,7 +16,7 @@ export interface ReflectorProps {
   /** Path of the collection. */
   readonly path: string;
   readonly labelSelector?: string;
-  /** Such as `metadata.name=x`, which a right to one object is enough for. */
+  /** Such as `metadata.name=x`, which needs the permission for one object only. */
   readonly fieldSelector?: string;
   /** Ask for metadata only: for kinds whose content is large or secret. */
   readonly metadataOnly?: boolean;
@@ -26,25 +26,25 @@ export interface ReflectorProps {
   readonly now: () => number;
   /** In [0, 1), for jitter. */
   readonly random: () => number;
-  /** What it waits by before it tries again. @default the system's */
+  /** The clock of the backoff. @default the system's */
   readonly clock?: Pick<Clock, 'sleep'>;
-  /** Called whenever the server is heard. */
+  /** Called for each list, event and bookmark. */
   readonly onEvent?: () => void;
-  /** Called for each watch that has to begin again with a list, or after an error. */
+  /** Called for each watch that restarts, with a list or after an error. */
   readonly onRestart?: (reason: string, error: unknown) => void;
   /**
-   * How long to wait where the right to watch is missing, in milliseconds: for what can be done without,
-   * so that a right that is not granted on purpose is not asked for all day. @default as after any error
+   * Milliseconds to wait if the permission to watch is missing: long for optional permissions, which
+   * may be denied on purpose. @default as after any error
    */
   readonly forbiddenMs?: number | undefined;
 }
 
 const PAGE = '500';
 const WATCH_SECONDS = 290;
-/** Bookmarks come about once a minute, later from a busy server: two of them must fail to come. */
+/** Bookmarks come about once a minute, later from a busy server: two must be missing. */
 const IDLE_MS = 130_000;
 const BACKOFF_MS = { first: 800, most: 30_000 };
-/** A watch without an event that ends within this time was none. */
+/** A watch that ends within this time without an event counts as failed. */
 const SHORT_MS = 1_000;
 /** A watch that lasted this long was healthy: the next error starts with the first backoff. */
 const HEALTHY_MS = 120_000;
@@ -57,20 +57,20 @@ interface List {
   readonly apiVersion: string;
   readonly kind: string;
   readonly metadata: { readonly resourceVersion: string; readonly continue?: string };
-  /** null where a list of metadata is empty. */
+  /** null if a list of metadata is empty. */
   readonly items: readonly KubeObject[] | null;
 }
 
 /**
- * Keeps a sink in step with a collection: list, then watch, for as long as the signal allows. It
- * never gives up: an expired version lists again, any other error tries again with backoff.
+ * Keeps a sink equal to a collection: list, then watch, until the signal is aborted. An expired version
+ * lists again; any other error is retried with backoff.
  */
 export class Reflector {
   #lastEvent: number;
-  /** Where the next watch begins; undefined where a list must come first. */
+  /** The version from which the next watch starts; undefined if a list must come first. */
   #version: string | undefined;
   #synced = false;
-  #refused = false;
+  #forbidden = false;
   readonly #firstSync = Promise.withResolvers<undefined>();
 
   constructor(private readonly props: ReflectorProps) {
@@ -81,18 +81,18 @@ export class Reflector {
     return this.props.path;
   }
 
-  /** Whether the first list has arrived, or is done without. */
+  /** Whether the first list was received or skipped. */
   get synced(): boolean {
     return this.#synced;
   }
 
-  /** Whether the right to read was missing the last time. */
-  get refused(): boolean {
-    return this.#refused;
+  /** Whether the permission was missing at the last attempt. */
+  get forbidden(): boolean {
+    return this.#forbidden;
   }
 
-  /** Keeps nobody waiting any more; the collection is asked for all the same. */
-  doWithout(): void {
+  /** Counts as synced from now on; the collection is still retried. */
+  skip(): void {
     this.#synced = true;
     this.#firstSync.resolve(undefined);
   }
@@ -102,8 +102,8 @@ export class Reflector {
     return this.#firstSync.promise;
   }
 
-  /** Milliseconds since the server was last heard. */
-  get silence(): number {
+  /** Milliseconds since the last list, event or bookmark. */
+  get idleMs(): number {
     return this.props.now() - this.#lastEvent;
   }
 
@@ -122,8 +122,8 @@ export class Reflector {
       } catch (error) {
         if (stopped()) break;
         if (isGone(error)) this.#version = undefined;
-        this.#refused = isForbidden(error);
-        const forbidden = this.#refused ? this.props.forbiddenMs : undefined;
+        this.#forbidden = isForbidden(error);
+        const forbidden = this.#forbidden ? this.props.forbiddenMs : undefined;
         failures = now() - started > HEALTHY_MS ? 1 : failures + 1;
         this.props.onRestart?.(reasonOf(error, forbidden !== undefined), error);
         const backoff =
@@ -134,7 +134,7 @@ export class Reflector {
     this.#firstSync.resolve(undefined);
   }
 
-  #heard(): void {
+  #received(): void {
     this.#lastEvent = this.props.now();
     this.props.onEvent?.();
   }
@@ -150,51 +150,51 @@ export class Reflector {
         ...(metadataOnly ? { accept: METADATA_LIST } : {}),
         signal,
       });
-      // Items of a list do not say what they are.
+      // Items of a list have no kind.
       const kind = page.kind.replace(/List$/, '');
       for (const item of page.items ?? [])
         objects.push({ ...item, apiVersion: page.apiVersion, kind });
       next = page.metadata.continue || undefined;
       version = page.metadata.resourceVersion;
     } while (next);
-    this.#heard();
-    // It may have been ended just now: what it listed is no longer asked for.
+    this.#received();
+    // The signal may have been aborted during the list: the sink no longer wants it.
     signal.throwIfAborted();
-    this.#refused = false;
+    this.#forbidden = false;
     sink.replace(objects, version);
     this.#synced = true;
     this.#firstSync.resolve(undefined);
     return version;
   }
 
-  /** Resolves when the server has ended the watch. The progress stays when it breaks. */
+  /** Resolves when the API server ends the watch. A broken watch keeps the last version. */
   async #watch(from: string): Promise<void> {
     const { client, path, labelSelector, fieldSelector, metadataOnly } = this.props;
     const { sink, signal, now, random } = this.props;
-    const begun = now();
-    let seen = 0;
+    const started = now();
+    let events = 0;
     const query = {
       resourceVersion: from,
       allowWatchBookmarks: 'true',
-      // Spread, so that not all watches end at once.
+      // Jitter, so that not all watches end at once.
       timeoutSeconds: String(Math.round(WATCH_SECONDS * (1 + random()))),
       labelSelector,
       fieldSelector,
     };
-    const events = client.watch(path, query, {
+    const stream = client.watch(path, query, {
       signal,
       idleTimeoutMs: IDLE_MS,
       ...(metadataOnly ? { accept: METADATA } : {}),
     });
-    for await (const { type, object } of events) {
-      this.#heard();
-      seen += 1;
+    for await (const { type, object } of stream) {
+      this.#received();
+      events += 1;
       if (type === 'DELETED') sink.remove(object);
       else if (type !== 'BOOKMARK') sink.upsert(object);
       this.#version = object.metadata.resourceVersion ?? this.#version;
     }
-    // A proxy without a server behind it may answer each watch with an empty body.
-    if (seen === 0 && now() - begun < SHORT_MS) throw new Error('the watch ended at once');
+    // A proxy without a backend may answer each watch with an empty body.
+    if (events === 0 && now() - started < SHORT_MS) throw new Error('watch ended without an event');
   }
 }
 

@@ -5,7 +5,7 @@ import type { OperatorMetrics } from '../telemetry/metrics.js';
 import { Reflector, type Sink } from './reflector.js';
 import { resourcePath } from '../api/resource-path.js';
 
-/** What to watch of a kind, and where it goes. */
+/** What to watch of a kind, and where to put it. */
 export interface WatchOptions {
   /**
    * The sink of one scope.
@@ -13,11 +13,11 @@ export interface WatchOptions {
    */
   readonly sink: (inScope: (namespace: string) => boolean) => Sink;
   readonly labelSelector?: string | undefined;
-  /** Without what the objects hold. @default false */
+  /** Without the content of the objects. @default false */
   readonly metadataOnly?: boolean;
-  /** @default false: namespaced. Where only namespaces are granted, nothing may be read of such a kind. */
+  /** A namespaced operator has no permission to read such a kind. @default false: namespaced */
   readonly clusterScoped?: boolean;
-  /** Told each time that the right to watch a cluster-scoped kind is found missing. */
+  /** Called each time that the permission to watch a cluster-scoped kind is missing. */
   readonly onForbidden?: () => void;
 }
 
@@ -32,14 +32,14 @@ export interface WatchesProps {
   readonly random: () => number;
 }
 
-/** A watch that has been silent for this long is stuck: bookmarks come once a minute. */
+/** A watch without data for this long is stuck: bookmarks come once a minute. */
 const STUCK_MS = 300_000;
 
-/** How often the right to watch a cluster-scoped kind is asked for where it is missing. */
+/** Interval between two attempts to watch a cluster-scoped kind without permission. */
 const FORBIDDEN_MS = 300_000;
 
-/** A namespace in which nothing may be read for this long, while another one can be, is done without. */
-const GONE_MS = 30_000;
+/** A namespace without any permission for this long is skipped, if another namespace can be listed. */
+const SKIP_AFTER_MS = 30_000;
 
 interface Watch {
   readonly kind: ObjectKind;
@@ -47,14 +47,14 @@ interface Watch {
   readonly reflectors: readonly Reflector[];
 }
 
-/** What must be known of one namespace before anything is done there. */
+/** The watches of one namespace. Nothing of it is put into the caches before all kinds are listed. */
 interface Scope {
   readonly reflectors: Reflector[];
-  /** What has come before all was listed, in its order; undefined once it was. */
-  held: (() => void)[] | undefined;
-  /** How many kinds have not been listed. */
+  /** Changes received before all kinds were listed, in their order; undefined afterwards. */
+  buffered: (() => void)[] | undefined;
+  /** The number of kinds that have not been listed. */
   missing: number;
-  left: boolean;
+  skipped: boolean;
 }
 
 /** All watches of the operator, by group and kind; one for each namespace where namespaces are given. */
@@ -95,7 +95,7 @@ export class Watches {
     await Promise.all(watch?.reflectors.map(({ whenSynced }) => whenSynced) ?? []);
   }
 
-  /** The kinds of which the first lists have not arrived, and where. */
+  /** The kinds whose first lists have not been received, with their paths. */
   unsynced(): readonly { readonly kind: ObjectKind; readonly paths: readonly string[] }[] {
     return [...this.#watches.values()].flatMap(({ kind, reflectors }) => {
       const paths = reflectors.filter(({ synced }) => !synced).map(({ path }) => path);
@@ -103,11 +103,11 @@ export class Watches {
     });
   }
 
-  /** What is wrong when every watch is stuck; empty while any of them hears the server. */
+  /** An error if every watch is stuck; empty while any of them receives data. */
   stuck(): readonly string[] {
     const all = [...this.#watches.values()].flatMap(({ reflectors }) => reflectors);
-    return all.length > 0 && all.every(({ silence }) => silence > STUCK_MS)
-      ? [`no watch has heard the API server for ${STUCK_MS / 1000} seconds`]
+    return all.length > 0 && all.every(({ idleMs }) => idleMs > STUCK_MS)
+      ? [`no watch received data for ${STUCK_MS / 1000} seconds`]
       : [];
   }
 
@@ -123,7 +123,7 @@ export class Watches {
   ): Reflector {
     const { client, metrics, log, now, random } = this.props;
     const { sink, labelSelector, metadataOnly, clusterScoped, onForbidden } = options;
-    let told = false;
+    let logged = false;
     const ownSink = sink((other) => namespace === undefined || other === namespace);
     const scope =
       namespace === undefined || kind.optional === true ? undefined : this.#scope(namespace);
@@ -144,16 +144,18 @@ export class Watches {
         metrics.watchRestarted(kind.kind, reason);
         if (reason === 'Forbidden') {
           onForbidden?.();
-          const message = 'no right to watch a kind of the whole cluster: done without';
-          if (!told) log.info(message, { kind: kind.kind, askedAgainAfterMs: FORBIDDEN_MS });
-          told = true;
+          const message = 'no permission to watch cluster-scoped kind; skipping it';
+          if (!logged) log.info(message, { kind: kind.kind, retryAfterMs: FORBIDDEN_MS });
+          logged = true;
           return;
         }
-        log[reason === 'Expired' || scope?.left === true ? 'debug' : 'warn'](
-          'a watch begins again',
-          { kind: kind.kind, namespace, reason, error },
-        );
-        if (namespace !== undefined && scope) this.#leaveOut(namespace, scope);
+        log[reason === 'Expired' || scope?.skipped === true ? 'debug' : 'warn']('watch restarted', {
+          kind: kind.kind,
+          namespace,
+          reason,
+          error,
+        });
+        if (namespace !== undefined && scope) this.#skip(namespace, scope);
       },
     });
     scope?.reflectors.push(reflector);
@@ -163,36 +165,37 @@ export class Watches {
   #scope(namespace: string): Scope {
     const scope = this.#scopes.get(namespace) ?? {
       reflectors: [],
-      held: [],
+      buffered: [],
       missing: 0,
-      left: false,
+      skipped: false,
     };
     this.#scopes.set(namespace, scope);
     return scope;
   }
 
-  /** Does without a namespace that was deleted, and its Role with it: it must not keep the others from being served. */
-  #leaveOut(namespace: string, scope: Scope): void {
+  /** Skips a namespace that was deleted together with its Role: it must not block the others. */
+  #skip(namespace: string, scope: Scope): void {
     const { now, log } = this.props;
-    if (scope.left || scope.held === undefined || now() - this.#began < GONE_MS) return;
-    if (!scope.reflectors.every(({ refused }) => refused)) return;
-    // Where none can be read, rights are still to be granted: that is waited for.
-    if (![...this.#scopes.values()].some(({ held }) => held === undefined)) return;
-    scope.left = true;
-    log.warn('no right to read anything in a namespace: done without', { namespace });
-    for (const reflector of scope.reflectors) reflector.doWithout();
+    if (scope.skipped || scope.buffered === undefined || now() - this.#began < SKIP_AFTER_MS)
+      return;
+    if (!scope.reflectors.every(({ forbidden }) => forbidden)) return;
+    // If no namespace can be listed, the permissions are still to be granted.
+    if (![...this.#scopes.values()].some(({ buffered }) => buffered === undefined)) return;
+    scope.skipped = true;
+    log.warn('no permission to list in namespace; skipping it', { namespace });
+    for (const reflector of scope.reflectors) reflector.skip();
   }
 }
 
 /**
- * Puts in what is seen of a namespace once all of it has been listed. One that was done without may
- * come back while the work goes on: a bench must not be visited before its sites are known.
+ * Buffers the changes of a namespace until all kinds are listed. A skipped namespace may become
+ * readable later: an owner must not be reconciled before its dependents are known.
  */
 function together(scope: Scope, sink: Sink): Sink {
   scope.missing += 1;
   let listed = false;
   const put = (work: () => void): void => {
-    if (scope.held) scope.held.push(work);
+    if (scope.buffered) scope.buffered.push(work);
     else work();
   };
   return {
@@ -204,9 +207,9 @@ function together(scope: Scope, sink: Sink): Sink {
       listed = true;
       scope.missing -= 1;
       if (scope.missing > 0) return;
-      const held = scope.held ?? [];
-      scope.held = undefined;
-      for (const work of held) work();
+      const buffered = scope.buffered ?? [];
+      scope.buffered = undefined;
+      for (const work of buffered) work();
     },
     upsert: (object) => {
       put(() => {

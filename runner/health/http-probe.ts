@@ -4,11 +4,11 @@ import type { HttpProbe, ProbeResult } from '../../constructs/kit/kind.js';
 
 const TIMEOUT_MS = 5_000;
 
-/** Makes the HTTP checks that kinds ask for, over a few kept connections. */
+/** Makes the HTTP checks of kinds, over a few kept connections. */
 export class Prober {
   readonly #agent = new Agent({ connections: 4, keepAliveTimeout: 10_000 });
 
-  /** Never rejects: what went wrong is in the result, in words without times or addresses that change. */
+  /** Never rejects: the result has the error, without times or addresses that change. */
   async probe({ url, host, expectStatus, expectBody }: HttpProbe): Promise<ProbeResult> {
     const what = `GET ${new URL(url).pathname} for ${host}`;
     try {
@@ -21,15 +21,15 @@ export class Prober {
       if (response.statusCode !== expectStatus) {
         return {
           ok: false,
-          message: `${what} answers ${response.statusCode}, not ${expectStatus}`,
+          message: `${what}: expected status ${expectStatus}, got ${response.statusCode}`,
         };
       }
       return isDeepStrictEqual(parse(body), expectBody)
         ? { ok: true, message: '' }
-        : { ok: false, message: `${what} answers ${expectStatus} with another body than expected` };
+        : { ok: false, message: `${what}: unexpected body with status ${expectStatus}` };
     } catch (error) {
       const why = reasonOf(error);
-      return { ok: false, message: `${what} gets no answer from ${new URL(url).host}: ${why}` };
+      return { ok: false, message: `${what}: no response from ${new URL(url).host}: ${why}` };
     }
   }
 
@@ -38,9 +38,9 @@ export class Prober {
   }
 }
 
-/** The code of a system's error, the name of another: what runs out of time has a number for a code. */
+/** The code of a system error, the name of any other: a timeout has a number as its code. */
 function reasonOf(error: unknown): string {
-  if (!(error instanceof Error)) return 'no answer';
+  if (!(error instanceof Error)) return 'no response';
   return 'code' in error && typeof error.code === 'string' ? error.code : error.name;
 }
 

@@ -18,23 +18,23 @@ interface PodObject extends KubeObject {
 }
 
 const UNPACKED_BYTES = 1_000_000;
-/** How many Jobs' last words are kept. */
+/** Jobs whose results are cached. */
 const KEPT = 2000;
 
-/** Reads what Jobs have left: their pods' exit codes and last words. Each Job's pods are asked for once. */
-export class Runs {
+/** Reads the results of Jobs: exit codes and termination messages of their pods, once for each Job. */
+export class JobRuns {
   readonly #ended = new Map<string, Ended | undefined>();
 
   constructor(private readonly client: Pick<Client, 'request'>) {}
 
-  /** The Jobs among some children, newest first, the two newest of those that have ended with their last words. */
+  /** The Jobs among some children, newest first; the two newest that ended have their results. */
   async of(children: readonly Child[]): Promise<readonly JobRun[]> {
     const jobs = children
       .filter((child) => child.job !== undefined && !child.deleting)
       .sort((a, b) => startOf(b).localeCompare(startOf(a)) || b.name.localeCompare(a.name));
-    const asked = jobs.filter((job) => stateOf(job) !== 'Running').slice(0, 2);
+    const newest = jobs.filter((job) => stateOf(job) !== 'Running').slice(0, 2);
     const ended = new Map(
-      await Promise.all(asked.map(async (job) => [job, await this.ended(job)] as const)),
+      await Promise.all(newest.map(async (job) => [job, await this.ended(job)] as const)),
     );
     return jobs.map((job) => ({
       name: job.name,
@@ -48,7 +48,7 @@ export class Runs {
     }));
   }
 
-  /** How the last pod of a Job has ended; undefined where there is none any more. */
+  /** How the last pod of a Job ended; undefined if its pods were deleted. */
   async ended(job: Child): Promise<Ended | undefined> {
     if (this.#ended.has(job.uid)) return this.#ended.get(job.uid);
     const { items } = await this.client.request<{ readonly items: readonly PodObject[] }>(
@@ -62,7 +62,7 @@ export class Runs {
         return terminated ? [{ at: pod.metadata.creationTimestamp ?? '', terminated }] : [];
       })
       .sort((a, b) => b.at.localeCompare(a.at));
-    // A Job is said to have failed before its last pod has ended.
+    // The Job controller reports a failed Job before its last pod has ended.
     if (!last && items.length > 0) return undefined;
     if (this.#ended.size >= KEPT) this.#ended.clear();
     const ended = last && unpacked(last.terminated);
@@ -71,7 +71,7 @@ export class Runs {
   }
 }
 
-/** Scripts that have much to say pack it: `gz:` and the base64 of its gzip. */
+/** Long messages are compressed: `gz:` and the base64 of the gzip. */
 function unpacked({ exitCode, message }: Ended): Ended {
   if (!message?.startsWith('gz:'))
     return message === undefined ? { exitCode } : { exitCode, message };
@@ -82,7 +82,7 @@ function unpacked({ exitCode, message }: Ended): Ended {
       message: gunzipSync(packed, { maxOutputLength: UNPACKED_BYTES }).toString(),
     };
   } catch {
-    // The kubelet cuts them where the containers of a pod share what it keeps of them: as good as none.
+    // The kubelet truncates messages if the containers of a pod write too much together.
     return { exitCode };
   }
 }

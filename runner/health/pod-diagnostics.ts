@@ -1,17 +1,18 @@
 import { refusedPod } from '../../constructs/kit/health.js';
 import type { KubeObject } from '../../constructs/kit/object.js';
 import type { ObjectKind } from '../../constructs/kit/object-kind.js';
-import type { Child } from '../cache/child.js';
 import type { Client } from '../api/client.js';
 import { resourcePath } from '../api/resource-path.js';
+import type { Child } from '../cache/child.js';
 
-/** Not a child: they are asked only where something is unclear, or in a hurry. */
+/** Not watched: pods are listed only to explain a failure. */
 export const Pod: ObjectKind = { apiVersion: 'v1', kind: 'Pod', plural: 'pods' };
 const Event: ObjectKind = { apiVersion: 'events.k8s.io/v1', kind: 'Event', plural: 'events' };
-/** A child in trouble is asked about again this often. */
+/** How long a diagnosis is good for. */
 const FRESH_MS = 30_000;
-/** Thousands of sites that come up at once are slow, not in trouble: not more than one is asked about in this time. */
+/** Thousands of sites that start at once are slow, not failing: one of them in this time is diagnosed. */
 const INTERVAL_MS = 2_000;
+const KEPT = 1_000;
 
 /** What is read of a container's status. */
 export interface ContainerStatus {
@@ -43,31 +44,31 @@ export interface PodObject extends KubeObject {
   };
 }
 
-/** What is read of an event; a repeated one says in `series` or, from older clients, by a date when it was seen last. */
+/** What is read of an event. The time of a repetition is in `series`, or in older clients' field. */
 interface EventObject extends KubeObject {
   readonly note?: string;
   readonly series?: { readonly lastObservedTime?: string };
   readonly deprecatedLastTimestamp?: string;
 }
 
-/** What was found out about a child. */
+/** Why a child is not ready. */
 export interface Explanation {
-  /** What its pods say, or who keeps it without; undefined where nobody says anything. */
+  /** The message of a pod, or of the event that refused it; undefined if there is neither. */
   readonly why?: string | undefined;
-  /** The question was put off: milliseconds until it should be put again. */
+  /** If the diagnosis was postponed: milliseconds until it is due. */
   readonly againMs?: number;
 }
 
 /**
- * Finds out why a workload or a Job does not get ready, from its pods: an image that cannot be
- * pulled, a missing key of a Secret, the last words of a script. Where it has no pod, an event says
- * who refuses them. Both are read only for a child in trouble, since all the pods of thousands of
- * sites are many times what the operator keeps.
+ * Finds out from its pods why a workload or a Job is not ready: an image that cannot be pulled, a
+ * missing key of a Secret, the termination message of a script. Without a pod, an event names what
+ * refuses it. Both are listed only for a child that fails: all pods of thousands of sites are many
+ * times what the operator caches.
  */
 export class PodDiagnostics {
-  #askedAt = -Infinity;
-  /** Questions put off since one was asked: each comes again later than the one before. */
-  #putOff = 0;
+  #listedAt = -Infinity;
+  /** Diagnoses postponed since the last one: each is due later than the one before. */
+  #postponed = 0;
   readonly #known = new Map<string, { readonly at: number; readonly why: string | undefined }>();
 
   constructor(
@@ -78,43 +79,44 @@ export class PodDiagnostics {
     },
   ) {}
 
-  /** Asks the pods of a child, unless their answer is known, or others are asked first. Never rejects. */
+  /** Explains a child by its pods, from the cache while the answer is fresh. Never rejects. */
   async explain(child: Child): Promise<Explanation> {
-    const { client, now } = this.props;
+    const { now } = this.props;
     const { state, failedAttempts = 0 } = child.health;
-    // An attempt that has failed since has words of its own.
+    // Each failed attempt has a termination message.
     const key = `${child.uid}/${state}/${failedAttempts}`;
     const known = this.#known.get(key);
     if (known && now() - known.at < FRESH_MS) return { why: known.why };
     const isSlow = state !== 'Failed' && failedAttempts === 0;
-    if (isSlow && now() - this.#askedAt < INTERVAL_MS) {
-      this.#putOff += 1;
-      return { why: known?.why, againMs: this.#putOff * INTERVAL_MS };
+    if (isSlow && now() - this.#listedAt < INTERVAL_MS) {
+      this.#postponed += 1;
+      return { why: known?.why, againMs: this.#postponed * INTERVAL_MS };
     }
-    this.#askedAt = now();
-    this.#putOff = 0;
-    let why = known?.why;
-    try {
-      const selector = child.kind.kind === 'Job' ? `job-name=${child.name}` : `app=${child.name}`;
-      const { items } = await client.request<{ items: readonly PodObject[] }>(
-        'GET',
-        resourcePath(Pod, child.namespace),
-        { query: { labelSelector: selector, limit: '20' } },
-      );
-      why = items
-        .toSorted((a, b) => created(b).localeCompare(created(a)))
-        .map(complaintOf)
-        .find((complaint) => complaint !== undefined);
-      if (items.length === 0) why = await this.#refusal(child);
-    } catch {
-      // The question can be asked again; the child's own health is known already.
-    }
-    if (this.#known.size > 1000) this.#known.clear();
+    this.#listedAt = now();
+    this.#postponed = 0;
+    // An API error leaves the earlier answer; the health of the child is known without it.
+    const why = await this.#diagnose(child).catch(() => known?.why);
+    if (this.#known.size > KEPT) this.#known.clear();
     this.#known.set(key, { at: now(), why });
     return { why };
   }
 
-  /** Controllers of StatefulSets and Jobs say only by events that they cannot make a pod. */
+  async #diagnose(child: Child): Promise<string | undefined> {
+    const labelSelector =
+      child.kind.kind === 'Job' ? `job-name=${child.name}` : `app=${child.name}`;
+    const { items } = await this.props.client.request<{ items: readonly PodObject[] }>(
+      'GET',
+      resourcePath(Pod, child.namespace),
+      { query: { labelSelector, limit: '20' } },
+    );
+    if (items.length === 0) return this.#refusal(child);
+    return items
+      .toSorted((a, b) => createdAt(b).localeCompare(createdAt(a)))
+      .map(problemOfPod)
+      .find((problem) => problem !== undefined);
+  }
+
+  /** Controllers of StatefulSets and Jobs report only by events that they cannot create a pod. */
   async #refusal({ uid, namespace }: Child): Promise<string | undefined> {
     const { items } = await this.props.client.request<{ items: readonly EventObject[] }>(
       'GET',
@@ -130,39 +132,45 @@ function lastSeen({ series, deprecatedLastTimestamp, metadata }: EventObject): s
   return series?.lastObservedTime ?? deprecatedLastTimestamp ?? metadata.creationTimestamp ?? '';
 }
 
-function created(pod: PodObject): string {
+function createdAt(pod: PodObject): string {
   return pod.metadata.creationTimestamp ?? '';
 }
 
-/** The most telling thing in a pod's status, in stable words; undefined where it says nothing. */
-export function complaintOf({ status }: PodObject): string | undefined {
+/** The problem in a pod's status, in stable words; undefined if the status names none. */
+export function problemOfPod({ status }: PodObject): string | undefined {
   const containers = [
     ...(status?.initContainerStatuses ?? []),
     ...(status?.containerStatuses ?? []),
   ];
-  for (const { name, state, lastState } of containers) {
-    const ended = [state?.terminated, lastState?.terminated].find(
-      (terminated) => terminated && terminated.exitCode !== 0,
-    );
-    const last = lastLine(ended?.message);
-    if (last) return last.replace(/^app-operator: /, '');
-    const { reason, message } = state?.waiting ?? {};
-    if (reason && !['ContainerCreating', 'PodInitializing'].includes(reason)) {
-      return `container ${name}: ${reason}${message ? `: ${stable(message)}` : ''}`;
-    }
-    if (ended) return `container ${name} ended with exit code ${ended.exitCode}`;
+  for (const container of containers) {
+    const problem = problemOfContainer(container);
+    if (problem !== undefined) return problem;
   }
   const scheduled = status?.conditions?.find(({ type }) => type === 'PodScheduled');
   return scheduled?.status === 'False'
-    ? `no node takes its pod: ${scheduled.message ?? ''}`
+    ? `pod is unschedulable: ${scheduled.message ?? ''}`
     : undefined;
+}
+
+/** In this order: the termination message, why the container waits, the exit code. */
+function problemOfContainer({ name, state, lastState }: ContainerStatus): string | undefined {
+  const failed = [state?.terminated, lastState?.terminated].find(
+    (terminated) => terminated !== undefined && terminated.exitCode !== 0,
+  );
+  const last = lastLine(failed?.message);
+  if (last) return last.replace(/^app-operator: /, '');
+  const { reason, message } = state?.waiting ?? {};
+  if (reason && !['ContainerCreating', 'PodInitializing'].includes(reason)) {
+    return `container ${name}: ${reason}${message ? `: ${stable(message)}` : ''}`;
+  }
+  return failed && `container ${name} ended with exit code ${failed.exitCode}`;
 }
 
 function lastLine(text: string | undefined): string | undefined {
   return text?.trim().split('\n').at(-1)?.slice(0, 500);
 }
 
-/** The kubelet's messages name the pod and the time to wait, which change. */
+/** Without the name of the pod and the time to wait, which change. */
 function stable(message: string): string {
   return message
     .replace(/back-off \S+ /, '')

@@ -2,31 +2,31 @@ import type { Problem } from '../../constructs/kit/errors.js';
 import { keyOf, type Resource } from '../../constructs/kit/object.js';
 import type { Plan } from './plan.js';
 
-/** What is known of a resource between two visits. All of it can be lost: it only saves work. */
+/** What is kept of a resource between two reconciles. It saves work and may be lost. */
 export interface ReconcileState {
   readonly uid: string;
-  /** The generation that `problems` speak of. */
+  /** The generation of which `problems` are known. */
   generation: number;
   problems: readonly Problem[];
   /** The plan, and the hash of what it was made from. */
   plan: { readonly key: string; readonly plan: Plan } | undefined;
-  /** When the resource was last found not ready, after being ready; milliseconds since 1970. */
+  /** Since when the resource is not ready; milliseconds since 1970. */
   pendingSince: number | undefined;
-  /** Where a child was not asked yet why it is not ready: milliseconds until it should be, since the last visit. */
-  askAgainMs: number | undefined;
-  /** The last round of HTTP checks, what the plan was made from then, and how many rounds failed in a row. */
+  /** If diagnostics of a child were postponed: milliseconds until they are due. */
+  diagnoseAfterMs: number | undefined;
+  /** The last round of HTTP checks, the key of its plan, and how many rounds failed in a row. */
   probes: { readonly at: number; readonly planKey: string | undefined; readonly failures: number };
-  /** Whether its finalizer was taken off: what is still seen of it is old, and nothing is done for it any more. */
-  released: boolean;
-  /** When the first point in time passes that the last visit asked about, in milliseconds since 1970. */
+  /** Whether the finalizer was removed: what the caches still show of the resource is old. */
+  finalizerRemoved: boolean;
+  /** When the first point in time passes that the last reconcile read, in milliseconds since 1970. */
   dueAt: number;
-  /** How often each failed Job was made anew. */
+  /** How often each failed Job was retried. */
   readonly retries: Map<string, number>;
 }
 
 export const NEVER_PROBED = { at: -Infinity, planKey: undefined, failures: 0 } as const;
 
-/** The memories of one kind. An object that was deleted and made again begins without one. */
+/** The states of one kind. A resource that was deleted and created again starts with a new state. */
 export class ReconcileStates {
   readonly #byKey = new Map<string, ReconcileState>();
 
@@ -35,27 +35,27 @@ export class ReconcileStates {
   of(resource: Resource): ReconcileState {
     const key = keyOfResource(resource);
     const { uid = '', generation = 0 } = resource.metadata;
-    let memory = this.#byKey.get(key);
-    if (memory?.uid !== uid) {
-      memory = {
+    let state = this.#byKey.get(key);
+    if (state?.uid !== uid) {
+      state = {
         uid,
         generation: -1,
         problems: [],
         plan: undefined,
         pendingSince: undefined,
-        askAgainMs: undefined,
+        diagnoseAfterMs: undefined,
         probes: NEVER_PROBED,
-        released: false,
+        finalizerRemoved: false,
         dueAt: Infinity,
         retries: new Map(),
       };
-      this.#byKey.set(key, memory);
+      this.#byKey.set(key, state);
     }
-    if (memory.generation !== generation) {
-      memory.generation = generation;
-      memory.problems = this.validate(resource);
+    if (state.generation !== generation) {
+      state.generation = generation;
+      state.problems = this.validate(resource);
     }
-    return memory;
+    return state;
   }
 
   forget(key: string): void {

@@ -200,7 +200,7 @@ describe('a database operator', () => {
       for (const kind of MADE) await finalizers(kind, 'shop-db', ['k8s.mariadb.com/held']);
       await cluster.delete('AppSite', namespace, 'shop');
       const words =
-        /waiting for \w+ shop-db to go, which takes its own operator; the annotation app-operator.io\/skip-drop=true lets this go without/;
+        /waiting for the operator of \w+ shop-db to delete it; to skip this, annotate the resource with app-operator.io\/skip-drop=true/;
       await says('AppSite', 'shop', 'Ready', 'Deleting', words);
       for (const kind of MADE) {
         const { metadata } = await cluster.the(kind, namespace, 'shop-db');
@@ -214,7 +214,7 @@ describe('a database operator', () => {
     test('that is dead holds up a deleted site, until it is let go without', async () => {
       for (const kind of MADE) await finalizers(kind, 'stuck-db', ['k8s.mariadb.com/held']);
       await cluster.delete('AppSite', namespace, 'stuck');
-      await says('AppSite', 'stuck', 'Ready', 'Deleting', /which takes its own operator/);
+      await says('AppSite', 'stuck', 'Ready', 'Deleting', /waiting for the operator of/);
       await cluster.patch('AppSite', namespace, 'stuck', SKIP_DROP);
       await cluster.gone('AppSite', namespace, 'stuck');
       assert.ok(await cluster.get('MariaDbDatabase', namespace, 'stuck-db'), 'its own matter');
@@ -258,7 +258,7 @@ describe('a database operator', () => {
     });
 
     test('that is silent is told of after a minute', async () => {
-      const words = /^Database silent-db: its operator has not looked at it for a minute/;
+      const words = /^Database silent-db: its operator has not observed it for a minute/;
       await says('AppSite', 'silent', 'DatabaseReady', 'OperatorSilent', words);
     });
 
@@ -342,7 +342,7 @@ describe('a database operator', () => {
       await finalizers('PostgresDatabase', 'pg-db', ['cnpg.io/held']);
       await finalizers('DatabaseRole', 'pg-db', ['cnpg.io/held']);
       await cluster.delete('AppSite', namespace, 'pg');
-      await says('AppSite', 'pg', 'Ready', 'Deleting', /waiting for Database pg-db to go, which/);
+      await says('AppSite', 'pg', 'Ready', 'Deleting', /waiting for the operator of Database pg-db to delete it/);
       const role = await cluster.the('DatabaseRole', namespace, 'pg-db');
       assert.equal(role.metadata.deletionTimestamp, undefined);
       await finalizers('PostgresDatabase', 'pg-db', []);

@@ -404,7 +404,7 @@ describe('deletion', { concurrency: true }, () => {
         [conditionOf(site, 'Ready')?.reason, conditionOf(site, 'Ready')?.message],
         [
           'JobFailed',
-          'Job stuck-drop: Job has reached the specified backoff limit: access denied; the annotation app-operator.io/skip-drop=true lets it go without',
+          'Job stuck-drop: Job has reached the specified backoff limit: access denied; to skip this, annotate the resource with app-operator.io/skip-drop=true',
         ],
       );
       await cluster.patch('AppSite', namespace, 'stuck', SKIP);

@@ -143,7 +143,7 @@ describe('an object of somebody else that has a child’s name', () => {
         assert.equal(reason, 'NameTaken');
         assert.equal(
           message,
-          `${childKind} ${metadata.name} exists and ${why}; it is left untouched: rename it, or this resource`,
+          `${childKind} ${metadata.name} exists and ${why}; the operator will not modify it; rename either object`,
         );
       }
       assert.equal(conditionOf(stalled, 'Reconciling'), undefined);

@@ -21,6 +21,7 @@ import {
   summaryOf,
 } from './support/objects.js';
 import { argsOf, Operator, type OperatorOptions } from './support/operator.js';
+import { Lease } from './support/shared-control-plane.js';
 
 const POLL_MS = 100;
 const WRITES = ['create', 'update', 'patch', 'delete', 'deletecollection'];
@@ -37,11 +38,14 @@ export class Cluster {
   readonly #operators: Operator[] = [];
   #namespaces = 0;
 
-  constructor(readonly controlPlane: ControlPlane) {}
+  constructor(
+    readonly controlPlane: ControlPlane,
+    private readonly lease?: Lease,
+  ) {}
 
   /** A fresh namespace, in which pods can run. */
   async namespace(): Promise<string> {
-    const name = `test-${++this.#namespaces}`;
+    const name = `test-${(await this.lease?.nextNamespace()) ?? ++this.#namespaces}`;
     await this.apply('', { apiVersion: 'v1', kind: 'Namespace', metadata: { name } });
     await this.until(`the service account of ${name}`, () =>
       this.get('ServiceAccount', name, 'default'),
@@ -227,7 +231,7 @@ export class Cluster {
     const { auditLog } = this.controlPlane;
     if (auditLog === undefined) throw new Error('start the cluster with { audit: true }');
     const calls: AuditEvent[] = [];
-    for await (const event of readAudit(auditLog)) {
+    for await (const event of readAudit(auditLog, this.lease?.auditStart)) {
       if (event.user.username !== user) continue;
       if (namespace !== undefined && event.objectRef?.namespace !== namespace) continue;
       if (since && Date.parse(event.requestReceivedTimestamp) < since.getTime()) continue;
@@ -253,7 +257,7 @@ export class Cluster {
   async stop(): Promise<void> {
     for (const operator of this.#operators) if (operator.running) operator.kill('SIGKILL');
     await Promise.all(this.#operators.map(({ exited }) => exited));
-    await this.controlPlane.stop();
+    await (this.lease?.release() ?? this.controlPlane.stop());
   }
 
   /** What is waited for; a failure also names what has no node or no volume. */
@@ -308,8 +312,25 @@ function pathOf(kind: string, namespace: string, name: string): string {
   return resourcePath(kindNamed(kind), namespace || undefined, name);
 }
 
-/** Starts a control plane with our kinds. Give it to `before`, and `cluster.stop()` to `after`. */
-export async function startCluster(options: ControlPlaneOptions = {}): Promise<Cluster> {
+export interface ClusterOptions extends ControlPlaneOptions {
+  /** Whether it needs a control plane that no other test file uses. Default: false. */
+  readonly own?: boolean;
+}
+
+/** What every shared control plane has. */
+const SHARED_OPTIONS = ['audit', 'persistentVolumes'];
+
+/**
+ * Leases a shared control plane, or starts one where none is free or the options ask for more.
+ * Call it in `before`, and `cluster.stop()` in `after`.
+ */
+export async function startCluster({
+  own = false,
+  ...options
+}: ClusterOptions = {}): Promise<Cluster> {
+  const isShared = Object.keys(options).every((option) => SHARED_OPTIONS.includes(option));
+  const lease = own || !isShared ? undefined : await Lease.take();
+  if (lease) return new Cluster(lease.controlPlane, lease);
   return new Cluster(
     await startControlPlane({ persistentVolumes: 100, prepare: applyCrds, ...options }),
   );

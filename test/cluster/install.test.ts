@@ -251,7 +251,7 @@ describe('the operator, with the rights of the install manifest', () => {
 
     // Who takes the API away takes the rule with it; it is there again when the API is.
     await kubectl('delete crd prometheusrules.monitoring.coreos.com');
-    await operator.logged('an optional API is gone');
+    await operator.logged('optional API is no longer served');
     await crd('prometheusrules');
     await made('prometheusrule', 'app-operator');
   });

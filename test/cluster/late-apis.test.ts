@@ -204,7 +204,7 @@ describe('optional APIs', { skip: KEDA.skip || CERTIFICATES.skip }, () => {
     await install();
     await cluster.until('they are listed', async () => asked);
     const goneSoFar = (): number =>
-      operator.lines.filter(({ msg }) => msg === 'an optional API is gone').length;
+      operator.lines.filter(({ msg }) => msg === 'optional API is no longer served').length;
     const known = goneSoFar();
     await remove();
     await removed();
@@ -255,7 +255,7 @@ describe('optional APIs', { skip: KEDA.skip || CERTIFICATES.skip }, () => {
     const before = await uids();
     assert.equal(before.length, 2 * SITES.length + 1);
     const goneSoFar = (): number =>
-      operator.lines.filter(({ msg }) => msg === 'an optional API is gone').length;
+      operator.lines.filter(({ msg }) => msg === 'optional API is no longer served').length;
     const known = goneSoFar();
     proxy.rule = ({ path }) =>
       /^\/apis\/(keda\.sh|cert-manager\.io)\/[^/]+$/.test(path)

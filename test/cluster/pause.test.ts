@@ -6,7 +6,7 @@ import { type Cluster, startCluster } from './harness.js';
 import { aBench, aSite } from './support/builders.js';
 import { at, conditionOf, type Live, nameOf } from './support/objects.js';
 
-const MESSAGE = 'the operator writes nothing while this is paused';
+const MESSAGE = 'the operator writes nothing while the resource is paused';
 
 let cluster: Cluster;
 before(async () => {

@@ -1,4 +1,5 @@
-import { readFileSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseAllDocuments } from 'yaml';
 import type { Schema } from '../../constructs/kit/definition.js';
@@ -90,4 +91,80 @@ export function manifestsIn(markdown: string): readonly KubeObject[] {
     .flatMap(([, text = '']) => parseAllDocuments(text))
     .map((document) => document.toJS() as KubeObject)
     .filter(({ kind }) => typeof kind === 'string');
+}
+
+/** The pages that people write: those of `docs/` and the ones beside the README. */
+export function markdownFiles(): readonly string[] {
+  const top = readdirSync(ROOT).filter((name) => name.endsWith('.md'));
+  const pages = readdirSync(`${ROOT}docs`, { recursive: true, encoding: 'utf8' })
+    .filter((name) => name.endsWith('.md'))
+    .map((name) => `docs/${name}`);
+  return [...top, ...pages].sort();
+}
+
+/** The flags that `--help` prints, one a row. */
+export function flagTable(help: string): string {
+  const flags = [
+    ...help.matchAll(
+      /^ {2}--([a-z-]+)(?: <(.*?)>|\[=(.*?)\])(?: \(default (.*)\))?\n +(.*) \[(\w+)\]$/gm,
+    ),
+  ];
+  return table(
+    ['Flag', 'Environment variable', 'Default', 'Allowed', 'Meaning'],
+    flags.map(([, name = '', allowed, choice, preset, meaning = '', env = '']) => [
+      `\`--${name}\``,
+      `\`${env}\``,
+      preset === undefined ? '' : code(preset),
+      allowed ?? choice ?? '',
+      meaning,
+    ]),
+  );
+}
+
+/** The table of values in the chart's README. */
+export function valueTable(readme: string): string {
+  return readme
+    .split('\n')
+    .filter((line) => line.startsWith('| '))
+    .map((line) => `${line}\n`)
+    .join('');
+}
+
+/** Relative links of a page without a file, or without the heading that they name. */
+export function brokenLinks(file: string): readonly string[] {
+  const prose = withoutCode(readFileSync(ROOT + file, 'utf8'));
+  const links = [...prose.matchAll(/\]\(([^)\s]+)\)/g)].map(([, link = '']) => link);
+  return links.filter((link) => {
+    if (/^[a-z]+:/.test(link)) return false;
+    const [target = '', anchor] = link.split('#');
+    const at = target === '' ? file : path.join(path.dirname(file), target);
+    if (!existsSync(ROOT + at)) return true;
+    return anchor !== undefined && !anchorsOf(at).includes(anchor);
+  });
+}
+
+function anchorsOf(file: string): readonly string[] {
+  const prose = withoutCode(readFileSync(ROOT + file, 'utf8'));
+  return [...prose.matchAll(/^#+ (.*)$/gm)].map(([, heading = '']) =>
+    heading
+      .toLowerCase()
+      .replace(/[^\p{L}\p{N} _-]/gu, '')
+      .replaceAll(' ', '-'),
+  );
+}
+
+/** Cells of more than 100 columns in tables that people write; a link counts with its text only. */
+export function longCells(page: string): readonly string[] {
+  return withoutCode(
+    page.replace(/<!-- prettier-ignore-start -->[^]*?<!-- prettier-ignore-end -->/g, ''),
+  )
+    .split('\n')
+    .filter((line) => line.startsWith('|'))
+    .flatMap((line) => line.split(/(?<!\\)\|/))
+    .map((cell) => cell.trim().replace(/\]\([^)]*\)/g, ']'))
+    .filter((cell) => cell.length > 100 && !/^-+$/.test(cell));
+}
+
+function withoutCode(page: string): string {
+  return page.replace(/^ *```[^]*?^ *```$/gm, '');
 }

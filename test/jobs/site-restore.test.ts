@@ -1,6 +1,6 @@
 /**
  * Restoring by site_init.py, against real MariaDB and PostgreSQL servers and their own programs. The framework is a
- * stand-in (test/jobs/standin, test code); the backups are made by hand (backup-fixture.ts).
+ * stand-in (testbed/stand-in, test code); the backups are made by hand (backup-fixture.ts).
  */
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
@@ -64,7 +64,7 @@ const restored = (line: string): SiteConfig => outcomeOf(line)['restored'] as Si
 describeOnServers('restoring', (world) => {
   const insert = (site: SiteJobs, text: string): void => {
     const names = world.type === 'mariadb' ? 'SET NAMES utf8mb4; ' : '';
-    world.sqlOf(site, `${names}INSERT INTO ${world.quoted('tabModule Def')} VALUES (${text})`);
+    world.sqlOf(site, `${names}INSERT INTO ${world.quoted('tabProbe')} VALUES (${text})`);
   };
   /** All that a backup brings. What the framework writes by itself, and the Administrator's password, are left out. */
   const copyOf = (site: SiteJobs): Copy => {
@@ -167,11 +167,11 @@ describeOnServers('restoring', (world) => {
     assert.deepEqual(copyOf(site), since);
     assert.notDeepEqual(since, old);
     assert.equal((await site.with({ ...from(store, B), ...confirmed }).init()).code, 0);
-    assert.equal(rowsOf(world, site)['tabModule Def']?.includes('since then'), false);
+    assert.equal(rowsOf(world, site)['tabProbe']?.includes('since then'), false);
     insert(site, "'after b'");
     const again = await wanting.init();
     assert.deepEqual(restored(again.lastLine)['requests'], [A, B]);
-    assert.equal(rowsOf(world, site)['tabModule Def']?.includes('after b'), true);
+    assert.equal(rowsOf(world, site)['tabProbe']?.includes('after b'), true);
   });
 
   it('leaves an existing site alone without a confirmation, and does the rest', async () => {
@@ -468,7 +468,7 @@ describeOnServers('restoring', (world) => {
     const result = await site.init();
     assert.equal(result.code, 0, result.output);
     assert.deepEqual(filesOf(site), {});
-    assert.deepEqual(rowsOf(world, site)['tabModule Def'], ['']);
+    assert.deepEqual(rowsOf(world, site)['tabProbe'], ['']);
     assert.equal(site.json('site_config.json')['encryption_key'], KEY);
   });
 

@@ -85,25 +85,25 @@ describe('a child of another operator', () => {
   test('is waited for, and looked at when its operator has been silent for a minute', async () => {
     assert.equal(await words(59_000), ': its operator has not looked at it yet');
     const { healthChecker, plan } = seen(59_000);
-    assert.equal(healthChecker.silence(plan), 1_000);
+    assert.equal(healthChecker.untilUnobserved(plan), 1_000);
   });
 
   test('whose operator is silent says so', async () => {
     assert.match(
       await words(60_000),
-      /^OperatorSilent: its operator has not looked at it for a minute/,
+      /^OperatorSilent: its operator has not observed it for a minute/,
     );
     const { healthChecker, plan } = seen(60_000);
     // Whoever sees it can tell it from one of which its operator gives a reason.
     assert.equal(healthChecker.view(plan, 'Database', 's-db')?.health.unobserved, true);
-    assert.equal(healthChecker.silence(plan), undefined);
+    assert.equal(healthChecker.untilUnobserved(plan), undefined);
   });
 
   test('whose operator has said something has its words, however old they are', async () => {
     const conditions = [{ type: 'Ready', status: 'False', message: 'no such host' }];
     assert.equal(await words(3_600_000, { conditions }), ': no such host');
     const { healthChecker, plan } = seen(0, { conditions });
-    assert.equal(healthChecker.silence(plan), undefined);
+    assert.equal(healthChecker.untilUnobserved(plan), undefined);
   });
 });
 

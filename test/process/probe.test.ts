@@ -19,31 +19,31 @@ describe('the check of a site', () => {
   });
 
   const failures: readonly [string, Handler, RegExp][] = [
-    ['another status', (_, response) => response.writeHead(404).end(), /answers 404, not 200$/],
-    ['another body', (_, response) => response.end('{"message":"ping"}'), /another body/],
-    ['a body that is not JSON', (_, response) => response.end('pong'), /another body/],
-    ['a broken connection', (request) => request.socket.destroy(), /gets no answer from/],
+    ['another status', (_, response) => response.writeHead(404).end(), /expected status 200, got 404$/],
+    ['another body', (_, response) => response.end('{"message":"ping"}'), /unexpected body with status 200$/],
+    ['a body that is not JSON', (_, response) => response.end('pong'), /unexpected body with status 200$/],
+    ['a broken connection', (request) => request.socket.destroy(), /no response from/],
   ];
   for (const [what, handler, message] of failures) {
     test(`fails for ${what}, and says so without times`, async () => {
       const result = await ask(handler);
       assert.equal(result.ok, false);
       assert.match(result.message, message);
-      assert.match(result.message, /^GET \/api\/method\/ping for a\.example\.com /);
+      assert.match(result.message, /^GET \/api\/method\/ping for a\.example\.com: /);
     });
   }
 
   test('fails where no answer comes in time', async () => {
     const { ok, message } = await ask(() => undefined);
     assert.equal(ok, false);
-    assert.match(message, /gets no answer from 127\.0\.0\.1:\d+: TimeoutError$/);
+    assert.match(message, /no response from 127\.0\.0\.1:\d+: TimeoutError$/);
   });
 
   test('fails where nobody listens', async () => {
     const prober = new Prober();
     const result = await prober.probe(probeOf(1));
     await prober.close();
-    assert.match(result.message, /gets no answer from 127\.0\.0\.1:1: ECONNREFUSED$/);
+    assert.match(result.message, /no response from 127\.0\.0\.1:1: ECONNREFUSED$/);
   });
 });
 

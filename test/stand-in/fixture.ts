@@ -6,7 +6,12 @@ import { after, before, describe } from 'node:test';
 import { freePort } from '../../testbed/controlplane/ports.js';
 import { copyPrograms, fillBench } from '../../testbed/stand-in/bench.js';
 import { VERSIONS } from '../../testbed/stand-in/image.js';
-import { pythonPackages, realtimeModules } from '../../testbed/stand-in/packages.js';
+import {
+  PYTHON,
+  pythonPackages,
+  pythonVersion,
+  realtimeModules,
+} from '../../testbed/stand-in/packages.js';
 import { type Database, startMariaDb, startPostgres } from '../jobs/databases.js';
 import {
   type Daemon,
@@ -23,15 +28,6 @@ import {
   startRedis,
   temporaryDirectory,
 } from '../jobs/servers.js';
-
-const PYTHON = '/usr/bin/python3';
-
-/** Version of the interpreter, such as `3.11`; undefined when there is none. */
-function pythonVersion(): string | undefined {
-  const text = 'import sys; print("%d.%d" % sys.version_info[:2])';
-  const { status, stdout } = spawnSync(PYTHON, ['-c', text], { encoding: 'utf8' });
-  return status === 0 ? stdout.trim() : undefined;
-}
 
 /** `{}` when the image's packages can be had and the servers are installed; otherwise the reason for a loud skip. */
 export async function needsImage(...programs: readonly string[]): Promise<{ skip?: string }> {

@@ -107,32 +107,27 @@ function ofSkipped(skipped: ReadonlyMap<string, readonly string[]>): string {
   return `\nNot tested:\n${lines.join('')}${command}`;
 }
 
-export default async function* summaryReporter(
-  events: AsyncIterable<TestEvent>,
-): AsyncGenerator<string> {
+function textOf(event: TestEvent, summary: Summary): readonly string[] {
+  if (event.type === 'test:start') {
+    summary.started(event.data);
+  } else if (event.type === 'test:pass') {
+    summary.passedOrSkipped(event.data);
+  } else if (event.type === 'test:fail') {
+    const failure = summary.failed(event.data);
+    return failure ? [ofFailure(failure)] : [];
+  } else if (event.type === 'test:summary') {
+    return event.data.file === undefined ? [] : [ofFile(event.data)];
+  } else if (event.type === 'test:stdout' || event.type === 'test:stderr') {
+    return [event.data.message];
+  }
+  return [];
+}
+
+export async function* summaryReporter(events: AsyncIterable<TestEvent>): AsyncGenerator<string> {
   const summary = new Summary();
   const start = performance.now();
   for await (const event of events) {
-    switch (event.type) {
-      case 'test:start':
-        summary.started(event.data);
-        break;
-      case 'test:pass':
-        summary.passedOrSkipped(event.data);
-        break;
-      case 'test:fail': {
-        const failure = summary.failed(event.data);
-        if (failure) yield ofFailure(failure);
-        break;
-      }
-      case 'test:summary':
-        if (event.data.file !== undefined) yield ofFile(event.data);
-        break;
-      case 'test:stdout':
-      case 'test:stderr':
-        yield event.data.message;
-        break;
-    }
+    yield* textOf(event, summary);
   }
   const { failures, skipped, passed, skippedCount } = summary;
   yield ofSkipped(skipped);
@@ -140,3 +135,7 @@ export default async function* summaryReporter(
   yield `\nin ${seconds(performance.now() - start)}:\n`;
   yield `${passed} passed, ${failures.length} failed, ${skippedCount} skipped\n`;
 }
+
+// `--test-reporter` takes the default export of a module.
+// eslint-disable-next-line import-x/no-default-export -- the interface of reporters
+export default summaryReporter;

@@ -8,7 +8,18 @@ import { admit } from '../../constructs/kit/schema/admit.js';
 import { StaticReader } from '../../constructs/kit/static-reader.js';
 import { DEFINITIONS, KINDS, type AnyKind } from '../../constructs/registry.js';
 import { corpus } from '../golden/corpus.js';
-import { assertSection, fieldTable, manifestsIn, ROOT } from '../golden/docs.js';
+import { helpText } from '../../runner/config/config.js';
+import {
+  assertSection,
+  brokenLinks,
+  fieldTable,
+  flagTable,
+  longCells,
+  manifestsIn,
+  markdownFiles,
+  ROOT,
+  valueTable,
+} from '../golden/docs.js';
 import { graphOf, kindOf, outcomesOf } from '../golden/outcome.js';
 import { readScenario, scenarioNames } from '../golden/scenario.js';
 
@@ -152,6 +163,29 @@ suite('the golden scenario with every field set', () => {
     });
   }
 });
+
+test('docs/operator-flags.md lists every flag of the operator', () => {
+  assertSection('docs/operator-flags.md', 'flags', flagTable(helpText()));
+});
+
+test('docs/helm-values.md lists every value of the chart', () => {
+  assertSection('docs/helm-values.md', 'values', valueTable(read('dist/chart/README.md')));
+});
+
+for (const file of markdownFiles()) {
+  suite(file, () => {
+    const page = read(file);
+    test('has links that lead to files and headings that exist', () => {
+      assert.deepEqual(brokenLinks(file), []);
+    });
+    test('has manifests that the operator admits', () => {
+      for (const manifest of manifestsIn(page)) admitted(manifest);
+    });
+    test('has no cell of more than 100 columns outside of generated tables', () => {
+      assert.deepEqual(longCells(page), []);
+    });
+  });
+}
 
 test('the index of the kinds has every page', () => {
   const index = read('docs/spec/README.md');

@@ -55,7 +55,7 @@ const PLACES: Readonly<Record<string, number>> = {
   statusResult: 1,
   deleting: 1,
   retried: 0,
-  'this.#reportProgress': 2,
+  'this.#reportProgress': 1,
 };
 
 /** Reasons are thrown with errors, or are in condition results. */

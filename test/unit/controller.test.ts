@@ -19,7 +19,7 @@ import { PodDiagnostics } from '../../runner/health/pod-diagnostics.js';
 import { Events } from '../../runner/reconcile/events.js';
 import { Finalizer } from '../../runner/reconcile/finalizer.js';
 import { HealthChecker } from '../../runner/health/health-checker.js';
-import { Runs } from '../../runner/health/job-runs.js';
+import { JobRuns } from '../../runner/health/job-runs.js';
 import { FakeApi } from './fake-api.js';
 import { BENCH, METADATA_KEYS } from './plan-builder.js';
 
@@ -101,7 +101,7 @@ function aController(
     }),
     finalizer: new Finalizer(client, METADATA_KEYS),
     batchObjects: new BatchObjects(dependencies),
-    runs: new Runs(client),
+    jobRuns: new JobRuns(client),
     events: new Events({ client, log, instance: 'test', now: () => new Date() }),
     metrics: new OperatorMetrics([BENCH.kind], false),
     log,

@@ -59,7 +59,7 @@ describe('what the pods of a child in trouble say', () => {
       {
         conditions: [{ type: 'PodScheduled', status: 'False', message: '0/3 nodes are available' }],
       },
-      'no node takes its pod: 0/3 nodes are available',
+      'pod is unschedulable: 0/3 nodes are available',
     ],
     ['nothing of a pod that is well', {}, undefined],
   ];
@@ -135,10 +135,10 @@ describe('what the pods of a child in trouble say', () => {
     clock.now = 20_000;
     await asked.explain(running('u2'));
     await healthChecker.pending(plan, memory);
-    assert.equal(healthChecker.patience(memory), 2_000);
+    assert.equal(healthChecker.untilDiagnosis(memory), 2_000);
     clock.now = 22_000;
     await healthChecker.pending(plan, memory);
-    assert.equal(healthChecker.patience(memory), 300_000);
+    assert.equal(healthChecker.untilDiagnosis(memory), 300_000);
   });
 
   test('without a pod, the last event says who refuses it, without the name that changes', async () => {

@@ -135,7 +135,7 @@ async function run(server: Server, props: Partial<ReflectorProps> = {}, times = 
   });
   const done = reflector.run();
   await Promise.race([server.hangs, enough.promise]);
-  const state = { synced: reflector.synced, silence: reflector.silence };
+  const state = { synced: reflector.synced, idleMs: reflector.idleMs };
   stop.abort();
   await done;
   return { ...told, waits, state };
@@ -296,7 +296,7 @@ describe('a reflector in an outage', { concurrency: true }, () => {
       'hang',
     ];
     const { state } = await run(new Server([list(10, [])], [events]), { now: () => time });
-    assert.equal(state.silence, 2_000);
+    assert.equal(state.idleMs, 2_000);
   });
 
   test('lets a watch be silent for longer than bookmarks take to come', async () => {

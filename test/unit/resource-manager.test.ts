@@ -19,7 +19,7 @@ import { ResourceManager } from '../../runner/apply/resource-manager.js';
 import { FakeApi } from './fake-api.js';
 import { aPlan, BENCH, METADATA_KEYS, type Wanted } from './plan-builder.js';
 
-const OWNER = 'AppBench/n/b';
+const OWNER = { resource: BENCH, key: 'AppBench/n/b' };
 const labels = { [MANAGED_BY_LABEL]: MANAGED_BY, [METADATA_KEYS.owner]: 'AppBench.b' };
 const SCALER: Wanted = { kind: 'ScaledObject', name: 'scaler', labels, spec: {} };
 const WORKERS: Wanted = { kind: 'Deployment', name: 'workers', labels, spec: {} };
@@ -93,13 +93,13 @@ describe('what is no longer wanted under Delete', () => {
     changes.map(({ name }) => name).sort();
 
   test('goes, except for data: nobody knows whether another server has it, too', async () => {
-    const pruned = await resourceManager.prune(BENCH, OWNER, aPlan([]));
+    const pruned = await resourceManager.pruner.prune(OWNER, aPlan([]));
     assert.deepEqual(namesOf(pruned), ['redis']);
     assert.deepEqual(api.calls, ['DELETE redis']);
   });
 
   test('goes with its data when the resource goes', async () => {
-    const cleared = await resourceManager.deleteUnwanted(BENCH, OWNER, aPlan([]));
+    const cleared = await resourceManager.pruner.deleteUnwanted(OWNER, aPlan([]));
     assert.deepEqual(namesOf(cleared), ['db', 'db-root', 'redis', 'unmarked']);
   });
 });
@@ -110,14 +110,14 @@ describe('a resource whose names another one has', () => {
     isThere(Secret, 'unmarked', undefined, { annotations: { [METADATA_KEYS.generate]: '{}' } });
     isThere(PersistentVolumeClaim, 'unmarked');
     isThere(Deployment, 'workers');
-    await resourceManager.release(BENCH, OWNER);
+    await resourceManager.pruner.release(OWNER);
     assert.deepEqual(api.calls, ['DELETE workers']);
   });
 });
 
 describe('what goes last', () => {
   const pruned = async (): Promise<readonly string[]> =>
-    (await resourceManager.deleteUnwanted(BENCH, OWNER, aPlan([]))).map(({ name }) => name);
+    (await resourceManager.pruner.deleteUnwanted(OWNER, aPlan([]))).map(({ name }) => name);
 
   test('stays while others go', async () => {
     isThere(PostgresRole, 'role');
@@ -136,7 +136,7 @@ describe('data that a resource leaves', () => {
   const MARKED = { [METADATA_KEYS.retain]: 'false' };
   const SECRET = { [METADATA_KEYS.generate]: '{}' };
   const kept = async (...wanted: readonly Wanted[]): Promise<readonly string[]> =>
-    (await resourceManager.retain(BENCH, OWNER, aPlan([wanted]))).map(({ name }) => name);
+    (await resourceManager.pruner.retain(OWNER, aPlan([wanted]))).map(({ name }) => name);
 
   test('is what is marked so; it belongs to nobody afterwards, and is not deleted', async () => {
     isThere(StatefulSet, 'db', undefined, { labels: MARKED });
@@ -149,7 +149,7 @@ describe('data that a resource leaves', () => {
       [null, 'true'],
     );
     assert.deepEqual(await kept(), [], 'once');
-    const pruned = await resourceManager.deleteUnwanted(BENCH, OWNER, aPlan([]));
+    const pruned = await resourceManager.pruner.deleteUnwanted(OWNER, aPlan([]));
     assert.deepEqual(pruned.map(({ name }) => name).sort(), ['redis', 'redis-auth']);
   });
 

@@ -5,7 +5,7 @@ import { gzipSync } from 'node:zlib';
 import { metadataKeysFor } from '../../constructs/kit/labels.js';
 import { Job } from '../../constructs/kit/object-kind.js';
 import { childOf, type Child } from '../../runner/cache/child.js';
-import { Runs } from '../../runner/health/job-runs.js';
+import { JobRuns } from '../../runner/health/job-runs.js';
 
 const METADATA_KEYS = metadataKeysFor('app-operator.io');
 
@@ -62,7 +62,7 @@ describe('the runs of Jobs', () => {
       'uid-b': [aPod('2026-01-01T01:00:00Z', 1, 'first'), aPod('2026-01-01T01:01:00Z', 0, 'last')],
       'uid-c': [aPod('2026-01-01T02:00:00Z', 0, 'c')],
     });
-    const runs = await new Runs(client).of([
+    const runs = await new JobRuns(client).of([
       aJob('a', '2026-01-01T00:00:00Z', 'Complete'),
       aJob('c', '2026-01-01T02:00:00Z', 'Complete'),
       aJob('d', '2026-01-01T03:00:00Z', 'Running'),
@@ -82,7 +82,7 @@ describe('the runs of Jobs', () => {
   test('are asked for once, but for one whose pod has not ended yet', async () => {
     const going = { metadata: { name: 'p' }, status: { containerStatuses: [{ state: {} }] } };
     const client = aClient({ 'uid-a': [going] });
-    const runs = new Runs(client);
+    const runs = new JobRuns(client);
     const job = aJob('a', '2026-01-01T00:00:00Z', 'FailureTarget');
     assert.equal(await runs.ended(job), undefined);
     client.pods['uid-a'] = [aPod('2026-01-01T00:00:00Z', 143, 'ended')];
@@ -93,7 +93,7 @@ describe('the runs of Jobs', () => {
 
   test('one whose pods are gone is not asked for again', async () => {
     const client = aClient({});
-    const runs = new Runs(client);
+    const runs = new JobRuns(client);
     const job = aJob('a', '2026-01-01T00:00:00Z', 'Complete');
     assert.equal(await runs.ended(job), undefined);
     assert.equal(await runs.ended(job), undefined);
@@ -103,14 +103,14 @@ describe('the runs of Jobs', () => {
   test('last words that were packed are unpacked', async () => {
     const packed = `gz:${gzipSync('{"results":{}}').toString('base64')}`;
     const client = aClient({ 'uid-a': [aPod('2026-01-01T00:00:00Z', 0, packed)] });
-    const ended = await new Runs(client).ended(aJob('a', '2026-01-01T00:00:00Z', 'Complete'));
+    const ended = await new JobRuns(client).ended(aJob('a', '2026-01-01T00:00:00Z', 'Complete'));
     assert.equal(ended?.message, '{"results":{}}');
   });
 
   test('last words that were cut are none', async () => {
     const packed = `gz:${gzipSync('{"results":{}}').toString('base64').slice(0, 12)}`;
     const client = aClient({ 'uid-a': [aPod('2026-01-01T00:00:00Z', 0, packed)] });
-    const ended = await new Runs(client).ended(aJob('a', '2026-01-01T00:00:00Z', 'Complete'));
+    const ended = await new JobRuns(client).ended(aJob('a', '2026-01-01T00:00:00Z', 'Complete'));
     assert.deepEqual(ended, { exitCode: 0 });
   });
 });

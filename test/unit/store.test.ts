@@ -2,8 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 
 import type { KubeObject } from '../../constructs/kit/object.js';
-import { ResourceStore } from '../../runner/cache/resource-store.js';
-import { isNewer, Store } from '../../runner/cache/store.js';
+import { isNewer, ResourceStore, Store } from '../../runner/cache/store.js';
 import { seeded } from './seeded.js';
 
 interface Value {

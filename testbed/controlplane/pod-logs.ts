@@ -7,7 +7,7 @@ import { collectionOf, kwokObject } from './kinds.js';
 import { withBackoff } from './backoff.js';
 import { type Labels, listPods } from './pods.js';
 
-/** What is needed of a control plane. */
+/** The part of a control plane that these functions use. */
 interface Cluster {
   readonly api: AdminClient;
   readonly dataDir: string;

@@ -6,7 +6,7 @@ import { createDerivedStage, deleteStage, type DerivedStage, stagesKnown } from 
 /** Labels that a pod must have, all of them: `{ 'job-name': 'backup' }`. */
 export type Labels = Readonly<Record<string, string>>;
 
-/** What `failPods`, `holdPods` or `completePods` has begun, and `release` ends. */
+/** The result of `failPods`, `holdPods` or `completePods`; `release` ends it. */
 export interface Interference {
   readonly stage: string;
   readonly labels: Labels;
@@ -19,14 +19,14 @@ export interface FailPodsOptions {
   readonly message?: string;
 }
 
-/** What is needed of a control plane. */
+/** The part of a control plane that these functions use. */
 interface Cluster {
   readonly api: AdminClient;
 }
 
 /**
- * Lets pods with these labels fail, in all namespaces, those that run now and those to come, until
- * `release`. Once the promise resolves, no new pod escapes.
+ * Makes running and new pods with these labels fail, in all namespaces, until `release`. Once the promise resolves,
+ * every new pod fails.
  */
 export function failPods(
   { api }: Cluster,
@@ -39,9 +39,8 @@ export function failPods(
 }
 
 /**
- * Keeps pods with these labels from being Ready, in all namespaces, and Jobs of such pods from
- * completing: those that run now and those to come, until `release`. Once the promise resolves, no
- * new pod escapes.
+ * Keeps running and new pods with these labels from being Ready, in all namespaces, and their Jobs from completing, until
+ * `release`. Once the promise resolves, every new pod is kept.
  */
 export function holdPods({ api }: Cluster, labels: Labels): Promise<Interference> {
   const name = `hold-${randomUUID().slice(0, 8)}`;
@@ -49,8 +48,8 @@ export function holdPods({ api }: Cluster, labels: Labels): Promise<Interference
 }
 
 /**
- * Lets pods of Jobs with these labels complete with a termination message, until `release`. Once the
- * promise resolves, no new pod escapes; those that have completed stay as they are.
+ * Completes pods of Jobs with these labels with a termination message, until `release`. Once the promise resolves, every
+ * new pod completes so; completed pods do not change.
  */
 export function completePods(
   { api }: Cluster,
@@ -76,7 +75,7 @@ async function interfere(api: AdminClient, stage: DerivedStage): Promise<Interfe
   return { stage: stage.name, labels: stage.matchLabels };
 }
 
-/** kwok looks at a pod when it changes, so a change of the stages alone moves no pod. */
+/** kwok reconciles a pod when the pod changes: a change of the stages alone has no effect. */
 async function nudge(api: AdminClient, labels: Labels): Promise<void> {
   const patch = { metadata: { annotations: { 'kwok.test/nudge': randomUUID() } } };
   const paths = (await listPods(api, labels))
@@ -84,7 +83,7 @@ async function nudge(api: AdminClient, labels: Labels): Promise<void> {
     .map(({ metadata }) => `/api/v1/namespaces/${metadata.namespace}/pods/${metadata.name}`);
   await Promise.all(
     paths.map((path) =>
-      api.until('a pod to be looked at', async () => {
+      api.until('a pod to be patched', async () => {
         await ifExists(api.mergePatch(path, patch));
         return true;
       }),

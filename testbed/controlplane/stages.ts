@@ -21,12 +21,12 @@ export async function createStages(api: AdminClient): Promise<void> {
   await Promise.all(files.map(async (file) => api.apply(STAGES, await readStage(file))));
 }
 
-/** A Stage of its own, made from one of the files: another name, other pods, other variables. */
+/** A Stage that is made from one of the files, with another name, other pods and other variables. */
 export interface DerivedStage {
   readonly name: string;
   readonly file: string;
   readonly matchLabels: Readonly<Record<string, string>>;
-  /** Values in place of those that the file's template gives its variables. Default: none. */
+  /** Values that replace variables of the file's template. Default: none. */
   readonly variables?: Readonly<Record<string, string | number>>;
 }
 

@@ -35,12 +35,12 @@ const ended = new Promise<'signal'>((resolve) => {
   }
 });
 
-say('A Kubernetes control plane of its own, on this machine only; your clusters are not touched.');
+say('Starting a Kubernetes control plane on this machine. Your clusters are not changed.');
 const cp = await Promise.race([
   startControlPlane({ prepare: applyCrds, onProgress: printProgress }),
   ended,
 ]);
-// Interrupted while it started: its supervisor cleans up as soon as this process is gone.
+// Interrupted while starting: the supervisor cleans up when this process exits.
 if (cp === 'signal') process.exit(130);
 const client = createClient({ credentials: await loadCredentials(cp.kubeconfig, {}) });
 const live: LiveProps = {
@@ -62,7 +62,7 @@ let operator: OperatorProcess | undefined;
 try {
   const logFile = path.join(cp.dataDir, 'app-operator.log');
   operator = await OperatorProcess.start({ kubeconfig: cp.kubeconfig, logFile });
-  say('The operator runs. It gets an AppBench and an AppSite:\n');
+  say('app-operator: started\n');
   say(await cp.kubectl(['apply', '-f', path.join(projectRoot(), 'examples', 'bench.yaml')]));
   say(await cp.kubectl(['apply', '-f', path.join(projectRoot(), 'examples', 'site.yaml')]));
   say('');
@@ -70,7 +70,7 @@ try {
   viewer.end();
   if (!stdout.isTTY) say(linesOf(await statusNow(live), false));
   if (!values.exit) {
-    say(howToLookAround(cp, logFile));
+    say(nextCommands(cp, logFile));
     const shown = statusLive(live, interrupted.signal, (report) => {
       viewer.show(report);
       return 'continue';
@@ -82,7 +82,7 @@ try {
   await client.close();
   await operator?.stop();
   await cp.stop();
-  say('\nStopped, and nothing is left.');
+  say('\nControl plane, operator and data deleted.');
 }
 
 /** Shows the tree as it grows, until the bench and the site are Ready. */
@@ -96,26 +96,28 @@ async function showUntilReady(): Promise<void> {
   });
   // An interruption ends it too.
   if (signal.aborted && !interrupted.signal.aborted)
-    throw new Error(`not Ready after ${TIMEOUT_MS / 1000} seconds`);
+    throw new Error(
+      `AppBench and AppSite: timed out after ${TIMEOUT_MS / 1000} s waiting for Ready`,
+    );
 }
 
 function linesOf({ resources }: StatusReport, colours: boolean): string {
   return renderTrees(resources, { colours, now: Date.now() }).join('\n');
 }
 
-function howToLookAround(plane: ControlPlane, logFile: string): string {
+function nextCommands(plane: ControlPlane, logFile: string): string {
   const kubectl = `${plane.binaries.kubectl ?? 'kubectl'} --kubeconfig ${plane.kubeconfig}`;
   return `
-Both are Ready. The pods are simulated: no image runs here. Look around from another terminal:
+AppBench and AppSite are Ready. The pods are simulated: no container runs. Try from another terminal:
 
   alias k='${kubectl}'
   k get appbenchs,appsites -o wide
   k patch appbench demo-bench --type merge -p '{"spec":{"componentReplicas":{"gunicorn":3}}}'
-  k delete deployment demo-site-gunicorn       # and see it come back
-  k delete appsite demo-site                   # its data stays, unless spec.deletionPolicy is Delete
+  k delete deployment demo-site-gunicorn       # the operator creates it again
+  k delete appsite demo-site                   # its data is retained unless spec.deletionPolicy is Delete
   tail -f ${logFile}
 
-What changes shows below. Ctrl-C stops everything.
+Changes are shown below. Press Ctrl-C to stop.
 `;
 }
 

@@ -1,11 +1,11 @@
 /**
- * Writes what is derived from the kinds' `api.ts` files: schemas, modules of jobs/, CRDs, the install
- * manifest, imports; and the files of the monitoring.
+ * Writes the files that are derived from the kinds' `api.ts` files: schemas, the modules of jobs/, CRDs,
+ * the install manifest, imports; and the monitoring files.
  *
  *     node dist/lib/tools/generate/main.js            write what differs
  *     node dist/lib/tools/generate/main.js --check    fail where something differs
  *
- * With `--third-party` it writes the imports of the kinds of others instead; that needs Go.
+ * With `--third-party` it writes the imports of third-party kinds instead; that needs Go.
  */
 import '../../runner/require-node.js';
 import { existsSync } from 'node:fs';
@@ -87,7 +87,7 @@ async function main(): Promise<number> {
 
 function check(stale: readonly string[]): number {
   if (stale.length === 0) return 0;
-  console.error(`Not current; run \`npm run generate\`:\n  ${stale.join('\n  ')}`);
+  console.error(`out of date; run \`npm run generate\`:\n  ${stale.join('\n  ')}`);
   return 1;
 }
 

@@ -3,7 +3,7 @@ import { isPaused, metadataKeysFor, type MetadataKeys } from '../../../construct
 import { keyOfObject, type KubeObject, type Resource } from '../../../constructs/kit/object.js';
 import { kindId, type ObjectKind } from '../../../constructs/kit/object-kind.js';
 import { ApiError } from '../../../runner/api/api-error.js';
-import { mayPrune } from '../../../runner/apply/resource-manager.js';
+import { mayPrune } from '../../../runner/apply/prune.js';
 import { childOf, type Child } from '../../../runner/cache/child.js';
 import { planOf, plannedOf, type Plan } from '../../../runner/reconcile/plan.js';
 import { childKinds, kindNamed } from '../../kube/kinds.js';

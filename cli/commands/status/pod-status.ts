@@ -1,7 +1,7 @@
 import { keyOf } from '../../../constructs/kit/object.js';
 import { healthOf, type Health } from '../../../constructs/kit/health.js';
 import {
-  complaintOf,
+  problemOfPod,
   type ContainerStatus,
   type PodObject,
 } from '../../../runner/health/pod-diagnostics.js';
@@ -20,7 +20,7 @@ export interface WantedLog {
 /** The health of a pod, with the reason that the operator reports. */
 export function podHealth(pod: PodObject): Health {
   const health = healthOf(pod);
-  const message = health.state === 'Ready' ? undefined : complaintOf(pod);
+  const message = health.state === 'Ready' ? undefined : problemOfPod(pod);
   return message === undefined ? health : { ...health, message };
 }
 

@@ -123,8 +123,7 @@ export async function countsSites(
   namespace: string,
   bench: string,
   sites: number,
-  timeoutMs?: number,
 ): Promise<void> {
   const check = (live: Live): boolean => at(live, 'status.sites') === sites;
-  await cluster.becomes('AppBench', namespace, bench, `has ${sites} sites`, check, timeoutMs);
+  await cluster.becomes('AppBench', namespace, bench, `has ${sites} sites`, check);
 }

@@ -1,20 +1,19 @@
-"""TEST CODE: stands in for the framework's WSGI application, with its ways of finding the site and of failing.
+"""TEST CODE: with STANDIN_STATES set, the answers of sites in certain states, without a database.
 
-`_site or X-Frappe-Site-Name or Host without port`; no such site 404, maintenance 503 with SessionStopped, database down 500,
-too busy 503 without it. Each as the real 15.44.2 answered by hand.
+Each as the real 15.44.2 answered by hand: an unknown site 404, maintenance 503 with SessionStopped, database down 500, too busy 503
+without it.
 """
 
 import json
 
+import frappe.app
 from frappe.utils import get_assets_json
-
-_site = None
 
 SITES = {"up.example.com": 200, "down.example.com": 500, "paused.example.com": 503, "busy.example.com": 429}
 
 
 def application(environ, start_response):
-    site = _site or environ.get("HTTP_X_FRAPPE_SITE_NAME") or environ["HTTP_HOST"].split(":")[0]
+    site = frappe.app._site or environ.get("HTTP_X_FRAPPE_SITE_NAME") or environ["HTTP_HOST"].split(":")[0]
     state = SITES.get(site, 404)
     if state == 503:
         start_response("503 SERVICE UNAVAILABLE", [("Content-Type", "application/json")])

@@ -1,0 +1,189 @@
+import { Stalled, Waiting } from '../../constructs/kit/errors.js';
+import type { ClusterReader } from '../../constructs/kit/kind.js';
+import type { MetadataKeys } from '../../constructs/kit/labels.js';
+import type { Resource } from '../../constructs/kit/object.js';
+import type { ObjectKind } from '../../constructs/kit/object-kind.js';
+import type { AnyKind } from '../../constructs/registry.js';
+import { isNamespaceTerminating } from '../api/api-error.js';
+import type { ChangeSetEntry } from '../apply/applier.js';
+import { blocksOthers, isControlledBy, type Owner } from '../apply/prune.js';
+import type { ResourceManager } from '../apply/resource-manager.js';
+import type { Child } from '../cache/child.js';
+import type { ChildCache } from '../cache/child-cache.js';
+import type { HealthChecker } from '../health/health-checker.js';
+import type { Finalizer } from '../reconcile/finalizer.js';
+import { plannedOf, type Plan } from '../reconcile/plan.js';
+import type { Planner } from '../reconcile/planner.js';
+import { deleting, type Report } from '../reconcile/report.js';
+import type { ReconcileStates } from '../reconcile/state.js';
+import type { Status } from '../reconcile/status.js';
+
+export interface CleanupProps {
+  readonly kind: AnyKind;
+  /** The kind as an object of the API. */
+  readonly api: ObjectKind;
+  readonly metadataKeys: MetadataKeys;
+  readonly children: ChildCache;
+  readonly resourceManager: ResourceManager;
+  readonly healthChecker: HealthChecker;
+  readonly finalizer: Finalizer;
+}
+
+type OwnResource = Resource<unknown, Status>;
+
+/** Brings the deletion of a resource to its end, as `Kind.cleanup` declares it. */
+export class CleanupReconciler {
+  constructor(
+    private readonly props: CleanupProps,
+    private readonly planner: Planner,
+    private readonly states: ReconcileStates,
+  ) {}
+
+  /** One reconcile of a deleted resource: its steps in their order. */
+  async reconcile(resource: OwnResource): Promise<Report> {
+    const { finalizer, api } = this.props;
+    const state = this.states.of(resource);
+    if (state.finalizerRemoved || !finalizer.has(resource)) {
+      return { ...deleting('waiting for other finalizers'), finalized: true };
+    }
+    const retained = await this.retainData(resource);
+    const blocked = await this.#cleanUp(resource);
+    if (blocked) return { ...blocked, changes: [...retained, ...blocked.changes] };
+    await finalizer.set(api, resource, false);
+    state.finalizerRemoved = true;
+    return { ...deleting('finalizer removed'), changes: retained, finalized: true };
+  }
+
+  /** The present deletion policy decides, also one that was never applied. */
+  async retainData(resource: Resource, plan?: Plan): Promise<readonly ChangeSetEntry[]> {
+    const { resourceManager, kind } = this.props;
+    if (!kind.cleanup.retainsData?.(resource)) return [];
+    return resourceManager.pruner.retain(this.planner.ownerOf(resource), plan);
+  }
+
+  /** @returns what the deletion waits for; undefined if the finalizer may be removed */
+  async #cleanUp(resource: OwnResource): Promise<Report | undefined> {
+    try {
+      const { plan, blockedBy } = this.planner.read(resource, (reader) =>
+        this.#planOf(resource, reader),
+      );
+      if (blockedBy) return await this.#keepChildren(resource, plan, blockedBy);
+      if (plan.stages.length === 0) return undefined;
+      return await this.#runCleanup(resource, plan);
+    } catch (error) {
+      // No Job can run in a terminating namespace, and all its objects are deleted anyway.
+      if (isNamespaceTerminating(error)) return undefined;
+      throw error;
+    }
+  }
+
+  /**
+   * The plan of the cleanup. While the deletion is blocked, the plan of the children that others need.
+   * @throws Waiting if the deletion is blocked and no child is needed, or none can be planned
+   */
+  #planOf(
+    resource: Resource,
+    reader: ClusterReader,
+  ): { readonly plan: Plan; readonly blockedBy?: Waiting } {
+    const { kind } = this.props;
+    const blockedBy = blockersOf(kind, resource, reader);
+    if (!blockedBy) {
+      const { cleanup } = kind;
+      const plan = this.planner.planOf(resource, (scope, id) =>
+        cleanup.chart(scope, id, resource, reader),
+      );
+      return { plan };
+    }
+    const { problems } = this.states.of(resource);
+    if (!kind.cleanup.keepsChildren || problems.length > 0) throw blockedBy;
+    try {
+      return { plan: this.planner.plan(resource, kind.resolve(resource, reader)), blockedBy };
+    } catch {
+      // What blocks the deletion matters more to the user than what is wrong with the spec.
+      throw blockedBy;
+    }
+  }
+
+  /** Applies the children of a resource whose deletion is blocked: other resources need them. */
+  async #keepChildren(resource: OwnResource, plan: Plan, blockedBy: Waiting): Promise<Report> {
+    const { resourceManager } = this.props;
+    const waiting = deleting(blockedBy.message, blockedBy.reason);
+    const report: Report = {
+      ...waiting,
+      statusResult: { ...waiting.statusResult, ...blockedBy.more },
+      errorType: blockedBy.name,
+    };
+    resourceManager.trustAppliedHash(plan, resource.status?.appliedHash);
+    try {
+      const requeueAfterMs = await resourceManager.retryFailedJobs(plan, this.states.of(resource));
+      const { changes } = await resourceManager.apply(resource, plan);
+      return { ...report, changes, requeueAfterMs };
+    } catch (error) {
+      if (error instanceof Stalled) return { ...report, requeueAfterMs: error.retryAfterMs };
+      if (error instanceof Waiting || isNamespaceTerminating(error)) return report;
+      return { ...report, error: error instanceof Error ? error : new Error(String(error)) };
+    }
+  }
+
+  /** Deletes all other children, then applies the plan of the cleanup until it is ready. */
+  async #runCleanup(resource: OwnResource, plan: Plan): Promise<Report | undefined> {
+    const { resourceManager } = this.props;
+    const owner = this.planner.ownerOf(resource);
+    const changes = await resourceManager.pruner.deleteUnwanted(owner, plan);
+    const terminating = this.#terminatingChild(owner, plan);
+    if (terminating) return { ...deleting(this.#waitingForDeletion(terminating)), changes };
+    const requeueAfterMs = await resourceManager.retryFailedJobs(plan, this.states.of(resource));
+    const progress = await resourceManager.apply(resource, plan);
+    changes.push(...progress.changes);
+    if (progress.complete) return undefined;
+    return { ...(await this.#waitingForPlan(resource, plan)), changes, requeueAfterMs };
+  }
+
+  /** A child outside of the plan that still exists; those that are deleted last come last. */
+  #terminatingChild({ resource, key }: Owner, plan: Plan): Child | undefined {
+    const planned = new Set(plannedOf(plan).map(({ id }) => id));
+    const left = this.props.children
+      .of(key)
+      .filter(
+        (child) => !planned.has(child.id) && isControlledBy(child, resource) && blocksOthers(child),
+      );
+    return left.find(({ kind }) => !kind.deletedLast) ?? left[0];
+  }
+
+  #waitingForDeletion({ kind, name, deleting: terminating }: Child): string {
+    if (!kind.optional || kind.advisory || !terminating) {
+      return `waiting for ${kind.kind} ${name} to be deleted`;
+    }
+    // Only the operator of the object can remove its finalizer.
+    return `waiting for the operator of ${kind.kind} ${name} to delete it; ${this.#skip}`;
+  }
+
+  /** What the cleanup waits for, and how the user can skip it. */
+  async #waitingForPlan(resource: Resource, plan: Plan): Promise<Report> {
+    const state = this.states.of(resource);
+    const [first] = await this.props.healthChecker.pending(plan, state);
+    if (!first) return deleting('waiting for the API server');
+    const what = `${first.kind} ${first.name}: ${first.health.message}`;
+    if (first.health.state !== 'Failed') return deleting(`waiting for ${what}`);
+    return deleting(`${what}; ${this.#skip}`, `${first.kind}Failed`);
+  }
+
+  get #skip(): string {
+    return `to skip this, annotate the resource with ${this.props.metadataKeys.skipDrop}=true`;
+  }
+}
+
+/** What blocks a deletion, if anything does. */
+function blockersOf(
+  { cleanup }: AnyKind,
+  resource: Resource,
+  reader: ClusterReader,
+): Waiting | undefined {
+  try {
+    cleanup.blockers(resource, reader);
+    return undefined;
+  } catch (error) {
+    if (error instanceof Waiting) return error;
+    throw error;
+  }
+}

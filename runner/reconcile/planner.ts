@@ -1,0 +1,70 @@
+import { hashOf } from '../../constructs/kit/hash.js';
+import type { ClusterReader } from '../../constructs/kit/kind.js';
+import type { MetadataKeys } from '../../constructs/kit/labels.js';
+import type { Resource } from '../../constructs/kit/object.js';
+import type { ObjectKind } from '../../constructs/kit/object-kind.js';
+import type { AnyKind } from '../../constructs/registry.js';
+import type { Owner } from '../apply/prune.js';
+import type { DependencyTracker } from '../cache/dependencies.js';
+import { planOf, type Plan } from './plan.js';
+import { keyOfResource, type ReconcileStates } from './state.js';
+
+export interface PlannerProps {
+  readonly kind: AnyKind;
+  /** The kinds of children, by `<apiVersion>/<kind>`. */
+  readonly kinds: ReadonlyMap<string, ObjectKind>;
+  readonly metadataKeys: MetadataKeys;
+  readonly dependencies: DependencyTracker;
+}
+
+/** Reads the inputs of a resource and plans its children. */
+export class Planner {
+  constructor(
+    private readonly props: PlannerProps,
+    private readonly states: ReconcileStates,
+  ) {}
+
+  /** Reads; a change of what was read, also by a read that throws, enqueues the resource again. */
+  read<T>(resource: Resource, read: (reader: ClusterReader) => T): T {
+    const track = this.props.dependencies.track(this.ownerOf(resource).key);
+    try {
+      return read(track.reader);
+    } finally {
+      this.states.of(resource).dueAt = track.commit();
+    }
+  }
+
+  /** The plan of a resource. It is synthesized again only if the spec or the inputs have changed. */
+  plan(resource: Resource, inputs: unknown): Plan {
+    const { kind } = this.props;
+    const state = this.states.of(resource);
+    const key = hashOf([resource.metadata.uid, resource.metadata.generation, inputs]);
+    if (state.plan?.key !== key) {
+      const plan = this.planOf(resource, (scope, id) =>
+        kind.chart(scope, id, { resource, inputs }),
+      );
+      state.plan = { key, plan };
+    }
+    return state.plan.plan;
+  }
+
+  planOf(resource: Resource, build: Parameters<typeof planOf>[3]): Plan {
+    return planOf(resource, this.props.kinds, this.props.metadataKeys, build);
+  }
+
+  /** Kinds that the cluster does not serve, or not yet: no plan has objects of them. */
+  unserved(): ReadonlySet<ObjectKind> {
+    const { kinds, dependencies } = this.props;
+    return new Set(
+      [...kinds.values()].filter((kind) => kind.optional && !dependencies.serves(kind)),
+    );
+  }
+
+  ownerOf(resource: Resource): Owner {
+    return { resource, key: this.dependentOf(keyOfResource(resource)) };
+  }
+
+  dependentOf(key: string): string {
+    return `${this.props.kind.definition.kind}/${key}`;
+  }
+}

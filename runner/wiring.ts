@@ -1,0 +1,226 @@
+import { hostname } from 'node:os';
+import { objectKind } from '../constructs/kit/definition.js';
+import { metadataKeysFor, type MetadataKeys } from '../constructs/kit/labels.js';
+import { kindId, type ObjectKind } from '../constructs/kit/object-kind.js';
+import { admit } from '../constructs/kit/schema/admit.js';
+import { BATCHES, KINDS, type AnyBatch, type AnyKind } from '../constructs/registry.js';
+import type { Client } from './api/client.js';
+import { Applier } from './apply/applier.js';
+import { ResourceManager } from './apply/resource-manager.js';
+import { BatchController } from './batch/batch-controller.js';
+import { BatchObjects } from './cache/batch-objects.js';
+import { ChildCache } from './cache/child-cache.js';
+import { DependencyTracker, type Enqueue } from './cache/dependencies.js';
+import { Discovery } from './cache/discovery.js';
+import { ResourceStore } from './cache/store.js';
+import { Watches } from './cache/watches.js';
+import type { Config } from './config/config.js';
+import { Controller } from './controller/controller.js';
+import { HealthChecker } from './health/health-checker.js';
+import { Prober } from './health/http-probe.js';
+import { JobRuns } from './health/job-runs.js';
+import { PodDiagnostics } from './health/pod-diagnostics.js';
+import { Events } from './reconcile/events.js';
+import { Finalizer } from './reconcile/finalizer.js';
+import { countJob } from './telemetry/job-metrics.js';
+import type { Logger } from './telemetry/log.js';
+import type { OperatorMetrics } from './telemetry/metrics.js';
+import { MonitoringReconciler } from './telemetry/monitoring.js';
+
+export interface ManagerProps {
+  readonly config: Config;
+  readonly client: Client;
+  readonly metrics: OperatorMetrics;
+  readonly log: Logger;
+  /** @default all kinds of the registry */
+  readonly kinds?: readonly AnyKind[];
+  /** @default all batches of the registry */
+  readonly batches?: readonly AnyBatch[];
+}
+
+/** The kinds of objects that the operator watches, by their role. */
+export interface WatchedKinds {
+  /** Kinds of children, by `<apiVersion>/<kind>`. */
+  readonly owned: ReadonlyMap<string, ObjectKind>;
+  /** Kinds that are only read. */
+  readonly read: ReadonlyMap<string, ObjectKind>;
+  /** Optional APIs of which only the presence is read. */
+  readonly detected: readonly ObjectKind[];
+}
+
+/** The parts that the manager starts and stops. */
+export interface Parts {
+  readonly kinds: readonly AnyKind[];
+  readonly watched: WatchedKinds;
+  readonly controllers: readonly Controller[];
+  readonly batches: readonly BatchController[];
+  readonly stores: ReadonlyMap<string, ResourceStore>;
+  readonly dependencies: DependencyTracker;
+  readonly children: ChildCache;
+  readonly discovery: Discovery;
+  readonly monitoring: MonitoringReconciler;
+  readonly prober: Prober | undefined;
+  readonly watches: Watches;
+}
+
+/** The port by which caches enqueue keys of controllers that are built after them. */
+class Enqueuer {
+  readonly #byName = new Map<string, Pick<Controller, 'enqueue'>>();
+
+  /** @param dependent `<name of the controller>/<namespace>/<name>` */
+  readonly enqueue: Enqueue = (dependent, urgency) => {
+    const slash = dependent.indexOf('/');
+    this.#byName.get(dependent.slice(0, slash))?.enqueue(dependent.slice(slash + 1), urgency);
+  };
+
+  register(name: string, controller: Pick<Controller, 'enqueue'>): void {
+    this.#byName.set(name, controller);
+  }
+}
+
+/**
+ * Builds all parts: caches first, then what reads them, then the controllers.
+ * @param onServed called when the cluster starts or stops to serve an optional API
+ */
+export function wire(
+  props: ManagerProps,
+  onServed: (kind: ObjectKind, served: boolean) => void,
+): Parts {
+  const { config, client, log, kinds = KINDS, batches = BATCHES } = props;
+  const enqueuer = new Enqueuer();
+  const metadataKeys = metadataKeysFor(config.apiGroup);
+  const watched = watchedKinds(kinds, batches);
+  const caches = buildCaches(props, metadataKeys, enqueuer.enqueue);
+  const monitoring = new MonitoringReconciler({
+    client,
+    namespace: config.leaderElectionNamespace,
+    watchNamespaces: config.watchNamespaces,
+    scraped: config.metricsSecureBindAddress !== null,
+    log: log.child({ logger: 'monitoring' }),
+  });
+  const optional = [...watched.owned.values(), ...watched.read.values()].filter(
+    (kind) => kind.optional,
+  );
+  const discovery = new Discovery({
+    client,
+    kinds: [...optional, ...monitoring.kinds, ...watched.detected],
+    onChange: onServed,
+    log: log.child({ logger: 'discovery' }),
+  });
+  const prober = config.siteCheck ? new Prober() : undefined;
+  const built = buildControllers(props, {
+    ...{ metadataKeys, watched, discovery, prober },
+    ...caches,
+  });
+  for (const controller of built.controllers) {
+    enqueuer.register(controller.kind.definition.kind, controller);
+  }
+  for (const batch of built.batches) enqueuer.register(batch.name, batch);
+  return { kinds, watched, ...caches, ...built, discovery, monitoring, prober };
+}
+
+function watchedKinds(kinds: readonly AnyKind[], batches: readonly AnyBatch[]): WatchedKinds {
+  const byId = (list: readonly ObjectKind[]) => new Map(list.map((kind) => [kindId(kind), kind]));
+  const owned = byId([...kinds, ...batches].flatMap(({ owns }) => owns));
+  const read = byId(kinds.flatMap(({ reads }) => reads).filter((kind) => !owned.has(kindId(kind))));
+  return { owned, read, detected: kinds.flatMap(({ detects = [] }) => detects) };
+}
+
+type Caches = Pick<Parts, 'stores' | 'dependencies' | 'children' | 'watches'>;
+
+function buildCaches(props: ManagerProps, metadataKeys: MetadataKeys, enqueue: Enqueue): Caches {
+  const { config, client, metrics, log, kinds = KINDS, batches = BATCHES } = props;
+  const indexes = [
+    ...kinds.flatMap((kind) => kind.indexes),
+    ...batches.map(({ requests }) => requests),
+  ];
+  const dependencies = new DependencyTracker({
+    ...{ settings: config.settings, indexes, enqueue },
+    now: Date.now,
+  });
+  const children = new ChildCache(metadataKeys, (owner, before, after) => {
+    countJob(metrics, before, after);
+    enqueue(owner, 'now');
+  });
+  const stores = kinds.map(({ definition: { kind } }) => {
+    const batchesOfKind = batches.filter(({ owner }) => owner === kind);
+    const store = new ResourceStore({
+      onChange: (key, object) => {
+        dependencies.update(kind, key, object);
+      },
+      onCount: (namespace, count) => {
+        metrics.resources(kind, namespace, count);
+      },
+      enqueue: (key) => {
+        enqueue(`${kind}/${key}`, 'now');
+        for (const { name } of batchesOfKind) enqueue(`${name}/${key}`, 'soon');
+      },
+    });
+    return [kind, store] as const;
+  });
+  const watches = new Watches({
+    client,
+    namespaces: config.watchNamespaces,
+    metrics,
+    log: log.child({ logger: 'watches' }),
+    now: monotonic,
+    random: Math.random,
+  });
+  return { dependencies, children, stores: new Map(stores), watches };
+}
+
+interface ControllerInputs extends Caches {
+  readonly metadataKeys: MetadataKeys;
+  readonly watched: WatchedKinds;
+  readonly discovery: Discovery;
+  readonly prober: Prober | undefined;
+}
+
+function buildControllers(
+  { config, client, metrics, log, kinds = KINDS, batches = BATCHES }: ManagerProps,
+  { metadataKeys, watched, discovery, prober, dependencies, children, stores }: ControllerInputs,
+): Pick<Parts, 'controllers' | 'batches'> {
+  const applier = new Applier({
+    ...{ client, children, metadataKeys },
+    onApiGone: () => {
+      discovery.hint();
+    },
+  });
+  const podDiagnostics = new PodDiagnostics({ client, now: monotonic });
+  const shared = {
+    ...{ client, metadataKeys, dependencies, children, metrics, log, monotonic },
+    kinds: watched.owned,
+    resourceManager: new ResourceManager({ children, applier, now: Date.now }),
+    healthChecker: new HealthChecker({ children, podDiagnostics, prober, now: Date.now }),
+    finalizer: new Finalizer(client, metadataKeys),
+    batchObjects: new BatchObjects(dependencies),
+    jobRuns: new JobRuns(client),
+    events: new Events({ client, log, instance: hostname(), now: () => new Date() }),
+    concurrency: config.maxConcurrentReconciles,
+    resyncMs: config.resyncIntervalMs,
+    now: Date.now,
+    random: Math.random,
+  };
+  const { apiGroup: group } = config;
+  return {
+    controllers: kinds.map(
+      (kind) =>
+        new Controller({
+          ...shared,
+          kind,
+          api: objectKind(kind.definition, group),
+          validate: (resource) => admit(kind.definition, resource, { group }).problems,
+          remember: (object) => {
+            stores.get(kind.definition.kind)?.remember(object);
+          },
+        }),
+    ),
+    batches: batches.map(
+      (batch) => new BatchController({ ...shared, batch, applier, podDiagnostics }),
+    ),
+  };
+}
+
+function monotonic(): number {
+  return performance.now();
+}
