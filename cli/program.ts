@@ -49,7 +49,8 @@ async function completeWords(words: readonly string[], { env }: IOStreams): Prom
 
 function usageOutcome(error: UsageError, command: Command | undefined, program: string): Outcome {
   const usage = command ? commandUsage(program, command) : generalUsage(program, COMMANDS);
-  return { err: [`${program}: ${error.message}`, '', usage.trimEnd()], code: 2 };
+  const problems = error.message.split('\n').map((problem) => `${program}: ${problem}`);
+  return { err: [...problems, '', usage.trimEnd()], code: 2 };
 }
 
 /** One line for errors that the user can resolve; the stack for others. */

@@ -25,7 +25,7 @@ export function commandUsage(program: string, command: Described): string {
   const usage = [`Usage: ${program} ${name}`, synopsis, lines.length > 0 && '[FLAGS]'];
   return [
     usage.filter(Boolean).join(' '),
-    `${summary.charAt(0).toUpperCase()}${summary.slice(1)}.${details === undefined ? '' : `\n\n${details.trim()}`}`,
+    `${summary.charAt(0).toUpperCase()}${summary.slice(1)}.${details === undefined ? '' : `\n\n${details.replace(/^\n/, '').trimEnd()}`}`,
     ...(lines.length > 0 ? [`Flags:\n${lines.join('\n')}`] : []),
   ]
     .join('\n\n')

@@ -2,7 +2,7 @@ import type { Run } from '../../arguments/command.js';
 import { UsageError } from '../../arguments/errors.js';
 import { settingsOf } from '../../arguments/shared-flags.js';
 import { readManifests } from '../../io/manifest-files.js';
-import type { RENDER_FLAGS } from './command.js';
+import type { RENDER_FLAGS } from './flags.js';
 import { optionalApisOf } from './optional-apis.js';
 import { render } from './render.js';
 
