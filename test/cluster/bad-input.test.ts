@@ -174,9 +174,10 @@ describe('the status says what is wrong with', () => {
   for (const { what, manifest, phase, reason, message } of REFUSED_LATER) {
     const { kind, metadata } = manifest;
     test(`${what} (${kind})`, async () => {
-      const live: Live = await cluster.becomes(kind, namespace, metadata.name, 'is judged', (one) =>
-        Boolean(conditionOf(one, 'Ready')),
-      );
+      const live: Live = await cluster.becomes(kind, namespace, metadata.name, {
+        what: 'is judged',
+        check: (one) => Boolean(conditionOf(one, 'Ready')),
+      });
       const { status, reason: said, message: why } = conditionOf(live, 'Ready') ?? {};
       assert.deepEqual([status, said, why], ['False', reason, message]);
       assert.equal(at(live, 'status.phase'), phase);
@@ -201,9 +202,10 @@ describe('what the API server refuses of a child is said', { concurrency: true }
   test('of a pod’s affinity, and it goes on when that is mended', async () => {
     const affinity = { nodeAffinity: 'everywhere' };
     await cluster.create(namespace, aBench('odd', { podTemplate: { affinity } }));
-    const bench = await cluster.becomes('AppBench', namespace, 'odd', 'is refused', (one) =>
-      Boolean(conditionOf(one, 'Stalled')),
-    );
+    const bench = await cluster.becomes('AppBench', namespace, 'odd', {
+      what: 'is refused',
+      check: (one) => Boolean(conditionOf(one, 'Stalled')),
+    });
     assert.equal(conditionOf(bench, 'Ready')?.reason, 'ApplyRefused');
     assert.match(conditionOf(bench, 'Ready')?.message ?? '', /affinity\.nodeAffinity/);
     assert.equal(await cluster.get('Deployment', namespace, 'odd-gunicorn'), undefined);
@@ -243,9 +245,10 @@ describe('what the API server refuses of a child is said', { concurrency: true }
     await cluster.ready('AppBench', namespace, 'classy');
     const spec = { storage: { className: 'fast' } };
     await cluster.patch('AppBench', namespace, 'classy', { spec });
-    const bench = await cluster.becomes('AppBench', namespace, 'classy', 'is refused', (one) =>
-      Boolean(conditionOf(one, 'Stalled')),
-    );
+    const bench = await cluster.becomes('AppBench', namespace, 'classy', {
+      what: 'is refused',
+      check: (one) => Boolean(conditionOf(one, 'Stalled')),
+    });
     assert.equal(conditionOf(bench, 'Ready')?.reason, 'ApplyRefused');
     assert.match(
       conditionOf(bench, 'Ready')?.message ?? '',
@@ -258,9 +261,10 @@ describe('what the API server refuses of a child is said', { concurrency: true }
     await cluster.create(namespace, aBench('small', { storage: { size: '20Gi' } }));
     await cluster.ready('AppBench', namespace, 'small');
     await cluster.patch('AppBench', namespace, 'small', { spec: { storage: { size: '5Gi' } } });
-    const bench = await cluster.becomes('AppBench', namespace, 'small', 'is refused', (one) =>
-      Boolean(conditionOf(one, 'Stalled')),
-    );
+    const bench = await cluster.becomes('AppBench', namespace, 'small', {
+      what: 'is refused',
+      check: (one) => Boolean(conditionOf(one, 'Stalled')),
+    });
     assert.equal(
       conditionOf(bench, 'Ready')?.message,
       'the API server refuses PersistentVolumeClaim small-sites: spec.resources.requests.storage: Forbidden: field can not be less than status.capacity',

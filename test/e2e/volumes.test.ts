@@ -119,8 +119,11 @@ suite('full volumes', { skip }, () => {
   async function grow(spec: object, claim: string, size: string): Promise<void> {
     const { namespace } = sites;
     await cluster.patch('AppBench', namespace, 'bench', { spec });
-    await cluster.becomes('PersistentVolumeClaim', namespace, claim, 'has grown', (object) => {
-      return at(object, 'status.capacity.storage') === size;
+    await cluster.becomes('PersistentVolumeClaim', namespace, claim, {
+      what: 'has grown',
+      check: (object) => {
+        return at(object, 'status.capacity.storage') === size;
+      },
     });
   }
 });

@@ -126,5 +126,9 @@ export async function countsSites(
   timeoutMs?: number,
 ): Promise<void> {
   const check = (live: Live): boolean => at(live, 'status.sites') === sites;
-  await cluster.becomes('AppBench', namespace, bench, `has ${sites} sites`, check, timeoutMs);
+  await cluster.becomes('AppBench', namespace, bench, {
+    what: `has ${sites} sites`,
+    check,
+    timeoutMs,
+  });
 }
