@@ -23,14 +23,14 @@ export interface SiteConfig {
   readonly [key: string]: unknown;
 }
 
-/** One site's Jobs, with the environment that the operator would give them. */
+/** One site's Jobs, with the environment that the operator sets. */
 export class SiteJobs {
   constructor(
     readonly bench: string,
     private readonly env: Env,
   ) {}
 
-  /** The same site with other settings; an empty text takes one away. */
+  /** The same site with other settings; an empty text removes one. */
   with(change: Env): SiteJobs {
     return new SiteJobs(this.bench, { ...this.env, ...change });
   }
@@ -68,7 +68,7 @@ export class SiteJobs {
   }
 }
 
-/** A bench as the image and bench_init.py leave it: apps `frappe`, `erpnext` and `hrms`, our Redis in the common config. */
+/** A bench after bench_init.py: apps `frappe`, `erpnext` and `hrms`, the test's Redis in the common configuration. */
 export function aBench(version: string, redis: Redis): string {
   const bench = temporaryDirectory();
   const framework = join(bench, 'apps/frappe/frappe');
@@ -94,7 +94,7 @@ export function setAppVersion(bench: string, app: string, version: string, patch
   writeFileSync(join(module, 'patches.txt'), patches);
 }
 
-/** For a site that is to be refused: what does not answer is not waited for. */
+/** For a site whose Job must fail: it does not wait for a server. */
 export const AT_ONCE: Env = { WAIT_SECONDS: '0' };
 
 let counter = 0;
@@ -126,8 +126,8 @@ export function aSite(bench: string, database: Database, change: Env = {}): Site
   });
 }
 
-/** A database server, a Redis and a bench of version-15, alive while a suite's tests run. */
-export class World {
+/** A database server, a Redis and a bench of version-15, which run during a suite's tests. */
+export class TestServers {
   private started: { database: Database; redis: Redis; bench: string } | undefined;
 
   constructor(readonly type: Database['type']) {}
@@ -159,7 +159,7 @@ export class World {
     return this.running.bench;
   }
 
-  /** A name with capitals or blanks, as this server's SQL wants it. */
+  /** A name with capitals or blanks, quoted for this server's SQL. */
   quoted(name: string): string {
     return this.type === 'mariadb' ? `\`${name}\`` : `"${name}"`;
   }
@@ -183,21 +183,21 @@ export function databaseOf(site: SiteJobs): string {
   return String(site.json('site_config.json')['db_name']);
 }
 
-/** Changes keys of the site's marker; undefined takes one away. */
+/** Changes keys of the site's marker; undefined removes one. */
 export function updateMarker(site: SiteJobs, change: SiteConfig): void {
   const marker = { ...site.json('.app-operator.json'), ...change };
   writeFileSync(site.path('.app-operator.json'), JSON.stringify(marker));
 }
 
 /** The same suite on a real MariaDB and on a real PostgreSQL. */
-export function describeOnServers(title: string, tests: (world: World) => void): void {
+export function describeOnServers(title: string, tests: (servers: TestServers) => void): void {
   for (const type of ['mariadb', 'postgres'] as const) {
     const server = type === 'mariadb' ? 'mariadbd' : 'postgres';
     describe(`${title} on ${type}`, needs(server, 'redis-server', 'python3'), () => {
-      const world = new World(type);
-      before(() => world.start());
-      after(() => world.stop());
-      tests(world);
+      const servers = new TestServers(type);
+      before(() => servers.start());
+      after(() => servers.stop());
+      tests(servers);
     });
   }
 }

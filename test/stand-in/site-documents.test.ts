@@ -203,7 +203,10 @@ await describeDocuments('documents of a site', (get, version) => {
       { doctype: 'Workspace', name: 'Welcome Workspace', state: 'absent' },
     ]);
     assert.deepEqual(gone.outcomes, { 'Of an app': 'Absent', 'Welcome Workspace': 'Absent' });
-    assert.match(gone.results['Welcome Workspace']?.message ?? '', /belongs to an app, and is retained/);
+    assert.match(
+      gone.results['Welcome Workspace']?.message ?? '',
+      /belongs to an app, and is retained/,
+    );
     assert.notEqual(modified('Workspace', 'Welcome Workspace'), '');
     assert.notEqual(modified('Dashboard Chart', 'Of an app'), '');
   });
