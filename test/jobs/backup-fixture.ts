@@ -31,7 +31,12 @@ export function aStore(): StoreVolume {
   };
 }
 
+/** Name of a backup, by default. */
+export const NAME = '20250131T120000Z';
+
 export interface BackupChange {
+  /** @default NAME */
+  readonly name?: string;
   /** Changes of the manifest. */
   readonly manifest?: SiteConfig;
   /** Changes of the site's configuration in the backup. */
@@ -43,8 +48,7 @@ export function backUp(
   servers: TestServers,
   site: SiteJobs,
   store: StoreVolume,
-  name: string,
-  { manifest = {}, config = {} }: BackupChange = {},
+  { name = NAME, manifest = {}, config = {} }: BackupChange = {},
 ): string {
   const directory = join(store.directory, PREFIX, name);
   mkdirSync(directory, { recursive: true });

@@ -38,7 +38,7 @@ describe('nginx repeats a request', needs('nginx', 'python3'), () => {
       await eventually('the backend listens', () => deaf.log().includes('listens'));
       const nginx = await behindNginx(t, `127.0.0.1:${port}`);
       const body = method === 'POST' ? 'x'.repeat(300_000) : '';
-      const answer = await get(nginx.port, path, { Host: one }, method, body);
+      const answer = await get(nginx.port, path, { Host: one }, { method, body });
       assert.match(deaf.log(), /ignores \d/);
       assert.equal(answer.status, 200);
       assert.ok(answer.body === `${method} ${body}`, 'the whole request came');
@@ -60,7 +60,7 @@ describe('nginx repeats a request', needs('nginx', 'python3'), () => {
       const RESOLVER = await nameServer(new Set([service]), hears);
       const port = backend.address.split(':')[1] ?? '';
       const nginx = await behindNginx(t, `${service}:${port}`, 5, { RESOLVER });
-      const { status } = await get(nginx.port, '/x', { Host: one }, method);
+      const { status } = await get(nginx.port, '/x', { Host: one }, { method });
       assert.equal(status, 200, asked.join());
       assert.ok(asked.indexOf(lost) < asked.lastIndexOf(lost), asked.join());
       assert.equal(backend.requests.length, 1);
@@ -72,7 +72,7 @@ describe('nginx repeats a request', needs('nginx', 'python3'), () => {
       RESOLVER: await nameServer(new Set()),
     });
     for (const method of ['GET', 'POST']) {
-      assert.equal((await get(nginx.port, '/x', { Host: one }, method)).status, 502);
+      assert.equal((await get(nginx.port, '/x', { Host: one }, { method })).status, 502);
     }
     assert.equal(nginx.log().match(/could not be resolved/g)?.length, 2, nginx.log());
     assert.equal(nginx.log().match(/\(3: Host not found\)/g)?.length, 2, nginx.log());
@@ -100,7 +100,7 @@ describe('nginx repeats a request', needs('nginx', 'python3'), () => {
     });
     const nginx = await behindNginx(t, backend.address);
     const hasty = await behindNginx(t, backend.address, 1);
-    const post = await get(nginx.port, '/x', { Host: one }, 'POST', 'once');
+    const post = await get(nginx.port, '/x', { Host: one }, { method: 'POST', body: 'once' });
     assert.equal(post.status, 502);
     assert.equal((await get(hasty.port, '/slow', { Host: one })).status, 504);
     await assert.rejects(get(nginx.port, '/half', { Host: one }));
@@ -112,7 +112,10 @@ describe('nginx repeats a request', needs('nginx', 'python3'), () => {
 
   it('and reports a backend that does not exist', async (t) => {
     const nginx = await behindNginx(t, `127.0.0.1:${String(await freePort())}`);
-    assert.equal((await get(nginx.port, '/x', { Host: one }, 'POST', 'x')).status, 502);
+    assert.equal(
+      (await get(nginx.port, '/x', { Host: one }, { method: 'POST', body: 'x' })).status,
+      502,
+    );
     await eventually('both tries', () =>
       /upstream=127\S+, 127\S+|upstream=127\S+ : 127/.test(nginx.log()),
     );

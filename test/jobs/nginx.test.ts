@@ -211,7 +211,7 @@ describe('nginx', needs('nginx'), () => {
 
   it('rejects a body over the limit', async () => {
     const send = (size: number): ReturnType<typeof get> =>
-      get(nginx.port, '/x', { Host: one }, 'POST', 'x'.repeat(size));
+      get(nginx.port, '/x', { Host: one }, { method: 'POST', body: 'x'.repeat(size) });
     assert.equal((await send(900_000)).status, 200);
     assert.equal((await send(1_200_000).catch(() => ({ status: 413 }))).status, 413);
   });

@@ -192,8 +192,7 @@ export function get(
   port: number,
   path: string,
   headers: Env = {},
-  method = 'GET',
-  body = '',
+  { method = 'GET', body = '' }: { readonly method?: string; readonly body?: string } = {},
 ): Promise<Answer> {
   return new Promise((resolve, reject) => {
     const call = request(

@@ -17,6 +17,7 @@ import { join } from 'node:path';
 import { it } from 'node:test';
 import { gzipSync } from 'node:zlib';
 import {
+  NAME,
   aStore,
   backUp,
   filesOf,
@@ -39,7 +40,6 @@ import {
   type SiteJobs,
 } from './site-fixture.js';
 
-const NAME = '20250131T120000Z';
 const LATER = '20250201T120000Z';
 const OTHER_KEY = 'b3RoZXItb3RoZXItb3RoZXItb3RoZXItb3RoZXItb3Q=';
 const IMAGE = { IMAGE: 'registry/erpnext:v15.44.2' };
@@ -93,10 +93,10 @@ describeOnServers('a restore', (servers) => {
   /** A backup of it. */
   const backedUp = async (
     store: StoreVolume,
-    { name = NAME, ...change }: BackupChange & { name?: string } = {},
+    change: BackupChange = {},
   ): Promise<{ source: SiteJobs; copy: Copy; directory: string }> => {
     source ??= await theSource();
-    const directory = backUp(servers, source, store, name, change);
+    const directory = backUp(servers, source, store, change);
     return { source, copy: copyOf(source), directory };
   };
   const from = (store: StoreVolume, id = A, change: Env = {}): Env => ({
@@ -126,8 +126,11 @@ describeOnServers('a restore', (servers) => {
       config: { mail_server: 'smtp.x' },
       manifest: { owner: 'team/nightly' },
     });
-    backUp(servers, source, store, '20250203T120000Z', { manifest: { owner: 'team/another' } });
-    backUp(servers, source, store, LATER, { manifest: { complete: false } });
+    backUp(servers, source, store, {
+      name: '20250203T120000Z',
+      manifest: { owner: 'team/another' },
+    });
+    backUp(servers, source, store, { name: LATER, manifest: { complete: false } });
     mkdirSync(join(store.directory, PREFIX, '20250301T120000Z'));
     const site = aSite(servers.bench, servers.database, { ...IMAGE, ...from(store), ...ours });
     const result = await site.init();

@@ -90,8 +90,7 @@ describe('app_operator_wsgi.py on a bench', needs('gunicorn'), () => {
       gunicorn.port,
       PING,
       { ...kubelet, Host: 'up.example.com' },
-      'POST',
-      'data',
+      { method: 'POST', body: 'data' },
     );
     assert.equal(post.body, `framework POST ${PING} data`);
     assert.deepEqual(post.headers['set-cookie'], ['sid=1']);
