@@ -2,5 +2,5 @@
 import { runOperator } from './operator.js';
 
 process.exitCode = await runOperator(process.argv.slice(2), process.env);
-// Calls that hang must not keep the process: all that should end has had its time by now.
+// Everything has had its time to end: a hanging request must not keep the process.
 setTimeout(() => process.exit(), 500).unref();

@@ -1,6 +1,6 @@
 import { DEFAULT_API_GROUP } from '../../constructs/kit/definition.js';
 import { DEFAULT_IDS, DEFAULT_SETTINGS, type Settings } from '../../constructs/kit/settings.js';
-import { type Flag, helpFor, parseFlags, type Parser } from './flags.js';
+import { type OperatorFlag, helpFor, parseFlags, type Parser } from './flags.js';
 import {
   type BindAddress,
   bindAddress,
@@ -19,7 +19,7 @@ import {
 export type LogLevel = 'debug' | 'info' | 'warn' | 'error';
 export type LogEncoder = 'json' | 'console';
 
-/** What the operator was told at its start. Nothing else reads flags or the environment. */
+/** The operator's configuration. Nothing else reads flags or the environment. */
 export interface Config {
   readonly logLevel: LogLevel;
   readonly logEncoder: LogEncoder;
@@ -35,7 +35,7 @@ export interface Config {
   /** HTTPS; null is off. */
   readonly webhookBindAddress: BindAddress | null;
   readonly leaderElect: boolean;
-  /** How long others wait after the leader's last sign of life. */
+  /** How long other replicas wait after the leader's last renewal. */
   readonly leaderElectLeaseMs: number;
   /** The namespace of the Lease. */
   readonly leaderElectionNamespace: string;
@@ -46,7 +46,7 @@ export interface Config {
   /** Per kind. */
   readonly maxConcurrentReconciles: number;
   readonly apiGroup: string;
-  /** Whether a site is Ready only when it answers over HTTP. */
+  /** Whether readiness includes the kinds' HTTP checks. */
   readonly siteCheck: boolean;
   readonly resyncIntervalMs: number;
   /** One file, or several joined as in `KUBECONFIG`; the pod's service account when undefined. */
@@ -55,14 +55,19 @@ export interface Config {
   readonly settings: Settings;
 }
 
-const flag = <T>(value: Parser<T>, preset: string, help: string, env?: string): Flag<T> => ({
+const flag = <T>(
+  value: Parser<T>,
+  preset: string,
+  help: string,
+  env?: string,
+): OperatorFlag<T> => ({
   value,
   default: preset,
   help,
   ...(env !== undefined && { env }),
 });
 
-/** As zap has them: an integer is a verbosity, and 1 is debug already. */
+/** As in zap: an integer is a verbosity, and 1 is debug. */
 const logLevel: Parser<LogLevel> = {
   allowed: 'debug, info, warn, error, or an integer from 1 for verbosity',
   parse: (value) =>
@@ -74,29 +79,29 @@ const logLevel: Parser<LogLevel> = {
 const MAX_ID = 2147483647;
 
 const FLAGS = {
-  'zap-log-level': flag(logLevel, 'info', 'Least severe level that is logged.'),
+  'zap-log-level': flag(logLevel, 'info', 'Lowest level that is logged.'),
   'zap-encoder': flag(
     oneOf<LogEncoder>({ json: 'json', console: 'console' }),
     'json',
     'Format of the log.',
   ),
-  'metrics-bind-address': flag(bindAddress, ':8080', 'Where /metrics is served over plain HTTP.'),
+  'metrics-bind-address': flag(bindAddress, ':8080', 'Address of /metrics over plain HTTP.'),
   'metrics-secure-bind-address': flag(
     bindAddress,
     ':8443',
-    'Where /metrics is served over HTTPS, to callers who may get it.',
+    'Address of /metrics over HTTPS, for authorized callers.',
   ),
   'metrics-cert-dir': flag(
     text,
     '',
-    'Folder with tls.crt and tls.key for HTTPS; a self-signed certificate when not given.',
+    'Folder with tls.crt and tls.key for HTTPS; without it the certificate is self-signed.',
   ),
-  'health-probe-bind-address': flag(bindAddress, ':8081', 'Where /healthz and /readyz are served.'),
-  webhooks: flag(bool, 'false', 'Serve admission webhooks, and keep their certificates.'),
+  'health-probe-bind-address': flag(bindAddress, ':8081', 'Address of /healthz and /readyz.'),
+  webhooks: flag(bool, 'false', 'Serve admission webhooks and maintain their certificates.'),
   'webhook-bind-address': flag(
     bindAddress,
     ':9443',
-    'Where the admission webhooks are served over HTTPS.',
+    'Address of the admission webhooks over HTTPS.',
   ),
   'leader-elect': flag(
     bool,
@@ -106,45 +111,49 @@ const FLAGS = {
   'leader-elect-lease-duration': flag(
     duration('3s'),
     '15s',
-    "How long others wait after the leader's last sign of life; it gives up itself after two thirds of it.",
+    "How long other replicas wait after the leader's last renewal; the leader itself stops after two thirds of it.",
   ),
   'leader-election-namespace': flag(
     namespace,
     '',
-    "Namespace of the Lease; the pod's own when not given.",
+    "Namespace of the Lease; without it the pod's namespace.",
   ),
   'watch-namespaces': flag(
     namespaces,
     '',
-    'Namespaces to watch, separated by commas; all when not given.',
+    'Namespaces to watch, separated by commas; without it all namespaces.',
   ),
   'watch-label-selector': flag(
     labelSelector,
     '',
-    'Labels of the resources to watch; all when not given.',
+    'Label selector of the resources to watch; without it all resources.',
   ),
-  'max-concurrent-reconciles': flag(
-    integer(1, 1000),
-    '10',
-    'Resources of a kind worked on at once.',
-  ),
+  'max-concurrent-reconciles': flag(integer(1, 1000), '10', 'Concurrent reconciles of each kind.'),
   'api-group': flag(domain(2), DEFAULT_API_GROUP, 'API group of the custom resources.'),
-  'site-check': flag(bool, 'true', 'Ask each site over HTTP before it counts as Ready.'),
-  'resync-interval': flag(duration('1s'), '10h', 'How often everything is looked at again.'),
+  'site-check': flag(bool, 'true', 'Check each site over HTTP before it is Ready.'),
+  'resync-interval': flag(
+    duration('1s'),
+    '10h',
+    'Interval in which every resource is reconciled without a change.',
+  ),
   'cluster-domain': flag(domain(1), DEFAULT_SETTINGS.clusterDomain, 'DNS domain of the cluster.'),
   kubeconfig: flag(
     text,
     '',
-    "Kubeconfig file; the pod's service account, then ~/.kube/config, when not given.",
+    "Kubeconfig file; without it the pod's service account, then ~/.kube/config.",
     'KUBECONFIG',
   ),
-  'shutdown-timeout': flag(duration('0s'), '10s', 'How long work in hand may take after SIGTERM.'),
-  'default-uid': id('defaultUid', 1, 'User of pods that name none'),
-  'default-gid': id('defaultGid', 0, 'Group of pods that name none'),
-  'default-fsgroup': id('defaultFsGroup', 0, 'Group of volumes where pods name none'),
+  'shutdown-timeout': flag(
+    duration('0s'),
+    '10s',
+    'How long running reconciles may take after SIGTERM.',
+  ),
+  'default-uid': id('defaultUid', 1, 'User of pods that set none'),
+  'default-gid': id('defaultGid', 0, 'Group of pods that set none'),
+  'default-fsgroup': id('defaultFsGroup', 0, 'Group of volumes of pods that set none'),
 } as const;
 
-/** Where the Lease is when the operator runs outside of a cluster and nothing else is said. */
+/** The default namespace of the Lease outside of a cluster. */
 const DEFAULT_NAMESPACE = 'app-operator-system';
 
 /**
@@ -188,19 +197,23 @@ export function parseConfig(
   });
 }
 
-/** Whether the user asks for help rather than for a run. */
+/** Whether the arguments request help. */
 export function wantsHelp(argv: readonly string[]): boolean {
   return argv.includes('--help') || argv.includes('-h');
 }
 
-/** What `--help` prints. */
+/** The output of `--help`. */
 export function helpText(): string {
   return `Each flag has an environment variable, in brackets; the flag wins.\n\n${helpFor(FLAGS)}\n`;
 }
 
-/** An id that is not given is decided later: the platform may assign one. */
-function id(name: keyof typeof DEFAULT_IDS, least: number, help: string): Flag<number | null> {
-  const preset = `${help}; ${DEFAULT_IDS[name]} when not given, or what the platform assigns.`;
+/** An id without a value is decided later: the platform may assign one. */
+function id(
+  name: keyof typeof DEFAULT_IDS,
+  least: number,
+  help: string,
+): OperatorFlag<number | null> {
+  const preset = `${help}; without it ${DEFAULT_IDS[name]}, or what the platform assigns.`;
   return flag(orNone(integer(least, MAX_ID)), '', preset);
 }
 

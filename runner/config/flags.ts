@@ -1,29 +1,29 @@
-/** How the text of a flag becomes a value. */
+/** Parses the text of a flag. */
 export interface Parser<T> {
-  /** The values allowed, for help and for errors: `json or console`. */
+  /** The allowed values, for help and errors: `json or console`. */
   readonly allowed: string;
-  /** The value, or undefined where the text is none of those allowed. */
+  /** The value; undefined if the text is not allowed. */
   readonly parse: (text: string) => T | undefined;
   /** A flag without a value means `true`. */
   readonly bare?: true;
 }
 
-/** A flag. Its environment variable is `APP_<FLAG_IN_CAPS>` unless another one is named. */
-export interface Flag<T> {
+/** A flag of the operator. Its environment variable is `APP_<FLAG_IN_CAPS>` unless `env` names another. */
+export interface OperatorFlag<T> {
   readonly value: Parser<T>;
-  /** As the user would write it; an empty one means that the flag is not given. */
+  /** As the user would write it; empty if the flag has no value. */
   readonly default: string;
   readonly help: string;
   readonly env?: string;
 }
 
-export type Flags = Readonly<Record<string, Flag<unknown>>>;
+export type Flags = Readonly<Record<string, OperatorFlag<unknown>>>;
 
 export type FlagValues<F extends Flags> = {
-  readonly [K in keyof F]: F[K] extends Flag<infer T> ? T : never;
+  readonly [K in keyof F]: F[K] extends OperatorFlag<infer T> ? T : never;
 };
 
-/** What is wrong with the command line or the environment, all of it at once. */
+/** All problems of the command line and the environment. */
 export class ConfigError extends Error {
   override readonly name = 'ConfigError';
   constructor(readonly problems: readonly string[]) {
@@ -33,8 +33,8 @@ export class ConfigError extends Error {
 
 /**
  * The values of all flags: the command line wins over the environment, that over the default.
- * An empty environment variable counts as none; of a flag given twice the last one counts.
- * @throws ConfigError naming each flag, the value got and the values allowed
+ * An empty environment variable counts as unset; of a repeated flag the last one counts.
+ * @throws ConfigError with each flag, the value got and the allowed values
  */
 export function parseFlags<F extends Flags>(
   flags: F,
@@ -86,7 +86,7 @@ function readArguments(
   return given;
 }
 
-/** What `--help` prints of the flags: two lines each. */
+/** The flags as `--help` prints them: two lines each. */
 export function helpFor(flags: Flags): string {
   return Object.entries(flags)
     .map(([name, flag]) => {
@@ -97,6 +97,6 @@ export function helpFor(flags: Flags): string {
     .join('\n');
 }
 
-function envOf(name: string, flag: Flag<unknown>): string {
+function envOf(name: string, flag: OperatorFlag<unknown>): string {
   return flag.env ?? `APP_${name.toUpperCase().replaceAll('-', '_')}`;
 }

@@ -1,7 +1,7 @@
 import { parseDuration } from '../../constructs/kit/duration.js';
 import type { Parser } from './flags.js';
 
-/** Where a server listens. */
+/** The address of a server. */
 export interface BindAddress {
   /** Every address when undefined. */
   readonly host: string | undefined;
@@ -11,7 +11,7 @@ export interface BindAddress {
 
 export const text: Parser<string> = { allowed: 'text', parse: (value) => value };
 
-/** The same, where nothing is a value too. */
+/** A parser that also accepts the empty text, as null. */
 export function orNone<T>(parser: Parser<T>): Parser<T | null> {
   return { ...parser, parse: (value) => (value === '' ? null : parser.parse(value)) };
 }

@@ -11,9 +11,9 @@ export function redactText(text: string): string {
 }
 
 /**
- * A copy that can be logged. Nobody is meant to log a secret; this is for the day when somebody does:
- * values under telling keys, data of Secrets, tokens within text, and whatever nests too deep are replaced.
- * @param most how deep it may nest; Infinity for what is known to have no cycles
+ * A copy that can be logged. No code logs a secret on purpose; this guards against mistakes: values
+ * under secret-like keys, data of Secrets, tokens in text and values that nest too deep are replaced.
+ * @param most the deepest level; Infinity for values without cycles
  */
 export function redact(value: unknown, depth = 0, most = MAX_DEPTH): unknown {
   if (typeof value === 'string') return redactText(value);
@@ -36,7 +36,7 @@ export function redact(value: unknown, depth = 0, most = MAX_DEPTH): unknown {
 }
 
 function hides(key: string, value: unknown): boolean {
-  // References to secrets are objects with a name, and are worth reading.
+  // References to Secrets are objects with a name, and are not secret.
   const holdsText = typeof value === 'string' || ArrayBuffer.isView(value) || Array.isArray(value);
   return holdsText && SECRET_KEY.test(key);
 }
