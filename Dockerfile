@@ -15,9 +15,11 @@ RUN npm ci --ignore-scripts --no-audit --no-fund
 COPY tsconfig.json ./
 COPY imports ./imports
 COPY constructs ./constructs
+COPY jobs ./jobs
+COPY tools/jobs ./tools/jobs
 COPY runner ./runner
 COPY cli ./cli
-RUN node node_modules/typescript/bin/tsc -p tsconfig.json --declaration false --sourceMap false --incremental false --tsBuildInfoFile null
+RUN node tools/jobs/build.ts && node node_modules/typescript/bin/tsc -p tsconfig.json --declaration false --sourceMap false --incremental false --tsBuildInfoFile null
 
 FROM ${NODE_IMAGE}
 ARG VERSION=dev

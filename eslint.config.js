@@ -1,9 +1,8 @@
 // The house's rules: strict types, and import directions that keep constructs/ pure.
-import { existsSync, readdirSync } from 'node:fs';
+import { existsSync, readFileSync, readdirSync } from 'node:fs';
 import { builtinModules } from 'node:module';
 import { join } from 'node:path';
 import js from '@eslint/js';
-import { createNodeResolver, importX } from 'eslint-plugin-import-x';
 import tseslint from 'typescript-eslint';
 
 /** The folders of the kinds: those with a `definition.ts`. */
@@ -13,6 +12,13 @@ const KINDS = readdirSync(join(import.meta.dirname, 'constructs')).filter(
     existsSync(join(import.meta.dirname, 'constructs', folder, 'definition.ts')),
 );
 const BUILTIN = builtinModules.filter((name) => !name.startsWith('_')).join('|');
+
+/** Phrases that avoid the noun that they are about. Documents are held to the same list by textlint. */
+const PHRASES = JSON.parse(
+  readFileSync(`${import.meta.dirname}/tools/lint/banned-phrases.json`, 'utf8'),
+);
+const BANNED = String.raw`/\b(${PHRASES.join('|')})\b/i`;
+const PLAIN = 'Name the thing, and say who does what: see docs/contributing/glossary.md.';
 
 /** Import patterns, each with what to do instead. */
 const NO = {
@@ -40,8 +46,13 @@ const NO = {
     message: "Another kind's api.ts is for its types: use `import type`.",
   },
   kindsInKit: {
-    regex: String.raw`^(\.\./)+(?!\.\./)(${KINDS.join('|')}|frappe|documents|install|monitoring|preview|registry)`,
+    regex: String.raw`^(\.\./)+(?!\.\./)(${KINDS.join('|')}|frappe|integrations|documents|install|monitoring|preview|registry)`,
     message: 'kit/ is below everything: it imports nothing else of constructs/.',
+  },
+  integrationsBelowKinds: {
+    regex: String.raw`^(\.\./){2}(?!kit/|\.\./imports/)`,
+    message:
+      'An integration imports kit/ and imports/ only: kinds use it, and it knows none of them.',
   },
   kindsInRunner: {
     regex: String.raw`^(\.\./)+constructs/(?!(registry|index)\.js$|kit/)`,
@@ -50,6 +61,14 @@ const NO = {
   aboveRunner: {
     regex: String.raw`^(\.\./)+(cli|testbed|tools|test)/`,
     message: 'runner/ knows nothing of who uses it.',
+  },
+  aboveCli: {
+    regex: String.raw`^(\.\./)+(testbed|tools|test)/`,
+    message: 'Product code imports no testbed, tools or tests.',
+  },
+  aboveTestbed: {
+    regex: String.raw`^(\.\./)+(tools|test)/`,
+    message: 'testbed/ imports no tools or tests; it may import product code.',
   },
   test: {
     regex: String.raw`^(\.\./)+test/`,
@@ -97,6 +116,10 @@ const reasons = {
   }),
 };
 
+const PROSE = [
+  { selector: `Literal[value=${BANNED}]`, message: PLAIN },
+  { selector: `TemplateElement[value.cooked=${BANNED}]`, message: PLAIN },
+];
 const RE_EXPORT = 'No barrels but index.ts of a kind and of constructs/: import from where it is.';
 
 export default tseslint.config(
@@ -109,26 +132,20 @@ export default tseslint.config(
     languageOptions: {
       parserOptions: { projectService: true, tsconfigRootDir: import.meta.dirname },
     },
-    plugins: { 'import-x': importX, house: { rules: { reasons } } },
-    settings: {
-      'import-x/resolver-next': [
-        createNodeResolver({
-          extensionAlias: { '.js': ['.ts', '.js'] },
-          extensions: ['.ts', '.js'],
-        }),
-      ],
-      'import-x/parsers': { '@typescript-eslint/parser': ['.ts'] },
-      'import-x/external-module-folders': ['node_modules', 'imports'],
-    },
+    plugins: { house: { rules: { reasons } } },
     rules: {
       'house/reasons': 'error',
-      'import-x/no-cycle': ['error', { ignoreExternal: true }],
-      'import-x/no-default-export': 'error',
       'no-restricted-syntax': [
         'error',
+        {
+          selector: 'ExportDefaultDeclaration',
+          message: 'No default exports: a name is the same everywhere.',
+        },
         { selector: 'ExportAllDeclaration', message: RE_EXPORT },
         { selector: 'ExportNamedDeclaration[source]', message: RE_EXPORT },
+        ...PROSE,
       ],
+      'no-warning-comments': ['error', { terms: PHRASES, location: 'anywhere' }],
       eqeqeq: 'error',
       complexity: ['error', 12],
       'max-depth': ['error', 3],
@@ -198,12 +215,24 @@ export default tseslint.config(
     rules: restrict(...PURE, NO.kindsInKit),
   },
   {
+    files: ['constructs/integrations/**/*.ts'],
+    rules: restrict(...PURE, NO.integrationsBelowKinds),
+  },
+  {
     files: ['runner/**/*.ts'],
     rules: restrict(NO.aboveRunner, NO.kindsInRunner),
   },
   {
+    files: ['cli/**/*.ts'],
+    rules: restrict(NO.aboveCli),
+  },
+  {
+    files: ['testbed/**/*.ts'],
+    rules: restrict(NO.aboveTestbed),
+  },
+  {
     files: ['constructs/index.ts', 'constructs/*/index.ts', 'cli/testing.ts'],
-    rules: { 'no-restricted-syntax': 'off' },
+    rules: { 'no-restricted-syntax': ['error', ...PROSE] },
   },
   {
     files: ['test/**/*.ts'],

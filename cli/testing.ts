@@ -1,6 +1,6 @@
 /**
- * For tests of one's own manifests: the complete graph of benches and sites as text, to be compared
- * with a snapshot by whatever test runner there is.
+ * Tests of your own manifests: every object of benches and sites as text, to compare with a snapshot in any
+ * test runner.
  *
  *     import { renderFile } from 'app-operator/testing';
  *     test('our benches', (t) => t.assert.snapshot(renderFile('manifests')));
@@ -8,31 +8,30 @@
 import { DEFAULT_SETTINGS, type Settings } from '../constructs/kit/settings.js';
 import { ManifestError } from '../constructs/preview/manifest-error.js';
 import { preview } from '../constructs/preview/preview.js';
-import { render } from './render.js';
-import { OPERATOR_NAMES } from './operators.js';
-import { servedBy } from './serves.js';
-import { readSources } from './source.js';
-import { toYaml } from './yaml.js';
+import { render } from './commands/render/render.js';
+import { optionalApisOf } from './commands/render/optional-apis.js';
+import { readManifests } from './io/manifest-files.js';
+import { toYaml } from './io/yaml.js';
 
 export interface RenderOptions {
   /** API group of the custom resources. @default app-operator.io */
   readonly apiGroup?: string;
   /** Operators that the cluster has: `keda`, `cert-manager`, `mariadb-operator`. @default none */
   readonly serves?: readonly string[];
-  /** The operator's settings, where they differ from the defaults. */
+  /** The operator's settings that differ from the defaults. */
   readonly settings?: Partial<Settings>;
-  /** Whether folders are read with the folders in them. @default false */
+  /** Whether the folders in a folder are read too. @default false */
   readonly recursive?: boolean;
 }
 
 /**
- * The graph of the benches and sites in files or folders, byte for byte as `app-operator render` prints it.
+ * Every object of the benches and sites in files or folders, byte for byte as `app-operator render` prints it.
  * @throws Error listing the problems, each as `file:line: kind/name: path: message`
  */
 export function renderFile(paths: string | readonly string[], options: RenderOptions = {}): string {
   const files = typeof paths === 'string' ? [paths] : paths;
   const { text, problems } = render(
-    readSources(files, options.recursive ?? false),
+    readManifests(files, options.recursive ?? false),
     previewOptions(options),
   );
   if (problems.length > 0) throw new Error(problems.join('\n'));
@@ -40,7 +39,7 @@ export function renderFile(paths: string | readonly string[], options: RenderOpt
 }
 
 /**
- * The graph of the benches and sites among objects.
+ * Every object of the benches and sites among `objects`.
  * @throws ManifestError listing the problems, each as `kind/name: path: message`
  */
 export function renderObjects(objects: readonly object[], options: RenderOptions = {}): string {
@@ -53,10 +52,6 @@ function previewOptions({ apiGroup, serves = [], settings }: RenderOptions) {
   return {
     apiGroup,
     settings: { ...DEFAULT_SETTINGS, ...settings },
-    serves: serves.flatMap((name) => {
-      const kinds = servedBy(name);
-      if (!kinds) throw new Error(`serves: got ${name}, allowed: ${OPERATOR_NAMES.join(', ')}`);
-      return kinds;
-    }),
+    serves: serves.flatMap((name) => optionalApisOf(name)),
   };
 }

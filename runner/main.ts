@@ -1,6 +1,8 @@
 #!/usr/bin/env node
-import { runOperator } from './operator.js';
+/** The operator. Imports are dynamic, so that the check of Node.js runs first. */
+import './require-node.js';
 
+const { runOperator } = await import('./operator.js');
 process.exitCode = await runOperator(process.argv.slice(2), process.env);
-// Everything has had its time to end: a hanging request must not keep the process.
+// A call that never returns must not keep the process alive after the shutdown timeout.
 setTimeout(() => process.exit(), 500).unref();

@@ -1,7 +1,7 @@
 import { readdir, readFile } from 'node:fs/promises';
 import path from 'node:path';
 import { parse } from 'yaml';
-import type { Api, KubernetesObject } from './controlplane/api.js';
+import type { AdminClient, KubernetesObject } from './controlplane/admin-client.js';
 import { projectRoot } from './root.js';
 
 interface CustomResourceDefinition extends KubernetesObject {
@@ -13,7 +13,7 @@ interface CustomResourceDefinition extends KubernetesObject {
 const PATH = '/apis/apiextensions.k8s.io/v1/customresourcedefinitions';
 
 /** Installs the operator's CRDs from `dist/crds`, and waits until they are served. */
-export async function applyCrds(api: Api): Promise<void> {
+export async function applyCrds(api: AdminClient): Promise<void> {
   const folder = path.join(projectRoot(), 'dist/crds');
   const files = (await readdir(folder)).filter((file) => file.endsWith('.yaml'));
   await Promise.all(

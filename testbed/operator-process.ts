@@ -11,7 +11,7 @@ const ENVIRONMENT = { MALLOC_ARENA_MAX: '1' };
 /** Of /proc/<pid>/stat: what Linux has on every machine that Node runs on. */
 const TICKS_PER_SECOND = 100;
 
-/** What the operator's process has used and done so far. */
+/** CPU time and API calls of the operator so far. */
 export interface Usage {
   /** Seconds of CPU, of all threads. */
   readonly cpu: number;
@@ -26,7 +26,7 @@ export interface OperatorProcessOptions {
   readonly logFile?: string | undefined;
 }
 
-/** The operator as a process of its own, as an image would run it. It ends with this process at the latest. */
+/** The operator as a separate process, as its image runs it. It ends with this process at the latest. */
 export class OperatorProcess {
   private constructor(
     private readonly child: ChildProcess,
@@ -71,7 +71,7 @@ export class OperatorProcess {
     return new OperatorProcess(child, port);
   }
 
-  /** Rejects when the process ends unasked; never resolves. */
+  /** Rejects when the process exits; never resolves. */
   get failed(): Promise<never> {
     return new Promise((_resolve, reject) => {
       this.child.once('exit', (code) => {

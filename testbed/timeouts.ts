@@ -1,12 +1,12 @@
-/** Fewer tries than these prove nothing: a machine that stood still, or our own work in between, took the time. */
-const TRIES = 200;
+/** Fewer polls than these prove nothing: the machine may have been suspended, or our own work took the time. */
+const MIN_POLLS = 200;
 
-/** Says after each try in vain whether to give up: once the time is over, and only after a number of tries. */
-export function patience(ms: number): () => boolean {
+/** Called after each failed poll; true once the time is over and the minimum of polls was made. */
+export function deadline(ms: number): () => boolean {
   const end = performance.now() + ms;
-  let tries = 0;
+  let polls = 0;
   return () => {
-    tries += 1;
-    return tries >= TRIES && performance.now() > end;
+    polls += 1;
+    return polls >= MIN_POLLS && performance.now() > end;
   };
 }

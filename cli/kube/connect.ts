@@ -2,72 +2,86 @@ import { existsSync } from 'node:fs';
 import { createClient, type Client } from '../../runner/api/client.js';
 import { loadCredentials, podNamespace } from '../../runner/api/credentials.js';
 import { contextsOf } from '../../runner/api/kubeconfig.js';
-import type { Arguments } from '../arguments.js';
-import { CliError, type IOStreams } from '../command.js';
+import type { GivenValues } from '../../runner/config/flags.js';
+import { CliError } from '../arguments/errors.js';
+import type { CLUSTER_FLAGS } from '../arguments/shared-flags.js';
+import type { IOStreams } from '../io/streams.js';
 
-/** What the command line asks an API server with. */
-export type Asker = Pick<Client, 'request' | 'watch'>;
+/** The requests that commands send to an API server. */
+export type ApiClient = Pick<Client, 'request' | 'watch'>;
 
-/** A cluster as the command line asks it. */
+/** A connection to the cluster of a command. */
 export interface Connection {
-  /** Its requests end, with the signal's reason, where there is a signal and it is aborted. */
-  readonly client: Asker;
-  /** The namespace that was asked for, or the context's. */
+  /** With a signal: its requests are cancelled, with the signal's reason, when the signal is aborted. */
+  readonly client: ApiClient;
+  /** The namespace of `--namespace`, or of the context. */
   readonly namespace: string;
 }
 
-/** Lets a command ask the cluster that its flags name, and closes the connections after it. @throws CliError */
+type ClusterValues = Partial<GivenValues<typeof CLUSTER_FLAGS>>;
+
+/** Where the kubeconfig is, and which of its contexts counts. */
+interface Target {
+  /** Undefined without a flag and a variable. */
+  readonly kubeconfig: string | undefined;
+  readonly context: string | undefined;
+  readonly env: IOStreams['env'];
+  /** Whether the service account of the pod counts. */
+  readonly inPod: boolean;
+}
+
+/** Connects to the cluster that the flags name, and disconnects after the work. @throws CliError */
 export async function connected<T>(
-  args: Arguments,
+  values: ClusterValues,
   io: Pick<IOStreams, 'env'> & Partial<Pick<IOStreams, 'signal'>>,
   work: (connection: Connection) => Promise<T>,
 ): Promise<T> {
   const { env, signal } = io;
-  const kubeconfig = args.text('kubeconfig') ?? env['KUBECONFIG'];
-  const context = args.text('context');
-  const { client, namespace } = await connect(kubeconfig || undefined, context, env);
+  const kubeconfig = (values.kubeconfig ?? env['KUBECONFIG']) || undefined;
+  const inPod = kubeconfig === undefined && env['KUBERNETES_SERVICE_HOST'] !== undefined;
+  const target = { kubeconfig, context: values.context, env, inPod };
+  const { client, namespace } = await connect(target);
   try {
     return await work({
-      client: signal ? heeding(client, signal) : client,
-      namespace: args.text('namespace') ?? namespace ?? 'default',
+      client: signal ? cancelledBy(signal, client) : client,
+      namespace: values.namespace ?? namespace ?? 'default',
     });
   } finally {
     await client.close();
   }
 }
 
-/** Watches have a signal anyway. */
-function heeding(client: Client, signal: AbortSignal): Asker {
+/** Watches have a signal already. */
+function cancelledBy(signal: AbortSignal, client: Client): ApiClient {
   return {
     request: (method, path, options) => client.request(method, path, { signal, ...options }),
     watch: (path, query, options) => client.watch(path, query, options),
   };
 }
 
-async function connect(
-  kubeconfig: string | undefined,
-  context: string | undefined,
-  env: IOStreams['env'],
-) {
-  const files = kubeconfig ?? `${env['HOME'] ?? ''}/.kube/config`;
-  const inPod = kubeconfig === undefined && env['KUBERNETES_SERVICE_HOST'] !== undefined;
-  if (!inPod && !files.includes(':') && !existsSync(files)) {
-    throw new CliError(`${files}: no such file: give --kubeconfig FILE, or set KUBECONFIG`);
-  }
+async function connect(target: Target) {
   try {
-    const { current, namespaces } = contextsOf(files);
-    if (context !== undefined && !namespaces.has(context)) {
-      const known = [...namespaces.keys()].toSorted().join(', ') || 'none';
-      throw new CliError(`there is no context ${JSON.stringify(context)}: there are ${known}`);
-    }
+    const namespace = namespaceOf(target);
+    const { kubeconfig, env, context } = target;
     const credentials = await loadCredentials(kubeconfig, env, undefined, context);
-    const ofContext = namespaces.get(context ?? current ?? '');
-    return {
-      client: createClient({ credentials }),
-      namespace: inPod && context === undefined ? podNamespace() : ofContext,
-    };
+    return { client: createClient({ credentials }), namespace };
   } catch (error) {
     if (error instanceof CliError) throw error;
     throw new CliError(error instanceof Error ? error.message : String(error));
   }
+}
+
+/** The namespace of the context, or of the pod. @throws CliError for a missing kubeconfig or context */
+function namespaceOf({ kubeconfig, context, env, inPod }: Target): string | undefined {
+  const files = kubeconfig ?? `${env['HOME'] ?? ''}/.kube/config`;
+  if (!inPod && !files.includes(':') && !existsSync(files)) {
+    throw new CliError(`${files}: no such file; use --kubeconfig FILE, or set KUBECONFIG`);
+  }
+  const { current, namespaces } = contextsOf(files);
+  if (context !== undefined && !namespaces.has(context)) {
+    const known = [...namespaces.keys()].toSorted().join(', ') || 'none';
+    throw new CliError(`context ${JSON.stringify(context)} not found; available: ${known}`);
+  }
+  if (inPod && context === undefined) return podNamespace();
+  return namespaces.get(context ?? current ?? '');
 }

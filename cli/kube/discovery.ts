@@ -2,18 +2,18 @@ import { kindId, type ObjectKind } from '../../constructs/kit/object-kind.js';
 import { isNotFound } from '../../runner/api/api-error.js';
 import type { Client } from '../../runner/api/client.js';
 
-/** A kind as the cluster serves it. */
+/** A kind that the cluster serves. */
 export interface ServedKind extends ObjectKind {
   readonly namespaced: boolean;
 }
 
-/** What the cluster serves; each version of a group is asked about once. */
+/** The kinds that the cluster serves. Each version of a group is requested once. */
 export class ServedKinds {
   readonly #versions = new Map<string, Promise<ReadonlyMap<string, ServedKind>>>();
 
   constructor(private readonly client: Pick<Client, 'request'>) {}
 
-  /** The kind; undefined where it is not served. */
+  /** The kind; undefined when it is not served. */
   async of(apiVersion: string, kind: string): Promise<ServedKind | undefined> {
     let version = this.#versions.get(apiVersion);
     version ??= this.#kindsOf(apiVersion);
@@ -21,7 +21,7 @@ export class ServedKinds {
     return (await version).get(kind);
   }
 
-  /** Those of some kinds that are served, as `<apiVersion>/<kind>`. */
+  /** The served kinds among some, as `<apiVersion>/<kind>`. */
   async among(kinds: readonly ObjectKind[]): Promise<readonly string[]> {
     const found = await Promise.all(
       kinds.map(async (kind) => ((await this.of(kind.apiVersion, kind.kind)) ? kindId(kind) : [])),

@@ -4,21 +4,19 @@ import {
   isForbidden,
   isUnauthorized,
 } from '../../runner/api/api-error.js';
-import { CliError } from '../command.js';
+import { CliError } from '../arguments/errors.js';
 
-/** What went wrong, in a line that says what to do; undefined for what nobody expected. */
+/** One line for an error of the API server, with what to do; undefined for any other error. */
 export function cliErrorOf(error: unknown): CliError | undefined {
   if (error instanceof ConnectionError) {
     return new CliError(
-      `the API server does not answer (${error.message}): is the context the right one? See --context and --kubeconfig`,
+      `cannot connect to the API server: ${error.message}; check --context and --kubeconfig`,
     );
   }
   if (isUnauthorized(error)) {
-    return new CliError(
-      'the API server does not know you (401): log in again, or choose another --context',
-    );
+    return new CliError('unauthorized: log in again, or choose another --context');
   }
-  if (isForbidden(error)) return new CliError(`you may not: ${error.message}`);
+  if (isForbidden(error)) return new CliError(`forbidden: ${error.message}`);
   if (error instanceof ApiError) return new CliError(error.message);
   return undefined;
 }

@@ -1,70 +1,86 @@
 import { objectKind } from '../../constructs/kit/definition.js';
-import * as kinds from '../../constructs/kit/object-kind.js';
-import { kindId, type ObjectKind } from '../../constructs/kit/object-kind.js';
-import { BATCHES, DEFINITIONS, KINDS } from '../../constructs/registry.js';
 import { MANAGED_BY, MANAGED_BY_LABEL } from '../../constructs/kit/labels.js';
+import {
+  ConfigMap,
+  kindId,
+  NetworkPolicy,
+  Secret,
+  Service,
+  type ObjectKind,
+} from '../../constructs/kit/object-kind.js';
+import { BATCHES, KINDS, type AnyKind } from '../../constructs/registry.js';
 import { Pod } from '../../runner/health/pod-diagnostics.js';
 
-/** A kind, and what is asked of it. */
+/** A kind to list, and the part of its objects that is requested. */
 export interface Listing {
   readonly kind: ObjectKind;
   readonly labelSelector?: string;
-  /** Only metadata is asked for: what it holds is large or secret, and says nothing of its health. */
+  /** Requests metadata only: the content is large or secret, and does not affect the health. */
   readonly metadataOnly?: true;
-  /** Whether a cluster without this API is one without ours. */
+  /** Without this API, app-operator is not installed. */
   readonly required?: true;
 }
 
-const MADE_BY_US = `${MANAGED_BY_LABEL}=${MANAGED_BY}`;
-const QUIET = new Set(
-  [kinds.ConfigMap, kinds.Secret, kinds.Service, kinds.NetworkPolicy].map(kindId),
-);
-
-/** Our kinds. */
-export function resourceKinds(apiGroup?: string): readonly ObjectKind[] {
-  return DEFINITIONS.map((definition) => objectKind(definition, apiGroup));
-}
-
-/** The kinds of children, each once. */
-export const CHILD_KINDS = once([...KINDS, ...BATCHES].flatMap(({ owns }) => owns));
-
-/** The kinds of others that trees depend on. */
-export const REFERENCE_KINDS = once(KINDS.flatMap(({ reads }) => reads)).filter(
-  (kind) => !CHILD_KINDS.some((owned) => kindId(owned) === kindId(kind)),
-);
-
-/** The APIs that trees are different without. */
-export const OPTIONAL_KINDS = once([
-  ...[...CHILD_KINDS, ...REFERENCE_KINDS].filter(({ optional }) => optional),
-  ...KINDS.flatMap(({ detects = [] }) => detects),
-]);
+const MANAGED = `${MANAGED_BY_LABEL}=${MANAGED_BY}`;
+const METADATA_ONLY = new Set([ConfigMap, Secret, Service, NetworkPolicy].map(kindId));
 
 export const POD = Pod;
 
-/** The annotation in which kubectl keeps a copy of what it was given. */
+/** The annotation in which `kubectl apply` keeps a copy of the manifest. */
 export const LAST_APPLIED = 'kubectl.kubernetes.io/last-applied-configuration';
 
-/** Everything that a status is made from. */
-export function listings(apiGroup?: string): readonly Listing[] {
+/** The custom resources. */
+export function resourceKinds(apiGroup?: string, kinds = KINDS): readonly ObjectKind[] {
+  return kinds.map(({ definition }) => objectKind(definition, apiGroup));
+}
+
+/** The kinds of children, each once. */
+export function childKinds(kinds = KINDS): readonly ObjectKind[] {
+  return distinct([...kinds, ...BATCHES].flatMap(({ owns }) => owns));
+}
+
+/** The kinds that trees depend on, besides children. */
+export function referenceKinds(kinds = KINDS): readonly ObjectKind[] {
+  const children = new Set(childKinds(kinds).map(kindId));
+  return distinct(kinds.flatMap(({ reads }) => reads)).filter(
+    (kind) => !children.has(kindId(kind)),
+  );
+}
+
+/** The optional APIs that change the trees. */
+export function optionalKinds(kinds = KINDS): readonly ObjectKind[] {
+  return distinct([
+    ...[...childKinds(kinds), ...referenceKinds(kinds)].filter(({ optional }) => optional),
+    ...kinds.flatMap(({ detects = [] }) => detects),
+  ]);
+}
+
+/** The registered kind of a resource. */
+export function kindNamed(name: string, kinds = KINDS): AnyKind | undefined {
+  return kinds.find(({ definition }) => definition.kind === name);
+}
+
+/** Everything that a status needs. */
+export function listings(apiGroup?: string, kinds = KINDS): readonly Listing[] {
   return [
-    ...resourceKinds(apiGroup).map((kind) => ({ kind, required: true as const })),
-    ...CHILD_KINDS.map((kind) => ({
+    ...resourceKinds(apiGroup, kinds).map((kind) => ({ kind, required: true as const })),
+    ...childKinds(kinds).map((kind) => ({
       kind,
-      labelSelector: MADE_BY_US,
-      ...(QUIET.has(kindId(kind)) ? { metadataOnly: true as const } : {}),
+      labelSelector: MANAGED,
+      ...(METADATA_ONLY.has(kindId(kind)) ? { metadataOnly: true as const } : {}),
     })),
-    { kind: POD, labelSelector: MADE_BY_US },
+    { kind: POD, labelSelector: MANAGED },
   ];
 }
 
-/** What trees depend on and nobody here has made. */
-export function references(): readonly Listing[] {
-  return REFERENCE_KINDS.map((kind) => ({
+/** Everything that trees depend on and app-operator does not manage. */
+export function referenceListings(kinds = KINDS): readonly Listing[] {
+  return referenceKinds(kinds).map((kind) => ({
     kind,
     ...(kind.content ? {} : { metadataOnly: true as const }),
   }));
 }
 
-function once(kinds: readonly ObjectKind[]): readonly ObjectKind[] {
+function distinct(kinds: readonly ObjectKind[]): readonly ObjectKind[] {
   return [...new Map(kinds.map((kind) => [kindId(kind), kind])).values()];
 }

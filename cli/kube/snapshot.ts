@@ -1,26 +1,27 @@
-import { groupOf, keyOf, type KubeObject } from '../../constructs/kit/object.js';
+import { groupOf, keyOfObject, type KubeObject } from '../../constructs/kit/object.js';
 import { kindId, type ObjectKind } from '../../constructs/kit/object-kind.js';
 import { isForbidden, isNotFound } from '../../runner/api/api-error.js';
 import type { Client } from '../../runner/api/client.js';
+import { listAll } from '../../runner/api/list.js';
 import { resourcePath } from '../../runner/api/resource-path.js';
-import { CliError } from '../command.js';
+import { CliError } from '../arguments/errors.js';
 import type { Listing } from './kinds.js';
 
-/** Something that was asked for and not shown. */
+/** Something that a command could not read. */
 export interface Omission {
-  /** `deployments.apps`, as RBAC has it. */
+  /** As in RBAC rules: `deployments.apps`. */
   readonly what: string;
-  /** Undefined for all of them. */
+  /** Undefined for all namespaces. */
   readonly namespace?: string;
   readonly why: string;
 }
 
-/** What there is, as far as one may see it. */
+/** The objects of a cluster at one moment, as far as the user may list them. */
 export class ClusterSnapshot {
   readonly #objects = new Map<string, Map<string, KubeObject>>();
   readonly omitted: Omission[] = [];
 
-  /** Everything seen of a kind, by namespace and name. */
+  /** The objects of a kind, by namespace and name. */
   of(kind: ObjectKind): readonly KubeObject[] {
     return [...(this.#objects.get(kindId(kind)) ?? [])]
       .sort(([a], [b]) => (a < b ? -1 : 1))
@@ -33,29 +34,24 @@ export class ClusterSnapshot {
   }
 
   put(kind: ObjectKind, object: KubeObject): void {
-    const { namespace, name } = object.metadata;
     const full = { ...object, apiVersion: kind.apiVersion, kind: kind.kind };
-    this.#objects.get(kindId(kind))?.set(keyOf(namespace, name), full);
+    this.#objects.get(kindId(kind))?.set(keyOfObject(object), full);
   }
 
-  remove(kind: ObjectKind, { metadata: { namespace, name } }: KubeObject): void {
-    this.#objects.get(kindId(kind))?.delete(keyOf(namespace, name));
+  remove(kind: ObjectKind, object: KubeObject): void {
+    this.#objects.get(kindId(kind))?.delete(keyOfObject(object));
   }
 
-  /** Whether a kind could be listed. */
+  /** Whether the kind was listed. */
   sees(kind: ObjectKind): boolean {
     return this.#objects.has(kindId(kind));
   }
 }
 
-const PAGE = '500';
-export const METADATA_LIST =
-  'application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1, application/json';
-
 /**
- * Looks at everything that is listed, at once.
+ * Lists everything at the same time.
  * @param namespace undefined for all
- * @throws CliError where our kinds are not served, or none of them may be seen
+ * @throws CliError when the custom resources are not served, or the user may list none of them
  */
 export async function takeSnapshot(
   client: Pick<Client, 'request'>,
@@ -72,53 +68,58 @@ export async function takeSnapshot(
         if (isNotFound(error) && !listing.required) return;
         if (isNotFound(error)) throw notServed(listing.kind);
         if (!isForbidden(error)) throw error;
-        snapshot.omitted.push(omitted(listing.kind, place, 'you may not list them'));
+        snapshot.omitted.push(omitted(listing.kind, place, FORBIDDEN_LIST));
       }
     }),
   );
-  const ours = listings.filter(({ required }) => required);
-  if (ours.length > 0 && !ours.some(({ kind }) => snapshot.sees(kind))) {
-    const where = namespace === undefined ? 'the cluster' : `namespace ${namespace}`;
-    throw new CliError(
-      `you may see nothing of ${groupOf(ours[0]?.kind.apiVersion ?? '')} in ${where}: ask for a binding of the ClusterRole "view" there${namespace === undefined ? ', or name a namespace with -n' : ''}`,
-    );
-  }
+  requireResources(snapshot, listings, namespace);
   return snapshot;
 }
 
-/** All objects of a collection, page by page. */
+export const FORBIDDEN_LIST = 'forbidden: list';
+
+/** @throws CliError when resources are listed, and none of their kinds may be */
+function requireResources(
+  snapshot: ClusterSnapshot,
+  listings: readonly Listing[],
+  namespace: string | undefined,
+): void {
+  const [first, ...others] = listings.filter(({ required }) => required);
+  if (!first || [first, ...others].some(({ kind }) => snapshot.sees(kind))) return;
+  const where = namespace === undefined ? 'in all namespaces' : `in namespace ${namespace}`;
+  const choice = namespace === undefined ? ', or use -n NAMESPACE' : '';
+  throw new CliError(
+    `forbidden: cannot list any resource of ${groupOf(first.kind.apiVersion)} ${where}; request a binding of the ClusterRole "view"${choice}`,
+  );
+}
+
+/** All objects of a kind. @param namespace undefined for all */
 export async function listOf(
   client: Pick<Client, 'request'>,
   { kind, labelSelector, metadataOnly }: Omit<Listing, 'required'>,
   namespace: string | undefined,
 ): Promise<readonly KubeObject[]> {
-  const objects: KubeObject[] = [];
-  let next: string | undefined;
-  do {
-    const page = await client.request<{
-      readonly metadata: { readonly continue?: string };
-      readonly items: readonly KubeObject[] | null;
-    }>('GET', resourcePath(kind, namespace), {
-      query: { limit: PAGE, continue: next, labelSelector },
-      ...(metadataOnly ? { accept: METADATA_LIST } : {}),
-    });
-    objects.push(...(page.items ?? []));
-    next = page.metadata.continue || undefined;
-  } while (next);
-  return objects.map((object) => ({ ...object, apiVersion: kind.apiVersion, kind: kind.kind }));
+  const path = resourcePath(kind, namespace);
+  const { items } = await listAll(client, path, { labelSelector, metadataOnly });
+  return items.map((object) => ({ ...object, apiVersion: kind.apiVersion, kind: kind.kind }));
 }
 
 export function omitted(kind: ObjectKind, namespace: string | undefined, why: string): Omission {
-  const group = groupOf(kind.apiVersion);
   return {
-    what: group === '' ? kind.plural : `${kind.plural}.${group}`,
+    what: resourceNameOf(kind),
     ...(namespace === undefined ? {} : { namespace }),
     why,
   };
 }
 
+/** The resource as in RBAC rules: `deployments.apps`. */
+export function resourceNameOf({ apiVersion, plural }: ObjectKind): string {
+  const group = groupOf(apiVersion);
+  return group === '' ? plural : `${plural}.${group}`;
+}
+
 function notServed(kind: ObjectKind): CliError {
   return new CliError(
-    `the cluster does not serve ${kindId(kind)}: is app-operator installed there? See \`kubectl apply --server-side -f dist/install.yaml\``,
+    `the cluster does not serve ${kindId(kind)}; to install app-operator, run: kubectl apply --server-side -f dist/install.yaml`,
   );
 }

@@ -1,8 +1,9 @@
 import { Chart } from 'cdk8s';
 import type { Construct } from 'constructs';
 import { backupStore } from '../frappe/backup-store.js';
+import { SCRIPTS_DIR } from '../frappe/constants.generated.js';
 import { FrappeCronJob, FrappeJob, type FrappeJobProps } from '../frappe/job.js';
-import { PYTHON, SCRIPTS_DIR } from '../frappe/pod.js';
+import { PYTHON } from '../frappe/pod.js';
 import type { SiteModel } from '../frappe/site-model.js';
 import { parseDuration } from '../kit/duration.js';
 import type { ChartProps } from '../kit/kind.js';

@@ -9,6 +9,7 @@ import { type BackupInputs, resolveBackup } from './resolve.js';
 import { evaluateBackup } from './evaluate.js';
 import { backupCleanup } from './cleanup.js';
 import { backupReasons } from './reasons.js';
+import { backupStatusView } from './status-view.js';
 
 /** Backups of a site. */
 export const backup: Kind<SiteBackup, BackupInputs> = {
@@ -27,4 +28,5 @@ export const backup: Kind<SiteBackup, BackupInputs> = {
   probes: () => [],
   evaluate: evaluateBackup,
   cleanup: backupCleanup,
+  statusView: backupStatusView,
 };

@@ -2,15 +2,16 @@ import { Chart } from 'cdk8s';
 import { k8s } from 'cdk8s-plus-28';
 import type { Construct } from 'constructs';
 import type { BenchModel } from '../frappe/bench-model.js';
+import { QUEUES, SOCKETIO_PORT } from '../frappe/constants.generated.js';
 import { DatabaseServer } from '../frappe/database-server.js';
 import { Gunicorn } from '../frappe/gunicorn.js';
 import { imageNamed } from '../frappe/image.js';
 import { OnlyFromBench } from '../frappe/network-policy.js';
-import { RedisTrigger } from '../frappe/redis-trigger.js';
 import { scripts } from '../frappe/scripts.generated.js';
 import { Volume } from '../frappe/volume.js';
 import { Worker, WORKER_COMPONENTS } from '../frappe/worker.js';
-import { QUEUES, workerScale, type WorkerScale } from '../frappe/worker-scaling.js';
+import { workerScale, type WorkerScale } from '../frappe/worker-scaling.js';
+import { RedisLogin } from '../integrations/keda/trigger-authentication.js';
 import type { Queue } from '../kit/api.js';
 import { hashOf } from '../kit/hash.js';
 import type { ChartProps } from '../kit/kind.js';
@@ -25,7 +26,7 @@ import { Nginx } from './nginx.js';
 import { renderNginxConfig } from './nginx-config.js';
 import { Redis, RedisPassword } from './redis.js';
 import { Scheduler } from './scheduler.js';
-import { Socketio, SOCKETIO_PORT } from './socketio.js';
+import { Socketio } from './socketio.js';
 
 /** The complete graph of a bench's children. */
 export class BenchChart extends Chart {
@@ -146,8 +147,13 @@ export class BenchChart extends Chart {
     }
     // The ScaledObjects of Dedicated sites name it too, also where somebody else scales the bench's own workers.
     const enabled = QUEUES.some((queue) => spec.workerAutoscaling?.[queue]?.enabled);
-    if (inputs.keda && inputs.logins && enabled) {
-      new RedisTrigger(workloads, 'redis-trigger', common);
+    if (inputs.keda && inputs.logins && enabled && !model.redis.external) {
+      new RedisLogin(workloads, 'redis-trigger', {
+        name: names.redisTrigger,
+        namespace: model.namespace,
+        labels: childLabels(resource, 'redis'),
+        password: model.redis.password,
+      });
     }
   }
 }
@@ -175,14 +181,13 @@ export function benchWorkerScale(bench: AppBench, inputs: BenchInputs, queue: Qu
 /** The scripts of all pods of a bench and of its sites. */
 class Scripts extends k8s.KubeConfigMap {
   constructor(scope: Construct, id: string, bench: AppBench) {
-    const { 'wsgi.py': wsgi, ...others } = scripts;
     super(scope, id, {
       metadata: {
         name: benchNames(bench.metadata.name).config,
         ...(bench.metadata.namespace ? { namespace: bench.metadata.namespace } : {}),
         labels: childLabels(bench, 'scripts'),
       },
-      data: { ...others, 'app_operator_wsgi.py': wsgi },
+      data: scripts,
     });
   }
 }

@@ -1,14 +1,14 @@
+import { QUEUES } from '../frappe/constants.generated.js';
 import { isSupported, untested } from '../frappe/image.js';
 import { evaluatePhase } from '../frappe/phase.js';
 import { scaleStatus } from '../frappe/scale-status.js';
 import {
   scaledToZero,
-  QUEUES,
   scalingCondition,
-  scalingObstacle,
   scalingStatus,
   type WorkersSeen,
 } from '../frappe/worker-scaling.js';
+import { kedaObstacle } from '../integrations/keda/autoscaling.js';
 import type { ConditionResult } from '../kit/condition.js';
 import type { StatusResult, Observation } from '../kit/kind.js';
 import { benchNames } from '../kit/names.js';
@@ -26,7 +26,7 @@ export function evaluateBench(observation: Observation<AppBench, BenchInputs>): 
   const { phase, ready } = heldBack(evaluatePhase(withoutMetrics(observation)), upgrade);
   const workers = workersOf(observation);
   const workerScaling = scalingStatus(workers);
-  const obstacle = scalingObstacle({
+  const obstacle = kedaObstacle({
     keda: inputs.keda,
     externalRedis: inputs.model.redis.external,
   });

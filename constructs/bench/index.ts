@@ -1,6 +1,7 @@
 import { benchesByTurn, scalersOfDeployment, sitesOfBench } from '../frappe/indexes.js';
-import { PLATFORM_KINDS } from '../frappe/platform.js';
+import { INTEGRATIONS } from '../integrations/index.js';
 import { Waiting } from '../kit/errors.js';
+import { usedKinds, type Integration } from '../kit/integration.js';
 import type { Kind } from '../kit/kind.js';
 import { retainsData } from '../kit/labels.js';
 import { normalHost } from '../kit/normal.js';
@@ -8,19 +9,14 @@ import { keyOf, type KubeObject } from '../kit/object.js';
 import {
   ConfigMap,
   Deployment,
-  ExternalMariaDb,
   HorizontalPodAutoscaler,
   Job,
-  MariaDb,
   NetworkPolicy,
   PersistentVolumeClaim,
   PodDisruptionBudget,
-  PostgresCluster,
-  ScaledObject,
   Secret,
   Service,
   StatefulSet,
-  TriggerAuthentication,
 } from '../kit/object-kind.js';
 import { benchWarnings } from './warnings.js';
 import type { AppBench } from './api.js';
@@ -29,9 +25,10 @@ import { appBench } from './definition.js';
 import { resolveBench, type BenchInputs } from './resolve.js';
 import { evaluateBench } from './evaluate.js';
 import { benchReasons } from './reasons.js';
+import { benchStatusView } from './status-view.js';
 
-/** Shared infrastructure for a set of sites. */
-export const bench: Kind<AppBench, BenchInputs> = {
+/** Shared infrastructure for a set of sites, with what integrations add to it. */
+export const benchWith = (integrations: readonly Integration[]): Kind<AppBench, BenchInputs> => ({
   definition: appBench,
   owns: [
     ConfigMap,
@@ -43,11 +40,10 @@ export const bench: Kind<AppBench, BenchInputs> = {
     Deployment,
     NetworkPolicy,
     PodDisruptionBudget,
-    ScaledObject,
-    TriggerAuthentication,
+    ...usedKinds(appBench.kind, integrations).owns,
   ],
-  reads: [HorizontalPodAutoscaler, Secret, MariaDb, ExternalMariaDb, PostgresCluster],
-  detects: PLATFORM_KINDS,
+  reads: [HorizontalPodAutoscaler, Secret, ...usedKinds(appBench.kind, integrations).reads],
+  detects: usedKinds(appBench.kind, integrations).detects,
   references: [],
   reasons: benchReasons,
   durableStatus: ['upgrade'],
@@ -73,7 +69,10 @@ export const bench: Kind<AppBench, BenchInputs> = {
     keepsChildren: true,
     chart: () => undefined,
   },
-};
+  statusView: benchStatusView,
+});
+
+export const bench = benchWith(INTEGRATIONS);
 
 function nameOf(object: KubeObject): string {
   return object.metadata.name;

@@ -1,8 +1,9 @@
 import type { k8s } from 'cdk8s-plus-28';
 import { Construct } from 'constructs';
 import type { BenchModel } from '../frappe/bench-model.js';
+import { SCRIPTS_DIR, SOCKETIO_PORT } from '../frappe/constants.generated.js';
 import { FrappeJob } from '../frappe/job.js';
-import { SCRIPTS_DIR, PYTHON, secretEnv } from '../frappe/pod.js';
+import { PYTHON, secretEnv } from '../frappe/pod.js';
 import { hashOf } from '../kit/hash.js';
 import { benchNames } from '../kit/names.js';
 import type { AppBench } from './api.js';
@@ -29,7 +30,7 @@ export class BenchInit extends Construct {
         command: [PYTHON, `${SCRIPTS_DIR}/bench_init.py`],
         env: [
           { name: 'BENCH_APPS', value: JSON.stringify(bench.apps) },
-          { name: 'SOCKETIO_PORT', value: '9000' },
+          { name: 'SOCKETIO_PORT', value: String(SOCKETIO_PORT) },
           { name: 'COMMON_CONFIG', value: JSON.stringify({ bench_id: bench.queuePrefix }) },
           { name: 'DB_HOST', value: bench.database.host },
           { name: 'DB_PORT', value: String(bench.database.port) },

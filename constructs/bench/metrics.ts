@@ -1,7 +1,8 @@
 import { k8s } from 'cdk8s-plus-28';
 import { Construct } from 'constructs';
 import type { BenchModel } from '../frappe/bench-model.js';
-import { PYTHON, SCRIPTS_DIR, selectorLabels } from '../frappe/pod.js';
+import { METRICS_PORT, SCRIPTS_DIR } from '../frappe/constants.generated.js';
+import { PYTHON, selectorLabels } from '../frappe/pod.js';
 import { scripts } from '../frappe/scripts.generated.js';
 import { Workload } from '../frappe/workload.js';
 import type { Resources } from '../kit/api.js';
@@ -10,7 +11,6 @@ import { childLabels } from '../kit/labels.js';
 import { benchNames } from '../kit/names.js';
 import type { AppBench } from './api.js';
 
-const METRICS_PORT = 9180;
 const SCRIPT = 'bench_metrics.py';
 
 export interface MetricsProps {

@@ -6,6 +6,9 @@
  * costs its own site a 502 and nobody else anything. `nginx.sh` adds `resolver.conf` and reloads.
  */
 
+import { NGINX_PORT } from '../frappe/constants.generated.js';
+import { SITES_DIR } from '../frappe/pod.js';
+
 /** One site as nginx sees it. */
 export interface NginxSite {
   /** Name of the site's directory; also a host name that leads to it. */
@@ -28,7 +31,7 @@ export interface NginxConfigInput {
   readonly clientMaxBodySize: string;
   /** Seconds the framework may take for an answer. */
   readonly proxyReadTimeout: number;
-  /** Port nginx listens on; default 8080. */
+  /** Port nginx listens on; default NGINX_PORT. */
   readonly port?: number;
   /** The sites volume; default: where the image has it. */
   readonly sitesDirectory?: string;
@@ -109,7 +112,7 @@ function renderMain(input: NginxConfigInput): string {
   if (!Number.isInteger(input.proxyReadTimeout) || input.proxyReadTimeout < 1) {
     throw new Error(`not a number of seconds: ${String(input.proxyReadTimeout)}`);
   }
-  const root = input.sitesDirectory ?? '/home/frappe/frappe-bench/sites';
+  const root = input.sitesDirectory ?? SITES_DIR;
   if (!/^\/[\w./-]+$/.test(root)) throw new Error(`not a directory: ${JSON.stringify(root)}`);
   const trusted = (input.realIpFrom ?? [])
     .map((from) => `  set_real_ip_from ${address(from)};`)
@@ -188,8 +191,8 @@ ${trusted.map((line) => `${line}\n`).join('')}  real_ip_header X-Forwarded-For;
   proxy_redirect off;
 
   server {
-    listen ${String(input.port ?? 8080)} default_server;
-    listen [::]:${String(input.port ?? 8080)} default_server;
+    listen ${String(input.port ?? NGINX_PORT)} default_server;
+    listen [::]:${String(input.port ?? NGINX_PORT)} default_server;
     access_log /dev/stdout site if=$is_visitor;
     root ${root};
     absolute_redirect off;

@@ -1,14 +1,18 @@
 import { k8s } from 'cdk8s-plus-28';
 import { Construct } from 'constructs';
 import type { BenchModel } from '../frappe/bench-model.js';
-import { SCRIPTS_DIR, selectorLabels } from '../frappe/pod.js';
+import {
+  NGINX_CONFIG_DIR,
+  NGINX_PORT,
+  NGINX_RUN_DIR,
+  SCRIPTS_DIR,
+} from '../frappe/constants.generated.js';
+import { selectorLabels } from '../frappe/pod.js';
 import { Workload } from '../frappe/workload.js';
 import type { Resources } from '../kit/api.js';
 import { childLabels } from '../kit/labels.js';
 import { benchNames } from '../kit/names.js';
 import type { AppBench } from './api.js';
-
-export const NGINX_PORT = 8080;
 
 export interface NginxProps {
   readonly bench: BenchModel;
@@ -19,7 +23,7 @@ export interface NginxProps {
   readonly config: Readonly<Record<string, string>>;
 }
 
-/** The proxy in front of all sites of a bench: Service on port 8080, Deployment, configuration. */
+/** The proxy in front of all sites of a bench: Service, Deployment, configuration. */
 export class Nginx extends Construct {
   constructor(scope: Construct, id: string, props: NginxProps) {
     super(scope, id);
@@ -78,8 +82,8 @@ export class Nginx extends Construct {
         writesSites: false,
         // The configuration is not part of the pods: nginx reloads it without losing a request.
         extraMounts: [
-          { name: 'nginx-config', mountPath: '/etc/app-operator/nginx', readOnly: true },
-          { name: 'scratch', mountPath: '/run/nginx', subPath: 'nginx' },
+          { name: 'nginx-config', mountPath: NGINX_CONFIG_DIR, readOnly: true },
+          { name: 'scratch', mountPath: NGINX_RUN_DIR, subPath: 'nginx' },
         ],
       },
       extraVolumes: [{ name: 'nginx-config', configMap: { name: names.nginxConfig } }],

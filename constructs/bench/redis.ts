@@ -1,5 +1,13 @@
 import { k8s } from 'cdk8s-plus-28';
 import { Construct } from 'constructs';
+import {
+  REDIS_CACHE_PORT,
+  REDIS_DATA_DIR,
+  REDIS_QUEUE_PORT,
+  REDIS_RUN_DIR,
+  SCRIPTS_DIR,
+} from '../frappe/constants.generated.js';
+import { KEDA_OPERATOR } from '../integrations/keda/index.js';
 import { childLabels } from '../kit/labels.js';
 import { benchNames } from '../kit/names.js';
 import { bytesOf } from '../kit/quantity.js';
@@ -10,7 +18,6 @@ import {
   placement,
   podMetadata,
   resourceRequirements,
-  SCRIPTS_DIR,
   secretEnv,
   selectorLabels,
   withAffinity,
@@ -19,8 +26,6 @@ import { Volume } from '../frappe/volume.js';
 import type { AppBench, RedisConfig } from './api.js';
 
 const IMAGE = 'redis:7.2-alpine';
-const CACHE_PORT = 6379;
-const QUEUE_PORT = 6380;
 /** The cache's size where its container has no memory limit. */
 const CACHE_BYTES = 256 * 1024 * 1024;
 
@@ -60,8 +65,8 @@ export class Redis extends Construct {
     const labels = childLabels(owner, component);
     const selector = selectorLabels({ owner, name });
     const ports = [
-      { name: 'cache', port: CACHE_PORT },
-      { name: 'queue', port: QUEUE_PORT },
+      { name: 'cache', port: REDIS_CACHE_PORT },
+      { name: 'queue', port: REDIS_QUEUE_PORT },
     ];
     new k8s.KubeService(this, 'service', {
       metadata: { name, namespace, labels },
@@ -117,9 +122,8 @@ export class Redis extends Construct {
       bench,
       owner,
       name,
-      ports: [CACHE_PORT, QUEUE_PORT],
-      // KEDA's operator reads the length of the queues.
-      alsoFrom: ['keda-operator'],
+      ports: [REDIS_CACHE_PORT, REDIS_QUEUE_PORT],
+      alsoFrom: [KEDA_OPERATOR],
     });
   }
 }
@@ -154,9 +158,9 @@ function server(props: {
     livenessProbe: { ...check('live'), periodSeconds: 30, failureThreshold: 3 },
     readinessProbe: check('ready'),
     volumeMounts: [
-      { name: 'run', mountPath: '/run/redis', subPath: role },
+      { name: 'run', mountPath: REDIS_RUN_DIR, subPath: role },
       { name: 'scripts', mountPath: SCRIPTS_DIR, readOnly: true },
-      ...(role === 'queue' ? [{ name: 'queue', mountPath: '/data' }] : []),
+      ...(role === 'queue' ? [{ name: 'queue', mountPath: REDIS_DATA_DIR }] : []),
     ],
   };
 }

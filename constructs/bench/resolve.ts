@@ -1,9 +1,9 @@
 import { resolveApps } from '../frappe/apps.js';
 import { benchModel, type BenchModel } from '../frappe/bench-model.js';
 import { LONGEST_HOST, publicHosts } from '../frappe/domain.js';
-import { GUNICORN_PORT } from '../frappe/gunicorn.js';
+import { GUNICORN_PORT } from '../frappe/constants.generated.js';
 import { sitesOfBench } from '../frappe/indexes.js';
-import { operatedServer } from '../frappe/operated-server.js';
+import { databaseOperatorServer } from '../frappe/database-operator-server.js';
 import { redisVersion } from '../frappe/redis-version.js';
 import { nameOwnerOf, isOlder, refuseSharedName, type NameOwner } from '../frappe/name-conflict.js';
 import { WORKER_COMPONENTS } from '../frappe/worker.js';
@@ -13,12 +13,12 @@ import {
   type ForeignScalers,
   type WorkersWanted,
 } from '../frappe/worker-scaling.js';
+import { servesKeda, servesKedaLogins } from '../integrations/keda/autoscaling.js';
 import type { Queue } from '../kit/api.js';
 import { Stalled, Waiting, type Problem } from '../kit/errors.js';
 import type { ClusterReader } from '../kit/kind.js';
 import { benchNames, serviceHost, siteNames } from '../kit/names.js';
 import { keyOf, uidOf } from '../kit/object.js';
-import { ScaledObject, TriggerAuthentication } from '../kit/object-kind.js';
 import type { AppSite } from '../site/api.js';
 import type { AppBench } from './api.js';
 import type { NginxSite } from './nginx-config.js';
@@ -71,7 +71,7 @@ export function resolveBench(bench: AppBench, reader: ClusterReader): BenchInput
   }
   const model = modelOf(bench, reader);
   const version = redisVersion(model, reader);
-  const keda = reader.serves(ScaledObject);
+  const keda = servesKeda(reader);
   const entries = reader.list(sitesOfBench, keyOf(namespace, name), siteEntry);
   const progress = reader.list(sitesOfBench, keyOf(namespace, name), progressOf);
   return {
@@ -82,7 +82,7 @@ export function resolveBench(bench: AppBench, reader: ClusterReader): BenchInput
     siteCount: entries.length,
     sites: firstOfEachHost(entries, bench.spec.domainConfig?.suffix),
     keda,
-    logins: reader.serves(TriggerAuthentication),
+    logins: servesKedaLogins(reader),
     scaledToZero: scaledToZero(bench.status?.workerScaling),
     foreignScalers: foreignScalers(reader, namespace, benchNames(name).worker, (queue) =>
       benchWorkersWanted(bench, { model, keda }, queue),
@@ -107,7 +107,7 @@ export function benchWorkersWanted(
 function modelOf(bench: AppBench, reader: ClusterReader): BenchModel {
   const model = benchModel(bench, reader);
   if (bench.spec.dbConfig.mode !== 'operator') return model;
-  return { ...model, database: operatedServer(bench, model, reader).server };
+  return { ...model, database: databaseOperatorServer(bench, model, reader).server };
 }
 
 /** What is wrong in a spec that no schema can see. */

@@ -1,6 +1,7 @@
 import { Construct } from 'constructs';
 import type { BenchModel } from '../frappe/bench-model.js';
-import { PYTHON, SCRIPTS_DIR } from '../frappe/pod.js';
+import { SCRIPTS_DIR } from '../frappe/constants.generated.js';
+import { PYTHON } from '../frappe/pod.js';
 import { Workload } from '../frappe/workload.js';
 import type { Resources } from '../kit/api.js';
 import { benchNames } from '../kit/names.js';

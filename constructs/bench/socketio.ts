@@ -1,14 +1,13 @@
 import { k8s } from 'cdk8s-plus-28';
 import { Construct } from 'constructs';
 import type { BenchModel } from '../frappe/bench-model.js';
-import { BENCH_DIR, SCRIPTS_DIR, selectorLabels } from '../frappe/pod.js';
+import { BENCH_DIR, SCRIPTS_DIR, SOCKETIO_PORT } from '../frappe/constants.generated.js';
+import { selectorLabels } from '../frappe/pod.js';
 import { Workload } from '../frappe/workload.js';
 import type { Resources } from '../kit/api.js';
 import { childLabels } from '../kit/labels.js';
 import { benchNames } from '../kit/names.js';
 import type { AppBench } from './api.js';
-
-export const SOCKETIO_PORT = 9000;
 
 export interface SocketioProps {
   readonly bench: BenchModel;
@@ -18,7 +17,7 @@ export interface SocketioProps {
   readonly configHash: string;
 }
 
-/** The realtime server, and its Service on port 9000. */
+/** The realtime server, and its Service. */
 export class Socketio extends Construct {
   constructor(scope: Construct, id: string, props: SocketioProps) {
     super(scope, id);

@@ -6,6 +6,7 @@ import { SITE_REFERENCE } from '../frappe/reasons.js';
 import type { Index, Kind, ClusterReader } from '../kit/kind.js';
 import type { Resource } from '../kit/object.js';
 import type { DocumentScoped, DocumentStatus } from '../kit/site-api.js';
+import { DOCUMENT_VIEW } from '../kit/status-view.js';
 import { syncDocument, type DocumentSync } from './sync.js';
 import { evaluateDocument } from './evaluate.js';
 import { refuseTakenDocument } from './conflicts.js';
@@ -69,7 +70,13 @@ export function documentKind<R extends Resource<DocumentSpec, DocumentStatus>>(
   props: DocumentKindProps<R>,
 ): Kind<R, DocumentInputs> {
   const { definition, doctype, path, index, nameOf, documentOf } = props;
-  const { dependsOn = () => [], tells = () => true, indexes = [], waits = [], reasons = {} } = props;
+  const {
+    dependsOn = () => [],
+    tells = () => true,
+    indexes = [],
+    waits = [],
+    reasons = {},
+  } = props;
   return {
     definition,
     owns: [],
@@ -95,5 +102,6 @@ export function documentKind<R extends Resource<DocumentSpec, DocumentStatus>>(
       return { ...statusResult, fields: { ...statusResult.fields, ...nothing } };
     },
     cleanup: documentCleanup<R>(doctype, documentOf),
+    statusView: DOCUMENT_VIEW,
   };
 }

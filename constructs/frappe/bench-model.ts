@@ -1,11 +1,19 @@
 import type { AppBench, ComponentResources, WorkerAutoscaling } from '../bench/api.js';
+import { databaseOperator } from '../integrations/database-operator.js';
+import { assignsIds } from '../integrations/openshift/assigned-ids.js';
 import type { PodTemplate } from '../kit/api.js';
+import type { ServerRef } from '../kit/database-operator.js';
 import { metadataKeysOf, type MetadataKeys } from '../kit/labels.js';
 import { benchNames, serviceHost } from '../kit/names.js';
 import type { ClusterReader } from '../kit/kind.js';
 import { resolveApps } from './apps.js';
+import {
+  MARIADB_PORT,
+  POSTGRES_PORT,
+  REDIS_CACHE_PORT,
+  REDIS_QUEUE_PORT,
+} from './constants.generated.js';
 import { frappeImage, type FrappeImage } from './image.js';
-import { assignsIds } from './platform.js';
 import { resolveSecurity, type ResolvedSecurity } from './security.js';
 
 /** A key of a Secret. */
@@ -36,9 +44,8 @@ export interface BenchModel {
   readonly queuePrefix: string;
   readonly redis: RedisServers;
   readonly database: DatabaseServer;
-  readonly mariadbRef?: { readonly name: string; readonly kind: 'MariaDB' | 'ExternalMariaDB' };
-  /** CloudNativePG's Cluster. */
-  readonly clusterRef?: { readonly name: string };
+  /** The server of a database operator, in mode `operator`. */
+  readonly operatorServer?: ServerRef;
   readonly componentResources: ComponentResources;
   readonly workerAutoscaling: WorkerAutoscaling;
   readonly domain: {
@@ -59,7 +66,7 @@ export type RedisServers =
     }
   | { readonly external: true; readonly cacheUrl: SecretKey; readonly queueUrl: SecretKey };
 
-export const DEFAULT_PORTS = { mariadb: 3306, postgres: 5432 } as const;
+export const DEFAULT_PORTS = { mariadb: MARIADB_PORT, postgres: POSTGRES_PORT } as const;
 export const ROOT_USERS = { mariadb: 'root', postgres: 'postgres' } as const;
 
 /** What of a bench is decided by its spec, the operator's settings and the platform alone. */
@@ -71,6 +78,7 @@ export function benchModel(
   const { settings } = reader;
   const name = bench.metadata.name;
   const namespace = bench.metadata.namespace ?? 'default';
+  const operatorServer = serverRef(bench);
   const host = (service: string): string => serviceHost(service, namespace, settings.clusterDomain);
   return {
     name,
@@ -83,8 +91,7 @@ export function benchModel(
     queuePrefix: `${namespace}.${name}`,
     redis: redisServers(bench, host(benchNames(name).redis)),
     database: databaseServer(bench, host),
-    ...(spec.dbConfig.mariadbRef ? { mariadbRef: spec.dbConfig.mariadbRef } : {}),
-    ...(spec.dbConfig.clusterRef ? { clusterRef: spec.dbConfig.clusterRef } : {}),
+    ...(operatorServer ? { operatorServer } : {}),
     componentResources: { ...spec.componentResources },
     workerAutoscaling: spec.workerAutoscaling ?? {},
     domain: spec.domainConfig ?? {},
@@ -103,13 +110,17 @@ function redisServers({ spec, metadata }: AppBench, host: string): RedisServers 
     };
   }
   const password = { secret: benchNames(metadata.name).redisSecret, key: 'password' };
-  return { external: false, host, cachePort: 6379, queuePort: 6380, password };
+  return {
+    external: false,
+    host,
+    cachePort: REDIS_CACHE_PORT,
+    queuePort: REDIS_QUEUE_PORT,
+    password,
+  };
 }
 
-function databaseServer(
-  { spec, metadata }: AppBench,
-  host: (service: string) => string,
-): DatabaseServer {
+function databaseServer(bench: AppBench, host: (service: string) => string): DatabaseServer {
+  const { spec, metadata } = bench;
   const { provider, mode, port = DEFAULT_PORTS[provider], rootSecretRef } = spec.dbConfig;
   const names = benchNames(metadata.name);
   switch (mode) {
@@ -135,12 +146,14 @@ function databaseServer(
         },
       };
     }
-    case 'operator':
-      // What the operator's object says of it is read by operatedServer().
-      return { provider, host: spec.dbConfig.host ?? host(operatedName(spec.dbConfig)), port };
+    case 'operator': {
+      // Its object is read by databaseOperatorServer().
+      const service = databaseOperator(provider).serviceOf(serverRef(bench)?.name ?? '');
+      return { provider, host: spec.dbConfig.host ?? host(service), port };
+    }
   }
 }
 
-function operatedName({ mariadbRef, clusterRef }: AppBench['spec']['dbConfig']): string {
-  return clusterRef ? `${clusterRef.name}-rw` : (mariadbRef?.name ?? '');
+function serverRef({ spec }: AppBench): ServerRef | undefined {
+  return spec.dbConfig[databaseOperator(spec.dbConfig.provider).serverField];
 }

@@ -4,10 +4,10 @@ import type { Resources } from '../kit/api.js';
 import { childLabels } from '../kit/labels.js';
 import type { Resource } from '../kit/object.js';
 import type { BenchModel } from './bench-model.js';
-import { BENCH_DIR, SCRIPTS_DIR, selectorLabels, SITES_DIR } from './pod.js';
+import { BENCH_DIR, GUNICORN_PORT, SCRIPTS_DIR } from './constants.generated.js';
+import { selectorLabels, SITES_DIR } from './pod.js';
 import { Workload } from './workload.js';
 
-export const GUNICORN_PORT = 8000;
 const PING = '/api/method/ping';
 
 export interface GunicornProps {
@@ -21,7 +21,7 @@ export interface GunicornProps {
   readonly siteName?: string;
 }
 
-/** The web processes, and their Service on port 8000. */
+/** The web processes, and their Service. */
 export class Gunicorn extends Construct {
   constructor(scope: Construct, id: string, props: GunicornProps) {
     super(scope, id);

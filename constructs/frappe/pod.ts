@@ -6,14 +6,11 @@ import { childLabels } from '../kit/labels.js';
 import { benchNames } from '../kit/names.js';
 import type { Resource } from '../kit/object.js';
 import type { BenchModel, SecretKey } from './bench-model.js';
+import { BENCH_DIR, SCRIPTS_DIR } from './constants.generated.js';
 
-/** Where the images of the framework keep the bench. */
-export const BENCH_DIR = '/home/frappe/frappe-bench';
 export const SITES_DIR = `${BENCH_DIR}/sites`;
 /** The interpreter of the framework's virtual environment. */
 export const PYTHON = `${BENCH_DIR}/env/bin/python`;
-/** Where the operator's scripts are mounted. */
-export const SCRIPTS_DIR = '/app-operator/scripts';
 const TEMP_DIR = '/tmp';
 
 export interface FrappePodProps {

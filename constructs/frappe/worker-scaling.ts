@@ -1,13 +1,18 @@
 import type { QueueScaling, QueueScalingStatus, WorkerScaling } from '../bench/api.js';
+import {
+  isManagedByKeda,
+  isScaledByKeda,
+  kedaScalerName,
+  SCALER_KIND,
+  scalerCondition,
+  servesKeda,
+} from '../integrations/keda/autoscaling.js';
 import type { Queue } from '../kit/api.js';
 import type { ConditionResult } from '../kit/condition.js';
 import type { ChildView, ClusterReader } from '../kit/kind.js';
-import { MANAGED_BY, MANAGED_BY_LABEL } from '../kit/labels.js';
 import { keyOf } from '../kit/object.js';
-import { ScaledObject } from '../kit/object-kind.js';
+import { QUEUES } from './constants.generated.js';
 import { scalersOfDeployment, type HpaLike } from './indexes.js';
-
-export const QUEUES: readonly Queue[] = ['default', 'short', 'long'];
 
 /** How many workers a queue gets, and who decides. */
 export type WorkerScale =
@@ -82,10 +87,10 @@ export function foreignScalers(
       const name = deployment(queue);
       const others = reader
         .list(scalersOfDeployment, keyOf(namespace, name), scalerOf)
-        .filter((hpa) => !(ownScaling(wanted(queue)) && hpa.name === `keda-hpa-${name}`));
+        .filter((hpa) => !(ownScaling(wanted(queue)) && hpa.name === kedaScalerName(name)));
       const [foreign] = others;
       if (!foreign) return [];
-      const keda = reader.serves(ScaledObject);
+      const keda = servesKeda(reader);
       const scalesFromZero = others.some(({ from0, byKeda }) => from0 || (byKeda && keda));
       return [[queue, { name: foreign.name, scalesFromZero }]];
     }),
@@ -93,18 +98,11 @@ export function foreignScalers(
 }
 
 function scalerOf({ metadata, spec }: HpaLike) {
-  const { name, labels, ownerReferences = [] } = metadata;
   return {
-    name,
-    /** A HorizontalPodAutoscaler scales from 0 only where it may go there. */
+    name: metadata.name,
+    /** A HorizontalPodAutoscaler scales from 0 only where `minReplicas` is 0. */
     from0: spec.minReplicas === 0,
-    /**
-     * KEDA itself goes to 0 and back, whatever the object that it makes says. One that has the labels of
-     * our ScaledObject is left over of it: nobody wakes its queue.
-     */
-    byKeda:
-      ownerReferences.some(({ kind }) => kind === ScaledObject.kind) &&
-      labels?.[MANAGED_BY_LABEL] !== MANAGED_BY,
+    byKeda: isScaledByKeda(metadata),
   };
 }
 
@@ -146,17 +144,11 @@ export function scalingStatus(workers: WorkersSeen): Readonly<Record<Queue, Queu
         mode,
         currentReplicas: seen?.current ?? 0,
         desiredReplicas: desired,
-        kedaManaged: mode === 'autoscaled' && isManaged(child('ScaledObject', name(queue))),
+        kedaManaged: mode === 'autoscaled' && isManagedByKeda(child(SCALER_KIND, name(queue))),
       },
     ];
   });
   return Object.fromEntries(entries) as Record<Queue, QueueScalingStatus>;
-}
-
-/** KEDA has taken a queue over when it says Ready; one with a reason is Ready, and something else besides, unless KEDA has said nothing. */
-function isManaged(scaler: ChildView | undefined): boolean {
-  if (!scaler || scaler.health.unobserved) return false;
-  return scaler.health.state === 'Ready' || scaler.health.reason !== undefined;
 }
 
 /** Why the workers of some queues cannot be scaled by events, or that they are. */
@@ -177,30 +169,10 @@ export function scalingCondition(
   }
   for (const queue of wanted) {
     const name = workers.name(queue);
-    const health = workers.child('ScaledObject', name)?.health;
+    const health = workers.child(SCALER_KIND, name)?.health;
     if (health && health.state !== 'Ready') {
-      return [
-        {
-          type,
-          status: 'False',
-          reason: health.reason === 'Paused' ? 'ScalerPaused' : 'ScalerNotReady',
-          message: `ScaledObject ${name}: ${health.message}`,
-        },
-      ];
+      return [{ type, status: 'False', ...scalerCondition(name, health) }];
     }
   }
   return [{ type, status: 'True', reason: 'Keda', message: `KEDA scales ${wanted.join(', ')}` }];
-}
-
-/** Why KEDA cannot scale workers at all; undefined where it can. */
-export function scalingObstacle(inputs: {
-  readonly keda: boolean;
-  readonly externalRedis: boolean;
-}): { readonly reason: string; readonly message: string } | undefined {
-  if (inputs.externalRedis) {
-    const message = 'the address of an external Redis is in a Secret, where no scaler can read it';
-    return { reason: 'ExternalRedis', message };
-  }
-  if (inputs.keda) return undefined;
-  return { reason: 'KedaMissing', message: 'the cluster does not serve keda.sh/v1alpha1' };
 }

@@ -1,11 +1,11 @@
 import { Construct } from 'constructs';
-import { ScaledObject, ScaledObjectSpecFallbackBehavior } from '../../imports/keda.sh.js';
-import type { QueueScaling } from '../bench/api.js';
+import { QueueScaler } from '../integrations/keda/scaled-object.js';
 import type { Component, Queue, Resources } from '../kit/api.js';
 import { childLabels } from '../kit/labels.js';
 import type { Resource } from '../kit/object.js';
 import type { BenchModel } from './bench-model.js';
-import { PYTHON, SCRIPTS_DIR, SITES_DIR } from './pod.js';
+import { COMMON_CONFIG_FILE, QUEUE_KEY, SCRIPTS_DIR } from './constants.generated.js';
+import { PYTHON, SITES_DIR } from './pod.js';
 import type { WorkerScale } from './worker-scaling.js';
 import { Workload } from './workload.js';
 
@@ -18,12 +18,6 @@ export const WORKER_COMPONENTS = {
 
 /** Seconds that a worker gets to finish its job: the queue's own timeout and a minute. */
 const GRACE_SECONDS = { default: 360, short: 360, long: 1560 } as const;
-
-/**
- * Times in a row that KEDA may fail to read a queue. None: after its first failure it connects anew, and
- * while it cannot connect it counts no further ones, so a higher threshold is never reached.
- */
-const FAILURE_THRESHOLD = 0;
 
 export interface WorkerProps {
   readonly bench: BenchModel;
@@ -61,60 +55,25 @@ export class Worker extends Construct {
         ...(props.queuePrefix ? { extraMounts: [CONFIG_MOUNT] } : {}),
       },
     });
-    if (scale.mode === 'autoscaled' && scale.scaling) {
-      this.scaledObject(props, scale.scaling, scale.fallback);
-    }
-  }
-
-  private scaledObject(props: WorkerProps, scaling: QueueScaling, fallback: number): void {
-    const { bench, owner, name, queue } = props;
-    if (bench.redis.external) return;
-    new ScaledObject(this, 'scaler', {
-      metadata: {
-        name,
-        namespace: bench.namespace,
-        labels: childLabels(owner, `worker-${queue}`),
-      },
-      spec: {
-        scaleTargetRef: { name },
-        minReplicaCount: scaling.minReplicas,
-        maxReplicaCount: scaling.maxReplicas,
-        ...(scaling.cooldownPeriod === undefined ? {} : { cooldownPeriod: scaling.cooldownPeriod }),
-        ...(scaling.pollingInterval === undefined
-          ? {}
-          : { pollingInterval: scaling.pollingInterval }),
-        // Where KEDA cannot read the queue: as many as without KEDA, and nobody who works is sent home.
-        ...(fallback === 0
-          ? {}
-          : {
-              fallback: {
-                failureThreshold: FAILURE_THRESHOLD,
-                replicas: fallback,
-                behavior: ScaledObjectSpecFallbackBehavior.CURRENT_REPLICAS_IF_HIGHER,
-              },
-            }),
-        triggers: [
-          {
-            type: 'redis',
-            metadata: {
-              address: `${bench.redis.host}:${bench.redis.queuePort}`,
-              listName: `rq:queue:${props.queuePrefix ?? bench.queuePrefix}:${queue}`,
-              listLength: String(scaling.queueLength),
-              activationListLength: '0',
-            },
-            authenticationRef: { name: props.triggerAuthentication },
-          },
-        ],
-      },
+    const { redis } = bench;
+    if (scale.mode !== 'autoscaled' || !scale.scaling || redis.external) return;
+    new QueueScaler(this, 'scaler', {
+      ...scale.scaling,
+      name,
+      namespace: bench.namespace,
+      labels: childLabels(owner, component),
+      fallback: scale.fallback,
+      redis: `${redis.host}:${redis.queuePort}`,
+      list: `${QUEUE_KEY}${props.queuePrefix ?? bench.queuePrefix}:${queue}`,
+      triggerAuthentication: props.triggerAuthentication,
     });
   }
 }
 
-const CONFIG_FILE = 'common_site_config.json';
 const CONFIG_MOUNT = {
   name: 'scratch',
-  mountPath: `${SITES_DIR}/${CONFIG_FILE}`,
-  subPath: `worker/${CONFIG_FILE}`,
+  mountPath: `${SITES_DIR}/${COMMON_CONFIG_FILE}`,
+  subPath: `worker/${COMMON_CONFIG_FILE}`,
   readOnly: true,
 };
 
@@ -127,8 +86,8 @@ function ownQueues(queuePrefix: string, resources: Resources | undefined) {
         command: [PYTHON, `${SCRIPTS_DIR}/worker_config.py`],
         env: [
           { name: 'BENCH_ID', value: queuePrefix },
-          { name: 'SOURCE', value: `${SITES_DIR}/${CONFIG_FILE}` },
-          { name: 'TARGET', value: `/worker/${CONFIG_FILE}` },
+          { name: 'SOURCE', value: `${SITES_DIR}/${COMMON_CONFIG_FILE}` },
+          { name: 'TARGET', value: `/worker/${COMMON_CONFIG_FILE}` },
         ],
         resources,
         writesSites: false,

@@ -1,5 +1,6 @@
 import { k8s } from 'cdk8s-plus-28';
 import { Construct } from 'constructs';
+import { NGINX_PORT } from '../frappe/constants.generated.js';
 import { CONTROL_PLANE, OPERATOR, OPERATOR_LABELS, PORTS, WEBHOOK_PORT } from './identity.js';
 
 export interface OperatorNetworkProps {
@@ -14,8 +15,6 @@ export interface OperatorNetworkProps {
 /** Ports that an API server listens on: behind its Service, and on its node. */
 const API_SERVER_PORTS = [443, 6443];
 const DNS_PORTS = [53, 5353];
-/** The port of every bench's proxy, over which sites are asked whether they answer. */
-const NGINX_PORT = 8080;
 
 /**
  * Who reaches the operator: anybody, on the ports that it serves, and nobody on others. Callers are

@@ -1,6 +1,7 @@
 import { DEFAULT_API_GROUP, type KindDefinition } from '../kit/definition.js';
+import { PrometheusRule, ServiceMonitor } from '../integrations/prometheus-operator/kinds.js';
 import { groupOf } from '../kit/object.js';
-import { kindId, type ObjectKind } from '../kit/object-kind.js';
+import { distinctKinds, kindId, type ObjectKind } from '../kit/object-kind.js';
 import type { AnyKind } from '../registry.js';
 import { OPERATOR } from './identity.js';
 
@@ -27,9 +28,9 @@ export function namespacedRules(
   kinds: readonly PermissionSource[],
   group: string = DEFAULT_API_GROUP,
 ): readonly ResourceRule[] {
-  const owned = distinct(kinds.flatMap(({ owns }) => owns));
+  const owned = distinctKinds(kinds.flatMap(({ owns }) => owns));
   const ids = new Set(owned.map(kindId));
-  const read = distinct(kinds.flatMap(({ reads }) => reads)).filter(
+  const read = distinctKinds(kinds.flatMap(({ reads }) => reads)).filter(
     (kind) => !ids.has(kindId(kind)),
   );
   const plurals = kinds.map(({ definition }) => definition.plural).sort();
@@ -62,7 +63,7 @@ export function namespacedRules(
 
 /** What concerns the cluster as a whole: what is in no namespace, which APIs there are, and who may read the metrics. */
 export function clusterRules(kinds: readonly PermissionSource[]): readonly ResourceRule[] {
-  const read = distinct(kinds.flatMap(({ reads }) => reads));
+  const read = distinctKinds(kinds.flatMap(({ reads }) => reads));
   return [
     ...rulesFor(
       read.filter(({ clusterScoped }) => clusterScoped),
@@ -81,16 +82,10 @@ export function clusterRules(kinds: readonly PermissionSource[]): readonly Resou
 /** What the operator does in its own namespace. */
 export function ownNamespaceRules(): readonly ResourceRule[] {
   const keep = ['get', 'patch'];
-  const monitoring = 'monitoring.coreos.com';
   return [
     ...named('coordination.k8s.io', 'leases', OPERATOR.lease, ['get', 'update']),
-    ...named(
-      monitoring,
-      'servicemonitors',
-      [OPERATOR.serviceMonitor, OPERATOR.workloadMonitor],
-      keep,
-    ),
-    ...named(monitoring, 'prometheusrules', OPERATOR.prometheusRule, keep),
+    ...namedOf(ServiceMonitor, [OPERATOR.serviceMonitor, OPERATOR.workloadMonitor], keep),
+    ...namedOf(PrometheusRule, [OPERATOR.prometheusRule], keep),
     ...named('', 'configmaps', OPERATOR.dashboard, keep),
   ];
 }
@@ -110,6 +105,14 @@ export function webhookRules(): readonly ResourceRule[] {
       verbs: [...READ, 'patch'],
     },
   ];
+}
+
+function namedOf(
+  { apiVersion, plural }: ObjectKind,
+  names: readonly string[],
+  verbs: string[],
+): ResourceRule[] {
+  return named(groupOf(apiVersion), plural, names, verbs);
 }
 
 /** The creation of an object, which cannot be limited to a name, and more with this one, or these. */
@@ -145,10 +148,6 @@ export function userRules(
       ? [{ apiGroups: [group], resources: scaled, verbs: ['update', 'patch'] }]
       : []),
   ];
-}
-
-function distinct(kinds: readonly ObjectKind[]): readonly ObjectKind[] {
-  return [...new Map(kinds.map((kind) => [kindId(kind), kind])).values()];
 }
 
 /** One rule an API group, in a stable order. */

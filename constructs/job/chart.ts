@@ -1,8 +1,9 @@
 import { Chart } from 'cdk8s';
 import type { k8s } from 'cdk8s-plus-28';
 import type { Construct } from 'constructs';
+import { SCRIPTS_DIR } from '../frappe/constants.generated.js';
 import { FrappeCronJob, FrappeJob, type FrappeJobProps } from '../frappe/job.js';
-import { PYTHON, SCRIPTS_DIR } from '../frappe/pod.js';
+import { PYTHON } from '../frappe/pod.js';
 import type { SiteModel } from '../frappe/site-model.js';
 import { parseDuration } from '../kit/duration.js';
 import { canonicalJson } from '../kit/hash.js';

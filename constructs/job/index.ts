@@ -7,6 +7,7 @@ import { siteJob } from './definition.js';
 import { resolveJob, type SiteJobInputs } from './resolve.js';
 import { evaluateJob } from './evaluate.js';
 import { jobReasons } from './reasons.js';
+import { jobStatusView } from './status-view.js';
 
 /** Something that runs in a site. */
 export const job: Kind<SiteJob, SiteJobInputs> = {
@@ -25,4 +26,5 @@ export const job: Kind<SiteJob, SiteJobInputs> = {
   evaluate: evaluateJob,
   // What has been run cannot be taken back, and its Jobs go with it.
   cleanup: { needed: () => false, blockers: () => undefined, chart: () => undefined },
+  statusView: jobStatusView,
 };

@@ -10,6 +10,7 @@ import type { ObjectKind } from './object-kind.js';
 import type { Reasons } from './reasons.js';
 import type { Reference } from './reference.js';
 import type { Settings } from './settings.js';
+import type { StatusView } from './status-view.js';
 
 /**
  * One custom resource kind, as a value. It declares all that the generic runner needs to know of the
@@ -74,6 +75,8 @@ export interface Kind<R extends Resource = Resource, F = unknown> {
   evaluate(observation: Observation<R, F>): StatusResult;
   /** What must happen before the finalizer of a deleted resource is removed. */
   readonly cleanup: Cleanup<R>;
+  /** What `app-operator status` shows of a resource. @default its state and phase only */
+  readonly statusView?: StatusView<R>;
 }
 
 export interface ChartProps<R extends Resource, F> {

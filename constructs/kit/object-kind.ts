@@ -1,128 +1,81 @@
+import type { HealthRule } from './health.js';
+
 /** A kind of object in the Kubernetes API: enough to watch it, apply it and write RBAC for it. */
 export interface ObjectKind {
   readonly apiVersion: string;
   readonly kind: string;
   /** The resource name in paths and RBAC, for example `deployments`. */
   readonly plural: string;
-  /** Whether the API may be missing from a cluster, as with an operator that is not installed. */
+  /** Whether a cluster may not serve the API, as when its operator is not installed. */
   readonly optional?: true;
-  /** Whether objects of it only help: a resource is ready without them, and says in a condition what they lack. */
+  /** Whether a resource is ready without objects of this kind; a condition names what they lack. */
   readonly advisory?: true;
   /** Whether its objects are in no namespace. */
   readonly clusterScoped?: true;
-  /** Whether what its objects hold can be read, and not only that they are there. */
+  /** Whether the spec and the status are read, and not only the metadata. */
   readonly content?: true;
-  /** Rights that its owner needs beside those on the kind itself. */
+  /** Rights that the operator needs beside those on the kind itself. */
   readonly also?: readonly { readonly resource: string; readonly verbs: readonly string[] }[];
-  /** Whether it goes when the other children of its owner have gone: another operator cannot remove it before. */
+  /** Whether it is deleted after the other children of its owner: its operator cannot delete it earlier. */
   readonly deletedLast?: true;
-  /** Its objects hold data, or stand for some. `kept`: what their spec says where that is to outlive them, too. */
+  /** Whether `app-operator status` shows a Ready object on its own line, instead of only counting it. */
+  readonly shownWhenReady?: true;
+  /** Its objects hold data. `kept`: what their spec says where the data outlives them. */
   readonly data?: { readonly kept?: Readonly<Record<string, string>> };
+  /** How the health of its objects is evaluated. @default the rules for core kinds, see `healthOf` */
+  readonly health?: HealthRule;
 }
 
-const define = (apiVersion: string, kind: string, plural: string): ObjectKind => ({
-  apiVersion,
-  kind,
-  plural,
-});
-const optional = (apiVersion: string, kind: string, plural: string): ObjectKind => ({
-  apiVersion,
-  kind,
-  plural,
-  optional: true,
-});
+/** A kind that every cluster serves. */
+export function coreKind(apiVersion: string, kind: string, plural: string): ObjectKind {
+  return { apiVersion, kind, plural };
+}
 
-const advisory = (apiVersion: string, kind: string, plural: string): ObjectKind => ({
-  ...optional(apiVersion, kind, plural),
-  advisory: true,
-});
+/** A kind that a cluster may not serve. */
+export function optionalKind(apiVersion: string, kind: string, plural: string): ObjectKind {
+  return { apiVersion, kind, plural, optional: true };
+}
 
-export const ConfigMap = define('v1', 'ConfigMap', 'configmaps');
-export const Secret = define('v1', 'Secret', 'secrets');
-export const Service = define('v1', 'Service', 'services');
+/** A kind that a cluster may not serve, and without whose objects a resource is ready. */
+export function advisoryKind(apiVersion: string, kind: string, plural: string): ObjectKind {
+  return { apiVersion, kind, plural, optional: true, advisory: true };
+}
+
+/** A kind whose Ready objects `app-operator status` shows on their own lines. */
+export function shownKind(kind: ObjectKind): ObjectKind {
+  return { ...kind, shownWhenReady: true };
+}
+
+export const ConfigMap = coreKind('v1', 'ConfigMap', 'configmaps');
+export const Secret = coreKind('v1', 'Secret', 'secrets');
+export const Service = coreKind('v1', 'Service', 'services');
 export const PersistentVolumeClaim: ObjectKind = {
-  ...define('v1', 'PersistentVolumeClaim', 'persistentvolumeclaims'),
+  ...coreKind('v1', 'PersistentVolumeClaim', 'persistentvolumeclaims'),
   data: {},
 };
-export const Deployment = define('apps/v1', 'Deployment', 'deployments');
-export const StatefulSet = define('apps/v1', 'StatefulSet', 'statefulsets');
-export const Job = define('batch/v1', 'Job', 'jobs');
-export const CronJob = define('batch/v1', 'CronJob', 'cronjobs');
-export const Ingress = define('networking.k8s.io/v1', 'Ingress', 'ingresses');
-export const NetworkPolicy = define('networking.k8s.io/v1', 'NetworkPolicy', 'networkpolicies');
-export const PodDisruptionBudget = define(
+export const Deployment = shownKind(coreKind('apps/v1', 'Deployment', 'deployments'));
+export const StatefulSet = shownKind(coreKind('apps/v1', 'StatefulSet', 'statefulsets'));
+export const Job = shownKind(coreKind('batch/v1', 'Job', 'jobs'));
+export const CronJob = shownKind(coreKind('batch/v1', 'CronJob', 'cronjobs'));
+export const Ingress = shownKind(coreKind('networking.k8s.io/v1', 'Ingress', 'ingresses'));
+export const NetworkPolicy = coreKind('networking.k8s.io/v1', 'NetworkPolicy', 'networkpolicies');
+export const PodDisruptionBudget = coreKind(
   'policy/v1',
   'PodDisruptionBudget',
   'poddisruptionbudgets',
 );
-export const ScaledObject = advisory('keda.sh/v1alpha1', 'ScaledObject', 'scaledobjects');
-export const TriggerAuthentication = advisory(
-  'keda.sh/v1alpha1',
-  'TriggerAuthentication',
-  'triggerauthentications',
-);
-/** Optional only so that an operator without the right to read it works on without. */
+/** Optional, so that an operator without the right to read it works without it. */
 export const HorizontalPodAutoscaler: ObjectKind = {
-  ...optional('autoscaling/v2', 'HorizontalPodAutoscaler', 'horizontalpodautoscalers'),
+  ...optionalKind('autoscaling/v2', 'HorizontalPodAutoscaler', 'horizontalpodautoscalers'),
   content: true,
-};
-export const Certificate = advisory('cert-manager.io/v1', 'Certificate', 'certificates');
-export const TraefikMiddleware = advisory('traefik.io/v1alpha1', 'Middleware', 'middlewares');
-/** Only who may do this as well may name the host of a Route. */
-export const Route: ObjectKind = {
-  ...optional('route.openshift.io/v1', 'Route', 'routes'),
-  also: [{ resource: 'routes/custom-host', verbs: ['create', 'update'] }],
-};
-export const SecurityContextConstraints: ObjectKind = {
-  ...optional(
-    'security.openshift.io/v1',
-    'SecurityContextConstraints',
-    'securitycontextconstraints',
-  ),
-  clusterScoped: true,
-};
-export const Issuer = optional('cert-manager.io/v1', 'Issuer', 'issuers');
-export const ClusterIssuer: ObjectKind = {
-  ...optional('cert-manager.io/v1', 'ClusterIssuer', 'clusterissuers'),
-  clusterScoped: true,
-};
-export const MariaDb: ObjectKind = {
-  ...optional('k8s.mariadb.com/v1alpha1', 'MariaDB', 'mariadbs'),
-  content: true,
-};
-export const ExternalMariaDb: ObjectKind = {
-  ...optional('k8s.mariadb.com/v1alpha1', 'ExternalMariaDB', 'externalmariadbs'),
-  content: true,
-};
-const SKIP = { data: { kept: { cleanupPolicy: 'Skip' } } } as const;
-export const MariaDbDatabase: ObjectKind = {
-  ...optional('k8s.mariadb.com/v1alpha1', 'Database', 'databases'),
-  ...SKIP,
-};
-export const MariaDbUser: ObjectKind = {
-  ...optional('k8s.mariadb.com/v1alpha1', 'User', 'users'),
-  ...SKIP,
-};
-export const MariaDbGrant: ObjectKind = {
-  ...optional('k8s.mariadb.com/v1alpha1', 'Grant', 'grants'),
-  ...SKIP,
-};
-export const PostgresCluster: ObjectKind = {
-  ...optional('postgresql.cnpg.io/v1', 'Cluster', 'clusters'),
-  content: true,
-};
-export const PostgresDatabase: ObjectKind = {
-  ...optional('postgresql.cnpg.io/v1', 'Database', 'databases'),
-  data: { kept: { databaseReclaimPolicy: 'retain' } },
-};
-/** PostgreSQL drops no role that still owns a database. */
-export const PostgresRole: ObjectKind = {
-  ...optional('postgresql.cnpg.io/v1', 'DatabaseRole', 'databaseroles'),
-  deletedLast: true,
-  data: { kept: { databaseRoleReclaimPolicy: 'retain' } },
 };
 
 /** The identity of a kind among all kinds: `<apiVersion>/<kind>`. */
 export function kindId(kind: Pick<ObjectKind, 'apiVersion' | 'kind'>): string {
   return `${kind.apiVersion}/${kind.kind}`;
+}
+
+/** Some kinds, each once, in the order in which they first occur. */
+export function distinctKinds(kinds: readonly ObjectKind[]): readonly ObjectKind[] {
+  return [...new Map(kinds.map((kind) => [kindId(kind), kind])).values()];
 }

@@ -51,6 +51,11 @@ export function keyOf(namespace: string | undefined, name: string): ObjectKey {
   return `${namespace ?? ''}/${name}`;
 }
 
+/** The key of an object among those of its kind. */
+export function keyOfObject({ metadata }: KubeObject): ObjectKey {
+  return keyOf(metadata.namespace, metadata.name);
+}
+
 /** The group of an `apiVersion`: `''` for the core group. */
 export function groupOf(apiVersion: string): string {
   const slash = apiVersion.indexOf('/');

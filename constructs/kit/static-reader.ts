@@ -1,5 +1,5 @@
 import type { Index, ClusterReader } from './kind.js';
-import { keyOf, type KubeObject } from './object.js';
+import { keyOf, keyOfObject, type KubeObject } from './object.js';
 import { kindId, type ObjectKind } from './object-kind.js';
 import { DEFAULT_SETTINGS, type Settings } from './settings.js';
 
@@ -56,8 +56,4 @@ export class StaticReader implements ClusterReader {
       .sort((a, b) => (keyOfObject(a) < keyOfObject(b) ? -1 : 1))
       .map((object) => pick(object as O));
   }
-}
-
-function keyOfObject({ metadata }: KubeObject): string {
-  return keyOf(metadata.namespace, metadata.name);
 }

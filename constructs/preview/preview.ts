@@ -1,3 +1,4 @@
+import { INTEGRATIONS } from '../integrations/index.js';
 import { DEFAULT_API_GROUP } from '../kit/definition.js';
 import type { KubeObject, Resource } from '../kit/object.js';
 import type { Settings } from '../kit/settings.js';
@@ -57,7 +58,10 @@ export function preview(objects: readonly object[], options: PreviewOptions = {}
 }
 
 /** What is taken to be there where it is named. */
-const ASSUMED = new Set(['Secret', 'MariaDB', 'ExternalMariaDB', 'Cluster']);
+const ASSUMED = new Set([
+  'Secret',
+  ...INTEGRATIONS.flatMap(({ database }) => database?.serverKinds ?? []).map(({ kind }) => kind),
+]);
 
 /** A world of custom resources, in which every site is Ready, and every Secret and database server that they name is there. */
 export function readerOf(resources: readonly Resource[], options: PreviewOptions): StaticReader {

@@ -1,106 +1,56 @@
 import { Chart } from 'cdk8s';
 import type { Construct } from 'constructs';
+import { QUEUES } from '../frappe/constants.generated.js';
+import { databaseOperator } from '../integrations/database-operator.js';
 import { DatabaseServer } from '../frappe/database-server.js';
 import { GeneratedSecret } from '../frappe/generated-secret.js';
 import { Gunicorn } from '../frappe/gunicorn.js';
 import { OnlyFromBench } from '../frappe/network-policy.js';
 import { Worker, WORKER_COMPONENTS } from '../frappe/worker.js';
-import { QUEUES, workerScale, type WorkerScale } from '../frappe/worker-scaling.js';
+import { workerScale, type WorkerScale } from '../frappe/worker-scaling.js';
+import { INTEGRATIONS } from '../integrations/index.js';
 import type { Queue } from '../kit/api.js';
+import type { DatabaseOperator } from '../kit/database-operator.js';
 import { hashOf } from '../kit/hash.js';
+import type { Integration } from '../kit/integration.js';
 import type { ChartProps } from '../kit/kind.js';
+import { childLabels, retention } from '../kit/labels.js';
 import { benchNames, siteNames } from '../kit/names.js';
 import { Stage } from '../kit/stage.js';
 import type { AppSite } from './api.js';
 import { siteWorkersWanted, type SiteInputs } from './resolve.js';
 import { SiteIngress } from './ingress.js';
 import { queuePrefix, SiteInit, SiteReopen } from './job.js';
-import { OperatedDatabase } from './operated-database.js';
-import { OperatedPostgres, OperatedRole } from './operated-postgres.js';
-import { SiteRoutes } from './route.js';
+import { SiteRoutes } from './routes.js';
 
-/** By these labels database operators watch a Secret with a user's password, and hear of a new one at once. */
-const WATCH_LABELS = {
-  mariadb: { 'k8s.mariadb.com/watch': '' },
-  postgres: { 'cnpg.io/reload': 'true' },
-};
+export interface SiteChartProps extends ChartProps<AppSite, SiteInputs> {
+  /** @default the registered ones */
+  readonly integrations?: readonly Integration[];
+}
 
 /** The complete graph of a site's children. */
 export class SiteChart extends Chart {
   constructor(
     scope: Construct,
     id: string,
-    { resource: site, inputs }: ChartProps<AppSite, SiteInputs>,
+    private readonly props: SiteChartProps,
   ) {
     super(scope, id, { disableResourceNameHashes: true });
-    const { bench, database } = inputs;
-    const { spec } = site;
-    const names = siteNames(site.metadata.name);
-    const secret = { owner: site, namespace: bench.namespace, retained: true };
-
-    // A gate only where another operator has to make the database first.
+    const { resource: site, inputs } = props;
     const foundation = new Stage(this, 'foundation', {
-      waitForReady: database.mode === 'operator',
+      // Only another operator that makes the database has to be waited for.
+      waitForReady: inputs.database.mode === 'operator',
     });
-    if (!spec.adminPasswordSecretRef) {
-      new GeneratedSecret(foundation, 'admin-password', {
-        ...secret,
-        name: names.adminPassword,
-        component: 'admin-password',
-        keys: { password: 'password' },
-      });
-    }
-    const operated = database.mode === 'operator' ? database.server.provider : undefined;
-    if (database.mode !== 'external') {
-      new GeneratedSecret(foundation, 'database-password', {
-        ...secret,
-        name: database.password.secret,
-        component: 'database-password',
-        keys: {
-          [database.password.key]: 'password',
-          // CloudNativePG wants to see whose password it is.
-          ...(operated === 'postgres' ? { username: { text: database.name } } : {}),
-        },
-        ...(operated ? { labels: WATCH_LABELS[operated] } : {}),
-      });
-    }
-    new GeneratedSecret(foundation, 'encryption-key', {
-      ...secret,
-      name: names.encryptionKey,
-      component: 'encryption-key',
-      keys: { key: 'fernet' },
-    });
-    if (database.mode === 'operator') this.operated(foundation, site, inputs);
-    if (database.mode === 'dedicated' && database.server.root) {
-      new DatabaseServer(foundation, 'database', {
-        bench,
-        owner: site,
-        name: names.database,
-        volume: names.databaseVolume,
-        provider: database.server.provider,
-        root: database.server.root.password,
-        image: spec.dbConfig.image,
-        resources: spec.dbConfig.resources,
-        storage: spec.dbConfig.storage,
-      });
-      new OnlyFromBench(foundation, 'database-network', {
-        bench,
-        owner: site,
-        name: names.database,
-        ports: [database.server.port],
-        retained: true,
-      });
-    }
+    this.addSecrets(foundation);
+    this.addDatabase(foundation);
 
     const init = new Stage(this, 'init', { waitForReady: true, blocked: inputs.blockedReason });
     new SiteInit(init, 'init', { site, inputs });
 
     const upgrade = inputs.upgrade?.begun ? inputs.upgrade : undefined;
     const workloads = new Stage(this, 'workloads', { waitForReady: upgrade !== undefined });
-    if (spec.workloads === 'Dedicated') this.dedicated(workloads, site, inputs);
-    const { route } = inputs;
-    if (route) new SiteRoutes(workloads, 'routes', { site, inputs, route });
-    else if (spec.ingress?.enabled) new SiteIngress(workloads, 'ingress', { site, inputs });
+    if (site.spec.workloads === 'Dedicated') this.addWorkloads(workloads);
+    this.addAccess(workloads);
     if (upgrade) {
       const reopen = new Stage(this, 'reopen', {
         waitForReady: true,
@@ -110,24 +60,102 @@ export class SiteChart extends Chart {
     }
   }
 
-  /** What a database operator makes a database of. */
-  private operated(foundation: Stage, site: AppSite, inputs: SiteInputs): void {
+  /** The Secrets that are generated once. */
+  private addSecrets(scope: Construct): void {
+    const { resource: site, inputs } = this.props;
     const { bench, database } = inputs;
-    if (database.server.provider === 'mariadb') {
-      new OperatedDatabase(foundation, 'database', { site, inputs });
-      return;
+    const names = siteNames(site.metadata.name);
+    const common = { owner: site, namespace: bench.namespace, retained: true };
+    if (!site.spec.adminPasswordSecretRef) {
+      new GeneratedSecret(scope, 'admin-password', {
+        ...common,
+        name: names.adminPassword,
+        component: 'admin-password',
+        keys: { password: 'password' },
+      });
     }
-    const props = { site, bench, database };
-    new OperatedRole(foundation, 'role', props);
-    const owned = new Stage(this, 'database', { waitForReady: true });
-    new OperatedPostgres(owned, 'database', props);
+    if (database.mode !== 'external') {
+      const operator = this.databaseOperator;
+      new GeneratedSecret(scope, 'database-password', {
+        ...common,
+        name: database.password.secret,
+        component: 'database-password',
+        keys: {
+          [database.password.key]: 'password',
+          ...(operator?.passwordNamesUser ? { username: { text: database.name } } : {}),
+        },
+        ...(operator ? { labels: operator.passwordLabels } : {}),
+      });
+    }
+    new GeneratedSecret(scope, 'encryption-key', {
+      ...common,
+      name: names.encryptionKey,
+      component: 'encryption-key',
+      keys: { key: 'fernet' },
+    });
   }
 
-  private dedicated(scope: Construct, site: AppSite, inputs: SiteInputs): void {
+  /** The operator that makes the site's database; undefined in other modes. */
+  private get databaseOperator(): DatabaseOperator | undefined {
+    const { mode, server } = this.props.inputs.database;
+    return mode === 'operator' ? databaseOperator(server.provider) : undefined;
+  }
+
+  /** The objects of a database operator, or a server for this site alone. */
+  private addDatabase(foundation: Construct): void {
+    const { resource: site, inputs } = this.props;
+    const { bench, database } = inputs;
+    const name = siteNames(site.metadata.name).database;
+    const labels = { ...childLabels(site, 'database'), ...retention(site) };
+    if (bench.operatorServer) {
+      this.databaseOperator?.addDatabase({
+        chart: this,
+        foundation,
+        server: bench.operatorServer,
+        metadata: { name, namespace: bench.namespace, labels },
+        database: database.name,
+        password: database.password,
+        dropsData: site.spec.deletionPolicy === 'Delete',
+      });
+    }
+    if (database.mode === 'dedicated') this.addDatabaseServer(foundation);
+  }
+
+  private addDatabaseServer(scope: Construct): void {
+    const { resource: site, inputs } = this.props;
+    const { bench, database } = inputs;
+    const { server } = database;
+    if (!server.root) return;
+    const { image, resources, storage } = site.spec.dbConfig;
+    const names = siteNames(site.metadata.name);
+    new DatabaseServer(scope, 'database', {
+      bench,
+      owner: site,
+      name: names.database,
+      volume: names.databaseVolume,
+      provider: server.provider,
+      root: server.root.password,
+      image,
+      resources,
+      storage,
+    });
+    new OnlyFromBench(scope, 'database-network', {
+      bench,
+      owner: site,
+      name: names.database,
+      ports: [server.port],
+      retained: true,
+    });
+  }
+
+  /** The site's own web processes and workers. */
+  private addWorkloads(scope: Construct): void {
+    const { resource: site, inputs } = this.props;
     const { bench } = inputs;
     const names = siteNames(site.metadata.name);
     const replicas = site.spec.componentReplicas ?? {};
     const resources = { ...bench.componentResources, ...site.spec.componentResources };
+    const prefix = queuePrefix(site, bench);
     const common = {
       bench,
       owner: site,
@@ -136,7 +164,7 @@ export class SiteChart extends Chart {
         inputs.redisVersion,
         bench.database,
         inputs.database,
-        queuePrefix(site, bench),
+        prefix,
       ]),
     };
     new Gunicorn(scope, 'gunicorn', {
@@ -146,7 +174,6 @@ export class SiteChart extends Chart {
       resources: resources.gunicorn,
       siteName: site.spec.siteName,
     });
-    const prefix = queuePrefix(site, bench);
     for (const queue of QUEUES) {
       new Worker(scope, `worker-${queue}`, {
         ...common,
@@ -159,9 +186,19 @@ export class SiteChart extends Chart {
       });
     }
   }
+
+  /** Access from outside of the cluster: the routes of an integration, or an Ingress. */
+  private addAccess(scope: Construct): void {
+    const { resource: site, inputs, integrations = INTEGRATIONS } = this.props;
+    const { route } = inputs;
+    if (route) new SiteRoutes(scope, 'routes', { site, inputs, route, integrations });
+    else if (site.spec.ingress?.enabled) {
+      new SiteIngress(scope, 'ingress', { site, inputs, integrations });
+    }
+  }
 }
 
-/** Who decides about the number of a site's own workers of a queue: its bench's scaling, its own replicas. */
+/** Who decides about the number of a site's own workers of a queue. */
 export function siteWorkerScale(site: AppSite, inputs: SiteInputs, queue: Queue): WorkerScale {
   return workerScale({
     ...siteWorkersWanted(site, inputs, queue),

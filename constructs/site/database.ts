@@ -36,7 +36,7 @@ export function databasePlan(site: AppSite, bench: BenchModel): SiteDatabasePlan
       }
       return { ...common, server: bench.database };
     case 'operator':
-      if (!(bench.mariadbRef ?? bench.clusterRef) || bench.database.root) {
+      if (!bench.operatorServer || bench.database.root) {
         throw unsupported(
           mode,
           `bench ${bench.name} names no server of a database operator in spec.dbConfig`,

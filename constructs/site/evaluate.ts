@@ -1,27 +1,27 @@
+import { NGINX_PORT, QUEUES } from '../frappe/constants.generated.js';
 import { evaluatePhase } from '../frappe/phase.js';
 import { scaleStatus } from '../frappe/scale-status.js';
 import {
   scaledToZero,
-  QUEUES,
   scalingCondition,
-  scalingObstacle,
   scalingStatus,
   type WorkersSeen,
 } from '../frappe/worker-scaling.js';
 import { benchNames, serviceHost, siteNames } from '../kit/names.js';
+import { INTEGRATIONS } from '../integrations/index.js';
+import { kedaObstacle } from '../integrations/keda/autoscaling.js';
 import type { ConditionResult } from '../kit/condition.js';
+import type { Integration } from '../kit/integration.js';
 import type { ChartProps, HttpProbe, StatusResult, Observation } from '../kit/kind.js';
 import type { AppSite } from './api.js';
 import { siteWorkerScale } from './chart.js';
 import { siteWorkersWanted, type SiteInputs } from './resolve.js';
-import { databaseCondition } from './database-operator.js';
+import { databaseCondition } from './database-ready.js';
 import { siteUrl } from './job.js';
 import { evaluateRestore } from './restore.js';
-import { routeCertificate } from './route.js';
+import { routeCertificate } from './routes.js';
 import { certificateCondition } from './tls.js';
 import { evaluateUpgrade } from './upgrade.js';
-
-const NGINX_PORT = 8080;
 
 /** A site answers when its ping comes back through the bench's proxy. Maintenance answers nobody. */
 export function siteProbes({
@@ -42,10 +42,13 @@ export function siteProbes({
 }
 
 /** What a site says of itself. */
-export function evaluateSite(observation: Observation<AppSite, SiteInputs>): StatusResult {
+export function evaluateSite(
+  observation: Observation<AppSite, SiteInputs>,
+  integrations: readonly Integration[] = INTEGRATIONS,
+): StatusResult {
   const { inputs, resource } = observation;
   const certificate = inputs.route
-    ? routeCertificate(inputs.route)
+    ? routeCertificate(inputs.route, integrations)
     : certificateCondition(observation);
   const { phase, ready } = evaluatePhase(observation);
   const upgrade = evaluateUpgrade(observation);
@@ -123,7 +126,7 @@ function evaluateScaling(observation: Observation<AppSite, SiteInputs>) {
   const status = scalingStatus(workers);
   const { redis } = inputs.bench;
   const wanted = QUEUES.filter((queue) => siteWorkersWanted(resource, inputs, queue).scaling);
-  const obstacle = scalingObstacle({ keda: inputs.keda, externalRedis: redis.external });
+  const obstacle = kedaObstacle({ keda: inputs.keda, externalRedis: redis.external });
   return {
     status,
     reconcileAgain: scaledToZero(status).join() !== inputs.scaledToZero.join(),

@@ -1,31 +1,19 @@
 import { sitesByHost, sitesOfBench } from '../frappe/indexes.js';
+import { INTEGRATIONS } from '../integrations/index.js';
+import { usedKinds, type Integration } from '../kit/integration.js';
 import type { Kind } from '../kit/kind.js';
 import { normalHost } from '../kit/normal.js';
 import {
-  Certificate,
-  ClusterIssuer,
   Deployment,
-  ExternalMariaDb,
   HorizontalPodAutoscaler,
   Ingress,
-  Issuer,
   Job,
-  MariaDb,
-  MariaDbDatabase,
-  MariaDbGrant,
-  MariaDbUser,
   NetworkPolicy,
   PersistentVolumeClaim,
   PodDisruptionBudget,
-  PostgresCluster,
-  PostgresDatabase,
-  PostgresRole,
-  Route,
-  ScaledObject,
   Secret,
   Service,
   StatefulSet,
-  TraefikMiddleware,
 } from '../kit/object-kind.js';
 import { siteWarnings } from './warnings.js';
 import type { AppSite } from './api.js';
@@ -35,9 +23,10 @@ import { resolveSite, type SiteInputs } from './resolve.js';
 import { evaluateSite, siteProbes } from './evaluate.js';
 import { siteReasons } from './reasons.js';
 import { siteCleanup } from './cleanup.js';
+import { siteStatusView } from './status-view.js';
 
-/** One site on a bench. */
-export const site: Kind<AppSite, SiteInputs> = {
+/** One site on a bench, with what integrations add to it. */
+export const siteWith = (integrations: readonly Integration[]): Kind<AppSite, SiteInputs> => ({
   definition: appSite,
   owns: [
     Secret,
@@ -49,42 +38,30 @@ export const site: Kind<AppSite, SiteInputs> = {
     NetworkPolicy,
     PodDisruptionBudget,
     Ingress,
-    Route,
-    Certificate,
-    TraefikMiddleware,
-    ScaledObject,
-    MariaDbDatabase,
-    MariaDbUser,
-    MariaDbGrant,
-    PostgresRole,
-    PostgresDatabase,
+    ...usedKinds(appSite.kind, integrations).owns,
   ],
-  reads: [
-    HorizontalPodAutoscaler,
-    Secret,
-    Issuer,
-    ClusterIssuer,
-    MariaDb,
-    ExternalMariaDb,
-    PostgresCluster,
-  ],
+  reads: [HorizontalPodAutoscaler, Secret, ...usedKinds(appSite.kind, integrations).reads],
+  detects: usedKinds(appSite.kind, integrations).detects,
   readsChildren: [PersistentVolumeClaim],
   references: [{ field: 'benchRef', kind: 'AppBench', label: 'bench' }],
   reasons: siteReasons,
   durableStatus: ['upgrade', 'restored'],
   durableOnChange: ['image'],
   indexes: [sitesOfBench, sitesByHost],
-  resolve: resolveSite,
+  resolve: (resource, reader) => resolveSite(resource, reader, integrations),
   admissionWarnings: siteWarnings,
   normal: [
     { path: ['spec', 'siteName'], form: normalHost },
     { path: ['spec', 'domain'], form: normalHost },
     { path: ['spec', 'aliases', '*'], form: normalHost },
   ],
-  chart: (scope, id, props) => new SiteChart(scope, id, props),
+  chart: (scope, id, props) => new SiteChart(scope, id, { ...props, integrations }),
   // Of thousands of sites few are restored.
   readsRuns: ({ spec }) => spec.restoreFrom !== undefined,
   probes: siteProbes,
-  evaluate: evaluateSite,
+  evaluate: (observation) => evaluateSite(observation, integrations),
   cleanup: siteCleanup,
-};
+  statusView: siteStatusView,
+});
+
+export const site = siteWith(INTEGRATIONS);

@@ -1,82 +1,69 @@
-import { ApiObject } from 'cdk8s';
 import { k8s } from 'cdk8s-plus-28';
 import { Construct } from 'constructs';
-import { Certificate } from '../../imports/cert-manager.io.js';
+import { NGINX_PORT } from '../frappe/constants.generated.js';
+import type { IngressProps, Integration } from '../kit/integration.js';
 import { childLabels } from '../kit/labels.js';
 import { benchNames, siteNames } from '../kit/names.js';
-import { TraefikMiddleware } from '../kit/object-kind.js';
 import type { AppSite } from './api.js';
 import type { SiteInputs } from './resolve.js';
-import { redirectAnnotations, redirectsByMiddleware } from './redirect.js';
+import { redirectAnnotations } from './redirect.js';
 
-const NGINX_PORT = 8080;
+export interface SiteIngressProps {
+  readonly site: AppSite;
+  readonly inputs: SiteInputs;
+  readonly integrations: readonly Integration[];
+}
 
-/** The Ingress that leads to the bench's proxy, and the Certificate where an issuer is named. HTTP leads to HTTPS once there is one. */
+/**
+ * The Ingress that routes to the bench's proxy, with what integrations add to it: a Certificate
+ * where an issuer is named, a redirect to HTTPS once the certificate exists.
+ */
 export class SiteIngress extends Construct {
-  constructor(
-    scope: Construct,
-    id: string,
-    { site, inputs }: { readonly site: AppSite; readonly inputs: SiteInputs },
-  ) {
+  constructor(scope: Construct, id: string, { site, inputs, integrations }: SiteIngressProps) {
     super(scope, id);
-    const { bench, hosts, tls } = inputs;
-    const names = siteNames(site.metadata.name);
-    const { namespace } = bench;
-    const { className = bench.domain.ingressClassName } = site.spec.ingress ?? {};
-    const labels = childLabels(site, 'ingress');
-    const secured = tls?.secretExists === true;
-    const middleware = inputs.traefik && secured && redirectsByMiddleware(className);
+    const ingress = ingressProps(site, inputs);
+    const { name, namespace, labels, className, tls } = ingress;
+    const extensions = integrations
+      .filter((integration) => inputs.ingressExtensions.includes(integration.name))
+      .flatMap((integration) => integration.ingress ?? []);
     const annotations = {
-      ...(tls ? redirectAnnotations(className, secured) : {}),
-      ...(middleware
-        ? {
-            'traefik.ingress.kubernetes.io/router.middlewares': `${namespace}-${names.ingress}@kubernetescrd`,
-          }
-        : {}),
+      ...(tls ? redirectAnnotations(className, tls.secretExists) : {}),
+      ...Object.assign({}, ...extensions.map((extension) => extension.before?.(this, ingress))),
       ...site.spec.ingress?.annotations,
-    };
-    if (middleware) {
-      new ApiObject(this, 'redirect', {
-        apiVersion: TraefikMiddleware.apiVersion,
-        kind: TraefikMiddleware.kind,
-        metadata: { name: names.ingress, namespace, labels },
-        spec: { redirectScheme: { scheme: 'https', permanent: true } },
-      });
-    }
+    } as Record<string, string>;
     new k8s.KubeIngress(this, 'ingress', {
       metadata: {
-        name: names.ingress,
+        name,
         namespace,
-        labels,
+        labels: { ...labels },
         ...(Object.keys(annotations).length > 0 ? { annotations } : {}),
       },
-      spec: {
-        ...(className ? { ingressClassName: className } : {}),
-        ...(tls ? { tls: [{ hosts: [...hosts], secretName: tls.secretName }] } : {}),
-        rules: hosts.map((host) => ({
-          host,
-          http: {
-            paths: [
-              {
-                path: '/',
-                pathType: 'Prefix',
-                backend: {
-                  service: { name: benchNames(bench.name).nginx, port: { number: NGINX_PORT } },
-                },
-              },
-            ],
-          },
-        })),
-      },
+      spec: ingressSpec(ingress, benchNames(inputs.bench.name).nginx),
     });
-    if (!tls?.issuer || !tls.certManager) return;
-    new Certificate(this, 'certificate', {
-      metadata: { name: names.tls, namespace, labels },
-      spec: {
-        secretName: tls.secretName,
-        dnsNames: [...hosts],
-        issuerRef: { group: 'cert-manager.io', kind: tls.issuer.kind, name: tls.issuer.name },
-      },
-    });
+    for (const extension of extensions) extension.after?.(this, ingress);
   }
+}
+
+function ingressProps(site: AppSite, { bench, hosts, tls }: SiteInputs): IngressProps {
+  const names = siteNames(site.metadata.name);
+  return {
+    name: names.ingress,
+    namespace: bench.namespace,
+    labels: childLabels(site, 'ingress'),
+    className: site.spec.ingress?.className ?? bench.domain.ingressClassName,
+    hosts,
+    tls: tls && { ...tls, certificate: names.tls },
+  };
+}
+
+function ingressSpec({ className, hosts, tls }: IngressProps, service: string): k8s.IngressSpec {
+  const backend = { service: { name: service, port: { number: NGINX_PORT } } };
+  return {
+    ...(className ? { ingressClassName: className } : {}),
+    ...(tls ? { tls: [{ hosts: [...hosts], secretName: tls.secretName }] } : {}),
+    rules: hosts.map((host) => ({
+      host,
+      http: { paths: [{ path: '/', pathType: 'Prefix', backend }] },
+    })),
+  };
 }

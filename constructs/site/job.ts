@@ -1,8 +1,9 @@
 import type { k8s } from 'cdk8s-plus-28';
 import { Construct } from 'constructs';
 import type { BenchModel, DatabaseServer } from '../frappe/bench-model.js';
+import { SCRIPTS_DIR } from '../frappe/constants.generated.js';
 import { FrappeJob } from '../frappe/job.js';
-import { PYTHON, SCRIPTS_DIR, secretEnv } from '../frappe/pod.js';
+import { PYTHON, secretEnv } from '../frappe/pod.js';
 import { hashOf } from '../kit/hash.js';
 import { siteNames } from '../kit/names.js';
 import type { AppSite } from './api.js';

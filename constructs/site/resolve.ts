@@ -1,7 +1,7 @@
 import type { AppBench } from '../bench/api.js';
 import { benchModel, type BenchModel } from '../frappe/bench-model.js';
 import { publicHosts } from '../frappe/domain.js';
-import { operatedServer } from '../frappe/operated-server.js';
+import { databaseOperatorServer } from '../frappe/database-operator-server.js';
 import { redisVersion } from '../frappe/redis-version.js';
 import { requireSecret } from '../frappe/secret.js';
 import { refuseSharedName } from '../frappe/name-conflict.js';
@@ -13,18 +13,20 @@ import {
   type ForeignScalers,
   type WorkersWanted,
 } from '../frappe/worker-scaling.js';
+import { INTEGRATIONS } from '../integrations/index.js';
+import { servesKeda } from '../integrations/keda/autoscaling.js';
 import type { Queue } from '../kit/api.js';
+import type { Integration } from '../kit/integration.js';
 import { Stalled, Waiting } from '../kit/errors.js';
 import type { ClusterReader } from '../kit/kind.js';
 import { siteNames } from '../kit/names.js';
 import { uidOf } from '../kit/object.js';
-import { ScaledObject, TraefikMiddleware } from '../kit/object-kind.js';
 import type { AppSite } from './api.js';
 import { databasePlan, type SiteDatabasePlan } from './database.js';
-import { requireDatabaseOperator } from './database-operator.js';
+import { requireDatabaseOperator } from './database-ready.js';
 import { refuseLongHost, refuseTakenHosts } from './hosts.js';
 import { resolveRestore, type SiteRestoreInputs } from './restore.js';
-import { resolveRoute, type SiteRouteInputs } from './route.js';
+import { resolveRoute, type SiteRouteInputs } from './routes.js';
 import { resolveTls, type SiteTlsInputs } from './tls.js';
 import { benchBefore, resolveUpgrade, type SiteUpgradeInputs } from './upgrade.js';
 
@@ -37,7 +39,7 @@ export interface SiteInputs {
   readonly generated: readonly string[];
   readonly database: SiteDatabasePlan;
   /** Why the server of a database operator is not ready, in that operator's words. */
-  readonly serverTrouble: string | undefined;
+  readonly serverNotReady: string | undefined;
   /** Version of the Secret of a prepared database. */
   readonly databaseVersion: string;
   /** What the site's pods read of Redis at their start, see `redisVersion`. */
@@ -54,8 +56,8 @@ export interface SiteInputs {
   readonly route: SiteRouteInputs | undefined;
   /** Whether KEDA is there. */
   readonly keda: boolean;
-  /** Whether Traefik's middlewares are there. */
-  readonly traefik: boolean;
+  /** The integrations that add to the site's Ingress, and whose API is served. */
+  readonly ingressExtensions: readonly string[];
   /** The queues that nobody but the operator wakes. */
   readonly scaledToZero: readonly Queue[];
   /** The queues whose number somebody else has. */
@@ -67,11 +69,15 @@ export interface SiteInputs {
 }
 
 /** @throws Stalled or Waiting, see `Kind.resolve` */
-export function resolveSite(site: AppSite, reader: ClusterReader): SiteInputs {
+export function resolveSite(
+  site: AppSite,
+  reader: ClusterReader,
+  integrations: readonly Integration[] = INTEGRATIONS,
+): SiteInputs {
   refuseSharedName(site, 'AppBench', reader);
   const { namespace = 'default', name } = site.metadata;
   const { spec } = site;
-  const { model: wanted, ready, deleting, rolled, bench, trouble } = readBench(site, reader);
+  const { model: wanted, ready, deleting, rolled, bench, notReady } = readBench(site, reader);
   const upgrade = resolveUpgrade(site, wanted, rolled, reader);
   const waits = upgrade?.begun === false;
   const model = waits ? benchBefore(wanted, bench, upgrade.from) : wanted;
@@ -91,8 +97,8 @@ export function resolveSite(site: AppSite, reader: ClusterReader): SiteInputs {
   const restore = resolveRestore(site, reader);
   // What a bench that deleting has lost, such as the password of Redis, it makes anew: a site that is there has to be told.
   const mayChange = ready || upgrade || (deleting && site.status?.appliedHash !== undefined);
-  const route = resolveRoute(site, model, reader);
-  const keda = reader.serves(ScaledObject);
+  const route = resolveRoute(site, { bench: model, reader, integrations });
+  const keda = servesKeda(reader);
   const hosts = publicHosts(spec, model.domain.suffix);
   return {
     bench: withTemplate(model, spec.podTemplate),
@@ -105,7 +111,7 @@ export function resolveSite(site: AppSite, reader: ClusterReader): SiteInputs {
           : `waiting for bench ${model.name} to be ready`,
     generated: generated.map(({ uid = '' }) => uid),
     database,
-    serverTrouble: trouble,
+    serverNotReady: notReady,
     databaseVersion,
     redisVersion: redisVersion(model, reader) ?? '',
     // New apps come with the image that holds them.
@@ -116,7 +122,9 @@ export function resolveSite(site: AppSite, reader: ClusterReader): SiteInputs {
     tls: route ? undefined : resolveTls(site, model, reader),
     route,
     keda,
-    traefik: reader.serves(TraefikMiddleware),
+    ingressExtensions: integrations
+      .filter(({ ingress }) => ingress && reader.serves(ingress.kind))
+      .map((integration) => integration.name),
     scaledToZero: scaledToZero(site.status?.workerScaling),
     foreignScalers:
       spec.workloads === 'Dedicated'
@@ -161,7 +169,7 @@ function readBench(
   readonly ready: boolean;
   readonly deleting: boolean;
   readonly rolled: boolean;
-  readonly trouble: string | undefined;
+  readonly notReady: string | undefined;
 } {
   const { namespace = 'default' } = site.metadata;
   const { name } = site.spec.benchRef;
@@ -175,13 +183,13 @@ function readBench(
   const model = benchModel(bench.bench, reader);
   const rolled = bench.ready && bench.image === model.image.reference;
   const { ready, deleting } = bench;
-  const read = { model, bench: bench.bench, ready, deleting, rolled, trouble: undefined };
+  const read = { model, bench: bench.bench, ready, deleting, rolled, notReady: undefined };
   if (site.spec.dbConfig.mode !== 'operator' || bench.bench.spec.dbConfig.mode !== 'operator') {
     return read;
   }
   requireDatabaseOperator(model.database.provider, reader);
-  const { server, trouble } = operatedServer(bench.bench, model, reader);
-  return { ...read, model: { ...model, database: server }, trouble };
+  const { server, notReady } = databaseOperatorServer(bench.bench, model, reader);
+  return { ...read, model: { ...model, database: server }, notReady };
 }
 
 function generatedSecrets(

@@ -1,6 +1,7 @@
 import type { k8s } from 'cdk8s-plus-28';
 import type { SiteBackup } from '../backup/api.js';
 import { type BackupStore, backupStore, requireStoreSecrets } from '../frappe/backup-store.js';
+import { RESTORE_FAILED } from '../frappe/constants.generated.js';
 import type { ConditionResult } from '../kit/condition.js';
 import { Waiting } from '../kit/errors.js';
 import { hashOf } from '../kit/hash.js';
@@ -158,7 +159,7 @@ function conditionOf(
     return conditionResult('RestoreUnknown', 'Unknown', 'the last words of the init Job are gone: delete it, and it says again what was restored'); // prettier-ignore
   }
   return failed
-    ? conditionResult('RestoreFailed', 'False', 'the backup is not restored: see Ready')
+    ? conditionResult(RESTORE_FAILED, 'False', 'the backup is not restored: see Ready')
     : conditionResult('Restoring', 'False', 'the backup is being fetched, checked and loaded');
 }
 

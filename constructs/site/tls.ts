@@ -1,27 +1,23 @@
 import type { BenchModel } from '../frappe/bench-model.js';
+import {
+  resolveIssuer,
+  servesCertManager,
+  type CertificateIssuer,
+} from '../integrations/cert-manager/issuer.js';
 import type { ConditionResult } from '../kit/condition.js';
 import type { Observation, ClusterReader } from '../kit/kind.js';
 import { siteNames } from '../kit/names.js';
 import { uidOf } from '../kit/object.js';
-import { Certificate, ClusterIssuer, Issuer } from '../kit/object-kind.js';
 import type { AppSite } from './api.js';
 
 /** How the site's traffic is encrypted. */
 export interface SiteTlsInputs {
   readonly secretName: string;
   /** Who issues the certificate; undefined where the Secret is the user's own. */
-  readonly issuer: SiteIssuer | undefined;
+  readonly issuer: CertificateIssuer | undefined;
   /** Whether cert-manager is there. */
   readonly certManager: boolean;
   readonly secretExists: boolean;
-}
-
-/** A cert-manager issuer. */
-export interface SiteIssuer {
-  readonly kind: 'Issuer' | 'ClusterIssuer';
-  readonly name: string;
-  /** What is looked for in vain; undefined where the issuer is there, or cannot be looked for. */
-  readonly missing: string | undefined;
 }
 
 /** @returns undefined where the site has no TLS */
@@ -40,34 +36,10 @@ export function resolveTls(
     issuer:
       issuer === undefined
         ? undefined
-        : issuerNamed(issuer, ingress.tls.issuerKind, namespace, reader),
-    certManager: reader.serves(Certificate),
+        : resolveIssuer(issuer, ingress.tls.issuerKind, namespace, reader),
+    certManager: servesCertManager(reader),
     secretExists: reader.get('Secret', namespace, secretName, uidOf) !== undefined,
   };
-}
-
-/** An issuer of the namespace comes before one of the cluster. Both are watched: one may appear later. */
-function issuerNamed(
-  name: string,
-  given: SiteIssuer['kind'] | undefined,
-  namespace: string,
-  reader: ClusterReader,
-): SiteIssuer {
-  const inNamespace = reader.serves(Issuer) && reader.get('Issuer', namespace, name, uidOf);
-  // Without the right to list what is in no namespace, they are not known.
-  const known = reader.serves(ClusterIssuer);
-  const inCluster = known && reader.get('ClusterIssuer', '', name, uidOf);
-  const kind = given ?? (inNamespace ? 'Issuer' : 'ClusterIssuer');
-  const found = kind === 'Issuer' ? inNamespace : inCluster || !known;
-  if (found || !reader.serves(Issuer)) return { kind, name, missing: undefined };
-  const here = `Issuer "${name}" in namespace ${namespace}`;
-  const missing = {
-    Issuer: `there is no ${here}`,
-    ClusterIssuer: given
-      ? `there is no ClusterIssuer "${name}"`
-      : `there is neither an ${here} nor a ClusterIssuer of this name`,
-  };
-  return { kind, name, missing: missing[kind] };
 }
 
 /** What is known of the certificate; undefined where the site has no TLS. */

@@ -1,3 +1,4 @@
+import { MIGRATION_FAILED, RESTORE_FAILED } from '../frappe/constants.generated.js';
 import { imageNamed } from '../frappe/image.js';
 import { benchesByTurn } from '../frappe/indexes.js';
 import type { BenchModel } from '../frappe/bench-model.js';
@@ -22,7 +23,7 @@ export interface SiteUpgradeInputs {
 }
 
 /** Reasons that a Job gives only while the site is closed. */
-export const CLOSED_REASONS = new Set(['MigrationFailed', 'RestoreFailed']);
+export const CLOSED_REASONS = new Set<string>([MIGRATION_FAILED, RESTORE_FAILED]);
 
 /**
  * @param rolled whether the bench's own pods run the image

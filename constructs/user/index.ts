@@ -15,6 +15,7 @@ import { normalEmail } from '../kit/normal.js';
 import { uidOf } from '../kit/object.js';
 import { Secret } from '../kit/object-kind.js';
 import { Stage } from '../kit/stage.js';
+import { DOCUMENT_VIEW } from '../kit/status-view.js';
 import type { SiteUser } from './api.js';
 import { siteUser } from './definition.js';
 import { API_KEYS, DOCTYPE, userDocument } from './document.js';
@@ -43,6 +44,7 @@ export const user: Kind<SiteUser, UserInputs> = {
   probes: () => [],
   evaluate: evaluateUser,
   cleanup: documentCleanup<SiteUser>(DOCTYPE, (resource) => userDocument(resource, false)),
+  statusView: DOCUMENT_VIEW,
 };
 
 /** @throws Stalled or Waiting, see `Kind.resolve` */

@@ -68,7 +68,7 @@ export function childOf(kind: ObjectKind, object: KubeObject, metadataKeys: Meta
   const { metadata } = object;
   const { namespace = '', name, uid = '', resourceVersion = '', annotations = {} } = metadata;
   // Secrets are watched as metadata only, and have no health.
-  const health = healthOf({ ...object, kind: kind.kind });
+  const health = healthOf({ ...object, kind: kind.kind }, kind.health);
   const retain = metadata.labels?.[metadataKeys.retain];
   const createOnly = isCreateOnly(kind.kind, annotations, metadataKeys);
   return {

@@ -1,5 +1,5 @@
 import { MANAGED_BY, MANAGED_BY_LABEL } from '../../constructs/kit/labels.js';
-import { keyOf, type KubeObject, type Resource } from '../../constructs/kit/object.js';
+import { keyOfObject, type KubeObject, type Resource } from '../../constructs/kit/object.js';
 import type { ObjectKind } from '../../constructs/kit/object-kind.js';
 import type { Sink } from './reflector.js';
 import type { DependencyTracker } from './dependencies.js';
@@ -86,8 +86,4 @@ function withContent(object: KubeObject): KubeObject {
   // Owner and labels show whether a HorizontalPodAutoscaler belongs to KEDA.
   const owner = { ...(labels ? { labels } : {}), ...(ownerReferences ? { ownerReferences } : {}) };
   return { ...others, metadata: { ...metadata, ...owner }, spec, status } as Resource;
-}
-
-function keyOfObject({ metadata }: KubeObject): string {
-  return keyOf(metadata.namespace, metadata.name);
 }

@@ -1,6 +1,6 @@
 import { DEFAULT_API_GROUP } from '../../constructs/kit/definition.js';
 import { DEFAULT_IDS, DEFAULT_SETTINGS, type Settings } from '../../constructs/kit/settings.js';
-import { type OperatorFlag, helpFor, parseFlags, type Parser } from './flags.js';
+import { helpFor, type Parser, parseConfigFlags, type ConfigFlag } from './flags.js';
 import {
   type BindAddress,
   bindAddress,
@@ -46,7 +46,7 @@ export interface Config {
   /** Per kind. */
   readonly maxConcurrentReconciles: number;
   readonly apiGroup: string;
-  /** Whether readiness includes the kinds' HTTP checks. */
+  /** Whether a site becomes Ready only when it responds over HTTP. */
   readonly siteCheck: boolean;
   readonly resyncIntervalMs: number;
   /** One file, or several joined as in `KUBECONFIG`; the pod's service account when undefined. */
@@ -55,19 +55,14 @@ export interface Config {
   readonly settings: Settings;
 }
 
-const flag = <T>(
-  value: Parser<T>,
-  preset: string,
-  help: string,
-  env?: string,
-): OperatorFlag<T> => ({
+const flag = <T>(value: Parser<T>, preset: string, help: string, env?: string): ConfigFlag<T> => ({
   value,
   default: preset,
   help,
   ...(env !== undefined && { env }),
 });
 
-/** As in zap: an integer is a verbosity, and 1 is debug. */
+/** The levels of zap: an integer is a verbosity, and any verbosity above 0 is debug. */
 const logLevel: Parser<LogLevel> = {
   allowed: 'debug, info, warn, error, or an integer from 1 for verbosity',
   parse: (value) =>
@@ -79,29 +74,29 @@ const logLevel: Parser<LogLevel> = {
 const MAX_ID = 2147483647;
 
 const FLAGS = {
-  'zap-log-level': flag(logLevel, 'info', 'Lowest level that is logged.'),
+  'zap-log-level': flag(logLevel, 'info', 'Least severe level that is logged.'),
   'zap-encoder': flag(
     oneOf<LogEncoder>({ json: 'json', console: 'console' }),
     'json',
     'Format of the log.',
   ),
-  'metrics-bind-address': flag(bindAddress, ':8080', 'Address of /metrics over plain HTTP.'),
+  'metrics-bind-address': flag(bindAddress, ':8080', 'Where /metrics is served over plain HTTP.'),
   'metrics-secure-bind-address': flag(
     bindAddress,
     ':8443',
-    'Address of /metrics over HTTPS, for authorized callers.',
+    'Where /metrics is served over HTTPS, to callers with the right to get it.',
   ),
   'metrics-cert-dir': flag(
     text,
     '',
-    'Folder with tls.crt and tls.key for HTTPS; without it the certificate is self-signed.',
+    'Folder with tls.crt and tls.key for HTTPS; a self-signed certificate when not given.',
   ),
-  'health-probe-bind-address': flag(bindAddress, ':8081', 'Address of /healthz and /readyz.'),
-  webhooks: flag(bool, 'false', 'Serve admission webhooks and maintain their certificates.'),
+  'health-probe-bind-address': flag(bindAddress, ':8081', 'Where /healthz and /readyz are served.'),
+  webhooks: flag(bool, 'false', 'Serve admission webhooks, and manage their certificates.'),
   'webhook-bind-address': flag(
     bindAddress,
     ':9443',
-    'Address of the admission webhooks over HTTPS.',
+    'Where the admission webhooks are served over HTTPS.',
   ),
   'leader-elect': flag(
     bool,
@@ -111,49 +106,49 @@ const FLAGS = {
   'leader-elect-lease-duration': flag(
     duration('3s'),
     '15s',
-    "How long other replicas wait after the leader's last renewal; the leader itself stops after two thirds of it.",
+    "How long other replicas wait after the leader's last renewal. The leader stops after two thirds of it without one.",
   ),
   'leader-election-namespace': flag(
     namespace,
     '',
-    "Namespace of the Lease; without it the pod's namespace.",
+    "Namespace of the Lease; the pod's own when not given.",
   ),
   'watch-namespaces': flag(
     namespaces,
     '',
-    'Namespaces to watch, separated by commas; without it all namespaces.',
+    'Namespaces to watch, separated by commas; all when not given.',
   ),
   'watch-label-selector': flag(
     labelSelector,
     '',
-    'Label selector of the resources to watch; without it all resources.',
+    'Labels of the resources to watch; all when not given.',
   ),
-  'max-concurrent-reconciles': flag(integer(1, 1000), '10', 'Concurrent reconciles of each kind.'),
+  'max-concurrent-reconciles': flag(
+    integer(1, 1000),
+    '10',
+    'Resources of a kind that are reconciled at the same time.',
+  ),
   'api-group': flag(domain(2), DEFAULT_API_GROUP, 'API group of the custom resources.'),
-  'site-check': flag(bool, 'true', 'Check each site over HTTP before it is Ready.'),
-  'resync-interval': flag(
-    duration('1s'),
-    '10h',
-    'Interval in which every resource is reconciled without a change.',
-  ),
+  'site-check': flag(bool, 'true', 'Check each site over HTTP before it becomes Ready.'),
+  'resync-interval': flag(duration('1s'), '10h', 'How often every resource is reconciled again.'),
   'cluster-domain': flag(domain(1), DEFAULT_SETTINGS.clusterDomain, 'DNS domain of the cluster.'),
   kubeconfig: flag(
     text,
     '',
-    "Kubeconfig file; without it the pod's service account, then ~/.kube/config.",
+    "Kubeconfig file; the pod's service account, then ~/.kube/config, when not given.",
     'KUBECONFIG',
   ),
   'shutdown-timeout': flag(
     duration('0s'),
     '10s',
-    'How long running reconciles may take after SIGTERM.',
+    'How long reconciles in progress may take after SIGTERM.',
   ),
-  'default-uid': id('defaultUid', 1, 'User of pods that set none'),
-  'default-gid': id('defaultGid', 0, 'Group of pods that set none'),
-  'default-fsgroup': id('defaultFsGroup', 0, 'Group of volumes of pods that set none'),
+  'default-uid': id('defaultUid', 1, 'User of pods whose resource sets none'),
+  'default-gid': id('defaultGid', 0, 'Group of pods whose resource sets none'),
+  'default-fsgroup': id('defaultFsGroup', 0, 'Group of volumes of pods whose resource sets none'),
 } as const;
 
-/** The default namespace of the Lease outside of a cluster. */
+/** The namespace of the Lease when the operator runs outside of a cluster and no flag sets it. */
 const DEFAULT_NAMESPACE = 'app-operator-system';
 
 /**
@@ -166,7 +161,7 @@ export function parseConfig(
   env: Readonly<Record<string, string | undefined>>,
   podNamespace?: string,
 ): Config {
-  const values = parseFlags(FLAGS, argv, env);
+  const values = parseConfigFlags(FLAGS, argv, env);
   return deepFreeze({
     logLevel: values['zap-log-level'],
     logEncoder: values['zap-encoder'],
@@ -197,23 +192,22 @@ export function parseConfig(
   });
 }
 
-/** Whether the arguments request help. */
 export function wantsHelp(argv: readonly string[]): boolean {
   return argv.includes('--help') || argv.includes('-h');
 }
 
-/** The output of `--help`. */
+/** What `--help` prints. */
 export function helpText(): string {
   return `Each flag has an environment variable, in brackets; the flag wins.\n\n${helpFor(FLAGS)}\n`;
 }
 
-/** An id without a value is decided later: the platform may assign one. */
+/** An id that is not given stays open: the platform may assign one. */
 function id(
   name: keyof typeof DEFAULT_IDS,
   least: number,
   help: string,
-): OperatorFlag<number | null> {
-  const preset = `${help}; without it ${DEFAULT_IDS[name]}, or what the platform assigns.`;
+): ConfigFlag<number | null> {
+  const preset = `${help}; ${DEFAULT_IDS[name]} when not given, or what the platform assigns.`;
   return flag(orNone(integer(least, MAX_ID)), '', preset);
 }
 

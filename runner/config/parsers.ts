@@ -1,17 +1,17 @@
 import { parseDuration } from '../../constructs/kit/duration.js';
 import type { Parser } from './flags.js';
 
-/** The address of a server. */
+/** Where a server listens. */
 export interface BindAddress {
   /** Every address when undefined. */
   readonly host: string | undefined;
-  /** Any free one when 0. */
+  /** Any free port when 0. */
   readonly port: number;
 }
 
 export const text: Parser<string> = { allowed: 'text', parse: (value) => value };
 
-/** A parser that also accepts the empty text, as null. */
+/** The same parser, with null for an empty text. */
 export function orNone<T>(parser: Parser<T>): Parser<T | null> {
   return { ...parser, parse: (value) => (value === '' ? null : parser.parse(value)) };
 }
@@ -53,7 +53,7 @@ export function duration(min: string): Parser<number> {
   };
 }
 
-/** `host:port`, `:port`, or `0` for no server, which is `null`. */
+/** `host:port`, `:port`, or `0` for no server: null. */
 export const bindAddress: Parser<BindAddress | null> = {
   allowed: 'host:port, :port, or 0 to turn it off',
   parse: (value) => {
@@ -76,7 +76,7 @@ export function domain(minLabels: number): Parser<string> {
   };
 }
 
-/** Comma-separated names without duplicates; empty for none. */
+/** Comma-separated names without duplicates; an empty text gives no name. */
 export const namespaces: Parser<readonly string[]> = {
   allowed: 'names of namespaces, separated by commas',
   parse: (value) => {
@@ -89,7 +89,7 @@ export const namespaces: Parser<readonly string[]> = {
   },
 };
 
-/** One name, or none. */
+/** One name, or an empty text. */
 export const namespace: Parser<string> = {
   allowed: 'the name of a namespace',
   parse: (value) => {
@@ -107,7 +107,7 @@ const REQUIREMENT = [
 ].join('|');
 const SELECTOR = new RegExp(`^(${REQUIREMENT})(,(${REQUIREMENT}))*$`);
 
-/** A label selector as kubectl takes it; empty for everything. */
+/** A label selector in the syntax of kubectl; an empty text selects everything. */
 export const labelSelector: Parser<string> = {
   allowed: 'a label selector, such as team=web,tier!=test or tier in (a,b)',
   parse: (value) => (value === '' || SELECTOR.test(value) ? value.trim() : undefined),

@@ -7,7 +7,7 @@ import { projectRoot } from '../../testbed/root.js';
 
 export const CHART = path.join(projectRoot(), 'dist', 'chart');
 
-/** The real Helm in a folder of its own. */
+/** The real Helm, with its files in a temporary folder. */
 export async function startHelm(
   kubeconfig?: string,
 ): Promise<{ readonly helm: Helm; readonly stop: () => Promise<void> }> {

@@ -4,7 +4,7 @@ import path from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { parse, parseAllDocuments } from 'yaml';
 
-import { installManifest, type ManifestProps } from '../../cli/install.js';
+import { installManifest, type ManifestProps } from '../../cli/commands/install/manifest.js';
 import { OPERATOR } from '../../constructs/install/identity.js';
 import type { KubeObject } from '../../constructs/kit/object.js';
 import { VERSION } from '../../runner/version.js';
@@ -60,7 +60,7 @@ function some(name: string, entries: readonly (readonly [string, unknown])[]): o
   return entries.length === 0 ? {} : { [name]: Object.fromEntries(entries) };
 }
 
-/** Without fields that hold nothing: an API server does not tell them from missing ones. */
+/** Without empty fields: an API server treats them as missing. */
 function bare(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(bare);
   if (typeof value !== 'object' || value === null) return value;
@@ -104,7 +104,7 @@ describe('helm template', () => {
     }
   }
 
-  test('marks what it makes, and keeps the CRDs from going with the release', async () => {
+  test('labels its objects, and keeps the CRDs after an uninstall', async () => {
     const objects = await rendered();
     for (const { kind, metadata } of objects) {
       assert.equal(metadata.labels?.['app.kubernetes.io/managed-by'], 'Helm', metadata.name);
@@ -121,7 +121,7 @@ describe('helm template', () => {
     );
   });
 
-  test('asks the cluster whether it is OpenShift', async () => {
+  test('detects OpenShift in the cluster', async () => {
     const detected = await helm.run(
       'template',
       'ours',

@@ -6,14 +6,14 @@ import { DEFAULT_API_GROUP } from '../../constructs/kit/definition.js';
 import { metadataKeysFor, MANAGED_BY, MANAGED_BY_LABEL } from '../../constructs/kit/labels.js';
 import { type Cluster, startCluster } from './harness.js';
 import { aBench, aSecret, aSite } from './support/builders.js';
-import { FaultOperators } from './support/fault-operators.js';
+import { ProxiedOperators } from './support/proxied-operators.js';
 import {
   assertNoOrphans,
   atRest,
   countsSites,
   routesOf,
   secretsOf,
-} from './support/fault-world.js';
+} from './support/snapshot.js';
 import { at, conditionOf, type Live, nameOf } from './support/objects.js';
 
 const { run, owner } = metadataKeysFor(DEFAULT_API_GROUP);
@@ -21,7 +21,7 @@ const few = { workerDefault: 0, workerShort: 0, workerLong: 0 };
 const shared = { workloads: 'Shared' };
 
 let cluster: Cluster;
-let operators: FaultOperators;
+let operators: ProxiedOperators;
 let namespace: string;
 /** As it was when the operator went. */
 let children: ReadonlyMap<string, Live>;
@@ -105,7 +105,7 @@ async function changeTheWorld(): Promise<void> {
 
 before(async () => {
   cluster = await startCluster({ audit: true });
-  operators = new FaultOperators(cluster);
+  operators = new ProxiedOperators(cluster);
   namespace = await cluster.namespace();
   await bringUp();
   await changeTheWorld();

@@ -8,7 +8,7 @@ import { at, conditionOf } from './support/objects.js';
 let cluster: Cluster;
 before(async () => {
   cluster = await startCluster({ audit: true });
-  await cluster.operator();
+  await cluster.operator([], { timeFactor: 5 });
 });
 after(() => cluster.stop());
 

@@ -27,7 +27,7 @@ describe('workers scale by events', { skip: KEDA.skip }, () => {
   before(async () => {
     cluster = await startCluster({ audit: true });
     namespace = await cluster.namespace();
-    operator = await cluster.operator();
+    operator = await cluster.operator([], { timeFactor: 5 });
     await cluster.apply(
       namespace,
       aBench('b', { workerAutoscaling: SCALING, componentReplicas: { workerLong: 3 } }),
@@ -127,7 +127,7 @@ describe('workers scale by events', { skip: KEDA.skip }, () => {
     const before = await says(
       'False',
       'ScalerNotReady',
-      'ScaledObject b-worker-short: its operator has not looked at it yet',
+      'ScaledObject b-worker-short: its operator has not observed it yet',
     );
     assert.equal(at(before, 'status.workerScaling.long.kedaManaged'), false);
     await kedaWorks();
@@ -144,7 +144,7 @@ describe('workers scale by events', { skip: KEDA.skip }, () => {
   test('and their bench and site are Ready whatever KEDA says: it only helps', async () => {
     const [one, two] = ['b-worker-short', 's-worker-short'];
     for (const [patch, message] of [
-      [{ status: { conditions: null } }, 'its operator has not looked at it yet'],
+      [{ status: { conditions: null } }, 'its operator has not observed it yet'],
       [
         { status: { conditions: [{ type: 'Ready', status: 'False', message: 'no Redis' }] } },
         'no Redis',

@@ -13,7 +13,7 @@ before(async () => {
   // What the pods of backups say is the tests' to decide.
   await holdPods(cluster, { 'app.kubernetes.io/component': 'backup' });
   await holdPods(cluster, { 'app.kubernetes.io/component': 'backup-delete' });
-  await cluster.operator();
+  await cluster.operator([], { timeFactor: 5 });
 });
 after(() => cluster.stop());
 
@@ -187,7 +187,7 @@ describe('backups of a site', { concurrency: true }, () => {
   test('one that an upgrade or a restore has kept from the site is made again', async () => {
     const namespace = await aShop();
     await cluster.apply(namespace, aBackup());
-    const why = 'app-operator: SiteBusy: shop is of image:2 by now, and not of image:1';
+    const why = 'app-operator: SiteBusy: shop has data of image image:2, not of image:1';
     await finish(namespace, 'night-backup', 1, why);
     await becomes(namespace, 'Running', 'Provisioning');
     await finish(namespace, 'night-backup', 0, reportOf('20260101T000000Z'));

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 
-import { toYaml } from '../../cli/yaml.js';
+import { toYaml } from '../../cli/io/yaml.js';
 import { type Cluster, installCrd, startCluster } from './harness.js';
 import { aBench, aSite } from './support/builders.js';
 import { CommandLine } from './support/command-line.js';
@@ -28,7 +28,7 @@ describe('a site’s certificate', () => {
   before(async () => {
     cluster = await startCluster();
     namespace = await cluster.namespace();
-    await cluster.operator();
+    await cluster.operator([], { timeFactor: 5 });
     const site = (name: string, tls?: object): Manifest =>
       aSite(name, {
         bench: 'b',
@@ -134,7 +134,7 @@ describe('a site’s certificate', () => {
         'issued',
         'False',
         'Issuing',
-        'its operator has not looked at it yet',
+        'its operator has not observed it yet',
         'http://issued.example.com',
       );
       const { spec } = await cluster.the('Certificate', namespace, 'issued-tls');
@@ -220,7 +220,7 @@ describe('a site’s certificate', () => {
 
       test('asks the ClusterIssuer that appears', async () => {
         await cluster.apply('', issuer('ClusterIssuer'));
-        const omitted = 'its operator has not looked at it yet';
+        const omitted = 'its operator has not observed it yet';
         await says('several', 'False', 'Issuing', omitted, url);
         await issuerKind('ClusterIssuer');
       });

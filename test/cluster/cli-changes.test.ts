@@ -17,9 +17,9 @@ import { promisify } from 'node:util';
 import { gunzipSync } from 'node:zlib';
 import { extract } from 'tar-stream';
 
-import type { ObjectDiff } from '../../cli/diff/differ.js';
-import { CHILD_KINDS, POD } from '../../cli/kube/kinds.js';
-import { toYaml } from '../../cli/yaml.js';
+import type { ObjectDiff } from '../../cli/commands/diff/object-diff.js';
+import { childKinds, POD } from '../../cli/kube/kinds.js';
+import { toYaml } from '../../cli/io/yaml.js';
 import { groupOf } from '../../constructs/kit/object.js';
 import { writePodLogs } from '../../testbed/controlplane/pod-logs.js';
 import { type Cluster, installCrd, startCluster } from './harness.js';
@@ -34,7 +34,7 @@ let dir: string;
 before(async () => {
   dir = mkdtempSync(join(tmpdir(), 'app-operator-cli-'));
   cluster = await startCluster();
-  await cluster.operator();
+  await cluster.operator([], { timeFactor: 5 });
   admin = new CommandLine(cluster.controlPlane.kubeconfig);
 });
 after(async () => {
@@ -58,7 +58,7 @@ describe('app-operator diff', { concurrency: true }, () => {
       toYaml(manifests),
     );
 
-  test('says nothing where nothing would change, and what would where something does', async () => {
+  test('prints the changes of resources and their children, and nothing without changes', async () => {
     const namespace = await running();
     const site = aSite('s', { bench: 'b' });
     const manifests = [aBench('b'), site];
@@ -72,24 +72,24 @@ describe('app-operator diff', { concurrency: true }, () => {
     assert.match(out, /^\+ {4}gunicorn: 2$/m);
     assert.match(out, new RegExp(`^\\+\\+\\+ new/Deployment\\.${namespace}\\.b-gunicorn$`, 'm'));
     assert.match(out, /^- {2}replicas: 1\n\+ {2}replicas: 2$/m);
-    // Nothing has changed by asking.
+    // The dry run has changed nothing.
     assert.equal(at(await cluster.the('Deployment', namespace, 'b-gunicorn'), 'spec.replicas'), 1);
     assert.equal(await cluster.get('PodDisruptionBudget', namespace, 'b-gunicorn'), undefined);
 
-    // What it told is what becomes of it.
+    // The changes that it printed are the changes that apply.
     await cluster.apply(namespace, bench);
     await cluster.ready('AppBench', namespace, 'b');
     assert.deepEqual(await diff(namespace, changed), { code: 0, out: '', err: '' });
   });
 
-  test('tells what would be made anew, what would be pruned, and what follows in others', async () => {
+  test('prints replaced Jobs, pruned objects, and changes of other resources', async () => {
     const namespace = await running();
     await cluster.apply(namespace, aBench('b', { componentReplicas: { gunicorn: 2 } }));
     await cluster.until('the budget', () =>
       cluster.get('PodDisruptionBudget', namespace, 'b-gunicorn'),
     );
     await cluster.ready('AppBench', namespace, 'b');
-    // Whatever a Job would be called that is only asked about.
+    // The dry run of a Job must not conflict with an existing Job.
     await cluster.apply(namespace, {
       apiVersion: 'batch/v1',
       kind: 'Job',
@@ -123,10 +123,13 @@ describe('app-operator diff', { concurrency: true }, () => {
     assert.equal(found('create', 'AppSite', 'more').owner, null);
     assert.equal(found('change', 'ConfigMap', 'b-nginx').owner, 'AppBench/b');
     assert.equal(found('create', 'Secret', 'more-admin-password').owner, 'AppSite/more');
-    assert.ok(!changes.some(({ kind }) => kind === 'PersistentVolumeClaim'), 'data is not touched');
+    assert.ok(
+      !changes.some(({ kind }) => kind === 'PersistentVolumeClaim'),
+      'volumes do not change',
+    );
   });
 
-  test('of a bench alone tells what changes in its sites, and hides values of Secrets', async () => {
+  test('prints the changes of the sites for a bench alone, and masks values of Secrets', async () => {
     const namespace = await running();
     await cluster.apply(namespace, aSecret('login', { password: 'hunter2-before' }));
     const manifests = [
@@ -140,11 +143,11 @@ describe('app-operator diff', { concurrency: true }, () => {
     assert.match(out, /version-16/);
   });
 
-  test('compares no Secrets for who may not list them, and says so', async () => {
+  test('compares no Secrets without the permission to list them, and reports it', async () => {
     const namespace = await running();
     const rbac = `/apis/rbac.authorization.k8s.io/v1/namespaces/${namespace}`;
     const { api } = cluster.controlPlane;
-    const kinds = [...CHILD_KINDS, POD].filter(({ kind }) => kind !== 'Secret');
+    const kinds = [...childKinds(), POD].filter(({ kind }) => kind !== 'Secret');
     const groups = new Set(kinds.map(({ apiVersion }) => groupOf(apiVersion)));
     const resources = kinds.map(({ plural }) => plural);
     await api.request('POST', `${rbac}/roles`, {
@@ -167,10 +170,10 @@ describe('app-operator diff', { concurrency: true }, () => {
         toYaml(manifests),
       );
     const same = await ask([aBench('b'), aSite('s', { bench: 'b' })]);
-    const notes = ['secrets: not compared: you may not list them'];
+    const notes = ['secrets: not compared: forbidden: list'];
     const nothing = { version: 1, changes: [], problems: [], notes };
     assert.deepEqual([same.code, JSON.parse(same.out)], [0, nothing]);
-    // Of what is another one, all the rest is told: here without a hash that would roll pods.
+    // A changed child shows its other changes, without a hash that would roll pods.
     const more = await ask([aBench('b', { componentReplicas: { gunicorn: 2 } })]);
     const { changes } = JSON.parse(more.out) as { changes: readonly ObjectDiff[] };
     assert.deepEqual(changes.map(({ action, kind, name }) => `${action} ${kind}/${name}`).sort(), [
@@ -184,7 +187,7 @@ describe('app-operator diff', { concurrency: true }, () => {
     assert.ok(replaced.some(({ action, name }) => action === 'replace' && name === 'b-init'));
   });
 
-  test('knows what is there of other operators: a database server, an autoscaler', async () => {
+  test('reads objects of other operators: a database server, an autoscaler', async () => {
     for (const crd of await mariaDbCrds()) await installCrd(cluster, crd);
     const namespace = await cluster.namespace();
     const bench = (gunicorn: number) =>
@@ -232,12 +235,12 @@ describe('app-operator diff', { concurrency: true }, () => {
     assert.deepEqual([code, out], [0, '']);
     assert.match(
       err,
-      /^AppBench\/b: not compared: it depends on mariadbs\.k8s\.mariadb\.com, which you may not list$/m,
+      /^AppBench\/b: not compared; it depends on mariadbs\.k8s\.mariadb\.com \(forbidden: list\)$/m,
     );
     assert.doesNotMatch(err, /would wait|does not serve/);
   });
 
-  test('ends with 2 for what the API server refuses, in its words and with the place', async () => {
+  test('exits with 2 for objects that the API server rejects, with its message and the line', async () => {
     const namespace = await running();
     const wrong = [aBench('b', { appsJSON: 7 }), aSite('s', { bench: 'elsewhere' })];
     const { code, out, err } = await diff(namespace, wrong);
@@ -247,7 +250,7 @@ describe('app-operator diff', { concurrency: true }, () => {
     const unknown = await diff(namespace, [{ ...aBench('b'), kind: 'Bench' }]);
     assert.deepEqual([unknown.code, unknown.out], [2, '']);
     const nowhere = await admin.run(['diff', '-f', 'nowhere.yaml']);
-    assert.deepEqual([nowhere.code, nowhere.err], [2, 'nowhere.yaml: no such file or folder\n']);
+    assert.deepEqual([nowhere.code, nowhere.err], [2, 'nowhere.yaml: no such file or directory\n']);
     const server = await admin.run(
       ['diff', '-f', '-', '--kubeconfig', '/nowhere'],
       toYaml([aBench('b')]),
@@ -269,7 +272,7 @@ async function unpacked(path: string): Promise<ReadonlyMap<string, string>> {
 }
 
 describe('app-operator report', () => {
-  test('holds what a bug report needs, and no secret that was planted', async () => {
+  test('holds the files of a bug report, and no planted secret', async () => {
     const namespace = await cluster.namespace();
     const planted = {
       password: 'Planted-Pa55word',
@@ -289,7 +292,7 @@ describe('app-operator report', () => {
       'UGxhbnRlZEtleUxpbmVUd28 is a line of a key',
       JSON.stringify({ said: planted.quoted }),
       'token=never-in-a-Secret-1 mysql://u:never-in-a-Secret-2@h',
-      'what is harmless stays',
+      'harmless text stays',
     ].join('\n');
     await writePodLogs(cluster.controlPlane, { app: 's-gunicorn' }, log);
     await cluster.apply(namespace, {
@@ -326,7 +329,7 @@ describe('app-operator report', () => {
     const values = generated.flatMap(({ data = {} }) =>
       Object.values(data).map((value) => Buffer.from(value, 'base64').toString()),
     );
-    assert.ok(values.length >= 6, 'the generated passwords are looked for as well');
+    assert.ok(values.length >= 6, 'the generated passwords are checked too');
     const all = [...files].map(([name, text]) => `${name}\n${text}`).join('\n');
     for (const value of values) {
       for (const form of [value, Buffer.from(value).toString('base64')])
@@ -334,7 +337,7 @@ describe('app-operator report', () => {
     }
     for (const part of ['Planted', 'UGxhbnRlZEtleUxpbmVUd28', 'quoted\\"', 'never-in-a-Secret'])
       assert.ok(!all.includes(part), `${part} is in the archive`);
-    assert.match(all, /what is harmless stays/);
+    assert.match(all, /harmless text stays/);
     assert.match(all, /the login is \[redacted\]/);
     const outline = files.get(`secrets-${namespace}.yaml`) ?? '';
     assert.match(outline, /password: 16$/m);
@@ -346,10 +349,10 @@ describe('app-operator report', () => {
 
     const again = await admin.run(['report', '-n', namespace, '-o', path]);
     assert.equal(again.code, 1);
-    assert.match(again.err, /is there already/);
+    assert.match(again.err, /already exists; choose another file/);
   });
 
-  test('says what it could not see, and is written all the same', async () => {
+  test('lists what it could not read, and is written anyway', async () => {
     const namespace = await cluster.namespace();
     await cluster.apply(namespace, aBench('b'));
     await cluster.controlPlane.api.request(
@@ -382,11 +385,11 @@ describe('app-operator report', () => {
       );
   });
 
-  test('is written also where our kinds are not served, and where nothing may be seen', async () => {
+  test('is written also when custom resources are not served or not listable', async () => {
     const namespace = await cluster.namespace();
     const nora = new CommandLine(await cluster.controlPlane.userKubeconfig('nora', []));
     const cases = [
-      ['nora', nora, 'app-operator.io', 'you may not list them'],
+      ['nora', nora, 'app-operator.io', 'forbidden: list'],
       ['elsewhere', admin, 'elsewhere.example.com', 'the cluster does not serve them'],
     ] as const;
     for (const [name, line, group, why] of cases) {
@@ -436,7 +439,7 @@ describe('completion', { concurrency: 2 }, () => {
     const { stdout } = await run(program, [file], { env, cwd: dir });
     return stdout.split('\n').filter(Boolean).sort();
   };
-  /** A completion is empty where the cluster has not answered in time. */
+  /** A completion is empty when the cluster has not responded in time. */
   const completes = (
     words: readonly string[],
     wanted: readonly string[],
@@ -446,7 +449,7 @@ describe('completion', { concurrency: 2 }, () => {
       assert.deepEqual(await complete(), wanted);
       return true;
     });
-  /** Whether a shell is there; where it is not, the test says so. */
+  /** Why the test of a shell is skipped. */
   const missing = async (program: string): Promise<string | false> => {
     try {
       await run(program, ['-c', ':']);
@@ -456,7 +459,7 @@ describe('completion', { concurrency: 2 }, () => {
     }
   };
 
-  /** Words of a line, of which the last is to be completed, and what comes of it. */
+  /** The words of a line, the last to complete, and the candidates. */
   const CASES = (): readonly (readonly [readonly string[], readonly string[]])[] => [
     [['sta'], ['status']],
     [['status', 'sit'], ['site/']],
@@ -515,7 +518,7 @@ complete -C 'app-operator ${words.join(' ')}'`;
     }
   });
 
-  test('as a plug-in of kubectl, which runs and completes', async () => {
+  test('as a kubectl plug-in, which runs and completes', async () => {
     const env = {
       ...process.env,
       PATH: [bin, process.env['PATH']].join(delimiter),

@@ -7,8 +7,8 @@ import { createInterface } from 'node:readline';
 import { promisify, stripVTControlCharacters } from 'node:util';
 import { after, before, describe, test } from 'node:test';
 
-import type { StatusReport } from '../../cli/status/status.js';
-import { allOf, type Node } from '../../cli/status/node.js';
+import type { StatusReport } from '../../cli/commands/status/reporter.js';
+import { allOf, type Node } from '../../cli/commands/status/node.js';
 import { writePodLogs } from '../../testbed/controlplane/pod-logs.js';
 import { type Cluster, startCluster } from './harness.js';
 import { aBench, aSite, aUser } from './support/builders.js';
@@ -24,7 +24,7 @@ before(async () => {
 });
 after(() => cluster.stop());
 
-/** What `status -o json` says; the command must succeed. */
+/** The report of `status -o json`. */
 async function statusOf(namespace: string, ...args: string[]): Promise<StatusReport> {
   const { code, out, err } = await admin.run(['status', ...args, '-n', namespace, '-o', 'json']);
   assert.deepEqual([code, err], [0, '']);
@@ -56,7 +56,7 @@ describe('app-operator status', { concurrency: 4 }, () => {
     assert.equal(report.version, 1);
     for (const node of report.resources.flatMap(allOf)) {
       assert.equal(node.state, 'Ready', node.name);
-      assert.ok(Date.parse(node.since ?? '') > 0, `${node.name} says since when`);
+      assert.ok(Date.parse(node.since ?? '') > 0, `${node.name} has a time`);
     }
     const redis = nodeNamed(report, 'StatefulSet', 'b-redis');
     assert.deepEqual(redis.details.replicas, { ready: 1, desired: 1 });
@@ -69,9 +69,9 @@ describe('app-operator status', { concurrency: 4 }, () => {
     assert.match(yaml.out, /^version: 1\n/);
   });
 
-  test('says what is waited for', async () => {
+  test('shows what a resource waits for', async () => {
     const namespace = await cluster.namespace();
-    const held = await holdPods(cluster, { app: 'slow-db' });
+    const heldPods = await holdPods(cluster, { app: 'slow-db' });
     await cluster.apply(namespace, aBench('slow'), aSite('lost', { bench: 'nowhere' }));
     const message = await cluster.until('the bench waits', async () => {
       const { state, message } = nodeNamed(await statusOf(namespace), 'StatefulSet', 'slow-db');
@@ -85,7 +85,7 @@ describe('app-operator status', { concurrency: 4 }, () => {
       assert.match(out, /^◌ AppSite lost .*\n.*there is no AppBench "nowhere"/m);
       return true;
     });
-    await release(cluster, held);
+    await release(cluster, heldPods);
   });
 
   test('shows the pod of an init Job that failed, with the last lines of its log', async () => {
@@ -99,7 +99,7 @@ describe('app-operator status', { concurrency: 4 }, () => {
       'is Failed',
       ({ status }) => status?.['phase'] === 'Failed',
     );
-    // Otherwise the Job is soon tried again.
+    // A paused bench does not retry the Job.
     await cluster.patch('AppBench', namespace, 'broken', { spec: { paused: true } });
     const log = 'one\ntwo\nthree\nfour\nTraceback\nmysql://root:hunter22@db refused\n';
     await writePodLogs(cluster.controlPlane, { 'job-name': 'broken-init' }, log);
@@ -116,7 +116,7 @@ describe('app-operator status', { concurrency: 4 }, () => {
     await release(cluster, fault);
   });
 
-  test('works with the rights of a reader, and says what they do not show', async () => {
+  test('works with read permission, and lists what it could not read', async () => {
     const namespace = await cluster.namespace();
     await cluster.apply(namespace, aBench('b'));
     await cluster.ready('AppBench', namespace, 'b');
@@ -145,39 +145,42 @@ describe('app-operator status', { concurrency: 4 }, () => {
     const omitted = report.omitted.map(({ what }) => what);
     for (const what of ['secrets', 'pods', 'ingresses.networking.k8s.io'])
       assert.ok(omitted.includes(what), what);
-    assert.ok(report.omitted.some(({ why }) => why === 'you may not get services/proxy'));
+    assert.ok(report.omitted.some(({ why }) => why === 'forbidden: get services/proxy'));
     const tree = await ann.run(['status', '-n', namespace]);
-    assert.match(tree.out, /^Not shown: .*secrets.* \(you may not list them\)\.$/m);
+    assert.match(tree.out, /^Not shown: .*secrets.* \(forbidden: list\)\.$/m);
 
     const bob = new CommandLine(await cluster.controlPlane.userKubeconfig('bob', []));
     const none = await bob.run(['status', '-n', namespace]);
     assert.deepEqual([none.code, none.out], [1, '']);
-    assert.match(none.err, /^app-operator: you may see nothing of app-operator\.io in namespace /);
+    assert.match(
+      none.err,
+      /^app-operator: forbidden: cannot list any resource of app-operator\.io in namespace /,
+    );
     const everywhere = await ann.run(['status', '-A']);
     assert.equal(everywhere.code, 1);
-    assert.match(everywhere.err, /or name a namespace with -n/);
+    assert.match(everywhere.err, /or use -n NAMESPACE/);
   });
 
-  test('says when there is nothing, and when what was named is not there', async () => {
+  test('reports an empty namespace, and a resource that is not found', async () => {
     const namespace = await cluster.namespace();
     const nothing = await admin.run(['status', '-n', namespace]);
     assert.deepEqual(nothing, {
       code: 0,
-      out: `There is no bench and no site in namespace ${namespace}.\n`,
+      out: `No resources found in namespace ${namespace}.\n`,
       err: '',
     });
     const missing = await admin.run(['status', 'site/shop', '-n', namespace]);
     assert.deepEqual([missing.code, missing.out], [1, '']);
-    assert.equal(missing.err, `app-operator: there is no AppSite shop in namespace ${namespace}\n`);
+    assert.equal(missing.err, `app-operator: AppSite "shop" not found in namespace ${namespace}\n`);
     const context = await admin.run(['status', '--context', 'elsewhere']);
     assert.equal(context.code, 1);
-    assert.match(context.err, /there is no context "elsewhere": there are /);
+    assert.match(context.err, /context "elsewhere" not found; available: /);
     const kubeconfig = await admin.run(['status', '--kubeconfig', '/nowhere/config']);
     assert.equal(kubeconfig.code, 1);
     assert.match(kubeconfig.err, /^app-operator: \/nowhere\/config: no such file/);
   });
 
-  test('tells lengths of queues that the exporter of a bench answers with', async (t) => {
+  test('shows the queue lengths of the exporter of a bench', async (t) => {
     const address = Object.values(networkInterfaces())
       .flat()
       .find((one) => one && !one.internal && one.family === 'IPv4')?.address;
@@ -196,7 +199,7 @@ describe('app-operator status', { concurrency: 4 }, () => {
     const api = cluster.controlPlane.api;
     const ports = [{ name: 'metrics', port }];
     await cluster.apply(namespace, aBench('b', { paused: true }));
-    // The API server passes calls on to pods only, so a simulated one gets the address of the exporter.
+    // The API server forwards requests to pods only, so a simulated pod gets the address of the exporter.
     const spec = { containers: [{ name: 'exporter', image: 'exporter' }] };
     await api.request('POST', `/api/v1/namespaces/${namespace}/pods`, {
       metadata: { name: 'exporter' },
@@ -240,7 +243,7 @@ describe('app-operator status', { concurrency: 4 }, () => {
     });
   });
 
-  test('with --watch tells each change, until it is interrupted', async (t) => {
+  test('with --watch prints each change, until Ctrl-C', async (t) => {
     const namespace = await cluster.namespace();
     const held = await holdPods(cluster, { app: 'watched-db' });
     const child = admin.start(['status', '--watch', '-n', namespace]);
@@ -248,20 +251,20 @@ describe('app-operator status', { concurrency: 4 }, () => {
     assert.ok(child.stdout);
     const lines: string[] = [];
     createInterface({ input: child.stdout }).on('line', (line) => lines.push(line));
-    const told = (what: string): Promise<unknown> =>
+    const printed = (what: string): Promise<unknown> =>
       cluster.until(what, async () => lines.some((line) => line.startsWith(what)));
     await cluster.apply(namespace, aBench('watched'));
-    await told('AppBench watched: Provisioning: waiting for StatefulSet watched-db');
+    await printed('AppBench watched: Provisioning: waiting for StatefulSet watched-db');
     await release(cluster, held);
-    await told('AppBench watched: Ready');
+    await printed('AppBench watched: Ready');
     await cluster.delete('AppBench', namespace, 'watched');
-    await told('AppBench watched: gone');
+    await printed('AppBench watched: deleted');
     child.kill('SIGINT');
     const [code] = (await once(child, 'exit')) as [number | null];
     assert.equal(code, 0);
   });
 
-  test('paints on a terminal only, keeps within its width, and paints nothing with NO_COLOR', async (t) => {
+  test('uses colours on a terminal only, fits its width, and uses none with NO_COLOR', async (t) => {
     const namespace = await cluster.namespace();
     await cluster.apply(namespace, aSite('lost', { bench: 'nowhere' }));
     const onTerminal = (env: NodeJS.ProcessEnv): Promise<string> => {
@@ -296,7 +299,7 @@ describe('app-operator status', { concurrency: 4 }, () => {
     assert.ok(tree.length >= 3 && tree.every((line) => line.length <= 50), plain);
   });
 
-  test('with --watch says of what it may not watch that it is shown as it was', async (t) => {
+  test('with --watch reports the kinds that it may not watch', async (t) => {
     const namespace = await cluster.namespace();
     const api = cluster.controlPlane.api;
     const rbac = `/apis/rbac.authorization.k8s.io/v1/namespaces/${namespace}`;
@@ -314,12 +317,12 @@ describe('app-operator status', { concurrency: 4 }, () => {
     t.after(() => child.kill('SIGKILL'));
     assert.ok(child.stdout);
     const lines = createInterface({ input: child.stdout });
-    for await (const line of lines) if (line.includes('you may not watch them')) break;
+    for await (const line of lines) if (line.includes('forbidden: watch')) break;
     child.kill('SIGINT');
     await once(child, 'exit');
   });
 
-  test('shows what belongs to a site below it', async () => {
+  test('shows the resources of a site below it', async () => {
     const namespace = await cluster.namespace();
     await cluster.apply(namespace, aBench('b'), aSite('shop', { bench: 'b' }), aUser('ann'));
     const site = nodeNamed(await statusOf(namespace), 'AppSite', 'shop');

@@ -4,16 +4,16 @@ import { setTimeout as sleep } from 'node:timers/promises';
 
 import { type Cluster, startCluster } from './harness.js';
 import { aBench, aSite } from './support/builders.js';
-import { FaultOperators } from './support/fault-operators.js';
-import type { Call, FaultProxy } from './support/fault-proxy.js';
+import { ProxiedOperators } from './support/proxied-operators.js';
+import type { Call, FaultProxy } from '../../testbed/fault-proxy/fault-proxy.js';
 import {
   assertNoOrphans,
-  assertSameWorld,
+  assertSameObjects,
   atRest,
   secretsOf,
   snapshot,
   type Snapshot,
-} from './support/fault-world.js';
+} from './support/snapshot.js';
 import { type Live, nameOf } from './support/objects.js';
 import type { Operator } from './support/operator.js';
 
@@ -34,7 +34,7 @@ const MANIFESTS = [
 ];
 
 let cluster: Cluster;
-let operators: FaultOperators;
+let operators: ProxiedOperators;
 
 /** A namespace with an operator of its own, which is killed at its writes. */
 class World {
@@ -198,7 +198,7 @@ async function step(world: World, name: (typeof STEPS)[number]): Promise<Step> {
 
 before(async () => {
   cluster = await startCluster({ persistentVolumes: 60, audit: true });
-  operators = new FaultOperators(cluster);
+  operators = new ProxiedOperators(cluster);
   const world = await World.make();
   for (const name of STEPS) {
     world.killAt([]);
@@ -223,7 +223,7 @@ describe('an operator that is killed at its writes, again and again, comes to th
         readers.map(async (world, index) => {
           world.killAt(wanted.writes.filter((_, number) => number % WORLDS === index));
           const { end, jobs } = await step(world, name);
-          assertSameWorld(end, wanted.end, `killed at ${world.kills.join(', ')}`);
+          assertSameObjects(end, wanted.end, `killed at ${world.kills.join(', ')}`);
           assert.deepEqual(end.jobPods, wanted.end.jobPods, 'no Job runs twice');
           assert.deepEqual(jobs, wanted.jobs, 'no Job is made twice');
           await assertNoOrphans(cluster, world.namespace);

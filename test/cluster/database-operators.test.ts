@@ -5,6 +5,7 @@ import { type Cluster, installCrd, startCluster } from './harness.js';
 import { aBench, aSite } from './support/builders.js';
 import { mariaDbCrds, mariaDbSays, postgresCrds } from './support/database-operators.js';
 import { at, conditionOf, type Live, type Manifest } from './support/objects.js';
+import type { Operator } from './support/operator.js';
 
 const MADE = ['MariaDbDatabase', 'User', 'Grant'];
 const SKIP_DROP = { metadata: { annotations: { 'app-operator.io/skip-drop': 'true' } } };
@@ -13,10 +14,11 @@ const SKIP_DROP = { metadata: { annotations: { 'app-operator.io/skip-drop': 'tru
 describe('a database operator', () => {
   let cluster: Cluster;
   let namespace: string;
+  let operator: Operator;
   before(async () => {
     cluster = await startCluster({ audit: true });
     namespace = await cluster.namespace();
-    await cluster.operator();
+    operator = await cluster.operator([], { timeFactor: 5 });
     await cluster.apply(
       namespace,
       aBench('m', { dbConfig: { mode: 'operator', mariadbRef: { name: 'company-db' } } }),
@@ -109,7 +111,7 @@ describe('a database operator', () => {
       const words = /^MariaDB company-db: Not ready$/;
       await says('AppSite', 'shop', 'DatabaseReady', 'DatabaseServerNotReady', words);
       await answer('MariaDB', 'company-db', mariaDbSays('True', 'StatefulSetReady', 'Running'));
-      await says('AppSite', 'shop', 'DatabaseReady', 'Preparing', /has not looked at it yet$/);
+      await says('AppSite', 'shop', 'DatabaseReady', 'Preparing', /has not observed it yet$/);
     });
 
     test('that cannot make a user says why, and nothing is made on top', async () => {
@@ -259,7 +261,12 @@ describe('a database operator', () => {
 
     test('that is silent is told of after a minute', async () => {
       const words = /^Database silent-db: its operator has not observed it for a minute/;
+      // In place of a minute: an operator that finds the object older than that.
+      await operator.stop();
+      const later = await cluster.operator([], { clockAheadMs: 60_000 });
       await says('AppSite', 'silent', 'DatabaseReady', 'OperatorSilent', words);
+      await later.stop();
+      await cluster.operator([], { timeFactor: 5 });
     });
 
     test('that goes away leaves the site as it is, and is used again', async () => {

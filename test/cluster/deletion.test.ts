@@ -12,7 +12,7 @@ const SKIP = { metadata: { annotations: { 'app-operator.io/skip-drop': 'true' } 
 let cluster: Cluster;
 before(async () => {
   cluster = await startCluster({ audit: true });
-  await cluster.operator();
+  await cluster.operator([], { timeFactor: 5 });
 });
 after(() => cluster.stop());
 

@@ -18,7 +18,7 @@ before(async () => {
   cluster = await startCluster();
   await holdPods(cluster.controlPlane, DOCUMENT_PODS);
   script = new DocumentScript(cluster.controlPlane.api, answer);
-  await cluster.operator();
+  await cluster.operator([], { timeFactor: 5 });
 });
 after(async () => {
   await script.stop();

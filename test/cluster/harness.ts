@@ -3,13 +3,13 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { MANAGED_BY, MANAGED_BY_LABEL } from '../../constructs/kit/labels.js';
 import type { ObjectKind } from '../../constructs/kit/object-kind.js';
 import { resourcePath } from '../../runner/api/resource-path.js';
-import { orGone } from '../../testbed/controlplane/api.js';
+import { ifExists } from '../../testbed/controlplane/admin-client.js';
 import { type AuditEvent, readAudit } from '../../testbed/controlplane/audit.js';
 import { type ControlPlane, startControlPlane } from '../../testbed/controlplane/controlplane.js';
 import type { ControlPlaneOptions } from '../../testbed/controlplane/options.js';
 import { freePort } from '../../testbed/controlplane/ports.js';
 import { applyCrds } from '../../testbed/crds.js';
-import { patience } from '../../testbed/timeouts.js';
+import { deadline } from '../../testbed/timeouts.js';
 import {
   conditionOf,
   at,
@@ -20,7 +20,8 @@ import {
   nameOf,
   summaryOf,
 } from './support/objects.js';
-import { argsOf, Operator, type OperatorOptions } from './support/operator.js';
+import { argsOf, envOf, Operator, type OperatorOptions } from './support/operator.js';
+import { Lease } from './support/shared-control-plane.js';
 
 const POLL_MS = 100;
 const WRITES = ['create', 'update', 'patch', 'delete', 'deletecollection'];
@@ -37,11 +38,14 @@ export class Cluster {
   readonly #operators: Operator[] = [];
   #namespaces = 0;
 
-  constructor(readonly controlPlane: ControlPlane) {}
+  constructor(
+    readonly controlPlane: ControlPlane,
+    private readonly lease?: Lease,
+  ) {}
 
   /** A fresh namespace, in which pods can run. */
   async namespace(): Promise<string> {
-    const name = `test-${++this.#namespaces}`;
+    const name = `test-${(await this.lease?.nextNamespace()) ?? ++this.#namespaces}`;
     await this.apply('', { apiVersion: 'v1', kind: 'Namespace', metadata: { name } });
     await this.until(`the service account of ${name}`, () =>
       this.get('ServiceAccount', name, 'default'),
@@ -51,8 +55,9 @@ export class Cluster {
 
   /** Starts an operator; it is killed with the cluster at the latest. */
   async operator(args: readonly string[] = [], options: OperatorOptions = {}): Promise<Operator> {
-    const { user = 'operator', groups = ['system:masters'], env = {}, wait = true } = options;
+    const { user = 'operator', groups = ['system:masters'], wait = true } = options;
     const kubeconfig = await this.controlPlane.userKubeconfig(user, groups);
+    const env = envOf(options);
     const operator = new Operator({ user, kubeconfig, env, args: [...argsOf(options), ...args] });
     this.#operators.push(operator);
     if (wait) await operator.logged('caches are filled');
@@ -88,7 +93,7 @@ export class Cluster {
   }
 
   get(kind: string, namespace: string, name: string): Promise<Live | undefined> {
-    return orGone(this.#send<Live>('GET', pathOf(kind, namespace, name)));
+    return ifExists(this.#send<Live>('GET', pathOf(kind, namespace, name)));
   }
 
   /** An object that has to be there. */
@@ -122,7 +127,7 @@ export class Cluster {
     propagation: 'Background' | 'Foreground' = 'Background',
   ): Promise<void> {
     const path = pathOf(kind, namespace, name);
-    await orGone(this.#send('DELETE', `${path}?propagationPolicy=${propagation}`));
+    await ifExists(this.#send('DELETE', `${path}?propagationPolicy=${propagation}`));
   }
 
   /** What the operator has made in a namespace, by kind and name; `everything` is what is there at all. */
@@ -146,7 +151,7 @@ export class Cluster {
     condition: () => Promise<T | undefined | false>,
     timeoutMs = 120_000,
   ): Promise<T> {
-    const isOver = patience(timeoutMs);
+    const isOver = deadline(timeoutMs);
     for (;;) {
       let last: unknown;
       try {
@@ -227,7 +232,7 @@ export class Cluster {
     const { auditLog } = this.controlPlane;
     if (auditLog === undefined) throw new Error('start the cluster with { audit: true }');
     const calls: AuditEvent[] = [];
-    for await (const event of readAudit(auditLog)) {
+    for await (const event of readAudit(auditLog, this.lease?.auditStart)) {
       if (event.user.username !== user) continue;
       if (namespace !== undefined && event.objectRef?.namespace !== namespace) continue;
       if (since && Date.parse(event.requestReceivedTimestamp) < since.getTime()) continue;
@@ -253,7 +258,7 @@ export class Cluster {
   async stop(): Promise<void> {
     for (const operator of this.#operators) if (operator.running) operator.kill('SIGKILL');
     await Promise.all(this.#operators.map(({ exited }) => exited));
-    await this.controlPlane.stop();
+    await (this.lease?.release() ?? this.controlPlane.stop());
   }
 
   /** What is waited for; a failure also names what has no node or no volume. */
@@ -308,8 +313,25 @@ function pathOf(kind: string, namespace: string, name: string): string {
   return resourcePath(kindNamed(kind), namespace || undefined, name);
 }
 
-/** Starts a control plane with our kinds. Give it to `before`, and `cluster.stop()` to `after`. */
-export async function startCluster(options: ControlPlaneOptions = {}): Promise<Cluster> {
+export interface ClusterOptions extends ControlPlaneOptions {
+  /** Whether it needs a control plane that no other test file uses. Default: false. */
+  readonly own?: boolean;
+}
+
+/** What every shared control plane has. */
+const SHARED_OPTIONS = ['audit', 'persistentVolumes'];
+
+/**
+ * Leases a shared control plane, or starts one where none is free or the options ask for more.
+ * Call it in `before`, and `cluster.stop()` in `after`.
+ */
+export async function startCluster({
+  own = false,
+  ...options
+}: ClusterOptions = {}): Promise<Cluster> {
+  const isShared = Object.keys(options).every((option) => SHARED_OPTIONS.includes(option));
+  const lease = own || !isShared ? undefined : await Lease.take();
+  if (lease) return new Cluster(lease.controlPlane, lease);
   return new Cluster(
     await startControlPlane({ persistentVolumes: 100, prepare: applyCrds, ...options }),
   );

@@ -8,7 +8,7 @@ import { promisify } from 'node:util';
 import { Agent, request } from 'undici';
 import { parse, parseAllDocuments } from 'yaml';
 
-import { installManifest } from '../../cli/install.js';
+import { installManifest } from '../../cli/commands/install/manifest.js';
 import { renderFile } from '../../cli/testing.js';
 import { OPERATOR } from '../../constructs/install/identity.js';
 import { VERSION } from '../../runner/version.js';

@@ -4,9 +4,9 @@ import { setTimeout as sleep } from 'node:timers/promises';
 
 import { type Cluster, installCrd, startCluster } from './harness.js';
 import { aBench, aSite, scaled } from './support/builders.js';
-import { FaultMetrics } from './support/fault-metrics.js';
-import { FaultOperators } from './support/fault-operators.js';
-import type { FaultProxy } from './support/fault-proxy.js';
+import { OperatorMetrics } from '../../testbed/operator-metrics.js';
+import { ProxiedOperators } from './support/proxied-operators.js';
+import type { FaultProxy } from '../../testbed/fault-proxy/fault-proxy.js';
 import { crdsOf } from './support/modules.js';
 import { at, conditionOf } from './support/objects.js';
 import type { Operator } from './support/operator.js';
@@ -25,15 +25,15 @@ const few = { workerDefault: 0 };
 
 describe('optional APIs', { skip: KEDA.skip || CERTIFICATES.skip }, () => {
   let cluster: Cluster;
-  let operators: FaultOperators;
+  let operators: ProxiedOperators;
   let proxy: FaultProxy;
   let namespace: string;
   let operator: Operator;
-  let metrics: FaultMetrics;
+  let metrics: OperatorMetrics;
   let started = 0;
   before(async () => {
     cluster = await startCluster({ audit: true });
-    operators = new FaultOperators(cluster);
+    operators = new ProxiedOperators(cluster);
     proxy = await operators.proxy();
     namespace = await cluster.namespace();
     await start();
@@ -48,7 +48,7 @@ describe('optional APIs', { skip: KEDA.skip || CERTIFICATES.skip }, () => {
     const metricsPort = await cluster.freePort();
     const user = `operator-${++started}`;
     operator = await operators.start(through, { namespaces: [namespace], user, metricsPort });
-    metrics = new FaultMetrics(metricsPort);
+    metrics = new OperatorMetrics(metricsPort);
     return user;
   };
   const install = async (crds = CRDS): Promise<void> => {

@@ -8,8 +8,8 @@ import { Reflector } from '../../runner/cache/reflector.js';
 import { resourcePath } from '../../runner/api/resource-path.js';
 import { type Cluster, startCluster } from './harness.js';
 import { aBench, aSite } from './support/builders.js';
-import { FaultOperators } from './support/fault-operators.js';
-import type { FaultProxy, Rule } from './support/fault-proxy.js';
+import { ProxiedOperators } from './support/proxied-operators.js';
+import type { FaultProxy, Rule } from '../../testbed/fault-proxy/fault-proxy.js';
 import { at, conditionOf, kindNamed, nameOf } from './support/objects.js';
 import type { Operator } from './support/operator.js';
 
@@ -18,10 +18,10 @@ const LATE_MS = 1_500;
 const few = { workerDefault: 0, workerShort: 0, workerLong: 0 };
 
 let cluster: Cluster;
-let operators: FaultOperators;
+let operators: ProxiedOperators;
 before(async () => {
   cluster = await startCluster({ audit: true });
-  operators = new FaultOperators(cluster);
+  operators = new ProxiedOperators(cluster);
 });
 after(async () => {
   await operators.stop();

@@ -7,9 +7,9 @@ import { type Lease, LeaseKind } from '../../runner/leader/lease.js';
 import { resourcePath } from '../../runner/api/resource-path.js';
 import { type Cluster, startCluster } from './harness.js';
 import { aBench, aSite } from './support/builders.js';
-import { FaultMetrics } from './support/fault-metrics.js';
-import { FaultOperators } from './support/fault-operators.js';
-import { assertNoOrphans } from './support/fault-world.js';
+import { OperatorMetrics } from '../../testbed/operator-metrics.js';
+import { ProxiedOperators } from './support/proxied-operators.js';
+import { assertNoOrphans } from './support/snapshot.js';
 import type { Operator } from './support/operator.js';
 
 const SYSTEM = 'app-operator-system';
@@ -18,17 +18,17 @@ const few = { workerDefault: 0, workerShort: 0, workerLong: 0 };
 interface Replica {
   readonly user: string;
   readonly operator: Operator;
-  readonly metrics: FaultMetrics;
+  readonly metrics: OperatorMetrics;
 }
 
 let cluster: Cluster;
-let operators: FaultOperators;
+let operators: ProxiedOperators;
 let namespace: string;
 let replicas: readonly Replica[] = [];
 let count = 0;
 before(async () => {
   cluster = await startCluster({ audit: true });
-  operators = new FaultOperators(cluster);
+  operators = new ProxiedOperators(cluster);
   await cluster.apply('', { apiVersion: 'v1', kind: 'Namespace', metadata: { name: SYSTEM } });
   namespace = await cluster.namespace();
 });
@@ -43,7 +43,7 @@ async function stand(): Promise<Replica> {
   const metricsPort = await cluster.freePort();
   const options = { namespaces: [namespace], user, metricsPort };
   const operator = await operators.start(undefined, options, ['--leader-elect']);
-  const replica = { user, operator, metrics: new FaultMetrics(metricsPort) };
+  const replica = { user, operator, metrics: new OperatorMetrics(metricsPort) };
   replicas = [...replicas.filter((one) => one.operator.running), replica];
   return replica;
 }

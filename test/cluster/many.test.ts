@@ -4,9 +4,9 @@ import { setTimeout as sleep } from 'node:timers/promises';
 
 import { type Cluster, startCluster } from './harness.js';
 import { aBench, aSite } from './support/builders.js';
-import { FaultMetrics } from './support/fault-metrics.js';
-import { FaultOperators } from './support/fault-operators.js';
-import { countsSites, routesOf } from './support/fault-world.js';
+import { OperatorMetrics } from '../../testbed/operator-metrics.js';
+import { ProxiedOperators } from './support/proxied-operators.js';
+import { countsSites, routesOf } from './support/snapshot.js';
 import { nameOf } from './support/objects.js';
 
 const SITES = 50;
@@ -16,15 +16,15 @@ const QUIET_MS = 15_000;
 const PATIENCE_MS = 120_000;
 
 let cluster: Cluster;
-let operators: FaultOperators;
+let operators: ProxiedOperators;
 let namespace: string;
-let metrics: FaultMetrics;
+let metrics: OperatorMetrics;
 before(async () => {
   cluster = await startCluster({ audit: true });
-  operators = new FaultOperators(cluster);
+  operators = new ProxiedOperators(cluster);
   namespace = await cluster.namespace();
   const metricsPort = await cluster.freePort();
-  metrics = new FaultMetrics(metricsPort);
+  metrics = new OperatorMetrics(metricsPort);
   await operators.start(undefined, { namespaces: [namespace], metricsPort });
   await cluster.apply(namespace, aBench('b'));
   await cluster.ready('AppBench', namespace, 'b');

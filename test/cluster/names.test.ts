@@ -9,7 +9,7 @@ import { at, conditionOf, type Live, nameOf } from './support/objects.js';
 let cluster: Cluster;
 before(async () => {
   cluster = await startCluster();
-  await cluster.operator();
+  await cluster.operator([], { timeFactor: 5 });
 });
 after(() => cluster.stop());
 

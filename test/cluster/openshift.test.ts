@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 
-import { toYaml } from '../../cli/yaml.js';
+import { toYaml } from '../../cli/io/yaml.js';
 import { type Cluster, installCrd, startCluster } from './harness.js';
 import { aBench, aSite } from './support/builders.js';
 import { CommandLine } from './support/command-line.js';

@@ -4,10 +4,10 @@ import { setTimeout as sleep } from 'node:timers/promises';
 
 import { type Cluster, startCluster } from './harness.js';
 import { aBench, aSite } from './support/builders.js';
-import { FaultMetrics } from './support/fault-metrics.js';
-import { FaultOperators } from './support/fault-operators.js';
-import type { FaultProxy } from './support/fault-proxy.js';
-import { assertSameWorld, routesOf, snapshot, type Snapshot } from './support/fault-world.js';
+import { OperatorMetrics } from '../../testbed/operator-metrics.js';
+import { ProxiedOperators } from './support/proxied-operators.js';
+import type { FaultProxy } from '../../testbed/fault-proxy/fault-proxy.js';
+import { assertSameObjects, routesOf, snapshot, type Snapshot } from './support/snapshot.js';
 import { at, type Manifest } from './support/objects.js';
 import type { Operator } from './support/operator.js';
 import { seeded } from '../unit/seeded.js';
@@ -15,11 +15,11 @@ import { seeded } from '../unit/seeded.js';
 const componentReplicas = { workerDefault: 0, workerShort: 0, workerLong: 0 };
 
 let cluster: Cluster;
-let operators: FaultOperators;
+let operators: ProxiedOperators;
 let undisturbed: Snapshot;
 before(async () => {
   cluster = await startCluster();
-  operators = new FaultOperators(cluster);
+  operators = new ProxiedOperators(cluster);
   const place = await Place.make();
   await place.create();
   await place.ready();
@@ -39,7 +39,7 @@ class Place {
     readonly namespace: string,
     readonly proxy: FaultProxy,
     readonly operator: Operator,
-    readonly metrics: FaultMetrics,
+    readonly metrics: OperatorMetrics,
   ) {}
 
   static async make(): Promise<Place> {
@@ -47,7 +47,7 @@ class Place {
     const proxy = await operators.proxy();
     const metricsPort = await cluster.freePort();
     const operator = await operators.start(proxy, { namespaces: [namespace], metricsPort });
-    return new Place(namespace, proxy, operator, new FaultMetrics(metricsPort));
+    return new Place(namespace, proxy, operator, new OperatorMetrics(metricsPort));
   }
 
   create(...more: readonly Manifest[]): Promise<unknown> {
@@ -69,7 +69,7 @@ class Place {
     assert.ok(this.operator.running, `the operator is the same process:\n${this.operator.tail()}`);
     // A bench may be Ready before it has heard of its site: that watch comes back last, once in a while.
     await cluster.until(`the world is the same after ${what}`, async () => {
-      assertSameWorld(await snapshot(cluster, this.namespace), undisturbed, what);
+      assertSameObjects(await snapshot(cluster, this.namespace), undisturbed, what);
       return true;
     });
   }

@@ -115,7 +115,7 @@ const DATA = [
 let cluster: Cluster;
 before(async () => {
   cluster = await startCluster();
-  await cluster.operator();
+  await cluster.operator([], { timeFactor: 5 });
 });
 after(() => cluster.stop());
 

@@ -11,7 +11,7 @@ let namespace: string;
 before(async () => {
   cluster = await startCluster();
   namespace = await cluster.namespace();
-  await cluster.operator();
+  await cluster.operator([], { timeFactor: 5 });
   await cluster.apply(namespace, aBench('b'));
   await cluster.ready('AppBench', namespace, 'b');
 });

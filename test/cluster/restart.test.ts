@@ -5,9 +5,9 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { ControlPlane } from '../../testbed/controlplane/controlplane.js';
 import { type Cluster, startCluster } from './harness.js';
 import { aBench, aSite } from './support/builders.js';
-import { FaultMetrics } from './support/fault-metrics.js';
-import { FaultOperators } from './support/fault-operators.js';
-import { assertNoOrphans, atRest, countsSites } from './support/fault-world.js';
+import { OperatorMetrics } from '../../testbed/operator-metrics.js';
+import { ProxiedOperators } from './support/proxied-operators.js';
+import { assertNoOrphans, atRest, countsSites } from './support/snapshot.js';
 import { at, nameOf } from './support/objects.js';
 import type { Operator } from './support/operator.js';
 
@@ -17,11 +17,11 @@ const OTHERS_MS = 240_000;
 const few = { workerDefault: 0, workerShort: 0, workerLong: 0 };
 
 let cluster: Cluster;
-let operators: FaultOperators;
+let operators: ProxiedOperators;
 let namespace: string;
 before(async () => {
   cluster = await startCluster({ audit: true });
-  operators = new FaultOperators(cluster);
+  operators = new ProxiedOperators(cluster);
   namespace = await cluster.namespace();
 });
 after(async () => {
@@ -30,10 +30,10 @@ after(async () => {
 });
 
 /** An operator of its own user, so that its writes are told from others'. */
-async function start(user: string): Promise<{ operator: Operator; metrics: FaultMetrics }> {
+async function start(user: string): Promise<{ operator: Operator; metrics: OperatorMetrics }> {
   const metricsPort = await cluster.freePort();
   const operator = await operators.start(undefined, { namespaces: [namespace], user, metricsPort });
-  return { operator, metrics: new FaultMetrics(metricsPort) };
+  return { operator, metrics: new OperatorMetrics(metricsPort) };
 }
 
 async function allReady(): Promise<void> {
@@ -56,7 +56,7 @@ describe('the API server', { concurrency: 4 }, () => {
     test(`${how} in the middle of the work: the operator lives, and ends it`, async (t) => {
       // One of its own: other controllers wait long when it happens to them twice.
       const own = await startCluster();
-      const its = new FaultOperators(own);
+      const its = new ProxiedOperators(own);
       t.after(async () => {
         await its.stop();
         await own.stop();
@@ -76,7 +76,7 @@ describe('the API server', { concurrency: 4 }, () => {
       await own.ready('AppSite', place, 's', OTHERS_MS);
       t.diagnostic(`Ready ${Math.round(performance.now() - since)} ms after it was back`);
       assert.ok(operator.running, operator.tail());
-      assert.ok((await new FaultMetrics(metricsPort).sum('watch_restarts_total')) > 0);
+      assert.ok((await new OperatorMetrics(metricsPort).sum('watch_restarts_total')) > 0);
       // It still hears: what is deleted now comes back.
       await own.delete('Service', place, 's-gunicorn');
       await own.until('the Service is back', () => own.get('Service', place, 's-gunicorn'));

@@ -20,7 +20,7 @@ const S3 = {
 let cluster: Cluster;
 before(async () => {
   cluster = await startCluster();
-  await cluster.operator();
+  await cluster.operator([], { timeFactor: 5 });
 });
 after(() => cluster.stop());
 

@@ -4,7 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 
 import { type Cluster, startCluster } from './harness.js';
 import { aBench, aSite } from './support/builders.js';
-import { FaultMetrics } from './support/fault-metrics.js';
+import { OperatorMetrics } from '../../testbed/operator-metrics.js';
 import { conditionsOf, nameOf } from './support/objects.js';
 
 let cluster: Cluster;
@@ -56,11 +56,11 @@ describe('the scope', { concurrency: true }, () => {
     const BLUE = { labels: { team: 'blue' } };
     const user = 'by-label';
     let namespace: string;
-    let metrics: FaultMetrics;
+    let metrics: OperatorMetrics;
     before(async () => {
       namespace = await cluster.namespace();
       const metricsPort = await cluster.freePort();
-      metrics = new FaultMetrics(metricsPort);
+      metrics = new OperatorMetrics(metricsPort);
       await cluster.operator(['--watch-label-selector=team=blue'], {
         user,
         namespaces: [namespace],

@@ -8,8 +8,8 @@ import { loadCredentials } from '../../runner/api/credentials.js';
 import { resourcePath } from '../../runner/api/resource-path.js';
 import { type Cluster, startCluster } from './harness.js';
 import { aBench, aSite } from './support/builders.js';
-import { FaultOperators } from './support/fault-operators.js';
-import { assertSameWorld, snapshot } from './support/fault-world.js';
+import { ProxiedOperators } from './support/proxied-operators.js';
+import { assertSameObjects, snapshot } from './support/snapshot.js';
 import { at, kindNamed, type Live } from './support/objects.js';
 import type { Operator } from './support/operator.js';
 
@@ -17,12 +17,12 @@ const STORM_MS = 10_000;
 const few = { workerDefault: 0, workerShort: 0, workerLong: 0 };
 
 let cluster: Cluster;
-let operators: FaultOperators;
+let operators: ProxiedOperators;
 let operator: Operator;
 let namespace: string;
 before(async () => {
   cluster = await startCluster({ audit: true });
-  operators = new FaultOperators(cluster);
+  operators = new ProxiedOperators(cluster);
   namespace = await cluster.namespace();
   // Garbage is collected early, much as in the image: what grows is then what is kept.
   const env = { NODE_OPTIONS: '--max-semi-space-size=2', MALLOC_ARENA_MAX: '1' };
@@ -111,7 +111,7 @@ describe('a storm', () => {
     });
     // The last repairs are put off, and no generation tells of them: a site stays Ready without them.
     await cluster.until('everything is as it was', async () => {
-      assertSameWorld(await snapshot(cluster, namespace), calm, 'after the storm');
+      assertSameObjects(await snapshot(cluster, namespace), calm, 'after the storm');
       return true;
     });
     await ready();

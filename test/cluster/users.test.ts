@@ -19,7 +19,7 @@ before(async () => {
   cluster = await startCluster({ audit: true });
   await holdPods(cluster.controlPlane, DOCUMENT_PODS);
   script = new DocumentScript(cluster.controlPlane.api, answer);
-  await cluster.operator();
+  await cluster.operator([], { timeFactor: 5 });
 });
 after(async () => {
   await script.stop();

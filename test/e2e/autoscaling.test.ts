@@ -67,7 +67,7 @@ suite('autoscaling with the real KEDA', { skip: skip || (KEDA?.skip ?? false) },
       120_000,
     );
 
-  test('KEDA comes, and a queue without jobs goes to sleep', async () => {
+  test('with KEDA a queue without jobs is scaled to zero', async () => {
     assert.equal(await replicas(), 1, 'without KEDA a worker is there');
     assert.ok(KEDA?.programs);
     await keda.install(KEDA.programs);
@@ -87,8 +87,11 @@ suite('autoscaling with the real KEDA', { skip: skip || (KEDA?.skip ?? false) },
   test('a job that runs for longer than the queue stays awake ends with success', async () => {
     const begun = performance.now();
     assert.equal(await shop.enqueue('long job', LONG_JOB_S, 'short'), 200);
-    await reach('the job wakes its queue', 1);
-    cluster.figures.add('autoscaling: a job wakes its queue', seconds(performance.now() - begun));
+    await reach('a job scales its queue from zero', 1);
+    cluster.figures.add(
+      'autoscaling: a job scales its queue from zero',
+      seconds(performance.now() - begun),
+    );
     const worker = await cluster.until(
       'a worker has the job',
       async () => {
@@ -100,14 +103,14 @@ suite('autoscaling with the real KEDA', { skip: skip || (KEDA?.skip ?? false) },
     );
     assert.equal(at(worker, 'spec.terminationGracePeriodSeconds'), 360);
     const taken = performance.now();
-    await reach('the queue goes to sleep while the job runs', 0);
-    const told = await cluster.until('the worker is told to stop', async () => {
+    await reach('the queue is scaled to zero while the job runs', 0);
+    const terminating = await cluster.until('the worker to be terminating', async () => {
       const pod = await cluster.the('Pod', namespace, worker.metadata.name);
       return pod.metadata.deletionTimestamp !== undefined && pod;
     });
-    assert.equal(told.metadata.uid, worker.metadata.uid);
+    assert.equal(terminating.metadata.uid, worker.metadata.uid);
     cluster.figures.add(
-      'autoscaling: told to stop after the job was taken',
+      'autoscaling: terminating after the job was taken',
       seconds(performance.now() - taken),
     );
     assert.equal(await shop.remembers('long job'), 0, 'the job has not ended yet');
@@ -117,7 +120,7 @@ suite('autoscaling with the real KEDA', { skip: skip || (KEDA?.skip ?? false) },
       seconds(performance.now() - taken),
     );
     await none();
-    // Nobody took it a second time.
+    // No worker took it a second time.
     await shop.stored(['long job']);
   });
 
@@ -132,7 +135,7 @@ suite('autoscaling with the real KEDA', { skip: skip || (KEDA?.skip ?? false) },
     await shop.stored(jobs);
   });
 
-  test('KEDA goes while the queue sleeps, and a worker is there for the next job', async () => {
+  test('without KEDA a worker of the scaled-down queue takes the next job', async () => {
     await keda.remove();
     await reach('a worker comes', 1);
     await cluster.becomes(

@@ -77,7 +77,7 @@ suite('changes', { skip }, () => {
       );
     }));
 
-  test('a bench that is paused is not changed, and goes on where it was', () =>
+  test('a paused bench does not change, and continues when it is resumed', () =>
     sites.withoutLoss('paused, and resumed', async () => {
       await changeBench({ paused: true, componentReplicas: { gunicorn: 2 } });
       await cluster.becomes('AppBench', namespace, 'bench', 'is paused', (bench) =>

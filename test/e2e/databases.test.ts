@@ -9,7 +9,7 @@ import { type E2e, e2e, skip } from './harness.js';
 import { cleanUp, smallBench } from './support/benches.js';
 import { type ServerPod, sql } from './support/database-client.js';
 import { killContainer, killPod } from './support/kill.js';
-import { ArgumentLists, leaksIn } from './support/leaks.js';
+import { ArgumentLists, exposedSecrets } from './support/exposed-secrets.js';
 import { outsideServer } from './support/outside-server.js';
 
 const READY_MS = 300_000;
@@ -118,11 +118,11 @@ suite('databases', { skip }, () => {
       assert.notEqual((await tablesOf(maria, 'prepared')).length, 0);
     });
 
-    test("MariaDB: somebody else's database of this name stays as it is", async () => {
+    test('MariaDB: a foreign database of this name does not change', async () => {
       await staysUntouched(maria, shared('taken', 'maria'), 'maria');
     });
 
-    test("PostgreSQL: somebody else's database of this name stays as it is", async () => {
+    test('PostgreSQL: a foreign database of this name does not change', async () => {
       await staysUntouched(postgres, shared('squatted', 'pg'), 'pg');
     });
 
@@ -138,11 +138,11 @@ suite('databases', { skip }, () => {
       assert.deepEqual(rows, [`${database}|f|f`]);
     });
 
-    test('a server outside, which goes away while a site is created on it', async () => {
+    test('an outside server that stops while a site is created on it', async () => {
       await serves(shared('guest-one', 'guest'), 'guest');
       const broken = shared('broken', 'guest');
       await stopsHalfway(broken);
-      // The words of the first attempt are gone when the second one has failed.
+      // The second failed attempt replaces the message of the first.
       await Promise.all([
         complains('broken', /DatabaseConnectionLost: outside\.\S+:3306/),
         resize(0),
@@ -159,20 +159,23 @@ suite('databases', { skip }, () => {
   });
 
   test('no secret value is where others may read', async () => {
-    const { leaks, values, places } = await leaksIn(cluster, namespace, lists);
+    const { exposed, values, places } = await exposedSecrets(cluster, namespace, lists);
     cluster.figures.add('databases: secret values looked for', `${values}, in ${places} places`);
     // Of 8 sites 3 each, without one whose database is prepared; 3 of Redis, 4 of roots, the prepared one.
     assert.ok(values >= 31, `${values} values`);
-    assert.deepEqual(leaks, []);
+    assert.deepEqual(exposed, []);
   });
 
-  /** Applies a site, waits until it is Ready, and asks it. */
+  /** Applies a site, waits until it is Ready, and sends a request. */
   async function serves(site: Manifest, bench: string): Promise<void> {
     const { name } = site.metadata;
     await cluster.apply(namespace, site);
     await cluster.ready('AppSite', namespace, name, READY_MS);
     const host = `${name}.example.com`;
-    const { status, body } = await cluster.request(namespace, bench, host, '/api/method/ping');
+    const { status, body } = await cluster.request(namespace, bench, {
+      host,
+      path: '/api/method/ping',
+    });
     assert.deepEqual([status, body.trim()], [200, '{"message":"pong"}']);
   }
 
@@ -188,7 +191,7 @@ suite('databases', { skip }, () => {
     );
   }
 
-  /** A site whose database is there already, with something in it, is refused; without it, it goes on by itself. */
+  /** A site whose database exists with tables is refused; without the database, it continues automatically. */
   async function staysUntouched(server: ServerPod, site: Manifest, bench: string): Promise<void> {
     const { name } = site.metadata;
     const database = databaseName(namespace, name);
@@ -210,7 +213,7 @@ suite('databases', { skip }, () => {
     );
     assert.deepEqual(await tablesOf(server, database), ['old']);
     assert.deepEqual(await sql(cluster, server, 'SELECT it FROM old', database), ['7']);
-    // Nobody has got a login for it either.
+    // No login for it was created either.
     const users = {
       mariadb: `SELECT COUNT(*) FROM mysql.user WHERE User = '${database}'`,
       postgres: `SELECT COUNT(*) FROM pg_roles WHERE rolname = '${database}'`,
@@ -238,7 +241,7 @@ suite('databases', { skip }, () => {
       FLUSH TABLES WITH READ LOCK;
       DO SLEEP(600);`;
     void sql(cluster, outside, hold).catch(() => undefined);
-    await cluster.until('somebody to hold it', async () => {
+    await cluster.until('the lease to have a holder', async () => {
       return (await sql(cluster, outside, "SELECT IS_USED_LOCK('holds') IS NOT NULL"))[0] === '1';
     });
     await cluster.apply(namespace, site);
@@ -258,7 +261,7 @@ suite('databases', { skip }, () => {
   async function resize(replicas: 0 | 1): Promise<void> {
     if (replicas === 0) {
       const pod = await cluster.the('Pod', namespace, 'outside-0');
-      // While the pod has its network: later nobody would hear that the server's connections are closed.
+      // While the pod has its network: later its clients would not see that the server closes its connections.
       await killContainer(cluster, pod, 'mariadb');
       await killPod(cluster, pod);
     }
@@ -301,7 +304,7 @@ suite('databases', { skip }, () => {
   }
 });
 
-/** A site without pods of its own. */
+/** A site with shared workloads. */
 function shared(
   name: string,
   bench: string,

@@ -53,7 +53,7 @@ suite('faults', { skip }, () => {
 
   for (const [app, how, fault] of [
     ['bench-db', 'killed', killPod],
-    // One that goes without closing its connections is missed by idle workers for minutes: docs/spec/appbench.md.
+    // Idle workers notice a server that stops without closing connections only after minutes: docs/spec/appbench.md.
     ['bench-redis', 'deleted', deletePod],
   ] as const) {
     test(`the pod of ${app} is ${how}`, async () => {
@@ -87,7 +87,7 @@ suite('faults', { skip }, () => {
     await killContainer(cluster, redis, 'queue');
     await restarted(cluster, redis, 'queue');
     for (const job of jobs.slice(10)) assert.equal(await shop.enqueue(job, 0), 200);
-    // As a drain of the node does it: asked to end.
+    // With SIGTERM, as a drain of the node sends it.
     await cluster.delete('Pod', namespace, redis.metadata.name);
     await replaced(cluster, namespace, [redis]);
     // Without the cache gunicorn was not ready.
@@ -109,7 +109,7 @@ suite('faults', { skip }, () => {
     for (const { metadata } of pods) await cluster.delete('Pod', namespace, metadata.name);
     await Promise.all([shop, blog].map((site) => site.stored(['long job'])));
     await replaced(cluster, namespace, pods);
-    // Nobody took it a second time.
+    // No worker took it a second time.
     await Promise.all([shop, blog].map((site) => site.stored(['long job'])));
   });
 
@@ -153,24 +153,24 @@ suite('faults', { skip }, () => {
     await sites.ready();
   });
 
-  test('the node goes away, and comes back', async () => {
+  test('the node stops, and starts again', async () => {
     const pod = await podOf(cluster, namespace, 'shop-gunicorn');
     await sites.use('before the node went away');
     await cluster.node.stopKubelet();
     try {
-      // For 40 s nobody notices.
+      // Kubernetes notices after 40 s.
       await sites.withoutLoss('20 s without the kubelet', () => sleep(20_000));
       await cluster.until('the node to be NotReady', nodeIsLost, 120_000);
-      // Nothing of a Service is Ready then, and nobody is answered; a site is asked once a minute.
+      // Services have no Ready endpoint then; the operator checks a site once a minute.
       await cluster.figures.time('the node is lost: until bench and sites say so', () =>
         Promise.all([says('AppBench', 'bench'), says('AppSite', 'shop'), says('AppSite', 'blog')]),
       );
-      // Nobody is there who could start it again.
+      // Without a kubelet the container is not restarted.
       await killContainer(cluster, pod, 'gunicorn');
     } finally {
       await cluster.node.startKubelet();
     }
-    await sites.recovery('the node is back, a container was gone', () =>
+    await sites.recovery('the node is Ready again, a container had stopped', () =>
       restarted(cluster, pod, 'gunicorn'),
     );
     await sites.ready();

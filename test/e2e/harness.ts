@@ -31,11 +31,11 @@ import {
 export const OPERATOR_NAMESPACE = 'app-operator-system';
 export const OPERATOR_NAME = 'app-operator-controller-manager';
 const RESTRICTED = { 'pod-security.kubernetes.io/enforce': 'restricted' };
-/** How long a bench and its database may take to come up. */
+/** Timeout of a bench with its database. */
 const READY_MS = 240_000;
 /**
- * A machine that stands still for longer, within six seconds, loses requests whatever the operator does.
- * One that has much to do does not: 300 with three processes for each processor, 900 with seven.
+ * A machine that is suspended for longer, within six seconds, loses requests whatever the operator does.
+ * A busy machine is below it: 300 with three processes for each processor, 900 with seven.
  */
 const STALL_MS = 2_000;
 
@@ -44,6 +44,12 @@ export const skip: string | false = whyNot() ?? false;
 
 /** The framework's images that the node has, by their tags: `frappe/erpnext:<tag>`. */
 export const TAGS = VERSIONS;
+
+/** What a request is for: a host name of a site, and a path. */
+export interface SitePath {
+  readonly host: string;
+  readonly path: string;
+}
 
 /** A cluster of one real node in which the operator runs, as `dist/install.yaml` installs it. */
 export class E2e extends Cluster {
@@ -80,15 +86,14 @@ export class E2e extends Cluster {
   async request(
     namespace: string,
     bench: string,
-    host: string,
-    requestPath: string,
+    { host, path: requestPath }: SitePath,
     options: RequestOptions = {},
   ): Promise<Answer> {
     const address = await this.addressOf(namespace, `${bench}-nginx`);
     return send({ address, port: 8080, host, path: requestPath }, options);
   }
 
-  /** Asks a site for `/api/method/ping` again and again, while something is done; see `loadDuring`. */
+  /** Requests `/api/method/ping` of a site repeatedly during `work`; see `loadDuring`. */
   async load<T>(
     namespace: string,
     bench: string,
@@ -100,8 +105,8 @@ export class E2e extends Cluster {
   }
 
   /**
-   * Whether requests may be lost, since the whole machine stood still, once or again and again: a pod that
-   * ends goes on for 5 s, and everybody has to hear of it within them. If so, the figures tell.
+   * Whether lost requests are accepted because the whole machine was suspended, once or repeatedly: a terminating pod
+   * serves for 5 s, and all proxies must see its end within them. If so, the figures say it.
    */
   forgives(what: string, { lost, stalledMs }: Load<unknown>): boolean {
     if (lost === 0 || stalledMs <= STALL_MS) return false;
@@ -132,7 +137,7 @@ export class E2e extends Cluster {
     return this.node.kubectl(['exec', ...where, ...stdin, pod, '--', ...command], input);
   }
 
-  /** What was written in a namespace, and when. */
+  /** The writes in a namespace, with their times. */
   async timeline(namespace: string): Promise<Timeline> {
     const events: AuditEvent[] = [];
     for await (const event of readAudit(this.node.controlPlane.auditLog ?? '')) {
@@ -157,7 +162,7 @@ export class E2e extends Cluster {
     return this.logs(OPERATOR_NAMESPACE, `deployment/${OPERATOR_NAME}`, ...args);
   }
 
-  /** Stops the operator, or starts it again: its Deployment has none or one pod. */
+  /** Scales the Deployment of the operator, and waits. */
   async scaleOperator(replicas: 0 | 1): Promise<void> {
     await this.patch('Deployment', OPERATOR_NAMESPACE, OPERATOR_NAME, { spec: { replicas } });
     await this.until(`the operator to have ${replicas} pods`, async () => {
@@ -171,14 +176,14 @@ export class E2e extends Cluster {
     await this.node.stop();
   }
 
-  /** An example of the repository as it is, but with images that the node has. */
+  /** An example of the repository, with images that the node has. */
   async example(file: string): Promise<Manifest> {
     const text = await readFile(path.join(projectRoot(), 'examples', file), 'utf8');
     const [document] = parseAllDocuments(text);
     const manifest = document?.toJS() as Manifest;
     if (manifest.kind !== 'AppBench') return manifest;
     const spec = manifest['spec'] as object;
-    // A floating tag is always pulled, and the node has nobody to pull from.
+    // A floating tag is always pulled, and the node has no registry.
     return { ...manifest, spec: { ...spec, image: { pullPolicy: 'IfNotPresent' } } };
   }
 
@@ -209,7 +214,7 @@ interface Summary {
 
 let started: Promise<E2e> | undefined;
 
-/** The cluster of this run; the first call starts it, and it is taken down after the last test. */
+/** The cluster of this run; the first call starts it, and it stops after the last test. */
 export function e2e(): Promise<E2e> {
   started ??= start();
   return started;
@@ -239,7 +244,7 @@ async function start(): Promise<E2e> {
   }
 }
 
-/** Each version by its own tag, and the first also by the tag that the examples ask for. */
+/** Each version by its own tag, and the first also by the tag of the examples. */
 function frappeImages(): ImageDefinition[] {
   // An image that the user gives has its own names inside.
   if (process.env.FRAMEWORK_IMAGE) return [];
@@ -249,7 +254,7 @@ function frappeImages(): ImageDefinition[] {
   }));
 }
 
-/** Puts our image into a Deployment; returns what was there. */
+/** Replaces the images of a Deployment by ours; returns the previous images. */
 function replaceImage(object: Manifest): string[] {
   if (object.kind !== 'Deployment') return [];
   const containers = at(object, 'spec.template.spec.containers') as { image: string }[];

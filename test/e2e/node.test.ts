@@ -37,8 +37,8 @@ suite('the node runs real pods', { skip }, () => {
     server.close();
   });
 
-  test('a full volume refuses, grows while it is in use, and goes with its claim', async () => {
-    await cluster.apply(namespace, claim('small', '8Mi'));
+  test('a full volume refuses writes, grows while in use, and is deleted with its PersistentVolumeClaim', async () => {
+    await cluster.apply(namespace, aClaim('small', '8Mi'));
     await run('writer', ['sleep', '1000'], 'small');
     const write = (megabytes: number): Promise<string> =>
       shell('writer', `head -c ${megabytes}M /dev/zero >/data/file`);
@@ -56,7 +56,7 @@ suite('the node runs real pods', { skip }, () => {
     assert.deepEqual(readdirSync(directory), ['file']);
     await cluster.delete('Pod', namespace, 'writer');
     await cluster.delete('PersistentVolumeClaim', namespace, 'small');
-    await cluster.until('the files to be gone', async () => !existsSync(directory), 180_000);
+    await cluster.until('the files to be deleted', async () => !existsSync(directory), 180_000);
   });
 
   test('containers run on while the kubelet is away', async () => {
@@ -102,11 +102,14 @@ suite('the node runs real pods', { skip }, () => {
       counts[outcome] = (counts[outcome] ?? 0) + 1;
     }
     assert.ok((counts['ECONNREFUSED'] ?? 0) > 0, JSON.stringify(counts));
-    assert.equal(counts['nobody answers'] ?? 0, 0, JSON.stringify(counts));
+    assert.equal(counts['no answer'] ?? 0, 0, JSON.stringify(counts));
   });
 
-  test('nothing is left when the process of a node is killed', { timeout: 300_000 }, async () => {
-    const script = `
+  test(
+    'no process, mount or folder remains when the process of a node is killed',
+    { timeout: 300_000 },
+    async () => {
+      const script = `
       const { startNode } = await import('${NODE}');
       const node = await startNode();
       const { folder, network, controlPlane } = node;
@@ -114,32 +117,33 @@ suite('the node runs real pods', { skip }, () => {
       await node.kubectl(['wait', 'pod/pod', '--for=condition=Ready', '--timeout=120s']);
       console.log(JSON.stringify({ folder, network, group: controlPlane.processGroup }));
       setInterval(() => {}, 1_000);`;
-    const child = spawn(process.execPath, ['--input-type=module', '-e', script], {
-      stdio: ['ignore', 'pipe', 'inherit'],
-    });
-    const { folder, network, group } = JSON.parse(await firstLine(child)) as {
-      readonly folder: string;
-      readonly network: { readonly namespace: string; readonly link: string };
-      readonly group: number;
-    };
-    assert.ok(existsSync(`/run/netns/${network.namespace}`));
-    const containers = processesOfContainers(folder);
-    assert.equal(containers.length, 2, 'the sandbox and its container');
-    child.kill('SIGKILL');
-    const left = (): string[] => [
-      ...(existsSync(folder) ? [folder] : []),
-      ...(existsSync(`/run/netns/${network.namespace}`) ? [network.namespace] : []),
-      ...(existsSync(`/sys/class/net/${network.link}`) ? [network.link] : []),
-      ...readFileSync('/proc/self/mounts', 'utf8')
-        .split('\n')
-        .filter((line) => line.includes(folder)),
-      ...containers.filter((pid) => existsSync(`/proc/${pid}`)),
-      ...(spawnSync('pgrep', ['-g', String(group)]).status === 0 ? ['processes'] : []),
-    ];
-    const end = performance.now() + 120_000;
-    while (left().length > 0 && performance.now() < end) await sleep(100);
-    assert.deepEqual(left(), []);
-  });
+      const child = spawn(process.execPath, ['--input-type=module', '-e', script], {
+        stdio: ['ignore', 'pipe', 'inherit'],
+      });
+      const { folder, network, group } = JSON.parse(await firstLine(child)) as {
+        readonly folder: string;
+        readonly network: { readonly namespace: string; readonly link: string };
+        readonly group: number;
+      };
+      assert.ok(existsSync(`/run/netns/${network.namespace}`));
+      const containers = processesOfContainers(folder);
+      assert.equal(containers.length, 2, 'the sandbox and its container');
+      child.kill('SIGKILL');
+      const left = (): string[] => [
+        ...(existsSync(folder) ? [folder] : []),
+        ...(existsSync(`/run/netns/${network.namespace}`) ? [network.namespace] : []),
+        ...(existsSync(`/sys/class/net/${network.link}`) ? [network.link] : []),
+        ...readFileSync('/proc/self/mounts', 'utf8')
+          .split('\n')
+          .filter((line) => line.includes(folder)),
+        ...containers.filter((pid) => existsSync(`/proc/${pid}`)),
+        ...(spawnSync('pgrep', ['-g', String(group)]).status === 0 ? ['processes'] : []),
+      ];
+      const end = performance.now() + 120_000;
+      while (left().length > 0 && performance.now() < end) await sleep(100);
+      assert.deepEqual(left(), []);
+    },
+  );
 
   /** Runs a pod and waits until it is Ready. */
   async function run(name: string, command: string[], claimName?: string): Promise<void> {
@@ -187,7 +191,7 @@ function pod(name: string, command: string[], claimName?: string): Manifest {
   };
 }
 
-/** A Service of one address, whose endpoints are nobody's but the test's. */
+/** A Service of one address, whose endpoints the test writes. */
 function serviceOf(address: string): Manifest[] {
   const ports = [{ name: 'redis', port: 6379, protocol: 'TCP' }];
   return [
@@ -203,7 +207,7 @@ function serviceOf(address: string): Manifest[] {
   ];
 }
 
-/** Connects and ends it. The kernel asks again after 1, 3, 7 and 15 s. */
+/** Opens a connection and closes it. The kernel retries after 1, 3, 7 and 15 s. */
 function knock(host: string, port: number): Promise<string> {
   return new Promise((resolve) => {
     const socket = connect(port, host, () => {
@@ -211,7 +215,7 @@ function knock(host: string, port: number): Promise<string> {
       socket.destroy();
     });
     socket.setTimeout(30_000, () => {
-      resolve('nobody answers');
+      resolve('no answer');
       socket.destroy();
     });
     socket.once('error', ({ code = '' }: Error & { readonly code?: string }) => {
@@ -220,7 +224,7 @@ function knock(host: string, port: number): Promise<string> {
   });
 }
 
-function claim(name: string, storage: string): Manifest {
+function aClaim(name: string, storage: string): Manifest {
   return {
     apiVersion: 'v1',
     kind: 'PersistentVolumeClaim',

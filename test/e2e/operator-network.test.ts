@@ -7,14 +7,14 @@ import { at } from '../cluster/support/objects.js';
 import { install, the } from '../unit/install-manifest.js';
 import { type E2e, e2e, OPERATOR_NAME, OPERATOR_NAMESPACE, skip } from './harness.js';
 import { cleanUp, smallBench } from './support/benches.js';
-import { stranger } from './support/stranger.js';
+import { outsidePod } from './support/outside-pod.js';
 
 /** Says whether it gets a connection to port 6379 of a host within three seconds. */
 const KNOCK = `
   const socket = require('node:net').connect(6379, process.argv[1]);
   const say = (word) => { console.log(word); process.exit(); };
   socket.on('connect', () => say('reached')).on('error', () => say('refused'));
-  setTimeout(() => say('silence'), 3000);`;
+  setTimeout(() => say('timeout'), 3000);`;
 
 suite('an operator whose reach is limited', { skip }, () => {
   let cluster: E2e;
@@ -30,8 +30,8 @@ suite('an operator whose reach is limited', { skip }, () => {
   before(async () => {
     cluster = await e2e();
     namespace = await cluster.namespace();
-    await cluster.apply(namespace, stranger('stranger'));
-    await cluster.becomes('Pod', namespace, 'stranger', 'runs', (pod) =>
+    await cluster.apply(namespace, outsidePod('outside'));
+    await cluster.becomes('Pod', namespace, 'outside', 'runs', (pod) =>
       Object.is(at(pod, 'status.phase'), 'Running'),
     );
   });
@@ -41,7 +41,7 @@ suite('an operator whose reach is limited', { skip }, () => {
   });
 
   const knock = async (): Promise<string> => {
-    const host = String(at(await cluster.the('Pod', namespace, 'stranger'), 'status.podIP'));
+    const host = String(at(await cluster.the('Pod', namespace, 'outside'), 'status.podIP'));
     const command = ['node', '-e', KNOCK, host];
     const said = await cluster.exec(OPERATOR_NAMESPACE, `deployment/${OPERATOR_NAME}`, command);
     return said.trim();
@@ -50,19 +50,17 @@ suite('an operator whose reach is limited', { skip }, () => {
   test('starts, and makes a bench and a site that answer', async () => {
     await cluster.until('it to be reached', async () => (await knock()) === 'reached');
     await setPolicy(true);
-    await cluster.until('its reach to be limited', async () => (await knock()) === 'silence');
+    await cluster.until('its egress to be limited', async () => (await knock()) === 'timeout');
     // Connections that were there before go on.
     await cluster.scaleOperator(0);
     await cluster.scaleOperator(1);
     await cluster.apply(namespace, smallBench('bench'), aSite('shop', { bench: 'bench' }));
     await cluster.ready('AppSite', namespace, 'shop');
-    const answer = await cluster.request(
-      namespace,
-      'bench',
-      'shop.example.com',
-      '/api/method/ping',
-    );
+    const answer = await cluster.request(namespace, 'bench', {
+      host: 'shop.example.com',
+      path: '/api/method/ping',
+    });
     assert.equal(answer.status, 200);
-    assert.equal(await knock(), 'silence');
+    assert.equal(await knock(), 'timeout');
   });
 });

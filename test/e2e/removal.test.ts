@@ -21,7 +21,7 @@ import {
 
 const SKIP_DROP = 'app-operator.io/skip-drop';
 /** How long what is deleted may take to go. */
-const GONE_MS = 240_000;
+const DELETED_MS = 240_000;
 /** The drop Job waits two minutes for a server before it gives up. */
 const GIVES_UP_MS = 300_000;
 
@@ -83,36 +83,43 @@ suite('removal', { skip, concurrency: true }, () => {
     return objects.map((object) => nameOf(object));
   }
 
-  test('sites: one is kept and taken over, one leaves nothing; then the bench in the same ways', async () => {
+  test('sites: one is retained and adopted, one is deleted with its data; then the same with the bench', async () => {
     const place = await make(
       { deletionPolicy: 'Retain' },
-      { kept: {}, gone: { deletionPolicy: 'Delete' } },
+      { kept: {}, deleted: { deletionPolicy: 'Delete' } },
     );
     const { namespace } = place;
     const volume = await folderOf(cluster, namespace, 'bench-sites');
     const databases = {
       kept: await databaseOf(place, 'kept'),
-      gone: await databaseOf(place, 'gone'),
+      deleted: await databaseOf(place, 'deleted'),
     };
     const secret = await password(place, 'kept');
-    assert.deepEqual((await inServer(place, databases.gone)).length, 3, 'database, user and right');
+    assert.deepEqual(
+      (await inServer(place, databases.deleted)).length,
+      3,
+      'database, user and right',
+    );
 
     await cluster.figures.time('a site with Delete removed', async () => {
-      await cluster.delete('AppSite', namespace, 'gone');
-      await cluster.gone('AppSite', namespace, 'gone', GONE_MS);
+      await cluster.delete('AppSite', namespace, 'deleted');
+      await cluster.gone('AppSite', namespace, 'deleted', DELETED_MS);
     });
-    assert.deepEqual(await inServer(place, databases.gone), []);
-    assert.deepEqual(await mentions(volume, 'gone'), []);
-    await cluster.until('the objects of the site to be gone', async () => {
-      const left = await ownedBy(namespace, 'AppSite.gone');
+    assert.deepEqual(await inServer(place, databases.deleted), []);
+    assert.deepEqual(await mentions(volume, 'deleted'), []);
+    await cluster.until('the objects of the site to be deleted', async () => {
+      const left = await ownedBy(namespace, 'AppSite.deleted');
       if (left.length > 0) throw new Error(left.join(', '));
       return true;
     });
-    const stranger = await cluster.request(namespace, 'bench', 'gone.example.com', '/');
-    assert.equal(stranger.status, 404);
+    const response = await cluster.request(namespace, 'bench', {
+      host: 'deleted.example.com',
+      path: '/',
+    });
+    assert.equal(response.status, 404);
 
     await cluster.delete('AppSite', namespace, 'kept');
-    await cluster.gone('AppSite', namespace, 'kept', GONE_MS);
+    await cluster.gone('AppSite', namespace, 'kept', DELETED_MS);
     assert.equal((await inServer(place, databases.kept)).length, 3);
     assert.ok(existsSync(path.join(volume, 'kept.example.com/private/files/kept.txt')));
     await cluster.apply(namespace, siteOf('bench', 'kept', { workloads: 'Shared' }));
@@ -130,8 +137,8 @@ suite('removal', { skip, concurrency: true }, () => {
     const kept = new SiteUser(cluster, place, 'kept');
     assert.equal(await kept.ping(), 200, 'the site of a bench that waits is served');
     await cluster.delete('AppSite', namespace, 'kept');
-    await cluster.gone('AppSite', namespace, 'kept', GONE_MS);
-    await cluster.gone('AppBench', namespace, 'bench', GONE_MS);
+    await cluster.gone('AppSite', namespace, 'kept', DELETED_MS);
+    await cluster.gone('AppBench', namespace, 'bench', DELETED_MS);
     assert.equal((await inServer(place, databases.kept)).length, 3, 'the server runs on');
     assert.equal(await folderOf(cluster, namespace, 'bench-sites'), volume);
 
@@ -145,8 +152,8 @@ suite('removal', { skip, concurrency: true }, () => {
 
     await cluster.delete('AppSite', namespace, 'kept');
     await cluster.delete('AppBench', namespace, 'bench');
-    await cluster.gone('AppSite', namespace, 'kept', GONE_MS);
-    await cluster.gone('AppBench', namespace, 'bench', GONE_MS);
+    await cluster.gone('AppSite', namespace, 'kept', DELETED_MS);
+    await cluster.gone('AppBench', namespace, 'bench', DELETED_MS);
     await cluster.until(
       'nothing of the bench to be left',
       async () => {
@@ -157,12 +164,12 @@ suite('removal', { skip, concurrency: true }, () => {
         if (left.length + pods.length > 0) throw new Error([...left, ...pods].map(nameOf).join());
         return !existsSync(volume);
       },
-      GONE_MS,
+      DELETED_MS,
     );
     await cluster.delete('Namespace', '', namespace);
   });
 
-  test('a dedicated server: kept with its site, and gone with it', async () => {
+  test('a dedicated server: kept with its site, and deleted with it', async () => {
     const place = await make(
       {},
       { own: { ...ONE_QUEUE, dbConfig: { mode: 'dedicated' }, workloads: 'Dedicated' } },
@@ -171,7 +178,7 @@ suite('removal', { skip, concurrency: true }, () => {
     const secret = await password(place, 'own');
     const folder = await folderOf(cluster, namespace, 'own-db-data');
     await cluster.delete('AppSite', namespace, 'own');
-    await cluster.gone('AppSite', namespace, 'own', GONE_MS);
+    await cluster.gone('AppSite', namespace, 'own', DELETED_MS);
     assert.ok(existsSync(folder), 'the data is kept');
     const again = { ...ONE_QUEUE, dbConfig: { mode: 'dedicated' }, deletionPolicy: 'Delete' };
     await cluster.apply(namespace, siteOf('bench', 'own', again));
@@ -179,7 +186,7 @@ suite('removal', { skip, concurrency: true }, () => {
     assert.equal(await folderOf(cluster, namespace, 'own-db-data'), folder);
 
     await cluster.delete('AppSite', namespace, 'own');
-    await cluster.gone('AppSite', namespace, 'own', GONE_MS);
+    await cluster.gone('AppSite', namespace, 'own', DELETED_MS);
     await cluster.until(
       'nothing of the site to be left',
       async () => {
@@ -187,24 +194,24 @@ suite('removal', { skip, concurrency: true }, () => {
         if (left.length > 0) throw new Error(left.join(', '));
         return !existsSync(folder);
       },
-      GONE_MS,
+      DELETED_MS,
     );
     assert.deepEqual(await mentions(await folderOf(cluster, namespace, 'bench-sites'), 'own'), []);
     await cluster.delete('Namespace', '', namespace);
   });
 
-  test('a drop that cannot work says so, and can be released', async () => {
+  test('a drop that cannot work reports it, and can be skipped', async () => {
     const place = await make({}, { stuck: { deletionPolicy: 'Delete' } });
     const { namespace } = place;
     const volume = await folderOf(cluster, namespace, 'bench-sites');
     const database = await databaseOf(place, 'stuck');
-    // The bench is held, so that nobody brings the server back.
+    // The bench is paused, so that the operator does not create the server again.
     await cluster.patch('AppBench', namespace, 'bench', { spec: { paused: true } });
     await cluster.becomes('AppBench', namespace, 'bench', 'is paused', (bench) =>
       Boolean(conditionOf(bench, 'Paused')),
     );
     await cluster.patch('StatefulSet', namespace, 'bench-db', { spec: { replicas: 0 } });
-    await cluster.gone('Pod', namespace, 'bench-db-0', GONE_MS);
+    await cluster.gone('Pod', namespace, 'bench-db-0', DELETED_MS);
     await cluster.delete('AppSite', namespace, 'stuck');
     const begun = performance.now();
     const site = await cluster.becomes(
@@ -216,7 +223,7 @@ suite('removal', { skip, concurrency: true }, () => {
       GIVES_UP_MS,
     );
     cluster.figures.add(
-      'drop with the server gone: until it is said',
+      'drop without the server: until the status reports it',
       seconds(performance.now() - begun),
     );
     assert.match(conditionOf(site, 'Ready')?.message ?? '', /bench-db/);
@@ -244,7 +251,7 @@ function isRetained({ kind, metadata }: Live, owner: string): boolean {
 
 /**
  * What of a site is on its bench's volume, anywhere. The empty file that its Jobs lock stays: to remove it
- * would let two Jobs of one site work at once.
+ * would let two Jobs of one site run at once.
  */
 async function mentions(volume: string, site: string): Promise<string[]> {
   const host = `${site}.example.com`;

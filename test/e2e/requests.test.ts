@@ -16,15 +16,15 @@ function bench(name: string, spec: object = {}) {
   return aBench(name, { image: { tag: TAGS.first, pullPolicy: 'IfNotPresent' }, ...spec });
 }
 
-function ask(host: string, path: string, options = {}) {
-  return cluster.request(namespace, 'b', host, path, options);
+function request(host: string, path: string, options = {}) {
+  return cluster.request(namespace, 'b', { host, path }, options);
 }
 
-/** Waits until a site answers, asking ten times a second. */
+/** Polls a site until it answers, ten times a second. */
 async function pong(host: string): Promise<void> {
   await cluster.until(
     `${host} answers`,
-    async () => (await ask(host, PING).catch(() => undefined))?.status === 200,
+    async () => (await request(host, PING).catch(() => undefined))?.status === 200,
     240_000,
   );
 }
@@ -43,45 +43,48 @@ suite('requests', { skip }, () => {
     await Promise.all(['s', 't'].map((site) => cluster.ready('AppSite', namespace, site)));
   });
 
-  test('for a host that nobody has get 404', async () => {
-    assert.equal((await ask('nobody.example.com', PING)).status, 404);
-    assert.equal((await ask('nobody.example.com', '/')).status, 404);
+  test('for an unknown host get 404', async () => {
+    assert.equal((await request('unknown.example.com', PING)).status, 404);
+    assert.equal((await request('unknown.example.com', '/')).status, 404);
   });
 
   test('for an alias reach its site', async () => {
-    const { status, body } = await ask('shop.example.org', PING);
+    const { status, body } = await request('shop.example.org', PING);
     assert.deepEqual([status, JSON.parse(body)], [200, { message: 'pong' }]);
   });
 
   test('for assets are answered from the image', async () => {
-    const manifest = await ask('s.example.com', '/assets/assets.json');
+    const manifest = await request('s.example.com', '/assets/assets.json');
     assert.equal(manifest.status, 200);
     const bundles = Object.values(JSON.parse(manifest.body) as Record<string, string>);
     assert.ok(bundles.length > 0);
     for (const bundle of bundles) {
-      assert.equal((await ask('s.example.com', bundle)).status, 200, bundle);
+      assert.equal((await request('s.example.com', bundle)).status, 200, bundle);
     }
-    assert.equal((await ask('s.example.com', '/assets/frappe/none.css')).status, 404);
+    assert.equal((await request('s.example.com', '/assets/frappe/none.css')).status, 404);
   });
 
-  test('for private files are answered to who is logged in, and to nobody else', async () => {
+  test('for private files are answered to logged-in users only', async () => {
     const sid = await login('s');
     const boundary = 'e2e';
     const part = (name: string, value: string, file = '') =>
       `--${boundary}\r\nContent-Disposition: form-data; name="${name}"${file}\r\n\r\n${value}\r\n`;
-    const upload = await ask('s.example.com', '/api/method/upload_file', {
+    const upload = await request('s.example.com', '/api/method/upload_file', {
       method: 'POST',
       headers: { cookie: sid, 'content-type': `multipart/form-data; boundary=${boundary}` },
       body: `${part('is_private', '1')}${part('file', 'for us', '; filename="ours.txt"')}--${boundary}--\r\n`,
     });
     assert.equal(upload.status, 200, upload.body);
     const url = '/private/files/ours.txt';
-    const ours = await ask('s.example.com', url, { headers: { cookie: sid } });
+    const ours = await request('s.example.com', url, { headers: { cookie: sid } });
     assert.deepEqual([ours.status, ours.body], [200, 'for us']);
-    assert.notEqual((await ask('s.example.com', url)).status, 200);
-    assert.notEqual((await ask('t.example.com', url, { headers: { cookie: sid } })).status, 200);
-    assert.equal((await ask('s.example.com', '/protected/private/files/ours.txt')).status, 404);
-    assert.equal((await ask('s.example.com', '/site_config.json')).status, 404);
+    assert.notEqual((await request('s.example.com', url)).status, 200);
+    assert.notEqual(
+      (await request('t.example.com', url, { headers: { cookie: sid } })).status,
+      200,
+    );
+    assert.equal((await request('s.example.com', '/protected/private/files/ours.txt')).status, 404);
+    assert.equal((await request('s.example.com', '/site_config.json')).status, 404);
   });
 
   test('to upgrade to a websocket reach socketio', async () => {
@@ -105,7 +108,7 @@ suite('requests', { skip }, () => {
 
   test('of more than 50 MiB are refused, smaller ones are not', async () => {
     const send = async (mebibytes: number) =>
-      ask('s.example.com', PING, {
+      request('s.example.com', PING, {
         method: 'POST',
         body: Buffer.alloc(mebibytes * 1024 * 1024, 0x61),
       }).then(
@@ -117,7 +120,7 @@ suite('requests', { skip }, () => {
         },
       );
     assert.equal(await send(51), 413);
-    // The framework has a limit of its own: it is not to be reached.
+    // The framework has a lower limit, which this request does not reach.
     await cluster.until('nginx to have refused it', async () =>
       (await proxyErrors()).includes('client intended to send too large body'),
     );
@@ -138,13 +141,13 @@ suite('requests', { skip }, () => {
         },
       ],
       [
-        'a site goes',
+        'a site is deleted',
         async () => {
           await cluster.delete('AppSite', namespace, 'u');
           await cluster.gone('AppSite', namespace, 'u', 120_000);
           await cluster.until(
-            'its route is gone',
-            async () => (await ask('u.example.com', PING)).status === 404,
+            'its route to be deleted',
+            async () => (await request('u.example.com', PING)).status === 404,
           );
         },
       ],
@@ -179,7 +182,7 @@ async function proxyErrors(): Promise<string> {
 async function login(site: string): Promise<string> {
   const { data } = await cluster.the('Secret', namespace, `${site}-admin-password`);
   const password = Buffer.from(String(at(data, 'password')), 'base64').toString();
-  const answer = await ask(`${site}.example.com`, '/api/method/login', {
+  const answer = await request(`${site}.example.com`, '/api/method/login', {
     method: 'POST',
     headers: { 'content-type': 'application/json' },
     body: JSON.stringify({ usr: 'Administrator', pwd: password }),
@@ -189,7 +192,7 @@ async function login(site: string): Promise<string> {
   return cookie?.split(';')[0] ?? '';
 }
 
-/** As `kubectl rollout restart`; resolves when the old pods are gone. */
+/** As `kubectl rollout restart`; resolves when the old pods are deleted. */
 async function restart(deployment: string): Promise<void> {
   const where = [`--namespace=${namespace}`, `deployment/${deployment}`];
   await cluster.node.kubectl(['rollout', 'restart', ...where]);

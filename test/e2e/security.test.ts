@@ -6,9 +6,9 @@ import { aSecret, aSite } from '../cluster/support/builders.js';
 import { at, type Live } from '../cluster/support/objects.js';
 import { type E2e, e2e, skip } from './harness.js';
 import { cleanUp, runningPod, smallBench } from './support/benches.js';
-import { ArgumentLists, leaksIn } from './support/leaks.js';
+import { ArgumentLists, exposedSecrets } from './support/exposed-secrets.js';
 import { podLog } from './support/pod-log.js';
-import { isReached, stranger } from './support/stranger.js';
+import { canConnect, outsidePod } from './support/outside-pod.js';
 
 const QUEUES = ['default', 'short', 'long'] as const;
 /** As OpenShift chooses it: any number, in no file of any image. */
@@ -16,7 +16,7 @@ const ARBITRARY = 1_000_660_000;
 /** Everything that shells, SQL, JSON, URLs and configuration files could stumble over. */
 const AWKWARD_PASSWORD = `it's "quoted" $HOME %41 \\n & 50% #1`;
 const JOB_MS = 180_000;
-/** How long a job has to wait for a worker that is not there; one that is takes it at once. */
+/** How long a job waits for a missing worker; an existing worker takes it at once. */
 const IDLE_MS = 5_000;
 
 suite('isolation and security', { skip }, () => {
@@ -42,7 +42,7 @@ suite('isolation and security', { skip }, () => {
       }),
       aSite('joint', { bench: 'plain', workloads: 'Shared' }),
       aSite('foreign', { bench: 'strange', componentReplicas: { workerLong: 0 } }),
-      stranger('stranger'),
+      outsidePod('outside'),
     );
     const sites = ['own', 'joint', 'foreign'];
     await Promise.all(sites.map((site) => cluster.ready('AppSite', namespace, site)));
@@ -54,7 +54,7 @@ suite('isolation and security', { skip }, () => {
   });
 
   test('the namespace takes only restricted pods', async () => {
-    const pod = stranger('privileged');
+    const pod = outsidePod('privileged');
     const spec = pod['spec'] as Record<string, unknown>;
     const refused = cluster.apply(namespace, { ...pod, spec: { ...spec, hostNetwork: true } });
     await assert.rejects(refused, /violates PodSecurity \\?"restricted/);
@@ -94,16 +94,21 @@ suite('isolation and security', { skip }, () => {
 
   test('the password of an administrator may have any characters', async () => {
     const login = (pwd: string) =>
-      cluster.request(namespace, 'plain', 'own.example.com', '/api/method/login', {
-        method: 'POST',
-        headers: { 'content-type': 'application/json' },
-        body: JSON.stringify({ usr: 'Administrator', pwd }),
-      });
+      cluster.request(
+        namespace,
+        'plain',
+        { host: 'own.example.com', path: '/api/method/login' },
+        {
+          method: 'POST',
+          headers: { 'content-type': 'application/json' },
+          body: JSON.stringify({ usr: 'Administrator', pwd }),
+        },
+      );
     assert.equal((await login(AWKWARD_PASSWORD)).status, 200);
     assert.equal((await login(`${AWKWARD_PASSWORD}!`)).status, 401);
   });
 
-  test('NetworkPolicies let in the bench and its sites only', async () => {
+  test('NetworkPolicies admit the bench and its sites only', async () => {
     const policies = await cluster.list('NetworkPolicy', namespace);
     const names = policies.map(({ metadata }) => metadata.name);
     assert.deepEqual(names, ['plain-db', 'plain-redis', 'strange-db', 'strange-redis']);
@@ -121,20 +126,20 @@ suite('isolation and security', { skip }, () => {
     }
   });
 
-  test('its servers are reached by the bench and its sites, Redis also by KEDA, and by nobody else', async () => {
+  test('only the bench and its sites reach its servers, and KEDA reaches Redis', async () => {
     const elsewhere = await cluster.namespace();
     const keda = { 'app.kubernetes.io/name': 'keda-operator' };
-    await cluster.apply(elsewhere, stranger('keda', keda), stranger('stranger'));
+    await cluster.apply(elsewhere, outsidePod('keda', keda), outsidePod('outside'));
     const places = [
-      [namespace, 'stranger'],
-      [elsewhere, 'stranger'],
+      [namespace, 'outside'],
+      [elsewhere, 'outside'],
       [elsewhere, 'keda'],
       [namespace, await runningPod(cluster, namespace, 'plain-gunicorn')],
       [namespace, await runningPod(cluster, namespace, 'own-gunicorn')],
       [namespace, await runningPod(cluster, namespace, 'strange-gunicorn')],
       [namespace, await runningPod(cluster, namespace, 'foreign-gunicorn')],
     ] as const;
-    for (const name of ['keda', 'stranger']) {
+    for (const name of ['keda', 'outside']) {
       await cluster.becomes('Pod', elsewhere, name, 'runs', (pod) =>
         Object.is(at(pod, 'status.phase'), 'Running'),
       );
@@ -148,14 +153,14 @@ suite('isolation and security', { skip }, () => {
     const reaches = async ([where, pod]: (typeof places)[number]) => {
       const answers = await Promise.all(
         servers.map(([service, port]) =>
-          isReached(cluster, where, pod, `${service}.${namespace}`, port),
+          canConnect(cluster, { namespace: where, pod }, `${service}.${namespace}`, port),
         ),
       );
       return [pod.replace(/-\w+-\w+$/, ''), ...answers];
     };
     assert.deepEqual(await Promise.all(places.map(reaches)), [
-      ['stranger', false, false, false, true],
-      ['stranger', false, false, false, true],
+      ['outside', false, false, false, true],
+      ['outside', false, false, false, true],
       ['keda', true, true, false, true],
       ['plain-gunicorn', true, true, true, true],
       ['own-gunicorn', true, true, true, true],
@@ -168,7 +173,7 @@ suite('isolation and security', { skip }, () => {
   test('redis refuses whoever has not its password', async () => {
     const secret = await cluster.the('Secret', namespace, 'plain-redis-auth');
     const password = Buffer.from(String(secret.data?.['password']), 'base64').toString();
-    const ask = (port: number, input: string) =>
+    const redisCli = (port: number, input: string) =>
       cluster.exec(
         namespace,
         'plain-redis-0',
@@ -176,9 +181,9 @@ suite('isolation and security', { skip }, () => {
         { container: 'queue', input },
       );
     for (const port of [6379, 6380]) {
-      assert.match(await ask(port, 'PING\nKEYS *\n'), /^NOAUTH[^\n]*\n+NOAUTH/);
-      assert.match(await ask(port, 'AUTH wrong\nPING\n'), /^WRONGPASS[^\n]*\n+NOAUTH/);
-      assert.match(await ask(port, `AUTH ${password}\nPING\n`), /^OK\n+PONG/);
+      assert.match(await redisCli(port, 'PING\nKEYS *\n'), /^NOAUTH[^\n]*\n+NOAUTH/);
+      assert.match(await redisCli(port, 'AUTH wrong\nPING\n'), /^WRONGPASS[^\n]*\n+NOAUTH/);
+      assert.match(await redisCli(port, `AUTH ${password}\nPING\n`), /^OK\n+PONG/);
     }
   });
 
@@ -189,7 +194,7 @@ suite('isolation and security', { skip }, () => {
     const soon = jobs.filter(({ site, queue }) => LACKING[site] !== queue);
     const late = jobs.filter(({ site, queue }) => LACKING[site] === queue);
     await Promise.all(soon.map(isDoneByItsWorker));
-    // Nobody else's worker helps out, however idle it is.
+    // Idle workers of other sites do not take the job.
     await sleep(IDLE_MS);
     for (const { id } of late) assert.deepEqual(await takersOf(id), []);
     await cluster.patch('AppSite', namespace, 'own', replicas(LACKING['own'], 1));
@@ -198,11 +203,11 @@ suite('isolation and security', { skip }, () => {
   });
 
   test('no secret value is where others may read', async () => {
-    const { leaks, values, places } = await leaksIn(cluster, namespace, lists);
+    const { exposed, values, places } = await exposedSecrets(cluster, namespace, lists);
     cluster.figures.add('security: secret values looked for', `${values}, in ${places} places`);
     // 2 of Redis, 2 of databases' roots, 3 of users, 3 keys, 3 administrators.
     assert.ok(values >= 13, `${values} values`);
-    assert.deepEqual(leaks, []);
+    assert.deepEqual(exposed, []);
   });
 
   async function containersOf(bench: string, site: string): Promise<readonly Container[]> {
@@ -228,14 +233,14 @@ suite('isolation and security', { skip }, () => {
     return pods.map(({ metadata }) => metadata.name).sort();
   }
 
-  /** Names of the pods that mount a claim, and of those with a prefix. */
-  async function podsWithVolume(claim: string, prefix: string): Promise<readonly string[]> {
+  /** Names of the pods that mount a PersistentVolumeClaim, and of the pods with a prefix. */
+  async function podsWithVolume(pvc: string, prefix: string): Promise<readonly string[]> {
     const pods = await cluster.pods(namespace);
     return pods
       .filter(
         (pod) =>
           pod.metadata.name.startsWith(prefix) ||
-          JSON.stringify(at(pod, 'spec.volumes')).includes(`"claimName":"${claim}"`),
+          JSON.stringify(at(pod, 'spec.volumes')).includes(`"claimName":"${pvc}"`),
       )
       .map(({ metadata }) => metadata.name)
       .sort();
@@ -283,7 +288,7 @@ interface Job {
   readonly queue: string;
   /** As workers log it. */
   readonly id: string;
-  /** The workload that has to do it. */
+  /** The workload that must do it. */
   readonly worker: string;
 }
 

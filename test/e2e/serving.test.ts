@@ -40,7 +40,10 @@ suite('a bench and its sites serve requests', { skip }, () => {
     await cluster.ready('AppSite', namespace, 'second');
     await pong;
     assert.deepEqual(await ping('second.example.com'), [200, { message: 'pong' }]);
-    const { status } = await cluster.request(namespace, BENCH, 'other.example.com', '/');
+    const { status } = await cluster.request(namespace, BENCH, {
+      host: 'other.example.com',
+      path: '/',
+    });
     assert.equal(status, 404);
     const added = addedToSite(await cluster.timeline(namespace), 'second');
     cluster.figures.add('  of that, waiting for the operator', seconds(added));
@@ -56,19 +59,19 @@ suite('a bench and its sites serve requests', { skip }, () => {
       // As long as a bench and a site may take, one after the other.
       cluster.until(`${host} to answer`, async () => (await ping(host))[0] === 200, 480_000),
     );
-    // Whoever asks for it awaits other things first.
+    // The caller awaits other promises first.
     pong.catch(() => undefined);
     return pong;
   }
 
   async function ping(host: string): Promise<[status: number, body: unknown]> {
     const path = '/api/method/ping';
-    const { status, body } = await cluster.request(namespace, BENCH, host, path);
+    const { status, body } = await cluster.request(namespace, BENCH, { host, path });
     return [status, status === 200 ? JSON.parse(body) : body];
   }
 });
 
-/** Milliseconds in which a new bench waited for the operator, and for nobody else, until its first site could begin. */
+/** Milliseconds in which a new bench waited for the operator alone, until its first site could start. */
 function addedToBench(timeline: Timeline, site: string): number {
   const applied = timeline.first({ resource: 'appbenchs', name: BENCH });
   const jobs = job(timeline, `${BENCH}-init`);
@@ -76,13 +79,13 @@ function addedToBench(timeline: Timeline, site: string): number {
     { resource: 'deployments', name: `${BENCH}-gunicorn`, by: byOperator },
     jobs.begun,
   );
-  // Its status goes on to change afterwards, with its sites.
+  // Later its status changes with its sites.
   const { begun } = job(timeline, `${site}-init`);
-  const ready = readyAfter(timeline, 'appbenchs', BENCH, workloads, begun);
+  const ready = readyAfter(timeline, { resource: 'appbenchs', name: BENCH }, workloads, begun);
   return jobs.begun - applied + (workloads - jobs.ended) + ready;
 }
 
-/** The same for a site; one that came with its bench waits for the operator from when the bench is Ready. */
+/** The same for a site; a site that was created with its bench waits for the operator from when the bench is Ready. */
 function addedToSite(timeline: Timeline, name: string, bench?: string): number {
   const jobs = job(timeline, `${name}-init`);
   const applied = bench
@@ -92,7 +95,7 @@ function addedToSite(timeline: Timeline, name: string, bench?: string): number {
     { resource: 'deployments', name: `${name}-gunicorn`, by: byOperator },
     jobs.begun,
   );
-  const ready = readyAfter(timeline, 'appsites', name, workloads);
+  const ready = readyAfter(timeline, { resource: 'appsites', name }, workloads);
   return jobs.begun - applied + (workloads - jobs.ended) + ready;
 }
 
@@ -104,19 +107,18 @@ function job(timeline: Timeline, name: string): { readonly begun: number; readon
   };
 }
 
-/** From the last pod's news until the operator has written that the owner is Ready. */
+/** From the last status of a pod until the operator has written that the owner is Ready. */
 function readyAfter(
   timeline: Timeline,
-  resource: string,
-  name: string,
+  { resource, name }: Pick<Write, 'resource' | 'name'>,
   from: number,
   before = Infinity,
 ): number {
   const status: Write = { resource, name, subresource: 'status' };
   const written = timeline.last(status, before);
-  const news = timeline.last(
-    { resource: 'pods', name: { prefix: name }, subresource: 'status', by: byKubelet },
+  const lastPod = timeline.last(
+    { resource: 'pods', name: { prefix: String(name) }, subresource: 'status', by: byKubelet },
     written,
   );
-  return written - Math.max(news, from);
+  return written - Math.max(lastPod, from);
 }

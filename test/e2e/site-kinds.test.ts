@@ -55,8 +55,8 @@ suite('users, desks, jobs and backups of a site', { skip }, () => {
   });
   const query = (text: string): Promise<string[]> =>
     sql(cluster, place, `USE \`${database}\`; ${text}`);
-  const ask = (path: string, options: Parameters<E2e['request']>[4] = {}) =>
-    cluster.request(place.namespace, 'bench', 'shop.example.com', path, options);
+  const request = (path: string, options: Parameters<E2e['request']>[3] = {}) =>
+    cluster.request(place.namespace, 'bench', { host: 'shop.example.com', path }, options);
   const ended = (kind: string, name: string, phase: string): Promise<Live> =>
     cluster.becomes(
       kind,
@@ -70,7 +70,7 @@ suite('users, desks, jobs and backups of a site', { skip }, () => {
   async function logsIn(usr: string, pwd: string): Promise<number> {
     const form = new URLSearchParams({ usr, pwd });
     const headers = { 'content-type': 'application/x-www-form-urlencoded' };
-    return (await ask('/api/method/login', { method: 'POST', body: form.toString(), headers }))
+    return (await request('/api/method/login', { method: 'POST', body: form.toString(), headers }))
       .status;
   }
 
@@ -99,7 +99,7 @@ suite('users, desks, jobs and backups of a site', { skip }, () => {
     const key = await secretValue(cluster, namespace, 'ada-api', 'api-key');
     const secret = await secretValue(cluster, namespace, 'ada-api', 'api-secret');
     const headers = { authorization: `token ${key}:${secret}` };
-    const who = await ask('/api/method/frappe.auth.get_logged_user', { headers });
+    const who = await request('/api/method/frappe.auth.get_logged_user', { headers });
     assert.deepEqual(JSON.parse(who.body), { message: 'ada@example.com' });
 
     await query(`UPDATE tabUser SET first_name = 'Eve' WHERE name = 'ada@example.com'`);
@@ -199,7 +199,7 @@ suite('users, desks, jobs and backups of a site', { skip }, () => {
     assert.deepEqual(await query("SELECT name FROM tabWorkspace WHERE name = 'Sales'"), []);
   });
 
-  test('a job runs once with its arguments as they are, and tells how it ended', async () => {
+  test('a job runs once with its arguments as they are, and reports how it ended', async () => {
     const { namespace } = place;
     await cluster.apply(
       namespace,

@@ -124,7 +124,7 @@ suite('upgrades', { skip, concurrency: true }, () => {
     await cluster.delete('Namespace', '', namespace);
   });
 
-  /** What the lost requests of each site got, without those that are forgiven. */
+  /** The responses of the lost requests of each site, without accepted losses. */
   async function underLoad(
     { namespace }: Place,
     users: readonly SiteUser[],

@@ -47,7 +47,7 @@ suite('full volumes', { skip }, () => {
     assert.equal((await shop.read(uploaded.url)).body.length, file.length);
   });
 
-  test('of the queue: jobs are refused, those that wait are done', async () => {
+  test('of the queue: new jobs are refused, waiting jobs run', async () => {
     const taken: string[] = [];
     await sites.use('before the volume of the queue was full');
     // One that a worker has taken off the queue in this moment is lost: rq has no way back for it.
@@ -70,7 +70,7 @@ suite('full volumes', { skip }, () => {
     await shop.stored(taken);
   });
 
-  test('of the database: rows wait or are refused, those that were taken stay', async () => {
+  test('of the database: rows wait or are refused, stored rows stay', async () => {
     const taken: string[] = [];
     await sites.use('before the volume of the database was full');
     await fill('bench-db-data');
@@ -87,7 +87,7 @@ suite('full volumes', { skip }, () => {
     await sites.recovery('the volume of the database grows', () =>
       grow({ dbConfig: { storage: { size: '600Mi' } } }, 'bench-db-data', '600Mi'),
     );
-    // They are too long to be asked for one by one.
+    // They are too long for single requests.
     const fields = encodeURIComponent('["description"]');
     const rows = await shop.read(`/api/resource/ToDo?fields=${fields}&limit_page_length=1000`);
     assert.equal(rows.status, 200);
@@ -98,9 +98,9 @@ suite('full volumes', { skip }, () => {
     }
   });
 
-  /** Leaves no byte of a claim's volume. */
-  async function fill(claim: string): Promise<void> {
-    const folder = await folderOf(cluster, sites.namespace, claim);
+  /** Fills the volume of a PersistentVolumeClaim. */
+  async function fill(pvc: string): Promise<void> {
+    const folder = await folderOf(cluster, sites.namespace, pvc);
     const filler = path.join(folder, 'filler');
     for (;;) {
       const { bavail, bsize } = await statfs(folder);
@@ -116,10 +116,10 @@ suite('full volumes', { skip }, () => {
   }
 
   /** As the user does who has seen it: more room in the spec. */
-  async function grow(spec: object, claim: string, size: string): Promise<void> {
+  async function grow(spec: object, pvc: string, size: string): Promise<void> {
     const { namespace } = sites;
     await cluster.patch('AppBench', namespace, 'bench', { spec });
-    await cluster.becomes('PersistentVolumeClaim', namespace, claim, 'has grown', (object) => {
+    await cluster.becomes('PersistentVolumeClaim', namespace, pvc, 'has grown', (object) => {
       return at(object, 'status.capacity.storage') === size;
     });
   }

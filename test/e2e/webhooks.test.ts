@@ -21,10 +21,10 @@ suite('admission webhooks, through their Service', { skip }, () => {
     namespace = await cluster.namespace();
     await cluster.until('the authority in the configurations', () => bundleOf(cluster));
     // Nothing is made for it: this is about what the API server hears of the operator.
-    await cluster.apply(namespace, aBench('asked', { paused: true }));
+    await cluster.apply(namespace, aBench('called', { paused: true }));
   });
   after(async () => {
-    await cluster.delete('AppBench', namespace, 'asked');
+    await cluster.delete('AppBench', namespace, 'called');
     await cluster.delete('Namespace', '', namespace);
   });
 
@@ -33,35 +33,35 @@ suite('admission webhooks, through their Service', { skip }, () => {
       cluster,
       namespace,
       ['create', '--dry-run=server', '--filename=-'],
-      aSite(name, { bench: 'asked' }),
+      aSite(name, { bench: 'called' }),
     );
 
-  test('the API server asks the operator in its pod, and believes it', async () => {
+  test('the API server calls the operator in its pod, and refuses what it refuses', async () => {
     await cluster.until('a refusal', async () =>
-      (await create('asked')).includes('the AppBench of this name in this namespace'),
+      (await create('called')).includes('the AppBench of this name in this namespace'),
     );
     assert.match(await create('free'), /created/);
   });
 
-  test('each creation asks both', async () => {
+  test('each creation calls both webhooks', async () => {
     const path = `/apis/app-operator.io/v1alpha1/namespaces/${namespace}/appsites?dryRun=All`;
     const before = await answered();
     const times: number[] = [];
     for (let i = 0; i < COUNT; i++) {
       const begun = performance.now();
-      await cluster.node.api.request('POST', path, aSite(`s-${i}`, { bench: 'asked' }));
+      await cluster.node.api.request('POST', path, aSite(`s-${i}`, { bench: 'called' }));
       times.push(performance.now() - begun);
     }
     const [median = 0] = times.toSorted((a, b) => a - b).slice(COUNT / 2);
     cluster.figures.add('creation of a site through both webhooks', `${median.toFixed(1)} ms`);
-    // Where nobody answers within 3 s, as when the machine stands still, the API server goes on without.
+    // Without an answer within 3 s, as on a suspended machine, the API server continues without the webhook.
     const count = (await answered()) - before;
     assert.ok(count > COUNT, `${count} answers of ${2 * COUNT}`);
   });
 
-  /** How many creations the operator has let pass, of the API server's own count. */
+  /** Number of creations that the webhook has admitted, in the metrics of the API server. */
   async function answered(): Promise<number> {
-    const metrics = await cluster.node.api.text('GET', '/metrics');
+    const metrics = await cluster.node.api.text('/metrics');
     const lines = metrics.split('\n').filter((line) => PASSED.test(line));
     return lines.reduce((sum, line) => sum + Number(line.split(' ').at(-1)), 0);
   }

@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict';
-import { readdirSync, readFileSync } from 'node:fs';
+import { globSync, readFileSync } from 'node:fs';
 import { after, before, suite, test } from 'node:test';
 import { parseAllDocuments } from 'yaml';
 import { groupOf, type KubeObject } from '../../constructs/kit/object.js';
 import { kindId } from '../../constructs/kit/object-kind.js';
 import { KINDS } from '../../constructs/registry.js';
 import { resourcePath } from '../../runner/api/resource-path.js';
-import type { Api, KubernetesObject } from '../../testbed/controlplane/api.js';
+import type { AdminClient, KubernetesObject } from '../../testbed/controlplane/admin-client.js';
 import { startControlPlane, type ControlPlane } from '../../testbed/controlplane/controlplane.js';
 import { crdsOf } from '../cluster/support/modules.js';
 import { corpus, podTemplates } from './corpus.js';
@@ -21,14 +21,14 @@ const FOREIGN = [
   await crdsOf('cert-manager.io.ts', ['deploy/crds/cert-manager.io_certificates.yaml']),
 ];
 /** CRDs whose modules cannot be had, in our words. */
-const SUBSETS = `${ROOT}tools/generate/crds/`;
+const SUBSETS = globSync(`${ROOT}constructs/integrations/*/crds.yaml`);
 const CRDS = '/apis/apiextensions.k8s.io/v1/customresourcedefinitions';
 const OWNED = new Map(KINDS.flatMap(({ owns }) => owns.map((kind) => [kindId(kind), kind])));
 const GRAPHS = corpus();
 
-async function installCrds(api: Api): Promise<ReadonlySet<string>> {
-  const subsets = readdirSync(SUBSETS).flatMap((file) =>
-    parseAllDocuments(readFileSync(SUBSETS + file, 'utf8')).map(
+async function installCrds(api: AdminClient): Promise<ReadonlySet<string>> {
+  const subsets = SUBSETS.flatMap((file) =>
+    parseAllDocuments(readFileSync(file, 'utf8')).map(
       (document) => document.toJS() as KubernetesObject,
     ),
   );
@@ -53,7 +53,7 @@ async function installCrds(api: Api): Promise<ReadonlySet<string>> {
 }
 
 /** Everything that the API server has against objects, each told once. */
-async function refusals(api: Api, objects: readonly (readonly [string, KubeObject, string])[]) {
+async function refusals(api: AdminClient, objects: readonly (readonly [string, KubeObject, string])[]) {
   const found = new Map<string, string>();
   for (const [path, object, where] of objects) {
     try {

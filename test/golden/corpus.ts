@@ -1,5 +1,6 @@
 import type { KubeObject, Resource } from '../../constructs/kit/object.js';
 import { StaticReader } from '../../constructs/kit/static-reader.js';
+import { memoize } from '../support/memoize.js';
 import { graphOf, kindOf, outcomesOf } from './outcome.js';
 import { readScenario, scenarioNames, type Scenario } from './scenario.js';
 
@@ -12,20 +13,22 @@ export interface Graph {
   readonly around: readonly KubeObject[];
 }
 
-/** The graphs of all golden scenarios: what holds for each of them holds. */
+/** The graphs of all golden scenarios. Properties of every graph are tested on them. */
 export function corpus(): readonly Graph[] {
-  return scenarioNames().flatMap((name) => {
-    const scenario = readScenario(name);
-    return outcomesOf(scenario)
-      .filter(({ stages }) => stages.length > 0)
-      .map(({ resource, stages }) => ({
-        scenario: name,
-        resource,
-        objects: stages.flatMap(({ objects }) => objects),
-        around: [...scenario.objects, ...benchObjects(scenario)],
-      }));
-  });
+  return scenarioNames().flatMap(graphsOf);
 }
+
+const graphsOf = memoize((name: string): readonly Graph[] => {
+  const scenario = readScenario(name);
+  return outcomesOf(scenario)
+    .filter(({ stages }) => stages.length > 0)
+    .map(({ resource, stages }) => ({
+      scenario: name,
+      resource,
+      objects: stages.flatMap(({ objects }) => objects),
+      around: [...scenario.objects, ...benchObjects(scenario)],
+    }));
+});
 
 function benchObjects({ objects, settings, serves }: Scenario): readonly KubeObject[] {
   const reader = new StaticReader({ objects, settings, serves });

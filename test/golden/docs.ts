@@ -1,4 +1,5 @@
-import { readFileSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseAllDocuments } from 'yaml';
 import type { Schema } from '../../constructs/kit/definition.js';
@@ -7,7 +8,7 @@ import { assertGolden } from './compare.js';
 
 export const ROOT = fileURLToPath(new URL('../../../../', import.meta.url));
 
-/** Holds the part of a page between `<!-- name -->` and `<!-- /name -->` to a text, or writes it. */
+/** Compares the part of a page between `<!-- name -->` and `<!-- /name -->` with a text, or writes it. */
 export function assertSection(file: string, name: string, text: string): void {
   const page = readFileSync(ROOT + file, 'utf8');
   const [start, end] = [`<!-- ${name} -->\n`, `<!-- /${name} -->`];
@@ -19,12 +20,12 @@ export function assertSection(file: string, name: string, text: string): void {
   );
 }
 
-/** Wide tables stay as they are: the formatter would fill them with blanks. */
+/** Keeps the formatter from padding wide tables. */
 function ignored(text: string): string {
   return `<!-- prettier-ignore-start -->\n${text}<!-- prettier-ignore-end -->\n`;
 }
 
-/** A table of Markdown. */
+/** A Markdown table. */
 export function table(head: readonly string[], rows: readonly (readonly string[])[]): string {
   const line = (cells: readonly string[]) =>
     `| ${cells.map((cell) => cell.replaceAll('|', String.raw`\|`).replaceAll('\n', ' ')).join(' | ')} |\n`;
@@ -51,7 +52,7 @@ function rowsOf(schema: Schema, path: string): readonly (readonly string[])[] {
   });
 }
 
-/** Requests and limits look the same everywhere. */
+/** Whether a schema has `requests` and `limits`: these need no rows. */
 function isResources({ properties = {} }: Schema): boolean {
   return Object.keys(properties).sort().join() === 'limits,requests';
 }
@@ -84,10 +85,86 @@ function code(value: unknown): string {
   return `\`${typeof value === 'string' ? value : JSON.stringify(value)}\``;
 }
 
-/** The manifests in a page's blocks of YAML. */
+/** The manifests in the YAML blocks of a page. */
 export function manifestsIn(markdown: string): readonly KubeObject[] {
   return [...markdown.matchAll(/^```yaml\n([^]*?)^```$/gm)]
     .flatMap(([, text = '']) => parseAllDocuments(text))
     .map((document) => document.toJS() as KubeObject)
     .filter(({ kind }) => typeof kind === 'string');
+}
+
+/** The hand-written pages: those of `docs/` and of the top folder. */
+export function markdownFiles(): readonly string[] {
+  const top = readdirSync(ROOT).filter((name) => name.endsWith('.md'));
+  const pages = readdirSync(`${ROOT}docs`, { recursive: true, encoding: 'utf8' })
+    .filter((name) => name.endsWith('.md'))
+    .map((name) => `docs/${name}`);
+  return [...top, ...pages].sort();
+}
+
+/** The flags that `--help` prints, one a row. */
+export function flagTable(help: string): string {
+  const flags = [
+    ...help.matchAll(
+      /^ {2}--([a-z-]+)(?: <(.*?)>|\[=(.*?)\])(?: \(default (.*)\))?\n +(.*) \[(\w+)\]$/gm,
+    ),
+  ];
+  return table(
+    ['Flag', 'Environment variable', 'Default', 'Allowed', 'Meaning'],
+    flags.map(([, name = '', allowed, choice, preset, meaning = '', env = '']) => [
+      `\`--${name}\``,
+      `\`${env}\``,
+      preset === undefined ? '' : code(preset),
+      allowed ?? choice ?? '',
+      meaning,
+    ]),
+  );
+}
+
+/** The table of values in the chart's README. */
+export function valueTable(readme: string): string {
+  return readme
+    .split('\n')
+    .filter((line) => line.startsWith('| '))
+    .map((line) => `${line}\n`)
+    .join('');
+}
+
+/** Relative links of a page without a file, or without the heading that they name. */
+export function brokenLinks(file: string): readonly string[] {
+  const prose = withoutCode(readFileSync(ROOT + file, 'utf8'));
+  const links = [...prose.matchAll(/\]\(([^)\s]+)\)/g)].map(([, link = '']) => link);
+  return links.filter((link) => {
+    if (/^[a-z]+:/.test(link)) return false;
+    const [target = '', anchor] = link.split('#');
+    const at = target === '' ? file : path.join(path.dirname(file), target);
+    if (!existsSync(ROOT + at)) return true;
+    return anchor !== undefined && !anchorsOf(at).includes(anchor);
+  });
+}
+
+function anchorsOf(file: string): readonly string[] {
+  const prose = withoutCode(readFileSync(ROOT + file, 'utf8'));
+  return [...prose.matchAll(/^#+ (.*)$/gm)].map(([, heading = '']) =>
+    heading
+      .toLowerCase()
+      .replace(/[^\p{L}\p{N} _-]/gu, '')
+      .replaceAll(' ', '-'),
+  );
+}
+
+/** Cells of more than 100 columns in tables that people write; a link counts with its text only. */
+export function longCells(page: string): readonly string[] {
+  return withoutCode(
+    page.replace(/<!-- prettier-ignore-start -->[^]*?<!-- prettier-ignore-end -->/g, ''),
+  )
+    .split('\n')
+    .filter((line) => line.startsWith('|'))
+    .flatMap((line) => line.split(/(?<!\\)\|/))
+    .map((cell) => cell.trim().replace(/\]\([^)]*\)/g, ']'))
+    .filter((cell) => cell.length > 100 && !/^-+$/.test(cell));
+}
+
+function withoutCode(page: string): string {
+  return page.replace(/^ *```[^]*?^ *```$/gm, '');
 }

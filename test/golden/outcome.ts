@@ -11,6 +11,7 @@ import { KINDS, type AnyKind } from '../../constructs/registry.js';
 import { planOf } from '../../runner/reconcile/plan.js';
 import { deleting, reportOf, type Report } from '../../runner/reconcile/report.js';
 import { statusOf, type Status } from '../../runner/reconcile/status.js';
+import { memoize } from '../support/memoize.js';
 import { NOW, type ObservedFile, type Scenario } from './scenario.js';
 
 /** What a scenario makes of one resource. */
@@ -24,8 +25,11 @@ export interface Outcome {
   readonly status: Status;
 }
 
-/** One visit of each resource of a scenario, without a cluster: the same steps, the same code. */
-export function outcomesOf(scenario: Scenario): readonly Outcome[] {
+/** As `reconcileScenario`, but computed once for each scenario that is read. */
+export const outcomesOf = memoize(reconcileScenario);
+
+/** Reconciles each resource of a scenario once without a cluster, with the code of the runner. */
+export function reconcileScenario(scenario: Scenario): readonly Outcome[] {
   const { settings, serves } = scenario;
   const resources = scenario.admissions.map(({ object }) => object);
   const reader = new StaticReader({

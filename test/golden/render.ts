@@ -1,8 +1,10 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { stringify } from 'yaml';
+import { scripts } from '../../constructs/frappe/scripts.generated.js';
 import type { KubeObject } from '../../constructs/kit/object.js';
 import type { SynthStage } from '../../constructs/kit/synth.js';
+import { memoize } from '../support/memoize.js';
 import { changesOf } from './changes.js';
 import type { Outcome } from './outcome.js';
 
@@ -112,17 +114,16 @@ function withoutTexts(object: KubeObject, texts: ReadonlyMap<string, string>): K
   return { ...object, data: Object.fromEntries(named) as unknown } as KubeObject;
 }
 
-function knownTexts(): ReadonlyMap<string, string> {
-  const scripts = readdirSync(`${ROOT}constructs`, { recursive: true, encoding: 'utf8' })
-    .filter((path) => /\/scripts\/[^/]+\.(py|sh)$/.test(path))
-    .map((path) => `constructs/${path}`);
-  return new Map(
-    [...scripts, 'test/golden/nginx.conf'].map((path) => [
-      readFileSync(`${ROOT}${path}`, 'utf8'),
-      path,
-    ]),
+const knownTexts = memoize((): ReadonlyMap<string, string> => {
+  const files = readdirSync(`${ROOT}jobs`, { recursive: true, encoding: 'utf8' })
+    .filter((path) => /\.(py|sh)$/.test(path))
+    .map((path) => `jobs/${path}`);
+  const known = [...files, 'test/golden/nginx.conf'].map(
+    (path) => [readFileSync(`${ROOT}${path}`, 'utf8'), path] as const,
   );
-}
+  const constants = [scripts['constants.sh'], 'jobs/common/operator_constants.py'] as const;
+  return new Map([...known, constants]);
+});
 
 function nameOf({ kind, metadata }: KubeObject): string {
   return `${kind} ${metadata.name}`;

@@ -7,6 +7,7 @@ import type { JobRun, ProbeResult } from '../../constructs/kit/kind.js';
 import type { KubeObject } from '../../constructs/kit/object.js';
 import { DEFAULT_SETTINGS, type Settings } from '../../constructs/kit/settings.js';
 import { DEFINITIONS } from '../../constructs/registry.js';
+import { memoize } from '../support/memoize.js';
 
 /** The folders of scenarios in the sources: what is compiled knows where it came from. */
 export const SCENARIOS = fileURLToPath(
@@ -68,7 +69,7 @@ export function scenarioNames(): readonly string[] {
   return readdirSync(SCENARIOS).sort();
 }
 
-export function readScenario(name: string): Scenario {
+export const readScenario = memoize((name: string): Scenario => {
   const reader: WorldFile = readYaml(name, 'world.yaml') ?? {};
   const written = parseAllDocuments(read(name, 'cr.yaml')).map(plain);
   const { deleting = false, status } = reader;
@@ -84,7 +85,7 @@ export function readScenario(name: string): Scenario {
     deleting,
     observed: readYaml(name, 'observed.yaml') ?? {},
   };
-}
+});
 
 export function titleOf(name: string): string {
   return read(name, 'README.md').split('\n', 1)[0]?.replace(/^# /, '') ?? '';

@@ -259,7 +259,7 @@ import json, sys
 sys.modules["pymysql"] = None
 sys.path.insert(0, sys.argv[1])
 import bench_metrics
-print(*bench_metrics.mariadb_login(json.load(sys.stdin)))
+print(*bench_metrics.mariadb_connections(json.load(sys.stdin)))
 `;
       const login = { host: '127.0.0.1', port: mariadb.port, user: 'shop', password: PASSWORD };
       const { stdout, stderr } = spawnSync(python, ['-B', '-c', script, SCRIPTS], {

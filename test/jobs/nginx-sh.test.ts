@@ -84,7 +84,7 @@ describe('nginx.sh', needs('nginx'), () => {
       { RUN_DIR: nginx.runDirectory, CONF_DIR: broken },
     );
     assert.equal((await get(nginx.port, '/x', { Host: one })).status, 200);
-    assert.match(again.log(), /InvalidConfiguration: .* the last good one is used/);
+    assert.match(again.log(), /InvalidConfiguration: .* the last valid one is used/);
     await again.stop();
   });
 

@@ -9,6 +9,7 @@ import {
   readFileSync,
   readdirSync,
   rmSync,
+  writeFileSync,
 } from 'node:fs';
 import { request } from 'node:http';
 import { tmpdir } from 'node:os';
@@ -16,12 +17,11 @@ import { join } from 'node:path';
 import type { TestContext } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
+import { scripts } from '../../constructs/frappe/scripts.generated.js';
 import { freePort } from '../../testbed/controlplane/ports.js';
-import { patience } from '../../testbed/timeouts.js';
+import { deadline } from '../../testbed/timeouts.js';
 
 export const ROOT = fileURLToPath(new URL('../../../../', import.meta.url));
-export const SCRIPTS = join(ROOT, 'constructs/frappe/scripts');
-
 /** What ends with the process: the servers first, which write to the folders. */
 const children = new Set<ChildProcess>();
 const folders = new Set<string>();
@@ -119,6 +119,10 @@ export function mounts(context: TestContext, directory: string, size: string): b
   return true;
 }
 
+/** Directory with the files that pods mount. */
+export const SCRIPTS = temporaryDirectory();
+for (const [name, content] of Object.entries(scripts)) writeFileSync(join(SCRIPTS, name), content);
+
 export type Env = Readonly<Record<string, string>>;
 
 /** Only what is given and a PATH: a test does not depend on its caller's environment. */
@@ -164,7 +168,7 @@ export async function eventually(
   what: string,
   holds: () => boolean | Promise<boolean>,
 ): Promise<void> {
-  const isOver = patience(120_000);
+  const isOver = deadline(120_000);
   for (;;) {
     let last: unknown = 'false';
     try {

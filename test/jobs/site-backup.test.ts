@@ -331,7 +331,7 @@ upgrade.record(changes["upgrade"], restore=changes["restore"])`;
     const right = await run(store, { IMAGE: 'image:2' });
     writeFileSync(marker, text);
     assert.deepEqual(
-      [old.reason, old.message.includes('is of image:2 by now')],
+      [old.reason, old.message.includes('has data of image image:2')],
       ['SiteBusy', true],
     );
     assert.equal(right.code, 0, right.output);

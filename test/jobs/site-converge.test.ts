@@ -1,6 +1,6 @@
 /**
  * site_init.py on a site that is there, against real MariaDB and PostgreSQL servers and a real Redis. The framework is a stand-in
- * (test/jobs/standin, test code): real SQL, real files, the real one's refusals.
+ * (testbed/stand-in, test code): real SQL, real files, the real one's refusals.
  */
 import assert from 'node:assert/strict';
 import { rmSync, statSync, writeFileSync } from 'node:fs';
@@ -31,7 +31,6 @@ describeOnServers('site_init.py again', (world) => {
   ] as const) {
     it(`installs hrms and what it requires where ${app} was killed in ${pause}`, async () => {
       const own = aBench(V15, world.redis);
-      writeFileSync(join(own, 'apps/hrms/hrms/hooks.py'), 'required_apps = ["frappe/erpnext"]\n');
       const before = app === 'erpnext' ? '["frappe"]' : '["frappe","erpnext"]';
       const site = aSite(own, world.database, { SITE_APPS: before });
       await site.init();

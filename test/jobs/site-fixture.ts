@@ -1,7 +1,18 @@
 /** A bench directory with the stand-in framework, and sites on it, for the tests of site_init.py and site_drop.py. */
-import { cpSync, existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import {
+  appendFileSync,
+  cpSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import { join } from 'node:path';
 import { after, before, describe } from 'node:test';
+import { fillApps } from '../../testbed/stand-in/bench.js';
+import { standInPackages } from '../../testbed/stand-in/packages.js';
 import { type Database, startMariaDb, startPostgres } from './databases.js';
 import {
   type Env,
@@ -68,14 +79,38 @@ export class SiteJobs {
   }
 }
 
+/** Doctypes that creating and migrating a site needs; the others would only take time. */
+const DOCTYPES = /\/doctype\/(doctype|has_role|language|role|scheduled_job_type|user|user_type)\//;
+const isNeeded = (file: string): boolean =>
+  !/\/(doctype|workspace)\/.*\.json$/.test(file) || DOCTYPES.test(file);
+
+const ADDED = join(ROOT, 'test/jobs/app');
+/** Python packages of the stand-in. */
+export const packages = await standInPackages();
+
 /** A bench as the image and bench_init.py leave it: apps `frappe`, `erpnext` and `hrms`, our Redis in the common config. */
 export function aBench(version: string, redis: Redis): string {
   const bench = temporaryDirectory();
-  const framework = join(bench, 'apps/frappe/frappe');
-  cpSync(join(ROOT, 'test/jobs/standin/frappe'), framework, { recursive: true });
+  const root = join(bench, 'apps/frappe');
+  const apps = ['erpnext', 'hrms'];
+  fillApps(
+    bench,
+    { version, apps: Object.fromEntries(apps.map((app) => [app, '15.1.0'])) },
+    isNeeded,
+  );
+  // PYTHONPATH is apps/frappe: the packages of the image's environment and the other apps are linked there.
+  for (const name of readdirSync(packages.path))
+    symlinkSync(join(packages.path, name), join(root, name));
+  for (const app of apps) {
+    symlinkSync(join(bench, 'apps', app, app), join(root, app));
+    cpSync(join(ADDED, 'install.py'), join(root, app, 'install.py'));
+    appendFileSync(join(root, app, 'hooks.py'), `after_install = "${app}.install.after_install"\n`);
+  }
+  cpSync(join(ADDED, 'job_tests.py'), join(root, 'frappe/job_tests.py'));
+  cpSync(join(ADDED, 'patches'), join(root, 'frappe/patches/job_tests'), { recursive: true });
+  appendFileSync(join(root, 'frappe/hooks.py'), readFileSync(join(ADDED, 'hooks.py')));
   setAppVersion(bench, 'frappe', version);
-  for (const app of ['erpnext', 'hrms']) setAppVersion(bench, app, '15.1.0');
-  mkdirSync(join(bench, 'sites'));
+  for (const name of ['sites', 'config']) mkdirSync(join(bench, name));
   const url = `redis://:${encodeURIComponent(redis.password)}@127.0.0.1:${String(redis.port)}`;
   writeFileSync(
     join(bench, 'sites/common_site_config.json'),
@@ -85,12 +120,18 @@ export function aBench(version: string, redis: Redis): string {
   return bench;
 }
 
-export function setAppVersion(bench: string, app: string, version: string, patches = ''): void {
+/** Gives an app of the bench another version, and one patch of test/jobs/app/patches or none. */
+export function setAppVersion(
+  bench: string,
+  app: string,
+  version: string,
+  patch?: 'half' | 'fail',
+): void {
   const module = join(bench, 'apps', app, app);
-  mkdirSync(module, { recursive: true });
   const file = join(module, '__init__.py');
-  const text = existsSync(file) ? readFileSync(file, 'utf8') : '__version__ = ""\n';
+  const text = readFileSync(file, 'utf8');
   writeFileSync(file, text.replace(/^__version__ = ".*"$/m, `__version__ = "${version}"`));
+  const patches = patch === undefined ? '' : `frappe.patches.job_tests.${patch}\n`;
   writeFileSync(join(module, 'patches.txt'), patches);
 }
 
@@ -189,11 +230,16 @@ export function updateMarker(site: SiteJobs, change: SiteConfig): void {
   writeFileSync(site.path('.app-operator.json'), JSON.stringify(marker));
 }
 
+/** As `needs`, and the Python packages of the stand-in. */
+export function needsStandIn(...programs: readonly string[]): { skip?: string } {
+  return packages.skip === undefined ? needs(...programs) : { skip: packages.skip };
+}
+
 /** The same suite on a real MariaDB and on a real PostgreSQL. */
 export function describeOnServers(title: string, tests: (world: World) => void): void {
   for (const type of ['mariadb', 'postgres'] as const) {
     const server = type === 'mariadb' ? 'mariadbd' : 'postgres';
-    describe(`${title} on ${type}`, needs(server, 'redis-server', 'python3'), () => {
+    describe(`${title} on ${type}`, needsStandIn(server, 'redis-server', 'python3'), () => {
       const world = new World(type);
       before(() => world.start());
       after(() => world.stop());

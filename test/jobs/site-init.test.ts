@@ -1,12 +1,12 @@
 /**
  * site_init.py making a site, against real MariaDB and PostgreSQL servers and a real Redis. The framework is a stand-in
- * (test/jobs/standin, test code): real SQL, real files, the real one's refusals.
+ * (testbed/stand-in, test code): real SQL, real files, the real one's refusals.
  */
 import assert from 'node:assert/strict';
 import { existsSync, mkdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { it } from 'node:test';
-import { eventually } from './servers.js';
+import { eventually, required, temporaryDirectory } from './servers.js';
 import {
   AT_ONCE,
   KEY,
@@ -23,6 +23,16 @@ const V15 = '15.44.2';
 const FAILS_HALF_WAY = { STANDIN_PAUSE: 'no number' };
 /** The same server by another address: whether it is the same, nobody can know. */
 const ELSEWHERE = { DB_HOST: '127.1' };
+
+/** A folder with programs that write their arguments to a file, and then run the real program. */
+function recording(names: readonly string[], log: string): string {
+  const folder = temporaryDirectory();
+  for (const name of names) {
+    const script = `#!/bin/sh\necho "$0 $*" >> ${log}\nexec ${required(name)} "$@"\n`;
+    writeFileSync(join(folder, name), script, { mode: 0o755 });
+  }
+  return folder;
+}
 
 describeOnServers('site_init.py', (world) => {
   /** An empty database with a user of its name, as somebody prepares it. */
@@ -82,9 +92,13 @@ describeOnServers('site_init.py', (world) => {
   });
 
   it('shows no secret, neither in its output nor in another program’s arguments', async () => {
-    const site = aSite(world.bench, world.database);
-    const result = await site.init();
-    const commands = readFileSync(join(world.bench, 'sites/client-arguments.txt'), 'utf8');
+    const log = join(temporaryDirectory(), 'arguments');
+    const programs = recording(['mariadb', 'psql'], log);
+    const PATH = `${programs}:${process.env['PATH'] ?? ''}`;
+    const result = await aSite(world.bench, world.database, { PATH }).init();
+    assert.equal(result.code, 0, result.output);
+    const commands = readFileSync(log, 'utf8');
+    assert.match(commands, /s\d+_shop/);
     for (const secret of ['quoted', 'r00t', '--admin', KEY]) {
       assert.ok(!result.output.includes(secret), `${secret} in the output`);
       assert.ok(!commands.includes(secret), `${secret} in arguments`);
@@ -112,11 +126,11 @@ describeOnServers('site_init.py', (world) => {
   it('adopts a retained site with its data, also for a new AppSite of the same name', async () => {
     const site = aSite(world.bench, world.database);
     await site.init();
-    world.sqlOf(site, `INSERT INTO ${world.quoted('tabModule Def')} VALUES ('kept')`);
+    world.sqlOf(site, `INSERT INTO ${world.quoted('tabProbe')} VALUES ('kept')`);
     rmSync(site.path('.app-operator.json'));
     const result = await site.init();
     assert.match(result.lastLine, /"created": false/);
-    assert.equal(world.sqlOf(site, `SELECT name FROM ${world.quoted('tabModule Def')}`), 'kept');
+    assert.equal(world.sqlOf(site, `SELECT name FROM ${world.quoted('tabProbe')}`), 'kept');
   });
 
   it('refuses a database that is not its own, and touches nothing', async () => {

@@ -1,20 +1,19 @@
 /** site_job.py with a real MariaDB and the stand-in framework: what runs, what is said of it, and how it ends. */
 import assert from 'node:assert/strict';
 import { type ChildProcess, spawn } from 'node:child_process';
-import { appendFileSync, existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
 import {
   type Env,
   eventually,
-  needs,
   plainEnv,
   required,
   runScript,
   SCRIPTS,
   temporaryDirectory,
 } from './servers.js';
-import { aSite, KEY, type SiteJobs, World } from './site-fixture.js';
+import { aSite, KEY, needsStandIn, type SiteJobs, World } from './site-fixture.js';
 
 interface Message {
   readonly exitCode?: number;
@@ -36,26 +35,12 @@ def says(**kwargs):
     return kwargs
 
 def write(name, fail=False):
-    frappe.db.sql("INSERT INTO \`tabModule Def\` (name) VALUES (%s)", name)
+    frappe.db.sql("INSERT INTO \`tabProbe\` (name) VALUES (%s)", name)
     if fail:
         raise ValueError("after the write: " + name)
 
 def leave(code):
     sys.exit(code)
-`;
-
-const FRAMEWORK = `
-
-def get_attr(path):
-    import importlib
-    module, name = path.rsplit(".", 1)
-    if path.split(".")[0] not in get_installed_apps():
-        raise ImportError(f"App {path.split('.')[0]} is not installed")
-    return getattr(importlib.import_module(module), name)
-
-
-def destroy():
-    db.connection.close()
 `;
 
 const COMMAND = `
@@ -117,7 +102,7 @@ const isAlive = (pid: number): boolean => {
   }
 };
 
-describe('site_job.py', needs('mariadbd', 'redis-server', 'python3'), () => {
+describe('site_job.py', needsStandIn('mariadbd', 'redis-server', 'python3'), () => {
   const world = new World('mariadb');
   let site: SiteJobs;
   before(async () => {
@@ -127,8 +112,6 @@ describe('site_job.py', needs('mariadbd', 'redis-server', 'python3'), () => {
     assert.equal(made.code, 0, made.output);
     const framework = join(world.bench, 'apps/frappe/frappe');
     writeFileSync(join(framework, 'jobs.py'), APP);
-    // As the real framework: functions of installed apps only.
-    appendFileSync(join(framework, '__init__.py'), FRAMEWORK);
     // The stand-in's helper knows no commands of apps: one more, before its own.
     const helper = join(framework, 'utils/bench_helper.py');
     const marker = 'if __name__ == "__main__":\n';
@@ -218,7 +201,7 @@ describe('site_job.py', needs('mariadbd', 'redis-server', 'python3'), () => {
   it('keeps what a method has written when it returns, and only then', async () => {
     const write = (kwargs: object) =>
       run({ JOB_METHOD: 'frappe.jobs.write', JOB_KWARGS: JSON.stringify(kwargs) });
-    const modules = () => world.sqlOf(site, 'SELECT name FROM `tabModule Def`').split('\n');
+    const modules = () => world.sqlOf(site, 'SELECT name FROM `tabProbe`').split('\n');
     assert.equal((await write({ name: 'Kept' })).code, 0);
     const failed = await write({ name: 'Lost', fail: true });
     assert.equal(failed.code, 1);
@@ -279,7 +262,7 @@ describe('site_job.py', needs('mariadbd', 'redis-server', 'python3'), () => {
   it('ends what takes too long, and says so', async () => {
     const { code, message } = await run({ ...test('wait'), TIMEOUT_SECONDS: '10' });
     assert.deepEqual([code, message.reason], [124, 'TimedOut']);
-    const last = 'app-operator: bench test was not done within 10 seconds';
+    const last = 'app-operator: bench test did not complete within 10 seconds';
     assert.equal(message.log, `waiting\n${last}`);
     const start = performance.now();
     const stubborn = { ...test('ignore'), TIMEOUT_SECONDS: '1', KILL_AFTER_SECONDS: '1' };

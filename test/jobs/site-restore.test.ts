@@ -1,6 +1,6 @@
 /**
  * Restoring by site_init.py, against real MariaDB and PostgreSQL servers and their own programs. The framework is a
- * stand-in (test/jobs/standin, test code); the backups are made by hand (backup-fixture.ts).
+ * stand-in (testbed/stand-in, test code); the backups are made by hand (backup-fixture.ts).
  */
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
@@ -64,7 +64,7 @@ const restored = (line: string): SiteConfig => outcomeOf(line)['restored'] as Si
 describeOnServers('restoring', (world) => {
   const insert = (site: SiteJobs, text: string): void => {
     const names = world.type === 'mariadb' ? 'SET NAMES utf8mb4; ' : '';
-    world.sqlOf(site, `${names}INSERT INTO ${world.quoted('tabModule Def')} VALUES (${text})`);
+    world.sqlOf(site, `${names}INSERT INTO ${world.quoted('tabProbe')} VALUES (${text})`);
   };
   /** All that a backup brings. What the framework writes by itself, and the Administrator's password, are left out. */
   const copyOf = (site: SiteJobs): Copy => {
@@ -167,11 +167,11 @@ describeOnServers('restoring', (world) => {
     assert.deepEqual(copyOf(site), since);
     assert.notDeepEqual(since, old);
     assert.equal((await site.with({ ...from(store, B), ...confirmed }).init()).code, 0);
-    assert.equal(rowsOf(world, site)['tabModule Def']?.includes('since then'), false);
+    assert.equal(rowsOf(world, site)['tabProbe']?.includes('since then'), false);
     insert(site, "'after b'");
     const again = await wanting.init();
     assert.deepEqual(restored(again.lastLine)['requests'], [A, B]);
-    assert.equal(rowsOf(world, site)['tabModule Def']?.includes('after b'), true);
+    assert.equal(rowsOf(world, site)['tabProbe']?.includes('after b'), true);
   });
 
   it('leaves an existing site alone without a confirmation, and does the rest', async () => {
@@ -285,7 +285,7 @@ describeOnServers('restoring', (world) => {
     writeFileSync(file, data);
     const wanting = site.with(from(store, A, confirmed));
     const result = await wanting.init();
-    assert.match(result.lastLine, /BackupCorrupt: .*private-files.tgz.* is as it was$/);
+    assert.match(result.lastLine, /BackupCorrupt: .*private-files.tgz.* is unchanged$/);
     assert.deepEqual(copyOf(site), old);
     const missing = await wanting.with({ RESTORE_NAME: '20200101T000000Z' }).init();
     assert.match(missing.lastLine, /BackupMissing: .*has no backup 20200101T000000Z/);
@@ -342,7 +342,7 @@ describeOnServers('restoring', (world) => {
     pack('x');
     const result = await site.with(from(store, A, confirmed)).init();
     assert.equal(result.code, 0, result.output);
-    assert.match(result.output, /left out .*link.*, which is no file/);
+    assert.match(result.output, /skipped .*link.*: not a file/);
     assert.deepEqual(readdirSync(site.path('public/files')), ['f']);
     assert.equal(databaseOf(site) === databaseOf(source), false);
   });
@@ -374,7 +374,7 @@ describeOnServers('restoring', (world) => {
     const failed = await wanting.init();
     assert.match(
       failed.lastLine,
-      new RegExp(`MigrationFailed: .* stays in maintenance, with the data of backup ${NAME}; what it had before is in sites/.*/restores/${A}/before, and comes back when restoreFrom is taken away: `),
+      new RegExp(`MigrationFailed: .* stays in maintenance, with the data of backup ${NAME}; its previous data is in sites/.*/restores/${A}/before: remove restoreFrom to return to it: `),
     ); // prettier-ignore
     assert.deepEqual(settingsOf(site).slice(0, 2), [1, 1]);
     assert.equal((await wanting.init()).code, 1, 'again');
@@ -468,7 +468,7 @@ describeOnServers('restoring', (world) => {
     const result = await site.init();
     assert.equal(result.code, 0, result.output);
     assert.deepEqual(filesOf(site), {});
-    assert.deepEqual(rowsOf(world, site)['tabModule Def'], ['']);
+    assert.deepEqual(rowsOf(world, site)['tabProbe'], ['']);
     assert.equal(site.json('site_config.json')['encryption_key'], KEY);
   });
 

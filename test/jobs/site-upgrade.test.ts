@@ -1,6 +1,6 @@
 /**
  * Upgrades by site_init.py and site_reopen.py, against real MariaDB and PostgreSQL servers, their own dump programs and a
- * real Redis. The framework is a stand-in (test/jobs/standin, test code).
+ * real Redis. The framework is a stand-in (testbed/stand-in, test code).
  */
 import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
@@ -86,7 +86,7 @@ describeOnServers('an upgrade', (world) => {
     env: Env = DEDICATED,
   ): Promise<{
     site: SiteJobs;
-    to: (image: string, version: string, patches?: string) => SiteJobs;
+    to: (image: string, version: string, patch?: 'half') => SiteJobs;
   }> => {
     const bench = aBench('15.44.2', world.redis);
     const site = aSite(bench, world.database, { ...env, IMAGE: OLD, KEEP_CLOSED: '1' });
@@ -94,21 +94,21 @@ describeOnServers('an upgrade', (world) => {
     assert.equal(made.code, 0, made.output);
     return {
       site,
-      to: (image, version, patches = '') => {
-        setAppVersion(bench, 'frappe', version, patches);
+      to: (image, version, patch) => {
+        setAppVersion(bench, 'frappe', version, patch);
         return site.with({ IMAGE: image });
       },
     };
   };
   const modules = (site: SiteJobs): string =>
-    world.sqlOf(site, `SELECT COUNT(*) FROM ${world.quoted('tabModule Def')}`);
+    world.sqlOf(site, `SELECT COUNT(*) FROM ${world.quoted('tabProbe')}`);
   const hasTable = (site: SiteJobs, table: string): boolean =>
     world.sqlOf(
       site,
       `SELECT COUNT(*) FROM information_schema.tables WHERE table_name = '${table}' AND table_schema ${world.type === 'mariadb' ? '= DATABASE()' : "= 'public'"}`,
     ) === '1';
   const addModule = (w: World, site: SiteJobs, name: string): void => {
-    w.sqlOf(site, `INSERT INTO ${w.quoted('tabModule Def')} VALUES ('${name}')`);
+    w.sqlOf(site, `INSERT INTO ${w.quoted('tabProbe')} VALUES ('${name}')`);
   };
 
   it('closes the site, backs it up, migrates, and stays closed until it is reopened', async () => {
@@ -121,7 +121,7 @@ describeOnServers('an upgrade', (world) => {
     assert.equal(markerOf(site).code['image'], NEW);
     assert.equal(markerOf(site).upgrade?.['migrated'], true);
     const dump = gunzipSync(readFileSync(backupOf(site))).toString();
-    assert.match(dump, /tabModule Def/);
+    assert.match(dump, /tabProbe/);
     assert.doesNotMatch(result.output, /site "quoted/, 'no password in the log');
     const opened = await upgraded.reopen();
     assert.match(opened.lastLine, /Succeeded: \{"opened": true\}/, opened.output);
@@ -174,13 +174,15 @@ describeOnServers('an upgrade', (world) => {
     assert.deepEqual(queue(`${aside}:mails`), mine.slice(0, 1));
     assert.match(readFileSync(site.path('migrations.txt'), 'utf8'), new RegExp(`15.45.0 ${aside}`));
     // What the migration enqueued comes back with the others, under the name of the queue that it is in by then.
+    const enqueued = queue(`${aside}:long`);
+    assert.equal(enqueued.length, 1, 'by the migration itself');
     redis('RPUSH', `rq:queue:${aside}:long`, `${site.name}::4`);
     redis('HSET', `rq:job:${site.name}::4`, 'origin', `${aside}:long`);
     redis('SADD', 'rq:queues', `rq:queue:${aside}:long`);
     await upgraded.reopen();
     assert.deepEqual(queue('team.b:short'), ['other.example.com::1', ...mine]);
     assert.deepEqual(queue('team.b:mails'), mine.slice(0, 1));
-    assert.deepEqual(queue('team.b:long'), [`${site.name}::4`]);
+    assert.deepEqual(queue('team.b:long'), [...enqueued, `${site.name}::4`]);
     assert.equal(redis('HGET', `rq:job:${site.name}::4`, 'origin'), 'team.b:long');
     assert.equal(redis('KEYS', `rq:queue:${aside}:*`), '');
     assert.doesNotMatch(redis('SMEMBERS', 'rq:queues'), /closed/);
@@ -212,7 +214,7 @@ describeOnServers('an upgrade', (world) => {
     const go = join(temporaryDirectory(), 'go');
     const requests = daemon([required('python3'), '-c', REQUESTS, world.type, databaseOf(site)], {
       PORT: String(world.database.port),
-      TABLE: world.quoted('tabModule Def'),
+      TABLE: world.quoted('tabProbe'),
       GO: go,
     });
     await eventually('both are connected', () => requests.log() === 'at work\n');
@@ -244,7 +246,10 @@ describeOnServers('an upgrade', (world) => {
     cpSync(copy, sites, { recursive: true });
     for (let n = 0; n < 60; n += 1) {
       const noise = randomBytes(30_000).toString('hex');
-      world.sqlOf(site, `INSERT INTO ${world.quoted('tabSingles')} VALUES ('n', 'n', '${noise}')`);
+      world.sqlOf(
+        site,
+        `INSERT INTO ${world.quoted('tabSingles')} VALUES ('n', 'n${String(n)}', '${noise}')`,
+      );
     }
     const marker = markerOf(site);
     const refused = await to(NEW, '15.45.0').init();
@@ -263,7 +268,7 @@ describeOnServers('an upgrade', (world) => {
     const user = databaseOf(site);
     const requests = daemon([required('python3'), '-c', REQUESTS, world.type, user], {
       PORT: String(world.database.port),
-      TABLE: world.quoted('tabModule Def'),
+      TABLE: world.quoted('tabProbe'),
       GO: '/dev/null/never',
     });
     await eventually('both are connected', () => requests.log() === 'at work\n');
@@ -375,7 +380,7 @@ describeOnServers('an upgrade', (world) => {
     const killed = await to(NEW, '15.45.0', 'half').with({ STANDIN_KILL: '1' }).init();
     assert.match(
       killed.terminationMessage,
-      /^app-operator: MigrationFailed: .* its backup is .*: ended in the middle/,
+      /^app-operator: MigrationFailed: .* its backup is .*: the Job was killed/,
     );
     assert.equal(markerOf(site).upgrade?.['changed'], true);
     assert.equal((await to(OLD, '15.44.2').init()).code, 0);
@@ -392,13 +397,7 @@ describeOnServers('an upgrade', (world) => {
       site.path('.app-operator.json'),
       JSON.stringify({ ...marker, upgrade: { ...marker.upgrade, restoring: true } }),
     );
-    for (const table of [
-      'tabDefaultValue',
-      'tabSingles',
-      'tabModule Def',
-      'tabMigration',
-      'tabHalf',
-    ]) {
+    for (const table of ['tabDefaultValue', 'tabSingles', 'tabProbe', 'tabMigration', 'tabHalf']) {
       world.sqlOf(site, `DROP TABLE ${world.quoted(table)}`);
     }
     const again = await to(NEW, '15.45.0').init();

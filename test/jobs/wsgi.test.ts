@@ -1,23 +1,25 @@
 /** wsgi.py under the real gunicorn, with the flags of the pods; the framework's application is a stand-in. */
 import assert from 'node:assert/strict';
-import { copyFileSync, mkdirSync, writeFileSync } from 'node:fs';
+import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
 import { freePort } from '../../testbed/controlplane/ports.js';
+import { SOURCES } from '../../testbed/stand-in/sources.js';
 import {
   type Answer,
   SCRIPTS,
   type Daemon,
   type Env,
-  ROOT,
   daemon,
   eventually,
   get,
-  needs,
   program,
   temporaryDirectory,
 } from './servers.js';
+import { needsStandIn, packages } from './site-fixture.js';
 
+/** Where the stand-in and its packages are imported from. */
+const STAND_IN = [join(SOURCES, 'apps/frappe'), packages.path].join(',');
 const PING = '/api/method/ping';
 const kubelet = { 'User-Agent': 'kube-probe/1.34', Host: '10.0.0.9:8000' };
 const PONG = '{"message":"pong"}';
@@ -27,15 +29,10 @@ async function startGunicorn(
   sites?: string,
 ): Promise<Daemon & { readonly port: number }> {
   const port = await freePort();
-  const modules = temporaryDirectory();
-  copyFileSync(join(SCRIPTS, 'wsgi.py'), join(modules, 'app_operator_wsgi.py'));
-  for (const module of ['site_gate.py', 'gunicorn_worker.py']) {
-    copyFileSync(join(SCRIPTS, module), join(modules, module));
-  }
   const command = [
     program('gunicorn') ?? 'gunicorn',
-    `--chdir=${sites ?? modules}`,
-    `--pythonpath=${modules},${join(ROOT, 'test/jobs/standin-web')}`,
+      `--chdir=${sites ?? temporaryDirectory()}`,
+      `--pythonpath=${SCRIPTS},${STAND_IN}`,
     `--bind=127.0.0.1:${String(port)}`,
     '--threads=4',
     '--workers=2',
@@ -44,7 +41,7 @@ async function startGunicorn(
     '--preload',
     'app_operator_wsgi:application',
   ];
-  const started = daemon(command, { ...env, PYTHONDONTWRITEBYTECODE: '1' });
+  const started = daemon(command, { ...env, STANDIN_STATES: '1', PYTHONDONTWRITEBYTECODE: '1' });
   await eventually(
     `gunicorn: ${started.log()}`,
     async () => (await get(port, PING, kubelet)).status === 200,
@@ -52,7 +49,7 @@ async function startGunicorn(
   return { ...started, port };
 }
 
-describe('wsgi.py on a bench', needs('gunicorn'), () => {
+describe('wsgi.py on a bench', needsStandIn('gunicorn'), () => {
   let gunicorn: Awaited<ReturnType<typeof startGunicorn>>;
   before(async () => {
     gunicorn = await startGunicorn({});
@@ -111,7 +108,7 @@ describe('wsgi.py on a bench', needs('gunicorn'), () => {
   });
 });
 
-describe('wsgi.py of a site', needs('gunicorn'), () => {
+describe('wsgi.py of a site', needsStandIn('gunicorn'), () => {
   it('pins every request to the site, whatever Host or header says', async () => {
     const gunicorn = await startGunicorn({ SITE_NAME: 'up.example.com' });
     for (const headers of [
@@ -142,7 +139,7 @@ describe('wsgi.py of a site', needs('gunicorn'), () => {
   });
 });
 
-describe('wsgi.py and upgrades', needs('gunicorn'), () => {
+describe('wsgi.py and upgrades', needsStandIn('gunicorn'), () => {
   let gunicorn: Awaited<ReturnType<typeof startGunicorn>>;
   let sites: string;
   before(async () => {

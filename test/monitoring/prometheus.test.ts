@@ -1,18 +1,18 @@
-/** A real Prometheus scrapes the real operator and a real exporter, with the rules, and answers what the dashboard asks. */
+/** A real Prometheus scrapes the real operator and a real exporter, with the rules, and answers the queries of the dashboard. */
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 
 import { needs, ROOT } from '../jobs/servers.js';
-import { type Alert, type MonitoringWorld, startWorld } from './world.js';
+import { type Alert, type MonitoringStack, startStack } from './stack.js';
 
 interface Panel {
   readonly title: string;
   readonly targets?: readonly { readonly expr: string }[];
 }
 
-/** Queries without an answer in a world where all is well. */
+/** Queries without an answer in a stack where all is well. */
 const EMPTY: Readonly<Record<string, string>> = {
   redis_up: 'Redis answers',
   mysql_up: 'MariaDB answers',
@@ -26,26 +26,26 @@ const EMPTY: Readonly<Record<string, string>> = {
 const servers = ['prometheus', 'redis-server', 'mariadbd', 'postgres', 'python3'];
 
 describe('Prometheus', needs(...servers), () => {
-  let world: MonitoringWorld;
+  let stack: MonitoringStack;
   let stop = async (): Promise<void> => undefined;
   const begun = Date.now();
   before(async () => {
-    world = await startWorld();
-    stop = world.stop;
+    stack = await startStack();
+    stop = stack.stop;
     // More wait than the alert allows, in a queue of the bench and in one of a site.
     const jobs = Array.from({ length: 101 }, (_, index) => `job-${index}`);
-    world.redis('RPUSH', `rq:queue:${world.namespace}.b:short`, ...jobs);
-    world.redis('ZADD', `rq:failed:${world.namespace}.b:short`, '1', 'job-x');
+    stack.redis('RPUSH', `rq:queue:${stack.namespace}.b:short`, ...jobs);
+    stack.redis('ZADD', `rq:failed:${stack.namespace}.b:short`, '1', 'job-x');
   });
   after(() => stop());
 
   /** For every sample that must be there: after a scrape that takes too long, a target has none until the next. */
   const until = <T>(what: string, check: () => Promise<T | undefined | false>): Promise<T> =>
-    world.cluster.until(what, check);
+    stack.cluster.until(what, check);
 
   test('finds the operator and the exporter, and scrapes them', async () => {
     await until('both are up', async () => {
-      const up = await world.query('up == 1');
+      const up = await stack.query('up == 1');
       const jobs = [...new Set(up.map(({ metric }) => metric['job']))].sort();
       assert.deepEqual(jobs, [
         'app-operator-controller-manager-metrics-service',
@@ -57,18 +57,18 @@ describe('Prometheus', needs(...servers), () => {
 
   test('keeps the namespaces of sites and benches', async () => {
     const phases = await until('the phases', async () => {
-      const found = await world.query('app_site_phase');
+      const found = await stack.query('app_site_phase');
       return found.length === 3 && found;
     });
     const said = phases.map(({ metric: { namespace, name, phase } }) => [namespace, name, phase]);
-    const { namespace } = world;
+    const { namespace } = stack;
     assert.deepEqual(said.sort(), [
       [namespace, 'books', 'Ready'],
       [namespace, 'lost', 'Pending'],
       [namespace, 'shop', 'Ready'],
     ]);
     const lengths = await until('the queues', async () => {
-      const found = await world.query('app_worker_queue_length > 100');
+      const found = await stack.query('app_worker_queue_length > 100');
       return found.length > 0 && found;
     });
     assert.deepEqual(
@@ -77,31 +77,31 @@ describe('Prometheus', needs(...servers), () => {
     );
   });
 
-  test('takes from nobody but the operator what is said of other namespaces', async () => {
+  test('accepts series of other namespaces from the operator only', async () => {
     const [found] = await until('the forged series', async () => {
-      const forged = await world.query('app_workers{bench="forged"}');
+      const forged = await stack.query('app_workers{bench="forged"}');
       return forged.length > 0 && forged;
     });
     const { instance: _, ...labels } = found?.metric ?? {};
     assert.deepEqual(labels, {
       ...{ __name__: 'app_workers', job: 'app-operator-workloads' },
-      ...{ namespace: world.liar, bench: 'forged', queue: 'short' },
+      ...{ namespace: stack.liar, bench: 'forged', queue: 'short' },
     });
   });
 
   test('knows the histogram of the specification by controller and result', async () => {
     const name = 'app_operator_reconciliation_duration_seconds_count';
     await until('the series', async () => {
-      const pairs = await world.query(`sum by (controller, result) (${name})`);
+      const pairs = await stack.query(`sum by (controller, result) (${name})`);
       for (const controller of ['appbench', 'appsite']) {
         const found = pairs.some(({ metric }) => metric['controller'] === controller && metric['result'] === 'success'); // prettier-ignore
         assert.ok(found, JSON.stringify(pairs));
       }
       for (const type of ['appbench', 'appsite']) {
-        const [total] = await world.query(`app_operator_resource_total{resource_type="${type}"}`);
+        const [total] = await stack.query(`app_operator_resource_total{resource_type="${type}"}`);
         assert.equal(total?.value[1], type === 'appbench' ? '1' : '3');
       }
-      const jobs = await world.query('app_operator_job_status{job_name="b-init",status="Succeeded"}'); // prettier-ignore
+      const jobs = await stack.query('app_operator_job_status{job_name="b-init",status="Succeeded"}'); // prettier-ignore
       assert.equal(jobs.length, 1);
       return true;
     });
@@ -109,18 +109,18 @@ describe('Prometheus', needs(...servers), () => {
 
   test('has loaded the rules, and says of what it will warn', async () => {
     await until('the alerts are pending', async () => {
-      const { alerts } = await world.ask<{ readonly alerts: readonly Alert[] }>('alerts');
+      const { alerts } = await stack.api<{ readonly alerts: readonly Alert[] }>('alerts');
       const said = alerts
         .filter(({ labels }) => labels['alertname'] !== 'AppOperatorDown')
         .map(({ labels }) => [labels['alertname'], labels['namespace'], labels['name'] ?? labels['queue']]); // prettier-ignore
       assert.deepEqual(said.sort(), [
-        ['AppSiteNotReady', world.namespace, 'lost'],
-        ['AppWorkerQueueHigh', world.namespace, 'short'],
+        ['AppSiteNotReady', stack.namespace, 'lost'],
+        ['AppWorkerQueueHigh', stack.namespace, 'short'],
       ]);
       return true;
     });
     await until('all rules are evaluated', async () => {
-      const { groups } = await world.ask<{
+      const { groups } = await stack.api<{
         readonly groups: readonly { readonly rules: readonly { readonly health: string; readonly name: string }[] }[];
       }>('rules'); // prettier-ignore
       const rules = groups.flatMap((group) => group.rules);
@@ -131,11 +131,11 @@ describe('Prometheus', needs(...servers), () => {
   });
 
   test('warns of a database whose connections are taken', async () => {
-    const [mariadb] = world.databases;
+    const [mariadb] = stack.databases;
     mariadb.sql('SET GLOBAL max_connections = 10');
     const held = Array.from({ length: 9 }, () => mariadb.hold('mysql', 'db'));
     await until('the alert is pending', async () => {
-      const { alerts } = await world.ask<{ readonly alerts: readonly Alert[] }>('alerts');
+      const { alerts } = await stack.api<{ readonly alerts: readonly Alert[] }>('alerts');
       return alerts.some(
         ({ labels }) =>
           labels['alertname'] === 'AppDatabaseConnectionsHigh' &&
@@ -157,9 +157,9 @@ describe('Prometheus', needs(...servers), () => {
     for (const [title, expr] of queries) {
       const reason = Object.keys(EMPTY).find((word) => expr.includes(word));
       if (reason === undefined) {
-        await until(`${title}: ${expr}`, async () => (await world.query(expr)).length > 0);
+        await until(`${title}: ${expr}`, async () => (await stack.query(expr)).length > 0);
       } else {
-        await world.query(expr);
+        await stack.query(expr);
       }
     }
   });
@@ -167,7 +167,7 @@ describe('Prometheus', needs(...servers), () => {
   test('says when the last backup was complete', async () => {
     const age = 'time() - app_site_backup_last_success_timestamp_seconds{name="nightly",site="shop"}'; // prettier-ignore
     const [found] = await until('the age', async () => {
-      const samples = await world.query(age);
+      const samples = await stack.query(age);
       return samples.length > 0 && samples;
     });
     const seconds = Number(found?.value[1]);
@@ -176,9 +176,9 @@ describe('Prometheus', needs(...servers), () => {
   });
 
   test('says that the operator is down when it is', async () => {
-    await world.operator.stop();
+    await stack.operator.stop();
     await until('the alert is pending', async () => {
-      const { alerts } = await world.ask<{ readonly alerts: readonly Alert[] }>('alerts');
+      const { alerts } = await stack.api<{ readonly alerts: readonly Alert[] }>('alerts');
       return alerts.some(({ labels }) => labels['alertname'] === 'AppOperatorDown');
     });
   });

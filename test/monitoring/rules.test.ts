@@ -42,7 +42,7 @@ const failing = (rate: string, controller: string, type: string): Fired => ({
   description: `More than 0.1 reconciliations a second have failed for 5 minutes, most of them of ${controller} with ${type}.`,
 });
 
-const visits = (le: string, controller = 'appsite'): string =>
+const reconciles = (le: string, controller = 'appsite'): string =>
   `app_operator_reconciliation_duration_seconds_bucket{controller="${controller}",result="success",le="${le}"}`;
 
 const phase = (kind: string, phaseName: string, name = 'shop'): string =>
@@ -63,7 +63,7 @@ const phaseCases = (alert: string, kind: string, series: string): readonly Case[
     },
     {
       ...common,
-      when: 'it goes from one such phase to another',
+      when: 'it changes from one such phase to another',
       series: {
         [phase(series, 'Provisioning')]: '1x7 stale',
         [phase(series, 'Failed')]: '_x8 1x20',
@@ -120,7 +120,7 @@ const CASES: readonly Case[] = [
   {
     alert: 'AppOperatorHighErrorRate',
     severity: 'warning',
-    when: 'visits fail twelve times a minute',
+    when: 'reconciliations fail twelve times a minute',
     series: { [errors('appsite', 'ApiError')]: '0x10 0+12x20' },
     at: { 10: [], 15: [], 25: [failing('0.20', 'appsite', 'ApiError')] },
   },
@@ -144,11 +144,11 @@ const CASES: readonly Case[] = [
   {
     alert: 'AppOperatorSlowReconciliation',
     severity: 'warning',
-    when: 'one of twenty visits takes more than a minute',
+    when: 'one of twenty reconciliations takes more than a minute',
     series: {
-      [visits('60')]: '0+90x60',
-      [visits('90')]: '0+100x60',
-      [visits('+Inf')]: '0+100x60',
+      [reconciles('60')]: '0+90x60',
+      [reconciles('90')]: '0+100x60',
+      [reconciles('+Inf')]: '0+100x60',
     },
     at: {
       10: [],
@@ -167,9 +167,9 @@ const CASES: readonly Case[] = [
     severity: 'warning',
     when: 'fewer do',
     series: {
-      [visits('60')]: '0+96x60',
-      [visits('90')]: '0+100x60',
-      [visits('+Inf')]: '0+100x60',
+      [reconciles('60')]: '0+96x60',
+      [reconciles('90')]: '0+100x60',
+      [reconciles('+Inf')]: '0+100x60',
     },
     at: { 30: [] },
   },

@@ -1,5 +1,5 @@
 /**
- * The commands of the image against facts of the real framework 15.44.2 (read and run, see docs/framework-image.md):
+ * The commands of the image against facts of the real framework 15.44.2 (read and run, see docs/contributing/stand-in-image.md):
  * each row is a command, its exit code, and what it says. Rows of a table build on each other.
  */
 import assert from 'node:assert/strict';
@@ -7,7 +7,7 @@ import { rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { it } from 'node:test';
 import { redisCli } from '../jobs/servers.js';
-import { type CommandResult, describeOnServers, type World } from './fixture.js';
+import { type CommandResult, describeOnServers, type Stack } from './fixture.js';
 
 interface Row {
   readonly run: readonly string[];
@@ -15,9 +15,9 @@ interface Row {
   readonly says?: RegExp;
 }
 
-function check(world: World, rows: readonly Row[]): void {
+function check(stack: Stack, rows: readonly Row[]): void {
   for (const { run, code, says } of rows) {
-    const done = world.bench.bench(...run);
+    const done = stack.bench.bench(...run);
     const what = `bench ${run.join(' ')}\n${done.output.slice(-600)}`;
     assert.equal(done.code, code, what);
     if (says !== undefined) assert.match(done.output, says, what);
@@ -25,8 +25,8 @@ function check(world: World, rows: readonly Row[]): void {
 }
 
 /** The flags of `new-site` with an administrator's login, for a database that is named like the site. */
-function newSite(world: World, site: string, change: Readonly<Record<string, string>> = {}) {
-  const { database } = world;
+function newSite(stack: Stack, site: string, change: Readonly<Record<string, string>> = {}) {
+  const { database } = stack;
   const flags: Readonly<Record<string, string>> = {
     'db-type': database.type,
     'db-host': '127.0.0.1',
@@ -46,10 +46,10 @@ function newSite(world: World, site: string, change: Readonly<Record<string, str
 const kwargs = (value: Readonly<Record<string, unknown>>): string =>
   `--kwargs=${JSON.stringify(value)}`;
 
-await describeOnServers('commands of the framework image', (world) => {
-  it('new-site: creates, refuses what is there, leaves half a site behind a wrong password', () => {
-    const w = world();
-    // The administrator's connection goes to a database that is named like the login.
+await describeOnServers('commands of the framework image', (stack) => {
+  it('new-site: creates a site, refuses an existing one, leaves half a site after a wrong password', () => {
+    const w = stack();
+    // The administrator connects to a database that is named like the login.
     if (w.database.type === 'postgres') {
       check(w, [{ run: newSite(w, 'nodb.example'), code: 1, says: /"dbadmin" does not exist/ }]);
       w.database.sql('CREATE DATABASE dbadmin');
@@ -61,7 +61,7 @@ await describeOnServers('commands of the framework image', (world) => {
       { run: wrong, code: 1 },
       { run: newSite(w, 'half.example'), code: 1, says: /Site half\.example already exists/ },
     ]);
-    // The first attempt's configuration stays, and --force goes on with it.
+    // The configuration of the first attempt stays, and --force continues with it.
     assert.ok(w.bench.exists('half.example', 'site_config.json'));
     check(w, [
       { run: [...newSite(w, 'half.example'), '--force'], code: 0 },
@@ -77,7 +77,7 @@ await describeOnServers('commands of the framework image', (world) => {
   });
 
   it('new-site: a database that is there is dropped on PostgreSQL, refused on MariaDB', () => {
-    const w = world();
+    const w = stack();
     const exists = /Database a_example already exists/;
     const [code, says] = w.database.type === 'mariadb' ? [1, exists] : [0, /Scheduler is disabled/];
     check(w, [{ run: newSite(w, 'thief.example', { 'db-name': 'a_example' }), code, says }]);
@@ -86,7 +86,7 @@ await describeOnServers('commands of the framework image', (world) => {
   });
 
   it('new-site --no-setup-db: a prepared database needs no administrator', () => {
-    const w = world();
+    const w = stack();
     const { type, sql } = w.database;
     if (type === 'mariadb') {
       sql("CREATE USER prepared@'%' IDENTIFIED BY 'p'; CREATE DATABASE prepared");
@@ -107,15 +107,15 @@ await describeOnServers('commands of the framework image', (world) => {
   });
 
   it('chooses sites: none, unknown, all', () => {
-    const w = world();
-    const gone = ['--site', 'gone.example'];
+    const w = stack();
+    const missing = ['--site', 'missing.example'];
     check(w, [
       { run: ['migrate'], code: 1, says: /Please specify --site/ },
-      { run: [...gone, 'migrate'], code: 1, says: /Site gone\.example does not exist!/ },
-      { run: [...gone, 'backup'], code: 1, says: /Backup failed for Site gone\.example/ },
-      { run: [...gone, 'execute', 'frappe.get_installed_apps'], code: 1 },
+      { run: [...missing, 'migrate'], code: 1, says: /Site missing\.example does not exist!/ },
+      { run: [...missing, 'backup'], code: 1, says: /Backup failed for Site missing\.example/ },
+      { run: [...missing, 'execute', 'frappe.get_installed_apps'], code: 1 },
       {
-        run: ['drop-site', 'gone.example', '--force', '--no-backup'],
+        run: ['drop-site', 'missing.example', '--force', '--no-backup'],
         code: 1,
         says: /does not exist/,
       },
@@ -130,7 +130,7 @@ await describeOnServers('commands of the framework image', (world) => {
   });
 
   it('apps: in the image or not, installed or not', () => {
-    const w = world();
+    const w = stack();
     const a = (...run: readonly string[]) => ['--site', 'a.example', ...run];
     check(w, [
       { run: a('list-apps', '-f', 'json'), code: 0, says: /^\{"a\.example": \[\]\}$/m },
@@ -156,14 +156,14 @@ await describeOnServers('commands of the framework image', (world) => {
   });
 
   it('configuration: values, deletion, the bench, modes', () => {
-    const w = world();
+    const w = stack();
     const a = (...run: readonly string[]) => ['--site', 'a.example', ...run];
     check(w, [
       { run: a('set-config', 'one', '1'), code: 0 },
       { run: a('set-config', 'yes', 'true'), code: 0 },
       { run: a('set-config', '-p', 'list', '[1, "x"]'), code: 0 },
-      { run: a('set-config', 'gone', 'x'), code: 0 },
-      { run: a('set-config', 'gone', 'None'), code: 0 },
+      { run: a('set-config', 'removed', 'x'), code: 0 },
+      { run: a('set-config', 'removed', 'None'), code: 0 },
       { run: ['set-config', '-gp', 'http_timeout', '30'], code: 0 },
       { run: ['set-config', 'no_site', '1'], code: 1, says: /Please specify --site/ },
       { run: a('set-maintenance-mode', 'on'), code: 0 },
@@ -177,18 +177,18 @@ await describeOnServers('commands of the framework image', (world) => {
       one,
       yes,
       list,
-      gone,
+      removed,
       maintenance_mode: mode,
     } = w.bench.json('a.example', 'site_config.json');
     assert.deepEqual(
-      { one, yes, list, gone, mode },
-      { one: 1, yes: true, list: [1, 'x'], gone: undefined, mode: 0 },
+      { one, yes, list, removed, mode },
+      { one: 1, yes: true, list: [1, 'x'], removed: undefined, mode: 0 },
     );
     assert.equal(w.bench.json('common_site_config.json')['http_timeout'], 30);
   });
 
   it('keeps the manifest of assets through clear-cache, and loses it with bench_init.py', async () => {
-    const w = world();
+    const w = stack();
     const cache = (...args: readonly string[]): string =>
       redisCli(w.cache.port, w.cache.password, ...args);
     cache('SET', 'assets_json', 'stale');
@@ -199,7 +199,7 @@ await describeOnServers('commands of the framework image', (world) => {
   });
 
   it('passwords and functions', () => {
-    const w = world();
+    const w = stack();
     const a = (...run: readonly string[]) => ['--site', 'a.example', ...run];
     check(w, [
       { run: a('set-admin-password', 'second'), code: 0 },
@@ -219,7 +219,7 @@ await describeOnServers('commands of the framework image', (world) => {
   });
 
   it('migrate: needs redis_cache', () => {
-    const w = world();
+    const w = stack();
     const common = w.bench.json('common_site_config.json');
     const cache = String(common['redis_cache']).replace(/:\d+$/, ':9');
     const refused = w.bench.run(['bench', '--site', 'a.example', 'migrate'], {
@@ -230,7 +230,7 @@ await describeOnServers('commands of the framework image', (world) => {
   });
 
   it('drop-site: needs the administrator, archives the files, leaves users of other hosts', () => {
-    const w = world();
+    const w = stack();
     const { type, adminUser, adminPassword, sql } = w.database;
     const archive = join(w.bench.sites, 'archived_sites');
     const flags = ['--no-backup', `--archived-sites-path=${archive}`, `--root-login=${adminUser}`];
@@ -253,7 +253,7 @@ await describeOnServers('commands of the framework image', (world) => {
   });
 
   it('finds the bench, its files, and a user', () => {
-    const w = world();
+    const w = stack();
     const list = ['bench', '--site', 'a.example', 'list-apps'];
     const outcome = ({ code, output }: CommandResult): string => `${String(code)} ${output}`;
     rmSync(join(w.bench.path, 'config/pids'), { recursive: true });
@@ -273,8 +273,8 @@ await describeOnServers('commands of the framework image', (world) => {
     }
   });
 
-  it('goes on without a broken common configuration, as version-15 does', () => {
-    const w = world();
+  it('continues without a broken common configuration, as version-15 does', () => {
+    const w = stack();
     const path = join(w.bench.sites, 'common_site_config.json');
     writeFileSync(path, '{"half":');
     const done = w.bench.bench('--site', 'a.example', 'set-config', 'x', '1');

@@ -297,7 +297,7 @@ await describeDocuments('the desk of a site', (get, version) => {
     );
   });
 
-  it('keeps what the framework lets nobody change, and says so', async () => {
+  it('keeps fields that the framework makes immutable, and reports them', async () => {
     const sum = chart({ ...TASKS, chartType: 'Sum', valueBasedOn: 'idx' });
     assert.match(await get().refusal(sum), /^CannotChangeConstantError: .*Chart Type/);
   });
@@ -308,14 +308,14 @@ await describeDocuments('the desk of a site', (get, version) => {
     const { results } = await get().run([{ ...taken, state: 'absent' }]);
     assert.deepEqual(results['Welcome Workspace'], {
       outcome: 'Absent',
-      message: 'Workspace Welcome Workspace belongs to an app, and stays',
+      message: 'Workspace Welcome Workspace belongs to an app, and is retained',
       ignored: [],
     });
   });
 
-  it('goes', async () => {
-    const gone = ALL.map(({ doctype, name }) => ({ doctype, name, state: 'absent' as const }));
-    assert.deepEqual(new Set(Object.values(await get().write(...gone))), new Set(['Deleted']));
-    assert.deepEqual(new Set(Object.values(await get().write(...gone))), new Set(['Absent']));
+  it('is deleted', async () => {
+    const absent = ALL.map(({ doctype, name }) => ({ doctype, name, state: 'absent' as const }));
+    assert.deepEqual(new Set(Object.values(await get().write(...absent))), new Set(['Deleted']));
+    assert.deepEqual(new Set(Object.values(await get().write(...absent))), new Set(['Absent']));
   });
 });

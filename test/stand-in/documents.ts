@@ -8,7 +8,7 @@ import type { FieldValue, SiteDocument } from '../../constructs/kit/document.js'
 import { VERSIONS } from '../../testbed/stand-in/image.js';
 import type { Database } from '../jobs/databases.js';
 import { type Env, type ScriptResult, temporaryDirectory } from '../jobs/servers.js';
-import { type Site, World, needsImage } from './fixture.js';
+import { type Site, Stack, needsImage } from './fixture.js';
 
 export type Row = Readonly<Record<string, FieldValue>>;
 
@@ -73,7 +73,7 @@ export class Batch {
   }
 }
 
-/** Stands for a secret whose file is not there. */
+/** Stands for a secret whose file does not exist. */
 export const MISSING = '\0';
 
 function idOf(index: number): string {
@@ -83,13 +83,13 @@ function idOf(index: number): string {
 /** A site, and the script on it. */
 export class DocumentSite {
   constructor(
-    readonly world: World,
+    readonly stack: Stack,
     readonly site: Site,
   ) {}
 
   async run(wanted: readonly Wanted[], env: Env = {}): Promise<Run> {
     const batch = new Batch(this.site, wanted);
-    const done = await this.world.bench.script('site_documents.py', { ...batch.env, ...env });
+    const done = await this.stack.bench.script('site_documents.py', { ...batch.env, ...env });
     const results = done.code === 0 ? batch.results(done.terminationMessage) : {};
     const outcomes = Object.entries(results).map(([name, { outcome }]) => [name, outcome]);
     return { ...done, results, outcomes: Object.fromEntries(outcomes) as Record<string, string> };
@@ -162,12 +162,12 @@ export async function describeDocuments(
     describe(`${title} on ${type}, ${version}`, possible, () => {
       let site: DocumentSite | undefined;
       before(async () => {
-        const world = await World.start(type, version);
-        site = new DocumentSite(world, world.site());
+        const stack = await Stack.start(type, version);
+        site = new DocumentSite(stack, stack.site());
         const created = await site.site.init();
         assert.equal(created.code, 0, created.output);
       });
-      after(() => site?.world.stop());
+      after(() => site?.stack.stop());
       tests(() => {
         if (site === undefined) throw new Error('not started');
         return site;

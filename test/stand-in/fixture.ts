@@ -1,12 +1,17 @@
 /** A bench as the framework image holds it, on this host: the same files, in a temporary directory, with real servers. */
 import { execFileSync, spawnSync } from 'node:child_process';
-import { cpSync, existsSync, readFileSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, before, describe } from 'node:test';
 import { freePort } from '../../testbed/controlplane/ports.js';
 import { copyPrograms, fillBench } from '../../testbed/stand-in/bench.js';
 import { VERSIONS } from '../../testbed/stand-in/image.js';
-import { pythonPackages, realtimeModules } from '../../testbed/stand-in/packages.js';
+import {
+  PYTHON,
+  pythonPackages,
+  pythonVersion,
+  realtimeModules,
+} from '../../testbed/stand-in/packages.js';
 import { type Database, startMariaDb, startPostgres } from '../jobs/databases.js';
 import {
   type Daemon,
@@ -24,32 +29,25 @@ import {
   temporaryDirectory,
 } from '../jobs/servers.js';
 
-const PYTHON = '/usr/bin/python3';
-
-/** Version of the interpreter, such as `3.11`; undefined when there is none. */
-function pythonVersion(): string | undefined {
-  const text = 'import sys; print("%d.%d" % sys.version_info[:2])';
-  const { status, stdout } = spawnSync(PYTHON, ['-c', text], { encoding: 'utf8' });
-  return status === 0 ? stdout.trim() : undefined;
-}
-
-/** `{}` when the image's packages can be had and the servers are installed; otherwise the reason for a loud skip. */
+/** `{}` when the image's packages can be had and the servers are installed; otherwise the reason for a skip. */
 export async function needsImage(...programs: readonly string[]): Promise<{ skip?: string }> {
   const missing = needs(...programs);
   const version = pythonVersion();
   if (missing.skip !== undefined || version === undefined) {
-    return version === undefined ? loud(`${PYTHON} is not there`) : missing;
+    return version === undefined ? notTested(`${PYTHON} is missing`) : missing;
   }
   try {
     for (const major of [15, 16]) await pythonPackages(major, version);
     await realtimeModules();
     return {};
   } catch (error) {
-    return loud(`pip or npm cannot fetch the image's packages: ${String(error).slice(0, 300)}`);
+    return notTested(
+      `pip or npm cannot fetch the image's packages: ${String(error).slice(0, 300)}`,
+    );
   }
 }
 
-function loud(reason: string): { skip: string } {
+function notTested(reason: string): { skip: string } {
   const skip = `NOT TESTED: ${reason}`;
   console.error(skip);
   return { skip };
@@ -60,7 +58,7 @@ export interface CommandResult {
   readonly output: string;
 }
 
-/** The image's file system, as far as it can be had without a container. */
+/** The image's file system, as far as it works without a container. */
 export class ImageBench {
   readonly path: string;
   private readonly programs: string;
@@ -137,16 +135,13 @@ export class ImageBench {
   /** The real gunicorn with the operator's wrapper; ended with the tests. */
   async gunicorn(env: Env = {}, application = 'app_operator_wsgi:application'): Promise<Web> {
     const port = await freePort();
-    const scripts = temporaryDirectory();
-    cpSync(SCRIPTS, scripts, { recursive: true });
-    cpSync(join(SCRIPTS, 'wsgi.py'), join(scripts, 'app_operator_wsgi.py'));
     const server = this.daemon(
       [
         ...[join(this.path, 'env/bin/gunicorn'), `--chdir=${this.sites}`],
         ...[`--bind=127.0.0.1:${String(port)}`, '--workers=1', '--threads=4'],
         ...['--worker-class=gunicorn_worker.Worker', '--preload', application],
       ],
-      { PYTHONPATH: scripts, ...env },
+      { PYTHONPATH: SCRIPTS, ...env },
     );
     await eventually('gunicorn answers', async () => {
       await get(port, '/api/method/ping', { Host: 'unknown.example' });
@@ -171,7 +166,7 @@ export interface Web {
 }
 
 /** A database server, both Redis servers and a bench on them, initialized by the operator's own script. */
-export class World {
+export class Stack {
   constructor(
     readonly database: Database,
     readonly cache: Redis,
@@ -179,18 +174,18 @@ export class World {
     readonly bench: ImageBench,
   ) {}
 
-  static async start(type: Database['type'], version?: string): Promise<World> {
-    // First, and not beside: it copies and compiles for seconds in which nobody can look at the servers.
+  static async start(type: Database['type'], version?: string): Promise<Stack> {
+    // First, not in parallel: it copies and compiles for seconds, and blocks the event loop.
     const bench = await ImageBench.make(version);
     const [database, cache, queue] = await Promise.all([
       type === 'mariadb' ? startMariaDb() : startPostgres(),
       startRedis('cache'),
       startRedis('queue'),
     ]);
-    const world = new World(database, cache, queue, bench);
-    const done = await world.initBench();
+    const stack = new Stack(database, cache, queue, bench);
+    const done = await stack.initBench();
     if (done.code !== 0) throw new Error(done.output);
-    return world;
+    return stack;
   }
 
   /** The real bench_init.py, of another image if one is given. */
@@ -241,7 +236,7 @@ export class World {
 /** One site, by the operator's own Jobs. */
 export class Site {
   constructor(
-    private readonly world: World,
+    private readonly stack: Stack,
     readonly env: Env,
   ) {}
 
@@ -250,26 +245,26 @@ export class Site {
   }
 
   with(change: Env): Site {
-    return new Site(this.world, { ...this.env, ...change });
+    return new Site(this.stack, { ...this.env, ...change });
   }
 
-  init(bench: ImageBench = this.world.bench): Promise<ScriptResult> {
+  init(bench: ImageBench = this.stack.bench): Promise<ScriptResult> {
     return bench.script('site_init.py', this.env);
   }
 
   drop(): Promise<ScriptResult> {
-    return this.world.bench.script('site_drop.py', this.env);
+    return this.stack.bench.script('site_drop.py', this.env);
   }
 
   /** `bench --site NAME ARGUMENT...` */
   bench(...args: readonly string[]): CommandResult {
-    return this.world.bench.bench('--site', this.name, ...args);
+    return this.stack.bench.bench('--site', this.name, ...args);
   }
 
   /** One statement in the site's database. */
   sql(statement: string): string {
-    return this.world.database.sql(
-      this.world.database.type === 'postgres' ? statement.replaceAll('`', '"') : statement,
+    return this.stack.database.sql(
+      this.stack.database.type === 'postgres' ? statement.replaceAll('`', '"') : statement,
       this.env['DB_NAME'],
     );
   }
@@ -278,20 +273,20 @@ export class Site {
 /** The same suite on a real MariaDB and on a real PostgreSQL. */
 export async function describeOnServers(
   title: string,
-  tests: (world: () => World) => void,
+  tests: (stack: () => Stack) => void,
 ): Promise<void> {
   for (const type of ['mariadb', 'postgres'] as const) {
     const server = type === 'mariadb' ? 'mariadbd' : 'postgres';
     const possible = await needsImage(server, 'redis-server', 'python3');
     describe(`${title} on ${type}`, possible, () => {
-      let world: World | undefined;
+      let stack: Stack | undefined;
       before(async () => {
-        world = await World.start(type);
+        stack = await Stack.start(type);
       });
-      after(() => world?.stop());
+      after(() => stack?.stop());
       tests(() => {
-        if (world === undefined) throw new Error('not started');
-        return world;
+        if (stack === undefined) throw new Error('not started');
+        return stack;
       });
     });
   }

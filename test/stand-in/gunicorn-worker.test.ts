@@ -52,10 +52,10 @@ describe('a worker of gunicorn', await needsImage(), () => {
     assert.equal((await get(port, '/')).status, 200);
   });
 
-  test('gives up a connection that says nothing, and not for good the thread it took', async (t) => {
+  test('closes an idle connection, and frees its thread', async (t) => {
     const port = await freePort();
     const module = temporaryDirectory();
-    // The minute is too long for a test: what it is said to be is looked at, and then it is a second.
+    // A minute is too long for a test: the value is checked, and then set to a second.
     const shorter = `
 import gunicorn_worker
 import struct

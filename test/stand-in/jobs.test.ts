@@ -3,23 +3,23 @@ import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
 import { SCRIPTS, eventually, redisCli } from '../jobs/servers.js';
-import { type Site, World, needsImage } from './fixture.js';
+import { type Site, Stack, needsImage } from './fixture.js';
 
 const possible = await needsImage('mariadbd', 'redis-server', 'python3');
 
 describe('jobs of the framework image', possible, () => {
-  let world: World;
+  let stack: Stack;
   let site: Site;
   before(async () => {
-    world = await World.start('mariadb');
-    site = world.site();
+    stack = await Stack.start('mariadb');
+    site = stack.site();
     const created = await site.init();
     assert.equal(created.code, 0, created.output);
   });
-  after(() => world.stop());
+  after(() => stack.stop());
 
   const redis = (...args: readonly string[]): string =>
-    redisCli(world.queue.port, world.queue.password, ...args);
+    redisCli(stack.queue.port, stack.queue.password, ...args);
   const waiting = (queue: string): string => redis('LLEN', `rq:queue:${queue}`);
   const todos = (text: string): string =>
     site.sql(`SELECT COUNT(*) FROM tabToDo WHERE description = '${text}'`);
@@ -29,24 +29,24 @@ describe('jobs of the framework image', possible, () => {
     assert.equal(done.code, 0, done.output);
   };
 
-  it('takes jobs of its own queue only', async () => {
+  it('takes jobs of its queue only', async () => {
     enqueue('short', 'frappe.client.insert', { doc: { doctype: 'ToDo', description: 'short' } });
     enqueue('long', 'frappe.client.insert', { doc: { doctype: 'ToDo', description: 'long' } });
     assert.deepEqual([waiting('test-bench:short'), waiting('test-bench:long')], ['1', '1']);
-    const worker = world.bench.daemon(['bench', 'worker', '--queue', 'short,default']);
+    const worker = stack.bench.daemon(['bench', 'worker', '--queue', 'short,default']);
     await eventually('the job ran', () => todos('short') === '1');
     assert.equal((await worker.stop()).code, 0, worker.log());
     assert.deepEqual([todos('long'), waiting('test-bench:long')], ['0', '1']);
     assert.match(redis('LRANGE', 'rq:queue:test-bench:long', '0', '-1'), /^site1\.example\.com::/);
     assert.equal(site.bench('ready-for-migration').code, 1);
-    assert.equal(world.bench.bench('worker', '--queue', 'long', '--burst').code, 0);
+    assert.equal(stack.bench.bench('worker', '--queue', 'long', '--burst').code, 0);
     assert.equal(todos('long'), '1');
     assert.equal(site.bench('ready-for-migration').code, 0);
   });
 
   it('finishes a running job before it ends', async () => {
     enqueue('default', 'frappe.tests.e2e.slow_todo', { description: 'slow', seconds: 10 });
-    const worker = world.bench.daemon([
+    const worker = stack.bench.daemon([
       ...['sh', join(SCRIPTS, 'worker.sh')],
       ...['bench', 'worker', '--queue', 'default'],
     ]);
@@ -58,25 +58,25 @@ describe('jobs of the framework image', possible, () => {
     assert.equal(todos('slow'), '1');
   });
 
-  it("puts a site's jobs into queues of its own", () => {
+  it("puts a site's jobs into separate queues", () => {
     assert.equal(site.bench('set-config', 'bench_id', 'tenant-a').code, 0);
     enqueue('short', 'frappe.utils.background_jobs.test_job', { s: 0 });
     assert.deepEqual([waiting('tenant-a:short'), waiting('test-bench:short')], ['1', '0']);
     assert.equal(site.bench('set-config', 'bench_id', 'None').code, 0);
-    assert.equal(world.bench.json(site.name, 'site_config.json')['bench_id'], undefined);
+    assert.equal(stack.bench.json(site.name, 'site_config.json')['bench_id'], undefined);
   });
 
-  it('refuses a queue that nobody has configured', () => {
-    const refused = world.bench.bench('worker', '--queue', 'unknown');
+  it('refuses a queue that is not configured', () => {
+    const refused = stack.bench.bench('worker', '--queue', 'unknown');
     assert.notEqual(refused.code, 0);
     assert.match(refused.output, /Queue should be one of short, default, long/);
   });
 
   it('enqueues what is due, once, and nothing of a paused site', async () => {
     site.sql("UPDATE `tabScheduled Job Type` SET creation = '2020-01-01'");
-    assert.equal(world.bench.bench('set-config', '-gp', 'scheduler_tick_interval', '1').code, 0);
+    assert.equal(stack.bench.bench('set-config', '-gp', 'scheduler_tick_interval', '1').code, 0);
     assert.equal(site.bench('scheduler', 'pause').code, 0);
-    const scheduler = world.bench.daemon(['bench', 'schedule']);
+    const scheduler = stack.bench.daemon(['bench', 'schedule']);
     await new Promise((resolve) => setTimeout(resolve, 4000));
     assert.equal(waiting('test-bench:default'), '0', scheduler.log());
     assert.equal(site.bench('scheduler', 'resume').code, 0);
@@ -85,7 +85,7 @@ describe('jobs of the framework image', possible, () => {
     await new Promise((resolve) => setTimeout(resolve, 2500));
     assert.equal(both(), '1,1');
     await scheduler.stop();
-    assert.equal(world.bench.bench('worker', '--burst').code, 0);
+    assert.equal(stack.bench.bench('worker', '--burst').code, 0);
     assert.equal(
       site.sql('SELECT COUNT(*) FROM `tabScheduled Job Type` WHERE last_execution IS NOT NULL'),
       '2',

@@ -1,17 +1,17 @@
 /** The image's processes behind the operator's nginx and configuration. */
 import assert from 'node:assert/strict';
-import { request } from 'node:http';
+import { request as httpRequest } from 'node:http';
 import { after, before, describe, it } from 'node:test';
 import { freePort } from '../../testbed/controlplane/ports.js';
 import { type Nginx, nameServer, startNginx } from '../jobs/nginx-fixture.js';
 import { type Answer, type Daemon, type Env, eventually, get } from '../jobs/servers.js';
-import { type Site, World, needsImage, type Web } from './fixture.js';
+import { type Site, Stack, needsImage, type Web } from './fixture.js';
 
 const possible = await needsImage('mariadbd', 'redis-server', 'nginx', 'python3');
 const ALIAS = 'shop.example.org';
 
 describe('the framework image behind nginx', possible, () => {
-  let world: World;
+  let stack: Stack;
   let site: Site;
   let web: Web;
   let realtime: Daemon;
@@ -19,12 +19,12 @@ describe('the framework image behind nginx', possible, () => {
   let session: Env;
 
   before(async () => {
-    world = await World.start('mariadb');
-    site = world.site();
+    stack = await Stack.start('mariadb');
+    site = stack.site();
     assert.equal((await site.init()).code, 0);
-    web = await world.bench.gunicorn();
+    web = await stack.bench.gunicorn();
     const port = await freePort();
-    realtime = world.bench.daemon(['node', `${world.bench.path}/apps/frappe/socketio.js`], {
+    realtime = stack.bench.daemon(['node', `${stack.bench.path}/apps/frappe/socketio.js`], {
       FRAPPE_SOCKETIO_PORT: String(port),
     });
     await eventually('it listens', () => realtime.log().includes('Realtime service listening'));
@@ -32,23 +32,23 @@ describe('the framework image behind nginx', possible, () => {
       {
         benchBackend: `127.0.0.1:${String(web.port)}`,
         socketio: `127.0.0.1:${String(port)}`,
-        sitesDirectory: world.bench.sites,
+        sitesDirectory: stack.bench.sites,
         sites: [{ siteName: site.name, domains: [ALIAS] }],
       },
       { RESOLVER: await nameServer(new Set()) },
     );
     const login = JSON.stringify({ usr: 'Administrator', pwd: site.env['ADMIN_PASSWORD'] });
     const json = { 'Content-Type': 'application/json' };
-    const answer = await ask('/api/method/login', json, 'POST', login);
+    const answer = await request('/api/method/login', json, 'POST', login);
     assert.equal(answer.status, 200, answer.body);
     session = { Cookie: (answer.headers['set-cookie'] as string[])[0]?.split(';')[0] ?? '' };
   });
   after(async () => {
     await Promise.all([nginx.stop(), web.server.stop(), realtime.stop()]);
-    await world.stop();
+    await stack.stop();
   });
 
-  const ask = (path: string, headers: Env = {}, method = 'GET', body = ''): Promise<Answer> =>
+  const request = (path: string, headers: Env = {}, method = 'GET', body = ''): Promise<Answer> =>
     get(nginx.port, path, { Host: site.name, ...headers }, method, body);
 
   const upload = (name: string, isPrivate: string, text: string): Promise<Answer> => {
@@ -59,7 +59,7 @@ describe('the framework image behind nginx', possible, () => {
       part(`name="file"; filename="${name}"`, text),
     ];
     const type = { 'Content-Type': 'multipart/form-data; boundary=b' };
-    return ask(
+    return request(
       '/api/method/upload_file',
       { ...session, ...type },
       'POST',
@@ -67,34 +67,34 @@ describe('the framework image behind nginx', possible, () => {
     );
   };
 
-  it('answers for the site and its alias, and for nobody else', async () => {
+  it('answers for the site and its alias only', async () => {
     const pong = '{"message":"pong"}';
     for (const host of [site.name, ALIAS]) {
-      assert.equal((await ask('/api/method/ping', { Host: host })).body, pong, host);
+      assert.equal((await request('/api/method/ping', { Host: host })).body, pong, host);
     }
-    assert.equal((await ask('/api/method/ping', { Host: 'other.example' })).status, 404);
+    assert.equal((await request('/api/method/ping', { Host: 'other.example' })).status, 404);
     const header = { Host: 'other.example', 'X-Frappe-Site-Name': site.name };
-    assert.equal((await ask('/api/method/ping', header)).status, 404);
+    assert.equal((await request('/api/method/ping', header)).status, 404);
   });
 
   it('sends the assets that pages link', async () => {
-    const page = await ask('/login');
+    const page = await request('/login');
     const links = [...page.body.matchAll(/(?:src|href)="(\/assets\/[^"]+)"/g)].map(
       ([, link]) => link,
     );
     assert.equal(links.length, 2, page.body);
-    for (const link of links) assert.equal((await ask(link ?? '')).status, 200, link);
-    assert.equal((await ask('/assets/assets.json')).status, 200);
+    for (const link of links) assert.equal((await request(link ?? '')).status, 200, link);
+    assert.equal((await request('/assets/assets.json')).status, 200);
   });
 
-  it('sends public files to everybody and private ones to whom the framework lets', async () => {
+  it('serves public files to everyone, and private files as the framework decides', async () => {
     assert.equal((await upload('open.txt', '0', 'open')).status, 200);
     assert.equal((await upload('own.txt', '1', 'own')).status, 200);
-    assert.equal((await ask('/files/open.txt')).body, 'open');
-    assert.equal((await ask('/private/files/own.txt')).status, 403);
-    assert.equal((await ask('/private/files/own.txt', session)).body, 'own');
-    assert.equal((await ask('/protected/private/files/own.txt', session)).status, 404);
-    assert.equal((await ask('/files/own.txt', session)).status, 404);
+    assert.equal((await request('/files/open.txt')).body, 'open');
+    assert.equal((await request('/private/files/own.txt')).status, 403);
+    assert.equal((await request('/private/files/own.txt', session)).body, 'own');
+    assert.equal((await request('/protected/private/files/own.txt', session)).status, 404);
+    assert.equal((await request('/files/own.txt', session)).status, 404);
   });
 
   it('refuses a body above the limit', async () => {
@@ -103,7 +103,7 @@ describe('the framework image behind nginx', possible, () => {
 
   it('upgrades to a websocket', async () => {
     const status = await new Promise<number | undefined>((resolve, reject) => {
-      const call = request({
+      const call = httpRequest({
         host: '127.0.0.1',
         port: nginx.port,
         path: '/socket.io/?EIO=4&transport=websocket',
@@ -130,9 +130,9 @@ describe('the framework image behind nginx', possible, () => {
 
   it('shows the page of maintenance', async () => {
     assert.equal(site.bench('set-maintenance-mode', 'on').code, 0);
-    const page = await ask('/');
+    const page = await request('/');
     assert.deepEqual([page.status, page.body.includes('Updating')], [503, true]);
     assert.equal(site.bench('set-maintenance-mode', 'off').code, 0);
-    assert.equal((await ask('/')).status, 200);
+    assert.equal((await request('/')).status, 200);
   });
 });

@@ -4,7 +4,7 @@ import { request } from 'node:http';
 import { after, before, describe, it } from 'node:test';
 import { freePort } from '../../testbed/controlplane/ports.js';
 import { type Daemon, type Env, eventually, get } from '../jobs/servers.js';
-import { type Site, World, needsImage, type Web } from './fixture.js';
+import { type Site, Stack, needsImage, type Web } from './fixture.js';
 
 const possible = await needsImage('mariadbd', 'redis-server', 'python3');
 const POLL = '/socket.io/?EIO=4&transport=polling';
@@ -12,16 +12,16 @@ const POLL = '/socket.io/?EIO=4&transport=polling';
 const [PING, PONG, SEPARATOR] = ['2', '3', '\x1e'];
 
 describe('realtime of the framework image', possible, () => {
-  let world: World;
+  let stack: Stack;
   let site: Site;
   let web: Web;
   let server: Daemon;
   let port: number;
   before(async () => {
-    world = await World.start('mariadb');
-    site = world.site();
+    stack = await Stack.start('mariadb');
+    site = stack.site();
     assert.equal((await site.init()).code, 0);
-    web = await world.bench.gunicorn({ SITE_NAME: site.name });
+    web = await stack.bench.gunicorn({ SITE_NAME: site.name });
     port = await freePort();
     server = startServer(port);
     await eventually('it listens', () => server.log().includes('Realtime service listening'));
@@ -29,11 +29,11 @@ describe('realtime of the framework image', possible, () => {
   after(async () => {
     await server.stop();
     await web.server.stop();
-    await world.stop();
+    await stack.stop();
   });
 
   const startServer = (at: number, env: Env = {}): Daemon =>
-    world.bench.daemon(['node', `${world.bench.path}/apps/frappe/socketio.js`], {
+    stack.bench.daemon(['node', `${stack.bench.path}/apps/frappe/socketio.js`], {
       FRAPPE_SOCKETIO_PORT: String(at),
       ...env,
     });
@@ -48,7 +48,7 @@ describe('realtime of the framework image', possible, () => {
     const next = async (): Promise<string> => {
       const packets = (await get(port, url, headers)).body.split(SEPARATOR);
       const events = packets.filter((packet) => packet !== PING);
-      // A machine that is slow for 25 s is asked whether it lives.
+      // After 25 s the server sends a ping.
       if (events.length < packets.length) await get(port, url, headers, 'POST', PONG);
       return events.length > 0 ? events.join(SEPARATOR) : next();
     };
@@ -62,7 +62,7 @@ describe('realtime of the framework image', possible, () => {
     ...more,
   });
 
-  it('lets in whom the site knows, and brings events of this site', async () => {
+  it('admits users of the site, and sends events of this site', async () => {
     const { answer, next } = await connect(from(`http://127.0.0.1:${String(web.port)}`));
     assert.match(answer, /^40\/site1\.example\.com,\{"sid":/);
     const event = `--kwargs={"event": "news", "message": {"text": "hello"}}`;

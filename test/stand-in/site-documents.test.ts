@@ -48,7 +48,7 @@ await describeDocuments('documents of a site', (get, version) => {
     assert.match(get().sql("SELECT `content` FROM `tabWorkspace` WHERE `name` = 'Operations'"), /^\[{"id": ?"a"/); // prettier-ignore
   });
 
-  it('repairs what somebody changed in the site, and leaves what it was not given', async () => {
+  it('repairs changed fields, and leaves unmanaged fields alone', async () => {
     const wanted = chart('Drifting', { fields: { is_public: true }, tables: roles('Blogger') });
     await get().write(wanted);
     get().sql(
@@ -128,7 +128,7 @@ await describeDocuments('documents of a site', (get, version) => {
     assert.deepEqual(await get().write(other), { [name]: 'Unchanged' });
   });
 
-  it('makes nobody a System Manager, and disables and deletes users where there is none', async () => {
+  it('grants System Manager to no user, and disables and deletes users without one', async () => {
     get().sql("DELETE FROM `tabSingles` WHERE `field` = 'setup_complete'");
     get().sql("INSERT INTO `tabSingles` VALUES ('System Settings', 'setup_complete', '1')");
     const name = 'nobody@example.com';
@@ -198,12 +198,15 @@ await describeDocuments('documents of a site', (get, version) => {
       await get().refusal(chart('Of an app', { fields: { type: 'Bar' } })),
       'NotAllowed: Dashboard Chart Of an app belongs to an app',
     );
-    const gone = await get().run([
+    const absent = await get().run([
       { doctype: 'Dashboard Chart', name: 'Of an app', state: 'absent' },
       { doctype: 'Workspace', name: 'Welcome Workspace', state: 'absent' },
     ]);
-    assert.deepEqual(gone.outcomes, { 'Of an app': 'Absent', 'Welcome Workspace': 'Absent' });
-    assert.match(gone.results['Welcome Workspace']?.message ?? '', /belongs to an app, and stays/);
+    assert.deepEqual(absent.outcomes, { 'Of an app': 'Absent', 'Welcome Workspace': 'Absent' });
+    assert.match(
+      absent.results['Welcome Workspace']?.message ?? '',
+      /belongs to an app, and is retained/,
+    );
     assert.notEqual(modified('Workspace', 'Welcome Workspace'), '');
     assert.notEqual(modified('Dashboard Chart', 'Of an app'), '');
   });

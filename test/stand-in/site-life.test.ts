@@ -6,11 +6,11 @@ import { describeOnServers } from './fixture.js';
 
 const PING = '/api/method/ping';
 
-await describeOnServers('a site of the framework image', (world) => {
+await describeOnServers('a site of the framework image', (stack) => {
   it('serves from its creation to its removal', async () => {
-    const { bench } = world();
+    const { bench } = stack();
     const web = await bench.gunicorn();
-    const site = world().site({ SITE_APPS: '["frappe", "erpnext"]' });
+    const site = stack().site({ SITE_APPS: '["frappe", "erpnext"]' });
     const ping = () => get(web.port, PING, { Host: site.name });
 
     assert.equal((await ping()).status, 404);

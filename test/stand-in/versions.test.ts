@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { after, it } from 'node:test';
 import { VERSIONS } from '../../testbed/stand-in/image.js';
 import { get, redisCli } from '../jobs/servers.js';
-import { describeOnServers, type ImageBench, type Site, type Web, type World } from './fixture.js';
+import { describeOnServers, type ImageBench, type Site, type Web, type Stack } from './fixture.js';
 
 const PING = '/api/method/ping';
 
@@ -18,8 +18,8 @@ async function pingOf(bench: ImageBench, site: Site): Promise<number> {
   return (await get(web.port, PING, { Host: site.name })).status;
 }
 
-async function created(world: World): Promise<Site> {
-  const site = world.site();
+async function created(stack: Stack): Promise<Site> {
+  const site = stack.site();
   const done = await site.init();
   assert.equal(done.code, 0, done.output);
   return site;
@@ -27,7 +27,7 @@ async function created(world: World): Promise<Site> {
 
 const migrate = (bench: ImageBench, site: Site) => bench.bench('--site', site.name, 'migrate');
 
-await describeOnServers('versions of the framework image', (world) => {
+await describeOnServers('versions of the framework image', (stack) => {
   let next: ImageBench;
   after(async () => {
     for (const web of servers.values()) await web.server.stop();
@@ -35,9 +35,9 @@ await describeOnServers('versions of the framework image', (world) => {
   });
 
   it('code and schema must be of one version', async () => {
-    const old = world().bench;
+    const old = stack().bench;
     next = await old.other(VERSIONS.second);
-    const site = await created(world());
+    const site = await created(stack());
     assert.equal(await pingOf(next, site), 500);
     assert.equal(await pingOf(old, site), 200);
 
@@ -50,7 +50,7 @@ await describeOnServers('versions of the framework image', (world) => {
   });
 
   it('a new site of the later version has its patches behind it', async () => {
-    const site = world().site();
+    const site = stack().site();
     const done = await site.init(next);
     assert.equal(done.code, 0, done.output);
     assert.doesNotMatch(migrate(next, site).output, /Executing/);
@@ -58,12 +58,12 @@ await describeOnServers('versions of the framework image', (world) => {
   });
 
   it('a patch that fails at first leaves the old schema', async () => {
-    const site = await created(world());
+    const site = await created(stack());
     site.sql("UPDATE `tabUser` SET `email` = 'same@example.com'");
     const done = migrate(next, site);
     assert.equal(done.code, 1, done.output);
-    assert.equal(await pingOf(world().bench, site), 200);
-    assert.equal(migrate(world().bench, site).code, 0);
+    assert.equal(await pingOf(stack().bench, site), 200);
+    assert.equal(migrate(stack().bench, site).code, 0);
 
     site.sql('UPDATE `tabUser` SET `email` = `name`');
     assert.equal(migrate(next, site).code, 0);
@@ -71,8 +71,8 @@ await describeOnServers('versions of the framework image', (world) => {
   });
 
   it('a patch that fails later leaves a schema that only a backup brings back', async () => {
-    const site = await created(world());
-    const { bench, database } = world();
+    const site = await created(stack());
+    const { bench, database } = stack();
     const insert = `--kwargs={"doc": {"doctype": "ToDo", "description": "d", "status": "Odd"}}`;
     assert.equal(site.bench('execute', 'frappe.client.insert', insert).code, 0);
     assert.equal(site.bench('set-config', 'mark', 'kept').code, 0);
@@ -119,7 +119,7 @@ await describeOnServers('versions of the framework image', (world) => {
   });
 
   it('the Job of a site migrates for another image, and again after a failure', async () => {
-    const first = world().site({ IMAGE: 'bench:1' });
+    const first = stack().site({ IMAGE: 'bench:1' });
     const done = await first.init();
     assert.equal(done.code, 0, done.output);
     first.sql("UPDATE `tabUser` SET `email` = 'same@example.com'");
@@ -138,10 +138,10 @@ await describeOnServers('versions of the framework image', (world) => {
     assert.match((await second.init(next)).lastLine, /"migrated": false/);
   });
 
-  it('the Job of a site goes back to the old image with the backup and the waiting jobs', async () => {
-    const { bench, queue } = world();
+  it('the Job of a site returns to the old image with the backup and the waiting jobs', async () => {
+    const { bench, queue } = stack();
     const waiting = () => redisCli(queue.port, queue.password, 'LLEN', 'rq:queue:test-bench:short');
-    const first = world().site({ IMAGE: 'bench:1' });
+    const first = stack().site({ IMAGE: 'bench:1' });
     assert.equal((await first.init()).code, 0);
     const odd = `--kwargs={"doc": {"doctype": "ToDo", "description": "d", "status": "Odd"}}`;
     assert.equal(first.bench('execute', 'frappe.client.insert', odd).code, 0);
@@ -167,13 +167,13 @@ await describeOnServers('versions of the framework image', (world) => {
   });
 
   it('a dump of the later version is refused without --force', async (t) => {
-    if (world().database.type === 'postgres') {
+    if (stack().database.type === 'postgres') {
       t.skip("the framework reads the version of MariaDB's dumps only");
       return;
     }
-    const site = world().site();
+    const site = stack().site();
     assert.equal((await site.init(next)).code, 0);
-    const folder = join(world().bench.sites, '..', 'later');
+    const folder = join(stack().bench.sites, '..', 'later');
     next.bench(
       '--site',
       site.name,
@@ -187,8 +187,8 @@ await describeOnServers('versions of the framework image', (world) => {
   });
 
   it('pages link the old assets until bench_init.py of the new image has run', async () => {
-    const { bench, cache } = world();
-    const site = await created(world());
+    const { bench, cache } = stack();
+    const site = await created(stack());
     const linked = async (image: ImageBench): Promise<string> => {
       const web = await image.gunicorn({}, 'frappe.app:application');
       const { body, status } = await get(web.port, '/login', { Host: site.name });
@@ -200,10 +200,10 @@ await describeOnServers('versions of the framework image', (world) => {
     assert.equal(redisCli(cache.port, cache.password, 'EXISTS', 'assets_json'), '1');
     assert.equal(migrate(next, site).code, 0);
     assert.equal(await linked(next), old);
-    assert.equal((await world().initBench(next)).code, 0);
+    assert.equal((await stack().initBench(next)).code, 0);
     const fresh = await linked(next);
     assert.notEqual(fresh, old);
     assert.ok(next.exists(fresh.slice(1)) && !next.exists(old.slice(1)));
-    assert.equal((await world().initBench(bench)).code, 0);
+    assert.equal((await stack().initBench(bench)).code, 0);
   });
 });

@@ -1,19 +1,18 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 
-import { patchOf, withoutRun } from '../../cli/diff/text.js';
-import { readerWith, type SnapshotReader } from '../../cli/diff/snapshot-reader.js';
-import { OPTIONAL_KINDS, references } from '../../cli/kube/kinds.js';
+import { patchOf, withoutRun } from '../../cli/commands/diff/patch.js';
+import { readerOf, type SnapshotReader } from '../../cli/commands/diff/snapshot-reader.js';
+import { optionalKinds, referenceListings } from '../../cli/kube/kinds.js';
 import { ClusterSnapshot } from '../../cli/kube/snapshot.js';
 import { scalersOfDeployment } from '../../constructs/frappe/indexes.js';
 import type { KubeObject } from '../../constructs/kit/object.js';
+import { ClusterIssuer, Issuer } from '../../constructs/integrations/cert-manager/kinds.js';
+import { MariaDb } from '../../constructs/integrations/mariadb-operator/kinds.js';
+import { SecurityContextConstraints } from '../../constructs/integrations/openshift/kinds.js';
 import {
-  ClusterIssuer,
   HorizontalPodAutoscaler,
-  Issuer,
   kindId,
-  MariaDb,
-  SecurityContextConstraints,
   type ObjectKind,
 } from '../../constructs/kit/object-kind.js';
 import { DEFAULT_SETTINGS } from '../../constructs/kit/settings.js';
@@ -26,7 +25,7 @@ const object = (kind: string, more: object, metadata: object = {}): KubeObject =
 });
 
 describe('the patch of an object', () => {
-  test('passes over what the API server adds by itself', () => {
+  test('ignores the fields that the API server sets', () => {
     const before = object(
       'Thing',
       { spec: { a: 1 }, status: { b: 2 } },
@@ -51,7 +50,7 @@ describe('the patch of an object', () => {
     );
   });
 
-  test('hides the values of Secrets, and tells which are other ones', () => {
+  test('masks the values of Secrets, and marks the changed ones', () => {
     const base64 = (text: string): string => Buffer.from(text).toString('base64');
     const before = object('Secret', { data: { same: base64('one'), other: base64('two') } });
     const after = object('Secret', { stringData: { same: 'one', other: 'three', more: 'four' } });
@@ -65,7 +64,7 @@ describe('the patch of an object', () => {
     assert.doesNotMatch(patchOf('x', undefined, after), /three|dGhyZWU/);
   });
 
-  test('of a Job leaves out what selects its pods', () => {
+  test('omits the selector and labels that the API server adds to a Job', () => {
     const job = object('Job', {
       spec: {
         selector: { matchLabels: { 'batch.kubernetes.io/controller-uid': 'u' } },
@@ -79,7 +78,7 @@ describe('the patch of an object', () => {
   });
 });
 
-describe('the world that diff sees', () => {
+describe('the reader of diff', () => {
   const nameOf = ({ metadata }: KubeObject): string => metadata.name;
   const of = ({ apiVersion, kind }: ObjectKind, name: string, more: object = {}): KubeObject => ({
     apiVersion,
@@ -87,28 +86,28 @@ describe('the world that diff sees', () => {
     metadata: { name, namespace: 'ns' },
     ...more,
   });
-  /** @param hidden what may not be listed */
+  /** @param hidden kinds that may not be listed */
   const reader = (
     objects: readonly KubeObject[],
     ...hidden: readonly ObjectKind[]
   ): SnapshotReader => {
-    const others = new ClusterSnapshot();
-    for (const { kind } of references())
+    const references = new ClusterSnapshot();
+    for (const { kind } of referenceListings())
       if (!hidden.includes(kind)) {
         const mine = objects.filter((one) => kindId(one) === kindId(kind));
-        others.replace(kind, mine);
+        references.replace(kind, mine);
       }
-    return readerWith({
+    return readerOf({
       snapshot: new ClusterSnapshot(),
-      others,
+      references,
       apiGroup: 'app-operator.io',
       settings: DEFAULT_SETTINGS,
-      serves: OPTIONAL_KINDS.map(kindId),
-      instead: [],
+      serves: optionalKinds().map(kindId),
+      replacements: [],
     });
   };
 
-  test('has what trees depend on, and the platform', () => {
+  test('reads the objects that trees depend on, and the platform', () => {
     const { metadata, ...issuer } = of(ClusterIssuer, 'corp');
     const scaleTargetRef = { kind: 'Deployment', name: 'b-worker' };
     const seen = reader([
@@ -125,7 +124,7 @@ describe('the world that diff sees', () => {
     assert.deepEqual(seen.missed(), []);
   });
 
-  test('knows what was asked about that it could not see', () => {
+  test('reports the kinds that were read and could not be listed', () => {
     const seen = reader([], Issuer, ClusterIssuer);
     assert.equal(seen.get('Secret', 'ns', 'any', nameOf), 'any');
     assert.equal(seen.get('MariaDB', 'ns', 'db', nameOf), undefined);
@@ -133,6 +132,6 @@ describe('the world that diff sees', () => {
     assert.equal(seen.get('Issuer', 'ns', 'corp', nameOf), undefined);
     assert.deepEqual([seen.missed(), seen.missed()], [['issuers.cert-manager.io'], []]);
     assert.ok(seen.serves(Issuer));
-    assert.ok(!seen.serves(ClusterIssuer), 'as for an operator without the right');
+    assert.ok(!seen.serves(ClusterIssuer), 'as an operator without the permission');
   });
 });

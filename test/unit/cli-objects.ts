@@ -1,9 +1,9 @@
-/** Objects as a cluster has them, for tests of what is told about them. */
+/** Objects of a cluster, for tests of the status tree. */
 import type { KubeObject } from '../../constructs/kit/object.js';
 import { listings } from '../../cli/kube/kinds.js';
 import { ClusterSnapshot } from '../../cli/kube/snapshot.js';
-import type { Node } from '../../cli/status/node.js';
-import { treesOf, type TreeProps, type Wanted } from '../../cli/status/tree.js';
+import type { Node } from '../../cli/commands/status/node.js';
+import { treesOf, type TreeProps, type Selection } from '../../cli/commands/status/tree.js';
 
 const GROUP = 'app-operator.io';
 const API_VERSION = `${GROUP}/v1alpha1`;
@@ -14,14 +14,15 @@ type Live = KubeObject & Readonly<Record<string, unknown>>;
 export function statusOf(
   objects: readonly KubeObject[],
   props: Partial<TreeProps> = {},
-  wanted: Wanted = {},
+  selection: Selection = {},
 ): readonly Node[] {
   const snapshot = new ClusterSnapshot();
-  for (const { kind } of listings()) {
-    const mine = (one: KubeObject) => one.kind === kind.kind && one.apiVersion === kind.apiVersion;
-    snapshot.replace(kind, objects.filter(mine));
+  for (const { kind } of listings(undefined, props.kinds)) {
+    const isOfKind = (one: KubeObject) =>
+      one.kind === kind.kind && one.apiVersion === kind.apiVersion;
+    snapshot.replace(kind, objects.filter(isOfKind));
   }
-  return treesOf(snapshot, { apiGroup: GROUP, ...props }, wanted);
+  return treesOf(snapshot, { apiGroup: GROUP, ...props }, selection);
 }
 
 const ready = (since: string, status = 'True', message = '') => ({

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 
-import { outlineOf, Redaction } from '../../cli/report/redaction.js';
+import { outlineOf, Redaction } from '../../cli/commands/report/redaction.js';
 
 const secret = (data: Readonly<Record<string, string>>) => ({
   apiVersion: 'v1',
@@ -45,7 +45,7 @@ describe('the redaction of a report', () => {
     });
   }
 
-  // A log may be one line, and Ctrl-C waits for it: what is not linear in its length never ends.
+  // A log may be one long line, and Ctrl-C waits for its redaction.
   const LONG: readonly (readonly [string, string, string])[] = [
     ['hex', '0123456789abcdef'.repeat(62_500), '0123456789abcdef'],
     ['a secret word over and over', 'token'.repeat(200_000), 'tokentoken'],
@@ -56,26 +56,26 @@ describe('the redaction of a report', () => {
     ['spaces after a secret word', `token${' '.repeat(1_000_000)}`, 'token  '],
   ];
   for (const [what, line, begins] of LONG) {
-    test(`comes to the end of a long line of ${what}`, () => {
+    test(`is linear in a long line of ${what}`, () => {
       const clean = new Redaction().text(`${line} x password=hunter2`);
       assert.ok(clean.startsWith(begins), clean.slice(0, 80));
       assert.ok(clean.endsWith('password=[redacted]'), clean.slice(-80));
     });
   }
 
-  test('comes to the end of a long argument', () => {
+  test('is linear in a long argument', () => {
     const args = ['--' + 'token'.repeat(200_000) + '!', 'abc'];
     assert.deepEqual(new Redaction().object({ args }), { args });
   });
 
-  test('hides what follows a name of any length', () => {
+  test('redacts the value after a name of any length', () => {
     const name = `${'a'.repeat(100)}_token_${'b'.repeat(100)}`;
     const redaction = new Redaction();
     assert.equal(redaction.text(`a.${name}=abc`), `a.${name}=[redacted]`);
     assert.equal(redaction.text(`x --${name} abc`), `x --${name} [redacted]`);
   });
 
-  test('finds the values of Secrets wherever they are, in each form', () => {
+  test('redacts the values of Secrets everywhere, in every encoding', () => {
     const value = 'p"q s/w+ord';
     const key = '-----BEGIN KEY-----\nMIIabcdefghij\nklmnopqrstuv\n-----END KEY-----\n';
     const redaction = new Redaction();
@@ -87,12 +87,12 @@ describe('the redaction of a report', () => {
       assert.ok(!clean.includes(value) && !clean.includes(base64), clean);
     }
     assert.equal(redaction.text('line klmnopqrstuv of a key'), 'line [redacted] of a key');
-    // So short a value is a word of every log.
+    // Short values are ordinary words of logs.
     assert.equal(redaction.text('abc'), 'abc');
     assert.ok(redaction.count > 0);
   });
 
-  test('hides environment variables with telling names, and keeps references to Secrets', () => {
+  test('redacts environment variables with secret names, and keeps references to Secrets', () => {
     const env = [
       { name: 'DB_PASSWORD', value: 'x1' },
       { name: 'HOST', value: 'db' },
@@ -103,14 +103,14 @@ describe('the redaction of a report', () => {
     });
   });
 
-  test('hides environment variables that clients of databases read', () => {
+  test('redacts the environment variables of database clients', () => {
     const env = ['MYSQL_PWD', 'PGPASSWORD', 'REDISCLI_AUTH'].map((name) => ({ name, value: 'x' }));
     assert.deepEqual(new Redaction().object({ env }), {
       env: env.map(({ name }) => ({ name, value: '[redacted]' })),
     });
   });
 
-  test('hides the values of telling keys, also in a list', () => {
+  test('redacts the values of secret keys, also in a list', () => {
     const settings = {
       secret_key: 'abc',
       aws_secret_access_key: 'abc',
@@ -133,7 +133,7 @@ describe('the redaction of a report', () => {
     assert.ok(redaction.count >= 4);
   });
 
-  test('keeps what only leads to a secret, or says whether there is one', () => {
+  test('keeps references to secrets, and flags', () => {
     const object = {
       tls: [{ secretName: 'shop-tls' }],
       imagePullSecrets: [{ name: 'registry' }],
@@ -150,7 +150,7 @@ describe('the redaction of a report', () => {
     assert.deepEqual(new Redaction().object(object), object);
   });
 
-  test('leaves out the copy that kubectl keeps of what it was given', () => {
+  test('omits the manifest that kubectl keeps in an annotation', () => {
     const env = [{ name: 'DB_PASSWORD', value: 'x' }];
     const annotations = {
       'kubectl.kubernetes.io/last-applied-configuration': JSON.stringify({ spec: { env } }),
@@ -161,7 +161,7 @@ describe('the redaction of a report', () => {
     });
   });
 
-  test('hides the argument after a telling flag', () => {
+  test('redacts the argument after a secret flag', () => {
     const redaction = new Redaction();
     const args = ['new-site', '--admin-password', 'abc', '--db-host', 'db', '--no-token'];
     assert.deepEqual(redaction.object({ args }), {
@@ -170,7 +170,7 @@ describe('the redaction of a report', () => {
     assert.equal(redaction.count, 1);
   });
 
-  test('leaves what nests deep as it is', () => {
+  test('keeps deeply nested objects', () => {
     const env = [
       { name: 'TOKEN', valueFrom: { secretKeyRef: { name: 'db', key: 'password' } } },
       { name: 'NODE', valueFrom: { fieldRef: { fieldPath: 'spec.nodeName' } } },
@@ -186,7 +186,7 @@ describe('the redaction of a report', () => {
     assert.deepEqual(new Redaction().object(cronJob), cronJob);
   });
 
-  test('of a Secret itself the keys stay, and how long their values are', () => {
+  test('keeps the keys of a Secret, and the sizes of their values', () => {
     const outline = outlineOf(secret({ password: 'hunter2' }));
     assert.ok(!JSON.stringify(outline).includes('hunter2'));
     assert.deepEqual((outline as { bytes: unknown }).bytes, { password: 7 });

@@ -2,13 +2,14 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 
 import { statusOf } from './cli-objects.js';
-import { LastLogs } from '../../cli/status/logs.js';
-import { renderTrees, type RenderOptions } from '../../cli/status/render.js';
-import { footerOf } from '../../cli/status/footer.js';
-import { podHealth, restartsOf, wantedLog } from '../../cli/status/pod.js';
-import { lengthsIn } from '../../cli/status/queues.js';
-import { wantedOf } from '../../cli/status/command.js';
-import { UsageError } from '../../cli/usage.js';
+import { LastLogs } from '../../cli/commands/status/pod-logs.js';
+import { renderTrees, type RenderOptions } from '../../cli/commands/status/render-tree.js';
+import { summaryOf } from '../../cli/commands/status/summary.js';
+import { podHealth, restartsOf, wantedLog } from '../../cli/commands/status/pod-status.js';
+import { queueLengthsOf } from '../../constructs/bench/status-view.js';
+import { selectionOf } from '../../cli/commands/status/run.js';
+import { UsageError } from '../../cli/arguments/errors.js';
+import { KINDS, type AnyKind } from '../../constructs/registry.js';
 import { ApiError } from '../../runner/api/api-error.js';
 import type { PodObject } from '../../runner/health/pod-diagnostics.js';
 import * as objects from './cli-objects.js';
@@ -19,7 +20,7 @@ const text = (nodes: ReturnType<typeof statusOf>, options: Partial<RenderOptions
   `\n${renderTrees(nodes, { colours: false, now: NOW, ...options }).join('\n')}\n`;
 
 describe('the status tree', () => {
-  test('folds what is well, and tells the replicas and the ages', () => {
+  test('collapses healthy objects, and shows replicas and ages', () => {
     const { bench, site, database, config, secret, init } = objects;
     const nodes = statusOf([bench(), site(), database(), config(), secret(), init()]);
     assert.equal(
@@ -45,7 +46,7 @@ describe('the status tree', () => {
     );
   });
 
-  test('unfolds what is not well, down to the pod and the last lines of its log', () => {
+  test('shows unhealthy objects down to the pod, with the last lines of its log', () => {
     const { bench, site, failing, failedJob, failedPod } = objects;
     const logs = new Map([
       [
@@ -76,13 +77,13 @@ describe('the status tree', () => {
     );
   });
 
-  test('keeps within the width of the terminal, and paints only when asked', () => {
+  test('fits the width of the terminal, and uses colours only on request', () => {
     const nodes = statusOf([objects.bench(), objects.failing(objects.site())]);
     for (const columns of [20, 40, 60]) {
       for (const line of renderTrees(nodes, { colours: false, columns, now: NOW }))
         assert.ok(line.length <= Math.max(columns, 30), `${columns}: ${line}`);
     }
-    // eslint-disable-next-line no-control-regex -- what colours a terminal begins with an escape
+    // eslint-disable-next-line no-control-regex -- escape sequences of colours begin with one
     const escapes = /\x1b\[/;
     assert.doesNotMatch(text(nodes), escapes);
     assert.match(text(nodes, { colours: true }), escapes);
@@ -102,16 +103,13 @@ describe('the status tree', () => {
     assert.match(text(never), /no backup yet/);
   });
 
-  test('says of a resource without a status that the operator has not looked at it', () => {
+  test('reports a resource without a status as not reconciled', () => {
     const { status: _, ...bare } = objects.bench();
     const [node] = statusOf([bare]);
-    assert.deepEqual(
-      [node?.state, node?.message],
-      ['InProgress', 'the operator has not looked at it yet'],
-    );
+    assert.deepEqual([node?.state, node?.message], ['InProgress', 'not reconciled yet']);
   });
 
-  test('shows as failed what the operator calls so, though it is tried again by itself', () => {
+  test('shows a resource in phase Failed as failed, also while the operator retries it', () => {
     const conditions = [{ type: 'Ready', status: 'False', reason: 'JobFailed', message: 'no' }];
     const status = { phase: 'Failed', observedGeneration: 1, conditions };
     const site = { ...objects.site(), status };
@@ -119,7 +117,7 @@ describe('the status tree', () => {
     assert.deepEqual([node?.state, node?.message], ['Failed', 'no']);
   });
 
-  test('puts at the top what belongs to none, and what was asked for', () => {
+  test('has resources without a parent, or the selected ones, at the top', () => {
     const { bench, site, backup } = objects;
     const orphan = objects.site('lost', 'nowhere');
     const names = (nodes: ReturnType<typeof statusOf>): string[] => nodes.map(({ name }) => name);
@@ -134,28 +132,75 @@ describe('the status tree', () => {
     );
   });
 
-  test('counts in the end, and says what was not shown', () => {
+  test('ends with the number of resources, and with what could not be read', () => {
     const report = {
       version: 1,
       namespace: 'ns',
       resources: statusOf([objects.bench(), objects.failing(objects.site())]),
       omitted: [
-        { what: 'secrets', namespace: 'ns', why: 'you may not list them' },
-        { what: 'pods', namespace: 'ns', why: 'you may not list them' },
+        { what: 'secrets', namespace: 'ns', why: 'forbidden: list' },
+        { what: 'pods', namespace: 'ns', why: 'forbidden: list' },
       ],
     } as const;
-    assert.deepEqual(footerOf(report), [
+    assert.deepEqual(summaryOf(report), [
       '',
       '2 resources, 1 not Ready.',
-      'Not shown: secrets, pods (you may not list them).',
+      'Not shown: secrets, pods (forbidden: list).',
     ]);
-    assert.deepEqual(footerOf({ ...report, resources: [], omitted: [] }), [
-      'There is no bench and no site in namespace ns.',
+    assert.deepEqual(summaryOf({ ...report, resources: [], omitted: [] }), [
+      'No resources found in namespace ns.',
     ]);
   });
 });
 
-describe('the log that tells why a pod is in trouble', () => {
+describe('the status of another kind', () => {
+  const invented: AnyKind = {
+    ...(KINDS[0] as AnyKind),
+    definition: {
+      ...(KINDS[0] as AnyKind).definition,
+      kind: 'Tenant',
+      plural: 'tenants',
+      singular: 'tenant',
+      shortNames: ['tn'],
+    },
+    statusView: {
+      parent: ({ spec }) => ({ kind: 'AppSite', name: (spec as { of: string }).of }),
+      details: ({ spec }) => ({ seats: (spec as { seats: number }).seats }),
+      columns: ({ seats }) => [{ text: `${String(seats)} seats`, tone: 'warning' }],
+      notice: () => 'the contract ends soon',
+    },
+  };
+  const kinds = [...KINDS, invented];
+  const tenant = {
+    ...objects.bench(),
+    kind: 'Tenant',
+    metadata: { name: 't', namespace: 'ns', generation: 1, uid: 't-uid' },
+    spec: { of: 's', seats: 5 },
+  };
+
+  test('comes from its registration only', () => {
+    const nodes = statusOf([objects.bench(), objects.site(), tenant], { kinds });
+    assert.deepEqual(nodes[0]?.children[0]?.children[0]?.details, { phase: 'Ready', seats: 5 });
+    assert.equal(
+      text(nodes, { kinds, all: true }),
+      `
+✔ AppBench b  Ready  version-15  1 site  1h
+└─ ✔ AppSite s  Ready  http://s.example.com  30m
+   └─ ✔ Tenant t  Ready  5 seats  1h
+          the contract ends soon
+`,
+    );
+    const report = { version: 1, namespace: 'ns', resources: nodes, omitted: [] } as const;
+    assert.deepEqual(summaryOf(report, undefined, kinds), ['', '3 resources, all Ready.']);
+  });
+
+  test('can be selected by its names', () => {
+    const definitions = kinds.map(({ definition }) => definition);
+    assert.deepEqual(selectionOf(['tn/t'], definitions), { kind: 'Tenant', name: 't' });
+  });
+});
+
+describe('the log of a failing pod', () => {
   const pod = (status: object) => ({
     apiVersion: 'v1',
     kind: 'Pod',
@@ -164,7 +209,7 @@ describe('the log that tells why a pod is in trouble', () => {
   });
   const bad = { terminated: { exitCode: 1 } };
 
-  test('is that of the run before, for a container that was started again', () => {
+  test('is that of the run before the restart', () => {
     const waiting = {
       waiting: { reason: 'CrashLoopBackOff', message: 'back-off 5m0s restarting' },
     };
@@ -182,12 +227,12 @@ describe('the log that tells why a pod is in trouble', () => {
     assert.match(podHealth(crashing).message, /^container web: CrashLoopBackOff/);
   });
 
-  test('is that of the last run, for a container that has ended', () => {
+  test('is that of the last run of a terminated container', () => {
     const ended = pod({ phase: 'Failed', containerStatuses: [{ name: 'init', state: bad }] });
     assert.deepEqual([wantedLog(ended)?.container, wantedLog(ended)?.previous], ['init', false]);
   });
 
-  test('is none for a pod that is well, has succeeded, or has run nothing', () => {
+  test('is missing for a Ready pod, a succeeded pod, and a pod without a terminated container', () => {
     const conditions = [{ type: 'Ready', status: 'True' }];
     const recovered = {
       phase: 'Running',
@@ -204,22 +249,22 @@ describe('the log that tells why a pod is in trouble', () => {
   });
 });
 
-describe('what is asked for', () => {
+describe('the selection', () => {
   for (const words of [['bench'], ['benches'], ['appbench'], ['ab'], ['AppBench']]) {
     test(`${words.join(' ')} is AppBench`, () => {
-      assert.deepEqual(wantedOf(words), { kind: 'AppBench', name: undefined });
+      assert.deepEqual(selectionOf(words), { kind: 'AppBench', name: undefined });
     });
   }
-  test('a name comes after a slash or a space', () => {
-    assert.deepEqual(wantedOf(['site/shop']), { kind: 'AppSite', name: 'shop' });
-    assert.deepEqual(wantedOf(['site', 'shop']), { kind: 'AppSite', name: 'shop' });
-    assert.deepEqual(wantedOf([]), {});
+  test('has its name after a slash or a space', () => {
+    assert.deepEqual(selectionOf(['site/shop']), { kind: 'AppSite', name: 'shop' });
+    assert.deepEqual(selectionOf(['site', 'shop']), { kind: 'AppSite', name: 'shop' });
+    assert.deepEqual(selectionOf([]), {});
     for (const wrong of [['pods'], ['site/'], ['site/a/b'], ['site/a', 'b']])
-      assert.throws(() => wantedOf(wrong), UsageError);
+      assert.throws(() => selectionOf(wrong), UsageError);
   });
 });
 
-test('lengths of queues are read from the exporter, of the bench and of its sites', () => {
+test('queue lengths of a bench and of its sites are read from its exporter', () => {
   const exposition = [
     '# TYPE app_worker_queue_length gauge',
     'app_worker_queue_length{namespace="ns",bench="b",site="",queue="long"} 3',
@@ -228,7 +273,7 @@ test('lengths of queues are read from the exporter, of the bench and of its site
     'other{queue="long"} 9',
   ].join('\n');
   assert.deepEqual(
-    [...lengthsIn(exposition, 'b')],
+    [...queueLengthsOf(exposition, 'b')],
     [
       ['b-worker-long', 3],
       ['b-worker-short', 0],
@@ -237,43 +282,47 @@ test('lengths of queues are read from the exporter, of the bench and of its site
   );
 });
 
-describe('the last words of pods in trouble', () => {
+describe('the logs of failing pods', () => {
   const pods = Array.from({ length: 12 }, (_, index) => {
     const pod = objects.failedPod();
     return { ...pod, metadata: { ...pod.metadata, name: `p${index}`, uid: `u${index}` } };
   }) as unknown as readonly PodObject[];
   const forbidden = () => new ApiError(403, 'Forbidden', {}, 'no');
 
-  test('are not asked for again at once where they cannot be read, and those of others are', async () => {
+  test('are requested again after a delay when they cannot be read', async () => {
     let now = 0;
-    let denied = true;
-    const asked: string[] = [];
+    let isForbidden = true;
+    const requested: string[] = [];
     const client = {
       request: <T>(_method: string, path: string): Promise<T> => {
         const [, pod = ''] = /pods\/(\w+)\/log/.exec(path) ?? [];
-        asked.push(pod);
-        const readable = !denied || pod === 'p11';
-        return readable ? Promise.resolve(`words of ${pod}\n` as T) : Promise.reject(forbidden());
+        requested.push(pod);
+        const readable = !isForbidden || pod === 'p11';
+        return readable ? Promise.resolve(`log of ${pod}\n` as T) : Promise.reject(forbidden());
       },
     };
     const logs = new LastLogs(client, () => now);
-    const omitted = [{ what: 'logs of pods', namespace: 'ns', why: 'you may not get pods/log' }];
+    const omitted = [{ what: 'logs of pods', namespace: 'ns', why: 'forbidden: get pods/log' }];
 
     assert.deepEqual((await logs.of(pods)).omitted, omitted);
-    assert.equal(asked.length, 10);
+    assert.equal(requested.length, 10);
     now = 5_000;
     const second = await logs.of(pods);
-    assert.deepEqual(asked.slice(10).sort(), ['p10', 'p11'], 'those that had no turn yet');
+    assert.deepEqual(
+      requested.slice(10).sort(),
+      ['p10', 'p11'],
+      'logs that were not requested yet',
+    );
     assert.deepEqual(
       [...second.logs.values()].map(({ lines }) => lines),
-      [['words of p11']],
+      [['log of p11']],
     );
     now = 10_000;
-    assert.deepEqual((await logs.of(pods)).omitted, omitted, 'it is still said what is not shown');
-    assert.equal(asked.length, 12);
-    assert.deepEqual((await logs.of([])).omitted, [], 'of pods that are gone nothing is said');
+    assert.deepEqual((await logs.of(pods)).omitted, omitted, 'the omission is still reported');
+    assert.equal(requested.length, 12);
+    assert.deepEqual((await logs.of([])).omitted, [], 'deleted pods are not reported');
 
-    denied = false;
+    isForbidden = false;
     now = 40_000;
     await logs.of(pods);
     now = 41_000;

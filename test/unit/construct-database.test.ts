@@ -2,16 +2,18 @@ import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 import { Stalled, Waiting } from '../../constructs/kit/errors.js';
 import {
+  PostgresCluster,
+  PostgresDatabase,
+  PostgresRole,
+} from '../../constructs/integrations/cloudnative-pg/kinds.js';
+import {
   ExternalMariaDb,
   MariaDb,
   MariaDbDatabase,
   MariaDbGrant,
   MariaDbUser,
-  PostgresCluster,
-  PostgresDatabase,
-  PostgresRole,
-  type ObjectKind,
-} from '../../constructs/kit/object-kind.js';
+} from '../../constructs/integrations/mariadb-operator/kinds.js';
+import { type ObjectKind } from '../../constructs/kit/object-kind.js';
 import type { KubeObject } from '../../constructs/kit/object.js';
 import { synthesize } from '../../constructs/kit/synth.js';
 import { resolveSite } from '../../constructs/site/resolve.js';

@@ -8,16 +8,27 @@ import { admit } from '../../constructs/kit/schema/admit.js';
 import { StaticReader } from '../../constructs/kit/static-reader.js';
 import { DEFINITIONS, KINDS, type AnyKind } from '../../constructs/registry.js';
 import { corpus } from '../golden/corpus.js';
-import { assertSection, fieldTable, manifestsIn, ROOT } from '../golden/docs.js';
+import { helpText } from '../../runner/config/config.js';
+import {
+  assertSection,
+  brokenLinks,
+  fieldTable,
+  flagTable,
+  longCells,
+  manifestsIn,
+  markdownFiles,
+  ROOT,
+  valueTable,
+} from '../golden/docs.js';
 import { graphOf, kindOf, outcomesOf } from '../golden/outcome.js';
 import { readScenario, scenarioNames } from '../golden/scenario.js';
 
 const pageOf = ({ definition }: AnyKind) => `docs/spec/${definition.singular}.md`;
 const read = (file: string) => readFileSync(ROOT + file, 'utf8');
-/** `bench`, `site`, `siteuser` …: what stands for the resource’s name in its page. */
+/** `bench`, `site`, `siteuser` …: the placeholder of the resource’s name in its page. */
 const wordOf = ({ definition }: AnyKind) => definition.singular.replace('app', '');
 
-/** What must be accepted as it stands, with no field dropped. */
+/** Admits an object unchanged: no problem, and no field pruned. */
 function admitted(object: KubeObject): KubeObject {
   const definition = DEFINITIONS.find(({ kind }) => kind === object.kind);
   if (!definition) return object;
@@ -33,14 +44,14 @@ for (const kind of KINDS) {
     test('lists every field of its spec', () => {
       assertSection(pageOf(kind), 'fields', fieldTable(definition.spec, 'spec'));
     });
-    test('lists every object that is made, and no other', () => {
+    test('lists every child object, and no other', () => {
       const word = wordOf(kind);
-      const said = [...page.matchAll(/^\| (\w+ `<\w+>-[^`]+`) +\|/gm)].flatMap(([, name = '']) =>
+      const listed = [...page.matchAll(/^\| (\w+ `<\w+>-[^`]+`) +\|/gm)].flatMap(([, name = '']) =>
         name.includes('<queue>')
           ? ['default', 'short', 'long'].map((queue) => name.replace('<queue>', queue))
           : [name],
       );
-      const made = corpus()
+      const children = corpus()
         .filter(({ resource }) => resource.kind === definition.kind)
         .flatMap(({ resource, objects }) =>
           objects
@@ -53,10 +64,10 @@ for (const kind of KINDS) {
       const scaled = (name: string) => name.startsWith('ScaledObject');
       const sorted = (names: readonly string[]) =>
         [...new Set(names)].filter((name) => !scaled(name)).sort();
-      assert.deepEqual(sorted(said), sorted(made));
-      for (const name of made.filter(scaled)) assert.ok(said.includes(name), name);
+      assert.deepEqual(sorted(listed), sorted(children));
+      for (const name of children.filter(scaled)) assert.ok(listed.includes(name), name);
     });
-    test('says what every status field and every phase is', () => {
+    test('explains every status field and phase', () => {
       const [, status = ''] = /^## Status\n([^]*?)^## /m.exec(page) ?? [];
       const common = ['observedGeneration', 'conditions'];
       for (const [name, field] of Object.entries(definition.status.properties ?? {})) {
@@ -72,7 +83,7 @@ for (const kind of KINDS) {
         .flatMap(({ status }) => status.conditions?.map(({ type }) => type) ?? []);
       for (const type of new Set(types)) assert.ok(page.includes(`\`${type}\``), type);
     });
-    test('has examples that apply as they are', () => {
+    test('has examples that are admitted unchanged', () => {
       const manifests = manifestsIn(page);
       assert.ok(manifests.length > 0);
       for (const manifest of manifests) admitted(manifest);
@@ -80,7 +91,7 @@ for (const kind of KINDS) {
   });
 }
 
-/** Paths of the fields of a schema; maps and lists of plain values are fields themselves. */
+/** Paths of the fields of a schema; a map or a list of plain values is one field. */
 function pathsOf(schema: Schema, path: string): readonly string[] {
   const fields = Object.entries(schema.properties ?? schema.items?.properties ?? {});
   return fields.length === 0
@@ -88,7 +99,7 @@ function pathsOf(schema: Schema, path: string): readonly string[] {
     : fields.flatMap(([name, field]) => pathsOf(field, `${path}.${name}`));
 }
 
-/** Paths that a manifest has a value at, by those of the schema. */
+/** Whether a manifest has a value at a path of the schema. */
 function isSet(value: unknown, [name, ...rest]: readonly string[]): boolean {
   if (value === undefined || name === undefined) return value !== undefined;
   if (Array.isArray(value)) return value.some((item) => isSet(item, [name, ...rest]));
@@ -96,7 +107,7 @@ function isSet(value: unknown, [name, ...rest]: readonly string[]): boolean {
 }
 
 suite('the golden scenario with every field set', () => {
-  /** Fields that exclude one of those that are set. */
+  /** Fields that exclude one that the scenario sets. */
   const EXCLUDED: Readonly<Record<string, readonly string[]>> = {
     AppBench: [
       'spec.appsJSON',
@@ -139,11 +150,11 @@ suite('the golden scenario with every field set', () => {
       'spec.yAxis.yField',
     ],
   };
-  /** What only one of several queues or tolerations needs. */
+  /** Fields that only one of several queues or tolerations needs. */
   const RARE =
     /\.(staticReplicas|cooldownPeriod|pollingInterval|tolerationSeconds)$|\.default\.(min|max)Replicas$|\.default\.queueLength$|\.(limits|requests)$/;
   for (const kind of KINDS) {
-    test(`of ${kind.definition.kind} leaves none out`, () => {
+    test(`of ${kind.definition.kind} omits none`, () => {
       const [admission] = readScenario(`${wordOf(kind)}-everything`).admissions;
       const unset = pathsOf(kind.definition.spec, 'spec')
         .filter((path) => !isSet(admission?.object, path.split('.')))
@@ -152,6 +163,29 @@ suite('the golden scenario with every field set', () => {
     });
   }
 });
+
+test('docs/operator-flags.md lists every flag of the operator', () => {
+  assertSection('docs/operator-flags.md', 'flags', flagTable(helpText()));
+});
+
+test('docs/helm-values.md lists every value of the chart', () => {
+  assertSection('docs/helm-values.md', 'values', valueTable(read('dist/chart/README.md')));
+});
+
+for (const file of markdownFiles()) {
+  suite(file, () => {
+    const page = read(file);
+    test('has links that lead to files and headings that exist', () => {
+      assert.deepEqual(brokenLinks(file), []);
+    });
+    test('has manifests that the operator admits', () => {
+      for (const manifest of manifestsIn(page)) admitted(manifest);
+    });
+    test('has no cell of more than 100 columns outside of generated tables', () => {
+      assert.deepEqual(longCells(page), []);
+    });
+  });
+}
 
 test('the index of the kinds has every page', () => {
   const index = read('docs/spec/README.md');
@@ -172,17 +206,17 @@ suite('the examples', () => {
   );
   const stored = objects.map(admitted);
   for (const file of files) {
-    test(`${file} begins with a sentence on what it shows`, () => {
+    test(`${file} begins with a sentence about its purpose`, () => {
       assert.match(read(`examples/${file}`), /^# [A-Z].*[.]\n/);
     });
   }
-  test('apply as they are, and refer only to each other', () => {
+  test('are admitted unchanged, and refer only to each other', () => {
     const secrets = stored.filter(({ kind }) => kind === 'Secret');
     const reader = new StaticReader({
       objects: [
         ...stored
           .filter(({ kind }) => kind !== 'Secret')
-          // As soon as a chart is written, those that show it go on.
+          // Dashboards and workspaces wait until a chart is written.
           .map((one) =>
             one.kind === 'SiteDashboardChart' ? { ...one, status: { outcome: 'Created' } } : one,
           ),
@@ -202,11 +236,11 @@ suite('the examples', () => {
       assert.equal(stages.length > 0, kind.owns.length > 0, resource.metadata.name);
     }
   });
-  test('have names of their own', () => {
+  test('have unique names', () => {
     const names = stored.map(({ kind, metadata }) => `${kind} ${metadata.name}`);
     assert.equal(new Set(names).size, names.length);
   });
-  test('hold no field that belongs to a running cluster', () => {
+  test('have no metadata except a name', () => {
     for (const { metadata } of objects) {
       assert.deepEqual(Object.keys(metadata), ['name']);
     }

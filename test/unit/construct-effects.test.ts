@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
-import { Certificate } from '../../constructs/kit/object-kind.js';
+import { Certificate } from '../../constructs/integrations/cert-manager/kinds.js';
 import { aReadyBench, aSecret, aSite, KEDA } from '../golden/builders.js';
 import { assertSection, table } from '../golden/docs.js';
 import { effectOf, inWords, type Moment } from '../golden/effects.js';

@@ -1,39 +1,12 @@
 import assert from 'node:assert/strict';
-import { suite, test } from 'node:test';
+import { test } from 'node:test';
 import { healthOf } from '../../constructs/kit/health.js';
+import { condition, healthCases, withConditions } from './health-cases.js';
 
-type Observable = Parameters<typeof healthOf>[0];
-type Case = readonly [
-  reason: string,
-  object: Omit<Observable, 'kind' | 'metadata'>,
-  state: string,
-  message: string,
-];
-
-const condition = (type: string, status: string, reason?: string, message?: string) => ({
-  type,
-  status,
-  ...(reason === undefined ? {} : { reason }),
-  ...(message === undefined ? {} : { message }),
-});
-const of = (...conditions: ReturnType<typeof condition>[]) => ({ status: { conditions } });
-
-function evaluated(kind: string, cases: readonly Case[]): void {
-  suite(`a ${kind}`, () => {
-    for (const [reason, rest, state, message] of cases) {
-      test(`${reason}: ${state}`, () => {
-        const object = { kind, metadata: { generation: 1 }, ...rest };
-        const health = healthOf(object);
-        assert.deepEqual({ state: health.state, message: health.message }, { state, message });
-      });
-    }
-  });
-}
-
-evaluated('Deployment', [
-  ['that nobody has looked at', {}, 'InProgress', '0 of 1 replicas available'],
+healthCases({ kind: 'Deployment' }, [
+  ['that no controller has observed', {}, 'InProgress', '0 of 1 replicas available'],
   [
-    'with 0 replicas that nobody has looked at',
+    'with 0 replicas that no controller has observed',
     { spec: { replicas: 0 } },
     'InProgress',
     '0 of 0 replicas available',
@@ -43,7 +16,7 @@ evaluated('Deployment', [
     'of an old generation',
     { status: { observedGeneration: 0, updatedReplicas: 1, availableReplicas: 1 } },
     'InProgress',
-    'the change has not been seen yet',
+    'the latest change is not observed yet',
   ],
   [
     'that starts its new pods',
@@ -52,7 +25,7 @@ evaluated('Deployment', [
     '1 of 3 replicas updated',
   ],
   [
-    'whose pods nobody may make',
+    'whose pods are refused',
     {
       spec: { replicas: 1 },
       status: {
@@ -71,7 +44,7 @@ evaluated('Deployment', [
     '0 of 1 replicas updated: its pod is refused: forbidden: exceeded quota: small',
   ],
   [
-    'that has all it wants in spite of an old refusal',
+    'with all replicas, and an old refusal',
     {
       spec: { replicas: 1 },
       status: {
@@ -86,13 +59,13 @@ evaluated('Deployment', [
     '',
   ],
   [
-    'whose old pods are still there',
+    'whose old pods still run',
     {
       spec: { replicas: 1 },
       status: { observedGeneration: 1, replicas: 2, updatedReplicas: 1, availableReplicas: 2 },
     },
     'InProgress',
-    'old replicas are going',
+    'old replicas are terminating',
   ],
   [
     'whose pods are not available',
@@ -104,7 +77,7 @@ evaluated('Deployment', [
     '1 of 2 replicas available',
   ],
   [
-    'with all it wants',
+    'with all replicas',
     {
       spec: { replicas: 2 },
       status: { observedGeneration: 1, replicas: 2, updatedReplicas: 2, availableReplicas: 2 },
@@ -113,21 +86,21 @@ evaluated('Deployment', [
     '',
   ],
   [
-    'without a number wants one',
+    'without a number of replicas, with one',
     { status: { observedGeneration: 1, replicas: 1, updatedReplicas: 1, availableReplicas: 1 } },
     'Ready',
     '',
   ],
   [
     'that makes no progress',
-    of(condition('Progressing', 'False', 'ProgressDeadlineExceeded')),
+    withConditions(condition('Progressing', 'False', 'ProgressDeadlineExceeded')),
     'Failed',
     'the rollout makes no progress',
   ],
 ]);
 
-evaluated('StatefulSet', [
-  ['that nobody has looked at', {}, 'InProgress', '0 of 1 replicas available'],
+healthCases({ kind: 'StatefulSet' }, [
+  ['that no controller has observed', {}, 'InProgress', '0 of 1 replicas available'],
   [
     'whose pod is not ready',
     { status: { observedGeneration: 1, readyReplicas: 0 } },
@@ -149,7 +122,7 @@ evaluated('StatefulSet', [
     '0 of 1 replicas updated',
   ],
   [
-    'with all it wants',
+    'with all replicas',
     {
       status: {
         observedGeneration: 1,
@@ -164,11 +137,11 @@ evaluated('StatefulSet', [
   ],
 ]);
 
-evaluated('Job', [
-  ['that has not begun', {}, 'InProgress', 'running'],
+healthCases({ kind: 'Job' }, [
+  ['without a status', {}, 'InProgress', 'running'],
   ['that runs', { status: {} }, 'InProgress', 'running'],
   ['that tries again', { status: { failed: 2 } }, 'InProgress', 'running, after 2 failed attempts'],
-  ['that is complete', of(condition('Complete', 'True')), 'Ready', ''],
+  ['that is complete', withConditions(condition('Complete', 'True')), 'Ready', ''],
   [
     'that was complete after failures',
     { status: { failed: 1, conditions: [condition('Complete', 'True')] } },
@@ -177,96 +150,29 @@ evaluated('Job', [
   ],
   [
     'that has failed',
-    of(condition('Failed', 'True', 'BackoffLimitExceeded', 'too many attempts')),
+    withConditions(condition('Failed', 'True', 'BackoffLimitExceeded', 'too many attempts')),
     'Failed',
     'too many attempts',
   ],
   [
     'that is about to fail',
-    of(condition('FailureTarget', 'True', 'DeadlineExceeded')),
+    withConditions(condition('FailureTarget', 'True', 'DeadlineExceeded')),
     'Failed',
     'DeadlineExceeded',
   ],
-  ['whose failure does not hold', of(condition('Failed', 'False')), 'InProgress', 'running'],
+  [
+    'whose failure does not hold',
+    withConditions(condition('Failed', 'False')),
+    'InProgress',
+    'running',
+  ],
 ]);
 
-evaluated('PersistentVolumeClaim', [
+healthCases({ kind: 'PersistentVolumeClaim' }, [
   ['that waits for its first pod', { status: { phase: 'Pending' } }, 'Ready', ''],
   ['that is bound', { status: { phase: 'Bound' } }, 'Ready', ''],
-  ['whose volume is gone', { status: { phase: 'Lost' } }, 'Failed', 'its volume is lost'],
+  ['whose volume is lost', { status: { phase: 'Lost' } }, 'Failed', 'its volume is lost'],
 ]);
-
-evaluated('Certificate', [
-  [
-    'whose issuing has failed',
-    of(
-      condition('Ready', 'False', 'DoesNotExist', 'Issuing certificate as Secret does not exist'),
-      condition(
-        'Issuing',
-        'False',
-        'Failed',
-        'The certificate request has failed: order is invalid',
-      ),
-    ),
-    'InProgress',
-    'The certificate request has failed: order is invalid',
-  ],
-  [
-    'that is renewed in vain, and still good',
-    of(condition('Ready', 'True'), condition('Issuing', 'False', 'Failed', 'rate limited')),
-    'Ready',
-    '',
-  ],
-]);
-
-for (const kind of ['Database', 'DatabaseRole']) {
-  evaluated(kind, [
-    [
-      'that CloudNativePG has applied',
-      { status: { observedGeneration: 1, applied: true } },
-      'Ready',
-      '',
-    ],
-    [
-      'that it cannot apply',
-      { status: { applied: false, message: 'role "s" does not exist' } },
-      'InProgress',
-      'role "s" does not exist',
-    ],
-    [
-      'whose change it cannot apply',
-      { status: { observedGeneration: 0, applied: false, message: 'permission denied' } },
-      'InProgress',
-      'permission denied',
-    ],
-    [
-      'whose change it has not seen',
-      { status: { observedGeneration: 0, applied: true } },
-      'InProgress',
-      'the change has not been seen yet',
-    ],
-    [
-      'of a replica cluster',
-      { status: { observedGeneration: 1, message: 'waiting for the cluster to become primary' } },
-      'InProgress',
-      'waiting for the cluster to become primary',
-    ],
-  ]);
-}
-
-for (const kind of ['ScaledObject', 'Certificate', 'Database', 'User', 'Grant', 'DatabaseRole']) {
-  evaluated(kind, [
-    ['that its operator has not seen', {}, 'InProgress', 'its operator has not looked at it yet'],
-    [
-      'that is not ready',
-      of(condition('Ready', 'False', 'Pending', 'waiting for the server')),
-      'InProgress',
-      'waiting for the server',
-    ],
-    ['that says no more', of(condition('Ready', 'Unknown')), 'InProgress', 'not ready'],
-    ['that is ready', of(condition('Ready', 'True')), 'Ready', ''],
-  ]);
-}
 
 for (const kind of [
   'Service',
@@ -275,26 +181,28 @@ for (const kind of [
   'Ingress',
   'NetworkPolicy',
   'PodDisruptionBudget',
-  'TriggerAuthentication',
 ]) {
-  evaluated(kind, [['is there or not', {}, 'Ready', '']]);
+  healthCases({ kind }, [['without a status', {}, 'Ready', '']]);
 }
 
-evaluated('kind of anybody', [
+healthCases({ kind: 'kind without a rule' }, [
   [
     'that has stalled',
-    of(condition('Stalled', 'True', 'Broken', 'mend it'), condition('Ready', 'False')),
+    withConditions(
+      condition('Stalled', 'True', 'Broken', 'repair it'),
+      condition('Ready', 'False'),
+    ),
     'Failed',
-    'mend it',
+    'repair it',
   ],
-  ['that is no longer stalled', of(condition('Stalled', 'False')), 'Ready', ''],
+  ['that is no longer stalled', withConditions(condition('Stalled', 'False')), 'Ready', ''],
 ]);
 
-test('what is being deleted is not ready, whatever its status says', () => {
+test('an object that is being deleted is not ready, whatever its status', () => {
   const object = {
     kind: 'Job',
     metadata: { deletionTimestamp: '2026-01-01T00:00:00Z' },
-    ...of(condition('Complete', 'True')),
+    ...withConditions(condition('Complete', 'True')),
   };
   assert.deepEqual(healthOf(object), { state: 'Terminating', message: 'is being deleted' });
 });

@@ -1,16 +1,18 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 import type { KubeObject } from '../../constructs/kit/object.js';
+import { Certificate } from '../../constructs/integrations/cert-manager/kinds.js';
 import {
-  Certificate,
+  PostgresCluster,
+  PostgresDatabase,
+  PostgresRole,
+} from '../../constructs/integrations/cloudnative-pg/kinds.js';
+import {
   MariaDb,
   MariaDbDatabase,
   MariaDbGrant,
   MariaDbUser,
-  PostgresCluster,
-  PostgresDatabase,
-  PostgresRole,
-} from '../../constructs/kit/object-kind.js';
+} from '../../constructs/integrations/mariadb-operator/kinds.js';
 import { containersOf, corpus, podTemplates } from '../golden/corpus.js';
 import { aReadyBench, aSecret, aServer, aSite, aReader, KEDA } from '../golden/builders.js';
 import { graphOf, kindOf } from '../golden/outcome.js';

@@ -167,3 +167,19 @@ suite('kinds do not know each other', () => {
     assert.deepEqual(kit, []);
   });
 });
+
+suite('an integration', () => {
+  test('imports the kit and generated imports only: kinds use it, and it knows none of them', () => {
+    for (const { path, source } of FILES) {
+      if (!path.startsWith('integrations/')) continue;
+      for (const { from } of importsOf(source)) {
+        const target = new URL(from, `file:///constructs/${path}`).pathname;
+        assert.match(
+          from.startsWith('.') ? target : '/imports/',
+          /^\/(constructs\/(kit|integrations)|imports)\//,
+          path,
+        );
+      }
+    }
+  });
+});

@@ -14,7 +14,7 @@ import type { Health } from '../../constructs/kit/health.js';
 import type { ChildView } from '../../constructs/kit/kind.js';
 import { MANAGED_BY, MANAGED_BY_LABEL } from '../../constructs/kit/labels.js';
 import type { KubeObject } from '../../constructs/kit/object.js';
-import { ScaledObject } from '../../constructs/kit/object-kind.js';
+import { ScaledObject } from '../../constructs/integrations/keda/kinds.js';
 import type { AppSite } from '../../constructs/site/api.js';
 import type { SiteInputs } from '../../constructs/site/resolve.js';
 import { aReadyBench, aSecret, aSite, aReader, KEDA } from '../golden/builders.js';

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { MariaDbDatabase, ScaledObject } from '../../constructs/kit/object-kind.js';
+import { ScaledObject } from '../../constructs/integrations/keda/kinds.js';
+import { MariaDbDatabase } from '../../constructs/integrations/mariadb-operator/kinds.js';
 import { ApiError } from '../../runner/api/api-error.js';
 import { Discovery } from '../../runner/cache/discovery.js';
 import { createLogger } from '../../runner/telemetry/log.js';

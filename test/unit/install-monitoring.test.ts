@@ -4,10 +4,10 @@ import { describe, mock, test } from 'node:test';
 
 import type { KubeObject } from '../../constructs/kit/object.js';
 import {
-  monitoringObjects,
-  PrometheusRuleKind,
-  ServiceMonitorKind,
-} from '../../constructs/monitoring/objects.js';
+  PrometheusRule,
+  ServiceMonitor,
+} from '../../constructs/integrations/prometheus-operator/kinds.js';
+import { monitoringObjects } from '../../constructs/monitoring/objects.js';
 import { ApiError, ConnectionError } from '../../runner/api/api-error.js';
 import { createLogger } from '../../runner/telemetry/log.js';
 import { MonitoringReconciler } from '../../runner/telemetry/monitoring.js';
@@ -83,14 +83,14 @@ describe('the monitoring of the operator', () => {
   test('is of those kinds only whose API is there; the dashboard comes with the rules', async () => {
     const { it, applied } = caInjector(none);
     it.start();
-    it.serve(ServiceMonitorKind, true);
+    it.serve(ServiceMonitor, true);
     await soon();
     assert.deepEqual(applied.map(nameOf), ALL.slice(0, 2));
-    it.serve(PrometheusRuleKind, true);
+    it.serve(PrometheusRule, true);
     await soon();
     assert.deepEqual(applied.map(nameOf), ALL);
-    it.serve(PrometheusRuleKind, false);
-    it.serve(PrometheusRuleKind, true);
+    it.serve(PrometheusRule, false);
+    it.serve(PrometheusRule, true);
     await soon();
     assert.deepEqual(applied.slice(4).map(nameOf), ALL.slice(2), 'one that is back has lost them');
     it.stop();

@@ -4,7 +4,7 @@ import { describe, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { parse } from 'yaml';
 
-import { GENERATED, installManifest } from '../../cli/install.js';
+import { GENERATED, installManifest } from '../../cli/commands/install/manifest.js';
 import { parseConfig } from '../../runner/config/config.js';
 import { VERSION } from '../../runner/version.js';
 import { install, type Installed, the } from './install-manifest.js';

@@ -4,6 +4,8 @@ import type { Construct } from 'constructs';
 import { DEFAULT_API_GROUP } from '../../constructs/kit/definition.js';
 import { metadataKeysFor } from '../../constructs/kit/labels.js';
 import type { Resource } from '../../constructs/kit/object.js';
+import { ScaledObject } from '../../constructs/integrations/keda/kinds.js';
+import { MariaDbDatabase } from '../../constructs/integrations/mariadb-operator/kinds.js';
 import * as kinds from '../../constructs/kit/object-kind.js';
 import { kindId } from '../../constructs/kit/object-kind.js';
 import { Stage } from '../../constructs/kit/stage.js';
@@ -17,8 +19,8 @@ export const KINDS = new Map(
     kinds.Job,
     kinds.StatefulSet,
     kinds.Deployment,
-    kinds.MariaDbDatabase,
-    kinds.ScaledObject,
+    MariaDbDatabase,
+    ScaledObject,
   ].map((kind) => [kindId(kind), kind]),
 );
 export const BENCH: Resource = {

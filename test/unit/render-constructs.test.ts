@@ -3,7 +3,7 @@ import { describe, test } from 'node:test';
 import { App, Chart, JsonPatch } from 'cdk8s';
 
 import { renderObjects } from '../../cli/testing.js';
-import { toYaml } from '../../cli/yaml.js';
+import { toYaml } from '../../cli/io/yaml.js';
 import { Bench, type KubeObject, ManifestError, resources, Site } from '../../constructs/index.js';
 
 const chart = (namespace?: string): Chart =>

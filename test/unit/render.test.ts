@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 
 import { renderFile, renderObjects } from '../../cli/testing.js';
-import { toYaml } from '../../cli/yaml.js';
+import { toYaml } from '../../cli/io/yaml.js';
 import type { KubeObject } from '../../constructs/kit/object.js';
 import { API_VERSION, bench, MINIMAL, namesIn, objectsIn, site } from './render-manifests.js';
 

@@ -2,12 +2,12 @@ import assert from 'node:assert/strict';
 import { beforeEach, describe, test } from 'node:test';
 import { MANAGED_BY, MANAGED_BY_LABEL } from '../../constructs/kit/labels.js';
 import type { KubeObject } from '../../constructs/kit/object.js';
+import { PostgresRole } from '../../constructs/integrations/cloudnative-pg/kinds.js';
+import { ScaledObject } from '../../constructs/integrations/keda/kinds.js';
+import { MariaDbDatabase } from '../../constructs/integrations/mariadb-operator/kinds.js';
 import {
   Deployment,
-  MariaDbDatabase,
   PersistentVolumeClaim,
-  PostgresRole,
-  ScaledObject,
   Secret,
   StatefulSet,
 } from '../../constructs/kit/object-kind.js';

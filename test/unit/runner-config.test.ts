@@ -204,7 +204,7 @@ describe('refused', () => {
     });
   }
 
-  test('all problems are told at once', () => {
+  test('all problems are reported together', () => {
     const argv = ['--zap-encoder=xml', '--nonsense', '--api-group=x'];
     assert.throws(
       () => parseConfig(argv, {}),

@@ -1,14 +1,20 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
+import { fileURLToPath } from 'node:url';
 import type { Schema } from '../../constructs/kit/definition.js';
 import type { Problem } from '../../constructs/kit/errors.js';
 import type { Resource } from '../../constructs/kit/object.js';
 import { admit } from '../../constructs/kit/schema/admit.js';
+import { assertGolden } from '../golden/compare.js';
+import { CHANGES, REFUSED } from './schema-corpus.js';
 import { definitionOf } from './schema-definitions.js';
 import { aBench, aManifest, aSite, MINIMAL, minimal, type Manifest } from './schema-manifests.js';
-import { REFUSED_OTHERS } from './schema-refused-others.js';
-import { REFUSED_BENCHES, REFUSED_SITES } from './schema-refused.js';
 
+const MESSAGES = fileURLToPath(
+  new URL('../../../../test/unit/schema-refused.txt', import.meta.url),
+);
+/** Long values are cut: the end says what is wrong. */
+const shortened = (message: string): string => message.replace(/(.{80}).{100,}(.{160})$/, '$1…$2');
 const admitted = (manifest: Manifest, old?: Manifest) => {
   const definition = definitionOf(manifest.kind);
   return admit(definition, manifest, old ? { old: admit(definition, old).object } : {});
@@ -186,11 +192,18 @@ suite('admit takes', () => {
 });
 
 suite('admit refuses', () => {
-  for (const [reason, manifest, ...paths] of [
-    ...REFUSED_BENCHES,
-    ...REFUSED_SITES,
-    ...REFUSED_OTHERS,
-  ]) {
+  test('in the words of schema-refused.txt', () => {
+    const lines = [
+      ...REFUSED.map(([reason, manifest]) => ({ reason, manifest, ...admitted(manifest) })),
+      ...CHANGES.map(([change, from, manifest]) => {
+        return { reason: `change: ${change}`, manifest, ...admitted(manifest, from) };
+      }),
+    ].flatMap(({ reason, manifest, problems }) =>
+      messages(problems).map((message) => `${manifest.kind}, ${reason}: ${shortened(message)}\n`),
+    );
+    assertGolden(MESSAGES, lines.join(''));
+  });
+  for (const [reason, manifest, ...paths] of REFUSED) {
     test(`${reason} (${manifest.kind})`, () => {
       const { problems } = admitted(manifest);
       assert.deepEqual(problems.map(({ path }) => path).sort(), [...paths].sort());

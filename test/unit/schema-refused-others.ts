@@ -228,4 +228,45 @@ export const REFUSED_OTHERS: readonly Refused[] = [
     job({ resources: { requests: { cpu: '2' }, limits: { cpu: '1' } } }),
     'spec.resources',
   ],
+
+  ['a name that is too long', minimal('SiteUser', {}, 'a'.repeat(55)), 'metadata.name'],
+  ['no address', user({ email: undefined }), 'spec.email'],
+  ['no first name', user({ firstName: undefined }), 'spec.firstName'],
+  ['an empty first name', user({ firstName: '' }), 'spec.firstName'],
+  ['roles that are text', user({ roles: 'Sales User' }), 'spec.roles'],
+  [
+    'a Secret without a name',
+    user({ passwordSecretRef: { key: 'password' } }),
+    'spec.passwordSecretRef.name',
+  ],
+  [
+    'a key that no Secret has',
+    user({ passwordSecretRef: { name: 's', key: 'a/b' } }),
+    'spec.passwordSecretRef.key',
+  ],
+  ['an API key without a Secret', user({ apiKeySecretRef: {} }), 'spec.apiKeySecretRef.name'],
+  ['a language that is a word', user({ language: 'English' }), 'spec.language'],
+  ['a time zone that is an offset', user({ timeZone: '+01:00' }), 'spec.timeZone'],
+  ['whether it is enabled as text', user({ enabled: 'yes' }), 'spec.enabled'],
+  ['no site', backup({ siteRef: undefined }), 'spec.siteRef'],
+  [
+    'a store without a Secret',
+    backup({ destination: { s3: { endpoint: 'https://s3.example.com', bucket: 'backups' } } }),
+    'spec.destination.s3.secretRef',
+  ],
+  [
+    'a bucket in capitals',
+    backup({
+      destination: {
+        s3: { endpoint: 'https://s3.example.com', bucket: 'Backups', secretRef: { name: 's' } },
+      },
+    }),
+    'spec.destination.s3.bucket',
+  ],
+  ['a document type twice', backup({ exclude: ['ToDo', 'ToDo'] }), 'spec.exclude[1]'],
+  ['a timeout without a unit', backup({ timeout: '60' }), 'spec.timeout'],
+  ['a timeout of nothing', backup({ timeout: '0s' }), 'spec.timeout'],
+  ['a negative number of tries', backup({ backoffLimit: -1 }), 'spec.backoffLimit'],
+  ['an unknown deletion policy', backup({ deletionPolicy: 'Keep' }), 'spec.deletionPolicy'],
+  ['files that are neither yes nor no', backup({ withFiles: 'yes' }), 'spec.withFiles'],
 ];

@@ -185,6 +185,32 @@ export const REFUSED_BENCHES: readonly Refused[] = [
     'spec.frameworkVersion',
     'spec',
   ],
+  ['a name in capitals', aBench({}, 'Bench'), 'metadata.name'],
+  [
+    'a request above its limit',
+    aBench({ componentResources: { nginx: { requests: { cpu: '2' }, limits: { cpu: '1' } } } }),
+    'spec.componentResources.nginx',
+  ],
+  [
+    'a queue length of 0',
+    aBench({ workerAutoscaling: { short: { queueLength: 0 } } }),
+    'spec.workerAutoscaling.short.queueLength',
+  ],
+  [
+    'an image with a command',
+    aBench({ image: { repository: 'x && reboot' } }),
+    'spec.image.repository',
+  ],
+  [
+    'an image with its tag',
+    aBench({ redisConfig: { image: 'redis:7 --evil' } }),
+    'spec.redisConfig.image',
+  ],
+  [
+    'a capability in lower case',
+    aBench({ security: { securityContext: { capabilities: { drop: ['all'] } } } }),
+    'spec.security.securityContext.capabilities.drop[0]',
+  ],
 ];
 
 export const REFUSED_SITES: readonly Refused[] = [
@@ -225,5 +251,55 @@ export const REFUSED_SITES: readonly Refused[] = [
     'a secret without a name',
     aSite({ adminPasswordSecretRef: {} }),
     'spec.adminPasswordSecretRef.name',
+  ],
+  ['no name of a bench', aSite({ benchRef: { name: '' } }), 'spec.benchRef.name'],
+  ['unknown workloads', aSite({ workloads: 'Own' }), 'spec.workloads'],
+  ['an unknown policy', aSite({ deletionPolicy: 'retain' }), 'spec.deletionPolicy'],
+  [
+    'an unknown kind of issuer',
+    aSite({ ingress: { tls: { issuerKind: 'issuer' } } }),
+    'spec.ingress.tls.issuerKind',
+  ],
+  [
+    'text for a reference',
+    aSite({ adminPasswordSecretRef: 'admin' }),
+    'spec.adminPasswordSecretRef',
+  ],
+  ['null for the spec', aManifest('AppSite', null), 'spec'],
+  ['a backup from nowhere', aSite({ restoreFrom: {} }), 'spec.restoreFrom'],
+  [
+    'a backup from two places',
+    aSite({ restoreFrom: { backupRef: { name: 'n' }, source: { pvc: { claimName: 'c' } } } }),
+    'spec.restoreFrom',
+  ],
+  [
+    'a store that is neither a volume nor S3',
+    aSite({ restoreFrom: { source: {} } }),
+    'spec.restoreFrom.source',
+  ],
+  [
+    'a date for a backup',
+    aSite({ restoreFrom: { backupRef: { name: 'n' }, name: '2025-01-31' } }),
+    'spec.restoreFrom.name',
+  ],
+  [
+    'a path for a backup',
+    aSite({ restoreFrom: { backupRef: { name: 'n' }, name: '../20250131T1200' } }),
+    'spec.restoreFrom.name',
+  ],
+  [
+    'true for a confirmation',
+    aSite({ restoreFrom: { backupRef: { name: 'n' }, confirm: true } }),
+    'spec.restoreFrom.confirm',
+  ],
+  [
+    'a command for a confirmation',
+    aSite({ restoreFrom: { backupRef: { name: 'n' }, confirm: 'shop.example.com; reboot' } }),
+    'spec.restoreFrom.confirm',
+  ],
+  [
+    'a folder outside of the store',
+    aSite({ restoreFrom: { source: { pvc: { claimName: 'c', prefix: '../x' } } } }),
+    'spec.restoreFrom.source.pvc.prefix',
   ],
 ];

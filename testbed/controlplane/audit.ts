@@ -23,10 +23,12 @@ export interface AuditEvent {
 /**
  * Reads the events of an audit log in the order of their answers. A watch appears twice: when it
  * begins and when it ends. The last line is left out while the API server is writing it.
+ *
+ * @param start the byte to read from, at the begin of a line
  */
-export async function* readAudit(path: string): AsyncGenerator<AuditEvent> {
+export async function* readAudit(path: string, start = 0): AsyncGenerator<AuditEvent> {
   let rest = '';
-  for await (const chunk of createReadStream(path, 'utf8')) {
+  for await (const chunk of createReadStream(path, { encoding: 'utf8', start })) {
     const lines = (rest + String(chunk)).split('\n');
     rest = lines.pop() ?? '';
     for (const line of lines) if (line.startsWith('{')) yield JSON.parse(line) as AuditEvent;

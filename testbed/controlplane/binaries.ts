@@ -20,7 +20,7 @@ export type Binaries<Name extends string = BinaryName> = Readonly<Record<Name, s
 export interface EnsureBinariesOptions<Name extends BinaryName> {
   /** The binaries wanted. Default: all. */
   readonly names?: readonly Name[];
-  /** Told what is built and for how long. Default: silent. */
+  /** Called with the binary that is built, and for how long. Default: no calls. */
   readonly onProgress?: OnProgress | undefined;
 }
 

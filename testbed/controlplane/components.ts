@@ -26,7 +26,7 @@ export interface Setup {
   readonly audit?: { readonly policy: string; readonly log: string };
 }
 
-/** High client limits: the machine, not a client's own brake, sets the pace of tests. */
+/** High client limits: the machine, not a client's own rate limit, sets the pace of tests. */
 const FAST_CLIENT = ['--kube-api-qps=1000', '--kube-api-burst=2000'];
 
 export function etcd({ dataDir, ports }: Setup): string[] {
@@ -124,8 +124,8 @@ export function scheduler({ kubeconfigs }: Setup): string[] {
     `--kubeconfig=${kubeconfigs.scheduler}`,
     '--secure-port=0',
     '--leader-elect=false',
-    // It may try a pod before it has seen that the pod's claim is bound, and hears of it no more;
-    // left alone, it tries again after five minutes. It looks for such pods every half a minute.
+    // The scheduler may try a pod before it sees the pod's volume claim bound. It gets no event then and would retry
+    // after five minutes; with this flag it retries every half a minute.
     '--pod-max-in-unschedulable-pods-duration=1s',
     ...FAST_CLIENT,
   ];
@@ -139,7 +139,7 @@ export function kwok({ pki, ports, kubeconfigs }: Setup): string[] {
     // A pod's address; the default range has 254.
     '--cidr=10.64.0.1/12',
     '--node-ip=127.0.0.1',
-    // Where the API server asks for logs; every node is at this address.
+    // The address of every node; the API server requests logs there.
     `--server-address=127.0.0.1:${ports.kubelet}`,
     `--node-port=${ports.kubelet}`,
     `--tls-cert-file=${pki.files.server}`,

@@ -1,9 +1,10 @@
 import { randomUUID } from 'node:crypto';
-import { mkdir, mkdtemp, realpath, rename, writeFile } from 'node:fs/promises';
+import { existsSync } from 'node:fs';
+import { mkdir, mkdtemp, readFile, realpath, rename, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 
-import { Api } from './api.js';
+import { AdminClient } from './admin-client.js';
 import { type Binaries, ensureBinaries } from './binaries.js';
 import type { BinaryName } from './build.js';
 import type { Credential, Subject } from './certificate.js';
@@ -42,12 +43,12 @@ export interface ControlPlane extends AsyncDisposable {
   /** Path of the audit log, one JSON event a line (see `audit.ts`). */
   readonly auditLog?: string;
   /** The administrator's client, for harness code. */
-  readonly api: Api;
-  /** What runs now, with process ids. */
+  readonly api: AdminClient;
+  /** The running processes, with their ids. */
   readonly processes: readonly RunningProcess[];
   /** Id of the process group of all processes. */
   readonly processGroup: number | undefined;
-  /** Rejects when a process ends unasked, saying why; never resolves. */
+  /** Rejects when a process exits without a stop request, with the end of its log; never resolves. */
   readonly failed: Promise<never>;
   /** Runs kubectl as the administrator; rejects with its standard error when it fails. */
   kubectl(args: readonly string[], input?: string): Promise<string>;
@@ -86,7 +87,7 @@ export async function startControlPlane(options: ControlPlaneOptions = {}): Prom
       );
     } catch (error) {
       if (attempt === ATTEMPTS || !mayBeChance(error, options)) throw error;
-      process.emitWarning(`the control plane is started again: ${messageOf(error)}`);
+      process.emitWarning(`restarting the control plane: ${messageOf(error)}`);
     }
   }
 }
@@ -104,8 +105,8 @@ function simulatedNodes({ place, kwokNodes = 2 }: ControlPlaneOptions): number {
 }
 
 /**
- * Its servers end for good when what they ask at their start is not answered in time, as on a machine that
- * stands still for a moment; and another process may take a port. Not where it has a place: that is made once.
+ * Its servers exit when a request at their start times out, as on a suspended machine, and another process may take a
+ * port. With a place there is one attempt: the network is made once.
  */
 function mayBeChance(error: unknown, { place }: ControlPlaneOptions): boolean {
   return error instanceof ProcessDied && !place;
@@ -133,7 +134,7 @@ async function startOnce(
     try {
       await processes.whileAlive(running.startAll(options));
     } catch (error) {
-      running.api.close();
+      void running.api.close();
       throw error;
     }
     return running;
@@ -159,7 +160,7 @@ async function prepareSetup(
   const ports = {
     etcd: await freePort(),
     etcdPeer: await freePort(),
-    // Where nobody else is, it has the port that it usually has.
+    // In a separate network it has the usual port.
     apiServer: place ? 6443 : await freePort(),
     kubelet: await freePort(),
   };
@@ -195,7 +196,7 @@ async function writeKubeconfig(config: KubeconfigFile): Promise<string> {
   const credential = pki.client({ commonName: user, organizations: groups });
   const text = kubeconfigFor(server, pki.authority.certificatePem, user, credential);
   const file = path.join(dataDir, `${name}.kubeconfig`);
-  // In one step: another process may be reading the one that is there.
+  // In one step: another process may be reading the existing file.
   const temporary = `${file}.${randomUUID()}`;
   await writeFile(temporary, text, { mode: 0o600 });
   await rename(temporary, file);
@@ -211,11 +212,11 @@ class RunningControlPlane implements ControlPlane {
   readonly server: string;
   readonly dataDir: string;
   readonly auditLog?: string;
-  readonly api: Api;
+  readonly api: AdminClient;
 
   constructor(
     private readonly setup: components.Setup,
-    private readonly children: Processes,
+    private readonly children: ProcessGroup,
     readonly binaries: Partial<Binaries>,
   ) {
     this.kubeconfig = setup.kubeconfigs.admin;
@@ -224,7 +225,7 @@ class RunningControlPlane implements ControlPlane {
     if (setup.audit !== undefined) this.auditLog = setup.audit.log;
     const { authority } = setup.pki;
     const admin = setup.pki.client({ commonName: 'admin', organizations: ['system:masters'] });
-    this.api = new Api(this.server, authority.certificatePem, admin);
+    this.api = new AdminClient(this.server, authority.certificatePem, admin);
   }
 
   get processes(): readonly RunningProcess[] {
@@ -270,7 +271,7 @@ class RunningControlPlane implements ControlPlane {
   kubectl(args: readonly string[], input?: string): Promise<string> {
     const common = [
       `--kubeconfig=${this.kubeconfig}`,
-      // The default cache, in the home folder, would outlive us, and our ports come back.
+      // The default cache, in the home folder, would outlive us, and ports are reused.
       `--cache-dir=${path.join(this.dataDir, 'kubectl-cache')}`,
     ];
     const options = input === undefined ? {} : { input };
@@ -304,7 +305,7 @@ class RunningControlPlane implements ControlPlane {
 
   async startApiServer(): Promise<void> {
     await this.#run('kube-apiserver', components.apiServer);
-    await this.children.whileAlive(apiServerReady(this.api));
+    await this.children.whileAlive(apiServerReady(this.api, this.server));
   }
 
   async restartApiServer(): Promise<void> {
@@ -318,8 +319,9 @@ class RunningControlPlane implements ControlPlane {
   }
 
   async stop(): Promise<void> {
-    this.api.close();
+    const closed = this.api.close();
     await this.children.end();
+    await closed;
   }
 
   [Symbol.asyncDispose](): Promise<void> {
@@ -332,7 +334,44 @@ class RunningControlPlane implements ControlPlane {
 
   #binary(name: BinaryName): string {
     const binary = this.binaries[name];
-    if (binary === undefined) throw new Error(`this control plane runs without ${name}`);
+    if (binary === undefined) throw new Error(`control plane: ${name} is disabled`);
     return binary;
   }
 }
+
+type ProcessGroup = Pick<
+  Processes,
+  'running' | 'failed' | 'group' | 'start' | 'stop' | 'whileAlive' | 'end'
+>;
+
+/** Uses the control plane that another process runs in a folder. `stop` only ends the connection. */
+export async function attachControlPlane(dataDir: string): Promise<ControlPlane> {
+  const pki = await preparePki(path.join(dataDir, 'pki'));
+  const admin = path.join(dataDir, 'admin.kubeconfig');
+  const port = /https:\/\/127\.0\.0\.1:(\d+)/.exec(await readFile(admin, 'utf8'))?.[1];
+  if (port === undefined) throw new Error(`${admin} names no server on 127.0.0.1`);
+  const log = path.join(dataDir, 'logs', 'audit.log');
+  const setup: components.Setup = {
+    dataDir,
+    pki,
+    ports: { etcd: 0, etcdPeer: 0, apiServer: Number(port), kubelet: 0 },
+    kubeconfigs: { admin, controllerManager: '', scheduler: '', kwok: '' },
+    ...(existsSync(log) ? { audit: { policy: '', log } } : {}),
+  };
+  const binaries = await ensureBinaries({ names: ['kubectl'] });
+  return new RunningControlPlane(setup, NO_PROCESSES, binaries);
+}
+
+const refuse = (): Promise<never> =>
+  Promise.reject(new Error('the processes belong to the process that started the control plane'));
+
+/** Of a control plane that another process runs. */
+const NO_PROCESSES: ProcessGroup = {
+  running: [],
+  failed: new Promise(() => undefined),
+  group: undefined,
+  start: refuse,
+  stop: refuse,
+  whileAlive: (work) => work,
+  end: () => Promise.resolve(),
+};

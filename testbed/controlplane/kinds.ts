@@ -1,4 +1,4 @@
-import type { Api, KubernetesObject } from './api.js';
+import type { AdminClient, KubernetesObject } from './admin-client.js';
 
 const GROUP = 'kwok.x-k8s.io';
 const VERSION = 'v1alpha1';
@@ -30,7 +30,7 @@ export function kwokObject(
 }
 
 /** Creates the kinds and waits until they are served; kwok starts after them. */
-export async function createKinds(api: Api): Promise<void> {
+export async function createKinds(api: AdminClient): Promise<void> {
   const plurals = Object.keys(KINDS) as Plural[];
   await Promise.all(
     plurals.map(async (plural) => {

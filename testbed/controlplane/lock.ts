@@ -21,11 +21,11 @@ export async function withLock<T>(
   onWait?: (holder: number) => void,
 ): Promise<T> {
   const content = `${process.pid} ${randomUUID()}`;
-  let told = false;
+  let notified = false;
   while (!(await create(path, content))) {
     const holder = await stale(path);
-    if (holder !== undefined && !told) {
-      told = true;
+    if (holder !== undefined && !notified) {
+      notified = true;
       onWait?.(holder);
     }
     if (holder !== undefined) await sleep(POLL_MS);
@@ -43,7 +43,7 @@ export async function withLock<T>(
   }
 }
 
-/** Creates the lock with its content in one step, so that nobody reads an empty one. */
+/** Creates the lock with its content in one step: no process reads an empty lock. */
 async function create(path: string, content: string): Promise<boolean> {
   const draft = `${path}.${randomUUID()}`;
   await writeFile(draft, content);
@@ -58,14 +58,14 @@ async function create(path: string, content: string): Promise<boolean> {
   }
 }
 
-/** The process that holds the lock, or undefined when there is none any more. */
+/** The process that holds the lock; undefined where the lock does not exist or was stale and is removed. */
 async function stale(path: string): Promise<number | undefined> {
   const content = await read(path);
   if (content === undefined) return undefined;
   const holder = Number(content.split(' ')[0]);
   const age = Date.now() - (await modified(path));
   if (age < STALE_MS && isAlive(holder)) return holder;
-  // A rename has one winner. Should a third process have taken the lock between our look and the
+  // Only one process succeeds in the rename. If a third process has taken the lock between our read and the
   // rename, its file is put back.
   const removed = `${path}.${randomUUID()}`;
   try {

@@ -1,3 +1,4 @@
+import '../../runner/require-node.js';
 import { parseArgs } from 'node:util';
 
 import { type ControlPlane, startControlPlane } from './controlplane.js';
@@ -45,7 +46,7 @@ async function main(args: readonly string[]): Promise<void> {
   };
   const signalled = signalToEnd();
   const controlPlane = await Promise.race([startControlPlane(options), signalled]);
-  // Ended while starting: the supervisor cleans up as soon as this process is gone.
+  // Interrupted while starting: the supervisor cleans up when this process exits.
   if (typeof controlPlane === 'string') process.exit(130);
   process.stdout.write(welcome(controlPlane));
   try {

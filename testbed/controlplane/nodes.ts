@@ -1,9 +1,9 @@
-import type { Api, KubernetesObject } from './api.js';
-import { lessAndLessOften } from './less-often.js';
+import type { AdminClient, KubernetesObject } from './admin-client.js';
+import { withBackoff } from './backoff.js';
 import { pingNode, retellStages } from './stages.js';
 
 /** Creates nodes for kwok to play, each with room for thousands of pods. */
-export async function createNodes(api: Api, count: number): Promise<void> {
+export async function createNodes(api: AdminClient, count: number): Promise<void> {
   await Promise.all(
     Array.from({ length: count }, (_, index) => api.ensure('/api/v1/nodes', node(index))),
   );
@@ -13,9 +13,9 @@ export async function createNodes(api: Api, count: number): Promise<void> {
  * Waits until every node is Ready, that is until kwok plays it. kwok may have looked at its Stages, and at the
  * nodes, too early (see `stagesKnown`): both are changed again, less and less often.
  */
-export async function nodesReady(api: Api, count: number): Promise<void> {
+export async function nodesReady(api: AdminClient, count: number): Promise<void> {
   let waiting: readonly NodeObject[] = [];
-  const remind = lessAndLessOften(async () => {
+  const remind = withBackoff(async () => {
     await retellStages(api);
     await Promise.all(waiting.map(({ metadata: { name } }) => pingNode(api, name)));
   });

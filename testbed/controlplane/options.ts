@@ -1,7 +1,7 @@
-import type { Api } from './api.js';
+import type { AdminClient } from './admin-client.js';
 import type { OnProgress } from './progress.js';
 
-/** A network of its own, in which a node runs real pods beside the control plane. */
+/** A separate network, in which a node runs real pods beside the control plane. */
 export interface Place {
   /** Name of the network namespace. */
   readonly namespace: string;
@@ -33,12 +33,12 @@ export interface ControlPlaneOptions {
   /** Whether the API server logs every request's metadata. Default: false. */
   readonly audit?: boolean;
   /**
-   * Called when the API server is ready and before the controllers start: kinds that are made here are
-   * known to the garbage collector at once, not after its next look in 30 seconds.
+   * Called when the API server is ready and before the controllers start: the garbage collector then knows the kinds
+   * that are created here at once. Later it discovers kinds every 30 seconds only.
    */
-  readonly prepare?: (api: Api) => Promise<void>;
+  readonly prepare?: (api: AdminClient) => Promise<void>;
   /** Default: 127.0.0.1, without a real node. With a place there are no simulated nodes and no volumes. */
   readonly place?: Place;
-  /** Told what is being done. Default: silent. */
+  /** Called with the current step. Default: no calls. */
   readonly onProgress?: OnProgress | undefined;
 }

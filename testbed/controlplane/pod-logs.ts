@@ -2,27 +2,27 @@ import { randomUUID } from 'node:crypto';
 import { mkdir, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 
-import { type Api, orGone } from './api.js';
+import { type AdminClient, ifExists } from './admin-client.js';
 import { collectionOf, kwokObject } from './kinds.js';
-import { lessAndLessOften } from './less-often.js';
+import { withBackoff } from './backoff.js';
 import { type Labels, listPods } from './pods.js';
 
-/** What is needed of a control plane. */
+/** The part of a control plane that these functions use. */
 interface Cluster {
-  readonly api: Api;
+  readonly api: AdminClient;
   readonly dataDir: string;
 }
 
-/** Lets every pod have an empty log, until `writePodLogs` says otherwise. */
-export async function createEmptyLogs(api: Api, dataDir: string): Promise<void> {
+/** Gives every pod an empty log, until `writePodLogs` replaces it. */
+export async function createEmptyLogs(api: AdminClient, dataDir: string): Promise<void> {
   const logsFile = await writeLog(dataDir, '');
   const everything = kwokObject('clusterlogs', { name: 'empty' }, { logs: [{ logsFile }] });
   await api.apply(collectionOf('clusterlogs'), everything);
 }
 
 /**
- * Gives the pods with these labels, of those that exist now, this log, in place of what they had.
- * A Job's pod can be given one before it ends while `holdPods` holds it.
+ * Replaces the log of the existing pods with these labels.
+ * To write it before the pod of a Job ends, call `holdPods` first.
  */
 export async function writePodLogs(
   { api, dataDir }: Cluster,
@@ -34,19 +34,19 @@ export async function writePodLogs(
   for (const { metadata, spec } of await listPods(api, labels)) {
     const { namespace, name } = metadata;
     const pod = `/api/v1/namespaces/${namespace}/pods/${name}`;
-    const tell = async (): Promise<void> => {
-      const annotations = { 'kwok.test/told': randomUUID() };
+    const writeLogs = async (): Promise<void> => {
+      const annotations = { 'kwok.test/written': randomUUID() };
       const logs = kwokObject('logs', { namespace, name, annotations }, { logs: [{ logsFile }] });
       await api.apply(collectionOf('logs', namespace), logs);
     };
-    await tell();
+    await writeLogs();
     const container = encodeURIComponent(spec.containers[0]?.name ?? '');
-    // kwok may keep the list of before, until something in it changes again (see `stagesKnown`).
-    const remind = lessAndLessOften(tell);
+    // kwok may keep the previous list until an item changes again (see `stagesKnown`).
+    const writeAgain = withBackoff(writeLogs);
     await api.until(`the log of ${name}`, async () => {
-      if (!(await orGone(api.request('GET', pod)))) return true;
-      if ((await api.text('GET', `${pod}/log?container=${container}`)) === whole) return true;
-      await remind();
+      if (!(await ifExists(api.request('GET', pod)))) return true;
+      if ((await api.text(`${pod}/log?container=${container}`)) === whole) return true;
+      await writeAgain();
       return false;
     });
   }

@@ -1,12 +1,12 @@
 import { randomUUID } from 'node:crypto';
 
-import { type Api, orGone } from './api.js';
+import { type AdminClient, ifExists } from './admin-client.js';
 import { createDerivedStage, deleteStage, type DerivedStage, stagesKnown } from './stages.js';
 
 /** Labels that a pod must have, all of them: `{ 'job-name': 'backup' }`. */
 export type Labels = Readonly<Record<string, string>>;
 
-/** What `failPods`, `holdPods` or `completePods` has begun, and `release` ends. */
+/** The result of `failPods`, `holdPods` or `completePods`; `release` ends it. */
 export interface Interference {
   readonly stage: string;
   readonly labels: Labels;
@@ -17,31 +17,32 @@ export interface FailPodsOptions {
   readonly exitCode?: number;
   /** Termination message of every container. Default: `failed on demand`. */
   readonly message?: string;
+  /** Only pods of this namespace. Default: of all. */
+  readonly namespace?: string;
 }
 
-/** What is needed of a control plane. */
+/** The part of a control plane that these functions use. */
 interface Cluster {
-  readonly api: Api;
+  readonly api: AdminClient;
 }
 
 /**
- * Lets pods with these labels fail, in all namespaces, those that run now and those to come, until
- * `release`. Once the promise resolves, no new pod escapes.
+ * Makes running and new pods with these labels fail, in all namespaces, until `release`. Once the promise resolves,
+ * every new pod fails.
  */
 export function failPods(
   { api }: Cluster,
   labels: Labels,
-  { exitCode = 1, message = 'failed on demand' }: FailPodsOptions = {},
+  { exitCode = 1, message = 'failed on demand', namespace }: FailPodsOptions = {},
 ): Promise<Interference> {
   const name = `fail-${randomUUID().slice(0, 8)}`;
   const variables = { exitCode, message };
-  return interfere(api, { name, file: 'pod-fail.yaml', matchLabels: labels, variables });
+  return interfere(api, { name, file: 'pod-fail.yaml', matchLabels: labels, namespace, variables });
 }
 
 /**
- * Keeps pods with these labels from being Ready, in all namespaces, and Jobs of such pods from
- * completing: those that run now and those to come, until `release`. Once the promise resolves, no
- * new pod escapes.
+ * Keeps running and new pods with these labels from being Ready, in all namespaces, and their Jobs from completing, until
+ * `release`. Once the promise resolves, every new pod is kept.
  */
 export function holdPods({ api }: Cluster, labels: Labels): Promise<Interference> {
   const name = `hold-${randomUUID().slice(0, 8)}`;
@@ -49,8 +50,8 @@ export function holdPods({ api }: Cluster, labels: Labels): Promise<Interference
 }
 
 /**
- * Lets pods of Jobs with these labels complete with a termination message, until `release`. Once the
- * promise resolves, no new pod escapes; those that have completed stay as they are.
+ * Completes pods of Jobs with these labels with a termination message, until `release`. Once the promise resolves, every
+ * new pod completes so; completed pods do not change.
  */
 export function completePods(
   { api }: Cluster,
@@ -69,23 +70,23 @@ export async function release({ api }: Cluster, { stage, labels }: Interference)
   await nudge(api, labels);
 }
 
-async function interfere(api: Api, stage: DerivedStage): Promise<Interference> {
+async function interfere(api: AdminClient, stage: DerivedStage): Promise<Interference> {
   await createDerivedStage(api, stage);
   await stagesKnown(api);
   await nudge(api, stage.matchLabels);
   return { stage: stage.name, labels: stage.matchLabels };
 }
 
-/** kwok looks at a pod when it changes, so a change of the stages alone moves no pod. */
-async function nudge(api: Api, labels: Labels): Promise<void> {
+/** kwok reconciles a pod when the pod changes: a change of the stages alone has no effect. */
+async function nudge(api: AdminClient, labels: Labels): Promise<void> {
   const patch = { metadata: { annotations: { 'kwok.test/nudge': randomUUID() } } };
   const paths = (await listPods(api, labels))
     .filter(({ status }) => status.phase !== 'Succeeded' && status.phase !== 'Failed')
     .map(({ metadata }) => `/api/v1/namespaces/${metadata.namespace}/pods/${metadata.name}`);
   await Promise.all(
     paths.map((path) =>
-      api.until('a pod to be looked at', async () => {
-        await orGone(api.mergePatch(path, patch));
+      api.until('a pod to be patched', async () => {
+        await ifExists(api.mergePatch(path, patch));
         return true;
       }),
     ),
@@ -99,7 +100,7 @@ interface Pod {
 }
 
 /** The pods with these labels, of all namespaces. */
-export async function listPods(api: Api, labels: Labels): Promise<readonly Pod[]> {
+export async function listPods(api: AdminClient, labels: Labels): Promise<readonly Pod[]> {
   const selector = Object.entries(labels).map(([key, value]) => `${key}=${value}`);
   const query = new URLSearchParams({ labelSelector: selector.join(',') });
   const list = await api.request('GET', `/api/v1/pods?${query.toString()}`);

@@ -12,30 +12,30 @@ import { isAlive } from './lock.js';
 const FIRST = 20_000;
 const LAST = 32_000;
 
-/** A file for each port that a process has drawn, with its id: its server may not listen yet. */
-export const CLAIMS = path.join(tmpdir(), `app-operator-ports-${process.getuid?.() ?? ''}`);
+/** A file for each reserved port, with the id of the process: its server may not listen yet. */
+const RESERVATIONS = path.join(tmpdir(), `app-operator-ports-${process.getuid?.() ?? ''}`);
 
-/** What this process has drawn: its claims, which go with it. */
-const drawn = new Set<number>();
+/** Ports of this process; the files are deleted when it exits. */
+const reserved = new Set<number>();
 process.once('exit', () => {
-  for (const port of drawn) rmSync(nameOwnerOf(port), { force: true });
+  for (const port of reserved) rmSync(reservationOf(port), { force: true });
 });
 
-/** A port on 127.0.0.1 that nothing listens on now, and that no other process has drawn here. */
+/** A port on 127.0.0.1 that is free and that no other process has reserved. */
 export async function freePort(): Promise<number> {
-  await mkdir(CLAIMS, { recursive: true });
+  await mkdir(RESERVATIONS, { recursive: true });
   for (;;) {
     const port = randomInt(FIRST, LAST);
-    if ((await claim(port)) && (await isFree(port))) return port;
+    if ((await reserve(port)) && (await isFree(port))) return port;
   }
 }
 
-/** Makes a port this process's own; false where it is drawn already, here too. Who was killed has left claims, which count no more. */
-export async function claim(port: number): Promise<boolean> {
-  const file = nameOwnerOf(port);
+/** Reserves a port; false where it is reserved, also by this process. The reservation of a killed process is removed. */
+async function reserve(port: number): Promise<boolean> {
+  const file = reservationOf(port);
   try {
     await writeFile(file, String(process.pid), { flag: 'wx' });
-    drawn.add(port);
+    reserved.add(port);
     return true;
   } catch (error) {
     if (errorCode(error) !== 'EEXIST') throw error;
@@ -45,8 +45,8 @@ export async function claim(port: number): Promise<boolean> {
   return false;
 }
 
-function nameOwnerOf(port: number): string {
-  return path.join(CLAIMS, String(port));
+function reservationOf(port: number): string {
+  return path.join(RESERVATIONS, String(port));
 }
 
 function isFree(port: number): Promise<boolean> {

@@ -13,7 +13,7 @@ export interface RunningProcess {
   readonly log: string;
 }
 
-/** A process ended without being asked to. */
+/** A process exited without a stop request. */
 export class ProcessDied extends Error {
   constructor(
     readonly processName: string,
@@ -50,7 +50,7 @@ export class Processes {
     atEnd: AtEnd = {},
   ) {
     const program = fileURLToPath(new URL('./supervisor.js', import.meta.url));
-    // A group of its own: Ctrl-C in a terminal reaches this process only, which ends the others.
+    // A separate process group: Ctrl-C in a terminal signals this process only, which ends the others.
     this.#supervisor = fork(program, [JSON.stringify(atEnd)], {
       detached: true,
       execArgv: [],
@@ -68,7 +68,7 @@ export class Processes {
         this.#lost(new Error(`the supervisor ended with ${signal ?? code}`), resolve);
       });
     });
-    // A failure that nobody waits for is seen by the next request.
+    // Without a listener the next request sees the failure.
     this.failed.catch(() => undefined);
     this.#unref();
   }
@@ -85,7 +85,7 @@ export class Processes {
   async start(name: string, command: string, args: readonly string[]): Promise<RunningProcess> {
     const log = path.join(this.logFolder, `${name}.log`);
     const request = { type: 'start', id: ++this.#requests, name, command, args, log } as const;
-    const reply = await this.#ask(request);
+    const reply = await this.#send(request);
     if (reply.type !== 'started') {
       const why = reply.type === 'failed' ? reply.message : reply.type;
       throw new Error(`cannot start ${command}: ${why}`);
@@ -95,7 +95,7 @@ export class Processes {
 
   /** Ends one process and waits for its end; nothing happens when it does not run. */
   async stop(name: string, signal: 'SIGTERM' | 'SIGKILL' = 'SIGTERM'): Promise<void> {
-    await this.#ask({ type: 'stop', id: ++this.#requests, name, signal, graceMs: GRACE_MS });
+    await this.#send({ type: 'stop', id: ++this.#requests, name, signal, graceMs: GRACE_MS });
   }
 
   /** Ends all processes and the supervisor, and waits for their end. Can be called again. */
@@ -106,17 +106,17 @@ export class Processes {
     await this.#ended;
   }
 
-  /** Rejects as soon as a process ends unasked; never resolves. */
+  /** Rejects when a process exits without a stop request; never resolves. */
   get failed(): Promise<never> {
     return this.#failure.promise;
   }
 
-  /** Settles as `work` does, or rejects as soon as a process ends unasked. */
+  /** Settles as `work` does, or rejects when a process exits without a stop request. */
   whileAlive<T>(work: Promise<T>): Promise<T> {
     return Promise.race([work, this.failed]);
   }
 
-  async #ask(request: Request): Promise<Reply> {
+  async #send(request: Request): Promise<Reply> {
     if (!this.#supervisor.connected) throw new Error('the control plane has been stopped');
     this.#supervisor.ref();
     this.#supervisor.channel?.ref();
@@ -148,7 +148,7 @@ export class Processes {
     this.#failure.reject(new ProcessDied(name, status, lastLines(log)));
   }
 
-  /** The supervisor is gone, so no process may be left: normally there is none. */
+  /** The supervisor has exited: kills the processes that it may have left. */
   #lost(error: Error, resolve: () => void): void {
     const { pid } = this.#supervisor;
     if (pid !== undefined) {

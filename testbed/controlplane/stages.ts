@@ -3,10 +3,10 @@ import { readdir, readFile } from 'node:fs/promises';
 
 import { parse } from 'yaml';
 
-import type { Api, KubernetesObject } from './api.js';
+import type { AdminClient, KubernetesObject } from './admin-client.js';
 import { asset } from './assets.js';
 import { collectionOf } from './kinds.js';
-import { lessAndLessOften } from './less-often.js';
+import { withBackoff } from './backoff.js';
 
 const STAGES = collectionOf('stages');
 const ECHO = 'kwok.test/echo';
@@ -16,24 +16,30 @@ const ECHO_NODE = 'kwok-0';
 const PING = 'kwok.test/ping';
 
 /** Creates the stages that every cluster has, one of each file in `kwok-stages/`. */
-export async function createStages(api: Api): Promise<void> {
+export async function createStages(api: AdminClient): Promise<void> {
   const files = await readdir(asset('kwok-stages'));
   await Promise.all(files.map(async (file) => api.apply(STAGES, await readStage(file))));
 }
 
-/** A Stage of its own, made from one of the files: another name, other pods, other variables. */
+/** A Stage that is made from one of the files, with another name, other pods and other variables. */
 export interface DerivedStage {
   readonly name: string;
   readonly file: string;
   readonly matchLabels: Readonly<Record<string, string>>;
-  /** Values in place of those that the file's template gives its variables. Default: none. */
+  /** Only pods of this namespace. Default: of all. */
+  readonly namespace?: string | undefined;
+  /** Values that replace variables of the file's template. Default: none. */
   readonly variables?: Readonly<Record<string, string | number>>;
 }
 
-export async function createDerivedStage(api: Api, derived: DerivedStage): Promise<void> {
-  const { name, file, matchLabels, variables } = derived;
+export async function createDerivedStage(api: AdminClient, derived: DerivedStage): Promise<void> {
+  const { name, file, matchLabels, namespace, variables } = derived;
   const stage = await readStage(file, variables);
-  const { matchExpressions } = stage.spec.selector;
+  const ofNamespace =
+    namespace === undefined
+      ? []
+      : [{ key: '.metadata.namespace', operator: 'In', values: [namespace] }];
+  const matchExpressions = [...stage.spec.selector.matchExpressions, ...ofNamespace];
   await api.request('POST', STAGES, {
     ...stage,
     metadata: { name },
@@ -42,7 +48,7 @@ export async function createDerivedStage(api: Api, derived: DerivedStage): Promi
   });
 }
 
-export async function deleteStage(api: Api, name: string): Promise<void> {
+export async function deleteStage(api: AdminClient, name: string): Promise<void> {
   await api.request('DELETE', `${STAGES}/${name}`);
 }
 
@@ -55,19 +61,19 @@ export async function deleteStage(api: Api, name: string): Promise<void> {
  * what it begins for a kind, or plays on a pod, may lack what the node already shows. Then the second change
  * makes it read again.
  */
-export async function stagesKnown(api: Api): Promise<void> {
+export async function stagesKnown(api: AdminClient): Promise<void> {
   await echo(api);
   await echo(api);
 }
 
-async function echo(api: Api): Promise<void> {
+async function echo(api: AdminClient): Promise<void> {
   const token = randomUUID();
   const template = `annotations: { ${ECHO}: "${token}" }`;
   await changeEchoStage(api, {
     spec: { next: { patches: [{ type: 'merge', root: 'metadata', template }] } },
   });
   await pingNode(api, ECHO_NODE);
-  const remind = lessAndLessOften(async () => {
+  const remind = withBackoff(async () => {
     await retellStages(api);
     await pingNode(api, ECHO_NODE);
   });
@@ -80,16 +86,16 @@ async function echo(api: Api): Promise<void> {
 }
 
 /** Makes kwok read all Stages again: one of them changes, in what means nothing. */
-export async function retellStages(api: Api): Promise<void> {
+export async function retellStages(api: AdminClient): Promise<void> {
   await changeEchoStage(api, { metadata: { annotations: { [PING]: randomUUID() } } });
 }
 
-async function changeEchoStage(api: Api, patch: unknown): Promise<void> {
+async function changeEchoStage(api: AdminClient, patch: unknown): Promise<void> {
   await api.mergePatch(`${STAGES}/node-echo`, patch);
 }
 
 /** Makes kwok look at a node again. */
-export async function pingNode(api: Api, name: string): Promise<void> {
+export async function pingNode(api: AdminClient, name: string): Promise<void> {
   await api.mergePatch(pathOf(name), { metadata: { annotations: { [PING]: randomUUID() } } });
 }
 

@@ -1,8 +1,7 @@
 /**
- * A program of its own, the parent of all processes of one control plane. It lives as long as its
- * channel to the process that started it: whether that one stops it, ends, or is killed with
- * SIGKILL, the channel closes, and the supervisor kills what it started, takes down what it is told
- * to, removes the data folder when told so, and ends. A library's exit handlers could not promise that.
+ * A separate program, the parent of all processes of one control plane. When the process that started it exits in any
+ * way, also by SIGKILL, the IPC channel closes. The supervisor then kills its children, runs the program of `AtEnd`,
+ * removes the folder of `AtEnd`, and exits. Exit handlers of a library cannot guarantee that.
  *
  * Usage: `node supervisor.js '{"remove": "/folder"}'` (see `AtEnd`), with an IPC channel.
  */
@@ -31,7 +30,7 @@ function start({ id, name, command, args, log }: StartRequest): void {
   const child = spawn(command, args, { stdio: ['ignore', output, output], env: environment() });
   closeSync(output);
   child.once('error', (error) => {
-    if (child.pid === undefined) tell({ type: 'failed', id, message: messageOf(error) });
+    if (child.pid === undefined) notify({ type: 'failed', id, message: messageOf(error) });
   });
   const { pid } = child;
   if (pid === undefined) return;
@@ -39,23 +38,23 @@ function start({ id, name, command, args, log }: StartRequest): void {
   child.once('exit', (code, signal) => {
     if (children.get(name) === child) children.delete(name);
     const status = code ?? signal ?? 0;
-    tell({ type: 'exited', name, pid, log, status, expected: stopping.has(child) });
+    notify({ type: 'exited', name, pid, log, status, expected: stopping.has(child) });
     if (ending && children.size === 0) finish();
   });
-  tell({ type: 'started', id, name, pid, log });
+  notify({ type: 'started', id, name, pid, log });
 }
 
 function stop({ id, name, signal, graceMs }: StopRequest): void {
   const child = children.get(name);
   if (child === undefined) {
-    tell({ type: 'stopped', id });
+    notify({ type: 'stopped', id });
     return;
   }
   stopping.add(child);
   const timer = setTimeout(() => child.kill('SIGKILL'), graceMs);
   child.once('exit', () => {
     clearTimeout(timer);
-    tell({ type: 'stopped', id });
+    notify({ type: 'stopped', id });
   });
   child.kill(signal);
 }
@@ -78,7 +77,7 @@ function finish(): void {
   process.exit(0);
 }
 
-function tell(message: Message): void {
+function notify(message: Message): void {
   if (process.connected) process.send?.(message);
 }
 

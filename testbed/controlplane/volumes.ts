@@ -1,9 +1,9 @@
-import type { Api, KubernetesObject } from './api.js';
+import type { AdminClient, KubernetesObject } from './admin-client.js';
 
 const STORAGE_CLASS = 'standard';
 
 /** Creates the default StorageClass; its volumes are made in advance and bound at once. */
-export async function createStorageClass(api: Api): Promise<void> {
+export async function createStorageClass(api: AdminClient): Promise<void> {
   await api.ensure('/apis/storage.k8s.io/v1/storageclasses', {
     apiVersion: 'storage.k8s.io/v1',
     kind: 'StorageClass',
@@ -22,7 +22,7 @@ export async function createStorageClass(api: Api): Promise<void> {
  * Creates volumes of 1 TiB for the default class, ReadWriteOnce and ReadWriteMany. A released one
  * becomes available again (stage `volume-recycle`), so the count limits what is bound at a time.
  */
-export async function createVolumes(api: Api, count: number): Promise<void> {
+export async function createVolumes(api: AdminClient, count: number): Promise<void> {
   await Promise.all(
     Array.from({ length: count }, (_, index) =>
       api.ensure('/api/v1/persistentvolumes', volume(index)),

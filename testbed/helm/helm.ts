@@ -44,7 +44,7 @@ export interface HelmOutcome {
   readonly err: string;
 }
 
-/** Helm, with files of its own in one folder, so that those of a user are neither read nor changed. */
+/** Helm with its files in one folder: it neither reads nor changes the files of the user. */
 export class Helm {
   constructor(
     private readonly binary: string,

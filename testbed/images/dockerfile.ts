@@ -29,7 +29,7 @@ interface Stage {
 }
 
 /**
- * Builds what a Dockerfile says, as far as ours goes, with this machine's programs: files are copied
+ * Builds an image from our Dockerfile with this machine's programs: files are copied
  * below a folder and commands run there, so that they may only use what is in WORKDIR. Each step is
  * kept in the cache by what went into it.
  *

@@ -4,7 +4,7 @@ import path from 'node:path';
 import type { ImageDefinition } from '../node/image.js';
 import { copyFiles, type ImageFile, keyOf } from './files.js';
 
-/** Debian's version; the operator asks for a newer one, of which nothing here depends. */
+/** Debian's version; the operator requests a newer one, and no test depends on the difference. */
 const VERSION = '15';
 const SAMPLE = `usr/share/postgresql/${VERSION}/postgresql.conf.sample`;
 const LISTEN = "listen_addresses = '*'\n";

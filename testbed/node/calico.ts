@@ -84,7 +84,7 @@ export function pluginConfig(
       ranges: [[{ subnet: podRange }]],
     },
     policy: { type: 'k8s' },
-    // A pod starts when Felix has let it reach others, and they it, or after this time.
+    // A pod starts when Felix has set up its connections, or after this time.
     policy_setup_timeout_seconds: 60,
     endpoint_status_dir: `${statusFolder(folder)}/endpoint-status`,
   };
@@ -92,19 +92,24 @@ export function pluginConfig(
   return JSON.stringify({ cniVersion: '0.3.1', name: 'pods', plugins: [calico, ports] });
 }
 
-/** Where Felix says which pods it has joined; it makes the folder `endpoint-status` in it. */
+/** Felix reports there, in the folder `endpoint-status`, which pods it has connected. */
 function statusFolder(folder: string): string {
   return `${folder}/run/calico`;
 }
 
-/** Starts Felix, and waits until it enforces what is there. */
-export async function startFelix(
-  controlPlane: ControlPlane,
-  calico: Calico,
-  { nodeAddress }: NodeNetwork,
-  { folder }: Paths,
-  kubeconfig: string,
-): Promise<void> {
+interface FelixProps {
+  readonly controlPlane: ControlPlane;
+  readonly calico: Calico;
+  readonly network: NodeNetwork;
+  readonly paths: Paths;
+  readonly kubeconfig: string;
+}
+
+/** Starts Felix, and waits until it enforces the existing NetworkPolicies. */
+export async function startFelix(props: FelixProps): Promise<void> {
+  const { controlPlane, calico, kubeconfig } = props;
+  const { nodeAddress } = props.network;
+  const { folder } = props.paths;
   await mkdir(statusFolder(folder), { recursive: true });
   await installCrds(controlPlane, calico.crds);
   const settings = {
@@ -118,7 +123,7 @@ export async function startFelix(
     FELIX_IPV6SUPPORT: 'false',
     FELIX_IPTABLESBACKEND: 'nft',
     FELIX_XDPENABLED: 'false',
-    // DNS and the API server are the node's own.
+    // DNS and the API server run on the node itself.
     FELIX_DEFAULTENDPOINTTOHOSTACTION: 'ACCEPT',
     FELIX_ENDPOINTSTATUSPATHPREFIX: statusFolder(folder),
     FELIX_HEALTHENABLED: 'true',

@@ -111,11 +111,10 @@ export function proxyConfig({ podRange }: NodeNetwork, kubeconfig: string): stri
   return stringify({
     apiVersion: 'kubeproxy.config.k8s.io/v1alpha1',
     kind: 'KubeProxyConfiguration',
-    // One transaction for a change. The mode `iptables` makes two of a Service that gets endpoints again, and lets packets
-    // through between them; their connections, and for two minutes others from the same ports, are never answered.
+    // One transaction a change. The mode `iptables` uses two for a Service that gets endpoints again. Packets between
+    // them lose their connection, and for two minutes new connections from the same ports are not answered either.
     mode: 'nftables',
-    // A pod that ends serves for five seconds more. By default a whole one of them goes by while changes are gathered,
-    // and thirty until what has failed is tried again.
+    // A terminating pod serves for five more seconds. The defaults are one second to batch changes, and thirty to retry.
     nftables: { minSyncPeriod: '100ms', syncPeriod: '2s' },
     clusterCIDR: podRange,
     clientConnection: { kubeconfig },

@@ -18,7 +18,7 @@ const KEPT_MS = 60 * 60_000;
  * What containerd keeps of some images, unpacked once and kept in the cache: a node starts with a copy of
  * it, instead of unpacking every archive again. Returns the folder.
  *
- * @param archives paths whose names say what is in them; those that change often come last
+ * @param archives paths with the key of the content in the name; put archives that change often last
  */
 export async function ensureImageStore(
   archives: readonly string[],
@@ -60,7 +60,7 @@ async function touch(folder: string): Promise<void> {
 }
 
 /**
- * Copies a store to where a containerd of its own works with it. Files of images are linked: nobody writes
+ * Copies a store for one containerd. Files of images are linked: no process writes
  * to them. Databases are copied.
  */
 export async function copyImageStore(store: string, folder: string): Promise<void> {

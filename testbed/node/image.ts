@@ -11,7 +11,7 @@ import { ensureRootFs } from './root-fs.js';
 /** Longer than a run takes between building an image and unpacking it. */
 const KEPT_MS = 15 * 60_000;
 
-/** What an image is made of: packages of Debian, and files of its own on top. */
+/** The content of an image: Debian packages, and files on top. */
 export interface ImageDefinition {
   /** Reference that pods name it by. */
   readonly name: string;
@@ -33,7 +33,7 @@ export interface ImageDefinition {
 
 /**
  * Builds an image once, and returns the path of its OCI archive in the cache (`images/` below the
- * folder of the binaries). Needs root and Debian's mirror, unless it is there already.
+ * folder of the binaries). Needs root and Debian's mirror, unless the cache has it.
  */
 export async function ensureImage(
   definition: ImageDefinition,

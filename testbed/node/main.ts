@@ -1,3 +1,4 @@
+import '../../runner/require-node.js';
 import { existsSync } from 'node:fs';
 import { readFile, rm, writeFile } from 'node:fs/promises';
 import path from 'node:path';
@@ -40,7 +41,7 @@ async function up(images: readonly string[]): Promise<void> {
   if (other) throw new Error(`one is up already:\n${describe(other)}`);
   const signalled = signalToEnd();
   const node = await Promise.race([startNode({ onProgress: printProgress }), signalled]);
-  // Ended while starting: the supervisor cleans up as soon as this process is gone.
+  // Interrupted while starting: the supervisor cleans up when this process exits.
   if (typeof node === 'string') process.exit(130);
   try {
     for (const image of images) await node.loadImage(image);

@@ -5,7 +5,7 @@ import path from 'node:path';
 
 import { createClient } from '../../runner/api/client.js';
 import { loadCredentials } from '../../runner/api/credentials.js';
-import type { Api } from '../controlplane/api.js';
+import type { AdminClient } from '../controlplane/admin-client.js';
 import type { Binaries } from '../controlplane/binaries.js';
 import { type ControlPlane, startControlPlane } from '../controlplane/controlplane.js';
 import type { ControlPlaneOptions } from '../controlplane/options.js';
@@ -24,7 +24,7 @@ import { Storage } from './storage.js';
 export interface RealNodeOptions extends Pick<ControlPlaneOptions, 'audit' | 'prepare'> {
   /** Archives of images that the node has from its start; see `ensureImageStore`. Default: none. */
   readonly images?: readonly string[];
-  /** Told what is being done. Default: silent. */
+  /** Called with the current step. Default: no calls. */
   readonly onProgress?: OnProgress | undefined;
 }
 
@@ -38,7 +38,7 @@ export interface RealNode extends AsyncDisposable {
   readonly controlPlane: ControlPlane;
   /** Path of a kubeconfig of a member of `system:masters`. */
   readonly kubeconfig: string;
-  readonly api: Api;
+  readonly api: AdminClient;
   readonly network: NodeNetwork;
   /** Of this machine, as pods reach it. */
   readonly hostAddress: string;
@@ -51,7 +51,7 @@ export interface RealNode extends AsyncDisposable {
   loadImage(archive: string): Promise<void>;
   /** References of the images that pods can use. */
   images(): Promise<string[]>;
-  /** The kubelet goes away; its containers run on, and the node becomes NotReady after about 50 s. */
+  /** Stops the kubelet. Its containers continue, and the node becomes NotReady after about 50 s. */
   stopKubelet(): Promise<void>;
   /** The kubelet comes back; resolves when the node is Ready. */
   startKubelet(): Promise<void>;
@@ -85,7 +85,7 @@ export async function startNode(options: RealNodeOptions = {}): Promise<RealNode
     keep: false,
     place: placeOf(network, folder, paths.socket),
   });
-  const node = new StartedNode(controlPlane, network, paths, binaries, calico);
+  const node = new StartedNode(controlPlane, network, paths, { binaries, calico });
   try {
     await withProgress('starting the node', onProgress, () =>
       Promise.race([node.start(store), controlPlane.failed]),
@@ -99,7 +99,7 @@ export async function startNode(options: RealNodeOptions = {}): Promise<RealNode
 
 class StartedNode implements RealNode {
   readonly kubeconfig: string;
-  readonly api: Api;
+  readonly api: AdminClient;
   readonly hostAddress: string;
   readonly folder: string;
   readonly #containerd: Containerd;
@@ -110,8 +110,10 @@ class StartedNode implements RealNode {
     readonly controlPlane: ControlPlane,
     readonly network: NodeNetwork,
     private readonly paths: configs.Paths,
-    private readonly binaries: Binaries<NodeBinaryName>,
-    private readonly calico: Calico,
+    private readonly programs: {
+      readonly binaries: Binaries<NodeBinaryName>;
+      readonly calico: Calico;
+    },
   ) {
     this.kubeconfig = controlPlane.kubeconfig;
     this.api = controlPlane.api;
@@ -135,7 +137,13 @@ class StartedNode implements RealNode {
     await this.#containerd.serving();
     await Promise.all([
       this.startKubelet(),
-      startFelix(this.controlPlane, this.calico, this.network, this.paths, calico),
+      startFelix({
+        controlPlane: this.controlPlane,
+        calico: this.programs.calico,
+        network: this.network,
+        paths: this.paths,
+        kubeconfig: calico,
+      }),
       this.#startProxy(),
       this.#startDns(),
       this.#startProvisioner(),
@@ -159,7 +167,7 @@ class StartedNode implements RealNode {
   }
 
   async startKubelet(): Promise<void> {
-    await this.controlPlane.start('kubelet', this.binaries.kubelet, [
+    await this.controlPlane.start('kubelet', this.programs.binaries.kubelet, [
       `--config=${this.#file('kubelet.yaml')}`,
       `--kubeconfig=${this.#file('node.kubeconfig')}`,
       `--root-dir=${this.paths.kubelet}`,
@@ -202,13 +210,13 @@ class StartedNode implements RealNode {
   }
 
   async #startProxy(): Promise<void> {
-    await this.controlPlane.start('kube-proxy', this.binaries['kube-proxy'], [
+    await this.controlPlane.start('kube-proxy', this.programs.binaries['kube-proxy'], [
       `--config=${this.#file('proxy.yaml')}`,
     ]);
   }
 
   async #startDns(): Promise<void> {
-    await this.controlPlane.start('coredns', this.binaries.coredns, [
+    await this.controlPlane.start('coredns', this.programs.binaries.coredns, [
       '-conf',
       this.#file('Corefile'),
     ]);
@@ -226,7 +234,7 @@ class StartedNode implements RealNode {
       await mkdir(folder, { recursive: true });
     }
     await mkdir(path.dirname(paths.socket), { recursive: true });
-    await writePlugins(paths.plugins, this.calico);
+    await writePlugins(paths.plugins, this.programs.calico);
     const [node, proxy, dns] = await Promise.all([
       controlPlane.userKubeconfig(`system:node:${configs.NODE_NAME}`, ['system:nodes']),
       controlPlane.userKubeconfig('system:kube-proxy'),

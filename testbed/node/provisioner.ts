@@ -11,7 +11,7 @@ import type { Storage } from './storage.js';
 const PROVISIONER = 'app-operator.local/node';
 const CLASSES = '/apis/storage.k8s.io/v1/storageclasses';
 const VOLUMES = '/api/v1/persistentvolumes';
-const CLAIMS = '/api/v1/persistentvolumeclaims';
+const PVCS = '/api/v1/persistentvolumeclaims';
 const PROVISIONED_BY = 'pv.kubernetes.io/provisioned-by';
 const SELECTED_NODE = 'volume.kubernetes.io/selected-node';
 const RETRY_MS = 1_000;
@@ -19,7 +19,7 @@ const RETRY_MS = 1_000;
 /** Names of the StorageClasses; the first is the default. */
 export const STORAGE_CLASSES = ['standard', 'limited'] as const;
 
-interface NameOwner extends KubeObject {
+interface PersistentVolumeClaim extends KubeObject {
   readonly metadata: ObjectMeta & { readonly namespace: string; readonly uid: string };
   readonly spec: {
     readonly storageClassName?: string;
@@ -46,16 +46,16 @@ interface Volume extends KubeObject {
 export interface ProvisionerProps {
   readonly client: Client;
   readonly storage: Storage;
-  /** Told of each failure; the step is tried again. Default: silent. */
+  /** Called with each failure; the step is retried. Default: no calls. */
   readonly onError?: (error: unknown) => void;
 }
 
 /**
- * Makes, grows and removes volumes as claims ask for them: `standard` ones are folders of any size and
- * access mode, `limited` ones hold no more than was asked for.
+ * Provisions, resizes and deletes the volumes of PersistentVolumeClaims: a `standard` volume is a folder of any size
+ * and access mode, a `limited` volume is as large as its request.
  */
 export class Provisioner {
-  readonly #claims = new Map<string, NameOwner>();
+  readonly #pvcs = new Map<string, PersistentVolumeClaim>();
   readonly #volumes = new Map<string, Volume>();
   readonly #stop = new AbortController();
   #changed = Promise.withResolvers<undefined>();
@@ -70,10 +70,10 @@ export class Provisioner {
         this.props.client.apply(`${CLASSES}/${name}`, storageClass(name, index === 0), PROVISIONER),
       ),
     );
-    const claims = this.#reflect(CLAIMS, this.#claims);
+    const pvcs = this.#reflect(PVCS, this.#pvcs);
     const volumes = this.#reflect(VOLUMES, this.#volumes);
-    this.#running = Promise.all([claims.run(), volumes.run(), this.#work()]);
-    await Promise.all([claims.whenSynced, volumes.whenSynced]);
+    this.#running = Promise.all([pvcs.run(), volumes.run(), this.#work()]);
+    await Promise.all([pvcs.whenSynced, volumes.whenSynced]);
   }
 
   async stop(): Promise<void> {
@@ -111,15 +111,15 @@ export class Provisioner {
     });
   }
 
-  /** Looks at everything whenever something has changed: there is never much. */
+  /** Each change reconciles all claims and volumes: they are few. */
   async #work(): Promise<void> {
     const { signal } = this.#stop;
     while (!signal.aborted) {
       await this.#changed.promise;
       this.#changed = Promise.withResolvers();
-      const claims = [...this.#claims.values()].map((claim) => this.#serve(claim));
+      const pvcs = [...this.#pvcs.values()].map((pvc) => this.#serve(pvc));
       const volumes = [...this.#volumes.values()].map((volume) => this.#reclaim(volume));
-      const failures = (await Promise.allSettled([...claims, ...volumes])).filter(
+      const failures = (await Promise.allSettled([...pvcs, ...volumes])).filter(
         (result) => result.status === 'rejected',
       );
       if (failures.length === 0) continue;
@@ -129,31 +129,31 @@ export class Provisioner {
     }
   }
 
-  async #serve(claim: NameOwner): Promise<void> {
-    const { metadata, spec } = claim;
+  async #serve(pvc: PersistentVolumeClaim): Promise<void> {
+    const { metadata, spec } = pvc;
     if (metadata.deletionTimestamp || !isOurs(spec.storageClassName)) return;
     if (spec.volumeName) {
-      await this.#grow(claim, spec.volumeName);
+      await this.#grow(pvc, spec.volumeName);
       return;
     }
     const name = `pvc-${metadata.uid}`;
-    // A claim is served when its first pod has been given a node.
+    // A claim is provisioned when its first pod is scheduled.
     if (!metadata.annotations?.[SELECTED_NODE] || this.#volumes.has(`/${name}`)) return;
     const { storage } = spec.resources.requests;
     await this.props.storage.create(name, bytesOf(storage), spec.storageClassName === 'limited');
     const path = this.props.storage.directory(name);
-    await this.props.client.apply(`${VOLUMES}/${name}`, volumeFor(claim, name, path), PROVISIONER);
+    await this.props.client.apply(`${VOLUMES}/${name}`, volumeFor(pvc, name, path), PROVISIONER);
   }
 
-  async #grow(claim: NameOwner, volumeName: string): Promise<void> {
+  async #grow(pvc: PersistentVolumeClaim, volumeName: string): Promise<void> {
     const volume = this.#volumes.get(`/${volumeName}`);
-    const wanted = claim.spec.resources.requests.storage;
-    const present = claim.status?.capacity?.storage;
+    const wanted = pvc.spec.resources.requests.storage;
+    const present = pvc.status?.capacity?.storage;
     if (!volume || !isProvisioned(volume) || present === undefined) return;
     if (bytesOf(wanted) <= bytesOf(present)) return;
     await this.props.storage.grow(volumeName, bytesOf(wanted));
     const { client } = this.props;
-    const { namespace, name } = claim.metadata;
+    const { namespace, name } = pvc.metadata;
     const body = { spec: { capacity: { storage: wanted } } };
     await client.request('PATCH', `${VOLUMES}/${volumeName}`, { body });
     await client.request(
@@ -199,7 +199,7 @@ function storageClass(name: string, isDefault: boolean): unknown {
   };
 }
 
-function volumeFor({ metadata, spec }: NameOwner, name: string, path: string): unknown {
+function volumeFor({ metadata, spec }: PersistentVolumeClaim, name: string, path: string): unknown {
   const { namespace, name: claimName, uid } = metadata;
   const onNode = { key: 'kubernetes.io/hostname', operator: 'In', values: [NODE_NAME] };
   return {

@@ -9,7 +9,7 @@ import { run } from '../controlplane/run.js';
 import { ensurePackages } from './machine.js';
 
 const MIRROR = 'http://deb.debian.org/debian';
-/** Left out, as in images of distributions: nobody reads them in a container. */
+/** Left out, as in images of distributions: containers do not use them. */
 const UNUSED = [
   'usr/share/doc/*',
   'usr/share/man/*',
@@ -22,32 +22,44 @@ const UNUSED = [
 
 /**
  * A root file system of Debian with some packages, made once and kept in the cache; returns its folder,
- * which nobody may write to. Services of the packages are installed and never started.
+ * which is read-only. Services of the packages are installed and never started.
  */
 export async function ensureRootFs(
   suite: string,
   packages: readonly string[],
   onProgress?: OnProgress,
 ): Promise<string> {
-  const base = await ensureFolder(suite, 'minimal', `debootstrap ${suite}`, onProgress, (folder) =>
-    bootstrap(suite, folder, onProgress),
-  );
+  const base = await ensureFolder({
+    suite,
+    content: 'minimal',
+    message: `debootstrap ${suite}`,
+    onProgress,
+    make: (folder) => bootstrap(suite, folder, onProgress),
+  });
   if (packages.length === 0) return base;
   const wanted = [...packages].sort();
-  const what = `installing ${wanted.join(' ')}`;
-  return ensureFolder(suite, wanted.join(' '), what, onProgress, (folder) =>
-    install(base, wanted, folder),
-  );
+  return ensureFolder({
+    suite,
+    content: wanted.join(' '),
+    message: `installing ${wanted.join(' ')}`,
+    onProgress,
+    make: (folder) => install(base, wanted, folder),
+  });
 }
 
-/** A folder that is there with all of its content, or not at all. */
-async function ensureFolder(
-  suite: string,
-  content: string,
-  message: string,
-  onProgress: OnProgress | undefined,
-  make: (folder: string) => Promise<void>,
-): Promise<string> {
+interface CachedFolder {
+  readonly suite: string;
+  /** Names the content; part of the key of the cache. */
+  readonly content: string;
+  /** Of the progress. */
+  readonly message: string;
+  readonly onProgress: OnProgress | undefined;
+  readonly make: (folder: string) => Promise<void>;
+}
+
+/** Makes a folder of the cache in one step: it exists with its whole content or not at all. */
+async function ensureFolder(props: CachedFolder): Promise<string> {
+  const { suite, content, message, onProgress, make } = props;
   const digest = createHash('sha256').update(`${content}\0${UNUSED.join()}`).digest('hex');
   const parent = path.join(cacheRoot(), 'images');
   const folder = path.join(parent, `${suite}-${digest.slice(0, 12)}`);
@@ -69,7 +81,7 @@ async function ensureFolder(
 async function bootstrap(suite: string, folder: string, onProgress?: OnProgress): Promise<void> {
   await ensurePackages(onProgress);
   await run('debootstrap', ['--variant=minbase', suite, folder, MIRROR]);
-  // Packages start no services, and dpkg need not sync: a folder that is not complete is thrown away.
+  // Packages start no services, and dpkg need not sync: an incomplete folder is deleted.
   await writeFile(path.join(folder, 'usr/sbin/policy-rc.d'), '#!/bin/sh\nexit 101\n', {
     mode: 0o755,
   });

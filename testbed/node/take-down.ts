@@ -56,7 +56,7 @@ function kill(pids: readonly number[]): boolean {
     try {
       process.kill(pid, 'SIGKILL');
     } catch {
-      // It has ended by itself.
+      // The process has ended.
     }
   }
   return pids.length === 0;

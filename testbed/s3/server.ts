@@ -16,7 +16,7 @@ export interface S3Server {
   readonly folder: string;
   readonly keyId: string;
   readonly secret: string;
-  /** Takes the server away, its data too unless told otherwise. */
+  /** Stops the server, and deletes its data unless `keepData` is set. */
   stop(options?: { readonly keepData?: boolean }): Promise<void>;
 }
 
@@ -90,11 +90,11 @@ export async function startS3Server(options: S3ServerOptions): Promise<S3Server>
 }
 
 async function answering(child: ChildProcess, port: number, tls: boolean): Promise<void> {
-  let said = '';
-  child.stderr?.on('data', (chunk: Buffer) => (said += chunk.toString()));
+  let output = '';
+  child.stderr?.on('data', (chunk: Buffer) => (output += chunk.toString()));
   for (let attempt = 0; attempt < 1_200; attempt += 1) {
-    if (child.exitCode !== null) throw new Error(`versitygw ended: ${said}`);
-    // Whatever it says to a stranger: it answers.
+    if (child.exitCode !== null) throw new Error(`versitygw exited: ${output}`);
+    // Any response counts, also a refusal.
     const scheme = tls ? 'https' : 'http';
     const error: unknown = await fetch(`${scheme}://127.0.0.1:${port}/`).then(
       () => undefined,
@@ -105,5 +105,5 @@ async function answering(child: ChildProcess, port: number, tls: boolean): Promi
     if (error === undefined || (tls && cause?.code !== 'ECONNREFUSED')) return;
     await sleep(50);
   }
-  throw new Error(`versitygw does not answer on port ${port}: ${said}`);
+  throw new Error(`versitygw does not answer on port ${port}: ${output}`);
 }

@@ -22,7 +22,7 @@ export interface BenchContent {
   readonly python: { readonly version: string; readonly program: string };
 }
 
-/** What an app needs installed before it, as in the real ones. */
+/** Apps that an app requires, as the real ones do. */
 const REQUIRED: Readonly<Record<string, readonly string[]>> = { hrms: ['frappe/erpnext'] };
 
 /**
@@ -38,18 +38,30 @@ export async function fillBench(
     mkdirSync(path.join(folder, name), { recursive: true });
   }
   await fillEnvironment(folder, seenAs, content);
-  fillFramework(folder, content.version);
+  fillApps(folder, content);
   cpSync(
     path.join(await realtimeModules(), 'node_modules'),
     path.join(folder, 'apps/frappe/node_modules'),
     { recursive: true },
   );
-  for (const [app, version] of Object.entries(content.apps)) fillApp(folder, app, version);
   fillAssets(folder, content);
   compile(path.join(folder, 'apps'), `${seenAs}/apps`, content.python.version);
   const apps = ['frappe', ...Object.keys(content.apps)];
   writeFileSync(path.join(folder, 'sites/apps.txt'), apps.map((app) => `${app}\n`).join(''));
   writeFileSync(path.join(folder, 'sites/common_site_config.json'), '{}');
+}
+
+/**
+ * Fills `apps/` of a bench with the sources of the framework and of the apps.
+ * @param has which files of the framework the bench has, by their path in `apps/frappe`; all by default
+ */
+export function fillApps(
+  folder: string,
+  { version, apps }: Pick<BenchContent, 'version' | 'apps'>,
+  has: (file: string) => boolean = () => true,
+): void {
+  fillFramework(folder, version, has);
+  for (const [app, appVersion] of Object.entries(apps)) fillApp(folder, app, appVersion);
 }
 
 /** `/usr/local/bin`: the bench command and the entrypoints. */
@@ -91,10 +103,11 @@ async function fillEnvironment(
   );
 }
 
-/** The framework of one version: what came later, or was gone by then, is left out. */
-function fillFramework(folder: string, version: string): void {
+/** The framework of one version: fields and patches of other versions are left out. */
+function fillFramework(folder: string, version: string, has: (file: string) => boolean): void {
   const sources = path.join(SOURCES, 'apps/frappe');
   for (const file of filesBelow(sources)) {
+    if (!has(path.relative(sources, file))) continue;
     const target = path.join(folder, 'apps/frappe', path.relative(sources, file));
     const text = ofVersion(file, version);
     if (text === undefined) continue;
@@ -146,7 +159,7 @@ function before(a: string, b: string): boolean {
   return index !== -1 && (left[index] ?? 0) < (right[index] ?? 0);
 }
 
-/** An app: a version, a table of its own, and what it requires. */
+/** An app: a version, one table, and its required apps. */
 function fillApp(folder: string, app: string, version: string): void {
   const root = path.join(folder, 'apps', app, app);
   const title = app.charAt(0).toUpperCase() + app.slice(1);

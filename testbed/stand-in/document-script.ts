@@ -1,9 +1,10 @@
-/** Stands in for `site_documents.py` where pods are simulated: it answers what the real script answers. */
+/** A stand-in of `site_documents.py` for simulated pods: writes the results that the real script writes. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { gzipSync } from 'node:zlib';
 
 import type { DocumentOutcome, SiteDocument } from '../../constructs/kit/document.js';
-import { type Api, ApiError } from '../controlplane/api.js';
+import { ApiError } from '../../runner/api/api-error.js';
+import type { AdminClient } from '../controlplane/admin-client.js';
 
 /** A document as the script reads it. */
 export type WrittenDocument = Omit<SiteDocument, 'secrets'> & {
@@ -23,29 +24,29 @@ interface Pod {
   readonly status?: { readonly phase?: string };
 }
 
-/** Labels of the pods that a test has to hold for the answers to be its own. */
+/** Labels of the pods that a test has to hold with `holdPods`, so that only this script ends them. */
 export const DOCUMENT_PODS = { 'app.kubernetes.io/component': 'documents' } as const;
 
-/** What the documents of all sites were, batch by batch, and the answers to them. */
+/** Processes the document batches of all sites, and records them. */
 export class DocumentScript {
-  /** The batches that were written, in their order. */
+  /** The processed batches, in order. */
   readonly batches: (readonly WrittenDocument[])[] = [];
-  /** Namespaces whose Jobs are not answered for now. */
+  /** Namespaces whose Jobs get no result for now. */
   readonly silent = new Set<string>();
-  /** Names of documents that break each Job that has them, with its last words. */
+  /** Names of documents that make their Job fail, with its termination message. */
   readonly breaking = new Map<string, string>();
-  /** The batches that were broken. */
+  /** The batches of failed Jobs. */
   readonly broken: (readonly WrittenDocument[])[] = [];
-  /** Namespaces whose Jobs end without a word. */
+  /** Namespaces whose Jobs succeed without a termination message. */
   readonly speechless = new Set<string>();
   readonly #stop = new AbortController();
   readonly #answered = new Set<string>();
   readonly #done: Promise<void>;
 
   constructor(
-    private readonly api: Api,
+    private readonly api: AdminClient,
     private readonly answer: (document: WrittenDocument) => Answer,
-    /** Milliseconds that a batch of so many documents takes. */
+    /** Duration of a batch in milliseconds, by its number of documents. */
     private readonly takes: (documents: number) => number = () => 0,
   ) {
     this.#done = this.#run().catch((error: unknown) => {
@@ -53,7 +54,7 @@ export class DocumentScript {
     });
   }
 
-  /** Every document that was written, in order. */
+  /** Every processed document, in order. */
   get written(): readonly WrittenDocument[] {
     return this.batches.flat();
   }
@@ -69,7 +70,7 @@ export class DocumentScript {
       const query = new URLSearchParams({
         labelSelector: 'app.kubernetes.io/component=documents',
       });
-      const { items } = (await this.#ask('GET', `/api/v1/pods?${query.toString()}`)) as {
+      const { items } = (await this.#request('GET', `/api/v1/pods?${query.toString()}`)) as {
         readonly items: readonly Pod[];
       };
       const waiting = items.filter(
@@ -78,14 +79,14 @@ export class DocumentScript {
           !this.silent.has(metadata.namespace) &&
           !this.#answered.has(`${metadata.namespace}/${metadata.name}`),
       );
-      // A pod may be gone meanwhile.
+      // A pod may have been deleted meanwhile.
       void Promise.allSettled(waiting.map((pod) => this.#finish(pod)));
       await sleep(50);
     }
   }
 
-  /** Asks again while the server does not answer, or asks for patience. */
-  async #ask(method: 'GET' | 'PATCH', path: string, body?: unknown): Promise<unknown> {
+  /** Retries while the API server does not answer, or answers 429 or more. */
+  async #request(method: 'GET' | 'PATCH', path: string, body?: unknown): Promise<unknown> {
     for (;;) {
       try {
         return await this.api.request(method, path, body, 'application/merge-patch+json');
@@ -100,27 +101,29 @@ export class DocumentScript {
   async #finish({ metadata, spec }: Pod): Promise<void> {
     const { namespace, name, labels } = metadata;
     this.#answered.add(`${namespace}/${name}`);
-    const map = (await this.#ask(
+    const map = (await this.#request(
       'GET',
       `/api/v1/namespaces/${namespace}/configmaps/${labels['app'] ?? ''}`,
     )) as { readonly data: Readonly<Record<string, string>> };
     const { documents } = JSON.parse(map.data['documents.json'] ?? '{}') as {
       readonly documents: readonly WrittenDocument[];
     };
-    const words = documents.map((document) => this.breaking.get(document.name)).find(isThere);
-    if (words !== undefined) {
+    const failure = documents
+      .map((document) => this.breaking.get(document.name))
+      .find((message) => message !== undefined);
+    if (failure !== undefined) {
       this.broken.push(documents);
-      await this.#end(metadata, spec, 137, words);
+      await this.#end(metadata, spec, 137, failure);
       return;
     }
-    const results = documents.map((document) => {
+    const outcomes = documents.map((document) => {
       const [outcome, message = '', ignored = []] = this.answer(document);
       return [document.id, [outcome, message, ignored]] as const;
     });
     await sleep(this.takes(documents.length));
-    const answers = packed(JSON.stringify({ results: Object.fromEntries(results) }));
+    const results = packed(JSON.stringify({ results: Object.fromEntries(outcomes) }));
     this.batches.push(documents);
-    await this.#end(metadata, spec, 0, this.speechless.has(namespace) ? '' : answers);
+    await this.#end(metadata, spec, 0, this.speechless.has(namespace) ? '' : results);
   }
 
   async #end(
@@ -132,7 +135,7 @@ export class DocumentScript {
     const now = new Date().toISOString().replace(/\.\d+Z$/, 'Z');
     const reason = exitCode === 0 ? 'Completed' : 'Error';
     const terminated = { exitCode, reason, message, startedAt: now, finishedAt: now };
-    await this.#ask('PATCH', `/api/v1/namespaces/${namespace}/pods/${name}/status`, {
+    await this.#request('PATCH', `/api/v1/namespaces/${namespace}/pods/${name}/status`, {
       status: {
         phase: exitCode === 0 ? 'Succeeded' : 'Failed',
         containerStatuses: containers.map((container) => ({
@@ -146,10 +149,6 @@ export class DocumentScript {
       },
     });
   }
-}
-
-function isThere(words: string | undefined): words is string {
-  return words !== undefined;
 }
 
 function packed(text: string): string {

@@ -8,6 +8,8 @@ import { promisify } from 'node:util';
 import { cacheRoot } from '../controlplane/binaries.js';
 import { SOURCES } from './sources.js';
 
+/** The interpreter of tests on this machine. */
+export const PYTHON = '/usr/bin/python3';
 const run = promisify(execFile);
 const PLATFORMS: Readonly<Record<string, string>> = { x64: 'x86_64', arm64: 'aarch64' };
 
@@ -27,6 +29,32 @@ export async function pythonPackages(major: number, python: string): Promise<str
     ]);
     compile(folder, 'site-packages', python);
   });
+}
+
+export type StandInPackages =
+  | { readonly path: string; readonly skip?: undefined }
+  | { readonly path: ''; readonly skip: string };
+
+/** The packages for this machine's python3, or the reason to skip what needs them. */
+export async function standInPackages(major = 15): Promise<StandInPackages> {
+  const version = pythonVersion();
+  if (version === undefined) return { path: '', skip: `NOT TESTED: ${PYTHON} is missing` };
+  try {
+    return { path: await pythonPackages(major, version) };
+  } catch (error) {
+    const reason = String(error).slice(0, 300);
+    return {
+      path: '',
+      skip: `NOT TESTED: pip cannot fetch the packages of the stand-in: ${reason}`,
+    };
+  }
+}
+
+/** Version of this machine's interpreter, such as `3.11`; undefined where it is missing. */
+export function pythonVersion(): string | undefined {
+  const print = 'import sys; print("%d.%d" % sys.version_info[:2])';
+  const { status, stdout } = spawnSync(PYTHON, ['-c', print], { encoding: 'utf8' });
+  return status === 0 ? stdout.trim() : undefined;
 }
 
 /**
@@ -58,7 +86,7 @@ export async function realtimeModules(): Promise<string> {
   });
 }
 
-/** Fills a folder of the cache once for each content of `pins`; several processes may ask at the same time. */
+/** Fills a folder of the cache once for each content of `pins`; several processes may call it at the same time. */
 async function cached(
   name: string,
   pins: string,

@@ -3,7 +3,7 @@ import { MERGE_PATCH, type Client } from '../../runner/api/client.js';
 import type { ControlPlane } from '../../testbed/controlplane/controlplane.js';
 import { holdPods } from '../../testbed/controlplane/pods.js';
 import { DOCUMENT_PODS, DocumentScript } from '../../testbed/stand-in/document-script.js';
-import { OperatorProcess } from '../../testbed/operator-process.js';
+import { OperatorProcess, type Usage } from '../../testbed/operator-process.js';
 import { isReady, untilCount } from './ready.js';
 import { aBench, aSite, BENCH_NAME, siteName } from './workload.js';
 
@@ -18,7 +18,7 @@ export interface DocumentFigures {
   readonly jobs: { readonly all: number; readonly changed: number };
   /** Seconds from the first apply until all are Ready. */
   readonly ready: number;
-  /** Seconds that the largest batch took, from the sight of its pod to its answer. */
+  /** Seconds that the largest batch took, from its pod to its result. */
   readonly batch: number;
   /** Seconds from one changed field until it is Ready again. */
   readonly changed: number;
@@ -39,19 +39,23 @@ export async function measureDocuments(
   const script = new DocumentScript(cp.api, () => ['Created'], scriptTime);
   const operator = await OperatorProcess.start({
     kubeconfig: cp.kubeconfig,
-    logFile: process.env['BENCH_LOG'],
+    logFile: process.env['BENCHMARK_LOG'],
   });
-  await client.apply(`${API}/appbenchs/${BENCH_NAME}`, aBench(NAMESPACE), 'bench');
-  await client.apply(`${API}/appsites/${siteName(0)}`, aSite(NAMESPACE, 0), 'bench');
-  await untilCount(client, `${API}/appsites`, 1, isReady, TIMEOUT_MS);
+  await client.apply(`${API}/appbenchs/${BENCH_NAME}`, aBench(NAMESPACE), 'benchmark');
+  await client.apply(`${API}/appsites/${siteName(0)}`, aSite(NAMESPACE, 0), 'benchmark');
+  await untilCount(client, { path: `${API}/appsites`, passes: isReady, timeoutMs: TIMEOUT_MS }, 1);
 
   const start = performance.now();
-  const allReady = untilCount(client, `${API}/siteusers`, users, isReady, TIMEOUT_MS);
+  const allReady = untilCount(
+    client,
+    { path: `${API}/siteusers`, passes: isReady, timeoutMs: TIMEOUT_MS },
+    users,
+  );
   const pending = Array.from({ length: users }, (_, index) => index).values();
   await Promise.all(
     Array.from({ length: CONCURRENCY }, async () => {
       for (const index of pending) {
-        await client.apply(`${API}/siteusers/${userName(index)}`, aUser(index), 'bench');
+        await client.apply(`${API}/siteusers/${userName(index)}`, aUser(index), 'benchmark');
       }
     }),
   );
@@ -61,11 +65,7 @@ export async function measureDocuments(
   const largest = Math.max(...script.batches.map(({ length }) => length));
 
   await sleep(5_000);
-  const before = await operator.usage();
-  await sleep(quietMs);
-  const after = await operator.usage();
-  const count = (calls: Readonly<Record<string, number>>): number =>
-    Object.values(calls).reduce((sum, n) => sum + n, 0);
+  const quietCalls = await callsIn(operator, quietMs);
 
   const changedAt = performance.now();
   const path = `${API}/siteusers/${userName(0)}`;
@@ -90,8 +90,16 @@ export async function measureDocuments(
     ready,
     batch: scriptTime(largest) / 1000,
     changed,
-    quietCalls: count(after.calls) - count(before.calls),
+    quietCalls,
   };
+}
+
+/** Calls to the API server in a time without changes. */
+async function callsIn(operator: OperatorProcess, ms: number): Promise<number> {
+  const count = ({ calls }: Usage): number => Object.values(calls).reduce((sum, n) => sum + n, 0);
+  const before = count(await operator.usage());
+  await sleep(ms);
+  return count(await operator.usage()) - before;
 }
 
 /** Milliseconds, as measured with the real framework (version-15, MariaDB, two cores): its import, then each document. */

@@ -1,3 +1,4 @@
+import '../../runner/require-node.js';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
 import { createClient, MERGE_PATCH, type Client } from '../../runner/api/client.js';
@@ -12,14 +13,14 @@ import { type DocumentFigures, measureDocuments } from './documents.js';
 import { hasSucceeded, isAvailable, isReady, untilCount } from './ready.js';
 import { aBench, aSite, BENCH_NAME, siteName, siteObjects, synthTime } from './workload.js';
 
-/** As many as the operator works on at once by default. */
+/** The operator's default number of concurrent reconciles. */
 const CONCURRENCY = 10;
 const NAMESPACE = 'default';
 const API = '/apis/app-operator.io/v1alpha1/namespaces/default';
 const DEPLOYMENTS = '/apis/apps/v1/namespaces/default/deployments';
 
 /** The floor has no bench: the pods get the volume and the configuration that they mount from here. */
-const claim = {
+const sitesVolume = {
   apiVersion: 'v1',
   kind: 'PersistentVolumeClaim',
   metadata: { name: `${BENCH_NAME}-sites` },
@@ -70,15 +71,13 @@ async function measureFloor(_cp: ControlPlane, client: Client) {
   const objects = all.reduce((sum, { length }) => sum + length, 0);
   await client.apply(
     resourcePath(PersistentVolumeClaim, NAMESPACE, `${BENCH_NAME}-sites`),
-    claim,
+    sitesVolume,
     'floor',
   );
   const jobs = untilCount(
     client,
-    '/apis/batch/v1/namespaces/default/jobs',
+    { path: '/apis/batch/v1/namespaces/default/jobs', passes: hasSucceeded, timeoutMs },
     sites,
-    hasSucceeded,
-    timeoutMs,
   );
   const start = performance.now();
   const pending = all.entries();
@@ -91,27 +90,35 @@ async function measureFloor(_cp: ControlPlane, client: Client) {
   );
   const applied = (performance.now() - start) / 1000;
   await jobs;
-  await untilCount(client, DEPLOYMENTS, sites * 4, isAvailable, timeoutMs);
+  await untilCount(client, { path: DEPLOYMENTS, passes: isAvailable, timeoutMs }, sites * 4);
   return { objects, applied, ready: (performance.now() - start) / 1000 };
 }
 
 async function measureOperator(cp: ControlPlane, client: Client) {
   let operator = await OperatorProcess.start({
     kubeconfig: cp.kubeconfig,
-    logFile: process.env['BENCH_LOG'],
+    logFile: process.env['BENCHMARK_LOG'],
   });
-  await client.apply(`${API}/appbenchs/${BENCH_NAME}`, aBench(NAMESPACE), 'bench');
-  await untilCount(client, `${API}/appbenchs`, 1, isReady, 60_000);
+  await client.apply(`${API}/appbenchs/${BENCH_NAME}`, aBench(NAMESPACE), 'benchmark');
+  await untilCount(client, { path: `${API}/appbenchs`, passes: isReady, timeoutMs: 60_000 }, 1);
   await sleep(2_000);
   const before = await operator.usage();
 
   const start = performance.now();
-  const allReady = untilCount(client, `${API}/appsites`, sites, isReady, timeoutMs);
+  const allReady = untilCount(
+    client,
+    { path: `${API}/appsites`, passes: isReady, timeoutMs },
+    sites,
+  );
   const pending = Array.from({ length: sites }, (_, index) => index).values();
   await Promise.all(
     Array.from({ length: CONCURRENCY }, async () => {
       for (const index of pending) {
-        await client.apply(`${API}/appsites/${siteName(index)}`, aSite(NAMESPACE, index), 'bench');
+        await client.apply(
+          `${API}/appsites/${siteName(index)}`,
+          aSite(NAMESPACE, index),
+          'benchmark',
+        );
       }
     }),
   );
@@ -124,14 +131,14 @@ async function measureOperator(cp: ControlPlane, client: Client) {
   await sleep(Number(values.quiet) * 1000);
   const quiet = usageBetween(quietStart, await operator.usage());
   const latencies = await measureLatency(client, 2, (name) => patchGunicorn(client, name, 2));
-  await untilCount(client, `${API}/appsites`, sites, isReady, timeoutMs);
+  await untilCount(client, { path: `${API}/appsites`, passes: isReady, timeoutMs }, sites);
   await sleep(10_000);
   const peak = await operator.peakMemory();
   await operator.stop();
 
   operator = await OperatorProcess.start({
     kubeconfig: cp.kubeconfig,
-    logFile: process.env['BENCH_LOG'],
+    logFile: process.env['BENCHMARK_LOG'],
   });
   await sleep(10_000);
   const restart = await operator.usage();
@@ -157,7 +164,7 @@ interface DeploymentState {
   readonly status?: { readonly readyReplicas?: number };
 }
 
-/** From sending a change to the sight of the child with so many replicas, one site after the other; ms, sorted. */
+/** Milliseconds from sending a change to the event of the child with so many replicas, site by site; sorted. */
 async function measureLatency(
   client: Client,
   replicas: number,
@@ -171,18 +178,18 @@ async function measureLatency(
     const query = { fieldSelector: `metadata.name=${name}-gunicorn` };
     const events = client.watch(DEPLOYMENTS, query, { signal: stop.signal, idleTimeoutMs: 30_000 });
     let patchedAt = 0;
-    let seen = false;
+    let isPatched = false;
     for await (const { object } of events) {
       const { spec, status } = object as DeploymentState;
       if (patchedAt === 0) {
         patchedAt = performance.now();
         void change(name);
-      } else if (!seen && spec?.replicas === replicas) {
+      } else if (!isPatched && spec?.replicas === replicas) {
         latencies.push(performance.now() - patchedAt);
-        seen = true;
+        isPatched = true;
       }
       // The new pods are not to disturb the next sample.
-      if (seen && status?.readyReplicas === replicas) break;
+      if (isPatched && status?.readyReplicas === replicas) break;
     }
     stop.abort();
   }

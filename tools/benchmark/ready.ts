@@ -2,16 +2,21 @@ import type { KubeObject } from '../../constructs/kit/object.js';
 import type { Client } from '../../runner/api/client.js';
 import { Reflector } from '../../runner/cache/reflector.js';
 
+export interface Waiting {
+  /** Of the collection. */
+  readonly path: string;
+  readonly passes: (object: KubeObject) => boolean;
+  readonly timeoutMs: number;
+}
+
 /**
- * Waits until a number of objects of a collection pass a test, by a watch, so that the waiting takes
- * nothing from what is measured.
+ * Waits until a number of objects of a collection pass a test. It uses a watch: polling would add load to the
+ * measurement.
  */
 export async function untilCount(
   client: Client,
-  path: string,
+  { path, passes, timeoutMs }: Waiting,
   count: number,
-  passes: (object: KubeObject) => boolean,
-  timeoutMs: number,
 ): Promise<void> {
   const passing = new Set<string>();
   const stop = new AbortController();
@@ -19,7 +24,7 @@ export async function untilCount(
     const timer = setTimeout(() => {
       reject(new Error(`${passing.size} of ${count} at ${path} after ${timeoutMs / 1000} s`));
     }, timeoutMs);
-    const see = (object: KubeObject): void => {
+    const check = (object: KubeObject): void => {
       if (passes(object)) passing.add(object.metadata.name);
       else passing.delete(object.metadata.name);
       if (passing.size < count) return;
@@ -31,9 +36,9 @@ export async function untilCount(
       path,
       sink: {
         replace: (objects) => {
-          objects.forEach(see);
+          objects.forEach(check);
         },
-        upsert: see,
+        upsert: check,
         remove: ({ metadata }) => {
           passing.delete(metadata.name);
         },

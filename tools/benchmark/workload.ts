@@ -39,32 +39,32 @@ export function siteObjects(namespace: string, index: number): readonly KubeObje
     status: { ready: true },
   };
   const site = admit(siteKind.definition, aSite(namespace, index)).object as AppSite;
-  const world = new StaticReader({ objects: [bench, site] });
-  return synthesizeSite(site, world).map((object) =>
+  const reader = new StaticReader({ objects: [bench, site] });
+  return synthesizeSite(site, reader).map((object) =>
     object.kind === 'Secret'
       ? { ...object, stringData: { password: 'floor', key: 'floor' } }
       : object,
   );
 }
 
-export function synthesizeSite(site: Resource, world: StaticReader): readonly KubeObject[] {
+export function synthesizeSite(site: Resource, reader: StaticReader): readonly KubeObject[] {
   const resource = site as AppSite;
-  const inputs = siteKind.resolve(resource, world);
+  const inputs = siteKind.resolve(resource, reader);
   return synthesize((scope, id) => siteKind.chart(scope, id, { resource, inputs })).flatMap(
     (stage) => stage.objects,
   );
 }
 
-/** Milliseconds to gather and synthesize one site, once everything is warm. */
+/** Milliseconds to resolve and synthesize one site, with a warm JIT. */
 export function synthTime(rounds = 300): number {
   const bench = {
     ...admit(benchKind.definition, aBench('default')).object,
     status: { ready: true },
   };
   const site = admit(siteKind.definition, aSite('default', 0)).object;
-  const world = new StaticReader({ objects: [bench, site] });
-  for (let round = 0; round < rounds; round++) synthesizeSite(site, world);
+  const reader = new StaticReader({ objects: [bench, site] });
+  for (let round = 0; round < rounds; round++) synthesizeSite(site, reader);
   const start = performance.now();
-  for (let round = 0; round < rounds; round++) synthesizeSite(site, world);
+  for (let round = 0; round < rounds; round++) synthesizeSite(site, reader);
   return (performance.now() - start) / rounds;
 }

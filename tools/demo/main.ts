@@ -1,11 +1,11 @@
-import { writeFileSync } from 'node:fs';
+import '../../runner/require-node.js';
 import path from 'node:path';
 import { parseArgs } from 'node:util';
-import { Viewer } from '../../cli/status/viewer.js';
-import { statusLive, statusNow, type LiveProps } from '../../cli/status/live.js';
-import { allOf } from '../../cli/status/node.js';
-import { renderTrees } from '../../cli/status/render.js';
-import type { StatusReport } from '../../cli/status/status.js';
+import { Viewer } from '../../cli/commands/status/viewer.js';
+import { statusLive, statusNow, type LiveProps } from '../../cli/commands/status/live.js';
+import { allOf } from '../../cli/commands/status/node.js';
+import { renderTrees } from '../../cli/commands/status/render-tree.js';
+import type { StatusReport } from '../../cli/commands/status/reporter.js';
 import { DEFAULT_API_GROUP } from '../../constructs/kit/definition.js';
 import { createClient } from '../../runner/api/client.js';
 import { loadCredentials } from '../../runner/api/credentials.js';
@@ -14,8 +14,6 @@ import { printProgress } from '../../testbed/controlplane/progress.js';
 import { applyCrds } from '../../testbed/crds.js';
 import { OperatorProcess } from '../../testbed/operator-process.js';
 import { projectRoot } from '../../testbed/root.js';
-import { svgOf } from './picture.js';
-import { letASiteFail } from './scene.js';
 
 const NAMESPACE = 'default';
 const TIMEOUT_MS = 600_000;
@@ -24,8 +22,6 @@ const RESOURCES = 2;
 const { values } = parseArgs({
   options: {
     exit: { type: 'boolean', default: false },
-    /** File that gets a picture of the last tree. */
-    picture: { type: 'string' },
   },
 });
 const { stdout, env } = process;
@@ -39,15 +35,20 @@ const ended = new Promise<'signal'>((resolve) => {
   }
 });
 
-say('A Kubernetes control plane of its own, on this machine only; your clusters are not touched.');
+say('Starting a Kubernetes control plane on this machine. Your clusters are not changed.');
 const cp = await Promise.race([
   startControlPlane({ prepare: applyCrds, onProgress: printProgress }),
   ended,
 ]);
-// Interrupted while it started: its supervisor cleans up as soon as this process is gone.
+// Interrupted while starting: the supervisor cleans up when this process exits.
 if (cp === 'signal') process.exit(130);
 const client = createClient({ credentials: await loadCredentials(cp.kubeconfig, {}) });
-const live: LiveProps = { client, apiGroup: DEFAULT_API_GROUP, namespace: NAMESPACE, wanted: {} };
+const live: LiveProps = {
+  client,
+  apiGroup: DEFAULT_API_GROUP,
+  namespace: NAMESPACE,
+  selection: {},
+};
 const viewer = new Viewer(
   {
     colours: stdout.isTTY && !env['NO_COLOR'],
@@ -61,24 +62,18 @@ let operator: OperatorProcess | undefined;
 try {
   const logFile = path.join(cp.dataDir, 'app-operator.log');
   operator = await OperatorProcess.start({ kubeconfig: cp.kubeconfig, logFile });
-  say('The operator runs. It gets an AppBench and an AppSite:\n');
+  say('app-operator: started\n');
   say(await cp.kubectl(['apply', '-f', path.join(projectRoot(), 'examples', 'bench.yaml')]));
   say(await cp.kubectl(['apply', '-f', path.join(projectRoot(), 'examples', 'site.yaml')]));
   say('');
   await Promise.race([showUntilReady(), operator.failed, cp.failed]);
   viewer.end();
   if (!stdout.isTTY) say(linesOf(await statusNow(live), false));
-  if (values.picture !== undefined) {
-    await letASiteFail(cp);
-    const title = '$ kubectl appbench status';
-    writeFileSync(values.picture, svgOf(`${title}\n${linesOf(await statusNow(live), true)}`));
-    say(`\nThe picture is ${values.picture}.`);
-  }
   if (!values.exit) {
-    say(howToLookAround(cp, logFile));
+    say(nextCommands(cp, logFile));
     const shown = statusLive(live, interrupted.signal, (report) => {
       viewer.show(report);
-      return 'more';
+      return 'continue';
     });
     await Promise.race([shown, ended, operator.failed, cp.failed]);
   }
@@ -87,7 +82,7 @@ try {
   await client.close();
   await operator?.stop();
   await cp.stop();
-  say('\nStopped, and nothing is left.');
+  say('\nControl plane, operator and data deleted.');
 }
 
 /** Shows the tree as it grows, until the bench and the site are Ready. */
@@ -97,30 +92,32 @@ async function showUntilReady(): Promise<void> {
     viewer.show(report);
     const ours = report.resources.flatMap(allOf).filter(({ kind }) => kind.startsWith('App'));
     const ready = ours.length === RESOURCES && ours.every(({ state }) => state === 'Ready');
-    return ready ? 'enough' : 'more';
+    return ready ? 'stop' : 'continue';
   });
   // An interruption ends it too.
   if (signal.aborted && !interrupted.signal.aborted)
-    throw new Error(`not Ready after ${TIMEOUT_MS / 1000} seconds`);
+    throw new Error(
+      `AppBench and AppSite: timed out after ${TIMEOUT_MS / 1000} s waiting for Ready`,
+    );
 }
 
 function linesOf({ resources }: StatusReport, colours: boolean): string {
   return renderTrees(resources, { colours, now: Date.now() }).join('\n');
 }
 
-function howToLookAround(plane: ControlPlane, logFile: string): string {
+function nextCommands(plane: ControlPlane, logFile: string): string {
   const kubectl = `${plane.binaries.kubectl ?? 'kubectl'} --kubeconfig ${plane.kubeconfig}`;
   return `
-Both are Ready. The pods are simulated: no image runs here. Look around from another terminal:
+AppBench and AppSite are Ready. The pods are simulated: no container runs. Try from another terminal:
 
   alias k='${kubectl}'
   k get appbenchs,appsites -o wide
   k patch appbench demo-bench --type merge -p '{"spec":{"componentReplicas":{"gunicorn":3}}}'
-  k delete deployment demo-site-gunicorn       # and see it come back
-  k delete appsite demo-site                   # its data stays, unless spec.deletionPolicy is Delete
+  k delete deployment demo-site-gunicorn       # the operator creates it again
+  k delete appsite demo-site                   # its data is retained unless spec.deletionPolicy is Delete
   tail -f ${logFile}
 
-What changes shows below. Ctrl-C stops everything.
+Changes are shown below. Press Ctrl-C to stop.
 `;
 }
 

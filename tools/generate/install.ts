@@ -9,9 +9,10 @@ export async function installFile(
   root: string,
   definitions: readonly KindDefinition[],
 ): Promise<Files> {
-  const { GENERATED, installManifest, installObjects } = await import('../../cli/install.js');
+  const { GENERATED, installManifest, installObjects } =
+    await import('../../cli/commands/install/manifest.js');
   const { IMAGE_REPOSITORY } = await import('../../constructs/install/identity.js');
-  const { toYaml } = await import('../../cli/yaml.js');
+  const { toYaml } = await import('../../cli/io/yaml.js');
   const version = versionIn(root);
   const text = installManifest({ version, definitions });
   const chart = chartFiles(

@@ -1,12 +1,13 @@
 /**
- * Writes what is derived from the kinds' `api.ts` files: schemas, embedded scripts, CRDs, the install
- * manifest, imports; and the files of the monitoring.
+ * Writes the files that are derived from the kinds' `api.ts` files: schemas, the modules of jobs/, CRDs,
+ * the install manifest, imports; and the monitoring files.
  *
  *     node dist/lib/tools/generate/main.js            write what differs
  *     node dist/lib/tools/generate/main.js --check    fail where something differs
  *
- * With `--third-party` it writes the imports of the kinds of others instead; that needs Go.
+ * With `--third-party` it writes the imports of third-party kinds instead; that needs Go.
  */
+import '../../runner/require-node.js';
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -21,7 +22,7 @@ import { kindFolders } from './kinds.js';
 import { monitoringFiles } from './monitoring.js';
 import { differences, leftovers, remove, write, type Files } from './output.js';
 import { kindSchemas, schemaFiles } from './schemas.js';
-import { scriptFiles } from './scripts.js';
+import { jobModules } from '../jobs/build.js';
 import { thirdPartyFiles } from './third-party.js';
 
 const ROOT = fileURLToPath(new URL('../../../../', import.meta.url));
@@ -29,7 +30,7 @@ const ROOT = fileURLToPath(new URL('../../../../', import.meta.url));
 async function generated(): Promise<Files> {
   const folders = kindFolders(ROOT);
   const schemas = kindSchemas(ROOT, folders);
-  const sources = new Map([...(await schemaFiles(schemas)), ...scriptFiles(ROOT)]);
+  const sources = new Map([...(await schemaFiles(schemas)), ...jobModules(ROOT)]);
   bootstrap(sources);
   const kinds = await definitions(folders, schemas);
   const imports = await importFiles(
@@ -86,7 +87,7 @@ async function main(): Promise<number> {
 
 function check(stale: readonly string[]): number {
   if (stale.length === 0) return 0;
-  console.error(`Not current; run \`npm run generate\`:\n  ${stale.join('\n  ')}`);
+  console.error(`out of date; run \`npm run generate\`:\n  ${stale.join('\n  ')}`);
   return 1;
 }
 

@@ -5,7 +5,7 @@ export type Half = 'spec' | 'status';
 
 type Check = (node: Schema, half: Half, path: string) => string | undefined;
 
-/** What the house asks of every node. Bounds matter in specs: CEL cost and etcd size hang on them. */
+/** Required of every node. Specs need bounds: the cost of CEL and the size in etcd depend on them. */
 const CHECKS: readonly Check[] = [
   // A plain value in a list or a map is described by the list or the map.
   (node, _, path) =>

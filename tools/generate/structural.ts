@@ -124,7 +124,7 @@ function rule(text: string, path: string): ValidationRule {
   if (rule === '' || message === '' || rest.length > 0) {
     throw new SchemaError(`${path}: write @cel <rule> ;; <message>, not: ${text}`);
   }
-  // A rule that asks whether there was an old value runs on creation too; the others only on change.
+  // A rule with an optional old value runs on creation too; the others on change only.
   const optional = /\boldSelf\.(hasValue|orValue|optMap|or)\(/.test(rule);
   return { rule, message, ...(optional && { optionalOldSelf: true }) };
 }

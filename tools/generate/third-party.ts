@@ -1,5 +1,6 @@
 import { execFileSync } from 'node:child_process';
-import { readFileSync } from 'node:fs';
+// A named import of globSync fails on a Node.js that is too old before its version is checked.
+import * as fs from 'node:fs';
 import { join } from 'node:path';
 import { parse, parseAllDocuments } from 'yaml';
 import { importFiles } from './imports.js';
@@ -12,50 +13,38 @@ interface ModuleCrds {
   readonly files: readonly string[];
 }
 
-const MODULES: readonly ModuleCrds[] = [
-  {
-    module: 'github.com/kedacore/keda/v2',
-    version: 'v2.21.0',
-    files: [
-      'config/crd/bases/keda.sh_scaledobjects.yaml',
-      'config/crd/bases/keda.sh_triggerauthentications.yaml',
-    ],
-  },
-  {
-    module: 'github.com/cert-manager/cert-manager',
-    version: 'v1.21.2',
-    files: ['deploy/crds/cert-manager.io_certificates.yaml'],
-  },
-  {
-    module: 'github.com/prometheus-operator/prometheus-operator',
-    version: 'v0.85.0',
-    files: ['servicemonitors', 'prometheusrules'].map(
-      (name) => `example/prometheus-operator-crd/monitoring.coreos.com_${name}.yaml`,
-    ),
-  },
-];
+const INTEGRATIONS = 'constructs/integrations';
 
-/** Of operators whose Go module is not to be had: what we use of their API, from its documentation. */
-const OWN_SUBSETS = [
-  'tools/generate/crds/k8s.mariadb.com.yaml',
-  'tools/generate/crds/postgresql.cnpg.io.yaml',
-];
-
-/** Imports of the kinds of others that we emit. Needs Go and its module proxy, so it runs on request only. */
+/**
+ * Typed imports of the kinds that integrations own: from `crds.json` in the folder of an integration,
+ * which names CRDs in a Go module, or from `crds.yaml`, a subset written from the documentation where
+ * the module cannot be had. Needs Go and its module proxy, so it runs on request only.
+ */
 export async function thirdPartyFiles(root: string): Promise<Files> {
   const files = new Map<string, string>();
-  for (const { module, version, files: paths } of MODULES) {
-    const dir = download(module, version);
-    const crds = paths.map((path) => parse(readFileSync(join(dir, path), 'utf8')) as object);
-    const found = await importFiles(crds.map(withoutProse), `${module} ${version}`);
-    for (const [path, content] of found) files.set(path, content);
-  }
-  for (const path of OWN_SUBSETS) {
-    const documents = parseAllDocuments(read(root, path) ?? '');
-    const crds = documents.map((document) => document.toJS() as object);
-    for (const [file, content] of await importFiles(crds, path)) files.set(file, content);
+  for (const path of fs.globSync(`${INTEGRATIONS}/*/crds.{json,yaml}`, { cwd: root }).sort()) {
+    const { source, crds } = path.endsWith('.json') ? moduleCrds(root, path) : ownCrds(root, path);
+    for (const [file, content] of await importFiles(crds, source)) files.set(file, content);
   }
   return files;
+}
+
+interface CrdSource {
+  /** Where the CRDs are from, for the head of the generated file. */
+  readonly source: string;
+  readonly crds: readonly object[];
+}
+
+function moduleCrds(root: string, path: string): CrdSource {
+  const { module, version, files } = JSON.parse(read(root, path) ?? '') as ModuleCrds;
+  const dir = download(module, version);
+  const crds = files.map((file) => parse(fs.readFileSync(join(dir, file), 'utf8')) as object);
+  return { source: `${module} ${version}`, crds: crds.map(withoutProse) };
+}
+
+function ownCrds(root: string, path: string): CrdSource {
+  const documents = parseAllDocuments(read(root, path) ?? '');
+  return { source: path, crds: documents.map((document) => document.toJS() as object) };
 }
 
 /** The folder of a module in Go's module cache. */

@@ -2,19 +2,19 @@ import { readFile } from 'node:fs/promises';
 import path from 'node:path';
 import { parseAllDocuments } from 'yaml';
 
+import { PostgresCluster } from '../../../constructs/integrations/cloudnative-pg/kinds.js';
 import {
   ExternalMariaDb,
   MariaDb,
-  PostgresCluster,
-  type ObjectKind,
-} from '../../../constructs/kit/object-kind.js';
+} from '../../../constructs/integrations/mariadb-operator/kinds.js';
+import type { ObjectKind } from '../../../constructs/kit/object-kind.js';
 import { groupOf } from '../../../constructs/kit/object.js';
 import { projectRoot } from '../../../testbed/root.js';
 import type { Manifest } from './objects.js';
 
 /** The CRDs of what we make through a database operator: the part of its API that we use. */
-async function subsetOf(group: string): Promise<readonly Manifest[]> {
-  const file = path.join(projectRoot(), 'tools/generate/crds', `${group}.yaml`);
+async function subsetOf(integration: string): Promise<readonly Manifest[]> {
+  const file = path.join(projectRoot(), 'constructs/integrations', integration, 'crds.yaml');
   const documents = parseAllDocuments(await readFile(file, 'utf8'));
   return documents.map((document) => document.toJS() as Manifest);
 }
@@ -50,11 +50,11 @@ function serverCrd(kind: ObjectKind): Manifest {
 }
 
 export async function mariaDbCrds(): Promise<readonly Manifest[]> {
-  return [...(await subsetOf('k8s.mariadb.com')), serverCrd(MariaDb), serverCrd(ExternalMariaDb)];
+  return [...(await subsetOf('mariadb-operator')), serverCrd(MariaDb), serverCrd(ExternalMariaDb)];
 }
 
 export async function postgresCrds(): Promise<readonly Manifest[]> {
-  return [...(await subsetOf('postgresql.cnpg.io')), serverCrd(PostgresCluster)];
+  return [...(await subsetOf('cloudnative-pg')), serverCrd(PostgresCluster)];
 }
 
 /** A status as the MariaDB operator writes it. */

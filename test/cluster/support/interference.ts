@@ -46,7 +46,8 @@ export async function failJob(
   job: string,
   message: string,
 ): Promise<Interference> {
-  const interference = await failPods(cluster, { 'job-name': job }, { exitCode: 3, message });
+  const options = { exitCode: 3, message, namespace };
+  const interference = await failPods(cluster, { 'job-name': job }, options);
   // Whoever called waits for the failure, and says more of what is wrong.
   giveUp(cluster, namespace, job).catch(() => undefined);
   return interference;

@@ -1,5 +1,26 @@
 import { objectKind } from '../../../constructs/kit/definition.js';
 import type { KubeObject } from '../../../constructs/kit/object.js';
+import {
+  Certificate,
+  ClusterIssuer,
+  Issuer,
+} from '../../../constructs/integrations/cert-manager/kinds.js';
+import {
+  PostgresCluster,
+  PostgresDatabase,
+  PostgresRole,
+} from '../../../constructs/integrations/cloudnative-pg/kinds.js';
+import {
+  ScaledObject,
+  TriggerAuthentication,
+} from '../../../constructs/integrations/keda/kinds.js';
+import {
+  ExternalMariaDb,
+  MariaDb,
+  MariaDbDatabase,
+  MariaDbGrant,
+  MariaDbUser,
+} from '../../../constructs/integrations/mariadb-operator/kinds.js';
 import * as kinds from '../../../constructs/kit/object-kind.js';
 import type { ObjectKind } from '../../../constructs/kit/object-kind.js';
 import { DEFINITIONS } from '../../../constructs/registry.js';
@@ -59,17 +80,17 @@ export const CustomResourceDefinition: ObjectKind = {
 const KNOWN = new Map(
   [
     ...CHILD_KINDS,
-    kinds.ScaledObject,
-    kinds.TriggerAuthentication,
-    kinds.Certificate,
-    kinds.Issuer,
-    kinds.ClusterIssuer,
-    kinds.MariaDb,
-    kinds.ExternalMariaDb,
-    kinds.MariaDbUser,
-    kinds.MariaDbGrant,
-    kinds.PostgresCluster,
-    kinds.PostgresRole,
+    ScaledObject,
+    TriggerAuthentication,
+    Certificate,
+    Issuer,
+    ClusterIssuer,
+    MariaDb,
+    ExternalMariaDb,
+    MariaDbUser,
+    MariaDbGrant,
+    PostgresCluster,
+    PostgresRole,
     ...DEFINITIONS.map((definition) => objectKind(definition)),
     Namespace,
     CustomResourceDefinition,
@@ -102,8 +123,8 @@ const KNOWN = new Map(
   ].map((kind): [string, ObjectKind] => [kind.kind, kind]),
 );
 // Two operators have a kind of this name.
-KNOWN.set('MariaDbDatabase', kinds.MariaDbDatabase);
-KNOWN.set('PostgresDatabase', kinds.PostgresDatabase);
+KNOWN.set('MariaDbDatabase', MariaDbDatabase);
+KNOWN.set('PostgresDatabase', PostgresDatabase);
 
 /** The kind of this name: any that tests speak about. */
 export function kindNamed(name: string): ObjectKind {

@@ -3,7 +3,7 @@ import { createInterface } from 'node:readline';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 
-import { patience } from '../../../testbed/timeouts.js';
+import { deadline } from '../../../testbed/timeouts.js';
 
 const MAIN = fileURLToPath(new URL('../../../runner/main.js', import.meta.url));
 
@@ -33,7 +33,26 @@ export interface OperatorOptions {
   readonly healthPort?: number;
   /** Whether to wait until its caches are filled. Default: true. */
   readonly wait?: boolean;
+  /** How many times faster its timers run. Default: 1. */
+  readonly timeFactor?: number;
+  /** How far its clock is ahead of the API server's, in milliseconds. Default: 0. */
+  readonly clockAheadMs?: number;
 }
+
+const OPERATOR_TIME = new URL('./operator-time.js', import.meta.url).href;
+
+/** The environment of an operator that tests start. */
+export function envOf({ env = {}, timeFactor = 1, clockAheadMs = 0 }: OperatorOptions): Env {
+  if (timeFactor === 1 && clockAheadMs === 0) return env;
+  return {
+    ...env,
+    NODE_OPTIONS: `--import=${OPERATOR_TIME}`,
+    TEST_TIME_FACTOR: String(timeFactor),
+    TEST_CLOCK_AHEAD_MS: String(clockAheadMs),
+  };
+}
+
+type Env = Readonly<Record<string, string>>;
 
 /** The flags for how tests start it: nothing listens, and no site is asked over HTTP. */
 export function argsOf({ namespaces, metricsPort, healthPort }: OperatorOptions): string[] {
@@ -110,7 +129,7 @@ export class Operator {
 
   /** Waits for a line of the log, and returns it; what has been logged already counts. */
   async logged(msg: string, timeoutMs = 120_000): Promise<LogLine> {
-    const isOver = patience(timeoutMs);
+    const isOver = deadline(timeoutMs);
     for (;;) {
       const found = this.lines.find((line) => line.msg === msg);
       if (found) return found;

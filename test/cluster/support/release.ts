@@ -13,22 +13,28 @@ const OPTIONS: ts.CompilerOptions = {
   verbatimModuleSyntax: true,
 };
 
-/**
- * Compiles the operator of an earlier commit into a folder, without checking its types: a few seconds.
- * @returns its `main.js`, or undefined where the repository has not got that commit, as after a shallow clone
- */
-export async function operatorOf(commit: string, folder: string): Promise<string | undefined> {
-  const root = projectRoot();
-  const run = promisify(execFile);
-  await mkdir(folder, { recursive: true });
-  const archive = path.join(folder, 'source.tar');
-  const wanted = [...FOLDERS, 'package.json'];
+const run = promisify(execFile);
+
+/** A file of an earlier commit; undefined where the clone lacks that commit, as a shallow clone does. */
+export async function fileOf(commit: string, file: string): Promise<string | undefined> {
+  const options = { maxBuffer: 2 ** 24 };
   try {
-    await run('git', ['-C', root, 'cat-file', '-e', `${commit}^{commit}`]);
+    return (await run('git', ['-C', projectRoot(), 'show', `${commit}:${file}`], options)).stdout;
   } catch {
     return undefined;
   }
-  await run('git', ['-C', root, 'archive', `--output=${archive}`, commit, ...wanted]);
+}
+
+/**
+ * Compiles the operator of an earlier commit into a folder without type checks, in a few seconds.
+ * @returns the path of its `main.js`
+ */
+export async function operatorOf(commit: string, folder: string): Promise<string> {
+  const root = projectRoot();
+  await mkdir(folder, { recursive: true });
+  const archive = path.join(folder, 'source.tar');
+  const sources = [...FOLDERS, 'package.json'];
+  await run('git', ['-C', root, 'archive', `--output=${archive}`, commit, ...sources]);
   await run('tar', ['-xf', archive, '-C', folder]);
   await symlink(path.join(root, 'node_modules'), path.join(folder, 'node_modules'));
   for (const part of FOLDERS) {

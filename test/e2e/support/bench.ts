@@ -149,7 +149,7 @@ export class SiteUser {
     return { status: answer.status, url: message?.file_url ?? '' };
   }
 
-  /** What the site answers to somebody who is logged in. */
+  /** The response to a user who is logged in. */
   async read(path: string): Promise<{ status: number; body: string }> {
     return this.#request(path, { headers: { cookie: await this.cookie() } });
   }
@@ -194,8 +194,9 @@ export class SiteUser {
       : this.#request(path, { headers: { cookie } });
   }
 
-  #request(path: string, options: Parameters<E2e['request']>[4]) {
-    return this.cluster.request(this.place.namespace, this.place.bench, this.host, path, options);
+  #request(path: string, options: Parameters<E2e['request']>[3]) {
+    const { namespace, bench } = this.place;
+    return this.cluster.request(namespace, bench, { host: this.host, path }, options);
   }
 }
 
@@ -205,7 +206,7 @@ export interface Made {
   readonly users: Readonly<Record<string, SiteUser>>;
 }
 
-/** Makes a bench in a namespace of its own, with sites that have stored a row each: `row of <site>`. */
+/** Makes a bench in a new namespace, with sites that have stored a row each: `row of <site>`. */
 export async function makeBench(
   cluster: E2e,
   bench: Readonly<Record<string, unknown>>,
@@ -258,13 +259,13 @@ export async function sql(
   return output.split('\n').filter((line) => line !== '');
 }
 
-/** The folder on this machine of a claim's volume. */
-export async function folderOf(cluster: E2e, namespace: string, claim: string): Promise<string> {
-  const { spec } = await cluster.the('PersistentVolumeClaim', namespace, claim);
+/** The folder of a PersistentVolumeClaim's volume on this machine. */
+export async function folderOf(cluster: E2e, namespace: string, pvc: string): Promise<string> {
+  const { spec } = await cluster.the('PersistentVolumeClaim', namespace, pvc);
   return cluster.node.volumeDirectory(String(spec?.['volumeName']));
 }
 
-/** Pods that are to run on: without those of Jobs, and those that are going. */
+/** Pods without those of Jobs and without terminating ones. */
 export function lasting(pods: readonly Live[]): Live[] {
   return pods.filter(
     ({ metadata }) => !metadata.labels?.['job-name'] && !metadata.deletionTimestamp,

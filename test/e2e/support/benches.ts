@@ -17,7 +17,7 @@ export function smallBench(name: string, spec: Readonly<Record<string, unknown>>
   });
 }
 
-/** Takes benches and sites away with their namespace. What is in their databases goes with the volumes. */
+/** Deletes benches and sites with their namespace. Their databases are deleted with the volumes. */
 export async function cleanUp(cluster: E2e, namespace: string): Promise<void> {
   const all = async (kind: string): Promise<readonly string[]> =>
     (await cluster.list(kind, namespace)).map(({ metadata }) => metadata.name);

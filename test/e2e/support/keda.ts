@@ -36,7 +36,7 @@ export class InstalledKeda {
     );
   }
 
-  /** As its users do it: the kinds first, while its operator can still let its objects go. */
+  /** As its users do it: the kinds first, while its operator can still remove finalizers. */
   async remove(): Promise<void> {
     const { cluster } = this;
     // Without a server behind it, an API keeps namespaces from being deleted.
@@ -137,7 +137,7 @@ function container(program: KedaProgram, args: readonly string[]) {
   };
 }
 
-/** KEDA may do everything; and whoever asks for its metrics is a stranger, since this API server proves nobody's identity to it. */
+/** KEDA is a cluster administrator; its metrics are open, since this API server has no identity for aggregated servers. */
 function access(): readonly Manifest[] {
   const bind = (name: string, role: string, subject: Readonly<Record<string, string>>) => ({
     apiVersion: `${RBAC}/v1`,

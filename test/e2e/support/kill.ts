@@ -25,8 +25,8 @@ export function podOf(cluster: E2e, namespace: string, app: string): Promise<Liv
 }
 
 /**
- * Ends all processes of a container, as the kernel does when memory is short. One that has ended by itself
- * is waited for: it is started again under another id.
+ * Kills all processes of a container, as the kernel does when memory is short. A container that has ended automatically
+ * is waited for: the kubelet restarts it under another id.
  */
 export async function killContainer(cluster: E2e, pod: Live, name: string): Promise<void> {
   const { namespace = '', name: podName } = pod.metadata;
@@ -51,7 +51,7 @@ async function killProcesses(pod: Live, name: string): Promise<void> {
   if (killed === 0) throw new Error(`${pod.metadata.name}: no process of the container ${name}`);
 }
 
-/** With the first process of a container the kernel ends the others: one may be gone since it was found. */
+/** With the first process of a container the kernel ends the others: a process may have ended since it was found. */
 function kill(processId: number): void {
   try {
     process.kill(processId, 'SIGKILL');
@@ -60,7 +60,7 @@ function kill(processId: number): void {
   }
 }
 
-/** Takes a pod away at once, as with its node: nothing in it is asked to end. */
+/** Deletes a pod at once, as with its node: its processes get no SIGTERM. */
 export async function killPod(cluster: E2e, pod: Live): Promise<void> {
   const { name, namespace = '' } = pod.metadata;
   await cluster.node.kubectl([
@@ -69,7 +69,7 @@ export async function killPod(cluster: E2e, pod: Live): Promise<void> {
   ]);
 }
 
-/** Deletes a pod as a user does: what is in it is asked to end. */
+/** Deletes a pod as a user does: its processes get SIGTERM. */
 export async function deletePod(cluster: E2e, { metadata }: Live): Promise<void> {
   await cluster.delete('Pod', metadata.namespace ?? '', metadata.name);
 }
@@ -89,13 +89,13 @@ export async function restarted(cluster: E2e, pod: Live, name: string): Promise<
   );
 }
 
-/** Waits until all pods are Ready, none of those that were, and as many as before. */
+/** Waits until all previous pods are replaced by as many Ready pods. */
 export async function replaced(
   cluster: E2e,
   namespace: string,
   before: readonly Live[],
 ): Promise<void> {
-  const gone = new Set(before.map(({ metadata }) => metadata.uid));
+  const old = new Set(before.map(({ metadata }) => metadata.uid));
   const apps = new Set(before.map(({ metadata }) => metadata.labels?.['app']));
   await cluster.until(
     `${before.length} pods to be replaced`,
@@ -103,7 +103,7 @@ export async function replaced(
       const now = lasting(await cluster.pods(namespace)).filter(({ metadata }) =>
         apps.has(metadata.labels?.['app']),
       );
-      const waiting = now.filter((pod) => gone.has(pod.metadata.uid) || !isReady(pod));
+      const waiting = now.filter((pod) => old.has(pod.metadata.uid) || !isReady(pod));
       if (waiting.length > 0) {
         throw new Error(`not yet: ${waiting.map(({ metadata }) => metadata.name).join(', ')}`);
       }

@@ -1,6 +1,6 @@
 import type { E2e } from '../harness.js';
 
-/** The log of a container, without a process of kubectl: tests that wait for a line ask often. */
+/** The log of a container, without a process of kubectl: tests poll it. */
 export function podLog(
   { node }: E2e,
   namespace: string,
@@ -10,5 +10,5 @@ export function podLog(
   const query = new URLSearchParams(
     Object.entries(options).map(([name, value]): [string, string] => [name, String(value)]),
   ).toString();
-  return node.api.text('GET', `/api/v1/namespaces/${namespace}/pods/${pod}/log?${query}`);
+  return node.api.text(`/api/v1/namespaces/${namespace}/pods/${pod}/log?${query}`);
 }

@@ -88,9 +88,9 @@ export class TwoSites {
 
   /** Waits until Redis has written what it has accepted: on a slow disk it does so up to two seconds later. */
   async queueIsWritten(): Promise<void> {
-    const ask = 'REDISCLI_AUTH=$REDIS_PASSWORD exec redis-cli -p 6380 INFO persistence';
+    const info = 'REDISCLI_AUTH=$REDIS_PASSWORD exec redis-cli -p 6380 INFO persistence';
     await this.cluster.until('the queue to be written', async () => {
-      const said = await this.cluster.exec(this.namespace, 'bench-redis-0', ['sh', '-c', ask], {
+      const said = await this.cluster.exec(this.namespace, 'bench-redis-0', ['sh', '-c', info], {
         container: 'queue',
       });
       return /^aof_buffer_length:0\r?$/m.test(said) && /^aof_pending_bio_fsync:0\r?$/m.test(said);
@@ -102,7 +102,7 @@ export class TwoSites {
     const spec = { componentReplicas: { workerDefault: count } };
     await this.cluster.patch('AppSite', this.namespace, 'shop', { spec });
     if (count > 0) return;
-    await this.cluster.until('the worker to be gone', async () => {
+    await this.cluster.until('the worker to be deleted', async () => {
       const pods = await this.cluster.pods(this.namespace, 'app=shop-worker-default');
       return pods.length === 0;
     });
@@ -134,7 +134,7 @@ export class TwoSites {
     await Promise.all(this.users.map((user) => user.stored(this.#stored)));
   }
 
-  /** Does something while the sites are asked all the time: not one request may be lost. */
+  /** Runs `work` under load of both sites: no request may be lost. */
   async withoutLoss(
     what: string,
     work: () => Promise<unknown>,

@@ -12,7 +12,7 @@ import sys
 
 import stored_backup
 from backup_store import open_store
-from site_common import Refused
+from job_result import JobError
 
 resolve = socket.getaddrinfo
 socket.getaddrinfo = lambda host, *rest, **more: resolve("127.0.0.1" if host.endswith(".test") else host, *rest, **more)
@@ -52,5 +52,5 @@ ACTIONS = {
 try:
     store = open_store()
     print(json.dumps([ACTIONS[name](store, *arguments) for name, *arguments in json.loads(sys.argv[1])]))
-except Refused as refused:
-    print(json.dumps({"reason": refused.reason, "message": str(refused)}))
+except JobError as error:
+    print(json.dumps({"reason": error.reason, "message": str(error)}))

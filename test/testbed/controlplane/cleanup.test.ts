@@ -24,7 +24,7 @@ test('stop leaves no process and no folder', async () => {
   await cluster.stop();
 });
 
-test('a given folder stays, and its data is there again', async (t) => {
+test('a given folder stays, and the next start has its data', async (t) => {
   const dataDir = await mkdtemp(path.join(tmpdir(), 'app-operator-test-'));
   t.after(() => rm(dataDir, { recursive: true }));
   const first = await startControlPlane({ ...SMALL, dataDir });
@@ -41,7 +41,7 @@ for (const [how, expression] of [
   ['fails', "setTimeout(() => { throw new Error('uncaught') })"],
   ['ends without stopping it', ''],
 ] as const) {
-  test(`nothing is left when the process that started it ${how}`, async () => {
+  test(`no process and no folder remains when the process that started it ${how}`, async () => {
     const { group, dataDir, parent } = await startInAnotherProcess(expression);
     if (parent.exitCode === null && parent.signalCode === null) await once(parent, 'exit');
     assert.ok(await eventually(() => processesOf(group).length === 0 && !existsSync(dataDir)));
@@ -57,7 +57,7 @@ test('a process that ends early is reported with its last lines', async () => {
   await cluster.stop();
 });
 
-test('a failed start says why and leaves nothing', async (t) => {
+test('a failed start reports the cause and leaves no process and no folder', async (t) => {
   const dataDir = await mkdtemp(path.join(tmpdir(), 'app-operator-test-'));
   t.after(() => rm(dataDir, { recursive: true }));
   const first = await startControlPlane({ ...SMALL, dataDir });

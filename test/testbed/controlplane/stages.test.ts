@@ -1,6 +1,6 @@
 import { test } from 'node:test';
 
-import type { Api } from '../../../testbed/controlplane/api.js';
+import type { AdminClient } from '../../../testbed/controlplane/admin-client.js';
 import { startControlPlane } from '../../../testbed/controlplane/controlplane.js';
 import { collectionOf, createKinds, kwokObject } from '../../../testbed/controlplane/kinds.js';
 import { createNodes, nodesReady } from '../../../testbed/controlplane/nodes.js';
@@ -19,7 +19,7 @@ test('a node that is looked at before it is Ready becomes Ready', async () => {
   await nodesReady(cluster.api, 2);
 });
 
-// kwok takes in its Stages one by one, looks at them meanwhile, and may keep what it saw first. With as few as we
+// kwok loads its Stages one by one, reads them meanwhile, and may keep the first state. With as few as we
 // have it does so on a busy machine only; with thousands always.
 test('kwok that looked at its Stages too early plays nodes and pods all the same', async () => {
   await using cluster = await startControlPlane({ prepare: crowdOfStages });
@@ -28,7 +28,7 @@ test('kwok that looked at its Stages too early plays nodes and pods all the same
 });
 
 /** Stages that no object matches. */
-async function crowdOfStages(api: Api): Promise<void> {
+async function crowdOfStages(api: AdminClient): Promise<void> {
   await createKinds(api);
   const spec = {
     resourceRef: { apiGroup: 'v1', kind: 'Endpoints' },

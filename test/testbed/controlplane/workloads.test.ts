@@ -34,7 +34,7 @@ test('a Job completes', async () => {
   await waitFor(cluster, 'job/once', 'condition=Complete');
 });
 
-test('a StatefulSet with a claim has its replicas Ready', async () => {
+test('a StatefulSet with a PersistentVolumeClaim has its replicas Ready', async () => {
   const labels = { app: 'data' };
   await apply(cluster, {
     apiVersion: 'apps/v1',
@@ -50,7 +50,7 @@ test('a StatefulSet with a claim has its replicas Ready', async () => {
   await waitFor(cluster, 'statefulset/data', 'jsonpath={.status.readyReplicas}=1');
 });
 
-test('a deleted claim leaves its volume to the next one', async () => {
+test('the next PersistentVolumeClaim gets the volume of a deleted one', async () => {
   for (const name of ['first', 'second', 'third']) {
     await apply(cluster, aClaim(name, 'ReadWriteMany'));
     await waitFor(cluster, `persistentvolumeclaim/${name}`, 'jsonpath={.status.phase}=Bound');
@@ -59,10 +59,10 @@ test('a deleted claim leaves its volume to the next one', async () => {
 });
 
 test('a deleted Deployment takes its pods along', async () => {
-  await apply(cluster, aDeployment('gone'));
-  await waitFor(cluster, 'deployment/gone', 'condition=Available');
-  await cluster.kubectl(['delete', 'deployment', 'gone', '--cascade=foreground']);
-  const pods = await get<{ items: unknown[] }>(cluster, 'pods', '--selector=app=gone');
+  await apply(cluster, aDeployment('deleted'));
+  await waitFor(cluster, 'deployment/deleted', 'condition=Available');
+  await cluster.kubectl(['delete', 'deployment', 'deleted', '--cascade=foreground']);
+  const pods = await get<{ items: unknown[] }>(cluster, 'pods', '--selector=app=deleted');
   assert.deepEqual(pods.items, []);
 });
 
@@ -86,7 +86,7 @@ test('a user may do what RBAC grants and nothing else', async () => {
     '--clusterrole=view',
     '--user=reader',
   ]);
-  // The API server hears of its own bindings a moment later.
+  // The authorizer of the API server sees new bindings a moment later.
   await cluster.api.until('the binding to count', async () => {
     await cluster.kubectl(['--kubeconfig', kubeconfig, 'get', 'pods']);
     return true;

@@ -7,11 +7,11 @@ import { suite, test } from 'node:test';
 import { projectRoot } from '../../../testbed/root.js';
 
 const SUITES = path.join(projectRoot(), 'dist/lib/test/e2e');
-const NOBODY = 65_534;
+const UNPRIVILEGED_ID = 65_534;
 
 /** Runs Node as a user without rights; the group as well. */
 function asNobody(...args: readonly string[]): SpawnSyncReturns<string> {
-  const user = process.getuid?.() === 0 ? { uid: NOBODY, gid: NOBODY } : {};
+  const user = process.getuid?.() === 0 ? { uid: UNPRIVILEGED_ID, gid: UNPRIVILEGED_ID } : {};
   const { NODE_TEST_CONTEXT: _, ...env } = process.env;
   return spawnSync(process.execPath, args, { ...user, env, cwd: '/', encoding: 'utf8' });
 }

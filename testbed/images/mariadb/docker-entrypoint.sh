@@ -25,7 +25,7 @@ server=
 start_server() { # only for this script: no network
   mariadbd --skip-networking --socket="$socket" "$@" &
   server=$!
-  # As long as the probes have patience: a folder that is left half prepared is of no use any more.
+  # As long as the probes allow: a half initialized folder cannot be used again.
   for _ in {1..3000}; do
     mariadb-admin --socket="$socket" --user=root --silent ping >/dev/null 2>&1 && return
     kill -0 "$server" 2>/dev/null || die 'the server ended while it was prepared'

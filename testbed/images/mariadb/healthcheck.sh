@@ -7,7 +7,7 @@ set -u
 defaults=/var/lib/mysql/.my-healthcheck.cnf
 client() { mariadb --defaults-extra-file="$defaults" --host=127.0.0.1 --protocol=tcp --skip-column-names --batch "$@"; }
 
-[ $# -gt 0 ] || { echo 'no check is asked for' >&2 && exit 1; }
+[ $# -gt 0 ] || { echo 'no check requested' >&2 && exit 1; }
 for check in "$@"; do
   case $check in
     --connect)

@@ -19,7 +19,7 @@ chmod 700 "$PGDATA"
 if [ ! -s "$PGDATA/PG_VERSION" ]; then
   [ -n "${POSTGRES_PASSWORD:-}" ] || { echo 'Error: POSTGRES_PASSWORD is not set' >&2 && exit 1; }
   if ! getent passwd "$(id -u)" >/dev/null; then
-    # initdb asks for the name of its user, and a foreign uid has none.
+    # initdb needs the name of its user, and a foreign uid has no name.
     NSS_WRAPPER_PASSWD=$(mktemp)
     NSS_WRAPPER_GROUP=$(mktemp)
     echo "postgres:x:$(id -u):$(id -g):PostgreSQL:$PGDATA:/bin/false" >"$NSS_WRAPPER_PASSWD"

@@ -36,12 +36,13 @@ const IDS: Readonly<Record<string, string>> = {
   APP_DEFAULT_FSGROUP: '.Values.podDefaults.fsGroup',
 };
 
-/** What of the Deployment becomes defaults of values. */
+/** Fields of the Deployment that become defaults of values. */
 export function lift({ spec }: DeploymentObject): Omit<Lifted, 'repository'> {
   const pod = spec.template.spec;
   const container = containerOf(pod);
   const level = container.args.find((argument) => argument.startsWith(LOG_LEVEL));
-  if (level === undefined) throw new Error(`the operator is not told its ${LOG_LEVEL}`);
+  if (level === undefined)
+    throw new Error(`Deployment of the operator: argument ${LOG_LEVEL} is missing`);
   return {
     pullPolicy: container.imagePullPolicy,
     resources: container.resources,

@@ -16,8 +16,8 @@ interface Cell {
 type Tree = Readonly<Record<string, unknown>>;
 
 /**
- * One template of several variants of the same object: what they share stands there plainly, what
- * only some have stands under the condition of these. Each dimension is varied by itself.
+ * One template of several variants of an object: common fields are unconditional, other fields have the condition of
+ * their variants. Only one dimension varies at a time.
  */
 export class Merge {
   constructor(private readonly tokens: Tokens) {}
@@ -66,7 +66,7 @@ export class Merge {
     return this.#under(items, (control) => control);
   }
 
-  /** Parts with their conditions around them; those that follow one another with the same one share it. */
+  /** Parts inside their conditions; neighbours with the same condition share it. */
   #under<T>(
     parts: readonly { readonly when: string | undefined; readonly value: T }[],
     line: (control: string) => T,

@@ -1,7 +1,7 @@
 import { DEFAULT_IDS } from '../../../constructs/kit/settings.js';
 import type { Group, Value, Values } from './values.js';
 
-/** Parts of the operator's Deployment that are values of the chart: their defaults are its own. */
+/** Fields of the operator's Deployment whose values are the defaults of the chart. */
 export interface Lifted {
   readonly repository: string;
   readonly pullPolicy: unknown;
@@ -37,99 +37,136 @@ const NAMESPACE = { pattern: '^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$' };
 /** All values of the chart. */
 export function operatorValues(lifted: Lifted): Values {
   return {
+    ...imageValues(lifted),
+    ...scopeValues(),
+    ...idValues(),
+    ...processValues(lifted),
+    ...podValues(lifted),
+    ...networkValues(),
+  };
+}
+
+function imageValues(lifted: Lifted): Values {
+  return {
     image: group("The operator's image.", {
-      repository: text(lifted.repository, 'Where it is, with the registry.'),
-      tag: text('', "Its tag; the chart's appVersion where empty."),
-      digest: value('', 'Its digest, `sha256:…`; it wins over the tag.', {
+      repository: text(lifted.repository, 'Registry and repository.'),
+      tag: text('', "Tag; the chart's appVersion if empty."),
+      digest: value('', 'Digest, `sha256:…`; overrides the tag.', {
         type: 'string',
         pattern: '^(sha256:[0-9a-f]{64})?$',
       }),
-      pullPolicy: value(lifted.pullPolicy, 'When it is pulled.', {
+      pullPolicy: value(lifted.pullPolicy, 'Pull policy.', {
         enum: ['Always', 'IfNotPresent', 'Never'],
       }),
       pullSecrets: strings("Names of Secrets of a private registry, in the release's namespace."),
     }),
-    replicas: value(1, 'How many run. One works, the others stand by with warm caches.', {
-      type: 'integer',
-      minimum: 0,
-      maximum: 10,
-    }),
+    replicas: value(
+      1,
+      'Number of replicas. One is the leader, the others stand by with warm caches.',
+      {
+        type: 'integer',
+        minimum: 0,
+        maximum: 10,
+      },
+    ),
+  };
+}
+
+function scopeValues(): Values {
+  return {
     watchNamespaces: strings(
-      'Namespaces that the operator works in, which must exist; all where none is named. It then has a Role in each, and no rights to what is in others.',
+      'Namespaces that the operator watches; they must exist. Empty: all namespaces. With namespaces the operator has a Role in each, and no rights in others.',
       NAMESPACE,
     ),
-    rbac: group('Rights.', {
+    rbac: group('RBAC.', {
       clusterRoles: flag(
         true,
-        'Whether there are ClusterRoles. Without them watchNamespaces must name namespaces, an administrator installs the CRDs, and the metrics are on loopback only.',
+        'Create ClusterRoles. Without them watchNamespaces is required, an administrator installs the CRDs, and the metrics are on loopback only.',
       ),
     }),
     crds: group('CustomResourceDefinitions.', {
-      install: flag(true, 'Whether they are part of the release, so that an upgrade changes them.'),
+      install: flag(true, 'Make the CRDs part of the release, so that an upgrade updates them.'),
       keep: flag(
         true,
-        'Whether they outlive the release. Without it, `helm uninstall` deletes every bench and site.',
+        'Keep the CRDs after `helm uninstall`. Otherwise it deletes every bench and site.',
       ),
     }),
+  };
+}
+
+function idValues(): Values {
+  return {
     openshift: value(
       'auto',
-      'Whether the platform assigns user ids: `auto` asks whether security.openshift.io is served. podDefaults is not used then.',
+      'The platform assigns user ids, and podDefaults is not used. `auto`: true where the API group security.openshift.io is served.',
       { enum: ['auto', true, false] },
     ),
     podDefaults: group(
-      `Ids of the pods of benches that name none; null for what the operator takes itself: ${DEFAULT_IDS.defaultUid}, ${DEFAULT_IDS.defaultGid} and ${DEFAULT_IDS.defaultFsGroup}.`,
+      `Default user and group ids of the pods of benches; null for the defaults of the operator: ${DEFAULT_IDS.defaultUid}, ${DEFAULT_IDS.defaultGid} and ${DEFAULT_IDS.defaultFsGroup}.`,
       {
         uid: id(DEFAULT_IDS.defaultUid, 1, 'User.'),
         gid: id(DEFAULT_IDS.defaultGid, 0, 'Group.'),
         fsGroup: id(DEFAULT_IDS.defaultFsGroup, 0, 'Group of volumes.'),
       },
     ),
-    logLevel: value(lifted.logLevel, 'Least severe level that is logged, or a verbosity.', {
+  };
+}
+
+function processValues(lifted: Lifted): Values {
+  return {
+    logLevel: value(lifted.logLevel, 'Minimum level of log messages, or a verbosity.', {
       anyOf: [
         { enum: ['debug', 'info', 'warn', 'error'] },
         { type: 'integer', minimum: 1, maximum: 999 },
       ],
     }),
     extraArgs: strings(
-      'Further flags of the operator, such as `--resync-interval=1h`; they win over those before.',
+      'Additional flags of the operator, such as `--resync-interval=1h`; they override the flags of the chart.',
       { pattern: '^--' },
     ),
-    extraEnv: list([], "Further environment variables of the operator's container.", {
+    extraEnv: list([], "Additional environment variables of the operator's container.", {
       type: 'object',
       required: ['name'],
       properties: { name: { type: 'string', minLength: 1 } },
     }),
     resources: map(lifted.resources, 'Requests and limits of the container.'),
+  };
+}
+
+function podValues(lifted: Lifted): Values {
+  return {
     nodeSelector: {
-      ...labels('Labels of the nodes that it runs on.'),
+      ...labels('Node selector of the pods.'),
       default: lifted.nodeSelector,
     },
-    tolerations: list([], 'Taints of nodes that it stands.'),
-    affinity: map({}, 'Where it runs, in more words.'),
+    tolerations: list([], 'Tolerations of the pods.'),
+    affinity: map({}, 'Affinity of the pods.'),
     topologySpreadConstraints: list(
       lifted.topologySpreadConstraints,
-      'How replicas are spread over nodes.',
+      'Topology spread constraints of the pods.',
     ),
-    priorityClassName: text('', 'Priority of its pods.'),
-    podLabels: labels('Further labels of its pods.'),
-    podAnnotations: labels('Further annotations of its pods.'),
-    podDisruptionBudget: group('PodDisruptionBudget, from two replicas on.', {
-      enabled: flag(true, 'Whether there is one.'),
+    priorityClassName: text('', 'Priority class of the pods.'),
+    podLabels: labels('Additional labels of the pods.'),
+    podAnnotations: labels('Additional annotations of the pods.'),
+    podDisruptionBudget: group('PodDisruptionBudget, with two or more replicas.', {
+      enabled: flag(true, 'Create the PodDisruptionBudget.'),
     }),
-    webhooks: group('Admission webhooks; without ClusterRoles there are none.', {
+  };
+}
+
+function networkValues(): Values {
+  return {
+    webhooks: group('Admission webhooks; they need ClusterRoles.', {
       enabled: flag(
         true,
-        'Whether the API server asks the operator about each change of its kinds.',
+        'Register the webhooks: the API server calls the operator for each change of its kinds.',
       ),
     }),
     networkPolicy: group('NetworkPolicy of the operator.', {
-      enabled: flag(
-        true,
-        'Whether there is one: its ports are reached by anybody, others by nobody.',
-      ),
+      enabled: flag(true, 'Create the NetworkPolicy: it allows ingress on the served ports only.'),
       egress: flag(
         false,
-        'Whether it limits what the operator reaches too: names, the API server on 443 or 6443, and benches.',
+        'Limit egress too: to DNS, to the API server on 443 or 6443, and to benches.',
       ),
     }),
   };

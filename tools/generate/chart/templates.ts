@@ -22,7 +22,7 @@ export interface Templates {
 /** Stands for the namespaces that are watched: for all of them, or for one after the other. */
 const WATCHED = '__watched__';
 
-/** The ways to install that the chart can choose from, each dimension by itself; the plain one comes first. */
+/** The variants of an installation, by dimension; the default is the first of each. */
 const DIMENSIONS: readonly (readonly (Choice & { readonly props: Partial<InstallProps> })[])[] = [
   [
     { when: 'not .Values.watchNamespaces', props: {} },
@@ -85,7 +85,7 @@ export function templatesOf({ install, yaml, repository }: Installer): Templates
     );
     const object = value as KubeObject;
     const { kind, metadata } = object;
-    // The release's namespace is made by Helm, or by somebody before.
+    // Helm or the user creates the namespace of the release.
     if (kind === 'Namespace') continue;
     const conditions = [WHEN[kind], when].filter((part) => part !== undefined);
     const text = tokens.render(yaml(object));

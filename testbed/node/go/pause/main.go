@@ -1,4 +1,4 @@
-// The sandbox of a pod: holds its namespaces until it is told to end, and reaps what is left to it.
+// The sandbox of a pod: keeps its namespaces until it gets a signal, and reaps orphaned processes.
 package main
 
 import (

@@ -66,7 +66,7 @@ def read_config(path, name):
     except ValueError as error:
         if VERSION >= (16, 0) and name == "common_site_config.json":
             raise
-        print(f"{name} is invalid\n{error}")  # version-15 goes on without what the file said
+        print(f"{name} is invalid\n{error}")  # version-15 continues without the file
         return {}
 
 

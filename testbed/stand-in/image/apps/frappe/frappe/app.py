@@ -91,7 +91,7 @@ def destroy():
 
 
 def handle_exception(request, error):
-    """JSON for /api, a page for browsers; what nobody expected is written to standard error."""
+    """JSON for /api, a page for browsers; unexpected errors are written to standard error."""
     if frappe.db and frappe.db.is_read_only_error(error):
         error = frappe.InReadOnlyMode("Site is running in read only mode for maintenance or site update")
     status = getattr(error, "http_status_code", 500)
@@ -105,3 +105,7 @@ def handle_exception(request, error):
         return Response(json.dumps(body), status=status, content_type="application/json")
     title = {503: "Updating", 403: "Not Permitted", 401: "Session Expired", 404: "Not Found"}.get(status, "Server Error")
     return Response(pages.message(title), status=status, content_type="text/html; charset=utf-8")
+
+
+if os.environ.get("STANDIN_STATES"):
+    from frappe.tests.states import application  # noqa: F811

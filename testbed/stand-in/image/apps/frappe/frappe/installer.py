@@ -11,6 +11,7 @@ import click
 
 import frappe
 from frappe import database, schema
+from frappe.tests import faults
 from frappe.utils import now
 from frappe.utils.synchronization import filelock
 
@@ -27,7 +28,7 @@ def _is_scheduler_enabled():
 
 
 def default_db_name():
-    """A hash of the site's path; from version-16 on nobody can guess it."""
+    """A hash of the site's path; from version-16 on it is random."""
     import hashlib
 
     path = os.path.realpath(frappe.get_site_path())
@@ -141,6 +142,8 @@ def install_app(name, set_as_patched=True, force=False):
         frappe.db.delete("Module Def", name=name)
     frappe.db.insert("Module Def", name=name, app_name=name)
     frappe.db.commit()
+    if name != "frappe":
+        faults.pause()
     schema.sync_for(name, force=force)
     if name == "frappe":
         add_standard_documents()
@@ -155,6 +158,13 @@ def install_app(name, set_as_patched=True, force=False):
         set_all_patches_as_completed(name)
     sync_jobs()
     frappe.db.commit()
+    for hook in as_list(frappe.get_hooks("after_install", name)):
+        frappe.call(hook)
+    frappe.db.commit()
+
+
+def as_list(hook):
+    return [hook] if isinstance(hook, str) else hook
 
 
 def add_standard_documents():

@@ -44,6 +44,8 @@ def migrate(site, skip_failing=False, skip_search_index=False):
     try:
         with filelock("bench_migrate", timeout=1):
             frappe.clear_cache()
+            for hook in frappe.get_hooks("before_migrate"):
+                frappe.call(hook)
             run_all("pre_model_sync", skip_failing)
             for app in frappe.get_installed_apps():
                 print(f"Updating DocTypes for {app}")

@@ -18,5 +18,5 @@ def publish_realtime(event, message=None, room=None, user=None, **_):
 
 @frappe.whitelist(allow_guest=True)
 def get_user_info():
-    """Asked by the realtime server, by the browser's own address, for each new socket."""
+    """Called by the realtime server for each new socket, at the address of the browser."""
     return {"user": frappe.session.user, "user_type": frappe.session.user_type}

@@ -1,4 +1,4 @@
-"""TEST CODE: who asks: a session's cookie, an API key, or Guest. Sessions live in the database and in redis_cache."""
+"""TEST CODE: the user of a request: by a session's cookie, by an API key, or Guest. Sessions live in the database and in redis_cache."""
 
 import json
 from urllib.parse import unquote
@@ -11,7 +11,7 @@ SEEN = "last_seen" if frappe.VERSION >= (15, 45) else "last_active"
 
 
 def load_user(name):
-    """The user's row; a disabled or unknown one is nobody."""
+    """The user's row; None for a disabled or unknown user."""
     rows = frappe.db.select("User", ["name", "enabled", "user_type", SEEN], {"name": name})
     if not rows or not rows[0].enabled:
         frappe.throw("User disabled or missing", frappe.AuthenticationError)

@@ -15,7 +15,7 @@ def get_site(context):
 
 
 def pass_context(function):
-    """Gives the command the choice of sites; no site, or one that is not there, ends with exit code 1."""
+    """Gives the command the choice of sites; no site or a missing site ends with exit code 1."""
 
     @wraps(function)
     def command(ctx, *args, **kwargs):

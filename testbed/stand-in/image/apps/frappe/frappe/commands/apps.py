@@ -57,7 +57,7 @@ def uninstall_app(context, app, yes, dry_run, no_backup, force):
     refuse_frappe(app)
     for _ in each_site(context):
         with filelock("uninstall_app"):
-            importlib.import_module(f"{app}.hooks")  # one that is not in the image cannot even be asked about
+            importlib.import_module(f"{app}.hooks")  # an app that is not in the image fails here
             if app in frappe.get_installed_apps() and not dry_run:
                 if not yes:
                     click.confirm("All doctypes and modules of this app will be deleted. Are you sure you want to continue?", abort=True)

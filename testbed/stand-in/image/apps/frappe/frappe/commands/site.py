@@ -137,7 +137,7 @@ def drop_site(site, db_root_username, db_root_password, archived_sites_path, no_
     frappe.db.close()
     click.secho("Dropping site database and user", fg="green")
     drop_user_and_database(frappe.conf.db_name, site_user(), db_root_username, db_root_password)
-    # Without a path the archive lies in the container and goes with it.
+    # Without a path the archive is in the container and is deleted with it.
     archive = os.path.realpath(archived_sites_path or os.path.join(get_bench_path(), "archived", "sites"))
     click.secho(f"Moving site to archive under {archive}", fg="green")
     os.makedirs(archive, exist_ok=True)

@@ -1,4 +1,4 @@
-"""TEST CODE: what the framework does on PostgreSQL as the administrator; a setup always drops what is there."""
+"""TEST CODE: what the framework does on PostgreSQL as the administrator; a setup always drops the existing database."""
 
 import frappe
 from frappe.database import check_identifier, root_connection, site_user

@@ -1,4 +1,4 @@
-"""TEST CODE: a document goes with its rows and its passwords."""
+"""TEST CODE: deletes a document with its rows and its passwords."""
 
 import frappe
 from frappe.utils.password import delete_all_passwords_for

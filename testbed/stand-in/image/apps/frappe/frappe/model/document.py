@@ -59,7 +59,7 @@ class Document:
             self.__dict__[name] = value
 
     def append(self, table, row=None):
-        """`row`: a mapping, which is told its doctype, or a document."""
+        """`row`: a mapping, whose doctype is set here, or a document."""
         if not isinstance(row, Document):
             row = {} if row is None else row
             row["doctype"] = self.meta.get_field(table).options

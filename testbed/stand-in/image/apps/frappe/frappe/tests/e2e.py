@@ -1,4 +1,4 @@
-"""TEST CODE: what only the end-to-end tests ask; the official image has nothing of this."""
+"""TEST CODE: methods for the end-to-end tests; the official image has none of them."""
 
 import frappe
 from frappe.utils import background_jobs

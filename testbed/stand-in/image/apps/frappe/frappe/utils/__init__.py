@@ -39,7 +39,7 @@ def now():
 
 
 def get_assets_json():
-    """Of `sites/assets/`, kept in redis_cache under one key for all sites until somebody deletes it."""
+    """Of `sites/assets/`, kept in redis_cache under one key for all sites until the key is deleted."""
 
     def read():
         found = {}

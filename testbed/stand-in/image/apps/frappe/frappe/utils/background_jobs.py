@@ -16,7 +16,7 @@ _connection = None
 
 
 def get_redis_conn(username=None, password=None):
-    """One connection a process, as in the framework: a site cannot have a queue server of its own."""
+    """One connection a process, as in the framework: a site cannot have a separate queue server."""
     global _connection
     if _connection is None:
         options = {"username": username, "password": password} if username else {}
@@ -32,7 +32,7 @@ def get_queues_timeout():
 
 
 def generate_qname(queue):
-    """`bench_id` of the site's configuration wins over the bench's, so a site can have queues of its own."""
+    """`bench_id` of the site's configuration wins over the bench's, so a site can have separate queues."""
     return f"{get_bench_id()}:{queue}"
 
 

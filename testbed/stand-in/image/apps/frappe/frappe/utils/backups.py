@@ -7,6 +7,7 @@ import time
 
 import frappe
 from frappe.database import get_command, site_user
+from frappe.tests import faults
 from frappe.utils import cint, execute_in_shell, now_datetime
 
 
@@ -89,6 +90,7 @@ def take_dump(path, include, exclude):
     if not program:
         frappe.throw(f"{name} not found in PATH! This is required to take a backup.")
     execute_in_shell(f"set -o pipefail; {shlex.join([program, *arguments])} | gzip >> {shlex.quote(path)}")
+    faults.after_dump(path)
 
 
 def copy_config(path):

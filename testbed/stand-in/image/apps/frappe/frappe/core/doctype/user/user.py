@@ -13,7 +13,7 @@ EMAIL = re.compile(r"[^@\s]+@[^@\s]+\.[^@\s]+")
 
 @frappe.whitelist()
 def generate_keys(user):
-    """A new secret for the user's API key; the key itself stays and is not told."""
+    """A new secret for the user's API key; the key itself stays and is not returned."""
     secret = frappe.generate_hash(15)
     if not frappe.db.get_value("User", user, "api_key"):
         frappe.db.set_value("User", user, api_key=frappe.generate_hash(15))
@@ -22,7 +22,7 @@ def generate_keys(user):
 
 
 def ask_pass_update():
-    """Tells who has to give the password of an e-mail account; that clears the site's whole cache."""
+    """Finds the users that must enter the password of an e-mail account; clears the whole cache of the site."""
     frappe.db.set_default("email_user_password", "")
     frappe.clear_cache()
 

@@ -1,4 +1,4 @@
-"""TEST CODE: a workspace's page is a list of blocks; its route belongs to nobody else."""
+"""TEST CODE: a workspace's page is a list of blocks; its route is unique."""
 
 import json
 

@@ -1,0 +1,109 @@
+/** Flags that several commands have. */
+import { DEFAULT_API_GROUP } from '../../constructs/kit/definition.js';
+import { DEFAULT_IDS, DEFAULT_SETTINGS, type Settings } from '../../constructs/kit/settings.js';
+import type { GivenValues } from '../../runner/config/flags.js';
+import { bool, domain, integer, oneOf, text } from '../../runner/config/parsers.js';
+import type { CommandFlag, CommandFlags } from './command.js';
+
+const MAX_ID = 2147483647;
+
+/** A flag without a value. */
+export function enable(help: string, short?: string): CommandFlag<boolean> {
+  return { value: bool, help, ...(short === undefined ? {} : { short }) };
+}
+
+export const API_GROUP_FLAGS = {
+  'api-group': {
+    value: domain(2),
+    placeholder: 'GROUP',
+    help: `API group of the custom resources (default ${DEFAULT_API_GROUP})`,
+  },
+} satisfies CommandFlags;
+
+export const FILE_FLAGS = {
+  filename: {
+    value: text,
+    placeholder: 'PATH',
+    help: 'file of YAML or JSON, folder, or - for standard input; can be repeated',
+    short: 'f',
+    multiple: true,
+    complete: 'file',
+  },
+  recursive: enable('read the folders in a folder too', 'R'),
+} satisfies CommandFlags;
+
+export const SETTINGS_FLAGS = {
+  'cluster-domain': {
+    value: domain(1),
+    placeholder: 'NAME',
+    help: `DNS domain of the cluster (default ${DEFAULT_SETTINGS.clusterDomain})`,
+  },
+  'default-uid': {
+    value: integer(1, MAX_ID),
+    placeholder: 'ID',
+    help: `user of pods whose resource sets none (default ${DEFAULT_IDS.defaultUid})`,
+  },
+  'default-gid': {
+    value: integer(0, MAX_ID),
+    placeholder: 'ID',
+    help: `group of pods whose resource sets none (default ${DEFAULT_IDS.defaultGid})`,
+  },
+  'default-fsgroup': {
+    value: integer(0, MAX_ID),
+    placeholder: 'ID',
+    help: `group of volumes of pods whose resource sets none (default ${DEFAULT_IDS.defaultFsGroup})`,
+  },
+} satisfies CommandFlags;
+
+/** The cluster and the user, with the flags of kubectl. */
+export const CLUSTER_FLAGS = {
+  kubeconfig: {
+    value: text,
+    placeholder: 'FILE',
+    help: 'kubeconfig file (default: KUBECONFIG, then ~/.kube/config)',
+    complete: 'file',
+  },
+  context: {
+    value: text,
+    placeholder: 'NAME',
+    help: 'context of the kubeconfig (default: its current context)',
+    complete: 'context',
+  },
+  namespace: {
+    value: text,
+    placeholder: 'NAME',
+    help: "namespace (default: the context's namespace, then default)",
+    short: 'n',
+    complete: 'namespace',
+  },
+} satisfies CommandFlags;
+
+export const ALL_NAMESPACES_FLAGS = {
+  'all-namespaces': enable('all namespaces', 'A'),
+} satisfies CommandFlags;
+
+/** `--output` with its forms; the first form is the default. */
+export function outputFlags<const T extends string>(...forms: readonly T[]) {
+  const output: CommandFlag<T> = {
+    value: oneOf(Object.fromEntries(forms.map((form) => [form, form])) as Record<T, T>),
+    placeholder: 'FORM',
+    help: `${forms.join(', ')} (default ${forms[0] ?? ''})`,
+    short: 'o',
+    complete: forms,
+  };
+  return { output };
+}
+
+/** The settings of the operator's administrator. */
+export function settingsOf(values: GivenValues<typeof SETTINGS_FLAGS>): Settings {
+  const ids = {
+    defaultUid: values['default-uid'],
+    defaultGid: values['default-gid'],
+    defaultFsGroup: values['default-fsgroup'],
+  };
+  const given = Object.entries(ids).filter(([, id]) => id !== undefined);
+  return {
+    ...(Object.fromEntries(given) as Partial<Settings>),
+    clusterDomain: values['cluster-domain'] ?? DEFAULT_SETTINGS.clusterDomain,
+  };
+}

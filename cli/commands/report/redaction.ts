@@ -1,0 +1,126 @@
+import type { KubeObject } from '../../../constructs/kit/object.js';
+import {
+  isSecretValue,
+  redact,
+  REDACTED,
+  redactText,
+  SECRET_FLAG,
+  SECRET_WORD,
+} from '../../../runner/telemetry/redact.js';
+import { LAST_APPLIED } from '../../kube/kinds.js';
+
+/** Shorter values are ordinary words of logs. */
+const MIN_LENGTH = 6;
+/**
+ * The text of a value: in quotes, which may be nested in quoted text, or up to the next space or separator.
+ * An escaped quote does not end the value. A missing end quote is accepted, since logs may be cut off: the
+ * search stays linear.
+ */
+const VALUE = [
+  /(?<=\\)"(?:[^"\\\n]|\\{4}|\\{3}"|\\{1,3}(?!["\\]))*(?:\\{0,2}")?/,
+  /"(?:[^"\\\n]|\\.)*"?/,
+  /'(?:[^'\\\n]|\\.|'')*'?/,
+  /[^\s,;}&"']+/,
+]
+  .map(({ source }) => source)
+  .join('|');
+/**
+ * A whole name with a secret word. The search starts only at the beginning of a name and stays linear: the
+ * log of a container may be one line of a megabyte.
+ */
+const SECRET_NAME = `(?<![\\w-])(?=[\\w-]*${SECRET_WORD})[\\w-]+(?![\\w-])`;
+/** The separator of a flag and its value: space, or the separator of items in JSON or YAML. */
+const NEXT = `(?:\\\\?["']\\s*,\\s*\\\\?|["']?[^\\S\\n]*\\n\\s*-\\s+|\\s+)`;
+/** `password=x`, `"api_key": "x"`, and `--token x`. */
+const NAMED_VALUES = [
+  new RegExp(`(?<name>${SECRET_NAME}\\\\?["']?\\s*[:=]\\s*\\\\?)(?<value>${VALUE})`, 'gi'),
+  new RegExp(`(?<name>${SECRET_FLAG}${NEXT})(?<value>${VALUE})`, 'gi'),
+];
+
+/** Redacts secrets in the files of a report. */
+export class Redaction {
+  /** Values of Secrets in every encoding, the longest first. */
+  #values: readonly string[] = [];
+  #count = 0;
+
+  /** The number of redacted values so far. */
+  get count(): number {
+    return this.#count;
+  }
+
+  /** Redacts the values of these Secrets from now on, wherever they are found. */
+  learn(secrets: readonly KubeObject[]): void {
+    const values = secrets.flatMap((secret) => {
+      const { data = {} } = secret as { readonly data?: Readonly<Record<string, string>> };
+      return Object.values(data).flatMap((encoded) => {
+        const value = Buffer.from(encoded, 'base64').toString('utf8');
+        // Logs show the lines of a PEM key one by one.
+        const lines = value.split(/\r?\n/).filter((line) => !line.startsWith('-----'));
+        return [encoded, value, ...lines].flatMap((one) => [
+          one,
+          one.trim(),
+          quoted(one),
+          encodeURIComponent(one),
+        ]);
+      });
+    });
+    this.#values = [...new Set([...this.#values, ...values])]
+      .filter((value) => value.length >= MIN_LENGTH)
+      .sort((a, b) => b.length - a.length);
+  }
+
+  /** A text without secrets. */
+  text(text: string): string {
+    let clean = text;
+    for (const value of this.#values) {
+      if (!clean.includes(value)) continue;
+      this.#count += clean.split(value).length - 1;
+      clean = clean.replaceAll(value, REDACTED);
+    }
+    return NAMED_VALUES.reduce(
+      (redacted, pattern) => this.#redactNamed(redacted, pattern),
+      redactText(clean),
+    );
+  }
+
+  /** An object without secrets. References to Secrets stay. */
+  object(object: unknown): unknown {
+    return redact(object, {
+      maxDepth: Infinity,
+      text: (text) => this.text(text),
+      omit: LAST_APPLIED,
+      onReplace: () => (this.#count += 1),
+    });
+  }
+
+  #redactNamed(text: string, pattern: RegExp): string {
+    return text.replaceAll(pattern, (...args: unknown[]) => {
+      const { name = '', value = '' } = args.at(-1) as Readonly<Record<string, string>>;
+      if (!isSecretValue(value)) return name + value;
+      this.#count += 1;
+      return name + REDACTED;
+    });
+  }
+}
+
+/** A Secret without its values: the keys, and the sizes of their values. */
+export function outlineOf(secret: KubeObject): unknown {
+  const { data = {}, type } = secret as KubeObject & {
+    readonly data?: Readonly<Record<string, string>>;
+    readonly type?: string;
+  };
+  const { name, namespace, labels, creationTimestamp } = secret.metadata;
+  return {
+    kind: 'Secret',
+    type,
+    metadata: { name, namespace, labels, creationTimestamp },
+    bytes: Object.fromEntries(
+      Object.entries(data).map(([key, value]) => [key, Buffer.from(value, 'base64').length]),
+    ),
+  };
+}
+
+/** A text as part of a JSON string. */
+function quoted(text: string): string {
+  return JSON.stringify(text).slice(1, -1);
+}

@@ -1,0 +1,52 @@
+import { statSync } from 'node:fs';
+import { basename } from 'node:path';
+import { OPERATOR } from '../../../constructs/install/identity.js';
+import { DEFAULT_API_GROUP } from '../../../constructs/kit/definition.js';
+import type { Outcome, Run } from '../../arguments/command.js';
+import { CliError } from '../../arguments/errors.js';
+import { connected } from '../../kube/connect.js';
+import { Archive } from './archive.js';
+import { Collector } from './collector.js';
+import type { REPORT_FLAGS } from './command.js';
+import { Redaction } from './redaction.js';
+
+const SUFFIX = /\.(tar\.gz|tgz)$/;
+
+export const runReport: Run<typeof REPORT_FLAGS> = ({ values }, io) => {
+  const time = new Date().toISOString().replaceAll(/[-:]|\.\d+/g, '');
+  const path = values.output ?? `app-operator-report-${time}.tar.gz`;
+  return connected(values, io, async ({ client, namespace }): Promise<Outcome> => {
+    const redaction = new Redaction();
+    try {
+      await Archive.write(path, basename(path).replace(SUFFIX, ''), (archive) =>
+        new Collector({
+          client,
+          signal: io.signal,
+          archive,
+          redaction,
+          apiGroup: values['api-group'] ?? DEFAULT_API_GROUP,
+          namespace: values['all-namespaces'] ? undefined : namespace,
+          operatorNamespace: values['operator-namespace'] ?? OPERATOR.namespace,
+          onStep: (step) => io.notify(`report: ${step}`),
+        }).collect(),
+      );
+    } catch (error) {
+      throw fileError(path, error);
+    }
+    const size = Math.ceil(statSync(path).size / 1024);
+    return {
+      out: `${path}\n`,
+      err: [`report: ${size} KiB, ${redaction.count} values redacted. Review it before sharing.`],
+      code: 0,
+    };
+  });
+};
+
+function fileError(path: string, error: unknown): unknown {
+  const { code } = error as NodeJS.ErrnoException;
+  if (code === 'EEXIST')
+    return new CliError(`${path}: already exists; choose another file with -o`);
+  if (code === 'ENOENT' || code === 'EACCES')
+    return new CliError(`${path}: cannot be written: ${code}; choose another file with -o`);
+  return error;
+}

@@ -1,0 +1,45 @@
+import { healthOf, type Health } from '../../../constructs/kit/health.js';
+import { isPaused } from '../../../constructs/kit/labels.js';
+import type { Resource } from '../../../constructs/kit/object.js';
+import type { StatusNode, StatusView } from '../../../constructs/kit/status-view.js';
+import type { Status } from '../../../runner/reconcile/status.js';
+import type { Details } from './node.js';
+
+/** A custom resource, with the status fields that every kind has. */
+export type CustomResource = Resource<object, Status>;
+
+/** The health of a resource, by the conditions that the operator has written. */
+export function resourceHealth(resource: CustomResource, view: StatusView = {}): Health {
+  const { conditions = [], phase } = resource.status ?? {};
+  const ready = conditions.find(({ type }) => type === 'Ready');
+  if (!ready) {
+    const state = resource.metadata.deletionTimestamp ? 'Terminating' : 'InProgress';
+    return { state, message: 'not reconciled yet' };
+  }
+  const health = healthOf(resource);
+  // The operator retries a failed Job: the resource is Failed although the user need not act yet.
+  if (health.state === 'InProgress' && phase === 'Failed') return { ...health, state: 'Failed' };
+  if (health.state === 'Terminating') return { ...health, message: ready.message };
+  if (health.state !== 'Ready') return health;
+  return { ...health, message: view.notice?.(resource) ?? health.message };
+}
+
+/** When the state of a resource last changed, RFC 3339. */
+export function resourceSince({ metadata, status }: CustomResource): string | undefined {
+  const ready = status?.conditions?.find(({ type }) => type === 'Ready');
+  return metadata.deletionTimestamp ?? ready?.lastTransitionTime ?? metadata.creationTimestamp;
+}
+
+export function resourceDetails(
+  resource: CustomResource,
+  children: readonly StatusNode[],
+  view: StatusView = {},
+): Details {
+  const { phase } = resource.status ?? {};
+  const details = Object.entries(view.details?.(resource, children) ?? {});
+  return {
+    ...(phase === undefined ? {} : { phase }),
+    ...(isPaused(resource) ? { paused: true as const } : {}),
+    ...Object.fromEntries(details.filter(([, value]) => value !== undefined)),
+  };
+}

@@ -1,0 +1,46 @@
+import type { AnyKind } from '../../../constructs/registry.js';
+import type { Omission } from '../../kube/snapshot.js';
+import { resourcesIn, type Node } from './node.js';
+import type { StatusReport } from './reporter.js';
+
+/** The lines below the trees: how many resources are Ready, and what could not be read. */
+export function summaryOf(
+  { resources, omitted, namespace }: StatusReport,
+  kind = '',
+  kinds?: readonly AnyKind[],
+): readonly string[] {
+  const found = resourcesIn(resources, kinds);
+  if (found.length === 0) {
+    const where = namespace === null ? 'the cluster' : `namespace ${namespace}`;
+    return [`No ${kind || 'resources'} found in ${where}.`, ...omissionLines(omitted)];
+  }
+  const others = found.filter(({ state }) => state !== 'Ready').length;
+  const total = `${found.length} ${found.length === 1 ? 'resource' : 'resources'}`;
+  const readiness = others === 0 ? 'all Ready' : `${others} not Ready`;
+  return ['', `${total}, ${readiness}.`, ...omissionLines(omitted)];
+}
+
+/** What could not be read: one line for each reason. */
+export function omissionLines(omitted: readonly Omission[]): readonly string[] {
+  const reasons = Map.groupBy(omitted, ({ why }) => why);
+  return [...reasons].map(
+    ([why, of]) => `Not shown: ${[...new Set(of.map(({ what }) => what))].join(', ')} (${why}).`,
+  );
+}
+
+/** A line for each resource of a report, by its key: a changed line is a changed resource. */
+export function resourceLines(
+  { resources }: StatusReport,
+  kinds?: readonly AnyKind[],
+): ReadonlyMap<string, string> {
+  return new Map(
+    resourcesIn(resources, kinds).map((node) => [
+      `${node.kind}/${node.namespace}/${node.name}`,
+      lineOf(node),
+    ]),
+  );
+}
+
+function lineOf({ kind, name, state, message, details }: Node): string {
+  return `${kind} ${name}: ${details.phase ?? state}${message === '' ? '' : `: ${message}`}`;
+}

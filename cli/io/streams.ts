@@ -1,0 +1,55 @@
+import { basename } from 'node:path';
+
+const PLUGIN = 'kubectl-appbench';
+const PROGRESS_MS = 1_000;
+
+/** The environment and the terminal of a command: nothing else in cli/ reads them. */
+export interface IOStreams {
+  /** The program as the user called it: `app-operator` or `kubectl appbench`. */
+  readonly program: string;
+  readonly env: Readonly<Record<string, string | undefined>>;
+  /** Whether standard output takes colours: it is a terminal, and NO_COLOR is not set. */
+  readonly colours: boolean;
+  /** Size of the terminal; undefined when standard output is not a terminal. */
+  readonly terminal: (() => { readonly columns: number; readonly rows: number }) | undefined;
+  /** Aborted by Ctrl-C. */
+  readonly signal: AbortSignal;
+  /** Writes to standard output. */
+  readonly write: (text: string) => void;
+  /** Reports progress at most once a second; undefined when standard error is not a terminal. */
+  readonly progress: ((line: string) => void) | undefined;
+  /** Writes a line to standard error. */
+  readonly notify: (line: string) => void;
+}
+
+/** The streams of this process. */
+export function processStreams(): IOStreams {
+  const { stdout, stderr, env, argv } = process;
+  const interrupted = new AbortController();
+  // A second Ctrl-C ends the process at once.
+  process.once('SIGINT', () => interrupted.abort());
+  // The reader, such as a pager or `head`, has closed the pipe.
+  stdout.on('error', (error: NodeJS.ErrnoException) => {
+    if (error.code !== 'EPIPE') throw error;
+    process.exit();
+  });
+  return {
+    program: basename(argv[1] ?? '').startsWith(PLUGIN) ? 'kubectl appbench' : 'app-operator',
+    env,
+    colours: stdout.isTTY && !env['NO_COLOR'] && env['TERM'] !== 'dumb',
+    terminal: stdout.isTTY ? () => ({ columns: stdout.columns, rows: stdout.rows }) : undefined,
+    signal: interrupted.signal,
+    write: (text) => stdout.write(text),
+    progress: stderr.isTTY ? throttled((line) => stderr.write(`${line}\n`)) : undefined,
+    notify: (line) => stderr.write(`${line}\n`),
+  };
+}
+
+function throttled(write: (line: string) => void): (line: string) => void {
+  let last = performance.now();
+  return (line) => {
+    if (performance.now() - last < PROGRESS_MS) return;
+    last = performance.now();
+    write(line);
+  };
+}

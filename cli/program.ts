@@ -1,0 +1,75 @@
+import { inspect } from 'node:util';
+import { redactText } from '../runner/telemetry/redact.js';
+import { argumentsOf, type Command, type Outcome } from './arguments/command.js';
+import { CliError, UsageError } from './arguments/errors.js';
+import { commandUsage, generalUsage } from './arguments/help.js';
+import { COMMANDS } from './commands/registry.js';
+import type { IOStreams } from './io/streams.js';
+
+const INTERRUPTED = 130;
+
+/** Runs the command of a command line. @returns the exit code */
+export async function runProgram(
+  [name = 'help', ...argv]: readonly string[],
+  io: IOStreams,
+): Promise<number> {
+  if (name === '__complete') return completeWords(argv, io);
+  if (name === 'help' || isHelp(name)) return print(io, { out: help(argv, io.program), code: 0 });
+  const command = COMMANDS.find((one) => one.name === name);
+  try {
+    if (!command) throw new UsageError(`unknown command ${JSON.stringify(name)}`);
+    return print(io, await runCommand(command, argv, io));
+  } catch (error) {
+    if (error instanceof UsageError) return print(io, usageOutcome(error, command, io.program));
+    if (io.signal.aborted) return INTERRUPTED;
+    const err = [`${io.program}: ${await messageOf(error)}`];
+    // For scripts that run diff, exit code 1 means changes.
+    return print(io, { err, code: name === 'diff' ? 2 : 1 });
+  }
+}
+
+async function runCommand(
+  command: Command,
+  argv: readonly string[],
+  io: IOStreams,
+): Promise<Outcome> {
+  if (argv.some(isHelp)) return { out: commandUsage(io.program, command), code: 0 };
+  const args = argumentsOf(command, argv);
+  const run = await command.load();
+  return run(args, io);
+}
+
+async function completeWords(words: readonly string[], { env }: IOStreams): Promise<number> {
+  const { complete } = await import('./commands/completion/complete.js');
+  const out = await complete(words, env);
+  // The shell waits: exit without waiting for a pending API call.
+  process.stdout.write(out, () => process.exit());
+  return 0;
+}
+
+function usageOutcome(error: UsageError, command: Command | undefined, program: string): Outcome {
+  const usage = command ? commandUsage(program, command) : generalUsage(program, COMMANDS);
+  return { err: [`${program}: ${error.message}`, '', usage.trimEnd()], code: 2 };
+}
+
+/** One line for errors that the user can resolve; the stack for others. */
+async function messageOf(error: unknown): Promise<string> {
+  const { cliErrorOf } = await import('./kube/errors.js');
+  const known = error instanceof CliError ? error : cliErrorOf(error);
+  return known?.message ?? redactText(inspect(error));
+}
+
+function help([topic]: readonly string[], program: string): string {
+  const command = COMMANDS.find(({ name }) => name === topic);
+  return command ? commandUsage(program, command) : generalUsage(program, COMMANDS);
+}
+
+function isHelp(argument: string): boolean {
+  return argument === '-h' || argument === '--help';
+}
+
+function print({ write, notify }: IOStreams, { out = '', err = [], code }: Outcome): number {
+  for (const line of err) notify(line);
+  if (out !== '') write(out);
+  return code;
+}

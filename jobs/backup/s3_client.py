@@ -1,0 +1,320 @@
+"""The S3 protocol (REST, Signature Version 4) with the standard library.
+
+Not every image of the framework has an S3 client. A request is repeated after a transient failure
+of the store or the network. The signature covers the content, so the store refuses a request that
+was changed on the way.
+"""
+
+import hashlib
+import hmac
+import http.client
+import random
+import ssl
+import time
+from collections.abc import Callable, Mapping
+from datetime import datetime, timezone
+from email.message import Message
+from typing import TypeVar
+from urllib.parse import quote, unquote, urlsplit
+from xml.etree import ElementTree
+
+from job_result import JobError
+
+EMPTY_SHA256 = hashlib.sha256(b"").hexdigest()
+TRANSIENT_STATUS = {429, 500, 502, 503, 504}
+TRANSIENT_CODES = {
+    "RequestTimeout",
+    "SlowDown",
+    "InternalError",
+    "ServiceUnavailable",
+    "BadDigest",
+}
+DENIED_CODES = {
+    "AccessDenied",
+    "InvalidAccessKeyId",
+    "SignatureDoesNotMatch",
+    "AuthorizationHeaderMalformed",
+    "InvalidToken",
+    "Forbidden",
+    "XAdminUserNotFound",
+}
+FULL_CODES = {"QuotaExceeded", "XMinioStorageFull", "InsufficientCapacity", "EntityTooLarge"}
+TIMEOUT_SECONDS = 60
+TIME_FORMAT = "%Y%m%dT%H%M%SZ"
+
+Headers = Mapping[str, str]
+Query = Mapping[str, str | int]
+Response = tuple[http.client.HTTPConnection, http.client.HTTPResponse]
+T = TypeVar("T")
+
+
+class S3Error(JobError):
+    """An error response of the store. `code` is S3's own."""
+
+    def __init__(self, reason: str, message: object, code: str = "", status: int = 0) -> None:
+        super().__init__(reason, message)
+        self.code = code
+        self.status = status
+
+
+class TransientError(Exception):
+    """A failure that the next attempt may not have. The last attempt raises `problem`."""
+
+    def __init__(self, problem: S3Error, message: str) -> None:
+        super().__init__(message)
+        self.problem = problem
+
+
+class S3Client:
+    """Requests to one bucket.
+
+    A request is tried `attempts` times. The pauses double from `pause` seconds, up to ten.
+    """
+
+    def __init__(
+        self,
+        *,
+        endpoint: str,
+        region: str,
+        bucket: str,
+        key_id: str,
+        secret: str,
+        path_style: bool = True,
+        ca_file: str | None = None,
+        attempts: int = 6,
+        pause: float = 0.5,
+    ) -> None:
+        url = urlsplit(endpoint)
+        self.secure = url.scheme == "https"
+        self.host, self.port = url.hostname or "", url.port
+        self.root = f"/{bucket}/" if path_style else "/"
+        if not path_style:
+            self.host = f"{bucket}.{self.host}"
+        self.endpoint, self.region, self.bucket = endpoint.rstrip("/"), region, bucket
+        self.key_id, self.secret = key_id, secret
+        self.attempts, self.pause = attempts, pause
+        try:
+            self.tls = ssl.create_default_context(cafile=ca_file) if self.secure else None
+        except (OSError, ssl.SSLError) as error:
+            raise S3Error(
+                "StoreCertificateInvalid", f"the authority's certificate cannot be read: {error}"
+            ) from None
+
+    def call(
+        self, method: str, key: str = "", query: Query | None = None, body: bytes = b""
+    ) -> tuple[Message, bytes]:
+        """One request with a small response: its headers and its content."""
+
+        def attempt() -> tuple[Message, bytes]:
+            connection, response = self.send(method, key, query or {}, body, {})
+            try:
+                return response.headers, response.read()
+            finally:
+                connection.close()
+
+        return self.retry(attempt)
+
+    def xml(
+        self, method: str, key: str = "", query: Query | None = None, body: bytes = b""
+    ) -> ElementTree.Element:
+        """One request with an XML response. A store may report an error after status 200."""
+
+        def attempt() -> ElementTree.Element:
+            connection, response = self.send(method, key, query or {}, body, {})
+            try:
+                content = response.read()
+            finally:
+                connection.close()
+            try:
+                tree = ElementTree.fromstring(content)
+            except ElementTree.ParseError:
+                raise S3Error(
+                    "StoreFailed", f"{self.endpoint} does not answer as an S3 store does"
+                ) from None
+            for element in tree.iter():
+                element.tag = element.tag.rpartition("}")[2]
+            if tree.tag == "Error":
+                raise self.failure(200, content)
+            return tree
+
+        return self.retry(attempt)
+
+    def open(self, key: str) -> "S3Reader":
+        """The content of an object, as a file."""
+        return S3Reader(self, key)
+
+    def retry(self, attempt: Callable[[], T]) -> T:
+        for number in range(1, self.attempts + 1):
+            try:
+                return attempt()
+            except (TransientError, OSError, http.client.HTTPException) as error:
+                problem = (
+                    error.problem if isinstance(error, TransientError) else self.unreachable(error)
+                )
+                is_final = isinstance(error, ssl.SSLCertVerificationError)
+                if number == self.attempts or is_final:
+                    raise problem from None
+            delay = min(self.pause * 2 ** (number - 1), 10)
+            time.sleep(delay * random.uniform(0.7, 1.3))
+        raise AssertionError("attempts must be positive")
+
+    def unreachable(self, error: Exception) -> S3Error:
+        if isinstance(error, ssl.SSLCertVerificationError):
+            return S3Error("StoreCertificateInvalid", f"{self.endpoint}: {error.verify_message}")
+        cause = str(error) or type(error).__name__
+        return S3Error("StoreUnreachable", f"{self.endpoint}: {cause}")
+
+    def send(self, method: str, key: str, query: Query, body: bytes, headers: Headers) -> Response:
+        """Sends a request. The content of the response is not read. Error responses are raised."""
+        path = quote(self.root + key, safe="/-_.~")
+        pairs = sorted(
+            (quote(name, safe="-_.~"), quote(str(value), safe="-_.~"))
+            for name, value in query.items()
+        )
+        text = "&".join(f"{name}={value}" for name, value in pairs)
+        signed = self.sign(method, path, text, sha256_of(body))
+        connection = self.connect()
+        try:
+            url = f"{path}?{text}" if text else path
+            connection.request(method, url, body=body, headers={**headers, **signed})
+            response = connection.getresponse()
+            if response.status >= 300:
+                raise self.failure(response.status, response.read(65536))
+            return connection, response
+        except BaseException:
+            connection.close()
+            raise
+
+    def connect(self) -> http.client.HTTPConnection:
+        if self.tls is None:
+            return http.client.HTTPConnection(self.host, self.port, timeout=TIMEOUT_SECONDS)
+        return http.client.HTTPSConnection(
+            self.host, self.port, timeout=TIMEOUT_SECONDS, context=self.tls
+        )
+
+    def sign(self, method: str, path: str, query: str, digest: str) -> dict[str, str]:
+        """The headers of a signed request, now."""
+        return self.sign_at(datetime.now(timezone.utc), method, path, query, digest)
+
+    def sign_at(
+        self, moment: datetime, method: str, path: str, query: str, digest: str
+    ) -> dict[str, str]:
+        now = moment.strftime(TIME_FORMAT)
+        standard_port = 443 if self.secure else 80
+        is_standard = self.port in (None, standard_port)
+        headers = {
+            "host": self.host if is_standard else f"{self.host}:{self.port}",
+            "x-amz-content-sha256": digest,
+            "x-amz-date": now,
+        }
+        names = ";".join(headers)
+        lines = [f"{name}:{value}" for name, value in headers.items()]
+        canonical = "\n".join([method, path, query, *lines, "", names, digest])
+        scope = f"{now[:8]}/{self.region}/s3/aws4_request"
+        text = "\n".join(["AWS4-HMAC-SHA256", now, scope, sha256_of(canonical.encode())])
+        key = f"AWS4{self.secret}".encode()
+        for part in scope.split("/"):
+            key = hmac.new(key, part.encode(), hashlib.sha256).digest()
+        signature = hmac.new(key, text.encode(), hashlib.sha256).hexdigest()
+        authorization = (
+            f"AWS4-HMAC-SHA256 Credential={self.key_id}/{scope}, SignedHeaders={names}, "
+            f"Signature={signature}"
+        )
+        return {**headers, "Authorization": authorization}
+
+    def failure(self, status: int, content: bytes) -> S3Error | TransientError:
+        """The error that an error response means."""
+        try:
+            tree = ElementTree.fromstring(content)
+            found = {
+                element.tag.rpartition("}")[2]: (element.text or "").strip() for element in tree
+            }
+        except ElementTree.ParseError:
+            found = {}
+        code, message = found.get("Code", ""), found.get("Message", "")
+        description = ": ".join(filter(None, [code or f"HTTP {status}", message]))
+        if code == "NoSuchBucket":
+            reason = "BucketMissing"
+        elif code in FULL_CODES or status == 507:
+            reason = "StoreFull"
+        elif code in DENIED_CODES or status in (401, 403):
+            reason = "StoreAccessDenied"
+        else:
+            reason = "StoreFailed"
+        where = f"bucket {self.bucket} at {self.endpoint}"
+        problem = S3Error(reason, f"{where}: {description}", code, status)
+        if status in TRANSIENT_STATUS or code in TRANSIENT_CODES:
+            return TransientError(problem, description)
+        return problem
+
+
+def sha256_of(data: bytes) -> str:
+    return hashlib.sha256(data).hexdigest() if data else EMPTY_SHA256
+
+
+class S3Reader:
+    """An object's content. After a lost connection, another one continues at its position."""
+
+    def __init__(self, client: S3Client, key: str) -> None:
+        self.client, self.key = client, key
+        self.connection: http.client.HTTPConnection | None = None
+        self.response: http.client.HTTPResponse | None = None
+        self.position = 0
+        self.size: int | None = None
+        self.etag: str | None = None
+        client.retry(self.connect)
+
+    def connect(self) -> http.client.HTTPResponse:
+        headers = {}
+        if self.position:
+            headers["Range"] = f"bytes={self.position}-"
+        if self.etag:
+            headers["If-Match"] = self.etag  # fails if the object was replaced
+        self.close()
+        self.connection, response = self.client.send("GET", self.key, {}, b"", headers)
+        self.response = response
+        if self.position and response.status != 206:
+            raise S3Error(
+                "StoreFailed", f"{self.client.endpoint} cannot continue an interrupted download"
+            )
+        if self.size is None:
+            self.size = int(response.headers["Content-Length"])
+            self.etag = response.headers.get("ETag")
+        return response
+
+    def read(self, amount: int = 1 << 20, /) -> bytes:
+        assert self.size is not None
+        missing = self.size - self.position
+        if missing <= 0:
+            return b""
+
+        def attempt() -> bytes:
+            response = self.response or self.connect()
+            try:
+                data = response.read(min(amount, missing))
+                if not data:
+                    raise ConnectionResetError("the content ended early")
+                return data
+            except BaseException:
+                self.close()
+                raise
+
+        data = self.client.retry(attempt)
+        self.position += len(data)
+        return data
+
+    def close(self) -> None:
+        if self.connection is not None:
+            self.connection.close()
+        self.connection = self.response = None
+
+    def __enter__(self) -> "S3Reader":
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.close()
+
+
+def texts_at(tree: ElementTree.Element, path: str) -> list[str]:
+    """Texts of the elements at `path` in a listing that has `encoding-type=url`."""
+    return [unquote(element.text or "", errors="replace") for element in tree.iterfind(path)]

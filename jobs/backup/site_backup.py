@@ -1,0 +1,425 @@
+"""Backs up a site to a store, verifies the stored files, and applies the retention.
+
+Runs as a Job. It may be killed at any point and repeated.
+
+Environment
+  SITE_NAME, SITE_OWNER (`<namespace>/<name>` of the AppSite), IMAGE
+  BACKUP_OWNER            `<namespace>/<name>` of the SiteBackup
+  WITH_FILES, COMPRESS    1 or 0
+  INCLUDE, EXCLUDE        JSON arrays of document types; at most one of them is not empty
+  KEEP_LAST, KEEP_DAYS    retention; both empty: all backups are kept
+  TIMEOUT_SECONDS         after this time no process writes to a backup any more (21600)
+  WAIT_SECONDS            for another backup, an upgrade or a restore of the site to end (900)
+  JOB_NAME                folders of earlier attempts of the same Job are removed
+  BENCH_DIR, TERMINATION_LOG, and the store's, see backup_store.py
+
+The framework writes the files to scratch space. The Job stores them, reads them back, and writes
+the manifest last (see stored_backup.py). The termination message is JSON: `location`; `count`, the
+number of backups; `versions`, pairs [frameworkVersion, {app: version}]; `backups`, newest first and
+as many as fit, rows of [name, completion (in the form of a name), size in bytes, 1 if complete,
+index in `versions`].
+"""
+
+import gzip
+import json
+import os
+import re
+import secrets
+import shutil
+import signal
+import sys
+import tempfile
+import time
+from collections.abc import Sequence
+from datetime import datetime, timedelta, timezone
+from pathlib import Path
+from typing import Any
+
+import stored_backup
+from atomic_files import read_json
+from backup_store import Store, open_store
+from framework_programs import LOST_CONNECTION, ProgramFailed, run_program
+from image_apps import apps_of_image
+from job_environment import SiteLocation, json_array_env, number_env, text_env
+from job_result import (
+    JobError,
+    log,
+    report_success,
+    run_job,
+    set_termination_message,
+    write_termination_message,
+)
+from operator_constants import TERMINATION_MESSAGE_BYTES
+from site_access import MARKER, closed_reason
+from site_locks import backup_lock
+from site_state import check_owner
+from stored_backup import CONFIG, DATABASE, MANIFEST, STARTED, Manifest
+
+STEP = Path(__file__).with_name("site_backup_step.py")
+MAX_LISTED = 50
+# More than the last line of a dump.
+DUMP_TAIL_BYTES = 4 << 10
+DUMP_ENDS = (b"-- Dump completed", b"-- PostgreSQL database dump complete")
+# The last line of site_backup_step.py when it fails with a reason.
+STEP_FAILURE = re.compile(r"^ {0,2}app-operator: (\w+): (.*)$", re.MULTILINE)
+
+
+class BackupSettings(SiteLocation):
+    def __init__(self) -> None:
+        super().__init__()
+        self.owner = text_env("SITE_OWNER")
+        self.backup_owner = text_env("BACKUP_OWNER")
+        self.with_files = os.environ.get("WITH_FILES") != "0"
+        self.compress = os.environ.get("COMPRESS") != "0"
+        self.include = json_array_env("INCLUDE")
+        self.exclude = json_array_env("EXCLUDE")
+        self.keep_last = number_env("KEEP_LAST", 0, "backups")
+        self.keep_days = number_env("KEEP_DAYS", 0, "days")
+        self.timeout = number_env("TIMEOUT_SECONDS", 21_600)
+        self.wait_seconds = number_env("WAIT_SECONDS", 900)
+        self.job = os.environ.get("JOB_NAME", "")
+
+
+# --- the site -----------------------------------------------------------------------------------
+
+
+def other_activity(settings: BackupSettings) -> str | None:
+    """How another Job changes the site's data; None while the site is open."""
+    marker = read_json(settings.site / MARKER)
+    for key, activity in (("upgrade", "upgraded"), ("restore", "restored")):
+        if marker.get(key):
+            return activity
+    return None if marker.get("state", "complete") == "complete" else "created"
+
+
+def wait_until_open(settings: BackupSettings) -> None:
+    deadline = time.monotonic() + settings.wait_seconds
+    while activity := other_activity(settings):
+        message = f"{settings.site_name} is being {activity}"
+        if time.monotonic() >= deadline:
+            raise JobError("SiteBusy", f"{message}: it is not backed up meanwhile")
+        log(f"waiting: {message}")
+        time.sleep(min(5, settings.wait_seconds))
+
+
+def check_image(settings: BackupSettings) -> None:
+    """The manifest names this Job's image, so the site's data must be of that image."""
+    if why := closed_reason(read_json(settings.site / MARKER), os.environ.get("IMAGE", "")):
+        raise JobError("SiteBusy", f"{settings.site_name} {why}: this Job does not back it up")
+
+
+def code_and_closings(settings: BackupSettings) -> tuple[object, object]:
+    """Differs when the site was closed meanwhile, also if a restore brought back the same code."""
+    marker = read_json(settings.site / MARKER)
+    return marker.get("code"), marker.get("closings")
+
+
+def create_files(settings: BackupSettings, directory: Path) -> dict[str, Any]:
+    """The framework writes the backup's files to a directory. Returns the result of its step."""
+    archive = "tgz" if settings.compress else "tar"
+    request = {
+        "database": str(directory / DATABASE),
+        "config": str(directory / CONFIG),
+        "files": str(directory / f"files.{archive}"),
+        "privateFiles": str(directory / f"private-files.{archive}"),
+        "withFiles": settings.with_files,
+        "compress": settings.compress,
+        "include": settings.include,
+        "exclude": settings.exclude,
+    }
+    result_file = directory / "result"
+    private = ("FRAPPE_", "S3_", "STORE_")
+    env = {k: v for k, v in os.environ.items() if not k.startswith(private)}
+    env |= {
+        "BACKUP_REQUEST": json.dumps(request),
+        "STEP_RESULT": str(result_file),
+        "FRAPPE_DOCKER_BUILD": "1",
+        "PYTHONUNBUFFERED": "1",
+    }
+    try:
+        run_program(settings.sites, "BackupFailed", [sys.executable, str(STEP)], env)
+    except ProgramFailed as error:
+        raise step_error(error) from None
+    result: dict[str, Any] = json.loads(result_file.read_text())
+    result_file.unlink()
+    # The framework's copy has further keys, which it writes while it backs up.
+    shutil.copyfile(settings.site / "site_config.json", directory / CONFIG)
+    return result
+
+
+def step_error(error: ProgramFailed) -> JobError:
+    output = "\n".join(error.output)
+    if "No space left on device" in output:
+        return JobError(
+            "ScratchFull", f"no space for the backup's files before they are stored: {error}"
+        )
+    if failure := STEP_FAILURE.search(output):
+        return JobError(failure[1], failure[2])
+    lost = LOST_CONNECTION.search(output)
+    return JobError("DatabaseUnreachable" if lost else "BackupFailed", error)
+
+
+def check_dump(path: Path) -> None:
+    """A dump without its last line is incomplete."""
+    tail = b""
+    try:
+        with gzip.open(path, "rb") as file:
+            while data := file.read(1 << 20):
+                tail = (tail + data)[-DUMP_TAIL_BYTES:]
+    except (OSError, EOFError) as error:
+        raise JobError("BackupFailed", f"the database's dump is damaged: {error}") from None
+    if not any(end in tail for end in DUMP_ENDS):
+        raise JobError("BackupFailed", "the database's dump has no end")
+
+
+# --- the store ----------------------------------------------------------------------------------
+
+
+def remove_unfinished(settings: BackupSettings, store: Store) -> None:
+    """Removes this SiteBackup's unfinished folders that no process writes to any more."""
+    now = datetime.now(timezone.utc)
+    oldest = stored_backup.name_of(now - timedelta(seconds=settings.timeout))
+    for name in stored_backup.backup_names(store):
+        files = store.files(name)
+        if MANIFEST in files or STARTED not in files:
+            continue
+        started = stored_backup.read_object(store, f"{name}/{STARTED}") or {}
+        if started.get("owner") != settings.backup_owner or started.get("site") != settings.owner:
+            continue
+        if name < oldest or (settings.job and started.get("job") == settings.job):
+            log(f"removing {store.location(name)}: it was never finished")
+            stored_backup.delete_backup(store, name)
+
+
+def begin_backup(settings: BackupSettings, store: Store) -> tuple[datetime, dict[str, Any]]:
+    """Creates a folder that belongs to this backup alone.
+
+    Returns its start, which is its name, and the record of its owner.
+    """
+    draft = stored_backup.draft_of(settings.backup_owner, settings.owner)
+    while True:
+        began, start = time.monotonic(), datetime.now(timezone.utc).replace(microsecond=0)
+        name = stored_backup.name_of(start)
+        started = {
+            "owner": settings.backup_owner,
+            "site": settings.owner,
+            "job": settings.job,
+            "token": secrets.token_hex(8),
+        }
+        if store.create_folder(name, STARTED, json.dumps(started).encode(), draft):
+            # A slow writer may have overwritten the record of a backup that already runs.
+            late = time.monotonic() - began > store.SETTLE_SECONDS > 0
+            time.sleep(store.SETTLE_SECONDS)
+            found = stored_backup.read_object(store, f"{name}/{STARTED}")
+            if found is None:
+                raise JobError(
+                    "StoreCorrupt", f"{store.location(name)}/{STARTED} is not what was written"
+                )
+            if found == started and not late:
+                return start, started
+            log(f"{store.location(name)} belongs to another backup")
+        time.sleep(1)
+
+
+def rfc3339(moment: datetime) -> str:
+    return moment.strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def back_up(settings: BackupSettings, store: Store) -> Manifest:
+    """Creates one backup, from its first file to its manifest. Returns the manifest."""
+    state = code_and_closings(settings)
+    check_image(settings)
+    start, started = begin_backup(settings, store)
+    name = stored_backup.name_of(start)
+    log(f"backing up {settings.site_name} to {store.location(name)}")
+    try:
+        # Processes of the framework may still write to it when this Job is terminated.
+        with tempfile.TemporaryDirectory(prefix="backup-", ignore_cleanup_errors=True) as scratch:
+            result = create_files(settings, Path(scratch))
+            if not result["encrypted"]:
+                check_dump(Path(scratch) / DATABASE)
+            files = [store_file(store, name, path) for path in sorted(Path(scratch).iterdir())]
+            has_key = bool(read_json(Path(scratch) / CONFIG).get("encryption_key"))
+        # Otherwise the dump may be from before a migration, and the files from after it.
+        if other_activity(settings) or code_and_closings(settings) != state:
+            raise JobError(
+                "SiteBusy", f"{settings.site_name} was changed by another Job during its backup"
+            )
+        manifest = {
+            **manifest_of_site(settings, start, result),
+            "complete": settings.with_files and has_key and not result["partial"],
+            "files": files,
+        }
+        if not is_own_folder(store, name, started):
+            raise JobError("StoreCorrupt", f"{store.location(name)} was taken by another backup")
+        stored_backup.write_object(store, f"{name}/{MANIFEST}", manifest)
+        if stored_backup.manifest_of(store, name) is None:
+            raise JobError("StoreCorrupt", f"{store.location(name)}: files disappeared")
+        return manifest
+    except BaseException:
+        remove_failed(store, name, started)
+        raise
+
+
+def manifest_of_site(
+    settings: BackupSettings, start: datetime, result: dict[str, Any]
+) -> dict[str, Any]:
+    versions = apps_of_image(settings.bench)
+    namespace, _, site = settings.owner.partition("/")
+    return {
+        "version": 1,
+        "name": stored_backup.name_of(start),
+        "owner": settings.backup_owner,
+        "namespace": namespace,
+        "site": site,
+        "siteName": settings.site_name,
+        "startTime": rfc3339(start),
+        "completionTime": rfc3339(datetime.now(timezone.utc)),
+        "frameworkVersion": versions.get("frappe", "unknown"),
+        "image": os.environ.get("IMAGE", ""),
+        "dbType": result["dbType"],
+        "apps": [{"name": app, "version": versions.get(app, "unknown")} for app in result["apps"]],
+        "partial": result["partial"],
+        "encrypted": result["encrypted"],
+    }
+
+
+def remove_failed(store: Store, name: str, started: dict[str, Any]) -> None:
+    try:
+        if is_own_folder(store, name, started):
+            stored_backup.delete_backup(store, name)
+    except JobError as error:
+        log(f"{store.location(name)} is not removed, and has no manifest: {error}")
+
+
+def is_own_folder(store: Store, name: str, started: dict[str, Any]) -> bool:
+    """Whether a folder still has the record of this backup."""
+    return stored_backup.read_object(store, f"{name}/{STARTED}") == started
+
+
+def store_file(store: Store, name: str, path: Path) -> dict[str, Any]:
+    size = path.stat().st_size
+    log(f"storing {path.name}, {size} bytes")
+    with open(path, "rb") as file:
+        size, digest = store.write(f"{name}/{path.name}", file, size)
+    return {"name": path.name, "size": size, "sha256": digest}
+
+
+# --- retention ----------------------------------------------------------------------------------
+
+
+def is_own_backup(settings: BackupSettings, manifest: Manifest) -> bool:
+    namespace, _, site = settings.owner.partition("/")
+    return manifest.get("owner") == settings.backup_owner and (
+        (manifest.get("namespace"), manifest.get("site")) == (namespace, site)
+    )
+
+
+def expired(
+    manifests: Sequence[Manifest], keep_last: int, keep_days: int, now: datetime
+) -> list[Manifest]:
+    """The backups of `manifests`, newest first, that neither rule keeps.
+
+    Incomplete backups are counted separately, so they never expire a complete one. The newest
+    backup of each sort is always kept.
+    """
+    if not keep_last and not keep_days:
+        return []
+    found = []
+    for complete in (True, False):
+        same_sort = [manifest for manifest in manifests if bool(manifest["complete"]) is complete]
+        for rank, manifest in enumerate(same_sort):
+            age = now - stored_backup.start_of(manifest["name"])
+            is_recent = bool(keep_days) and age <= timedelta(days=keep_days)
+            if rank > 0 and rank >= keep_last and not is_recent:
+                found.append(manifest)
+    return found
+
+
+def apply_retention(settings: BackupSettings, store: Store) -> list[Manifest]:
+    """Removes expired backups. Returns the manifests of the others."""
+    own = [
+        manifest
+        for manifest in stored_backup.stored_backups(store)
+        if is_own_backup(settings, manifest)
+    ]
+    removed = expired(own, settings.keep_last, settings.keep_days, datetime.now(timezone.utc))
+    for manifest in removed:
+        log(f"removing {store.location(manifest['name'])}: retention does not keep it")
+        stored_backup.delete_backup(store, manifest["name"])
+    return [manifest for manifest in own if manifest not in removed]
+
+
+# --- the result ---------------------------------------------------------------------------------
+
+
+def termination_message(manifests: Sequence[Manifest], location: str) -> str:
+    """The stored backups, as many of the newest as fit into a termination message."""
+    versions: list[list[Any]] = []
+    rows: list[list[Any]] = []
+    for manifest in manifests[:MAX_LISTED]:
+        version = [
+            manifest["frameworkVersion"],
+            {app["name"]: app["version"] for app in manifest["apps"]},
+        ]
+        if version not in versions:
+            versions.append(version)
+        rows.append(
+            [
+                manifest["name"],
+                re.sub("[-:]", "", manifest["completionTime"]),
+                stored_backup.size_of(manifest),
+                int(manifest["complete"]),
+                versions.index(version),
+            ]
+        )
+    while True:
+        used = versions[: 1 + max((row[-1] for row in rows), default=-1)]
+        report = {"location": location, "count": len(manifests), "versions": used, "backups": rows}
+        text = json.dumps(report, separators=(",", ":"))
+        if len(text.encode()) <= TERMINATION_MESSAGE_BYTES or not rows:
+            return text
+        rows.pop()
+
+
+def main() -> tuple[dict[str, Any], str]:
+    """The outcome for the log, and the termination message."""
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
+    set_termination_message(
+        "BackupInterrupted",
+        "the backup was killed, for example by its timeout, its memory limit or a node's failure",
+    )
+    settings = BackupSettings()
+    if not (settings.site / "site_config.json").is_file():
+        raise JobError("SiteMissing", f"{settings.site} has no site_config.json")
+    if check_owner(settings.site, settings.owner) is None:
+        raise JobError(
+            "SiteNotOwned",
+            f"{settings.site} records no owner: the operator has not created it",
+        )
+    config = read_json(settings.site / "site_config.json")
+    # So that the output of programs is redacted.
+    os.environ["DB_PASSWORD"] = str(config.get("db_password", ""))
+    os.environ["ENCRYPTION_KEY"] = str(config.get("encryption_key", ""))
+    store = open_store()
+    with backup_lock(settings.workspace, settings.site_name, settings.wait_seconds):
+        wait_until_open(settings)
+        remove_unfinished(settings, store)
+        manifest = back_up(settings, store)
+        message = termination_message(apply_retention(settings, store), store.location())
+    outcome = {
+        "backup": manifest["name"],
+        "size": stored_backup.size_of(manifest),
+        "complete": manifest["complete"],
+    }
+    return outcome, message
+
+
+def report_backups(result: tuple[dict[str, Any], str]) -> None:
+    outcome, message = result
+    report_success(outcome)
+    write_termination_message(message.encode())
+
+
+if __name__ == "__main__":
+    run_job(main, report_backups)

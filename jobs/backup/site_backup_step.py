@@ -1,0 +1,78 @@
+"""The framework's own backup. site_backup.py starts it as a process in `sites/`.
+
+BACKUP_REQUEST is a JSON object: paths `database`, `config`, `files`, `privateFiles`; `withFiles`,
+`compress`; `include`, `exclude` (document types). The result is written to the file STEP_RESULT:
+`dbType`, `apps`, `partial`, `encrypted`. After a failure, the last line has the reason.
+"""
+
+import json
+import os
+import sys
+from collections.abc import Sequence
+from typing import Any, NoReturn
+
+from site_steps import connect, pass_password_by_environment
+
+
+def fail(message: object) -> NoReturn:
+    print(" ".join(str(message).split())[-2000:], file=sys.stderr, flush=True)
+    sys.exit(1)
+
+
+def check_doctypes(frappe: Any, doctypes: Sequence[str]) -> None:
+    """The framework ignores unknown types, and backs up everything when none remains."""
+    tables = set(frappe.db.get_tables())
+    missing = [doctype for doctype in doctypes if f"tab{doctype}" not in tables]
+    if missing:
+        names = ", ".join(missing)
+        fail(f"app-operator: DocTypeMissing: the site has no table for: {names}")
+
+
+def back_up(request: dict[str, Any]) -> None:
+    from frappe.utils import backups
+
+    # It deletes files older than a day from the site's own folder of backups, which users own.
+    backups.delete_temp_backups = lambda *args, **kwargs: None
+    is_partial = request["include"] or request["exclude"]
+    backups.scheduled_backup(
+        force=True,
+        ignore_files=not request["withFiles"],
+        compress=request["compress"],
+        backup_path_db=request["database"],
+        backup_path_conf=request["config"],
+        backup_path_files=request["files"],
+        backup_path_private_files=request["privateFiles"],
+        include_doctypes=",".join(request["include"]),
+        exclude_doctypes=",".join(request["exclude"]),
+        # The site's configuration may name tables to exclude: a complete backup must have them.
+        ignore_conf=not is_partial,
+    )
+
+
+def error_text(error: Exception) -> str:
+    """The output of a program that failed, or the error's own text."""
+    output = getattr(error, "err", None) or error
+    return output.decode(errors="replace") if isinstance(output, bytes) else str(output)
+
+
+def main() -> None:
+    request = json.loads(os.environ["BACKUP_REQUEST"])
+    frappe = connect()
+    check_doctypes(frappe, [*request["include"], *request["exclude"]])
+    pass_password_by_environment()
+    try:
+        back_up(request)
+    except Exception as error:
+        fail(f"{type(error).__name__}: {error_text(error)}")
+    result = {
+        "dbType": frappe.conf.db_type or "mariadb",
+        "apps": list(frappe.get_installed_apps()),
+        "partial": bool(request["include"] or request["exclude"]),
+        "encrypted": bool(frappe.db.get_single_value("System Settings", "encrypt_backup")),
+    }
+    with open(os.environ["STEP_RESULT"], "w") as file:
+        json.dump(result, file)
+
+
+if __name__ == "__main__":
+    main()

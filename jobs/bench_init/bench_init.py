@@ -1,0 +1,191 @@
+"""Prepares a bench's sites volume: apps.txt, the assets link, common_site_config.json.
+
+Runs as the `<bench>-init` Job, again at every change of the image. Each step writes only what
+differs, in one step. The Job may be killed at any point and repeated.
+
+Environment
+  BENCH_DIR        the bench
+  BENCH_APPS       JSON array of apps that the image must hold (default [])
+  REDIS_HOST, REDIS_CACHE_PORT, REDIS_QUEUE_PORT, REDIS_PASSWORD (optional), or
+  REDIS_CACHE_URL, REDIS_QUEUE_URL   complete URLs, which take precedence
+  DB_HOST, DB_PORT, DB_TYPE          optional defaults for the bench's sites
+  SOCKETIO_PORT    port of the realtime server
+  COMMON_CONFIG    JSON object of further keys; null deletes a key; it cannot set the keys above
+  OLD_IMAGE_ASSETS "mounted": the image has no assets/ directory, and the pods mount sites/assets
+  TERMINATION_LOG  file for the termination message
+
+Last line: `app-operator: Succeeded: {"apps": {"frappe": "15.44.2"}}` or
+`app-operator: <Reason>: <message>`.
+"""
+
+import json
+import os
+import re
+import shutil
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+from atomic_files import replace_file, without_nulls
+from framework_cache import delete_asset_manifest
+from image_apps import app_version
+from job_environment import bench_dir, json_array_env, json_object_env
+from job_result import JobError, run_job
+from operator_constants import (
+    COMMON_CONFIG_FILE,
+    REDIS_CACHE_PORT,
+    REDIS_QUEUE_PORT,
+    SOCKETIO_PORT,
+)
+
+APP_NAME = re.compile(r"^[a-z_][a-z0-9_]*$")
+DATABASE_KEYS = {"db_host", "db_port", "db_type"}
+
+
+def port_env(name: str) -> int | None:
+    text = os.environ.get(name, "").strip()
+    if not text:
+        return None
+    if not text.isdigit() or not 0 < int(text) < 65536:
+        raise JobError("InvalidInput", f"{name} must be a port, got {text!r}")
+    return int(text)
+
+
+def importable_apps(bench: Path) -> dict[str, str]:
+    """App → version of every importable app of the image: frappe first, the others by name."""
+    found = {}
+    apps = (bench / "apps").glob("*")
+    for directory in sorted(apps, key=lambda path: (path.name != "frappe", path.name)):
+        version = app_version(directory)
+        if APP_NAME.match(directory.name) and version is not None:
+            found[directory.name] = version
+    if "frappe" not in found:
+        raise JobError(
+            "AppNotInImage", f"{bench}/apps holds no frappe: the image is not a bench image"
+        )
+    return found
+
+
+def check_wanted_apps(found: Mapping[str, str]) -> None:
+    missing = [str(app) for app in json_array_env("BENCH_APPS") if app not in found]
+    if missing:
+        raise JobError(
+            "AppNotInImage",
+            f"not in the image: {', '.join(missing)}; the image holds: {', '.join(found)}",
+        )
+
+
+def link_assets(bench: Path) -> None:
+    """Links sites/assets to the assets in each pod's own image. The target never changes."""
+    assets, link = bench / "assets", bench / "sites" / "assets"
+    if not assets.is_dir():
+        if os.environ.get("OLD_IMAGE_ASSETS") == "mounted":
+            print("the image has no assets directory: sites/assets stays as the pods mount it")
+            return
+        raise JobError(
+            "AssetsNotInImage",
+            f"the image has no {assets} (built before 2026-04): the sites volume hides its assets, "
+            "so they cannot be served; use a newer image, or mount a copy at sites/assets",
+        )
+    if link.is_symlink() and os.readlink(link) == str(assets):
+        return
+    if link.is_dir() and not link.is_symlink():
+        stale = link.with_name(".assets.app-operator-old")
+        shutil.rmtree(stale, ignore_errors=True)
+        os.rename(link, stale)
+    temporary = link.with_name(".assets.app-operator")
+    temporary.unlink(missing_ok=True)
+    os.symlink(assets, temporary)
+    os.replace(temporary, link)
+    print(f"linked {link} to {assets}")
+
+
+def remove_leftovers(sites: Path) -> None:
+    """Removes the directory that a killed run of link_assets leaves."""
+    shutil.rmtree(sites / ".assets.app-operator-old", ignore_errors=True)
+
+
+def redis_url(kind: str, default_port: int) -> str:
+    url = os.environ.get(f"REDIS_{kind}_URL", "").strip()
+    if url:
+        return url
+    host = os.environ.get("REDIS_HOST", "").strip()
+    if not host:
+        raise JobError("InvalidInput", f"REDIS_HOST or REDIS_{kind}_URL must be set")
+    if ":" in host and not host.startswith("["):
+        host = f"[{host}]"
+    password = os.environ.get("REDIS_PASSWORD", "")
+    login = f":{quote(password, safe='')}@" if password else ""
+    return f"redis://{login}{host}:{port_env(f'REDIS_{kind}_PORT') or default_port}"
+
+
+def operator_config() -> dict[str, Any]:
+    """The keys of the common configuration that the operator sets."""
+    queue = redis_url("QUEUE", REDIS_QUEUE_PORT)
+    config: dict[str, Any] = {
+        "redis_cache": redis_url("CACHE", REDIS_CACHE_PORT),
+        "redis_queue": queue,
+        "redis_socketio": queue,
+        "socketio_port": port_env("SOCKETIO_PORT") or SOCKETIO_PORT,
+    }
+    database = {
+        "db_host": os.environ.get("DB_HOST", "").strip(),
+        "db_port": port_env("DB_PORT"),
+        "db_type": os.environ.get("DB_TYPE", "").strip(),
+    }
+    return config | {key: value for key, value in database.items() if value}
+
+
+def read_common_config(path: Path) -> dict[str, Any]:
+    """The stored configuration. A broken file is renamed, and replaced by a new one."""
+    try:
+        existing = json.loads(path.read_text() or "{}")
+        if not isinstance(existing, dict):
+            raise ValueError("not an object")
+        return existing
+    except FileNotFoundError:
+        return {}
+    except ValueError as error:
+        # The framework rewrites the file in place, so half of it may be left. The framework ignores
+        # a file that it cannot parse.
+        renamed = path.with_name(f"{COMMON_CONFIG_FILE}.broken")
+        os.replace(path, renamed)
+        print(f"{COMMON_CONFIG_FILE} was broken: {error}; renamed to {renamed.name}")
+        return {}
+
+
+def write_common_config(sites: Path) -> dict[str, Any]:
+    """Merges the operator's keys into the common configuration. Other keys stay."""
+    path, ours = sites / COMMON_CONFIG_FILE, operator_config()
+    further = json_object_env("COMMON_CONFIG")
+    clash = sorted(set(further) & (set(ours) | DATABASE_KEYS))
+    if clash:
+        raise JobError(
+            "InvalidInput", f"COMMON_CONFIG may not set {', '.join(clash)}: use their own variables"
+        )
+    existing = read_common_config(path)
+    merged = without_nulls({**existing, **further, **ours})
+    if merged != existing or not path.exists():
+        replace_file(path, json.dumps(merged, indent=1, sort_keys=True), 0o640)
+        print(f"wrote {COMMON_CONFIG_FILE}")
+    return merged
+
+
+def main() -> dict[str, Any]:
+    bench = bench_dir()
+    sites = bench / "sites"
+    sites.mkdir(exist_ok=True)
+    apps = importable_apps(bench)
+    check_wanted_apps(apps)
+    link_assets(bench)
+    remove_leftovers(sites)
+    if replace_file(sites / "apps.txt", "".join(f"{app}\n" for app in apps), 0o664):
+        print(f"wrote apps.txt: {', '.join(apps)}")
+    config = write_common_config(sites)
+    delete_asset_manifest(config["redis_cache"])
+    return {"apps": apps}
+
+
+if __name__ == "__main__":
+    run_job(main)

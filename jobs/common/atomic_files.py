@@ -1,0 +1,48 @@
+"""Files that a killed process leaves either as they were or complete."""
+
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+from job_result import JobError
+
+
+def replace_file(path: Path, text: str, mode: int) -> bool:
+    """Replaces the file in one step, unless it has this content. Returns whether it wrote."""
+    try:
+        if path.read_text() == text:
+            return False
+    except (FileNotFoundError, UnicodeDecodeError):
+        pass
+    temporary = path.with_name(f".{path.name}.app-operator")
+    temporary.unlink(missing_ok=True)
+    with open(os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode), "w") as file:
+        os.fchmod(file.fileno(), mode)
+        file.write(text)
+        file.flush()
+        os.fsync(file.fileno())
+    os.replace(temporary, path)
+    return True
+
+
+def read_json(path: Path) -> dict[str, Any]:
+    """The JSON object in a file, {} if the file does not exist. A broken file is an error."""
+    try:
+        value = json.loads(path.read_text() or "{}")
+    except FileNotFoundError:
+        return {}
+    except ValueError as error:
+        raise JobError("SiteIncomplete", f"{path} is not JSON: {error}") from None
+    if not isinstance(value, dict):
+        raise JobError("SiteIncomplete", f"{path} is not a JSON object")
+    return value
+
+
+def write_json(path: Path, value: object) -> bool:
+    """Replaces the file in one step, unless it has this content. Returns whether it wrote."""
+    return replace_file(path, json.dumps(value, indent=1, sort_keys=True), 0o640)
+
+
+def without_nulls(value: dict[str, Any]) -> dict[str, Any]:
+    return {key: item for key, item in value.items() if item is not None}

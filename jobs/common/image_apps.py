@@ -1,0 +1,105 @@
+"""The apps that the image holds, and versions of their code."""
+
+import hashlib
+import os
+import re
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+
+from job_result import JobError
+
+VERSION = re.compile(r"""^__version__\s*=\s*["']([^"']+)["']""", re.MULTILINE)
+
+
+def app_version(directory: Path) -> str | None:
+    """The version of the app in a directory of `apps/`; None if it is no app."""
+    package = directory / directory.name / "__init__.py"
+    if not package.is_file():
+        return None
+    version = VERSION.search(package.read_text(errors="replace"))
+    return version.group(1) if version else "unknown"
+
+
+def apps_of_image(bench: Path) -> dict[str, str]:
+    """App → version, by name."""
+    found = {}
+    for directory in sorted((bench / "apps").glob("*")):
+        version = app_version(directory)
+        if version is not None:
+            found[directory.name] = version
+    return found
+
+
+def fingerprint(bench: Path, app: str) -> str:
+    """Changes when a migration may be necessary. A version may not: for example on develop."""
+    package = bench / "apps" / app / app
+    digest = hashlib.sha256()
+    schemas = package.glob("**/doctype/*/*.json")
+    for path in sorted([package / "patches.txt", package / "hooks.py", *schemas]):
+        if path.is_file():
+            name = str(path.relative_to(package)).encode()
+            digest.update(name + b"\0" + path.read_bytes() + b"\0")
+    return digest.hexdigest()[:16]
+
+
+def code_record(bench: Path, versions: Mapping[str, str], apps: Iterable[str]) -> dict[str, str]:
+    """What the marker records about the code of these apps, and the image."""
+    code = {app: f"{versions[app]}+{fingerprint(bench, app)}" for app in apps if app in versions}
+    if os.environ.get("IMAGE"):
+        code["image"] = os.environ["IMAGE"]
+    return code
+
+
+def version_number(version: str) -> tuple[int, ...]:
+    """15.44.2+c0ffee → (15, 44, 2)."""
+    release = re.match(r"[\d.]*", version)
+    assert release is not None
+    return tuple(int(part) for part in re.findall(r"\d+", release.group()))
+
+
+def check_restorable(
+    versions: Mapping[str, str], location: str, backup_versions: Mapping[str, str]
+) -> None:
+    """Fails unless the image's code can work on a backup of apps in these versions."""
+    if missing := [app for app in backup_versions if app not in versions]:
+        raise JobError(
+            "AppNotInImage",
+            f"{location} is of a site with {', '.join(missing)}, which the image does not hold",
+        )
+    newer = [
+        f"{app} {version} (image: {versions[app]})"
+        for app, version in backup_versions.items()
+        if version_number(version) > version_number(versions[app])
+    ]
+    if newer:
+        raise JobError(
+            "BackupNewer",
+            f"{location} is of newer code: {', '.join(newer)}; older code cannot work on its data",
+        )
+
+
+def check_upgradable(
+    versions: Mapping[str, str], site_name: str, site_code: Mapping[str, str]
+) -> None:
+    """Fails unless the image's code can take over the data of the site's code."""
+    installed = [app for app in site_code if app != "image"]
+    check_in_image(versions, site_name, installed)
+    older = [
+        f"{app} {versions[app]} for data of {site_code[app].split('+')[0]}"
+        for app in installed
+        if version_number(versions[app]) < version_number(site_code[app])
+    ]
+    if older:
+        raise JobError(
+            "Downgrade",
+            f"older code cannot work on {site_name}: {', '.join(older)}; use the newer image "
+            "again, or restore a backup",
+        )
+
+
+def check_in_image(versions: Mapping[str, str], site_name: str, installed: Iterable[str]) -> None:
+    if missing := [app for app in installed if app not in versions]:
+        raise JobError(
+            "AppNotInImage",
+            f"installed on {site_name}, but not in the image: {', '.join(missing)}",
+        )

@@ -1,0 +1,46 @@
+"""Constants that the operator (TypeScript), the jobs (Python) and the shell scripts share.
+
+This is the only declaration: `npm run build` turns it into
+`constructs/frappe/constants.generated.ts` and into `constants.sh`. A line is a comment, or a name
+and a JSON number, a JSON string, or a tuple of JSON strings.
+"""
+
+# Directory of the bench in the framework's images.
+BENCH_DIR = "/home/frappe/frappe-bench"
+# Directory where pods mount the files of jobs/.
+SCRIPTS_DIR = "/app-operator/scripts"
+
+# Ports of a bench's components.
+NGINX_PORT = 8080
+GUNICORN_PORT = 8000
+SOCKETIO_PORT = 9000
+METRICS_PORT = 9180
+REDIS_CACHE_PORT = 6379
+REDIS_QUEUE_PORT = 6380
+# Default ports of the database servers.
+MARIADB_PORT = 3306
+POSTGRES_PORT = 5432
+
+# Directory where the ConfigMap with nginx's configuration is mounted.
+NGINX_CONFIG_DIR = "/etc/app-operator/nginx"
+# Writable directory of nginx: configuration in use, pid, temporary files.
+NGINX_RUN_DIR = "/run/nginx"
+# Writable directory of a Redis server's configuration.
+REDIS_RUN_DIR = "/run/redis"
+# Directory where the queue's volume is mounted.
+REDIS_DATA_DIR = "/data"
+
+# Queues of the framework that have workers, without their prefix.
+QUEUES = ("default", "short", "long")
+# First part of the name of the list in Redis that holds a queue's waiting jobs.
+QUEUE_KEY = "rq:queue:"
+# Name of the bench's configuration in the sites directory.
+COMMON_CONFIG_FILE = "common_site_config.json"
+
+# File where the kubelet reads a container's termination message, and the bytes that it reads.
+TERMINATION_LOG = "/dev/termination-log"
+TERMINATION_MESSAGE_BYTES = 4096
+
+# Reasons of failed Jobs that the operator acts on: the site stays closed after them.
+MIGRATION_FAILED = "MigrationFailed"
+RESTORE_FAILED = "RestoreFailed"

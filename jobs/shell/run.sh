@@ -1,0 +1,11 @@
+#!/bin/sh
+# Runs the scheduler or socketio so that SIGTERM ends it at once:  run.sh PROGRAM [ARGUMENT...]
+# Neither handles SIGTERM, and PID 1 ignores a signal without a handler, until the grace period ends.
+# As a child of this shell the program has the default action. A shared process namespace would also
+# help, but the containers of a pod could read each other's environment in it.
+set -u
+
+# Set first: an early SIGTERM must find a handler.
+trap 'trap "" TERM INT; kill -TERM "${!:-}" 2>/dev/null; wait; exit 0' TERM INT
+"$@" &
+wait "$!"

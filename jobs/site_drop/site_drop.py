@@ -1,0 +1,128 @@
+"""Drops a site's database and files, or disables the site and retains its data.
+
+Runs as the `<site>-drop` Job. It may be killed at any point and repeated.
+
+Environment
+  SITE_NAME, SITE_OWNER, DB_TYPE, DB_HOST, DB_PORT, DB_NAME, DB_USER, DB_ROOT_USER
+  DB_ROOT_PASSWORD absent: a prepared database, which is retained
+  KEEP_DATA        1: nothing is dropped; the site gets no scheduled jobs and shows its maintenance
+                   page, until a site_init.py of the same owner enables it
+  WAS_READY        1: the site was complete once, so the database is its own even if its files do
+                   not exist
+  WAIT_SECONDS, BENCH_DIR, TERMINATION_LOG
+
+The Job refuses a directory of another owner or of none, and a database that the site does not
+record. It drops the database first: the files have the record of the site's database, so a repeated
+Job still finds it.
+"""
+
+import os
+import shutil
+from typing import Any
+
+import site_database
+from atomic_files import read_json
+from job_result import JobError, log, run_job
+from site_access import MARKER
+from site_locks import exclusive_site_lock
+from site_state import (
+    RETAINED_SITE_CONFIG,
+    SiteSettings,
+    check_owner,
+    is_begun_in_database,
+    is_fresh,
+    is_incomplete,
+    update_site_config,
+)
+
+
+def check_ownership(settings: SiteSettings) -> None:
+    """Fails unless the directory and its recorded database are the operator's, if they exist."""
+    if is_fresh(settings.site):
+        return
+    if check_owner(settings.site, settings.owner) is None:
+        raise JobError(
+            "SiteNotOwned",
+            f"{settings.site} records no owner: the operator has not created it; "
+            "nothing was touched",
+        )
+    for file, key in (("site_config.json", "db_name"), (MARKER, "dbName")):
+        recorded = read_json(settings.site / file).get(key)
+        if recorded is not None and recorded != settings.db_name:
+            raise JobError(
+                "DatabaseNameMismatch",
+                f"{settings.site_name} records the database {recorded}, not {settings.db_name}; "
+                "nothing was touched",
+            )
+
+
+def has_database(settings: SiteSettings) -> bool:
+    """Whether the site has a database on this server.
+
+    It has none when its creation was refused because the database belongs to another site, or when
+    its creation began on another server than the bench has now.
+    """
+    if is_fresh(settings.site):
+        return os.environ.get("WAS_READY") == "1"
+    return not is_incomplete(settings.site) or is_begun_in_database(settings)
+
+
+def remove_files(settings: SiteSettings) -> bool:
+    """Renames the directory before it removes it, so that no half-removed site is visible."""
+    trash = settings.workspace / f"dropped-{settings.site_name}"
+    shutil.rmtree(trash, ignore_errors=True)
+    if settings.site.exists():
+        os.rename(settings.site, trash)
+        (trash / "site_config.json").unlink(missing_ok=True)
+    if trash.exists():
+        shutil.rmtree(trash)
+        return True
+    return False
+
+
+def retain_data(settings: SiteSettings) -> dict[str, Any]:
+    """Disables the site: the scheduler runs the jobs of every site on the volume."""
+    if not (settings.site / "site_config.json").exists():
+        return {"resting": False}
+    update_site_config(settings.site, RETAINED_SITE_CONFIG)
+    log(f"{settings.site_name} is disabled: its data is retained")
+    return {"resting": True}
+
+
+def drop_database(settings: SiteSettings) -> bool:
+    """Drops the site's own database. Returns whether it did."""
+    if not settings.has_root:
+        log(f"no administrator's login: the prepared database {settings.db_name} is retained")
+        return False
+    if not has_database(settings):
+        log(
+            f"{settings.site_name} has no database on this server: "
+            f"a database {settings.db_name} is retained"
+        )
+        return False
+    database = site_database.database_server(settings)
+    database.wait()
+    try:
+        database.drop()
+    except ConnectionError as error:
+        raise JobError("DatabaseUnreachable", f"{database.address}: {error}") from None
+    log(f"dropped the database {settings.db_name} and its user")
+    return True
+
+
+def main() -> dict[str, Any]:
+    settings = SiteSettings()
+    if not settings.sites.is_dir():
+        raise JobError("BenchMissing", f"{settings.sites} does not exist")
+    with exclusive_site_lock(settings):
+        check_ownership(settings)
+        if os.environ.get("KEEP_DATA") == "1":
+            return retain_data(settings)
+        return {
+            "databaseDropped": drop_database(settings),
+            "filesRemoved": remove_files(settings),
+        }
+
+
+if __name__ == "__main__":
+    run_job(main)

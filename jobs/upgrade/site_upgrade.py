@@ -1,0 +1,230 @@
+"""Closes a site for an upgrade, backs it up, restores that backup, and opens the site again.
+
+The site's marker has the field `upgrade` while the site is closed:
+  from, to    the images; `to` changes when another image is wanted before the upgrade has ended
+  settings    the values of CLOSED_KEYS in site_config.json while the site was open
+  code        the marker's `code` of `from`
+  backup      directory of the backup, relative to `sites/`; present only when it is complete
+  changed     whether the database may differ from the backup
+  restoring   the backup is being loaded: the next Job must load it again
+  migrated    the data is migrated to the image `to`
+The marker's `closings` counts how often the site was closed, so that a reader of the site can
+detect that it was closed meanwhile.
+
+This module uses no code of the framework, so it works with every image.
+"""
+
+import gzip
+import hashlib
+import os
+import re
+import shutil
+import time
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from atomic_files import read_json, without_nulls, write_json
+from job_environment import SiteLocation, number_env
+from job_result import JobError, log
+from operator_constants import RESTORE_FAILED
+from site_access import MARKER
+from site_database import Server
+from site_queues import SiteQueues
+from site_state import update_site_config
+
+CLOSED_KEYS = ("maintenance_mode", "pause_scheduler", "bench_id")
+JOBS_WAIT_SECONDS = 1620  # the timeout of the long queue, and two minutes
+CONNECTIONS_WAIT_SECONDS = 60
+DUMP = "database.sql.gz"
+
+
+class Upgrade:
+    def __init__(self, location: SiteLocation, database: Server | None = None) -> None:
+        self.location = location
+        self._database = database
+        self.marker = location.site / MARKER
+
+    @property
+    def database(self) -> Server:
+        assert self._database is not None
+        return self._database
+
+    @property
+    def state(self) -> dict[str, Any] | None:
+        """The marker's `upgrade`; None while the site is open."""
+        return read_json(self.marker).get("upgrade")
+
+    @property
+    def required_state(self) -> dict[str, Any]:
+        state = self.state
+        assert state is not None
+        return state
+
+    def record(self, changes: Mapping[str, Any], **marker_changes: Any) -> None:
+        """Merges into the marker's `upgrade`, and into the marker. None deletes a key."""
+        marker = {**read_json(self.marker), **marker_changes}
+        if "upgrade" not in marker:
+            marker["closings"] = marker.get("closings", 0) + 1
+        marker["upgrade"] = without_nulls({**marker.get("upgrade", {}), **changes})
+        write_json(self.marker, without_nulls(marker))
+
+    def queues(self) -> SiteQueues:
+        return SiteQueues(self.location, self.required_state["settings"].get("bench_id"))
+
+    # --- closing ------------------------------------------------------------------------------
+
+    def close(
+        self, image: str, settle_seconds: float, back_up: Callable[[], None] | None = None
+    ) -> None:
+        """Closes the site and backs it up. After a failure the site is open as before."""
+        if self.state is None:
+            config = read_json(self.location.site / "site_config.json")
+            code = read_json(self.marker).get("code", {})
+            settings = {key: config[key] for key in CLOSED_KEYS if key in config}
+            self.record(
+                {"from": code.get("image", ""), "to": image, "settings": settings, "code": code}
+            )
+        elif self.state["to"] != image:
+            self.record({"to": image})
+        if "backup" in self.required_state:
+            return
+        log(f"closing {self.location.site_name}")
+        try:
+            self.drain(settle_seconds)
+            (back_up or self.back_up)()
+        except Exception as error:  # also of the database's driver
+            self.open()
+            reason = error.reason if isinstance(error, JobError) else "BackupFailed"
+            message = f"{error}; {self.location.site_name} is open as before"
+            raise JobError(reason, message) from None
+
+    def close_in_configuration(self) -> SiteQueues:
+        """Sets the configuration of a closed site. Returns its queues."""
+        queues = self.queues()
+        update_site_config(
+            self.location.site,
+            {"maintenance_mode": 1, "pause_scheduler": 1, "bench_id": queues.closed_prefix},
+        )
+        return queues
+
+    def drain(self, settle_seconds: float) -> None:
+        """Waits until no request, job or schedule works on the site."""
+        queues = self.close_in_configuration()
+        time.sleep(settle_seconds)
+        try:
+            queues.set_aside()
+            queues.wait_until_idle(number_env("JOBS_WAIT_SECONDS", JOBS_WAIT_SECONDS))
+            queues.set_aside()  # jobs that the running jobs have enqueued
+        except queues.errors as error:
+            raise redis_unreachable(error) from None
+        seconds = number_env("CONNECTIONS_WAIT_SECONDS", CONNECTIONS_WAIT_SECONDS)
+        self.database.wait_until_unused(seconds)
+
+    def back_up(self) -> None:
+        location, image = self.location, self.required_state["from"]
+        name = re.sub(r"[^A-Za-z0-9.]+", "-", image).strip("-.")[-60:]
+        digest = hashlib.sha256(image.encode()).hexdigest()[:8]
+        upgrades = location.site / "private" / "upgrades"
+        directory = upgrades / "-".join(filter(None, [name, digest]))
+        self.back_up_to(directory)
+        self.record({"backup": str(directory.relative_to(location.sites))})
+
+    def back_up_to(self, directory: Path) -> None:
+        state = self.required_state
+        directory.mkdir(parents=True, exist_ok=True)
+        target, part = directory / DUMP, directory / f"{DUMP}.part"
+        log(f"backing up to {target.relative_to(self.location.sites)}")
+        with open(os.open(part, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o640), "wb") as raw:
+            with gzip.GzipFile(
+                fileobj=raw, mode="wb", compresslevel=3, filename="", mtime=0
+            ) as file:
+                self.database.dump(file)
+            raw.flush()
+            os.fsync(raw.fileno())
+        config = read_json(self.location.site / "site_config.json")
+        write_json(directory / "site_config.json", {**config, **state["settings"]})
+        write_json(directory / "code.json", state["code"])
+        os.replace(part, target)
+
+    def discard_unfinished_backup(self) -> None:
+        """It may have filled the volume, and the site's configuration needs some space."""
+        private = self.location.site / "private"
+        for part in [*private.glob("upgrades/*/*.part"), *private.glob("restores/*/before/*.part")]:
+            part.unlink()
+
+    @property
+    def backup(self) -> str:
+        """Path of the current upgrade's backup on the volume, for messages."""
+        return f"sites/{(self.state or {}).get('backup', '')}/{DUMP}"
+
+    @property
+    def closed_message(self) -> str:
+        """Describes a site that could not be migrated to the image's code."""
+        restore, name = read_json(self.marker).get("restore"), self.location.site_name
+        if restore is None:
+            return f"{name} stays in maintenance, its backup is {self.backup}"
+        if restore.get("back") or "before" not in restore:
+            return f"{name} stays in maintenance, with the data of {self.backup}"
+        return (
+            f"{name} stays in maintenance, with the data of backup {restore['name']}; its previous "
+            f"data is in sites/{restore['before']}: remove restoreFrom to return to it"
+        )
+
+    # --- the way back -------------------------------------------------------------------------
+
+    def must_restore(self, image: str) -> bool:
+        """Whether the database must be restored before code of `image` may continue."""
+        state = self.state or {}
+        touched = state.get("changed") or state.get("migrated")
+        return bool(state.get("restoring") or (touched and state["to"] != image))
+
+    def restore(self) -> None:
+        """Loads the backup as the site's own user. No data is lost: the site was closed since."""
+        state = self.required_state
+        path = self.location.sites / state["backup"] / DUMP
+        if not path.is_file():
+            raise JobError(RESTORE_FAILED, f"the backup {self.backup} does not exist")
+        previous = state["from"] or "the previous code"
+        log(f"going back to {previous}: loading {path.relative_to(self.location.sites)}")
+        self.record({"restoring": True, "migrated": None})
+        self.database.empty()
+        with gzip.open(path, "rb") as file:
+            self.database.load(file)
+        code = self.required_state["code"]
+        self.record({"restoring": None, "changed": None}, code=code, installing=None)
+
+    # --- opening ------------------------------------------------------------------------------
+
+    def open(self, config: Mapping[str, Any] | None = None) -> None:
+        """Opens the site: its jobs first, the marker last. `config` may have wanted CLOSED_KEYS."""
+        state = self.required_state
+        self.discard_unfinished_backup()
+        changes = {key: value for key, value in (config or {}).items() if key in CLOSED_KEYS}
+        wanted = {**state["settings"], **changes}
+        queues = self.queues()
+        closed_prefix = queues.closed_prefix
+        if config and "bench_id" in config:
+            queues = SiteQueues(self.location, config["bench_id"])
+            queues.closed_prefix = closed_prefix
+        update_site_config(self.location.site, {key: wanted.get(key) for key in CLOSED_KEYS})
+        try:
+            queues.put_back()
+        except queues.errors as error:
+            raise redis_unreachable(error) from None
+        marker = read_json(self.marker)
+        del marker["upgrade"]
+        write_json(self.marker, marker)
+        self.discard_older_backups(state.get("backup"))
+
+    def discard_older_backups(self, kept: str | None) -> None:
+        """Only the last upgrade's backup is kept. site_restore.py removes those of restores."""
+        if kept is None or (last := self.location.sites / kept).parent.name != "upgrades":
+            return
+        for directory in last.parent.iterdir():
+            if directory != last:
+                shutil.rmtree(directory, ignore_errors=True)
+
+
+def redis_unreachable(error: Exception) -> JobError:
+    return JobError("RedisUnreachable", f"redis_queue: {type(error).__name__}")

@@ -1,0 +1,54 @@
+import type { KubeObject } from '../../constructs/kit/object.js';
+import type { Client } from './client.js';
+
+export interface ListOptions {
+  readonly labelSelector?: string | undefined;
+  /** Such as `metadata.name=x`: a right to that object is enough. */
+  readonly fieldSelector?: string | undefined;
+  /** Lists metadata only: for kinds whose content is large or secret. */
+  readonly metadataOnly?: boolean | undefined;
+  readonly signal?: AbortSignal;
+}
+
+/** A collection at one version. */
+export interface ObjectList {
+  readonly items: readonly KubeObject[];
+  readonly resourceVersion: string;
+}
+
+interface Page {
+  readonly apiVersion: string;
+  readonly kind: string;
+  readonly metadata: { readonly resourceVersion: string; readonly continue?: string };
+  /** null in an empty list of metadata. */
+  readonly items: readonly KubeObject[] | null;
+}
+
+const PAGE_SIZE = '500';
+const METADATA_LIST =
+  'application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1, application/json';
+
+/** Lists a whole collection, page by page. @param path of the collection */
+export async function listAll(
+  client: Pick<Client, 'request'>,
+  path: string,
+  { labelSelector, fieldSelector, metadataOnly, signal }: ListOptions = {},
+): Promise<ObjectList> {
+  const items: KubeObject[] = [];
+  let next: string | undefined;
+  let resourceVersion: string;
+  do {
+    const page: Page = await client.request<Page>('GET', path, {
+      query: { limit: PAGE_SIZE, continue: next, labelSelector, fieldSelector },
+      ...(metadataOnly ? { accept: METADATA_LIST } : {}),
+      ...(signal ? { signal } : {}),
+    });
+    // The items of a list have no kind.
+    const { apiVersion } = page;
+    const kind = page.kind.replace(/List$/, '');
+    for (const item of page.items ?? []) items.push({ ...item, apiVersion, kind });
+    next = page.metadata.continue || undefined;
+    resourceVersion = page.metadata.resourceVersion;
+  } while (next);
+  return { items, resourceVersion };
+}

@@ -1,0 +1,242 @@
+import assert from 'node:assert/strict';
+import { after, before, describe, test } from 'node:test';
+
+import { type Cluster, startCluster } from './harness.js';
+import { aBench, aSite } from './support/builders.js';
+import { at, conditionOf, type Live, type Manifest, nameOf } from './support/objects.js';
+
+let cluster: Cluster;
+let namespace: string;
+before(async () => {
+  cluster = await startCluster();
+  namespace = await cluster.namespace();
+  await cluster.operator();
+  await cluster.apply(
+    namespace,
+    aBench('b', { appsJSON: '["erpnext"]' }),
+    aBench('operated', { dbConfig: { mode: 'operator', mariadbRef: { name: 'db' } } }),
+    aSite('s', { bench: 'b', workloads: 'Shared' }),
+  );
+  await cluster.ready('AppBench', namespace, 'b');
+  await cluster.ready('AppSite', namespace, 's');
+});
+after(() => cluster.stop());
+
+const childrenOf = async (name: string): Promise<string[]> =>
+  (await cluster.children(namespace)).map(nameOf).filter((child) => child.includes(`/${name}-`));
+
+/** Specs that the schema accepts and that the operator refuses: the status has the reason. */
+const REFUSED_BY_OPERATOR: readonly {
+  readonly what: string;
+  readonly manifest: Manifest;
+  readonly phase: 'Failed' | 'Pending';
+  readonly reason: string;
+  readonly message: string;
+}[] = [
+  ...(
+    [
+      ['text that is not JSON', 'erpnext', 'erpnext: is not JSON'],
+      ['nothing', '', ': is not JSON'],
+      ['an object', '{"erpnext":true}', '{"erpnext":true}: is not a JSON array'],
+      ['null', 'null', 'null: is not a JSON array'],
+      [
+        'a number in the array',
+        '["erpnext", 15]',
+        '15: is not the name of an application: lower-case letters, digits and underscores, beginning with a letter',
+      ],
+      [
+        'an array in the array',
+        '[["erpnext"]]',
+        '["erpnext"]: is not the name of an application: lower-case letters, digits and underscores, beginning with a letter',
+      ],
+      [
+        'a command',
+        '["erpnext; reboot"]',
+        '"erpnext; reboot": is not the name of an application: lower-case letters, digits and underscores, beginning with a letter',
+      ],
+      [
+        'a path',
+        '["../../etc"]',
+        '"../../etc": is not the name of an application: lower-case letters, digits and underscores, beginning with a letter',
+      ],
+      [
+        'a line break in a name',
+        '["a\\nb"]',
+        '"a\\nb": is not the name of an application: lower-case letters, digits and underscores, beginning with a letter',
+      ],
+      ['a name twice', '["erpnext", "erpnext"]', '"erpnext": stands in the list twice'],
+    ] as const
+  ).map(([what, appsJSON, message], index) => ({
+    what: `${what} for appsJSON`,
+    manifest: aBench(`apps-${index}`, { appsJSON }),
+    phase: 'Failed' as const,
+    reason: 'InvalidSpec',
+    message: `spec.appsJSON: Invalid value: ${message}; give a JSON array of application names, for example ["erpnext"]`,
+  })),
+  {
+    what: 'apps that the bench does not have',
+    manifest: aSite('no-app', { bench: 'b', apps: [{ name: 'erpnext' }, { name: 'hrms' }] }),
+    phase: 'Failed',
+    reason: 'InvalidSpec',
+    message: 'spec.apps[1].name: Unsupported value: "hrms": the apps of bench b are: erpnext',
+  },
+  {
+    what: 'a database operator’s database on a bench without one',
+    manifest: aSite('no-operator', { bench: 'b', dbConfig: { mode: 'operator' } }),
+    phase: 'Failed',
+    reason: 'InvalidSpec',
+    message:
+      'spec.dbConfig.mode: Invalid value: "operator": bench b names no server of a database operator in spec.dbConfig',
+  },
+  {
+    what: 'a shared database on the server of a database operator',
+    manifest: aSite('no-root', { bench: 'operated' }),
+    phase: 'Failed',
+    reason: 'InvalidSpec',
+    message:
+      'spec.dbConfig.mode: Invalid value: "shared": the server of bench operated is a database operator\'s; use "operator"',
+  },
+  {
+    what: 'a database operator’s database without such an operator',
+    manifest: aSite('later', { bench: 'operated', dbConfig: { mode: 'operator' } }),
+    phase: 'Pending',
+    reason: 'DatabaseOperatorMissing',
+    message:
+      'spec.dbConfig.mode: the cluster does not serve Database of k8s.mariadb.com/v1alpha1: install the MariaDB operator',
+  },
+  {
+    what: 'a bench that does not exist',
+    manifest: aSite('no-bench', { bench: 'mistyped' }),
+    phase: 'Pending',
+    reason: 'BenchMissing',
+    message: 'spec.benchRef.name: there is no AppBench "mistyped" in namespace test-1',
+  },
+  {
+    what: 'a host name of another site',
+    manifest: aSite('taken', { bench: 'b', siteName: 's.example.com' }),
+    phase: 'Failed',
+    reason: 'DuplicateSiteName',
+    message:
+      'spec.siteName: Invalid value: "s.example.com": AppSite s on bench b has this host name already',
+  },
+  {
+    what: 'a Secret that does not exist',
+    manifest: aSite('no-secret', { bench: 'b', adminPasswordSecretRef: { name: 'nowhere' } }),
+    phase: 'Pending',
+    reason: 'SecretMissing',
+    message:
+      'spec.adminPasswordSecretRef.name: the Secret "nowhere" is not there: create it in namespace test-1',
+  },
+];
+
+describe('the status has the reason to refuse', () => {
+  before(async () => {
+    for (const { manifest } of REFUSED_BY_OPERATOR) await cluster.create(namespace, manifest);
+  });
+
+  for (const { what, manifest, phase, reason, message } of REFUSED_BY_OPERATOR) {
+    const { kind, metadata } = manifest;
+    test(`${what} (${kind})`, async () => {
+      const live: Live = await cluster.becomes(
+        kind,
+        namespace,
+        metadata.name,
+        'has a condition',
+        (one) => Boolean(conditionOf(one, 'Ready')),
+      );
+      const { status, reason: found, message: text } = conditionOf(live, 'Ready') ?? {};
+      assert.deepEqual([status, found, text], ['False', reason, message]);
+      assert.equal(at(live, 'status.phase'), phase);
+      const stalled = conditionOf(live, 'Stalled');
+      assert.deepEqual(
+        [stalled?.status, stalled?.reason, stalled?.message],
+        phase === 'Failed' ? ['True', reason, message] : [undefined, undefined, undefined],
+      );
+      assert.deepEqual(await childrenOf(metadata.name), []);
+    });
+  }
+
+  test('a bench, which is Ready as soon as it is corrected', async () => {
+    const spec = { appsJSON: '["erpnext"]' };
+    await cluster.patch('AppBench', namespace, 'apps-0', { spec });
+    const bench = await cluster.ready('AppBench', namespace, 'apps-0');
+    assert.equal(conditionOf(bench, 'Stalled'), undefined);
+  });
+});
+
+describe(
+  'the status has the message of the API server that refuses a child',
+  { concurrency: true },
+  () => {
+    test('of a pod’s affinity, and the bench is Ready after the correction', async () => {
+      const affinity = { nodeAffinity: 'everywhere' };
+      await cluster.create(namespace, aBench('odd', { podTemplate: { affinity } }));
+      const bench = await cluster.becomes('AppBench', namespace, 'odd', 'is refused', (one) =>
+        Boolean(conditionOf(one, 'Stalled')),
+      );
+      assert.equal(conditionOf(bench, 'Ready')?.reason, 'ApplyRefused');
+      assert.match(conditionOf(bench, 'Ready')?.message ?? '', /affinity\.nodeAffinity/);
+      assert.equal(await cluster.get('Deployment', namespace, 'odd-gunicorn'), undefined);
+      await cluster.patch('AppBench', namespace, 'odd', { spec: { podTemplate: null } });
+      await cluster.ready('AppBench', namespace, 'odd');
+    });
+
+    test('and an affinity is passed on as it is written, whatever its age', async () => {
+      const affinity = {
+        podAntiAffinity: {
+          preferredDuringSchedulingIgnoredDuringExecution: [
+            {
+              weight: 1,
+              podAffinityTerm: {
+                labelSelector: { matchLabels: { app: 'even-gunicorn' } },
+                matchLabelKeys: ['pod-template-hash'],
+                topologyKey: 'kubernetes.io/hostname',
+              },
+            },
+          ],
+        },
+      };
+      await cluster.create(namespace, aBench('even', { podTemplate: { affinity } }));
+      await cluster.ready('AppBench', namespace, 'even');
+      for (const [kind, name] of [
+        ['Deployment', 'even-gunicorn'],
+        ['StatefulSet', 'even-redis'],
+        ['Job', 'even-init'],
+      ] as const) {
+        const live = await cluster.the(kind, namespace, name);
+        assert.deepEqual(at(live, 'spec.template.spec.affinity'), affinity, name);
+      }
+    });
+
+    test('of another storage class of an existing volume', async () => {
+      await cluster.create(namespace, aBench('classy'));
+      await cluster.ready('AppBench', namespace, 'classy');
+      const spec = { storage: { className: 'fast' } };
+      await cluster.patch('AppBench', namespace, 'classy', { spec });
+      const bench = await cluster.becomes('AppBench', namespace, 'classy', 'is refused', (one) =>
+        Boolean(conditionOf(one, 'Stalled')),
+      );
+      assert.equal(conditionOf(bench, 'Ready')?.reason, 'ApplyRefused');
+      assert.match(
+        conditionOf(bench, 'Ready')?.message ?? '',
+        /^the API server refuses PersistentVolumeClaim classy-sites: spec: Forbidden: spec is immutable after creation/,
+      );
+      assert.doesNotMatch(conditionOf(bench, 'Ready')?.message ?? '', /\n/, 'in one line');
+    });
+
+    test('of a volume that would shrink, and no other object changes', async () => {
+      await cluster.create(namespace, aBench('small', { storage: { size: '20Gi' } }));
+      await cluster.ready('AppBench', namespace, 'small');
+      await cluster.patch('AppBench', namespace, 'small', { spec: { storage: { size: '5Gi' } } });
+      const bench = await cluster.becomes('AppBench', namespace, 'small', 'is refused', (one) =>
+        Boolean(conditionOf(one, 'Stalled')),
+      );
+      assert.equal(
+        conditionOf(bench, 'Ready')?.message,
+        'the API server refuses PersistentVolumeClaim small-sites: spec.resources.requests.storage: Forbidden: field can not be less than status.capacity',
+      );
+      await cluster.patch('AppBench', namespace, 'small', { spec: { storage: { size: '20Gi' } } });
+      await cluster.ready('AppBench', namespace, 'small');
+    });
+  },
+);

@@ -1,0 +1,178 @@
+/**
+ * Control planes that many test files use, one file at a time: a file leases one, and leaves behind
+ * only what was there before. `npm test` starts them; a file that is run alone starts its own.
+ */
+import { readFile, rm, stat, writeFile } from 'node:fs/promises';
+import path from 'node:path';
+
+import { objectKind } from '../../../constructs/kit/definition.js';
+import type { KubeObject } from '../../../constructs/kit/object.js';
+import { DEFINITIONS } from '../../../constructs/registry.js';
+import { resourcePath } from '../../../runner/api/resource-path.js';
+import { type AdminClient, ifExists } from '../../../testbed/controlplane/admin-client.js';
+import {
+  attachControlPlane,
+  type ControlPlane,
+  startControlPlane,
+} from '../../../testbed/controlplane/controlplane.js';
+import { isAlive } from '../../../testbed/controlplane/lock.js';
+import { applyCrds } from '../../../testbed/crds.js';
+
+/** Folders of the shared control planes, separated by colons. */
+const VARIABLE = 'APP_OPERATOR_TEST_CONTROL_PLANES';
+
+/** Collections of the whole cluster. What a file adds to them is deleted when its lease ends. */
+const CLUSTER_WIDE = [
+  '/api/v1/namespaces',
+  '/apis/apiextensions.k8s.io/v1/customresourcedefinitions',
+  '/apis/admissionregistration.k8s.io/v1/mutatingwebhookconfigurations',
+  '/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations',
+  '/apis/rbac.authorization.k8s.io/v1/clusterrolebindings',
+  '/apis/rbac.authorization.k8s.io/v1/clusterroles',
+  '/apis/kwok.x-k8s.io/v1alpha1/stages',
+];
+const NAMESPACES = '/api/v1/namespaces';
+/** What makes pods, before the pods. Without them a namespace is deleted at once. */
+const WORKLOADS = [
+  ['apis/batch/v1', 'cronjobs'],
+  ['apis/batch/v1', 'jobs'],
+  ['apis/apps/v1', 'deployments'],
+  ['apis/apps/v1', 'statefulsets'],
+  ['apis/apps/v1', 'replicasets'],
+  ['api/v1', 'pods'],
+] as const;
+
+/** Starts shared control planes and names them to the processes that this one starts. */
+export async function startSharedControlPlanes(count: number): Promise<AsyncDisposable> {
+  const controlPlanes = await Promise.all(
+    Array.from({ length: count }, () =>
+      startControlPlane({ persistentVolumes: 250, audit: true, prepare: applyCrds }),
+    ),
+  );
+  process.env[VARIABLE] = controlPlanes.map(({ dataDir }) => dataDir).join(':');
+  return {
+    [Symbol.asyncDispose]: async () => {
+      await Promise.all(controlPlanes.map((controlPlane) => controlPlane.stop()));
+    },
+  };
+}
+
+/** How a control plane was at the begin of a lease. */
+interface Start {
+  readonly auditSize: number;
+  /** Names of the objects of each collection of the whole cluster. */
+  readonly names: ReadonlyMap<string, ReadonlySet<string>>;
+  /** How many namespaces tests have made. */
+  readonly namespaces: number;
+}
+
+/** A shared control plane that this process alone uses until `release`. */
+export class Lease {
+  #namespaces: number;
+
+  private constructor(
+    readonly controlPlane: ControlPlane,
+    private readonly file: string,
+    private readonly start: Start,
+  ) {
+    this.#namespaces = start.namespaces;
+  }
+
+  /** Size of the audit log at the begin of the lease. */
+  get auditStart(): number {
+    return this.start.auditSize;
+  }
+
+  /** Undefined where no shared control plane is free. */
+  static async take(): Promise<Lease | undefined> {
+    for (const folder of (process.env[VARIABLE] ?? '').split(':').filter(Boolean)) {
+      const file = path.join(folder, 'lease');
+      if (!(await claimed(file))) continue;
+      const controlPlane = await attachControlPlane(folder);
+      return new Lease(controlPlane, file, {
+        auditSize: (await stat(controlPlane.auditLog ?? '')).size,
+        names: await clusterWide(controlPlane.api),
+        namespaces: Number(await readFile(`${file}.namespaces`, 'utf8').catch(() => '0')),
+      });
+    }
+    return undefined;
+  }
+
+  /** The number of the next namespace; those of earlier leases may still be being deleted. */
+  async nextNamespace(): Promise<number> {
+    const number = ++this.#namespaces;
+    await writeFile(`${this.file}.namespaces`, String(this.#namespaces));
+    return number;
+  }
+
+  /** Deletes what was made meanwhile. Where that fails the control plane is not leased again. */
+  async release(): Promise<void> {
+    const { api } = this.controlPlane;
+    const after = await clusterWide(api);
+    const added = (collection: string): string[] =>
+      [...(after.get(collection) ?? [])].filter(
+        (name) => !this.start.names.get(collection)?.has(name),
+      );
+    await deleteResources(api);
+    await Promise.all(added(NAMESPACES).map((namespace) => emptyNamespace(api, namespace)));
+    const paths = CLUSTER_WIDE.flatMap((collection) =>
+      added(collection).map((name) => `${collection}/${name}`),
+    );
+    await Promise.all(paths.map((one) => ifExists(api.request('DELETE', one))));
+    const lasting = paths.filter((one) => !one.startsWith(NAMESPACES));
+    await api.until(
+      'what a test file made to be deleted',
+      async () => {
+        const left = await Promise.all(lasting.map((one) => ifExists(api.request('GET', one))));
+        return left.every((one) => one === undefined);
+      },
+      60_000,
+    );
+    await this.controlPlane.stop();
+    await rm(this.file);
+  }
+}
+
+async function claimed(file: string): Promise<boolean> {
+  const holder = await readFile(file, 'utf8').catch(() => undefined);
+  // A process that ended without a release leaves a control plane of unknown state.
+  if (holder !== undefined && !isAlive(Number(holder))) return false;
+  return writeFile(file, String(process.pid), { flag: 'wx' }).then(
+    () => true,
+    () => false,
+  );
+}
+
+interface List {
+  readonly items: readonly KubeObject[];
+}
+
+async function clusterWide(api: AdminClient): Promise<ReadonlyMap<string, ReadonlySet<string>>> {
+  const lists = CLUSTER_WIDE.map(async (collection): Promise<[string, ReadonlySet<string>]> => {
+    const { items } = (await api.request('GET', collection)) as List;
+    return [collection, new Set(items.map(({ metadata }) => metadata.name))];
+  });
+  return new Map(await Promise.all(lists));
+}
+
+/** Deletes all resources of the operator; no operator runs that could finalize them. */
+async function deleteResources(api: AdminClient): Promise<void> {
+  for (const definition of DEFINITIONS) {
+    const kind = objectKind(definition);
+    const { items } = (await api.request('GET', resourcePath(kind))) as List;
+    await Promise.all(
+      items.map(async ({ metadata: { namespace, name } }) => {
+        const one = resourcePath(kind, namespace, name);
+        await ifExists(api.request('DELETE', one));
+        await ifExists(api.mergePatch(one, { metadata: { finalizers: null } }));
+      }),
+    );
+  }
+}
+
+async function emptyNamespace(api: AdminClient, namespace: string): Promise<void> {
+  for (const [group, plural] of WORKLOADS) {
+    const query = 'propagationPolicy=Background&gracePeriodSeconds=0';
+    await api.request('DELETE', `/${group}/namespaces/${namespace}/${plural}?${query}`);
+  }
+}

@@ -1,0 +1,181 @@
+import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { describe, test } from 'node:test';
+import { kindId } from '../../constructs/kit/object-kind.js';
+import type { Child } from '../../runner/cache/child.js';
+import type { ChildCache } from '../../runner/cache/child-cache.js';
+import { type ReconcileState, NEVER_PROBED } from '../../runner/reconcile/state.js';
+import { HealthChecker } from '../../runner/health/health-checker.js';
+import { plannedOf } from '../../runner/reconcile/plan.js';
+import { MariaDbDatabase } from '../../constructs/integrations/mariadb-operator/kinds.js';
+import { healthOf } from '../../constructs/kit/health.js';
+import { Prober } from '../../runner/health/http-probe.js';
+import { aPlan, METADATA_KEYS } from '../unit/plan-builder.js';
+
+/** A Job of the plan as the caches have it, with the words of its pods. */
+function aJob(live: Partial<Child>, words?: string) {
+  const annotations = { [METADATA_KEYS.run]: 'wanted' };
+  const plan = aPlan([[{ kind: 'Job', name: 's-init', annotations }]]);
+  const [planned] = plannedOf(plan);
+  assert.equal(planned && kindId(planned.kind), 'batch/v1/Job');
+  const child = { id: planned?.id, kind: planned?.kind, run: 'wanted', ...live } as Child;
+  const healthChecker = new HealthChecker({
+    children: { get: () => child } as unknown as ChildCache,
+    podDiagnostics: { explain: () => Promise.resolve({ why: words }) } as never,
+    prober: undefined,
+    now: () => 0,
+  });
+  const pending = () => healthChecker.pending(plan, { pendingSince: undefined } as ReconcileState);
+  return { pending, view: () => healthChecker.view(plan, 'Job', 's-init') };
+}
+
+const failed = { health: { state: 'Failed', message: 'BackoffLimitExceeded' } } as const;
+
+describe('a failed Job', () => {
+  for (const [words, reason] of [
+    ['DatabaseAccessDenied: db:3306 refuses root: 1045', 'DatabaseAccessDenied'],
+    ['container init ended with exit code 137', undefined],
+    ['Traceback (most recent call last): KeyError: x', undefined],
+    [undefined, undefined],
+  ] as const) {
+    test(`that ends with ${words ?? 'nothing'} has the reason ${reason ?? 'of its kind'}`, async () => {
+      const [entry] = await aJob(failed, words).pending();
+      assert.equal(entry?.health.reason, reason);
+      if (words !== undefined) assert.ok(entry?.health.message.endsWith(words));
+    });
+  }
+});
+
+describe('a Job that is there', () => {
+  const ready = { health: { state: 'Ready', message: '' } } as const;
+  test('is seen where it was made for what is wanted', () => {
+    assert.equal(aJob(ready).view()?.health.state, 'Ready');
+  });
+  test('is not seen where it has done something else: its success says nothing', () => {
+    assert.equal(aJob({ ...ready, run: 'before' }).view(), undefined);
+  });
+});
+
+describe('a child of another operator', () => {
+  const created = Date.parse('2026-01-01T00:00:00Z');
+  const seen = (passedMs: number, status?: object) => {
+    const plan = aPlan([[{ kind: 'Database', name: 's-db' }]]);
+    const [planned] = plannedOf(plan);
+    const health = healthOf(
+      { kind: 'Database', metadata: {}, ...(status ? { status } : {}) },
+      MariaDbDatabase.health,
+    );
+    const unobservedSince = health.unobserved ? created : undefined;
+    const child = { id: planned?.id, kind: planned?.kind, health, unobservedSince } as Child;
+    const healthChecker = new HealthChecker({
+      children: { get: () => child } as unknown as ChildCache,
+      podDiagnostics: { explain: () => Promise.resolve({}) } as never,
+      prober: undefined,
+      now: () => created + passedMs,
+    });
+    return { healthChecker, plan };
+  };
+  const words = async (passedMs: number, status?: object) => {
+    const { healthChecker, plan } = seen(passedMs, status);
+    const [entry] = await healthChecker.pending(plan, {
+      pendingSince: undefined,
+    } as ReconcileState);
+    assert.deepEqual(entry?.health, healthChecker.view(plan, 'Database', 's-db')?.health);
+    return `${entry?.health.reason ?? ''}: ${entry?.health.message ?? ''}`;
+  };
+
+  test('is waited for, and looked at when its operator has been silent for a minute', async () => {
+    assert.equal(await words(59_000), ': its operator has not observed it yet');
+    const { healthChecker, plan } = seen(59_000);
+    assert.equal(healthChecker.untilUnobserved(plan), 1_000);
+  });
+
+  test('whose operator is silent says so', async () => {
+    assert.match(
+      await words(60_000),
+      /^OperatorSilent: its operator has not observed it for a minute/,
+    );
+    const { healthChecker, plan } = seen(60_000);
+    // Whoever sees it can tell it from one of which its operator gives a reason.
+    assert.equal(healthChecker.view(plan, 'Database', 's-db')?.health.unobserved, true);
+    assert.equal(healthChecker.untilUnobserved(plan), undefined);
+  });
+
+  test('whose operator has said something has its words, however old they are', async () => {
+    const conditions = [{ type: 'Ready', status: 'False', message: 'no such host' }];
+    assert.equal(await words(3_600_000, { conditions }), ': no such host');
+    const { healthChecker, plan } = seen(0, { conditions });
+    assert.equal(healthChecker.untilUnobserved(plan), undefined);
+  });
+});
+
+describe('a site that answered is asked again', () => {
+  /** A site of a real server, and what is remembered of it. */
+  const aSite = async (t: { after: (work: () => unknown) => void }) => {
+    let asked = 0;
+    let status = 200;
+    const server = createServer((_, response) => {
+      asked += 1;
+      response.writeHead(status).end('{}');
+    });
+    await once(server.listen(0, '127.0.0.1'), 'listening');
+    const prober = new Prober();
+    t.after(async () => {
+      await prober.close();
+      server.close();
+    });
+    const url = `http://127.0.0.1:${String((server.address() as AddressInfo).port)}/`;
+    const probes = [{ url, host: 'one.example.com', expectStatus: 200, expectBody: {} }];
+    const clock = { now: 0 };
+    const healthChecker = new HealthChecker({
+      children: {} as ChildCache,
+      podDiagnostics: {} as never,
+      prober,
+      now: () => clock.now,
+    });
+    const memory = {
+      plan: { key: 'bench is ready' },
+      probes: NEVER_PROBED,
+    } as unknown as ReconcileState;
+    const probe = (settled = true) => healthChecker.probe(settled ? probes : [], memory);
+    const inputsBecome = (key: string) =>
+      (memory.plan = { ...memory.plan, key } as ReconcileState['plan']);
+    const breaks = () => (status = 502);
+    await probe();
+    assert.equal(asked, 1);
+    return { probe, clock, inputsBecome, breaks, asked: () => asked };
+  };
+
+  test('not while nothing changes, and after a minute', async (t) => {
+    const site = await aSite(t);
+    site.clock.now = 59_000;
+    assert.equal((await site.probe()).againMs, 1_000);
+    assert.equal(site.asked(), 1);
+    site.clock.now = 60_000;
+    await site.probe();
+    assert.equal(site.asked(), 2);
+  });
+
+  test('at once when what its plan is made from changes, such as its bench: and again until it answers', async (t) => {
+    const site = await aSite(t);
+    site.breaks();
+    site.inputsBecome('bench is not ready');
+    const { results, againMs = Infinity } = await site.probe();
+    assert.deepEqual(
+      results.map(({ ok }) => ok),
+      [false],
+    );
+    assert.ok(againMs < 1_000, String(againMs));
+    await site.probe();
+    assert.equal(site.asked(), 3);
+  });
+
+  test('at once when a child was not ready meanwhile', async (t) => {
+    const site = await aSite(t);
+    await site.probe(false);
+    await site.probe();
+    assert.equal(site.asked(), 2);
+  });
+});

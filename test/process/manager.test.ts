@@ -1,0 +1,171 @@
+import assert from 'node:assert/strict';
+import { PassThrough } from 'node:stream';
+import { test, type TestContext } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { ApiObject, Chart } from 'cdk8s';
+
+import { bench } from '../../constructs/bench/index.js';
+import { childLabels } from '../../constructs/kit/labels.js';
+import type { KubeObject } from '../../constructs/kit/object.js';
+import { ScaledObject } from '../../constructs/integrations/keda/kinds.js';
+import { ConfigMap } from '../../constructs/kit/object-kind.js';
+import { Stage } from '../../constructs/kit/stage.js';
+import type { AnyKind } from '../../constructs/registry.js';
+import { ApiError } from '../../runner/api/api-error.js';
+import type { Client, Method, RequestOptions, WatchEvent } from '../../runner/api/client.js';
+import { parseConfig } from '../../runner/config/config.js';
+import { createLogger } from '../../runner/telemetry/log.js';
+import { Manager } from '../../runner/manager.js';
+import { OperatorMetrics } from '../../runner/telemetry/metrics.js';
+import { BENCH } from '../unit/plan-builder.js';
+
+const labels = childLabels(BENCH, 'c');
+const { apiVersion, kind, metadata } = BENCH;
+const SPEC = { frameworkVersion: 'version-15', appsJSON: '["erpnext"]' };
+const SCALER: KubeObject = {
+  ...{ apiVersion: ScaledObject.apiVersion, kind: ScaledObject.kind },
+  metadata: {
+    name: 'scaler',
+    namespace: 'n',
+    uid: 'u-2',
+    resourceVersion: '7',
+    labels,
+    ownerReferences: [{ apiVersion, kind, name: 'b', uid: 'u-1', controller: true }],
+  },
+};
+
+/** A kind with a ConfigMap, and with a ScaledObject where the cluster knows such things. */
+const scaling = {
+  definition: bench.definition,
+  owns: [ConfigMap, ScaledObject],
+  reads: [],
+  references: [],
+  reasons: {},
+  durableStatus: [],
+  indexes: [],
+  resolve: (_, reader) => ({ keda: reader.serves(ScaledObject) }),
+  chart: (scope, id, { inputs }) => {
+    const chart = new Chart(scope, id, { disableResourceNameHashes: true });
+    const stage = new Stage(chart, 'all');
+    const { keda } = inputs as { readonly keda: boolean };
+    new ApiObject(stage, 'config', {
+      ...{ apiVersion: 'v1', kind: 'ConfigMap' },
+      metadata: { name: keda ? 'with' : 'without', labels },
+    });
+    if (!keda) return chart;
+    new ApiObject(stage, 'scaler', {
+      ...{ apiVersion: SCALER.apiVersion, kind: SCALER.kind },
+      metadata: { name: 'scaler', labels },
+    });
+    return chart;
+  },
+  probes: () => [],
+  evaluate: () => ({
+    phase: 'Ready',
+    ready: { type: 'Ready', status: 'True', reason: 'Ready', message: '' },
+    fields: {},
+  }),
+  cleanup: { needed: () => false, blockers: () => undefined, chart: () => undefined },
+} as AnyKind;
+
+/** A cluster with one bench and its ScaledObject, whose API is found when it is told to be there. */
+class Cluster implements Client {
+  readonly calls = new Map();
+  /** As `PATCH scaler`. */
+  readonly writes: string[] = [];
+  served = false;
+  /** Waited for before a write is answered. */
+  held: Promise<unknown> = Promise.resolve();
+  readonly lists = new Map<string, readonly KubeObject[]>([
+    [
+      'appbenchs',
+      [{ ...BENCH, metadata: { ...metadata, resourceVersion: '5' }, spec: SPEC } as KubeObject],
+    ],
+    ['scaledobjects', [SCALER]],
+  ]);
+
+  async request<T>(method: Method, path: string, options: RequestOptions = {}): Promise<T> {
+    const last = path.split('/').at(-1) ?? '';
+    if (method === 'GET') return this.#read(path, last) as T;
+    this.writes.push(`${method} ${last}`);
+    await this.held;
+    // The server knows the spec of what it is told a status of.
+    const body = { spec: SPEC, ...(options.body as KubeObject) };
+    return { ...body, metadata: { uid: 'u-9', ...body.metadata, resourceVersion: '20' } } as T;
+  }
+
+  #read(path: string, last: string): unknown {
+    if (last === 'v1alpha1' && path.includes('keda') && this.served) {
+      const verbs = ['create', 'delete', 'get', 'list', 'patch', 'watch'];
+      return { resources: [{ name: 'scaledobjects', kind: 'ScaledObject', verbs }] };
+    }
+    if (/\/v\d\w*$/.test(path)) throw new ApiError(404, 'NotFound', {}, 'no');
+    const items = this.lists.get(last) ?? [];
+    const { apiVersion = 'v1', kind = 'X' } = items[0] ?? {};
+    return { apiVersion, kind: `${kind}List`, metadata: { resourceVersion: '10' }, items };
+  }
+
+  apply<T>(path: string, object: unknown): Promise<T> {
+    return this.request('PATCH', path, { body: object });
+  }
+
+  // eslint-disable-next-line require-yield -- nothing happens
+  async *watch<O extends KubeObject>(
+    _path: string,
+    _query: unknown,
+    { signal }: { readonly signal: AbortSignal },
+  ): AsyncGenerator<WatchEvent<O>> {
+    await new Promise((_, reject) => {
+      signal.addEventListener('abort', () => reject(new Error('aborted')));
+    });
+  }
+
+  async close(): Promise<void> {
+    await this.held;
+  }
+}
+
+async function started(t: TestContext): Promise<Cluster> {
+  const cluster = new Cluster();
+  const manager = new Manager({
+    config: parseConfig([], {}),
+    client: cluster,
+    metrics: new OperatorMetrics([kind], false),
+    log: createLogger({ logLevel: 'error', logEncoder: 'json' }, new PassThrough()),
+    kinds: [scaling],
+    batches: [],
+  });
+  t.after(() => manager.stop());
+  await manager.sync();
+  manager.start();
+  return cluster;
+}
+
+async function until(cluster: Cluster, write: string): Promise<void> {
+  for (let waited = 0; !cluster.writes.includes(write); waited += 20) {
+    assert.ok(waited < 10_000, `${write} is not among ${cluster.writes.join(', ')}`);
+    await sleep(20);
+  }
+}
+
+test('an API that appears late keeps the objects that it comes with', async (t) => {
+  const cluster = await started(t);
+  await until(cluster, 'PATCH without');
+  cluster.served = true;
+  await until(cluster, 'PATCH scaler');
+  assert.ok(!cluster.writes.includes('DELETE scaler'), cluster.writes.join(', '));
+});
+
+test('a visit that is on its way when an API appears leaves its objects alone', async (t) => {
+  const cluster = await started(t);
+  const { promise, resolve: release } = Promise.withResolvers<undefined>();
+  t.after(() => release(undefined));
+  cluster.held = promise;
+  await until(cluster, 'PATCH without');
+  cluster.served = true;
+  // Discovery looks 0.3 and 1.8 seconds after the definitions were listed.
+  await sleep(2_500);
+  release(undefined);
+  await until(cluster, 'PATCH scaler');
+  assert.ok(!cluster.writes.includes('DELETE scaler'), cluster.writes.join(', '));
+});

@@ -1,0 +1,61 @@
+/**
+ * Runs all tests but those on a real node: `node dist/lib/test/run.js [part of a file name]…`.
+ * Test files have a process each and share control planes. The longest files come first, so that none
+ * of them is left at the end.
+ */
+import { readdirSync } from 'node:fs';
+import { availableParallelism } from 'node:os';
+import path from 'node:path';
+import { run } from 'node:test';
+
+import { projectRoot } from '../testbed/root.js';
+import { startSharedControlPlanes } from './cluster/support/shared-control-plane.js';
+import { summaryReporter } from './support/summary-reporter.js';
+
+/** One more than processors: a file that waits leaves its processor to another one. */
+const CONCURRENCY = availableParallelism() + 1;
+/** Run as one file, `unit.js`, or not here. */
+const ELSEWHERE = ['unit', 'golden', 'e2e'];
+/** Files that take more than half a minute, by their measured time. */
+const LONGEST: readonly string[] = [];
+
+const SOURCES = path.join(projectRoot(), 'test');
+const COMPILED = path.join(projectRoot(), 'dist/lib/test');
+
+/** Short names, as `cluster/prune`, of the files whose name has one of the parts; all without parts. */
+function filesWith(parts: readonly string[]): readonly string[] {
+  const names = readdirSync(SOURCES, { recursive: true, encoding: 'utf8' })
+    .filter((file) => file.endsWith('.test.ts'))
+    .map((file) => file.slice(0, -'.test.ts'.length))
+    .filter((name) => !ELSEWHERE.includes(name.split(path.sep)[0] ?? ''));
+  return ['unit', 'golden/apiserver', ...names]
+    .filter((name) => parts.length === 0 || parts.some((part) => name.includes(part)))
+    .sort((a, b) => rank(a) - rank(b) || a.localeCompare(b));
+}
+
+function rank(name: string): number {
+  const place = LONGEST.indexOf(name);
+  return place === -1 ? LONGEST.length : place;
+}
+
+function compiled(name: string): string {
+  return path.join(COMPILED, name === 'unit' ? 'unit.js' : `${name}.test.js`);
+}
+
+/** @returns whether all tests passed */
+async function runFiles(names: readonly string[]): Promise<boolean> {
+  let passed = true;
+  const events = run({ files: names.map(compiled), concurrency: CONCURRENCY });
+  events.on('test:fail', () => (passed = false));
+  for await (const text of summaryReporter(events)) process.stdout.write(text);
+  return passed;
+}
+
+const names = filesWith(process.argv.slice(2));
+if (names.length === 0)
+  throw new Error(`no test file is named ${process.argv.slice(2).join(', ')}`);
+const sharing = names.filter((name) => name.startsWith('cluster/')).length;
+await using _controlPlanes = await startSharedControlPlanes(
+  sharing > 1 ? Math.min(sharing, CONCURRENCY) : 0,
+);
+process.exitCode = (await runFiles(names)) ? 0 : 1;

@@ -1,0 +1,34 @@
+import assert from 'node:assert/strict';
+import { suite, test } from 'node:test';
+import { Route } from '../../constructs/integrations/openshift/kinds.js';
+import { resolveSite } from '../../constructs/site/resolve.js';
+import { aReadyBench, aSecret, aSite, aReader } from '../golden/builders.js';
+
+suite('on OpenShift, a site without an issuer', () => {
+  /** How its traffic comes in, and how that is encrypted. */
+  const inputs = (secret: string, tls: Readonly<Record<string, unknown>>) => {
+    const reader = aReader([aReadyBench(), aSecret(secret)], { serves: [Route] });
+    const { route, tls: inIngress } = resolveSite(
+      aSite({ ingress: { enabled: true, tls } }),
+      reader,
+    );
+    return { route, secret: inIngress?.secretName };
+  };
+
+  test('has a Route with the certificate of the router', () => {
+    const made = { route: { provider: 'openshift', encrypted: true }, secret: undefined };
+    assert.deepEqual(inputs('other-site-tls', { enabled: true }), made);
+  });
+  test('has an Ingress where a Secret of its own is there, also by the name that it has by default', () => {
+    const made = { route: undefined, secret: 'demo-site-tls' };
+    assert.deepEqual(inputs('demo-site-tls', { enabled: true }), made);
+    assert.deepEqual(inputs('demo-site-tls', { enabled: true, secretName: 'mine' }), {
+      route: undefined,
+      secret: 'mine',
+    });
+  });
+  test('has a Route without TLS, whatever Secrets are there', () => {
+    const made = { route: { provider: 'openshift', encrypted: false }, secret: undefined };
+    assert.deepEqual(inputs('demo-site-tls', { enabled: false }), made);
+  });
+});
