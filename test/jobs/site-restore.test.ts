@@ -68,8 +68,9 @@ describeOnServers('restoring', (world) => {
   };
   /** All that a backup brings. What the framework writes by itself, and the Administrator's password, are left out. */
   const copyOf = (site: SiteJobs): Copy => {
-    const { tabMigration, __Auth, tabSingles, ...rows } = rowsOf(world, site);
-    assert.ok(tabMigration && __Auth && tabSingles);
+    const { tabMigration, __Auth, tabSingles, ...data } = rowsOf(world, site);
+    const { ['tabInstalled Application']: installed, ...rows } = data;
+    assert.ok(tabMigration && __Auth && tabSingles && installed);
     return { rows, files: filesOf(site) };
   };
   const made = async (bench: string, change: Env = {}): Promise<SiteJobs> => {
