@@ -8,13 +8,13 @@ import { after, before, describe, it } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { freePort } from '../../testbed/controlplane/ports.js';
 import { type Database, startMariaDb, startPostgres } from './databases.js';
-import { type Redis, needs, startRedis } from './servers.js';
-import { AT_ONCE, aBench, aSite } from './site-fixture.js';
+import { type Redis, startRedis } from './servers.js';
+import { AT_ONCE, aBench, aSite, needsStandIn } from './site-fixture.js';
 
 for (const [type, start] of Object.entries({ mariadb: startMariaDb, postgres: startPostgres })) {
   describe(
     `site_drop.py on ${type}`,
-    needs(type === 'mariadb' ? 'mariadbd' : 'postgres', 'redis-server', 'python3'),
+    needsStandIn(type === 'mariadb' ? 'mariadbd' : 'postgres', 'redis-server', 'python3'),
     () => {
       let database: Database;
       let redis: Redis;

@@ -68,8 +68,9 @@ describeOnServers('a restore', (servers) => {
   };
   /** The data of a backup, without rows that the framework writes and the Administrator's password. */
   const copyOf = (site: SiteJobs): Copy => {
-    const { tabMigration, __Auth, tabSingles, ...rows } = rowsOf(servers, site);
-    assert.ok(tabMigration && __Auth && tabSingles);
+    const { tabMigration, __Auth, tabSingles, ...data } = rowsOf(servers, site);
+    const { ['tabInstalled Application']: installed, ...rows } = data;
+    assert.ok(tabMigration && __Auth && tabSingles && installed);
     return { rows, files: filesOf(site) };
   };
   const made = async (bench: string, change: Env = {}): Promise<SiteJobs> => {
