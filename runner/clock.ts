@@ -1,12 +1,12 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 
-/** Time, as far as waiting and deciding need it; tests bring their own. */
+/** A clock; tests pass their own. */
 export interface Clock {
-  /** Milliseconds that only ever grow, and evenly: what deadlines are measured by. */
+  /** Monotonic milliseconds, for deadlines. */
   monotonic(): number;
   /** The time of day, for people. */
   now(): Date;
-  /** Resolves after a time, or at once when the signal is aborted. */
+  /** Resolves after a time, or when the signal is aborted. */
   sleep(ms: number, signal: AbortSignal): Promise<void>;
 }
 

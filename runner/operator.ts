@@ -1,28 +1,30 @@
-import { KINDS } from '../constructs/registry.js';
+import { KINDS, type AnyKind } from '../constructs/registry.js';
+import { startWebhooks, type Webhooks } from './admission/webhooks.js';
 import { createClient, type Client } from './api/client.js';
-import { helpText, parseConfig, wantsHelp, type Config } from './config/config.js';
 import { loadCredentials, podNamespace } from './api/credentials.js';
-import { startEndpoints } from './http/endpoints.js';
-import { fenced } from './leader/fence.js';
+import { helpText, parseConfig, wantsHelp, type Config } from './config/config.js';
 import { ConfigError } from './config/flags.js';
+import { LONGEST_TIMER_MS } from './controller/workqueue.js';
+import { startEndpoints, type Endpoints } from './http/endpoints.js';
+import { fenced } from './leader/fence.js';
 import { leaderIdentity, runLeaderElection, type Term, timingFor } from './leader/leader.js';
-import { createLogger, type Logger } from './telemetry/log.js';
 import { Manager } from './manager.js';
+import { createLogger, type Logger } from './telemetry/log.js';
 import { OperatorMetrics } from './telemetry/metrics.js';
 import { VERSION } from './version.js';
-import { startWebhooks } from './admission/webhooks.js';
-import { LONGEST_TIMER_MS } from './controller/workqueue.js';
 
 /** The Service in front of the operator's endpoints. */
 const METRICS_SERVICE = 'app-operator-controller-manager-metrics-service';
 
 /**
- * The operator's process: from flags to a clean end.
- * @returns the exit code: 0 after a signal, 1 for a failure, 2 for wrong flags
+ * The operator's process, from its flags to its end.
+ * @param kinds the kinds that it reconciles
+ * @returns the exit code: 0 after a signal, 1 after a failure, 2 for invalid flags
  */
 export async function runOperator(
   argv: readonly string[],
   env: NodeJS.ProcessEnv,
+  kinds: readonly AnyKind[] = KINDS,
 ): Promise<number> {
   if (wantsHelp(argv)) {
     process.stdout.write(helpText());
@@ -45,81 +47,59 @@ export async function runOperator(
     });
   }
   try {
-    return await operate(config, env, log, stop);
+    return await operate({ config, env, log, stop, kinds });
   } catch (error) {
-    log.error('the operator cannot run', { error });
+    log.error('operator failed', { error });
     return 1;
   }
 }
 
-async function operate(
-  config: Config,
-  env: NodeJS.ProcessEnv,
-  log: Logger,
-  stop: AbortController,
-): Promise<number> {
-  log.info('starting', { version: VERSION, node: process.version, apiGroup: config.apiGroup });
-  const metrics = new OperatorMetrics(KINDS.map(({ definition }) => definition.kind));
-  const client = createClient({
-    credentials: await loadCredentials(config.kubeconfig, env),
-    onCall: (verb, code) => {
-      metrics.apiCall(verb, code);
-    },
-  });
-  let term: Term | undefined;
-  const manager = new Manager({
-    config,
-    client: fenced(client, () => !config.leaderElect || term?.isHeld() === true),
-    metrics,
-    log,
-  });
-  const webhooks = await startWebhooks({
-    config,
-    client,
-    reader: () => manager.reader(),
-    metrics,
-    log,
-  });
-  const endpoints = await startEndpoints({
-    config,
-    metrics,
-    client,
-    log,
-    hosts: [`${METRICS_SERVICE}.${config.leaderElectionNamespace}.svc`],
-    live: [{ name: 'watches', problems: () => manager.stuck() }],
-    ready: [
-      { name: 'caches', problems: () => manager.unready() },
-      { name: 'webhooks', problems: () => webhooks?.problems() ?? [] },
-    ],
-  });
+interface OperatorProps {
+  readonly config: Config;
+  readonly env: NodeJS.ProcessEnv;
+  readonly log: Logger;
+  /** Aborted to end the operator. */
+  readonly stop: AbortController;
+  readonly kinds: readonly AnyKind[];
+}
+
+/** The parts of a running operator. */
+interface Running {
+  readonly client: Client;
+  readonly metrics: OperatorMetrics;
+  readonly manager: Manager;
+  readonly webhooks: Webhooks | undefined;
+  readonly endpoints: Endpoints;
+  /** The present term as the leader. */
+  readonly leadership: { term: Term | undefined };
+}
+
+async function operate(props: OperatorProps): Promise<number> {
+  const { config, log, stop } = props;
+  const running = await startServers(props);
+  const { client, manager, metrics, webhooks, endpoints } = running;
   let exitCode = 0;
-  const elected = config.leaderElect
-    ? stand(config, client, log, {
-        onElected: (won) => {
-          term = won;
-          metrics.leader(true);
-          manager.start();
-        },
-        onLost: () => {
-          // What runs on as a standby after a lost term would need proof that nothing of it lingers.
-          exitCode = 1;
-          stop.abort();
-        },
+  const candidate = config.leaderElect
+    ? candidateOf(props, running, () => {
+        // The process ends: a restart is safe, while a standby would have to prove that no write is left.
+        exitCode = 1;
+        stop.abort();
       })
     : undefined;
   try {
     await Promise.race([manager.sync(), aborted(stop.signal)]);
     if (!stop.signal.aborted) {
       log.info('caches are filled');
-      if (!elected) {
+      if (candidate) candidate.start();
+      else {
         metrics.leader(true);
         manager.start();
-      } else elected.ready();
+      }
       await aborted(stop.signal);
     }
   } finally {
     await within(config.shutdownTimeoutMs, manager.stop());
-    await elected?.resign();
+    await candidate?.resign();
     await Promise.all([endpoints.close(), webhooks?.close()]);
     await within(2_000, client.close());
     log.info('stopped');
@@ -127,33 +107,66 @@ async function operate(
   return exitCode;
 }
 
-/** Stands for election once the caches are filled. */
-function stand(
-  config: Config,
-  client: Client,
-  log: Logger,
-  callbacks: { readonly onElected: (term: Term) => void; readonly onLost: () => void },
-): { ready: () => void; resign: () => Promise<void> } {
+/** Builds the manager and starts webhooks and endpoints; nothing is reconciled yet. */
+async function startServers({ config, env, log, kinds }: OperatorProps): Promise<Running> {
+  log.info('starting', { version: VERSION, node: process.version, apiGroup: config.apiGroup });
+  const metrics = new OperatorMetrics(kinds.map(({ definition }) => definition.kind));
+  const client = createClient({
+    credentials: await loadCredentials(config.kubeconfig, env),
+    onCall: (verb, code) => {
+      metrics.apiCall(verb, code);
+    },
+  });
+  const leadership: Running['leadership'] = { term: undefined };
+  const mayWrite = (): boolean => !config.leaderElect || leadership.term?.isHeld() === true;
+  const manager = new Manager({ config, client: fenced(client, mayWrite), metrics, log, kinds });
+  const webhooks = await startWebhooks({
+    ...{ config, client, metrics, log, kinds },
+    reader: () => manager.reader(),
+  });
+  const endpoints = await startEndpoints({
+    ...{ config, metrics, client, log },
+    hosts: [`${METRICS_SERVICE}.${config.leaderElectionNamespace}.svc`],
+    live: [{ name: 'watches', problems: () => manager.stuck() }],
+    ready: [
+      { name: 'caches', problems: () => manager.unready() },
+      { name: 'webhooks', problems: () => webhooks?.problems() ?? [] },
+    ],
+  });
+  return { client, metrics, manager, webhooks, endpoints, leadership };
+}
+
+/** A candidate of the leader election. It starts once the caches are filled. */
+function candidateOf(
+  { config, log }: OperatorProps,
+  { client, metrics, manager, leadership }: Running,
+  onLost: () => void,
+): { start: () => void; resign: () => Promise<void> } {
   const resign = new AbortController();
-  let running = Promise.resolve();
+  let election = Promise.resolve();
   return {
-    ready: () => {
-      running = runLeaderElection({
+    start: () => {
+      election = runLeaderElection({
         client,
         namespace: config.leaderElectionNamespace,
         identity: leaderIdentity(),
         signal: resign.signal,
         timing: timingFor(config.leaderElectLeaseMs),
         log: log.child({ logger: 'leader' }),
-        ...callbacks,
+        onElected: (term) => {
+          leadership.term = term;
+          metrics.leader(true);
+          manager.start();
+        },
+        onLost,
       }).catch((error: unknown) => {
-        log.error('the election failed', { error });
-        callbacks.onLost();
+        log.error('leader election failed', { error });
+        onLost();
       });
     },
     resign: async () => {
       resign.abort();
-      await within(5_000, running);
+      await within(5_000, election);
     },
   };
 }
@@ -165,7 +178,7 @@ function aborted(signal: AbortSignal): Promise<void> {
   });
 }
 
-/** Waits for something, but not longer than this. */
+/** Waits for some work, at most this long. */
 async function within(ms: number, work: Promise<unknown>): Promise<void> {
   let timer: NodeJS.Timeout | undefined;
   const limit = new Promise<void>((resolve) => {

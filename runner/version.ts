@@ -4,7 +4,7 @@ import { readFileSync } from 'node:fs';
 export const VERSION: string = readVersion();
 
 function readVersion(): string {
-  // Relative to dist/lib/runner, which is where this file runs.
+  // Relative to dist/lib/runner, the place of the compiled file.
   const manifest: unknown = JSON.parse(
     readFileSync(new URL('../../../package.json', import.meta.url), 'utf8'),
   );

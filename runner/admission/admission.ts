@@ -19,37 +19,37 @@ export interface AdmissionProps {
   readonly group: string;
   /** The namespaces that are watched; every one when empty. */
   readonly namespaces: readonly string[];
-  /** What is known of everything else; undefined until that has been read. */
+  /** Reads all other objects; undefined until the caches are synced. */
   readonly reader: () => ClusterReader | undefined;
   readonly log: Logger;
 }
 
-/** What was made or deleted a moment ago, such as the bench before its site, takes this long to be heard of. */
-const NEWS_MS = 200;
+/** The caches receive an object that was just created, such as a parent before its child, within this. */
+const CACHE_DELAY_MS = 200;
 
-/** Of a refusal, fields that are logged. */
+/** The most fields of a refusal that are logged. */
 const FIELDS = 20;
-/** The API server cuts longer warnings, and shows few. */
+/** The API server truncates longer warnings, and shows few. */
 const WARNING = { most: 8, length: 256 };
 
-/** Answers the API server's questions about the operator's resources. What is not its own passes. */
+/** Reviews changes of the operator's resources. All other resources are allowed. */
 export class Admission {
   constructor(private readonly props: AdmissionProps) {}
 
-  /** Says what is wrong with a change, and what its author should know. */
+  /** Validates a change: problems refuse it, warnings are shown to its author. */
   async validate(request: AdmissionRequest): Promise<AdmissionResponse> {
     const change = this.#changeOf(request);
     if (!change) return allow(request);
     if (request.operation === 'DELETE') return allow(request, deletionWarnings(change));
-    let statusResult = validate(change);
-    if (statusResult.unsure) {
-      await sleep(NEWS_MS);
-      statusResult = validate({ ...change, reader: this.props.reader() });
+    let result = validate(change);
+    if (result.unsure) {
+      await sleep(CACHE_DELAY_MS);
+      result = validate({ ...change, reader: this.props.reader() });
     }
-    return this.#answer(request, change, statusResult);
+    return this.#respond(request, change, result);
   }
 
-  /** Brings fields to their normal form, and says so. */
+  /** Brings fields to their normal form, with a warning for each. */
   mutate(request: AdmissionRequest): AdmissionResponse {
     const change = this.#changeOf(request);
     if (!change || request.operation === 'DELETE') return allow(request);
@@ -69,30 +69,36 @@ export class Admission {
     };
   }
 
-  /** undefined where it is not ours to judge. */
+  /** Undefined if the change is not reviewed. */
   #changeOf(request: AdmissionRequest): AdmissionChange | undefined {
-    const { kinds, group, namespaces, reader } = this.props;
-    const { kind: asked, namespace, operation, subResource, object, oldObject } = request;
-    const kind = kinds.find(({ definition }) => definition.kind === asked.kind);
-    if (!kind || asked.group !== group || asked.version !== API_VERSION || subResource) return;
-    if (!['CREATE', 'UPDATE', 'DELETE'].includes(operation)) return;
-    if (namespaces.length > 0 && !namespaces.includes(namespace ?? '')) return;
-    const old = (oldObject ?? undefined) as Resource | undefined;
-    const now = (object ?? undefined) as Resource | undefined;
+    const { group, reader } = this.props;
+    const kind = this.#kindOf(request);
+    const old = (request.oldObject ?? undefined) as Resource | undefined;
+    const now = (request.object ?? undefined) as Resource | undefined;
     const subject = now ?? old;
-    if (!subject) return;
-    return { kind, group, object: placed(subject, namespace), old, reader: reader() };
+    if (!kind || !subject) return undefined;
+    const object = placed(subject, request.namespace);
+    return { kind, group, object, old, reader: reader() };
   }
 
-  #answer(
+  /** The kind of a request; undefined if it is not reviewed. */
+  #kindOf({ kind, namespace, operation, subResource }: AdmissionRequest): AnyKind | undefined {
+    const { kinds, group, namespaces } = this.props;
+    if (kind.group !== group || kind.version !== API_VERSION || subResource) return undefined;
+    if (!['CREATE', 'UPDATE', 'DELETE'].includes(operation)) return undefined;
+    if (namespaces.length > 0 && !namespaces.includes(namespace ?? '')) return undefined;
+    return kinds.find(({ definition }) => definition.kind === kind.kind);
+  }
+
+  #respond(
     request: AdmissionRequest,
     { object, kind, group }: AdmissionChange,
     { problems, warnings }: AdmissionResult,
   ): AdmissionResponse {
     if (problems.length === 0) return allow(request, warnings);
     const { name, namespace } = object.metadata;
-    // Which fields, but not what is in them.
-    this.props.log.info('a change is refused', {
+    // The fields, but not their values, which may be secret.
+    this.props.log.info('change refused', {
       kind: kind.definition.kind,
       namespace,
       name,
@@ -113,12 +119,12 @@ function allow({ uid }: AdmissionRequest, warnings: readonly Problem[] = []): Ad
 }
 
 function warningOf({ path, message }: Problem): string {
-  // They travel in a header, where no control character may be.
+  // Warnings are sent in a header, which may not contain control characters.
   const line = `${path}: ${message}`.replace(/\p{Cc}+/gu, ' ');
   return line.length > WARNING.length ? `${line.slice(0, WARNING.length - 1)}…` : line;
 }
 
-/** With its name and namespace, which the API server knows by the request. */
+/** The object with the name and the namespace of the request. */
 function placed(object: Resource, namespace: string | undefined): Resource {
   const { name, generateName } = object.metadata as Resource['metadata'] & {
     readonly generateName?: string;

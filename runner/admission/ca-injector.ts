@@ -22,45 +22,44 @@ export interface CaInjectorProps {
   readonly client: Pick<Client, 'request' | 'watch'>;
   /** The operator's own namespace. */
   readonly namespace: string;
-  /** What the server is called by. */
+  /** DNS names and IPv4 addresses of the server. */
   readonly hosts: readonly string[];
-  /** Told of the keys to serve with, first and whenever they change. */
+  /** Called with the keys to serve, first and whenever they change. */
   readonly onKeys: (keys: WebhookKeys) => void;
   readonly log: Logger;
 }
 
-/** Callers have a bundle some moments after it is written: every API server watches for it. */
+/** Every API server watches the configurations, and loads a new bundle within this. */
 const SETTLE_MS = 10_000;
-const LOOK_MS = 3_600_000;
+const CHECK_MS = 3_600_000;
 const RETRY_MS = 5_000;
-/** Whoever was quicker is heard of long before so many turns have failed in a row: it is something else then. */
-const LATE_TURNS = 4;
+/** Conflicts in a row after which the cause is not another replica. */
+const MOST_CONFLICTS = 4;
 const JSON_PATCH = 'application/json-patch+json';
 const CONFIGURATIONS = [ValidatingWebhookConfiguration, MutatingWebhookConfiguration] as const;
 
 /**
- * Keeps what the webhooks are trusted by: the keys in a Secret, and the authorities in the webhook
- * configurations, where those are there; it never makes them. Every replica does so, since every one
- * serves: what one writes follows from the Secret alone, and a write that comes second changes nothing
- * or is refused.
+ * Maintains the keys of the webhooks in a Secret, and the authorities in the webhook configurations,
+ * if these exist; it never creates them. Every replica does so, since every replica serves: each write
+ * derives from the Secret alone, so a second write changes nothing or is refused.
  */
 export class CaInjector {
   readonly #stop = new AbortController();
   readonly #secret: Single<KeySecret>;
   readonly #configurations: readonly Single<WebhookConfiguration>[];
   #keys: WebhookKeys | undefined;
-  /** Which bundle is everywhere, and since when, in monotonic milliseconds. */
+  /** The bundle in all configurations, and since when, in monotonic milliseconds. */
   #published: { readonly bundle: string; readonly since: number } | undefined;
-  #turning = false;
+  #running = false;
   #again = false;
-  #told = '';
-  /** Turns in a row whose write came too late. */
-  #late = 0;
+  #lastWarning = '';
+  /** Conflicts in a row. */
+  #conflicts = 0;
   #timer: NodeJS.Timeout | undefined;
 
   constructor(private readonly props: CaInjectorProps) {
     const single = <O extends KubeObject>(kind: ObjectKind, name: string, namespace?: string) =>
-      new Single<O>({ ...props, kind, name, namespace, changed: () => this.#kick() });
+      new Single<O>({ ...props, kind, name, namespace, changed: () => this.#enqueue() });
     this.#secret = single<KeySecret>(Secret, OPERATOR.webhookSecret, props.namespace);
     this.#configurations = CONFIGURATIONS.map((kind) =>
       single<WebhookConfiguration>(kind, OPERATOR.webhookConfiguration),
@@ -76,49 +75,50 @@ export class CaInjector {
     clearTimeout(this.#timer);
   }
 
-  /** Why the webhooks cannot be served yet; empty when they are. */
+  /** Why the webhooks are not ready; empty once they are. */
   problems(): readonly string[] {
-    return this.#keys ? [] : [`the keys in Secret ${OPERATOR.webhookSecret} are not there yet`];
+    return this.#keys ? [] : [`Secret ${OPERATOR.webhookSecret}: no keys yet`];
   }
 
-  /** One turn at a time: each sees what the one before has written. */
-  #kick(): void {
+  /** One reconcile at a time: each sees the writes of the one before. */
+  #enqueue(): void {
     this.#again = true;
-    if (this.#turning) return;
-    this.#turning = true;
-    void this.#turns().finally(() => {
-      this.#turning = false;
+    if (this.#running) return;
+    this.#running = true;
+    void this.#run().finally(() => {
+      this.#running = false;
     });
   }
 
-  async #turns(): Promise<void> {
+  async #run(): Promise<void> {
     clearTimeout(this.#timer);
-    let next = LOOK_MS;
+    let next = CHECK_MS;
     while (this.#again && !this.#stop.signal.aborted) {
       this.#again = false;
       try {
-        next = await this.#turn();
-        this.#told = '';
-        this.#late = 0;
+        next = await this.#reconcile();
+        this.#lastWarning = '';
+        this.#conflicts = 0;
       } catch (error) {
         next = RETRY_MS;
-        // Another one was quicker: its change is on its way to here.
-        const late = error instanceof ApiError && [404, 409, 422].includes(error.status);
-        if (late && ++this.#late < LATE_TURNS) continue;
+        // Another replica was faster: the watch delivers its change.
+        const conflict = error instanceof ApiError && [404, 409, 422].includes(error.status);
+        if (conflict && ++this.#conflicts < MOST_CONFLICTS) continue;
         const what = error instanceof Error ? error.message : '';
-        if (what !== this.#told) this.props.log.warn('the webhooks are not kept', { error });
-        this.#told = what;
+        if (what !== this.#lastWarning)
+          this.props.log.warn('webhook certificates not updated', { error });
+        this.#lastWarning = what;
       }
     }
     if (this.#stop.signal.aborted) return;
-    this.#timer = setTimeout(() => this.#kick(), next);
+    this.#timer = setTimeout(() => this.#enqueue(), next);
     this.#timer.unref();
   }
 
   /** @returns milliseconds until the next one is due */
-  async #turn(): Promise<number> {
+  async #reconcile(): Promise<number> {
     if (!this.#secret.known) return RETRY_MS;
-    await this.#keepSecret();
+    await this.#updateSecret();
     const { bundle } = this.#keys ?? {};
     if (bundle === undefined) return RETRY_MS;
     await this.#publish(bundle);
@@ -126,17 +126,17 @@ export class CaInjector {
     if (since === undefined) return RETRY_MS;
     const rest = since + SETTLE_MS - performance.now();
     if (rest > 0) return rest;
-    return (await this.#keepSecret()) ? RETRY_MS : LOOK_MS;
+    return (await this.#updateSecret()) ? RETRY_MS : CHECK_MS;
   }
 
   /** @returns whether it was changed */
-  async #keepSecret(): Promise<boolean> {
+  async #updateSecret(): Promise<boolean> {
     const { client, namespace, hosts, log } = this.props;
     const found = this.#secret.object;
     const now = Date.now();
     const stored = keysOf(found, now);
     if (stored) this.#use(stored);
-    // Taken away, they come back with a new authority: trust passes over without a gap.
+    // If the Secret was deleted, a new authority is added, and the present certificate stays trusted.
     const base = stored ?? (this.#keys && rotated(this.#keys, { now }));
     const wanted = keysFor(base, { hosts, now, settled: this.#isSettled(base) });
     if (wanted === stored) return false;
@@ -147,7 +147,7 @@ export class CaInjector {
         })
       : await client.request<KeySecret>('POST', resourcePath(Secret, namespace), { body });
     this.#secret.remember(written);
-    log.info('the keys of the webhooks are written', {
+    log.info('webhook certificates updated', {
       authority: base?.bundle !== wanted.bundle,
       certificate: base?.cert !== wanted.cert,
     });
@@ -168,7 +168,7 @@ export class CaInjector {
     if (before?.cert !== cert) this.props.onKeys(keys);
   }
 
-  /** Puts the bundle into the configurations that are there. */
+  /** Writes the bundle into the existing configurations. */
   async #publish(bundle: string): Promise<void> {
     let known = true;
     for (const configuration of this.#configurations) {
@@ -184,7 +184,7 @@ export class CaInjector {
           body: patch,
         }),
       );
-      this.props.log.info('the authorities are written to a webhook configuration', {
+      this.props.log.info('webhook configuration updated', {
         kind: kind.kind,
       });
     }
@@ -197,12 +197,12 @@ export class CaInjector {
 interface SingleProps extends Pick<CaInjectorProps, 'client' | 'log'> {
   readonly kind: ObjectKind;
   readonly name: string;
-  /** undefined where the kind is of the cluster. */
+  /** Undefined if the kind is cluster-scoped. */
   readonly namespace: string | undefined;
   readonly changed: () => void;
 }
 
-/** One object as the watch has it. Nothing else of its kind is read: that takes a right to this one only. */
+/** One watched object. No other object of its kind is read, which needs the permission for this one only. */
 class Single<O extends KubeObject> {
   #object: O | undefined;
   known = false;
@@ -232,7 +232,7 @@ class Single<O extends KubeObject> {
       now: () => performance.now(),
       random: Math.random,
       onRestart: (reason, error) => {
-        log[reason === 'Expired' ? 'debug' : 'warn']('a watch begins again', {
+        log[reason === 'Expired' ? 'debug' : 'warn']('watch restarted', {
           kind: kind.kind,
           reason,
           error,
@@ -241,7 +241,7 @@ class Single<O extends KubeObject> {
     }).run();
   }
 
-  /** Takes in the answer to a write, which the watch brings later. */
+  /** Puts in the response to a write, which the watch delivers later. */
   remember(object: O): void {
     this.#object = object;
   }

@@ -3,23 +3,23 @@ import type { KeyObject } from 'node:crypto';
 import { isIP } from 'node:net';
 import { distinguishedName, extensions, signedCertificate } from '../http/x509.js';
 
-/** What the webhooks' server is trusted by, all PEM. */
+/** The keys and certificates of the webhooks' server, all PEM. */
 export interface WebhookKeys {
-  /** The authorities that callers trust, the newest first. */
+  /** The authorities that the API servers trust, the newest first. */
   readonly bundle: string;
   /** Private key of the newest authority. */
   readonly authorityKey: string;
-  /** The server's certificate, by one of the authorities. */
+  /** The server's certificate, signed by one of the authorities. */
   readonly cert: string;
   readonly key: string;
 }
 
 export interface KeysProps {
-  /** DNS names and IPv4 addresses that the server is called by. */
+  /** DNS names and IPv4 addresses of the server. */
   readonly hosts: readonly string[];
   /** Milliseconds since 1970. */
   readonly now: number;
-  /** Whether callers have had the bundle as it is for long enough to trust all of it. */
+  /** Whether the API servers have had time to load the present bundle. */
   readonly settled: boolean;
 }
 
@@ -28,17 +28,17 @@ const AUTHORITY_VALID_MS = 365 * DAY_MS;
 const SERVER_VALID_MS = 90 * DAY_MS;
 /** Other clocks may be behind. */
 const SKEW_MS = 3_600_000;
-/** A certificate about to end is replaced, settled or not. */
+/** A certificate that expires within this is replaced, settled or not. */
 const LAST_MS = DAY_MS;
-/** Authorities that were replaced are trusted for as long as they live, but not more of them than this. */
+/** Replaced authorities are trusted until they expire, but at most this many. */
 const MOST_AUTHORITIES = 4;
 
 const NAME = 'app-operator-webhook';
 
 /**
- * The keys as they should be now: the same object where nothing is to be done. An authority is replaced
- * with a third of its life left, in steps: callers are told of the new one, then it signs the server's
- * certificate. The old one stays trusted, for replicas and callers that are behind.
+ * The keys as they should be now: the same object if nothing must change. An authority is replaced
+ * with a third of its life left, in two steps: first the new one is added to the bundle, then it signs
+ * the server's certificate. The old one stays trusted, for replicas and API servers that lag.
  */
 export function keysFor(keys: WebhookKeys | undefined, props: KeysProps): WebhookKeys {
   if (!keys) return withServer(authority(props.now), props);
@@ -48,14 +48,14 @@ export function keysFor(keys: WebhookKeys | undefined, props: KeysProps): Webhoo
   if (!newest || isDue(newest, AUTHORITY_VALID_MS, now)) return rotated(keys, props);
   const isOfNewest = server.checkIssued(newest);
   const serves = hosts.every((host) => names(server, host));
-  const dies = endOf(server) - now < LAST_MS;
-  if (!serves || dies || (settled && (!isOfNewest || isDue(server, SERVER_VALID_MS, now)))) {
+  const expires = endOf(server) - now < LAST_MS;
+  if (!serves || expires || (settled && (!isOfNewest || isDue(server, SERVER_VALID_MS, now)))) {
     return withServer(keys, props);
   }
   return keys;
 }
 
-/** The keys with a new authority, which does not sign yet. */
+/** The keys with a new authority, which does not sign the server's certificate yet. */
 export function rotated(keys: WebhookKeys, { now }: Pick<KeysProps, 'now'>): WebhookKeys {
   const { bundle, authorityKey } = authority(now);
   const server = new X509Certificate(keys.cert);
@@ -65,7 +65,7 @@ export function rotated(keys: WebhookKeys, { now }: Pick<KeysProps, 'now'>): Web
   return { ...keys, bundle: [bundle, ...old.map(String)].join(''), authorityKey };
 }
 
-/** Whether keys that were stored fit together and can be used. */
+/** Whether stored keys fit together and are valid. */
 export function areUsable(keys: WebhookKeys, now: number): boolean {
   try {
     const authorities = certificatesOf(keys.bundle);
@@ -91,7 +91,7 @@ function names(server: X509Certificate, host: string): boolean {
   return (isIP(host) ? server.checkIP(host) : server.checkHost(host)) !== undefined;
 }
 
-/** Whether no more than a third of a life is left. */
+/** Whether less than a third of the validity is left. */
 function isDue(certificate: X509Certificate, life: number, now: number): boolean {
   return endOf(certificate) - now < life / 3;
 }
@@ -100,7 +100,7 @@ function endOf(certificate: X509Certificate): number {
   return Date.parse(certificate.validTo);
 }
 
-/** A new authority. Its name has the time, so that people can tell two of them apart. */
+/** A new authority. Its name contains the time, so that people can distinguish two of them. */
 function authority(now: number): Pick<WebhookKeys, 'bundle' | 'authorityKey'> {
   const { privateKey, publicKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' });
   const stamp = new Date(now).toISOString().replace(/[-:]|[.][0-9]+/g, '');
@@ -120,13 +120,13 @@ function authority(now: number): Pick<WebhookKeys, 'bundle' | 'authorityKey'> {
   return { bundle, authorityKey: pemOf(privateKey) };
 }
 
-/** With a new certificate of the server, by the newest authority. */
+/** The keys with a new server certificate, signed by the newest authority. */
 function withServer(
   { bundle, authorityKey }: Pick<WebhookKeys, 'bundle' | 'authorityKey'>,
   { hosts, now }: KeysProps,
 ): WebhookKeys {
   const [newest] = certificatesOf(bundle);
-  if (!newest) throw new Error('a bundle without an authority');
+  if (!newest) throw new Error('bundle: no authority');
   const { privateKey, publicKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' });
   const { notAnAuthority, digitalSignature, server, subjectKey, authorityKey: of } = extensions;
   const cert = signedCertificate(

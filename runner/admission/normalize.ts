@@ -8,7 +8,7 @@ export interface PatchOperation {
   readonly value: string;
 }
 
-/** What brings the fields of an object to their normal form; nothing where they are in it. */
+/** The patch that brings fields to their normal form; empty if they are in it. */
 export function normalize(
   object: KubeObject,
   fields: readonly NormalField[],
@@ -20,7 +20,7 @@ export function normalize(
   );
 }
 
-/** The texts at a path, each with its JSON pointer. What is of a wrong type is the schema's to refuse. */
+/** The texts at a path, each with its JSON pointer. The schema refuses values of a wrong type. */
 function textsAt(
   value: unknown,
   [name, ...rest]: readonly string[],

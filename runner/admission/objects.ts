@@ -24,7 +24,7 @@ export interface KeySecret extends KubeObject {
   readonly data?: Readonly<Record<string, string>>;
 }
 
-/** Keys of the Secret: those of a TLS secret, and what signs. */
+/** Keys of the Secret: those of a TLS Secret, the bundle and the authority's key. */
 const KEYS = {
   cert: 'tls.crt',
   key: 'tls.key',
@@ -32,7 +32,7 @@ const KEYS = {
   authorityKey: 'ca.key',
 } as const satisfies Record<keyof WebhookKeys, string>;
 
-/** What a Secret holds, where that can be used. */
+/** The keys in a Secret; undefined if they cannot be used. */
 export function keysOf(secret: KeySecret | undefined, now: number): WebhookKeys | undefined {
   const text = (key: string): string =>
     Buffer.from(secret?.data?.[key] ?? '', 'base64').toString('utf8');
@@ -45,7 +45,7 @@ export function keysOf(secret: KeySecret | undefined, now: number): WebhookKeys 
   return secret && areUsable(keys, now) ? keys : undefined;
 }
 
-/** The Secret with these keys, in place of one that was read or as a new one. */
+/** The Secret with these keys: the earlier one updated, or a new one. */
 export function secretOf(
   keys: WebhookKeys,
   namespace: string,
@@ -67,7 +67,7 @@ export function secretOf(
   };
 }
 
-/** What puts the bundle into a configuration; undefined where it is there. */
+/** The patch that sets the bundle of a configuration; undefined if it is set. */
 export function bundlePatch(
   { metadata, webhooks = [] }: WebhookConfiguration,
   bundle: string,
@@ -78,7 +78,7 @@ export function bundlePatch(
   );
   if (stale.length === 0) return undefined;
   return [
-    // Somebody may be changing the list: then this is made anew from what they leave.
+    // If another client changes the list meanwhile, the patch fails and is computed again.
     { op: 'test', path: '/metadata/resourceVersion', value: metadata.resourceVersion },
     ...stale.map(([i]) => ({ op: 'add', path: `/webhooks/${i}/clientConfig/caBundle`, value })),
   ];

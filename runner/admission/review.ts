@@ -3,7 +3,7 @@ import type { KubeObject } from '../../constructs/kit/object.js';
 
 export const REVIEW_VERSION = 'admission.k8s.io/v1';
 
-/** What the API server asks, as far as it is read here. */
+/** The request of an AdmissionReview, as far as it is read here. */
 export interface AdmissionRequest {
   readonly uid: string;
   readonly kind: { readonly group: string; readonly version: string; readonly kind: string };
@@ -11,13 +11,13 @@ export interface AdmissionRequest {
   readonly subResource?: string;
   readonly name?: string;
   readonly namespace?: string;
-  /** null in a deletion. */
+  /** null for a delete. */
   readonly object?: KubeObject | null;
-  /** null in a creation. */
+  /** null for a create. */
   readonly oldObject?: KubeObject | null;
 }
 
-/** What is answered. */
+/** The response of an AdmissionReview. */
 export interface AdmissionResponse {
   readonly uid: string;
   readonly allowed: boolean;
@@ -25,11 +25,11 @@ export interface AdmissionResponse {
   readonly patchType?: 'JSONPatch';
   /** A JSON patch in base64. */
   readonly patch?: string;
-  /** Why not: a `metav1.Status`. */
+  /** The error: a `metav1.Status`. */
   readonly status?: object;
 }
 
-/** A body that is no AdmissionReview. Its message quotes nothing of it. */
+/** A body that is not an AdmissionReview. The message does not quote it. */
 export class BadReview extends Error {
   override readonly name = 'BadReview';
 }
@@ -40,33 +40,24 @@ export function requestOf(body: string): AdmissionRequest {
   try {
     review = JSON.parse(body);
   } catch {
-    throw new BadReview('the body is no JSON');
+    throw new BadReview('body: not JSON');
   }
   if (!isRecord(review) || review['kind'] !== 'AdmissionReview') {
-    throw new BadReview('the body is no AdmissionReview');
+    throw new BadReview('body: not an AdmissionReview');
   }
   if (review['apiVersion'] !== REVIEW_VERSION) {
-    throw new BadReview(`the AdmissionReview is not of version ${REVIEW_VERSION}`);
+    throw new BadReview(`AdmissionReview: unsupported version; expected ${REVIEW_VERSION}`);
   }
   const { request } = review;
-  if (!isRecord(request)) throw new BadReview('the AdmissionReview has no request');
-  const { uid, kind, operation, object, oldObject } = request;
-  const sound =
-    isText(uid) &&
-    isRecord(kind) &&
-    isText(kind['group']) &&
-    isText(kind['kind']) &&
-    isText(operation) &&
-    isObject(object, operation === 'CREATE' || operation === 'UPDATE') &&
-    isObject(oldObject, operation === 'UPDATE' || operation === 'DELETE');
-  if (!sound) throw new BadReview('the request is not complete');
+  if (!isRecord(request)) throw new BadReview('AdmissionReview: no request');
+  if (!isComplete(request)) throw new BadReview('AdmissionReview: incomplete request');
   return request as unknown as AdmissionRequest;
 }
 
-/** The API server's words for what does not fit. */
+/** The API server's reasons for an invalid object. */
 const WORDS = { status: 'Invalid', cause: 'FieldValueInvalid' } as const;
 
-/** Why an object is refused, as a `metav1.Status`. By its causes, clients show it as they show what a schema refuses. */
+/** A refusal as a `metav1.Status`. Clients show its causes like those of a schema. */
 export function refusal(
   object: { readonly group: string; readonly kind: string; readonly name: string },
   problems: readonly Problem[],
@@ -85,9 +76,20 @@ export function refusal(
   };
 }
 
-/** The answer as the body of a reply. */
+/** The body of an HTTP response. */
 export function reviewOf(response: AdmissionResponse): string {
   return JSON.stringify({ apiVersion: REVIEW_VERSION, kind: 'AdmissionReview', response });
+}
+
+function isComplete({ uid, kind, operation, object, oldObject }: Record<string, unknown>): boolean {
+  const hasType = isRecord(kind) && isText(kind['group']) && isText(kind['kind']);
+  return (
+    isText(uid) &&
+    hasType &&
+    isText(operation) &&
+    isObject(object, operation === 'CREATE' || operation === 'UPDATE') &&
+    isObject(oldObject, operation === 'UPDATE' || operation === 'DELETE')
+  );
 }
 
 function isObject(value: unknown, needed: boolean): boolean {

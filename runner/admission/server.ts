@@ -4,7 +4,7 @@ import type { BindAddress } from '../config/parsers.js';
 import { LIMITS, listen } from '../http/http.js';
 import type { KeyPair } from '../http/certificate.js';
 import type { Logger } from '../telemetry/log.js';
-import { Bodies, TooMuch } from './body.js';
+import { Bodies, BodyTooLarge } from './body.js';
 import {
   BadReview,
   requestOf,
@@ -13,10 +13,10 @@ import {
   type AdmissionResponse,
 } from './review.js';
 
-/** Answers a review. What it throws becomes a 500 without details, and the API server goes on without. */
+/** Reviews a request. An error becomes a 500 without details; the API server then ignores the webhook. */
 export type Webhook = (request: AdmissionRequest) => AdmissionResponse | Promise<AdmissionResponse>;
 
-/** What became of a request; `request` is undefined where it could not be read. */
+/** The result of a request; `request` is undefined if it could not be read. */
 export interface Answered {
   readonly webhook: string;
   readonly request: AdmissionRequest | undefined;
@@ -34,22 +34,22 @@ export interface WebhookServerProps {
 
 export interface WebhookServer {
   readonly port: number;
-  /** Serves with this certificate from now on; connections that are open stay. Before the first one no handshake succeeds. */
+  /** Uses this certificate for new connections. Before the first one every handshake fails. */
   use(pair: KeyPair): void;
   close(graceMs?: number): Promise<void>;
 }
 
 const TLS = { minVersion: 'TLSv1.2' } as const;
-/** A connection that never says hello is not kept for the two minutes that are the default. */
+/** Shorter than the default of two minutes, for connections that send nothing. */
 const HANDSHAKE = { handshakeTimeout: 5_000 };
 
-/** Serves admission webhooks over HTTPS. @throws where the address cannot be listened on */
+/** Serves admission webhooks over HTTPS. @throws if the address is in use */
 export async function serveWebhooks(props: WebhookServerProps): Promise<WebhookServer> {
   const bodies = new Bodies();
   const server = createServer({ ...LIMITS, ...TLS, ...HANDSHAKE }, (request, response) => {
     void answer(props, bodies, request, response);
   });
-  // Broken handshakes are the caller's to tell; they come with each scan of a port.
+  // Each port scan breaks a handshake: the client reports it.
   server.on('tlsClientError', () => undefined);
   const listening = await listen(server, props.address);
   return {
@@ -77,28 +77,28 @@ async function answer(
     reply(response, 405, 'method not allowed\n');
     return;
   }
-  const begun = performance.now();
-  let asked: AdmissionRequest | undefined;
+  const started = performance.now();
+  let admission: AdmissionRequest | undefined;
   let allowed: boolean | undefined;
   try {
     const review = await bodies.with(request, async (body) => {
-      asked = requestOf(body);
-      const answered = await webhook(asked);
-      allowed = answered.allowed;
-      return reviewOf(answered);
+      admission = requestOf(body);
+      const reviewed = await webhook(admission);
+      allowed = reviewed.allowed;
+      return reviewOf(reviewed);
     });
     reply(response, 200, review);
   } catch (error) {
     if (error instanceof BadReview) reply(response, 400, `${error.message}\n`);
-    else if (error instanceof TooMuch) reply(response, error.status, `${error.message}\n`);
+    else if (error instanceof BodyTooLarge) reply(response, error.status, `${error.message}\n`);
     else if (request.destroyed && !request.complete) response.destroy();
     else {
-      log.error('A review failed', { path, kind: asked?.kind.kind, error });
+      log.error('admission review failed', { path, kind: admission?.kind.kind, error });
       reply(response, 500, 'internal error\n');
     }
   }
-  const seconds = (performance.now() - begun) / 1000;
-  onAnswer({ webhook: path.slice(1), request: asked, allowed, seconds });
+  const seconds = (performance.now() - started) / 1000;
+  onAnswer({ webhook: path.slice(1), request: admission, allowed, seconds });
 }
 
 function reply(response: ServerResponse, status: number, body: string): void {
@@ -106,7 +106,7 @@ function reply(response: ServerResponse, status: number, body: string): void {
     'content-type': status === 200 ? 'application/json' : 'text/plain; charset=utf-8',
     'content-length': Buffer.byteLength(body),
     'x-content-type-options': 'nosniff',
-    // What was not read of a body would be taken for the next request.
+    // The unread rest of a body would count as the next request.
     ...(status === 413 || status === 503 ? { connection: 'close' } : {}),
   });
   response.end(body);

@@ -1,6 +1,6 @@
 import { OPERATOR } from '../../constructs/index.js';
 import type { ClusterReader } from '../../constructs/kit/kind.js';
-import { KINDS } from '../../constructs/registry.js';
+import { KINDS, type AnyKind } from '../../constructs/registry.js';
 import type { Client } from '../api/client.js';
 import type { Config } from '../config/config.js';
 import type { Logger } from '../telemetry/log.js';
@@ -14,9 +14,11 @@ export interface WebhooksOptions {
     Config,
     'webhooks' | 'webhookBindAddress' | 'apiGroup' | 'watchNamespaces' | 'leaderElectionNamespace'
   >;
-  /** Not fenced: every replica serves, and keeps what it serves with. */
+  /** Not fenced: every replica serves, and maintains the certificates. */
   readonly client: Pick<Client, 'request' | 'watch'>;
   readonly reader: () => ClusterReader | undefined;
+  /** @default all kinds of the registry */
+  readonly kinds?: readonly AnyKind[];
   readonly metrics: OperatorMetrics;
   readonly log: Logger;
 }
@@ -24,21 +26,21 @@ export interface WebhooksOptions {
 /** The admission webhooks of this replica. */
 export interface Webhooks {
   readonly port: number;
-  /** Why they cannot be served yet. */
+  /** Why the webhooks are not ready. */
   problems(): readonly string[];
   close(): Promise<void>;
 }
 
 /**
- * Serves the admission webhooks, where they are on.
- * @throws where the address is taken
+ * Serves the admission webhooks, if they are enabled.
+ * @throws if the address is in use
  */
 export async function startWebhooks(options: WebhooksOptions): Promise<Webhooks | undefined> {
-  const { config, client, reader, metrics } = options;
+  const { config, client, reader, kinds = KINDS } = options;
   if (!config.webhooks || !config.webhookBindAddress) return undefined;
   const log = options.log.child({ logger: 'webhooks' });
   const admission = new Admission({
-    kinds: KINDS,
+    kinds,
     group: config.apiGroup,
     namespaces: config.watchNamespaces,
     reader,
@@ -50,7 +52,7 @@ export async function startWebhooks(options: WebhooksOptions): Promise<Webhooks 
       [OPERATOR.validatePath]: (request) => admission.validate(request),
       [OPERATOR.mutatePath]: (request) => admission.mutate(request),
     },
-    onAnswer: (answered) => count(metrics, answered),
+    onAnswer: counter(options.metrics, kinds),
     log,
   });
   const namespace = config.leaderElectionNamespace;
@@ -58,7 +60,7 @@ export async function startWebhooks(options: WebhooksOptions): Promise<Webhooks 
   const caInjector = new CaInjector({
     client,
     namespace,
-    // Outside of a cluster, callers on this machine reach it by its address.
+    // Outside of a cluster, callers on this machine use its address.
     hosts: [service, '127.0.0.1'],
     onKeys: (keys) => {
       server.use(keys);
@@ -77,20 +79,23 @@ export async function startWebhooks(options: WebhooksOptions): Promise<Webhooks 
   };
 }
 
-const NAMES = new Set(KINDS.map(({ definition }) => definition.kind));
 const OPERATIONS = new Set(['CREATE', 'UPDATE', 'DELETE']);
 
-/** What callers write must not make series without end. */
-function count(metrics: OperatorMetrics, { webhook, request, allowed, seconds }: Answered): void {
+/** Counts requests. Values that callers choose must not create series without limit. */
+function counter(
+  metrics: OperatorMetrics,
+  kinds: readonly AnyKind[],
+): (answered: Answered) => void {
+  const names = new Set(kinds.map(({ definition }) => definition.kind));
   const known = (set: ReadonlySet<string>, value = ''): string =>
     set.has(value) ? value : 'other';
-  metrics.admitted(
-    {
+  return ({ webhook, request, allowed, seconds }) => {
+    const labels = {
       webhook,
-      kind: known(NAMES, request?.kind.kind),
+      kind: known(names, request?.kind.kind),
       operation: known(OPERATIONS, request?.operation),
       allowed: allowed === undefined ? 'error' : allowed ? 'true' : 'false',
-    },
-    seconds,
-  );
+    } as const;
+    metrics.admitted(labels, seconds);
+  };
 }

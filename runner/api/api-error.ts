@@ -17,20 +17,26 @@ export interface StatusDetails {
   readonly retryAfterSeconds?: number;
 }
 
-/** The API server answered, and the answer is no. Its message never quotes a secret or a token. */
+/** The API server responded with an error. The message never quotes a secret or a token. */
 export class ApiError extends Error {
   override readonly name = 'ApiError';
   constructor(
     /** HTTP status code; for the last line of a watch, the code in it. */
     readonly status: number,
-    /** `Status.reason`, such as `NotFound`; empty where the server gave none. */
+    /** `Status.reason`, such as `NotFound`; empty if the server gave none. */
     readonly reason: string,
-    readonly details: StatusDetails,
+    readonly details: StatusDetails & {
+      /** From the header `Retry-After`. */
+      readonly retryAfterMs?: number | undefined;
+    },
     message: string,
-    /** What the server asks to wait before a retry, in milliseconds. */
-    readonly retryAfterMs?: number,
   ) {
     super(message);
+  }
+
+  /** How long the server asks to wait before a retry, in milliseconds. */
+  get retryAfterMs(): number | undefined {
+    return this.details.retryAfterMs;
   }
 
   /** The error for a response body that may be a `Status`, plain text or nothing. */
@@ -45,19 +51,17 @@ export class ApiError extends Error {
     const message = withheld
       ? 'the message of the server is withheld, since it may quote a secret'
       : (body.message ?? '');
-    const details = body.details ?? {};
-    const { causes, ...rest } = details;
+    const details = withheld ? withoutMessages(body.details) : body.details;
     return new ApiError(
       status,
       reason,
-      withheld && causes ? { ...rest, causes: causes.map(({ message: _, ...c }) => c) } : details,
+      { ...details, ...(retryAfterMs === undefined ? {} : { retryAfterMs }) },
       [`${call}: ${status}${reason && ` ${reason}`}`, message].filter(Boolean).join(': '),
-      retryAfterMs,
     );
   }
 }
 
-/** No answer came: the connection failed, broke or took too long. */
+/** No response: the connection failed, broke or timed out. */
 export class ConnectionError extends Error {
   override readonly name = 'ConnectionError';
   constructor(
@@ -75,23 +79,23 @@ const has = (error: unknown, status: number): error is ApiError =>
 
 export const isUnauthorized = (error: unknown) => has(error, 401);
 export const isForbidden = (error: unknown) => has(error, 403);
-/** Nothing can be created any more: the namespace goes, with all that is in it. */
+/** The namespace is being deleted with all its objects: none can be created. */
 export const isNamespaceTerminating = (error: unknown) =>
   isForbidden(error) &&
   error instanceof ApiError &&
   (error.details.causes?.some(({ reason }) => reason === 'NamespaceTerminating') ?? false);
 export const isNotFound = (error: unknown) => has(error, 404);
-/** A precondition or a resourceVersion no longer holds, or the name is taken. */
+/** A precondition or resourceVersion no longer holds, or the object already exists. */
 export const isConflict = (error: unknown) => has(error, 409);
 export const isAlreadyExists = (error: unknown) =>
   isConflict(error) && error.reason === 'AlreadyExists';
 /** The resourceVersion or the continue token is too old: list again. */
 export const isGone = (error: unknown) =>
   has(error, 410) || (error instanceof ApiError && error.reason === 'Expired');
-/** The object is refused: by its schema, a rule, or a webhook. */
+/** The API server refuses the object: by its schema, a rule, or a webhook. */
 export const isInvalid = (error: unknown) =>
   has(error, 422) ||
-  // What does not fit the kind's schema, server-side apply answers so; it never passes by itself.
+  // Server-side apply responds so to an object that does not fit the schema; a retry cannot succeed.
   (has(error, 500) && error.message.includes('failed to create typed patch object'));
 
 /** Decoding and validation errors can quote the value that was sent. */
@@ -101,12 +105,17 @@ function quotesTheRequest(call: string, status: number): boolean {
   );
 }
 
+function withoutMessages(details: StatusDetails = {}): StatusDetails {
+  const { causes, ...rest } = details;
+  return causes ? { ...rest, causes: causes.map(({ message: _, ...cause }) => cause) } : rest;
+}
+
 function parseStatus(body: string): StatusBody {
   try {
     const parsed: unknown = JSON.parse(body);
     if (typeof parsed === 'object' && parsed !== null) return parsed;
   } catch {
-    // Not every answer is a Status: load balancers and flow control write plain text.
+    // Load balancers and flow control respond with plain text.
   }
   return { message: body.slice(0, 200).trim() };
 }

@@ -20,21 +20,21 @@ export interface RequestOptions {
   readonly query?: Query;
   /** Sent as JSON. */
   readonly body?: unknown;
-  /** Of the body. By default `application/json`; for PATCH a merge patch. */
+  /** Of the body. @default `application/json`; for PATCH a merge patch */
   readonly contentType?: string;
   readonly accept?: string;
-  /** Of the answer: what is not JSON, such as a log, is resolved as it came. @default json */
+  /** How to parse the response: a log is text. @default json */
   readonly answer?: 'json' | 'text';
   readonly signal?: AbortSignal;
-  /** For the whole call, retries included. Default: 30,000. */
+  /** For the whole call with its retries. @default 30,000 */
   readonly timeoutMs?: number;
-  /** Called before each attempt; what it throws ends the call. */
+  /** Called before each attempt; an error that it throws ends the call. */
   readonly mayStart?: () => void;
 }
 
 export interface WatchOptions {
   readonly signal: AbortSignal;
-  /** How long the server may be silent. Bookmarks come once a minute. */
+  /** The longest time without data. Bookmarks come once a minute. */
   readonly idleTimeoutMs: number;
   readonly accept?: string;
 }
@@ -45,20 +45,20 @@ export interface WatchEvent<O extends KubeObject = KubeObject> {
   readonly object: O;
 }
 
-/** The path to the API server: raw JSON, few connections, no caches. */
+/** A client of the API server: raw JSON, few connections, no caches. */
 export interface Client {
   /**
-   * Resolves with the parsed body, or with its text where that is asked for; undefined where there is none. Calls that the server turned away
-   * with Retry-After, and broken connections of idempotent calls, are retried a few times.
+   * Resolves with the parsed body; undefined if it is empty. Responses with Retry-After, and broken
+   * connections of idempotent calls, are retried a few times.
    * @throws ApiError for a status of 400 and above
-   * @throws ConnectionError where no answer came in time
+   * @throws ConnectionError if no response came in time
    * @throws the signal's reason once it is aborted
    */
   request<T>(method: Method, path: string, options?: RequestOptions): Promise<T>;
   /**
    * The events of a watch until the server ends it. Nothing is retried.
    * @throws ApiError for a refused watch and for an `ERROR` line, such as 410
-   * @throws ConnectionError where the connection broke or was silent for too long
+   * @throws ConnectionError if the connection broke or had no data for too long
    * @throws the signal's reason once it is aborted
    */
   watch<O extends KubeObject = KubeObject>(
@@ -66,7 +66,7 @@ export interface Client {
     query: Query,
     options: WatchOptions,
   ): AsyncIterable<WatchEvent<O>>;
-  /** Server-side apply, forced. Resolves with the object as the server has it now. */
+  /** Server-side apply, forced. Resolves with the stored object. */
   apply<T>(
     path: string,
     object: unknown,
@@ -81,9 +81,9 @@ export interface Client {
 
 export interface ClientOptions {
   readonly credentials: Credentials;
-  /** Connections that requests share. Default: 32. Each watch has one of its own. */
+  /** Connections that requests share. Each watch has its own. @default 32 */
   readonly connections?: number;
-  /** Told of each call that has got an answer (`code` is its status) or none (`code` is `error`). */
+  /** Called for each request with its status, or `error` without a response. */
   readonly onCall?: (verb: Verb, code: string) => void;
   /** For jitter; in [0, 1). */
   readonly random?: () => number;
@@ -122,16 +122,14 @@ class HttpClient implements Client {
     const limit = limited(options.signal, options.timeoutMs ?? 30_000, call);
     try {
       for (let attempt = 1; ; attempt++) {
-        try {
-          return (await this.exchange(request, limit.signal, options.answer)) as T;
-        } catch (error) {
-          if (limit.signal.aborted) throw limit.signal.reason;
-          const delay = retryDelay(error, attempt, idempotent, this.options.random());
-          if (delay === undefined) throw error;
-          await sleep(delay, undefined, { signal: limit.signal }).catch(() => {
-            throw limit.signal.reason;
-          });
-        }
+        const { result, error } = await this.attempt(request, limit.signal, options.answer);
+        if (error === undefined) return result as T;
+        if (limit.signal.aborted) throw limit.signal.reason;
+        const delay = retryDelay(error, attempt, idempotent, this.options.random());
+        if (delay === undefined) throw error as Error;
+        await sleep(delay, undefined, { signal: limit.signal }).catch(() => {
+          throw limit.signal.reason;
+        });
       }
     } finally {
       limit.clear();
@@ -181,22 +179,23 @@ class HttpClient implements Client {
     if (this.transport) await closeTransport(this.transport.open);
   }
 
-  private async exchange(
+  /** One attempt: its result, or the error to retry. */
+  private async attempt(
     request: Outgoing,
     signal: AbortSignal,
     answer: RequestOptions['answer'],
-  ): Promise<unknown> {
+  ): Promise<{ readonly result?: unknown; readonly error?: unknown }> {
     try {
       const { body } = await this.send(request, signal);
       const text = await body.text();
-      if (answer === 'text') return text;
-      return text === '' ? undefined : JSON.parse(text);
+      if (answer === 'text') return { result: text };
+      return { result: text === '' ? undefined : JSON.parse(text) };
     } catch (error) {
-      throw asConnectionError(request.call, error);
+      return { error: asConnectionError(request.call, error) };
     }
   }
 
-  /** @throws ApiError where the server says no; with new credentials once before 401 is believed. */
+  /** @throws ApiError for an error response; a 401 is retried once with new credentials */
   private async send(
     request: Outgoing,
     signal: AbortSignal,
@@ -247,7 +246,7 @@ class HttpClient implements Client {
     }
   }
 
-  /** The connections to the endpoint: new ones where it has changed, such as its certificates. */
+  /** The connections to the endpoint: new ones if it has changed, such as its certificates. */
   private connected(endpoint: Endpoint): Transport {
     if (this.transport?.endpoint !== endpoint) {
       const old = this.transport?.open;
@@ -291,7 +290,7 @@ function withQuery(path: string, query: Query | undefined): string {
   return parameters.size > 0 ? `${path}?${parameters.toString()}` : path;
 }
 
-/** A signal that follows another one and ends by itself after a time. */
+/** A signal that follows another one and is aborted after a timeout. */
 function limited(outer: AbortSignal | undefined, timeoutMs: number, call: string) {
   const controller = new AbortController();
   const follow = (): void => controller.abort(outer?.reason);
@@ -309,11 +308,11 @@ function limited(outer: AbortSignal | undefined, timeoutMs: number, call: string
   };
 }
 
-/** Errors of undici and Node carry a code; neither carries what was sent. */
+/** Errors of undici and Node have a code; neither quotes the request. */
 function asConnectionError(call: string, error: unknown): unknown {
   if (error instanceof ApiError || error instanceof ConnectionError) return error;
   const code = (error as { readonly code?: unknown } | null)?.code;
   if (typeof code === 'string') return new ConnectionError(call, code, error);
-  // A SyntaxError quotes what it could not parse, which may be a secret: it is no cause to pass on.
+  // A SyntaxError quotes the text that it could not parse, which may be a secret.
   return error instanceof SyntaxError ? new ConnectionError(call, 'InvalidJson') : error;
 }

@@ -4,7 +4,7 @@ import { readFile } from 'node:fs/promises';
 import { libraryReader } from './kubeconfig-library.js';
 import { readKubeconfig } from './kubeconfig.js';
 
-/** Where the API server is and how to know it: what a connection is made of. */
+/** The address and the TLS material of an API server. */
 export interface Endpoint {
   /** `https://host:port`, possibly with a path. */
   readonly server: string;
@@ -18,7 +18,7 @@ export interface TlsMaterial {
   readonly ca?: Buffer;
   readonly cert?: Buffer;
   readonly key?: Buffer;
-  /** False where the server is not verified. */
+  /** False if the server is not verified. */
   readonly rejectUnauthorized?: boolean;
   readonly servername?: string;
 }
@@ -30,18 +30,18 @@ export interface Access {
   readonly headers: Readonly<Record<string, string>>;
 }
 
-/** Who the operator is for the API server. */
+/** The operator's identity for the API server. */
 export interface Credentials {
-  /** What to use now. Tokens and certificates rotate, so it is at most `REFRESH_MS` old, which is less than a minute. */
+  /** The present access, at most `REFRESH_MS` old: tokens and certificates rotate. */
   access(): Promise<Access>;
-  /** Makes the next `access` read everything again: the server has refused what it got. */
+  /** Makes the next `access` read everything again, after a 401. */
   invalidate(): void;
 }
 
 /** Bound service account tokens live for an hour at most, and are replaced well before their end. */
 export const REFRESH_MS = 50_000;
 
-/** Credentials from something that reads them afresh; `now` is monotonic, in milliseconds. */
+/** Credentials that are read again when they are old; `now` is monotonic, in milliseconds. */
 export function refreshed(
   read: (invalid: boolean) => Promise<Access>,
   now: () => number = () => performance.now(),
@@ -61,7 +61,7 @@ export function refreshed(
       };
       invalid = false;
     } catch (error) {
-      // A file that is being replaced: what was read before is still good, unless it was refused.
+      // A file that is being replaced: the earlier credentials are still good, unless refused.
       if (!current || invalid) throw error;
     } finally {
       reading = undefined;
@@ -91,8 +91,8 @@ export const SERVICE_ACCOUNT = '/var/run/secrets/kubernetes.io/serviceaccount';
 /**
  * Credentials from, in this order: the given kubeconfig file (or files, joined as in `KUBECONFIG`), the
  * pod's service account, `~/.kube/config`.
- * @param context of the kubeconfig; without it the one that the file calls current
- * @throws when there is none of them or the file cannot be read
+ * @param context of the kubeconfig @default its current context
+ * @throws if none of them exists or the file cannot be read
  */
 export async function loadCredentials(
   kubeconfig: string | undefined,
@@ -113,7 +113,7 @@ export async function loadCredentials(
   return ready(refreshed(kubeconfigReader(file, context)));
 }
 
-/** A mistake in the files shows at the start, not with the first request. */
+/** Reads once, so that an error in the files fails the start and not the first request. */
 async function ready(credentials: Credentials): Promise<Credentials> {
   await credentials.access();
   return credentials;

@@ -4,8 +4,8 @@ import type { KubeConfig } from '@kubernetes/client-node';
 import type { Access } from './credentials.js';
 
 /**
- * A reader of kubeconfig files of every kind: exec plug-ins, OIDC, several files joined. The library
- * behind it takes half a second and 50 MiB to load, so it is kept for those who need it.
+ * A reader of all kubeconfig files: exec plug-ins, OIDC, several files joined. Its library takes half a
+ * second and 50 MiB to load, so it is imported only for the files that need it.
  */
 export function libraryReader(
   files: string,
@@ -13,7 +13,7 @@ export function libraryReader(
 ): (invalid: boolean) => Promise<Access> {
   let config: KubeConfig | undefined;
   return async (invalid) => {
-    // What was refused may come from a cache within the library, or from a file that has changed.
+    // Refused credentials may be in the library's cache, or the file may have changed.
     if (!config || invalid) {
       config = await load(files);
       if (context !== undefined) config.setCurrentContext(context);
@@ -65,7 +65,7 @@ async function accessOf(config: KubeConfig): Promise<Access> {
   };
 }
 
-/** The library reads files as bytes and takes what plug-ins give as text. */
+/** The library reads files as bytes and the output of plug-ins as text. */
 function bytes(pem: unknown): Buffer {
   if (typeof pem === 'string') return Buffer.from(pem);
   if (Buffer.isBuffer(pem)) return pem;

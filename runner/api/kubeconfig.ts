@@ -38,7 +38,7 @@ interface Kubeconfig {
   readonly users?: readonly { readonly name: string; readonly user?: User }[];
 }
 
-/** What a user may have here; all else (exec plug-ins, OIDC …) is for the library. */
+/** The fields of a user that are supported here; others (exec plug-ins, OIDC …) need the library. */
 const PLAIN = new Set([
   'client-certificate',
   'client-certificate-data',
@@ -52,27 +52,19 @@ const PLAIN = new Set([
 ]);
 
 /**
- * The access that a kubeconfig of one file with plain credentials gives: a client certificate, a token
- * or a password. Undefined for any other: those are for the library, which is large.
- * @param wanted the context; without it the one that the file calls current
- * @throws where the file cannot be read or names what it does not have
+ * The access of a kubeconfig of one file with plain credentials: a client certificate, a token or a
+ * password. Undefined for any other: those need the library.
+ * @param wanted the context @default the file's current context
+ * @throws if the file cannot be read or names what it does not contain
  */
 export function readKubeconfig(file: string, wanted?: string): Access | undefined {
   if (file.includes(delimiter)) return undefined;
-  const config = parse(readFileSync(file, 'utf8')) as Kubeconfig | null;
-  const current = wanted ?? config?.['current-context'];
-  const context = config?.contexts?.find(({ name }) => name === current)?.context;
-  const cluster = config?.clusters?.find(({ name }) => name === context?.cluster)?.cluster;
-  if (cluster?.server === undefined) {
-    const which = wanted === undefined ? 'current context' : 'context';
-    throw new Error(`${file}: no server for the ${which} ${JSON.stringify(current ?? '')}`);
-  }
-  const user = config?.users?.find(({ name }) => name === context?.user)?.user ?? {};
+  const { server, cluster, user } = entriesOf(file, wanted);
   if (!Object.keys(user).every((field) => PLAIN.has(field))) return undefined;
   const folder = dirname(file);
   return {
     endpoint: {
-      server: cluster.server,
+      server,
       tls: tlsOf(cluster, user, folder),
       ...(cluster['proxy-url'] !== undefined && { proxyUrl: cluster['proxy-url'] }),
     },
@@ -80,14 +72,41 @@ export function readKubeconfig(file: string, wanted?: string): Access | undefine
   };
 }
 
-/** What a kubeconfig, or several joined, says of contexts. A file that is not there has none. */
+/** The cluster and the user of a context. */
+function entriesOf(
+  file: string,
+  wanted: string | undefined,
+): { readonly server: string; readonly cluster: Cluster; readonly user: User } {
+  const config = (parse(readFileSync(file, 'utf8')) ?? {}) as Kubeconfig;
+  const current = wanted ?? config['current-context'];
+  const context = named(config.contexts, current)?.context;
+  const cluster = named(config.clusters, context?.cluster)?.cluster;
+  if (cluster?.server === undefined) {
+    const which = wanted === undefined ? 'current context' : 'context';
+    throw new Error(`${file}: no server for the ${which} ${JSON.stringify(current ?? '')}`);
+  }
+  return { server: cluster.server, cluster, user: userOf(config, context?.user) };
+}
+
+function userOf({ users }: Kubeconfig, name: string | undefined): User {
+  return named(users, name)?.user ?? {};
+}
+
+function named<T extends { readonly name: string }>(
+  entries: readonly T[] | undefined,
+  name: string | undefined,
+): T | undefined {
+  return entries?.find((entry) => entry.name === name);
+}
+
+/** The contexts of a kubeconfig, or of several joined. A file that does not exist has none. */
 export function contextsOf(files: string): {
   readonly current: string | undefined;
   readonly namespaces: ReadonlyMap<string, string | undefined>;
 } {
   const configs = files.split(delimiter).filter((file) => existsSync(file));
   const parsed = configs.map((file) => parse(readFileSync(file, 'utf8')) as Kubeconfig | null);
-  // Of what several files say, the first counts.
+  // Of several entries with one name the first file wins.
   const contexts = parsed.flatMap((config) => config?.contexts ?? []).toReversed();
   return {
     current: parsed.map((config) => config?.['current-context']).find(Boolean),

@@ -1,8 +1,8 @@
 const NEWLINE = 0x0a;
 
 /**
- * The lines of a byte stream, as they become complete. A line that spans many chunks is joined once,
- * so the cost stays linear in its length; empty lines are left out.
+ * The lines of a byte stream, as they become complete, without empty ones. A line of many chunks is
+ * joined once, so the cost is linear in its length.
  */
 export async function* lines(chunks: AsyncIterable<Uint8Array>): AsyncGenerator<string> {
   let pending: Uint8Array[] = [];

@@ -1,8 +1,8 @@
 import type { ObjectKind } from '../../constructs/kit/object-kind.js';
 
 /**
- * The path of an object or of a collection, without the server's address.
- * Without a namespace it is the collection of all namespaces, or a cluster-scoped object.
+ * The path of an object or of a collection. Without a namespace it is the collection of all
+ * namespaces, or a cluster-scoped object.
  */
 export function resourcePath(
   kind: ObjectKind,
@@ -18,13 +18,13 @@ export function resourcePath(
   return path;
 }
 
-/** What a call does, in the words of RBAC; server-side apply is a verb of its own here. */
+/** The verb of a request, as in RBAC; server-side apply has its own verb here. */
 export type Verb = 'get' | 'list' | 'watch' | 'create' | 'update' | 'patch' | 'apply' | 'delete';
 
 /** Whether the path names a collection rather than one object. */
 export function isCollection(path: string): boolean {
   const segments = path.split('/').slice(1);
   const rest = segments.slice(segments[0] === 'api' ? 2 : 3);
-  // A namespace itself is an object; anything below it is what the path is about.
+  // A namespace alone is an object; below it the rest of the path decides.
   return (rest[0] === 'namespaces' && rest.length > 2 ? rest.length - 2 : rest.length) === 1;
 }

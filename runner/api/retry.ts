@@ -3,10 +3,10 @@ import { ApiError, ConnectionError } from './api-error.js';
 /** Attempts after the first one. */
 const RETRIES = 3;
 const BASE_MS = 100;
-/** The longest wait that a server's Retry-After is given; beyond it the caller's backoff takes over. */
+/** The longest Retry-After that is waited for; beyond it the caller's backoff applies. */
 const MAX_RETRY_AFTER_MS = 10_000;
 
-/** Errors of a connection that never was: nothing has been sent, so anything may be sent again. */
+/** Errors before a connection: nothing was sent, so any call may be retried. */
 const UNSENT = new Set([
   'ECONNREFUSED',
   'ENOTFOUND',
@@ -15,13 +15,13 @@ const UNSENT = new Set([
   'ENETUNREACH',
   'UND_ERR_CONNECT_TIMEOUT',
 ]);
-/** Errors of a connection that broke: the server may have done what was asked. */
+/** Errors of a broken connection: the server may have handled the request. */
 const BROKEN = new Set(['ECONNRESET', 'EPIPE', 'ETIMEDOUT', 'UND_ERR_SOCKET']);
 
 /**
- * How long to wait before a failed call is tried again, in milliseconds; undefined where it is not.
+ * Milliseconds until a failed call is retried; undefined if it is not.
  * @param attempt attempts so far, from 1
- * @param idempotent whether doing it twice is the same as doing it once
+ * @param idempotent whether a repeated call has the same effect
  * @param random in [0, 1)
  */
 export function retryDelay(
@@ -33,7 +33,7 @@ export function retryDelay(
   if (attempt > RETRIES) return undefined;
   const jitter = 0.5 + random;
   if (error instanceof ApiError) {
-    // With Retry-After the server says that it has not acted.
+    // With Retry-After the server has not handled the request.
     const after = error.retryAfterMs;
     if (after === undefined || after > MAX_RETRY_AFTER_MS) return undefined;
     return error.status === 429 || error.status === 503 ? after + BASE_MS * jitter : undefined;

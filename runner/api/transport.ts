@@ -4,15 +4,15 @@ import type { Endpoint } from './credentials.js';
 /** The connections to one endpoint. */
 export interface Transport {
   readonly origin: string;
-  /** Path in front of every request's, without a slash at its end. */
+  /** Prefix of every path, without a slash at its end. */
   readonly prefix: string;
   /** For requests: bounded, kept alive, shared. */
   readonly requests: Dispatcher;
-  /** For watches: one connection each, for as long as it lasts. */
+  /** For watches: one connection each. */
   readonly watches: Dispatcher;
 }
 
-/** The API server closes idle connections after 90 s or more; ours go first, so none is found dead. */
+/** Shorter than the API server's idle timeout of 90 s or more, so that no closed connection is reused. */
 const KEEP_ALIVE_MS = 60_000;
 
 /** @param connections how many connections requests share at most */
@@ -35,7 +35,7 @@ function dispatcher(
   endpoint: Endpoint,
   options: { readonly connections?: number; readonly bodyTimeout?: number },
 ): Dispatcher {
-  // HTTP/2 stays off until it is measured: others met a leak in Node's.
+  // HTTP/2 is off: leaks were reported in Node's implementation, and its benefit is not measured.
   const common = { ...options, allowH2: false, keepAliveTimeout: KEEP_ALIVE_MS };
   const connect = {
     ...endpoint.tls,

@@ -1,15 +1,15 @@
 import type { MetadataKeys } from '../../constructs/kit/labels.js';
 import type { KubeObject } from '../../constructs/kit/object.js';
 
-/** 32 letters and digits: 190 bits, and nothing that any file or URL has to quote. */
+/** 32 letters and digits: 190 bits, without characters that files or URLs must quote. */
 const PASSWORD_LENGTH = 32;
 const ALPHABET = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789';
 
-/** What the annotation of a generated Secret can ask for under a key. */
+/** What the annotation of a generated Secret can request for a key. */
 type Wanted = 'password' | 'fernet' | { readonly text: string };
 
 /**
- * A generated Secret with its values: what its annotation asks for, made from random bytes.
+ * A generated Secret with the values that its annotation requests, from random bytes.
  * @param randomBytes a cryptographic source
  */
 export function withValues(
@@ -38,7 +38,7 @@ function password(randomBytes: (size: number) => Uint8Array): string {
   let text = '';
   while (text.length < PASSWORD_LENGTH) {
     for (const byte of randomBytes(PASSWORD_LENGTH)) {
-      // Bytes past the last whole multiple of the alphabet would make its first letters likelier.
+      // Larger bytes would make the first letters of the alphabet more likely.
       if (byte >= 256 - (256 % ALPHABET.length)) continue;
       text += ALPHABET.charAt(byte % ALPHABET.length);
     }
@@ -46,7 +46,7 @@ function password(randomBytes: (size: number) => Uint8Array): string {
   return text.slice(0, PASSWORD_LENGTH);
 }
 
-/** 32 bytes in URL-safe base64, with padding, as the framework's Fernet wants them. */
+/** 32 bytes in URL-safe base64 with padding: a Fernet key. */
 function fernetKey(randomBytes: (size: number) => Uint8Array): string {
   return Buffer.from(randomBytes(32)).toString('base64').replaceAll('+', '-').replaceAll('/', '_');
 }

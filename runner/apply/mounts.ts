@@ -5,8 +5,8 @@ import { resourcePath } from '../api/resource-path.js';
 import { Pod } from '../health/pod-diagnostics.js';
 
 /**
- * Has the kubelets bring a new version of a ConfigMap to the pods that mount it: left alone they take up
- * to a minute, but a pod that changes in any way gets its volumes at once. Never rejects: it only saves time.
+ * Makes the kubelets update a mounted ConfigMap at once: without a change of the pod they take up to a
+ * minute. Never rejects: it only saves time.
  */
 export async function refreshMounts(
   client: Pick<Client, 'request'>,
@@ -31,6 +31,6 @@ export async function refreshMounts(
       ),
     );
   } catch {
-    // The kubelets come by themselves.
+    // The kubelets update the volume later.
   }
 }

@@ -11,11 +11,11 @@ export interface AuthorizeOptions {
   readonly now?: () => number;
 }
 
-/** The right that a caller needs: `get` on the path as a non-resource URL. */
+/** The permission that a caller needs: `get` on the path as a non-resource URL. */
 const VERB = 'get';
 const CACHE_MS = 10_000;
 const CACHE_SIZE = 256;
-/** So that a flood of made-up tokens is not passed on to the API server. */
+/** A flood of invalid tokens must not reach the API server. */
 const MAX_PENDING = 16;
 const REVIEW_TIMEOUT_MS = 5_000;
 
@@ -38,9 +38,9 @@ interface SubjectAccessReview {
 }
 
 /**
- * A route behind the cluster's own authentication and authorization: 401 without a token that the API
- * server accepts for itself (its audience is checked there), 403 without the right, 500 or 503 where
- * the API server cannot say. Decisions are kept for ten seconds under the token's hash.
+ * A route behind the cluster's authentication and authorization: 401 without a token that the API
+ * server accepts for its own audience, 403 without the permission, 500 or 503 if the API server gives
+ * no decision. Decisions are cached for ten seconds under the token's hash.
  */
 export function authorized(path: string, route: Route, options: AuthorizeOptions): Route {
   const { client, log, now = () => performance.now() } = options;
@@ -54,7 +54,7 @@ export function authorized(path: string, route: Route, options: AuthorizeOptions
     const running = pending.get(key);
     if (running) return running;
     if (pending.size >= MAX_PENDING) throw new Overloaded();
-    const review = ask(client, path, token).finally(() => pending.delete(key));
+    const review = reviewToken(client, path, token).finally(() => pending.delete(key));
     pending.set(key, review);
     const decision = await review;
     cache.delete(key);
@@ -71,7 +71,7 @@ export function authorized(path: string, route: Route, options: AuthorizeOptions
     try {
       decision = await decide(token);
     } catch (error) {
-      log.error('Caller not authorized: no decision', { path, error });
+      log.error('no authorization decision', { path, error });
       return undecided(error);
     }
     if (decision === 'allowed') return route(request);
@@ -79,7 +79,7 @@ export function authorized(path: string, route: Route, options: AuthorizeOptions
   };
 }
 
-async function ask(
+async function reviewToken(
   client: Pick<Client, 'request'>,
   path: string,
   token: string,
@@ -116,7 +116,7 @@ const UNAUTHENTICATED: Reply = {
 };
 const FORBIDDEN: Reply = { status: 403, body: 'forbidden\n' };
 
-/** Never open: a caller of whom nothing is known gets nothing. */
+/** Fails closed: without a decision the caller gets no metrics. */
 function undecided(error: unknown): Reply {
   const ours = error instanceof ApiError && error.status !== 429 && error.status < 500;
   return ours

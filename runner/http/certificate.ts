@@ -9,7 +9,7 @@ export interface KeyPair {
 
 export interface CertificateProps {
   readonly commonName: string;
-  /** DNS names and IPv4 addresses that the server is called by. */
+  /** DNS names and IPv4 addresses of the server. */
   readonly hosts: readonly string[];
   readonly notBefore: Date;
   readonly notAfter: Date;

@@ -1,4 +1,4 @@
-/** The few ASN.1 types (DER) that an X.509 certificate is made of. */
+/** The ASN.1 types (DER) of an X.509 certificate. */
 
 export function tagged(tag: number, ...parts: readonly Buffer[]): Buffer {
   const content = Buffer.concat(parts);
@@ -10,7 +10,7 @@ export const set = (...parts: readonly Buffer[]): Buffer => tagged(0x31, ...part
 export const octets = (content: Buffer): Buffer => tagged(0x04, content);
 export const utf8 = (text: string): Buffer => tagged(0x0c, Buffer.from(text));
 export const yes = (): Buffer => tagged(0x01, Buffer.from([0xff]));
-/** A part of which the tag number says the meaning, such as the version of a certificate. */
+/** A part whose meaning is its tag number, such as the version of a certificate. */
 export const explicit = (number: number, part: Buffer): Buffer => tagged(0xa0 + number, part);
 
 /** A non-negative whole number given by its bytes, most significant first. */
@@ -19,7 +19,7 @@ export function integer(bytes: Buffer): Buffer {
   return tagged(0x02, wouldBeNegative ? Buffer.concat([Buffer.from([0]), bytes]) : bytes);
 }
 
-/** @param unused bits at the end that do not count */
+/** @param unused padding bits at the end */
 export function bits(content: Buffer, unused = 0): Buffer {
   return tagged(0x03, Buffer.from([unused]), content);
 }

@@ -14,17 +14,17 @@ export interface EndpointsOptions {
     'metricsBindAddress' | 'metricsSecureBindAddress' | 'metricsCertDir' | 'healthProbeBindAddress'
   >;
   readonly metrics: OperatorMetrics;
-  /** Asks the API server who may read the metrics over HTTPS. */
+  /** For the reviews of callers that read the metrics over HTTPS. */
   readonly client: Pick<Client, 'request'>;
   readonly log: Logger;
-  /** Names in the self-signed certificate. Default: `localhost`. */
+  /** Names in the self-signed certificate. @default `localhost` */
   readonly hosts?: readonly string[];
-  /** What `/healthz` and `/readyz` answer by. */
+  /** The checks of `/healthz` and `/readyz`. */
   readonly live: readonly Check[];
   readonly ready: readonly Check[];
 }
 
-/** What the operator serves; a port is undefined where the server is off. */
+/** The operator's endpoints; a port is undefined if the server is off. */
 export interface Endpoints {
   readonly ports: {
     readonly metrics: number | undefined;
@@ -36,7 +36,7 @@ export interface Endpoints {
 
 /**
  * Serves `/metrics` over HTTP and HTTPS, `/healthz` and `/readyz`.
- * @throws where an address is taken or the mounted certificate cannot be read; nothing listens then
+ * @throws if an address is in use or the mounted certificate cannot be read; nothing listens then
  */
 export async function startEndpoints(options: EndpointsOptions): Promise<Endpoints> {
   const { config, client } = options;
@@ -71,17 +71,18 @@ export async function startEndpoints(options: EndpointsOptions): Promise<Endpoin
       ),
       metricsSecure: await started(
         config.metricsSecureBindAddress &&
-          serveHttps(
-            config.metricsSecureBindAddress,
-            { '/metrics': authorized('/metrics', metrics, { client, log }) },
-            config.metricsCertDir === undefined
-              ? selfSignedSource('app-operator', options.hosts ?? ['localhost'])
-              : mountedSource(config.metricsCertDir),
+          serveHttps({
+            address: config.metricsSecureBindAddress,
+            routes: { '/metrics': authorized('/metrics', metrics, { client, log }) },
+            source:
+              config.metricsCertDir === undefined
+                ? selfSignedSource('app-operator', options.hosts ?? ['localhost'])
+                : mountedSource(config.metricsCertDir),
             log,
-          ),
+          }),
       ),
     };
-    log.info('Endpoints started', ports);
+    log.info('endpoints started', ports);
     return { ports, close };
   } catch (error) {
     await close(0);

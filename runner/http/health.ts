@@ -1,15 +1,15 @@
 import type { Reply, Route } from './http.js';
 
-/** One thing that must be well. */
+/** A health check. */
 export interface Check {
   readonly name: string;
-  /** What is wrong; empty when nothing is. */
+  /** Empty if the check passes. */
   problems(): readonly string[];
 }
 
 /**
  * A health endpoint: 200 and `ok`, or 500 and a line for each check that fails. `?verbose` lists all.
- * It answers from memory, so that a probe never waits for anything but the event loop itself.
+ * It responds from memory, so that a probe waits for the event loop only.
  */
 export function health(checks: readonly Check[]): Route {
   return (request): Reply => {

@@ -11,23 +11,23 @@ export interface Reply {
   readonly headers?: Readonly<Record<string, string>>;
 }
 
-/** Answers a GET. What it throws becomes a 500 without details. */
+/** Responds to a GET. An error that it throws becomes a 500 without details. */
 export type Route = (request: IncomingMessage) => Reply | Promise<Reply>;
 
-/** The answers by path. Other paths are 404; other methods than GET are 405. */
+/** The routes by path. Other paths are 404; other methods than GET are 405. */
 export type Routes = Readonly<Record<string, Route>>;
 
 export interface HttpServer {
-  /** The port that it listens on. */
+  /** The port on which it listens. */
   readonly port: number;
-  /** Takes no more connections, lets requests in flight finish, and cuts them after `graceMs`. */
+  /** Accepts no more connections, and closes those with running requests after `graceMs`. */
   close(graceMs?: number): Promise<void>;
 }
 
-/** Limits on what a caller can hold: everything served here is small and quick. */
+/** Limits for callers: every response here is small and fast. */
 export const LIMITS = { headersTimeout: 5_000, requestTimeout: 10_000, keepAliveTimeout: 65_000 };
 
-/** Serves routes over plain HTTP. Rejects where it cannot listen. */
+/** Serves routes over plain HTTP. Rejects if it cannot listen. */
 export async function serveHttp(
   address: BindAddress,
   routes: Routes,
@@ -36,12 +36,12 @@ export async function serveHttp(
   return listen(createServer(LIMITS, answer(routes, log)), address);
 }
 
-/** What a server does with each request. */
+/** The request listener of some routes. */
 export function answer(routes: Routes, log: Logger) {
   return (request: IncomingMessage, response: ServerResponse): void => {
     reply(routes, request)
       .catch((error: unknown): Reply => {
-        log.error('Request failed', { path: pathOf(request), error });
+        log.error('request failed', { path: pathOf(request), error });
         return { status: 500, body: 'internal error\n' };
       })
       .then(({ status, body, contentType, headers }) => {
@@ -54,7 +54,7 @@ export function answer(routes: Routes, log: Logger) {
         response.end(body);
       })
       .catch((error: unknown) => {
-        log.debug('Reply failed', { path: pathOf(request), error });
+        log.debug('response failed', { path: pathOf(request), error });
         response.destroy();
       });
   };
@@ -62,7 +62,7 @@ export function answer(routes: Routes, log: Logger) {
 
 /** Starts a server, HTTP or HTTPS. */
 export async function listen(server: Server, { host, port }: BindAddress): Promise<HttpServer> {
-  // Without a limit, connections that say nothing would pile up.
+  // Without a limit, idle connections would accumulate.
   server.maxConnections = 256;
   await new Promise<void>((resolve, reject) => {
     server.once('error', reject);

@@ -5,42 +5,51 @@ import type { KeyPairSource } from './key-pair-source.js';
 import type { Logger } from '../telemetry/log.js';
 import type { BindAddress } from '../config/parsers.js';
 
-/** A mounted Secret takes up to a minute to change; looking costs two small reads. */
+/** A mounted Secret takes up to a minute to change; a check costs two small reads. */
 const RELOAD_MS = 10_000;
 
+export interface HttpsProps {
+  readonly address: BindAddress;
+  readonly routes: Routes;
+  readonly source: KeyPairSource;
+  readonly log: Logger;
+  /** Interval of the checks for a changed certificate. @default 10,000 */
+  readonly reloadMs?: number;
+}
+
 /**
- * Serves routes over HTTPS. A changed certificate is used for new connections; those that are open
- * stay. One that cannot be read or does not fit its key is logged, and the one before it stays.
- * @throws where the first certificate cannot be read or the address cannot be listened on
+ * Serves routes over HTTPS. A changed certificate is used for new connections. A certificate that
+ * cannot be read or does not fit its key is logged, and the earlier one stays in use.
+ * @throws if the first certificate cannot be read or the address is in use
  */
-export async function serveHttps(
-  address: BindAddress,
-  routes: Routes,
-  source: KeyPairSource,
-  log: Logger,
+export async function serveHttps({
+  address,
+  routes,
+  source,
+  log,
   reloadMs = RELOAD_MS,
-): Promise<HttpServer> {
+}: HttpsProps): Promise<HttpServer> {
   let served: KeyPair = await source.current();
   const server = createServer({ ...LIMITS, ...served, minVersion: 'TLSv1.2' }, answer(routes, log));
   const listening = await listen(server, address);
-  let complained = false;
+  let logged = false;
   const reload = async (): Promise<void> => {
     try {
       const next = await source.current();
-      complained = false;
+      logged = false;
       if (next === served) return;
       server.setSecureContext({ ...next, minVersion: 'TLSv1.2' });
       served = next;
-      log.info('Certificate reloaded');
+      log.info('certificate reloaded');
     } catch (error) {
-      if (!complained) log.warn('Certificate not reloaded', { error });
-      complained = true;
+      if (!logged) log.warn('certificate not reloaded', { error });
+      logged = true;
     }
   };
-  // One look at a time: on a slow disk an old one could end last, and bring back what it had read.
-  let looking: Promise<void> | undefined;
+  // One reload at a time: on a slow disk an older one could end last with the old certificate.
+  let reloading: Promise<void> | undefined;
   const timer = setInterval(() => {
-    looking ??= reload().finally(() => (looking = undefined));
+    reloading ??= reload().finally(() => (reloading = undefined));
   }, reloadMs);
   timer.unref();
   return {

@@ -2,21 +2,21 @@ import { readFile } from 'node:fs/promises';
 import { createSecureContext } from 'node:tls';
 import { type KeyPair, selfSigned } from './certificate.js';
 
-/** Where a server's certificate comes from. */
+/** The source of a server's certificate. */
 export interface KeyPairSource {
-  /** The certificate to serve now; the same object for as long as it is the same. */
+  /** The present certificate; the same object until it changes. */
   current(): Promise<KeyPair>;
 }
 
 const DAY_MS = 24 * 3_600_000;
 const VALID_MS = 365 * DAY_MS;
-/** Replaced with a third of its life left, so that no outage of ours lets it expire. */
+/** Replaced with a third of its life left, so that it does not expire during an outage. */
 const ROTATE_MS = (VALID_MS * 2) / 3;
 /** Other clocks may be behind. */
 const SKEW_MS = DAY_MS;
 
 /**
- * A certificate of our own, replaced in time.
+ * A self-signed certificate, replaced in time.
  * @param now milliseconds since the epoch
  */
 export function selfSignedSource(
@@ -43,8 +43,8 @@ export function selfSignedSource(
 }
 
 /**
- * The certificate in `tls.crt` and `tls.key` of a folder. A pair that does not fit together, as in the
- * middle of a change, is an error; a mounted Secret changes both at once.
+ * The certificate in `tls.crt` and `tls.key` of a folder. A certificate that does not fit its key, as in
+ * the middle of a change, is an error; a mounted Secret changes both at once.
  */
 export function mountedSource(folder: string): KeyPairSource {
   let pair: KeyPair | undefined;

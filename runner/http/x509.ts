@@ -15,8 +15,8 @@ import {
 } from './der.js';
 
 /**
- * X.509 certificates, ECDSA on P-256. Node reads certificates but makes none; the libraries that do
- * cost 21 MiB of memory, for the hundred bytes of framing around Node's signature.
+ * X.509 certificates, ECDSA on P-256. Node reads certificates but cannot create them; libraries that
+ * can cost 21 MiB of memory, for the hundred bytes of framing around Node's signature.
  */
 export interface CertificateContent {
   readonly issuer: Buffer;
@@ -90,7 +90,7 @@ function alternativeName(host: string): Buffer {
     : tagged(0x82, Buffer.from(host));
 }
 
-/** 127 random bits with the first one set, so that there is no leading zero to leave out. */
+/** 127 random bits with the first one set, since DER forbids leading zeros. */
 function serialNumber(): Buffer {
   const bytes = randomBytes(16);
   bytes[0] = ((bytes[0] ?? 0) & 0x7f) | 0x40;

@@ -1,15 +1,15 @@
 import type { Client, Method, RequestOptions } from '../api/client.js';
 
-/** A write that was not sent, since this process may no longer be the leader. */
+/** A write was not sent, since this process may no longer be the leader. */
 export class NotLeading extends Error {
   override readonly name = 'NotLeading';
 }
 
-/** A client that reads always, and writes only while it may: each attempt asks, since a call may be retried for long. */
+/** A client that writes only while it may. Each attempt checks again, since a call may be retried for long. */
 export function fenced(client: Client, mayWrite: () => boolean): Client {
   const fence = (what: string): Pick<RequestOptions, 'mayStart'> => ({
     mayStart: () => {
-      if (!mayWrite()) throw new NotLeading(`${what} is not sent: another replica may lead`);
+      if (!mayWrite()) throw new NotLeading(`${what}: not sent: another replica may be the leader`);
     },
   });
   return {

@@ -6,13 +6,13 @@ import { type Clock, systemClock } from '../clock.js';
 import { type Lease, LeaseObject, type LeaseSpec, microTime } from './lease.js';
 import type { Logger } from '../telemetry/log.js';
 
-/** The time in office. */
+/** The term of an elected leader. */
 export interface Term {
-  /** Aborted when the term ends, for whatever reason. */
+  /** Aborted when the term ends, for any reason. */
   readonly signal: AbortSignal;
   /**
-   * Whether the lease is surely still held: false as soon as another candidate may have it, also when
-   * this process was stopped for a while and its timers have not fired yet. Ask before each write.
+   * Whether the lease is certainly held: false as soon as another candidate may have it, also after
+   * this process was suspended and its timers have not fired yet. Check before each write.
    */
   isHeld(): boolean;
 }
@@ -20,14 +20,14 @@ export interface Term {
 export interface LeaderElection {
   readonly client: Pick<Client, 'request'>;
   readonly namespace: string;
-  /** Name of the Lease. Default: `app-operator-leader`. */
+  /** Name of the Lease. @default `app-operator-leader` */
   readonly name?: string;
   /** Different for each process. */
   readonly identity: string;
   readonly onElected: (term: Term) => void;
-  /** The lease is lost: stop writing at once. Not called when `signal` ended the term. */
+  /** Called when the lease is lost: stop writing at once. Not called if `signal` ended the term. */
   readonly onLost: () => void;
-  /** Ends the candidacy. Abort it only once nothing writes any more: a successor may start at once. */
+  /** Ends the candidacy. Abort it after the last write: a successor may start at once. */
   readonly signal: AbortSignal;
   readonly log: Logger;
   readonly timing?: Timing;
@@ -38,15 +38,15 @@ export interface LeaderElection {
 
 /** Milliseconds. `renewDeadlineMs` must be shorter than `leaseMs`, so that a leader stops before others start. */
 export interface Timing {
-  /** How long others wait after the last sign of life. */
+  /** How long others wait after the last renewal. */
   readonly leaseMs: number;
-  /** How long a leader goes on without having renewed. */
+  /** How long a leader continues without a renewal. */
   readonly renewDeadlineMs: number;
   /** Time between attempts. */
   readonly retryMs: number;
 }
 
-/** A leader has time for several attempts before it gives up, and gives up well before others start. */
+/** A leader has time for several attempts before it stops, and stops well before others start. */
 export function timingFor(leaseMs: number): Timing {
   return { leaseMs, renewDeadlineMs: (leaseMs * 2) / 3, retryMs: Math.min(2_000, leaseMs / 7.5) };
 }
@@ -54,19 +54,18 @@ export function timingFor(leaseMs: number): Timing {
 export const DEFAULT_TIMING = timingFor(15_000);
 export const LEASE_NAME = 'app-operator-leader';
 
-/** `<hostname>_<uuid>`: who holds a lease can be told, and a restarted pod is not mistaken for itself. */
+/** `<hostname>_<uuid>`: readable, and different for a restarted pod. */
 export function leaderIdentity(): string {
   return `${hostname()}_${randomUUID()}`;
 }
 
 /**
- * Stands for election until elected, leads until lost or until the signal, and resolves then; to stand
- * again, call again. On the signal a held lease is released, so that a successor need not wait.
+ * Acquires the lease, leads until it is lost or the signal is aborted, and resolves; call it again for
+ * another term. On the signal a held lease is released, so that a successor need not wait.
  *
- * Clocks of candidates are never compared: each measures, on its own monotonic clock, for how long the
- * lease has stood unchanged. A leader counts from before its renewal was sent, others from after they
- * saw it, so a term ends here before it can begin elsewhere. Conflicting writes are settled by the
- * resourceVersion.
+ * Clocks of candidates are never compared: each measures with its own monotonic clock how long the
+ * lease is unchanged. A leader counts from before it sent its renewal, others from after they saw it,
+ * so a term ends here before it can start elsewhere. The resourceVersion decides conflicting writes.
  */
 export async function runLeaderElection(election: LeaderElection): Promise<void> {
   await new Candidate(election).run();
@@ -77,7 +76,7 @@ class Candidate {
   private readonly clock: Clock;
   private readonly lease: LeaseObject;
   private readonly term = new AbortController();
-  /** The lease as last seen, and when it was first seen like that. */
+  /** The last observed lease, and when it was first observed unchanged. */
   private observed: Lease | undefined;
   private observedAt = -Infinity;
   /** When the last successful renewal was sent. */
@@ -102,15 +101,15 @@ class Candidate {
     try {
       if (!(await this.acquire())) return;
       if (!signal.aborted) {
-        log.info('Elected', { identity });
+        log.info('elected', { identity });
         onElected({ signal: this.term.signal, isHeld: () => this.isHeld() });
-        await this.blockedReason();
+        await this.renewUntilLost();
         this.term.abort();
       }
       if (signal.aborted) {
         await this.release();
       } else {
-        log.error('Leadership lost', { identity, holder: this.holder() });
+        log.error('leadership lost', { identity, holder: this.holder() });
         onLost();
       }
     } finally {
@@ -118,7 +117,7 @@ class Candidate {
     }
   }
 
-  /** Tries until the lease is ours (true) or the signal is aborted (false). */
+  /** Retries until the lease is acquired (true) or the signal is aborted (false). */
   private async acquire(): Promise<boolean> {
     const { signal, log, random = Math.random } = this.election;
     const ended = () => signal.aborted;
@@ -128,16 +127,16 @@ class Candidate {
       if (ended()) return false;
       if (holder !== this.holder()) {
         holder = this.holder();
-        log.info('Waiting for the lease', { holder });
+        log.info('waiting for the lease', { holder });
       }
-      // Spread, so that candidates that started together do not collide each time.
+      // Jitter, so that candidates that started together do not collide each time.
       await this.clock.sleep(this.timing.retryMs * (1 + 0.2 * random()), signal);
       if (ended()) return false;
     }
   }
 
-  /** Renews until the signal is aborted, the deadline passes, or somebody else has the lease. */
-  private async blockedReason(): Promise<void> {
+  /** Renews until the signal is aborted, the deadline passes, or another candidate has the lease. */
+  private async renewUntilLost(): Promise<void> {
     const { signal, identity } = this.election;
     const ended = () => signal.aborted || left() <= 0;
     const left = () => this.timing.renewDeadlineMs - (this.clock.monotonic() - this.renewedAt);
@@ -169,28 +168,28 @@ class Candidate {
     );
   }
 
-  /** One try to get or to renew the lease. Errors are logged, not thrown: the next try is the answer. */
+  /** One attempt to acquire or renew the lease. Errors are logged, not thrown: the next attempt follows. */
   private async attempt(signal: AbortSignal): Promise<boolean> {
     const { identity, log } = this.election;
     try {
-      // A leader knows the lease, and needs no read to renew it.
+      // A leader renews the lease without reading it.
       if (this.observed && this.holder() === identity && (await this.write(signal))) return true;
-      this.evaluate(await this.lease.read(signal));
+      this.observe(await this.lease.read(signal));
       const holder = this.holder();
       if (holder && holder !== identity && !this.expired()) return false;
       return await this.write(signal);
     } catch (error) {
-      if (!signal.aborted) log.warn('Lease not updated', { error });
+      if (!signal.aborted) log.warn('lease not updated', { error });
       return false;
     }
   }
 
-  /** Writes the lease as ours; false where it is not what was observed any more. */
+  /** Writes the lease; false if it has changed since it was observed. */
   private async write(signal: AbortSignal): Promise<boolean> {
     const sentAt = this.clock.monotonic();
     const record = this.record(this.observed?.spec);
     try {
-      this.evaluate(
+      this.observe(
         this.observed
           ? await this.lease.replace(this.observed, record, signal)
           : await this.lease.create(record, signal),
@@ -216,11 +215,11 @@ class Candidate {
     };
   }
 
-  /** Gives the lease up, so that others need not wait for it to expire. */
+  /** Releases the lease, so that others need not wait until it expires. */
   private async release(attempts = 3): Promise<void> {
     const { identity, log } = this.election;
     try {
-      // Read, since a renewal that was cut off may still have been carried out.
+      // Read again: an aborted renewal may have been stored.
       const lease = await this.lease.read();
       if (lease?.spec?.holderIdentity !== identity) return;
       await this.lease.replace(lease, {
@@ -229,15 +228,15 @@ class Candidate {
         leaseDurationSeconds: 1,
         renewTime: microTime(this.clock.now()),
       });
-      log.info('Lease released', { identity });
+      log.info('lease released', { identity });
     } catch (error) {
-      // It may be carried out between the two calls, too.
+      // It may also be stored between the two calls.
       if (isConflict(error) && attempts > 1) return this.release(attempts - 1);
-      log.warn('Lease not released: it expires by itself', { identity, error });
+      log.warn('lease not released; it expires', { identity, error });
     }
   }
 
-  private evaluate(lease: Lease | undefined): void {
+  private observe(lease: Lease | undefined): void {
     const before = this.observed?.metadata.resourceVersion;
     if (lease && lease.metadata.resourceVersion === before) return;
     this.observed = lease;
@@ -248,7 +247,7 @@ class Candidate {
     return this.observed?.spec?.holderIdentity;
   }
 
-  /** Whether the holder has been silent for long enough. Its own lease time counts where it is longer. */
+  /** Whether the lease is expired. The holder's lease duration counts if it is longer than ours. */
   private expired(): boolean {
     const theirs = (this.observed?.spec?.leaseDurationSeconds ?? 0) * 1000;
     return this.clock.monotonic() - this.observedAt >= Math.max(theirs, this.timing.leaseMs);

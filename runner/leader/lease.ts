@@ -10,7 +10,7 @@ export const LeaseKind: ObjectKind = {
   plural: 'leases',
 };
 
-/** The record of who holds the lease; times are microseconds in RFC 3339, for people only. */
+/** The holder of the lease; times are microseconds in RFC 3339, for people only. */
 export interface LeaseSpec {
   readonly holderIdentity?: string;
   readonly leaseDurationSeconds?: number;
@@ -32,7 +32,7 @@ export class LeaseObject {
     private readonly timeoutMs: number,
   ) {}
 
-  /** The lease, or undefined where there is none. */
+  /** Undefined if the lease does not exist. */
   async read(signal?: AbortSignal): Promise<Lease | undefined> {
     try {
       return await this.client.request<Lease>('GET', this.path(), this.limits(signal));
@@ -42,7 +42,7 @@ export class LeaseObject {
     }
   }
 
-  /** @throws ApiError 409 where another candidate was quicker */
+  /** @throws ApiError 409 if another candidate was faster */
   create(spec: LeaseSpec, signal?: AbortSignal): Promise<Lease> {
     const { apiVersion, kind } = LeaseKind;
     const metadata = { name: this.name, namespace: this.namespace };
@@ -52,7 +52,7 @@ export class LeaseObject {
     });
   }
 
-  /** @throws ApiError 409 where the lease is no longer what `lease` is */
+  /** @throws ApiError 409 if the lease has changed */
   replace(lease: Lease, spec: LeaseSpec, signal?: AbortSignal): Promise<Lease> {
     return this.client.request<Lease>('PUT', this.path(), {
       ...this.limits(signal),

@@ -5,14 +5,14 @@ import type { Logger } from '../telemetry/log.js';
 
 export interface EventRecord {
   readonly type: 'Normal' | 'Warning';
-  /** The reason of the condition that it tells of. */
+  /** The reason of the condition. */
   readonly reason: string;
   readonly message: string;
   /** What the operator did. */
   readonly action: string;
 }
 
-/** Records events on resources. A lost event is logged and harms nobody. */
+/** Records events on resources. A failed request is logged, and the event is lost. */
 export class Events {
   constructor(
     private readonly props: {
@@ -52,7 +52,7 @@ export class Events {
         },
       })
       .catch((error: unknown) => {
-        log.debug('an event was not recorded', { namespace, name, reason: event.reason, error });
+        log.debug('event not recorded', { namespace, name, reason: event.reason, error });
       });
   }
 }

@@ -7,8 +7,8 @@ import { FIELD_MANAGER } from '../cache/child.js';
 import { resourcePath } from '../api/resource-path.js';
 
 /**
- * Puts the operator's finalizer on a resource, or takes it off. Other finalizers stay: the list is
- * written whole, under the version that it was read in, so a concurrent change makes a conflict.
+ * Adds and removes the operator's finalizer. Other finalizers stay: the list is written with the
+ * version in which it was read, so a concurrent change is a conflict.
  */
 export class Finalizer {
   constructor(
@@ -20,7 +20,7 @@ export class Finalizer {
     return metadata.finalizers?.includes(this.metadataKeys.finalizer) ?? false;
   }
 
-  /** @returns the resource as it is now; undefined where it is gone */
+  /** @returns the updated resource; undefined if it no longer exists */
   async set(
     kind: ObjectKind,
     resource: Resource,

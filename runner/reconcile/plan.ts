@@ -7,16 +7,16 @@ import { kindId, type ObjectKind } from '../../constructs/kit/object-kind.js';
 import { synthesize } from '../../constructs/kit/synth.js';
 import { childId, isCreateOnly, createOnlyHash } from '../cache/child.js';
 
-/** One child as it should be. */
+/** One planned child. */
 export interface PlannedChild {
   readonly id: string;
   readonly kind: ObjectKind;
   readonly name: string;
   /** Hash of the object; it changes when the child has to be applied again. */
   readonly hash: string;
-  /** For what is made once, a generated Secret or a Job: hash of the metadata that is ours. */
+  /** For a create-only object, a generated Secret or a Job: hash of our metadata. */
   readonly createOnly: string | undefined;
-  /** For a Job: what it has to do. */
+  /** For a Job: its task. */
   readonly run: string | undefined;
 }
 
@@ -26,10 +26,10 @@ export interface PlannedStage {
   readonly children: readonly PlannedChild[];
 }
 
-/** What the children of a resource should be. */
+/** The desired children of a resource. */
 export interface Plan {
   readonly stages: readonly PlannedStage[];
-  /** The objects, by `PlannedChild.id`. They are synthesized again where they were not kept. */
+  /** The objects, by `PlannedChild.id`. They are synthesized again if they are no longer in memory. */
   objects(): ReadonlyMap<string, KubeObject>;
 }
 
@@ -39,8 +39,8 @@ export function plannedOf(plan: Plan): readonly PlannedChild[] {
 }
 
 /**
- * Synthesizes the tree of a resource and makes its objects the resource's own. Objects that are kept
- * when the resource goes get no owner reference: they are found again by their labels.
+ * Synthesizes the tree of a resource and adds owner references. Retained objects get none, since they
+ * outlive the resource: they are found by their labels.
  */
 export function planOf(
   resource: Resource,
@@ -59,7 +59,7 @@ export function planOf(
     blockedReason,
     children: objects.map((object) => plannedChild(object, kinds, metadataKeys)),
   }));
-  // Kept weakly: most visits change nothing, and thousands of trees are large.
+  // Kept weakly: most reconciles change nothing, and thousands of trees are large.
   let kept = new WeakRef(byId(first, kinds));
   return {
     stages: planned,
@@ -103,7 +103,7 @@ function idOf(object: KubeObject, kinds: ReadonlyMap<string, ObjectKind>): strin
 
 function kindOf(object: KubeObject, kinds: ReadonlyMap<string, ObjectKind>): ObjectKind {
   const kind = kinds.get(kindId(object));
-  if (!kind) throw new Error(`${kindId(object)} is in a tree, but not in what its kind owns`);
+  if (!kind) throw new Error(`${kindId(object)}: in the tree, but not in \`owns\` of its kind`);
   return kind;
 }
 
@@ -125,7 +125,7 @@ function ownedBy(resource: Resource, object: KubeObject, metadataKeys: MetadataK
                 kind: resource.kind,
                 name,
                 uid,
-                // Nothing blocks: a deletion in the foreground would delete again and again what is still needed.
+                // No blockOwnerDeletion: a foreground deletion would delete children that are still needed.
                 controller: true,
               },
             ],

@@ -9,7 +9,7 @@ const JOB_STATES = {
   Missing: 'Active',
 } as const;
 
-/** Keeps `app_operator_job_status` in step with a child, where it is a Job. */
+/** Updates `app_operator_job_status` from a changed child that is a Job. */
 export function countJob(
   metrics: OperatorMetrics,
   before: Child | undefined,

@@ -7,7 +7,7 @@ export type Fields = Readonly<Record<string, unknown>>;
 
 /**
  * A log of constant messages with fields, so that a message can be counted and searched.
- * The field `error` takes what was thrown; `logger` names the part that speaks.
+ * The field `error` is the caught error; `logger` names the component.
  */
 export interface Logger {
   debug(message: string, fields?: Fields): void;
@@ -59,7 +59,7 @@ class FieldLogger implements Logger {
 
   private write(level: LogLevel, message: string, fields?: Fields): void {
     if (!this.winston.isLevelEnabled(level)) return;
-    // A nested object keeps winston from giving `message`, `level` and `stack` a meaning of its own.
+    // In a nested object, winston does not interpret `message`, `level` and `stack`.
     this.winston.log({ level, message, fields: { ...this.fields, ...fields } });
   }
 }
@@ -79,7 +79,7 @@ function encode({ level, message, fields }: Line, encoder: LogEncoder): string {
   };
   if (encoder === 'json') {
     const head = { level, ts, ...(logger !== undefined && { logger }), msg: message };
-    // A field cannot pass for one of the head's, and the head is written first.
+    // A field cannot override the head, which is written first.
     return JSON.stringify({ ...head, ...body, ...head });
   }
   const { stacktrace, ...inline } = body;
@@ -104,7 +104,7 @@ function errorFields(error: unknown, level: string): Fields {
   };
 }
 
-/** The messages of an error and of what caused it. */
+/** The messages of an error and of its causes. */
 function messages(error: unknown, depth = 0): string[] {
   if (!(error instanceof Error)) return [String(error)];
   if (error.cause === undefined || depth >= 5) return [error.message];

@@ -9,10 +9,10 @@ import { NotLeading } from '../leader/fence.js';
 import type { Logger } from './log.js';
 import { resourcePath } from '../api/resource-path.js';
 
-/** An API server that does not answer is asked again after this long. */
+/** Delay of a retry after a transient error. */
 const RETRY_MS = 30_000;
-/** They are not watched: what somebody deletes is made again when the operator next looks. */
-const LOOK_MS = 600_000;
+/** The objects are not watched: a deleted one is created again at the next check. */
+const CHECK_MS = 600_000;
 
 export interface MonitoringReconcilerProps {
   readonly client: Pick<Client, 'request' | 'apply'>;
@@ -26,16 +26,15 @@ export interface MonitoringReconcilerProps {
 }
 
 /**
- * Makes the operator's own ServiceMonitors, its PrometheusRule and its dashboard where the cluster serves
- * those APIs, now or later. They are a convenience: nothing else depends on them, and what is not allowed
- * is said once.
+ * Applies the operator's ServiceMonitors, PrometheusRule and dashboard once the cluster serves their
+ * APIs. Nothing else depends on them, so a missing permission is logged once.
  */
 export class MonitoringReconciler {
   /** The kinds whose APIs may be missing. */
   readonly kinds: readonly ObjectKind[];
   readonly #objects: readonly OwnObject[];
   readonly #served = new Set<string>();
-  readonly #told = new Set<string>();
+  readonly #logged = new Set<string>();
   readonly #timers = new Map<OwnObject, NodeJS.Timeout>();
   #leading = false;
 
@@ -44,17 +43,17 @@ export class MonitoringReconciler {
     this.kinds = [...new Set(this.#objects.map((own) => own.with))];
   }
 
-  /** Says whether an API is there. */
+  /** Sets whether the cluster serves an API. */
   serve(kind: ObjectKind, served: boolean): void {
     if (served) this.#served.add(kindId(kind));
     else this.#served.delete(kindId(kind));
-    for (const own of this.#objects) if (own.with === kind) void this.#keep(own);
+    for (const own of this.#objects) if (own.with === kind) void this.#reconcile(own);
   }
 
   /** Only a leader writes. */
   start(): void {
     this.#leading = true;
-    for (const own of this.#objects) void this.#keep(own);
+    for (const own of this.#objects) void this.#reconcile(own);
   }
 
   stop(): void {
@@ -62,26 +61,26 @@ export class MonitoringReconciler {
     for (const timer of this.#timers.values()) clearTimeout(timer);
   }
 
-  async #keep(own: OwnObject): Promise<void> {
+  async #reconcile(own: OwnObject): Promise<void> {
     clearTimeout(this.#timers.get(own));
     if (!this.#served.has(kindId(own.with)) || !this.#leading) return;
     try {
       await this.#apply(own);
-      this.#later(own, LOOK_MS);
+      this.#requeue(own, CHECK_MS);
     } catch (error) {
       this.#failed(own, error);
     }
   }
 
-  #later(own: OwnObject, ms: number): void {
+  #requeue(own: OwnObject, ms: number): void {
     clearTimeout(this.#timers.get(own));
     if (!this.#leading) return;
-    const timer = setTimeout(() => void this.#keep(own), ms);
+    const timer = setTimeout(() => void this.#reconcile(own), ms);
     timer.unref();
     this.#timers.set(own, timer);
   }
 
-  /** One read where it is as it should be, so that a restart writes nothing. */
+  /** Reads first, so that a restart writes nothing. */
   async #apply({ kind, object: wanted }: OwnObject): Promise<void> {
     const { client, namespace, log } = this.props;
     const about = { kind: kind.kind, namespace, name: wanted.metadata.name };
@@ -92,24 +91,24 @@ export class MonitoringReconciler {
     });
     if (found && contains(found, wanted)) return;
     if (found && !isOurs(found)) {
-      log.info('monitoring of somebody else is left as it is', about);
+      log.info('monitoring object of another owner exists; skipping it', about);
       return;
     }
     await client.apply(path, wanted, FIELD_MANAGER);
-    log.info('monitoring is applied', about);
+    log.info('monitoring object applied', about);
   }
 
   #failed(own: OwnObject, error: unknown): void {
     if (error instanceof NotLeading || !this.#leading) return;
     const { kind, object } = own;
     const { name } = object.metadata;
-    if (!this.#told.has(`${kind.kind}/${name}`)) {
-      this.props.log.warn('monitoring is not applied', { kind: kind.kind, name, error });
-      this.#told.add(`${kind.kind}/${name}`);
+    if (!this.#logged.has(`${kind.kind}/${name}`)) {
+      this.props.log.warn('monitoring object not applied', { kind: kind.kind, name, error });
+      this.#logged.add(`${kind.kind}/${name}`);
     }
-    // A right or a namespace that is missing does not come by asking often.
+    // A missing permission or namespace needs no fast retry.
     const refused = error instanceof ApiError && error.status < 500 && error.status !== 429;
-    this.#later(own, refused ? LOOK_MS : RETRY_MS);
+    this.#requeue(own, refused ? CHECK_MS : RETRY_MS);
   }
 }
 
@@ -120,7 +119,7 @@ function isOurs({ metadata }: KubeObject): boolean {
   );
 }
 
-/** Whether everything that is wanted stands in an object; lists must be of one length. */
+/** Whether an object contains everything that is wanted; lists must have the same length. */
 function contains(found: unknown, wanted: unknown): boolean {
   if (typeof wanted !== 'object' || wanted === null) return found === wanted;
   if (typeof found !== 'object' || found === null) return false;

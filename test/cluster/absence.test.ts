@@ -112,13 +112,10 @@ after(async () => {
 
 describe('an operator that comes back', () => {
   test('undoes the edit of a child, and leaves what others have added', async () => {
-    const { metadata, spec } = await cluster.becomes(
-      'Deployment',
-      namespace,
-      'edited-gunicorn',
-      'is as it was',
-      (live) => Object.is(live.spec?.['replicas'], 1),
-    );
+    const { metadata, spec } = await cluster.becomes('Deployment', namespace, 'edited-gunicorn', {
+      what: 'is as it was',
+      check: (live) => Object.is(live.spec?.['replicas'], 1),
+    });
     assert.equal(metadata.labels?.['app.kubernetes.io/instance'], 'edited');
     assert.equal(metadata.labels['theirs'], 'stays');
     assert.deepEqual(spec, was('Deployment/edited-gunicorn').spec);
@@ -156,13 +153,10 @@ describe('an operator that comes back', () => {
   test('brings the new value of a Secret to those who refer to it', async () => {
     const path = `metadata.annotations["${run}"]`;
     const before = at(was('Job/referring-init'), path);
-    await cluster.becomes(
-      'Job',
-      namespace,
-      'referring-init',
-      'has run again',
-      (job) => at(job, path) !== before && Object.is(at(job, 'status.succeeded'), 1),
-    );
+    await cluster.becomes('Job', namespace, 'referring-init', {
+      what: 'has run again',
+      check: (job) => at(job, path) !== before && Object.is(at(job, 'status.succeeded'), 1),
+    });
     await ready('AppSite', 'referring');
   });
 
@@ -189,9 +183,10 @@ describe('an operator that comes back', () => {
 
   test('lets a bench without sites go, and keeps one that has some, with the reason', async () => {
     await cluster.gone('AppBench', namespace, 'empty');
-    const full = await cluster.becomes('AppBench', namespace, 'full', 'waits', (live) =>
-      Object.is(conditionOf(live, 'Ready')?.reason, 'SitesExist'),
-    );
+    const full = await cluster.becomes('AppBench', namespace, 'full', {
+      what: 'waits',
+      check: (live) => Object.is(conditionOf(live, 'Ready')?.reason, 'SitesExist'),
+    });
     assert.match(conditionOf(full, 'Ready')?.message ?? '', /tenant/);
     await cluster.delete('AppSite', namespace, 'tenant');
     await cluster.gone('AppBench', namespace, 'full');

@@ -45,9 +45,10 @@ async function treasure(
 /** The bench is known before its site: a site that is seen first would be right to warn. */
 async function apply(namespace: string): Promise<void> {
   await cluster.apply(namespace, aBench('b'));
-  await cluster.becomes('AppBench', namespace, 'b', 'is known', (live) =>
-    Boolean(conditionOf(live, 'Ready')),
-  );
+  await cluster.becomes('AppBench', namespace, 'b', {
+    what: 'is known',
+    check: (live) => Boolean(conditionOf(live, 'Ready')),
+  });
   await cluster.apply(namespace, aSite('s', { bench: 'b' }));
 }
 
@@ -78,9 +79,10 @@ describe('what was retained is adopted', { concurrency: true }, () => {
     await cluster.delete('AppSite', namespace, 's');
     await cluster.gone('AppSite', namespace, 's');
     // Until the operator has heard of that, the bench rightly waits for its site, with a warning.
-    await cluster.becomes('AppBench', namespace, 'b', 'has no site', (live) =>
-      Object.is(at(live, 'status.sites'), 0),
-    );
+    await cluster.becomes('AppBench', namespace, 'b', {
+      what: 'has no site',
+      check: (live) => Object.is(at(live, 'status.sites'), 0),
+    });
     await cluster.delete('AppBench', namespace, 'b');
     await cluster.gone('AppBench', namespace, 'b');
     await cluster.gone('Service', namespace, 'b-nginx');
@@ -184,9 +186,12 @@ describe('what was retained is adopted', { concurrency: true }, () => {
     };
     const taken = async (kind: string, namespace: string, owner: string): Promise<void> => {
       const words = `exists and was made for ${owner}/${namespace}/shop; `;
-      await cluster.becomes(kind, namespace, 'shop', `is Stalled: ${words}`, (live) => {
-        const { reason, message } = conditionOf(live, 'Stalled') ?? {};
-        return reason === 'NameTaken' && message?.includes(words) === true;
+      await cluster.becomes(kind, namespace, 'shop', {
+        what: `is Stalled: ${words}`,
+        check: (live) => {
+          const { reason, message } = conditionOf(live, 'Stalled') ?? {};
+          return reason === 'NameTaken' && message?.includes(words) === true;
+        },
       });
     };
 

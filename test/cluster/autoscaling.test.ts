@@ -48,13 +48,16 @@ describe('workers scale by events', { skip: KEDA.skip }, () => {
     message: string,
     [kind, name] = ['AppBench', 'b'],
   ): Promise<Live> =>
-    cluster.becomes(kind, namespace, name, `says ${reason}`, (live) => {
-      const autoscaling = conditionOf(live, 'Autoscaling');
-      return (
-        autoscaling?.status === status &&
-        autoscaling.reason === reason &&
-        autoscaling.message === message
-      );
+    cluster.becomes(kind, namespace, name, {
+      what: `says ${reason}`,
+      check: (live) => {
+        const autoscaling = conditionOf(live, 'Autoscaling');
+        return (
+          autoscaling?.status === status &&
+          autoscaling.reason === reason &&
+          autoscaling.message === message
+        );
+      },
     });
   const SITE: [string, string] = ['AppSite', 's'];
   const saysThatKedaIsMissing = (): Promise<Live> =>
@@ -75,7 +78,7 @@ describe('workers scale by events', { skip: KEDA.skip }, () => {
   const kedaSays = (name: string, status: string, message: string): Promise<Live> => {
     const ready = { type: 'Ready', status, reason: 'Test', message };
     const conditions = [ready];
-    return cluster.patch('ScaledObject', namespace, name, { status: { conditions } }, 'status');
+    return cluster.patchStatus('ScaledObject', namespace, name, { status: { conditions } });
   };
   const kedaWorks = async (): Promise<void> => {
     for (const name of await scalers()) await kedaSays(name, 'True', 'ScaledObject is ready');
@@ -151,7 +154,7 @@ describe('workers scale by events', { skip: KEDA.skip }, () => {
       ],
     ] as const) {
       for (const name of [one, two]) {
-        await cluster.patch('ScaledObject', namespace, name, patch, 'status');
+        await cluster.patchStatus('ScaledObject', namespace, name, patch);
       }
       await says('False', 'ScalerNotReady', `ScaledObject b-worker-short: ${message}`);
       await says('False', 'ScalerNotReady', `ScaledObject s-worker-short: ${message}`, SITE);
@@ -169,13 +172,10 @@ describe('workers scale by events', { skip: KEDA.skip }, () => {
       Promise.all([short, 's-worker-short'].map(replicas));
     await scaleTo(short, 0);
     await scaleTo('s-worker-short', 0);
-    await cluster.becomes(
-      'AppBench',
-      namespace,
-      'b',
-      'sees none',
-      (bench) => at(bench, 'status.workerScaling.short.desiredReplicas') === 0,
-    );
+    await cluster.becomes('AppBench', namespace, 'b', {
+      what: 'sees none',
+      check: (bench) => at(bench, 'status.workerScaling.short.desiredReplicas') === 0,
+    });
     assert.deepEqual(await pods(), [0, 0], 'KEDA may do that');
     for (const name of [short, 's-worker-short']) await kedaSays(name, 'False', 'no Redis');
     await goesTo(short, 1);
@@ -199,14 +199,17 @@ describe('workers scale by events', { skip: KEDA.skip }, () => {
       { type: 'Ready', status: 'True', reason: 'Test', message: 'is paused' },
       { type: 'Paused', status: 'True', reason: 'Test', message: 'is paused' },
     ];
-    await cluster.patch('ScaledObject', namespace, name, { status: { conditions } }, 'status');
+    await cluster.patchStatus('ScaledObject', namespace, name, { status: { conditions } });
     await says('False', 'ScalerPaused', 'ScaledObject b-worker-short: is paused by an annotation');
-    await cluster.becomes('AppBench', namespace, 'b', 'has nobody there', (bench) => {
-      const { kedaManaged, ...short } = at(bench, 'status.workerScaling.short') as Record<
-        string,
-        unknown
-      >;
-      return kedaManaged === true && short['currentReplicas'] === 0;
+    await cluster.becomes('AppBench', namespace, 'b', {
+      what: 'has nobody there',
+      check: (bench) => {
+        const { kedaManaged, ...short } = at(bench, 'status.workerScaling.short') as Record<
+          string,
+          unknown
+        >;
+        return kedaManaged === true && short['currentReplicas'] === 0;
+      },
     });
     assert.equal(await replicas(name), 0);
     await kedaWorks();
@@ -260,9 +263,12 @@ describe('workers scale by events', { skip: KEDA.skip }, () => {
     const resources = { workerShort: { requests: { cpu: '250m' } } };
     await cluster.patch('AppBench', namespace, 'b', { spec: { componentResources: resources } });
     await cluster.ready('AppBench', namespace, 'b');
-    await cluster.becomes('AppBench', namespace, 'b', 'sees seven', (bench) => {
-      const { short } = at(bench, 'status.workerScaling') as Record<string, object>;
-      return at(short, 'desiredReplicas') === 7 && at(short, 'currentReplicas') === 7;
+    await cluster.becomes('AppBench', namespace, 'b', {
+      what: 'sees seven',
+      check: (bench) => {
+        const { short } = at(bench, 'status.workerScaling') as Record<string, object>;
+        return at(short, 'desiredReplicas') === 7 && at(short, 'currentReplicas') === 7;
+      },
     });
     await cluster.until('the site’s worker has the resources, too', async () => {
       const live = await cluster.the('Deployment', namespace, 's-worker-short');
@@ -411,8 +417,11 @@ describe('workers scale by events', { skip: KEDA.skip }, () => {
     await goesTo(deployment, 2);
     const since = new Date();
     await scaleTo(deployment, 0);
-    await cluster.becomes('AppBench', namespace, 'b', 'sees none', (bench) => {
-      return at(bench, 'status.workerScaling.default.desiredReplicas') === 0;
+    await cluster.becomes('AppBench', namespace, 'b', {
+      what: 'sees none',
+      check: (bench) => {
+        return at(bench, 'status.workerScaling.default.desiredReplicas') === 0;
+      },
     });
     // A change of the spec is one more visit, with all that was seen.
     const resources = { workerLong: { requests: { cpu: '250m' } } };

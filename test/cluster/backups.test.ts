@@ -126,13 +126,11 @@ async function runNow(namespace: string, name: string): Promise<void> {
 }
 
 const becomes = (namespace: string, phase: string, reason: string): Promise<Live> =>
-  cluster.becomes(
-    'SiteBackup',
-    namespace,
-    'night',
-    `is ${phase}, ${reason}`,
-    (live) => at(live, 'status.phase') === phase && conditionOf(live, 'Ready')?.reason === reason,
-  );
+  cluster.becomes('SiteBackup', namespace, 'night', {
+    what: `is ${phase}, ${reason}`,
+    check: (live) =>
+      at(live, 'status.phase') === phase && conditionOf(live, 'Ready')?.reason === reason,
+  });
 
 describe('backups of a site', { concurrency: true }, () => {
   test('one waits for its site, and goes on at once when it is Ready', async () => {
@@ -162,8 +160,11 @@ describe('backups of a site', { concurrency: true }, () => {
     await becomes(namespace, 'Succeeded', 'BackedUp');
     await cluster.patch('SiteBackup', namespace, 'night', { spec: { compress: false } });
     await finish(namespace, 'night-backup', 0, reportOf('20260102T000000Z', '20260101T000000Z'));
-    await cluster.becomes('SiteBackup', namespace, 'night', 'counts two', (live) => {
-      return at(live, 'status.count') === 2;
+    await cluster.becomes('SiteBackup', namespace, 'night', {
+      what: 'counts two',
+      check: (live) => {
+        return at(live, 'status.count') === 2;
+      },
     });
   });
 
@@ -207,8 +208,11 @@ describe('backups of a site', { concurrency: true }, () => {
     );
     await becomes(namespace, 'Scheduled', 'Scheduled');
     const suspended = (wanted: boolean) =>
-      cluster.becomes('CronJob', namespace, 'night-backup', `suspend ${String(wanted)}`, (live) => {
-        return at(live, 'spec.suspend') === wanted;
+      cluster.becomes('CronJob', namespace, 'night-backup', {
+        what: `suspend ${String(wanted)}`,
+        check: (live) => {
+          return at(live, 'spec.suspend') === wanted;
+        },
       });
     await suspended(false);
     await cluster.patch('AppSite', namespace, 'shop', { spec: { paused: true } });
@@ -225,8 +229,11 @@ describe('backups of a site', { concurrency: true }, () => {
     await cluster.apply(namespace, aBackup({ schedule: '0 2 1 1 *' }));
     await becomes(namespace, 'Scheduled', 'Scheduled');
     await runNow(namespace, 'night-1');
-    await cluster.becomes('SiteBackup', namespace, 'night', 'is Running', (live) => {
-      return at(live, 'status.phase') === 'Running';
+    await cluster.becomes('SiteBackup', namespace, 'night', {
+      what: 'is Running',
+      check: (live) => {
+        return at(live, 'status.phase') === 'Running';
+      },
     });
     await finish(namespace, 'night-1', 0, reportOf('20260101T000000Z'));
     await becomes(namespace, 'Scheduled', 'BackedUp');
@@ -252,8 +259,11 @@ describe('backups of a site', { concurrency: true }, () => {
     await cluster.gone('AppSite', namespace, 'shop');
     await cluster.delete('SiteBackup', namespace, 'night');
     await cluster.until('the Job', () => cluster.get('Job', namespace, 'night-backup-delete'));
-    await cluster.becomes('SiteBackup', namespace, 'night', 'goes', (live) => {
-      return at(live, 'status.phase') === 'Deleting';
+    await cluster.becomes('SiteBackup', namespace, 'night', {
+      what: 'goes',
+      check: (live) => {
+        return at(live, 'status.phase') === 'Deleting';
+      },
     });
     await sleep(500);
     assert.equal(

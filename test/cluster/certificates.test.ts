@@ -55,14 +55,17 @@ describe('a site’s certificate', () => {
     message: string,
     siteURL: string,
   ): Promise<Live> =>
-    cluster.becomes('AppSite', namespace, site, `says ${reason} at ${siteURL}`, (live) => {
-      const certificate = conditionOf(live, 'CertificateReady');
-      return (
-        certificate?.status === status &&
-        certificate.reason === reason &&
-        certificate.message === message &&
-        at(live, 'status.siteURL') === siteURL
-      );
+    cluster.becomes('AppSite', namespace, site, {
+      what: `says ${reason} at ${siteURL}`,
+      check: (live) => {
+        const certificate = conditionOf(live, 'CertificateReady');
+        return (
+          certificate?.status === status &&
+          certificate.reason === reason &&
+          certificate.message === message &&
+          at(live, 'status.siteURL') === siteURL
+        );
+      },
     });
   const ingressOf = (site: string): Promise<Live> =>
     cluster.the('Ingress', namespace, `${site}-ingress`);
@@ -123,7 +126,7 @@ describe('a site’s certificate', () => {
       const lastTransitionTime = '2026-01-01T00:00:00Z';
       const conditions = [{ type: 'Ready', status, reason, message, lastTransitionTime }];
       const patch = { status: { conditions } };
-      return cluster.patch('Certificate', namespace, 'issued-tls', patch, 'status');
+      return cluster.patchStatus('Certificate', namespace, 'issued-tls', patch);
     };
 
     test('is asked for as soon as its kind appears', async () => {
@@ -265,7 +268,7 @@ describe('a site’s certificate', () => {
           { type: 'Issuing', status: 'False', reason: 'Failed', message: why, lastTransitionTime },
         ];
         const status = { conditions };
-        await cluster.patch('Certificate', namespace, 'several-tls', { status }, 'status');
+        await cluster.patchStatus('Certificate', namespace, 'several-tls', { status });
         await says('several', 'False', 'Issuing', why, url);
       });
 
@@ -288,11 +291,14 @@ describe('a site’s certificate', () => {
         const ingress = { enabled: true, className: 'nginx' };
         const rival = { bench: 'b', workloads: 'Shared', aliases: ['shop.several.org'], ingress };
         await cluster.apply(namespace, aSite('rival', rival));
-        await cluster.becomes('AppSite', namespace, 'rival', 'is refused', (live) => {
-          const ready = conditionOf(live, 'Ready');
-          return (
-            ready?.reason === 'DuplicateSiteName' && ready.message.startsWith('spec.aliases[0]: ')
-          );
+        await cluster.becomes('AppSite', namespace, 'rival', {
+          what: 'is refused',
+          check: (live) => {
+            const ready = conditionOf(live, 'Ready');
+            return (
+              ready?.reason === 'DuplicateSiteName' && ready.message.startsWith('spec.aliases[0]: ')
+            );
+          },
         });
         await cluster.delete('AppSite', namespace, 'rival');
         await cluster.gone('AppSite', namespace, 'rival');
@@ -311,12 +317,15 @@ describe('a site’s certificate', () => {
       const tls = { enabled: true, certManagerIssuer: 'corp' };
       const ingress = { enabled: true, className: 'nginx', tls };
       await cluster.apply(namespace, aSite('taken', { bench: 'b', workloads: 'Shared', ingress }));
-      await cluster.becomes('AppSite', namespace, 'taken', 'says so', (live) => {
-        const ready = conditionOf(live, 'Ready');
-        return (
-          ready?.reason === 'NameTaken' &&
-          ready.message.includes('Certificate taken-tls exists and was not made by the operator')
-        );
+      await cluster.becomes('AppSite', namespace, 'taken', {
+        what: 'says so',
+        check: (live) => {
+          const ready = conditionOf(live, 'Ready');
+          return (
+            ready?.reason === 'NameTaken' &&
+            ready.message.includes('Certificate taken-tls exists and was not made by the operator')
+          );
+        },
       });
       const found = await cluster.the('Certificate', namespace, 'taken-tls');
       assert.deepEqual(at(found.spec, 'dnsNames'), ['taken.org']);
@@ -340,13 +349,10 @@ describe('a site’s certificate', () => {
       );
       const [crd] = CERT_MANAGER.crds;
       await cluster.delete('CustomResourceDefinition', '', crd?.metadata.name ?? '');
-      await cluster.becomes(
-        'AppSite',
-        namespace,
-        'issued',
-        'misses cert-manager',
-        (live) => conditionOf(live, 'CertificateReady')?.reason === 'CertManagerMissing',
-      );
+      await cluster.becomes('AppSite', namespace, 'issued', {
+        what: 'misses cert-manager',
+        check: (live) => conditionOf(live, 'CertificateReady')?.reason === 'CertManagerMissing',
+      });
       await cluster.ready('AppSite', namespace, 'issued');
     });
   });

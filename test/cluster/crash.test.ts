@@ -103,7 +103,11 @@ class World {
       ['AppSite', 's'],
       ['AppBench', 'b'],
     ] as const) {
-      await cluster.becomes(kind, namespace, name, 'is upgraded', isUpgraded, PATIENCE_MS);
+      await cluster.becomes(kind, namespace, name, {
+        what: 'is upgraded',
+        check: isUpgraded,
+        timeoutMs: PATIENCE_MS,
+      });
     }
     await this.#ready();
     await cluster.gone('Job', namespace, 's-reopen', PATIENCE_MS);

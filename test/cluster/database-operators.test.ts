@@ -43,19 +43,16 @@ describe('a database operator', () => {
     });
   }
   const says = (kind: string, name: string, type: string, reason: string, message: RegExp) =>
-    cluster.becomes(
-      kind,
-      namespace,
-      name,
-      `says ${reason} in ${type}`,
-      (live) => {
+    cluster.becomes(kind, namespace, name, {
+      what: `says ${reason} in ${type}`,
+      check: (live) => {
         const condition = conditionOf(live, type);
         return condition?.reason === reason && message.test(condition.message);
       },
-      90_000,
-    );
+      timeoutMs: 90_000,
+    });
   const answer = (kind: string, name: string, status: object): Promise<Live> =>
-    cluster.patch(kind, namespace, name, { status }, 'status');
+    cluster.patchStatus(kind, namespace, name, { status });
   const made = (name: string) =>
     cluster.until(`objects of ${name} are made`, async () => {
       for (const kind of MADE) await cluster.the(kind, namespace, `${name}-db`);
@@ -155,13 +152,10 @@ describe('a database operator', () => {
       const spec = { replication: { enabled: true }, port: 3307 };
       await cluster.patch('MariaDB', namespace, 'company-db', { spec });
       const host = `company-db-primary.${namespace}.svc.cluster.local`;
-      await cluster.becomes(
-        'AppSite',
-        namespace,
-        'shop',
-        'has followed',
-        (live) => at(live, 'status.database.host') === host,
-      );
+      await cluster.becomes('AppSite', namespace, 'shop', {
+        what: 'has followed',
+        check: (live) => at(live, 'status.database.host') === host,
+      });
       await cluster.ready('AppBench', namespace, 'm');
       await cluster.ready('AppSite', namespace, 'shop');
     });
@@ -349,7 +343,13 @@ describe('a database operator', () => {
       await finalizers('PostgresDatabase', 'pg-db', ['cnpg.io/held']);
       await finalizers('DatabaseRole', 'pg-db', ['cnpg.io/held']);
       await cluster.delete('AppSite', namespace, 'pg');
-      await says('AppSite', 'pg', 'Ready', 'Deleting', /waiting for the operator of Database pg-db to delete it/);
+      await says(
+        'AppSite',
+        'pg',
+        'Ready',
+        'Deleting',
+        /waiting for the operator of Database pg-db to delete it/,
+      );
       const role = await cluster.the('DatabaseRole', namespace, 'pg-db');
       assert.equal(role.metadata.deletionTimestamp, undefined);
       await finalizers('PostgresDatabase', 'pg-db', []);

@@ -27,16 +27,13 @@ async function withSites(...sites: readonly Parameters<typeof aSite>[]): Promise
 
 /** Of all that wait, one in two seconds says what for: many tests have benches and sites that do. */
 const deleting = (kind: string, namespace: string, name: string, message: RegExp): Promise<Live> =>
-  cluster.becomes(
-    kind,
-    namespace,
-    name,
-    `is being deleted: ${message.source}`,
-    (live) =>
+  cluster.becomes(kind, namespace, name, {
+    what: `is being deleted: ${message.source}`,
+    check: (live) =>
       at(live, 'status.phase') === 'Deleting' &&
       message.test(conditionOf(live, 'Ready')?.message ?? ''),
-    180_000,
-  );
+    timeoutMs: 180_000,
+  });
 
 /** A pod that has a volume for as long as it is there. */
 const aHolder = (claimName: string): Manifest => ({
@@ -92,9 +89,10 @@ describe('deletion', { concurrency: true }, () => {
         ['AppBench', 'b'],
         ['AppSite', 's'],
       ] as const) {
-        await cluster.becomes(kind, namespace, name, 'is paused', (live) =>
-          Boolean(conditionOf(live, 'Paused')),
-        );
+        await cluster.becomes(kind, namespace, name, {
+          what: 'is paused',
+          check: (live) => Boolean(conditionOf(live, 'Paused')),
+        });
       }
       return namespace;
     }
@@ -257,13 +255,15 @@ describe('deletion', { concurrency: true }, () => {
       await cluster.apply(namespace, aBench('b', { deletionPolicy }), site, aHolder('b-sites'));
       await cluster.ready('AppSite', namespace, 's');
       await cluster.ready('AppBench', namespace, 'b');
-      await cluster.becomes('Pod', namespace, 'holder', 'runs', (pod) =>
-        Boolean(at(pod, 'spec.nodeName')),
-      );
+      await cluster.becomes('Pod', namespace, 'holder', {
+        what: 'runs',
+        check: (pod) => Boolean(at(pod, 'spec.nodeName')),
+      });
       await cluster.delete('AppBench', namespace, 'b', 'Foreground');
-      await cluster.becomes('PersistentVolumeClaim', namespace, 'b-sites', 'is to go', (claim) =>
-        Boolean(claim.metadata.deletionTimestamp),
-      );
+      await cluster.becomes('PersistentVolumeClaim', namespace, 'b-sites', {
+        what: 'is to go',
+        check: (claim) => Boolean(claim.metadata.deletionTimestamp),
+      });
       await cluster.delete('AppSite', namespace, 's');
       await cluster.gone('AppSite', namespace, 's');
       await cluster.gone('AppBench', namespace, 'b');
@@ -453,9 +453,10 @@ describe('deletion', { concurrency: true }, () => {
       test(`goes at once when it never came to be for want of a bench (${deletionPolicy})`, async () => {
         const namespace = await cluster.namespace();
         await cluster.apply(namespace, aSite('never', { bench: 'mistyped', deletionPolicy }));
-        await cluster.becomes('AppSite', namespace, 'never', 'is Pending', (live) =>
-          Boolean(conditionOf(live, 'Ready')),
-        );
+        await cluster.becomes('AppSite', namespace, 'never', {
+          what: 'is Pending',
+          check: (live) => Boolean(conditionOf(live, 'Ready')),
+        });
         await cluster.delete('AppSite', namespace, 'never');
         await cluster.gone('AppSite', namespace, 'never');
       });
@@ -466,9 +467,10 @@ describe('deletion', { concurrency: true }, () => {
       await sleep(1_100);
       const second = { bench: 'b', siteName: 'x.example.com', deletionPolicy: 'Delete' };
       await cluster.apply(namespace, aSite('second', second));
-      await cluster.becomes('AppSite', namespace, 'second', 'is refused', (live) =>
-        Boolean(conditionOf(live, 'Stalled')),
-      );
+      await cluster.becomes('AppSite', namespace, 'second', {
+        what: 'is refused',
+        check: (live) => Boolean(conditionOf(live, 'Stalled')),
+      });
       await cluster.delete('AppSite', namespace, 'second');
       await cluster.gone('AppSite', namespace, 'second');
       await cluster.ready('AppSite', namespace, 'first');

@@ -131,7 +131,10 @@ describe('charts, dashboards and workspaces of a site', { concurrency: true }, (
     const charts = [{ name: 'b' }, { document: 'Known' }, { name: 'a' }];
     await cluster.apply(namespace, aDashboard('sales', 'Sales B', charts));
     const waits = saying('ChartMissing');
-    const live = await cluster.becomes('SiteDashboard', namespace, 'sales', 'waits', waits);
+    const live = await cluster.becomes('SiteDashboard', namespace, 'sales', {
+      what: 'waits',
+      check: waits,
+    });
     assert.equal(at(live, 'status.phase'), 'Pending');
     assert.equal(
       messageOf(live),
@@ -140,7 +143,10 @@ describe('charts, dashboards and workspaces of a site', { concurrency: true }, (
     assert.deepEqual(at(live, 'status.missing'), ['a', 'b']);
     await cluster.apply(namespace, aChart('b', 'Chart B'));
     const less = ({ status }: Live): boolean => (status?.['missing'] as string[]).length === 1;
-    await cluster.becomes('SiteDashboard', namespace, 'sales', 'waits for one', less);
+    await cluster.becomes('SiteDashboard', namespace, 'sales', {
+      what: 'waits for one',
+      check: less,
+    });
     assert.deepEqual(written('Sales B'), []);
     await cluster.apply(namespace, aChart('a', 'Chart A'));
     const ready = await cluster.ready('SiteDashboard', namespace, 'sales');
@@ -159,11 +165,17 @@ describe('charts, dashboards and workspaces of a site', { concurrency: true }, (
       aWorkspace('room', 'Room C', { charts: [{ label: 'C', chart: { name: 'c' } }] }),
     );
     const failed = saying('DocumentFailed');
-    const chart = await cluster.becomes('SiteDashboardChart', namespace, 'c', 'fails', failed);
+    const chart = await cluster.becomes('SiteDashboardChart', namespace, 'c', {
+      what: 'fails',
+      check: failed,
+    });
     assert.equal(at(chart, 'status.phase'), 'Failed');
     assert.equal(messageOf(chart), 'LinkValidationError: Could not find Broken');
     const waits = saying('WaitingForChart');
-    const room = await cluster.becomes('SiteWorkspace', namespace, 'room', 'waits', waits);
+    const room = await cluster.becomes('SiteWorkspace', namespace, 'room', {
+      what: 'waits',
+      check: waits,
+    });
     assert.equal(
       messageOf(room),
       'spec.charts[0].chart.name: SiteDashboardChart "c" is not in the site yet',
@@ -184,8 +196,11 @@ describe('charts, dashboards and workspaces of a site', { concurrency: true }, (
     // Until the chart is seen it is one that is not there.
     const words = 'spec.charts[0].chart.name: SiteDashboardChart "far" is of site other, not shop';
     const missing = saying('ChartMissing');
-    await cluster.becomes('SiteDashboard', namespace, 'sales', 'waits', (live) => {
-      return missing(live) && messageOf(live) === words;
+    await cluster.becomes('SiteDashboard', namespace, 'sales', {
+      what: 'waits',
+      check: (live) => {
+        return missing(live) && messageOf(live) === words;
+      },
     });
   });
 
@@ -225,13 +240,19 @@ describe('charts, dashboards and workspaces of a site', { concurrency: true }, (
       aDashboard('two', 'Sales H', charts, { isDefault: true }),
     );
     const taken = saying('DocumentTaken');
-    const same = await cluster.becomes('SiteDashboard', namespace, 'same', 'is refused', taken);
+    const same = await cluster.becomes('SiteDashboard', namespace, 'same', {
+      what: 'is refused',
+      check: taken,
+    });
     assert.equal(
       messageOf(same),
       'spec.dashboardName: Invalid value: "SALES g": SiteDashboard one already manages this document of site shop',
     );
     const second = saying('DefaultTaken');
-    const two = await cluster.becomes('SiteDashboard', namespace, 'two', 'is refused', second);
+    const two = await cluster.becomes('SiteDashboard', namespace, 'two', {
+      what: 'is refused',
+      check: second,
+    });
     assert.equal(
       messageOf(two),
       'spec.isDefault: Invalid value: true: SiteDashboard one is the default of site shop already',
@@ -246,11 +267,17 @@ describe('charts, dashboards and workspaces of a site', { concurrency: true }, (
     orphans.add('Room M');
     await cluster.apply(namespace, aWorkspace('inner', 'Room M', { parentPage: 'Room L' }));
     const failed = saying('DocumentFailed');
-    await cluster.becomes('SiteWorkspace', namespace, 'inner', 'has no parent', failed);
+    await cluster.becomes('SiteWorkspace', namespace, 'inner', {
+      what: 'has no parent',
+      check: failed,
+    });
     broken.add('Room L');
     await cluster.apply(namespace, aWorkspace('outer', 'Room L'));
     const waits = saying('WaitingForParent');
-    const inner = await cluster.becomes('SiteWorkspace', namespace, 'inner', 'waits', waits);
+    const inner = await cluster.becomes('SiteWorkspace', namespace, 'inner', {
+      what: 'waits',
+      check: waits,
+    });
     assert.equal(messageOf(inner), 'spec.parentPage: SiteWorkspace "outer" is not in the site yet');
     broken.delete('Room L');
     await cluster.apply(namespace, aWorkspace('outer', 'Room L', { icon: 'tool' }));
@@ -285,7 +312,7 @@ describe('charts, dashboards and workspaces of a site', { concurrency: true }, (
     await cluster.delete('SiteDashboardChart', namespace, 'gone');
     await cluster.gone('SiteDashboardChart', namespace, 'gone');
     const missing = saying('ChartMissing');
-    await cluster.becomes('SiteDashboard', namespace, 'sales', 'says so', missing);
+    await cluster.becomes('SiteDashboard', namespace, 'sales', { what: 'says so', check: missing });
     for (const [kind, name] of [
       ['SiteDashboardChart', 'kept'],
       ['SiteDashboard', 'sales'],

@@ -70,15 +70,12 @@ describe('the documents of a site', { concurrency: true }, () => {
     await cluster.apply(namespace, aUser('ann', { resyncInterval: '30s' }));
     const first = await cluster.ready('SiteUser', namespace, 'ann');
     const since = new Date();
-    await cluster.becomes(
-      'SiteUser',
-      namespace,
-      'ann',
-      'is compared again',
-      (user) =>
+    await cluster.becomes('SiteUser', namespace, 'ann', {
+      what: 'is compared again',
+      check: (user) =>
         at(user, 'status.lastSyncTime') !== at(first, 'status.lastSyncTime') &&
         at(user, 'status.outcome') === 'Unchanged',
-    );
+    });
     // A write is in the log a moment after it can be read.
     const statuses = await cluster.until('the write is in the log', async () => {
       const writes = await cluster.writes({ namespace, since });
@@ -105,14 +102,11 @@ describe('the documents of a site', { concurrency: true }, () => {
       'app-operator: DatabaseUnreachable: no answer from the database\n',
     );
     await cluster.apply(namespace, aUser('bob'));
-    const user = await cluster.becomes(
-      'SiteUser',
-      namespace,
-      'bob',
-      'says why',
-      (live) => reasonOf(live) === 'JobFailed',
-      180_000,
-    );
+    const user = await cluster.becomes('SiteUser', namespace, 'bob', {
+      what: 'says why',
+      check: (live) => reasonOf(live) === 'JobFailed',
+      timeoutMs: 180_000,
+    });
     assert.equal(at(user, 'status.phase'), 'Pending');
     assert.equal(
       conditionOf(user, 'Ready')?.message,
@@ -166,14 +160,11 @@ describe('the documents of a site', { concurrency: true }, () => {
     const namespace = await aShop(cluster);
     script.speechless.add(namespace);
     await cluster.apply(namespace, aUser('cid'));
-    await cluster.becomes(
-      'SiteUser',
-      namespace,
-      'cid',
-      'says why',
-      (live) => reasonOf(live) === 'JobFailed',
-      180_000,
-    );
+    await cluster.becomes('SiteUser', namespace, 'cid', {
+      what: 'says why',
+      check: (live) => reasonOf(live) === 'JobFailed',
+      timeoutMs: 180_000,
+    });
     script.speechless.delete(namespace);
     const user = await cluster.ready('SiteUser', namespace, 'cid');
     assert.equal(at(user, 'status.outcome'), 'Unchanged', 'it was there after the first Job');
@@ -183,13 +174,10 @@ describe('the documents of a site', { concurrency: true }, () => {
     const namespace = await aShop(cluster);
     await cluster.patch('AppSite', namespace, 'shop', { spec: { paused: true } });
     await cluster.apply(namespace, aUser('fay'));
-    const user = await cluster.becomes(
-      'SiteUser',
-      namespace,
-      'fay',
-      'says what it waits for',
-      (live) => reasonOf(live) === 'SiteNotReady',
-    );
+    const user = await cluster.becomes('SiteUser', namespace, 'fay', {
+      what: 'says what it waits for',
+      check: (live) => reasonOf(live) === 'SiteNotReady',
+    });
     assert.equal(at(user, 'status.phase'), 'Pending');
     assert.match(conditionOf(user, 'Ready')?.message ?? '', /is paused$/);
     assert.equal(await cluster.get('Job', namespace, 'shop-documents'), undefined);
@@ -203,13 +191,10 @@ describe('the documents of a site', { concurrency: true }, () => {
     hurry(context, namespace);
     await cluster.apply(namespace, aUser('kim'), aUser('lea'), aUser('leo'));
     for (const name of ['lea', 'leo']) await cluster.ready('SiteUser', namespace, name, 120_000);
-    const kim = await cluster.becomes(
-      'SiteUser',
-      namespace,
-      'kim',
-      'says that it failed',
-      (live) => reasonOf(live) === 'DocumentFailed',
-    );
+    const kim = await cluster.becomes('SiteUser', namespace, 'kim', {
+      what: 'says that it failed',
+      check: (live) => reasonOf(live) === 'DocumentFailed',
+    });
     assert.equal(
       conditionOf(kim, 'Ready')?.message,
       'Job shop-documents: container documents ended with exit code 137',
@@ -232,11 +217,7 @@ describe('the documents of a site', { concurrency: true }, () => {
       script.broken.filter((batch) => batch.some(({ name }) => /^(mia|ned)@/.test(name))).length;
     hurry(context, namespace);
     await cluster.apply(namespace, ...names.map((name) => aUser(name)));
-    await cluster.until(
-      'each to be tried alone',
-      () => Promise.resolve(broken() >= 4),
-      120_000,
-    );
+    await cluster.until('each to be tried alone', () => Promise.resolve(broken() >= 4), 120_000);
     for (const name of names) {
       const user = await cluster.the('SiteUser', namespace, name);
       assert.match(String(at(user, 'status.phase')), /^(Pending|Syncing)$/);
@@ -263,13 +244,10 @@ describe('the documents of a site', { concurrency: true }, () => {
       aUser('pam'),
     );
     await cluster.ready('SiteUser', namespace, 'pam');
-    const chart = await cluster.becomes(
-      'SiteDashboardChart',
-      namespace,
-      'large',
-      'says that it failed',
-      (live) => reasonOf(live) === 'DocumentFailed',
-    );
+    const chart = await cluster.becomes('SiteDashboardChart', namespace, 'large', {
+      what: 'says that it failed',
+      check: (live) => reasonOf(live) === 'DocumentFailed',
+    });
     assert.match(conditionOf(chart, 'Ready')?.message ?? '', /^it takes \d+ bytes; a Job can take/);
     for (const [kind, name] of [
       ['SiteUser', 'pam'],
@@ -292,13 +270,10 @@ describe('the documents of a site', { concurrency: true }, () => {
       },
     });
     await cluster.apply(namespace, aUser('ida'));
-    const user = await cluster.becomes(
-      'SiteUser',
-      namespace,
-      'ida',
-      'says why',
-      (live) => reasonOf(live) === 'NameTaken',
-    );
+    const user = await cluster.becomes('SiteUser', namespace, 'ida', {
+      what: 'says why',
+      check: (live) => reasonOf(live) === 'NameTaken',
+    });
     assert.match(
       conditionOf(user, 'Ready')?.message ?? '',
       /^Job shop-documents exists and was not made by the operator/,
@@ -318,17 +293,15 @@ describe('the documents of a site', { concurrency: true }, () => {
       metadata: { name: 'none' },
       spec: { hard: { 'count/jobs.batch': '0' } },
     });
-    await cluster.becomes('ResourceQuota', namespace, 'none', 'is counted', (live) =>
-      Boolean(at(live, 'status.hard')),
-    );
+    await cluster.becomes('ResourceQuota', namespace, 'none', {
+      what: 'is counted',
+      check: (live) => Boolean(at(live, 'status.hard')),
+    });
     await cluster.apply(namespace, aUser('jan'));
-    const user = await cluster.becomes(
-      'SiteUser',
-      namespace,
-      'jan',
-      'says why',
-      (live) => reasonOf(live) === 'Forbidden',
-    );
+    const user = await cluster.becomes('SiteUser', namespace, 'jan', {
+      what: 'says why',
+      check: (live) => reasonOf(live) === 'Forbidden',
+    });
     assert.match(conditionOf(user, 'Ready')?.message ?? '', /exceeded quota: none/);
     await cluster.delete('ResourceQuota', namespace, 'none');
     await cluster.ready('SiteUser', namespace, 'jan');
@@ -341,14 +314,11 @@ describe('the documents of a site', { concurrency: true }, () => {
     script.silent.add(namespace);
     const fault = await failJob(cluster, namespace, 'shop-documents', 'app-operator: broken\n');
     await cluster.delete('SiteUser', namespace, 'gus');
-    const user = await cluster.becomes(
-      'SiteUser',
-      namespace,
-      'gus',
-      'says why it stays',
-      (live) => /^Job(Failed|Waiting)$/.test(reasonOf(live) ?? ''),
-      90_000,
-    );
+    const user = await cluster.becomes('SiteUser', namespace, 'gus', {
+      what: 'says why it stays',
+      check: (live) => /^Job(Failed|Waiting)$/.test(reasonOf(live) ?? ''),
+      timeoutMs: 90_000,
+    });
     assert.match(
       conditionOf(user, 'Ready')?.message ?? '',
       /broken; to skip this, annotate the resource with app-operator\.io\/skip-drop=true$/,

@@ -300,7 +300,7 @@ describe('what somebody else adds', () => {
       ['Ingress', 's-ingress', { loadBalancer: { ingress: [{ hostname: 'lb.example.com' }] } }],
       ['PersistentVolumeClaim', 'b-sites', { capacity: { storage: '20Gi' } }],
     ] as const) {
-      await cluster.patch(kind, namespace, name, { status }, 'status');
+      await cluster.patchStatus(kind, namespace, name, { status });
     }
     await sleep(1_000);
     assert.deepEqual(await cluster.writes({ namespace, since }), []);

@@ -133,9 +133,10 @@ describe('an object of somebody else that has a child’s name', () => {
     const { kind, resource, owned, missing } = one;
     const { kind: childKind, metadata } = one.object;
     test(`stops the ${kind} and is named (${childKind} ${metadata.name})`, async () => {
-      const stalled = await cluster.becomes(kind, namespace, resource, 'is Stalled', (live) =>
-        Boolean(conditionOf(live, 'Stalled')),
-      );
+      const stalled = await cluster.becomes(kind, namespace, resource, {
+        what: 'is Stalled',
+        check: (live) => Boolean(conditionOf(live, 'Stalled')),
+      });
       const why = owned ? 'is controlled by ConfigMap their-owner' : 'was not made by the operator';
       for (const type of ['Ready', 'Stalled']) {
         const { status, reason, message } = conditionOf(stalled, type) ?? {};
@@ -181,9 +182,10 @@ describe('an object of somebody else that has a child’s name', () => {
     const metadata = { name: gunicorn, labels, ownerReferences: [controller] };
     const before = await cluster.create(namespace, { ...theirs, metadata });
     await cluster.apply(namespace, aSite(name, { bench: 'b' }));
-    const site = await cluster.becomes('AppSite', namespace, name, 'is Stalled', (live) =>
-      Boolean(conditionOf(live, 'Stalled')),
-    );
+    const site = await cluster.becomes('AppSite', namespace, name, {
+      what: 'is Stalled',
+      check: (live) => Boolean(conditionOf(live, 'Stalled')),
+    });
     assert.equal(conditionOf(site, 'Stalled')?.reason, 'NameTaken');
     const after = await cluster.the('Service', namespace, gunicorn);
     assert.deepEqual(content(after), content({ ...before, kind: 'Service', apiVersion: 'v1' }));

@@ -33,6 +33,15 @@ export interface CallFilter {
   readonly since?: Date;
 }
 
+/** A state that a test waits for. */
+export interface Expectation {
+  /** What the object does or is, for the message: `is Ready`. */
+  readonly what: string;
+  readonly check: (object: Live) => boolean;
+  /** Default: 120,000. */
+  readonly timeoutMs?: number | undefined;
+}
+
 /** A control plane that knows our kinds, and the operators that tests run against it. */
 export class Cluster {
   readonly #operators: Operator[] = [];
@@ -107,15 +116,15 @@ export class Cluster {
     return this.#list(kindNamed(kind), namespace, labels);
   }
 
-  /** Merge-patches an object, or its status. */
-  patch(
-    kind: string,
-    namespace: string,
-    name: string,
-    patch: unknown,
-    subresource?: 'status',
-  ): Promise<Live> {
-    const path = [pathOf(kind, namespace, name), ...(subresource ? [subresource] : [])].join('/');
+  /** Merge-patches an object. */
+  patch(kind: string, namespace: string, name: string, patch: unknown): Promise<Live> {
+    const path = pathOf(kind, namespace, name);
+    return this.#send('PATCH', path, patch, 'application/merge-patch+json');
+  }
+
+  /** Merge-patches an object through its subresource `status`. */
+  patchStatus(kind: string, namespace: string, name: string, patch: unknown): Promise<Live> {
+    const path = `${pathOf(kind, namespace, name)}/status`;
     return this.#send('PATCH', path, patch, 'application/merge-patch+json');
   }
 
@@ -180,9 +189,7 @@ export class Cluster {
     kind: string,
     namespace: string,
     name: string,
-    what: string,
-    check: (object: Live) => boolean,
-    timeoutMs?: number,
+    { what, check, timeoutMs }: Expectation,
   ): Promise<Live> {
     return this.#orHomeless(
       namespace,
@@ -202,14 +209,15 @@ export class Cluster {
   ready(kind: string, namespace: string, name: string, timeoutMs?: number): Promise<Live> {
     const isReady = ({ metadata, status }: Live): boolean =>
       status?.['phase'] === 'Ready' && status['observedGeneration'] === metadata.generation;
-    return this.becomes(kind, namespace, name, 'is Ready', isReady, timeoutMs);
+    return this.becomes(kind, namespace, name, { what: 'is Ready', check: isReady, timeoutMs });
   }
 
   /** Waits until a resource says that all of it is applied: a bench may be Ready before, without its exporter. */
   applied(kind: string, namespace: string, name: string): Promise<Live> {
-    return this.becomes(kind, namespace, name, 'says that all of it is applied', (live) =>
-      Boolean(at(live, 'status.appliedHash')),
-    );
+    return this.becomes(kind, namespace, name, {
+      what: 'says that all of it is applied',
+      check: (live) => Boolean(at(live, 'status.appliedHash')),
+    });
   }
 
   async gone(kind: string, namespace: string, name: string, timeoutMs?: number): Promise<void> {

@@ -109,13 +109,10 @@ describe('helm', () => {
     await helm.run('upgrade', ...RELEASE, CHART, '--set=replicas=2', ...WAIT);
     assert.match(await columns(), /URL/);
     // Helm waits for its ReplicaSet, of which the Deployment tells a moment later.
-    await cluster.becomes(
-      'Deployment',
-      namespace,
-      OPERATOR.deployment,
-      'has both replicas',
-      (live) => at(live, 'status.availableReplicas') === 2,
-    );
+    await cluster.becomes('Deployment', namespace, OPERATOR.deployment, {
+      what: 'has both replicas',
+      check: (live) => at(live, 'status.availableReplicas') === 2,
+    });
     assert.ok(await thereIs(`pdb/${OPERATOR.deployment}`));
     assert.deepEqual(await state(place), before);
   });

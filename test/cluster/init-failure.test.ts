@@ -18,15 +18,12 @@ after(() => cluster.stop());
 const LOG = 'Traceback (most recent call last):\nConnectionError\napp-operator: no database\n';
 
 const failed = (kind: string, namespace: string, name: string): Promise<Live> =>
-  cluster.becomes(
-    kind,
-    namespace,
-    name,
-    'is Failed, and says why',
-    (live) =>
+  cluster.becomes(kind, namespace, name, {
+    what: 'is Failed, and says why',
+    check: (live) =>
       at(live, 'status.phase') === 'Failed' &&
       (conditionOf(live, 'Ready')?.message.includes('no database') ?? false),
-  );
+  });
 
 describe('an init Job', { concurrency: true }, () => {
   describe('a bench whose init Job has failed', { concurrency: true }, () => {
@@ -134,11 +131,13 @@ describe('an init Job', { concurrency: true }, () => {
     test('gets its workloads when its init Job is complete, not before', async () => {
       const hold = await holdPods(cluster, { 'job-name': 'slow-init' });
       await cluster.apply(namespace, aSite('slow', { bench: 'b' }));
-      await cluster.becomes('AppSite', namespace, 'slow', 'waits for its Job', (live) =>
-        Boolean(
-          conditionOf(live, 'Ready')?.message.startsWith('waiting for Job slow-init: running'),
-        ),
-      );
+      await cluster.becomes('AppSite', namespace, 'slow', {
+        what: 'waits for its Job',
+        check: (live) =>
+          Boolean(
+            conditionOf(live, 'Ready')?.message.startsWith('waiting for Job slow-init: running'),
+          ),
+      });
       await sleep(1_000);
       const site = await cluster.the('AppSite', namespace, 'slow');
       assert.equal(at(site, 'status.phase'), 'Provisioning');

@@ -50,16 +50,13 @@ const succeed = (labels: Labels, log: string): Promise<Interference> =>
   completePods(cluster, labels, words({ exitCode: 0, log }));
 
 const becomes = (namespace: string, name: string, phase: string, timeoutMs?: number) =>
-  cluster.becomes(
-    'SiteJob',
-    namespace,
-    name,
-    `is ${phase}`,
-    (live) =>
+  cluster.becomes('SiteJob', namespace, name, {
+    what: `is ${phase}`,
+    check: (live) =>
       at(live, 'status.phase') === phase &&
       at(live, 'status.observedGeneration') === live.metadata.generation,
     timeoutMs,
-  );
+  });
 
 const readyOf = (live: Live) => {
   const { status, reason, message } = conditionOf(live, 'Ready') ?? {};
@@ -77,9 +74,10 @@ describe('jobs in a site', { concurrency: true }, () => {
     // The site is not Ready for as long as the bench is not.
     const hold = await holdPods(cluster, { 'job-name': 'slow-init' });
     await cluster.apply(namespace, ...theShop('slow'));
-    await cluster.becomes('SiteJob', namespace, 'early', 'sees its site', (live) =>
-      readyOf(live).includes('SiteNotReady'),
-    );
+    await cluster.becomes('SiteJob', namespace, 'early', {
+      what: 'sees its site',
+      check: (live) => readyOf(live).includes('SiteNotReady'),
+    });
     assert.equal(await cluster.get('Job', namespace, 'early-run'), undefined);
     await release(cluster, hold);
     await cluster.ready('AppSite', namespace, 'shop');
@@ -99,14 +97,11 @@ describe('jobs in a site', { concurrency: true }, () => {
     // Neither a Job that is gone nor another image makes it run again.
     await cluster.delete('Job', namespace, 'early-run');
     await cluster.patch('AppBench', namespace, 'slow', { spec: { image: { tag: 'v15.50.0' } } });
-    await cluster.becomes(
-      'AppSite',
-      namespace,
-      'shop',
-      'is upgraded',
-      (live) => at(live, 'status.image') === 'frappe/erpnext:v15.50.0',
-      90_000,
-    );
+    await cluster.becomes('AppSite', namespace, 'shop', {
+      what: 'is upgraded',
+      check: (live) => at(live, 'status.image') === 'frappe/erpnext:v15.50.0',
+      timeoutMs: 90_000,
+    });
     await sleep(2_000);
     assert.equal(await cluster.get('Job', namespace, 'early-run'), undefined);
     const later = await becomes(namespace, 'early', 'Succeeded');
@@ -170,17 +165,15 @@ describe('jobs in a site', { concurrency: true }, () => {
       namespace,
       aJob('often', { schedule: '* * * * *', timeZone: 'Asia/Tokyo' }),
     );
-    await cluster.becomes('SiteJob', namespace, 'often', 'is Scheduled', (live) =>
-      ['Scheduled', 'Running'].includes(String(at(live, 'status.phase'))),
-    );
-    const done = await cluster.becomes(
-      'SiteJob',
-      namespace,
-      'often',
-      'has run',
-      (live) => at(live, 'status.lastSuccessfulTime') !== undefined,
-      90_000,
-    );
+    await cluster.becomes('SiteJob', namespace, 'often', {
+      what: 'is Scheduled',
+      check: (live) => ['Scheduled', 'Running'].includes(String(at(live, 'status.phase'))),
+    });
+    const done = await cluster.becomes('SiteJob', namespace, 'often', {
+      what: 'has run',
+      check: (live) => at(live, 'status.lastSuccessfulTime') !== undefined,
+      timeoutMs: 90_000,
+    });
     assert.match(String(at(done, 'status.job')), /^often-run-\d+$/);
     assert.deepEqual([at(done, 'status.exitCode'), at(done, 'status.log')], [0, 'tick']);
     assert.ok(at(done, 'status.lastScheduleTime'));
@@ -193,9 +186,10 @@ describe('jobs in a site', { concurrency: true }, () => {
     assert.match(String(readyOf(resting)[2]), /the schedule waits: .*"shop" is paused$/);
     // A run that was missed meanwhile would begin as soon as the schedule goes on.
     await cluster.patch('SiteJob', namespace, 'often', { spec: { schedule: '0 0 1 1 *' } });
-    await cluster.becomes('CronJob', namespace, 'often-run', 'is changed', (live) =>
-      Object.is(at(live, 'spec.schedule'), '0 0 1 1 *'),
-    );
+    await cluster.becomes('CronJob', namespace, 'often-run', {
+      what: 'is changed',
+      check: (live) => Object.is(at(live, 'spec.schedule'), '0 0 1 1 *'),
+    });
     await cluster.patch('AppSite', namespace, 'shop', { spec: { paused: null } });
     await cluster.until('the schedule goes on', async () => (await suspended()) === false);
     await cluster.delete('AppSite', namespace, 'shop');

@@ -83,9 +83,10 @@ describe('where the watch is later than the answers to our own writes', { concur
       spec: { componentReplicas: { gunicorn: 2 } },
     });
     const path = 'spec.template.spec.containers[0].resources.requests.cpu';
-    await cluster.becomes('Deployment', namespace, 's-gunicorn', 'has its resources', (live) =>
-      Object.is(at(live, path), cpu),
-    );
+    await cluster.becomes('Deployment', namespace, 's-gunicorn', {
+      what: 'has its resources',
+      check: (live) => Object.is(at(live, path), cpu),
+    });
     await cluster.ready('AppSite', namespace, 's');
   });
 
@@ -126,13 +127,11 @@ describe('where the watch is later than the answers to our own writes', { concur
     // A repair that leaves the site Ready all the time.
     const labels = { 'app.kubernetes.io/component': 'x' };
     await cluster.patch('Service', namespace, 's-gunicorn', { metadata: { labels } });
-    await cluster.becomes(
-      'AppSite',
-      namespace,
-      's',
-      'is Ready again',
-      ({ status }) => Object.is(status?.['observedGeneration'], 2) && status?.['phase'] === 'Ready',
-    );
+    await cluster.becomes('AppSite', namespace, 's', {
+      what: 'is Ready again',
+      check: ({ status }) =>
+        Object.is(status?.['observedGeneration'], 2) && status?.['phase'] === 'Ready',
+    });
     assert.deepEqual(wrong, []);
   });
 
@@ -160,9 +159,10 @@ describe('where the watch is later than the answers to our own writes', { concur
       aBench('tie', { componentReplicas: few }),
       aSite('tie', { bench: 'b', componentReplicas: few }),
     );
-    await cluster.becomes('Job', namespace, 'tie-init', 'is made for the site', (live) =>
-      Object.is(at(live, 'metadata.ownerReferences[0].kind'), 'AppSite'),
-    );
+    await cluster.becomes('Job', namespace, 'tie-init', {
+      what: 'is made for the site',
+      check: (live) => Object.is(at(live, 'metadata.ownerReferences[0].kind'), 'AppSite'),
+    });
     // Where the bench comes to a name before the site has made way, it tries again after a minute.
     await cluster.ready('AppBench', namespace, 'tie', 180_000);
     const site = await cluster.the('AppSite', namespace, 'tie');

@@ -70,7 +70,7 @@ function other(than: Replica): Replica {
 
 /** Milliseconds until a replica leads, as its log has it. */
 async function takeOver(replica: Replica, since: number, limitMs: number): Promise<number> {
-  await replica.operator.logged('Elected', limitMs + 5_000);
+  await replica.operator.logged('elected', limitMs + 5_000);
   return performance.now() - since;
 }
 

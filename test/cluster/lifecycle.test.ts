@@ -22,7 +22,10 @@ describe('a bench and a site', () => {
     await cluster.operator([], { namespaces: [namespace] });
     await cluster.apply(namespace, aBench('b', { appsJSON: '["erpnext"]' }));
     // Two watches bring them: a site that is seen first says that it has no bench.
-    await cluster.becomes('AppBench', namespace, 'b', 'is seen', (live) => Boolean(live.status));
+    await cluster.becomes('AppBench', namespace, 'b', {
+      what: 'is seen',
+      check: (live) => Boolean(live.status),
+    });
     await cluster.apply(namespace, aSite('s', { bench: 'b', ingress: { enabled: true } }));
     bench = await cluster.ready('AppBench', namespace, 'b');
     site = await cluster.ready('AppSite', namespace, 's');
@@ -215,9 +218,10 @@ describe('created in the wrong order', () => {
     const namespace = await cluster.namespace();
     await cluster.operator([], { namespaces: [namespace], user: 'late' });
     await cluster.apply(namespace, aSite('s', { bench: 'b' }));
-    const waiting = await cluster.becomes('AppSite', namespace, 's', 'is Pending', (site) =>
-      Boolean(conditionOf(site, 'Ready')),
-    );
+    const waiting = await cluster.becomes('AppSite', namespace, 's', {
+      what: 'is Pending',
+      check: (site) => Boolean(conditionOf(site, 'Ready')),
+    });
     assert.equal(at(waiting, 'status.phase'), 'Pending');
     const { reason, message } = conditionOf(waiting, 'Ready') ?? {};
     assert.equal(reason, 'BenchMissing');

@@ -31,9 +31,10 @@ async function refused(
   reason: string,
   message: string,
 ): Promise<void> {
-  const live = await cluster.becomes(kind, namespace, name, 'is refused', (object) =>
-    Boolean(conditionOf(object, 'Stalled')),
-  );
+  const live = await cluster.becomes(kind, namespace, name, {
+    what: 'is refused',
+    check: (object) => Boolean(conditionOf(object, 'Stalled')),
+  });
   assert.equal(conditionOf(live, 'Stalled')?.reason, reason);
   assert.equal(conditionOf(live, 'Stalled')?.message, message);
   assert.equal(at(live, 'status.phase'), 'Failed');

@@ -94,13 +94,10 @@ class Place {
     await cluster.gone('AppSite', namespace, 't');
     await this.ready('u');
     await cluster.the('Deployment', namespace, 'b-socketio');
-    await cluster.becomes(
-      'Service',
-      namespace,
-      's-gunicorn',
-      'has its labels',
-      ({ metadata }) => metadata.labels?.['app.kubernetes.io/instance'] === 's',
-    );
+    await cluster.becomes('Service', namespace, 's-gunicorn', {
+      what: 'has its labels',
+      check: ({ metadata }) => metadata.labels?.['app.kubernetes.io/instance'] === 's',
+    });
     const nginx = await cluster.the('Deployment', namespace, 'b-nginx');
     assert.equal(at(nginx, 'spec.replicas'), 2);
     await cluster.until('nginx knows the sites that are there', async () => {

@@ -24,9 +24,10 @@ const WAYS = {
 } as const;
 
 const isPaused = (kind: string, namespace: string, name: string): Promise<Live> =>
-  cluster.becomes(kind, namespace, name, 'says that it is paused', (live) =>
-    Boolean(conditionOf(live, 'Paused')),
-  );
+  cluster.becomes(kind, namespace, name, {
+    what: 'says that it is paused',
+    check: (live) => Boolean(conditionOf(live, 'Paused')),
+  });
 
 describe('a paused bench and site', { concurrency: true }, () => {
   for (const [how, pause] of Object.entries(WAYS)) {
@@ -73,13 +74,10 @@ describe('a paused bench and site', { concurrency: true }, () => {
         ['AppBench', 'b'],
         ['AppSite', 's'],
       ] as const) {
-        await cluster.becomes(
-          kind,
-          namespace,
-          name,
-          'is not paused',
-          (live) => !conditionOf(live, 'Paused'),
-        );
+        await cluster.becomes(kind, namespace, name, {
+          what: 'is not paused',
+          check: (live) => !conditionOf(live, 'Paused'),
+        });
       }
     });
   }

@@ -161,9 +161,10 @@ describe('the operator', () => {
     const patch = { spec: { replicas: 3 } };
     await cluster.patch('Deployment', namespace, 's1-gunicorn', patch);
     const { operator } = await start('third');
-    await cluster.becomes('Deployment', namespace, 's1-gunicorn', 'is as it was', ({ spec }) =>
-      Object.is(spec?.['replicas'], 1),
-    );
+    await cluster.becomes('Deployment', namespace, 's1-gunicorn', {
+      what: 'is as it was',
+      check: ({ spec }) => Object.is(spec?.['replicas'], 1),
+    });
     await cluster.ready('AppSite', namespace, 's1');
     await sleep(1_000);
     const writes = await cluster.writes({ user: 'third' });

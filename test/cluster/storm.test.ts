@@ -139,9 +139,10 @@ describe('a storm', () => {
       'spec.componentResources.gunicorn.requests.cpu',
     );
     for (const name of ['b-gunicorn', 's-gunicorn']) {
-      await cluster.becomes('Deployment', namespace, name, 'has the last spec', (live) =>
-        Object.is(at(live, path), last),
-      );
+      await cluster.becomes('Deployment', namespace, name, {
+        what: 'has the last spec',
+        check: (live) => Object.is(at(live, path), last),
+      });
     }
     await ready();
     const counts = new Map<string, number>();
@@ -189,13 +190,10 @@ describe('another controller that wants something else of a field', () => {
     );
     t.diagnostic(`${rounds} rounds and ${writes.length} writes in ${STORM_MS / 1000} s`);
     assert.ok(writes.length / (STORM_MS / 1_000) <= 10, `${writes.length} writes`);
-    await cluster.becomes(
-      'Deployment',
-      namespace,
-      's-worker-short',
-      'is ours in the end',
-      (live) => live.metadata.labels?.[label] === ours,
-    );
+    await cluster.becomes('Deployment', namespace, 's-worker-short', {
+      what: 'is ours in the end',
+      check: (live) => live.metadata.labels?.[label] === ours,
+    });
     await client.close();
   });
 });

@@ -107,7 +107,10 @@ describe('users of a site', { concurrency: true }, () => {
     const namespace = await cluster.namespace();
     await cluster.apply(namespace, aUser('cid'));
     const missing = (live: Live): boolean => reasonOf(live) === 'SiteMissing';
-    const user = await cluster.becomes('SiteUser', namespace, 'cid', 'waits', missing);
+    const user = await cluster.becomes('SiteUser', namespace, 'cid', {
+      what: 'waits',
+      check: missing,
+    });
     assert.equal(at(user, 'status.phase'), 'Pending');
     assert.equal(
       conditionOf(user, 'Ready')?.message,
@@ -125,7 +128,10 @@ describe('users of a site', { concurrency: true }, () => {
     const namespace = await aShop(cluster);
     await cluster.apply(namespace, aUser('dan', { passwordSecretRef: { name: 'dan-password' } }));
     const waits = (live: Live): boolean => reasonOf(live) === 'SecretMissing';
-    await cluster.becomes('SiteUser', namespace, 'dan', 'waits for its Secret', waits);
+    await cluster.becomes('SiteUser', namespace, 'dan', {
+      what: 'waits for its Secret',
+      check: waits,
+    });
     await cluster.apply(namespace, aSecret('dan-password', { password: 'correct horse' }));
     await cluster.ready('SiteUser', namespace, 'dan');
     const wrote = (at: number): unknown => {
@@ -210,7 +216,10 @@ describe('users of a site', { concurrency: true }, () => {
     await cluster.ready('SiteUser', namespace, 'ida');
     await cluster.apply(namespace, aUser('ida-2', { email: 'ida@example.com' }));
     const refused = (live: Live): boolean => reasonOf(live) === 'DocumentTaken';
-    const user = await cluster.becomes('SiteUser', namespace, 'ida-2', 'is refused', refused);
+    const user = await cluster.becomes('SiteUser', namespace, 'ida-2', {
+      what: 'is refused',
+      check: refused,
+    });
     assert.equal(
       conditionOf(user, 'Stalled')?.message,
       'spec.email: Invalid value: "ida@example.com": SiteUser ida already manages this document of site shop',
@@ -224,7 +233,7 @@ describe('users of a site', { concurrency: true }, () => {
     const namespace = await aShop(cluster);
     await cluster.apply(namespace, aUser('joy', { roles: ['No Such Role'] }));
     const failed = (live: Live): boolean => reasonOf(live) === 'DocumentFailed';
-    await cluster.becomes('SiteUser', namespace, 'joy', 'is refused', failed);
+    await cluster.becomes('SiteUser', namespace, 'joy', { what: 'is refused', check: failed });
     await cluster.delete('SiteUser', namespace, 'joy');
     await cluster.gone('SiteUser', namespace, 'joy');
     assert.deepEqual(

@@ -345,7 +345,7 @@ describe('what was wrong before', () => {
     const before = await asked('operation="UPDATE"');
     await kubectl(['label', 'AppSite', 'old', 'team=web']);
     await cluster.patch('AppSite', NAMESPACE, 'old', { metadata: { finalizers: [] } });
-    await cluster.patch('AppSite', NAMESPACE, 'old', { status: { phase: 'Pending' } }, 'status');
+    await cluster.patchStatus('AppSite', NAMESPACE, 'old', { status: { phase: 'Pending' } });
     assert.equal(await asked('operation="UPDATE"'), before);
   });
 });
@@ -451,8 +451,11 @@ describe('when nobody answers', () => {
     const reasonOf = ({ status }: Live): string | undefined =>
       (status?.['conditions'] as Condition[] | undefined)?.find(({ type }) => type === 'Ready')
         ?.reason;
-    await cluster.becomes('AppSite', NAMESPACE, 'late', 'is refused', (late) => {
-      return reasonOf(late) === 'DuplicateSiteName';
+    await cluster.becomes('AppSite', NAMESPACE, 'late', {
+      what: 'is refused',
+      check: (late) => {
+        return reasonOf(late) === 'DuplicateSiteName';
+      },
     });
   });
 });

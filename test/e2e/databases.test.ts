@@ -181,14 +181,11 @@ suite('databases', { skip }, () => {
 
   /** Waits until the condition Ready of a site says what its Job has said last. */
   function complains(site: string, words: RegExp): Promise<Live> {
-    return cluster.becomes(
-      'AppSite',
-      namespace,
-      site,
-      `says ${words.source}`,
-      (object) => words.test(conditionOf(object, 'Ready')?.message ?? ''),
-      COMPLAINT_MS,
-    );
+    return cluster.becomes('AppSite', namespace, site, {
+      what: `says ${words.source}`,
+      check: (object) => words.test(conditionOf(object, 'Ready')?.message ?? ''),
+      timeoutMs: COMPLAINT_MS,
+    });
   }
 
   /** A site whose database exists with tables is refused; without the database, it continues automatically. */
@@ -198,14 +195,11 @@ suite('databases', { skip }, () => {
     await sql(cluster, server, `CREATE DATABASE ${database}`);
     await sql(cluster, server, 'CREATE TABLE old (it INT); INSERT INTO old VALUES (7)', database);
     await cluster.apply(namespace, site);
-    const refused = await cluster.becomes(
-      'AppSite',
-      namespace,
-      name,
-      'is refused',
-      (object) => conditionOf(object, 'Ready')?.reason === 'DatabaseExists',
-      COMPLAINT_MS,
-    );
+    const refused = await cluster.becomes('AppSite', namespace, name, {
+      what: 'is refused',
+      check: (object) => conditionOf(object, 'Ready')?.reason === 'DatabaseExists',
+      timeoutMs: COMPLAINT_MS,
+    });
     assert.equal(refused.status?.['phase'], 'Failed');
     assert.match(
       conditionOf(refused, 'Ready')?.message ?? '',

@@ -184,14 +184,11 @@ suite('faults', { skip }, () => {
   }
 
   function says(kind: string, name: string): Promise<Live> {
-    return cluster.becomes(
-      kind,
-      namespace,
-      name,
-      'says that it is not available',
-      (live) => conditionOf(live, 'Ready')?.status === 'False',
-      120_000,
-    );
+    return cluster.becomes(kind, namespace, name, {
+      what: 'says that it is not available',
+      check: (live) => conditionOf(live, 'Ready')?.status === 'False',
+      timeoutMs: 120_000,
+    });
   }
 
   function replicas(gunicorn: number): Promise<Live> {

@@ -140,9 +140,10 @@ suite('isolation and security', { skip }, () => {
       [namespace, await runningPod(cluster, namespace, 'foreign-gunicorn')],
     ] as const;
     for (const name of ['keda', 'outside']) {
-      await cluster.becomes('Pod', elsewhere, name, 'runs', (pod) =>
-        Object.is(at(pod, 'status.phase'), 'Running'),
-      );
+      await cluster.becomes('Pod', elsewhere, name, {
+        what: 'runs',
+        check: (pod) => Object.is(at(pod, 'status.phase'), 'Running'),
+      });
     }
     const servers = [
       ['plain-redis', 6379],

@@ -110,14 +110,14 @@ function job(timeline: Timeline, name: string): { readonly begun: number; readon
 /** From the last status of a pod until the operator has written that the owner is Ready. */
 function readyAfter(
   timeline: Timeline,
-  { resource, name }: Pick<Write, 'resource' | 'name'>,
+  { resource, name }: { readonly resource: string; readonly name: string },
   from: number,
   before = Infinity,
 ): number {
   const status: Write = { resource, name, subresource: 'status' };
   const written = timeline.last(status, before);
   const lastPod = timeline.last(
-    { resource: 'pods', name: { prefix: String(name) }, subresource: 'status', by: byKubelet },
+    { resource: 'pods', name: { prefix: name }, subresource: 'status', by: byKubelet },
     written,
   );
   return written - Math.max(lastPod, from);

@@ -38,14 +38,11 @@ suite('upgrades', { skip, concurrency: true }, () => {
       site.status?.['phase'] === 'Ready' && String(site.status['image']).endsWith(`:${tag}`);
 
   async function failed({ namespace }: Place, site: string): Promise<Live> {
-    return cluster.becomes(
-      'AppSite',
-      namespace,
-      site,
-      'says that its migration has failed',
-      (live) => conditionOf(live, 'Ready')?.reason === 'MigrationFailed',
-      UPGRADED_MS,
-    );
+    return cluster.becomes('AppSite', namespace, site, {
+      what: 'says that its migration has failed',
+      check: (live) => conditionOf(live, 'Ready')?.reason === 'MigrationFailed',
+      timeoutMs: UPGRADED_MS,
+    });
   }
 
   test('each site is closed, backed up, migrated, rolled and opened; one that fails stops no other', async () => {
@@ -60,7 +57,11 @@ suite('upgrades', { skip, concurrency: true }, () => {
     }
     const begun = performance.now();
     const upgraded = (name: string): Promise<Live> =>
-      cluster.becomes('AppSite', namespace, name, 'is upgraded', isOf(TAGS.second), UPGRADED_MS);
+      cluster.becomes('AppSite', namespace, name, {
+        what: 'is upgraded',
+        check: isOf(TAGS.second),
+        timeoutMs: UPGRADED_MS,
+      });
     const loads = await underLoad(place, [shop, blog], async () => {
       await bring(place, TAGS.second);
       await Promise.all(['shop', 'blog'].map((name) => upgraded(name)));
@@ -113,7 +114,11 @@ suite('upgrades', { skip, concurrency: true }, () => {
     assert.equal(await bad.ping(), 503);
     const begun = performance.now();
     await bring(place, TAGS.first);
-    await cluster.becomes('AppSite', namespace, 'bad', 'is back', isOf(TAGS.first), UPGRADED_MS);
+    await cluster.becomes('AppSite', namespace, 'bad', {
+      what: 'is back',
+      check: isOf(TAGS.first),
+      timeoutMs: UPGRADED_MS,
+    });
     await bad.answers();
     cluster.figures.add(
       'version before put back: until the site answers',

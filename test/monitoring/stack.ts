@@ -115,7 +115,7 @@ async function observed(parts: Parts, interval: string): Promise<MonitoringStack
   for (const site of ['shop', 'books']) await cluster.ready('AppSite', namespace, site);
   // What the backup's pod would have left, had it been a real one.
   const status = { lastSuccessfulTime: new Date(Date.now() - 3_600_000).toISOString() };
-  await cluster.patch('SiteBackup', namespace, 'nightly', { status }, 'status');
+  await cluster.patchStatus('SiteBackup', namespace, 'nightly', { status });
   await cluster.patch('SiteBackup', namespace, 'nightly', { spec: { backoffLimit: 1 } });
 
   const exporterPort = await startExporter(directory, namespace, redis, databases);

@@ -108,18 +108,18 @@ async function evaluated(path: string, one: Asked): Promise<AdmissionResponse> {
 
 describe('what is no review', () => {
   const bodies: readonly (readonly [what: string, body: string | Buffer, says: RegExp])[] = [
-    ['nothing', '', /no JSON/],
-    ['no JSON', '{', /no JSON/],
-    ['bytes', Buffer.from([0xff, 0xfe, 0x00]), /no JSON/],
-    ['a list', '[]', /no AdmissionReview/],
-    ['null', 'null', /no AdmissionReview/],
-    ['a version of old', review({}, 'admission.k8s.io/v1beta1'), /not of version/],
+    ['nothing', '', /not JSON/],
+    ['no JSON', '{', /not JSON/],
+    ['bytes', Buffer.from([0xff, 0xfe, 0x00]), /not JSON/],
+    ['a list', '[]', /not an AdmissionReview/],
+    ['null', 'null', /not an AdmissionReview/],
+    ['a version of old', review({}, 'admission.k8s.io/v1beta1'), /unsupported version/],
     ['no request', review(null as unknown as object), /no request/],
-    ['an empty request', review({}), /not complete/],
+    ['an empty request', review({}), /incomplete request/],
     [
       'no object',
       review({ ...asked({ kind: 'AppSite', spec: {} }), object: null }),
-      /not complete/,
+      /incomplete request/,
     ],
     [
       'text as object',

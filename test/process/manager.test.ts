@@ -86,21 +86,23 @@ class Cluster implements Client {
 
   async request<T>(method: Method, path: string, options: RequestOptions = {}): Promise<T> {
     const last = path.split('/').at(-1) ?? '';
-    if (method === 'GET' && last === 'v1alpha1' && path.includes('keda') && this.served) {
-      const verbs = ['create', 'delete', 'get', 'list', 'patch', 'watch'];
-      return { resources: [{ name: 'scaledobjects', kind: 'ScaledObject', verbs }] } as T;
-    }
-    if (method === 'GET') {
-      if (/\/v\d\w*$/.test(path)) throw new ApiError(404, 'NotFound', {}, 'no');
-      const items = this.lists.get(last) ?? [];
-      const { apiVersion = 'v1', kind = 'X' } = items[0] ?? {};
-      return { apiVersion, kind: `${kind}List`, metadata: { resourceVersion: '10' }, items } as T;
-    }
+    if (method === 'GET') return this.#read(path, last) as T;
     this.writes.push(`${method} ${last}`);
     await this.held;
     // The server knows the spec of what it is told a status of.
     const body = { spec: SPEC, ...(options.body as KubeObject) };
     return { ...body, metadata: { uid: 'u-9', ...body.metadata, resourceVersion: '20' } } as T;
+  }
+
+  #read(path: string, last: string): unknown {
+    if (last === 'v1alpha1' && path.includes('keda') && this.served) {
+      const verbs = ['create', 'delete', 'get', 'list', 'patch', 'watch'];
+      return { resources: [{ name: 'scaledobjects', kind: 'ScaledObject', verbs }] };
+    }
+    if (/\/v\d\w*$/.test(path)) throw new ApiError(404, 'NotFound', {}, 'no');
+    const items = this.lists.get(last) ?? [];
+    const { apiVersion = 'v1', kind = 'X' } = items[0] ?? {};
+    return { apiVersion, kind: `${kind}List`, metadata: { resourceVersion: '10' }, items };
   }
 
   apply<T>(path: string, object: unknown): Promise<T> {

@@ -19,9 +19,21 @@ describe('the check of a site', () => {
   });
 
   const failures: readonly [string, Handler, RegExp][] = [
-    ['another status', (_, response) => response.writeHead(404).end(), /expected status 200, got 404$/],
-    ['another body', (_, response) => response.end('{"message":"ping"}'), /unexpected body with status 200$/],
-    ['a body that is not JSON', (_, response) => response.end('pong'), /unexpected body with status 200$/],
+    [
+      'another status',
+      (_, response) => response.writeHead(404).end(),
+      /expected status 200, got 404$/,
+    ],
+    [
+      'another body',
+      (_, response) => response.end('{"message":"ping"}'),
+      /unexpected body with status 200$/,
+    ],
+    [
+      'a body that is not JSON',
+      (_, response) => response.end('pong'),
+      /unexpected body with status 200$/,
+    ],
     ['a broken connection', (request) => request.socket.destroy(), /no response from/],
   ];
   for (const [what, handler, message] of failures) {

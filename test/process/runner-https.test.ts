@@ -39,7 +39,7 @@ afterEach(async () => {
 async function serve(source: KeyPairSource): Promise<number> {
   const routes = { '/': () => ({ status: 200, body: 'hello' }) };
   const address = { host: '127.0.0.1', port: 0 };
-  const server = await serveHttps(address, routes, source, log, RELOAD_MS);
+  const server = await serveHttps({ address, routes, source, log, reloadMs: RELOAD_MS });
   running.push(server);
   return server.port;
 }
@@ -169,7 +169,7 @@ describe('a mounted certificate', () => {
       },
     });
     logged = '';
-    const complaints = (): number => logged.match(/Certificate not reloaded/g)?.length ?? 0;
+    const complaints = (): number => logged.match(/certificate not reloaded/g)?.length ?? 0;
     await mount(where, { cert: pairFor('other').cert, key: pair.key });
     await until(() => complaints() > 0);
     const before = looks;

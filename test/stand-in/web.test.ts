@@ -26,7 +26,7 @@ describe('requests to the framework image', possible, () => {
   });
 
   const request = (path: string, headers: Env = {}, method = 'GET', body = ''): Promise<Answer> =>
-    get(web.port, path, { Host: site.name, ...headers }, method, body);
+    get(web.port, path, { Host: site.name, ...headers }, { method, body });
   const post = (path: string, value: unknown, headers: Env = {}): Promise<Answer> =>
     request(path, { ...JSON_BODY, ...headers }, 'POST', JSON.stringify(value));
   const logIn = (pwd = site.env['ADMIN_PASSWORD']): Promise<Answer> =>

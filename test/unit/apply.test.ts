@@ -191,7 +191,10 @@ describe('a name that is taken', () => {
       const before = api.the('a');
       const { reason, message: text } = await refusal(apply(CONFIG));
       assert.equal(reason, 'NameTaken');
-      assert.match(text, new RegExp(`^ConfigMap a exists and ${message}; the operator will not modify it`));
+      assert.match(
+        text,
+        new RegExp(`^ConfigMap a exists and ${message}; the operator will not modify it`),
+      );
       assert.equal(api.the('a'), before);
     });
   }
@@ -205,7 +208,10 @@ describe('a name that is taken', () => {
       see(wanted.kind === 'Secret' ? kinds.Secret : kinds.ConfigMap, 'a');
       const { reason, message } = await refusal(apply(wanted));
       assert.equal(reason, 'NameTaken');
-      assert.match(message, /^\w+ a exists and was made for AppSite\/n\/b; the operator will not modify it/);
+      assert.match(
+        message,
+        /^\w+ a exists and was made for AppSite\/n\/b; the operator will not modify it/,
+      );
       assert.deepEqual(api.calls, []);
     });
   }

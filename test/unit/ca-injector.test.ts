@@ -41,7 +41,7 @@ const refused = (code: number): never => {
 const soon = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 
 for (const code of [404, 409, 422]) {
-  test(`keys that are refused with ${code} again and again are said once`, async (t) => {
+  test(`keys that are refused with ${code} repeatedly are logged once`, async (t) => {
     mock.timers.enable({ apis: ['setTimeout'] });
     t.after(() => mock.timers.reset());
     const { it, asked, text } = caInjector(() => refused(code));
@@ -56,9 +56,9 @@ for (const code of [404, 409, 422]) {
       assert.ok(asked() >= turns, `${asked()} of ${turns} turns`);
       return text();
     };
-    assert.doesNotMatch(await until(2), /not kept/, 'another replica may have been quicker');
+    assert.doesNotMatch(await until(2), /not updated/, 'another replica may have been faster');
     const said = await until(20);
-    assert.equal(said.match(/the webhooks are not kept/g)?.length, 1, said);
+    assert.equal(said.match(/webhook certificates not updated/g)?.length, 1, said);
     assert.match(said, new RegExp(`status ${code}`));
   });
 }

@@ -57,17 +57,22 @@ function importsOf(source: ts.SourceFile): readonly Import[] {
       ? statement.importClause?.namedBindings
       : undefined;
     const elements = bindings && ts.isNamedImports(bindings) ? [...bindings.elements] : [];
-    const whole = ts.isImportDeclaration(statement)
-      ? statement.importClause?.phaseModifier === ts.SyntaxKind.TypeKeyword
-      : statement.isTypeOnly;
     return [
       {
         from: moduleSpecifier.text,
         names: elements.map(({ name }) => name.text),
-        typeOnly: whole || (elements.length > 0 && elements.every((element) => element.isTypeOnly)),
+        typeOnly:
+          isTypeOnly(statement) ||
+          (elements.length > 0 && elements.every((element) => element.isTypeOnly)),
       },
     ];
   });
+}
+
+function isTypeOnly(statement: ts.ImportDeclaration | ts.ExportDeclaration): boolean {
+  return ts.isImportDeclaration(statement)
+    ? statement.importClause?.phaseModifier === ts.SyntaxKind.TypeKeyword
+    : statement.isTypeOnly;
 }
 
 /** Names that stand for values of the surroundings: no fields, no types, nothing of the file's own. */

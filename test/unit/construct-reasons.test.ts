@@ -183,25 +183,26 @@ suite('docs/reasons.md', () => {
   test('has a row for every condition of the golden scenarios', () => {
     const rows = rowsOf('Conditions');
     const terminations = first(rowsOf('Last words of Jobs'));
-    for (const name of scenarioNames()) {
-      for (const { resource, status } of outcomesOf(readScenario(name))) {
-        const kind = WORDS[resource.kind] ?? 'document';
-        const { reasons } = KINDS.find(({ definition }) => definition.kind === resource.kind) ?? {};
-        const declared = { ...COMMON_REASONS, ...reasons };
-        for (const { type, reason, status: value } of status.conditions ?? []) {
-          if (['Reconciling', 'Stalled'].includes(type)) continue;
-          // A failed Job's termination message has its own reasons.
-          if (type === 'Ready' && terminations.includes(reason)) continue;
-          assert.ok(reason in declared, `${name}: ${resource.kind} declares no reason ${reason}`);
-          const row = rows.find(
-            ([own = '', kinds = '', condition = '', values = '']) =>
-              own === `\`${reason}\`` &&
-              (kinds === 'all' || kinds.includes(kind)) &&
-              condition.includes(`\`${type}\``) &&
-              values.includes(value),
-          );
-          assert.ok(row, `${name}: ${kind} ${type}=${value} ${reason}`);
-        }
+    const outcomes = scenarioNames().flatMap((name) =>
+      outcomesOf(readScenario(name)).map((outcome) => ({ name, ...outcome })),
+    );
+    for (const { name, resource, status } of outcomes) {
+      const kind = WORDS[resource.kind] ?? 'document';
+      const { reasons } = KINDS.find(({ definition }) => definition.kind === resource.kind) ?? {};
+      const declared = { ...COMMON_REASONS, ...reasons };
+      for (const { type, reason, status: value } of status.conditions ?? []) {
+        if (['Reconciling', 'Stalled'].includes(type)) continue;
+        // A failed Job's termination message has its own reasons.
+        if (type === 'Ready' && terminations.includes(reason)) continue;
+        assert.ok(reason in declared, `${name}: ${resource.kind} declares no reason ${reason}`);
+        const row = rows.find(
+          ([own = '', kinds = '', condition = '', values = '']) =>
+            own === `\`${reason}\`` &&
+            (kinds === 'all' || kinds.includes(kind)) &&
+            condition.includes(`\`${type}\``) &&
+            values.includes(value),
+        );
+        assert.ok(row, `${name}: ${kind} ${type}=${value} ${reason}`);
       }
     }
   });

@@ -147,7 +147,7 @@ describe('the monitoring of the operator', () => {
     serveAll(foreign.it);
     await soon();
     assert.deepEqual(foreign.applied, []);
-    assert.match(foreign.log(), /somebody else/);
+    assert.match(foreign.log(), /another owner/);
   });
 
   test('that is not allowed is said once for each object, and harms nobody', async () => {

@@ -78,14 +78,15 @@ function scriptValues(text: string): readonly string[] {
   const code = text
     .replace(/^\s*#.*$/gm, '')
     .replace(/^\s*(?:r|rb)?"""[^]*?"""/gm, '')
-    .replaceAll('_', '');
+    .replace(/(\d)_(?=\d)/g, '$1');
   return [...code.matchAll(/"([^"\n]*)"|'([^'\n]*)'|:-([^}]*)}|(?<![\w.])(\d+)(?![\w.])/g)].map(
     ([, ...groups]) => groups.find((group) => group !== undefined) ?? '',
   );
 }
 
 suite('Constants that the operator and the jobs share', () => {
-  const scalars = Object.entries(constants).filter(([, value]) => typeof value !== 'object');
+  const values: Readonly<Record<string, unknown>> = constants;
+  const scalars = Object.entries(values).filter(([, value]) => typeof value !== 'object');
   const files = (folder: string, pattern: RegExp): readonly string[] =>
     readdirSync(ROOT + folder, { recursive: true, encoding: 'utf8' })
       .filter((path) => pattern.test(path))

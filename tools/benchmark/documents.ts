@@ -51,14 +51,7 @@ export async function measureDocuments(
     { path: `${API}/siteusers`, passes: isReady, timeoutMs: TIMEOUT_MS },
     users,
   );
-  const pending = Array.from({ length: users }, (_, index) => index).values();
-  await Promise.all(
-    Array.from({ length: CONCURRENCY }, async () => {
-      for (const index of pending) {
-        await client.apply(`${API}/siteusers/${userName(index)}`, aUser(index), 'benchmark');
-      }
-    }),
-  );
+  await applyUsers(client, users);
   await allReady;
   const ready = (performance.now() - start) / 1000;
   const all = script.batches.length;
@@ -92,6 +85,17 @@ export async function measureDocuments(
     changed,
     quietCalls,
   };
+}
+
+async function applyUsers(client: Client, users: number): Promise<void> {
+  const pending = Array.from({ length: users }, (_, index) => index).values();
+  await Promise.all(
+    Array.from({ length: CONCURRENCY }, async () => {
+      for (const index of pending) {
+        await client.apply(`${API}/siteusers/${userName(index)}`, aUser(index), 'benchmark');
+      }
+    }),
+  );
 }
 
 /** Calls to the API server in a time without changes. */

@@ -125,5 +125,8 @@ export async function countsSites(
   sites: number,
 ): Promise<void> {
   const check = (live: Live): boolean => at(live, 'status.sites') === sites;
-  await cluster.becomes('AppBench', namespace, bench, `has ${sites} sites`, check);
+  await cluster.becomes('AppBench', namespace, bench, {
+    what: `has ${sites} sites`,
+    check,
+  });
 }
