@@ -11,7 +11,7 @@ import { UsageError } from './errors.js';
 export type Completion =
   'file' | 'namespace' | 'context' | 'resource' | readonly string[] | LoadedValues;
 
-/** Values from code that is loaded only for help and completion. Help lists them after the text of the flag. */
+/** Values from code that only help and completion load. Help lists them after the text of the flag. */
 export type LoadedValues = () => Promise<readonly string[]>;
 
 /** A flag of a command, with its help and completion. */
