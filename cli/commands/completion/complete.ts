@@ -73,6 +73,7 @@ async function valuesOf(
   line: CommandLine,
 ): Promise<readonly string[]> {
   if (completion === undefined) return [];
+  if (typeof completion === 'function') return completion();
   if (typeof completion !== 'string') return completion;
   if (completion === 'file') return [FILES];
   const args = argumentsSoFar(line);

@@ -58,8 +58,8 @@ export class ChildDiff {
   }
 
   /**
-   * Hashes depend on versions of Secrets. Without the permission to list Secrets, a hash that the files do not
-   * change counts as the live one.
+   * Hashes depend on versions of Secrets. Without the permission to list Secrets, a hash that the files
+   * do not change counts as the live one.
    */
   #withLiveHash(live: KubeObject | undefined, { object, before }: ComparedChild): KubeObject {
     const { configHash } = this.metadataKeys;

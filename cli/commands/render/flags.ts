@@ -1,26 +1,21 @@
 import type { Parser } from '../../../runner/config/flags.js';
 import type { CommandFlags } from '../../arguments/command.js';
 import { API_GROUP_FLAGS, FILE_FLAGS, SETTINGS_FLAGS } from '../../arguments/shared-flags.js';
-import { integrationNames } from './optional-apis.js';
 
-const INTEGRATION_NAMES = integrationNames();
-
-const integrations: Parser<readonly string[]> = {
-  allowed: `${INTEGRATION_NAMES.join(', ')}, separated by commas`,
-  parse: (text) => {
-    const names = text.split(',').map((name) => name.trim());
-    return names.every((name) => INTEGRATION_NAMES.includes(name)) ? names : undefined;
-  },
+/** Names of integrations. The command checks them: only it loads the integrations. */
+const names: Parser<readonly string[]> = {
+  allowed: 'names of integrations, separated by commas',
+  parse: (text) => text.split(',').map((name) => name.trim()),
 };
 
 export const RENDER_FLAGS = {
   ...FILE_FLAGS,
   ...API_GROUP_FLAGS,
   serves: {
-    value: integrations,
+    value: names,
     placeholder: 'NAMES',
-    help: `operators that the cluster has: ${INTEGRATION_NAMES.join(', ')}`,
-    complete: INTEGRATION_NAMES,
+    help: 'operators that the cluster has',
+    complete: async () => (await import('./optional-apis.js')).integrationNames(),
   },
   ...SETTINGS_FLAGS,
 } satisfies CommandFlags;
