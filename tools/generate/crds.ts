@@ -17,8 +17,8 @@ export function crdFiles(definitions: readonly KindDefinition[]): Files {
 }
 
 /**
- * The definition of each kind that is compiled. They are imported late, with the schemas of this run put
- * in: theirs are those of the last compilation, or missing altogether.
+ * The definition of each kind that is compiled. They are imported late, with the schemas of this
+ * run put in: theirs are those of the last compilation, or missing altogether.
  */
 export async function definitions(
   schemas: ReadonlyMap<string, KindSchemas>,

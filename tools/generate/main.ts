@@ -1,6 +1,6 @@
 /**
- * Writes the files that are derived from the kinds' `api.ts` files: schemas, embedded scripts, CRDs, the install
- * manifest, imports; and the monitoring files.
+ * Writes the files that are derived from the kinds' `api.ts` files: schemas, embedded scripts,
+ * CRDs, the install manifest, imports; and the monitoring files.
  *
  *     node dist/lib/tools/generate/main.js            write what differs
  *     node dist/lib/tools/generate/main.js --check    fail where something differs
