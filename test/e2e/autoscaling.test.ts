@@ -122,7 +122,8 @@ suite('autoscaling with the real KEDA', { skip: skip || (KEDA?.skip ?? false) },
   });
 
   test('several jobs get several workers, and all are done once', async () => {
-    // Enough to wait for longer than the HPA's 15 s, while the first worker does one after the other.
+    // Enough to wait for longer than the HPA's 15 s, while the first worker does one after the
+    // other.
     const jobs = Array.from({ length: 8 }, (_, index) => `one of several: ${index}`);
     for (const job of jobs) assert.equal(await shop.enqueue(job, 12, 'short'), 200);
     await reach('two workers', 2);

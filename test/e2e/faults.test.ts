@@ -53,7 +53,8 @@ suite('faults', { skip }, () => {
 
   for (const [app, how, fault] of [
     ['bench-db', 'killed', killPod],
-    // Idle workers notice a server that stops without closing connections only after minutes: docs/spec/appbench.md.
+    // Idle workers notice a server that stops without closing connections only after minutes:
+    // docs/spec/appbench.md.
     ['bench-redis', 'deleted', deletePod],
   ] as const) {
     test(`the pod of ${app} is ${how}`, async () => {

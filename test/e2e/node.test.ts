@@ -93,7 +93,8 @@ suite('the node runs real pods', { skip }, () => {
       for (let times = 0; times < 6; times++) {
         for (const ready of [false, true]) {
           await become(ready);
-          // kube-proxy puts together what changes within a tenth of a second, and has its time for each.
+          // kube-proxy puts together what changes within a tenth of a second, and has its time for
+          // each.
           await sleep(1_200);
         }
       }

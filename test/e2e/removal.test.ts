@@ -246,8 +246,8 @@ function isRetained({ kind, metadata }: Live, owner: string): boolean {
 }
 
 /**
- * What of a site is on its bench's volume, anywhere. The empty file that its Jobs lock stays: to remove it
- * would let two Jobs of one site run at once.
+ * What of a site is on its bench's volume, anywhere. The empty file that its Jobs lock stays: to
+ * remove it would let two Jobs of one site run at once.
  */
 async function mentions(volume: string, site: string): Promise<string[]> {
   const host = `${site}.example.com`;

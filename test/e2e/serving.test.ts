@@ -71,7 +71,10 @@ suite('a bench and its sites serve requests', { skip }, () => {
   }
 });
 
-/** Milliseconds in which a new bench waited for the operator alone, until its first site could start. */
+/**
+ * Milliseconds in which a new bench waited for the operator alone, until its first site could
+ * start.
+ */
 function addedToBench(timeline: Timeline, site: string): number {
   const applied = timeline.first({ resource: 'appbenchs', name: BENCH });
   const jobs = job(timeline, `${BENCH}-init`);
@@ -85,7 +88,10 @@ function addedToBench(timeline: Timeline, site: string): number {
   return jobs.begun - applied + (workloads - jobs.ended) + ready;
 }
 
-/** The same for a site; a site that was created with its bench waits for the operator from when the bench is Ready. */
+/**
+ * The same for a site; a site that was created with its bench waits for the operator from when the
+ * bench is Ready.
+ */
 function addedToSite(timeline: Timeline, name: string, bench?: string): number {
   const jobs = job(timeline, `${name}-init`);
   const applied = bench

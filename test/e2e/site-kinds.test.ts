@@ -27,7 +27,8 @@ suite('users, desks, jobs and backups of a site', { skip }, () => {
     place = { namespace: await cluster.namespace(), bench: 'bench' };
     await cluster.apply(
       place.namespace,
-      // A scheduler would write to the database between the backup and its comparison with the copy.
+      // A scheduler would write to the database between the backup and its comparison with the
+      // copy.
       benchOf('bench', { componentReplicas: { ...ONE_QUEUE.componentReplicas, scheduler: 0 } }),
       siteOf('bench', 'shop', { workloads: 'Shared' }),
       {

@@ -11,7 +11,9 @@ import { folderOf, type Made, makeBench, type Place, type SiteUser, sql } from '
 
 /** Sites are upgraded two at a time, each with a Job, a roll and another Job. */
 const UPGRADED_MS = 400_000;
-/** A ToDo of this status makes a patch of the second version fail, after it has changed the schema. */
+/**
+ * A ToDo of this status makes a patch of the second version fail, after it has changed the schema.
+ */
 const UNKNOWN = 'Unheard of';
 
 suite('upgrades', { skip, concurrency: true }, () => {

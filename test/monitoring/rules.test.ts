@@ -1,4 +1,7 @@
-/** The alerts, in the time of promtool: each fires when it should, and not before, and not otherwise. */
+/**
+ * The alerts, in the time of promtool: each fires when it should, and not before, and not
+ * otherwise.
+ */
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { readFileSync, writeFileSync } from 'node:fs';

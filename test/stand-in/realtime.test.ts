@@ -38,7 +38,10 @@ describe('realtime of the framework image', possible, () => {
       ...env,
     });
 
-  /** Connects to the site's namespace by long polling; returns the server's answer and a way to go on polling. */
+  /**
+   * Connects to the site's namespace by long polling; returns the server's answer and a way to go
+   * on polling.
+   */
   async function connect(headers: Env): Promise<{ answer: string; next: () => Promise<string> }> {
     const opened = await get(port, POLL, headers);
     const { sid } = JSON.parse(opened.body.slice(1)) as { sid: string };

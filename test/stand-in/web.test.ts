@@ -1,4 +1,7 @@
-/** What a site of the image answers through the real gunicorn, behind the operator's wrapper and the operator's nginx. */
+/**
+ * What a site of the image answers through the real gunicorn, behind the operator's wrapper and the
+ * operator's nginx.
+ */
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';

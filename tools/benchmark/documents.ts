@@ -26,7 +26,8 @@ export interface DocumentFigures {
 }
 
 /**
- * Many users of one site. The script is a stand-in that takes as long as the real one was measured to take.
+ * Many users of one site. The script is a stand-in that takes as long as the real one was measured
+ * to take.
  * @param quietMs how long nothing happens before the calls of that time are counted
  */
 export async function measureDocuments(
@@ -106,7 +107,10 @@ async function callsIn(operator: OperatorProcess, ms: number): Promise<number> {
   return count(await operator.usage()) - before;
 }
 
-/** Milliseconds, as measured with the real framework (version-15, MariaDB, two cores): its import, then each document. */
+/**
+ * Milliseconds, as measured with the real framework (version-15, MariaDB, two cores): its import,
+ * then each document.
+ */
 function scriptTime(documents: number): number {
   return 1_200 + documents * 60;
 }
