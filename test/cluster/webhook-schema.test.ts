@@ -127,7 +127,7 @@ async function refusalOf(
   return undefined;
 }
 
-describe('the webhook refuses what the schema of the cluster lets pass, in the same words', () => {
+describe('the webhook refuses what an older schema admits, with the same message', () => {
   for (const [what, manifest, message] of REFUSED) {
     test(`${manifest.kind}, ${what}`, async () => {
       // What follows is of the scale subresource.
