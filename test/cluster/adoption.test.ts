@@ -71,7 +71,7 @@ async function warnings(namespace: string): Promise<unknown[]> {
 const uidOf = async (kind: string, namespace: string, name: string): Promise<unknown> =>
   at(await cluster.the(kind, namespace, name), 'metadata.uid');
 
-describe('what was retained is adopted', { concurrency: true }, () => {
+describe('retained objects are adopted', { concurrency: true }, () => {
   test('by a bench and a site of the same names', async () => {
     const namespace = await start();
     const before = await treasure(namespace, [...OF_BENCH, ...OF_SITE]);
@@ -94,7 +94,7 @@ describe('what was retained is adopted', { concurrency: true }, () => {
     assert.deepEqual(await warnings(namespace), []);
   });
 
-  test('by a site that is made again at once, while the old one’s children are still going', async () => {
+  test('by a site that is created again while the old children are terminating', async () => {
     const namespace = await start();
     const before = await treasure(namespace, OF_SITE);
     const old = await uidOf('Deployment', namespace, 's-gunicorn');
@@ -109,7 +109,7 @@ describe('what was retained is adopted', { concurrency: true }, () => {
     assert.deepEqual(await warnings(namespace), []);
   });
 
-  test('by a bench that is made again at once', async () => {
+  test('by a bench that is created again at once', async () => {
     const namespace = await cluster.namespace();
     await cluster.apply(namespace, aBench('b'));
     await cluster.ready('AppBench', namespace, 'b');
@@ -124,7 +124,7 @@ describe('what was retained is adopted', { concurrency: true }, () => {
     assert.deepEqual(await warnings(namespace), []);
   });
 
-  test('with a larger claim, where more is asked for', async () => {
+  test('with a larger PersistentVolumeClaim where the spec requests more', async () => {
     const namespace = await cluster.namespace();
     await cluster.apply(namespace, aBench('b'));
     await cluster.ready('AppBench', namespace, 'b');
@@ -138,7 +138,7 @@ describe('what was retained is adopted', { concurrency: true }, () => {
     assert.equal(at(now, 'spec.resources.requests.storage'), '20Gi');
   });
 
-  test('and dropped with a site of the same name that says Delete', async () => {
+  test('and dropped with a site of the same name whose policy is Delete', async () => {
     const namespace = await start();
     await cluster.delete('AppSite', namespace, 's');
     await cluster.gone('AppSite', namespace, 's');

@@ -104,7 +104,7 @@ describe('workers scale by events', { skip: KEDA.skip }, () => {
     return items.map(({ message }) => message).filter((text) => text.startsWith('Scaled down'));
   };
 
-  test('not without KEDA: their numbers are fixed, and a condition says why', async () => {
+  test('not without KEDA: replicas are fixed, and a condition has the reason', async () => {
     const bench = await saysThatKedaIsMissing();
     assert.equal(await replicas('b-worker-short'), 1, 'nobody would wake it from 0');
     assert.equal(await replicas('b-worker-long'), 3);
@@ -144,7 +144,7 @@ describe('workers scale by events', { skip: KEDA.skip }, () => {
     assert.match(shown, /\nb-worker-short +b-worker-short +0 +10 /);
   });
 
-  test('and their bench and site are Ready whatever KEDA says: it only helps', async () => {
+  test('and bench and site are Ready whatever the condition of KEDA', async () => {
     const [one, two] = ['b-worker-short', 's-worker-short'];
     for (const [patch, message] of [
       [{ status: { conditions: null } }, 'its operator has not observed it yet'],
@@ -166,7 +166,7 @@ describe('workers scale by events', { skip: KEDA.skip }, () => {
     await says('True', 'Keda', 'KEDA scales short, long', SITE);
   });
 
-  test('and are not left asleep by a KEDA that does nothing', async () => {
+  test('and are not left at zero replicas by a KEDA that does nothing', async () => {
     const short = 'b-worker-short';
     const pods = async (): Promise<readonly unknown[]> =>
       Promise.all([short, 's-worker-short'].map(replicas));
@@ -192,7 +192,7 @@ describe('workers scale by events', { skip: KEDA.skip }, () => {
     assert.deepEqual(writes, []);
   });
 
-  test('nor woken against the will of whoever has paused them', async () => {
+  test('and stay at zero replicas while a user has paused them', async () => {
     const name = 'b-worker-short';
     await scaleTo(name, 0);
     const conditions = [
@@ -215,7 +215,7 @@ describe('workers scale by events', { skip: KEDA.skip }, () => {
     await kedaWorks();
   });
 
-  test('by the length of the list that the framework really uses', async () => {
+  test('by the length of the list that Frappe uses', async () => {
     const env = async (job: string, variable: string): Promise<string> => {
       const path = 'spec.template.spec.containers[0].env';
       const list = at(await cluster.the('Job', namespace, job), path) as readonly {
@@ -255,7 +255,7 @@ describe('workers scale by events', { skip: KEDA.skip }, () => {
     });
   });
 
-  test('to numbers that are not ours any more, and survive what we change', async () => {
+  test('to replicas that the operator does not manage, and that survive its changes', async () => {
     for (const name of SCALED) assert.equal(await isOurs(name), false, name);
     assert.equal(await isOurs('b-worker-default'), true);
     await scaleTo('b-worker-short', 7);
@@ -279,7 +279,7 @@ describe('workers scale by events', { skip: KEDA.skip }, () => {
     await cluster.ready('AppSite', namespace, 's');
   });
 
-  test('within bounds that can be changed, and are kept', async () => {
+  test('within bounds that can be changed', async () => {
     const spec = { workerAutoscaling: { short: { maxReplicas: 20, cooldownPeriod: 60 } } };
     await cluster.patch('AppBench', namespace, 'b', { spec });
     const bounds = async (name: string): Promise<void> => {
@@ -299,7 +299,7 @@ describe('workers scale by events', { skip: KEDA.skip }, () => {
     }
   });
 
-  test('not in a queue that is switched off: its number is ours again', async () => {
+  test('not in a queue that is switched off: the operator manages its replicas again', async () => {
     const short = { enabled: false, staticReplicas: 3 };
     await cluster.patch('AppBench', namespace, 'b', { spec: { workerAutoscaling: { short } } });
     await cluster.ready('AppBench', namespace, 'b');
@@ -312,7 +312,7 @@ describe('workers scale by events', { skip: KEDA.skip }, () => {
     assert.equal(await replicas('s-worker-short'), 1);
   });
 
-  test('and is given up again as it is when the queue is switched on', async () => {
+  test('and keeps its replicas when the queue is switched on again', async () => {
     // Not its events, which after ten of one kind are told as one.
     const pods = async (): Promise<string[]> =>
       (await cluster.list('Pod', namespace, 'app=b-worker-short')).map(nameOf);
@@ -339,7 +339,7 @@ describe('workers scale by events', { skip: KEDA.skip }, () => {
     await cluster.ready('AppBench', namespace, 'b');
   });
 
-  test('not where somebody else’s HorizontalPodAutoscaler has the number', async () => {
+  test('not where another HorizontalPodAutoscaler manages the replicas', async () => {
     const hpa = (name: string, deployment: string) => ({
       apiVersion: 'autoscaling/v2',
       kind: 'HorizontalPodAutoscaler',
@@ -385,7 +385,7 @@ describe('workers scale by events', { skip: KEDA.skip }, () => {
     await says('True', 'Keda', 'KEDA scales long');
   });
 
-  test('not where a ScaledObject of a user lets them sleep', async () => {
+  test('not where a user’s ScaledObject scales them to zero', async () => {
     const [name, deployment] = ['mine', 'b-worker-default'];
     const scaleTargetRef = { name: deployment };
     const triggers = [{ type: 'cron', metadata: {} }];
@@ -440,7 +440,7 @@ describe('workers scale by events', { skip: KEDA.skip }, () => {
     await says('True', 'Keda', 'KEDA scales long');
   });
 
-  test('not by an object of KEDA’s that is stuck in its deletion', async () => {
+  test('not by a KEDA object that is stuck in its deletion', async () => {
     const [name, finalizer] = ['b-worker-long', 'finalizer.keda.sh'];
     const finalizers = (list: readonly string[]): Promise<Live> =>
       cluster.patch('ScaledObject', namespace, name, { metadata: { finalizers: list } });
@@ -459,7 +459,7 @@ describe('workers scale by events', { skip: KEDA.skip }, () => {
     await says('True', 'Keda', 'KEDA scales long');
   });
 
-  test('and a site goes without waiting for an object that a dead KEDA holds', async () => {
+  test('and a site is deleted without waiting for an object that a stopped KEDA blocks', async () => {
     await cluster.apply(namespace, aSite('u', { bench: 'b' }));
     await cluster.ready('AppSite', namespace, 'u');
     const finalizers = (list: readonly string[]): Promise<Live> =>
@@ -473,7 +473,7 @@ describe('workers scale by events', { skip: KEDA.skip }, () => {
     await cluster.gone('ScaledObject', namespace, 'u-worker-long');
   });
 
-  test('not any more when KEDA’s kinds are gone, and again when they are back', async () => {
+  test('not after KEDA’s kinds are deleted, and again when they are back', async () => {
     await scaleTo('b-worker-long', 4);
     const finalizers = async (list: readonly string[]): Promise<void> => {
       for (const name of await scalers())

@@ -133,7 +133,7 @@ const becomes = (namespace: string, phase: string, reason: string): Promise<Live
   });
 
 describe('backups of a site', { concurrency: true }, () => {
-  test('one waits for its site, and goes on at once when it is Ready', async () => {
+  test('one waits for its site and runs as soon as the site is Ready', async () => {
     const namespace = await cluster.namespace();
     await cluster.apply(namespace, aBackup());
     await becomes(namespace, 'Pending', 'SiteMissing');
@@ -142,7 +142,7 @@ describe('backups of a site', { concurrency: true }, () => {
     await cluster.until('the Job', () => cluster.get('Job', namespace, 'night-backup'));
   });
 
-  test('one is made once, says where it is, and is made again when another is asked for', async () => {
+  test('one is made once, records its location, and is made again on request', async () => {
     const namespace = await aShop();
     await cluster.apply(namespace, aBackup());
     await finish(namespace, 'night-backup', 0, reportOf('20260101T000000Z'));
@@ -168,7 +168,7 @@ describe('backups of a site', { concurrency: true }, () => {
     });
   });
 
-  test('one that fails says why, and is not made again by itself', async () => {
+  test('one that fails has the reason, and is not repeated automatically', async () => {
     const namespace = await aShop();
     await cluster.apply(namespace, aBackup());
     const why = 'app-operator: StoreFull: pvc://backups/ns/shop: No space left on device';
@@ -185,7 +185,7 @@ describe('backups of a site', { concurrency: true }, () => {
     assert.equal(at(done, 'status.lastFailure'), undefined);
   });
 
-  test('one that an upgrade or a restore has kept from the site is made again', async () => {
+  test('one that an upgrade or a restore blocked is made afterwards', async () => {
     const namespace = await aShop();
     await cluster.apply(namespace, aBackup());
     const why = 'app-operator: SiteBusy: shop has data of image image:2, not of image:1';
@@ -250,7 +250,7 @@ describe('backups of a site', { concurrency: true }, () => {
     assert.equal(at(well, 'status.backups[0].name'), '20260103T000000Z');
   });
 
-  test('stored backups go with their object under Delete, also when the site is gone', async () => {
+  test('stored backups are deleted with their object under Delete, also without the site', async () => {
     const namespace = await aShop();
     await cluster.apply(namespace, aBackup({ deletionPolicy: 'Delete' }));
     await finish(namespace, 'night-backup', 0, reportOf('20260101T000000Z'));
@@ -283,7 +283,7 @@ describe('backups of a site', { concurrency: true }, () => {
     });
   });
 
-  test('stored backups stay under Retain, and the object goes at once', async () => {
+  test('stored backups stay under Retain, and the object is deleted at once', async () => {
     const namespace = await aShop();
     await cluster.apply(namespace, aBackup());
     await finish(namespace, 'night-backup', 0, reportOf('20260101T000000Z'));
@@ -293,7 +293,7 @@ describe('backups of a site', { concurrency: true }, () => {
     assert.equal(await cluster.get('Job', namespace, 'night-backup-delete'), undefined);
   });
 
-  test('a schedule whose site is gone makes no more', async () => {
+  test('a schedule whose site is deleted makes no more backups', async () => {
     const namespace = await aShop();
     await cluster.apply(namespace, aBackup({ schedule: '0 2 1 1 *' }));
     await becomes(namespace, 'Scheduled', 'Scheduled');

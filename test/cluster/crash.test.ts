@@ -216,7 +216,7 @@ after(async () => {
   await cluster.stop();
 });
 
-describe('an operator that is killed at its writes, again and again, comes to the same end', () => {
+describe('an operator that is killed at each of its writes reaches the same end', () => {
   for (const name of STEPS) {
     test(`of a ${name === 'create' ? 'creation' : name === 'change' ? 'change' : 'deletion'}`, async (t) => {
       const wanted = undisturbed.get(name);

@@ -95,7 +95,7 @@ const saying =
 const messageOf = (live: Live): string | undefined => conditionOf(live, 'Ready')?.message;
 
 describe('charts, dashboards and workspaces of a site', { concurrency: true }, () => {
-  test('applied together, a chart is written before those that show it', async () => {
+  test('applied together, a chart is written before the dashboards and workspaces that show it', async () => {
     const namespace = await aShop();
     await cluster.apply(
       namespace,
@@ -126,7 +126,7 @@ describe('charts, dashboards and workspaces of a site', { concurrency: true }, (
     assert.ok(order.indexOf('Orders A') < order.indexOf('Room A'));
   });
 
-  test('a chart that is not there is waited for, and what waits goes on at once', async () => {
+  test('a missing chart is awaited, and its users continue at once', async () => {
     const namespace = await aShop();
     const charts = [{ name: 'b' }, { document: 'Known' }, { name: 'a' }];
     await cluster.apply(namespace, aDashboard('sales', 'Sales B', charts));
@@ -157,7 +157,7 @@ describe('charts, dashboards and workspaces of a site', { concurrency: true }, (
     );
   });
 
-  test('a chart that cannot be written holds those that show it, until it is mended', async () => {
+  test('a chart that cannot be written blocks its users until it is corrected', async () => {
     const namespace = await aShop();
     await cluster.apply(
       namespace,
@@ -186,7 +186,7 @@ describe('charts, dashboards and workspaces of a site', { concurrency: true }, (
     await cluster.ready('SiteWorkspace', namespace, 'room');
   });
 
-  test('a chart of another site, or one that is being deleted, is none', async () => {
+  test('a chart of another site, or one that is being deleted, counts as missing', async () => {
     const namespace = await aShop();
     await cluster.apply(
       namespace,
@@ -204,7 +204,7 @@ describe('charts, dashboards and workspaces of a site', { concurrency: true }, (
     });
   });
 
-  test('a change is written once more', async () => {
+  test('a change is written once', async () => {
     const namespace = await aShop();
     await cluster.apply(namespace, aWorkspace('room', 'Room E'));
     await cluster.ready('SiteWorkspace', namespace, 'room');
@@ -218,7 +218,7 @@ describe('charts, dashboards and workspaces of a site', { concurrency: true }, (
     );
   });
 
-  test('what the version of the site does not have is told where it was asked for', async () => {
+  test('fields that the version of the site lacks are reported on the resource that sets them', async () => {
     const namespace = await aShop();
     const link = { type: 'Link', linkType: 'DocType', linkTo: 'ToDo' };
     await cluster.apply(namespace, aWorkspace('link', 'Room F', link));
@@ -229,7 +229,7 @@ describe('charts, dashboards and workspaces of a site', { concurrency: true }, (
     );
   });
 
-  test('two of one document, or two defaults: the younger is refused', async () => {
+  test('of two resources for one document, or two defaults, the younger is refused', async () => {
     const namespace = await aShop();
     const charts = [{ document: 'Known' }];
     await cluster.apply(namespace, aDashboard('one', 'Sales G', charts, { isDefault: true }));
@@ -262,7 +262,7 @@ describe('charts, dashboards and workspaces of a site', { concurrency: true }, (
     await cluster.ready('SiteDashboard', namespace, 'same');
   });
 
-  test('a workspace waits for the one that it stands below, and is tried at once when that is there', async () => {
+  test('a workspace waits for its parent, and is written as soon as the parent exists', async () => {
     const namespace = await aShop();
     orphans.add('Room M');
     await cluster.apply(namespace, aWorkspace('inner', 'Room M', { parentPage: 'Room L' }));
@@ -298,7 +298,7 @@ describe('charts, dashboards and workspaces of a site', { concurrency: true }, (
     assert.equal(at(live, 'status.document'), 'Room I-ada@example.org');
   });
 
-  test('goes when its document is gone, but for one that is to stay', async () => {
+  test('is deleted after its document, unless the document is to be kept', async () => {
     const namespace = await aShop();
     await cluster.apply(
       namespace,

@@ -92,7 +92,7 @@ describe('the documents of a site', { concurrency: true }, () => {
     assert.ok(count > 1);
   });
 
-  test('wait while their Job fails, say why, and are written when it can', async () => {
+  test('wait with the reason while their Job fails, and are written afterwards', async () => {
     const namespace = await aShop(cluster);
     script.silent.add(namespace);
     const fault = await failJob(
@@ -117,7 +117,7 @@ describe('the documents of a site', { concurrency: true }, () => {
     await cluster.ready('SiteUser', namespace, 'bob');
   });
 
-  test('are asked for again, and not fewer at once, when their Job found the site closed', async () => {
+  test('are requested again, in batches of the same size, when their Job found the site closed', async () => {
     const namespace = await aShop(cluster);
     script.silent.add(namespace);
     const fault = await failJob(
@@ -156,7 +156,7 @@ describe('the documents of a site', { concurrency: true }, () => {
     assert.equal(image, at(job, `${container}.image`), 'what it asks the site for');
   });
 
-  test('are asked for again where a Job ends without a word', async () => {
+  test('are requested again after a Job without a termination message', async () => {
     const namespace = await aShop(cluster);
     script.speechless.add(namespace);
     await cluster.apply(namespace, aUser('cid'));
@@ -170,7 +170,7 @@ describe('the documents of a site', { concurrency: true }, () => {
     assert.equal(at(user, 'status.outcome'), 'Unchanged', 'it was there after the first Job');
   });
 
-  test('go on when the site comes back from a pause', async () => {
+  test('are written when the site is no longer paused', async () => {
     const namespace = await aShop(cluster);
     await cluster.patch('AppSite', namespace, 'shop', { spec: { paused: true } });
     await cluster.apply(namespace, aUser('fay'));
@@ -185,7 +185,7 @@ describe('the documents of a site', { concurrency: true }, () => {
     await cluster.ready('SiteUser', namespace, 'fay');
   });
 
-  test('are written while one breaks each Job that has it, which fails alone', async (context) => {
+  test('are written while one that breaks each of its Jobs fails alone', async (context) => {
     const namespace = await aShop(cluster);
     script.breaking.set('kim@example.com', '');
     hurry(context, namespace);
@@ -208,7 +208,7 @@ describe('the documents of a site', { concurrency: true }, () => {
     await cluster.ready('SiteUser', namespace, 'kim');
   });
 
-  test('are none of them called failed while the database is away', async (context) => {
+  test('do not fail while the database is unreachable', async (context) => {
     const namespace = await aShop(cluster);
     const words = 'app-operator: DatabaseUnreachable: no answer from the database\n';
     const names = ['mia', 'ned'];
@@ -227,7 +227,7 @@ describe('the documents of a site', { concurrency: true }, () => {
     for (const name of names) await cluster.ready('SiteUser', namespace, name, 90_000);
   });
 
-  test('are written beside one that no ConfigMap can hold', async () => {
+  test('are written beside one that is too large for a ConfigMap', async () => {
     const namespace = await aShop(cluster);
     await cluster.apply(
       namespace,
@@ -258,7 +258,7 @@ describe('the documents of a site', { concurrency: true }, () => {
     }
   });
 
-  test('wait for an object of somebody else that has the name of their Job', async () => {
+  test('wait for another owner’s object with the name of their Job', async () => {
     const namespace = await aShop(cluster);
     await cluster.create(namespace, {
       apiVersion: 'batch/v1',
@@ -285,7 +285,7 @@ describe('the documents of a site', { concurrency: true }, () => {
     await cluster.ready('SiteUser', namespace, 'ida');
   });
 
-  test('say that a quota has no room for their Job', async () => {
+  test('report that a quota has no room for their Job', async () => {
     const namespace = await aShop(cluster);
     await cluster.create(namespace, {
       apiVersion: 'v1',
@@ -307,7 +307,7 @@ describe('the documents of a site', { concurrency: true }, () => {
     await cluster.ready('SiteUser', namespace, 'jan');
   });
 
-  test('that go take their site’s word for it, also when the Job fails: the annotation lets them go', async () => {
+  test('that are deleted wait for their Job, and skip it with the annotation', async () => {
     const namespace = await aShop(cluster);
     await cluster.apply(namespace, aUser('gus'));
     await cluster.ready('SiteUser', namespace, 'gus');
@@ -331,7 +331,7 @@ describe('the documents of a site', { concurrency: true }, () => {
 });
 
 describe('the documents of a site, when the operator is restarted,', () => {
-  test('are told of what was done while no operator was there, and are not written again', async () => {
+  test('get the results of a Job that ended without an operator, and are not written again', async () => {
     const namespace = await aShop(cluster);
     script.silent.add(namespace);
     await cluster.apply(namespace, aUser('dan'), aUser('eve'));
@@ -346,7 +346,7 @@ describe('the documents of a site, when the operator is restarted,', () => {
     assert.equal(writtenAs('dan').length, 1);
   });
 
-  test('are asked for again where the words of their Job were lost with an operator', async () => {
+  test('are requested again where the results of their Job were lost with an operator', async () => {
     const namespace = await aShop(cluster);
     script.silent.add(namespace);
     await cluster.apply(namespace, aUser('hal'));
@@ -366,7 +366,7 @@ describe('the documents of a site, when the operator is restarted,', () => {
     assert.equal(writtenAs('hal').length, 2);
   });
 
-  test('cost an operator that starts nothing when they are as they should be', async () => {
+  test('cost a starting operator nothing when they are up to date', async () => {
     const namespace = await aShop(cluster);
     const names = Array.from({ length: 20 }, (_, index) => `calm-${String(index)}`);
     await cluster.apply(namespace, ...names.map((name) => aUser(name)));

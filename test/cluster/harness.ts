@@ -29,7 +29,7 @@ const WRITES = ['create', 'update', 'patch', 'delete', 'deletecollection'];
 export interface CallFilter {
   readonly user?: string;
   readonly namespace?: string;
-  /** Only what was received from then on. */
+  /** Only requests that were received since then. */
   readonly since?: Date;
 }
 
@@ -62,7 +62,7 @@ export class Cluster {
     return name;
   }
 
-  /** Starts an operator; it is killed with the cluster at the latest. */
+  /** Starts an operator; `stop` kills it at the latest. */
   async operator(args: readonly string[] = [], options: OperatorOptions = {}): Promise<Operator> {
     const { user = 'operator', groups = ['system:masters'], wait = true } = options;
     const kubeconfig = await this.controlPlane.userKubeconfig(user, groups);
@@ -77,7 +77,7 @@ export class Cluster {
     return freePort();
   }
 
-  /** Applies manifests as a user does, each on the server's side, in their order. */
+  /** Applies manifests by server-side apply, as a user, in their order. */
   async apply(namespace: string, ...manifests: readonly Manifest[]): Promise<readonly Live[]> {
     const answers: Live[] = [];
     for (const manifest of manifests) {
@@ -96,7 +96,7 @@ export class Cluster {
     return answers;
   }
 
-  /** Creates an object, with everything that the manifest says. */
+  /** Creates an object with all fields of the manifest, status and metadata included. */
   create(namespace: string, manifest: Manifest): Promise<Live> {
     return this.#send('POST', resourcePath(kindNamed(manifest.kind), namespace), manifest);
   }
@@ -105,10 +105,10 @@ export class Cluster {
     return ifExists(this.#send<Live>('GET', pathOf(kind, namespace, name)));
   }
 
-  /** An object that has to be there. */
+  /** An object that must exist. */
   async the(kind: string, namespace: string, name: string): Promise<Live> {
     const found = await this.get(kind, namespace, name);
-    if (!found) throw new Error(`${kind}/${name} is not there`);
+    if (!found) throw new Error(`${kind}/${name} does not exist`);
     return found;
   }
 
@@ -128,7 +128,7 @@ export class Cluster {
     return this.#send('PATCH', path, patch, 'application/merge-patch+json');
   }
 
-  /** Deletes an object; one that is gone already is fine. */
+  /** Deletes an object, if it exists. */
   async delete(
     kind: string,
     namespace: string,
@@ -139,11 +139,12 @@ export class Cluster {
     await ifExists(this.#send('DELETE', `${path}?propagationPolicy=${propagation}`));
   }
 
-  /** What the operator has made in a namespace, by kind and name; `everything` is what is there at all. */
+  /** The operator's objects in a namespace, by kind and name. */
   async children(namespace: string): Promise<readonly Live[]> {
     return this.everything(namespace, `${MANAGED_BY_LABEL}=${MANAGED_BY}`);
   }
 
+  /** All objects of the kinds of children in a namespace. */
   async everything(namespace: string, labels = ''): Promise<readonly Live[]> {
     const lists = CHILD_KINDS.map((kind) => this.#list(kind, namespace, labels));
     return (await Promise.all(lists))
@@ -152,8 +153,8 @@ export class Cluster {
   }
 
   /**
-   * Asks again until a condition gives something but undefined and false, and returns it. A condition
-   * may throw to say what is missing: the last that was thrown is told when the time is over.
+   * Polls a condition until its value is neither undefined nor false, and returns the value. A condition
+   * may throw to name what is missing: the error of the timeout shows the last message.
    */
   async until<T>(
     what: string,
@@ -182,8 +183,8 @@ export class Cluster {
   }
 
   /**
-   * Waits until a resource is as a check wants it, and returns it; the message shows its last status,
-   * and what has no node or no volume.
+   * Waits until a resource passes a check, and returns it. The error shows its last status and
+   * the pods that are not scheduled.
    */
   async becomes(
     kind: string,
@@ -191,7 +192,7 @@ export class Cluster {
     name: string,
     { what, check, timeoutMs }: Expectation,
   ): Promise<Live> {
-    return this.#orHomeless(
+    return this.#withUnscheduledPods(
       namespace,
       this.until(
         `${kind}/${name} ${what}`,
@@ -212,19 +213,19 @@ export class Cluster {
     return this.becomes(kind, namespace, name, { what: 'is Ready', check: isReady, timeoutMs });
   }
 
-  /** Waits until a resource says that all of it is applied: a bench may be Ready before, without its exporter. */
+  /** Waits until all children of a resource are applied: a bench may be Ready before its exporter is. */
   applied(kind: string, namespace: string, name: string): Promise<Live> {
     return this.becomes(kind, namespace, name, {
-      what: 'says that all of it is applied',
+      what: 'has all its children applied',
       check: (live) => Boolean(at(live, 'status.appliedHash')),
     });
   }
 
   async gone(kind: string, namespace: string, name: string, timeoutMs?: number): Promise<void> {
-    await this.#orHomeless(
+    await this.#withUnscheduledPods(
       namespace,
       this.until(
-        `${kind}/${name} is gone`,
+        `${kind}/${name} is deleted`,
         async () => {
           const object = await this.get(kind, namespace, name);
           if (object) throw new Error(summaryOf(object));
@@ -249,12 +250,12 @@ export class Cluster {
     return calls;
   }
 
-  /** What was written, as `patch deployments/shop-gunicorn`; Events and Leases are left out. */
+  /** The writes, as `patch deployments/shop-gunicorn`, without those of Events and Leases. */
   async writes(filter: CallFilter = {}): Promise<string[]> {
     return (await this.calls(filter))
       .filter(({ verb, objectRef, responseStatus }) => {
         const { resource = '' } = objectRef ?? {};
-        // What a visit deletes that does not know yet that it is gone.
+        // A reconcile deletes an object that its cache still has.
         if (verb === 'delete' && responseStatus?.code === 404) return false;
         return WRITES.includes(verb) && resource !== 'events' && resource !== 'leases';
       })
@@ -269,19 +270,19 @@ export class Cluster {
     await (this.lease?.release() ?? this.controlPlane.stop());
   }
 
-  /** What is waited for; a failure also names what has no node or no volume. */
-  async #orHomeless<T>(namespace: string, awaited: Promise<T>): Promise<T> {
+  /** Adds the pods that are not scheduled to the message of a failure. */
+  async #withUnscheduledPods<T>(namespace: string, awaited: Promise<T>): Promise<T> {
     try {
       return await awaited;
     } catch (error) {
-      const homeless = await this.#homeless(namespace);
-      if (error instanceof Error && homeless) error.message += `\n${homeless}`;
+      const unscheduled = await this.#unscheduledPods(namespace);
+      if (error instanceof Error && unscheduled) error.message += `\n${unscheduled}`;
       throw error;
     }
   }
 
-  /** Pods without a node, with what the scheduler says, and how all the claims are. */
-  async #homeless(namespace: string): Promise<string> {
+  /** Pods without a node, with the scheduler's message, and the phases of all PersistentVolumeClaims. */
+  async #unscheduledPods(namespace: string): Promise<string> {
     const [pods, claims] = await Promise.all([
       this.list('Pod', namespace),
       this.list('PersistentVolumeClaim', namespace),
@@ -289,13 +290,13 @@ export class Cluster {
     const waiting = pods.filter(({ spec }) => at(spec, 'nodeName') === undefined);
     if (waiting.length === 0) return '';
     const volumes = claims.map((claim) => {
-      const going = claim.metadata.deletionTimestamp === undefined ? '' : ', going';
-      return `${nameOf(claim)} ${String(at(claim, 'status.phase'))}${going}`;
+      const deleting = claim.metadata.deletionTimestamp === undefined ? '' : ', terminating';
+      return `${nameOf(claim)} ${String(at(claim, 'status.phase'))}${deleting}`;
     });
     const why = waiting.map(
-      (pod) => `${nameOf(pod)} (${conditionOf(pod, 'PodScheduled')?.message ?? 'not tried'})`,
+      (pod) => `${nameOf(pod)} (${conditionOf(pod, 'PodScheduled')?.message ?? 'not yet tried'})`,
     );
-    return `without a node: ${why.join(', ')}; claims: ${volumes.join(', ')}`;
+    return `not scheduled: ${why.join(', ')}; claims: ${volumes.join(', ')}`;
   }
 
   async #list(kind: ObjectKind, namespace: string, labels: string): Promise<readonly Live[]> {

@@ -34,7 +34,7 @@ describe('an init Job', { concurrency: true }, () => {
       return { namespace, fault };
     };
 
-    test('is Failed with the script’s last words, and nothing that needs it runs', async () => {
+    test('is Failed with the script’s termination message, and no dependent object is created', async () => {
       const { namespace, fault } = await broken('said');
       await cluster.apply(namespace, aSite('s', { bench: 'said' }));
       const bench = await failed('AppBench', namespace, 'said');
@@ -71,7 +71,7 @@ describe('an init Job', { concurrency: true }, () => {
       await cluster.ready('AppBench', namespace, 'by-spec');
     });
 
-    test('is Ready by itself, when what was wrong is mended: the Job is tried again', async () => {
+    test('is Ready after the cause is corrected: the operator runs the Job again', async () => {
       const { namespace, fault } = await broken('by-itself');
       await failed('AppBench', namespace, 'by-itself');
       const before = await cluster.the('Job', namespace, 'by-itself-init');
@@ -94,7 +94,7 @@ describe('an init Job', { concurrency: true }, () => {
         ({ metadata }) => metadata.name,
       );
 
-    test('whose init Job has failed is Failed with the script’s last words, and recovers', async () => {
+    test('whose init Job failed is Failed with the termination message, and recovers', async () => {
       const fault = await failJob(cluster, namespace, 'broken-init', LOG);
       await cluster.apply(namespace, aSite('broken', { bench: 'b' }));
       const site = await failed('AppSite', namespace, 'broken');

@@ -64,7 +64,7 @@ const readyOf = (live: Live) => {
 };
 
 describe('jobs in a site', { concurrency: true }, () => {
-  test('wait for their site, run as soon as it is Ready, once, and tell what came of it', async () => {
+  test('wait for their site, run once as soon as it is Ready, and report the result', async () => {
     const namespace = await cluster.namespace();
     const fault = await succeed({ sitejob: 'early' }, 'Migrating\nUpdating Dashboard for frappe');
     const odd = ['execute', '$(SITE_NAME)', '$$(HOME)', "it's", 'a "b"\n`c`', '漢'];
@@ -108,7 +108,7 @@ describe('jobs in a site', { concurrency: true }, () => {
     assert.equal(at(later, 'status.completionTime'), at(done, 'status.completionTime'));
   });
 
-  test('fail once and for all with the script’s words, and run again for a changed spec', async () => {
+  test('fail permanently with the script’s message, and run again for a changed spec', async () => {
     const namespace = await aShop();
     const log = 'Traceback\nValidationError: not today';
     const message = words({ exitCode: 3, log });
@@ -133,7 +133,7 @@ describe('jobs in a site', { concurrency: true }, () => {
     await release(cluster, mended);
   });
 
-  test('are not begun a second time when their Job is deleted while it runs, but for a changed spec', async () => {
+  test('are not started again when their running Job is deleted, except for a changed spec', async () => {
     const namespace = await aShop();
     const hold = await holdPods(cluster, { sitejob: 'stopped' });
     await cluster.apply(namespace, aJob('stopped'));
@@ -158,7 +158,7 @@ describe('jobs in a site', { concurrency: true }, () => {
     await release(cluster, fault);
   });
 
-  test('run by a schedule, which rests while the site cannot take it and goes with the site', async () => {
+  test('run by a schedule, which is suspended while the site is closed and deleted with it', async () => {
     const namespace = await aShop();
     const fault = await succeed({ sitejob: 'often' }, 'tick');
     await cluster.apply(
@@ -200,7 +200,7 @@ describe('jobs in a site', { concurrency: true }, () => {
     await release(cluster, fault);
   });
 
-  test('are refused by the API server’s words where the schedule or its time zone is no such thing', async () => {
+  test('are refused with the API server’s message for an invalid schedule or time zone', async () => {
     const namespace = await aShop();
     await cluster.apply(
       namespace,

@@ -140,7 +140,7 @@ describe('the real KEDA', { skip: KEDA.skip || (REDIS.skip ?? false) }, () => {
     await has('s-worker-short', 0);
   });
 
-  test('that cannot read the queue any more wakes it, and the condition says so', async () => {
+  test('that cannot read the queue scales it up, and the condition has the reason', async () => {
     redis?.kill('SIGKILL');
     await says('AppBench', 'b', 'ScalerNotReady');
     await has('b-worker-short', 1);
@@ -149,7 +149,7 @@ describe('the real KEDA', { skip: KEDA.skip || (REDIS.skip ?? false) }, () => {
     await has('b-worker-short', 0, 90_000);
   });
 
-  test('goes, with its queues as they are; nobody is left asleep', async () => {
+  test('is uninstalled: queues keep their replicas, and none stays at zero', async () => {
     // The HPA remembers the four of before, and does not fall below them so soon.
     enqueue(benchList(), 8);
     await has('b-worker-short', 4);

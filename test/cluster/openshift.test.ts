@@ -113,7 +113,7 @@ describe('on OpenShift', { skip }, () => {
     assert.deepEqual(edge, { termination: 'edge', insecureEdgeTerminationPolicy: 'Redirect' });
   });
 
-  test('a Route that the router refuses is told, and the site is not Ready meanwhile', async () => {
+  test('a Route that the router refuses is reported, and the site is not Ready meanwhile', async () => {
     const admitted = (status: string, message: string): Promise<unknown> =>
       cluster.controlPlane.api.request(
         'PATCH',

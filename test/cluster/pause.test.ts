@@ -31,7 +31,7 @@ const isPaused = (kind: string, namespace: string, name: string): Promise<Live> 
 
 describe('a paused bench and site', { concurrency: true }, () => {
   for (const [how, pause] of Object.entries(WAYS)) {
-    test(`are left alone, say so, and are worked on again afterwards (${how})`, async () => {
+    test(`are not reconciled, report it, and are reconciled again afterwards (${how})`, async () => {
       const namespace = await cluster.namespace();
       await cluster.apply(namespace, aBench('b'), aSite('s', { bench: 'b' }));
       await cluster.ready('AppSite', namespace, 's');

@@ -176,7 +176,7 @@ describe('pruning', { concurrency: true }, () => {
         });
       });
 
-      test('and the data goes, or stays, when they are deleted', async () => {
+      test('and the data is deleted or kept when they are deleted', async () => {
         await cluster.delete('AppSite', namespace, 's');
         await cluster.gone('AppSite', namespace, 's');
         await cluster.delete('AppBench', namespace, 'b');
@@ -238,7 +238,7 @@ describe('pruning', { concurrency: true }, () => {
     await cluster.gone('Deployment', namespace, 's-gunicorn');
   });
 
-  test('a copy of a child that somebody has made is not pruned', async () => {
+  test('a user’s copy of a child is not pruned', async () => {
     const namespace = await cluster.namespace();
     await cluster.apply(namespace, aBench('b'), aSite('s', { bench: 'b' }));
     await cluster.ready('AppSite', namespace, 's');

@@ -80,7 +80,7 @@ describe('references', { concurrency: true }, () => {
       const job = `${metadata.name}-init`;
 
       const again = readLater ? '' : ', and again when it changes';
-      test(`is waited for, used as soon as it is there${again}: ${name}`, async () => {
+      test(`is awaited, and used as soon as it exists${again}: ${name}`, async () => {
         await cluster.apply(namespace, resource);
         const pending = await cluster.becomes(kind, namespace, metadata.name, {
           what: 'is Pending',
@@ -116,7 +116,7 @@ describe('references', { concurrency: true }, () => {
       });
     }
 
-    test('is missed when it is deleted, and what runs goes on', async () => {
+    test('is reported as missing when it is deleted, and workloads keep running', async () => {
       const secret = 'short-lived';
       await cluster.apply(
         namespace,
@@ -184,7 +184,7 @@ describe('references', { concurrency: true }, () => {
     const valueOf = async (name: string): Promise<unknown> =>
       (await cluster.the('Secret', namespace, name)).data;
 
-    test('keeps the value that somebody gives it', async () => {
+    test('keeps a value that a user sets', async () => {
       const data = { password: Buffer.from('of my own').toString('base64') };
       const name = 'gs-admin-password';
       await cluster.patch('Secret', namespace, name, { data });
@@ -198,7 +198,7 @@ describe('references', { concurrency: true }, () => {
     });
 
     for (const name of ['gs-admin-password', 'gs-db', 'gs-encryption-key']) {
-      test(`is made anew when it is deleted, and its site gets to know (${name})`, async () => {
+      test(`is generated again when it is deleted, and its site uses the new value (${name})`, async () => {
         const before = await valueOf(name);
         const job = await cluster.the('Job', namespace, 'gs-init');
         await cluster.delete('Secret', namespace, name);
@@ -214,7 +214,7 @@ describe('references', { concurrency: true }, () => {
       });
     }
 
-    test('is made anew when it is deleted, and all that reads it starts again', async () => {
+    test('is generated again when it is deleted, and its readers restart', async () => {
       const templates = () =>
         Promise.all(
           [

@@ -78,7 +78,7 @@ const told = (request: string, before?: string): string =>
   })}`;
 
 describe('a restore', () => {
-  test('into a new site waits for its SiteBackup and its Secret, is done once, and is told', async () => {
+  test('into a new site waits for its SiteBackup and Secret, runs once, and is recorded', async () => {
     const namespace = await aBenchIn();
     await cluster.apply(namespace, shop('new', { backupRef: { name: 'nightly' } }));
     await says(namespace, 'new', 'BackupMissing');
@@ -124,7 +124,7 @@ describe('a restore', () => {
     );
   });
 
-  test('over a site that exists needs a confirmation, and does not mount the store without', async () => {
+  test('over an existing site needs a confirmation, and does not mount the store without it', async () => {
     const namespace = await aBenchIn();
     await cluster.apply(namespace, login, shop('old'));
     await cluster.ready('AppSite', namespace, 'old');
@@ -162,7 +162,7 @@ describe('a restore', () => {
     });
   });
 
-  test('that fails says that the site is closed; without restoreFrom it opens', async () => {
+  test('that fails reports the closed site, which opens without restoreFrom', async () => {
     const namespace = await aBenchIn();
     await cluster.apply(namespace, login, shop('ill'));
     await cluster.ready('AppSite', namespace, 'ill');

@@ -81,7 +81,7 @@ describe('in a namespace that takes only restricted pods', () => {
     assert.deepEqual(await refusals(), []);
   });
 
-  test('and so have the Jobs by which they go', async () => {
+  test('and so have the Jobs of their deletion', async () => {
     await cluster.patch('AppSite', namespace, 'shop', { spec: { deletionPolicy: 'Delete' } });
     await cluster.ready('AppSite', namespace, 'shop');
     for (const [kind, name] of [
@@ -97,7 +97,7 @@ describe('in a namespace that takes only restricted pods', () => {
     assert.deepEqual(await refusals(), []);
   });
 
-  test('a bench that asks for more has no pods: what is above is really looked at', async () => {
+  test('a bench that requests more gets no pods: the profile is enforced', async () => {
     const security = { securityContext: { allowPrivilegeEscalation: true } };
     await cluster.apply(namespace, aBench('lax', { security }));
     await cluster.until('a refusal', async () => (await refusals()).length > 0);
@@ -113,7 +113,7 @@ describe('in a namespace that takes only restricted pods', () => {
     assert.doesNotMatch(messageOf(bench), /lax-\w+-0/);
   });
 
-  test('a bench in a namespace whose quota is full says so, and comes up once there is room', async () => {
+  test('a bench in a namespace with a full quota reports it, and is Ready once there is room', async () => {
     const quota = {
       apiVersion: 'v1',
       kind: 'ResourceQuota',

@@ -174,7 +174,7 @@ describe('an upgrade', () => {
     await operator.stop();
   });
 
-  test('works on a few sites at one time, and comes to all', async () => {
+  test('upgrades a few sites at a time until all are done', async () => {
     const names = ['p1', 'p2', 'p3', 'p4', 'p5'];
     await running('parallel', Object.fromEntries(names.map((name) => [name, 'Dedicated'])));
     const holds = [];
@@ -199,7 +199,7 @@ describe('an upgrade', () => {
     await operator.stop();
   });
 
-  test('that fails for one site goes on for the others; the image before brings it back', async () => {
+  test('that fails for one site continues for the others; the previous image reopens it', async () => {
     await running('failing', { bad: 'Shared', good: 'Shared' }, { upgrade: { parallel: 1 } });
     const fault = await failJob(cluster, namespace, 'bad-init', FAILURE);
     await want(NEW);
@@ -232,7 +232,7 @@ describe('an upgrade', () => {
     await operator.stop();
   });
 
-  test('waits for a paused Shared site, and says so', async () => {
+  test('waits for a paused Shared site, with the reason', async () => {
     await running('paused', { pa1: 'Shared', pa2: 'Shared' });
     await cluster.patch('AppSite', namespace, 'pa1', { spec: { paused: true } });
     await cluster.becomes('AppSite', namespace, 'pa1', {

@@ -46,7 +46,7 @@ const writtenAs = (name: string): readonly WrittenDocument[] =>
 const reasonOf = (live: Live): string | undefined => conditionOf(live, 'Ready')?.reason;
 
 describe('users of a site', { concurrency: true }, () => {
-  test('a user is written once, and says so', async () => {
+  test('a user is written once, and its status records it', async () => {
     const namespace = await aShop(cluster);
     await cluster.apply(namespace, aUser('ann', { roles: ['Blogger', 'Accounts User'] }));
     const user = await cluster.ready('SiteUser', namespace, 'ann');
@@ -103,7 +103,7 @@ describe('users of a site', { concurrency: true }, () => {
     }
   });
 
-  test('waits for its site, and goes on at once when that is ready', async () => {
+  test('waits for its site, and is written as soon as the site is Ready', async () => {
     const namespace = await cluster.namespace();
     await cluster.apply(namespace, aUser('cid'));
     const missing = (live: Live): boolean => reasonOf(live) === 'SiteMissing';
@@ -181,7 +181,7 @@ describe('users of a site', { concurrency: true }, () => {
     assert.deepEqual(Object.keys(after ?? {}).sort(), ['api-key', 'api-secret']);
   });
 
-  test('goes when its document is disabled, also while others are written', async () => {
+  test('is deleted after its document is disabled, also while others are written', async () => {
     const namespace = await aShop(cluster);
     await cluster.apply(namespace, aUser('fay'), aUser('gus', { deletionPolicy: 'Retain' }));
     await cluster.ready('SiteUser', namespace, 'fay');
@@ -200,7 +200,7 @@ describe('users of a site', { concurrency: true }, () => {
     );
   });
 
-  test('a site that goes does not hold its users', async () => {
+  test('the deletion of a site does not block its users', async () => {
     const namespace = await aShop(cluster);
     await cluster.apply(namespace, aUser('hal'));
     await cluster.ready('SiteUser', namespace, 'hal');
@@ -210,7 +210,7 @@ describe('users of a site', { concurrency: true }, () => {
     await cluster.gone('AppSite', namespace, 'shop');
   });
 
-  test('a second resource of one address is refused, and leaves the user alone when it goes', async () => {
+  test('a second resource with the same address is refused, and its deletion leaves the user alone', async () => {
     const namespace = await aShop(cluster);
     await cluster.apply(namespace, aUser('ida'));
     await cluster.ready('SiteUser', namespace, 'ida');
@@ -229,7 +229,7 @@ describe('users of a site', { concurrency: true }, () => {
     assert.equal(writtenAs('ida').length, 1);
   });
 
-  test('a resource whose user was never written leaves the user alone when it goes', async () => {
+  test('the deletion of a resource whose user was never written leaves the user alone', async () => {
     const namespace = await aShop(cluster);
     await cluster.apply(namespace, aUser('joy', { roles: ['No Such Role'] }));
     const failed = (live: Live): boolean => reasonOf(live) === 'DocumentFailed';

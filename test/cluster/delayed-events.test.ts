@@ -102,7 +102,7 @@ describe('where the watch is later than the answers to our own writes', { concur
     await cluster.gone('AppSite', namespace, 's');
   });
 
-  test('a status never says of a new spec what is true of the old one', async () => {
+  test('a status never reports the old state for a new generation', async () => {
     const { namespace, proxy } = await place();
     const wrong: string[] = [];
     const cpu = '250m';
@@ -135,7 +135,7 @@ describe('where the watch is later than the answers to our own writes', { concur
     assert.deepEqual(wrong, []);
   });
 
-  test('a site that was let go is not worked on again', async () => {
+  test('a deleted site is not reconciled again', async () => {
     const { namespace, proxy } = await place({ deletionPolicy: 'Delete' });
     proxy.watchDelay = slow('appsites');
     await cluster.delete('AppSite', namespace, 's');
@@ -151,7 +151,7 @@ describe('where the watch is later than the answers to our own writes', { concur
     assert.equal(drops.length, 1);
   });
 
-  test('a site makes way for an older bench of its name that is heard of later', async () => {
+  test('a site releases its names to an older bench that is observed later', async () => {
     const { namespace, proxy } = await place();
     proxy.watchDelay = (path) => (path.endsWith('/appbenchs') ? 10_000 : 0);
     await cluster.apply(
@@ -194,7 +194,7 @@ describe('where the watch is later than the answers to our own writes', { concur
   });
 });
 
-test('a watch that is silent is given up after its time, and nothing is missed', async () => {
+test('a watch without events is ended after its time, and no change is missed', async () => {
   const namespace = await cluster.namespace();
   const proxy = await operators.proxy();
   const client = createClient({ credentials: await loadCredentials(proxy.kubeconfig, {}) });

@@ -128,7 +128,7 @@ function content({ status: _status, metadata, ...rest }: Live): unknown {
   return { ...rest, metadata: others, fields };
 }
 
-describe('an object of somebody else that has a child’s name', () => {
+describe('another owner’s object with the name of a child', () => {
   for (const one of CASES) {
     const { kind, resource, owned, missing } = one;
     const { kind: childKind, metadata } = one.object;
@@ -197,7 +197,7 @@ describe('an object of somebody else that has a child’s name', () => {
     await cluster.ready('AppBench', namespace, 'b');
   });
 
-  test('is told of once in an event', async () => {
+  test('is reported once, in an event', async () => {
     const events = await cluster.list('Event', namespace);
     for (const { resource } of CASES) {
       const told = events.filter(
@@ -211,7 +211,7 @@ describe('an object of somebody else that has a child’s name', () => {
     }
   });
 
-  test('holds nobody any more when it is gone: it is looked for again by itself', async () => {
+  test('blocks no longer once it is deleted: the operator checks again', async () => {
     const rest = CASES.filter(({ resource }) => resource !== 's5');
     for (const { object: theirs } of rest) {
       await cluster.delete(theirs.kind, namespace, theirs.metadata.name);

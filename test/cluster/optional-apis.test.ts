@@ -145,7 +145,7 @@ describe('optional APIs', { skip: KEDA.skip || CERTIFICATES.skip }, () => {
     await isThere('all use them', true);
   });
 
-  test('are nothing new to an operator that starts', async () => {
+  test('cause no writes at a restart of the operator', async () => {
     // A status that was put off would be lost with it.
     await isQuiet();
     await operator.stop();
@@ -166,7 +166,7 @@ describe('optional APIs', { skip: KEDA.skip || CERTIFICATES.skip }, () => {
     );
   });
 
-  test('that go while everything changes leave nobody waiting for them', async () => {
+  test('that are deleted during other changes block no resource', async () => {
     const spec = { componentResources: { gunicorn: { requests: { cpu: '50m' } } } };
     await Promise.all([remove(), cluster.patch('AppBench', namespace, 'b', { spec })]);
     await removed();
@@ -180,7 +180,7 @@ describe('optional APIs', { skip: KEDA.skip || CERTIFICATES.skip }, () => {
     await isThere('all use them', true);
   });
 
-  test('that go and come back while the operator is away are as they should be after its start', async () => {
+  test('that are deleted and come back during a downtime are handled after the start', async () => {
     await operator.stop();
     await remove();
     await removed();
@@ -192,7 +192,7 @@ describe('optional APIs', { skip: KEDA.skip || CERTIFICATES.skip }, () => {
     await isThere('all use them', true);
   });
 
-  test('that go while they are listed for the first time count as gone', async () => {
+  test('that are deleted during their first list count as deleted', async () => {
     await remove();
     await removed();
     await isThere('all go without', false);
@@ -218,7 +218,7 @@ describe('optional APIs', { skip: KEDA.skip || CERTIFICATES.skip }, () => {
     await isThere('all go without', false);
   });
 
-  test('of which one comes before the other hold nobody up', async () => {
+  test('of which one appears before the other block no resource', async () => {
     const [first, second] = KEDA.crds;
     assert.ok(first && second);
     await install([first]);
@@ -238,7 +238,7 @@ describe('optional APIs', { skip: KEDA.skip || CERTIFICATES.skip }, () => {
     await isThere('all go without', false);
   });
 
-  test('that one of several API servers serves later than another says are found all the same', async () => {
+  test('that one of several API servers serves late are found', async () => {
     const late = performance.now() + 4_000 / TIME_FACTOR;
     proxy.rule = ({ path }) =>
       /^\/apis\/(keda\.sh|cert-manager\.io)\/[^/]+$/.test(path) && performance.now() < late
