@@ -1,9 +1,9 @@
 import type { JobRun } from '../kit/kind.js';
 
-/** What site_job.py leaves as its last words, as far as it is used. */
+/** The fields of the termination message of site_job.py that the operator uses. */
 export interface JobResult {
   readonly exitCode: number | undefined;
-  /** One CamelCase word, where the command did not end by itself. */
+  /** A reason in CamelCase if the Job terminated the command. */
   readonly reason: string | undefined;
   /** The last lines. */
   readonly log: string;

@@ -170,7 +170,7 @@ function conditionResult(
   return { type: 'Restored', status, reason, message };
 }
 
-/** What the init Job has told of the last restore, see site_restore.py; undefined where it says nothing. */
+/** The last restore in the result of the init Job, see site_restore.py; undefined if it has none. */
 function lastRestored({
   resource,
   runs,
