@@ -8,7 +8,7 @@ export interface BackupReport {
   readonly backups: readonly StoredBackup[];
 }
 
-/** Reads the last words of a Job that has succeeded; undefined where they are something else. */
+/** Reads the termination message of a successful Job; undefined where it holds no report. */
 export function readReport(message: string | undefined): BackupReport | undefined {
   const { location, count, versions, backups } = parse(message);
   if (typeof location !== 'string' || typeof count !== 'number') return undefined;

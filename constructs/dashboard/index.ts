@@ -20,5 +20,5 @@ export const dashboard = documentKind<SiteDashboard>({
     return dashboardDocument(resource, resolveCharts(resource, refs, reader));
   },
   indexes: [defaultDashboards],
-  waits: ['missing'],
+  waitingFields: ['missing'],
 });

@@ -445,13 +445,13 @@ export const BAD_DESK_PATCHES: readonly BadPatch[] = [
     'another kind of chart',
     'sitedashboardchart',
     { chartType: 'Sum', valueBasedOn: 'idx' },
-    'spec.chartType: Invalid value: "string": chartType is immutable: the framework does not change it in a chart that is there',
+    'spec.chartType: Invalid value: "string": chartType is immutable: the framework does not change it in an existing chart',
   ],
   [
     'another document type',
     'sitedashboardchart',
     { documentType: 'User' },
-    'spec.documentType: Invalid value: "string": documentType is immutable: the framework does not change it in a chart that is there',
+    'spec.documentType: Invalid value: "string": documentType is immutable: the framework does not change it in an existing chart',
   ],
   [
     'another site',
