@@ -115,7 +115,9 @@ function schedulePhase({ resource, runs }: Context): Phase {
   return resource.spec.suspend === true ? 'Suspended' : 'Scheduled';
 }
 
-/** A schedule: Ready when the last backup that was due is stored and checked, and the next is due. */
+/**
+ * A schedule: Ready when the last backup that was due is stored and checked, and the next is due.
+ */
 const SCHEDULED: readonly Policy<Context, BackupResult>[] = [
   {
     name: 'blocked',
@@ -180,7 +182,9 @@ function conditionResult(
   return { type: 'Ready', status, reason, message };
 }
 
-/** Why the last run that ended failed; undefined where it succeeded. A deleted run's reason is kept. */
+/**
+ * Why the last run that ended failed; undefined where it succeeded. A deleted run's reason is kept.
+ */
 function failureOf(before: SiteBackupStatus, runs: readonly JobRun[]): string | undefined {
   const last = runs.find(({ state }) => state !== 'Running');
   if (!last) return before.lastFailure;

@@ -21,7 +21,7 @@ export interface MetricsProps {
 
 /**
  * The exporter of queue lengths and database connections, and its Service with the port `metrics`.
- * It reads all that it needs from the volume when it is asked, so no change of the bench restarts it.
+ * It reads its inputs from the volume at each scrape, so no change of the bench restarts it.
  */
 export class Metrics extends Construct {
   constructor(scope: Construct, id: string, { bench, owner, resources }: MetricsProps) {

@@ -1,9 +1,11 @@
 /**
- * The nginx configuration of a bench: which site a Host means, which Service answers for it.
+ * The nginx configuration of a bench: the site of each Host, and the Service of each site.
  *
- * `nginx.conf` depends on the bench only; `sites.conf` holds the maps that change with its sites. Backends are reached
- * through variables, so nginx resolves a name at the first request and not at start: a Service that does not exist
- * costs its own site a 502 and nobody else anything. `nginx.sh` adds `resolver.conf` and reloads.
+ * `nginx.conf` depends on the bench only; `sites.conf` holds the maps that change with its sites.
+ * Backends are reached
+ * through variables, so nginx resolves a name at the first request and not at start: where a
+ * Service does not exist,
+ * only its own site answers 502. `nginx.sh` adds `resolver.conf` and reloads.
  */
 
 import { NGINX_PORT } from '../frappe/constants.generated.js';
@@ -20,12 +22,15 @@ export interface NginxSite {
 }
 
 export interface NginxConfigInput {
-  /** Fully qualified `host:port` of the bench's gunicorn; without it only sites with a backend of their own are served. */
+  /**
+   * Fully qualified `host:port` of the bench's gunicorn; without it only sites with their own
+   * backend are served.
+   */
   readonly benchBackend?: string;
   /** Fully qualified `host:port` of socketio; without it `/socket.io` answers 502. */
   readonly socketio?: string;
   readonly sites: readonly NginxSite[];
-  /** Addresses or CIDRs of proxies whose `X-Forwarded-For` is believed; default: nobody's. */
+  /** Addresses or CIDRs of proxies whose `X-Forwarded-For` is trusted; default: none. */
   readonly realIpFrom?: readonly string[];
   /** Largest request body, in nginx's notation: `50m`. */
   readonly clientMaxBodySize: string;
@@ -37,7 +42,10 @@ export interface NginxConfigInput {
   readonly sitesDirectory?: string;
 }
 
-/** Renders the files of the ConfigMap. Equal input in any order gives equal text; anything that is no host name throws. */
+/**
+ * Renders the files of the ConfigMap. Equal input in any order gives equal text; anything that is
+ * no host name throws.
+ */
 export function renderNginxConfig(input: NginxConfigInput): Record<string, string> {
   return { 'nginx.conf': renderMain(input), 'sites.conf': renderSites(input) };
 }
@@ -233,14 +241,19 @@ function trustedProxies({ realIpFrom = [] }: NginxConfigInput): string {
 }
 
 /**
- * A second try, on a connection of its own: of any request of which nothing was sent, and of a GET or HEAD whose
- * connection was closed without a word (RFC 9110, 9.2.2). What the backend may be working on is never sent again.
+ * A second try, on a new connection: of any request of which nothing was sent, and of a GET or HEAD
+ * whose
+ * connection was closed without an answer (RFC 9110, 9.2.2). A request that the backend may process
+ * is never repeated.
  *
- * A connection that is not answered is a user's daily bread: while a Service without endpoints gets one again,
- * kube-proxy's iptables mode lets a packet through untranslated, and connection tracking then does so with every
- * further one from the same port, for two minutes. `proxy_next_upstream` does not help: a Service is one address.
- * Connections that are kept would: but gunicorn closes them when it ends or restarts a worker, and what nginx has
- * just sent on one of them is lost, whatever its method.
+ * Unanswered connections are common: while a Service without endpoints gets one again,
+ * kube-proxy's iptables mode lets a packet through untranslated, and connection tracking then does
+ * so with every
+ * further one from the same port, for two minutes. `proxy_next_upstream` does not help: a Service
+ * is one address.
+ * Connections that are kept would: but gunicorn closes them when it ends or restarts a worker, and
+ * what nginx has
+ * just sent on one of them is lost, with any method.
  */
 const AGAIN = `  # What a second try answers in place of trying: the first one's error, or nothing where it may try.
   map "$request_method $upstream_status $upstream_bytes_sent $upstream_bytes_received" $first_error {
@@ -251,14 +264,18 @@ const AGAIN = `  # What a second try answers in place of trying: the first one's
   }`;
 
 /**
- * nginx sends a question that was not answered again after some 5 s, which cannot be set: as long as that, and one lost
- * datagram is an error for all who came with it. This is time for two, and less than nginx.sh leaves requests at the end.
+ * nginx repeats an unanswered DNS query after some 5 s, which cannot be set: with a timeout of 5 s,
+ * one lost
+ * datagram would fail all requests that wait for it. This allows two queries, and is less than
+ * nginx.sh's shutdown time.
  *
- * No second try follows: it would wait as long again, and ask again for a name that does not exist.
+ * No second try follows: it would wait as long again for a name that does not exist.
  */
 const RESOLVER_TIMEOUT = '12s';
 
-/** Two packets, sent at 0 and 1 s: a lost one costs a second, a connection that nobody answers a second try. */
+/**
+ * Two packets, sent at 0 and 1 s: a lost one costs a second, an unanswered connection a second try.
+ */
 const CONNECT_TIMEOUT = '2s';
 
 const TRY_AGAIN = `      if ($first_error = 502) {
@@ -289,7 +306,10 @@ const SOCKETIO = `      proxy_set_header Upgrade $http_upgrade;
       proxy_set_header X-Forwarded-Proto $client_scheme;
       proxy_pass http://$socketio_backend;`;
 
-/** Without HSTS: whether a domain may only ever be reached by TLS is its owner's choice, made at the ingress. */
+/**
+ * Without HSTS: whether a domain may only ever be reached by TLS is its owner's choice, made at the
+ * ingress.
+ */
 function securityHeaders(indent: string): string {
   return [
     'add_header X-Frame-Options SAMEORIGIN;',
@@ -300,7 +320,10 @@ function securityHeaders(indent: string): string {
     .join('\n');
 }
 
-/** The types that the framework's assets and usual uploads have: the image's own table lies in /etc/nginx. */
+/**
+ * The types that the framework's assets and usual uploads have: the image's own table lies in
+ * /etc/nginx.
+ */
 const MIME_TYPES = `  types {
     text/html html htm shtml;
     text/css css;

@@ -63,7 +63,8 @@ function waitForRemoval(
 
 /**
  * The document that a Job may be writing, or has written without a result in the status; undefined
- * where the status says whether it was written. A document that differs was not written for this resource.
+ * where the status says whether it was written. A document that differs was not written for this
+ * resource.
  */
 function unfinishedDocument<R extends Deletable>(
   resource: R,

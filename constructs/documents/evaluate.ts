@@ -114,7 +114,10 @@ function incomplete(ignored: readonly string[]): readonly ConditionResult[] {
   return [{ type: 'FieldsIgnored', status: 'True', reason: 'UnknownFields', message }];
 }
 
-/** Other statuses, such as a pause, drop the condition. Release 0.1 wrote the fields to the condition only. */
+/**
+ * Other statuses, such as a pause, drop the condition. Release 0.1 wrote the fields to the
+ * condition only.
+ */
 function keptConditions({ conditions, ignoredFields }: DocumentStatus): readonly ConditionResult[] {
   if (ignoredFields) return incomplete(ignoredFields);
   return (conditions ?? [])

@@ -18,7 +18,9 @@ import { Volume } from './volume.js';
 
 export interface DatabaseServerProps {
   readonly bench: BenchModel;
-  /** The bench or the site that the server belongs to; its deletion policy decides about the data. */
+  /**
+   * The bench or the site that the server belongs to; its deletion policy decides about the data.
+   */
   readonly owner: Resource<{ readonly deletionPolicy: string }>;
   readonly name: string;
   readonly provider: 'mariadb' | 'postgres';

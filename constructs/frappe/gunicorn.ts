@@ -17,7 +17,9 @@ export interface GunicornProps {
   readonly replicas: number;
   readonly resources?: Resources | undefined;
   readonly configHash: string;
-  /** Host name of the one site that these processes serve; every site of the bench when not given. */
+  /**
+   * Host name of the one site that these processes serve; every site of the bench when not given.
+   */
   readonly siteName?: string;
 }
 
@@ -89,7 +91,7 @@ const GUNICORN = [
   'app_operator_wsgi:application',
 ];
 
-/** Without a site the wrapper answers by itself; with one the request goes through the framework. */
+/** Without a site the WSGI wrapper answers; with one the framework does. */
 function ping(siteName?: string): k8s.Probe {
   return {
     httpGet: {

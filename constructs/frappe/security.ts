@@ -3,7 +3,9 @@ import type { Security } from '../kit/api.js';
 import { defined } from '../kit/defined.js';
 import { DEFAULT_IDS, type Settings } from '../kit/settings.js';
 
-/** Security contexts with every default filled in: from the spec, then from the operator's settings. */
+/**
+ * Security contexts with every default filled in: from the spec, then from the operator's settings.
+ */
 export interface ResolvedSecurity {
   readonly pod: k8s.PodSecurityContext;
   readonly container: k8s.SecurityContext;

@@ -27,21 +27,26 @@ export interface InstallProps {
    */
   readonly watchNamespaces?: readonly string[];
   /**
-   * Only what somebody can apply who has no rights beyond these namespaces: no Namespace, no CRDs, no
+   * Only objects that a user with rights in these namespaces alone can apply: no Namespace, no
+   * CRDs, no
    * ClusterRoles. Namespaces must be named, and an administrator installs the CRDs. The metrics are
-   * then to be had on the pod's loopback only, since asking the cluster who calls takes a ClusterRole.
+   * then to be had on the pod's loopback only, since asking the cluster who calls takes a
+   * ClusterRole.
    * @default false
    */
   readonly namespaced?: boolean;
   /**
-   * Whether the platform assigns user and group ids, as OpenShift does: the operator is then not told
-   * ids of its own for the pods that it makes. @default false
+   * Whether the platform assigns user and group ids, as OpenShift does: the operator then sets no
+   * ids on the pods that it creates. @default false
    */
   readonly platformIds?: boolean;
-  /** Whether the operator's NetworkPolicy limits what it reaches too, see `OperatorNetwork`. @default false */
+  /**
+   * Whether the operator's NetworkPolicy limits what it reaches too, see `OperatorNetwork`.
+   * @default false
+   */
   readonly limitEgress?: boolean;
   /**
-   * Whether the operator is asked at admission. It takes configurations that are of the whole cluster.
+   * Whether the operator serves admission webhooks. Their configurations are cluster-scoped.
    * @default true, but not where `namespaced`
    */
   readonly webhooks?: boolean;
@@ -49,11 +54,16 @@ export interface InstallProps {
   readonly apiGroup?: string;
   /** The kinds whose CRDs are installed. @default all */
   readonly definitions?: readonly KindDefinition[];
-  /** The kinds that the operator works for: its rights follow from them. @default all with a controller */
+  /**
+   * The kinds that the operator works for: its rights follow from them.
+   * @default all with a controller
+   */
   readonly kinds?: readonly PermissionSource[];
 }
 
-/** Everything of an installation: namespace, CRDs, rights, the operator, its Service, its network. */
+/**
+ * Everything of an installation: namespace, CRDs, rights, the operator, its Service, its network.
+ */
 export class InstallChart extends Chart {
   constructor(scope: Construct, id: string, props: InstallProps) {
     super(scope, id, { disableResourceNameHashes: true });

@@ -9,7 +9,7 @@ export interface JobResult {
   readonly log: string;
 }
 
-/** What is known of a run. Its pod may be gone, may have been killed, or may never have come to run the script. */
+/** The result of a run. Its pod may be deleted or killed, or may never have started the script. */
 export function resultOf({ exitCode, message = '' }: JobRun): JobResult {
   const said = parse(message);
   return {

@@ -1,4 +1,4 @@
-/** Fields without those that are undefined. */
+/** The fields that are not undefined. */
 export type Defined<T> = { readonly [K in keyof T]?: Exclude<T[K], undefined> };
 
 /** Leaves out the fields that are undefined. */

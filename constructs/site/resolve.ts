@@ -33,16 +33,22 @@ import { benchBefore, resolveUpgrade, type SiteUpgradeInputs } from './upgrade.j
 /** What the tree of a site depends on. */
 export interface SiteInputs {
   readonly bench: BenchModel;
-  /** Why the site must not be created or changed yet; undefined when the bench is ready, or there only for its sites. */
+  /**
+   * Why the site must not be created or changed yet; undefined when the bench is ready, or is kept
+   * for its sites only.
+   */
   readonly blockedReason: string | undefined;
-  /** uids of the Secrets that the operator generates: one that was made anew has another value, which the site must learn. */
+  /**
+   * uids of the generated Secrets: one that was generated again has another value, which the site
+   * must get.
+   */
   readonly generated: readonly string[];
   readonly database: SiteDatabasePlan;
   /** Why the server of a database operator is not ready, in that operator's words. */
   readonly serverNotReady: string | undefined;
   /** Version of the Secret of a prepared database. */
   readonly databaseVersion: string;
-  /** What the site's pods read of Redis at their start, see `redisVersion`. */
+  /** Changes with the login to Redis, see `redisVersion`. */
   readonly redisVersion: string;
   readonly apps: readonly string[];
   /** The public host name. */
@@ -64,7 +70,7 @@ export interface SiteInputs {
   readonly foreignScalers: ForeignScalers;
   /** The upgrade to the bench's image; undefined where the site's data is of it. */
   readonly upgrade: SiteUpgradeInputs | undefined;
-  /** What `restoreFrom` asks for; undefined where it is not given. */
+  /** The restore that `restoreFrom` requests; undefined where it is not given. */
   readonly restore: SiteRestoreInputs | undefined;
 }
 
@@ -163,7 +169,10 @@ function blockedReason(
   return status?.image === undefined ? restore?.problem?.message : undefined;
 }
 
-/** What is asked for the site's own workers of a queue: its own number is before its bench's scaling. */
+/**
+ * What the specs say about the site's own workers of a queue: its number overrides its bench's
+ * scaling.
+ */
 export function siteWorkersWanted(
   { spec }: AppSite,
   { bench, keda }: Pick<SiteInputs, 'bench' | 'keda'>,

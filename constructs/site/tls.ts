@@ -15,9 +15,9 @@ import type { AppSite } from './api.js';
 /** How the site's traffic is encrypted. */
 export interface SiteTlsInputs {
   readonly secretName: string;
-  /** Who issues the certificate; undefined where the Secret is the user's own. */
+  /** Who issues the certificate; undefined where the user provides the Secret. */
   readonly issuer: CertificateIssuer | undefined;
-  /** Whether cert-manager is there. */
+  /** Whether the cluster serves cert-manager's API. */
   readonly certManager: boolean;
   readonly secretExists: boolean;
 }

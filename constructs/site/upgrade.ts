@@ -29,7 +29,8 @@ export const CLOSED_REASONS = new Set<string>([MIGRATION_FAILED, RESTORE_FAILED]
 
 /**
  * @param rolledOut whether the bench's own pods run the image
- * @returns undefined where the site's data is of the bench's image, or where the site has no data yet
+ * @returns undefined where the site's data is of the bench's image, or where the site has no data
+ * yet
  */
 export function resolveUpgrade(
   site: AppSite,

@@ -19,9 +19,9 @@ import type { SiteUser } from './api.js';
 import { siteUser } from './definition.js';
 import { API_KEYS, DOCTYPE, userDocument } from './document.js';
 
-/** What is known of a user, and of the exchange about it. */
+/** The inputs of a user: the state of its document, and of its password. */
 export interface UserInputs extends DocumentSync {
-  /** Another one for each value of the Secret with the password, each key in it, and all data of the site. */
+  /** Changes with the Secret of the password, with the key in it, and with the site's data. */
   readonly passwordVersion: string | undefined;
 }
 
@@ -61,19 +61,19 @@ function resolveUser(resource: SiteUser, reader: ClusterReader): UserInputs {
       { namespace, name: passwordSecretRef.name, path: 'spec.passwordSecretRef.name' },
       reader,
     );
-  // The values of the key are made once: another uid is another key.
+  // The key is generated once: another uid is another key.
   const key = apiKeySecretRef && reader.get('Secret', namespace, apiKeySecretRef.name, uidOf);
   const versions = [secretVersion ?? '', key ?? ''];
   const known = syncDocument(resource, userDocument(resource, true), versions, reader);
   const passwordVersion =
     passwordSecretRef && hashOf([secretVersion, passwordSecretRef.key, known.data]);
   const before = resource.status?.passwordVersion;
-  // Release 0.1 has noted the version of the Secret only: that password is set.
+  // Release 0.1 recorded the version of the Secret only: that password is set.
   const setPassword = before !== passwordVersion && before !== secretVersion;
   // Without its Secret there is no key to write.
-  const waits = apiKeySecretRef !== undefined && key === undefined;
+  const lacksKey = apiKeySecretRef !== undefined && key === undefined;
   const request =
-    known.request && !waits
+    known.request && !lacksKey
       ? { ...known.request, document: userDocument(resource, setPassword) }
       : undefined;
   return { ...known, passwordVersion, request };
@@ -94,7 +94,7 @@ function evaluateUser({ resource, inputs }: Observation<SiteUser, UserInputs>): 
   };
 }
 
-/** What a user has in the cluster: the Secret with its API key, where one is asked for. */
+/** The only child of a user: the Secret with its API key, where the spec names one. */
 class UserChart extends Chart {
   constructor(scope: Construct, id: string, { resource }: ChartProps<SiteUser, UserInputs>) {
     super(scope, id, { disableResourceNameHashes: true });

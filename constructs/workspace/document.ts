@@ -15,7 +15,10 @@ export function workspaceName({ title, forUser }: SiteWorkspaceSpec): string {
   return forUser === undefined ? title : `${title}-${forUser}`;
 }
 
-/** The Workspace that a spec asks for. What the spec leaves out is empty, but for its module, its application and its place. */
+/**
+ * The Workspace of a spec. Fields without a value are empty, except module, application and
+ * position.
+ */
 export function workspaceDocument(
   { spec }: Pick<SiteWorkspace, 'spec'>,
   charts: ChartNames,
@@ -76,7 +79,7 @@ function fieldsOf(spec: SiteWorkspaceSpec): Readonly<Record<string, FieldValue>>
   };
 }
 
-/** Where it leads, for those that are no page: only what is given, since version-15 has no such fields. */
+/** The target of a link: given fields only, since version-15 does not have them. */
 function target({ linkType, linkTo, externalLink }: SiteWorkspaceSpec): Row {
   return {
     ...(linkType === undefined ? {} : { link_type: linkType }),
@@ -103,7 +106,7 @@ function counted(filters: readonly DocumentFilter[] | undefined, documentType: s
   return filters ? JSON.stringify(storedFilters(filters, documentType)) : '';
 }
 
-/** A card is a row of its own, which is followed by as many links as it counts. */
+/** A card is a row, followed by the rows of its links; it holds their number. */
 function cardRows({ label, hidden, links = [] }: WorkspaceCard): readonly Row[] {
   return [
     { type: 'Card Break', label, hidden, link_count: links.length },

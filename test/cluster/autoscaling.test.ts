@@ -64,7 +64,7 @@ describe('workers scale by events', { skip: KEDA.skip }, () => {
     says(
       'False',
       'KedaMissing',
-      'workers stay at fixed numbers: the cluster does not serve keda.sh/v1alpha1',
+      'workers are not scaled by events: the cluster does not serve keda.sh/v1alpha1',
     );
   /** Whether the number of replicas is a field that the operator applies. */
   const isOurs = async (deployment: string): Promise<boolean> => {
@@ -359,7 +359,7 @@ describe('workers scale by events', { skip: KEDA.skip }, () => {
     // One queue with a fixed number of 2, one that KEDA scales.
     await cluster.apply(namespace, hpa('mine', 'b-worker-default'), hpa('other', 's-worker-long'));
     const left = (deployment: string, name: string): string =>
-      `the number of Deployment ${deployment} is left to HorizontalPodAutoscaler ${name}, which is not of this operator`;
+      `the number of Deployment ${deployment} is scaled by HorizontalPodAutoscaler ${name}, which another owner manages`;
     await says('False', 'ForeignScaler', left('b-worker-default', 'mine'));
     await scaleTo('b-worker-default', 4);
     await goesTo('b-worker-default', 4);
@@ -412,7 +412,7 @@ describe('workers scale by events', { skip: KEDA.skip }, () => {
     await says(
       'False',
       'ForeignScaler',
-      `the number of Deployment ${deployment} is left to HorizontalPodAutoscaler keda-hpa-${name}, which is not of this operator`,
+      `the number of Deployment ${deployment} is scaled by HorizontalPodAutoscaler keda-hpa-${name}, which another owner manages`,
     );
     await goesTo(deployment, 2);
     const since = new Date();

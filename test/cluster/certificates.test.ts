@@ -114,7 +114,7 @@ describe('a site’s certificate', () => {
       'issued',
       'False',
       'CertManagerMissing',
-      'no certificate is asked for: the cluster does not serve cert-manager.io/v1',
+      'no certificate is requested: the cluster does not serve cert-manager.io/v1',
       'http://issued.example.com',
     );
     await cluster.ready('AppSite', namespace, 'issued');

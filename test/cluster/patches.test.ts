@@ -284,7 +284,7 @@ describe('a merge patch of', () => {
       [
         'False',
         'KedaMissing',
-        'workers stay at fixed numbers: the cluster does not serve keda.sh/v1alpha1',
+        'workers are not scaled by events: the cluster does not serve keda.sh/v1alpha1',
       ],
     );
   });

@@ -263,7 +263,7 @@ describe('kubectl shows warnings', () => {
     const [version = '', ...rest] = await warnings(bench);
     assert.match(version, /^spec[.]frameworkVersion: version-13 is not tested with this operator/);
     assert.deepEqual(rest, [
-      "spec.deletionPolicy: Delete removes the bench's volume and its database server's with the object: no data of its sites stays",
+      "spec.deletionPolicy: Delete removes the bench's volume and its database server's with the object: all data of its sites is lost",
       'spec.storage.accessMode: ReadWriteOnce works only while every pod of the bench and of its sites is on one node',
       'spec.workerAutoscaling.short: minReplicas and maxReplicas are both 2: nothing scales',
     ]);
@@ -278,7 +278,7 @@ describe('kubectl shows warnings', () => {
     });
     assert.deepEqual(await warnings(backup), [
       'spec.destination.pvc.claimName: "b-sites" is the volume that holds the sites: what loses them loses these backups',
-      'spec.retention: not given: every backup is kept until the volume is full',
+      'spec.retention: without a retention every backup is kept, until the volume is full',
     ]);
   });
 

@@ -1,8 +1,9 @@
 import { fieldNode, fieldPath, isObject, type SchemaNode } from './node.js';
 
 /**
- * A copy of a value as the API server would store it: unknown fields gone (their paths go to `pruned`),
- * nulls gone where the schema has no place for them, defaults filled in, outside in.
+ * A copy of a value as the API server would store it: without unknown fields (their paths are added
+ * to `pruned`),
+ * without nulls where the schema does not allow them, with defaults.
  * Values of the wrong type stay as they are, for the validation to name.
  */
 export function stored(node: SchemaNode, value: unknown, path: string, pruned: string[]): unknown {
