@@ -1,7 +1,7 @@
 import { Chart } from 'cdk8s';
 import type { Construct } from 'constructs';
 import { backupStore } from '../frappe/backup-store.js';
-import { SCRIPTS_DIR } from '../frappe/constants.generated.js';
+import { SCRIPTS_DIR } from '../kit/constants.generated.js';
 import { FrappeCronJob, FrappeJob, type FrappeJobProps } from '../frappe/job.js';
 import { PYTHON } from '../frappe/pod.js';
 import type { SiteModel } from '../frappe/site-model.js';

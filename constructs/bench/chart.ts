@@ -2,7 +2,7 @@ import { Chart } from 'cdk8s';
 import { k8s } from 'cdk8s-plus-28';
 import type { Construct } from 'constructs';
 import type { BenchModel } from '../frappe/bench-model.js';
-import { QUEUES, SOCKETIO_PORT } from '../frappe/constants.generated.js';
+import { QUEUES, SOCKETIO_PORT } from '../kit/constants.generated.js';
 import { DatabaseServer } from '../frappe/database-server.js';
 import { Gunicorn } from '../frappe/gunicorn.js';
 import { imageNamed } from '../frappe/image.js';

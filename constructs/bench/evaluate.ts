@@ -1,4 +1,4 @@
-import { QUEUES } from '../frappe/constants.generated.js';
+import { QUEUES } from '../kit/constants.generated.js';
 import { isSupported, untested } from '../frappe/image.js';
 import { evaluatePhase } from '../frappe/phase.js';
 import { scaleStatus } from '../frappe/scale-status.js';

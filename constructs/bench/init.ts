@@ -1,7 +1,7 @@
 import type { k8s } from 'cdk8s-plus-28';
 import { Construct } from 'constructs';
 import type { BenchModel } from '../frappe/bench-model.js';
-import { SCRIPTS_DIR, SOCKETIO_PORT } from '../frappe/constants.generated.js';
+import { SCRIPTS_DIR, SOCKETIO_PORT } from '../kit/constants.generated.js';
 import { FrappeJob } from '../frappe/job.js';
 import { PYTHON, secretEnv } from '../frappe/pod.js';
 import { hashOf } from '../kit/hash.js';

@@ -1,7 +1,7 @@
 import { k8s } from 'cdk8s-plus-28';
 import { Construct } from 'constructs';
 import type { BenchModel } from '../frappe/bench-model.js';
-import { METRICS_PORT, SCRIPTS_DIR } from '../frappe/constants.generated.js';
+import { METRICS_PORT, SCRIPTS_DIR } from '../kit/constants.generated.js';
 import { PYTHON } from '../frappe/pod.js';
 import { PodService } from '../frappe/service.js';
 import { scripts } from '../frappe/scripts.generated.js';

@@ -8,7 +8,7 @@
  * only its own site answers 502. `nginx.sh` adds `resolver.conf` and reloads.
  */
 
-import { NGINX_PORT } from '../frappe/constants.generated.js';
+import { NGINX_PORT } from '../kit/constants.generated.js';
 import { SITES_DIR } from '../frappe/pod.js';
 
 /** One site as nginx sees it. */

@@ -6,7 +6,7 @@ import {
   NGINX_PORT,
   NGINX_RUN_DIR,
   SCRIPTS_DIR,
-} from '../frappe/constants.generated.js';
+} from '../kit/constants.generated.js';
 import { PodService } from '../frappe/service.js';
 import { Workload } from '../frappe/workload.js';
 import type { Resources } from '../kit/api.js';

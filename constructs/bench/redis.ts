@@ -6,7 +6,7 @@ import {
   REDIS_QUEUE_PORT,
   REDIS_RUN_DIR,
   SCRIPTS_DIR,
-} from '../frappe/constants.generated.js';
+} from '../kit/constants.generated.js';
 import { KEDA_OPERATOR } from '../integrations/keda/index.js';
 import { childLabels } from '../kit/labels.js';
 import { benchNames } from '../kit/names.js';

@@ -1,7 +1,7 @@
 import { resolveApps } from '../frappe/apps.js';
 import { benchModel, type BenchModel } from '../frappe/bench-model.js';
 import { LONGEST_HOST, publicHosts } from '../frappe/domain.js';
-import { GUNICORN_PORT } from '../frappe/constants.generated.js';
+import { GUNICORN_PORT } from '../kit/constants.generated.js';
 import { sitesOfBench } from '../frappe/indexes.js';
 import { databaseOperatorServer } from '../frappe/database-operator-server.js';
 import { redisVersion } from '../frappe/redis-version.js';

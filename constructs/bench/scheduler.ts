@@ -1,6 +1,6 @@
 import { Construct } from 'constructs';
 import type { BenchModel } from '../frappe/bench-model.js';
-import { SCRIPTS_DIR } from '../frappe/constants.generated.js';
+import { SCRIPTS_DIR } from '../kit/constants.generated.js';
 import { PYTHON } from '../frappe/pod.js';
 import { Workload } from '../frappe/workload.js';
 import type { Resources } from '../kit/api.js';

@@ -1,7 +1,7 @@
 import { k8s } from 'cdk8s-plus-28';
 import { Construct } from 'constructs';
 import type { BenchModel } from '../frappe/bench-model.js';
-import { BENCH_DIR, SCRIPTS_DIR, SOCKETIO_PORT } from '../frappe/constants.generated.js';
+import { BENCH_DIR, SCRIPTS_DIR, SOCKETIO_PORT } from '../kit/constants.generated.js';
 import { PodService } from '../frappe/service.js';
 import { Workload } from '../frappe/workload.js';
 import type { Resources } from '../kit/api.js';

@@ -1,7 +1,7 @@
 import { Chart } from 'cdk8s';
 import type { Construct } from 'constructs';
 import { k8s } from 'cdk8s-plus-28';
-import { SCRIPTS_DIR } from '../frappe/constants.generated.js';
+import { SCRIPTS_DIR } from '../kit/constants.generated.js';
 import { FrappeJob } from '../frappe/job.js';
 import { PYTHON } from '../frappe/pod.js';
 import { requireSite, type SiteModel } from '../frappe/site-model.js';

@@ -12,7 +12,7 @@ import {
   POSTGRES_PORT,
   REDIS_CACHE_PORT,
   REDIS_QUEUE_PORT,
-} from './constants.generated.js';
+} from '../kit/constants.generated.js';
 import { frappeImage, type FrappeImage } from './image.js';
 import { resolveSecurity, type ResolvedSecurity } from './security.js';
 

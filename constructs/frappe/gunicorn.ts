@@ -3,7 +3,7 @@ import { Construct } from 'constructs';
 import type { Resources } from '../kit/api.js';
 import type { Resource } from '../kit/object.js';
 import type { BenchModel } from './bench-model.js';
-import { BENCH_DIR, GUNICORN_PORT, SCRIPTS_DIR } from './constants.generated.js';
+import { BENCH_DIR, GUNICORN_PORT, SCRIPTS_DIR } from '../kit/constants.generated.js';
 import { SITES_DIR } from './pod.js';
 import { PodService } from './service.js';
 import { Workload } from './workload.js';

@@ -6,7 +6,7 @@ import { childLabels } from '../kit/labels.js';
 import { benchNames } from '../kit/names.js';
 import type { Resource } from '../kit/object.js';
 import type { BenchModel, SecretKey } from './bench-model.js';
-import { BENCH_DIR, SCRIPTS_DIR } from './constants.generated.js';
+import { BENCH_DIR, SCRIPTS_DIR } from '../kit/constants.generated.js';
 
 export const SITES_DIR = `${BENCH_DIR}/sites`;
 /** The interpreter of the framework's virtual environment. */

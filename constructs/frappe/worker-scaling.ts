@@ -11,7 +11,7 @@ import type { Queue } from '../kit/api.js';
 import type { ConditionResult } from '../kit/condition.js';
 import type { ChildView, ClusterReader } from '../kit/kind.js';
 import { keyOf } from '../kit/object.js';
-import { QUEUES } from './constants.generated.js';
+import { QUEUES } from '../kit/constants.generated.js';
 import { scalersOfDeployment, type HpaLike } from './indexes.js';
 
 /** The number of workers of a queue, and what decides it. */

@@ -4,7 +4,7 @@ import type { Component, Queue, Resources } from '../kit/api.js';
 import { childLabels } from '../kit/labels.js';
 import type { Resource } from '../kit/object.js';
 import type { BenchModel } from './bench-model.js';
-import { COMMON_CONFIG_FILE, QUEUE_KEY, SCRIPTS_DIR } from './constants.generated.js';
+import { COMMON_CONFIG_FILE, QUEUE_KEY, SCRIPTS_DIR } from '../kit/constants.generated.js';
 import { PYTHON, SITES_DIR } from './pod.js';
 import type { WorkerScale } from './worker-scaling.js';
 import { Workload } from './workload.js';

@@ -1,6 +1,6 @@
 import { k8s } from 'cdk8s-plus-28';
 import { Construct } from 'constructs';
-import { NGINX_PORT } from '../frappe/constants.generated.js';
+import { NGINX_PORT } from '../kit/constants.generated.js';
 import { CONTROL_PLANE, OPERATOR, OPERATOR_LABELS, PORTS, WEBHOOK_PORT } from './identity.js';
 
 export interface OperatorNetworkProps {

@@ -1,6 +1,6 @@
 import { Chart } from 'cdk8s';
 import type { Construct } from 'constructs';
-import { QUEUES } from '../frappe/constants.generated.js';
+import { QUEUES } from '../kit/constants.generated.js';
 import { databaseOperator } from '../integrations/database-operator.js';
 import { DatabaseServer } from '../frappe/database-server.js';
 import { GeneratedSecret } from '../frappe/generated-secret.js';

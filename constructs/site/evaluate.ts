@@ -1,4 +1,4 @@
-import { NGINX_PORT, QUEUES } from '../frappe/constants.generated.js';
+import { NGINX_PORT, QUEUES } from '../kit/constants.generated.js';
 import { evaluatePhase } from '../frappe/phase.js';
 import { scaleStatus } from '../frappe/scale-status.js';
 import {

@@ -1,6 +1,6 @@
 import { k8s } from 'cdk8s-plus-28';
 import { Construct } from 'constructs';
-import { NGINX_PORT } from '../frappe/constants.generated.js';
+import { NGINX_PORT } from '../kit/constants.generated.js';
 import type { IngressProps, Integration } from '../kit/integration.js';
 import { childLabels } from '../kit/labels.js';
 import { benchNames, siteNames } from '../kit/names.js';

@@ -1,7 +1,7 @@
 import type { k8s } from 'cdk8s-plus-28';
 import type { SiteBackup } from '../backup/api.js';
 import { type BackupStore, backupStore, requireStoreSecrets } from '../frappe/backup-store.js';
-import { RESTORE_FAILED } from '../frappe/constants.generated.js';
+import { RESTORE_FAILED } from '../kit/constants.generated.js';
 import type { ConditionResult } from '../kit/condition.js';
 import { Waiting } from '../kit/errors.js';
 import { hashOf } from '../kit/hash.js';

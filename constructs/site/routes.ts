@@ -7,7 +7,7 @@ import { childLabels } from '../kit/labels.js';
 import { benchNames, siteNames } from '../kit/names.js';
 import { uidOf } from '../kit/object.js';
 import type { AppSite } from './api.js';
-import { NGINX_PORT } from '../frappe/constants.generated.js';
+import { NGINX_PORT } from '../kit/constants.generated.js';
 import type { SiteInputs } from './resolve.js';
 
 /** The routes of a site that has no Ingress. */

@@ -1,4 +1,4 @@
-import { MIGRATION_FAILED, RESTORE_FAILED } from '../frappe/constants.generated.js';
+import { MIGRATION_FAILED, RESTORE_FAILED } from '../kit/constants.generated.js';
 import { imageNamed } from '../frappe/image.js';
 import { benchesByTurn } from '../frappe/indexes.js';
 import type { BenchModel } from '../frappe/bench-model.js';

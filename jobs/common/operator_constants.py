@@ -1,7 +1,7 @@
 """Constants that the operator (TypeScript), the jobs (Python) and the shell scripts share.
 
 This is the only declaration: `npm run build` turns it into
-`constructs/frappe/constants.generated.ts` and into `constants.sh`. A line is a comment, or a name
+`constructs/kit/constants.generated.ts` and into `constants.sh`. A line is a comment, or a name
 and a JSON number, a JSON string, or a tuple of JSON strings.
 """
 

@@ -4,7 +4,7 @@ import { suite, test } from 'node:test';
 import ts from 'typescript';
 import { COMMON_REASONS, reasonClass, type Reasons } from '../../constructs/kit/reasons.js';
 import { KINDS, type AnyKind } from '../../constructs/registry.js';
-import * as constants from '../../constructs/frappe/constants.generated.js';
+import * as constants from '../../constructs/kit/constants.generated.js';
 import { scripts } from '../../constructs/frappe/scripts.generated.js';
 import { ROOT } from '../golden/docs.js';
 import { outcomesOf } from '../golden/outcome.js';

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, suite, test } from 'node:test';
 import ts from 'typescript';
-import * as constants from '../../constructs/frappe/constants.generated.js';
+import * as constants from '../../constructs/kit/constants.generated.js';
 import { scripts } from '../../constructs/frappe/scripts.generated.js';
 import { jobModules, mountedFiles, parseConstants } from '../../tools/jobs/build.js';
 import { ROOT } from '../golden/docs.js';
@@ -48,7 +48,7 @@ suite('Modules that are generated from jobs/', () => {
     assert.match(shell, /^OPERATOR_PORT='1'$/m);
   });
   test('hold the constants with their comments', async () => {
-    const text = jobModules(root).get('constructs/frappe/constants.generated.ts') ?? '';
+    const text = jobModules(root).get('constructs/kit/constants.generated.ts') ?? '';
     assert.match(text, /^\/\*\* A port\. \*\/\nexport const PORT = 1;$/m);
     assert.deepEqual({ ...(await evaluate(text)) }, { PORT: 1, LIST: ['a', 'b'] });
   });

@@ -33,7 +33,7 @@ export function jobModules(root: string): ReadonlyMap<string, string> {
       `${HEADER}\nexport const scripts = {\n${entries.join('')}} as const;\n`,
     ],
     [
-      'constructs/frappe/constants.generated.ts',
+      'constructs/kit/constants.generated.ts',
       `${HEADER}\n${constants.map(typescriptConstant).join('')}`,
     ],
   ]);

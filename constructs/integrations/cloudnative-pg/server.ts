@@ -1,3 +1,4 @@
+import { POSTGRES_PORT } from '../../kit/constants.generated.js';
 import {
   requireServer,
   whyServerNotReady,
@@ -23,7 +24,7 @@ export function readCluster(props: ServerProps, reader: ClusterReader): Database
     outlineOf,
   );
   const host = serviceHost(primaryService(ref.name), namespace, clusterDomain);
-  return { host, port: 5432, notReady };
+  return { host, port: POSTGRES_PORT, notReady };
 }
 
 function outlineOf(object: Parameters<typeof whyServerNotReady>[0]) {

@@ -1,3 +1,4 @@
+import { MARIADB_PORT } from '../../kit/constants.generated.js';
 import {
   requireServer,
   whyServerNotReady,
@@ -39,7 +40,7 @@ export function readMariaDb(props: ServerProps, reader: ClusterReader): Database
 }
 
 function outlineOf(object: Resource<MariaDbSpec | undefined, ServerStatus>) {
-  const { host, port = 3306, replication, galera, tls } = object.spec ?? {};
+  const { host, port = MARIADB_PORT, replication, galera, tls } = object.spec ?? {};
   return {
     notReady: whyServerNotReady(object),
     host,
