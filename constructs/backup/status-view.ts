@@ -1,8 +1,7 @@
-import { siteParent, type StatusColumn, type StatusView } from '../kit/status-view.js';
+import type { StatusColumn, StatusView } from '../kit/status-view.js';
 import type { SiteBackup } from './api.js';
 
 export const backupStatusView: StatusView<SiteBackup> = {
-  parent: siteParent,
   details: ({ spec, status = {} }) => ({
     schedule: spec.schedule,
     lastBackup: status.lastSuccessfulTime ?? null,

@@ -1,5 +1,4 @@
 import type { Resource } from './object.js';
-import type { SiteScoped } from './site-api.js';
 
 /** Further fields of a resource in the output of `app-operator status -o json`, by name. */
 export type StatusDetails = Readonly<Record<string, string | number | null | undefined>>;
@@ -18,10 +17,11 @@ export interface StatusNode {
   readonly details: object;
 }
 
-/** What `app-operator status` shows of the resources of a kind, besides their state and phase. */
+/**
+ * What `app-operator status` shows of the resources of a kind, besides their state and phase. A resource
+ * is shown below the one that the first of `Kind.references` names.
+ */
 export interface StatusView<R extends Resource = Resource> {
-  /** The resource that this one is shown below, in the same namespace. @default none */
-  parent?(resource: R): { readonly kind: string; readonly name: string } | undefined;
   /** @param children the resources that are shown below this one */
   details?(resource: R, children: readonly StatusNode[]): StatusDetails;
   /** Columns from what `details` has returned. */
@@ -40,13 +40,5 @@ export interface MetricsExporter<R extends Resource = Resource> {
   queueLengths(scrape: string, resource: R): ReadonlyMap<string, number>;
 }
 
-/** The kind of the resource that `siteRef` names. */
-const SITE = 'AppSite';
-
-/** The parent of a resource that acts on a site. */
-export function siteParent({ spec }: Resource<SiteScoped>) {
-  return { kind: SITE, name: spec.siteRef.name };
-}
-
 /** The view of documents of a site: many, and alike. */
-export const DOCUMENT_VIEW = { parent: siteParent, collapsed: true } as const;
+export const DOCUMENT_VIEW = { collapsed: true } as const;

@@ -2,7 +2,6 @@ import type { StatusColumn, StatusNode, StatusView } from '../kit/status-view.js
 import type { AppSite } from './api.js';
 
 export const siteStatusView: StatusView<AppSite> = {
-  parent: ({ spec }) => ({ kind: 'AppBench', name: spec.benchRef.name }),
   details: ({ status = {} }, children) => ({
     image: status.image,
     siteURL: status.siteURL,

@@ -114,16 +114,24 @@ function readArguments(flags: Flags, argv: readonly string[], most: number) {
         );
     }
     if (token.kind !== 'option') continue;
-    const { name, rawName, value = '' } = token;
-    const flag = Object.hasOwn(flags, name) ? flags[name] : undefined;
-    // An argument that starts with a dash is more likely the next flag than a value.
-    const isMissing = !token.inlineValue && (token.value === undefined || /^-./.test(value));
-    if (!flag) problems.push(`${rawName}: unknown flag; --help lists all`);
-    else if (isMissing && !flag.value.bare)
-      problems.push(`--${name}: got no value, allowed: ${flag.value.allowed}`);
-    else texts.set(name, [...(texts.get(name) ?? []), token.value ?? 'true']);
+    const problem = problemOf(flags, token);
+    if (problem !== undefined) problems.push(problem);
+    else texts.set(token.name, [...(texts.get(token.name) ?? []), token.value ?? 'true']);
   }
   return { texts, positionals, problems };
+}
+
+type OptionToken = Extract<ReturnType<typeof tokensOf>[number], { readonly kind: 'option' }>;
+
+function problemOf(flags: Flags, token: OptionToken): string | undefined {
+  const { name, rawName, value = '' } = token;
+  const flag = Object.hasOwn(flags, name) ? flags[name] : undefined;
+  if (!flag) return `${rawName}: unknown flag; --help lists all`;
+  // An argument that starts with a dash is more likely the next flag than a value.
+  const isMissing = !token.inlineValue && (token.value === undefined || /^-./.test(value));
+  return isMissing && !flag.value.bare
+    ? `--${name}: got no value, allowed: ${flag.value.allowed}`
+    : undefined;
 }
 
 function tokensOf(flags: Flags, argv: readonly string[]) {

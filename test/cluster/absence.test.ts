@@ -7,13 +7,7 @@ import { metadataKeysFor, MANAGED_BY, MANAGED_BY_LABEL } from '../../constructs/
 import { type Cluster, startCluster } from './harness.js';
 import { aBench, aSecret, aSite } from './support/builders.js';
 import { ProxiedOperators } from './support/proxied-operators.js';
-import {
-  assertNoOrphans,
-  atRest,
-  countsSites,
-  routesOf,
-  secretsOf,
-} from './support/snapshot.js';
+import { assertNoOrphans, atRest, countsSites, routesOf, secretsOf } from './support/snapshot.js';
 import { at, conditionOf, type Live, nameOf } from './support/objects.js';
 
 const { run, owner } = metadataKeysFor(DEFAULT_API_GROUP);

@@ -349,7 +349,13 @@ describe('a database operator', () => {
       await finalizers('PostgresDatabase', 'pg-db', ['cnpg.io/held']);
       await finalizers('DatabaseRole', 'pg-db', ['cnpg.io/held']);
       await cluster.delete('AppSite', namespace, 'pg');
-      await says('AppSite', 'pg', 'Ready', 'Deleting', /waiting for the operator of Database pg-db to delete it/);
+      await says(
+        'AppSite',
+        'pg',
+        'Ready',
+        'Deleting',
+        /waiting for the operator of Database pg-db to delete it/,
+      );
       const role = await cluster.the('DatabaseRole', namespace, 'pg-db');
       assert.equal(role.metadata.deletionTimestamp, undefined);
       await finalizers('PostgresDatabase', 'pg-db', []);

@@ -232,11 +232,7 @@ describe('the documents of a site', { concurrency: true }, () => {
       script.broken.filter((batch) => batch.some(({ name }) => /^(mia|ned)@/.test(name))).length;
     hurry(context, namespace);
     await cluster.apply(namespace, ...names.map((name) => aUser(name)));
-    await cluster.until(
-      'each to be tried alone',
-      () => Promise.resolve(broken() >= 4),
-      120_000,
-    );
+    await cluster.until('each to be tried alone', () => Promise.resolve(broken() >= 4), 120_000);
     for (const name of names) {
       const user = await cluster.the('SiteUser', namespace, name);
       assert.match(String(at(user, 'status.phase')), /^(Pending|Syncing)$/);

@@ -105,7 +105,9 @@ describe('an installation without ClusterRoles', () => {
     assert.equal(new Set(refused).size, refused.length, `asked again: ${refused.join('\n')}`);
     for (const call of refused) assert.doesNotMatch(call, /namespaces\//);
     const lines = operator?.lines ?? [];
-    assert.ok(lines.some(({ msg }) => msg.startsWith('no permission to watch cluster-scoped kind')));
+    assert.ok(
+      lines.some(({ msg }) => msg.startsWith('no permission to watch cluster-scoped kind')),
+    );
     assert.deepEqual(
       lines.filter(({ level }) => level === 'warn' || level === 'error'),
       [],
@@ -133,10 +135,7 @@ describe('a namespace whose Role has gone with it', () => {
 
   test('does not keep the operator from working in the others', async () => {
     operator = new Operator(await installed(cluster, manifest));
-    const line = await operator.logged(
-      'no permission to list in namespace; skipping it',
-      90_000,
-    );
+    const line = await operator.logged('no permission to list in namespace; skipping it', 90_000);
     assert.equal(line['namespace'], blog);
     await operator.logged('caches are filled');
     for (const place of [shop, blog]) {

@@ -93,41 +93,44 @@ test(`an upgrade from ${BEFORE.release}`, needsHistory, async (t) => {
     return new Map(objects.map((object) => [nameOf(object), object]));
   };
 
-  await t.test('starts with a bench and a site that the operator of that release made', async () => {
-    await kubectl(`apply --server-side --filename=${manifest}`);
-    await kubectl('wait crd --all --for=condition=Established --timeout=120s');
-    const operator = new Operator({ ...(await installed(cluster, oldManifest ?? '')), main });
-    operators.push(operator);
-    const started = await operator.logged('starting');
-    assert.equal(started['version'], BEFORE.release);
-    namespace = await cluster.namespace();
-    await cluster.apply(
-      namespace,
-      aBench('b'),
-      aSite('s', { bench: 'b', ingress: { enabled: true } }),
-      aSite('t', { bench: 'b', workloads: 'Shared' }),
-    );
-    for (const name of ['s', 't']) await cluster.ready('AppSite', namespace, name);
-    await cluster.ready('AppBench', namespace, 'b');
-    await cluster.apply(namespace, MIGRATE);
-    await cluster.becomes('SiteJob', namespace, 'j', 'has run', (live) => {
-      return at(live, 'status.phase') === 'Succeeded';
-    });
-    const siteRef = { name: 's' };
-    await awayFromResync(at(await cluster.the('AppSite', namespace, 's'), 'metadata.uid'));
-    await cluster.apply(
-      namespace,
-      aSecret('password', { password: 'correct horse' }),
-      aUser('ann', { siteRef, passwordSecretRef: { name: 'password' } }),
-      aUser('refused', { siteRef }),
-    );
-    await cluster.ready('SiteUser', namespace, 'ann');
-    const failed = (user: Live): boolean => at(user, 'status.phase') === 'Failed';
-    await cluster.becomes('SiteUser', namespace, 'refused', 'is refused', failed);
-    assert.equal((await operator.stop()).code, 0);
-    old = await state();
-    assert.ok(old.size > 25, `${old.size} objects`);
-  });
+  await t.test(
+    'starts with a bench and a site that the operator of that release made',
+    async () => {
+      await kubectl(`apply --server-side --filename=${manifest}`);
+      await kubectl('wait crd --all --for=condition=Established --timeout=120s');
+      const operator = new Operator({ ...(await installed(cluster, oldManifest ?? '')), main });
+      operators.push(operator);
+      const started = await operator.logged('starting');
+      assert.equal(started['version'], BEFORE.release);
+      namespace = await cluster.namespace();
+      await cluster.apply(
+        namespace,
+        aBench('b'),
+        aSite('s', { bench: 'b', ingress: { enabled: true } }),
+        aSite('t', { bench: 'b', workloads: 'Shared' }),
+      );
+      for (const name of ['s', 't']) await cluster.ready('AppSite', namespace, name);
+      await cluster.ready('AppBench', namespace, 'b');
+      await cluster.apply(namespace, MIGRATE);
+      await cluster.becomes('SiteJob', namespace, 'j', 'has run', (live) => {
+        return at(live, 'status.phase') === 'Succeeded';
+      });
+      const siteRef = { name: 's' };
+      await awayFromResync(at(await cluster.the('AppSite', namespace, 's'), 'metadata.uid'));
+      await cluster.apply(
+        namespace,
+        aSecret('password', { password: 'correct horse' }),
+        aUser('ann', { siteRef, passwordSecretRef: { name: 'password' } }),
+        aUser('refused', { siteRef }),
+      );
+      await cluster.ready('SiteUser', namespace, 'ann');
+      const failed = (user: Live): boolean => at(user, 'status.phase') === 'Failed';
+      await cluster.becomes('SiteUser', namespace, 'refused', 'is refused', failed);
+      assert.equal((await operator.stop()).code, 0);
+      old = await state();
+      assert.ok(old.size > 25, `${old.size} objects`);
+    },
+  );
 
   await t.test('is one apply of the new manifest over the old manifest', async () => {
     await kubectl(`apply --server-side --force-conflicts --filename=${NEW}`);

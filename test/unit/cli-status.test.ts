@@ -163,8 +163,8 @@ describe('the status of another kind', () => {
       singular: 'tenant',
       shortNames: ['tn'],
     },
+    references: [{ field: 'siteRef', kind: 'AppSite', label: 'site' }],
     statusView: {
-      parent: ({ spec }) => ({ kind: 'AppSite', name: (spec as { of: string }).of }),
       details: ({ spec }) => ({ seats: (spec as { seats: number }).seats }),
       columns: ({ seats }) => [{ text: `${String(seats)} seats`, tone: 'warning' }],
       notice: () => 'the contract ends soon',
@@ -175,7 +175,7 @@ describe('the status of another kind', () => {
     ...objects.bench(),
     kind: 'Tenant',
     metadata: { name: 't', namespace: 'ns', generation: 1, uid: 't-uid' },
-    spec: { of: 's', seats: 5 },
+    spec: { siteRef: { name: 's' }, seats: 5 },
   };
 
   test('comes from its registration only', () => {

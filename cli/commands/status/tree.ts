@@ -1,6 +1,7 @@
 import type { Health } from '../../../constructs/kit/health.js';
 import { metadataKeysFor } from '../../../constructs/kit/labels.js';
 import { groupOf, keyOf, keyOfObject, type KubeObject } from '../../../constructs/kit/object.js';
+import { referenceName } from '../../../constructs/kit/reference.js';
 import type { StatusView } from '../../../constructs/kit/status-view.js';
 import { BATCHES, KINDS, type AnyKind } from '../../../constructs/registry.js';
 import { childOf, type Child } from '../../../runner/cache/child.js';
@@ -108,8 +109,9 @@ class Forest {
   }
 
   #parentOf(resource: CustomResource): string | undefined {
-    const parent = this.#viewOf(resource)?.parent?.(resource);
-    return parent && `${parent.kind}/${keyOf(resource.metadata.namespace, parent.name)}`;
+    const [parent] = kindNamed(resource.kind, this.#kinds)?.references ?? [];
+    const name = parent && referenceName(resource, parent);
+    return name && `${parent.kind}/${keyOf(resource.metadata.namespace, name)}`;
   }
 
   #childNode(child: Child, object: KubeObject): Node {
