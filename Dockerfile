@@ -2,7 +2,7 @@
 # The operator's image:  docker build -t ghcr.io/app-operator/app-operator:0.2.0 --build-arg VERSION=0.2.0 .
 ARG NODE_IMAGE=node:24-bookworm-slim
 
-# What runs, and nothing that only builds.
+# Production dependencies only.
 FROM ${NODE_IMAGE} AS dependencies
 WORKDIR /app
 COPY package.json package-lock.json ./
@@ -27,15 +27,15 @@ LABEL org.opencontainers.image.title="app-operator" \
       org.opencontainers.image.description="Kubernetes operator for benches and sites of the Frappe Framework" \
       org.opencontainers.image.licenses="Apache-2.0" \
       org.opencontainers.image.version="${VERSION}"
-# One arena: glibc's others hold memory that nobody uses.
+# One malloc arena: glibc keeps unused memory in every other arena.
 ENV NODE_ENV=production MALLOC_ARENA_MAX=1
 WORKDIR /app
 COPY --from=dependencies /app/node_modules ./node_modules
 COPY --from=build /app/dist/lib ./dist/lib
 COPY package.json ./
-# A number, so that the kubelet can see that it is not root. Group 0 suits platforms that assign user ids.
+# A numeric user, so that the kubelet can verify runAsNonRoot. Group 0 suits platforms that assign user ids.
 USER 1001:0
-# https and health; plain metrics (8080) listen where --metrics-bind-address says.
+# HTTPS and health. Plain metrics (8080) are served on --metrics-bind-address.
 EXPOSE 8443 8081
-# What lives is small: collecting garbage early costs little and halves the memory.
+# The live heap is small: an early garbage collection costs little and halves the memory.
 ENTRYPOINT ["node", "--max-semi-space-size=2", "--heap-growing-percent=20", "dist/lib/runner/main.js"]

@@ -14,13 +14,15 @@ export async function runProgram(
   io: IOStreams,
 ): Promise<number> {
   if (name === '__complete') return completeWords(argv, io);
-  if (name === 'help' || isHelp(name)) return print(io, { out: help(argv, io.program), code: 0 });
+  if (name === 'help' || isHelp(name))
+    return print(io, { out: await help(argv, io.program), code: 0 });
   const command = COMMANDS.find((one) => one.name === name);
   try {
     if (!command) throw new UsageError(`unknown command ${JSON.stringify(name)}`);
     return print(io, await runCommand(command, argv, io));
   } catch (error) {
-    if (error instanceof UsageError) return print(io, usageOutcome(error, command, io.program));
+    if (error instanceof UsageError)
+      return print(io, await usageOutcome(error, command, io.program));
     if (io.signal.aborted) return INTERRUPTED;
     const err = [`${io.program}: ${await messageOf(error)}`];
     // For scripts that run diff, exit code 1 means changes.
@@ -33,7 +35,7 @@ async function runCommand(
   argv: readonly string[],
   io: IOStreams,
 ): Promise<Outcome> {
-  if (argv.some(isHelp)) return { out: commandUsage(io.program, command), code: 0 };
+  if (argv.some(isHelp)) return { out: await commandUsage(io.program, command), code: 0 };
   const args = argumentsOf(command, argv);
   const run = await command.load();
   return run(args, io);
@@ -47,9 +49,14 @@ async function completeWords(words: readonly string[], { env }: IOStreams): Prom
   return 0;
 }
 
-function usageOutcome(error: UsageError, command: Command | undefined, program: string): Outcome {
-  const usage = command ? commandUsage(program, command) : generalUsage(program, COMMANDS);
-  return { err: [`${program}: ${error.message}`, '', usage.trimEnd()], code: 2 };
+async function usageOutcome(
+  error: UsageError,
+  command: Command | undefined,
+  program: string,
+): Promise<Outcome> {
+  const usage = command ? await commandUsage(program, command) : generalUsage(program, COMMANDS);
+  const problems = error.message.split('\n').map((problem) => `${program}: ${problem}`);
+  return { err: [...problems, '', usage.trimEnd()], code: 2 };
 }
 
 /** One line for errors that the user can resolve; the stack for others. */
@@ -59,7 +66,7 @@ async function messageOf(error: unknown): Promise<string> {
   return known?.message ?? redactText(inspect(error));
 }
 
-function help([topic]: readonly string[], program: string): string {
+async function help([topic]: readonly string[], program: string): Promise<string> {
   const command = COMMANDS.find(({ name }) => name === topic);
   return command ? commandUsage(program, command) : generalUsage(program, COMMANDS);
 }

@@ -25,7 +25,7 @@ export interface RenderOptions {
 }
 
 /**
- * Every object of the benches and sites in files or folders, byte for byte as `app-operator render` prints it.
+ * Every object of the benches and sites in files or folders, as `app-operator render` prints it.
  * @throws Error listing the problems, each as `file:line: kind/name: path: message`
  */
 export function renderFile(paths: string | readonly string[], options: RenderOptions = {}): string {

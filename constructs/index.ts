@@ -1,5 +1,6 @@
 /**
- * The package's public API: custom resources as constructs for a cdk8s app of one's own, previews of
+ * The package's public API: custom resources as constructs for a cdk8s app of one's own, previews
+ * of
  * manifests, and the operator's own manifests. `docs/preview.md` shows how they are used.
  */
 export { Bench, type BenchProps, type Emit, type Metadata } from './preview/bench.js';
@@ -26,5 +27,8 @@ export { type AnyKind, DEFINITIONS, KINDS } from './registry.js';
 /** The kinds' objects as the API server stores them. */
 export type * from './api.generated.js';
 
-/** The kinds as `cdk8s import` writes them: constructs of the custom resources, and types of what users write. */
+/**
+ * The kinds as `cdk8s import` writes them: constructs of the custom resources, and types of what
+ * users write.
+ */
 export * as resources from '../imports/app-operator.io.js';

@@ -297,7 +297,7 @@ export interface AppBenchSpecImage {
   readonly tag?: string;
 
   /**
-   * Digest, which names the image whatever the tag is moved to.
+   * Digest of the image; it is used in place of what the tag refers to later.
    *
    * @schema AppBenchSpecImage#digest
    */
@@ -642,7 +642,7 @@ export interface AppBenchSpecDbConfig {
   readonly provider?: AppBenchSpecDbConfigProvider;
 
   /**
-   * Who runs the server: `managed` the operator, `external` somebody else, `operator` a database operator: the MariaDB operator, or CloudNativePG for `postgres`.
+   * Who runs the server. `managed`: this operator; `external`: you; `operator`: the MariaDB operator, or CloudNativePG for `postgres`.
    *
    * @schema AppBenchSpecDbConfig#mode
    */
@@ -1317,7 +1317,7 @@ export interface AppBenchSpecWorkerAutoscalingShort {
   readonly cooldownPeriod?: number;
 
   /**
-   * Seconds between two looks at the queue.
+   * Seconds between two readings of the queue.
    *
    * @schema AppBenchSpecWorkerAutoscalingShort#pollingInterval
    */
@@ -1393,7 +1393,7 @@ export interface AppBenchSpecWorkerAutoscalingLong {
   readonly cooldownPeriod?: number;
 
   /**
-   * Seconds between two looks at the queue.
+   * Seconds between two readings of the queue.
    *
    * @schema AppBenchSpecWorkerAutoscalingLong#pollingInterval
    */
@@ -1469,7 +1469,7 @@ export interface AppBenchSpecWorkerAutoscalingDefault {
   readonly cooldownPeriod?: number;
 
   /**
-   * Seconds between two looks at the queue.
+   * Seconds between two readings of the queue.
    *
    * @schema AppBenchSpecWorkerAutoscalingDefault#pollingInterval
    */
@@ -1609,7 +1609,7 @@ export enum AppBenchSpecDbConfigProvider {
 }
 
 /**
- * Who runs the server: `managed` the operator, `external` somebody else, `operator` a database operator: the MariaDB operator, or CloudNativePG for `postgres`.
+ * Who runs the server. `managed`: this operator; `external`: you; `operator`: the MariaDB operator, or CloudNativePG for `postgres`.
  *
  * @schema AppBenchSpecDbConfigMode
  */
@@ -2189,7 +2189,7 @@ export interface AppSiteSpec {
   readonly domain?: string;
 
   /**
-   * Further public domains. They lead to the site as its own domain does, and are in its certificate.
+   * Further public domains. They route to the site as its own domain does, and are in its certificate.
    *
    * @schema AppSiteSpec#aliases
    */
@@ -2203,7 +2203,7 @@ export interface AppSiteSpec {
   readonly apps?: AppSiteSpecApps[];
 
   /**
-   * `Dedicated` gives the site web processes and workers of its own; `Shared` uses the bench's.
+   * `Dedicated`: the site has its own web processes and workers; `Shared`: it uses the bench's.
    *
    * @schema AppSiteSpec#workloads
    */
@@ -2366,7 +2366,7 @@ export function toJson_AppSiteSpecApps(obj: AppSiteSpecApps | undefined): Record
 /* eslint-enable max-len, @stylistic/max-len, quote-props, @stylistic/quote-props */
 
 /**
- * `Dedicated` gives the site web processes and workers of its own; `Shared` uses the bench's.
+ * `Dedicated`: the site has its own web processes and workers; `Shared`: it uses the bench's.
  *
  * @schema AppSiteSpecWorkloads
  */
@@ -2384,7 +2384,7 @@ export enum AppSiteSpecWorkloads {
  */
 export interface AppSiteSpecDbConfig {
   /**
-   * `shared`: on the bench's server; `dedicated`: on a server of the site's own; `external`: a prepared database; `operator`: made by the database operator of the bench's server.
+   * `shared`: on the bench's server; `dedicated`: on a server for this site alone; `external`: a prepared database; `operator`: created by the database operator of the bench's server.
    *
    * @schema AppSiteSpecDbConfig#mode
    */
@@ -2735,7 +2735,7 @@ export interface AppSiteSpecRestoreFrom {
   readonly backupRef?: AppSiteSpecRestoreFromBackupRef;
 
   /**
-   * Where backups are stored, for those whose SiteBackup is not there.
+   * Where the backup is stored, where its SiteBackup does not exist.
    *
    * @schema AppSiteSpecRestoreFrom#source
    */
@@ -2749,7 +2749,7 @@ export interface AppSiteSpecRestoreFrom {
   readonly name?: string;
 
   /**
-   * Allows to replace the data of a site that exists: the `siteName`. Whatever follows it after a space makes another confirmation, by which a backup is restored again.
+   * Confirms that the data of an existing site is replaced: the `siteName`. Text after it, behind a space, makes another confirmation, with which a backup is restored again.
    *
    * @schema AppSiteSpecRestoreFrom#confirm
    */
@@ -2786,7 +2786,7 @@ export enum AppSiteSpecDeletionPolicy {
 }
 
 /**
- * `shared`: on the bench's server; `dedicated`: on a server of the site's own; `external`: a prepared database; `operator`: made by the database operator of the bench's server.
+ * `shared`: on the bench's server; `dedicated`: on a server for this site alone; `external`: a prepared database; `operator`: created by the database operator of the bench's server.
  *
  * @schema AppSiteSpecDbConfigMode
  */
@@ -3059,7 +3059,7 @@ export interface AppSiteSpecIngressTls {
   readonly enabled?: boolean;
 
   /**
-   * Name of the certificate issuer; the bench's when not given. Without any, the Secret must be there already.
+   * Name of the certificate issuer; the bench's when not given. Without an issuer, the Secret must exist.
    *
    * @schema AppSiteSpecIngressTls#certManagerIssuer
    */
@@ -3186,7 +3186,7 @@ export function toJson_AppSiteSpecRestoreFromBackupRef(obj: AppSiteSpecRestoreFr
 /* eslint-enable max-len, @stylistic/max-len, quote-props, @stylistic/quote-props */
 
 /**
- * Where backups are stored, for those whose SiteBackup is not there.
+ * Where the backup is stored, where its SiteBackup does not exist.
  *
  * @schema AppSiteSpecRestoreFromSource
  */
@@ -5106,7 +5106,7 @@ export interface SiteJobSpec {
   readonly method?: string;
 
   /**
-   * Keyword arguments of the function, at most 64 KiB as JSON. They can be read by whoever can read pods: they are no place for secrets.
+   * Keyword arguments of the function, at most 64 KiB as JSON. Everyone who can read pods can read them, so they must not contain secrets.
    *
    * @schema SiteJobSpec#kwargs
    */

@@ -5,7 +5,10 @@ import { fileURLToPath } from 'node:url';
 import { freePort } from './controlplane/ports.js';
 
 const MAIN = fileURLToPath(new URL('../runner/main.js', import.meta.url));
-/** As in the Dockerfile: what lives is small, so collecting garbage early costs little and halves the memory. */
+/**
+ * As in the Dockerfile: what lives is small, so collecting garbage early costs little and halves
+ * the memory.
+ */
 export const NODE_FLAGS = ['--max-semi-space-size=2', '--heap-growing-percent=20'];
 const ENVIRONMENT = { MALLOC_ARENA_MAX: '1' };
 /** Of /proc/<pid>/stat: what Linux has on every machine that Node runs on. */
@@ -26,7 +29,10 @@ export interface OperatorProcessOptions {
   readonly logFile?: string | undefined;
 }
 
-/** The operator as a separate process, as its image runs it. It ends with this process at the latest. */
+/**
+ * The operator as a separate process, as its image runs it. It ends with this process at the
+ * latest.
+ */
 export class OperatorProcess {
   private constructor(
     private readonly child: ChildProcess,

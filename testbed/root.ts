@@ -2,7 +2,10 @@ import { existsSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 
-/** The folder of the repository: the compiled code lies below it, and files that are not code beside it. */
+/**
+ * The folder of the repository: the compiled code lies below it, and files that are not code beside
+ * it.
+ */
 export function projectRoot(): string {
   const start = path.dirname(fileURLToPath(import.meta.url));
   for (let folder = start; ; folder = path.dirname(folder)) {

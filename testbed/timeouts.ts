@@ -1,4 +1,7 @@
-/** Fewer polls than these prove nothing: the machine may have been suspended, or our own work took the time. */
+/**
+ * Fewer polls than these prove nothing: the machine may have been suspended, or our own work took
+ * the time.
+ */
 const MIN_POLLS = 200;
 
 /** Called after each failed poll; true once the time is over and the minimum of polls was made. */

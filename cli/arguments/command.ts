@@ -8,7 +8,11 @@ import type { IOStreams } from '../io/streams.js';
 import { UsageError } from './errors.js';
 
 /** How a shell completes the value of a flag or an argument. */
-export type Completion = 'file' | 'namespace' | 'context' | 'resource' | readonly string[];
+export type Completion =
+  'file' | 'namespace' | 'context' | 'resource' | readonly string[] | LoadedValues;
+
+/** Values from code that only help and completion load. Help lists them after the text of the flag. */
+export type LoadedValues = () => Promise<readonly string[]>;
 
 /** A flag of a command, with its help and completion. */
 export interface CommandFlag<T> extends Flag<T> {

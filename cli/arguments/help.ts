@@ -19,21 +19,27 @@ Exit codes: 0 success, 1 error, 2 wrong command line. \`diff\` uses the exit cod
 }
 
 /** The output of `app-operator COMMAND --help`. */
-export function commandUsage(program: string, command: Described): string {
+export async function commandUsage(program: string, command: Described): Promise<string> {
   const { name, synopsis, summary, details, flags } = command;
-  const lines = Object.entries(flags).map(([flag, spec]) => flagLine(flag, spec));
+  const lines = await Promise.all(
+    Object.entries(flags).map(([flag, spec]) => flagLine(flag, spec)),
+  );
   const usage = [`Usage: ${program} ${name}`, synopsis, lines.length > 0 && '[FLAGS]'];
   return [
     usage.filter(Boolean).join(' '),
-    `${summary.charAt(0).toUpperCase()}${summary.slice(1)}.${details === undefined ? '' : `\n\n${details.trim()}`}`,
+    `${summary.charAt(0).toUpperCase()}${summary.slice(1)}.${details === undefined ? '' : `\n\n${details.replace(/^\n/, '').trimEnd()}`}`,
     ...(lines.length > 0 ? [`Flags:\n${lines.join('\n')}`] : []),
   ]
     .join('\n\n')
     .concat('\n');
 }
 
-function flagLine(name: string, { short, placeholder, help }: CommandFlag<unknown>): string {
+async function flagLine(
+  name: string,
+  { short, placeholder, help, complete }: CommandFlag<unknown>,
+): Promise<string> {
+  const values = typeof complete === 'function' ? `: ${(await complete()).join(', ')}` : '';
   const value = placeholder === undefined ? '' : ` ${placeholder}`;
   const head = `  ${short === undefined ? '' : `-${short}, `}--${name}${value}`;
-  return `${head.length < COLUMN ? head.padEnd(COLUMN) : `${head}\n${' '.repeat(COLUMN)}`}${help}`;
+  return `${head.length < COLUMN ? head.padEnd(COLUMN) : `${head}\n${' '.repeat(COLUMN)}`}${help}${values}`;
 }

@@ -74,14 +74,23 @@ async function connect(target: Target) {
 /** The namespace of the context, or of the pod. @throws CliError for a missing kubeconfig or context */
 function namespaceOf({ kubeconfig, context, env, inPod }: Target): string | undefined {
   const files = kubeconfig ?? `${env['HOME'] ?? ''}/.kube/config`;
-  if (!inPod && !files.includes(':') && !existsSync(files)) {
-    throw new CliError(`${files}: no such file; use --kubeconfig FILE, or set KUBECONFIG`);
-  }
+  if (!inPod) requireFile(files);
   const { current, namespaces } = contextsOf(files);
-  if (context !== undefined && !namespaces.has(context)) {
-    const known = [...namespaces.keys()].toSorted().join(', ') || 'none';
-    throw new CliError(`context ${JSON.stringify(context)} not found; available: ${known}`);
-  }
-  if (inPod && context === undefined) return podNamespace();
-  return namespaces.get(context ?? current ?? '');
+  if (context !== undefined) return namespaceOfContext(context, namespaces);
+  return inPod ? podNamespace() : namespaces.get(current ?? '');
+}
+
+/** @param files one file, or several joined as in `KUBECONFIG`: a missing one of several is allowed */
+function requireFile(files: string): void {
+  if (files.includes(':') || existsSync(files)) return;
+  throw new CliError(`${files}: no such file; use --kubeconfig FILE, or set KUBECONFIG`);
+}
+
+function namespaceOfContext(
+  context: string,
+  namespaces: ReadonlyMap<string, string | undefined>,
+): string | undefined {
+  if (namespaces.has(context)) return namespaces.get(context);
+  const known = [...namespaces.keys()].toSorted().join(', ') || 'none';
+  throw new CliError(`context ${JSON.stringify(context)} not found; available: ${known}`);
 }

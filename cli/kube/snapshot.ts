@@ -43,7 +43,7 @@ export class ClusterSnapshot {
   }
 
   /** Whether the kind was listed. */
-  sees(kind: ObjectKind): boolean {
+  lists(kind: ObjectKind): boolean {
     return this.#objects.has(kindId(kind));
   }
 }
@@ -85,7 +85,7 @@ function requireResources(
   namespace: string | undefined,
 ): void {
   const [first, ...others] = listings.filter(({ required }) => required);
-  if (!first || [first, ...others].some(({ kind }) => snapshot.sees(kind))) return;
+  if (!first || [first, ...others].some(({ kind }) => snapshot.lists(kind))) return;
   const where = namespace === undefined ? 'in all namespaces' : `in namespace ${namespace}`;
   const choice = namespace === undefined ? ', or use -n NAMESPACE' : '';
   throw new CliError(

@@ -141,9 +141,9 @@ export interface SiteBackupStatus extends CommonStatus {
   readonly lastSuccessfulTime?: string;
   /** Why the last backup failed, where it did. */
   readonly lastFailure?: string;
-  /** Name of the site's bench. Its image removes stored backups, also when the site is gone. */
+  /** Name of the site's bench. Its image removes stored backups, also when the site does not exist. */
   readonly bench?: string;
-  /** Hash of what the single backup was asked for when it was stored: it is not made again until that changes. */
+  /** Hash of the request of the stored single backup: it is not made again until the request changes. */
   readonly endedRun?: string;
   /** uid of a Job of a single backup that an upgrade or a restore of the site has kept from it: another one takes its place. */
   readonly refusedJob?: string;

@@ -6,14 +6,17 @@ import { isReleased, metadataKeysOf } from '../kit/labels.js';
 import type { SiteBackup } from './api.js';
 import { BackupDeleteChart } from './chart.js';
 
-/** `Delete` removes the stored backups of this object, also when the site is gone. `Retain` leaves them. */
+/**
+ * `Delete` removes the stored backups of this object, also when the site does not exist. `Retain`
+ * leaves them.
+ */
 export const backupCleanup: Cleanup<SiteBackup> = {
   needed: deletes,
   blockers(backup, reader) {
     if (hasBegun(backup) && !siteOf(backup, reader)) {
       throw new Waiting(
         'BenchMissing',
-        `the stored backups cannot be removed: bench ${backup.status?.bench ?? ''}, whose image does that, is not there; the annotation ${metadataKeysOf(backup).skipDrop}=true lets the object go without it`,
+        `the stored backups cannot be removed: there is no AppBench "${backup.status?.bench ?? ''}", whose image removes them; to skip this, annotate the resource with ${metadataKeysOf(backup).skipDrop}=true`,
       );
     }
   },
@@ -32,7 +35,7 @@ function hasBegun({ status }: SiteBackup): boolean {
   return status?.bench !== undefined;
 }
 
-/** The site, or where it is gone, its bench under the site's name. */
+/** The site; without one, its bench under the site's name. */
 function siteOf(backup: SiteBackup, reader: ClusterReader): SiteModel | undefined {
   const { namespace = 'default' } = backup.metadata;
   const { site } = viewSite(backup, reader);

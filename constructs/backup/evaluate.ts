@@ -1,114 +1,164 @@
 import type { ConditionResult } from '../kit/condition.js';
+import { defined } from '../kit/defined.js';
 import type { JobRun, StatusResult, Observation } from '../kit/kind.js';
+import { decide, type Policy } from '../kit/policy.js';
 import type { SiteBackup, SiteBackupStatus, StoredBackup } from './api.js';
 import type { BackupInputs } from './resolve.js';
 import { readFailure, readReport } from './report.js';
 
 type Phase = NonNullable<SiteBackupStatus['phase']>;
-type Seen = Observation<SiteBackup, BackupInputs>;
+type Observed = Observation<SiteBackup, BackupInputs>;
 
-/** The reason of a backup that an upgrade or a restore of the site has kept from it. */
+/** The reason of a run that made no backup, since the site was being upgraded or restored. */
 const SITE_BUSY = 'SiteBusy';
 
-/** What a SiteBackup says of itself. */
-export function evaluateBackup(observation: Seen): StatusResult {
+/** The status of a SiteBackup. */
+export function evaluateBackup(observation: Observed): StatusResult {
   const { resource, inputs, runs } = observation;
   const before = resource.status ?? {};
-  const last = runs.find(({ state }) => state !== 'Running');
-  const stored = storedNow(before, runs);
-  const lastFailure = failureOf(before, last);
-  const started = resource.spec.schedule === undefined ? undefined : runs[0]?.startTime;
-  const lastScheduleTime = started ?? before.lastScheduleTime;
-  const bench = inputs.site?.bench.name ?? before.bench;
-  const evaluated =
-    resource.spec.schedule === undefined
-      ? evaluateSingle(observation, lastFailure)
-      : evaluateSchedule(observation, lastFailure);
+  const once = resource.spec.schedule === undefined;
+  const context = { ...observation, lastFailure: failureOf(before, runs) };
+  const { phase, ready, ...job } = decide(once ? SINGLE : SCHEDULED, context);
   return {
-    phase: evaluated.phase,
-    ready: evaluated.ready,
-    stalled: evaluated.phase === 'Failed' && resource.spec.schedule === undefined,
-    reconcileAgain:
-      (evaluated.endedRun !== undefined && !inputs.ended) || evaluated.refusedJob !== undefined,
+    phase,
+    ready,
+    stalled: phase === 'Failed' && once,
+    reconcileAgain: (job.endedRun !== undefined && !inputs.ended) || job.refusedJob !== undefined,
     fields: {
-      ...stored,
-      lastFailure,
-      ...(lastScheduleTime === undefined ? {} : { lastScheduleTime }),
-      ...(bench === undefined ? {} : { bench }),
-      ...(evaluated.endedRun === undefined ? {} : { endedRun: evaluated.endedRun }),
-      ...(evaluated.refusedJob === undefined ? {} : { refusedJob: evaluated.refusedJob }),
+      ...storedNow(before, runs),
+      lastFailure: context.lastFailure,
+      ...defined({
+        lastScheduleTime: (once ? undefined : runs[0]?.startTime) ?? before.lastScheduleTime,
+        bench: inputs.site?.bench.name ?? before.bench,
+        ...job,
+      }),
     },
   };
 }
 
-interface Evaluated {
+interface BackupResult {
   readonly phase: Phase;
   readonly ready: ConditionResult;
+  /** The run whose backup is stored. */
   readonly endedRun?: string | undefined;
+  /** uid of a Job that made no backup since the site was closed. */
   readonly refusedJob?: string | undefined;
 }
 
+interface Context extends Observed {
+  readonly lastFailure: string | undefined;
+}
+
+/** The run of a single backup's spec. */
+function runOf({ inputs, runs }: Context): JobRun | undefined {
+  return runs.find(({ run }) => run === inputs.run);
+}
+
 /** A single backup: Ready when it is stored and checked. */
-function evaluateSingle(
-  { resource, inputs, runs, pending }: Seen,
-  lastFailure: string | undefined,
-): Evaluated {
-  const { run } = inputs;
-  const before = resource.status ?? {};
-  if (inputs.ended) {
-    return { phase: 'Succeeded', ready: succeeded(before.backups?.[0]), endedRun: run };
-  }
-  const mine = runs.find((one) => one.run === run);
-  if (mine?.state === 'Succeeded') {
-    const backup = readReport(mine.message)?.backups[0] ?? before.backups?.[0];
-    return { phase: 'Succeeded', ready: succeeded(backup), endedRun: run };
-  }
-  if (mine?.state === 'Failed' && readFailure(mine).reason === SITE_BUSY) {
-    const message = 'the site was upgraded or restored meanwhile: the backup is made again';
-    const ready = conditionResult('SiteNotReady', 'False', message);
-    return { phase: 'Pending', ready, refusedJob: mine.uid };
-  }
-  if (mine?.state === 'Failed') {
-    return { phase: 'Failed', ready: failed(lastFailure) };
-  }
-  if (!mine && inputs.blocked) return held(inputs.blocked);
-  const why = pending[0]?.health.message;
-  return {
-    phase: mine ? 'Running' : 'Pending',
-    ready: conditionResult(
-      'Provisioning',
-      'False',
-      why ? `the backup is made: ${why}` : 'it is made',
-    ),
-  };
+const SINGLE: readonly Policy<Context, BackupResult>[] = [
+  {
+    name: 'stored earlier',
+    applies: ({ inputs }) => inputs.ended,
+    result: ({ inputs, resource }) => ({
+      phase: 'Succeeded',
+      ready: succeeded(resource.status?.backups?.[0]),
+      endedRun: inputs.run,
+    }),
+  },
+  {
+    name: 'stored now',
+    applies: (context) => runOf(context)?.state === 'Succeeded',
+    result(context) {
+      const { inputs, resource } = context;
+      const stored = readReport(runOf(context)?.message)?.backups[0];
+      const ready = succeeded(stored ?? resource.status?.backups?.[0]);
+      return { phase: 'Succeeded', ready, endedRun: inputs.run };
+    },
+  },
+  {
+    name: 'refused by a closed site',
+    applies(context) {
+      const run = runOf(context);
+      return run?.state === 'Failed' && readFailure(run).reason === SITE_BUSY;
+    },
+    result(context) {
+      const message = 'the site was upgraded or restored meanwhile; the backup is made again';
+      const ready = conditionResult('SiteNotReady', 'False', message);
+      return { phase: 'Pending', ready, refusedJob: runOf(context)?.uid };
+    },
+  },
+  {
+    name: 'failed',
+    applies: (context) => runOf(context)?.state === 'Failed',
+    result: ({ lastFailure }) => ({ phase: 'Failed', ready: failed(lastFailure) }),
+  },
+  {
+    name: 'blocked',
+    applies: (context) => !runOf(context) && context.inputs.blocked !== undefined,
+    result: ({ inputs }) => blocked(inputs),
+  },
+  {
+    name: 'in progress',
+    applies: () => true,
+    result(context) {
+      const why = context.pending[0]?.health.message;
+      const message = why ? `the backup is being made: ${why}` : 'the backup is being made';
+      const ready = conditionResult('Provisioning', 'False', message);
+      return { phase: runOf(context) ? 'Running' : 'Pending', ready };
+    },
+  },
+];
+
+/** The phase of a schedule, by what it does next. */
+function schedulePhase({ resource, runs }: Context): Phase {
+  if (runs[0]?.state === 'Running') return 'Running';
+  return resource.spec.suspend === true ? 'Suspended' : 'Scheduled';
 }
 
-/** A schedule: Ready when the last backup that was due is stored and checked, and the next one will be made. */
-function evaluateSchedule(
-  { resource, inputs, runs }: Seen,
-  lastFailure: string | undefined,
-): Evaluated {
-  if (inputs.blocked) return held(inputs.blocked);
-  const running = runs[0]?.state === 'Running';
-  const suspended = resource.spec.suspend === true;
-  const phase = running ? 'Running' : suspended ? 'Suspended' : 'Scheduled';
-  if (lastFailure !== undefined) {
-    return { phase: running || suspended ? phase : 'Failed', ready: failed(lastFailure) };
-  }
-  const newest = storedNow(resource.status ?? {}, runs).backups?.[0];
-  if (suspended) {
-    return {
-      phase,
-      ready: conditionResult('Suspended', 'True', 'no backups are made while suspended'),
-    };
-  }
-  return newest
-    ? { phase, ready: succeeded(newest) }
-    : { phase, ready: conditionResult('Scheduled', 'True', 'the first backup is not due yet') };
-}
+/**
+ * A schedule: Ready when the last backup that was due is stored and checked, and the next is due.
+ */
+const SCHEDULED: readonly Policy<Context, BackupResult>[] = [
+  {
+    name: 'blocked',
+    applies: ({ inputs }) => inputs.blocked !== undefined,
+    result: ({ inputs }) => blocked(inputs),
+  },
+  {
+    name: 'the last backup failed',
+    applies: ({ lastFailure }) => lastFailure !== undefined,
+    result(context) {
+      const phase = schedulePhase(context);
+      return {
+        phase: phase === 'Scheduled' ? 'Failed' : phase,
+        ready: failed(context.lastFailure),
+      };
+    },
+  },
+  {
+    name: 'suspended',
+    applies: ({ resource }) => resource.spec.suspend === true,
+    result(context) {
+      const ready = conditionResult('Suspended', 'True', 'no backups are made while suspended');
+      return { phase: schedulePhase(context), ready };
+    },
+  },
+  {
+    name: 'scheduled',
+    applies: () => true,
+    result(context) {
+      const newest = storedNow(context.resource.status ?? {}, context.runs).backups?.[0];
+      const ready = newest
+        ? succeeded(newest)
+        : conditionResult('Scheduled', 'True', 'the first backup is not due yet');
+      return { phase: schedulePhase(context), ready };
+    },
+  },
+];
 
-function held(blocked: NonNullable<BackupInputs['blocked']>): Evaluated {
-  return { phase: 'Pending', ready: conditionResult(blocked.reason, 'False', blocked.message) };
+function blocked({ blocked: why }: BackupInputs): BackupResult {
+  const ready = conditionResult(why?.reason ?? 'SiteNotReady', 'False', why?.message ?? '');
+  return { phase: 'Pending', ready };
 }
 
 function succeeded(backup: StoredBackup | undefined): ConditionResult {
@@ -119,7 +169,7 @@ function succeeded(backup: StoredBackup | undefined): ConditionResult {
   );
 }
 
-function failed(why = 'BackupFailed: it has not said why'): ConditionResult {
+function failed(why = 'BackupFailed: no reason is known'): ConditionResult {
   const [, reason = 'BackupFailed', message = why] = /^([A-Za-z0-9]+): (.*)$/s.exec(why) ?? [];
   return conditionResult(reason, 'False', message);
 }
@@ -132,8 +182,11 @@ function conditionResult(
   return { type: 'Ready', status, reason, message };
 }
 
-/** Why the last run that ended has failed; undefined where it did not. A run that is gone is remembered. */
-function failureOf(before: SiteBackupStatus, last: JobRun | undefined): string | undefined {
+/**
+ * Why the last run that ended failed; undefined where it succeeded. A deleted run's reason is kept.
+ */
+function failureOf(before: SiteBackupStatus, runs: readonly JobRun[]): string | undefined {
+  const last = runs.find(({ state }) => state !== 'Running');
   if (!last) return before.lastFailure;
   if (last.state === 'Succeeded') return undefined;
   if (last.message === undefined && before.lastFailure !== undefined) return before.lastFailure;
@@ -143,22 +196,18 @@ function failureOf(before: SiteBackupStatus, last: JobRun | undefined): string |
 
 type Stored = Pick<SiteBackupStatus, 'count' | 'backups' | 'lastSuccessfulTime'>;
 
-/** What is stored: as the last backup that succeeded has said, and before its pod went, as the status has it. */
-function storedNow(before: SiteBackupStatus, runs: readonly JobRun[]): Stored {
+/** What is stored: as the last successful backup reported, else as the status has it. */
+function storedNow(
+  { count, backups, lastSuccessfulTime }: SiteBackupStatus,
+  runs: readonly JobRun[],
+): Stored {
   const last = runs.find(({ state }) => state === 'Succeeded');
   const report = readReport(last?.message);
-  const known: Stored = {
-    ...(before.count === undefined ? {} : { count: before.count }),
-    ...(before.backups === undefined ? {} : { backups: before.backups }),
-    ...(before.lastSuccessfulTime === undefined
-      ? {}
-      : { lastSuccessfulTime: before.lastSuccessfulTime }),
-  };
-  if (!report) return known;
-  const complete = report.backups.find((backup) => backup.complete)?.completionTime;
+  if (!report) return defined({ count, backups, lastSuccessfulTime });
+  const newest = report.backups.find((backup) => backup.complete)?.completionTime;
   return {
     count: report.count,
     backups: report.backups,
-    ...(complete === undefined ? {} : { lastSuccessfulTime: complete }),
+    ...defined({ lastSuccessfulTime: newest }),
   };
 }

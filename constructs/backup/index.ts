@@ -8,8 +8,8 @@ import { siteBackup } from './definition.js';
 import { type BackupInputs, resolveBackup } from './resolve.js';
 import { evaluateBackup } from './evaluate.js';
 import { backupCleanup } from './cleanup.js';
-import { backupReasons } from './reasons.js';
 import { backupStatusView } from './status-view.js';
+import { backupReasons } from './reasons.js';
 
 /** Backups of a site. */
 export const backup: Kind<SiteBackup, BackupInputs> = {

@@ -1,14 +1,14 @@
 import type { JobRun } from '../kit/kind.js';
 import type { StoredBackup } from './api.js';
 
-/** What a backup's Job says at its end, see site_backup.py. */
+/** The termination message of a backup's Job, see site_backup.py. */
 export interface BackupReport {
   readonly count: number;
   /** Newest first. */
   readonly backups: readonly StoredBackup[];
 }
 
-/** Reads the last words of a Job that has succeeded; undefined where they are something else. */
+/** Parses the termination message of a Job that succeeded; undefined if it is not a report. */
 export function readReport(message: string | undefined): BackupReport | undefined {
   const { location, count, versions, backups } = parse(message);
   if (typeof location !== 'string' || typeof count !== 'number') return undefined;

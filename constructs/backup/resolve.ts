@@ -7,13 +7,13 @@ import type { SiteBackup } from './api.js';
 
 /** What the tree of a SiteBackup depends on. */
 export interface BackupInputs {
-  /** undefined where there is none. */
+  /** undefined where the site does not exist. */
   readonly site: SiteModel | undefined;
   /** Why no backup may begin now; undefined where one may. */
   readonly blocked: SiteBlock | undefined;
-  /** What a backup is asked for, as a hash: a single one is made again when this changes, and only then. */
+  /** Hash of the request: a single backup is made again when it changes, and only then. */
   readonly run: string;
-  /** Whether the single backup is stored: its Job goes, and is not made again. */
+  /** Whether the single backup is stored: its Job is deleted, and not created again. */
   readonly ended: boolean;
 }
 
@@ -25,7 +25,7 @@ export function resolveBackup(backup: SiteBackup, reader: ClusterReader): Backup
   const once = spec.schedule === undefined;
   const ended = once && status?.endedRun === run;
   const { site, blocked } = viewSite(backup, reader);
-  // Without a site nothing can be made; a schedule that was made goes.
+  // Without a site nothing can be created; an existing schedule is deleted.
   const made = !once && status?.bench !== undefined;
   if (!site && blocked && !ended && !made) throw new Waiting(blocked.reason, blocked.message);
   if (!ended) requireStoreSecrets(spec.destination, namespace, 'spec.destination', reader);
@@ -34,6 +34,6 @@ export function resolveBackup(backup: SiteBackup, reader: ClusterReader): Backup
 
 function runOf({ spec, status }: SiteBackup): string {
   const { withFiles, compress, include, exclude, destination } = spec;
-  const asked = hashOf([withFiles, compress, include, exclude, destination]);
-  return status?.refusedJob === undefined ? asked : hashOf([asked, status.refusedJob]);
+  const request = hashOf([withFiles, compress, include, exclude, destination]);
+  return status?.refusedJob === undefined ? request : hashOf([request, status.refusedJob]);
 }

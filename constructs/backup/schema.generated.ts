@@ -382,12 +382,12 @@ export const status: Schema = {
     bench: {
       type: 'string',
       description:
-        "Name of the site's bench. Its image removes stored backups, also when the site is gone.",
+        "Name of the site's bench. Its image removes stored backups, also when the site does not exist.",
     },
     endedRun: {
       type: 'string',
       description:
-        'Hash of what the single backup was asked for when it was stored: it is not made again until that changes.',
+        'Hash of the request of the stored single backup: it is not made again until the request changes.',
     },
     refusedJob: {
       type: 'string',

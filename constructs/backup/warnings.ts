@@ -9,22 +9,22 @@ export function backupWarnings(backup: SiteBackup, reader: ClusterReader): reado
   const { spec } = backup;
   const { pvc } = spec.destination;
   const warnings: Problem[] = [];
-  const tell = (path: string, message: string): void => void warnings.push({ path, message });
+  const warn = (path: string, message: string): void => void warnings.push({ path, message });
   const bench = viewSite(backup, reader).site?.bench.name;
   if (pvc && bench !== undefined && pvc.claimName === benchNames(bench).sites) {
-    tell(
+    warn(
       'spec.destination.pvc.claimName',
       `"${pvc.claimName}" is the volume that holds the sites: what loses them loses these backups`,
     );
   }
   if (spec.schedule !== undefined && spec.retention === undefined && pvc) {
-    tell('spec.retention', 'not given: every backup is kept until the volume is full');
+    warn('spec.retention', 'without a retention every backup is kept, until the volume is full');
   }
   for (const field of ['include', 'exclude'] as const) {
-    if (spec[field]) tell(`spec.${field}`, 'such a backup cannot be restored as a whole');
+    if (spec[field]) warn(`spec.${field}`, 'such a backup cannot be restored as a whole');
   }
   if (spec.deletionPolicy === 'Delete') {
-    tell('spec.deletionPolicy', 'Delete removes the stored backups with the object');
+    warn('spec.deletionPolicy', 'Delete removes the stored backups with the object');
   }
   return warnings;
 }

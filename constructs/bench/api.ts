@@ -173,7 +173,7 @@ export interface QueueScaling {
    * @minimum 0
    * @maximum 86400 */
   readonly cooldownPeriod?: number;
-  /** Seconds between two looks at the queue.
+  /** Seconds between two readings of the queue.
    * @type integer
    * @format int32
    * @minimum 1
@@ -202,7 +202,7 @@ export interface ExternalRedis {
   readonly urlsSecretRef: NameRef;
 }
 
-/** The database server that a bench offers to its sites. With nothing given, the bench runs a MariaDB server of its own.
+/** The database server that a bench offers to its sites. By default the bench runs its own MariaDB server.
  * @default {}
  * @cel self.mode != 'external' || (has(self.host) && has(self.rootSecretRef)) ;; mode external needs host and rootSecretRef
  * @cel self.mode != 'operator' || self.provider != 'mariadb' || has(self.mariadbRef) ;; mode operator needs mariadbRef with provider mariadb
@@ -216,7 +216,7 @@ export interface BenchDatabase {
   /** Kind of server.
    * @default mariadb */
   readonly provider: 'mariadb' | 'postgres';
-  /** Who runs the server: `managed` the operator, `external` somebody else, `operator` a database operator: the MariaDB operator, or CloudNativePG for `postgres`.
+  /** Who runs the server. `managed`: this operator; `external`: you; `operator`: the MariaDB operator, or CloudNativePG for `postgres`.
    * @default managed */
   readonly mode: 'managed' | 'external' | 'operator';
   /** Host of an external server, or of an operator's where it is not the one that the operator's object says. */
@@ -279,11 +279,11 @@ export interface DomainConfig {
 export interface AppBenchStatus extends CommonStatus {
   /** True when the init Job has succeeded and every component is available. */
   readonly ready?: boolean;
-  /** Where the bench is in its life. */
+  /** The lifecycle phase of the bench. */
   readonly phase?: 'Pending' | 'Provisioning' | 'Ready' | 'Updating' | 'Failed' | 'Deleting';
   /** The image that the bench's own pods run. Another one is rolled out when no Shared site is open on this one any more. */
   readonly image?: string;
-  /** The upgrade of the sites under way; not there when there is none. */
+  /** The current upgrade of the sites; not set when there is none. */
   readonly upgrade?: BenchUpgrade;
   /** The applications of the sites.
    * @listType atomic */

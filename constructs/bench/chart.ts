@@ -87,8 +87,8 @@ export class BenchChart extends Chart {
     this.workloads(workloads, resource, inputs);
   }
 
-  /** The bench's own pods. They stay on the image before while Shared sites are open on it. */
-  private workloads(workloads: Stage, resource: AppBench, inputs: BenchInputs): void {
+  /** The bench's own pods. They keep the previous image while Shared sites are open on it. */
+  private workloads(scope: Stage, resource: AppBench, inputs: BenchInputs): void {
     const { spec } = resource;
     const { stays } = inputs.upgrade ?? {};
     const model =
@@ -96,66 +96,57 @@ export class BenchChart extends Chart {
     const names = benchNames(model.name);
     const common = { bench: model, owner: resource };
     const configHash = configHashOf(model, inputs);
-    const replicas = spec.componentReplicas ?? {};
-    const resources = spec.componentResources ?? {};
-    new Gunicorn(workloads, 'gunicorn', {
+    const sized = (component: 'gunicorn' | 'nginx' | 'socketio' | 'scheduler') => ({
       ...common,
-      name: names.gunicorn,
-      replicas: replicas.gunicorn ?? 1,
-      resources: resources.gunicorn,
-      configHash,
+      replicas: spec.componentReplicas?.[component] ?? 1,
+      resources: spec.componentResources?.[component],
     });
-    new Socketio(workloads, 'socketio', {
-      ...common,
-      replicas: replicas.socketio ?? 1,
-      resources: resources.socketio,
-      configHash,
-    });
-    new Nginx(workloads, 'nginx', {
-      ...common,
-      replicas: replicas.nginx ?? 1,
-      resources: resources.nginx,
-      config: renderNginxConfig({
-        benchBackend: backend(names.gunicorn, model),
-        socketio: backend(names.socketio, model, SOCKETIO_PORT),
-        sites: nginxSites(inputs),
-        // The ingress controller's pods: what a proxy in the cluster says of its client is believed.
-        realIpFrom: ['10.0.0.0/8', '100.64.0.0/10', '172.16.0.0/12', '192.168.0.0/16', 'fd00::/8'],
-        clientMaxBodySize: '50m',
-        proxyReadTimeout: 120,
-      }),
-    });
-    new Scheduler(workloads, 'scheduler', {
-      ...common,
-      replicas: replicas.scheduler ?? 1,
-      resources: resources.scheduler,
-      configHash,
-    });
+    new Gunicorn(scope, 'gunicorn', { ...sized('gunicorn'), name: names.gunicorn, configHash });
+    new Socketio(scope, 'socketio', { ...sized('socketio'), configHash });
+    new Nginx(scope, 'nginx', { ...sized('nginx'), config: nginxConfig(model, inputs) });
+    new Scheduler(scope, 'scheduler', { ...sized('scheduler'), configHash });
     if (spec.metrics.enabled) {
-      new Metrics(workloads, 'metrics', { ...common, resources: spec.metrics.resources });
+      new Metrics(scope, 'metrics', { ...common, resources: spec.metrics.resources });
     }
     for (const queue of QUEUES) {
-      new Worker(workloads, `worker-${queue}`, {
+      new Worker(scope, `worker-${queue}`, {
         ...common,
         name: names.worker(queue),
         queue,
         scale: benchWorkerScale(resource, inputs, queue),
-        resources: resources[WORKER_COMPONENTS[queue]],
+        resources: spec.componentResources?.[WORKER_COMPONENTS[queue]],
         configHash,
         triggerAuthentication: names.redisTrigger,
       });
     }
-    // The ScaledObjects of Dedicated sites name it too, also where somebody else scales the bench's own workers.
-    const enabled = QUEUES.some((queue) => spec.workerAutoscaling?.[queue]?.enabled);
-    if (inputs.keda && inputs.logins && enabled && !model.redis.external) {
-      new RedisLogin(workloads, 'redis-trigger', {
-        name: names.redisTrigger,
-        namespace: model.namespace,
-        labels: childLabels(resource, 'redis'),
-        password: model.redis.password,
-      });
-    }
+    this.redisLogin(scope, resource, inputs);
   }
+
+  /** The ScaledObjects of Dedicated sites name it too, also where the bench's workers need none. */
+  private redisLogin(scope: Stage, bench: AppBench, inputs: BenchInputs): void {
+    const { redis, name, namespace } = inputs.model;
+    const enabled = QUEUES.some((queue) => bench.spec.workerAutoscaling?.[queue]?.enabled);
+    if (!inputs.keda || !inputs.logins || !enabled || redis.external) return;
+    new RedisLogin(scope, 'redis-trigger', {
+      name: benchNames(name).redisTrigger,
+      namespace,
+      labels: childLabels(bench, 'redis'),
+      password: redis.password,
+    });
+  }
+}
+
+function nginxConfig(model: BenchModel, inputs: BenchInputs): Record<string, string> {
+  const names = benchNames(model.name);
+  return renderNginxConfig({
+    benchBackend: backend(names.gunicorn, model),
+    socketio: backend(names.socketio, model, SOCKETIO_PORT),
+    sites: nginxSites(inputs),
+    // The ingress controller's pods: a proxy in the cluster is trusted to name its client.
+    realIpFrom: ['10.0.0.0/8', '100.64.0.0/10', '172.16.0.0/12', '192.168.0.0/16', 'fd00::/8'],
+    clientMaxBodySize: '50m',
+    proxyReadTimeout: 120,
+  });
 }
 
 /** Hash of what the pods read at their start. */

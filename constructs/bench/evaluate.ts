@@ -6,7 +6,7 @@ import {
   scaledToZero,
   scalingCondition,
   scalingStatus,
-  type WorkersSeen,
+  type WorkerChildren,
 } from '../frappe/worker-scaling.js';
 import { kedaObstacle } from '../integrations/keda/autoscaling.js';
 import type { ConditionResult } from '../kit/condition.js';
@@ -17,13 +17,13 @@ import { benchWorkerScale } from './chart.js';
 import type { BenchInputs } from './resolve.js';
 import { upgradeCondition, upgradeStatus, type UpgradePlan } from './upgrade.js';
 
-/** What a bench says of itself. */
+/** The status of a bench. */
 export function evaluateBench(observation: Observation<AppBench, BenchInputs>): StatusResult {
   const { inputs } = observation;
   const { upgrade } = inputs;
   const { init } = benchNames(observation.resource.metadata.name);
   const prepared = observation.child('Job', init)?.health.state === 'Ready';
-  const { phase, ready } = heldBack(evaluatePhase(withoutMetrics(observation)), upgrade);
+  const { phase, ready } = onPreviousImage(evaluatePhase(withoutMetrics(observation)), upgrade);
   const workers = workersOf(observation);
   const workerScaling = scalingStatus(workers);
   const obstacle = kedaObstacle({
@@ -61,19 +61,19 @@ export function evaluateBench(observation: Observation<AppBench, BenchInputs>): 
   };
 }
 
-/** The bench without its exporter, which nobody but Prometheus needs. */
+/** The bench without its exporter, which only Prometheus needs. */
 function withoutMetrics(
   observation: Observation<AppBench, BenchInputs>,
 ): Observation<AppBench, BenchInputs> {
   const { metrics } = benchNames(observation.resource.metadata.name);
   const pending = observation.pending.filter(({ name }) => name !== metrics);
-  // Children of the spec before may be ready while those of this one are not applied yet.
+  // Children of the previous spec may be ready while those of this one are not applied yet.
   const ready =
     observation.complete && pending.length === 0 && observation.probes.every(({ ok }) => ok);
   return { ...observation, pending, ready };
 }
 
-/** Only a failure is told: an exporter that starts is not worth a word. */
+/** Only a failure is reported, not an exporter that starts. */
 function metricsCondition({
   resource,
   child,
@@ -85,18 +85,18 @@ function metricsCondition({
   return [{ type: 'Metrics', status: 'False', reason: 'ExporterFailed', message }];
 }
 
-/** A bench whose own pods wait for its sites is not what its spec says, however well they fare. */
-function heldBack(
+/** A bench whose own pods wait for its sites does not match its spec, even if all are ready. */
+function onPreviousImage(
   evaluated: ReturnType<typeof evaluatePhase>,
   upgrade: UpgradePlan | undefined,
 ): ReturnType<typeof evaluatePhase> {
   if (upgrade?.stays === undefined || evaluated.ready.status !== 'True') return evaluated;
-  const message = `waiting for Shared sites to be migrated to ${upgrade.to} (${upgrade.open.length} to go)`;
+  const message = `waiting for Shared sites to be migrated to ${upgrade.to} (${upgrade.open.length} left)`;
   const phase = 'Updating';
   return { phase, ready: { type: 'Ready', status: 'False', reason: phase, message } };
 }
 
-/** The image of the bench's own pods: another one is rolled out behind the init Job. */
+/** The image of the bench's own pods: a new one is rolled out after the init Job. */
 function imageOf(
   { resource, inputs }: Observation<AppBench, BenchInputs>,
   prepared: boolean,
@@ -118,7 +118,7 @@ function versionCondition({ spec }: AppBench): readonly ConditionResult[] {
   ];
 }
 
-function workersOf(observation: Observation<AppBench, BenchInputs>): WorkersSeen {
+function workersOf(observation: Observation<AppBench, BenchInputs>): WorkerChildren {
   const { resource, inputs, child } = observation;
   return {
     name: benchNames(resource.metadata.name).worker,

@@ -24,8 +24,8 @@ import { BenchChart } from './chart.js';
 import { appBench } from './definition.js';
 import { resolveBench, type BenchInputs } from './resolve.js';
 import { evaluateBench } from './evaluate.js';
-import { benchReasons } from './reasons.js';
 import { benchStatusView } from './status-view.js';
+import { benchReasons } from './reasons.js';
 
 /** Shared infrastructure for a set of sites, with what integrations add to it. */
 export const benchWith = (integrations: readonly Integration[]): Kind<AppBench, BenchInputs> => ({

@@ -15,7 +15,9 @@ export interface BenchInitProps {
   readonly configHash: string;
 }
 
-/** The Job that prepares the shared volume for the image: apps.txt, assets, common configuration. */
+/**
+ * The Job that prepares the shared volume for the image: apps.txt, assets, common configuration.
+ */
 export class BenchInit extends Construct {
   constructor(scope: Construct, id: string, { bench, owner, configHash }: BenchInitProps) {
     super(scope, id);

@@ -7,7 +7,7 @@ import {
   NGINX_RUN_DIR,
   SCRIPTS_DIR,
 } from '../frappe/constants.generated.js';
-import { selectorLabels } from '../frappe/pod.js';
+import { PodService } from '../frappe/service.js';
 import { Workload } from '../frappe/workload.js';
 import type { Resources } from '../kit/api.js';
 import { childLabels } from '../kit/labels.js';
@@ -42,19 +42,12 @@ export class Nginx extends Construct {
       },
       data: { ...props.config },
     });
-    new k8s.KubeService(this, 'service', {
-      metadata: { name, namespace, labels },
-      spec: {
-        selector: selectorLabels({ owner, name }),
-        ports: [
-          {
-            name: 'http',
-            port: NGINX_PORT,
-            targetPort: k8s.IntOrString.fromNumber(NGINX_PORT),
-            protocol: 'TCP',
-          },
-        ],
-      },
+    new PodService(this, 'service', {
+      owner,
+      name,
+      namespace,
+      component,
+      ports: { http: NGINX_PORT },
     });
     const assets = {
       httpGet: { path: '/assets/assets.json', port: k8s.IntOrString.fromNumber(NGINX_PORT) },

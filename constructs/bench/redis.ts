@@ -22,10 +22,13 @@ import {
   selectorLabels,
   withAffinity,
 } from '../frappe/pod.js';
+import { PodService } from '../frappe/service.js';
 import { Volume } from '../frappe/volume.js';
 import type { AppBench, RedisConfig } from './api.js';
 
 const IMAGE = 'redis:7.2-alpine';
+const COMPONENT = 'redis';
+const PORTS = { cache: REDIS_CACHE_PORT, queue: REDIS_QUEUE_PORT } as const;
 /** The cache's size where its container has no memory limit. */
 const CACHE_BYTES = 256 * 1024 * 1024;
 
@@ -36,7 +39,7 @@ export interface RedisProps {
   readonly configHash: string;
 }
 
-/** The password of both servers. It comes before all that reads it, so that a new one reaches everybody. */
+/** The password of both servers. It is applied before everything that reads it. */
 export class RedisPassword extends Construct {
   constructor(scope: Construct, id: string, { bench, owner }: Omit<RedisProps, 'configHash'>) {
     super(scope, id);
@@ -51,81 +54,76 @@ export class RedisPassword extends Construct {
 }
 
 /**
- * Two Redis servers in one pod: a cache that forgets the least used, and a queue that forgets nothing
- * and keeps an append-only file on a volume.
+ * Two Redis servers in one pod: a cache that evicts the least used keys, and a queue that evicts
+ * none and keeps an append-only file on a volume.
  */
 export class Redis extends Construct {
-  constructor(scope: Construct, id: string, { bench, owner, configHash }: RedisProps) {
+  constructor(scope: Construct, id: string, props: RedisProps) {
     super(scope, id);
+    const { bench, owner } = props;
     const names = benchNames(bench.name);
-    const name = names.redis;
-    const component = 'redis';
-    const { namespace } = bench;
-    const config = owner.spec.redisConfig ?? {};
-    const labels = childLabels(owner, component);
-    const selector = selectorLabels({ owner, name });
-    const ports = [
-      { name: 'cache', port: REDIS_CACHE_PORT },
-      { name: 'queue', port: REDIS_QUEUE_PORT },
-    ];
-    new k8s.KubeService(this, 'service', {
-      metadata: { name, namespace, labels },
-      spec: {
-        selector,
-        // There is no other pod to turn to: a slow answer to a probe must not cut everybody off.
-        publishNotReadyAddresses: true,
-        ports: ports.map(({ name: portName, port }) => ({
-          name: portName,
-          port,
-          targetPort: k8s.IntOrString.fromNumber(port),
-          protocol: 'TCP',
-        })),
-      },
+    new PodService(this, 'service', {
+      owner,
+      name: names.redis,
+      namespace: bench.namespace,
+      component: COMPONENT,
+      ports: PORTS,
+      publishNotReadyAddresses: true,
     });
     new Volume(this, 'volume', {
       owner,
       name: names.redisVolume,
-      component,
+      component: COMPONENT,
       accessMode: 'ReadWriteOnce',
-      storage: { size: '1Gi', ...config.storage },
+      storage: { size: '1Gi', ...owner.spec.redisConfig?.storage },
     });
     const servers = new k8s.KubeStatefulSet(this, 'servers', {
-      metadata: { name, namespace, labels },
+      metadata: {
+        name: names.redis,
+        namespace: bench.namespace,
+        labels: childLabels(owner, COMPONENT),
+      },
       spec: {
-        serviceName: name,
+        serviceName: names.redis,
         replicas: 1,
-        selector: { matchLabels: selector },
-        template: {
-          metadata: podMetadata(
-            { bench, owner, name, component },
-            { [bench.metadataKeys.configHash]: configHash },
-          ),
-          spec: {
-            ...placement(bench),
-            automountServiceAccountToken: false,
-            enableServiceLinks: false,
-            securityContext: bench.security.pod,
-            containers: ports.map(({ name: role, port }) =>
-              server({ bench, config, role, port, secret: names.redisSecret }),
-            ),
-            volumes: [
-              { name: 'queue', persistentVolumeClaim: { claimName: names.redisVolume } },
-              { name: 'run', emptyDir: {} },
-              { name: 'scripts', configMap: { name: names.config, defaultMode: 0o555 } },
-            ],
-          },
-        },
+        selector: { matchLabels: selectorLabels({ owner, name: names.redis }) },
+        template: podTemplate(props),
       },
     });
     withAffinity(servers, bench);
     new OnlyFromBench(this, 'network', {
       bench,
       owner,
-      name,
-      ports: [REDIS_CACHE_PORT, REDIS_QUEUE_PORT],
+      name: names.redis,
+      ports: Object.values(PORTS),
       alsoFrom: [KEDA_OPERATOR],
     });
   }
+}
+
+function podTemplate({ bench, owner, configHash }: RedisProps): k8s.PodTemplateSpec {
+  const names = benchNames(bench.name);
+  const config = owner.spec.redisConfig ?? {};
+  return {
+    metadata: podMetadata(
+      { bench, owner, name: names.redis, component: COMPONENT },
+      { [bench.metadataKeys.configHash]: configHash },
+    ),
+    spec: {
+      ...placement(bench),
+      automountServiceAccountToken: false,
+      enableServiceLinks: false,
+      securityContext: bench.security.pod,
+      containers: Object.entries(PORTS).map(([role, port]) =>
+        server({ bench, config, role, port, secret: names.redisSecret }),
+      ),
+      volumes: [
+        { name: 'queue', persistentVolumeClaim: { claimName: names.redisVolume } },
+        { name: 'run', emptyDir: {} },
+        { name: 'scripts', configMap: { name: names.config, defaultMode: 0o555 } },
+      ],
+    },
+  };
 }
 
 function server(props: {
@@ -154,7 +152,7 @@ function server(props: {
     ports: [{ name: role, containerPort: port, protocol: 'TCP' }],
     ...(config.resources ? { resources: resourceRequirements(config.resources) } : {}),
     securityContext: bench.security.container,
-    // Seldom: each check is a process of its own in the container.
+    // Each check is a process in the container, so checks are rare.
     livenessProbe: { ...check('live'), periodSeconds: 30, failureThreshold: 3 },
     readinessProbe: check('ready'),
     volumeMounts: [

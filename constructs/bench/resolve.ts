@@ -5,6 +5,7 @@ import { GUNICORN_PORT } from '../frappe/constants.generated.js';
 import { sitesOfBench } from '../frappe/indexes.js';
 import { databaseOperatorServer } from '../frappe/database-operator-server.js';
 import { redisVersion } from '../frappe/redis-version.js';
+import { requireSecret } from '../frappe/secret.js';
 import { nameOwnerOf, isOlder, refuseSharedName, type NameOwner } from '../frappe/name-conflict.js';
 import { WORKER_COMPONENTS } from '../frappe/worker.js';
 import {
@@ -15,7 +16,7 @@ import {
 } from '../frappe/worker-scaling.js';
 import { servesKeda, servesKedaLogins } from '../integrations/keda/autoscaling.js';
 import type { Queue } from '../kit/api.js';
-import { Stalled, Waiting, type Problem } from '../kit/errors.js';
+import { Stalled, type Problem } from '../kit/errors.js';
 import type { ClusterReader } from '../kit/kind.js';
 import { benchNames, serviceHost, siteNames } from '../kit/names.js';
 import { keyOf, uidOf } from '../kit/object.js';
@@ -26,28 +27,28 @@ import { planUpgrade, progressOf, type UpgradePlan } from './upgrade.js';
 
 /** What the tree of a bench depends on. */
 export interface BenchInputs {
-  /** What pods read of Redis at their start, see `redisVersion`. */
+  /** Changes with the login to Redis, see `redisVersion`. */
   readonly redisVersion: string | undefined;
-  /** Why nothing but the passwords can be made yet. */
+  /** Why only the passwords can be created yet. */
   readonly blockedReason: string | undefined;
   readonly model: BenchModel;
-  /** All sites, also those that are refused. */
+  /** Number of all sites, refused ones included. */
   readonly siteCount: number;
   /** The sites that requests are routed to. */
   readonly sites: readonly SiteEntry[];
-  /** Whether KEDA is there. */
+  /** Whether the cluster serves KEDA's API. */
   readonly keda: boolean;
-  /** Whether KEDA can be told how to log in to Redis: its definitions come one after the other. */
+  /** Whether KEDA can log in to Redis: its CRDs are installed one after the other. */
   readonly logins: boolean;
-  /** The queues that nobody but the operator wakes. */
+  /** The queues that only the operator scales from zero. */
   readonly scaledToZero: readonly Queue[];
-  /** The queues whose number somebody else has. */
+  /** The HorizontalPodAutoscalers of other owners that scale the bench's workers. */
   readonly foreignScalers: ForeignScalers;
-  /** The sites' way to the bench's image; undefined where all are there. */
+  /** The upgrade of the sites; undefined where all are on the bench's image. */
   readonly upgrade: UpgradePlan | undefined;
 }
 
-/** What a bench knows of a site: enough to route requests to it. */
+/** A site, as far as requests are routed to it. */
 export interface SiteEntry extends NameOwner {
   readonly siteName: string;
   /** The public host names. */
@@ -62,12 +63,7 @@ export function resolveBench(bench: AppBench, reader: ClusterReader): BenchInput
   refuseSharedName(bench, 'AppSite', reader);
   const { namespace = 'default', name } = bench.metadata;
   for (const secret of referencedSecrets(bench)) {
-    if (reader.get('Secret', namespace, secret.name, uidOf) === undefined) {
-      throw new Waiting(
-        'SecretMissing',
-        `${secret.path}: the Secret "${secret.name}" is not there: create it in namespace ${namespace}`,
-      );
-    }
+    requireSecret({ namespace, ...secret }, reader, uidOf);
   }
   const model = modelOf(bench, reader);
   const version = redisVersion(model, reader);
@@ -91,7 +87,7 @@ export function resolveBench(bench: AppBench, reader: ClusterReader): BenchInput
   };
 }
 
-/** What is asked for the bench's workers of a queue. */
+/** What the spec says about the bench's workers of a queue. */
 export function benchWorkersWanted(
   { spec }: AppBench,
   { model, keda }: Pick<BenchInputs, 'model' | 'keda'>,
@@ -110,7 +106,7 @@ function modelOf(bench: AppBench, reader: ClusterReader): BenchModel {
   return { ...model, database: databaseOperatorServer(bench, model, reader).server };
 }
 
-/** What is wrong in a spec that no schema can see. */
+/** Problems in a spec that a schema cannot find. */
 export function benchProblems({ spec }: Pick<AppBench, 'spec'>): readonly Problem[] {
   return resolveApps(spec).problems;
 }
@@ -126,7 +122,7 @@ function referencedSecrets({ spec }: AppBench): { readonly path: string; readonl
   ];
 }
 
-/** A site as its user wants it: its hosts are known with the bench's suffix. */
+/** A site as its spec has it: its hosts depend on the bench's suffix. */
 interface WantedEntry extends Omit<SiteEntry, 'hosts'> {
   readonly domain?: string;
   readonly aliases?: readonly string[];
@@ -143,7 +139,9 @@ function siteEntry(site: AppSite): WantedEntry {
   };
 }
 
-/** A host name that two sites claim stays with the older one. Who does not get one says so in its own status. */
+/**
+ * A host name of two sites belongs to the older one. The status of the other names the conflict.
+ */
 function firstOfEachHost(
   entries: readonly WantedEntry[],
   suffix: string | undefined,

@@ -15,7 +15,10 @@ export interface SchedulerProps {
   readonly configHash: string;
 }
 
-/** The scheduler of all sites. Two at once would enqueue every job twice, so the old one goes first. */
+/**
+ * The scheduler of all sites. Two at once would enqueue every job twice, so the old one stops
+ * first.
+ */
 export class Scheduler extends Construct {
   constructor(scope: Construct, id: string, props: SchedulerProps) {
     super(scope, id);

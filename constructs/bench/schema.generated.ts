@@ -61,7 +61,7 @@ export const spec: Schema = {
         },
         digest: {
           type: 'string',
-          description: 'Digest, which names the image whatever the tag is moved to.',
+          description: 'Digest of the image; it is used in place of what the tag refers to later.',
           pattern: '^sha256:[a-f0-9]{64}$',
           maxLength: 71,
         },
@@ -595,7 +595,7 @@ export const spec: Schema = {
             pollingInterval: {
               type: 'integer',
               format: 'int32',
-              description: 'Seconds between two looks at the queue.',
+              description: 'Seconds between two readings of the queue.',
               minimum: 1,
               maximum: 3600,
             },
@@ -660,7 +660,7 @@ export const spec: Schema = {
             pollingInterval: {
               type: 'integer',
               format: 'int32',
-              description: 'Seconds between two looks at the queue.',
+              description: 'Seconds between two readings of the queue.',
               minimum: 1,
               maximum: 3600,
             },
@@ -725,7 +725,7 @@ export const spec: Schema = {
             pollingInterval: {
               type: 'integer',
               format: 'int32',
-              description: 'Seconds between two looks at the queue.',
+              description: 'Seconds between two readings of the queue.',
               minimum: 1,
               maximum: 3600,
             },
@@ -871,7 +871,7 @@ export const spec: Schema = {
         mode: {
           type: 'string',
           description:
-            'Who runs the server: `managed` the operator, `external` somebody else, `operator` a database operator: the MariaDB operator, or CloudNativePG for `postgres`.',
+            'Who runs the server. `managed`: this operator; `external`: you; `operator`: the MariaDB operator, or CloudNativePG for `postgres`.',
           default: 'managed',
           enum: ['managed', 'external', 'operator'],
         },
@@ -1442,7 +1442,7 @@ export const status: Schema = {
     },
     phase: {
       type: 'string',
-      description: 'Where the bench is in its life.',
+      description: 'The lifecycle phase of the bench.',
       enum: ['Pending', 'Provisioning', 'Ready', 'Updating', 'Failed', 'Deleting'],
     },
     image: {
@@ -1452,7 +1452,7 @@ export const status: Schema = {
     },
     upgrade: {
       type: 'object',
-      description: 'The upgrade of the sites under way; not there when there is none.',
+      description: 'The current upgrade of the sites; not set when there is none.',
       required: ['to', 'progress'],
       properties: {
         to: { type: 'string', description: 'The image that the sites are brought to.' },

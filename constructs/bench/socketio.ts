@@ -2,10 +2,9 @@ import { k8s } from 'cdk8s-plus-28';
 import { Construct } from 'constructs';
 import type { BenchModel } from '../frappe/bench-model.js';
 import { BENCH_DIR, SCRIPTS_DIR, SOCKETIO_PORT } from '../frappe/constants.generated.js';
-import { selectorLabels } from '../frappe/pod.js';
+import { PodService } from '../frappe/service.js';
 import { Workload } from '../frappe/workload.js';
 import type { Resources } from '../kit/api.js';
-import { childLabels } from '../kit/labels.js';
 import { benchNames } from '../kit/names.js';
 import type { AppBench } from './api.js';
 
@@ -24,21 +23,14 @@ export class Socketio extends Construct {
     const { bench, owner } = props;
     const name = benchNames(bench.name).socketio;
     const component = 'socketio';
-    new k8s.KubeService(this, 'service', {
-      metadata: { name, namespace: bench.namespace, labels: childLabels(owner, component) },
-      spec: {
-        selector: selectorLabels({ owner, name }),
-        // Long polling needs every request of a client to reach the same server.
-        sessionAffinity: 'ClientIP',
-        ports: [
-          {
-            name: 'http',
-            port: SOCKETIO_PORT,
-            targetPort: k8s.IntOrString.fromNumber(SOCKETIO_PORT),
-            protocol: 'TCP',
-          },
-        ],
-      },
+    new PodService(this, 'service', {
+      owner,
+      name,
+      namespace: bench.namespace,
+      component,
+      ports: { http: SOCKETIO_PORT },
+      // Long polling needs every request of a client to reach the same server.
+      sessionAffinity: 'ClientIP',
     });
     const open = { tcpSocket: { port: k8s.IntOrString.fromNumber(SOCKETIO_PORT) } };
     new Workload(this, 'workload', {

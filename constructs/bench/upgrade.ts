@@ -5,7 +5,7 @@ import type { AppBench, BenchUpgrade } from './api.js';
 
 const PARALLEL = 2;
 
-/** What the order of upgrades depends on, of a site. */
+/** What the order of upgrades depends on. */
 export interface SiteProgress {
   readonly name: string;
   readonly dedicated: boolean;
@@ -16,23 +16,23 @@ export interface SiteProgress {
   readonly hindered: string | undefined;
 }
 
-/** How the sites of a bench are brought to its image. */
+/** How the sites of a bench are upgraded to its image. */
 export interface UpgradePlan {
   readonly to: string;
-  /** The image that the bench's own pods stay on for now; undefined where they may change. */
+  /** The image that the bench's own pods keep for now; undefined where they may change. */
   readonly stays: string | undefined;
   /** The sites whose turn it is. */
   readonly turns: readonly string[];
   readonly done: number;
   readonly all: number;
   readonly failed: readonly string[];
-  /** The sites that wait for something but a turn, and why. */
+  /** The sites that cannot take their turn, and why. */
   readonly hindered: readonly { readonly name: string; readonly why: string }[];
-  /** The Shared sites that are open on the image before. */
+  /** The Shared sites that are open on the previous image. */
   readonly open: readonly string[];
 }
 
-/** What of a site decides about turns. A constant function: see `ClusterReader.get`. */
+/** What decides about a site's turn. A constant function: see `ClusterReader.get`. */
 export function progressOf(site: AppSite): SiteProgress {
   const { metadata, spec, status } = site;
   return {
@@ -48,20 +48,25 @@ function hindranceOf(site: AppSite): string | undefined {
   const { metadata, status } = site;
   if (metadata.deletionTimestamp !== undefined) return 'it is being deleted';
   if (isPaused(site)) return 'it is paused';
-  // A migration that failed may go on with another image.
+  // A failed migration may succeed with another image.
   if (status?.upgrade?.state === 'Failed') return undefined;
-  const ready = status?.conditions?.find(({ type }) => type === 'Ready');
-  const stalled = status?.conditions?.some(
-    ({ type, status: value }) => type === 'Stalled' && value === 'True',
-  );
-  // Something is missing that it needs, or is refused: it would keep its turn from the others.
-  return stalled || status?.phase === 'Pending' ? (ready?.reason ?? 'it waits') : undefined;
+  // A site that lacks a reference, or is refused, would keep its turn from the others.
+  return isBlocked(status) ? (readyReason(status) ?? 'it waits') : undefined;
+}
+
+function isBlocked({ phase, conditions = [] }: AppSiteStatus = {}): boolean {
+  const stalled = conditions.some(({ type, status }) => type === 'Stalled' && status === 'True');
+  return phase === 'Pending' || stalled;
+}
+
+function readyReason({ conditions }: AppSiteStatus = {}): string | undefined {
+  return conditions?.find(({ type }) => type === 'Ready')?.reason;
 }
 
 /**
  * Decides whose turn it is, and whether the bench's own pods may change. A Shared site is served by
- * them: they change when none is open on the image before. Nothing here is remembered but what the
- * statuses say, so that an operator that starts goes on where another one ended.
+ * them: they change when none is open on the previous image. The plan depends on statuses
+ * only, so that an operator that starts continues where another one ended.
  */
 export function planUpgrade(
   bench: Pick<AppBench, 'spec' | 'status'>,
@@ -69,14 +74,14 @@ export function planUpgrade(
   sites: readonly SiteProgress[],
 ): UpgradePlan | undefined {
   const from = bench.status?.image;
-  const born = sites.filter(({ image }) => image !== undefined);
-  const behind = born.filter((site) => isBehind(site, to));
+  const withData = sites.filter(({ image }) => image !== undefined);
+  const behind = withData.filter((site) => isBehind(site, to));
   const moves = from !== undefined && from !== to;
   if (behind.length === 0 && !moves) return undefined;
   const before = new Set(bench.status?.upgrade?.to === to ? bench.status.upgrade.turns : []);
   const able = behind.filter((site) => site.hindered === undefined && !isOver(site, to));
   const running = able.filter((site) => before.has(site.name) || isRunning(site, to));
-  // Those that visitors cannot reach come first.
+  // Closed sites come first.
   const next = able
     .filter((site) => !running.includes(site))
     .sort((a, b) => Number(b.upgrade?.closed ?? false) - Number(a.upgrade?.closed ?? false));
@@ -88,8 +93,8 @@ export function planUpgrade(
     to,
     stays: moves && open.length > 0 ? from : undefined,
     turns: [...running, ...next.slice(0, free)].map(({ name }) => name).sort(),
-    done: born.length - behind.length,
-    all: born.length,
+    done: withData.length - behind.length,
+    all: withData.length,
     failed: behind.filter((site) => hasFailed(site, to)).map(({ name }) => name),
     hindered: behind.flatMap(({ name, hindered, ...site }) =>
       hindered === undefined || hasFailed({ ...site, name, hindered }, to)
@@ -118,7 +123,7 @@ function hasFailed({ upgrade }: SiteProgress, to: string): boolean {
   return upgrade?.to === to && upgrade.state === 'Failed';
 }
 
-/** Whether a site needs its turn no longer: its data is there, or it has failed. */
+/** Whether a site needs its turn no longer: it is migrated, or it failed. */
 function isOver(site: SiteProgress, to: string): boolean {
   return hasFailed(site, to) || (site.upgrade?.to === to && site.upgrade.state === 'Migrated');
 }
@@ -133,21 +138,19 @@ export function upgradeStatus(plan: UpgradePlan, prepared: boolean): BenchUpgrad
   };
 }
 
-/** The condition `Upgrading`, while there is something to say. */
+/** The condition `Upgrading`. */
 export function upgradeCondition(plan: UpgradePlan, prepared: boolean): ConditionResult {
   const { failed, hindered, open, stays, done, all } = plan;
   const parts = [
     `${done} of ${all} sites are on ${plan.to}`,
-    ...(prepared && plan.turns.length > 0 ? [`working on ${shown(plan.turns)}`] : []),
+    ...(prepared && plan.turns.length > 0 ? [`in progress: ${shown(plan.turns)}`] : []),
     ...(failed.length > 0 ? [`failed: ${shown(failed)}`] : []),
     ...(hindered.length > 0
       ? [`not begun: ${shown(hindered.map(({ name, why }) => `${name} (${why})`))}`]
       : []),
     ...(stays === undefined
       ? []
-      : [
-          `the bench's own pods stay on ${stays} while Shared sites are open on it: ${shown(open)}`,
-        ]),
+      : [`the bench's own pods keep ${stays} while Shared sites are open on it: ${shown(open)}`]),
   ];
   const blocked =
     stays !== undefined &&

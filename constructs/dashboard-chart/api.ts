@@ -35,13 +35,13 @@ export interface SiteDashboardChartSpec extends DocumentScoped {
    * @cel self == oldSelf ;; chartName is immutable: it is the chart's name in the site */
   readonly chartName: DocumentName;
   /** Where the figures come from.
-   * @cel self == oldSelf ;; chartType is immutable: the framework does not change it in a chart that is there */
+   * @cel self == oldSelf ;; chartType is immutable: the framework does not change it in an existing chart */
   readonly chartType: 'Count' | 'Sum' | 'Average' | 'Group By' | 'Custom' | 'Report';
   /** How the figures are drawn.
    * @default Line */
   readonly type: 'Line' | 'Bar' | 'Percentage' | 'Pie' | 'Donut' | 'Heatmap';
   /** Document type whose documents are counted. Single document types have none.
-   * @cel self == oldSelf ;; documentType is immutable: the framework does not change it in a chart that is there */
+   * @cel self == oldSelf ;; documentType is immutable: the framework does not change it in an existing chart */
   readonly documentType?: DocumentName;
   /** Document type that holds the rows, where `documentType` is a child table. */
   readonly parentDocumentType?: DocumentName;
@@ -77,7 +77,7 @@ export interface SiteDashboardChartSpec extends DocumentScoped {
    * @maximum 1000 */
   readonly numberOfGroups?: number;
   /** Name of the report.
-   * @cel self == oldSelf ;; reportName is immutable: the framework does not change it in a chart that is there */
+   * @cel self == oldSelf ;; reportName is immutable: the framework does not change it in an existing chart */
   readonly reportName?: DocumentName;
   /** Whether the report's own chart is shown.
    * @default false */

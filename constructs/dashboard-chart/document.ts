@@ -6,7 +6,9 @@ export const DOCTYPE = 'Dashboard Chart';
 
 const SERIES = new Set(['Count', 'Sum', 'Average']);
 
-/** The Dashboard Chart that a spec asks for. What the spec leaves out is empty, as in a new chart of the desk. */
+/**
+ * The Dashboard Chart of a spec. Fields without a value are empty, as in a new chart of the desk.
+ */
 export function chartDocument({ spec }: Pick<SiteDashboardChart, 'spec'>): SiteDocument {
   return {
     doctype: DOCTYPE,
@@ -46,7 +48,9 @@ function ofDocuments({ chartType }: SiteDashboardChartSpec): boolean {
   return chartType !== 'Report' && chartType !== 'Custom';
 }
 
-/** Fields that the framework lets nobody change: not even nothing to empty, so they are left out where not given. */
+/**
+ * Fields that are immutable in Frappe, even from null to empty: without a value they are omitted.
+ */
 function constants(spec: SiteDashboardChartSpec): Readonly<Record<string, FieldValue>> {
   return {
     chart_name: spec.chartName,
@@ -62,19 +66,24 @@ function source(spec: SiteDashboardChartSpec): Readonly<Record<string, FieldValu
   if (spec.chartType === 'Report') {
     return { timeseries: false, use_report_chart: spec.useReportChart, x_field: spec.xField ?? '' };
   }
-  const parent = { parent_document_type: spec.parentDocumentType ?? '' };
-  if (!SERIES.has(spec.chartType)) {
-    return {
-      ...parent,
-      timeseries: false,
-      group_by_based_on: spec.groupByBasedOn ?? '',
-      group_by_type: spec.groupByType ?? 'Count',
-      aggregate_function_based_on: spec.aggregateFunctionBasedOn ?? '',
-      number_of_groups: spec.numberOfGroups ?? 0,
-    };
-  }
   return {
-    ...parent,
+    parent_document_type: spec.parentDocumentType ?? '',
+    ...(SERIES.has(spec.chartType) ? timeSeries(spec) : groups(spec)),
+  };
+}
+
+function groups(spec: SiteDashboardChartSpec): Readonly<Record<string, FieldValue>> {
+  return {
+    timeseries: false,
+    group_by_based_on: spec.groupByBasedOn ?? '',
+    group_by_type: spec.groupByType ?? 'Count',
+    aggregate_function_based_on: spec.aggregateFunctionBasedOn ?? '',
+    number_of_groups: spec.numberOfGroups ?? 0,
+  };
+}
+
+function timeSeries(spec: SiteDashboardChartSpec): Readonly<Record<string, FieldValue>> {
+  return {
     timeseries: true,
     based_on: spec.basedOn ?? '',
     value_based_on: spec.valueBasedOn ?? '',

@@ -59,8 +59,7 @@ export const spec: Schema = {
       'x-kubernetes-validations': [
         {
           rule: 'self == oldSelf',
-          message:
-            'chartType is immutable: the framework does not change it in a chart that is there',
+          message: 'chartType is immutable: the framework does not change it in an existing chart',
         },
       ],
     },
@@ -80,7 +79,7 @@ export const spec: Schema = {
         {
           rule: 'self == oldSelf',
           message:
-            'documentType is immutable: the framework does not change it in a chart that is there',
+            'documentType is immutable: the framework does not change it in an existing chart',
         },
       ],
     },
@@ -171,8 +170,7 @@ export const spec: Schema = {
       'x-kubernetes-validations': [
         {
           rule: 'self == oldSelf',
-          message:
-            'reportName is immutable: the framework does not change it in a chart that is there',
+          message: 'reportName is immutable: the framework does not change it in an existing chart',
         },
       ],
     },
@@ -527,10 +525,7 @@ export const status: Schema = {
       description: 'What the last run did.',
       enum: ['Created', 'Changed', 'Unchanged', 'Failed'],
     },
-    documentHash: {
-      type: 'string',
-      description: 'Hash of what was asked for last, and of the site.',
-    },
+    documentHash: { type: 'string', description: 'Hash of the last request, and of the site.' },
     ignoredFields: {
       type: 'array',
       description: "Given fields that the site's version of the framework does not have.",

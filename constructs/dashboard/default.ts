@@ -13,7 +13,8 @@ export const defaultDashboards: Index<SiteDashboard> = {
 };
 
 /**
- * The framework keeps one default dashboard: two would take it from each other with each comparison.
+ * The framework keeps one default dashboard: two would take it from each other with each
+ * comparison.
  * @throws Stalled naming the older one
  */
 export function refuseSecondDefault(resource: SiteDashboard, reader: ClusterReader): void {

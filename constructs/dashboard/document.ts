@@ -4,7 +4,7 @@ import type { SiteDashboard } from './api.js';
 
 export const DOCTYPE = 'Dashboard';
 
-/** The Dashboard that a spec asks for. What the spec leaves out is empty. */
+/** The Dashboard of a spec. Fields without a value are empty. */
 export function dashboardDocument(
   { spec }: Pick<SiteDashboard, 'spec'>,
   charts: ChartNames,

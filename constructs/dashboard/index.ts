@@ -21,6 +21,6 @@ export const dashboard = documentKind<SiteDashboard>({
     return dashboardDocument(resource, resolveCharts(resource, refs, reader));
   },
   indexes: [defaultDashboards],
-  waits: ['missing'],
+  waitingFields: ['missing'],
   reasons: { ...CHART_REASONS, DefaultTaken: 'conflict' },
 });

@@ -31,14 +31,14 @@ const DEADLINE_SECONDS = { one: 600, more: 10 };
 /** Reasons by which the script says that no document of the site can be written. */
 const OF_THE_SITE = /^(DatabaseUnreachable|Site\w+|VolumeNotWritable|InvalidInput):/;
 
-/** The documents of a site, whatever kind asks for them: one Job writes up to three hundred. */
+/** The documents of a site, of all kinds: one Job writes up to three hundred. */
 export const documents: Batch<AppSite, DocumentRequest, SiteModel> = {
   name: 'documents',
   owner: 'AppSite',
   owns: [ConfigMap, Job],
   requests: requestsOfSite,
   progress: 'DocumentProgress',
-  // Their results fit into the last words of a pod.
+  // Their results fit into the termination message of a pod.
   size: 300,
   take: (requests) => {
     let bytes = 0;

@@ -22,7 +22,8 @@ export function chartNeeds(charts: ChartNames): SiteDocument['needs'] {
 
 /**
  * Finds the SiteDashboardCharts that `spec.charts` refers to.
- * @throws Waiting, with all that it waits for in `status.missing`, where one is not there, is another
+ * @throws Waiting, with all that it waits for in `status.missing`, where one does not exist, is
+ * another
  * site's, or is not in the site yet
  */
 export function resolveCharts(
@@ -37,7 +38,7 @@ export function resolveCharts(
     return [{ name, offer, trouble: troubleOf(offer, spec.siteRef.name), at }];
   });
   const waited = found.filter(({ trouble }) => trouble !== undefined);
-  // What somebody has to do comes before what only takes time.
+  // Problems that need a user come before those that need time.
   const [first] = waited.toSorted((a, b) => rank(a.trouble) - rank(b.trouble));
   if (first?.trouble) {
     const { reason, message } = first.trouble;

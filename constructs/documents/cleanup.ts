@@ -5,13 +5,13 @@ import { isReleased, metadataKeysOf } from '../kit/labels.js';
 import type { Resource } from '../kit/object.js';
 import type { DocumentScoped, DocumentStatus } from '../kit/site-api.js';
 import type { AppSite } from '../site/api.js';
-import { syncDocument } from './sync.js';
+import { syncDocument, type DocumentSync } from './sync.js';
 
 type Deletable = Resource<DocumentScoped & { readonly deletionPolicy: string }, DocumentStatus>;
 
 /**
- * The way out of a resource that stands for a document: the document is deleted, or a user disabled, unless
- * it is to stay. A site that is gone or going takes its documents with it and holds nobody.
+ * The cleanup of a resource that manages a document: the document is deleted, or a user disabled,
+ * unless it is retained. A site that is deleted removes its documents itself, and blocks nothing.
  * @param documentOf the document as it should be; may throw Waiting or Stalled
  */
 export function documentCleanup<R extends Deletable>(
@@ -22,46 +22,57 @@ export function documentCleanup<R extends Deletable>(
     needed: (resource) => resource.spec.deletionPolicy !== 'Retain' && !isReleased(resource),
     blockers(resource, reader) {
       if (isReleased(resource) || !hasSite(resource, reader)) return;
-      const onlyAs = onItsWay(resource, documentOf, reader);
-      const name = resource.status?.document ?? onlyAs?.name;
-      // One that was never written has no document, and may bear the name of somebody else's.
+      const unfinished = unfinishedDocument(resource, documentOf, reader);
+      const name = resource.status?.document ?? unfinished?.name;
+      // A resource that never wrote its document has none; one of that name is not its own.
       if (name === undefined) return;
       const state = resource.spec.deletionPolicy === 'Disable' ? 'disabled' : 'absent';
-      const { hash, request, result, progress } = syncDocument(
+      const document = documentWithout(doctype, name, state);
+      waitForRemoval(
         resource,
-        { ...documentWithout(doctype, name, state), ...(onlyAs ? { onlyAs } : {}) },
-        [],
-        reader,
+        syncDocument(
+          resource,
+          unfinished ? { ...document, onlyAs: unfinished } : document,
+          [],
+          reader,
+        ),
       );
-      if (result && result.outcome !== 'Failed') return;
-      const release = `; the annotation ${metadataKeysOf(resource).skipDrop}=true lets it go without`;
-      if (result) {
-        const fields = { documentHash: hash, lastSyncTime: result.time, outcome: 'Failed' };
-        throw new Waiting('DocumentFailed', result.message + release, { fields });
-      }
-      // It has failed, and its time has not come again.
-      if (!request) throw new Waiting('DocumentFailed', lastMessage(resource));
-      const batchObjects = [request];
-      if (progress)
-        throw new Waiting(progress.reason, progress.message + release, { batchObjects });
-      const message = `waiting for Job ${resource.spec.siteRef.name}-documents`;
-      throw new Waiting('Deleting', message, { batchObjects });
     },
     chart: () => undefined,
   };
 }
 
+/** @throws Waiting unless the document is removed */
+function waitForRemoval(
+  resource: Deletable,
+  { hash, request, result, progress }: DocumentSync,
+): void {
+  if (result && result.outcome !== 'Failed') return;
+  const release = `; to skip this, annotate the resource with ${metadataKeysOf(resource).skipDrop}=true`;
+  if (result) {
+    const fields = { documentHash: hash, lastSyncTime: result.time, outcome: 'Failed' };
+    throw new Waiting('DocumentFailed', result.message + release, { fields });
+  }
+  // The removal failed earlier, and is not due again yet.
+  if (!request) throw new Waiting('DocumentFailed', readyMessage(resource));
+  const batchObjects = [request];
+  if (progress) throw new Waiting(progress.reason, progress.message + release, { batchObjects });
+  const message = `waiting for Job ${resource.spec.siteRef.name}-documents`;
+  throw new Waiting('Deleting', message, { batchObjects });
+}
+
 /**
- * What a Job may be writing, or has written and nobody was told yet; undefined where it is known whether the document
- * was written. A document that is not like that was not written by us.
+ * The document that a Job may be writing, or has written without a result in the status; undefined
+ * where the status says whether it was written. A document that differs was not written for this
+ * resource.
  */
-function onItsWay<R extends Deletable>(
+function unfinishedDocument<R extends Deletable>(
   resource: R,
   documentOf: (resource: R, reader: ClusterReader) => SiteDocument,
   reader: ClusterReader,
 ): SiteDocument['onlyAs'] {
   const { document, documentHash, outcome, phase } = resource.status ?? {};
-  // While it is being deleted, what has failed is the removal.
+  // During the deletion, a failed outcome is that of the removal.
   const refused = outcome === 'Failed' && phase !== 'Deleting';
   if (document !== undefined || documentHash === undefined || refused) return undefined;
   try {
@@ -81,16 +92,14 @@ function documentWithout(
   return { doctype, name, state, fields: {}, json: {}, tables: {}, secrets: {}, needs: [] };
 }
 
-function lastMessage({ status }: Deletable): string {
+function readyMessage({ status }: Deletable): string {
   return status?.conditions?.find(({ type }) => type === 'Ready')?.message ?? '';
 }
 
 function hasSite({ metadata, spec }: Deletable, reader: ClusterReader): boolean {
-  return (
-    reader.get('AppSite', metadata.namespace ?? 'default', spec.siteRef.name, isThere) === true
-  );
+  return reader.get('AppSite', metadata.namespace ?? 'default', spec.siteRef.name, exists) === true;
 }
 
-function isThere({ metadata }: AppSite): boolean {
+function exists({ metadata }: AppSite): boolean {
   return metadata.deletionTimestamp === undefined;
 }

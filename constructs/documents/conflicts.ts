@@ -3,27 +3,32 @@ import { Stalled } from '../kit/errors.js';
 import type { Index, ClusterReader } from '../kit/kind.js';
 import type { DocumentResource } from './sync.js';
 
+/** How a resource names its document. */
+export interface DocumentName<R extends DocumentResource> {
+  /** The resources of a document, by its value for this resource. */
+  readonly index: Index<R>;
+  /** The field that names the document. */
+  readonly path: string;
+  readonly name: string;
+}
+
 /**
- * Two resources of one document would undo each other's work: the younger is refused.
- * @param index the resources of a document, by its value for this resource
- * @param path the field that names the document
+ * Two resources of one document would overwrite each other's changes: the younger is refused.
  * @throws Stalled naming the older one
  */
 export function refuseTakenDocument<R extends DocumentResource>(
   resource: R,
-  index: Index<R>,
-  path: string,
-  name: string,
+  { index, path, name }: DocumentName<R>,
   reader: ClusterReader,
 ): void {
-  const mine = nameOwnerOf(resource);
+  const owner = nameOwnerOf(resource);
   const conflicting = index
     .values(resource)
     .flatMap((value) => reader.list(index, value, nameOwnerOf))
-    .find((claim) => claim.name !== mine.name && isOlder(claim, mine));
+    .find((other) => other.name !== owner.name && isOlder(other, owner));
   if (!conflicting) return;
   throw new Stalled(
     'DocumentTaken',
-    `${path}: Invalid value: "${name}": ${resource.kind} ${conflicting.name} stands for this document of site ${resource.spec.siteRef.name} already`,
+    `${path}: Invalid value: "${name}": ${resource.kind} ${conflicting.name} already manages this document of site ${resource.spec.siteRef.name}`,
   );
 }

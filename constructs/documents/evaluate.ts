@@ -1,56 +1,93 @@
 import type { ConditionResult } from '../kit/condition.js';
 import type { StatusResult } from '../kit/kind.js';
+import { decide, type Policy } from '../kit/policy.js';
 import type { DocumentStatus } from '../kit/site-api.js';
 import type { DocumentResource, DocumentSync } from './sync.js';
 
-/** What is said of a resource whose document the engine writes. */
+interface Context extends DocumentSync {
+  readonly resource: DocumentResource;
+  /** Name of the document. */
+  readonly name: string;
+}
+
+/** The status of a resource whose document the engine writes. */
 export function evaluateDocument(
   resource: DocumentResource,
   name: string,
-  { hash, known, request, result, progress }: DocumentSync,
+  sync: DocumentSync,
 ): StatusResult {
-  const { status = {} } = resource;
-  if (result) {
-    const { outcome, message, ignored, time } = result;
-    return {
-      ...(outcome === 'Failed' ? failed(message) : synced()),
-      conditions: incomplete(ignored),
-      // From now on the next comparison is waited for.
-      reconcileAgain: true,
-      fields: {
-        // Only what was written is removed when the resource is deleted.
-        ...(outcome === 'Failed' ? {} : { document: name }),
-        documentHash: hash,
-        lastSyncTime: time,
-        outcome,
-        ignoredFields: ignored.length > 0 ? ignored : undefined,
-      },
-    };
-  }
-  const kept = keptConditions(status);
-  // Between two comparisons, and while one is on its way, what the last one found goes on to hold.
-  if (known) {
-    const last = status.conditions?.find(({ type }) => type === 'Ready');
-    const conditionResult = status.outcome === 'Failed' ? failed(last?.message ?? '') : synced();
-    return { ...conditionResult, conditions: kept, batchObjects: request ? [request] : [] };
-  }
-  const ready: ConditionResult = {
-    type: 'Ready',
-    status: 'False',
-    reason: progress?.reason ?? 'Syncing',
-    message: progress?.message ?? `waiting for Job ${resource.spec.siteRef.name}-documents`,
-  };
+  return decide(POLICIES, { resource, name, ...sync });
+}
+
+const POLICIES: readonly Policy<Context, StatusResult>[] = [
+  {
+    name: 'the Job failed to write the document',
+    applies: ({ result }) => result?.outcome === 'Failed',
+    result: (context) => ({
+      ...failed(context.result?.message ?? ''),
+      ...resultStatus(context),
+    }),
+  },
+  {
+    name: 'the Job wrote or compared the document',
+    applies: ({ result }) => result !== undefined,
+    result(context) {
+      // Only a document that was written is removed when the resource is deleted.
+      return { ...synced(), ...resultStatus(context, { document: context.name }) };
+    },
+  },
+  {
+    // Between two comparisons, and during one, the last result holds.
+    name: 'an earlier result holds',
+    applies: ({ known }) => known,
+    result({ resource: { status = {} }, request }) {
+      const last = status.conditions?.find(({ type }) => type === 'Ready');
+      return {
+        ...(status.outcome === 'Failed' ? failed(last?.message ?? '') : synced()),
+        conditions: keptConditions(status),
+        batchObjects: request ? [request] : [],
+      };
+    },
+  },
+  {
+    name: 'waiting for the Job',
+    applies: () => true,
+    result({ resource: { spec, status = {} }, hash, request, progress }) {
+      const reason = progress?.reason ?? 'Syncing';
+      const message = progress?.message ?? `waiting for Job ${spec.siteRef.name}-documents`;
+      return {
+        phase: progress ? 'Pending' : 'Syncing',
+        ready: conditionResult(reason, message),
+        conditions: keptConditions(status),
+        fields: request ? requestFields(status, hash) : {},
+        batchObjects: request ? [request] : [],
+      };
+    },
+  },
+];
+
+/** What a result adds to the status, failed or not. */
+function resultStatus(
+  { result, hash }: Context,
+  written: { readonly document?: string } = {},
+): Pick<StatusResult, 'conditions' | 'fields' | 'reconcileAgain'> {
+  const { ignored = [], outcome, time } = result ?? {};
   return {
-    phase: progress ? 'Pending' : 'Syncing',
-    ready,
-    conditions: kept,
-    fields: request ? asked(status, hash) : {},
-    batchObjects: request ? [request] : [],
+    conditions: incomplete(ignored),
+    // The next comparison is scheduled from now on.
+    reconcileAgain: true,
+    fields: {
+      ...written,
+      documentHash: hash,
+      lastSyncTime: time,
+      outcome,
+      ignoredFields: ignored.length > 0 ? ignored : undefined,
+    },
   };
 }
 
-/** What the teardown has to know where the resource is deleted before anything came of what it asks for. */
-function asked(
+/** What the cleanup must know of a request where the resource is deleted before its result. */
+function requestFields(
   { lastSyncTime, outcome }: DocumentStatus,
   hash: string,
 ): Readonly<Record<string, unknown>> {
@@ -59,7 +96,7 @@ function asked(
 }
 
 function synced(): Pick<StatusResult, 'phase' | 'ready'> {
-  const message = 'the document in the site is as the spec says';
+  const message = 'the document in the site matches the spec';
   return { phase: 'Ready', ready: { type: 'Ready', status: 'True', reason: 'Synced', message } };
 }
 
@@ -77,10 +114,17 @@ function incomplete(ignored: readonly string[]): readonly ConditionResult[] {
   return [{ type: 'FieldsIgnored', status: 'True', reason: 'UnknownFields', message }];
 }
 
-/** Others, such as a pause, drop the condition. Release 0.1 has told the fields in it only. */
+/**
+ * Other statuses, such as a pause, drop the condition. Release 0.1 wrote the fields to the
+ * condition only.
+ */
 function keptConditions({ conditions, ignoredFields }: DocumentStatus): readonly ConditionResult[] {
   if (ignoredFields) return incomplete(ignoredFields);
   return (conditions ?? [])
     .filter(({ type }) => type === 'FieldsIgnored')
     .map(({ type, status, reason, message }) => ({ type, status, reason, message }));
+}
+
+function conditionResult(reason: string, message: string): ConditionResult {
+  return { type: 'Ready', status: 'False', reason, message };
 }

@@ -3,7 +3,10 @@ import type { DocumentFilter } from '../kit/site-api.js';
 /** A filter as the desk stores it: document type, field, operator, value, whether it is hidden. */
 export type StoredFilter = readonly [string, string, string, string | readonly string[], false];
 
-/** The desk lists these with a capital: in lower case it finds them, but does not show them for change. */
+/**
+ * The desk lists these with a capital: in lower case it finds them, but does not show them for
+ * change.
+ */
 const OPERATORS: Readonly<Record<string, string>> = { between: 'Between', timespan: 'Timespan' };
 
 /** @param documentType of the fields that name none */

@@ -2,7 +2,7 @@ import type { DocumentRequest } from '../kit/document.js';
 import type { Index } from '../kit/kind.js';
 import { keyOf } from '../kit/object.js';
 
-/** What is asked of a site's documents, by the site's `<namespace>/<name>`. */
+/** The requests for a site's documents, by the site's `<namespace>/<name>`. */
 export const requestsOfSite: Index<DocumentRequest> = {
   name: 'requestsOfSite',
   kind: 'DocumentRequest',

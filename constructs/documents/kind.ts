@@ -6,7 +6,6 @@ import { SITE_REFERENCE } from '../frappe/reasons.js';
 import type { Index, Kind, ClusterReader } from '../kit/kind.js';
 import type { Resource } from '../kit/object.js';
 import type { DocumentScoped, DocumentStatus } from '../kit/site-api.js';
-import { DOCUMENT_VIEW } from '../kit/status-view.js';
 import { syncDocument, type DocumentSync } from './sync.js';
 import { evaluateDocument } from './evaluate.js';
 import { refuseTakenDocument } from './conflicts.js';
@@ -25,18 +24,19 @@ export interface DocumentKindProps<R extends Resource<DocumentSpec, DocumentStat
   /** @throws Stalled or Waiting, see `Kind.resolve` */
   readonly documentOf: (resource: R, reader: ClusterReader) => SiteDocument;
   /**
-   * What of other documents decides whether this one can be written: it is tried at once when that changes.
+   * The versions of other documents that decide whether this one can be written: it is tried again
+   * at once when they change.
    * @throws Waiting
    */
   readonly dependsOn?: (resource: R, reader: ClusterReader) => readonly string[];
-  /** Whether it is worth a word that the site's version does not have a field. @default always */
-  readonly tells?: (field: string, resource: R) => boolean;
+  /** Whether a field that the site's version does not have is reported. @default always */
+  readonly reportsIgnored?: (field: string, resource: R) => boolean;
   /** The resources of a document. */
   readonly index: Index<R>;
   /** Further groups by which resources of the kind are looked up. */
   readonly indexes?: readonly Index<R>[];
-  /** Status fields that say what is waited for. */
-  readonly waits?: readonly string[];
+  /** Status fields that name what the resource waits for. */
+  readonly waitingFields?: readonly string[];
   /** Reasons beside those of every document. @default none */
   readonly reasons?: Reasons;
 }
@@ -57,7 +57,7 @@ export function byDocument<R extends Resource<DocumentSpec, DocumentStatus>>(
   };
 }
 
-/** The index value of a document of a resource's site. MariaDB tells no names apart that differ in case only. */
+/** The index value of a document of a resource's site. MariaDB compares names without case. */
 export function documentKey(
   { metadata, spec }: Resource<DocumentSpec, DocumentStatus>,
   name: string,
@@ -65,16 +65,19 @@ export function documentKey(
   return `${metadata.namespace ?? ''}/${spec.siteRef.name}/${name.toLowerCase()}`;
 }
 
-/** A kind of documents of a site. The resource has no children: the engine's Job belongs to the site. */
+/**
+ * A kind of documents of a site. The resource has no children: the engine's Job belongs to the
+ * site.
+ */
 export function documentKind<R extends Resource<DocumentSpec, DocumentStatus>>(
   props: DocumentKindProps<R>,
 ): Kind<R, DocumentInputs> {
   const { definition, doctype, path, index, nameOf, documentOf } = props;
   const {
     dependsOn = () => [],
-    tells = () => true,
+    reportsIgnored = () => true,
     indexes = [],
-    waits = [],
+    waitingFields = [],
     reasons = {},
   } = props;
   return {
@@ -87,7 +90,7 @@ export function documentKind<R extends Resource<DocumentSpec, DocumentStatus>>(
     indexes: [index, ...indexes],
     resolve(resource, reader) {
       const name = nameOf(resource);
-      refuseTakenDocument(resource, index, path, name, reader);
+      refuseTakenDocument(resource, { index, path, name }, reader);
       const versions = dependsOn(resource, reader);
       return { ...syncDocument(resource, documentOf(resource, reader), versions, reader), name };
     },
@@ -95,13 +98,13 @@ export function documentKind<R extends Resource<DocumentSpec, DocumentStatus>>(
     probes: () => [],
     evaluate({ resource, inputs }) {
       const { result, name } = inputs;
-      const ignored = result?.ignored.filter((field) => tells(field, resource)) ?? [];
-      const told = result ? { ...inputs, result: { ...result, ignored } } : inputs;
-      const statusResult = evaluateDocument(resource, name, told);
-      const nothing = Object.fromEntries(waits.map((field) => [field, undefined]));
+      const ignored = result?.ignored.filter((field) => reportsIgnored(field, resource)) ?? [];
+      const reported = result ? { ...inputs, result: { ...result, ignored } } : inputs;
+      const statusResult = evaluateDocument(resource, name, reported);
+      const nothing = Object.fromEntries(waitingFields.map((field) => [field, undefined]));
       return { ...statusResult, fields: { ...statusResult.fields, ...nothing } };
     },
     cleanup: documentCleanup<R>(doctype, documentOf),
-    statusView: DOCUMENT_VIEW,
+    statusView: { collapsed: true },
   };
 }

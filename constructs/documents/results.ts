@@ -2,7 +2,10 @@ import type { DocumentOutcome, DocumentRequest, DocumentResult } from '../kit/do
 
 type Entry = readonly [outcome: DocumentOutcome, message: string, ignored: readonly string[]];
 
-/** The results in the last words of `site_documents.py`: `{"results": {"<id>": [outcome, message, ignored]}}`. */
+/**
+ * The results in the termination message of `site_documents.py`: `{"results": {"<id>": [outcome,
+ * message, ignored]}}`.
+ */
 export function resultsOf(
   message: string,
   time: string,

@@ -8,38 +8,41 @@ import type { KubeObject, Resource } from '../kit/object.js';
 import type { DocumentScoped, DocumentStatus } from '../kit/site-api.js';
 import type { AppSite } from '../site/api.js';
 
-/** A resource that stands for a document of a site. */
+/** A resource that manages a document of a site. */
 export type DocumentResource = Resource<DocumentScoped, DocumentStatus>;
 
-/** How a resource stands with the document engine. */
+/** The state of a resource's document in the document engine. */
 export interface DocumentSync {
   /** Hash of what the document should be. */
   readonly hash: string;
   /** The data that the document belongs to: the site's uid, and when a backup was restored. */
   readonly data: SiteData;
-  /** Whether what the last comparison found is still known, and holds. */
+  /** Whether the result of the last comparison holds. */
   readonly known: boolean;
-  /** What there is to do; undefined where the document is as it should be, as far as is known. */
+  /** The request to the engine; undefined where the document is known to match the spec. */
   readonly request: DocumentRequest | undefined;
-  /** What came of the request; undefined where that is not known yet. */
+  /** The result of the request; undefined where it is not done. */
   readonly result: DocumentResult | undefined;
-  /** Why nothing moves. */
+  /** Why the request makes no progress. */
   readonly progress: BatchProgress | undefined;
 }
 
-/** Data of a site. Of what was written to other data nothing is known in it. */
+/** Identity of a site's data. Other data does not have what was written to this. */
 export interface SiteData {
   readonly uid: string;
-  /** By the clock of the node that did it: equal or not, but never before or after. Undefined where nothing was restored. */
+  /**
+   * By the clock of the node that did it: equal or not, but never before or after. Undefined where
+   * nothing was restored.
+   */
   readonly restored: string | undefined;
 }
 
-/** A document that could not be written is tried again after this: what is wrong may be mended in the site. */
+/** A document that could not be written is tried again after this: a user may repair the site. */
 const RETRY_MS = 600_000;
 
 /**
  * The data of the site that a document belongs to.
- * @throws Waiting where there is none
+ * @throws Waiting where the site does not exist
  */
 function requireSite({ metadata, spec }: DocumentResource, reader: ClusterReader): SiteData {
   const { namespace = 'default' } = metadata;
@@ -49,14 +52,14 @@ function requireSite({ metadata, spec }: DocumentResource, reader: ClusterReader
   throw new Waiting(
     'SiteMissing',
     `spec.siteRef.name: ${site ? `AppSite "${name}" is being deleted` : `there is no AppSite "${name}" in namespace ${namespace}`}`,
-    // What was written has gone with it: in a site that is made anew the document may be somebody else's.
+    // The document was deleted with the site: one in a new site may belong to another owner.
     { fields: { document: undefined, outcome: undefined } },
   );
 }
 
 /**
- * What is to be done for a document, and what has become of it.
- * @param versions of what the document is made of, but does not show: the Secrets that it names
+ * The request for a document, and its result.
+ * @param versions versions of the Secrets that the document names
  */
 export function syncDocument(
   resource: DocumentResource,
@@ -67,7 +70,7 @@ export function syncDocument(
   const { metadata, spec, status = {} } = resource;
   const { namespace = 'default', uid = '' } = metadata;
   const data = requireSite(resource, reader);
-  // A site that was made anew, or whose data is an earlier one, knows nothing of what was written to the last.
+  // A site that was created again, or restored, does not have what was written to it before.
   const hash = hashOf([document, versions, data.uid, ...(data.restored ? [data.restored] : [])]);
   const known = isKnown(resource, hash);
   if (known && !isDue(resource, data.uid, reader)) {
@@ -87,14 +90,14 @@ export function syncDocument(
     data,
     known,
     request,
-    result: reader.get('DocumentResult', namespace, id, whole<DocumentResult>),
-    progress: reader.get('DocumentProgress', namespace, spec.siteRef.name, whole<BatchProgress>),
+    result: reader.get('DocumentResult', namespace, id, identity<DocumentResult>),
+    progress: reader.get('DocumentProgress', namespace, spec.siteRef.name, identity<BatchProgress>),
   };
 }
 
 function isKnown({ status = {} }: DocumentResource, hash: string): boolean {
   const { documentHash, lastSyncTime, outcome, conditions } = status;
-  // Why it has failed stands in a condition only, which may have said something else since.
+  // Why it failed is in a condition only, which may have changed since.
   const ready = conditions?.find(({ type }) => type === 'Ready');
   if (outcome === 'Failed' && ready?.reason !== 'DocumentFailed') return false;
   return documentHash === hash && lastSyncTime !== undefined && outcome !== undefined;
@@ -121,6 +124,6 @@ function presence({ metadata, status }: AppSite): {
   };
 }
 
-function whole<T extends KubeObject>(note: T): T {
-  return note;
+function identity<T extends KubeObject>(object: T): T {
+  return object;
 }

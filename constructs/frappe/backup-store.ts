@@ -70,6 +70,7 @@ export function requireStoreSecrets(
     ['secretRef', s3?.secretRef],
     ['caSecretRef', s3?.caSecretRef],
   ] as const) {
-    if (ref) requireSecret(reader, namespace, ref.name, `${path}.s3.${field}.name`, uidOf);
+    if (ref)
+      requireSecret({ namespace, name: ref.name, path: `${path}.s3.${field}.name` }, reader, uidOf);
   }
 }

@@ -22,12 +22,12 @@ export interface SecretKey {
   readonly key: string;
 }
 
-/** A database server and how its root gets in. */
+/** A database server and the login of its administrator. */
 export interface DatabaseServer {
   readonly provider: 'mariadb' | 'postgres';
   readonly host: string;
   readonly port: number;
-  /** Without it, databases on this server are prepared by somebody else. */
+  /** Without it, the operator creates no databases on this server. */
   readonly root?: { readonly user: string | SecretKey; readonly password: SecretKey };
 }
 

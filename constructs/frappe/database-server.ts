@@ -13,11 +13,14 @@ import {
   selectorLabels,
   withAffinity,
 } from './pod.js';
+import { PodService } from './service.js';
 import { Volume } from './volume.js';
 
 export interface DatabaseServerProps {
   readonly bench: BenchModel;
-  /** The bench or the site that the server belongs to; its deletion policy decides about the data. */
+  /**
+   * The bench or the site that the server belongs to; its deletion policy decides about the data.
+   */
   readonly owner: Resource<{ readonly deletionPolicy: string }>;
   readonly name: string;
   readonly provider: 'mariadb' | 'postgres';
@@ -28,6 +31,8 @@ export interface DatabaseServerProps {
   readonly resources?: Resources | undefined;
   readonly storage?: Storage | undefined;
 }
+
+const COMPONENT = 'database';
 
 interface Flavour {
   readonly image: string;
@@ -75,85 +80,97 @@ export class DatabaseServer extends Construct {
   constructor(scope: Construct, id: string, props: DatabaseServerProps) {
     super(scope, id);
     const { bench, owner, name, provider, root } = props;
-    const port = DEFAULT_PORTS[provider];
     const { namespace } = bench;
-    const component = 'database';
-    const labels = { ...childLabels(owner, component), ...retention(owner) };
-    const flavour = FLAVOURS[provider];
     new GeneratedSecret(this, 'root', {
       owner,
       name: root.secret,
       namespace,
-      component,
+      component: COMPONENT,
       keys: { [root.key]: 'password' },
       retained: true,
     });
-    new k8s.KubeService(this, 'service', {
-      metadata: { name, namespace, labels },
-      spec: {
-        selector: selectorLabels(props),
-        // There is no other pod to turn to: a slow answer to a probe must not cut everybody off.
-        publishNotReadyAddresses: true,
-        ports: [
-          { name: provider, port, targetPort: k8s.IntOrString.fromNumber(port), protocol: 'TCP' },
-        ],
-      },
+    new PodService(this, 'service', {
+      owner,
+      name,
+      namespace,
+      component: COMPONENT,
+      labels: retention(owner),
+      ports: { [provider]: DEFAULT_PORTS[provider] },
+      publishNotReadyAddresses: true,
     });
     new Volume(this, 'volume', {
       owner,
       name: props.volume,
-      component,
+      component: COMPONENT,
       accessMode: 'ReadWriteOnce',
       storage: { size: '10Gi', ...props.storage },
     });
-    const check = { exec: { command: [...flavour.check] }, timeoutSeconds: 10 };
     const server = new k8s.KubeStatefulSet(this, 'server', {
-      metadata: { name, namespace, labels },
+      metadata: {
+        name,
+        namespace,
+        labels: { ...childLabels(owner, COMPONENT), ...retention(owner) },
+      },
       spec: {
         serviceName: name,
         replicas: 1,
         selector: { matchLabels: selectorLabels(props) },
-        template: {
-          metadata: podMetadata({ bench, owner, name, component }),
-          spec: {
-            ...placement(bench),
-            automountServiceAccountToken: false,
-            enableServiceLinks: false,
-            securityContext: bench.security.pod,
-            // InnoDB writes its buffer pool back when it stops.
-            terminationGracePeriodSeconds: 120,
-            containers: [
-              {
-                name: provider,
-                image: props.image ?? flavour.image,
-                ...(flavour.args.length > 0 ? { args: [...flavour.args] } : {}),
-                env: flavour.env(root),
-                ports: [{ name: provider, containerPort: port, protocol: 'TCP' }],
-                ...(props.resources ? { resources: resourceRequirements(props.resources) } : {}),
-                securityContext: bench.security.container,
-                // A crash recovery may take long; it must not be mistaken for a hang.
-                startupProbe: { ...check, periodSeconds: 5, failureThreshold: 120 },
-                readinessProbe: { ...check, periodSeconds: 5 },
-                // Seldom: each check is a process of its own in the container.
-                livenessProbe: { ...check, periodSeconds: 30, failureThreshold: 3 },
-                volumeMounts: [
-                  { name: 'data', mountPath: flavour.dataDir },
-                  ...flavour.scratch.map((mountPath) => ({
-                    name: 'scratch',
-                    mountPath,
-                    subPath: mountPath.slice(1).replaceAll('/', '-'),
-                  })),
-                ],
-              },
-            ],
-            volumes: [
-              { name: 'data', persistentVolumeClaim: { claimName: props.volume } },
-              { name: 'scratch', emptyDir: {} },
-            ],
-          },
-        },
+        template: podTemplate(props),
       },
     });
     withAffinity(server, bench);
   }
+}
+
+function podTemplate(props: DatabaseServerProps): k8s.PodTemplateSpec {
+  const { bench, owner, name } = props;
+  return {
+    metadata: podMetadata({ bench, owner, name, component: COMPONENT }),
+    spec: {
+      ...placement(bench),
+      automountServiceAccountToken: false,
+      enableServiceLinks: false,
+      securityContext: bench.security.pod,
+      // InnoDB writes its buffer pool back when it stops.
+      terminationGracePeriodSeconds: 120,
+      containers: [container(props)],
+      volumes: [
+        { name: 'data', persistentVolumeClaim: { claimName: props.volume } },
+        { name: 'scratch', emptyDir: {} },
+      ],
+    },
+  };
+}
+
+function container({
+  bench,
+  provider,
+  root,
+  image,
+  resources,
+}: DatabaseServerProps): k8s.Container {
+  const flavour = FLAVOURS[provider];
+  const check = { exec: { command: [...flavour.check] }, timeoutSeconds: 10 };
+  return {
+    name: provider,
+    image: image ?? flavour.image,
+    ...(flavour.args.length > 0 ? { args: [...flavour.args] } : {}),
+    env: flavour.env(root),
+    ports: [{ name: provider, containerPort: DEFAULT_PORTS[provider], protocol: 'TCP' }],
+    ...(resources ? { resources: resourceRequirements(resources) } : {}),
+    securityContext: bench.security.container,
+    // A crash recovery may take long, and must not be mistaken for a hang.
+    startupProbe: { ...check, periodSeconds: 5, failureThreshold: 120 },
+    readinessProbe: { ...check, periodSeconds: 5 },
+    // Each check is a process in the container, so checks are rare.
+    livenessProbe: { ...check, periodSeconds: 30, failureThreshold: 3 },
+    volumeMounts: [
+      { name: 'data', mountPath: flavour.dataDir },
+      ...flavour.scratch.map((mountPath) => ({
+        name: 'scratch',
+        mountPath,
+        subPath: mountPath.slice(1).replaceAll('/', '-'),
+      })),
+    ],
+  };
 }

@@ -1,11 +1,11 @@
 import { k8s } from 'cdk8s-plus-28';
 import { Construct } from 'constructs';
 import type { Resources } from '../kit/api.js';
-import { childLabels } from '../kit/labels.js';
 import type { Resource } from '../kit/object.js';
 import type { BenchModel } from './bench-model.js';
 import { BENCH_DIR, GUNICORN_PORT, SCRIPTS_DIR } from './constants.generated.js';
-import { selectorLabels, SITES_DIR } from './pod.js';
+import { SITES_DIR } from './pod.js';
+import { PodService } from './service.js';
 import { Workload } from './workload.js';
 
 const PING = '/api/method/ping';
@@ -17,7 +17,9 @@ export interface GunicornProps {
   readonly replicas: number;
   readonly resources?: Resources | undefined;
   readonly configHash: string;
-  /** Host name of the one site that these processes serve; every site of the bench when not given. */
+  /**
+   * Host name of the one site that these processes serve; every site of the bench when not given.
+   */
   readonly siteName?: string;
 }
 
@@ -27,19 +29,12 @@ export class Gunicorn extends Construct {
     super(scope, id);
     const { bench, owner, name, siteName } = props;
     const component = 'gunicorn';
-    new k8s.KubeService(this, 'service', {
-      metadata: { name, namespace: bench.namespace, labels: childLabels(owner, component) },
-      spec: {
-        selector: selectorLabels(props),
-        ports: [
-          {
-            name: 'http',
-            port: GUNICORN_PORT,
-            targetPort: k8s.IntOrString.fromNumber(GUNICORN_PORT),
-            protocol: 'TCP',
-          },
-        ],
-      },
+    new PodService(this, 'service', {
+      owner,
+      name,
+      namespace: bench.namespace,
+      component,
+      ports: { http: GUNICORN_PORT },
     });
     new Workload(this, 'workload', {
       bench,
@@ -96,7 +91,7 @@ const GUNICORN = [
   'app_operator_wsgi:application',
 ];
 
-/** Without a site the wrapper answers by itself; with one the request goes through the framework. */
+/** Without a site the WSGI wrapper answers; with one the framework does. */
 function ping(siteName?: string): k8s.Probe {
   return {
     httpGet: {

@@ -20,7 +20,10 @@ export function frappeImage(spec: Pick<AppBenchSpec, 'frameworkVersion' | 'image
   );
 }
 
-/** An image by its reference, pulled as the spec says: the one before, while an upgrade is under way. */
+/**
+ * An image by its reference, pulled as the spec says: the one before, while an upgrade is under
+ * way.
+ */
 export function imageNamed(reference: string, { image }: Pick<AppBenchSpec, 'image'>): FrappeImage {
   const tag = reference.includes('@') ? undefined : /:([^:/]+)$/.exec(reference)?.[1];
   return {
@@ -37,7 +40,7 @@ export function isSupported(frameworkVersion: string): boolean {
   return SUPPORTED.has(frameworkVersion);
 }
 
-/** What is said of a version that the operator is not tested with. */
+/** The warning about a version that the operator is not tested with. */
 export function untested(frameworkVersion: string): string {
   return `${frameworkVersion} is not tested with this operator; tested are version-15, version-16 and develop; images built before 2026-04-29 hold no assets and do not work`;
 }

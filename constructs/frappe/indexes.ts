@@ -10,7 +10,9 @@ export const sitesOfBench: Index<AppSite> = {
   values: ({ metadata, spec }) => [keyOf(metadata.namespace, spec.benchRef.name)],
 };
 
-/** The HorizontalPodAutoscalers that scale a Deployment, by the Deployment's `<namespace>/<name>`. */
+/**
+ * The HorizontalPodAutoscalers that scale a Deployment, by the Deployment's `<namespace>/<name>`.
+ */
 export const scalersOfDeployment: Index<HpaLike> = {
   name: 'scalersOfDeployment',
   kind: 'HorizontalPodAutoscaler',
@@ -27,7 +29,10 @@ export interface HpaLike extends KubeObject {
   };
 }
 
-/** The bench on which it is a site's turn to be upgraded, by the site's `<namespace>/<name>`: a site hears of its own turn only. */
+/**
+ * The bench that gives a site its turn to be upgraded, by the site's `<namespace>/<name>`: a site
+ * is reconciled for its own turn only.
+ */
 export const benchesByTurn: Index<AppBench> = {
   name: 'benchesByTurn',
   kind: 'AppBench',
@@ -35,7 +40,7 @@ export const benchesByTurn: Index<AppBench> = {
     (status?.upgrade?.turns ?? []).map((site) => keyOf(metadata.namespace, site)),
 };
 
-/** The sites that answer to a host name on a bench, by `<namespace>/<bench>/<host>`. */
+/** The sites with a host name on a bench, by `<namespace>/<bench>/<host>`. */
 export const sitesByHost: Index<AppSite> = {
   name: 'sitesByHost',
   kind: 'AppSite',

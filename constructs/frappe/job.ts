@@ -4,7 +4,7 @@ import { childLabels } from '../kit/labels.js';
 import { frappePod, type FrappePodProps, withAffinity } from './pod.js';
 
 export interface FrappeJobProps extends Omit<FrappePodProps, 'restartPolicy' | 'configHash'> {
-  /** What the Job has to do, as a hash: it runs again when this changes, and only then. */
+  /** Hash of the work: the Job runs again when it changes, and only then. */
   readonly run: string;
   /** Further labels of the Job itself. */
   readonly labels?: Readonly<Record<string, string>>;
@@ -12,11 +12,14 @@ export interface FrappeJobProps extends Omit<FrappePodProps, 'restartPolicy' | '
   readonly deadlineSeconds?: number;
   /** How often a failed pod is followed by another. @default 3 */
   readonly backoffLimit?: number;
-  /** Whether the operator leaves it alone after it has failed. @default false: it is made anew after a while */
+  /** Whether a failed Job is kept as it is. @default false: it is created again after a while */
   readonly once?: boolean;
 }
 
-/** A Job in the framework's image. Unless it is `once`, its script is idempotent, so that any attempt may repair the last. */
+/**
+ * A Job in the framework's image. Unless it is `once`, its script is idempotent, so that any
+ * attempt may repair the last.
+ */
 export class FrappeJob extends Construct {
   constructor(scope: Construct, id: string, props: FrappeJobProps) {
     super(scope, id);
@@ -49,7 +52,7 @@ export class FrappeCronJob extends Construct {
       metadata: { name, namespace: bench.namespace, labels: childLabels(owner, component) },
       spec: {
         schedule: props.schedule,
-        // Not the time zone of the control plane, which nobody sees here.
+        // Not the time zone of the control plane, which users do not know.
         timeZone: props.timeZone ?? 'Etc/UTC',
         suspend: props.suspend,
         ...(startingDeadlineSeconds === undefined ? {} : { startingDeadlineSeconds }),
@@ -84,7 +87,7 @@ function jobSpec(props: FrappeJobProps): k8s.JobSpec {
   return {
     backoffLimit: props.backoffLimit ?? 3,
     activeDeadlineSeconds: props.deadlineSeconds ?? 3600,
-    // A pod each attempt: the logs of those that failed stay readable.
+    // One pod for each attempt, so that the logs of failed attempts stay readable.
     template: frappePod({ ...props, restartPolicy: 'Never' }),
   };
 }

@@ -2,7 +2,7 @@ import { Stalled } from '../kit/errors.js';
 import type { ClusterReader } from '../kit/kind.js';
 import type { KubeObject, Resource } from '../kit/object.js';
 
-/** What decides which of two rivals keeps what both want. */
+/** What decides which of two resources keeps a name that both want: the oldest wins. */
 export interface NameOwner {
   readonly kind: string;
   readonly name: string;
@@ -18,7 +18,7 @@ export function nameOwnerOf(object: KubeObject): NameOwner {
 }
 
 /**
- * Whether one claim came before another. A rival without a time is one that is only previewed. Equal
+ * Whether one owner is older than another. One without a time exists in a preview only. Equal
  * times, which have seconds, are decided by kind and name, so that exactly one of two wins.
  */
 export function isOlder(a: NameOwner, b: NameOwner): boolean {
@@ -44,7 +44,8 @@ export function refuseSharedName(
       'NameTaken',
       `metadata.name: Invalid value: "${name}": the ${otherKind} of this name in this namespace has children of the same names; choose another name`,
       undefined,
-      // The news of the older one may be the later: what was made until then would be in its way for ever.
+      // The news of the older one may be the later: what was made until then would be in its way
+      // for ever.
       true,
     );
   }

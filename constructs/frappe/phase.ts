@@ -1,52 +1,86 @@
 import type { ConditionResult } from '../kit/condition.js';
 import type { Observation } from '../kit/kind.js';
 import type { Resource } from '../kit/object.js';
+import { decide, type Policy } from '../kit/policy.js';
 
 interface Phased {
   readonly phase?: string;
   readonly observedGeneration?: number;
 }
 
-/** The phase and the Ready condition of a resource whose tree could be made. */
-export function evaluatePhase<F>(observation: Observation<Resource<unknown, Phased>, F>): {
+type Observed = Observation<Resource<unknown, Phased>, unknown>;
+
+/** The phase of a resource, and its condition `Ready`. */
+export interface PhaseResult {
   readonly phase: 'Provisioning' | 'Updating' | 'Ready' | 'Failed';
   readonly ready: ConditionResult;
-} {
-  if (observation.ready) {
-    return {
+}
+
+/** The phase and the Ready condition of a resource whose tree could be made. */
+export function evaluatePhase<F>(
+  observation: Observation<Resource<unknown, Phased>, F>,
+): PhaseResult {
+  return decide(POLICIES, observation);
+}
+
+const POLICIES: readonly Policy<Observed, PhaseResult>[] = [
+  {
+    name: 'everything is ready',
+    applies: ({ ready }) => ready,
+    result: () => ({
       phase: 'Ready',
       ready: { type: 'Ready', status: 'True', reason: 'Ready', message: 'everything is available' },
-    };
-  }
-  const failed = observation.pending.find(({ health }) => health.state === 'Failed');
-  if (failed) {
-    return {
-      phase: 'Failed',
-      ready: conditionResult(
-        failed.health.reason ?? `${failed.kind}Failed`,
-        `${failed.kind} ${failed.name}: ${failed.health.message}`,
-      ),
-    };
-  }
-  const before = observation.resource.status?.phase;
-  const phase = before === 'Ready' || before === 'Updating' ? 'Updating' : 'Provisioning';
-  // What works on something says more than what has to wait for it.
-  const first =
-    observation.pending.find(({ health }) => health.state === 'InProgress') ??
-    observation.pending[0];
-  if (first) {
-    const more = observation.pending.length - 1;
-    const others = more > 0 ? ` (and ${more} more)` : '';
-    return {
-      phase,
-      ready: conditionResult(
-        phase,
-        `waiting for ${first.kind} ${first.name}: ${first.health.message}${others}`,
-      ),
-    };
-  }
-  const probe = observation.probes.find((result) => !result.ok);
-  return { phase, ready: conditionResult(phase, probe?.message ?? 'waiting for the first answer') };
+    }),
+  },
+  {
+    name: 'a child failed',
+    applies: (observation) => failedChild(observation) !== undefined,
+    result(observation) {
+      const { kind = '', name = '', health } = failedChild(observation) ?? {};
+      const reason = health?.reason ?? `${kind}Failed`;
+      return notReady('Failed', `${kind} ${name}: ${health?.message ?? ''}`, reason);
+    },
+  },
+  {
+    name: 'a child is not ready',
+    applies: ({ pending }) => pending.length > 0,
+    result(observation) {
+      const { pending } = observation;
+      // A child that makes progress says more than one that waits for it.
+      const first = pending.find(({ health }) => health.state === 'InProgress') ?? pending[0];
+      const others = pending.length > 1 ? ` (and ${pending.length - 1} more)` : '';
+      const { kind = '', name = '', health } = first ?? {};
+      const message = `waiting for ${kind} ${name}: ${health?.message ?? ''}${others}`;
+      return notReady(phaseOf(observation), message);
+    },
+  },
+  {
+    name: 'a probe has not passed',
+    applies: () => true,
+    result(observation) {
+      const failed = observation.probes.find(({ ok }) => !ok);
+      const message = failed?.message ?? 'waiting for the first answer';
+      return notReady(phaseOf(observation), message);
+    },
+  },
+];
+
+function failedChild({ pending }: Observed) {
+  return pending.find(({ health }) => health.state === 'Failed');
+}
+
+/** A resource that was ready is being updated. */
+function phaseOf({ resource }: Observed): 'Updating' | 'Provisioning' {
+  const before = resource.status?.phase;
+  return before === 'Ready' || before === 'Updating' ? 'Updating' : 'Provisioning';
+}
+
+function notReady(
+  phase: PhaseResult['phase'],
+  message: string,
+  reason: string = phase,
+): PhaseResult {
+  return { phase, ready: conditionResult(reason, message) };
 }
 
 function conditionResult(reason: string, message: string): ConditionResult {

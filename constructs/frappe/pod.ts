@@ -25,7 +25,7 @@ export interface FrappePodProps {
   readonly container: FrappeContainerProps;
   readonly initContainers?: readonly FrappeContainerProps[];
   readonly extraVolumes?: readonly k8s.Volume[];
-  /** An empty directory in place of the bench's volume, which is going and takes no new pod. @default false */
+  /** An empty directory in place of the bench's volume, which is being deleted. @default false */
   readonly withoutSites?: boolean;
   readonly terminationGracePeriodSeconds?: number;
   readonly restartPolicy?: 'OnFailure' | 'Never';
@@ -119,7 +119,10 @@ export function withAffinity(
   podMaker.toJson = () => JsonPatch.apply(typed(), patch) as unknown;
 }
 
-/** Labels and annotations of every pod of a bench and of its sites: the operator's own win over the template's. */
+/**
+ * Labels and annotations of every pod of a bench and of its sites: the operator's own win over the
+ * template's.
+ */
 export function podMetadata(
   props: Pick<FrappePodProps, 'bench' | 'owner' | 'name' | 'component'>,
   annotations: Readonly<Record<string, string>> = {},
@@ -179,7 +182,7 @@ function frappeContainer(bench: BenchModel, props: FrappeContainerProps): k8s.Co
   };
 }
 
-/** The bench command line asks for the user's name when it is loaded, and a foreign uid has none. */
+/** The bench command line reads the user's name when it is loaded, and an unknown uid has none. */
 const BASE_ENV: readonly k8s.EnvVar[] = [
   { name: 'USER', value: 'frappe' },
   { name: 'HOME', value: TEMP_DIR },

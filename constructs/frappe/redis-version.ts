@@ -3,9 +3,9 @@ import { uidOf, versionOf } from '../kit/object.js';
 import type { BenchModel } from './bench-model.js';
 
 /**
- * What changes when the way into Redis does: a generated password that was made anew is another
+ * Changes with the login to Redis: a generated password that was generated again is another
  * Secret, the URLs of servers outside are another version of theirs. undefined where the Secret is
- * not there. Whatever read the old one at its start has to start again.
+ * missing. Pods that read the old one at their start must restart.
  */
 export function redisVersion(
   { redis, namespace }: BenchModel,

@@ -2,22 +2,27 @@ import { Waiting } from '../kit/errors.js';
 import type { ClusterReader } from '../kit/kind.js';
 import { versionOf, type KubeObject } from '../kit/object.js';
 
+/** A Secret that a spec names. */
+export interface SecretReference {
+  readonly namespace: string;
+  readonly name: string;
+  /** The field that names it. */
+  readonly path: string;
+}
+
 /**
- * What is picked of a Secret that must be there: its version, unless something else is asked for.
- * @param path where it is named in the spec
+ * What `pick` takes of a Secret that must exist: by default its version.
  * @throws Waiting with the reason SecretMissing
  */
 export function requireSecret(
+  { namespace, name, path }: SecretReference,
   reader: ClusterReader,
-  namespace: string,
-  name: string,
-  path: string,
   pick: (secret: KubeObject) => string = versionOf,
 ): string {
   const picked = reader.get('Secret', namespace, name, pick);
   if (picked !== undefined) return picked;
   throw new Waiting(
     'SecretMissing',
-    `${path}: the Secret "${name}" is not there: create it in namespace ${namespace}`,
+    `${path}: there is no Secret "${name}" in namespace ${namespace}; create it`,
   );
 }

@@ -1,44 +1,53 @@
 import type { k8s } from 'cdk8s-plus-28';
 import type { Security } from '../kit/api.js';
+import { defined } from '../kit/defined.js';
 import { DEFAULT_IDS, type Settings } from '../kit/settings.js';
 
-/** Security contexts with every value decided: spec, then the operator's settings. */
+/**
+ * Security contexts with every default filled in: from the spec, then from the operator's settings.
+ */
 export interface ResolvedSecurity {
   readonly pod: k8s.PodSecurityContext;
   readonly container: k8s.SecurityContext;
 }
 
 /**
- * Decides the security contexts so that they pass Pod Security `restricted`, unless the spec says otherwise.
- * @param platformIds whether the platform assigns the ids that nobody has named
+ * Security contexts that pass Pod Security `restricted`, unless the spec says otherwise.
+ * @param platformIds whether the platform assigns the ids that neither spec nor settings name
  */
 export function resolveSecurity(
   spec: Security | undefined,
   settings: Settings,
   platformIds: boolean,
 ): ResolvedSecurity {
-  const pod = spec?.podSecurityContext;
-  const container = spec?.securityContext;
-  const ids = { ...(platformIds ? {} : DEFAULT_IDS), ...settings };
-  const runAsUser = pod?.runAsUser ?? ids.defaultUid;
-  const runAsGroup = pod?.runAsGroup ?? ids.defaultGid;
-  const fsGroup = pod?.fsGroup ?? ids.defaultFsGroup;
   return {
-    pod: {
-      runAsNonRoot: true,
-      ...(runAsUser === undefined ? {} : { runAsUser }),
-      ...(runAsGroup === undefined ? {} : { runAsGroup }),
-      ...(fsGroup === undefined ? {} : { fsGroup }),
-      // Changing the owner of every file of a large volume at each start takes minutes.
-      fsGroupChangePolicy: 'OnRootMismatch',
-      seccompProfile: { type: 'RuntimeDefault' },
-    },
-    container: {
-      ...(container?.runAsUser === undefined ? {} : { runAsUser: container.runAsUser }),
-      ...(container?.runAsGroup === undefined ? {} : { runAsGroup: container.runAsGroup }),
-      allowPrivilegeEscalation: container?.allowPrivilegeEscalation ?? false,
-      capabilities: { drop: [...(container?.capabilities?.drop ?? ['ALL'])] },
-      readOnlyRootFilesystem: true,
-    },
+    pod: podContext(spec?.podSecurityContext, { ...(platformIds ? {} : DEFAULT_IDS), ...settings }),
+    container: containerContext(spec?.securityContext),
+  };
+}
+
+function podContext(
+  given: Security['podSecurityContext'],
+  ids: Omit<Settings, 'clusterDomain'>,
+): k8s.PodSecurityContext {
+  return {
+    runAsNonRoot: true,
+    ...defined({
+      runAsUser: given?.runAsUser ?? ids.defaultUid,
+      runAsGroup: given?.runAsGroup ?? ids.defaultGid,
+      fsGroup: given?.fsGroup ?? ids.defaultFsGroup,
+    }),
+    // To change the owner of every file of a large volume at each start takes minutes.
+    fsGroupChangePolicy: 'OnRootMismatch',
+    seccompProfile: { type: 'RuntimeDefault' },
+  };
+}
+
+function containerContext(given: Security['securityContext']): k8s.SecurityContext {
+  return {
+    ...defined({ runAsUser: given?.runAsUser, runAsGroup: given?.runAsGroup }),
+    allowPrivilegeEscalation: given?.allowPrivilegeEscalation ?? false,
+    capabilities: { drop: [...(given?.capabilities?.drop ?? ['ALL'])] },
+    readOnlyRootFilesystem: true,
   };
 }

@@ -7,7 +7,7 @@ import type { AppSite } from '../site/api.js';
 import { benchModel, type BenchModel } from './bench-model.js';
 import { imageNamed } from './image.js';
 
-/** A site, for whatever runs in it: its pods are like the site's own. */
+/** A site, for Jobs that run in it: their pods are like the site's own. */
 export interface SiteModel {
   /** Name of the AppSite. */
   readonly name: string;
@@ -25,16 +25,16 @@ export interface SiteBlock {
   readonly message: string;
 }
 
-/** What is known of the site that a resource names. */
+/** The site that a resource names. */
 export interface SiteView {
-  /** undefined where there is no such site, it goes, or it has no bench. */
+  /** undefined where the site does not exist, is being deleted, or has no bench. */
   readonly site: SiteModel | undefined;
-  /** undefined where something may run in it. */
+  /** undefined where Jobs may run in it. */
   readonly blocked: SiteBlock | undefined;
 }
 
-/** What names a site: a resource, or as much of one. */
-interface OfSite {
+/** The part of a resource that names a site. */
+interface SiteReference {
   readonly metadata: { readonly namespace?: string };
   readonly spec: { readonly siteRef: { readonly name: string } };
 }
@@ -42,7 +42,7 @@ interface OfSite {
 const FIELD = 'spec.siteRef.name';
 
 /** The site that a resource names. All of it is watched. */
-export function viewSite(resource: OfSite, reader: ClusterReader): SiteView {
+export function viewSite(resource: SiteReference, reader: ClusterReader): SiteView {
   const { namespace = 'default' } = resource.metadata;
   const { name } = resource.spec.siteRef;
   const missing = (why: string): SiteView => ({
@@ -70,7 +70,7 @@ export function viewSite(resource: OfSite, reader: ClusterReader): SiteView {
       siteName: site.siteName,
       bench: { ...withTemplate(bench, site.podTemplate), image },
     },
-    blocked: site.trouble === undefined ? undefined : notReady(site.trouble),
+    blocked: site.notUsable === undefined ? undefined : notReady(site.notUsable),
   };
 }
 
@@ -78,21 +78,21 @@ export function viewSite(resource: OfSite, reader: ClusterReader): SiteView {
  * The site that a resource names, where something may run in it now.
  * @throws Waiting with the reason SiteMissing or SiteNotReady
  */
-export function requireSite(resource: OfSite, reader: ClusterReader): SiteModel {
+export function requireSite(resource: SiteReference, reader: ClusterReader): SiteModel {
   const { site, blocked } = viewSite(resource, reader);
   if (blocked) throw new Waiting(blocked.reason, blocked.message);
-  if (!site) throw new Error('a site without a hold is there');
+  if (!site) throw new Error('a site that is not blocked exists');
   return site;
 }
 
-/** What others depend on of a site. */
+/** What other resources depend on of a site. */
 function siteOffer(site: AppSite): {
   readonly siteName: string;
   readonly benchName: string;
   readonly image: string | undefined;
   readonly podTemplate: PodTemplate | undefined;
   readonly deleting: boolean;
-  readonly trouble: string | undefined;
+  readonly notUsable: string | undefined;
 } {
   const { metadata, spec, status } = site;
   return {
@@ -101,30 +101,33 @@ function siteOffer(site: AppSite): {
     image: status?.image,
     podTemplate: spec.podTemplate,
     deleting: metadata.deletionTimestamp !== undefined,
-    trouble: troubleOf(site),
+    notUsable: whyNotUsable(site),
   };
 }
 
-/** Why nothing may run in a site that is there, in stable words. */
-function troubleOf(site: AppSite): string | undefined {
-  const { metadata, status } = site;
+/** Why nothing may run in a site, in stable words. */
+function whyNotUsable(site: AppSite): string | undefined {
   if (isPaused(site)) return 'is paused';
-  const { upgrade } = status ?? {};
-  // One that waits for its turn is open, and works as before.
+  const { upgrade } = site.status ?? {};
+  // A site that waits for its turn is open, and runs the previous image.
   if (upgrade && (upgrade.state !== 'Waiting' || upgrade.closed === true)) {
     return `is being upgraded to ${upgrade.to}`;
   }
-  const ready = status?.conditions?.find(({ type }) => type === 'Ready');
-  // A status that speaks of an older spec says nothing about this one.
-  const seen = (status?.observedGeneration ?? 0) >= (metadata.generation ?? 0);
-  return ready?.status === 'True' && seen ? undefined : 'is not Ready';
+  return isReady(site) ? undefined : 'is not Ready';
 }
 
-/** What a site, and whatever runs in it, depends on of its bench. */
+/** The status of an older generation says nothing about this one. */
+function isReady({ metadata, status }: AppSite): boolean {
+  const ready = status?.conditions?.find(({ type }) => type === 'Ready');
+  const observed = (status?.observedGeneration ?? 0) >= (metadata.generation ?? 0);
+  return ready?.status === 'True' && observed;
+}
+
+/** What a site, and each Job in it, depends on of its bench. */
 export function benchOffer(bench: AppBench): {
   readonly bench: AppBench;
   readonly ready: boolean;
-  /** Whether it is deleted, and there only for its sites: it is not Ready any more. */
+  /** Whether it is being deleted, and kept for its sites only. */
   readonly deleting: boolean;
   readonly image: string | undefined;
 } {
@@ -138,7 +141,7 @@ export function benchOffer(bench: AppBench): {
   };
 }
 
-/** What of a bench only its user decides, as a pick. */
+/** The bench without status and metadata that the operator writes, as a pick. */
 export function bareBench({ apiVersion, kind, metadata, spec }: AppBench): AppBench {
   const { name, namespace } = metadata;
   return {

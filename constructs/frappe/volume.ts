@@ -14,7 +14,7 @@ export interface VolumeProps {
 }
 
 /**
- * A claim of its own for each volume, also of a StatefulSet: so it grows when its size does, and is
+ * A claim for each volume, also of a StatefulSet, so that the volume grows with its size, and is
  * kept, adopted and deleted like all other data.
  */
 export class Volume extends Construct {

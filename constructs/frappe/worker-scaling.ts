@@ -14,25 +14,30 @@ import { keyOf } from '../kit/object.js';
 import { QUEUES } from './constants.generated.js';
 import { scalersOfDeployment, type HpaLike } from './indexes.js';
 
-/** How many workers a queue gets, and who decides. */
+/** The number of workers of a queue, and what decides it. */
 export type WorkerScale =
   | { readonly mode: 'static'; readonly replicas: number }
   | {
       readonly mode: 'autoscaled';
-      /** Of our ScaledObject; undefined where a HorizontalPodAutoscaler of somebody else has the number. */
+      /**
+       * The scaling by our ScaledObject; undefined where another HorizontalPodAutoscaler scales.
+       */
       readonly scaling?: QueueScaling;
-      /** Workers where nobody else can say how many. */
+      /** The number of workers where KEDA cannot scale. */
       readonly fallback: number;
-      /** What is applied although KEDA owns the number: nobody else wakes the queue. */
+      /**
+       * The number that is applied although KEDA owns it: a queue at zero is scaled up by the
+       * operator only.
+       */
       readonly replicas?: number;
     };
 
-/** What is asked for the workers of a queue, and whether it can be had. */
+/** What the specs say about the workers of a queue, and whether KEDA can scale them. */
 export interface WorkersWanted {
   readonly scaling: QueueScaling | undefined;
   /** The number in `componentReplicas`. */
   readonly replicas: number | undefined;
-  /** Whether KEDA is there, and can read the queue. */
+  /** Whether the cluster serves KEDA's API, and KEDA can read the queue. */
   readonly served: boolean;
 }
 
@@ -40,11 +45,11 @@ export interface WorkersWanted {
 export interface WorkerScaleProps extends WorkersWanted {
   /** Whether the queue has no worker, and KEDA does nothing about it. @default false */
   readonly scaledToZero?: boolean;
-  /** The HorizontalPodAutoscaler of somebody else that scales the Deployment. @default none */
+  /** The HorizontalPodAutoscaler of another owner that scales the Deployment. @default none */
   readonly foreign?: ForeignScaler | undefined;
 }
 
-/** Of what a ScaledObject of ours is made, where nobody else has the number; undefined where there is none. */
+/** The scaling by our ScaledObject; undefined where the queue has none. */
 function ownScaling({ scaling, served }: WorkersWanted): QueueScaling | undefined {
   return served && scaling?.enabled ? scaling : undefined;
 }
@@ -54,27 +59,27 @@ export function workerScale(props: WorkerScaleProps): WorkerScale {
   const { scaling, replicas, scaledToZero = false, foreign } = props;
   const least = scaling?.enabled ? Math.max(1, scaling.minReplicas) : 1;
   const fallback = scaling?.staticReplicas ?? replicas ?? least;
-  const woken = scaledToZero ? { replicas: fallback } : {};
-  // Two that write one number never come to rest.
-  if (foreign) return { mode: 'autoscaled', fallback, ...(foreign.scalesFromZero ? {} : woken) };
+  const scaledUp = scaledToZero ? { replicas: fallback } : {};
+  // Two controllers that write one number would overwrite each other forever.
+  if (foreign) return { mode: 'autoscaled', fallback, ...(foreign.scalesFromZero ? {} : scaledUp) };
   const own = ownScaling(props);
   if (!own) return { mode: 'static', replicas: fallback };
-  return { mode: 'autoscaled', scaling: own, fallback, ...woken };
+  return { mode: 'autoscaled', scaling: own, fallback, ...scaledUp };
 }
 
-/** A HorizontalPodAutoscaler of somebody else. */
+/** A HorizontalPodAutoscaler of another owner. */
 export interface ForeignScaler {
   readonly name: string;
-  /** Whether a queue at 0 is a wish of somebody who brings it back from there. */
+  /** Whether it scales the queue up from 0 too. */
   readonly scalesFromZero: boolean;
 }
 
 export type ForeignScalers = Readonly<Partial<Record<Queue, ForeignScaler>>>;
 
 /**
- * Finds who else scales the workers of some queues.
+ * The HorizontalPodAutoscalers of other owners that scale workers.
  * @param deployment name of a queue's Deployment
- * @param wanted what we want of KEDA: where that is a ScaledObject, its HorizontalPodAutoscaler is ours
+ * @param wanted what the specs say: the HorizontalPodAutoscaler of our own ScaledObject is skipped
  */
 export function foreignScalers(
   reader: ClusterReader,
@@ -108,8 +113,8 @@ function scalerOf({ metadata, spec }: HpaLike) {
 
 /**
  * The queues without a worker about which KEDA does nothing: it is not running, cannot work, or its
- * object is going. A number above 0 is left alone whatever happens to KEDA.
- * @param status what was last said of the queues
+ * object is being deleted. A number above 0 is kept, also where KEDA does not work.
+ * @param status the last status of the queues
  */
 export function scaledToZero(status: WorkerScaling | undefined): readonly Queue[] {
   return QUEUES.filter((queue) => {
@@ -118,19 +123,21 @@ export function scaledToZero(status: WorkerScaling | undefined): readonly Queue[
   });
 }
 
-type Look = (kind: string, name: string) => ChildView | undefined;
+type ChildLookup = (kind: string, name: string) => ChildView | undefined;
 
-/** What workers of several queues have in common for whoever looks at them. */
-export interface WorkersSeen {
+/** The workers of a bench or a site, and how to find their children. */
+export interface WorkerChildren {
   /** The name of a queue's Deployment and ScaledObject. */
   readonly name: (queue: Queue) => string;
   readonly scale: (queue: Queue) => WorkerScale;
   readonly foreign: ForeignScalers;
-  readonly child: Look;
+  readonly child: ChildLookup;
 }
 
-/** What is said of each queue. */
-export function scalingStatus(workers: WorkersSeen): Readonly<Record<Queue, QueueScalingStatus>> {
+/** The status of each queue. */
+export function scalingStatus(
+  workers: WorkerChildren,
+): Readonly<Record<Queue, QueueScalingStatus>> {
   const entries = QUEUES.map((queue): readonly [Queue, QueueScalingStatus] => {
     const { name, scale, child } = workers;
     const decided = scale(queue);
@@ -151,20 +158,20 @@ export function scalingStatus(workers: WorkersSeen): Readonly<Record<Queue, Queu
   return Object.fromEntries(entries) as Record<Queue, QueueScalingStatus>;
 }
 
-/** Why the workers of some queues cannot be scaled by events, or that they are. */
+/** The condition Autoscaling. */
 export function scalingCondition(
-  workers: WorkersSeen,
+  workers: WorkerChildren,
   obstacle: { readonly reason: string; readonly message: string } | undefined,
   wanted: readonly Queue[],
 ): readonly ConditionResult[] {
   const type = 'Autoscaling';
   for (const [queue, { name }] of Object.entries(workers.foreign) as [Queue, ForeignScaler][]) {
-    const message = `the number of Deployment ${workers.name(queue)} is left to HorizontalPodAutoscaler ${name}, which is not of this operator`;
+    const message = `the number of Deployment ${workers.name(queue)} is scaled by HorizontalPodAutoscaler ${name}, which another owner manages`;
     return [{ type, status: 'False', reason: 'ForeignScaler', message }];
   }
   if (wanted.length === 0) return [];
   if (obstacle) {
-    const message = `workers stay at fixed numbers: ${obstacle.message}`;
+    const message = `workers are not scaled by events: ${obstacle.message}`;
     return [{ type, status: 'False', reason: obstacle.reason, message }];
   }
   for (const queue of wanted) {

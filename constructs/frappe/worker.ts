@@ -77,7 +77,10 @@ const CONFIG_MOUNT = {
   readOnly: true,
 };
 
-/** Workers read their queue prefix from the common configuration, so these get one of their own. */
+/**
+ * Workers read their queue prefix from the common configuration, so Dedicated ones get their own
+ * copy.
+ */
 function ownQueues(queuePrefix: string, resources: Resources | undefined) {
   return {
     initContainers: [

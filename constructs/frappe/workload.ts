@@ -10,7 +10,9 @@ export interface WorkloadProps extends FrappePodProps {
   readonly strategy?: 'Recreate';
 }
 
-/** A Deployment of the framework's image, with a PodDisruptionBudget where it has several replicas. */
+/**
+ * A Deployment of the framework's image, with a PodDisruptionBudget where it has several replicas.
+ */
 export class Workload extends Construct {
   constructor(scope: Construct, id: string, props: WorkloadProps) {
     super(scope, id);

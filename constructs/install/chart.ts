@@ -27,21 +27,26 @@ export interface InstallProps {
    */
   readonly watchNamespaces?: readonly string[];
   /**
-   * Only what somebody can apply who has no rights beyond these namespaces: no Namespace, no CRDs, no
+   * Only objects that a user with rights in these namespaces alone can apply: no Namespace, no
+   * CRDs, no
    * ClusterRoles. Namespaces must be named, and an administrator installs the CRDs. The metrics are
-   * then to be had on the pod's loopback only, since asking the cluster who calls takes a ClusterRole.
+   * then to be had on the pod's loopback only, since asking the cluster who calls takes a
+   * ClusterRole.
    * @default false
    */
   readonly namespaced?: boolean;
   /**
-   * Whether the platform assigns user and group ids, as OpenShift does: the operator is then not told
-   * ids of its own for the pods that it makes. @default false
+   * Whether the platform assigns user and group ids, as OpenShift does: the operator then sets no
+   * ids on the pods that it creates. @default false
    */
   readonly platformIds?: boolean;
-  /** Whether the operator's NetworkPolicy limits what it reaches too, see `OperatorNetwork`. @default false */
+  /**
+   * Whether the operator's NetworkPolicy limits what it reaches too, see `OperatorNetwork`.
+   * @default false
+   */
   readonly limitEgress?: boolean;
   /**
-   * Whether the operator is asked at admission. It takes configurations that are of the whole cluster.
+   * Whether the operator serves admission webhooks. Their configurations are cluster-scoped.
    * @default true, but not where `namespaced`
    */
   readonly webhooks?: boolean;
@@ -49,46 +54,52 @@ export interface InstallProps {
   readonly apiGroup?: string;
   /** The kinds whose CRDs are installed. @default all */
   readonly definitions?: readonly KindDefinition[];
-  /** The kinds that the operator works for: its rights follow from them. @default all with a controller */
+  /**
+   * The kinds that the operator works for: its rights follow from them.
+   * @default all with a controller
+   */
   readonly kinds?: readonly PermissionSource[];
 }
 
-/** Everything that an installation takes: namespace, CRDs, rights, the operator, its Service, who reaches it. */
+/**
+ * Everything of an installation: namespace, CRDs, rights, the operator, its Service, its network.
+ */
 export class InstallChart extends Chart {
   constructor(scope: Construct, id: string, props: InstallProps) {
     super(scope, id, { disableResourceNameHashes: true });
-    const {
-      image,
-      replicas = 1,
-      namespace = OPERATOR.namespace,
-      watchNamespaces,
-      namespaced = false,
-      platformIds = false,
-      limitEgress = false,
-      webhooks = !namespaced,
-      apiGroup = DEFAULT_API_GROUP,
-      definitions = DEFINITIONS,
-      kinds = KINDS,
-    } = props;
-    if (namespaced && !watchNamespaces?.length) {
-      throw new Error('namespaced: an installation without ClusterRoles needs watchNamespaces');
-    }
-    if (namespaced && webhooks) {
-      throw new Error('namespaced: an installation without ClusterRoles has no webhooks');
-    }
+    const { image, replicas = 1, platformIds = false, limitEgress = false } = props;
+    const common = commonProps(props);
+    const { namespace, namespaced, webhooks } = common;
+    refuseContradictions(common);
     if (!namespaced) {
       new OperatorNamespace(this, 'namespace', namespace);
-      new Crds(this, 'crds', { definitions, apiGroup });
+      new Crds(this, 'crds', common);
     }
-    const common = { namespace, apiGroup, watchNamespaces, namespaced, webhooks };
-    new OperatorAccess(this, 'access', { ...common, kinds });
-    if (!namespaced) new UserRoles(this, 'user-roles', { apiGroup, definitions });
+    new OperatorAccess(this, 'access', common);
+    if (!namespaced) new UserRoles(this, 'user-roles', common);
     new MetricsService(this, 'metrics-service', { namespace });
     new OperatorNetwork(this, 'network', { namespace, webhooks, egress: limitEgress });
     new Manager(this, 'manager', { ...common, image, replicas, platformIds });
-    if (webhooks) {
-      new Webhooks(this, 'webhooks', { namespace, apiGroup, definitions });
-    }
+    if (webhooks) new Webhooks(this, 'webhooks', common);
+  }
+}
+
+/** What several parts of an installation need. */
+function commonProps(props: InstallProps) {
+  const { watchNamespaces, namespaced = false, webhooks = !namespaced } = props;
+  const { namespace = OPERATOR.namespace, apiGroup = DEFAULT_API_GROUP } = props;
+  const { definitions = DEFINITIONS, kinds = KINDS } = props;
+  return { namespace, apiGroup, watchNamespaces, namespaced, webhooks, definitions, kinds };
+}
+
+function refuseContradictions(props: ReturnType<typeof commonProps>): void {
+  const { namespaced, watchNamespaces, webhooks } = props;
+  if (!namespaced) return;
+  if (!watchNamespaces?.length) {
+    throw new Error('namespaced: an installation without ClusterRoles needs watchNamespaces');
+  }
+  if (webhooks) {
+    throw new Error('namespaced: an installation without ClusterRoles has no webhooks');
   }
 }
 

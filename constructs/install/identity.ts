@@ -1,4 +1,7 @@
-/** Names and ports of the operator's own objects. Monitoring and runbooks rely on them, so they are fixed. */
+/**
+ * Names and ports of the operator's own objects. Monitoring and runbooks rely on them, so they are
+ * fixed.
+ */
 export const OPERATOR = {
   namespace: 'app-operator-system',
   deployment: 'app-operator-controller-manager',
@@ -36,7 +39,9 @@ export const PORTS = { https: 8443, health: 8081 } as const;
 /** Port of the admission webhooks. */
 export const WEBHOOK_PORT = 9443;
 
-/** Plain metrics listen on loopback only: over the network they are for callers who may get them. */
+/**
+ * Plain metrics listen on loopback only: over the network they are for callers who may get them.
+ */
 export const PLAIN_METRICS_ADDRESS = '127.0.0.1:8080';
 
 /** The label that selects the operator's pods and, for scraping, its Service. */

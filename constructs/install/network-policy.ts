@@ -17,10 +17,11 @@ const API_SERVER_PORTS = [443, 6443];
 const DNS_PORTS = [53, 5353];
 
 /**
- * Who reaches the operator: anybody, on the ports that it serves, and nobody on others. Callers are
- * not named: the API server and the kubelet call from addresses of nodes, which no selector matches.
+ * Ingress to the operator is allowed on its served ports only. Callers are
+ * not named: the API server and the kubelet call from addresses of nodes, which no selector
+ * matches.
  *
- * What the operator reaches is not limited unless asked for: some networks see the API server behind
+ * Egress is limited on request only: some networks see the API server behind
  * its Service under another port, and an operator that is cut off from it does nothing at all.
  */
 export class OperatorNetwork extends Construct {

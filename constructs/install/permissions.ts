@@ -17,12 +17,15 @@ export interface ResourceRule {
 export type PermissionSource = Pick<AnyKind, 'definition' | 'owns' | 'reads'>;
 
 const READ = ['get', 'list', 'watch'];
-/** Children are applied, which is `patch`, and `create` where they are new; nothing is `update`d. */
+/**
+ * Children are applied, which is `patch`, and `create` where they are new; nothing is `update`d.
+ */
 const OWN = [...READ, 'create', 'patch', 'delete'];
 
 /**
- * What the operator does in the namespaces of its resources: the rules follow from what the kinds own
- * and read, so a kind that is added brings its own. Kinds whose API may be missing are among them.
+ * What the operator does in the namespaces of its resources: the rules follow from what the kinds
+ * own
+ * and read, so that a new kind brings its own. Kinds of optional APIs are included.
  */
 export function namespacedRules(
   kinds: readonly PermissionSource[],
@@ -47,12 +50,13 @@ export function namespacedRules(
       read.filter(({ clusterScoped }) => !clusterScoped),
       READ,
     ),
-    // Why a workload does not get ready is told by its pods, or by an event where it has none; a touched pod gets its volumes at once.
+    // Pods and events say why a workload is not ready; the annotation of a pod refreshes its
+    // volumes.
     { apiGroups: [''], resources: ['pods'], verbs: ['get', 'list', 'patch'] },
     { apiGroups: ['events.k8s.io'], resources: ['events'], verbs: ['list', 'create', 'patch'] },
     { apiGroups: [group], resources: plurals, verbs: [...READ, 'patch'] },
     { apiGroups: [group], resources: plurals.map((name) => `${name}/status`), verbs: ['patch'] },
-    // An owner reference that blocks its owner's deletion asks for this right on some platforms.
+    // Some platforms need this right for an owner reference that blocks its owner's deletion.
     {
       apiGroups: [group],
       resources: plurals.map((name) => `${name}/finalizers`),
@@ -61,7 +65,7 @@ export function namespacedRules(
   ];
 }
 
-/** What concerns the cluster as a whole: what is in no namespace, which APIs there are, and who may read the metrics. */
+/** Cluster-wide rights: cluster-scoped objects, CRDs, and the authorization of metrics requests. */
 export function clusterRules(kinds: readonly PermissionSource[]): readonly ResourceRule[] {
   const read = distinctKinds(kinds.flatMap(({ reads }) => reads));
   return [
@@ -95,7 +99,7 @@ export function webhookKeyRules(): readonly ResourceRule[] {
   return named('', 'secrets', OPERATOR.webhookSecret, [...READ, 'update']);
 }
 
-/** Keeping the authority in the webhook configurations: these two, which are not made by the operator. */
+/** Writing the CA bundle to the two webhook configurations, which the operator does not create. */
 export function webhookRules(): readonly ResourceRule[] {
   return [
     {
@@ -115,7 +119,10 @@ function namedOf(
   return named(groupOf(apiVersion), plural, names, verbs);
 }
 
-/** The creation of an object, which cannot be limited to a name, and more with this one, or these. */
+/**
+ * The creation of objects, which cannot be limited to names, and some verbs on objects of these
+ * names.
+ */
 function named(
   group: string,
   resource: string,
@@ -129,7 +136,7 @@ function named(
   ];
 }
 
-/** What users who may see or change what is in a namespace may do with resources of our kinds. */
+/** The rights on resources of our kinds for users who may view or edit a namespace. */
 export function userRules(
   definitions: readonly KindDefinition[],
   group: string,

@@ -10,8 +10,9 @@ export interface UserRolesProps {
 }
 
 /**
- * ClusterRoles for people and for Prometheus. Whoever may view or edit a namespace may do so with
- * resources of our kinds too: these roles are added to the cluster's own `view`, `edit` and `admin`.
+ * ClusterRoles for users and for Prometheus. Users who may view or edit a namespace may do so with
+ * resources of our kinds too: these roles are added to the cluster's own `view`, `edit` and
+ * `admin`.
  */
 export class UserRoles extends Construct {
   constructor(scope: Construct, id: string, { apiGroup, definitions }: UserRolesProps) {
@@ -30,7 +31,7 @@ export class UserRoles extends Construct {
       },
       rules: [...userRules(definitions, apiGroup, 'edit')],
     });
-    // Not bound to anybody: bind it to the service account of what scrapes.
+    // Not bound: bind it to the service account of the scraper.
     new k8s.KubeClusterRole(this, 'metrics-reader', {
       metadata: { name: OPERATOR.metricsReaderRole, labels: OPERATOR_LABELS },
       rules: [{ nonResourceUrLs: ['/metrics'], verbs: ['get'] }],

@@ -10,12 +10,12 @@ export interface WebhooksProps {
   readonly definitions: readonly KindDefinition[];
 }
 
-/** Seconds. A write waits this long at most for each of the two, where nobody answers. */
+/** Seconds that a write waits at most for each of the two webhooks. */
 const TIMEOUT_SECONDS = 3;
 
 /**
- * The admission webhooks. They never keep anybody from anything by being away: the operator judges
- * again what they let pass. The operator itself puts in the authority that they are trusted by.
+ * The admission webhooks. While they are unavailable, no write is refused: the operator validates
+ * again what they admit. The operator writes the CA bundle into their configurations.
  */
 export class Webhooks extends Construct {
   constructor(scope: Construct, id: string, props: WebhooksProps) {
@@ -38,7 +38,7 @@ export class Webhooks extends Construct {
     const metadata = { name: OPERATOR.webhookConfiguration, labels: OPERATOR_LABELS };
     const plurals = props.definitions.map(({ plural }) => plural).sort();
     const changes = { operations: ['CREATE', 'UPDATE'], resources: plurals };
-    // Only a bench has something to say of its deletion, which waits for its sites.
+    // Only the deletion of a bench has a warning: it waits for its sites.
     const deletions = { operations: ['DELETE'], resources: plurals.filter(isBench) };
     new k8s.KubeValidatingWebhookConfiguration(this, 'validating', {
       metadata,
@@ -64,7 +64,7 @@ function webhook(
     matchPolicy: 'Equivalent',
     sideEffects: 'None',
     timeoutSeconds: TIMEOUT_SECONDS,
-    // Where the operator works in some namespaces only, it lets others pass by itself.
+    // The operator itself admits everything in namespaces that it does not watch.
     namespaceSelector: {
       matchExpressions: [
         { key: NAMESPACE_NAME, operator: 'NotIn', values: ['kube-system', namespace] },
@@ -78,7 +78,7 @@ function webhook(
         apiVersions: [API_VERSION],
         scope: 'Namespaced',
       })),
-    // Finalizers, labels and whatever is being deleted are none of our business.
+    // Changes of metadata and of objects that are being deleted are not validated.
     matchConditions: [
       {
         name: 'spec-changes',

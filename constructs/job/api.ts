@@ -26,7 +26,7 @@ export interface SiteJobSpec extends SiteScoped {
    * @maxLength 255
    * @pattern ^[A-Za-z_][A-Za-z0-9_]*([.][A-Za-z_][A-Za-z0-9_]*)+$ */
   readonly method?: string;
-  /** Keyword arguments of the function, at most 64 KiB as JSON. They can be read by whoever can read pods: they are no place for secrets. */
+  /** Keyword arguments of the function, at most 64 KiB as JSON. Everyone who can read pods can read them, so they must not contain secrets. */
   readonly kwargs?: Opaque;
   /** When it runs. It runs once, and again when the spec changes, when not given. */
   readonly schedule?: Schedule;

@@ -46,7 +46,7 @@ export class SiteJobChart extends Chart {
   }
 }
 
-/** Why a single run that is not there is not made. */
+/** Why the Job of a single run is not created. */
 function whyNot({ ended, begun, blocked }: SiteJobInputs): string | undefined {
   if (ended) return 'it has been done';
   return begun ? 'it has begun' : blocked?.message;
@@ -63,7 +63,7 @@ function jobProps(job: SiteJob, site: SiteModel, { run }: SiteJobInputs): Frappe
     run,
     once: true,
     backoffLimit: spec.backoffLimit,
-    // The script ends what takes too long, and says so; this is for pods that do not start, or do not end.
+    // The script enforces the timeout; this deadline is for pods that do not start, or do not end.
     deadlineSeconds: (timeout + STARTING_SECONDS) * (spec.backoffLimit + 1),
     container: {
       name: 'job',

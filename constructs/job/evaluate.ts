@@ -1,58 +1,105 @@
 import type { ConditionResult } from '../kit/condition.js';
 import type { JobRun, StatusResult, Observation } from '../kit/kind.js';
+import { decide, type Policy } from '../kit/policy.js';
 import type { SiteJob, SiteJobStatus } from './api.js';
 import type { SiteJobInputs } from './resolve.js';
 import { resultOf, type JobResult } from './result.js';
 
-type Seen = Observation<SiteJob, SiteJobInputs>;
+type Observed = Observation<SiteJob, SiteJobInputs>;
 type Fields = Readonly<Partial<Record<keyof SiteJobStatus, unknown>>>;
 
-/** The reason of a run that has done nothing, since it came when an upgrade had just begun. */
+/** The reason of a run that did nothing, since an upgrade of the site had just begun. */
 const SITE_CLOSED = 'SiteClosed';
 const LINE = 300;
 
-/** What a SiteJob says of itself. */
-export function evaluateJob(observation: Seen): StatusResult {
-  return observation.resource.spec.schedule === undefined
-    ? evaluateOnce(observation)
-    : evaluateSchedule(observation);
-}
-
-function evaluateOnce(observation: Seen): StatusResult {
+/** The status of a SiteJob. */
+export function evaluateJob(observation: Observed): StatusResult {
   const { inputs, resource, runs } = observation;
-  const run = runs.find((one) => one.run === inputs.run);
-  if (!run && inputs.ended) return keep(resource.status);
-  if (!run) return inputs.begun ? lost(resource.status) : before(observation);
-  const result = resultOf(run);
-  if (isRefused(run)) {
-    const message = 'the site was closed when the Job began: it is made again';
-    const fields = { ...NOT_RUN, specHash: inputs.specHash, refusedJob: run.uid };
-    return { ...statusResult('Pending', 'SiteNotReady', message), fields, reconcileAgain: true };
-  }
-  const fields = { ...runFields(run, result), specHash: inputs.specHash, active: 0 };
-  switch (run.state) {
-    case 'Running':
-      return { ...underWay(observation, run), fields: { ...fields, active: 1 } };
-    case 'Succeeded':
-      return {
-        phase: 'Succeeded',
-        ready: succeeded(run),
-        fields: { ...fields, lastSuccessfulTime: run.completionTime },
-      };
-    case 'Failed':
-      return { phase: 'Failed', ready: failed(observation, run, result), fields, stalled: true };
-  }
+  if (resource.spec.schedule !== undefined) return evaluateSchedule(observation);
+  return decide(ONCE, { ...observation, run: runs.find(({ run }) => run === inputs.run) });
 }
 
-/** Before the Job of this spec is there: what the status says is of an earlier one. */
-function before(observation: Seen): StatusResult {
+interface Context extends Observed {
+  /** The run of this spec; undefined where its Job does not exist. */
+  readonly run: JobRun | undefined;
+}
+
+/** A context with a run, for the policies that apply to one. */
+function withRun<R>(result: (context: Context, run: JobRun) => R): (context: Context) => R {
+  return (context) => {
+    if (!context.run) throw new Error('the policy needs a run');
+    return result(context, context.run);
+  };
+}
+
+/** A Job that runs once. */
+const ONCE: readonly Policy<Context, StatusResult>[] = [
+  {
+    name: 'ended, and its Job was deleted',
+    applies: ({ run, inputs }) => !run && inputs.ended,
+    result: ({ resource }) => endedEarlier(resource.status),
+  },
+  {
+    name: 'its Job was deleted while it ran',
+    applies: ({ run, inputs }) => !run && inputs.begun,
+    result: ({ resource }) => lost(resource.status),
+  },
+  {
+    name: 'not begun',
+    applies: ({ run }) => !run,
+    result: beforeRun,
+  },
+  {
+    name: 'refused by a closed site',
+    applies: ({ run }) => run !== undefined && isRefused(run),
+    result: withRun(({ inputs }, run) => {
+      const message = 'the site was closed when the Job began; the Job is made again';
+      const fields = { ...NOT_RUN, specHash: inputs.specHash, refusedJob: run.uid };
+      return { ...statusResult('Pending', 'SiteNotReady', message), fields, reconcileAgain: true };
+    }),
+  },
+  {
+    name: 'running',
+    applies: ({ run }) => run?.state === 'Running',
+    result: withRun((context, run) => ({
+      ...underWay(context, run),
+      fields: { ...onceFields(context, run), active: 1 },
+    })),
+  },
+  {
+    name: 'succeeded',
+    applies: ({ run }) => run?.state === 'Succeeded',
+    result: withRun((context, run) => ({
+      phase: 'Succeeded',
+      ready: succeeded(run),
+      fields: { ...onceFields(context, run), lastSuccessfulTime: run.completionTime },
+    })),
+  },
+  {
+    name: 'failed',
+    applies: () => true,
+    result: withRun((context, run) => ({
+      phase: 'Failed',
+      ready: failed(context, run, resultOf(run)),
+      fields: onceFields(context, run),
+      stalled: true,
+    })),
+  },
+];
+
+function onceFields({ inputs }: Observed, run: JobRun): Fields {
+  return { ...runFields(run, resultOf(run)), specHash: inputs.specHash, active: 0 };
+}
+
+/** Before the Job of this spec exists, the status is that of an earlier one. */
+function beforeRun(observation: Observed): StatusResult {
   const { inputs, resource } = observation;
   const earlier = resource.status?.specHash !== inputs.specHash;
   return { ...notBegun(observation), fields: earlier ? NOT_RUN : { active: 0 } };
 }
 
-/** Without its Job, of which all is known. */
-function keep(status: SiteJobStatus = {}): StatusResult {
+/** The Job was deleted after its result was written to the status. */
+function endedEarlier(status: SiteJobStatus = {}): StatusResult {
   const { exitCode, job = '' } = status;
   if (exitCode === 0) {
     return { phase: 'Succeeded', ready: succeeded({ name: job }) };
@@ -62,15 +109,15 @@ function keep(status: SiteJobStatus = {}): StatusResult {
 }
 
 /**
- * Its Job has gone while it ran: somebody has deleted it, or its site. The times in the status stay, so
- * that a Job that was only not seen yet, after a restart, counts as soon as it is.
+ * The Job was deleted while it ran, alone or with its site. The times in the status stay, so that a
+ * Job that the operator has not listed yet, after a restart, counts as soon as it is listed.
  */
 function lost({ job = '' }: SiteJobStatus = {}): StatusResult {
-  const message = `Job ${job} is gone, and how it ended is not known: change the spec to run it again`;
+  const message = `Job ${job} was deleted while it ran: its result is unknown; change the spec to run it again`;
   return { ...statusResult('Failed', 'Terminated', message), fields: { active: 0 }, stalled: true };
 }
 
-function evaluateSchedule(observation: Seen): StatusResult {
+function evaluateSchedule(observation: Observed): StatusResult {
   const { inputs, resource } = observation;
   const { status = {} } = resource;
   const runs = observation.runs.filter((run) => !isRefused(run));
@@ -90,50 +137,81 @@ function evaluateSchedule(observation: Seen): StatusResult {
   return { ...scheduleResult(observation, runs), fields };
 }
 
-function scheduleResult(observation: Seen, runs: readonly JobRun[]): StatusResult {
-  const { inputs, resource, ready: applied } = observation;
-  if (!inputs.site || !applied) return notBegun(observation);
-  const running = runs.find(({ state }) => state === 'Running');
-  const last = runs.find(({ state }) => state !== 'Running');
-  const stalled = last?.state === 'Failed';
-  // While one is under way, the word is still that of the last that has ended.
-  const ready = last
-    ? stalled
-      ? failed(observation, last, resultOf(last))
-      : succeeded(last)
-    : conditionResult('Scheduled', 'no run has ended yet', 'True');
-  if (running) return { phase: 'Running', ready, stalled };
-  if (inputs.blocked) {
-    return statusResult(
-      'Pending',
-      inputs.blocked.reason,
-      `the schedule waits: ${inputs.blocked.message}`,
-    );
-  }
-  if (resource.spec.suspend === true) {
-    const message = 'spec.suspend stops the schedule';
-    return { phase: 'Suspended', ready: conditionResult('Suspended', message, 'True') };
-  }
-  return { phase: stalled ? 'Failed' : 'Scheduled', ready, stalled };
+function scheduleResult(observation: Observed, runs: readonly JobRun[]): StatusResult {
+  const ended = runs.find(({ state }) => state !== 'Running');
+  return decide(SCHEDULED, { ...observation, runs, ended });
 }
 
-function notBegun({ inputs, pending }: Seen): StatusResult {
+interface ScheduleContext extends Observed {
+  /** The last run that ended. */
+  readonly ended: JobRun | undefined;
+}
+
+/** A schedule. While a run is active, the condition Ready is that of the last run that ended. */
+const SCHEDULED: readonly Policy<ScheduleContext, StatusResult>[] = [
+  {
+    name: 'not applied',
+    applies: ({ inputs, ready }) => !inputs.site || !ready,
+    result: notBegun,
+  },
+  {
+    name: 'running',
+    applies: ({ runs }) => runs.some(({ state }) => state === 'Running'),
+    result: (context) => ({ phase: 'Running', ...lastResult(context) }),
+  },
+  {
+    name: 'blocked',
+    applies: ({ inputs }) => inputs.blocked !== undefined,
+    result: ({ inputs: { blocked } }) =>
+      statusResult(
+        'Pending',
+        blocked?.reason ?? 'SiteNotReady',
+        `the schedule waits: ${blocked?.message ?? ''}`,
+      ),
+  },
+  {
+    name: 'suspended',
+    applies: ({ resource }) => resource.spec.suspend === true,
+    result: () => ({
+      phase: 'Suspended',
+      ready: conditionResult('Suspended', 'spec.suspend stops the schedule', 'True'),
+    }),
+  },
+  {
+    name: 'scheduled',
+    applies: () => true,
+    result(context) {
+      const last = lastResult(context);
+      return { phase: last.stalled ? 'Failed' : 'Scheduled', ...last };
+    },
+  },
+];
+
+function lastResult(context: ScheduleContext): Pick<StatusResult, 'ready' | 'stalled'> {
+  const { ended } = context;
+  if (!ended) {
+    return { ready: conditionResult('Scheduled', 'no run has ended yet', 'True'), stalled: false };
+  }
+  if (ended.state !== 'Failed') return { ready: succeeded(ended), stalled: false };
+  return { ready: failed(context, ended, resultOf(ended)), stalled: true };
+}
+
+function notBegun({ inputs, pending }: Observed): StatusResult {
   if (inputs.blocked) return statusResult('Pending', inputs.blocked.reason, inputs.blocked.message);
   const [first] = pending;
-  return statusResult(
-    'Pending',
-    'Provisioning',
-    first ? `waiting for ${first.kind} ${first.name}: ${first.health.message}` : 'about to begin',
-  );
+  const message = first
+    ? `waiting for ${first.kind} ${first.name}: ${first.health.message}`
+    : 'about to begin';
+  return statusResult('Pending', 'Provisioning', message);
 }
 
 /** What its pods say, where they do not run. */
-function underWay({ pending }: Seen, { name }: JobRun): StatusResult {
+function underWay({ pending }: Observed, { name }: JobRun): StatusResult {
   const why = pending.find((child) => child.name === name)?.health.message ?? 'running';
   return statusResult('Running', 'Running', `Job ${name}: ${why}`);
 }
 
-function failed({ pending }: Seen, run: JobRun, result: JobResult): ConditionResult {
+function failed({ pending }: Observed, run: JobRun, result: JobResult): ConditionResult {
   // Where nothing is left of its pods, as after its deadline, the Job itself says something.
   const { health } = pending.find(({ kind, name }) => kind === 'Job' && name === run.name) ?? {};
   const known = result.exitCode !== undefined || result.log !== '';

@@ -6,8 +6,8 @@ import { SiteJobChart } from './chart.js';
 import { siteJob } from './definition.js';
 import { resolveJob, type SiteJobInputs } from './resolve.js';
 import { evaluateJob } from './evaluate.js';
-import { jobReasons } from './reasons.js';
 import { jobStatusView } from './status-view.js';
+import { jobReasons } from './reasons.js';
 
 /** Something that runs in a site. */
 export const job: Kind<SiteJob, SiteJobInputs> = {

@@ -6,51 +6,57 @@ import type { SiteJob } from './api.js';
 
 /** What the tree of a SiteJob depends on. */
 export interface SiteJobInputs {
-  /** undefined where the site is gone: then nothing can run. */
+  /** undefined where the site does not exist: then nothing can run. */
   readonly site: SiteModel | undefined;
   /** Why nothing may run now. */
   readonly blocked: SiteBlock | undefined;
-  /** What has to be done, as a hash. */
+  /** Hash of the spec. */
   readonly specHash: string;
-  /** What the Job has to do, as a hash: it runs again when this changes, and only then. */
+  /** Hash of the work: the Job runs again when it changes, and only then. */
   readonly run: string;
-  /** Whether that has been done, or has failed: it is not done again, also when its Job is gone. */
+  /** Whether the run ended, also where its Job was deleted: it is not repeated. */
   readonly ended: boolean;
-  /** Whether that has at least begun: what may be half done is not begun again, also when its Job is gone. */
+  /** Whether the run began, also where its Job was deleted: it is not repeated. */
   readonly begun: boolean;
 }
 
-/** What fits into an environment variable with room to spare. */
+/** Well below the limit of an environment variable. */
 const MOST_BYTES = 65_536;
 
 /** @throws Stalled or Waiting, see `Kind.resolve` */
 export function resolveJob(job: SiteJob, reader: ClusterReader): SiteJobInputs {
   refuseLong(job);
-  const { spec, status } = job;
+  const specHash = specHashOf(job);
+  const status = job.status?.specHash === specHash ? job.status : undefined;
+  const { ended, begun } = progressOf(job.spec.schedule === undefined ? status : undefined);
   const { site, blocked } = viewSite(job, reader);
-  const specHash = hashOf([
-    spec.command ?? null,
-    spec.method ?? null,
-    spec.kwargs ?? null,
-    spec.timeout,
-    spec.backoffLimit,
-    spec.resources ?? null,
-  ]);
-  const told = spec.schedule === undefined && status?.specHash === specHash ? status : undefined;
-  const ended = told?.completionTime !== undefined;
-  // What was made for a site goes with it: a schedule, and a run that is under way.
-  const made = spec.schedule === undefined ? status?.startTime : status?.appliedHash;
-  if (!site && blocked && (ended || made === undefined))
+  if (!site && blocked && (ended || !isMade(job)))
     throw new Waiting(blocked.reason, blocked.message);
-  const refused = status?.specHash === specHash ? status.refusedJob : undefined;
-  return {
-    site,
-    blocked,
-    specHash,
-    run: refused === undefined ? specHash : hashOf([specHash, refused]),
-    ended,
-    begun: ended || told?.startTime !== undefined,
-  };
+  return { site, blocked, specHash, run: runHash(specHash, status?.refusedJob), ended, begun };
+}
+
+/** @param status of the run of a single Job; undefined for a schedule */
+function progressOf(status: SiteJob['status']): Pick<SiteJobInputs, 'ended' | 'begun'> {
+  const ended = status?.completionTime !== undefined;
+  return { ended, begun: ended || status?.startTime !== undefined };
+}
+
+/** Whether there is a schedule or a run that has to be deleted together with its site. */
+function isMade({ spec, status }: SiteJob): boolean {
+  const made = spec.schedule === undefined ? status?.startTime : status?.appliedHash;
+  return made !== undefined;
+}
+
+/**
+ * @param refused uid of a Job that did nothing, since its site was closed: the run is another one
+ */
+function runHash(specHash: string, refused: string | undefined): string {
+  return refused === undefined ? specHash : hashOf([specHash, refused]);
+}
+
+function specHashOf({ spec }: SiteJob): string {
+  const { command = null, method = null, kwargs = null, resources = null } = spec;
+  return hashOf([command, method, kwargs, spec.timeout, spec.backoffLimit, resources]);
 }
 
 function refuseLong({ spec }: SiteJob): void {

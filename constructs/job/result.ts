@@ -1,15 +1,15 @@
 import type { JobRun } from '../kit/kind.js';
 
-/** What site_job.py leaves as its last words, as far as it is used. */
+/** The fields of the termination message of site_job.py that the operator uses. */
 export interface JobResult {
   readonly exitCode: number | undefined;
-  /** One CamelCase word, where the command did not end by itself. */
+  /** A reason in CamelCase if the Job terminated the command. */
   readonly reason: string | undefined;
   /** The last lines. */
   readonly log: string;
 }
 
-/** What is known of a run. Its pod may be gone, may have been killed, or may never have come to run the script. */
+/** The result of a run. Its pod may be deleted or killed, or may never have started the script. */
 export function resultOf({ exitCode, message = '' }: JobRun): JobResult {
   const said = parse(message);
   return {

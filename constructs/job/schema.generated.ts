@@ -54,7 +54,7 @@ export const spec: Schema = {
     kwargs: {
       type: 'object',
       description:
-        'Keyword arguments of the function, at most 64 KiB as JSON. They can be read by whoever can read pods: they are no place for secrets.',
+        'Keyword arguments of the function, at most 64 KiB as JSON. Everyone who can read pods can read them, so they must not contain secrets.',
       'x-kubernetes-preserve-unknown-fields': true,
     },
     schedule: {

@@ -35,7 +35,7 @@ export interface Resources {
   readonly limits?: ResourceList;
 }
 
-/** A persistent volume to ask for. */
+/** A persistent volume claim. */
 export interface Storage {
   /** Size of the volume. It can grow where its storage class allows that, and never shrinks.
    * @cel !isQuantity(self) || quantity(self).isGreaterThan(quantity('0')) ;; must be greater than zero */
@@ -57,7 +57,7 @@ export interface Image {
    * @maxLength 128
    * @pattern ^[A-Za-z0-9_][A-Za-z0-9._-]*$ */
   readonly tag?: string;
-  /** Digest, which names the image whatever the tag is moved to.
+  /** Digest of the image; it is used in place of what the tag refers to later.
    * @maxLength 71
    * @pattern ^sha256:[a-f0-9]{64}$ */
   readonly digest?: string;
@@ -220,7 +220,7 @@ export interface PodTemplate {
   readonly serviceAccountName?: string;
 }
 
-/** A component of a bench that has replicas or resources of its own. */
+/** A component of a bench whose replicas or resources can be set. */
 export type Component =
   'gunicorn' | 'nginx' | 'socketio' | 'scheduler' | 'workerDefault' | 'workerShort' | 'workerLong';
 

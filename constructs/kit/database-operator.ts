@@ -41,7 +41,7 @@ export interface ServerProps {
   readonly clusterDomain: string;
   /** Name of the AppBench. */
   readonly bench: string;
-  /** Whether the bench names a host of its own, such as a proxy before the server. */
+  /** Whether the bench names a host, such as a proxy in front of the server. */
   readonly hostGiven: boolean;
 }
 
@@ -49,7 +49,9 @@ export interface ServerProps {
 export interface DatabaseOperatorServer {
   readonly host: string;
   readonly port: number;
-  /** Why it is not ready, in the words of its operator; undefined where it is, or reports nothing. */
+  /**
+   * Why it is not ready, in the words of its operator; undefined where it is, or reports nothing.
+   */
   readonly notReady: string | undefined;
 }
 

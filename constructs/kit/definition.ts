@@ -51,7 +51,7 @@ export interface ValidationRule {
   readonly optionalOldSelf?: true;
 }
 
-/** What the API server is told of a kind: everything of its CRD but the group. */
+/** Everything in the CRD of a kind except its group. */
 export interface KindDefinition {
   readonly kind: string;
   readonly plural: string;

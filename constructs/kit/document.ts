@@ -4,26 +4,35 @@ import type { KubeObject } from './object.js';
 export type FieldValue = string | number | boolean | null;
 
 /**
- * A document as a site should have it, or should no longer have it. Only the fields that are given are
- * compared and written; those that the site's version does not have are left out and named in the result.
+ * A document as a site should have it, or should no longer have it. Only the fields that are given
+ * are
+ * compared and written. Fields that the site's version does not have are skipped and named in the
+ * result.
  */
 export interface SiteDocument {
   readonly doctype: string;
   readonly name: string;
-  /** `disabled` is for users that are to stay, but cannot log in any more. */
+  /** `disabled`: the user is kept, but cannot log in. */
   readonly state: 'present' | 'absent' | 'disabled';
   readonly fields: Readonly<Record<string, FieldValue>>;
-  /** Fields that hold JSON as text: compared by what they say, not by how they are written. */
+  /** Fields that hold JSON as text: compared as JSON values. */
   readonly json: Readonly<Record<string, unknown>>;
-  /** Child tables: these rows in this order and no others. Of each row only the given fields are compared. */
+  /**
+   * Child tables: these rows in this order and no others. Of each row only the given fields are
+   * compared.
+   */
   readonly tables: Readonly<Record<string, readonly Readonly<Record<string, FieldValue>>[]>>;
-  /** Values that come from Secrets, by field. They reach the script as files, and stand in no manifest. */
+  /** Values from Secrets, by field. They are mounted as files, and are in no manifest. */
   readonly secrets: Readonly<Record<string, { readonly secret: string; readonly key: string }>>;
-  /** Secrets that are only for a document that is not there yet. @default none */
+  /** Fields of `secrets` that are set in a new document only. @default none */
   readonly secretsWhenNew?: readonly string[];
-  /** Documents that must be there first. They are written before this one where they are in the same batch. */
+  /** Documents that must exist. Of one batch, they are written before this one. */
   readonly needs: readonly { readonly doctype: string; readonly name: string }[];
-  /** `absent` and `disabled` only: one that differs from this is somebody else's, and left alone. @default whatever it is like */
+  /**
+   * `absent` and `disabled` only: a document that differs from this belongs to another owner, and
+   * is kept.
+   * @default every document is removed
+   */
   readonly onlyAs?: Pick<SiteDocument, 'doctype' | 'name' | 'fields' | 'json' | 'tables'>;
 }
 
@@ -31,21 +40,23 @@ export interface SiteDocument {
 export type DocumentOutcome =
   'Created' | 'Changed' | 'Unchanged' | 'Deleted' | 'Disabled' | 'Absent' | 'Failed';
 
-/** What a resource asks of the document engine, as a note: it is there as long as there is something to do. */
+/** A request of a resource to the document engine, in the operator's memory until it is done. */
 export interface DocumentRequest extends KubeObject {
   readonly kind: 'DocumentRequest';
   /** Name of the AppSite, in the same namespace. */
   readonly site: string;
-  /** Twelve hexadecimal digits: another one for each content, and for each time that it is to be compared. */
+  /**
+   * Twelve hexadecimal digits. They change with the content, and with each comparison that is due.
+   */
   readonly id: string;
   readonly document: SiteDocument;
 }
 
-/** What came of a request, as a note. It is named by the request's id. */
+/** The result of a request, in the operator's memory, under the request's id. */
 export interface DocumentResult extends KubeObject {
   readonly kind: 'DocumentResult';
   readonly outcome: DocumentOutcome;
-  /** The framework's own words, where it failed; else empty. */
+  /** The message of the framework where it failed; else empty. */
   readonly message: string;
   /** Given fields that this version of the site does not have. */
   readonly ignored: readonly string[];

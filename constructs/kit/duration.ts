@@ -8,7 +8,10 @@ const UNITS: Readonly<Record<string, number>> = {
   h: 3_600_000,
 };
 
-/** A duration as Go writes it (`10h`, `5m30s`, `1.5s`, `0`) in milliseconds; undefined where it is none. */
+/**
+ * A duration as Go writes it (`10h`, `5m30s`, `1.5s`, `0`) in milliseconds; undefined where it is
+ * none.
+ */
 export function parseDuration(text: string): number | undefined {
   if (text === '0') return 0;
   if (!/^([0-9]+([.][0-9]+)?(ns|us|µs|ms|s|m|h))+$/.test(text)) return undefined;

@@ -3,7 +3,10 @@ export interface Health {
   readonly state: 'Ready' | 'InProgress' | 'Failed' | 'Terminating' | 'Missing';
   /** What the object waits for or why it failed, in stable words; empty when it is ready. */
   readonly message: string;
-  /** Why, in one CamelCase word, where the state alone does not say it: of a failed Job, of a paused ScaledObject. */
+  /**
+   * Why, in one CamelCase word, where the state alone does not say it: of a failed Job, of a paused
+   * ScaledObject.
+   */
   readonly reason?: string;
   /** Whether the operator of the object has not reported any status yet. */
   readonly unobserved?: true;
@@ -18,7 +21,10 @@ export interface HealthRule {
    * `observedGeneration`, for operators that do not advance the generation of what they refuse.
    */
   refusal?(object: Observable): string | undefined;
-  /** Whether the object's operator always reports a `Ready` condition: until then the object is not ready. */
+  /**
+   * Whether the object's operator always reports a `Ready` condition: until then the object is not
+   * ready.
+   */
   readonly reportsReady?: true;
   /**
    * The health of an object whose current generation is observed.
@@ -113,7 +119,10 @@ function deployment(object: Observable): Health {
   return { ...health, message: `${health.message}: ${refusedPod(failure.message)}` };
 }
 
-/** Why the API server refuses a pod (quota, admission), without the names that change with each attempt. */
+/**
+ * Why the API server refuses a pod (quota, admission), without the names that change with each
+ * attempt.
+ */
 export function refusedPod(message: string): string {
   const words = message
     .replace(/^(?:create Pod \S+ in StatefulSet \S+ failed error|Error creating): /, '')
@@ -125,9 +134,11 @@ function rollout(object: Observable): Health {
   if (findCondition(object, 'Progressing')?.reason === 'ProgressDeadlineExceeded') {
     return { state: 'Failed', message: 'the rollout makes no progress' };
   }
-  const { spec, status = {} } = object;
+  return rolledOut(object.spec?.replicas ?? 1, object.status ?? {});
+}
+
+function rolledOut(wanted: number, status: NonNullable<Observable['status']>): Health {
   const { updatedReplicas: updated = 0, availableReplicas: available = 0 } = status;
-  const wanted = spec?.replicas ?? 1;
   // Without an observedGeneration no controller has observed it, not even at 0 replicas.
   if (status.observedGeneration === undefined) return replicas(0, wanted);
   if (updated < wanted) return replicas(updated, wanted, 'updated');
@@ -156,7 +167,9 @@ function job(object: Observable): Health {
   return { ...inProgress(`running, after ${failedAttempts} failed attempts`), failedAttempts };
 }
 
-/** Why a pod is not ready is in the status of its containers: see `PodDiagnostics` of the runner. */
+/**
+ * Why a pod is not ready is in the status of its containers: see `PodDiagnostics` of the runner.
+ */
 function pod(object: Observable): Health {
   const { phase } = object.status ?? {};
   if (phase === 'Succeeded') return READY;
@@ -165,7 +178,9 @@ function pod(object: Observable): Health {
   return ready?.status === 'True' ? READY : inProgress(ready?.message ?? 'starting');
 }
 
-/** A claim that binds with its first pod is not bound before, so only a lost volume is a failure. */
+/**
+ * A claim that binds with its first pod is not bound before, so only a lost volume is a failure.
+ */
 function volumeClaim({ status }: Observable): Health {
   return status?.phase === 'Lost' ? { state: 'Failed', message: 'its volume is lost' } : READY;
 }

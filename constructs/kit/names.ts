@@ -60,7 +60,8 @@ export function backupNames(backup: string) {
 }
 
 /**
- * The name of a site's database and of its user: readable, unique over namespaces, and within the 63
+ * The name of a site's database and of its user: readable, unique over namespaces, and within the
+ * 63
  * characters of PostgreSQL. Derived from what never changes, so it is the same for an adopted site.
  */
 export function databaseName(namespace: string, site: string): string {

@@ -16,13 +16,19 @@ export interface ObjectKind {
   readonly content?: true;
   /** Rights that the operator needs beside those on the kind itself. */
   readonly also?: readonly { readonly resource: string; readonly verbs: readonly string[] }[];
-  /** Whether it is deleted after the other children of its owner: its operator cannot delete it earlier. */
+  /**
+   * Whether it is deleted after the other children of its owner: its operator cannot delete it
+   * earlier.
+   */
   readonly deletedLast?: true;
   /** Whether `app-operator status` shows a Ready object on its own line, instead of only counting it. */
   readonly shownWhenReady?: true;
   /** Its objects hold data. `kept`: what their spec says where the data outlives them. */
   readonly data?: { readonly kept?: Readonly<Record<string, string>> };
-  /** How the health of its objects is evaluated. @default the rules for core kinds, see `healthOf` */
+  /**
+   * How the health of its objects is evaluated.
+   * @default the rules for core kinds, see `healthOf`
+   */
   readonly health?: HealthRule;
 }
 

@@ -62,12 +62,12 @@ export function groupOf(apiVersion: string): string {
   return slash < 0 ? '' : apiVersion.slice(0, slash);
 }
 
-/** The uid of an object, as a pick: it is another one for an object that was made anew. */
+/** The uid of an object, as a pick: an object that was created again has another one. */
 export function uidOf({ metadata }: KubeObject): string {
   return metadata.uid ?? '';
 }
 
-/** The version of an object, as a pick: it is another one after each change. */
+/** The resourceVersion of an object, as a pick: it changes with each write. */
 export function versionOf({ metadata }: KubeObject): string {
   return metadata.resourceVersion ?? '';
 }

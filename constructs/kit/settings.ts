@@ -1,6 +1,12 @@
-/** What the operator's administrator decides for every resource. The runner reads it from its flags and environment. */
+/**
+ * What the operator's administrator decides for every resource. The runner reads it from its flags
+ * and environment.
+ */
 export interface Settings {
-  /** Security defaults, where a spec gives none. @default DEFAULT_IDS, or what the platform assigns */
+  /**
+   * Security defaults, where a spec gives none.
+   * @default DEFAULT_IDS, or what the platform assigns
+   */
   readonly defaultUid?: number;
   readonly defaultGid?: number;
   readonly defaultFsGroup?: number;
@@ -10,5 +16,8 @@ export interface Settings {
 
 export const DEFAULT_SETTINGS: Settings = { clusterDomain: 'cluster.local' };
 
-/** The built-in ids, where neither a spec nor the settings have others, and the platform assigns none. */
+/**
+ * The built-in ids, where neither a spec nor the settings have others, and the platform assigns
+ * none.
+ */
 export const DEFAULT_IDS = { defaultUid: 1001, defaultGid: 0, defaultFsGroup: 0 } as const;

@@ -38,7 +38,7 @@ export interface DocumentStatus extends CommonStatus {
   readonly document?: string;
   /** What the last run did. */
   readonly outcome?: 'Created' | 'Changed' | 'Unchanged' | 'Failed';
-  /** Hash of what was asked for last, and of the site. */
+  /** Hash of the last request, and of the site. */
   readonly documentHash?: string;
   /** Given fields that the site's version of the framework does not have.
    * @listType atomic */

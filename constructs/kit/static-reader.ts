@@ -8,13 +8,16 @@ export interface StaticReaderProps {
   readonly objects: readonly KubeObject[];
   /** @default DEFAULT_SETTINGS */
   readonly settings?: Settings;
-  /** Optional APIs that are there, as `<apiVersion>/<kind>`. @default none */
+  /** Optional APIs that are served, as `<apiVersion>/<kind>`. @default none */
   readonly serves?: readonly string[];
-  /** Answers for an object that is not among `objects`; used by previews, where references are taken to exist. */
+  /**
+   * Answers for an object that is not among `objects`; used by previews, where references are taken
+   * to exist.
+   */
   readonly assume?: (kind: string, namespace: string, name: string) => KubeObject | undefined;
 }
 
-/** A world of given objects, for previews and tests: nothing in it changes. */
+/** A reader of given objects, for previews and tests. Nothing in it changes. */
 export class StaticReader implements ClusterReader {
   readonly settings: Settings;
   readonly #objects: ReadonlyMap<string, KubeObject>;
@@ -33,7 +36,7 @@ export class StaticReader implements ClusterReader {
     return this.props.serves?.includes(kindId(kind)) ?? false;
   }
 
-  /** Nothing is late where there is no clock. */
+  /** Without a clock, no time has passed. */
   passed(): boolean {
     return false;
   }

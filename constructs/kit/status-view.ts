@@ -17,10 +17,7 @@ export interface StatusNode {
   readonly details: object;
 }
 
-/**
- * What `app-operator status` shows of the resources of a kind, besides their state and phase. A resource
- * is shown below the one that the first of `Kind.references` names.
- */
+/** What `app-operator status` shows of the resources of a kind, besides their state and phase. */
 export interface StatusView<R extends Resource = Resource> {
   /** @param children the resources that are shown below this one */
   details?(resource: R, children: readonly StatusNode[]): StatusDetails;
@@ -39,6 +36,3 @@ export interface MetricsExporter<R extends Resource = Resource> {
   /** The waiting jobs in a scrape, by the name of the Deployment that takes them. */
   queueLengths(scrape: string, resource: R): ReadonlyMap<string, number>;
 }
-
-/** The view of documents of a site: many, and alike. */
-export const DOCUMENT_VIEW = { collapsed: true } as const;

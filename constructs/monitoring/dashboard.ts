@@ -38,7 +38,7 @@ const green = { color: 'green', value: null } as const;
 const yellow = (value: number): Threshold => ({ color: 'yellow', value });
 const red = (value: number): Threshold => ({ color: 'red', value });
 
-/** A series of Node's own, of the operator's processes only, whatever their scrape job is called. */
+/** A series of Node.js, of the operator's processes only, under any name of the scrape job. */
 const ofOperator = (expr: string): string =>
   `${expr} and on (job, instance) app_operator_build_info`;
 const byPhase = (series: string): string =>
@@ -118,7 +118,7 @@ export const ROWS: readonly Row[] = [
     panels: [
       {
         title: 'Queue length',
-        description: 'Jobs that wait. The alert is above 100 for 10 minutes.',
+        description: 'Waiting jobs. The alert is above 100 for 10 minutes.',
         type: 'timeseries',
         size: [12, 7],
         unit: 'none',
@@ -127,7 +127,7 @@ export const ROWS: readonly Row[] = [
       },
       {
         title: 'Workers and running jobs',
-        description: 'Workers that listen, and those that have a job in hand.',
+        description: 'Workers, and those that run a job.',
         type: 'timeseries',
         size: [12, 7],
         unit: 'none',
@@ -138,7 +138,7 @@ export const ROWS: readonly Row[] = [
       },
       {
         title: 'Failed jobs',
-        description: 'Failed jobs that the framework still keeps, where there are any.',
+        description: 'Failed jobs that the framework still stores.',
         type: 'timeseries',
         size: [8, 6],
         unit: 'none',
@@ -146,7 +146,7 @@ export const ROWS: readonly Row[] = [
       },
       {
         title: 'Database connections',
-        description: 'Connections taken, of all that the server allows. The alert is above 80%.',
+        description: 'Connections in use, of those that the server allows. The alert is above 80%.',
         type: 'timeseries',
         size: [8, 6],
         unit: 'percentunit',
@@ -157,7 +157,7 @@ export const ROWS: readonly Row[] = [
         thresholds: [green, red(0.8)],
       },
       {
-        title: 'Servers that do not answer',
+        title: 'Servers that are down',
         description: 'Redis and databases whose login fails, as seen by the exporters.',
         type: 'table',
         size: [8, 6],
@@ -184,7 +184,7 @@ export const ROWS: readonly Row[] = [
       },
       {
         title: 'Backups by phase',
-        description: 'SiteBackups; Failed says that the last one did.',
+        description: 'SiteBackups; Failed: the last backup failed.',
         type: 'timeseries',
         size: [8, 6],
         unit: 'none',
@@ -212,7 +212,7 @@ export const ROWS: readonly Row[] = [
     panels: [
       {
         title: 'Duration of reconciliations (p95)',
-        description: 'Of one visit, by kind. The alert is above 60 seconds.',
+        description: 'Of one reconciliation, by kind. The alert is above 60 seconds.',
         type: 'timeseries',
         size: [8, 6],
         unit: 's',
@@ -226,7 +226,7 @@ export const ROWS: readonly Row[] = [
       },
       {
         title: 'Errors by kind',
-        description: 'Failed reconciliations a minute, by what went wrong.',
+        description: 'Failed reconciliations a minute, by type of error.',
         type: 'timeseries',
         size: [8, 6],
         unit: 'none',
@@ -240,7 +240,7 @@ export const ROWS: readonly Row[] = [
       },
       {
         title: 'Jobs',
-        description: 'Jobs of benches, sites, backups and the like by what has become of them.',
+        description: 'Jobs of benches, sites and backups, by their result.',
         type: 'timeseries',
         size: [8, 6],
         unit: 'none',
@@ -254,7 +254,7 @@ export const ROWS: readonly Row[] = [
       },
       {
         title: 'Work queue',
-        description: 'Resources that wait to be visited.',
+        description: 'Resources that wait to be reconciled.',
         type: 'timeseries',
         size: [8, 6],
         unit: 'none',
@@ -264,7 +264,7 @@ export const ROWS: readonly Row[] = [
       },
       {
         title: 'Wait in the work queue (p95)',
-        description: 'How long a resource waits that is due to be visited.',
+        description: 'How long a due resource waits for its reconciliation.',
         type: 'timeseries',
         size: [8, 6],
         unit: 's',

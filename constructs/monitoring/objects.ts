@@ -19,7 +19,11 @@ export interface MonitoringProps {
   readonly namespace: string;
   /** The namespaces whose benches are scraped. @default all */
   readonly watchNamespaces?: readonly string[] | undefined;
-  /** Whether the operator's own metrics can be scraped: what reads only them is of no use otherwise. @default true */
+  /**
+   * Whether the operator's own metrics can be scraped. Otherwise their alerts and dashboard are
+   * left out.
+   * @default true
+   */
   readonly scraped?: boolean;
 }
 
@@ -66,7 +70,7 @@ export class Monitoring extends Construct {
 export interface OwnObject {
   readonly object: KubeObject;
   readonly kind: ObjectKind;
-  /** The kind whose API has to be there. */
+  /** The kind whose API must be served. */
   readonly with: ObjectKind;
 }
 

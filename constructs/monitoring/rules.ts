@@ -22,8 +22,9 @@ export interface RuleGroup {
 const RUNBOOKS = 'https://github.com/app-operator/app-operator/blob/main/docs/runbooks';
 
 /**
- * Connections taken, of all that a database server allows. The names are those of mysqld_exporter and
- * postgres_exporter: a server that one of them watches is looked at by the same alert. The latter counts
+ * Connections taken, of all that a database server allows. The names are those of mysqld_exporter
+ * and
+ * postgres_exporter: a server with one of these exporters gets the same alert. The latter counts
  * by database and state, so its series are summed.
  */
 export const CONNECTIONS_TAKEN = {
@@ -35,7 +36,7 @@ export const CONNECTIONS_TAKEN = {
   },
 } as const;
 
-/** A phase other than Ready, whichever: one that changes from one to the other goes on being not ready. */
+/** Any phase other than Ready: an object that changes between such phases stays not ready. */
 const notReady = (series: string): string =>
   `max by (namespace, name) (${series}{phase!="Ready"}) == 1`;
 
@@ -75,14 +76,14 @@ export const RULE_GROUPS: readonly RuleGroup[] = [
       alert('AppOperatorDown', 'critical', {
         expr: `absent(up{job="${OPERATOR.metricsService}"} == 1)`,
         for: '5m',
-        summary: 'The operator is not there to be scraped.',
+        summary: 'The operator is down.',
         description:
-          'Prometheus has reached no metrics endpoint of the operator for 5 minutes. Benches and sites go on serving; nothing that changes is acted on.',
+          'Prometheus has reached no metrics endpoint of the operator for 5 minutes. Benches and sites keep serving; changes are not applied.',
       }),
       alert('AppOperatorHighErrorRate', 'warning', {
         expr: 'sum(rate(app_operator_reconciliation_errors_total[5m])) > 0.1',
         for: '5m',
-        summary: 'The operator fails at {{ $value | printf "%.2f" }} reconciliations a second.',
+        summary: 'The operator fails {{ $value | printf "%.2f" }} reconciliations a second.',
         description:
           'More than 0.1 reconciliations a second have failed for 5 minutes{{ with query "topk(1, sum by (controller, error_type) (rate(app_operator_reconciliation_errors_total[5m])))" }}, most of them of {{ (first .).Labels.controller }} with {{ (first .).Labels.error_type }}{{ end }}.',
       }),
@@ -92,7 +93,7 @@ export const RULE_GROUPS: readonly RuleGroup[] = [
         summary:
           'Reconciling {{ $labels.controller }} takes {{ $value | printf "%.0f" }} s or more in one of twenty cases.',
         description:
-          'The 95th percentile of the time that the operator takes for one visit of an object ({{ $labels.controller }}) has been above 60 seconds for 10 minutes.',
+          'The 95th percentile of the time that the operator takes for one reconciliation ({{ $labels.controller }}) has been above 60 seconds for 10 minutes.',
       }),
     ],
   },
@@ -103,13 +104,13 @@ export const RULE_GROUPS: readonly RuleGroup[] = [
         expr: notReady('app_site_phase'),
         for: '15m',
         summary: 'AppSite {{ $labels.namespace }}/{{ $labels.name }} is not Ready.',
-        description: `AppSite {{ $labels.name }} in namespace {{ $labels.namespace }} has not been Ready for 15 minutes. Its phase is ${phaseNow('app_site_phase')}; the condition Ready says what it waits for.`,
+        description: `AppSite {{ $labels.name }} in namespace {{ $labels.namespace }} has not been Ready for 15 minutes. Its phase is ${phaseNow('app_site_phase')}; the condition Ready says why.`,
       }),
       alert('AppBenchNotReady', 'warning', {
         expr: notReady('app_bench_phase'),
         for: '15m',
         summary: 'AppBench {{ $labels.namespace }}/{{ $labels.name }} is not Ready.',
-        description: `AppBench {{ $labels.name }} in namespace {{ $labels.namespace }} has not been Ready for 15 minutes. Its phase is ${phaseNow('app_bench_phase')}; the condition Ready says what it waits for.`,
+        description: `AppBench {{ $labels.name }} in namespace {{ $labels.namespace }} has not been Ready for 15 minutes. Its phase is ${phaseNow('app_bench_phase')}; the condition Ready says why.`,
       }),
       alert('AppGunicornRestarts', 'warning', {
         expr: 'increase(kube_pod_container_status_restarts_total{container="gunicorn"}[1h]) > 3',
@@ -129,9 +130,9 @@ export const RULE_GROUPS: readonly RuleGroup[] = [
         expr: `${CONNECTIONS_TAKEN.mariadb()} > 0.8\nor\n${CONNECTIONS_TAKEN.postgres()} > 0.8`,
         for: '5m',
         summary:
-          '{{ $value | humanizePercentage }} of the connections of {{ or $labels.server $labels.instance }} are taken.',
+          '{{ $value | humanizePercentage }} of the connections of {{ or $labels.server $labels.instance }} are in use.',
         description:
-          'More than 80% of the connections that the database server {{ or $labels.server $labels.instance }}{{ with $labels.bench }} of bench {{ . }}{{ end }} allows have been taken for 5 minutes. When all are, requests fail.',
+          'More than 80% of the connections that the database server {{ or $labels.server $labels.instance }}{{ with $labels.bench }} of bench {{ . }}{{ end }} allows have been in use for 5 minutes. When none is free, requests fail.',
       }),
     ],
   },

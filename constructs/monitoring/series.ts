@@ -1,7 +1,10 @@
 /** Who exports a series: the operator, a bench's exporter, or a part that clusters have anyway. */
 export type Exporter = 'operator' | 'bench' | 'kube-state-metrics' | 'prometheus';
 
-/** Every series that the rules and the dashboard read. A test holds them to it, and it to what is exported. */
+/**
+ * Every series that the rules and the dashboard read. A test holds them to it, and it to what is
+ * exported.
+ */
 export const SERIES: Readonly<Record<string, Exporter>> = {
   app_bench_phase: 'operator',
   app_site_phase: 'operator',

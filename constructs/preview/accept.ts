@@ -10,7 +10,7 @@ export interface ObjectProblem extends Problem {
   readonly object: object;
 }
 
-/** Why an object that was given is passed over. */
+/** Why an object is skipped. */
 export interface SkippedObject {
   /** The object as it was given. */
   readonly object: object;
@@ -25,7 +25,7 @@ export interface Accepted {
   readonly resource: Resource;
 }
 
-/** What became of objects at admission. */
+/** The objects after admission. */
 export interface Acceptance {
   readonly accepted: readonly Accepted[];
   /** Keys of the resources that were refused. */
@@ -36,7 +36,7 @@ export interface Acceptance {
 
 const NAMESPACE = /^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$/;
 
-/** Takes the custom resources of a group out of objects, and judges each as the API server would. */
+/** Picks the custom resources of a group, and validates each as the API server would. */
 export function accept(objects: readonly object[], group: string): Acceptance {
   const accepted: Accepted[] = [];
   const seen = new Set<string>();
@@ -46,7 +46,7 @@ export function accept(objects: readonly object[], group: string): Acceptance {
   for (const object of objects) {
     const { apiVersion, kind } = object as Readonly<Record<string, unknown>>;
     if (typeof apiVersion !== 'string' || groupOf(apiVersion) !== group) {
-      skipped.push({ object, message: `passed over: not of the API group ${group}` });
+      skipped.push({ object, message: `skipped: not of the API group ${group}` });
       continue;
     }
     const definition = DEFINITIONS.find((one) => one.kind === kind);
@@ -54,7 +54,7 @@ export function accept(objects: readonly object[], group: string): Acceptance {
       problems.push({ object, ...unknownKind(kind) });
       continue;
     }
-    const { resource, problems: found } = evaluated(definition, object, group);
+    const { resource, problems: found } = admitObject(definition, object, group);
     const key = resourceKey(resource);
     if (seen.has(key))
       found.push({ path: 'metadata.name', message: 'Duplicate value: given twice' });
@@ -69,8 +69,8 @@ export function accept(objects: readonly object[], group: string): Acceptance {
   return { accepted, refused, problems, skipped };
 }
 
-/** What admission makes of a resource, which is in the namespace `default` unless it says another one. */
-export function evaluated(
+/** A resource as admission stores it, in the namespace `default` where it names none. */
+export function admitObject(
   definition: KindDefinition,
   object: object,
   group: string,

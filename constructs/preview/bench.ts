@@ -5,7 +5,7 @@ import { bench as kind } from '../bench/index.js';
 import { API_VERSION, DEFAULT_API_GROUP } from '../kit/definition.js';
 import type { KubeObject, Resource } from '../kit/object.js';
 import type { AnyKind } from '../registry.js';
-import { evaluated } from './accept.js';
+import { admitObject } from './accept.js';
 import { Children } from './children.js';
 import { resolveProblems } from './resolve-problems.js';
 import { refuse } from './manifest-error.js';
@@ -67,7 +67,7 @@ export class Bench extends Construct {
 
   /**
    * One of the bench's children, for patches.
-   * @throws Error where there is none of this name, or where the resource is emitted
+   * @throws Error where no object has this name, or where the resource is emitted
    */
   object(objectKind: string, name: string): ApiObject {
     return childOf(this.#children, objectKind, name);
@@ -126,12 +126,12 @@ export function admitted(
   manifest: Resource,
   { apiGroup = DEFAULT_API_GROUP }: PreviewOptions,
 ): Resource {
-  const { resource, problems } = evaluated(definition, manifest, apiGroup);
+  const { resource, problems } = admitObject(definition, manifest, apiGroup);
   refuse(manifest, problems);
   return resource;
 }
 
-/** @throws ManifestError where gathering does not end well */
+/** @throws ManifestError where the inputs cannot be resolved */
 export function checkedGraph(
   ofKind: AnyKind,
   manifest: object,

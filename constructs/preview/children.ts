@@ -4,7 +4,7 @@ import { canonicalJson } from '../kit/hash.js';
 import type { KubeObject } from '../kit/object.js';
 
 /**
- * A graph of children in a chart of the user's. What the objects hold is asked for when the chart is
+ * A graph of children in a chart of the user's. The objects are read when the chart is
  * synthesized, so that later constructs may still change it, and patches on an object stay.
  */
 export class Children extends Construct {
@@ -13,7 +13,7 @@ export class Children extends Construct {
   constructor(
     scope: Construct,
     id: string,
-    /** The graph as it is now. Asked often, so it should be remembered. */
+    /** The current graph. It is called often, so it should be cached. */
     private readonly graph: () => readonly KubeObject[],
   ) {
     super(scope, id);
@@ -28,7 +28,7 @@ export class Children extends Construct {
 
   /**
    * An object of the graph, for patches.
-   * @throws Error naming those that there are
+   * @throws Error with the names of the existing ones
    */
   object(kind: string, name: string): ApiObject {
     const found = this.node.tryFindChild(`${kind}-${name}`);

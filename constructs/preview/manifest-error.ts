@@ -31,7 +31,7 @@ export function refuse(object: object, problems: readonly Problem[]): void {
   throw new ManifestError(problems.map((problem) => ({ object, ...problem })));
 }
 
-/** Whatever stands in a manifest, as text. */
+/** A value in a manifest, as text. */
 function text(value: unknown): string {
   return typeof value === 'string' ? value : JSON.stringify(value);
 }

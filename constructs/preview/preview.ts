@@ -23,22 +23,25 @@ export interface PreviewOptions {
   readonly serves?: readonly string[] | undefined;
 }
 
-/** What would become of custom resources. Where there are problems, the graph is not complete. */
+/** The children of custom resources. Where there are problems, the graph is not complete. */
 export interface Preview {
   /** Every child of every bench and site: benches first, each kind by namespace and name. */
   readonly objects: readonly KubeObject[];
-  /** What is wrong, in the words of admission or of the Ready condition. */
+  /** The problems, with the messages of admission or of the Ready condition. */
   readonly problems: readonly ObjectProblem[];
-  /** Objects that were passed over, and why. */
+  /** Objects that were skipped, and why. */
   readonly skipped: readonly SkippedObject[];
 }
 
 /**
- * The complete graph of the benches and sites among objects, as the operator would apply it, but for
- * owner references. Pure: the same objects, in whatever order, give the same graph.
+ * The complete graph of the benches and sites among objects, as the operator would apply it,
+ * without
+ * owner references. Pure: the same objects, in any order, give the same graph.
  *
- * Resources are judged and completed as at admission. Those without a namespace are in `default`.
- * Secrets that they name are taken to be there; benches are not, since a site is made from its bench.
+ * Resources are validated and defaulted as at admission. Those without a namespace are in
+ * `default`.
+ * Secrets that they name are assumed to exist; benches are not, since a site is made from its
+ * bench.
  */
 export function preview(objects: readonly object[], options: PreviewOptions = {}): Preview {
   const { accepted, refused, problems, skipped } = accept(
@@ -57,13 +60,15 @@ export function preview(objects: readonly object[], options: PreviewOptions = {}
   };
 }
 
-/** What is taken to be there where it is named. */
+/** Kinds whose objects are assumed to exist where they are named. */
 const ASSUMED = new Set([
   'Secret',
   ...INTEGRATIONS.flatMap(({ database }) => database?.serverKinds ?? []).map(({ kind }) => kind),
 ]);
 
-/** A world of custom resources, in which every site is Ready, and every Secret and database server that they name is there. */
+/**
+ * A reader of custom resources: every site is Ready, every named Secret and database server exists.
+ */
 export function readerOf(resources: readonly Resource[], options: PreviewOptions): StaticReader {
   return new StaticReader({
     objects: resources.map(settled),
@@ -108,7 +113,7 @@ function inOrder(accepted: readonly Accepted[]): readonly (readonly [AnyKind, Ac
   );
 }
 
-/** The children of one resource, or what keeps it from having any. */
+/** The children of one resource, or its problems. */
 function childrenOf(
   kind: AnyKind,
   { object, resource }: Accepted,

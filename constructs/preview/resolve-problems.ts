@@ -4,9 +4,9 @@ import { problemsOf } from '../kit/problems.js';
 import { resourceKey } from './accept.js';
 
 /**
- * What a user sees of an error that gathering threw: the words of the Ready condition, apart by field.
- * @param refused keys of resources that have problems of their own
- * @throws the error, where it says nothing to a user
+ * The problems in an error that `resolve` threw: the message of the Ready condition, by field.
+ * @param refused keys of resources that have problems themselves
+ * @throws the error where it is no problem of the input
  */
 export function resolveProblems(
   error: unknown,
@@ -20,7 +20,9 @@ export function resolveProblems(
   return problemsOf(error);
 }
 
-/** A site is made from its bench, so a preview takes both. A bench that is refused says why itself. */
+/**
+ * A site is made from its bench, so a preview takes both. A bench that is refused says why itself.
+ */
 function missingBench(
   { metadata: { namespace = 'default' }, spec }: Resource,
   refused: ReadonlySet<string>,
@@ -31,7 +33,7 @@ function missingBench(
   return [
     {
       path: 'spec.benchRef.name',
-      message: `there is no AppBench ${JSON.stringify(name)} in namespace ${namespace} in the input: give it together with its sites`,
+      message: `there is no AppBench ${JSON.stringify(name)} in namespace ${namespace} in the input: add it to the input`,
     },
   ];
 }

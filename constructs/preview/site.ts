@@ -49,7 +49,7 @@ export class Site extends Construct {
 
   /**
    * One of the site's children, for patches.
-   * @throws Error where there is none of this name, or where the resource is emitted
+   * @throws Error where no object has this name, or where the resource is emitted
    */
   object(objectKind: string, name: string): ApiObject {
     return childOf(this.#children, objectKind, name);

@@ -30,7 +30,7 @@ export interface AppSiteSpec {
   readonly siteName: DomainName;
   /** Public domain, where it is not `siteName`. */
   readonly domain?: DomainName;
-  /** Further public domains. They lead to the site as its own domain does, and are in its certificate.
+  /** Further public domains. They route to the site as its own domain does, and are in its certificate.
    * @maxItems 50
    * @listType set */
   readonly aliases?: readonly DomainName[];
@@ -39,7 +39,7 @@ export interface AppSiteSpec {
    * @listType map
    * @listMapKey name */
   readonly apps?: readonly AppRef[];
-  /** `Dedicated` gives the site web processes and workers of its own; `Shared` uses the bench's.
+  /** `Dedicated`: the site has its own web processes and workers; `Shared`: it uses the bench's.
    * @default Dedicated */
   readonly workloads: 'Dedicated' | 'Shared';
   /** Where the site's database is. */
@@ -71,13 +71,13 @@ export interface AppSiteSpec {
 export interface SiteRestore {
   /** A SiteBackup in the same namespace, of this site or of another one. */
   readonly backupRef?: NameRef;
-  /** Where backups are stored, for those whose SiteBackup is not there. */
+  /** Where the backup is stored, where its SiteBackup does not exist. */
   readonly source?: BackupDestination;
   /** Name of the backup, such as `20250131T120000Z`. By default the newest that is complete.
    * @maxLength 16
    * @pattern ^[0-9]{8}T[0-9]{6}Z$ */
   readonly name?: string;
-  /** Allows to replace the data of a site that exists: the `siteName`. Whatever follows it after a space makes another confirmation, by which a backup is restored again.
+  /** Confirms that the data of an existing site is replaced: the `siteName`. Text after it, behind a space, makes another confirmation, with which a backup is restored again.
    * @maxLength 320
    * @pattern ^[a-z0-9][A-Za-z0-9._,: -]*$ */
   readonly confirm?: string;
@@ -90,7 +90,7 @@ export interface SiteRestore {
  * @cel self.mode == 'external' || !(has(self.host) || has(self.port) || has(self.name) || has(self.secretRef)) ;; host, port, name and secretRef belong to mode external
  * @cel self.mode == 'dedicated' || !(has(self.image) || has(self.resources) || has(self.storage)) ;; image, resources and storage belong to mode dedicated */
 export interface SiteDatabase {
-  /** `shared`: on the bench's server; `dedicated`: on a server of the site's own; `external`: a prepared database; `operator`: made by the database operator of the bench's server.
+  /** `shared`: on the bench's server; `dedicated`: on a server for this site alone; `external`: a prepared database; `operator`: created by the database operator of the bench's server.
    * @default shared */
   readonly mode: 'shared' | 'dedicated' | 'external' | 'operator';
   /** Host of a prepared database. */
@@ -157,7 +157,7 @@ export interface SiteTls {
   /** Enables TLS.
    * @default false */
   readonly enabled: boolean;
-  /** Name of the certificate issuer; the bench's when not given. Without any, the Secret must be there already.
+  /** Name of the certificate issuer; the bench's when not given. Without an issuer, the Secret must exist.
    * @maxLength 253
    * @pattern ^[a-z0-9]([-a-z0-9]*[a-z0-9])?([.][a-z0-9]([-a-z0-9]*[a-z0-9])?)*$ */
   readonly certManagerIssuer?: string;
@@ -171,7 +171,7 @@ export interface SiteTls {
 
 /** What the site is. */
 export interface AppSiteStatus extends CommonStatus {
-  /** Where the site is in its life. */
+  /** The lifecycle phase of the site. */
   readonly phase?: 'Pending' | 'Provisioning' | 'Ready' | 'Updating' | 'Failed' | 'Deleting';
   /** URL of the site. */
   readonly siteURL?: string;
@@ -181,16 +181,16 @@ export interface AppSiteStatus extends CommonStatus {
   readonly replicas?: number;
   /** Label selector of the web processes' pods, for the scale subresource. */
   readonly selector?: string;
-  /** How the workers of the site's own scale, by queue; not there where the site uses its bench's. */
+  /** How the site's own workers scale, by queue; not set where the site uses its bench's. */
   readonly workerScaling?: WorkerScaling;
   /** Where the data is. */
   readonly database?: SiteDatabaseStatus;
   /** The applications that the site should have.
    * @listType atomic */
   readonly apps?: readonly string[];
-  /** The image that the site's data was last brought to. */
+  /** The image that the site's data was last migrated to. */
   readonly image?: string;
-  /** The upgrade under way; not there when there is none. */
+  /** The current upgrade; not set when there is none. */
   readonly upgrade?: SiteUpgrade;
   /** The backup that was restored last. */
   readonly restored?: RestoredBackup;
@@ -205,24 +205,24 @@ export interface RestoredBackup {
   readonly time: string;
   /** Where it was read: `s3://bucket/prefix/name` or `pvc://claim/prefix/name`. */
   readonly from: string;
-  /** What the site had before, below the folder `sites` of the bench's volume; not there where the site was new. */
+  /** What the site had before, below the folder `sites` of the bench's volume; not set where the site was new. */
   readonly before?: string;
   /** Whose encryption key the site has: that of its `Secret`, or that of the `Backup`, which the Secret does not hold. */
   readonly encryptionKey: 'Secret' | 'Backup';
-  /** Hashes of what restoreFrom has asked for and got, the last one last.
+  /** Hashes of the restores that are done, the last one last.
    * @listType atomic */
   readonly requests: readonly string[];
 }
 
 /** The upgrade of a site to its bench's image. */
 export interface SiteUpgrade {
-  /** The image that the site's data was of when the upgrade began. */
+  /** The image of the site's data before the upgrade. */
   readonly from: string;
-  /** The image that the site is brought to. */
+  /** The image that the site is upgraded to. */
   readonly to: string;
-  /** `Waiting` for its turn, open and on the image before; `Running`: it is closed, backed up, migrated; `Migrated`: its processes change to the new image, then it opens; `Failed`, and tried again. */
+  /** `Waiting`: for its turn, open and on the previous image; `Running`: closed, backed up and migrated; `Migrated`: its processes change to the new image, then it opens; `Failed`: it is tried again. */
   readonly state: 'Waiting' | 'Running' | 'Migrated' | 'Failed';
-  /** Whether the site is known to be closed: visitors see a page that says so, its jobs are set aside. */
+  /** Whether the site is known to be closed: visitors see a maintenance page, and its jobs are deferred. */
   readonly closed?: boolean;
 }
 

@@ -15,17 +15,18 @@ import { SiteDrop, type SiteDropProps } from './job.js';
 
 /**
  * `Delete` drops the database and the files. `Retain` keeps both for a later site of the same name,
- * and puts the site to rest: the bench's scheduler would go on working for it.
+ * and disables the site, for which the bench's scheduler would enqueue jobs.
  */
 export const siteCleanup: Cleanup<AppSite> = {
   needed: (site) => !isReleased(site),
   retainsData: retainsData,
   blockers(site, reader) {
-    if (drops(site) && hasBegun(site, reader) && !findBench(site, reader)) throw benchMissing(site);
+    if (drops(site) && mayHaveData(site, reader) && !findBench(site, reader))
+      throw benchMissing(site);
   },
   chart(scope, id, site, reader) {
-    // A site that was never Ready under Retain has nothing that goes on: it may go at once.
-    const needed = drops(site) ? hasBegun(site, reader) : site.status?.appliedHash !== undefined;
+    // A site under Retain that was never Ready has no running jobs: it is deleted at once.
+    const needed = drops(site) ? mayHaveData(site, reader) : site.status?.appliedHash !== undefined;
     const bench = needed && !isReleased(site) ? findBench(site, reader) : undefined;
     if (!bench) return undefined;
     const model = benchModel(bench, reader);
@@ -34,7 +35,7 @@ export const siteCleanup: Cleanup<AppSite> = {
       site,
       bench: model,
       database,
-      filesGo: filesGo(site, reader),
+      filesDeleted: filesDeleted(site, reader),
     });
   },
 };
@@ -44,11 +45,12 @@ function drops(site: AppSite): boolean {
 }
 
 /**
- * Whether there can be data. The status tells of the database when the site was accepted for the
- * first time; the password comes before anything that uses it. A refused site has neither, and
+ * Whether data can exist. The status names the database when the site was accepted for the
+ * first time; the password is created before everything that uses it. A refused site has neither,
+ * and
  * nothing may run under its name.
  */
-function hasBegun(site: AppSite, reader: ClusterReader): boolean {
+function mayHaveData(site: AppSite, reader: ClusterReader): boolean {
   const { namespace = 'default', name } = site.metadata;
   const { databaseSecret } = siteNames(name);
   return (
@@ -58,16 +60,17 @@ function hasBegun(site: AppSite, reader: ClusterReader): boolean {
 }
 
 /**
- * Whether the volume of the bench's sites is going, as after `--cascade=foreground` under `Delete`. It takes no new pod, and
- * goes only when nobody has it any more: the bench, which serves its sites until they are gone, would wait for the site.
+ * Whether the volume of the bench's sites is being deleted, as after `--cascade=foreground` under
+ * `Delete`. No new pod can mount it, and it is deleted after its last pod: the bench, which serves
+ * its sites until they are deleted, would wait for the site.
  */
-function filesGo(site: AppSite, reader: ClusterReader): boolean {
+function filesDeleted(site: AppSite, reader: ClusterReader): boolean {
   const { namespace = 'default' } = site.metadata;
   const { sites } = benchNames(site.spec.benchRef.name);
-  return reader.get('PersistentVolumeClaim', namespace, sites, goes) ?? false;
+  return reader.get('PersistentVolumeClaim', namespace, sites, isDeleting) ?? false;
 }
 
-function goes({ metadata }: KubeObject): boolean {
+function isDeleting({ metadata }: KubeObject): boolean {
   return metadata.deletionTimestamp !== undefined;
 }
 
@@ -84,13 +87,15 @@ function benchMissing(site: AppSite): Waiting {
   const { namespace = 'default' } = site.metadata;
   return new Waiting(
     'BenchMissing',
-    `the site's data cannot be dropped: there is no AppBench "${site.spec.benchRef.name}" in namespace ${namespace}; the annotation ${metadataKeysOf(site).skipDrop}=true lets the site go without it`,
+    `the site's data cannot be dropped: there is no AppBench "${site.spec.benchRef.name}" in namespace ${namespace}; to delete the site without dropping it, annotate it with ${metadataKeysOf(site).skipDrop}=true`,
   );
 }
 
 /**
- * The site's database, as its status tells of it: the bench may have changed to a server of another kind
- * since. Only where the Job drops it does it need the bench's server, with the login of its administrator.
+ * The site's database, as its status names it: the bench may have changed to a server of another
+ * kind
+ * since. Only where the Job drops it does it need the bench's server, with the login of its
+ * administrator.
  */
 function databaseOf(site: AppSite, bench: BenchModel): SiteDatabasePlan {
   const { spec, status } = site;
@@ -105,7 +110,7 @@ function databaseOf(site: AppSite, bench: BenchModel): SiteDatabasePlan {
     return databasePlan(site, bench);
   } catch (error) {
     if (!(error instanceof Stalled)) throw error;
-    const release = `the annotation ${metadataKeysOf(site).skipDrop}=true lets the site go without dropping its data`;
+    const release = `to delete the site without dropping its data, annotate it with ${metadataKeysOf(site).skipDrop}=true`;
     throw new Stalled(error.reason, `${error.message}; ${release}`, error.retryAfterMs);
   }
 }

@@ -15,61 +15,58 @@ export interface SiteDatabasePlan {
 
 /**
  * Decides about a site's database.
- * @throws Stalled where the bench has no server of the kind that the site asks for
+ * @throws Stalled where the bench has no server for the mode
  */
 export function databasePlan(site: AppSite, bench: BenchModel): SiteDatabasePlan {
-  const { mode, host = '', port, name, secretRef } = site.spec.dbConfig;
-  const { provider } = bench.database;
+  const { mode, secretRef, name } = site.spec.dbConfig;
   const names = siteNames(site.metadata.name);
-  const common = {
+  return {
     mode,
-    name: databaseName(bench.namespace, site.metadata.name),
-    password: { secret: names.databaseSecret, key: 'password' },
+    name:
+      (mode === 'external' ? name : undefined) ?? databaseName(bench.namespace, site.metadata.name),
+    password: {
+      secret: (mode === 'external' ? secretRef?.name : undefined) ?? names.databaseSecret,
+      key: 'password',
+    },
+    server: SERVERS[mode](site, bench),
   };
-  switch (mode) {
-    case 'shared':
-      if (!bench.database.root) {
-        throw unsupported(
-          mode,
-          `the server of bench ${bench.name} is a database operator's; use "operator"`,
-        );
-      }
-      return { ...common, server: bench.database };
-    case 'operator':
-      if (!bench.operatorServer || bench.database.root) {
-        throw unsupported(
-          mode,
-          `bench ${bench.name} names no server of a database operator in spec.dbConfig`,
-        );
-      }
-      return {
-        ...common,
-        server: { provider, host: bench.database.host, port: bench.database.port },
-      };
-    case 'dedicated':
-      return {
-        ...common,
-        server: {
-          provider,
-          host: serviceHost(names.database, bench.namespace, bench.clusterDomain),
-          port: DEFAULT_PORTS[provider],
-          root: {
-            user: ROOT_USERS[provider],
-            password: { secret: names.databaseRoot, key: 'password' },
-          },
-        },
-      };
-    case 'external':
-      return {
-        mode,
-        name: name ?? common.name,
-        password: { secret: secretRef?.name ?? common.password.secret, key: 'password' },
-        server: { provider, host, port: port ?? DEFAULT_PORTS[provider] },
-      };
-  }
 }
 
-function unsupported(mode: string, why: string): Stalled {
+type Mode = SiteDatabasePlan['mode'];
+
+/** The server of a site's database, by mode. */
+const SERVERS: Readonly<Record<Mode, (site: AppSite, bench: BenchModel) => DatabaseServer>> = {
+  shared(_site, { name, database }) {
+    if (database.root) return database;
+    const why = `the server of bench ${name} is managed by a database operator; use "operator"`;
+    throw unsupported('shared', why);
+  },
+  operator(_site, { name, database, operatorServer }) {
+    if (!operatorServer || database.root) {
+      const why = `bench ${name} names no server of a database operator in spec.dbConfig`;
+      throw unsupported('operator', why);
+    }
+    return { provider: database.provider, host: database.host, port: database.port };
+  },
+  dedicated({ metadata }, { database: { provider }, namespace, clusterDomain }) {
+    const names = siteNames(metadata.name);
+    return {
+      provider,
+      host: serviceHost(names.database, namespace, clusterDomain),
+      port: DEFAULT_PORTS[provider],
+      root: {
+        user: ROOT_USERS[provider],
+        password: { secret: names.databaseRoot, key: 'password' },
+      },
+    };
+  },
+  external({ spec }, { database: { provider } }) {
+    const { host = '', port = DEFAULT_PORTS[provider] } = spec.dbConfig;
+    return { provider, host, port };
+  },
+};
+
+function unsupported(mode: Mode, why: string): Stalled {
   return Stalled.invalid([
     { path: 'spec.dbConfig.mode', message: `Invalid value: "${mode}": ${why}` },
   ]);

@@ -5,7 +5,7 @@ import {
   scaledToZero,
   scalingCondition,
   scalingStatus,
-  type WorkersSeen,
+  type WorkerChildren,
 } from '../frappe/worker-scaling.js';
 import { benchNames, serviceHost, siteNames } from '../kit/names.js';
 import { INTEGRATIONS } from '../integrations/index.js';
@@ -23,7 +23,7 @@ import { routeCertificate } from './routes.js';
 import { certificateCondition } from './tls.js';
 import { evaluateUpgrade } from './upgrade.js';
 
-/** A site answers when its ping comes back through the bench's proxy. Maintenance answers nobody. */
+/** The ping of the site through the bench's proxy. In maintenance the site does not answer it. */
 export function siteProbes({
   resource,
   inputs,
@@ -41,7 +41,7 @@ export function siteProbes({
   ];
 }
 
-/** What a site says of itself. */
+/** The status of a site. */
 export function evaluateSite(
   observation: Observation<AppSite, SiteInputs>,
   integrations: readonly Integration[] = INTEGRATIONS,
@@ -58,7 +58,7 @@ export function evaluateSite(
     ...upgrade,
     stalled: upgrade.stalled === true || restore.stalled,
     phase,
-    ready: isHeld(observation) ? { ...ready, message: inputs.blockedReason ?? '' } : ready,
+    ready: isBlocked(observation) ? { ...ready, message: inputs.blockedReason ?? '' } : ready,
     reconcileAgain: upgrade.reconcileAgain === true || scaling.reconcileAgain,
     conditions: conditionsOf(observation, certificate, [
       ...scaling.conditions,
@@ -86,8 +86,11 @@ export function evaluateSite(
   };
 }
 
-/** Whether nothing moves since nothing may be made: what is under way says more than what holds the rest. */
-function isHeld({ ready, inputs, pending, probes }: Observation<AppSite, SiteInputs>): boolean {
+/**
+ * Whether nothing makes progress, since the site is blocked: progress says more than the blocked
+ * reason.
+ */
+function isBlocked({ ready, inputs, pending, probes }: Observation<AppSite, SiteInputs>): boolean {
   const idle = pending.every(({ health }) => health.state === 'Missing') && probes.length === 0;
   return !ready && inputs.blockedReason !== undefined && idle;
 }
@@ -117,7 +120,7 @@ function evaluateScaling(observation: Observation<AppSite, SiteInputs>) {
   if (resource.spec.workloads !== 'Dedicated') {
     return { status: undefined, reconcileAgain: false, conditions: [] };
   }
-  const workers: WorkersSeen = {
+  const workers: WorkerChildren = {
     name: siteNames(resource.metadata.name).worker,
     scale: (queue) => siteWorkerScale(resource, inputs, queue),
     foreign: inputs.foreignScalers,

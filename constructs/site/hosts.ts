@@ -37,7 +37,7 @@ export function refuseTakenHosts(
   if (taken.length > 0) throw new Stalled('DuplicateSiteName', taken.join('; '));
 }
 
-/** The name of an older site that has a host name; undefined where there is none. */
+/** The name of an older site that has a host name; undefined where no older site has it. */
 function olderOf(
   site: AppSite,
   host: string,
@@ -55,7 +55,7 @@ function olderOf(
       (other) =>
         other.name !== name &&
         isOlder(other, nameOwnerOf(site)) &&
-        hostsOf(other, suffix).some((claimed) => claimed.host === host),
+        hostsOf(other, suffix).some((taken) => taken.host === host),
     )?.name;
 }
 

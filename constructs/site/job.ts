@@ -15,7 +15,7 @@ import type { SiteUpgradeInputs } from './upgrade.js';
 /** Migrating a large database takes hours. */
 const MIGRATE_SECONDS = 21_600;
 
-/** The Job that creates a site, or brings an existing one to what is wanted. */
+/** The Job that creates a site, or updates an existing one. */
 export class SiteInit extends Construct {
   constructor(
     scope: Construct,
@@ -53,7 +53,7 @@ export class SiteInit extends Construct {
           { name: 'IMAGE', value: image },
           { name: 'SITE_APPS', value: JSON.stringify(inputs.apps) },
           { name: 'SITE_CONFIG', value: JSON.stringify(config) },
-          // What of the old image runs for the site must have gone first.
+          // The site's pods of the previous image must have terminated first.
           ...(inputs.upgrade?.begun ? [{ name: 'KEEP_CLOSED', value: '1' }] : []),
           secretEnv('DB_PASSWORD', database.password),
           ...rootEnv(database.server),
@@ -70,7 +70,7 @@ export class SiteInit extends Construct {
   }
 }
 
-/** The Job that opens a site after its migration, when none of its pods is of the old image any more. */
+/** The Job that opens a site after its migration, when all its pods run the new image. */
 export class SiteReopen extends Construct {
   constructor(
     scope: Construct,
@@ -109,30 +109,30 @@ export interface SiteDropProps {
   readonly site: AppSite;
   readonly bench: BenchModel;
   readonly database: SiteDatabasePlan;
-  /** Whether the volume of the site's files is going, and they with it. */
-  readonly filesGo: boolean;
+  /** Whether the volume of the site's files is being deleted. */
+  readonly filesDeleted: boolean;
 }
 
-/** The Job that removes a site's database and files, or puts the site to rest where they stay. */
+/** The Job that removes a site's database and files, or disables the site where they are kept. */
 export class SiteDrop extends Construct {
   constructor(scope: Construct, id: string, props: SiteDropProps) {
     super(scope, id);
-    const { site, bench, database, filesGo } = props;
+    const { site, bench, database, filesDeleted } = props;
     const drops = site.spec.deletionPolicy === 'Delete';
     new FrappeJob(this, 'job', {
       bench,
       owner: site,
       name: siteNames(site.metadata.name).drop,
       component: 'drop',
-      run: filesGo ? `${site.spec.deletionPolicy} without files` : site.spec.deletionPolicy,
-      withoutSites: filesGo,
+      run: filesDeleted ? `${site.spec.deletionPolicy} without files` : site.spec.deletionPolicy,
+      withoutSites: filesDeleted,
       container: {
         name: 'drop',
         command: [PYTHON, `${SCRIPTS_DIR}/site_drop.py`],
         env: [
           ...identity(site, database),
           ...(drops ? [] : [{ name: 'KEEP_DATA', value: '1' }]),
-          // Whoever made a prepared database owns it; a server of the site's own goes as a whole.
+          // A prepared database belongs to its creator; a dedicated server is deleted as a whole.
           ...(drops && database.mode === 'shared' ? rootEnv(database.server) : []),
           ...(drops && site.status?.appliedHash !== undefined
             ? [{ name: 'WAS_READY', value: '1' }]

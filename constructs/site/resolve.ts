@@ -26,23 +26,29 @@ import { databasePlan, type SiteDatabasePlan } from './database.js';
 import { requireDatabaseOperator } from './database-ready.js';
 import { refuseLongHost, refuseTakenHosts } from './hosts.js';
 import { resolveRestore, type SiteRestoreInputs } from './restore.js';
-import { resolveRoute, type SiteRouteInputs } from './routes.js';
+import { resolveRoute, type RouteSources, type SiteRouteInputs } from './routes.js';
 import { resolveTls, type SiteTlsInputs } from './tls.js';
 import { benchBefore, resolveUpgrade, type SiteUpgradeInputs } from './upgrade.js';
 
 /** What the tree of a site depends on. */
 export interface SiteInputs {
   readonly bench: BenchModel;
-  /** Why the site must not be created or changed yet; undefined when the bench is ready, or there only for its sites. */
+  /**
+   * Why the site must not be created or changed yet; undefined when the bench is ready, or is kept
+   * for its sites only.
+   */
   readonly blockedReason: string | undefined;
-  /** uids of the Secrets that the operator generates: one that was made anew has another value, which the site must learn. */
+  /**
+   * uids of the generated Secrets: one that was generated again has another value, which the site
+   * must get.
+   */
   readonly generated: readonly string[];
   readonly database: SiteDatabasePlan;
   /** Why the server of a database operator is not ready, in that operator's words. */
   readonly serverNotReady: string | undefined;
   /** Version of the Secret of a prepared database. */
   readonly databaseVersion: string;
-  /** What the site's pods read of Redis at their start, see `redisVersion`. */
+  /** Changes with the login to Redis, see `redisVersion`. */
   readonly redisVersion: string;
   readonly apps: readonly string[];
   /** The public host name. */
@@ -54,17 +60,17 @@ export interface SiteInputs {
   readonly tls: SiteTlsInputs | undefined;
   /** Undefined where the site has an Ingress, or neither. */
   readonly route: SiteRouteInputs | undefined;
-  /** Whether KEDA is there. */
+  /** Whether the cluster serves KEDA's API. */
   readonly keda: boolean;
   /** The integrations that add to the site's Ingress, and whose API is served. */
   readonly ingressExtensions: readonly string[];
-  /** The queues that nobody but the operator wakes. */
+  /** The queues that only the operator scales from zero. */
   readonly scaledToZero: readonly Queue[];
-  /** The queues whose number somebody else has. */
+  /** The HorizontalPodAutoscalers of others that scale the site's workers. */
   readonly foreignScalers: ForeignScalers;
-  /** The way to the bench's image; undefined where the site is there. */
+  /** The upgrade to the bench's image; undefined where the site's data is of it. */
   readonly upgrade: SiteUpgradeInputs | undefined;
-  /** What `restoreFrom` asks for; undefined where it is not given. */
+  /** The restore that `restoreFrom` requests; undefined where it is not given. */
   readonly restore: SiteRestoreInputs | undefined;
 }
 
@@ -75,69 +81,98 @@ export function resolveSite(
   integrations: readonly Integration[] = INTEGRATIONS,
 ): SiteInputs {
   refuseSharedName(site, 'AppBench', reader);
-  const { namespace = 'default', name } = site.metadata;
-  const { spec } = site;
-  const { model: wanted, ready, deleting, rolled, bench, notReady } = readBench(site, reader);
-  const upgrade = resolveUpgrade(site, wanted, rolled, reader);
-  const waits = upgrade?.begun === false;
-  const model = waits ? benchBefore(wanted, bench, upgrade.from) : wanted;
-  // First, so that nothing else hides what is taken from who judges a change of it.
+  const read = readBench(site, reader);
+  const upgrade = resolveUpgrade(site, read.model, read.rolledOut, reader);
+  const waitsForTurn = upgrade?.begun === false;
+  const model = waitsForTurn ? benchBefore(read.model, read.bench, upgrade.from) : read.model;
+  // First, so that no other problem hides a host name that is taken from admission.
   refuseTakenHosts(site, model.domain.suffix, reader);
   refuseLongHost(site, model.domain.suffix);
-  const admin = spec.adminPasswordSecretRef?.name;
   const database = databasePlan(site, model);
-  const adminVersion = admin
-    ? requireSecret(reader, namespace, admin, 'spec.adminPasswordSecretRef.name')
-    : '';
-  const databaseVersion =
-    spec.dbConfig.mode === 'external'
-      ? requireSecret(reader, namespace, database.password.secret, 'spec.dbConfig.secretRef.name')
-      : '';
-  const generated = generatedSecrets(site, reader);
+  const secrets = resolveSecrets(site, database, reader);
   const restore = resolveRestore(site, reader);
-  // What a bench that deleting has lost, such as the password of Redis, it makes anew: a site that is there has to be told.
-  const mayChange = ready || upgrade || (deleting && site.status?.appliedHash !== undefined);
-  const route = resolveRoute(site, { bench: model, reader, integrations });
-  const keda = servesKeda(reader);
-  const hosts = publicHosts(spec, model.domain.suffix);
   return {
-    bench: withTemplate(model, spec.podTemplate),
-    // One that is closed half way is not touched before its turn: its Job would go back, and then forth again.
-    blockedReason:
-      waits && upgrade.closed
-        ? `waiting for its turn to be brought to ${upgrade.to}`
-        : mayChange
-          ? (waitingFor(generated) ?? restoreBlockedReason(site, restore))
-          : `waiting for bench ${model.name} to be ready`,
-    generated: generated.map(({ uid = '' }) => uid),
+    bench: withTemplate(model, site.spec.podTemplate),
+    blockedReason: blockedReason(site, { bench: read, upgrade, restore, missing: secrets.missing }),
+    generated: secrets.generated,
     database,
-    serverNotReady: notReady,
-    databaseVersion,
+    serverNotReady: read.notReady,
+    databaseVersion: secrets.databaseVersion,
     redisVersion: redisVersion(model, reader) ?? '',
-    // New apps come with the image that holds them.
-    apps: (waits ? site.status?.apps : undefined) ?? siteApps(site, model),
-    domain: hosts[0] ?? spec.siteName,
-    hosts,
-    adminPassword: { secret: admin ?? siteNames(name).adminPassword, version: adminVersion },
-    tls: route ? undefined : resolveTls(site, model, reader),
-    route,
-    keda,
-    ingressExtensions: integrations
-      .filter(({ ingress }) => ingress && reader.serves(ingress.kind))
-      .map((integration) => integration.name),
-    scaledToZero: scaledToZero(site.status?.workerScaling),
-    foreignScalers:
-      spec.workloads === 'Dedicated'
-        ? foreignScalers(reader, namespace, siteNames(name).worker, (queue) =>
-            siteWorkersWanted(site, { bench: model, keda }, queue),
-          )
-        : {},
+    // Added apps are in the new image only.
+    apps: (waitsForTurn ? site.status?.apps : undefined) ?? siteApps(site, model),
+    adminPassword: secrets.adminPassword,
+    ...resolveAccess(site, { bench: model, reader, integrations }),
+    ...resolveScaling(site, model, reader),
     upgrade,
     restore,
   };
 }
 
-/** What is asked for the site's own workers of a queue: its own number is before its bench's scaling. */
+/** How the site is reached from outside of the cluster. */
+function resolveAccess(
+  site: AppSite,
+  sources: RouteSources,
+): Pick<SiteInputs, 'domain' | 'hosts' | 'tls' | 'route' | 'ingressExtensions'> {
+  const { bench, reader, integrations } = sources;
+  const hosts = publicHosts(site.spec, bench.domain.suffix);
+  const route = resolveRoute(site, sources);
+  return {
+    domain: hosts[0] ?? site.spec.siteName,
+    hosts,
+    tls: route ? undefined : resolveTls(site, bench, reader),
+    route,
+    ingressExtensions: integrations
+      .filter(({ ingress }) => ingress && reader.serves(ingress.kind))
+      .map(({ name }) => name),
+  };
+}
+
+/** Who scales the site's own workers. */
+function resolveScaling(
+  site: AppSite,
+  bench: BenchModel,
+  reader: ClusterReader,
+): Pick<SiteInputs, 'keda' | 'scaledToZero' | 'foreignScalers'> {
+  const { namespace = 'default', name } = site.metadata;
+  const keda = servesKeda(reader);
+  const ofQueue = (queue: Queue) => siteWorkersWanted(site, { bench, keda }, queue);
+  return {
+    keda,
+    scaledToZero: scaledToZero(site.status?.workerScaling),
+    foreignScalers:
+      site.spec.workloads === 'Dedicated'
+        ? foreignScalers(reader, namespace, siteNames(name).worker, ofQueue)
+        : {},
+  };
+}
+
+/** Why the site must not be created or changed yet. */
+function blockedReason(
+  { status }: AppSite,
+  props: {
+    readonly bench: SiteBench;
+    readonly upgrade: SiteUpgradeInputs | undefined;
+    readonly restore: SiteRestoreInputs | undefined;
+    /** The first Secret that is not generated yet. */
+    readonly missing: string | undefined;
+  },
+): string | undefined {
+  const { bench, upgrade, restore, missing } = props;
+  if (upgrade && isClosedBeforeTurn(upgrade)) {
+    return `waiting for its turn to be upgraded to ${upgrade.to}`;
+  }
+  if (!isUsable(bench, status) && !upgrade)
+    return `waiting for bench ${bench.model.name} to be ready`;
+  if (missing !== undefined) return `waiting for Secret ${missing}`;
+  // A new site begins with its backup; an existing one runs without it.
+  return status?.image === undefined ? restore?.problem?.message : undefined;
+}
+
+/**
+ * What the specs say about the site's own workers of a queue: its number overrides its bench's
+ * scaling.
+ */
 export function siteWorkersWanted(
   { spec }: AppSite,
   { bench, keda }: Pick<SiteInputs, 'bench' | 'keda'>,
@@ -152,64 +187,84 @@ export function siteWorkersWanted(
   };
 }
 
-/** A new site begins with its backup; one that is there deleting on without. */
-function restoreBlockedReason(
-  site: AppSite,
-  restore: SiteRestoreInputs | undefined,
-): string | undefined {
-  return site.status?.image === undefined ? restore?.problem?.message : undefined;
+/** A bench that is being deleted generates lost Secrets again: an existing site must get them. */
+function isUsable({ ready, deleting }: SiteBench, status: AppSite['status']): boolean {
+  return ready || (deleting && status?.appliedHash !== undefined);
 }
 
-function readBench(
-  site: AppSite,
-  reader: ClusterReader,
-): {
+/** The Job of such a site would go back to the previous image, and then forward again. */
+function isClosedBeforeTurn({ begun, closed }: SiteUpgradeInputs): boolean {
+  return !begun && closed;
+}
+
+/** The bench of a site. */
+interface SiteBench {
   readonly model: BenchModel;
   readonly bench: AppBench;
   readonly ready: boolean;
   readonly deleting: boolean;
-  readonly rolled: boolean;
+  /** Whether the bench's own pods run its image. */
+  readonly rolledOut: boolean;
+  /** Why the server of a database operator is not ready. */
   readonly notReady: string | undefined;
-} {
+}
+
+/** @throws Waiting where the bench does not exist, or its database server cannot be used */
+function readBench(site: AppSite, reader: ClusterReader): SiteBench {
   const { namespace = 'default' } = site.metadata;
   const { name } = site.spec.benchRef;
-  const bench = reader.get('AppBench', namespace, name, benchOffer);
-  if (!bench) {
+  const read = reader.get('AppBench', namespace, name, benchOffer);
+  if (!read) {
     throw new Waiting(
       'BenchMissing',
       `spec.benchRef.name: there is no AppBench "${name}" in namespace ${namespace}`,
     );
   }
-  const model = benchModel(bench.bench, reader);
-  const rolled = bench.ready && bench.image === model.image.reference;
-  const { ready, deleting } = bench;
-  const read = { model, bench: bench.bench, ready, deleting, rolled, notReady: undefined };
-  if (site.spec.dbConfig.mode !== 'operator' || bench.bench.spec.dbConfig.mode !== 'operator') {
-    return read;
+  const { bench, ready, deleting, image } = read;
+  const model = benchModel(bench, reader);
+  const rolledOut = ready && image === model.image.reference;
+  const common = { model, bench, ready, deleting, rolledOut, notReady: undefined };
+  if (site.spec.dbConfig.mode !== 'operator' || bench.spec.dbConfig.mode !== 'operator') {
+    return common;
   }
   requireDatabaseOperator(model.database.provider, reader);
-  const { server, notReady } = databaseOperatorServer(bench.bench, model, reader);
-  return { ...read, model: { ...model, database: server }, notReady };
+  const { server, notReady } = databaseOperatorServer(bench, model, reader);
+  return { ...common, model: { ...model, database: server }, notReady };
 }
 
-function generatedSecrets(
+interface SiteSecrets extends Pick<SiteInputs, 'adminPassword' | 'databaseVersion' | 'generated'> {
+  /** The first generated Secret that does not exist yet. */
+  readonly missing: string | undefined;
+}
+
+/** @throws Waiting where a Secret that the spec names does not exist */
+function resolveSecrets(
   { metadata, spec }: AppSite,
+  database: SiteDatabasePlan,
   reader: ClusterReader,
-): readonly { readonly name: string; readonly uid: string | undefined }[] {
+): SiteSecrets {
   const { namespace = 'default' } = metadata;
   const names = siteNames(metadata.name);
-  return [
-    ...(spec.adminPasswordSecretRef ? [] : [names.adminPassword]),
-    ...(spec.dbConfig.mode === 'external' ? [] : [names.databaseSecret]),
+  const version = (name: string, path: string): string =>
+    requireSecret({ namespace, name, path }, reader);
+  const admin = spec.adminPasswordSecretRef?.name;
+  const external = spec.dbConfig.mode === 'external';
+  const adminVersion =
+    admin === undefined ? '' : version(admin, 'spec.adminPasswordSecretRef.name');
+  const databaseVersion = external
+    ? version(database.password.secret, 'spec.dbConfig.secretRef.name')
+    : '';
+  const generated = [
+    ...(admin === undefined ? [names.adminPassword] : []),
+    ...(external ? [] : [names.databaseSecret]),
     names.encryptionKey,
   ].map((name) => ({ name, uid: reader.get('Secret', namespace, name, uidOf) }));
-}
-
-function waitingFor(
-  generated: readonly { readonly name: string; readonly uid: string | undefined }[],
-): string | undefined {
-  const missing = generated.find(({ uid }) => uid === undefined);
-  return missing && `waiting for Secret ${missing.name}`;
+  return {
+    adminPassword: { secret: admin ?? names.adminPassword, version: adminVersion },
+    databaseVersion,
+    generated: generated.map(({ uid = '' }) => uid),
+    missing: generated.find(({ uid }) => uid === undefined)?.name,
+  };
 }
 
 function siteApps(site: AppSite, bench: BenchModel): readonly string[] {

@@ -11,19 +11,21 @@ import type { AppSite, RestoredBackup, SiteRestore } from './api.js';
 import type { SiteInputs } from './resolve.js';
 import { CLOSED_REASONS } from './upgrade.js';
 
-/** What is asked for by `restoreFrom`. */
+/** The restore that `restoreFrom` requests. */
 export interface SiteRestoreInputs {
-  /** Hash of it: each is restored once. */
+  /** Hash of the request: each is restored once. */
   readonly id: string;
   /** Whether the data of a site that exists may be replaced. */
   readonly confirmed: boolean;
-  /** Where the backup is; undefined where it was restored, must not be, or where that is not known. */
+  /**
+   * Where the backup is stored; undefined where it was restored, must not be, or cannot be found.
+   */
   readonly store: BackupStore | undefined;
   /** Why it cannot be restored now. */
   readonly problem: { readonly reason: string; readonly message: string } | undefined;
 }
 
-/** What `restoreFrom` asks for; undefined where it is not given. */
+/** The restore that `restoreFrom` requests; undefined where it is not given. */
 export function resolveRestore(
   site: AppSite,
   reader: ClusterReader,
@@ -46,41 +48,43 @@ export function resolveRestore(
   }
 }
 
-/** A site that was Ready exists: without a confirmation it goes on as it is. */
+/** A site that was Ready exists: without a confirmation its data is kept. */
 function isRefused({ status }: AppSite, confirmed: boolean): boolean {
   return !confirmed && status?.appliedHash !== undefined;
 }
 
-/** The confirmation's name of the site is no part of it: with or without, the same is asked for. */
-function requestOf({ backupRef, source, name }: SiteRestore, reconcileAgain: string): string {
-  return hashOf([backupRef?.name ?? null, source ?? null, name ?? null, reconcileAgain]);
+/**
+ * The siteName in the confirmation is not part of the hash: with or without it, the request is the
+ * same.
+ */
+function requestOf({ backupRef, source, name }: SiteRestore, confirmation: string): string {
+  return hashOf([backupRef?.name ?? null, source ?? null, name ?? null, confirmation]);
 }
 
-/** @throws Waiting where the SiteBackup, or a Secret, is not there */
+/** @throws Waiting where the SiteBackup, or a Secret, does not exist */
 function storeOf(
   site: AppSite,
   { backupRef, source }: SiteRestore,
   reader: ClusterReader,
 ): BackupStore {
   const { namespace = 'default', name } = site.metadata;
-  const offer = backupRef && reader.get('SiteBackup', namespace, backupRef.name, placeOf);
-  const destination = offer?.destination ?? source;
+  const backupName = backupRef?.name ?? '';
+  const backup = backupRef && reader.get('SiteBackup', namespace, backupName, placeOf);
+  const destination = backup?.destination ?? source;
   if (!destination) {
-    throw new Waiting(
-      'BackupMissing',
-      `spec.restoreFrom.backupRef.name: there is no SiteBackup "${backupRef?.name ?? ''}" in namespace ${namespace}`,
-    );
+    const message = `spec.restoreFrom.backupRef.name: there is no SiteBackup "${backupName}" in namespace ${namespace}`;
+    throw new Waiting('BackupMissing', message);
   }
-  const path = source ? 'spec.restoreFrom.source' : `SiteBackup ${backupRef?.name ?? ''}`;
+  const path = source ? 'spec.restoreFrom.source' : `SiteBackup ${backupName}`;
   requireStoreSecrets(destination, namespace, path, reader);
-  return backupStore(destination, { namespace, name: offer?.site ?? name });
+  return backupStore(destination, { namespace, name: backup?.site ?? name });
 }
 
 function placeOf({ spec }: SiteBackup) {
   return { destination: spec.destination, site: spec.siteRef.name };
 }
 
-/** What the init Job is told of it. */
+/** The environment of the init Job for a restore. */
 export function restoreEnv(
   { metadata, spec }: AppSite,
   restore: SiteRestoreInputs | undefined,
@@ -98,13 +102,13 @@ export function restoreEnv(
   ];
 }
 
-/** What of it makes the init Job run again: not that it is done. */
+/** What makes the init Job run again for a restore. */
 export function restoreRun(restore: SiteRestoreInputs | undefined): readonly unknown[] {
   if (!restore) return [];
   return [restore.id, restore.confirmed, restore.problem === undefined];
 }
 
-/** What a restore makes of a site's status. */
+/** What a restore adds to a site's status. */
 export function evaluateRestore(observation: Observation<AppSite, SiteInputs>): {
   readonly conditions: readonly ConditionResult[];
   readonly restored: RestoredBackup | undefined;
@@ -132,7 +136,7 @@ const CLOSED: ConditionResult = {
   type: 'Maintenance',
   status: 'True',
   reason: 'Restoring',
-  message: 'visitors see a page that says so, and jobs are set aside, until the restore ends',
+  message: 'visitors see a maintenance page, and jobs are deferred, until the restore ends',
 };
 
 function conditionOf(
@@ -144,7 +148,7 @@ function conditionOf(
   if (restored?.requests.includes(id)) {
     return restored.requests.at(-1) === id
       ? conditionResult('Restored', 'True', restored.from)
-      : conditionResult('RestoredBefore', 'True', `not again without another confirmation; ${restored.from} was restored since`); // prettier-ignore
+      : conditionResult('RestoredBefore', 'True', `restored before ${restored.from}; to restore it again, change the confirmation`); // prettier-ignore
   }
   if (problem) return conditionResult(problem.reason, 'False', problem.message);
   if (isRefused(resource, confirmed)) {
@@ -152,14 +156,18 @@ function conditionOf(
     return conditionResult(
       'RestoreNotConfirmed',
       'False',
-      `spec.restoreFrom.confirm: the site exists, and goes on as it is: to replace its data say "${siteName}"`,
+      `spec.restoreFrom.confirm: the site exists, and its data is kept; to replace the data, set "${siteName}"`,
     );
   }
   if (child('Job', siteNames(resource.metadata.name).init)?.health.state === 'Ready') {
-    return conditionResult('RestoreUnknown', 'Unknown', 'the last words of the init Job are gone: delete it, and it says again what was restored'); // prettier-ignore
+    return conditionResult('RestoreUnknown', 'Unknown', 'the termination message of the init Job is missing; delete the Job to run it again'); // prettier-ignore
   }
   return failed
-    ? conditionResult(RESTORE_FAILED, 'False', 'the backup is not restored: see Ready')
+    ? conditionResult(
+        RESTORE_FAILED,
+        'False',
+        'the backup is not restored; see the condition Ready',
+      )
     : conditionResult('Restoring', 'False', 'the backup is being fetched, checked and loaded');
 }
 
@@ -171,15 +179,17 @@ function conditionResult(
   return { type: 'Restored', status, reason, message };
 }
 
-/** What the init Job has told of the last restore, see site_restore.py; undefined where it says nothing. */
+/**
+ * The last restore, as the init Job reports it, see site_restore.py; undefined without a report.
+ */
 function lastRestored({
   resource,
   runs,
 }: Observation<AppSite, SiteInputs>): RestoredBackup | undefined {
   const { init } = siteNames(resource.metadata.name);
   const run = runs.find(({ name, state }) => name === init && state === 'Succeeded');
-  const told = parse(run?.message)['restored'] as Partial<Told> | undefined;
-  const { name, time, location, before, encryptionKey, requests } = told ?? {};
+  const report = parse(run?.message)['restored'] as Partial<RestoreReport> | undefined;
+  const { name, time, location, before, encryptionKey, requests } = report ?? {};
   if (!name || !time || !location || !encryptionKey || !requests) return undefined;
   return {
     name,
@@ -191,7 +201,7 @@ function lastRestored({
   };
 }
 
-interface Told extends Omit<RestoredBackup, 'from'> {
+interface RestoreReport extends Omit<RestoredBackup, 'from'> {
   readonly location: string;
 }
 

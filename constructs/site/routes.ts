@@ -25,22 +25,25 @@ export interface RouteSources {
 }
 
 /** @returns undefined where the site has an Ingress, or no access from outside */
-export function resolveRoute(
-  site: AppSite,
-  { bench, reader, integrations }: RouteSources,
-): SiteRouteInputs | undefined {
+export function resolveRoute(site: AppSite, sources: RouteSources): SiteRouteInputs | undefined {
   const { ingress } = site.spec;
   if (!ingress?.enabled) return undefined;
-  const { tls } = ingress;
-  const encrypted = tls?.enabled ?? false;
-  const named = tls?.secretName ?? tls?.certManagerIssuer ?? bench.domain.issuer;
+  const { bench, reader, integrations } = sources;
+  const encrypted = ingress.tls?.enabled ?? false;
   const request = {
     className: ingress.className ?? bench.domain.ingressClassName,
     tls: encrypted,
-    certificateInSecret: encrypted && (named !== undefined || hasSecret(site, reader)),
+    certificateInSecret: encrypted && hasCertificateInSecret(site, sources),
   };
   const provider = integrations.find(({ route }) => route?.takes(request, reader));
   return provider && { provider: provider.name, encrypted };
+}
+
+/** Whether the spec names a Secret or an issuer, or the Secret by its default name exists. */
+function hasCertificateInSecret(site: AppSite, { bench, reader }: RouteSources): boolean {
+  const { secretName, certManagerIssuer } = site.spec.ingress?.tls ?? {};
+  const named = secretName ?? certManagerIssuer ?? bench.domain.issuer;
+  return named !== undefined || hasSecret(site, reader);
 }
 
 /** Whether the Secret exists that holds a site's certificate where no other is named. */

@@ -37,7 +37,7 @@ export const spec: Schema = {
     aliases: {
       type: 'array',
       description:
-        'Further public domains. They lead to the site as its own domain does, and are in its certificate.',
+        'Further public domains. They route to the site as its own domain does, and are in its certificate.',
       maxItems: 50,
       items: {
         type: 'string',
@@ -72,7 +72,7 @@ export const spec: Schema = {
     workloads: {
       type: 'string',
       description:
-        "`Dedicated` gives the site web processes and workers of its own; `Shared` uses the bench's.",
+        "`Dedicated`: the site has its own web processes and workers; `Shared`: it uses the bench's.",
       default: 'Dedicated',
       enum: ['Dedicated', 'Shared'],
     },
@@ -84,7 +84,7 @@ export const spec: Schema = {
         mode: {
           type: 'string',
           description:
-            "`shared`: on the bench's server; `dedicated`: on a server of the site's own; `external`: a prepared database; `operator`: made by the database operator of the bench's server.",
+            "`shared`: on the bench's server; `dedicated`: on a server for this site alone; `external`: a prepared database; `operator`: created by the database operator of the bench's server.",
           default: 'shared',
           enum: ['shared', 'dedicated', 'external', 'operator'],
         },
@@ -501,7 +501,7 @@ export const spec: Schema = {
             certManagerIssuer: {
               type: 'string',
               description:
-                "Name of the certificate issuer; the bench's when not given. Without any, the Secret must be there already.",
+                "Name of the certificate issuer; the bench's when not given. Without an issuer, the Secret must exist.",
               pattern: '^[a-z0-9]([-a-z0-9]*[a-z0-9])?([.][a-z0-9]([-a-z0-9]*[a-z0-9])?)*$',
               maxLength: 253,
             },
@@ -683,7 +683,7 @@ export const spec: Schema = {
         },
         source: {
           type: 'object',
-          description: 'Where backups are stored, for those whose SiteBackup is not there.',
+          description: 'Where the backup is stored, where its SiteBackup does not exist.',
           properties: {
             pvc: {
               type: 'object',
@@ -794,7 +794,7 @@ export const spec: Schema = {
         confirm: {
           type: 'string',
           description:
-            'Allows to replace the data of a site that exists: the `siteName`. Whatever follows it after a space makes another confirmation, by which a backup is restored again.',
+            'Confirms that the data of an existing site is replaced: the `siteName`. Text after it, behind a space, makes another confirmation, with which a backup is restored again.',
           pattern: '^[a-z0-9][A-Za-z0-9._,: -]*$',
           maxLength: 320,
         },
@@ -891,7 +891,7 @@ export const status: Schema = {
     },
     phase: {
       type: 'string',
-      description: 'Where the site is in its life.',
+      description: 'The lifecycle phase of the site.',
       enum: ['Pending', 'Provisioning', 'Ready', 'Updating', 'Failed', 'Deleting'],
     },
     siteURL: { type: 'string', description: 'URL of the site.' },
@@ -907,7 +907,7 @@ export const status: Schema = {
     workerScaling: {
       type: 'object',
       description:
-        "How the workers of the site's own scale, by queue; not there where the site uses its bench's.",
+        "How the site's own workers scale, by queue; not set where the site uses its bench's.",
       properties: {
         short: {
           type: 'object',
@@ -997,27 +997,24 @@ export const status: Schema = {
       items: { type: 'string' },
       'x-kubernetes-list-type': 'atomic',
     },
-    image: { type: 'string', description: "The image that the site's data was last brought to." },
+    image: { type: 'string', description: "The image that the site's data was last migrated to." },
     upgrade: {
       type: 'object',
-      description: 'The upgrade under way; not there when there is none.',
+      description: 'The current upgrade; not set when there is none.',
       required: ['from', 'to', 'state'],
       properties: {
-        from: {
-          type: 'string',
-          description: "The image that the site's data was of when the upgrade began.",
-        },
-        to: { type: 'string', description: 'The image that the site is brought to.' },
+        from: { type: 'string', description: "The image of the site's data before the upgrade." },
+        to: { type: 'string', description: 'The image that the site is upgraded to.' },
         state: {
           type: 'string',
           description:
-            '`Waiting` for its turn, open and on the image before; `Running`: it is closed, backed up, migrated; `Migrated`: its processes change to the new image, then it opens; `Failed`, and tried again.',
+            '`Waiting`: for its turn, open and on the previous image; `Running`: closed, backed up and migrated; `Migrated`: its processes change to the new image, then it opens; `Failed`: it is tried again.',
           enum: ['Waiting', 'Running', 'Migrated', 'Failed'],
         },
         closed: {
           type: 'boolean',
           description:
-            'Whether the site is known to be closed: visitors see a page that says so, its jobs are set aside.',
+            'Whether the site is known to be closed: visitors see a maintenance page, and its jobs are deferred.',
         },
       },
     },
@@ -1035,7 +1032,7 @@ export const status: Schema = {
         before: {
           type: 'string',
           description:
-            "What the site had before, below the folder `sites` of the bench's volume; not there where the site was new.",
+            "What the site had before, below the folder `sites` of the bench's volume; not set where the site was new.",
         },
         encryptionKey: {
           type: 'string',
@@ -1045,7 +1042,7 @@ export const status: Schema = {
         },
         requests: {
           type: 'array',
-          description: 'Hashes of what restoreFrom has asked for and got, the last one last.',
+          description: 'Hashes of the restores that are done, the last one last.',
           items: { type: 'string' },
           'x-kubernetes-list-type': 'atomic',
         },

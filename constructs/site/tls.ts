@@ -5,17 +5,19 @@ import {
   type CertificateIssuer,
 } from '../integrations/cert-manager/issuer.js';
 import type { ConditionResult } from '../kit/condition.js';
+import type { Health } from '../kit/health.js';
 import type { Observation, ClusterReader } from '../kit/kind.js';
 import { siteNames } from '../kit/names.js';
 import { uidOf } from '../kit/object.js';
+import { decide, type Policy } from '../kit/policy.js';
 import type { AppSite } from './api.js';
 
 /** How the site's traffic is encrypted. */
 export interface SiteTlsInputs {
   readonly secretName: string;
-  /** Who issues the certificate; undefined where the Secret is the user's own. */
+  /** Who issues the certificate; undefined where the user provides the Secret. */
   readonly issuer: CertificateIssuer | undefined;
-  /** Whether cert-manager is there. */
+  /** Whether the cluster serves cert-manager's API. */
   readonly certManager: boolean;
   readonly secretExists: boolean;
 }
@@ -42,41 +44,66 @@ export function resolveTls(
   };
 }
 
-/** What is known of the certificate; undefined where the site has no TLS. */
+interface Context {
+  readonly tls: SiteTlsInputs;
+  /** Health of the Certificate. */
+  readonly health: Health | undefined;
+}
+
+/** The condition of the certificate; undefined where the site has no TLS. */
 export function certificateCondition<F extends { readonly tls: SiteTlsInputs | undefined }>({
   resource,
   inputs: { tls },
   child,
 }: Pick<Observation<AppSite, F>, 'resource' | 'inputs' | 'child'>): ConditionResult | undefined {
-  if (!tls) return undefined;
-  const { issuer, secretName } = tls;
-  if (!issuer) {
-    return tls.secretExists
-      ? conditionResult('SecretFound', 'True', `Secret ${secretName}`)
-      : conditionResult(
-          'SecretMissing',
-          'False',
-          `spec.ingress.tls: name a certManagerIssuer, or create the Secret "${secretName}" of type kubernetes.io/tls`,
-        );
-  }
-  if (!tls.certManager) {
-    const message = 'no certificate is asked for: the cluster does not serve cert-manager.io/v1';
-    return conditionResult('CertManagerMissing', 'False', message);
-  }
-  const health = child('Certificate', siteNames(resource.metadata.name).tls)?.health;
-  if (health?.state === 'Ready' && tls.secretExists) {
-    return conditionResult('Issued', 'True', `Secret ${secretName}`);
-  }
-  if (issuer.missing !== undefined) {
-    return conditionResult(
-      'IssuerMissing',
-      'False',
-      `spec.ingress.tls.certManagerIssuer: ${issuer.missing}`,
-    );
-  }
-  const message = health?.message || `waiting for ${issuer.kind} ${issuer.name}`;
-  return conditionResult(health?.reason ?? 'Issuing', 'False', message);
+  const certificate = siteNames(resource.metadata.name).tls;
+  return tls && decide(POLICIES, { tls, health: child('Certificate', certificate)?.health });
 }
+
+const POLICIES: readonly Policy<Context, ConditionResult>[] = [
+  {
+    name: 'the user provides the Secret',
+    applies: ({ tls }) => !tls.issuer && tls.secretExists,
+    result: ({ tls }) => conditionResult('SecretFound', 'True', `Secret ${tls.secretName}`),
+  },
+  {
+    name: 'neither an issuer nor a Secret',
+    applies: ({ tls }) => !tls.issuer,
+    result: ({ tls: { secretName } }) => {
+      const message = `spec.ingress.tls: name a certManagerIssuer, or create the Secret "${secretName}" of type kubernetes.io/tls`;
+      return conditionResult('SecretMissing', 'False', message);
+    },
+  },
+  {
+    name: 'no cert-manager',
+    applies: ({ tls }) => !tls.certManager,
+    result: () => {
+      const message = 'no certificate is requested: the cluster does not serve cert-manager.io/v1';
+      return conditionResult('CertManagerMissing', 'False', message);
+    },
+  },
+  {
+    name: 'issued',
+    applies: ({ tls, health }) => health?.state === 'Ready' && tls.secretExists,
+    result: ({ tls }) => conditionResult('Issued', 'True', `Secret ${tls.secretName}`),
+  },
+  {
+    name: 'no such issuer',
+    applies: ({ tls }) => tls.issuer?.missing !== undefined,
+    result: ({ tls }) => {
+      const message = `spec.ingress.tls.certManagerIssuer: ${tls.issuer?.missing ?? ''}`;
+      return conditionResult('IssuerMissing', 'False', message);
+    },
+  },
+  {
+    name: 'being issued',
+    applies: () => true,
+    result({ tls: { issuer }, health }) {
+      const waiting = `waiting for ${issuer?.kind ?? ''} ${issuer?.name ?? ''}`;
+      return conditionResult(health?.reason ?? 'Issuing', 'False', health?.message || waiting);
+    },
+  },
+];
 
 function conditionResult(
   reason: string,

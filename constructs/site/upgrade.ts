@@ -4,9 +4,11 @@ import { benchesByTurn } from '../frappe/indexes.js';
 import type { BenchModel } from '../frappe/bench-model.js';
 import type { AppBench } from '../bench/api.js';
 import type { ConditionResult } from '../kit/condition.js';
+import type { Health } from '../kit/health.js';
 import type { StatusResult, Observation, ClusterReader } from '../kit/kind.js';
 import { siteNames } from '../kit/names.js';
 import { keyOf } from '../kit/object.js';
+import { decide, type Policy } from '../kit/policy.js';
 import type { AppSite, SiteUpgrade } from './api.js';
 import type { SiteInputs } from './resolve.js';
 
@@ -26,32 +28,36 @@ export interface SiteUpgradeInputs {
 export const CLOSED_REASONS = new Set<string>([MIGRATION_FAILED, RESTORE_FAILED]);
 
 /**
- * @param rolled whether the bench's own pods run the image
- * @returns undefined where the site's data is of the bench's image, or where there is none yet
+ * @param rolledOut whether the bench's own pods run the image
+ * @returns undefined where the site's data is of the bench's image, or where the site has no data
+ * yet
  */
 export function resolveUpgrade(
   site: AppSite,
   bench: BenchModel,
-  rolled: boolean,
+  rolledOut: boolean,
   reader: ClusterReader,
 ): SiteUpgradeInputs | undefined {
-  const { image: from, upgrade: under } = site.status ?? {};
+  const { image: from, upgrade } = site.status ?? {};
   const to = bench.image.reference;
-  if (from === undefined) return undefined;
-  const touched = under !== undefined && (under.state !== 'Waiting' || under.closed === true);
-  if (from === to && !touched) return undefined;
+  if (from === undefined || (from === to && !isChanged(upgrade))) return undefined;
   const key = keyOf(bench.namespace, site.metadata.name);
   const hasTurn = reader.list(benchesByTurn, key, turnOf).includes(`${bench.name} ${to}`);
-  const begun = hasTurn || (under?.to === to && under.state !== 'Waiting');
-  const shared = site.spec.workloads === 'Shared';
-  const reopenBlockedReason = `waiting for the pods of bench ${bench.name} to run ${to}`;
+  const waitsForBench = site.spec.workloads === 'Shared' && !rolledOut;
   return {
     from,
     to,
-    begun,
-    closed: under?.closed === true,
-    reopenBlockedReason: shared && !rolled ? reopenBlockedReason : undefined,
+    begun: hasTurn || (upgrade?.to === to && upgrade.state !== 'Waiting'),
+    closed: upgrade?.closed === true,
+    reopenBlockedReason: waitsForBench
+      ? `waiting for the pods of bench ${bench.name} to run ${to}`
+      : undefined,
   };
+}
+
+/** Whether an upgrade has changed the site, or closed it. */
+function isChanged(upgrade: SiteUpgrade | undefined): boolean {
+  return upgrade !== undefined && (upgrade.state !== 'Waiting' || upgrade.closed === true);
 }
 
 function turnOf({ metadata, status }: AppBench): string {
@@ -67,51 +73,101 @@ export function benchBefore(
   return { ...model, image: imageNamed(from, bench.spec) };
 }
 
-/** What an upgrade makes of a site's status. */
-export function evaluateUpgrade(
-  observation: Observation<AppSite, SiteInputs>,
-): Pick<StatusResult, 'conditions' | 'fields' | 'stalled' | 'reconcileAgain'> {
+type UpgradeResult = Pick<StatusResult, 'conditions' | 'fields' | 'stalled' | 'reconcileAgain'>;
+type Observed = Observation<AppSite, SiteInputs>;
+
+interface Context {
+  readonly observation: Observed;
+  readonly upgrade: SiteUpgradeInputs;
+  /** Health of the init Job, which migrates the site. */
+  readonly init: Health | undefined;
+  /** Whether the site is known to be closed: one that was closed stays so until it is reopened. */
+  readonly closed: boolean;
+}
+
+/** What an upgrade adds to a site's status. */
+export function evaluateUpgrade(observation: Observed): UpgradeResult {
   const { inputs, resource, child, pending } = observation;
   const { upgrade } = inputs;
-  const { image, upgrade: under } = resource.status ?? {};
-  const names = siteNames(resource.metadata.name);
-  const job = child('Job', names.init);
+  const { init } = siteNames(resource.metadata.name);
+  const health = child('Job', init)?.health;
   if (!upgrade) {
-    // From the beginning, so that a site whose creation has failed half way is known to be of this image.
-    const begun = image ?? (job ? inputs.bench.image.reference : undefined);
-    return { fields: { image: begun, upgrade: undefined } };
+    // Written when the init Job is created, so that the image of a failed creation is known.
+    const created = health ? inputs.bench.image.reference : undefined;
+    return { fields: { image: resource.status?.image ?? created, upgrade: undefined } };
   }
-  const { from, to, begun } = upgrade;
-  const migrated = begun && job?.health.state === 'Ready';
-  if (migrated && child('Job', names.reopen)?.health.state === 'Ready') {
-    return { fields: { image: to, upgrade: undefined }, reconcileAgain: true };
-  }
-  const reason = pending.find(({ kind, name }) => kind === 'Job' && name === names.init)?.health
-    .reason;
-  const failed = job?.health.state === 'Failed';
-  const state = !begun ? 'Waiting' : migrated ? 'Migrated' : failed ? 'Failed' : 'Running';
-  const closed =
-    under?.closed === true ||
-    migrated ||
-    (failed && reason !== undefined && CLOSED_REASONS.has(reason));
+  const failed = pending.find(({ kind, name }) => kind === 'Job' && name === init);
+  const failedClosed =
+    health?.state === 'Failed' && CLOSED_REASONS.has(failed?.health.reason ?? '');
+  const closed = upgrade.closed || failedClosed;
+  return decide(POLICIES, { observation, upgrade, init: health, closed });
+}
+
+const POLICIES: readonly Policy<Context, UpgradeResult>[] = [
+  {
+    name: 'waiting for its turn',
+    applies: ({ upgrade }) => !upgrade.begun,
+    result: (context) => inState('Waiting', context),
+  },
+  {
+    name: 'migrated and open',
+    applies: (context) => isMigrated(context) && isReopened(context),
+    result: ({ upgrade }) => ({
+      fields: { image: upgrade.to, upgrade: undefined },
+      reconcileAgain: true,
+    }),
+  },
+  {
+    name: 'migrated',
+    applies: isMigrated,
+    result: (context) => inState('Migrated', { ...context, closed: true }),
+  },
+  {
+    name: 'failed',
+    applies: ({ init }) => init?.state === 'Failed',
+    result: (context) => ({ ...inState('Failed', context), stalled: context.closed }),
+  },
+  {
+    name: 'running',
+    applies: () => true,
+    result: (context) => inState('Running', context),
+  },
+];
+
+function isMigrated({ init }: Context): boolean {
+  return init?.state === 'Ready';
+}
+
+function isReopened({ observation: { resource, child } }: Context): boolean {
+  return child('Job', siteNames(resource.metadata.name).reopen)?.health.state === 'Ready';
+}
+
+function inState(
+  state: SiteUpgrade['state'],
+  { upgrade: { from, to }, closed }: Context,
+): UpgradeResult {
   const status: SiteUpgrade = { from, to, state, ...(closed ? { closed } : {}) };
   return {
     conditions: conditionsOf(status),
     fields: { image: from, upgrade: status },
-    stalled: begun && failed && closed,
+    stalled: false,
   };
 }
 
 function conditionsOf({ from, to, state, closed }: SiteUpgrade): readonly ConditionResult[] {
-  const words = {
-    Waiting: `waiting for its turn to be brought from ${from} to ${to}`,
+  const messages = {
+    Waiting: `waiting for its turn to be upgraded from ${from} to ${to}`,
     Running: `being backed up and migrated from ${from} to ${to}`,
-    Migrated: `migrated from ${from} to ${to}, opens when its pods run that`,
-    Failed: `not brought from ${from} to ${to}: see Ready`,
+    Migrated: `migrated from ${from} to ${to}; the site opens when its pods run that image`,
+    Failed: `not upgraded from ${from} to ${to}; see the condition Ready`,
   } as const;
-  const message = words[state];
-  const upgrading: ConditionResult = { type: 'Upgrading', status: 'True', reason: state, message };
+  const upgrading: ConditionResult = {
+    type: 'Upgrading',
+    status: 'True',
+    reason: state,
+    message: messages[state],
+  };
   if (!closed) return [upgrading];
-  const page = 'visitors see a page that says so, and jobs are set aside, until the upgrade ends';
-  return [upgrading, { type: 'Maintenance', status: 'True', reason: 'Upgrading', message: page }];
+  const message = 'visitors see a maintenance page, and jobs are deferred, until the upgrade ends';
+  return [upgrading, { type: 'Maintenance', status: 'True', reason: 'Upgrading', message }];
 }

@@ -7,7 +7,7 @@ export const API_KEYS = { key: 'api-key', secret: 'api-secret' } as const;
 
 /**
  * The user as the framework stores it.
- * @param setPassword whether the password is to be set also where the user is there: only when it is another one
+ * @param setPassword whether the password of an existing user is set: only when it has changed
  */
 export function userDocument({ spec }: SiteUser, setPassword: boolean): SiteDocument {
   const { passwordSecretRef: password, apiKeySecretRef: apiKey } = spec;

@@ -15,14 +15,13 @@ import { normalEmail } from '../kit/normal.js';
 import { uidOf } from '../kit/object.js';
 import { Secret } from '../kit/object-kind.js';
 import { Stage } from '../kit/stage.js';
-import { DOCUMENT_VIEW } from '../kit/status-view.js';
 import type { SiteUser } from './api.js';
 import { siteUser } from './definition.js';
 import { API_KEYS, DOCTYPE, userDocument } from './document.js';
 
-/** What is known of a user, and of the exchange about it. */
+/** The inputs of a user: the state of its document, and of its password. */
 export interface UserInputs extends DocumentSync {
-  /** Another one for each value of the Secret with the password, each key in it, and all data of the site. */
+  /** Changes with the Secret of the password, with the key in it, and with the site's data. */
   readonly passwordVersion: string | undefined;
 }
 
@@ -44,30 +43,37 @@ export const user: Kind<SiteUser, UserInputs> = {
   probes: () => [],
   evaluate: evaluateUser,
   cleanup: documentCleanup<SiteUser>(DOCTYPE, (resource) => userDocument(resource, false)),
-  statusView: DOCUMENT_VIEW,
+  statusView: { collapsed: true },
 };
 
 /** @throws Stalled or Waiting, see `Kind.resolve` */
 function resolveUser(resource: SiteUser, reader: ClusterReader): UserInputs {
-  refuseTakenDocument(resource, usersByEmail, 'spec.email', resource.spec.email, reader);
+  refuseTakenDocument(
+    resource,
+    { index: usersByEmail, path: 'spec.email', name: resource.spec.email },
+    reader,
+  );
   const { namespace = 'default' } = resource.metadata;
   const { passwordSecretRef, apiKeySecretRef } = resource.spec;
   const secretVersion =
     passwordSecretRef &&
-    requireSecret(reader, namespace, passwordSecretRef.name, 'spec.passwordSecretRef.name');
-  // The values of the key are made once: another uid is another key.
+    requireSecret(
+      { namespace, name: passwordSecretRef.name, path: 'spec.passwordSecretRef.name' },
+      reader,
+    );
+  // The key is generated once: another uid is another key.
   const key = apiKeySecretRef && reader.get('Secret', namespace, apiKeySecretRef.name, uidOf);
   const versions = [secretVersion ?? '', key ?? ''];
   const known = syncDocument(resource, userDocument(resource, true), versions, reader);
   const passwordVersion =
     passwordSecretRef && hashOf([secretVersion, passwordSecretRef.key, known.data]);
   const before = resource.status?.passwordVersion;
-  // Release 0.1 has noted the version of the Secret only: that password is set.
+  // Release 0.1 recorded the version of the Secret only: that password is set.
   const setPassword = before !== passwordVersion && before !== secretVersion;
   // Without its Secret there is no key to write.
-  const waits = apiKeySecretRef !== undefined && key === undefined;
+  const lacksKey = apiKeySecretRef !== undefined && key === undefined;
   const request =
-    known.request && !waits
+    known.request && !lacksKey
       ? { ...known.request, document: userDocument(resource, setPassword) }
       : undefined;
   return { ...known, passwordVersion, request };
@@ -88,7 +94,7 @@ function evaluateUser({ resource, inputs }: Observation<SiteUser, UserInputs>): 
   };
 }
 
-/** What a user has in the cluster: the Secret with its API key, where one is asked for. */
+/** The only child of a user: the Secret with its API key, where the spec names one. */
 class UserChart extends Chart {
   constructor(scope: Construct, id: string, { resource }: ChartProps<SiteUser, UserInputs>) {
     super(scope, id, { disableResourceNameHashes: true });

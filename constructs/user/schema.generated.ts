@@ -254,10 +254,7 @@ export const status: Schema = {
       description: 'What the last run did.',
       enum: ['Created', 'Changed', 'Unchanged', 'Failed'],
     },
-    documentHash: {
-      type: 'string',
-      description: 'Hash of what was asked for last, and of the site.',
-    },
+    documentHash: { type: 'string', description: 'Hash of the last request, and of the site.' },
     ignoredFields: {
       type: 'array',
       description: "Given fields that the site's version of the framework does not have.",

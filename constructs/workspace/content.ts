@@ -7,7 +7,9 @@ export interface StoredBlock {
   readonly data: Readonly<Record<string, string | number>>;
 }
 
-/** What the desk calls a type of block, and how wide it makes a new one, in twelfths of the page. */
+/**
+ * What the desk calls a type of block, and how wide it makes a new one, in twelfths of the page.
+ */
 const TYPES: Readonly<
   Record<WorkspaceBlock['type'], { readonly type: string; readonly columns: number }>
 > = {

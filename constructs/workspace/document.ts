@@ -1,5 +1,6 @@
 import { chartOf, type ChartNames, chartNeeds } from '../documents/charts.js';
 import { storedFilters } from '../documents/filters.js';
+import { defined } from '../kit/defined.js';
 import type { FieldValue, SiteDocument } from '../kit/document.js';
 import type { DocumentFilter } from '../kit/site-api.js';
 import type { SiteWorkspace, SiteWorkspaceSpec, WorkspaceCard } from './api.js';
@@ -14,7 +15,10 @@ export function workspaceName({ title, forUser }: SiteWorkspaceSpec): string {
   return forUser === undefined ? title : `${title}-${forUser}`;
 }
 
-/** The Workspace that a spec asks for. What the spec leaves out is empty, but for its module, its application and its place. */
+/**
+ * The Workspace of a spec. Fields without a value are empty, except module, application and
+ * position.
+ */
 export function workspaceDocument(
   { spec }: Pick<SiteWorkspace, 'spec'>,
   charts: ChartNames,
@@ -24,23 +28,7 @@ export function workspaceDocument(
     doctype: DOCTYPE,
     name,
     state: 'present',
-    fields: {
-      label: name,
-      title: spec.title,
-      public: spec.forUser === undefined,
-      for_user: spec.forUser ?? '',
-      type: spec.type,
-      ...target(spec),
-      icon: spec.icon ?? '',
-      indicator_color: spec.indicatorColor ?? '',
-      parent_page: spec.parentPage ?? '',
-      is_hidden: spec.hidden,
-      // An application's own workspace is known by its module, the framework fills in the application, and
-      // the desk moves workspaces about: what is not given of these stays as it is.
-      ...(spec.module === undefined ? {} : { module: spec.module }),
-      ...(spec.app === undefined ? {} : { app: spec.app }),
-      ...(spec.sequenceId === undefined ? {} : { sequence_id: spec.sequenceId }),
-    },
+    fields: fieldsOf(spec),
     json: { content: contentOf(spec) },
     tables: {
       shortcuts: shortcuts(spec),
@@ -72,7 +60,26 @@ export function workspaceDocument(
   };
 }
 
-/** Where it leads, for those that are no page: only what is given, since version-15 has no such fields. */
+function fieldsOf(spec: SiteWorkspaceSpec): Readonly<Record<string, FieldValue>> {
+  const { module, app, sequenceId: sequence_id } = spec;
+  return {
+    label: workspaceName(spec),
+    title: spec.title,
+    public: spec.forUser === undefined,
+    for_user: spec.forUser ?? '',
+    type: spec.type,
+    ...target(spec),
+    icon: spec.icon ?? '',
+    indicator_color: spec.indicatorColor ?? '',
+    parent_page: spec.parentPage ?? '',
+    is_hidden: spec.hidden,
+    // The framework and the desk write these too: an application's own workspace has its module,
+    // the framework sets the application, and users move workspaces. Without a value they stay.
+    ...defined({ module, app, sequence_id }),
+  };
+}
+
+/** The target of a link: given fields only, since version-15 does not have them. */
 function target({ linkType, linkTo, externalLink }: SiteWorkspaceSpec): Row {
   return {
     ...(linkType === undefined ? {} : { link_type: linkType }),
@@ -99,7 +106,7 @@ function counted(filters: readonly DocumentFilter[] | undefined, documentType: s
   return filters ? JSON.stringify(storedFilters(filters, documentType)) : '';
 }
 
-/** A card is a row of its own, which is followed by as many links as it counts. */
+/** A card is a row, followed by the rows of its links; it holds their number. */
 function cardRows({ label, hidden, links = [] }: WorkspaceCard): readonly Row[] {
   return [
     { type: 'Card Break', label, hidden, link_count: links.length },

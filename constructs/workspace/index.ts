@@ -22,7 +22,7 @@ export const workspace = documentKind<SiteWorkspace>({
   },
   dependsOn: (resource, reader) => parentOf(resource, index, reader),
   // Where there are no types, every workspace is of type Workspace.
-  tells: (field, { spec }) => field !== 'type' || spec.type !== 'Workspace',
-  waits: ['missing'],
+  reportsIgnored: (field, { spec }) => field !== 'type' || spec.type !== 'Workspace',
+  waitingFields: ['missing'],
   reasons: { ...CHART_REASONS, WaitingForParent: 'waiting' },
 });

@@ -1,4 +1,4 @@
-"""Compares documents of a site with their specification, and writes those that differ.
+"""Compares documents of a site with their specification, and writes the differing ones.
 
 Only specified values are compared, each as the database stores it. A document without a difference
 is not written. The framework's own functions write, as Administrator and without permission checks.

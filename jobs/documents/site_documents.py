@@ -79,7 +79,7 @@ def needs_of(document: Document, among: Collection[Key]) -> list[Key]:
 
 
 def in_order(documents: Iterable[Document]) -> tuple[list[Document], set[Key]]:
-    """Sorts documents after those that they need. Returns also the documents that form cycles."""
+    """Sorts documents after their needs. Returns also the documents that form cycles."""
     waiting: dict[Key, list[Document]] = {}
     for document in documents:
         waiting.setdefault(key_of(document), []).append(document)

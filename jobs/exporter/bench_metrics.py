@@ -2,8 +2,8 @@
 
 A request collects the samples, and following requests get the same ones for a few seconds. The
 addresses and logins of Redis and of the databases are in files on the bench's volume. Each
-collection reads these files, so it finds new sites and passwords and needs no rights of its own. A
-server that does not answer has no samples except `*_up`.
+collection reads these files, so it finds new sites and passwords, and needs no rights in the
+cluster. A server that does not answer has no samples except `*_up`.
 
 Environment
   NAMESPACE, BENCH   labels of every series, and the prefix of the bench's queues:

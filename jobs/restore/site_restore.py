@@ -1,8 +1,8 @@
 """Restores a backup (see stored_backup.py) into a new or an existing site. Part of site_init.py.
 
 Environment
-  RESTORE_ID         hash of the wanted restore: each is done once. Absent: no restore, and one that
-                     has not ended is undone
+  RESTORE_ID         hash of the wanted restore: each is done once. Absent: no restore; an
+                     unfinished one is undone
   RESTORE_NAME       name of the backup; absent: the newest complete one
   RESTORE_OWNER      `<namespace>/<SiteBackup>` of the backup; absent: any
   RESTORE_CONFIRMED  1: the data of an existing site may be replaced

@@ -1,6 +1,7 @@
 import type { KubeObject } from '../../constructs/kit/object.js';
 import { isForbidden, isGone } from '../api/api-error.js';
 import type { Client } from '../api/client.js';
+import { listAll } from '../api/list.js';
 import { type Clock, systemClock } from '../clock.js';
 
 /** Where a reflector puts the objects. */
@@ -39,7 +40,6 @@ export interface ReflectorProps {
   readonly forbiddenMs?: number | undefined;
 }
 
-const PAGE = '500';
 const WATCH_SECONDS = 290;
 /** Bookmarks come about once a minute, later from a busy server: two must be missing. */
 const IDLE_MS = 130_000;
@@ -49,17 +49,7 @@ const SHORT_MS = 1_000;
 /** A watch that lasted this long was healthy: the next error starts with the first backoff. */
 const HEALTHY_MS = 120_000;
 
-const METADATA_LIST =
-  'application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1, application/json';
 const METADATA = 'application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1, application/json';
-
-interface List {
-  readonly apiVersion: string;
-  readonly kind: string;
-  readonly metadata: { readonly resourceVersion: string; readonly continue?: string };
-  /** null if a list of metadata is empty. */
-  readonly items: readonly KubeObject[] | null;
-}
 
 /**
  * Keeps a sink equal to a collection: list, then watch, until the signal is aborted. An expired version
@@ -141,30 +131,20 @@ export class Reflector {
 
   async #list(): Promise<string> {
     const { client, path, labelSelector, fieldSelector, metadataOnly, sink, signal } = this.props;
-    const objects: KubeObject[] = [];
-    let next: string | undefined;
-    let version: string;
-    do {
-      const page: List = await client.request<List>('GET', path, {
-        query: { limit: PAGE, continue: next, labelSelector, fieldSelector },
-        ...(metadataOnly ? { accept: METADATA_LIST } : {}),
-        signal,
-      });
-      // Items of a list have no kind.
-      const kind = page.kind.replace(/List$/, '');
-      for (const item of page.items ?? [])
-        objects.push({ ...item, apiVersion: page.apiVersion, kind });
-      next = page.metadata.continue || undefined;
-      version = page.metadata.resourceVersion;
-    } while (next);
+    const { items, resourceVersion } = await listAll(client, path, {
+      labelSelector,
+      fieldSelector,
+      metadataOnly,
+      signal,
+    });
     this.#received();
     // The signal may have been aborted during the list: the sink no longer wants it.
     signal.throwIfAborted();
     this.#forbidden = false;
-    sink.replace(objects, version);
+    sink.replace(items, resourceVersion);
     this.#synced = true;
     this.#firstSync.resolve(undefined);
-    return version;
+    return resourceVersion;
   }
 
   /** Resolves when the API server ends the watch. A broken watch keeps the last version. */

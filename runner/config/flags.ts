@@ -80,8 +80,8 @@ export function parseArguments<F extends Flags>(
 }
 
 /**
- * Reads the configuration: the command line wins over the environment, the environment over the default. An
- * empty environment variable counts as not set.
+ * Reads the configuration: a flag overrides its environment variable, which overrides the default. An
+ * empty variable counts as not set.
  * @throws ConfigError naming each flag or variable, the value got and the values allowed
  */
 export function parseConfigFlags<S extends ConfigFlags>(
@@ -101,37 +101,52 @@ export function parseConfigFlags<S extends ConfigFlags>(
   return Object.fromEntries(values) as ConfigValues<S>;
 }
 
-function readArguments(flags: Flags, argv: readonly string[], most: number) {
-  const texts = new Map<string, string[]>();
-  const positionals: string[] = [];
-  const problems: string[] = [];
-  for (const token of tokensOf(flags, argv)) {
-    if (token.kind === 'positional') {
-      positionals.push(token.value);
-      if (positionals.length > most)
-        problems.push(
-          `unexpected argument ${JSON.stringify(token.value)}${most > 0 ? '' : ': flags start with --'}`,
-        );
-    }
-    if (token.kind !== 'option') continue;
-    const problem = problemOf(flags, token);
-    if (problem !== undefined) problems.push(problem);
-    else texts.set(token.name, [...(texts.get(token.name) ?? []), token.value ?? 'true']);
+/** Collects the flags, the arguments and the problems of a command line. */
+class ArgumentReader {
+  readonly texts = new Map<string, string[]>();
+  readonly positionals: string[] = [];
+  readonly problems: string[] = [];
+
+  constructor(
+    private readonly flags: Flags,
+    private readonly most: number,
+  ) {}
+
+  positional(text: string): void {
+    this.positionals.push(text);
+    if (this.positionals.length <= this.most) return;
+    const hint = this.most > 0 ? '' : ': flags start with --';
+    this.problems.push(`unexpected argument ${JSON.stringify(text)}${hint}`);
   }
-  return { texts, positionals, problems };
+
+  option({ name, rawName, value, inlineValue }: OptionToken): void {
+    const flag = Object.hasOwn(this.flags, name) ? this.flags[name] : undefined;
+    if (!flag) {
+      this.problems.push(`${rawName}: unknown flag; --help lists all`);
+      return;
+    }
+    // An argument that starts with a dash is more likely the next flag than a value.
+    const isMissing = !inlineValue && (value === undefined || /^-./.test(value));
+    if (isMissing && !flag.value.bare)
+      this.problems.push(`--${name}: got no value, allowed: ${flag.value.allowed}`);
+    else this.texts.set(name, [...(this.texts.get(name) ?? []), value ?? 'true']);
+  }
 }
 
-type OptionToken = Extract<ReturnType<typeof tokensOf>[number], { readonly kind: 'option' }>;
+interface OptionToken {
+  readonly name: string;
+  readonly rawName: string;
+  readonly value?: string | undefined;
+  readonly inlineValue?: boolean | undefined;
+}
 
-function problemOf(flags: Flags, token: OptionToken): string | undefined {
-  const { name, rawName, value = '' } = token;
-  const flag = Object.hasOwn(flags, name) ? flags[name] : undefined;
-  if (!flag) return `${rawName}: unknown flag; --help lists all`;
-  // An argument that starts with a dash is more likely the next flag than a value.
-  const isMissing = !token.inlineValue && (token.value === undefined || /^-./.test(value));
-  return isMissing && !flag.value.bare
-    ? `--${name}: got no value, allowed: ${flag.value.allowed}`
-    : undefined;
+function readArguments(flags: Flags, argv: readonly string[], most: number): ArgumentReader {
+  const reader = new ArgumentReader(flags, most);
+  for (const token of tokensOf(flags, argv)) {
+    if (token.kind === 'positional') reader.positional(token.value);
+    else if (token.kind === 'option') reader.option(token);
+  }
+  return reader;
 }
 
 function tokensOf(flags: Flags, argv: readonly string[]) {

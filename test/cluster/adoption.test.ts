@@ -45,9 +45,10 @@ async function treasure(
 /** The bench is known before its site: a site that is seen first would be right to warn. */
 async function apply(namespace: string): Promise<void> {
   await cluster.apply(namespace, aBench('b'));
-  await cluster.becomes('AppBench', namespace, 'b', 'is known', (live) =>
-    Boolean(conditionOf(live, 'Ready')),
-  );
+  await cluster.becomes('AppBench', namespace, 'b', {
+    what: 'is known',
+    check: (live) => Boolean(conditionOf(live, 'Ready')),
+  });
   await cluster.apply(namespace, aSite('s', { bench: 'b' }));
 }
 
@@ -70,7 +71,7 @@ async function warnings(namespace: string): Promise<unknown[]> {
 const uidOf = async (kind: string, namespace: string, name: string): Promise<unknown> =>
   at(await cluster.the(kind, namespace, name), 'metadata.uid');
 
-describe('what was retained is adopted', { concurrency: true }, () => {
+describe('retained objects are adopted', { concurrency: true }, () => {
   test('by a bench and a site of the same names', async () => {
     const namespace = await start();
     const before = await treasure(namespace, [...OF_BENCH, ...OF_SITE]);
@@ -78,9 +79,10 @@ describe('what was retained is adopted', { concurrency: true }, () => {
     await cluster.delete('AppSite', namespace, 's');
     await cluster.gone('AppSite', namespace, 's');
     // Until the operator has heard of that, the bench rightly waits for its site, with a warning.
-    await cluster.becomes('AppBench', namespace, 'b', 'has no site', (live) =>
-      Object.is(at(live, 'status.sites'), 0),
-    );
+    await cluster.becomes('AppBench', namespace, 'b', {
+      what: 'has no site',
+      check: (live) => Object.is(at(live, 'status.sites'), 0),
+    });
     await cluster.delete('AppBench', namespace, 'b');
     await cluster.gone('AppBench', namespace, 'b');
     await cluster.gone('Service', namespace, 'b-nginx');
@@ -92,7 +94,7 @@ describe('what was retained is adopted', { concurrency: true }, () => {
     assert.deepEqual(await warnings(namespace), []);
   });
 
-  test('by a site that is made again at once, while the old one’s children are still going', async () => {
+  test('by a site that is created again while the old children are terminating', async () => {
     const namespace = await start();
     const before = await treasure(namespace, OF_SITE);
     const old = await uidOf('Deployment', namespace, 's-gunicorn');
@@ -107,7 +109,7 @@ describe('what was retained is adopted', { concurrency: true }, () => {
     assert.deepEqual(await warnings(namespace), []);
   });
 
-  test('by a bench that is made again at once', async () => {
+  test('by a bench that is created again at once', async () => {
     const namespace = await cluster.namespace();
     await cluster.apply(namespace, aBench('b'));
     await cluster.ready('AppBench', namespace, 'b');
@@ -122,7 +124,7 @@ describe('what was retained is adopted', { concurrency: true }, () => {
     assert.deepEqual(await warnings(namespace), []);
   });
 
-  test('with a larger claim, where more is asked for', async () => {
+  test('with a larger PersistentVolumeClaim where the spec requests more', async () => {
     const namespace = await cluster.namespace();
     await cluster.apply(namespace, aBench('b'));
     await cluster.ready('AppBench', namespace, 'b');
@@ -136,7 +138,7 @@ describe('what was retained is adopted', { concurrency: true }, () => {
     assert.equal(at(now, 'spec.resources.requests.storage'), '20Gi');
   });
 
-  test('and dropped with a site of the same name that says Delete', async () => {
+  test('and dropped with a site of the same name whose policy is Delete', async () => {
     const namespace = await start();
     await cluster.delete('AppSite', namespace, 's');
     await cluster.gone('AppSite', namespace, 's');
@@ -184,9 +186,12 @@ describe('what was retained is adopted', { concurrency: true }, () => {
     };
     const taken = async (kind: string, namespace: string, owner: string): Promise<void> => {
       const words = `exists and was made for ${owner}/${namespace}/shop; `;
-      await cluster.becomes(kind, namespace, 'shop', `is Stalled: ${words}`, (live) => {
-        const { reason, message } = conditionOf(live, 'Stalled') ?? {};
-        return reason === 'NameTaken' && message?.includes(words) === true;
+      await cluster.becomes(kind, namespace, 'shop', {
+        what: `is Stalled: ${words}`,
+        check: (live) => {
+          const { reason, message } = conditionOf(live, 'Stalled') ?? {};
+          return reason === 'NameTaken' && message?.includes(words) === true;
+        },
       });
     };
 

@@ -48,20 +48,23 @@ describe('workers scale by events', { skip: KEDA.skip }, () => {
     message: string,
     [kind, name] = ['AppBench', 'b'],
   ): Promise<Live> =>
-    cluster.becomes(kind, namespace, name, `says ${reason}`, (live) => {
-      const autoscaling = conditionOf(live, 'Autoscaling');
-      return (
-        autoscaling?.status === status &&
-        autoscaling.reason === reason &&
-        autoscaling.message === message
-      );
+    cluster.becomes(kind, namespace, name, {
+      what: `says ${reason}`,
+      check: (live) => {
+        const autoscaling = conditionOf(live, 'Autoscaling');
+        return (
+          autoscaling?.status === status &&
+          autoscaling.reason === reason &&
+          autoscaling.message === message
+        );
+      },
     });
   const SITE: [string, string] = ['AppSite', 's'];
   const saysThatKedaIsMissing = (): Promise<Live> =>
     says(
       'False',
       'KedaMissing',
-      'workers stay at fixed numbers: the cluster does not serve keda.sh/v1alpha1',
+      'workers are not scaled by events: the cluster does not serve keda.sh/v1alpha1',
     );
   /** Whether the number of replicas is a field that the operator applies. */
   const isOurs = async (deployment: string): Promise<boolean> => {
@@ -75,7 +78,7 @@ describe('workers scale by events', { skip: KEDA.skip }, () => {
   const kedaSays = (name: string, status: string, message: string): Promise<Live> => {
     const ready = { type: 'Ready', status, reason: 'Test', message };
     const conditions = [ready];
-    return cluster.patch('ScaledObject', namespace, name, { status: { conditions } }, 'status');
+    return cluster.patchStatus('ScaledObject', namespace, name, { status: { conditions } });
   };
   const kedaWorks = async (): Promise<void> => {
     for (const name of await scalers()) await kedaSays(name, 'True', 'ScaledObject is ready');
@@ -101,7 +104,7 @@ describe('workers scale by events', { skip: KEDA.skip }, () => {
     return items.map(({ message }) => message).filter((text) => text.startsWith('Scaled down'));
   };
 
-  test('not without KEDA: their numbers are fixed, and a condition says why', async () => {
+  test('not without KEDA: replicas are fixed, and a condition has the reason', async () => {
     const bench = await saysThatKedaIsMissing();
     assert.equal(await replicas('b-worker-short'), 1, 'nobody would wake it from 0');
     assert.equal(await replicas('b-worker-long'), 3);
@@ -141,7 +144,7 @@ describe('workers scale by events', { skip: KEDA.skip }, () => {
     assert.match(shown, /\nb-worker-short +b-worker-short +0 +10 /);
   });
 
-  test('and their bench and site are Ready whatever KEDA says: it only helps', async () => {
+  test('and bench and site are Ready whatever the condition of KEDA', async () => {
     const [one, two] = ['b-worker-short', 's-worker-short'];
     for (const [patch, message] of [
       [{ status: { conditions: null } }, 'its operator has not observed it yet'],
@@ -151,7 +154,7 @@ describe('workers scale by events', { skip: KEDA.skip }, () => {
       ],
     ] as const) {
       for (const name of [one, two]) {
-        await cluster.patch('ScaledObject', namespace, name, patch, 'status');
+        await cluster.patchStatus('ScaledObject', namespace, name, patch);
       }
       await says('False', 'ScalerNotReady', `ScaledObject b-worker-short: ${message}`);
       await says('False', 'ScalerNotReady', `ScaledObject s-worker-short: ${message}`, SITE);
@@ -163,19 +166,16 @@ describe('workers scale by events', { skip: KEDA.skip }, () => {
     await says('True', 'Keda', 'KEDA scales short, long', SITE);
   });
 
-  test('and are not left asleep by a KEDA that does nothing', async () => {
+  test('and are not left at zero replicas by a KEDA that does nothing', async () => {
     const short = 'b-worker-short';
     const pods = async (): Promise<readonly unknown[]> =>
       Promise.all([short, 's-worker-short'].map(replicas));
     await scaleTo(short, 0);
     await scaleTo('s-worker-short', 0);
-    await cluster.becomes(
-      'AppBench',
-      namespace,
-      'b',
-      'sees none',
-      (bench) => at(bench, 'status.workerScaling.short.desiredReplicas') === 0,
-    );
+    await cluster.becomes('AppBench', namespace, 'b', {
+      what: 'sees none',
+      check: (bench) => at(bench, 'status.workerScaling.short.desiredReplicas') === 0,
+    });
     assert.deepEqual(await pods(), [0, 0], 'KEDA may do that');
     for (const name of [short, 's-worker-short']) await kedaSays(name, 'False', 'no Redis');
     await goesTo(short, 1);
@@ -192,27 +192,30 @@ describe('workers scale by events', { skip: KEDA.skip }, () => {
     assert.deepEqual(writes, []);
   });
 
-  test('nor woken against the will of whoever has paused them', async () => {
+  test('and stay at zero replicas while a user has paused them', async () => {
     const name = 'b-worker-short';
     await scaleTo(name, 0);
     const conditions = [
       { type: 'Ready', status: 'True', reason: 'Test', message: 'is paused' },
       { type: 'Paused', status: 'True', reason: 'Test', message: 'is paused' },
     ];
-    await cluster.patch('ScaledObject', namespace, name, { status: { conditions } }, 'status');
+    await cluster.patchStatus('ScaledObject', namespace, name, { status: { conditions } });
     await says('False', 'ScalerPaused', 'ScaledObject b-worker-short: is paused by an annotation');
-    await cluster.becomes('AppBench', namespace, 'b', 'has nobody there', (bench) => {
-      const { kedaManaged, ...short } = at(bench, 'status.workerScaling.short') as Record<
-        string,
-        unknown
-      >;
-      return kedaManaged === true && short['currentReplicas'] === 0;
+    await cluster.becomes('AppBench', namespace, 'b', {
+      what: 'has nobody there',
+      check: (bench) => {
+        const { kedaManaged, ...short } = at(bench, 'status.workerScaling.short') as Record<
+          string,
+          unknown
+        >;
+        return kedaManaged === true && short['currentReplicas'] === 0;
+      },
     });
     assert.equal(await replicas(name), 0);
     await kedaWorks();
   });
 
-  test('by the length of the list that the framework really uses', async () => {
+  test('by the length of the list that Frappe uses', async () => {
     const env = async (job: string, variable: string): Promise<string> => {
       const path = 'spec.template.spec.containers[0].env';
       const list = at(await cluster.the('Job', namespace, job), path) as readonly {
@@ -252,7 +255,7 @@ describe('workers scale by events', { skip: KEDA.skip }, () => {
     });
   });
 
-  test('to numbers that are not ours any more, and survive what we change', async () => {
+  test('to replicas that the operator does not manage, and that survive its changes', async () => {
     for (const name of SCALED) assert.equal(await isOurs(name), false, name);
     assert.equal(await isOurs('b-worker-default'), true);
     await scaleTo('b-worker-short', 7);
@@ -260,9 +263,12 @@ describe('workers scale by events', { skip: KEDA.skip }, () => {
     const resources = { workerShort: { requests: { cpu: '250m' } } };
     await cluster.patch('AppBench', namespace, 'b', { spec: { componentResources: resources } });
     await cluster.ready('AppBench', namespace, 'b');
-    await cluster.becomes('AppBench', namespace, 'b', 'sees seven', (bench) => {
-      const { short } = at(bench, 'status.workerScaling') as Record<string, object>;
-      return at(short, 'desiredReplicas') === 7 && at(short, 'currentReplicas') === 7;
+    await cluster.becomes('AppBench', namespace, 'b', {
+      what: 'sees seven',
+      check: (bench) => {
+        const { short } = at(bench, 'status.workerScaling') as Record<string, object>;
+        return at(short, 'desiredReplicas') === 7 && at(short, 'currentReplicas') === 7;
+      },
     });
     await cluster.until('the site’s worker has the resources, too', async () => {
       const live = await cluster.the('Deployment', namespace, 's-worker-short');
@@ -273,7 +279,7 @@ describe('workers scale by events', { skip: KEDA.skip }, () => {
     await cluster.ready('AppSite', namespace, 's');
   });
 
-  test('within bounds that can be changed, and are kept', async () => {
+  test('within bounds that can be changed', async () => {
     const spec = { workerAutoscaling: { short: { maxReplicas: 20, cooldownPeriod: 60 } } };
     await cluster.patch('AppBench', namespace, 'b', { spec });
     const bounds = async (name: string): Promise<void> => {
@@ -293,7 +299,7 @@ describe('workers scale by events', { skip: KEDA.skip }, () => {
     }
   });
 
-  test('not in a queue that is switched off: its number is ours again', async () => {
+  test('not in a queue that is switched off: the operator manages its replicas again', async () => {
     const short = { enabled: false, staticReplicas: 3 };
     await cluster.patch('AppBench', namespace, 'b', { spec: { workerAutoscaling: { short } } });
     await cluster.ready('AppBench', namespace, 'b');
@@ -306,7 +312,7 @@ describe('workers scale by events', { skip: KEDA.skip }, () => {
     assert.equal(await replicas('s-worker-short'), 1);
   });
 
-  test('and is given up again as it is when the queue is switched on', async () => {
+  test('and keeps its replicas when the queue is switched on again', async () => {
     // Not its events, which after ten of one kind are told as one.
     const pods = async (): Promise<string[]> =>
       (await cluster.list('Pod', namespace, 'app=b-worker-short')).map(nameOf);
@@ -333,7 +339,7 @@ describe('workers scale by events', { skip: KEDA.skip }, () => {
     await cluster.ready('AppBench', namespace, 'b');
   });
 
-  test('not where somebody else’s HorizontalPodAutoscaler has the number', async () => {
+  test('not where another HorizontalPodAutoscaler manages the replicas', async () => {
     const hpa = (name: string, deployment: string) => ({
       apiVersion: 'autoscaling/v2',
       kind: 'HorizontalPodAutoscaler',
@@ -353,7 +359,7 @@ describe('workers scale by events', { skip: KEDA.skip }, () => {
     // One queue with a fixed number of 2, one that KEDA scales.
     await cluster.apply(namespace, hpa('mine', 'b-worker-default'), hpa('other', 's-worker-long'));
     const left = (deployment: string, name: string): string =>
-      `the number of Deployment ${deployment} is left to HorizontalPodAutoscaler ${name}, which is not of this operator`;
+      `the number of Deployment ${deployment} is scaled by HorizontalPodAutoscaler ${name}, which another owner manages`;
     await says('False', 'ForeignScaler', left('b-worker-default', 'mine'));
     await scaleTo('b-worker-default', 4);
     await goesTo('b-worker-default', 4);
@@ -379,7 +385,7 @@ describe('workers scale by events', { skip: KEDA.skip }, () => {
     await says('True', 'Keda', 'KEDA scales long');
   });
 
-  test('not where a ScaledObject of a user lets them sleep', async () => {
+  test('not where a user’s ScaledObject scales them to zero', async () => {
     const [name, deployment] = ['mine', 'b-worker-default'];
     const scaleTargetRef = { name: deployment };
     const triggers = [{ type: 'cron', metadata: {} }];
@@ -406,13 +412,16 @@ describe('workers scale by events', { skip: KEDA.skip }, () => {
     await says(
       'False',
       'ForeignScaler',
-      `the number of Deployment ${deployment} is left to HorizontalPodAutoscaler keda-hpa-${name}, which is not of this operator`,
+      `the number of Deployment ${deployment} is scaled by HorizontalPodAutoscaler keda-hpa-${name}, which another owner manages`,
     );
     await goesTo(deployment, 2);
     const since = new Date();
     await scaleTo(deployment, 0);
-    await cluster.becomes('AppBench', namespace, 'b', 'sees none', (bench) => {
-      return at(bench, 'status.workerScaling.default.desiredReplicas') === 0;
+    await cluster.becomes('AppBench', namespace, 'b', {
+      what: 'sees none',
+      check: (bench) => {
+        return at(bench, 'status.workerScaling.default.desiredReplicas') === 0;
+      },
     });
     // A change of the spec is one more visit, with all that was seen.
     const resources = { workerLong: { requests: { cpu: '250m' } } };
@@ -431,7 +440,7 @@ describe('workers scale by events', { skip: KEDA.skip }, () => {
     await says('True', 'Keda', 'KEDA scales long');
   });
 
-  test('not by an object of KEDA’s that is stuck in its deletion', async () => {
+  test('not by a KEDA object that is stuck in its deletion', async () => {
     const [name, finalizer] = ['b-worker-long', 'finalizer.keda.sh'];
     const finalizers = (list: readonly string[]): Promise<Live> =>
       cluster.patch('ScaledObject', namespace, name, { metadata: { finalizers: list } });
@@ -450,7 +459,7 @@ describe('workers scale by events', { skip: KEDA.skip }, () => {
     await says('True', 'Keda', 'KEDA scales long');
   });
 
-  test('and a site goes without waiting for an object that a dead KEDA holds', async () => {
+  test('and a site is deleted without waiting for an object that a stopped KEDA blocks', async () => {
     await cluster.apply(namespace, aSite('u', { bench: 'b' }));
     await cluster.ready('AppSite', namespace, 'u');
     const finalizers = (list: readonly string[]): Promise<Live> =>
@@ -464,7 +473,7 @@ describe('workers scale by events', { skip: KEDA.skip }, () => {
     await cluster.gone('ScaledObject', namespace, 'u-worker-long');
   });
 
-  test('not any more when KEDA’s kinds are gone, and again when they are back', async () => {
+  test('not after KEDA’s kinds are deleted, and again when they are back', async () => {
     await scaleTo('b-worker-long', 4);
     const finalizers = async (list: readonly string[]): Promise<void> => {
       for (const name of await scalers())

@@ -126,16 +126,14 @@ async function runNow(namespace: string, name: string): Promise<void> {
 }
 
 const becomes = (namespace: string, phase: string, reason: string): Promise<Live> =>
-  cluster.becomes(
-    'SiteBackup',
-    namespace,
-    'night',
-    `is ${phase}, ${reason}`,
-    (live) => at(live, 'status.phase') === phase && conditionOf(live, 'Ready')?.reason === reason,
-  );
+  cluster.becomes('SiteBackup', namespace, 'night', {
+    what: `is ${phase}, ${reason}`,
+    check: (live) =>
+      at(live, 'status.phase') === phase && conditionOf(live, 'Ready')?.reason === reason,
+  });
 
 describe('backups of a site', { concurrency: true }, () => {
-  test('one waits for its site, and goes on at once when it is Ready', async () => {
+  test('one waits for its site and runs as soon as the site is Ready', async () => {
     const namespace = await cluster.namespace();
     await cluster.apply(namespace, aBackup());
     await becomes(namespace, 'Pending', 'SiteMissing');
@@ -144,7 +142,7 @@ describe('backups of a site', { concurrency: true }, () => {
     await cluster.until('the Job', () => cluster.get('Job', namespace, 'night-backup'));
   });
 
-  test('one is made once, says where it is, and is made again when another is asked for', async () => {
+  test('one is made once, records its location, and is made again on request', async () => {
     const namespace = await aShop();
     await cluster.apply(namespace, aBackup());
     await finish(namespace, 'night-backup', 0, reportOf('20260101T000000Z'));
@@ -162,12 +160,15 @@ describe('backups of a site', { concurrency: true }, () => {
     await becomes(namespace, 'Succeeded', 'BackedUp');
     await cluster.patch('SiteBackup', namespace, 'night', { spec: { compress: false } });
     await finish(namespace, 'night-backup', 0, reportOf('20260102T000000Z', '20260101T000000Z'));
-    await cluster.becomes('SiteBackup', namespace, 'night', 'counts two', (live) => {
-      return at(live, 'status.count') === 2;
+    await cluster.becomes('SiteBackup', namespace, 'night', {
+      what: 'counts two',
+      check: (live) => {
+        return at(live, 'status.count') === 2;
+      },
     });
   });
 
-  test('one that fails says why, and is not made again by itself', async () => {
+  test('one that fails has the reason, and is not repeated automatically', async () => {
     const namespace = await aShop();
     await cluster.apply(namespace, aBackup());
     const why = 'app-operator: StoreFull: pvc://backups/ns/shop: No space left on device';
@@ -184,7 +185,7 @@ describe('backups of a site', { concurrency: true }, () => {
     assert.equal(at(done, 'status.lastFailure'), undefined);
   });
 
-  test('one that an upgrade or a restore has kept from the site is made again', async () => {
+  test('one that an upgrade or a restore blocked is made afterwards', async () => {
     const namespace = await aShop();
     await cluster.apply(namespace, aBackup());
     const why = 'app-operator: SiteBusy: shop has data of image image:2, not of image:1';
@@ -207,8 +208,11 @@ describe('backups of a site', { concurrency: true }, () => {
     );
     await becomes(namespace, 'Scheduled', 'Scheduled');
     const suspended = (wanted: boolean) =>
-      cluster.becomes('CronJob', namespace, 'night-backup', `suspend ${String(wanted)}`, (live) => {
-        return at(live, 'spec.suspend') === wanted;
+      cluster.becomes('CronJob', namespace, 'night-backup', {
+        what: `suspend ${String(wanted)}`,
+        check: (live) => {
+          return at(live, 'spec.suspend') === wanted;
+        },
       });
     await suspended(false);
     await cluster.patch('AppSite', namespace, 'shop', { spec: { paused: true } });
@@ -225,8 +229,11 @@ describe('backups of a site', { concurrency: true }, () => {
     await cluster.apply(namespace, aBackup({ schedule: '0 2 1 1 *' }));
     await becomes(namespace, 'Scheduled', 'Scheduled');
     await runNow(namespace, 'night-1');
-    await cluster.becomes('SiteBackup', namespace, 'night', 'is Running', (live) => {
-      return at(live, 'status.phase') === 'Running';
+    await cluster.becomes('SiteBackup', namespace, 'night', {
+      what: 'is Running',
+      check: (live) => {
+        return at(live, 'status.phase') === 'Running';
+      },
     });
     await finish(namespace, 'night-1', 0, reportOf('20260101T000000Z'));
     await becomes(namespace, 'Scheduled', 'BackedUp');
@@ -243,7 +250,7 @@ describe('backups of a site', { concurrency: true }, () => {
     assert.equal(at(well, 'status.backups[0].name'), '20260103T000000Z');
   });
 
-  test('stored backups go with their object under Delete, also when the site is gone', async () => {
+  test('stored backups are deleted with their object under Delete, also without the site', async () => {
     const namespace = await aShop();
     await cluster.apply(namespace, aBackup({ deletionPolicy: 'Delete' }));
     await finish(namespace, 'night-backup', 0, reportOf('20260101T000000Z'));
@@ -252,8 +259,11 @@ describe('backups of a site', { concurrency: true }, () => {
     await cluster.gone('AppSite', namespace, 'shop');
     await cluster.delete('SiteBackup', namespace, 'night');
     await cluster.until('the Job', () => cluster.get('Job', namespace, 'night-backup-delete'));
-    await cluster.becomes('SiteBackup', namespace, 'night', 'goes', (live) => {
-      return at(live, 'status.phase') === 'Deleting';
+    await cluster.becomes('SiteBackup', namespace, 'night', {
+      what: 'goes',
+      check: (live) => {
+        return at(live, 'status.phase') === 'Deleting';
+      },
     });
     await sleep(500);
     assert.equal(
@@ -273,7 +283,7 @@ describe('backups of a site', { concurrency: true }, () => {
     });
   });
 
-  test('stored backups stay under Retain, and the object goes at once', async () => {
+  test('stored backups stay under Retain, and the object is deleted at once', async () => {
     const namespace = await aShop();
     await cluster.apply(namespace, aBackup());
     await finish(namespace, 'night-backup', 0, reportOf('20260101T000000Z'));
@@ -283,7 +293,7 @@ describe('backups of a site', { concurrency: true }, () => {
     assert.equal(await cluster.get('Job', namespace, 'night-backup-delete'), undefined);
   });
 
-  test('a schedule whose site is gone makes no more', async () => {
+  test('a schedule whose site is deleted makes no more backups', async () => {
     const namespace = await aShop();
     await cluster.apply(namespace, aBackup({ schedule: '0 2 1 1 *' }));
     await becomes(namespace, 'Scheduled', 'Scheduled');

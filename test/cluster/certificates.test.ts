@@ -55,14 +55,17 @@ describe('a site’s certificate', () => {
     message: string,
     siteURL: string,
   ): Promise<Live> =>
-    cluster.becomes('AppSite', namespace, site, `says ${reason} at ${siteURL}`, (live) => {
-      const certificate = conditionOf(live, 'CertificateReady');
-      return (
-        certificate?.status === status &&
-        certificate.reason === reason &&
-        certificate.message === message &&
-        at(live, 'status.siteURL') === siteURL
-      );
+    cluster.becomes('AppSite', namespace, site, {
+      what: `says ${reason} at ${siteURL}`,
+      check: (live) => {
+        const certificate = conditionOf(live, 'CertificateReady');
+        return (
+          certificate?.status === status &&
+          certificate.reason === reason &&
+          certificate.message === message &&
+          at(live, 'status.siteURL') === siteURL
+        );
+      },
     });
   const ingressOf = (site: string): Promise<Live> =>
     cluster.the('Ingress', namespace, `${site}-ingress`);
@@ -90,7 +93,7 @@ describe('a site’s certificate', () => {
     ]);
   });
 
-  test('of one’s own is waited for, and used when it is there', async () => {
+  test('in a user’s Secret is awaited, and used as soon as the Secret exists', async () => {
     await says(
       'own',
       'False',
@@ -106,12 +109,12 @@ describe('a site’s certificate', () => {
     await cluster.ready('AppSite', namespace, 'own');
   });
 
-  test('cannot be asked for without cert-manager, which a condition says', async () => {
+  test('cannot be requested without cert-manager, and a condition has the reason', async () => {
     await says(
       'issued',
       'False',
       'CertManagerMissing',
-      'no certificate is asked for: the cluster does not serve cert-manager.io/v1',
+      'no certificate is requested: the cluster does not serve cert-manager.io/v1',
       'http://issued.example.com',
     );
     await cluster.ready('AppSite', namespace, 'issued');
@@ -123,10 +126,10 @@ describe('a site’s certificate', () => {
       const lastTransitionTime = '2026-01-01T00:00:00Z';
       const conditions = [{ type: 'Ready', status, reason, message, lastTransitionTime }];
       const patch = { status: { conditions } };
-      return cluster.patch('Certificate', namespace, 'issued-tls', patch, 'status');
+      return cluster.patchStatus('Certificate', namespace, 'issued-tls', patch);
     };
 
-    test('is asked for as soon as its kind appears', async () => {
+    test('is requested as soon as its kind is served', async () => {
       const [certificates] = CERT_MANAGER.crds;
       assert.ok(certificates);
       await installCrd(cluster, certificates);
@@ -147,13 +150,13 @@ describe('a site’s certificate', () => {
       assert.equal(all.length, 1, 'nobody else has asked for one');
     });
 
-    test('is waited for while the site goes on being Ready', async () => {
+    test('is awaited while the site stays Ready', async () => {
       await answer('False', 'DoesNotExist', WHY);
       await says('issued', 'False', 'Issuing', WHY, 'http://issued.example.com');
       await cluster.ready('AppSite', namespace, 'issued', 2_000);
     });
 
-    test('is used when it is issued, and the site’s URL says so', async () => {
+    test('is used when it is issued, and the site’s URL is https', async () => {
       await cluster.apply(namespace, aTlsSecret('issued-tls'));
       await answer('True', 'Ready', 'Certificate is up to date and has not expired');
       await says('issued', 'True', 'Issued', 'Secret issued-tls', 'https://issued.example.com');
@@ -213,19 +216,19 @@ describe('a site’s certificate', () => {
         await cluster.apply(namespace, aSite('several', spec));
       });
 
-      test('says that its issuer is missing', async () => {
+      test('reports that its issuer is missing', async () => {
         const missing = `spec.ingress.tls.certManagerIssuer: there is neither an Issuer "corp" in namespace ${namespace} nor a ClusterIssuer of this name`;
         await says('several', 'False', 'IssuerMissing', missing, url);
       });
 
-      test('asks the ClusterIssuer that appears', async () => {
+      test('is requested from a new ClusterIssuer', async () => {
         await cluster.apply('', issuer('ClusterIssuer'));
         const omitted = 'its operator has not observed it yet';
         await says('several', 'False', 'Issuing', omitted, url);
         await issuerKind('ClusterIssuer');
       });
 
-      test('asks an Issuer of the namespace rather than it', async () => {
+      test('is requested from an Issuer of the namespace in preference', async () => {
         await cluster.apply(namespace, issuer('Issuer'));
         await issuerKind('Issuer');
         const line = new CommandLine(cluster.controlPlane.kubeconfig);
@@ -234,7 +237,7 @@ describe('a site’s certificate', () => {
         assert.deepEqual(said, { code: 0, out: '', err: '' });
       });
 
-      test('leads all of them to the site, by HTTP as long as there is no certificate', async () => {
+      test('routes all domains to the site, by HTTP until the certificate is issued', async () => {
         const { spec } = await ingressOf('several');
         assert.deepEqual(at(spec, 'tls'), [{ hosts, secretName: 'several-tls' }]);
         const rules = at(spec, 'rules') as readonly { readonly host: string }[];
@@ -250,7 +253,7 @@ describe('a site’s certificate', () => {
         });
       });
 
-      test('has the words of an issuing that has failed', async () => {
+      test('reports the message of a failed issuance', async () => {
         const why =
           'The certificate request has failed to complete and will be retried: order is invalid';
         const lastTransitionTime = '2026-01-01T00:00:00Z';
@@ -265,11 +268,11 @@ describe('a site’s certificate', () => {
           { type: 'Issuing', status: 'False', reason: 'Failed', message: why, lastTransitionTime },
         ];
         const status = { conditions };
-        await cluster.patch('Certificate', namespace, 'several-tls', { status }, 'status');
+        await cluster.patchStatus('Certificate', namespace, 'several-tls', { status });
         await says('several', 'False', 'Issuing', why, url);
       });
 
-      test('leads HTTP to HTTPS when it is issued; the user’s own annotations stay', async () => {
+      test('redirects HTTP to HTTPS when it is issued, and keeps the user’s annotations', async () => {
         await cluster.apply(namespace, aTlsSecret('several-tls'));
         await cluster.until('HTTP is redirected', async () => (await redirects()) === 'true');
         const { metadata } = await ingressOf('several');
@@ -279,27 +282,30 @@ describe('a site’s certificate', () => {
         assert.equal(at(site, 'status.siteURL'), url);
       });
 
-      test('asks the ClusterIssuer again when the Issuer is gone', async () => {
+      test('is requested from the ClusterIssuer again when the Issuer is deleted', async () => {
         await cluster.delete('Issuer', namespace, 'corp');
         await issuerKind('ClusterIssuer');
       });
 
-      test('refuses a second site of one of them', async () => {
+      test('refuses a second site with one of the domains', async () => {
         const ingress = { enabled: true, className: 'nginx' };
         const rival = { bench: 'b', workloads: 'Shared', aliases: ['shop.several.org'], ingress };
         await cluster.apply(namespace, aSite('rival', rival));
-        await cluster.becomes('AppSite', namespace, 'rival', 'is refused', (live) => {
-          const ready = conditionOf(live, 'Ready');
-          return (
-            ready?.reason === 'DuplicateSiteName' && ready.message.startsWith('spec.aliases[0]: ')
-          );
+        await cluster.becomes('AppSite', namespace, 'rival', {
+          what: 'is refused',
+          check: (live) => {
+            const ready = conditionOf(live, 'Ready');
+            return (
+              ready?.reason === 'DuplicateSiteName' && ready.message.startsWith('spec.aliases[0]: ')
+            );
+          },
         });
         await cluster.delete('AppSite', namespace, 'rival');
         await cluster.gone('AppSite', namespace, 'rival');
       });
     });
 
-    test('that somebody else has made stays as it is, and the site says so', async () => {
+    test('that another owner made stays as it is, and the site reports it', async () => {
       const spec = {
         secretName: 'elsewhere',
         dnsNames: ['taken.org'],
@@ -311,18 +317,21 @@ describe('a site’s certificate', () => {
       const tls = { enabled: true, certManagerIssuer: 'corp' };
       const ingress = { enabled: true, className: 'nginx', tls };
       await cluster.apply(namespace, aSite('taken', { bench: 'b', workloads: 'Shared', ingress }));
-      await cluster.becomes('AppSite', namespace, 'taken', 'says so', (live) => {
-        const ready = conditionOf(live, 'Ready');
-        return (
-          ready?.reason === 'NameTaken' &&
-          ready.message.includes('Certificate taken-tls exists and was not made by the operator')
-        );
+      await cluster.becomes('AppSite', namespace, 'taken', {
+        what: 'says so',
+        check: (live) => {
+          const ready = conditionOf(live, 'Ready');
+          return (
+            ready?.reason === 'NameTaken' &&
+            ready.message.includes('Certificate taken-tls exists and was not made by the operator')
+          );
+        },
       });
       const found = await cluster.the('Certificate', namespace, 'taken-tls');
       assert.deepEqual(at(found.spec, 'dnsNames'), ['taken.org']);
     });
 
-    test('goes with its Ingress, and its Secret stays', async () => {
+    test('is deleted with its Ingress, and its Secret stays', async () => {
       const spec = { ingress: { enabled: false } };
       await cluster.patch('AppSite', namespace, 'issued', { spec });
       await cluster.gone('Certificate', namespace, 'issued-tls');
@@ -332,7 +341,7 @@ describe('a site’s certificate', () => {
       assert.equal(conditionOf(site, 'CertificateReady'), undefined);
     });
 
-    test('is missed again when its kind is gone', async () => {
+    test('is reported as missing when its kind is deleted', async () => {
       const spec = { ingress: { enabled: true } };
       await cluster.patch('AppSite', namespace, 'issued', { spec });
       await cluster.until('it is asked for', () =>
@@ -340,13 +349,10 @@ describe('a site’s certificate', () => {
       );
       const [crd] = CERT_MANAGER.crds;
       await cluster.delete('CustomResourceDefinition', '', crd?.metadata.name ?? '');
-      await cluster.becomes(
-        'AppSite',
-        namespace,
-        'issued',
-        'misses cert-manager',
-        (live) => conditionOf(live, 'CertificateReady')?.reason === 'CertManagerMissing',
-      );
+      await cluster.becomes('AppSite', namespace, 'issued', {
+        what: 'misses cert-manager',
+        check: (live) => conditionOf(live, 'CertificateReady')?.reason === 'CertManagerMissing',
+      });
       await cluster.ready('AppSite', namespace, 'issued');
     });
   });

@@ -92,13 +92,10 @@ describe('app-operator status', { concurrency: 4 }, () => {
     const namespace = await cluster.namespace();
     const fault = await failJob(cluster, namespace, 'broken-init', 'app-operator: no database\n');
     await cluster.apply(namespace, aBench('broken'));
-    await cluster.becomes(
-      'AppBench',
-      namespace,
-      'broken',
-      'is Failed',
-      ({ status }) => status?.['phase'] === 'Failed',
-    );
+    await cluster.becomes('AppBench', namespace, 'broken', {
+      what: 'is Failed',
+      check: ({ status }) => status?.['phase'] === 'Failed',
+    });
     // A paused bench does not retry the Job.
     await cluster.patch('AppBench', namespace, 'broken', { spec: { paused: true } });
     const log = 'one\ntwo\nthree\nfour\nTraceback\nmysql://root:hunter22@db refused\n';
@@ -210,7 +207,7 @@ describe('app-operator status', { concurrency: 4 }, () => {
       return pod.status?.['phase'] === 'Running';
     });
     const status = { podIP: address, podIPs: [{ ip: address }] };
-    await cluster.patch('Pod', namespace, 'exporter', { status }, 'status');
+    await cluster.patchStatus('Pod', namespace, 'exporter', { status });
     const metadata = { name: 'b-metrics' };
     await api.request('POST', `/api/v1/namespaces/${namespace}/services`, {
       metadata,
@@ -275,13 +272,10 @@ describe('app-operator status', { concurrency: 4 }, () => {
         ({ stdout }) => stdout,
       );
     };
-    await cluster.becomes(
-      'AppSite',
-      namespace,
-      'lost',
-      'waits',
-      ({ status }) => status?.['phase'] === 'Pending',
-    );
+    await cluster.becomes('AppSite', namespace, 'lost', {
+      what: 'waits',
+      check: ({ status }) => status?.['phase'] === 'Pending',
+    });
     let painted: string;
     try {
       painted = await onTerminal({});

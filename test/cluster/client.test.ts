@@ -46,7 +46,7 @@ const aConfigMap = (name: string, data: Record<string, string>): ConfigMapObject
 });
 
 describe('server-side apply', () => {
-  test('creates, changes, and takes away what is no longer applied', async () => {
+  test('creates, changes and removes fields', async () => {
     const created = await client.apply<ConfigMapObject>(
       pathOf('applied'),
       aConfigMap('applied', { a: '1', b: '2' }),
@@ -91,7 +91,7 @@ describe('server-side apply', () => {
 });
 
 describe('an error', () => {
-  test('is NotFound for what is not there', async () => {
+  test('is NotFound for a missing object', async () => {
     await assert.rejects(client.request('GET', pathOf('missing')), isNotFound);
   });
 
@@ -122,7 +122,7 @@ describe('an error', () => {
     await assert.rejects(client.request('GET', pathOf('uid')), isNotFound);
   });
 
-  test('is Forbidden, and says to whom', async () => {
+  test('is Forbidden, and names the user', async () => {
     const nobody = await clientOf(await cluster.userKubeconfig('nobody'));
     await assert.rejects(nobody.request('GET', configMaps), (error) => {
       assert.ok(isForbidden(error));
@@ -197,7 +197,7 @@ describe('a watch', () => {
     assert.deepEqual(await seen, ['ADDED x']);
   });
 
-  test('ends by itself when its time is over', async () => {
+  test('ends when its time is over', async () => {
     const query = { resourceVersion: await version(), timeoutSeconds: '1' };
     assert.deepEqual(
       await events(client.watch<ConfigMapObject>(configMaps, query, options), 'none', 1),

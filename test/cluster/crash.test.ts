@@ -103,7 +103,11 @@ class World {
       ['AppSite', 's'],
       ['AppBench', 'b'],
     ] as const) {
-      await cluster.becomes(kind, namespace, name, 'is upgraded', isUpgraded, PATIENCE_MS);
+      await cluster.becomes(kind, namespace, name, {
+        what: 'is upgraded',
+        check: isUpgraded,
+        timeoutMs: PATIENCE_MS,
+      });
     }
     await this.#ready();
     await cluster.gone('Job', namespace, 's-reopen', PATIENCE_MS);
@@ -212,7 +216,7 @@ after(async () => {
   await cluster.stop();
 });
 
-describe('an operator that is killed at its writes, again and again, comes to the same end', () => {
+describe('an operator that is killed at each of its writes reaches the same end', () => {
   for (const name of STEPS) {
     test(`of a ${name === 'create' ? 'creation' : name === 'change' ? 'change' : 'deletion'}`, async (t) => {
       const wanted = undisturbed.get(name);

@@ -43,19 +43,16 @@ describe('a database operator', () => {
     });
   }
   const says = (kind: string, name: string, type: string, reason: string, message: RegExp) =>
-    cluster.becomes(
-      kind,
-      namespace,
-      name,
-      `says ${reason} in ${type}`,
-      (live) => {
+    cluster.becomes(kind, namespace, name, {
+      what: `says ${reason} in ${type}`,
+      check: (live) => {
         const condition = conditionOf(live, type);
         return condition?.reason === reason && message.test(condition.message);
       },
-      90_000,
-    );
+      timeoutMs: 90_000,
+    });
   const answer = (kind: string, name: string, status: object): Promise<Live> =>
-    cluster.patch(kind, namespace, name, { status }, 'status');
+    cluster.patchStatus(kind, namespace, name, { status });
   const made = (name: string) =>
     cluster.until(`objects of ${name} are made`, async () => {
       for (const kind of MADE) await cluster.the(kind, namespace, `${name}-db`);
@@ -71,19 +68,19 @@ describe('a database operator', () => {
     cluster.patch(kind, namespace, name, { metadata: { finalizers: list } });
 
   describe('for MariaDB', () => {
-    test('that is not installed is waited for', async () => {
+    test('that is not installed is awaited', async () => {
       await says('AppBench', 'm', 'Ready', 'DatabaseOperatorMissing', /MariaDB of k8s.mariadb.com/);
       await says('AppSite', 'shop', 'Ready', 'DatabaseOperatorMissing', /k8s.mariadb.com/);
     });
 
-    test('that does not know the server is told so', async () => {
+    test('without the named server: the bench reports the server as missing', async () => {
       for (const crd of await mariaDbCrds()) await installCrd(cluster, crd);
       const message = /there is no MariaDB "company-db" in namespace/;
       await says('AppBench', 'm', 'Ready', 'DatabaseServerMissing', message);
       await says('AppSite', 'shop', 'Ready', 'DatabaseServerMissing', message);
     });
 
-    test('is asked for database, user and grant as soon as the server is there', async () => {
+    test('gets database, user and grant as soon as the server exists', async () => {
       await cluster.apply(namespace, {
         apiVersion: 'k8s.mariadb.com/v1alpha1',
         kind: 'MariaDB',
@@ -105,7 +102,7 @@ describe('a database operator', () => {
       }
     });
 
-    test('whose server is not ready is waited for, in its words', async () => {
+    test('whose server is not ready is awaited, with its message', async () => {
       const why = mariaDbSays('False', 'StatefulSetNotReady', 'Not ready');
       await answer('MariaDB', 'company-db', why);
       const words = /^MariaDB company-db: Not ready$/;
@@ -114,7 +111,7 @@ describe('a database operator', () => {
       await says('AppSite', 'shop', 'DatabaseReady', 'Preparing', /has not observed it yet$/);
     });
 
-    test('that cannot make a user says why, and nothing is made on top', async () => {
+    test('that cannot create a user: its message is shown, and no further object is made', async () => {
       const why =
         "Error creating shop-db: error creating user in MariaDB: Error 1396 (HY000): Operation CREATE USER failed for 's_shop'@'%'";
       await answer('MariaDbDatabase', 'shop-db', mariaDbSays('True', 'Created', 'Created'));
@@ -125,7 +122,7 @@ describe('a database operator', () => {
       assert.equal(await cluster.get('Job', namespace, 'shop-init'), undefined);
     });
 
-    test('that is done lets the site go on', async () => {
+    test('that has finished: the site continues', async () => {
       for (const name of ['shop', 'kept', 'stuck']) await healthy(name);
       await cluster.ready('AppBench', namespace, 'm');
       for (const name of ['shop', 'kept', 'stuck']) await cluster.ready('AppSite', namespace, name);
@@ -141,7 +138,7 @@ describe('a database operator', () => {
       assert.ok(!values.has('DB_ROOT_PASSWORD'));
     });
 
-    test('is watched, and never asked', async () => {
+    test('is watched, never polled', async () => {
       const asked = (await cluster.calls()).filter(
         ({ verb, objectRef }) => verb === 'get' && objectRef?.apiGroup === 'k8s.mariadb.com',
       );
@@ -151,22 +148,19 @@ describe('a database operator', () => {
       );
     });
 
-    test('has its server moved, and everybody follows', async () => {
+    test('moves its server, and bench and sites follow', async () => {
       const spec = { replication: { enabled: true }, port: 3307 };
       await cluster.patch('MariaDB', namespace, 'company-db', { spec });
       const host = `company-db-primary.${namespace}.svc.cluster.local`;
-      await cluster.becomes(
-        'AppSite',
-        namespace,
-        'shop',
-        'has followed',
-        (live) => at(live, 'status.database.host') === host,
-      );
+      await cluster.becomes('AppSite', namespace, 'shop', {
+        what: 'has followed',
+        check: (live) => at(live, 'status.database.host') === host,
+      });
       await cluster.ready('AppBench', namespace, 'm');
       await cluster.ready('AppSite', namespace, 'shop');
     });
 
-    test('gets back what others have changed', async () => {
+    test('has its objects reverted after foreign changes', async () => {
       await cluster.patch('User', namespace, 'shop-db', { spec: { maxUserConnections: 3 } });
       await cluster.until('it is mended', async () => {
         const user = await cluster.the('User', namespace, 'shop-db');
@@ -174,7 +168,7 @@ describe('a database operator', () => {
       });
     });
 
-    test('hears of another deletion policy', async () => {
+    test('gets a changed deletion policy', async () => {
       const policies = async (): Promise<readonly unknown[]> => {
         const objects = await Promise.all(
           MADE.map((kind) => cluster.the(kind, namespace, 'shop-db')),
@@ -198,7 +192,7 @@ describe('a database operator', () => {
       }
     });
 
-    test('drops the database of a deleted site before the site goes', async () => {
+    test('drops the database of a deleted site before the site is deleted', async () => {
       for (const kind of MADE) await finalizers(kind, 'shop-db', ['k8s.mariadb.com/held']);
       await cluster.delete('AppSite', namespace, 'shop');
       const words =
@@ -213,7 +207,7 @@ describe('a database operator', () => {
       for (const kind of MADE) await cluster.gone(kind, namespace, 'shop-db');
     });
 
-    test('that is dead holds up a deleted site, until it is let go without', async () => {
+    test('that does not run blocks the deletion of a site until skip-drop is set', async () => {
       for (const kind of MADE) await finalizers(kind, 'stuck-db', ['k8s.mariadb.com/held']);
       await cluster.delete('AppSite', namespace, 'stuck');
       await says('AppSite', 'stuck', 'Ready', 'Deleting', /waiting for the operator of/);
@@ -223,7 +217,7 @@ describe('a database operator', () => {
       for (const kind of MADE) await finalizers(kind, 'stuck-db', []);
     });
 
-    test('keeps the database of a deleted site, also by its last word, and a later site takes it over', async () => {
+    test('keeps the database of a deleted site, and a later site adopts it', async () => {
       const before = await cluster.the('MariaDbDatabase', namespace, 'kept-db');
       const set = (spec: object): Promise<Live> =>
         cluster.patch('AppSite', namespace, 'kept', { spec });
@@ -246,7 +240,7 @@ describe('a database operator', () => {
       assert.equal(again.metadata.uid, before.metadata.uid);
     });
 
-    test('has an object of this name that is somebody else’s: it stays', async () => {
+    test('has an object of this name with another owner: the object stays', async () => {
       await cluster.apply(namespace, {
         apiVersion: 'k8s.mariadb.com/v1alpha1',
         kind: 'Grant',
@@ -259,7 +253,7 @@ describe('a database operator', () => {
       assert.deepEqual(at(spec, 'privileges'), ['SELECT']);
     });
 
-    test('that is silent is told of after a minute', async () => {
+    test('that has not observed its object for a minute is reported', async () => {
       const words = /^Database silent-db: its operator has not observed it for a minute/;
       // In place of a minute: an operator that finds the object older than that.
       await operator.stop();
@@ -269,7 +263,7 @@ describe('a database operator', () => {
       await cluster.operator([], { timeFactor: 5 });
     });
 
-    test('that goes away leaves the site as it is, and is used again', async () => {
+    test('that is uninstalled leaves the site as it is, and is used again afterwards', async () => {
       const crds = await mariaDbCrds();
       const [databases] = crds;
       assert.ok(databases);
@@ -284,7 +278,7 @@ describe('a database operator', () => {
 
   describe('for PostgreSQL', () => {
     const applied = { applied: true, observedGeneration: 1 };
-    test('that is too old is waited for', async () => {
+    test('that is too old is awaited', async () => {
       const [databases, , clusters] = await postgresCrds();
       assert.ok(databases && clusters);
       for (const crd of [databases, clusters]) await installCrd(cluster, crd);
@@ -299,7 +293,7 @@ describe('a database operator', () => {
       await says('AppSite', 'pg', 'Ready', 'DatabaseOperatorMissing', words);
     });
 
-    test('is asked for the role first, with a Secret that says whose it is', async () => {
+    test('gets the role first, with a Secret that names its owner', async () => {
       const [, roles] = await postgresCrds();
       assert.ok(roles);
       await installCrd(cluster, roles);
@@ -319,14 +313,14 @@ describe('a database operator', () => {
       assert.equal(await cluster.get('PostgresDatabase', namespace, 'pg-db'), undefined);
     });
 
-    test('that refuses says why', async () => {
+    test('that refuses: its message is shown', async () => {
       const message = 'database role is already managed by the CNPG cluster';
       await answer('DatabaseRole', 'pg-db', { applied: false, message });
       const words = /^DatabaseRole pg-db: database role is already managed by the CNPG cluster$/;
       await says('AppSite', 'pg', 'DatabaseReady', 'Preparing', words);
     });
 
-    test('that is done lets the site go on', async () => {
+    test('that has finished: the site continues', async () => {
       await answer('DatabaseRole', 'pg-db', { ...applied, message: '' });
       const database = await cluster.until('the database is asked for', () =>
         cluster.get('PostgresDatabase', namespace, 'pg-db'),

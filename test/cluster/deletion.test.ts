@@ -27,16 +27,13 @@ async function withSites(...sites: readonly Parameters<typeof aSite>[]): Promise
 
 /** Of all that wait, one in two seconds says what for: many tests have benches and sites that do. */
 const deleting = (kind: string, namespace: string, name: string, message: RegExp): Promise<Live> =>
-  cluster.becomes(
-    kind,
-    namespace,
-    name,
-    `is being deleted: ${message.source}`,
-    (live) =>
+  cluster.becomes(kind, namespace, name, {
+    what: `is being deleted: ${message.source}`,
+    check: (live) =>
       at(live, 'status.phase') === 'Deleting' &&
       message.test(conditionOf(live, 'Ready')?.message ?? ''),
-    180_000,
-  );
+    timeoutMs: 180_000,
+  });
 
 /** A pod that has a volume for as long as it is there. */
 const aHolder = (claimName: string): Manifest => ({
@@ -92,9 +89,10 @@ describe('deletion', { concurrency: true }, () => {
         ['AppBench', 'b'],
         ['AppSite', 's'],
       ] as const) {
-        await cluster.becomes(kind, namespace, name, 'is paused', (live) =>
-          Boolean(conditionOf(live, 'Paused')),
-        );
+        await cluster.becomes(kind, namespace, name, {
+          what: 'is paused',
+          check: (live) => Boolean(conditionOf(live, 'Paused')),
+        });
       }
       return namespace;
     }
@@ -133,7 +131,7 @@ describe('deletion', { concurrency: true }, () => {
       assert.deepEqual(await uids(), before);
     };
 
-    test('keeps what holds data', async () => {
+    test('keeps objects with data', async () => {
       const namespace = await paused();
       await keptBy(namespace, DATA);
       assert.equal(await cluster.get('Secret', namespace, 'b-redis-auth'), undefined);
@@ -172,7 +170,7 @@ describe('deletion', { concurrency: true }, () => {
   });
 
   describe('a bench that is deleted', { concurrency: true }, () => {
-    test('waits for its sites and names them, and goes after them', async () => {
+    test('waits for its sites, names them, and is deleted after them', async () => {
       const namespace = await withSites(
         ['s1', { bench: 'b', workloads: 'Shared' }],
         ['s2', { bench: 'b', workloads: 'Shared' }],
@@ -210,7 +208,7 @@ describe('deletion', { concurrency: true }, () => {
     });
 
     for (const deletionPolicy of ['Retain', 'Delete']) {
-      test(`in the foreground serves them, too, and lets them go (${deletionPolicy})`, async () => {
+      test(`in the foreground serves its sites too, and does not block their deletion (${deletionPolicy})`, async () => {
         const namespace = await cluster.namespace();
         const site = aSite('s', { bench: 'b', deletionPolicy });
         await cluster.apply(namespace, aBench('b', { deletionPolicy }), site);
@@ -250,26 +248,28 @@ describe('deletion', { concurrency: true }, () => {
       });
     }
 
-    test('in the foreground lets its sites go, though its volume is held and takes no new pod', async () => {
+    test('in the foreground does not block its sites, though its volume is in use and takes no new pod', async () => {
       const namespace = await cluster.namespace();
       const deletionPolicy = 'Delete';
       const site = aSite('s', { bench: 'b', deletionPolicy, workloads: 'Shared' });
       await cluster.apply(namespace, aBench('b', { deletionPolicy }), site, aHolder('b-sites'));
       await cluster.ready('AppSite', namespace, 's');
       await cluster.ready('AppBench', namespace, 'b');
-      await cluster.becomes('Pod', namespace, 'holder', 'runs', (pod) =>
-        Boolean(at(pod, 'spec.nodeName')),
-      );
+      await cluster.becomes('Pod', namespace, 'holder', {
+        what: 'runs',
+        check: (pod) => Boolean(at(pod, 'spec.nodeName')),
+      });
       await cluster.delete('AppBench', namespace, 'b', 'Foreground');
-      await cluster.becomes('PersistentVolumeClaim', namespace, 'b-sites', 'is to go', (claim) =>
-        Boolean(claim.metadata.deletionTimestamp),
-      );
+      await cluster.becomes('PersistentVolumeClaim', namespace, 'b-sites', {
+        what: 'is to go',
+        check: (claim) => Boolean(claim.metadata.deletionTimestamp),
+      });
       await cluster.delete('AppSite', namespace, 's');
       await cluster.gone('AppSite', namespace, 's');
       await cluster.gone('AppBench', namespace, 'b');
     });
 
-    test('leaves its data under Retain, owned by nobody, and nothing else', async () => {
+    test('leaves only its data under Retain, without owner references', async () => {
       const namespace = await withSites();
       await cluster.delete('AppBench', namespace, 'b');
       await cluster.gone('AppBench', namespace, 'b');
@@ -305,7 +305,7 @@ describe('deletion', { concurrency: true }, () => {
       });
     });
 
-    test('obeys a policy that was changed after it was made', async () => {
+    test('follows a policy that was changed after its creation', async () => {
       const namespace = await withSites();
       const ownedAs = async (wanted: boolean): Promise<void> => {
         await cluster.ready('AppBench', namespace, 'b');
@@ -337,7 +337,7 @@ describe('deletion', { concurrency: true }, () => {
   });
 
   describe('a site that is deleted', { concurrency: true }, () => {
-    test('keeps its data and its secrets under Retain, and is put to rest', async () => {
+    test('keeps its data and Secrets under Retain, and stops its workloads', async () => {
       const namespace = await withSites(['kept', { bench: 'b' }]);
       const secrets = ['kept-admin-password', 'kept-db', 'kept-encryption-key'];
       const read = () => Promise.all(secrets.map((name) => cluster.the('Secret', namespace, name)));
@@ -366,7 +366,7 @@ describe('deletion', { concurrency: true }, () => {
       });
     });
 
-    test('goes in order under Delete: workloads, data, secrets', async () => {
+    test('is deleted in order under Delete: workloads, data, Secrets', async () => {
       const namespace = await withSites(['dropped', { bench: 'b', deletionPolicy: 'Delete' }]);
       const hold = await holdPods(cluster, { 'job-name': 'dropped-drop' });
       await cluster.delete('AppSite', namespace, 'dropped');
@@ -395,7 +395,7 @@ describe('deletion', { concurrency: true }, () => {
       });
     });
 
-    test('says why it cannot be dropped, and goes without when it is let go', async () => {
+    test('reports why it cannot be dropped, and is deleted when skip-drop is set', async () => {
       const namespace = await withSites(['stuck', { bench: 'b', deletionPolicy: 'Delete' }]);
       const fault = await failJob(cluster, namespace, 'stuck-drop', 'app-operator: access denied');
       await cluster.delete('AppSite', namespace, 'stuck');
@@ -412,7 +412,7 @@ describe('deletion', { concurrency: true }, () => {
       await release(cluster, fault);
     });
 
-    test('goes also when its bench has got a server of another kind meanwhile', async () => {
+    test('is deleted also when its bench has another database provider meanwhile', async () => {
       const namespace = await withSites(
         ['rested', { bench: 'b' }],
         ['stuck', { bench: 'b', deletionPolicy: 'Delete' }],
@@ -430,13 +430,13 @@ describe('deletion', { concurrency: true }, () => {
       await cluster.gone('AppSite', namespace, 'rested');
       await cluster.delete('AppSite', namespace, 'stuck');
       const words =
-        /use "operator"; the annotation app-operator.io\/skip-drop=true lets the site go/;
+        /use "operator"; to delete the site without dropping its data, annotate it with app-operator.io\/skip-drop=true/;
       await deleting('AppSite', namespace, 'stuck', words);
       await cluster.patch('AppSite', namespace, 'stuck', SKIP);
       await cluster.gone('AppSite', namespace, 'stuck');
     });
 
-    test('goes while it is still being made', async () => {
+    test('is deleted while it is still being created', async () => {
       const namespace = await withSites();
       const hold = await holdPods(cluster, { 'job-name': 'early-init' });
       await cluster.apply(namespace, aSite('early', { bench: 'b', deletionPolicy: 'Delete' }));
@@ -450,25 +450,27 @@ describe('deletion', { concurrency: true }, () => {
     });
 
     for (const deletionPolicy of ['Retain', 'Delete']) {
-      test(`goes at once when it never came to be for want of a bench (${deletionPolicy})`, async () => {
+      test(`is deleted at once when it was never created for lack of a bench (${deletionPolicy})`, async () => {
         const namespace = await cluster.namespace();
         await cluster.apply(namespace, aSite('never', { bench: 'mistyped', deletionPolicy }));
-        await cluster.becomes('AppSite', namespace, 'never', 'is Pending', (live) =>
-          Boolean(conditionOf(live, 'Ready')),
-        );
+        await cluster.becomes('AppSite', namespace, 'never', {
+          what: 'is Pending',
+          check: (live) => Boolean(conditionOf(live, 'Ready')),
+        });
         await cluster.delete('AppSite', namespace, 'never');
         await cluster.gone('AppSite', namespace, 'never');
       });
     }
 
-    test('goes when what refuses it is refused at its deletion, too', async () => {
+    test('is deleted although its spec is refused', async () => {
       const namespace = await withSites(['first', { bench: 'b', siteName: 'x.example.com' }]);
       await sleep(1_100);
       const second = { bench: 'b', siteName: 'x.example.com', deletionPolicy: 'Delete' };
       await cluster.apply(namespace, aSite('second', second));
-      await cluster.becomes('AppSite', namespace, 'second', 'is refused', (live) =>
-        Boolean(conditionOf(live, 'Stalled')),
-      );
+      await cluster.becomes('AppSite', namespace, 'second', {
+        what: 'is refused',
+        check: (live) => Boolean(conditionOf(live, 'Stalled')),
+      });
       await cluster.delete('AppSite', namespace, 'second');
       await cluster.gone('AppSite', namespace, 'second');
       await cluster.ready('AppSite', namespace, 'first');
@@ -483,7 +485,7 @@ describe('deletion', { concurrency: true }, () => {
 
   describe('a namespace that is deleted', { concurrency: true }, () => {
     for (const deletionPolicy of ['Retain', 'Delete']) {
-      test(`goes with its bench and its sites (${deletionPolicy})`, async () => {
+      test(`takes its bench and its sites with it (${deletionPolicy})`, async () => {
         const namespace = await cluster.namespace();
         await cluster.apply(
           namespace,

@@ -95,7 +95,7 @@ const saying =
 const messageOf = (live: Live): string | undefined => conditionOf(live, 'Ready')?.message;
 
 describe('charts, dashboards and workspaces of a site', { concurrency: true }, () => {
-  test('applied together, a chart is written before those that show it', async () => {
+  test('applied together, a chart is written before the dashboards and workspaces that show it', async () => {
     const namespace = await aShop();
     await cluster.apply(
       namespace,
@@ -126,12 +126,15 @@ describe('charts, dashboards and workspaces of a site', { concurrency: true }, (
     assert.ok(order.indexOf('Orders A') < order.indexOf('Room A'));
   });
 
-  test('a chart that is not there is waited for, and what waits goes on at once', async () => {
+  test('a missing chart is awaited, and its users continue at once', async () => {
     const namespace = await aShop();
     const charts = [{ name: 'b' }, { document: 'Known' }, { name: 'a' }];
     await cluster.apply(namespace, aDashboard('sales', 'Sales B', charts));
     const waits = saying('ChartMissing');
-    const live = await cluster.becomes('SiteDashboard', namespace, 'sales', 'waits', waits);
+    const live = await cluster.becomes('SiteDashboard', namespace, 'sales', {
+      what: 'waits',
+      check: waits,
+    });
     assert.equal(at(live, 'status.phase'), 'Pending');
     assert.equal(
       messageOf(live),
@@ -140,7 +143,10 @@ describe('charts, dashboards and workspaces of a site', { concurrency: true }, (
     assert.deepEqual(at(live, 'status.missing'), ['a', 'b']);
     await cluster.apply(namespace, aChart('b', 'Chart B'));
     const less = ({ status }: Live): boolean => (status?.['missing'] as string[]).length === 1;
-    await cluster.becomes('SiteDashboard', namespace, 'sales', 'waits for one', less);
+    await cluster.becomes('SiteDashboard', namespace, 'sales', {
+      what: 'waits for one',
+      check: less,
+    });
     assert.deepEqual(written('Sales B'), []);
     await cluster.apply(namespace, aChart('a', 'Chart A'));
     const ready = await cluster.ready('SiteDashboard', namespace, 'sales');
@@ -151,7 +157,7 @@ describe('charts, dashboards and workspaces of a site', { concurrency: true }, (
     );
   });
 
-  test('a chart that cannot be written holds those that show it, until it is mended', async () => {
+  test('a chart that cannot be written blocks its users until it is corrected', async () => {
     const namespace = await aShop();
     await cluster.apply(
       namespace,
@@ -159,11 +165,17 @@ describe('charts, dashboards and workspaces of a site', { concurrency: true }, (
       aWorkspace('room', 'Room C', { charts: [{ label: 'C', chart: { name: 'c' } }] }),
     );
     const failed = saying('DocumentFailed');
-    const chart = await cluster.becomes('SiteDashboardChart', namespace, 'c', 'fails', failed);
+    const chart = await cluster.becomes('SiteDashboardChart', namespace, 'c', {
+      what: 'fails',
+      check: failed,
+    });
     assert.equal(at(chart, 'status.phase'), 'Failed');
     assert.equal(messageOf(chart), 'LinkValidationError: Could not find Broken');
     const waits = saying('WaitingForChart');
-    const room = await cluster.becomes('SiteWorkspace', namespace, 'room', 'waits', waits);
+    const room = await cluster.becomes('SiteWorkspace', namespace, 'room', {
+      what: 'waits',
+      check: waits,
+    });
     assert.equal(
       messageOf(room),
       'spec.charts[0].chart.name: SiteDashboardChart "c" is not in the site yet',
@@ -174,7 +186,7 @@ describe('charts, dashboards and workspaces of a site', { concurrency: true }, (
     await cluster.ready('SiteWorkspace', namespace, 'room');
   });
 
-  test('a chart of another site, or one that is being deleted, is none', async () => {
+  test('a chart of another site, or one that is being deleted, counts as missing', async () => {
     const namespace = await aShop();
     await cluster.apply(
       namespace,
@@ -184,12 +196,15 @@ describe('charts, dashboards and workspaces of a site', { concurrency: true }, (
     // Until the chart is seen it is one that is not there.
     const words = 'spec.charts[0].chart.name: SiteDashboardChart "far" is of site other, not shop';
     const missing = saying('ChartMissing');
-    await cluster.becomes('SiteDashboard', namespace, 'sales', 'waits', (live) => {
-      return missing(live) && messageOf(live) === words;
+    await cluster.becomes('SiteDashboard', namespace, 'sales', {
+      what: 'waits',
+      check: (live) => {
+        return missing(live) && messageOf(live) === words;
+      },
     });
   });
 
-  test('a change is written once more', async () => {
+  test('a change is written once', async () => {
     const namespace = await aShop();
     await cluster.apply(namespace, aWorkspace('room', 'Room E'));
     await cluster.ready('SiteWorkspace', namespace, 'room');
@@ -203,7 +218,7 @@ describe('charts, dashboards and workspaces of a site', { concurrency: true }, (
     );
   });
 
-  test('what the version of the site does not have is told where it was asked for', async () => {
+  test('fields that the version of the site lacks are reported on the resource that sets them', async () => {
     const namespace = await aShop();
     const link = { type: 'Link', linkType: 'DocType', linkTo: 'ToDo' };
     await cluster.apply(namespace, aWorkspace('link', 'Room F', link));
@@ -214,7 +229,7 @@ describe('charts, dashboards and workspaces of a site', { concurrency: true }, (
     );
   });
 
-  test('two of one document, or two defaults: the younger is refused', async () => {
+  test('of two resources for one document, or two defaults, the younger is refused', async () => {
     const namespace = await aShop();
     const charts = [{ document: 'Known' }];
     await cluster.apply(namespace, aDashboard('one', 'Sales G', charts, { isDefault: true }));
@@ -225,13 +240,19 @@ describe('charts, dashboards and workspaces of a site', { concurrency: true }, (
       aDashboard('two', 'Sales H', charts, { isDefault: true }),
     );
     const taken = saying('DocumentTaken');
-    const same = await cluster.becomes('SiteDashboard', namespace, 'same', 'is refused', taken);
+    const same = await cluster.becomes('SiteDashboard', namespace, 'same', {
+      what: 'is refused',
+      check: taken,
+    });
     assert.equal(
       messageOf(same),
-      'spec.dashboardName: Invalid value: "SALES g": SiteDashboard one stands for this document of site shop already',
+      'spec.dashboardName: Invalid value: "SALES g": SiteDashboard one already manages this document of site shop',
     );
     const second = saying('DefaultTaken');
-    const two = await cluster.becomes('SiteDashboard', namespace, 'two', 'is refused', second);
+    const two = await cluster.becomes('SiteDashboard', namespace, 'two', {
+      what: 'is refused',
+      check: second,
+    });
     assert.equal(
       messageOf(two),
       'spec.isDefault: Invalid value: true: SiteDashboard one is the default of site shop already',
@@ -241,16 +262,22 @@ describe('charts, dashboards and workspaces of a site', { concurrency: true }, (
     await cluster.ready('SiteDashboard', namespace, 'same');
   });
 
-  test('a workspace waits for the one that it stands below, and is tried at once when that is there', async () => {
+  test('a workspace waits for its parent, and is written as soon as the parent exists', async () => {
     const namespace = await aShop();
     orphans.add('Room M');
     await cluster.apply(namespace, aWorkspace('inner', 'Room M', { parentPage: 'Room L' }));
     const failed = saying('DocumentFailed');
-    await cluster.becomes('SiteWorkspace', namespace, 'inner', 'has no parent', failed);
+    await cluster.becomes('SiteWorkspace', namespace, 'inner', {
+      what: 'has no parent',
+      check: failed,
+    });
     broken.add('Room L');
     await cluster.apply(namespace, aWorkspace('outer', 'Room L'));
     const waits = saying('WaitingForParent');
-    const inner = await cluster.becomes('SiteWorkspace', namespace, 'inner', 'waits', waits);
+    const inner = await cluster.becomes('SiteWorkspace', namespace, 'inner', {
+      what: 'waits',
+      check: waits,
+    });
     assert.equal(messageOf(inner), 'spec.parentPage: SiteWorkspace "outer" is not in the site yet');
     broken.delete('Room L');
     await cluster.apply(namespace, aWorkspace('outer', 'Room L', { icon: 'tool' }));
@@ -271,7 +298,7 @@ describe('charts, dashboards and workspaces of a site', { concurrency: true }, (
     assert.equal(at(live, 'status.document'), 'Room I-ada@example.org');
   });
 
-  test('goes when its document is gone, but for one that is to stay', async () => {
+  test('is deleted after its document, unless the document is to be kept', async () => {
     const namespace = await aShop();
     await cluster.apply(
       namespace,
@@ -285,7 +312,7 @@ describe('charts, dashboards and workspaces of a site', { concurrency: true }, (
     await cluster.delete('SiteDashboardChart', namespace, 'gone');
     await cluster.gone('SiteDashboardChart', namespace, 'gone');
     const missing = saying('ChartMissing');
-    await cluster.becomes('SiteDashboard', namespace, 'sales', 'says so', missing);
+    await cluster.becomes('SiteDashboard', namespace, 'sales', { what: 'says so', check: missing });
     for (const [kind, name] of [
       ['SiteDashboardChart', 'kept'],
       ['SiteDashboard', 'sales'],

@@ -70,15 +70,12 @@ describe('the documents of a site', { concurrency: true }, () => {
     await cluster.apply(namespace, aUser('ann', { resyncInterval: '30s' }));
     const first = await cluster.ready('SiteUser', namespace, 'ann');
     const since = new Date();
-    await cluster.becomes(
-      'SiteUser',
-      namespace,
-      'ann',
-      'is compared again',
-      (user) =>
+    await cluster.becomes('SiteUser', namespace, 'ann', {
+      what: 'is compared again',
+      check: (user) =>
         at(user, 'status.lastSyncTime') !== at(first, 'status.lastSyncTime') &&
         at(user, 'status.outcome') === 'Unchanged',
-    );
+    });
     // A write is in the log a moment after it can be read.
     const statuses = await cluster.until('the write is in the log', async () => {
       const writes = await cluster.writes({ namespace, since });
@@ -95,7 +92,7 @@ describe('the documents of a site', { concurrency: true }, () => {
     assert.ok(count > 1);
   });
 
-  test('wait while their Job fails, say why, and are written when it can', async () => {
+  test('wait with the reason while their Job fails, and are written afterwards', async () => {
     const namespace = await aShop(cluster);
     script.silent.add(namespace);
     const fault = await failJob(
@@ -105,14 +102,11 @@ describe('the documents of a site', { concurrency: true }, () => {
       'app-operator: DatabaseUnreachable: no answer from the database\n',
     );
     await cluster.apply(namespace, aUser('bob'));
-    const user = await cluster.becomes(
-      'SiteUser',
-      namespace,
-      'bob',
-      'says why',
-      (live) => reasonOf(live) === 'JobFailed',
-      180_000,
-    );
+    const user = await cluster.becomes('SiteUser', namespace, 'bob', {
+      what: 'says why',
+      check: (live) => reasonOf(live) === 'JobFailed',
+      timeoutMs: 180_000,
+    });
     assert.equal(at(user, 'status.phase'), 'Pending');
     assert.equal(
       conditionOf(user, 'Ready')?.message,
@@ -123,7 +117,7 @@ describe('the documents of a site', { concurrency: true }, () => {
     await cluster.ready('SiteUser', namespace, 'bob');
   });
 
-  test('are asked for again, and not fewer at once, when their Job found the site closed', async () => {
+  test('are requested again, in batches of the same size, when their Job found the site closed', async () => {
     const namespace = await aShop(cluster);
     script.silent.add(namespace);
     const fault = await failJob(
@@ -162,34 +156,28 @@ describe('the documents of a site', { concurrency: true }, () => {
     assert.equal(image, at(job, `${container}.image`), 'what it asks the site for');
   });
 
-  test('are asked for again where a Job ends without a word', async () => {
+  test('are requested again after a Job without a termination message', async () => {
     const namespace = await aShop(cluster);
     script.speechless.add(namespace);
     await cluster.apply(namespace, aUser('cid'));
-    await cluster.becomes(
-      'SiteUser',
-      namespace,
-      'cid',
-      'says why',
-      (live) => reasonOf(live) === 'JobFailed',
-      180_000,
-    );
+    await cluster.becomes('SiteUser', namespace, 'cid', {
+      what: 'says why',
+      check: (live) => reasonOf(live) === 'JobFailed',
+      timeoutMs: 180_000,
+    });
     script.speechless.delete(namespace);
     const user = await cluster.ready('SiteUser', namespace, 'cid');
     assert.equal(at(user, 'status.outcome'), 'Unchanged', 'it was there after the first Job');
   });
 
-  test('go on when the site comes back from a pause', async () => {
+  test('are written when the site is no longer paused', async () => {
     const namespace = await aShop(cluster);
     await cluster.patch('AppSite', namespace, 'shop', { spec: { paused: true } });
     await cluster.apply(namespace, aUser('fay'));
-    const user = await cluster.becomes(
-      'SiteUser',
-      namespace,
-      'fay',
-      'says what it waits for',
-      (live) => reasonOf(live) === 'SiteNotReady',
-    );
+    const user = await cluster.becomes('SiteUser', namespace, 'fay', {
+      what: 'says what it waits for',
+      check: (live) => reasonOf(live) === 'SiteNotReady',
+    });
     assert.equal(at(user, 'status.phase'), 'Pending');
     assert.match(conditionOf(user, 'Ready')?.message ?? '', /is paused$/);
     assert.equal(await cluster.get('Job', namespace, 'shop-documents'), undefined);
@@ -197,19 +185,16 @@ describe('the documents of a site', { concurrency: true }, () => {
     await cluster.ready('SiteUser', namespace, 'fay');
   });
 
-  test('are written while one breaks each Job that has it, which fails alone', async (context) => {
+  test('are written while one that breaks each of its Jobs fails alone', async (context) => {
     const namespace = await aShop(cluster);
     script.breaking.set('kim@example.com', '');
     hurry(context, namespace);
     await cluster.apply(namespace, aUser('kim'), aUser('lea'), aUser('leo'));
     for (const name of ['lea', 'leo']) await cluster.ready('SiteUser', namespace, name, 120_000);
-    const kim = await cluster.becomes(
-      'SiteUser',
-      namespace,
-      'kim',
-      'says that it failed',
-      (live) => reasonOf(live) === 'DocumentFailed',
-    );
+    const kim = await cluster.becomes('SiteUser', namespace, 'kim', {
+      what: 'says that it failed',
+      check: (live) => reasonOf(live) === 'DocumentFailed',
+    });
     assert.equal(
       conditionOf(kim, 'Ready')?.message,
       'Job shop-documents: container documents ended with exit code 137',
@@ -223,7 +208,7 @@ describe('the documents of a site', { concurrency: true }, () => {
     await cluster.ready('SiteUser', namespace, 'kim');
   });
 
-  test('are none of them called failed while the database is away', async (context) => {
+  test('do not fail while the database is unreachable', async (context) => {
     const namespace = await aShop(cluster);
     const words = 'app-operator: DatabaseUnreachable: no answer from the database\n';
     const names = ['mia', 'ned'];
@@ -242,7 +227,7 @@ describe('the documents of a site', { concurrency: true }, () => {
     for (const name of names) await cluster.ready('SiteUser', namespace, name, 90_000);
   });
 
-  test('are written beside one that no ConfigMap can hold', async () => {
+  test('are written beside one that is too large for a ConfigMap', async () => {
     const namespace = await aShop(cluster);
     await cluster.apply(
       namespace,
@@ -259,13 +244,10 @@ describe('the documents of a site', { concurrency: true }, () => {
       aUser('pam'),
     );
     await cluster.ready('SiteUser', namespace, 'pam');
-    const chart = await cluster.becomes(
-      'SiteDashboardChart',
-      namespace,
-      'large',
-      'says that it failed',
-      (live) => reasonOf(live) === 'DocumentFailed',
-    );
+    const chart = await cluster.becomes('SiteDashboardChart', namespace, 'large', {
+      what: 'says that it failed',
+      check: (live) => reasonOf(live) === 'DocumentFailed',
+    });
     assert.match(conditionOf(chart, 'Ready')?.message ?? '', /^it takes \d+ bytes; a Job can take/);
     for (const [kind, name] of [
       ['SiteUser', 'pam'],
@@ -276,7 +258,7 @@ describe('the documents of a site', { concurrency: true }, () => {
     }
   });
 
-  test('wait for an object of somebody else that has the name of their Job', async () => {
+  test('wait for another owner’s object with the name of their Job', async () => {
     const namespace = await aShop(cluster);
     await cluster.create(namespace, {
       apiVersion: 'batch/v1',
@@ -288,13 +270,10 @@ describe('the documents of a site', { concurrency: true }, () => {
       },
     });
     await cluster.apply(namespace, aUser('ida'));
-    const user = await cluster.becomes(
-      'SiteUser',
-      namespace,
-      'ida',
-      'says why',
-      (live) => reasonOf(live) === 'NameTaken',
-    );
+    const user = await cluster.becomes('SiteUser', namespace, 'ida', {
+      what: 'says why',
+      check: (live) => reasonOf(live) === 'NameTaken',
+    });
     assert.match(
       conditionOf(user, 'Ready')?.message ?? '',
       /^Job shop-documents exists and was not made by the operator/,
@@ -306,7 +285,7 @@ describe('the documents of a site', { concurrency: true }, () => {
     await cluster.ready('SiteUser', namespace, 'ida');
   });
 
-  test('say that a quota has no room for their Job', async () => {
+  test('report that a quota has no room for their Job', async () => {
     const namespace = await aShop(cluster);
     await cluster.create(namespace, {
       apiVersion: 'v1',
@@ -314,40 +293,35 @@ describe('the documents of a site', { concurrency: true }, () => {
       metadata: { name: 'none' },
       spec: { hard: { 'count/jobs.batch': '0' } },
     });
-    await cluster.becomes('ResourceQuota', namespace, 'none', 'is counted', (live) =>
-      Boolean(at(live, 'status.hard')),
-    );
+    await cluster.becomes('ResourceQuota', namespace, 'none', {
+      what: 'is counted',
+      check: (live) => Boolean(at(live, 'status.hard')),
+    });
     await cluster.apply(namespace, aUser('jan'));
-    const user = await cluster.becomes(
-      'SiteUser',
-      namespace,
-      'jan',
-      'says why',
-      (live) => reasonOf(live) === 'Forbidden',
-    );
+    const user = await cluster.becomes('SiteUser', namespace, 'jan', {
+      what: 'says why',
+      check: (live) => reasonOf(live) === 'Forbidden',
+    });
     assert.match(conditionOf(user, 'Ready')?.message ?? '', /exceeded quota: none/);
     await cluster.delete('ResourceQuota', namespace, 'none');
     await cluster.ready('SiteUser', namespace, 'jan');
   });
 
-  test('that go take their site’s word for it, also when the Job fails: the annotation lets them go', async () => {
+  test('that are deleted wait for their Job, and skip it with the annotation', async () => {
     const namespace = await aShop(cluster);
     await cluster.apply(namespace, aUser('gus'));
     await cluster.ready('SiteUser', namespace, 'gus');
     script.silent.add(namespace);
     const fault = await failJob(cluster, namespace, 'shop-documents', 'app-operator: broken\n');
     await cluster.delete('SiteUser', namespace, 'gus');
-    const user = await cluster.becomes(
-      'SiteUser',
-      namespace,
-      'gus',
-      'says why it stays',
-      (live) => /^Job(Failed|Waiting)$/.test(reasonOf(live) ?? ''),
-      90_000,
-    );
+    const user = await cluster.becomes('SiteUser', namespace, 'gus', {
+      what: 'says why it stays',
+      check: (live) => /^Job(Failed|Waiting)$/.test(reasonOf(live) ?? ''),
+      timeoutMs: 90_000,
+    });
     assert.match(
       conditionOf(user, 'Ready')?.message ?? '',
-      /broken; the annotation app-operator\.io\/skip-drop=true lets it go without$/,
+      /broken; to skip this, annotate the resource with app-operator\.io\/skip-drop=true$/,
     );
     const annotations = { 'app-operator.io/skip-drop': 'true' };
     await cluster.patch('SiteUser', namespace, 'gus', { metadata: { annotations } });
@@ -357,7 +331,7 @@ describe('the documents of a site', { concurrency: true }, () => {
 });
 
 describe('the documents of a site, when the operator is restarted,', () => {
-  test('are told of what was done while no operator was there, and are not written again', async () => {
+  test('get the results of a Job that ended without an operator, and are not written again', async () => {
     const namespace = await aShop(cluster);
     script.silent.add(namespace);
     await cluster.apply(namespace, aUser('dan'), aUser('eve'));
@@ -372,7 +346,7 @@ describe('the documents of a site, when the operator is restarted,', () => {
     assert.equal(writtenAs('dan').length, 1);
   });
 
-  test('are asked for again where the words of their Job were lost with an operator', async () => {
+  test('are requested again where the results of their Job were lost with an operator', async () => {
     const namespace = await aShop(cluster);
     script.silent.add(namespace);
     await cluster.apply(namespace, aUser('hal'));
@@ -392,7 +366,7 @@ describe('the documents of a site, when the operator is restarted,', () => {
     assert.equal(writtenAs('hal').length, 2);
   });
 
-  test('cost an operator that starts nothing when they are as they should be', async () => {
+  test('cost a starting operator nothing when they are up to date', async () => {
     const namespace = await aShop(cluster);
     const names = Array.from({ length: 20 }, (_, index) => `calm-${String(index)}`);
     await cluster.apply(namespace, ...names.map((name) => aUser(name)));

@@ -70,7 +70,7 @@ async function restored(
 const patched = (kind: string, name: string, patch: unknown) =>
   restored(kind, name, () => cluster.patch(kind, namespace, name, patch));
 
-describe('a child is restored when somebody', () => {
+describe('a child is restored when another client', () => {
   const EDITS: readonly (readonly [what: string, kind: string, name: string, patch: unknown])[] = [
     ['scales it', 'Deployment', 'b-gunicorn', { spec: { replicas: 7 } }],
     [
@@ -157,7 +157,7 @@ describe('a child is restored when somebody', () => {
   });
 });
 
-describe('a child is made again when somebody deletes it', () => {
+describe('a deleted child is created again', () => {
   const DELETED = [
     ['Deployment', 's-worker-long'],
     ['Deployment', 'b-nginx'],
@@ -208,7 +208,7 @@ describe('a child is made again when somebody deletes it', () => {
   });
 });
 
-describe('what somebody else adds', () => {
+describe('fields of another manager', () => {
   test('survives: labels, annotations, a container’s variable, a whole other container', async () => {
     const name = 's-gunicorn';
     const path = `/apis/apps/v1/namespaces/${namespace}/deployments/${name}`;
@@ -300,7 +300,7 @@ describe('what somebody else adds', () => {
       ['Ingress', 's-ingress', { loadBalancer: { ingress: [{ hostname: 'lb.example.com' }] } }],
       ['PersistentVolumeClaim', 'b-sites', { capacity: { storage: '20Gi' } }],
     ] as const) {
-      await cluster.patch(kind, namespace, name, { status }, 'status');
+      await cluster.patchStatus(kind, namespace, name, { status });
     }
     await sleep(1_000);
     assert.deepEqual(await cluster.writes({ namespace, since }), []);

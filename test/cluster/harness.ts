@@ -29,8 +29,17 @@ const WRITES = ['create', 'update', 'patch', 'delete', 'deletecollection'];
 export interface CallFilter {
   readonly user?: string;
   readonly namespace?: string;
-  /** Only what was received from then on. */
+  /** Only requests that were received since then. */
   readonly since?: Date;
+}
+
+/** A state that a test waits for. */
+export interface Expectation {
+  /** What the object does or is, for the message: `is Ready`. */
+  readonly what: string;
+  readonly check: (object: Live) => boolean;
+  /** Default: 120,000. */
+  readonly timeoutMs?: number | undefined;
 }
 
 /** A control plane that knows our kinds, and the operators that tests run against it. */
@@ -53,7 +62,7 @@ export class Cluster {
     return name;
   }
 
-  /** Starts an operator; it is killed with the cluster at the latest. */
+  /** Starts an operator; `stop` kills it at the latest. */
   async operator(args: readonly string[] = [], options: OperatorOptions = {}): Promise<Operator> {
     const { user = 'operator', groups = ['system:masters'], wait = true } = options;
     const kubeconfig = await this.controlPlane.userKubeconfig(user, groups);
@@ -71,7 +80,7 @@ export class Cluster {
     return freePort();
   }
 
-  /** Applies manifests as a user does, each on the server's side, in their order. */
+  /** Applies manifests by server-side apply, as a user, in their order. */
   async apply(namespace: string, ...manifests: readonly Manifest[]): Promise<readonly Live[]> {
     const answers: Live[] = [];
     for (const manifest of manifests) {
@@ -90,7 +99,7 @@ export class Cluster {
     return answers;
   }
 
-  /** Creates an object, with everything that the manifest says. */
+  /** Creates an object with all fields of the manifest, status and metadata included. */
   create(namespace: string, manifest: Manifest): Promise<Live> {
     return this.#send('POST', resourcePath(kindNamed(manifest.kind), namespace), manifest);
   }
@@ -99,10 +108,10 @@ export class Cluster {
     return ifExists(this.#send<Live>('GET', pathOf(kind, namespace, name)));
   }
 
-  /** An object that has to be there. */
+  /** An object that must exist. */
   async the(kind: string, namespace: string, name: string): Promise<Live> {
     const found = await this.get(kind, namespace, name);
-    if (!found) throw new Error(`${kind}/${name} is not there`);
+    if (!found) throw new Error(`${kind}/${name} does not exist`);
     return found;
   }
 
@@ -110,19 +119,19 @@ export class Cluster {
     return this.#list(kindNamed(kind), namespace, labels);
   }
 
-  /** Merge-patches an object, or its status. */
-  patch(
-    kind: string,
-    namespace: string,
-    name: string,
-    patch: unknown,
-    subresource?: 'status',
-  ): Promise<Live> {
-    const path = [pathOf(kind, namespace, name), ...(subresource ? [subresource] : [])].join('/');
+  /** Merge-patches an object. */
+  patch(kind: string, namespace: string, name: string, patch: unknown): Promise<Live> {
+    const path = pathOf(kind, namespace, name);
     return this.#send('PATCH', path, patch, 'application/merge-patch+json');
   }
 
-  /** Deletes an object; one that is gone already is fine. */
+  /** Merge-patches an object through its subresource `status`. */
+  patchStatus(kind: string, namespace: string, name: string, patch: unknown): Promise<Live> {
+    const path = `${pathOf(kind, namespace, name)}/status`;
+    return this.#send('PATCH', path, patch, 'application/merge-patch+json');
+  }
+
+  /** Deletes an object, if it exists. */
   async delete(
     kind: string,
     namespace: string,
@@ -133,11 +142,12 @@ export class Cluster {
     await ifExists(this.#send('DELETE', `${path}?propagationPolicy=${propagation}`));
   }
 
-  /** What the operator has made in a namespace, by kind and name; `everything` is what is there at all. */
+  /** The operator's objects in a namespace, by kind and name. */
   async children(namespace: string): Promise<readonly Live[]> {
     return this.everything(namespace, `${MANAGED_BY_LABEL}=${MANAGED_BY}`);
   }
 
+  /** All objects of the kinds of children in a namespace. */
   async everything(namespace: string, labels = ''): Promise<readonly Live[]> {
     const lists = CHILD_KINDS.map((kind) => this.#list(kind, namespace, labels));
     return (await Promise.all(lists))
@@ -146,8 +156,8 @@ export class Cluster {
   }
 
   /**
-   * Asks again until a condition gives something but undefined and false, and returns it. A condition
-   * may throw to say what is missing: the last that was thrown is told when the time is over.
+   * Polls a condition until its value is neither undefined nor false, and returns the value. A condition
+   * may throw to name what is missing: the error of the timeout shows the last message.
    */
   async until<T>(
     what: string,
@@ -176,18 +186,16 @@ export class Cluster {
   }
 
   /**
-   * Waits until a resource is as a check wants it, and returns it; the message shows its last status,
-   * and what has no node or no volume.
+   * Waits until a resource passes a check, and returns it. The error shows its last status and
+   * the pods that are not scheduled.
    */
   async becomes(
     kind: string,
     namespace: string,
     name: string,
-    what: string,
-    check: (object: Live) => boolean,
-    timeoutMs?: number,
+    { what, check, timeoutMs }: Expectation,
   ): Promise<Live> {
-    return this.#orHomeless(
+    return this.#withUnscheduledPods(
       namespace,
       this.until(
         `${kind}/${name} ${what}`,
@@ -205,21 +213,22 @@ export class Cluster {
   ready(kind: string, namespace: string, name: string, timeoutMs?: number): Promise<Live> {
     const isReady = ({ metadata, status }: Live): boolean =>
       status?.['phase'] === 'Ready' && status['observedGeneration'] === metadata.generation;
-    return this.becomes(kind, namespace, name, 'is Ready', isReady, timeoutMs);
+    return this.becomes(kind, namespace, name, { what: 'is Ready', check: isReady, timeoutMs });
   }
 
-  /** Waits until a resource says that all of it is applied: a bench may be Ready before, without its exporter. */
+  /** Waits until all children of a resource are applied: a bench may be Ready before its exporter is. */
   applied(kind: string, namespace: string, name: string): Promise<Live> {
-    return this.becomes(kind, namespace, name, 'says that all of it is applied', (live) =>
-      Boolean(at(live, 'status.appliedHash')),
-    );
+    return this.becomes(kind, namespace, name, {
+      what: 'has all its children applied',
+      check: (live) => Boolean(at(live, 'status.appliedHash')),
+    });
   }
 
   async gone(kind: string, namespace: string, name: string, timeoutMs?: number): Promise<void> {
-    await this.#orHomeless(
+    await this.#withUnscheduledPods(
       namespace,
       this.until(
-        `${kind}/${name} is gone`,
+        `${kind}/${name} is deleted`,
         async () => {
           const object = await this.get(kind, namespace, name);
           if (object) throw new Error(summaryOf(object));
@@ -244,12 +253,12 @@ export class Cluster {
     return calls;
   }
 
-  /** What was written, as `patch deployments/shop-gunicorn`; Events and Leases are left out. */
+  /** The writes, as `patch deployments/shop-gunicorn`, without those of Events and Leases. */
   async writes(filter: CallFilter = {}): Promise<string[]> {
     return (await this.calls(filter))
       .filter(({ verb, objectRef, responseStatus }) => {
         const { resource = '' } = objectRef ?? {};
-        // What a visit deletes that does not know yet that it is gone.
+        // A reconcile deletes an object that its cache still has.
         if (verb === 'delete' && responseStatus?.code === 404) return false;
         return WRITES.includes(verb) && resource !== 'events' && resource !== 'leases';
       })
@@ -264,19 +273,19 @@ export class Cluster {
     await (this.lease?.release() ?? this.controlPlane.stop());
   }
 
-  /** What is waited for; a failure also names what has no node or no volume. */
-  async #orHomeless<T>(namespace: string, awaited: Promise<T>): Promise<T> {
+  /** Adds the pods that are not scheduled to the message of a failure. */
+  async #withUnscheduledPods<T>(namespace: string, awaited: Promise<T>): Promise<T> {
     try {
       return await awaited;
     } catch (error) {
-      const homeless = await this.#homeless(namespace);
-      if (error instanceof Error && homeless) error.message += `\n${homeless}`;
+      const unscheduled = await this.#unscheduledPods(namespace);
+      if (error instanceof Error && unscheduled) error.message += `\n${unscheduled}`;
       throw error;
     }
   }
 
-  /** Pods without a node, with what the scheduler says, and how all the claims are. */
-  async #homeless(namespace: string): Promise<string> {
+  /** Pods without a node, with the scheduler's message, and the phases of all PersistentVolumeClaims. */
+  async #unscheduledPods(namespace: string): Promise<string> {
     const [pods, claims] = await Promise.all([
       this.list('Pod', namespace),
       this.list('PersistentVolumeClaim', namespace),
@@ -284,13 +293,13 @@ export class Cluster {
     const waiting = pods.filter(({ spec }) => at(spec, 'nodeName') === undefined);
     if (waiting.length === 0) return '';
     const volumes = claims.map((claim) => {
-      const going = claim.metadata.deletionTimestamp === undefined ? '' : ', going';
-      return `${nameOf(claim)} ${String(at(claim, 'status.phase'))}${going}`;
+      const deleting = claim.metadata.deletionTimestamp === undefined ? '' : ', terminating';
+      return `${nameOf(claim)} ${String(at(claim, 'status.phase'))}${deleting}`;
     });
     const why = waiting.map(
-      (pod) => `${nameOf(pod)} (${conditionOf(pod, 'PodScheduled')?.message ?? 'not tried'})`,
+      (pod) => `${nameOf(pod)} (${conditionOf(pod, 'PodScheduled')?.message ?? 'not yet tried'})`,
     );
-    return `without a node: ${why.join(', ')}; claims: ${volumes.join(', ')}`;
+    return `not scheduled: ${why.join(', ')}; claims: ${volumes.join(', ')}`;
   }
 
   async #list(kind: ObjectKind, namespace: string, labels: string): Promise<readonly Live[]> {

@@ -109,18 +109,15 @@ describe('helm', () => {
     await helm.run('upgrade', ...RELEASE, CHART, '--set=replicas=2', ...WAIT);
     assert.match(await columns(), /URL/);
     // Helm waits for its ReplicaSet, of which the Deployment tells a moment later.
-    await cluster.becomes(
-      'Deployment',
-      namespace,
-      OPERATOR.deployment,
-      'has both replicas',
-      (live) => at(live, 'status.availableReplicas') === 2,
-    );
+    await cluster.becomes('Deployment', namespace, OPERATOR.deployment, {
+      what: 'has both replicas',
+      check: (live) => at(live, 'status.availableReplicas') === 2,
+    });
     assert.ok(await thereIs(`pdb/${OPERATOR.deployment}`));
     assert.deepEqual(await state(place), before);
   });
 
-  test('goes back to the release before', async () => {
+  test('rolls back to the previous release', async () => {
     await helm.run('rollback', ...RELEASE, '1', ...WAIT);
     assert.equal(await thereIs(`pdb/${OPERATOR.deployment}`), false);
     await helm.run('upgrade', ...RELEASE, CHART, ...WAIT);
@@ -162,7 +159,7 @@ describe('helm', () => {
     assert.equal((await operator?.stop())?.code, 0);
   });
 
-  test('takes over an installation by manifest when it is told to', async () => {
+  test('takes over an installation by manifest on request', async () => {
     await helm.run('uninstall', ...RELEASE, '--wait');
     const manifest = path.join(projectRoot(), 'dist/install.yaml');
     await kubectl(`apply --server-side --force-conflicts --filename=${manifest}`);

@@ -18,15 +18,12 @@ after(() => cluster.stop());
 const LOG = 'Traceback (most recent call last):\nConnectionError\napp-operator: no database\n';
 
 const failed = (kind: string, namespace: string, name: string): Promise<Live> =>
-  cluster.becomes(
-    kind,
-    namespace,
-    name,
-    'is Failed, and says why',
-    (live) =>
+  cluster.becomes(kind, namespace, name, {
+    what: 'is Failed, and says why',
+    check: (live) =>
       at(live, 'status.phase') === 'Failed' &&
       (conditionOf(live, 'Ready')?.message.includes('no database') ?? false),
-  );
+  });
 
 describe('an init Job', { concurrency: true }, () => {
   describe('a bench whose init Job has failed', { concurrency: true }, () => {
@@ -37,7 +34,7 @@ describe('an init Job', { concurrency: true }, () => {
       return { namespace, fault };
     };
 
-    test('is Failed with the script’s last words, and nothing that needs it runs', async () => {
+    test('is Failed with the script’s termination message, and no dependent object is created', async () => {
       const { namespace, fault } = await broken('said');
       await cluster.apply(namespace, aSite('s', { bench: 'said' }));
       const bench = await failed('AppBench', namespace, 'said');
@@ -74,7 +71,7 @@ describe('an init Job', { concurrency: true }, () => {
       await cluster.ready('AppBench', namespace, 'by-spec');
     });
 
-    test('is Ready by itself, when what was wrong is mended: the Job is tried again', async () => {
+    test('is Ready after the cause is corrected: the operator runs the Job again', async () => {
       const { namespace, fault } = await broken('by-itself');
       await failed('AppBench', namespace, 'by-itself');
       const before = await cluster.the('Job', namespace, 'by-itself-init');
@@ -97,7 +94,7 @@ describe('an init Job', { concurrency: true }, () => {
         ({ metadata }) => metadata.name,
       );
 
-    test('whose init Job has failed is Failed with the script’s last words, and recovers', async () => {
+    test('whose init Job failed is Failed with the termination message, and recovers', async () => {
       const fault = await failJob(cluster, namespace, 'broken-init', LOG);
       await cluster.apply(namespace, aSite('broken', { bench: 'b' }));
       const site = await failed('AppSite', namespace, 'broken');
@@ -134,11 +131,13 @@ describe('an init Job', { concurrency: true }, () => {
     test('gets its workloads when its init Job is complete, not before', async () => {
       const hold = await holdPods(cluster, { 'job-name': 'slow-init' });
       await cluster.apply(namespace, aSite('slow', { bench: 'b' }));
-      await cluster.becomes('AppSite', namespace, 'slow', 'waits for its Job', (live) =>
-        Boolean(
-          conditionOf(live, 'Ready')?.message.startsWith('waiting for Job slow-init: running'),
-        ),
-      );
+      await cluster.becomes('AppSite', namespace, 'slow', {
+        what: 'waits for its Job',
+        check: (live) =>
+          Boolean(
+            conditionOf(live, 'Ready')?.message.startsWith('waiting for Job slow-init: running'),
+          ),
+      });
       await sleep(1_000);
       const site = await cluster.the('AppSite', namespace, 'slow');
       assert.equal(at(site, 'status.phase'), 'Provisioning');

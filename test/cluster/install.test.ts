@@ -183,7 +183,7 @@ describe('the operator, with the rights of the install manifest', () => {
     await kubectl('apply --server-side --dry-run=server --filename=-', moved);
   });
 
-  test('prunes, makes Jobs anew, and keeps what others change', async () => {
+  test('prunes, replaces Jobs, and keeps fields of other managers', async () => {
     const spec = { ingress: { enabled: true }, domain: 'demo.example.org' };
     await cluster.patch('AppSite', 'default', 'demo-site', { spec });
     await cluster.ready('AppSite', 'default', 'demo-site');

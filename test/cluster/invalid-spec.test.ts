@@ -125,7 +125,7 @@ const REFUSED_BY_OPERATOR: readonly {
     phase: 'Pending',
     reason: 'SecretMissing',
     message:
-      'spec.adminPasswordSecretRef.name: the Secret "nowhere" is not there: create it in namespace test-1',
+      'spec.adminPasswordSecretRef.name: there is no Secret "nowhere" in namespace test-1; create it',
   },
 ];
 
@@ -137,13 +137,10 @@ describe('the status has the reason to refuse', () => {
   for (const { what, manifest, phase, reason, message } of REFUSED_BY_OPERATOR) {
     const { kind, metadata } = manifest;
     test(`${what} (${kind})`, async () => {
-      const live: Live = await cluster.becomes(
-        kind,
-        namespace,
-        metadata.name,
-        'has a condition',
-        (one) => Boolean(conditionOf(one, 'Ready')),
-      );
+      const live: Live = await cluster.becomes(kind, namespace, metadata.name, {
+        what: 'has a condition',
+        check: (one) => Boolean(conditionOf(one, 'Ready')),
+      });
       const { status, reason: found, message: text } = conditionOf(live, 'Ready') ?? {};
       assert.deepEqual([status, found, text], ['False', reason, message]);
       assert.equal(at(live, 'status.phase'), phase);
@@ -171,9 +168,10 @@ describe(
     test('of a pod’s affinity, and the bench is Ready after the correction', async () => {
       const affinity = { nodeAffinity: 'everywhere' };
       await cluster.create(namespace, aBench('odd', { podTemplate: { affinity } }));
-      const bench = await cluster.becomes('AppBench', namespace, 'odd', 'is refused', (one) =>
-        Boolean(conditionOf(one, 'Stalled')),
-      );
+      const bench = await cluster.becomes('AppBench', namespace, 'odd', {
+        what: 'is refused',
+        check: (one) => Boolean(conditionOf(one, 'Stalled')),
+      });
       assert.equal(conditionOf(bench, 'Ready')?.reason, 'ApplyRefused');
       assert.match(conditionOf(bench, 'Ready')?.message ?? '', /affinity\.nodeAffinity/);
       assert.equal(await cluster.get('Deployment', namespace, 'odd-gunicorn'), undefined);
@@ -213,9 +211,10 @@ describe(
       await cluster.ready('AppBench', namespace, 'classy');
       const spec = { storage: { className: 'fast' } };
       await cluster.patch('AppBench', namespace, 'classy', { spec });
-      const bench = await cluster.becomes('AppBench', namespace, 'classy', 'is refused', (one) =>
-        Boolean(conditionOf(one, 'Stalled')),
-      );
+      const bench = await cluster.becomes('AppBench', namespace, 'classy', {
+        what: 'is refused',
+        check: (one) => Boolean(conditionOf(one, 'Stalled')),
+      });
       assert.equal(conditionOf(bench, 'Ready')?.reason, 'ApplyRefused');
       assert.match(
         conditionOf(bench, 'Ready')?.message ?? '',
@@ -228,9 +227,10 @@ describe(
       await cluster.create(namespace, aBench('small', { storage: { size: '20Gi' } }));
       await cluster.ready('AppBench', namespace, 'small');
       await cluster.patch('AppBench', namespace, 'small', { spec: { storage: { size: '5Gi' } } });
-      const bench = await cluster.becomes('AppBench', namespace, 'small', 'is refused', (one) =>
-        Boolean(conditionOf(one, 'Stalled')),
-      );
+      const bench = await cluster.becomes('AppBench', namespace, 'small', {
+        what: 'is refused',
+        check: (one) => Boolean(conditionOf(one, 'Stalled')),
+      });
       assert.equal(
         conditionOf(bench, 'Ready')?.message,
         'the API server refuses PersistentVolumeClaim small-sites: spec.resources.requests.storage: Forbidden: field can not be less than status.capacity',

@@ -50,16 +50,13 @@ const succeed = (labels: Labels, log: string): Promise<Interference> =>
   completePods(cluster, labels, words({ exitCode: 0, log }));
 
 const becomes = (namespace: string, name: string, phase: string, timeoutMs?: number) =>
-  cluster.becomes(
-    'SiteJob',
-    namespace,
-    name,
-    `is ${phase}`,
-    (live) =>
+  cluster.becomes('SiteJob', namespace, name, {
+    what: `is ${phase}`,
+    check: (live) =>
       at(live, 'status.phase') === phase &&
       at(live, 'status.observedGeneration') === live.metadata.generation,
     timeoutMs,
-  );
+  });
 
 const readyOf = (live: Live) => {
   const { status, reason, message } = conditionOf(live, 'Ready') ?? {};
@@ -67,7 +64,7 @@ const readyOf = (live: Live) => {
 };
 
 describe('jobs in a site', { concurrency: true }, () => {
-  test('wait for their site, run as soon as it is Ready, once, and tell what came of it', async () => {
+  test('wait for their site, run once as soon as it is Ready, and report the result', async () => {
     const namespace = await cluster.namespace();
     const fault = await succeed({ sitejob: 'early' }, 'Migrating\nUpdating Dashboard for frappe');
     const odd = ['execute', '$(SITE_NAME)', '$$(HOME)', "it's", 'a "b"\n`c`', '漢'];
@@ -77,9 +74,10 @@ describe('jobs in a site', { concurrency: true }, () => {
     // The site is not Ready for as long as the bench is not.
     const hold = await holdPods(cluster, { 'job-name': 'slow-init' });
     await cluster.apply(namespace, ...theShop('slow'));
-    await cluster.becomes('SiteJob', namespace, 'early', 'sees its site', (live) =>
-      readyOf(live).includes('SiteNotReady'),
-    );
+    await cluster.becomes('SiteJob', namespace, 'early', {
+      what: 'sees its site',
+      check: (live) => readyOf(live).includes('SiteNotReady'),
+    });
     assert.equal(await cluster.get('Job', namespace, 'early-run'), undefined);
     await release(cluster, hold);
     await cluster.ready('AppSite', namespace, 'shop');
@@ -99,21 +97,18 @@ describe('jobs in a site', { concurrency: true }, () => {
     // Neither a Job that is gone nor another image makes it run again.
     await cluster.delete('Job', namespace, 'early-run');
     await cluster.patch('AppBench', namespace, 'slow', { spec: { image: { tag: 'v15.50.0' } } });
-    await cluster.becomes(
-      'AppSite',
-      namespace,
-      'shop',
-      'is upgraded',
-      (live) => at(live, 'status.image') === 'frappe/erpnext:v15.50.0',
-      90_000,
-    );
+    await cluster.becomes('AppSite', namespace, 'shop', {
+      what: 'is upgraded',
+      check: (live) => at(live, 'status.image') === 'frappe/erpnext:v15.50.0',
+      timeoutMs: 90_000,
+    });
     await sleep(2_000);
     assert.equal(await cluster.get('Job', namespace, 'early-run'), undefined);
     const later = await becomes(namespace, 'early', 'Succeeded');
     assert.equal(at(later, 'status.completionTime'), at(done, 'status.completionTime'));
   });
 
-  test('fail once and for all with the script’s words, and run again for a changed spec', async () => {
+  test('fail permanently with the script’s message, and run again for a changed spec', async () => {
     const namespace = await aShop();
     const log = 'Traceback\nValidationError: not today';
     const message = words({ exitCode: 3, log });
@@ -138,7 +133,7 @@ describe('jobs in a site', { concurrency: true }, () => {
     await release(cluster, mended);
   });
 
-  test('are not begun a second time when their Job is deleted while it runs, but for a changed spec', async () => {
+  test('are not started again when their running Job is deleted, except for a changed spec', async () => {
     const namespace = await aShop();
     const hold = await holdPods(cluster, { sitejob: 'stopped' });
     await cluster.apply(namespace, aJob('stopped'));
@@ -149,7 +144,7 @@ describe('jobs in a site', { concurrency: true }, () => {
     await cluster.delete('Job', namespace, 'stopped-run');
     const stopped = await becomes(namespace, 'stopped', 'Failed');
     const why =
-      'Job stopped-run is gone, and how it ended is not known: change the spec to run it again';
+      'Job stopped-run was deleted while it ran: its result is unknown; change the spec to run it again';
     assert.deepEqual(readyOf(stopped), ['False', 'Terminated', why]);
     assert.equal(conditionOf(stopped, 'Stalled')?.status, 'True');
     assert.equal(at(stopped, 'metadata.generation'), at(running, 'metadata.generation'));
@@ -163,24 +158,22 @@ describe('jobs in a site', { concurrency: true }, () => {
     await release(cluster, fault);
   });
 
-  test('run by a schedule, which rests while the site cannot take it and goes with the site', async () => {
+  test('run by a schedule, which is suspended while the site is closed and deleted with it', async () => {
     const namespace = await aShop();
     const fault = await succeed({ sitejob: 'often' }, 'tick');
     await cluster.apply(
       namespace,
       aJob('often', { schedule: '* * * * *', timeZone: 'Asia/Tokyo' }),
     );
-    await cluster.becomes('SiteJob', namespace, 'often', 'is Scheduled', (live) =>
-      ['Scheduled', 'Running'].includes(String(at(live, 'status.phase'))),
-    );
-    const done = await cluster.becomes(
-      'SiteJob',
-      namespace,
-      'often',
-      'has run',
-      (live) => at(live, 'status.lastSuccessfulTime') !== undefined,
-      90_000,
-    );
+    await cluster.becomes('SiteJob', namespace, 'often', {
+      what: 'is Scheduled',
+      check: (live) => ['Scheduled', 'Running'].includes(String(at(live, 'status.phase'))),
+    });
+    const done = await cluster.becomes('SiteJob', namespace, 'often', {
+      what: 'has run',
+      check: (live) => at(live, 'status.lastSuccessfulTime') !== undefined,
+      timeoutMs: 90_000,
+    });
     assert.match(String(at(done, 'status.job')), /^often-run-\d+$/);
     assert.deepEqual([at(done, 'status.exitCode'), at(done, 'status.log')], [0, 'tick']);
     assert.ok(at(done, 'status.lastScheduleTime'));
@@ -193,9 +186,10 @@ describe('jobs in a site', { concurrency: true }, () => {
     assert.match(String(readyOf(resting)[2]), /the schedule waits: .*"shop" is paused$/);
     // A run that was missed meanwhile would begin as soon as the schedule goes on.
     await cluster.patch('SiteJob', namespace, 'often', { spec: { schedule: '0 0 1 1 *' } });
-    await cluster.becomes('CronJob', namespace, 'often-run', 'is changed', (live) =>
-      Object.is(at(live, 'spec.schedule'), '0 0 1 1 *'),
-    );
+    await cluster.becomes('CronJob', namespace, 'often-run', {
+      what: 'is changed',
+      check: (live) => Object.is(at(live, 'spec.schedule'), '0 0 1 1 *'),
+    });
     await cluster.patch('AppSite', namespace, 'shop', { spec: { paused: null } });
     await cluster.until('the schedule goes on', async () => (await suspended()) === false);
     await cluster.delete('AppSite', namespace, 'shop');
@@ -206,7 +200,7 @@ describe('jobs in a site', { concurrency: true }, () => {
     await release(cluster, fault);
   });
 
-  test('are refused by the API server’s words where the schedule or its time zone is no such thing', async () => {
+  test('are refused with the API server’s message for an invalid schedule or time zone', async () => {
     const namespace = await aShop();
     await cluster.apply(
       namespace,

@@ -77,14 +77,11 @@ describe('the real KEDA', { skip: KEDA.skip || (REDIS.skip ?? false) }, () => {
       timeoutMs,
     );
   const says = (kind: string, name: string, reason: string): Promise<Live> =>
-    cluster.becomes(
-      kind,
-      namespace,
-      name,
-      `says ${reason}`,
-      (live) => conditionOf(live, 'Autoscaling')?.reason === reason,
-      60_000,
-    );
+    cluster.becomes(kind, namespace, name, {
+      what: `says ${reason}`,
+      check: (live) => conditionOf(live, 'Autoscaling')?.reason === reason,
+      timeoutMs: 60_000,
+    });
 
   test('that is not running yet leaves the workers where they are', async () => {
     for (const crd of KEDA.crds.crds) await installCrd(cluster, crd);
@@ -128,9 +125,12 @@ describe('the real KEDA', { skip: KEDA.skip || (REDIS.skip ?? false) }, () => {
     await has('b-worker-short', 3);
     enqueue(benchList(), 20);
     await has('b-worker-short', 4);
-    await cluster.becomes('AppBench', namespace, 'b', 'shows four', (bench) => {
-      const short = at(bench, 'status.workerScaling.short') as Readonly<Record<string, unknown>>;
-      return short['desiredReplicas'] === 4 && short['kedaManaged'] === true;
+    await cluster.becomes('AppBench', namespace, 'b', {
+      what: 'shows four',
+      check: (bench) => {
+        const short = at(bench, 'status.workerScaling.short') as Readonly<Record<string, unknown>>;
+        return short['desiredReplicas'] === 4 && short['kedaManaged'] === true;
+      },
     });
   });
 
@@ -140,7 +140,7 @@ describe('the real KEDA', { skip: KEDA.skip || (REDIS.skip ?? false) }, () => {
     await has('s-worker-short', 0);
   });
 
-  test('that cannot read the queue any more wakes it, and the condition says so', async () => {
+  test('that cannot read the queue scales it up, and the condition has the reason', async () => {
     redis?.kill('SIGKILL');
     await says('AppBench', 'b', 'ScalerNotReady');
     await has('b-worker-short', 1);
@@ -149,7 +149,7 @@ describe('the real KEDA', { skip: KEDA.skip || (REDIS.skip ?? false) }, () => {
     await has('b-worker-short', 0, 90_000);
   });
 
-  test('goes, with its queues as they are; nobody is left asleep', async () => {
+  test('is uninstalled: queues keep their replicas, and none stays at zero', async () => {
     // The HPA remembers the four of before, and does not fall below them so soon.
     enqueue(benchList(), 8);
     await has('b-worker-short', 4);

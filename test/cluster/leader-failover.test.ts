@@ -110,7 +110,7 @@ describe('of two replicas', () => {
     assert.equal(await leads(second), false);
   });
 
-  test('the second takes over at once from one that is asked to end', async (t) => {
+  test('the second takes over at once from a leader that ends', async (t) => {
     const first = await leader();
     const second = other(first);
     await makeSite('two');
@@ -199,7 +199,7 @@ describe('of two replicas', () => {
     assert.equal(users.length, 4);
   });
 
-  test('the lease is free when the last one is asked to end', async () => {
+  test('the lease is free after the last one ends', async () => {
     const { operator } = await leader();
     assert.notEqual(await holder(), '');
     await operator.stop();

@@ -22,7 +22,10 @@ describe('a bench and a site', () => {
     await cluster.operator([], { namespaces: [namespace] });
     await cluster.apply(namespace, aBench('b', { appsJSON: '["erpnext"]' }));
     // Two watches bring them: a site that is seen first says that it has no bench.
-    await cluster.becomes('AppBench', namespace, 'b', 'is seen', (live) => Boolean(live.status));
+    await cluster.becomes('AppBench', namespace, 'b', {
+      what: 'is seen',
+      check: (live) => Boolean(live.status),
+    });
     await cluster.apply(namespace, aSite('s', { bench: 'b', ingress: { enabled: true } }));
     bench = await cluster.ready('AppBench', namespace, 'b');
     site = await cluster.ready('AppSite', namespace, 's');
@@ -44,7 +47,7 @@ describe('a bench and a site', () => {
     );
   });
 
-  test('own their children, but for what holds data', async () => {
+  test('own their children, except objects with data', async () => {
     const unowned: string[] = [];
     for (const child of await cluster.children(namespace)) {
       const [owner, ...more] = child.metadata.ownerReferences ?? [];
@@ -132,7 +135,7 @@ describe('a bench and a site', () => {
     });
   }
 
-  test('say in their status what a user and a script look for', () => {
+  test('have in their status what users and scripts read', () => {
     assert.equal(at(bench, 'status.ready'), true);
     assert.equal(at(bench, 'status.phase'), 'Ready');
     assert.equal(at(bench, 'status.image'), 'frappe/erpnext:version-15');
@@ -167,7 +170,7 @@ describe('a bench and a site', () => {
     }
   });
 
-  test('show in kubectl get what is going on', async () => {
+  test('show their state in kubectl get', async () => {
     const get = (...args: string[]): Promise<string> =>
       cluster.controlPlane.kubectl(['--namespace', namespace, 'get', ...args]);
     const benches = await get('appbenchs');
@@ -182,7 +185,7 @@ describe('a bench and a site', () => {
     assert.match(await get('apps-bench'), /appbench\S*\/b .*\n(.*\n)*.*appsite\S*\/s /);
   });
 
-  test('tell each step once in an event', async () => {
+  test('record each step in one event', async () => {
     const events = await cluster.list('Event', namespace);
     const told = events.flatMap((event) =>
       at(event, 'reportingController') === 'app-operator'
@@ -211,13 +214,14 @@ describe('a bench and a site', () => {
 });
 
 describe('created in the wrong order', () => {
-  test('a site waits for its bench, says so, and is Ready after it', async () => {
+  test('a site waits for its bench, with the reason, and is Ready after it', async () => {
     const namespace = await cluster.namespace();
     await cluster.operator([], { namespaces: [namespace], user: 'late' });
     await cluster.apply(namespace, aSite('s', { bench: 'b' }));
-    const waiting = await cluster.becomes('AppSite', namespace, 's', 'is Pending', (site) =>
-      Boolean(conditionOf(site, 'Ready')),
-    );
+    const waiting = await cluster.becomes('AppSite', namespace, 's', {
+      what: 'is Pending',
+      check: (site) => Boolean(conditionOf(site, 'Ready')),
+    });
     assert.equal(at(waiting, 'status.phase'), 'Pending');
     const { reason, message } = conditionOf(waiting, 'Ready') ?? {};
     assert.equal(reason, 'BenchMissing');
@@ -269,7 +273,7 @@ describe('pods run', { concurrency: true }, () => {
     }
   });
 
-  test('as the operator’s environment says', async () => {
+  test('as the operator’s environment sets', async () => {
     const namespace = await start('by-env', ENV, {});
     assert.deepEqual(await contexts(namespace, 's-gunicorn'), [
       2001,
@@ -281,7 +285,7 @@ describe('pods run', { concurrency: true }, () => {
     ]);
   });
 
-  test('as spec.security says, value by value, before the environment', async () => {
+  test('as spec.security sets, value by value, in preference to the environment', async () => {
     const security = {
       podSecurityContext: { runAsUser: 3001, fsGroup: 3003 },
       securityContext: {

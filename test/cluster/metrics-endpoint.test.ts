@@ -160,7 +160,7 @@ describe('metrics over HTTPS', () => {
     assert.equal((await get(secure(), broken)).status, 401);
   });
 
-  test('are not for a token that was made for somebody else', async () => {
+  test('are refused to a token of another audience', async () => {
     const token = await tokenOf('scraper', ['https://vault.example.com']);
     assert.equal((await get(secure(), token)).status, 401);
   });
@@ -171,12 +171,12 @@ describe('metrics over HTTPS', () => {
     assert.doesNotMatch(body, /app_operator/);
   });
 
-  test('are not given while the operator may not ask who may read them', async () => {
+  test('are refused while the operator may not review access', async () => {
     const powerless = await start('powerless');
     assert.equal((await get(secure(powerless), await tokenOf('scraper'))).status, 500);
   });
 
-  test('are not given while the API server is away', async () => {
+  test('are refused while the API server is down', async () => {
     const token = await tokenOf('scraper');
     await cluster.stopApiServer('SIGKILL');
     assert.equal((await get(secure(), token)).status, 503);
@@ -185,13 +185,13 @@ describe('metrics over HTTPS', () => {
   });
 });
 
-test('metrics over HTTP ask for nothing', async () => {
+test('metrics over HTTP need no token', async () => {
   const { status, body } = await get(`http://127.0.0.1:${endpoints.ports.metrics}/metrics`);
   assert.equal(status, 200);
   assert.match(body, /^app_operator_build_info\{/m);
 });
 
-test('health asks for nothing, and readiness waits for the caches', async () => {
+test('health needs no token, and readiness waits for the caches', async () => {
   const health = (path: string): Promise<Answer> =>
     get(`http://127.0.0.1:${endpoints.ports.health}${path}`);
   assert.deepEqual(await health('/healthz'), { status: 200, body: 'ok', challenge: undefined });

@@ -45,7 +45,7 @@ describe('an installation without ClusterRoles', () => {
     }
   });
 
-  test('is refused to somebody who has not the rights that it gives', async () => {
+  test('is refused to a user without the rights that it grants', async () => {
     const stranger = kubectl('apply --server-side --filename=- --as=stranger', manifest);
     await assert.rejects(stranger, /forbidden/);
   });
@@ -98,7 +98,7 @@ describe('an installation without ClusterRoles', () => {
     );
   });
 
-  test('asks once for what is of the whole cluster, says that it does without, and no more', async () => {
+  test('requests cluster-wide objects once, and logs that it skips them', async () => {
     // After two minutes and more it looks whether it has been given the right meanwhile.
     const refused = await forbiddenCalls(cluster, 100_000);
     assert.ok(refused.length > 0, 'definitions are asked for');
@@ -122,7 +122,7 @@ describe('an installation without ClusterRoles', () => {
   });
 });
 
-describe('a namespace whose Role has gone with it', () => {
+describe('a namespace that is deleted with its Role', () => {
   let [shop, blog] = ['', ''];
   let manifest: string;
   before(async () => {
@@ -145,7 +145,7 @@ describe('a namespace whose Role has gone with it', () => {
     assert.equal((await cluster.the('AppSite', blog, 's')).status, undefined);
   });
 
-  test('is worked in when it is there again', async () => {
+  test('is reconciled again when it exists again', async () => {
     await kubectl('apply --server-side --force-conflicts --filename=-', manifest);
     await cluster.ready('AppSite', blog, 's', 180_000);
   });

@@ -61,13 +61,10 @@ describe('a kind whose whole code is one folder', () => {
 
   test('has its conflict and its missing site as conditions', async () => {
     await cluster.apply(namespace, aBanner('lost', 'nowhere'));
-    await cluster.becomes(
-      API.kind,
-      namespace,
-      'lost',
-      'waits for its site',
-      (live) => conditionOf(live, 'Ready')?.reason === 'BannerSiteMissing',
-    );
+    await cluster.becomes(API.kind, namespace, 'lost', {
+      what: 'waits for its site',
+      check: (live) => conditionOf(live, 'Ready')?.reason === 'BannerSiteMissing',
+    });
   });
 
   test('has the events and metrics of every kind', async () => {
@@ -125,13 +122,10 @@ describe('a kind whose whole code is one folder', () => {
     });
     await cluster.ready(API.kind, namespace, 'p');
     await cluster.delete(API.kind, namespace, 'p');
-    await cluster.becomes(
-      API.kind,
-      namespace,
-      'p',
-      'waits for its annotation',
-      (live) => conditionOf(live, 'Ready')?.reason === 'BannerPinned',
-    );
+    await cluster.becomes(API.kind, namespace, 'p', {
+      what: 'waits for its annotation',
+      check: (live) => conditionOf(live, 'Ready')?.reason === 'BannerPinned',
+    });
     await cluster.patch(API.kind, namespace, 'p', { metadata: { annotations: { pinned: null } } });
     await cluster.gone(API.kind, namespace, 'p');
   });

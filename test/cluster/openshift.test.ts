@@ -58,14 +58,11 @@ describe('on OpenShift', { skip }, () => {
     assert.ok(constraints);
     await installCrd(cluster, constraints);
     for (const name of ['s-gunicorn', 'b-gunicorn', 'b-nginx', 'b-worker-default']) {
-      await cluster.becomes(
-        'Deployment',
-        namespace,
-        name,
-        'names no ids',
-        (live) => idsOf(live).every((id) => id === undefined),
-        PATIENCE_MS,
-      );
+      await cluster.becomes('Deployment', namespace, name, {
+        what: 'names no ids',
+        check: (live) => idsOf(live).every((id) => id === undefined),
+        timeoutMs: PATIENCE_MS,
+      });
     }
     for (const name of ['b-redis', 'b-db']) {
       assert.deepEqual(idsOf(await cluster.the('StatefulSet', namespace, name)), [
@@ -81,14 +78,11 @@ describe('on OpenShift', { skip }, () => {
     assert.deepEqual(said, { code: 0, out: '', err: '' });
     const security = { podSecurityContext: { fsGroup: 2000 } };
     await cluster.patch('AppBench', namespace, 'b', { spec: { security } });
-    await cluster.becomes(
-      'Deployment',
-      namespace,
-      'b-gunicorn',
-      'has the group of the spec, and nothing else',
-      (live) => JSON.stringify(idsOf(live)) === JSON.stringify([undefined, undefined, 2000]),
-      PATIENCE_MS,
-    );
+    await cluster.becomes('Deployment', namespace, 'b-gunicorn', {
+      what: 'has the group of the spec, and nothing else',
+      check: (live) => JSON.stringify(idsOf(live)) === JSON.stringify([undefined, undefined, 2000]),
+      timeoutMs: PATIENCE_MS,
+    });
   });
 
   test('with its Routes, the site has one in place of its Ingress, which OpenShift takes', async () => {
@@ -107,13 +101,10 @@ describe('on OpenShift', { skip }, () => {
 
   test("TLS without a Secret is the router's: HTTPS at its edge, with its certificate", async () => {
     await tls({ enabled: true });
-    const site = await cluster.becomes(
-      'AppSite',
-      namespace,
-      's',
-      'is on HTTPS',
-      (live) => conditionOf(live, 'CertificateReady')?.reason === 'RouterCertificate',
-    );
+    const site = await cluster.becomes('AppSite', namespace, 's', {
+      what: 'is on HTTPS',
+      check: (live) => conditionOf(live, 'CertificateReady')?.reason === 'RouterCertificate',
+    });
     assert.equal(at(site, 'status.siteURL'), 'https://www.example.org');
     // The site's configuration names its address: its Job comes first.
     const edge = await cluster.until('TLS at the edge', async () =>
@@ -122,7 +113,7 @@ describe('on OpenShift', { skip }, () => {
     assert.deepEqual(edge, { termination: 'edge', insecureEdgeTerminationPolicy: 'Redirect' });
   });
 
-  test('a Route that the router refuses is told, and the site is not Ready meanwhile', async () => {
+  test('a Route that the router refuses is reported, and the site is not Ready meanwhile', async () => {
     const admitted = (status: string, message: string): Promise<unknown> =>
       cluster.controlPlane.api.request(
         'PATCH',
@@ -141,13 +132,10 @@ describe('on OpenShift', { skip }, () => {
         'application/merge-patch+json',
       );
     await admitted('False', 'route other already exposes www.example.org');
-    await cluster.becomes(
-      'AppSite',
-      namespace,
-      's',
-      'says why',
-      (live) => conditionOf(live, 'Ready')?.message.includes('already exposes') ?? false,
-    );
+    await cluster.becomes('AppSite', namespace, 's', {
+      what: 'says why',
+      check: (live) => conditionOf(live, 'Ready')?.message.includes('already exposes') ?? false,
+    });
     await admitted('True', '');
     await cluster.ready('AppSite', namespace, 's', PATIENCE_MS);
   });

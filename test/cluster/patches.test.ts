@@ -224,7 +224,7 @@ describe('a merge patch of', () => {
       'b-redis-data',
     ],
   ] as const) {
-    test(`${name} lets the volume grow, and the pod goes on`, async () => {
+    test(`${name} expands the volume without a restart of the pod`, async () => {
       const pod = await cluster.the('Pod', namespace, `${workload}-0`);
       const before = await cluster.the('PersistentVolumeClaim', namespace, claim);
       await cluster.patch('AppBench', namespace, 'b', { spec });
@@ -276,7 +276,7 @@ describe('a merge patch of', () => {
     assert.equal(at(nginx, 'spec.replicas'), 2);
   });
 
-  test('workerAutoscaling without KEDA leaves a condition that says so', async () => {
+  test('workerAutoscaling without KEDA sets a condition', async () => {
     const bench: Live = await cluster.the('AppBench', namespace, 'b');
     const { status, reason, message } = conditionOf(bench, 'Autoscaling') ?? {};
     assert.deepEqual(
@@ -284,7 +284,7 @@ describe('a merge patch of', () => {
       [
         'False',
         'KedaMissing',
-        'workers stay at fixed numbers: the cluster does not serve keda.sh/v1alpha1',
+        'workers are not scaled by events: the cluster does not serve keda.sh/v1alpha1',
       ],
     );
   });

@@ -24,13 +24,14 @@ const WAYS = {
 } as const;
 
 const isPaused = (kind: string, namespace: string, name: string): Promise<Live> =>
-  cluster.becomes(kind, namespace, name, 'says that it is paused', (live) =>
-    Boolean(conditionOf(live, 'Paused')),
-  );
+  cluster.becomes(kind, namespace, name, {
+    what: 'says that it is paused',
+    check: (live) => Boolean(conditionOf(live, 'Paused')),
+  });
 
 describe('a paused bench and site', { concurrency: true }, () => {
   for (const [how, pause] of Object.entries(WAYS)) {
-    test(`are left alone, say so, and are worked on again afterwards (${how})`, async () => {
+    test(`are not reconciled, report it, and are reconciled again afterwards (${how})`, async () => {
       const namespace = await cluster.namespace();
       await cluster.apply(namespace, aBench('b'), aSite('s', { bench: 'b' }));
       await cluster.ready('AppSite', namespace, 's');
@@ -73,13 +74,10 @@ describe('a paused bench and site', { concurrency: true }, () => {
         ['AppBench', 'b'],
         ['AppSite', 's'],
       ] as const) {
-        await cluster.becomes(
-          kind,
-          namespace,
-          name,
-          'is not paused',
-          (live) => !conditionOf(live, 'Paused'),
-        );
+        await cluster.becomes(kind, namespace, name, {
+          what: 'is not paused',
+          check: (live) => !conditionOf(live, 'Paused'),
+        });
       }
     });
   }

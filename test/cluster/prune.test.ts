@@ -176,7 +176,7 @@ describe('pruning', { concurrency: true }, () => {
         });
       });
 
-      test('and the data goes, or stays, when they are deleted', async () => {
+      test('and the data is deleted or kept when they are deleted', async () => {
         await cluster.delete('AppSite', namespace, 's');
         await cluster.gone('AppSite', namespace, 's');
         await cluster.delete('AppBench', namespace, 'b');
@@ -222,17 +222,15 @@ describe('pruning', { concurrency: true }, () => {
     const hold = await holdPods(cluster, { 'job-name': 'busy-init' });
     await cluster.patch('AppBench', namespace, 'busy', { spec: { appsJSON: '["erpnext"]' } });
     // They come by two watches: the site's change must not be heard of first.
-    await cluster.becomes('AppBench', namespace, 'busy', 'is not ready', (bench) =>
-      Object.is(at(bench, 'status.ready'), false),
-    );
+    await cluster.becomes('AppBench', namespace, 'busy', {
+      what: 'is not ready',
+      check: (bench) => Object.is(at(bench, 'status.ready'), false),
+    });
     await cluster.patch('AppSite', namespace, 's', { spec: { workloads: 'Shared' } });
-    await cluster.becomes(
-      'AppSite',
-      namespace,
-      's',
-      'waits for its bench',
-      (site) => conditionOf(site, 'Ready')?.message === 'waiting for bench busy to be ready',
-    );
+    await cluster.becomes('AppSite', namespace, 's', {
+      what: 'waits for its bench',
+      check: (site) => conditionOf(site, 'Ready')?.message === 'waiting for bench busy to be ready',
+    });
     await sleep(1_000);
     assert.ok(await cluster.get('Deployment', namespace, 's-gunicorn'));
     await release(cluster, hold);
@@ -240,7 +238,7 @@ describe('pruning', { concurrency: true }, () => {
     await cluster.gone('Deployment', namespace, 's-gunicorn');
   });
 
-  test('a copy of a child that somebody has made is not pruned', async () => {
+  test('a user’s copy of a child is not pruned', async () => {
     const namespace = await cluster.namespace();
     await cluster.apply(namespace, aBench('b'), aSite('s', { bench: 'b' }));
     await cluster.ready('AppSite', namespace, 's');

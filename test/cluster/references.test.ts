@@ -71,7 +71,7 @@ const CASES: readonly Case[] = [
 ];
 
 const missing = (secret: string, path: string): string =>
-  `${path}: the Secret "${secret}" is not there: create it in namespace ${namespace}`;
+  `${path}: there is no Secret "${secret}" in namespace ${namespace}; create it`;
 
 describe('references', { concurrency: true }, () => {
   describe('a Secret that is referred to', { concurrency: true }, () => {
@@ -80,15 +80,12 @@ describe('references', { concurrency: true }, () => {
       const job = `${metadata.name}-init`;
 
       const again = readLater ? '' : ', and again when it changes';
-      test(`is waited for, used as soon as it is there${again}: ${name}`, async () => {
+      test(`is awaited, and used as soon as it exists${again}: ${name}`, async () => {
         await cluster.apply(namespace, resource);
-        const pending = await cluster.becomes(
-          kind,
-          namespace,
-          metadata.name,
-          'is Pending',
-          (live) => Boolean(conditionOf(live, 'Ready')),
-        );
+        const pending = await cluster.becomes(kind, namespace, metadata.name, {
+          what: 'is Pending',
+          check: (live) => Boolean(conditionOf(live, 'Ready')),
+        });
         assert.equal(at(pending, 'status.phase'), 'Pending');
         assert.equal(conditionOf(pending, 'Ready')?.reason, 'SecretMissing');
         assert.equal(conditionOf(pending, 'Ready')?.message, missing(secret, path));
@@ -101,14 +98,11 @@ describe('references', { concurrency: true }, () => {
 
         await cluster.apply(namespace, aSecret(secret, data));
         // Nothing polls: it is seen at once.
-        await cluster.becomes(
-          kind,
-          namespace,
-          metadata.name,
-          'goes on',
-          (live) => at(live, 'status.phase') !== 'Pending',
-          30_000,
-        );
+        await cluster.becomes(kind, namespace, metadata.name, {
+          what: 'goes on',
+          check: (live) => at(live, 'status.phase') !== 'Pending',
+          timeoutMs: 30_000,
+        });
         await cluster.ready(kind, namespace, metadata.name);
 
         if (readLater) return;
@@ -122,7 +116,7 @@ describe('references', { concurrency: true }, () => {
       });
     }
 
-    test('is missed when it is deleted, and what runs goes on', async () => {
+    test('is reported as missing when it is deleted, and workloads keep running', async () => {
       const secret = 'short-lived';
       await cluster.apply(
         namespace,
@@ -132,13 +126,10 @@ describe('references', { concurrency: true }, () => {
       await cluster.ready('AppSite', namespace, 's3');
       const { uid } = (await cluster.the('Deployment', namespace, 's3-gunicorn')).metadata;
       await cluster.delete('Secret', namespace, secret);
-      const site = await cluster.becomes(
-        'AppSite',
-        namespace,
-        's3',
-        'misses it',
-        (live) => conditionOf(live, 'Ready')?.reason === 'SecretMissing',
-      );
+      const site = await cluster.becomes('AppSite', namespace, 's3', {
+        what: 'misses it',
+        check: (live) => conditionOf(live, 'Ready')?.reason === 'SecretMissing',
+      });
       assert.equal(at(site, 'status.phase'), 'Pending');
       const { metadata } = await cluster.the('Deployment', namespace, 's3-gunicorn');
       assert.deepEqual([metadata.uid, metadata.deletionTimestamp], [uid, undefined]);
@@ -150,23 +141,18 @@ describe('references', { concurrency: true }, () => {
   describe('a bench that is referred to', { concurrency: true }, () => {
     test('is waited for until it is Ready', async () => {
       await cluster.apply(namespace, aSite('s4', { bench: 'later' }));
-      await cluster.becomes(
-        'AppSite',
-        namespace,
-        's4',
-        'is Pending',
-        (live) => conditionOf(live, 'Ready')?.reason === 'BenchMissing',
-      );
+      await cluster.becomes('AppSite', namespace, 's4', {
+        what: 'is Pending',
+        check: (live) => conditionOf(live, 'Ready')?.reason === 'BenchMissing',
+      });
       const hold = await holdPods(cluster, { 'job-name': 'later-init' });
       await cluster.apply(namespace, aBench('later'));
-      await cluster.becomes(
-        'AppSite',
-        namespace,
-        's4',
-        'waits for the bench',
-        (live) => conditionOf(live, 'Ready')?.message === 'waiting for bench later to be ready',
-        30_000,
-      );
+      await cluster.becomes('AppSite', namespace, 's4', {
+        what: 'waits for the bench',
+        check: (live) =>
+          conditionOf(live, 'Ready')?.message === 'waiting for bench later to be ready',
+        timeoutMs: 30_000,
+      });
       await release(cluster, hold);
       await cluster.ready('AppSite', namespace, 's4');
     });
@@ -174,9 +160,10 @@ describe('references', { concurrency: true }, () => {
     test('is not found in another namespace', async () => {
       const other = await cluster.namespace();
       await cluster.apply(other, aSite('s5', { bench: 'b' }));
-      const site = await cluster.becomes('AppSite', other, 's5', 'is Pending', (live) =>
-        Boolean(conditionOf(live, 'Ready')),
-      );
+      const site = await cluster.becomes('AppSite', other, 's5', {
+        what: 'is Pending',
+        check: (live) => Boolean(conditionOf(live, 'Ready')),
+      });
       assert.equal(
         conditionOf(site, 'Ready')?.message,
         `spec.benchRef.name: there is no AppBench "b" in namespace ${other}`,
@@ -197,7 +184,7 @@ describe('references', { concurrency: true }, () => {
     const valueOf = async (name: string): Promise<unknown> =>
       (await cluster.the('Secret', namespace, name)).data;
 
-    test('keeps the value that somebody gives it', async () => {
+    test('keeps a value that a user sets', async () => {
       const data = { password: Buffer.from('of my own').toString('base64') };
       const name = 'gs-admin-password';
       await cluster.patch('Secret', namespace, name, { data });
@@ -211,7 +198,7 @@ describe('references', { concurrency: true }, () => {
     });
 
     for (const name of ['gs-admin-password', 'gs-db', 'gs-encryption-key']) {
-      test(`is made anew when it is deleted, and its site gets to know (${name})`, async () => {
+      test(`is generated again when it is deleted, and its site uses the new value (${name})`, async () => {
         const before = await valueOf(name);
         const job = await cluster.the('Job', namespace, 'gs-init');
         await cluster.delete('Secret', namespace, name);
@@ -227,7 +214,7 @@ describe('references', { concurrency: true }, () => {
       });
     }
 
-    test('is made anew when it is deleted, and all that reads it starts again', async () => {
+    test('is generated again when it is deleted, and its readers restart', async () => {
       const templates = () =>
         Promise.all(
           [

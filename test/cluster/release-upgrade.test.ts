@@ -112,8 +112,11 @@ test(`an upgrade from ${BEFORE.release}`, needsHistory, async (t) => {
       for (const name of ['s', 't']) await cluster.ready('AppSite', namespace, name);
       await cluster.ready('AppBench', namespace, 'b');
       await cluster.apply(namespace, MIGRATE);
-      await cluster.becomes('SiteJob', namespace, 'j', 'has run', (live) => {
-        return at(live, 'status.phase') === 'Succeeded';
+      await cluster.becomes('SiteJob', namespace, 'j', {
+        what: 'has run',
+        check: (live) => {
+          return at(live, 'status.phase') === 'Succeeded';
+        },
       });
       const siteRef = { name: 's' };
       await awayFromResync(at(await cluster.the('AppSite', namespace, 's'), 'metadata.uid'));
@@ -125,7 +128,10 @@ test(`an upgrade from ${BEFORE.release}`, needsHistory, async (t) => {
       );
       await cluster.ready('SiteUser', namespace, 'ann');
       const failed = (user: Live): boolean => at(user, 'status.phase') === 'Failed';
-      await cluster.becomes('SiteUser', namespace, 'refused', 'is refused', failed);
+      await cluster.becomes('SiteUser', namespace, 'refused', {
+        what: 'is refused',
+        check: failed,
+      });
       assert.equal((await operator.stop()).code, 0);
       old = await state();
       assert.ok(old.size > 25, `${old.size} objects`);

@@ -53,7 +53,7 @@ describe('the API server', { concurrency: 4 }, () => {
       },
     ],
   ] as const) {
-    test(`${how} in the middle of the work: the operator lives, and ends it`, async (t) => {
+    test(`${how} during work: the operator survives and finishes it`, async (t) => {
       // One of its own: other controllers wait long when it happens to them twice.
       const own = await startCluster();
       const its = new ProxiedOperators(own);
@@ -84,7 +84,7 @@ describe('the API server', { concurrency: 4 }, () => {
     });
   }
 
-  test('may be away when the operator starts: it waits, and is not ready', async () => {
+  test('may be down when the operator starts: the operator waits and is not ready', async () => {
     const proxy = await operators.proxy();
     await proxy.refuse();
     const healthPort = await cluster.freePort();
@@ -107,7 +107,7 @@ describe('the API server', { concurrency: 4 }, () => {
     await operator.stop();
   });
 
-  test('may be away when the operator is asked to end: it ends in seconds all the same', async () => {
+  test('may be down when the operator ends: it ends within seconds', async () => {
     const proxy = await operators.proxy();
     const place = await cluster.namespace();
     const args = ['--shutdown-timeout=3s'];
@@ -143,7 +143,7 @@ describe('the operator', () => {
     await operator.stop();
   });
 
-  test('that starts where nothing has changed writes nothing, with 20 sites', async () => {
+  test('that starts without changes writes nothing, with 20 sites', async () => {
     const { operator, metrics } = await start('second');
     const depth = (): Promise<number> => metrics.sum('workqueue_depth');
     await cluster.until('all are visited', async () => (await depth()) === 0);
@@ -157,13 +157,14 @@ describe('the operator', () => {
     await operator.stop();
   });
 
-  test('that starts where one child was changed writes that one only, and those that hang on it', async () => {
+  test('that starts after one child was changed writes only that child and its dependents', async () => {
     const patch = { spec: { replicas: 3 } };
     await cluster.patch('Deployment', namespace, 's1-gunicorn', patch);
     const { operator } = await start('third');
-    await cluster.becomes('Deployment', namespace, 's1-gunicorn', 'is as it was', ({ spec }) =>
-      Object.is(spec?.['replicas'], 1),
-    );
+    await cluster.becomes('Deployment', namespace, 's1-gunicorn', {
+      what: 'is as it was',
+      check: ({ spec }) => Object.is(spec?.['replicas'], 1),
+    });
     await cluster.ready('AppSite', namespace, 's1');
     await sleep(1_000);
     const writes = await cluster.writes({ user: 'third' });
@@ -172,7 +173,7 @@ describe('the operator', () => {
     await operator.stop();
   });
 
-  test('that is asked to end ends what it has in hand, and the next one goes on', async () => {
+  test('that gets SIGTERM finishes the reconciles in progress, and the next one continues', async () => {
     const { operator } = await start('fourth');
     const children = async (): Promise<string[]> =>
       (await cluster.children(namespace)).map(nameOf).sort();

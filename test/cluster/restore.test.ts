@@ -46,14 +46,11 @@ async function aBenchIn(): Promise<string> {
 }
 
 const says = (namespace: string, site: string, reason: string): Promise<Live> =>
-  cluster.becomes(
-    'AppSite',
-    namespace,
-    site,
-    `says ${reason}`,
-    (live) => conditionOf(live, 'Restored')?.reason === reason,
-    60_000,
-  );
+  cluster.becomes('AppSite', namespace, site, {
+    what: `says ${reason}`,
+    check: (live) => conditionOf(live, 'Restored')?.reason === reason,
+    timeoutMs: 60_000,
+  });
 
 async function envOf(namespace: string, job: string): Promise<Readonly<Record<string, string>>> {
   const env = at(
@@ -81,15 +78,17 @@ const told = (request: string, before?: string): string =>
   })}`;
 
 describe('a restore', () => {
-  test('into a new site waits for its SiteBackup and its Secret, is done once, and is told', async () => {
+  test('into a new site waits for its SiteBackup and Secret, runs once, and is recorded', async () => {
     const namespace = await aBenchIn();
     await cluster.apply(namespace, shop('new', { backupRef: { name: 'nightly' } }));
     await says(namespace, 'new', 'BackupMissing');
-    await cluster.becomes('AppSite', namespace, 'new', 'says what holds it', (live) =>
-      (conditionOf(live, 'Ready')?.message ?? '').includes(
-        'there is no SiteBackup "nightly" in namespace',
-      ),
-    );
+    await cluster.becomes('AppSite', namespace, 'new', {
+      what: 'says what holds it',
+      check: (live) =>
+        (conditionOf(live, 'Ready')?.message ?? '').includes(
+          'there is no SiteBackup "nightly" in namespace',
+        ),
+    });
     assert.equal(await cluster.get('Job', namespace, 'new-init'), undefined);
     await cluster.apply(namespace, aBackup('nightly'));
     await says(namespace, 'new', 'SecretMissing');
@@ -125,7 +124,7 @@ describe('a restore', () => {
     );
   });
 
-  test('over a site that exists needs a confirmation, and does not mount the store without', async () => {
+  test('over an existing site needs a confirmation, and does not mount the store without it', async () => {
     const namespace = await aBenchIn();
     await cluster.apply(namespace, login, shop('old'));
     await cluster.ready('AppSite', namespace, 'old');
@@ -163,7 +162,7 @@ describe('a restore', () => {
     });
   });
 
-  test('that fails says that the site is closed; without restoreFrom it opens', async () => {
+  test('that fails reports the closed site, which opens without restoreFrom', async () => {
     const namespace = await aBenchIn();
     await cluster.apply(namespace, login, shop('ill'));
     await cluster.ready('AppSite', namespace, 'ill');
@@ -174,14 +173,11 @@ describe('a restore', () => {
       return env?.['RESTORE_CONFIRMED'] === '1';
     });
     await giveUp(cluster, namespace, 'ill-init');
-    const failed = await cluster.becomes(
-      'AppSite',
-      namespace,
-      'ill',
-      'is closed, and says so',
-      (live) => conditionOf(live, 'Maintenance')?.reason === 'Restoring',
-      90_000,
-    );
+    const failed = await cluster.becomes('AppSite', namespace, 'ill', {
+      what: 'is closed, and says so',
+      check: (live) => conditionOf(live, 'Maintenance')?.reason === 'Restoring',
+      timeoutMs: 90_000,
+    });
     assert.equal(conditionOf(failed, 'Stalled')?.reason, 'MigrationFailed');
     assert.equal(conditionOf(failed, 'Restored')?.reason, 'RestoreFailed');
     await mend(cluster, fault);

@@ -81,7 +81,7 @@ describe('in a namespace that takes only restricted pods', () => {
     assert.deepEqual(await refusals(), []);
   });
 
-  test('and so have the Jobs by which they go', async () => {
+  test('and so have the Jobs of their deletion', async () => {
     await cluster.patch('AppSite', namespace, 'shop', { spec: { deletionPolicy: 'Delete' } });
     await cluster.ready('AppSite', namespace, 'shop');
     for (const [kind, name] of [
@@ -97,18 +97,15 @@ describe('in a namespace that takes only restricted pods', () => {
     assert.deepEqual(await refusals(), []);
   });
 
-  test('a bench that asks for more has no pods: what is above is really looked at', async () => {
+  test('a bench that requests more gets no pods: the profile is enforced', async () => {
     const security = { securityContext: { allowPrivilegeEscalation: true } };
     await cluster.apply(namespace, aBench('lax', { security }));
     await cluster.until('a refusal', async () => (await refusals()).length > 0);
     assert.deepEqual(await podsOf('app=lax-redis'), []);
-    const bench = await cluster.becomes(
-      'AppBench',
-      namespace,
-      'lax',
-      'says who refuses its pods',
-      (live) => messageOf(live).includes('violates PodSecurity "restricted:latest"'),
-    );
+    const bench = await cluster.becomes('AppBench', namespace, 'lax', {
+      what: 'says who refuses its pods',
+      check: (live) => messageOf(live).includes('violates PodSecurity "restricted:latest"'),
+    });
     assert.match(
       messageOf(bench),
       /StatefulSet lax-\w+: 0 of 1 replicas available: its pod is refused: /,
@@ -116,7 +113,7 @@ describe('in a namespace that takes only restricted pods', () => {
     assert.doesNotMatch(messageOf(bench), /lax-\w+-0/);
   });
 
-  test('a bench in a namespace whose quota is full says so, and comes up once there is room', async () => {
+  test('a bench in a namespace with a full quota reports it, and is Ready once there is room', async () => {
     const quota = {
       apiVersion: 'v1',
       kind: 'ResourceQuota',
@@ -125,13 +122,16 @@ describe('in a namespace that takes only restricted pods', () => {
     };
     await cluster.apply(namespace, quota);
     // The quota holds once its controller has counted.
-    await cluster.becomes('ResourceQuota', namespace, 'full', 'is counted', (live) =>
-      Boolean(at(live, 'status.hard.pods')),
-    );
+    await cluster.becomes('ResourceQuota', namespace, 'full', {
+      what: 'is counted',
+      check: (live) => Boolean(at(live, 'status.hard.pods')),
+    });
     await cluster.apply(namespace, aBench('late'));
-    await cluster.becomes('AppBench', namespace, 'late', 'says that the quota is full', (bench) =>
-      messageOf(bench).includes('its pod is refused: forbidden: exceeded quota: full'),
-    );
+    await cluster.becomes('AppBench', namespace, 'late', {
+      what: 'says that the quota is full',
+      check: (bench) =>
+        messageOf(bench).includes('its pod is refused: forbidden: exceeded quota: full'),
+    });
     await cluster.delete('ResourceQuota', namespace, 'full');
     // The StatefulSet's controller tries again by itself, after 20, 41 and 82 s.
     await cluster.ready('AppBench', namespace, 'late', 180_000);

@@ -47,25 +47,19 @@ const want = (reference: string): Promise<unknown> =>
   cluster.patch('AppBench', namespace, 'b', { spec: { image: image(reference) } });
 
 const state = (site: string, wanted: string): Promise<Live> =>
-  cluster.becomes(
-    'AppSite',
-    namespace,
-    site,
-    `is ${wanted}`,
-    (live) => at(live, 'status.upgrade.state') === wanted,
-  );
+  cluster.becomes('AppSite', namespace, site, {
+    what: `is ${wanted}`,
+    check: (live) => at(live, 'status.upgrade.state') === wanted,
+  });
 
 const isOn = (site: string, reference: string): Promise<Live> =>
-  cluster.becomes(
-    'AppSite',
-    namespace,
-    site,
-    `is on ${reference}, and open`,
-    (live) =>
+  cluster.becomes('AppSite', namespace, site, {
+    what: `is on ${reference}, and open`,
+    check: (live) =>
       at(live, 'status.image') === reference &&
       at(live, 'status.upgrade') === undefined &&
       at(live, 'status.phase') === 'Ready',
-  );
+  });
 
 async function imageOf(kind: string, name: string): Promise<unknown> {
   return at(await cluster.the(kind, namespace, name), 'spec.template.spec.containers[0].image');
@@ -141,13 +135,10 @@ describe('an upgrade', () => {
       'patch jobs/ded-reopen',
       'delete jobs/ded-reopen',
     );
-    await cluster.becomes(
-      'AppBench',
-      namespace,
-      'b',
-      'has ended the upgrade',
-      (live) => at(live, 'status.upgrade') === undefined && !conditionOf(live, 'Upgrading'),
-    );
+    await cluster.becomes('AppBench', namespace, 'b', {
+      what: 'has ended the upgrade',
+      check: (live) => at(live, 'status.upgrade') === undefined && !conditionOf(live, 'Upgrading'),
+    });
     await operator.stop();
   });
 
@@ -159,13 +150,10 @@ describe('an upgrade', () => {
     const first = await state('sh1', 'Migrated');
     assert.equal(at(first, 'status.upgrade.closed'), true);
     await state('sh2', 'Running');
-    const bench = await cluster.becomes(
-      'AppBench',
-      namespace,
-      'b',
-      'waits for sh2',
-      (live) => conditionOf(live, 'Ready')?.message.includes('Shared sites') ?? false,
-    );
+    const bench = await cluster.becomes('AppBench', namespace, 'b', {
+      what: 'waits for sh2',
+      check: (live) => conditionOf(live, 'Ready')?.message.includes('Shared sites') ?? false,
+    });
     assert.deepEqual([at(bench, 'status.image'), at(bench, 'status.ready')], [OLD, false]);
     for (const name of ['gunicorn', 'nginx', 'scheduler', 'worker-short']) {
       assert.equal(await imageOf('Deployment', `b-${name}`), OLD, name);
@@ -186,7 +174,7 @@ describe('an upgrade', () => {
     await operator.stop();
   });
 
-  test('works on a few sites at one time, and comes to all', async () => {
+  test('upgrades a few sites at a time until all are done', async () => {
     const names = ['p1', 'p2', 'p3', 'p4', 'p5'];
     await running('parallel', Object.fromEntries(names.map((name) => [name, 'Dedicated'])));
     const holds = [];
@@ -211,19 +199,16 @@ describe('an upgrade', () => {
     await operator.stop();
   });
 
-  test('that fails for one site goes on for the others; the image before brings it back', async () => {
+  test('that fails for one site continues for the others; the previous image reopens it', async () => {
     await running('failing', { bad: 'Shared', good: 'Shared' }, { upgrade: { parallel: 1 } });
     const fault = await failJob(cluster, namespace, 'bad-init', FAILURE);
     await want(NEW);
     await jobRuns('bad-init', NEW);
     await cluster.patch('Job', namespace, 'bad-init', { spec: { backoffLimit: 0 } });
-    const bad = await cluster.becomes(
-      'AppSite',
-      namespace,
-      'bad',
-      'is Stalled, with the place of its backup',
-      (live) => conditionOf(live, 'Stalled')?.reason === 'MigrationFailed',
-    );
+    const bad = await cluster.becomes('AppSite', namespace, 'bad', {
+      what: 'is Stalled, with the place of its backup',
+      check: (live) => conditionOf(live, 'Stalled')?.reason === 'MigrationFailed',
+    });
     assert.match(conditionOf(bad, 'Ready')?.message ?? '', /its backup is sites\/x.*: boom/);
     assert.deepEqual(at(bad, 'status.upgrade'), {
       from: OLD,
@@ -232,9 +217,10 @@ describe('an upgrade', () => {
       closed: true,
     });
     // Its Job is tried again after half a minute, and from then on it has not failed.
-    await cluster.becomes('AppBench', namespace, 'b', 'says which site has failed', (live) =>
-      (conditionOf(live, 'Upgrading')?.message ?? '').includes('failed: bad'),
-    );
+    await cluster.becomes('AppBench', namespace, 'b', {
+      what: 'says which site has failed',
+      check: (live) => (conditionOf(live, 'Upgrading')?.message ?? '').includes('failed: bad'),
+    });
     await isOn('good', NEW);
     const bench = await cluster.the('AppBench', namespace, 'b');
     assert.equal(at(bench, 'status.image'), NEW, 'a closed site keeps nobody');
@@ -246,21 +232,19 @@ describe('an upgrade', () => {
     await operator.stop();
   });
 
-  test('waits for a paused Shared site, and says so', async () => {
+  test('waits for a paused Shared site, with the reason', async () => {
     await running('paused', { pa1: 'Shared', pa2: 'Shared' });
     await cluster.patch('AppSite', namespace, 'pa1', { spec: { paused: true } });
-    await cluster.becomes('AppSite', namespace, 'pa1', 'is paused', (live) =>
-      Boolean(conditionOf(live, 'Paused')),
-    );
+    await cluster.becomes('AppSite', namespace, 'pa1', {
+      what: 'is paused',
+      check: (live) => Boolean(conditionOf(live, 'Paused')),
+    });
     await want(NEW);
     await state('pa2', 'Migrated');
-    const bench = await cluster.becomes(
-      'AppBench',
-      namespace,
-      'b',
-      'is blocked',
-      (live) => conditionOf(live, 'Upgrading')?.reason === 'SitesBlock',
-    );
+    const bench = await cluster.becomes('AppBench', namespace, 'b', {
+      what: 'is blocked',
+      check: (live) => conditionOf(live, 'Upgrading')?.reason === 'SitesBlock',
+    });
     assert.match(conditionOf(bench, 'Upgrading')?.message ?? '', /pa1 \(it is paused\)/);
     assert.equal(await imageOf('Deployment', 'b-gunicorn'), OLD);
     await cluster.patch('AppSite', namespace, 'pa1', { spec: { paused: false } });

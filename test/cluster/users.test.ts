@@ -46,7 +46,7 @@ const writtenAs = (name: string): readonly WrittenDocument[] =>
 const reasonOf = (live: Live): string | undefined => conditionOf(live, 'Ready')?.reason;
 
 describe('users of a site', { concurrency: true }, () => {
-  test('a user is written once, and says so', async () => {
+  test('a user is written once, and its status records it', async () => {
     const namespace = await aShop(cluster);
     await cluster.apply(namespace, aUser('ann', { roles: ['Blogger', 'Accounts User'] }));
     const user = await cluster.ready('SiteUser', namespace, 'ann');
@@ -103,11 +103,14 @@ describe('users of a site', { concurrency: true }, () => {
     }
   });
 
-  test('waits for its site, and goes on at once when that is ready', async () => {
+  test('waits for its site, and is written as soon as the site is Ready', async () => {
     const namespace = await cluster.namespace();
     await cluster.apply(namespace, aUser('cid'));
     const missing = (live: Live): boolean => reasonOf(live) === 'SiteMissing';
-    const user = await cluster.becomes('SiteUser', namespace, 'cid', 'waits', missing);
+    const user = await cluster.becomes('SiteUser', namespace, 'cid', {
+      what: 'waits',
+      check: missing,
+    });
     assert.equal(at(user, 'status.phase'), 'Pending');
     assert.equal(
       conditionOf(user, 'Ready')?.message,
@@ -125,7 +128,10 @@ describe('users of a site', { concurrency: true }, () => {
     const namespace = await aShop(cluster);
     await cluster.apply(namespace, aUser('dan', { passwordSecretRef: { name: 'dan-password' } }));
     const waits = (live: Live): boolean => reasonOf(live) === 'SecretMissing';
-    await cluster.becomes('SiteUser', namespace, 'dan', 'waits for its Secret', waits);
+    await cluster.becomes('SiteUser', namespace, 'dan', {
+      what: 'waits for its Secret',
+      check: waits,
+    });
     await cluster.apply(namespace, aSecret('dan-password', { password: 'correct horse' }));
     await cluster.ready('SiteUser', namespace, 'dan');
     const wrote = (at: number): unknown => {
@@ -175,7 +181,7 @@ describe('users of a site', { concurrency: true }, () => {
     assert.deepEqual(Object.keys(after ?? {}).sort(), ['api-key', 'api-secret']);
   });
 
-  test('goes when its document is disabled, also while others are written', async () => {
+  test('is deleted after its document is disabled, also while others are written', async () => {
     const namespace = await aShop(cluster);
     await cluster.apply(namespace, aUser('fay'), aUser('gus', { deletionPolicy: 'Retain' }));
     await cluster.ready('SiteUser', namespace, 'fay');
@@ -194,7 +200,7 @@ describe('users of a site', { concurrency: true }, () => {
     );
   });
 
-  test('a site that goes does not hold its users', async () => {
+  test('the deletion of a site does not block its users', async () => {
     const namespace = await aShop(cluster);
     await cluster.apply(namespace, aUser('hal'));
     await cluster.ready('SiteUser', namespace, 'hal');
@@ -204,27 +210,30 @@ describe('users of a site', { concurrency: true }, () => {
     await cluster.gone('AppSite', namespace, 'shop');
   });
 
-  test('a second resource of one address is refused, and leaves the user alone when it goes', async () => {
+  test('a second resource with the same address is refused, and its deletion leaves the user alone', async () => {
     const namespace = await aShop(cluster);
     await cluster.apply(namespace, aUser('ida'));
     await cluster.ready('SiteUser', namespace, 'ida');
     await cluster.apply(namespace, aUser('ida-2', { email: 'ida@example.com' }));
     const refused = (live: Live): boolean => reasonOf(live) === 'DocumentTaken';
-    const user = await cluster.becomes('SiteUser', namespace, 'ida-2', 'is refused', refused);
+    const user = await cluster.becomes('SiteUser', namespace, 'ida-2', {
+      what: 'is refused',
+      check: refused,
+    });
     assert.equal(
       conditionOf(user, 'Stalled')?.message,
-      'spec.email: Invalid value: "ida@example.com": SiteUser ida stands for this document of site shop already',
+      'spec.email: Invalid value: "ida@example.com": SiteUser ida already manages this document of site shop',
     );
     await cluster.delete('SiteUser', namespace, 'ida-2');
     await cluster.gone('SiteUser', namespace, 'ida-2');
     assert.equal(writtenAs('ida').length, 1);
   });
 
-  test('a resource whose user was never written leaves the user alone when it goes', async () => {
+  test('the deletion of a resource whose user was never written leaves the user alone', async () => {
     const namespace = await aShop(cluster);
     await cluster.apply(namespace, aUser('joy', { roles: ['No Such Role'] }));
     const failed = (live: Live): boolean => reasonOf(live) === 'DocumentFailed';
-    await cluster.becomes('SiteUser', namespace, 'joy', 'is refused', failed);
+    await cluster.becomes('SiteUser', namespace, 'joy', { what: 'is refused', check: failed });
     await cluster.delete('SiteUser', namespace, 'joy');
     await cluster.gone('SiteUser', namespace, 'joy');
     assert.deepEqual(

@@ -96,7 +96,7 @@ const problemsOf = (manifest: Manifest): readonly string[] =>
 const hasValidName = ({ metadata }: Manifest): boolean =>
   metadata['name'] === String(metadata['name']).toLowerCase();
 
-describe('the webhook refuses what the schema of the cluster accepts, in the same words', () => {
+describe('the webhook refuses what an older schema admits, with the same message', () => {
   for (const [reason, manifest] of REFUSED.filter(([, refused]) => hasValidName(refused))) {
     test(`${reason} (${manifest.kind})`, async () => {
       assert.deepEqual(await refusalOf(manifest), problemsOf(manifest));

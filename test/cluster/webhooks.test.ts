@@ -125,7 +125,7 @@ const of = (kind: string, name: string, spec: object): Manifest => ({
   spec,
 });
 
-describe('what somebody else has is refused', () => {
+describe('names of another resource are refused', () => {
   before(async () => {
     await cluster.apply(
       NAMESPACE,
@@ -189,7 +189,7 @@ describe('what somebody else has is refused', () => {
   test('a user', async () => {
     assert.equal(
       await create(aUser('ann-2', { email: 'ann@example.com' })),
-      'spec.email: Invalid value: "ann@example.com": SiteUser ann stands for this document of site shop already',
+      'spec.email: Invalid value: "ann@example.com": SiteUser ann already manages this document of site shop',
     );
   });
 
@@ -206,7 +206,7 @@ describe('what somebody else has is refused', () => {
   });
 });
 
-describe('what no schema sees is refused', () => {
+describe('errors beyond the schema are refused', () => {
   test('apps that are no list', async () => {
     assert.match(
       await create(aBench('bad', { appsJSON: '{"erpnext": 1}' })),
@@ -225,7 +225,7 @@ describe('what no schema sees is refused', () => {
 });
 
 describe('kubectl shows warnings', () => {
-  test('of what is not there yet, which is legal: the order of creation is free', async () => {
+  test('of missing references, which are legal: the order of creation is free', async () => {
     assert.deepEqual(await warnings(aSite('x', { bench: 'later' })), [
       'spec.benchRef.name: there is no AppBench "later" in namespace shop',
     ]);
@@ -234,7 +234,7 @@ describe('kubectl shows warnings', () => {
     ]);
     const adminPasswordSecretRef = { name: 'later' };
     assert.deepEqual(await warnings(aSite('x', { bench: 'b', adminPasswordSecretRef })), [
-      'spec.adminPasswordSecretRef.name: the Secret "later" is not there: create it in namespace shop',
+      'spec.adminPasswordSecretRef.name: there is no Secret "later" in namespace shop; create it',
     ]);
   });
 
@@ -263,7 +263,7 @@ describe('kubectl shows warnings', () => {
     const [version = '', ...rest] = await warnings(bench);
     assert.match(version, /^spec[.]frameworkVersion: version-13 is not tested with this operator/);
     assert.deepEqual(rest, [
-      "spec.deletionPolicy: Delete removes the bench's volume and its database server's with the object: no data of its sites stays",
+      "spec.deletionPolicy: Delete removes the bench's volume and its database server's with the object: all data of its sites is lost",
       'spec.storage.accessMode: ReadWriteOnce works only while every pod of the bench and of its sites is on one node',
       'spec.workerAutoscaling.short: minReplicas and maxReplicas are both 2: nothing scales',
     ]);
@@ -278,7 +278,7 @@ describe('kubectl shows warnings', () => {
     });
     assert.deepEqual(await warnings(backup), [
       'spec.destination.pvc.claimName: "b-sites" is the volume that holds the sites: what loses them loses these backups',
-      'spec.retention: not given: every backup is kept until the volume is full',
+      'spec.retention: without a retention every backup is kept, until the volume is full',
     ]);
   });
 
@@ -294,7 +294,7 @@ describe('kubectl shows warnings', () => {
     assert.equal(said, 'appbench.app-operator.io/twice patched\n');
   });
 
-  test('of the sites that hold a bench that is deleted', async () => {
+  test('of the sites that block the deletion of a bench', async () => {
     const said = await kubectl([
       ...['delete', 'AppBench', 'b', '--dry-run=server', '--warnings-as-errors'],
     ]);
@@ -302,8 +302,8 @@ describe('kubectl shows warnings', () => {
   });
 });
 
-describe('what is written in another form', () => {
-  test('is stored in the normal one, and said so', async () => {
+describe('a value in another form', () => {
+  test('is stored in the canonical form, with a warning', async () => {
     const site = aSite('norm', {
       bench: 'b',
       siteName: 'Norm.Example.COM.',
@@ -334,18 +334,18 @@ describe('what is written in another form', () => {
   });
 });
 
-describe('what was wrong before', () => {
-  test('keeps nobody from changing something else', async () => {
+describe('an invalid stored resource', () => {
+  test('accepts changes of other fields', async () => {
     // A bench and a site of one name were made when nobody was asked.
     assert.match(await patched('AppSite', 'old', { maintenance: true }), /patched$/m);
     assert.match(await patched('AppBench', 'old', { paused: true }), /patched$/m);
   });
 
-  test('labels, finalizers and the status are nobody’s business', async () => {
+  test('accepts changes of labels, finalizers and status', async () => {
     const before = await asked('operation="UPDATE"');
     await kubectl(['label', 'AppSite', 'old', 'team=web']);
     await cluster.patch('AppSite', NAMESPACE, 'old', { metadata: { finalizers: [] } });
-    await cluster.patch('AppSite', NAMESPACE, 'old', { status: { phase: 'Pending' } }, 'status');
+    await cluster.patchStatus('AppSite', NAMESPACE, 'old', { status: { phase: 'Pending' } });
     assert.equal(await asked('operation="UPDATE"'), before);
   });
 });
@@ -366,7 +366,7 @@ describe('two replicas', () => {
     assert.ok(p95 < 1_000, `p95 ${p95} ms`);
   });
 
-  test('pass the authority over without a failure, when the keys are taken away', async () => {
+  test('rotate the authority without a failure when the keys are deleted', async () => {
     // With this policy, a call that fails is a creation that fails.
     await register(cluster, configurations(balancer.port, { failurePolicy: 'Fail' }));
     const old = await bundleOf(cluster);
@@ -403,7 +403,7 @@ describe('two replicas', () => {
     await register(cluster, configurations(balancer.port));
   });
 
-  test('put the authority back when somebody changes it', async () => {
+  test('restore a changed authority', async () => {
     const bundle = await bundleOf(cluster);
     assert.ok(bundle);
     for (const path of CONFIGURATION_PATHS) {
@@ -419,7 +419,7 @@ describe('two replicas', () => {
     await cluster.until('the bundle to be back', async () => (await bundleOf(cluster)) === bundle);
   });
 
-  test('put the keys back when somebody spoils them', async () => {
+  test('restore corrupted keys', async () => {
     const data = { 'tls.key': btoa('nonsense') };
     await cluster.patch('Secret', OPERATOR.namespace, OPERATOR.webhookSecret, { data });
     await cluster.until('usable keys', async () => {
@@ -429,7 +429,7 @@ describe('two replicas', () => {
     await trusted();
   });
 
-  test('do without the one that was asked last', async () => {
+  test('serve when one of them ends', async () => {
     const counts = await Promise.all(metricsPorts.map((port) => evaluatedBy(port)));
     const busy = (counts[0] ?? 0) > (counts[1] ?? 0) ? 0 : 1;
     const idle = 1 - busy;
@@ -439,26 +439,29 @@ describe('two replicas', () => {
   });
 });
 
-describe('when nobody answers', () => {
+describe('when no webhook answers', () => {
   before(async () => {
     await stop(replicas);
   });
 
-  test('everything passes, and the operator judges it when it is back', async () => {
+  test('every request passes, and the operator evaluates it afterwards', async () => {
     const site = aSite('late', { bench: 'b', siteName: 'shop.example.com' });
     assert.match(await create(site), /created$/m);
     await startReplicas();
     const reasonOf = ({ status }: Live): string | undefined =>
       (status?.['conditions'] as Condition[] | undefined)?.find(({ type }) => type === 'Ready')
         ?.reason;
-    await cluster.becomes('AppSite', NAMESPACE, 'late', 'is refused', (late) => {
-      return reasonOf(late) === 'DuplicateSiteName';
+    await cluster.becomes('AppSite', NAMESPACE, 'late', {
+      what: 'is refused',
+      check: (late) => {
+        return reasonOf(late) === 'DuplicateSiteName';
+      },
     });
   });
 });
 
-describe('the way out', () => {
-  test('is to delete the configurations: nobody is asked, and they do not come back', async () => {
+describe('switching the webhooks off', () => {
+  test('by deleting the configurations: no request is reviewed, and they do not come back', async () => {
     await kubectl([
       ...['delete', 'validatingwebhookconfiguration,mutatingwebhookconfiguration'],
       OPERATOR.webhookConfiguration,
@@ -472,7 +475,7 @@ describe('the way out', () => {
     assert.deepEqual(await registered(cluster), []);
   });
 
-  test('and to apply the manifest again: everything is judged again', async () => {
+  test('and on again by applying the manifest: requests are reviewed again', async () => {
     await register(cluster, configurations(balancer.port));
     await trusted();
     assert.match(

@@ -71,14 +71,11 @@ suite('autoscaling with the real KEDA', { skip: skip || (KEDA?.skip ?? false) },
     assert.equal(await replicas(), 1, 'without KEDA a worker is there');
     assert.ok(KEDA?.programs);
     await keda.install(KEDA.programs);
-    await cluster.becomes(
-      'AppSite',
-      namespace,
-      'shop',
-      'is scaled by KEDA',
-      (site) => at(site, 'status.workerScaling.short.kedaManaged') === true,
-      120_000,
-    );
+    await cluster.becomes('AppSite', namespace, 'shop', {
+      what: 'is scaled by KEDA',
+      check: (site) => at(site, 'status.workerScaling.short.kedaManaged') === true,
+      timeoutMs: 120_000,
+    });
     await reach('the queue sleeps', 0);
     await none();
     await cluster.ready('AppSite', namespace, 'shop');
@@ -125,7 +122,8 @@ suite('autoscaling with the real KEDA', { skip: skip || (KEDA?.skip ?? false) },
   });
 
   test('several jobs get several workers, and all are done once', async () => {
-    // Enough to wait for longer than the HPA's 15 s, while the first worker does one after the other.
+    // Enough to wait for longer than the HPA's 15 s, while the first worker does one after the
+    // other.
     const jobs = Array.from({ length: 8 }, (_, index) => `one of several: ${index}`);
     for (const job of jobs) assert.equal(await shop.enqueue(job, 12, 'short'), 200);
     await reach('two workers', 2);
@@ -138,13 +136,10 @@ suite('autoscaling with the real KEDA', { skip: skip || (KEDA?.skip ?? false) },
   test('without KEDA a worker of the scaled-down queue takes the next job', async () => {
     await keda.remove();
     await reach('a worker comes', 1);
-    await cluster.becomes(
-      'AppSite',
-      namespace,
-      'shop',
-      'says that KEDA is missing',
-      (site) => conditionOf(site, 'Autoscaling')?.reason === 'KedaMissing',
-    );
+    await cluster.becomes('AppSite', namespace, 'shop', {
+      what: 'says that KEDA is missing',
+      check: (site) => conditionOf(site, 'Autoscaling')?.reason === 'KedaMissing',
+    });
     await cluster.ready('AppSite', namespace, 'shop');
     assert.equal(await shop.enqueue('after KEDA', 0, 'short'), 200);
     await shop.stored(['after KEDA']);

@@ -80,9 +80,10 @@ suite('changes', { skip }, () => {
   test('a paused bench does not change, and continues when it is resumed', () =>
     sites.withoutLoss('paused, and resumed', async () => {
       await changeBench({ paused: true, componentReplicas: { gunicorn: 2 } });
-      await cluster.becomes('AppBench', namespace, 'bench', 'is paused', (bench) =>
-        Boolean(conditionOf(bench, 'Paused')),
-      );
+      await cluster.becomes('AppBench', namespace, 'bench', {
+        what: 'is paused',
+        check: (bench) => Boolean(conditionOf(bench, 'Paused')),
+      });
       await sleep(3_000);
       const { spec } = await cluster.the('Deployment', namespace, 'bench-gunicorn');
       assert.equal(spec?.['replicas'], 1);

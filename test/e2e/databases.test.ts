@@ -13,7 +13,10 @@ import { ArgumentLists, exposedSecrets } from './support/exposed-secrets.js';
 import { outsideServer } from './support/outside-server.js';
 
 const READY_MS = 300_000;
-/** A Job waits two minutes for its database before it gives up, or is tried four times; and a busy machine is slow. */
+/**
+ * A Job waits two minutes for its database before it gives up, or is tried four times; and a busy
+ * machine is slow.
+ */
 const COMPLAINT_MS = 400_000;
 
 suite('databases', { skip }, () => {
@@ -161,7 +164,8 @@ suite('databases', { skip }, () => {
   test('no secret value is where others may read', async () => {
     const { exposed, values, places } = await exposedSecrets(cluster, namespace, lists);
     cluster.figures.add('databases: secret values looked for', `${values}, in ${places} places`);
-    // Of 8 sites 3 each, without one whose database is prepared; 3 of Redis, 4 of roots, the prepared one.
+    // Of 8 sites 3 each, without one whose database is prepared; 3 of Redis, 4 of roots, the
+    // prepared one.
     assert.ok(values >= 31, `${values} values`);
     assert.deepEqual(exposed, []);
   });
@@ -181,31 +185,28 @@ suite('databases', { skip }, () => {
 
   /** Waits until the condition Ready of a site says what its Job has said last. */
   function complains(site: string, words: RegExp): Promise<Live> {
-    return cluster.becomes(
-      'AppSite',
-      namespace,
-      site,
-      `says ${words.source}`,
-      (object) => words.test(conditionOf(object, 'Ready')?.message ?? ''),
-      COMPLAINT_MS,
-    );
+    return cluster.becomes('AppSite', namespace, site, {
+      what: `says ${words.source}`,
+      check: (object) => words.test(conditionOf(object, 'Ready')?.message ?? ''),
+      timeoutMs: COMPLAINT_MS,
+    });
   }
 
-  /** A site whose database exists with tables is refused; without the database, it continues automatically. */
+  /**
+   * A site whose database exists with tables is refused; without the database, it continues
+   * automatically.
+   */
   async function staysUntouched(server: ServerPod, site: Manifest, bench: string): Promise<void> {
     const { name } = site.metadata;
     const database = databaseName(namespace, name);
     await sql(cluster, server, `CREATE DATABASE ${database}`);
     await sql(cluster, server, 'CREATE TABLE old (it INT); INSERT INTO old VALUES (7)', database);
     await cluster.apply(namespace, site);
-    const refused = await cluster.becomes(
-      'AppSite',
-      namespace,
-      name,
-      'is refused',
-      (object) => conditionOf(object, 'Ready')?.reason === 'DatabaseExists',
-      COMPLAINT_MS,
-    );
+    const refused = await cluster.becomes('AppSite', namespace, name, {
+      what: 'is refused',
+      check: (object) => conditionOf(object, 'Ready')?.reason === 'DatabaseExists',
+      timeoutMs: COMPLAINT_MS,
+    });
     assert.equal(refused.status?.['phase'], 'Failed');
     assert.match(
       conditionOf(refused, 'Ready')?.message ?? '',
@@ -223,7 +224,10 @@ suite('databases', { skip }, () => {
     await serves(site, bench);
   }
 
-  /** Applies a site and holds the framework while it works in the new database: the first tables are made, no more will be. */
+  /**
+   * Applies a site and holds the framework while it works in the new database: the first tables are
+   * made, no more will be.
+   */
   async function stopsHalfway(site: Manifest): Promise<void> {
     const { name } = site.metadata;
     const database = databaseName(namespace, name);
@@ -261,7 +265,8 @@ suite('databases', { skip }, () => {
   async function resize(replicas: 0 | 1): Promise<void> {
     if (replicas === 0) {
       const pod = await cluster.the('Pod', namespace, 'outside-0');
-      // While the pod has its network: later its clients would not see that the server closes its connections.
+      // While the pod has its network: later its clients would not see that the server closes its
+      // connections.
       await killContainer(cluster, pod, 'mariadb');
       await killPod(cluster, pod);
     }

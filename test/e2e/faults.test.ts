@@ -53,7 +53,8 @@ suite('faults', { skip }, () => {
 
   for (const [app, how, fault] of [
     ['bench-db', 'killed', killPod],
-    // Idle workers notice a server that stops without closing connections only after minutes: docs/spec/appbench.md.
+    // Idle workers notice a server that stops without closing connections only after minutes:
+    // docs/spec/appbench.md.
     ['bench-redis', 'deleted', deletePod],
   ] as const) {
     test(`the pod of ${app} is ${how}`, async () => {
@@ -184,14 +185,11 @@ suite('faults', { skip }, () => {
   }
 
   function says(kind: string, name: string): Promise<Live> {
-    return cluster.becomes(
-      kind,
-      namespace,
-      name,
-      'says that it is not available',
-      (live) => conditionOf(live, 'Ready')?.status === 'False',
-      120_000,
-    );
+    return cluster.becomes(kind, namespace, name, {
+      what: 'says that it is not available',
+      check: (live) => conditionOf(live, 'Ready')?.status === 'False',
+      timeoutMs: 120_000,
+    });
   }
 
   function replicas(gunicorn: number): Promise<Live> {

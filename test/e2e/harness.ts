@@ -34,8 +34,8 @@ const RESTRICTED = { 'pod-security.kubernetes.io/enforce': 'restricted' };
 /** Timeout of a bench with its database. */
 const READY_MS = 240_000;
 /**
- * A machine that is suspended for longer, within six seconds, loses requests whatever the operator does.
- * A busy machine is below it: 300 with three processes for each processor, 900 with seven.
+ * A machine that is suspended for longer, within six seconds, loses requests whatever the operator
+ * does. A busy machine is below it: 300 with three processes for each processor, 900 with seven.
  */
 const STALL_MS = 2_000;
 
@@ -105,8 +105,9 @@ export class E2e extends Cluster {
   }
 
   /**
-   * Whether lost requests are accepted because the whole machine was suspended, once or repeatedly: a terminating pod
-   * serves for 5 s, and all proxies must see its end within them. If so, the figures say it.
+   * Whether lost requests are accepted because the whole machine was suspended, once or repeatedly:
+   * a terminating pod serves for 5 s, and all proxies must see its end within them. If so, the
+   * figures say it.
    */
   forgives(what: string, { lost, stalledMs }: Load<unknown>): boolean {
     if (lost === 0 || stalledMs <= STALL_MS) return false;

@@ -46,9 +46,12 @@ suite('the node runs real pods', { skip }, () => {
     await cluster.patch('PersistentVolumeClaim', namespace, 'small', {
       spec: { resources: { requests: { storage: '32Mi' } } },
     });
-    await cluster.becomes('PersistentVolumeClaim', namespace, 'small', 'has grown', (object) => {
-      const capacity = object.status?.['capacity'] as { storage?: string } | undefined;
-      return capacity?.storage === '32Mi';
+    await cluster.becomes('PersistentVolumeClaim', namespace, 'small', {
+      what: 'has grown',
+      check: (object) => {
+        const capacity = object.status?.['capacity'] as { storage?: string } | undefined;
+        return capacity?.storage === '32Mi';
+      },
     });
     await write(12);
     const { spec } = await cluster.the('PersistentVolumeClaim', namespace, 'small');
@@ -90,7 +93,8 @@ suite('the node runs real pods', { skip }, () => {
       for (let times = 0; times < 6; times++) {
         for (const ready of [false, true]) {
           await become(ready);
-          // kube-proxy puts together what changes within a tenth of a second, and has its time for each.
+          // kube-proxy puts together what changes within a tenth of a second, and has its time for
+          // each.
           await sleep(1_200);
         }
       }
@@ -148,14 +152,11 @@ suite('the node runs real pods', { skip }, () => {
   /** Runs a pod and waits until it is Ready. */
   async function run(name: string, command: string[], claimName?: string): Promise<void> {
     await cluster.apply(namespace, pod(name, command, claimName));
-    await cluster.becomes(
-      'Pod',
-      namespace,
-      name,
-      'runs',
-      ({ status }) => status?.['phase'] === 'Running',
-      180_000,
-    );
+    await cluster.becomes('Pod', namespace, name, {
+      what: 'runs',
+      check: ({ status }) => status?.['phase'] === 'Running',
+      timeoutMs: 180_000,
+    });
   }
 
   function shell(name: string, script: string): Promise<string> {

@@ -31,9 +31,10 @@ suite('an operator whose reach is limited', { skip }, () => {
     cluster = await e2e();
     namespace = await cluster.namespace();
     await cluster.apply(namespace, outsidePod('outside'));
-    await cluster.becomes('Pod', namespace, 'outside', 'runs', (pod) =>
-      Object.is(at(pod, 'status.phase'), 'Running'),
-    );
+    await cluster.becomes('Pod', namespace, 'outside', {
+      what: 'runs',
+      check: (pod) => Object.is(at(pod, 'status.phase'), 'Running'),
+    });
   });
   after(async () => {
     await setPolicy(false);

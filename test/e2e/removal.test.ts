@@ -126,13 +126,10 @@ suite('removal', { skip, concurrency: true }, () => {
     await isAsBefore(place, 'kept', secret);
 
     await cluster.delete('AppBench', namespace, 'bench');
-    const waiting = await cluster.becomes(
-      'AppBench',
-      namespace,
-      'bench',
-      'says that it waits for its site',
-      (bench) => conditionOf(bench, 'Ready')?.message.includes('kept') === true,
-    );
+    const waiting = await cluster.becomes('AppBench', namespace, 'bench', {
+      what: 'says that it waits for its site',
+      check: (bench) => conditionOf(bench, 'Ready')?.message.includes('kept') === true,
+    });
     assert.equal(conditionOf(waiting, 'Ready')?.reason, 'SitesExist');
     const kept = new SiteUser(cluster, place, 'kept');
     assert.equal(await kept.ping(), 200, 'the site of a bench that waits is served');
@@ -207,21 +204,20 @@ suite('removal', { skip, concurrency: true }, () => {
     const database = await databaseOf(place, 'stuck');
     // The bench is paused, so that the operator does not create the server again.
     await cluster.patch('AppBench', namespace, 'bench', { spec: { paused: true } });
-    await cluster.becomes('AppBench', namespace, 'bench', 'is paused', (bench) =>
-      Boolean(conditionOf(bench, 'Paused')),
-    );
+    await cluster.becomes('AppBench', namespace, 'bench', {
+      what: 'is paused',
+      check: (bench) => Boolean(conditionOf(bench, 'Paused')),
+    });
     await cluster.patch('StatefulSet', namespace, 'bench-db', { spec: { replicas: 0 } });
     await cluster.gone('Pod', namespace, 'bench-db-0', DELETED_MS);
     await cluster.delete('AppSite', namespace, 'stuck');
     const begun = performance.now();
-    const site = await cluster.becomes(
-      'AppSite',
-      namespace,
-      'stuck',
-      'says why it cannot be dropped',
-      (stuck) => conditionOf(stuck, 'Ready')?.message.includes('DatabaseUnreachable') === true,
-      GIVES_UP_MS,
-    );
+    const site = await cluster.becomes('AppSite', namespace, 'stuck', {
+      what: 'says why it cannot be dropped',
+      check: (stuck) =>
+        conditionOf(stuck, 'Ready')?.message.includes('DatabaseUnreachable') === true,
+      timeoutMs: GIVES_UP_MS,
+    });
     cluster.figures.add(
       'drop without the server: until the status reports it',
       seconds(performance.now() - begun),
@@ -250,8 +246,8 @@ function isRetained({ kind, metadata }: Live, owner: string): boolean {
 }
 
 /**
- * What of a site is on its bench's volume, anywhere. The empty file that its Jobs lock stays: to remove it
- * would let two Jobs of one site run at once.
+ * What of a site is on its bench's volume, anywhere. The empty file that its Jobs lock stays: to
+ * remove it would let two Jobs of one site run at once.
  */
 async function mentions(volume: string, site: string): Promise<string[]> {
   const host = `${site}.example.com`;

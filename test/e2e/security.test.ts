@@ -140,9 +140,10 @@ suite('isolation and security', { skip }, () => {
       [namespace, await runningPod(cluster, namespace, 'foreign-gunicorn')],
     ] as const;
     for (const name of ['keda', 'outside']) {
-      await cluster.becomes('Pod', elsewhere, name, 'runs', (pod) =>
-        Object.is(at(pod, 'status.phase'), 'Running'),
-      );
+      await cluster.becomes('Pod', elsewhere, name, {
+        what: 'runs',
+        check: (pod) => Object.is(at(pod, 'status.phase'), 'Running'),
+      });
     }
     const servers = [
       ['plain-redis', 6379],
@@ -263,7 +264,10 @@ suite('isolation and security', { skip }, () => {
     assert.deepEqual(await takersOf(id), [worker]);
   }
 
-  /** The workloads whose workers have logged some words: rq logs a job's id when it starts, and when it is done. */
+  /**
+   * The workloads whose workers have logged some words: rq logs a job's id when it starts, and when
+   * it is done.
+   */
   async function takersOf(words: string): Promise<readonly string[]> {
     const pods = (await cluster.pods(namespace)).filter(
       (pod) => pod.metadata.name.includes('-worker-') && at(pod, 'status.phase') === 'Running',

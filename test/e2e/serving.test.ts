@@ -71,7 +71,10 @@ suite('a bench and its sites serve requests', { skip }, () => {
   }
 });
 
-/** Milliseconds in which a new bench waited for the operator alone, until its first site could start. */
+/**
+ * Milliseconds in which a new bench waited for the operator alone, until its first site could
+ * start.
+ */
 function addedToBench(timeline: Timeline, site: string): number {
   const applied = timeline.first({ resource: 'appbenchs', name: BENCH });
   const jobs = job(timeline, `${BENCH}-init`);
@@ -85,7 +88,10 @@ function addedToBench(timeline: Timeline, site: string): number {
   return jobs.begun - applied + (workloads - jobs.ended) + ready;
 }
 
-/** The same for a site; a site that was created with its bench waits for the operator from when the bench is Ready. */
+/**
+ * The same for a site; a site that was created with its bench waits for the operator from when the
+ * bench is Ready.
+ */
 function addedToSite(timeline: Timeline, name: string, bench?: string): number {
   const jobs = job(timeline, `${name}-init`);
   const applied = bench
@@ -110,14 +116,14 @@ function job(timeline: Timeline, name: string): { readonly begun: number; readon
 /** From the last status of a pod until the operator has written that the owner is Ready. */
 function readyAfter(
   timeline: Timeline,
-  { resource, name }: Pick<Write, 'resource' | 'name'>,
+  { resource, name }: { readonly resource: string; readonly name: string },
   from: number,
   before = Infinity,
 ): number {
   const status: Write = { resource, name, subresource: 'status' };
   const written = timeline.last(status, before);
   const lastPod = timeline.last(
-    { resource: 'pods', name: { prefix: String(name) }, subresource: 'status', by: byKubelet },
+    { resource: 'pods', name: { prefix: name }, subresource: 'status', by: byKubelet },
     written,
   );
   return written - Math.max(lastPod, from);

@@ -27,7 +27,8 @@ suite('users, desks, jobs and backups of a site', { skip }, () => {
     place = { namespace: await cluster.namespace(), bench: 'bench' };
     await cluster.apply(
       place.namespace,
-      // A scheduler would write to the database between the backup and its comparison with the copy.
+      // A scheduler would write to the database between the backup and its comparison with the
+      // copy.
       benchOf('bench', { componentReplicas: { ...ONE_QUEUE.componentReplicas, scheduler: 0 } }),
       siteOf('bench', 'shop', { workloads: 'Shared' }),
       {
@@ -58,14 +59,11 @@ suite('users, desks, jobs and backups of a site', { skip }, () => {
   const request = (path: string, options: Parameters<E2e['request']>[3] = {}) =>
     cluster.request(place.namespace, 'bench', { host: 'shop.example.com', path }, options);
   const ended = (kind: string, name: string, phase: string): Promise<Live> =>
-    cluster.becomes(
-      kind,
-      place.namespace,
-      name,
-      `is ${phase}`,
-      (live) => at(live, 'status.phase') === phase,
-      120_000,
-    );
+    cluster.becomes(kind, place.namespace, name, {
+      what: `is ${phase}`,
+      check: (live) => at(live, 'status.phase') === phase,
+      timeoutMs: 120_000,
+    });
 
   async function logsIn(usr: string, pwd: string): Promise<number> {
     const form = new URLSearchParams({ usr, pwd });
@@ -167,13 +165,10 @@ suite('users, desks, jobs and backups of a site', { skip }, () => {
         charts: [{ chart: { name: 'users' } }],
       }),
     );
-    await cluster.becomes(
-      'SiteDashboard',
-      namespace,
-      'people',
-      'waits for its chart',
-      (live) => conditionOf(live, 'Ready')?.reason === 'ChartMissing',
-    );
+    await cluster.becomes('SiteDashboard', namespace, 'people', {
+      what: 'waits for its chart',
+      check: (live) => conditionOf(live, 'Ready')?.reason === 'ChartMissing',
+    });
     await cluster.apply(
       namespace,
       inShop('SiteDashboardChart', 'users', {
@@ -217,16 +212,13 @@ suite('users, desks, jobs and backups of a site', { skip }, () => {
       (await cluster.the('Job', namespace, String(at(live, 'status.job')))).metadata.uid;
     const first = await jobOf(note);
     await cluster.apply(namespace, inShop('SiteJob', 'note', { command: ['list-apps'] }));
-    const again = await cluster.becomes(
-      'SiteJob',
-      namespace,
-      'note',
-      'ran again',
-      (live) =>
+    const again = await cluster.becomes('SiteJob', namespace, 'note', {
+      what: 'ran again',
+      check: (live) =>
         at(live, 'status.phase') === 'Succeeded' &&
         String(at(live, 'status.log')).includes('frappe'),
-      120_000,
-    );
+      timeoutMs: 120_000,
+    });
     assert.notEqual(await jobOf(again), first);
   });
 

@@ -11,7 +11,9 @@ import { folderOf, type Made, makeBench, type Place, type SiteUser, sql } from '
 
 /** Sites are upgraded two at a time, each with a Job, a roll and another Job. */
 const UPGRADED_MS = 400_000;
-/** A ToDo of this status makes a patch of the second version fail, after it has changed the schema. */
+/**
+ * A ToDo of this status makes a patch of the second version fail, after it has changed the schema.
+ */
 const UNKNOWN = 'Unheard of';
 
 suite('upgrades', { skip, concurrency: true }, () => {
@@ -38,14 +40,11 @@ suite('upgrades', { skip, concurrency: true }, () => {
       site.status?.['phase'] === 'Ready' && String(site.status['image']).endsWith(`:${tag}`);
 
   async function failed({ namespace }: Place, site: string): Promise<Live> {
-    return cluster.becomes(
-      'AppSite',
-      namespace,
-      site,
-      'says that its migration has failed',
-      (live) => conditionOf(live, 'Ready')?.reason === 'MigrationFailed',
-      UPGRADED_MS,
-    );
+    return cluster.becomes('AppSite', namespace, site, {
+      what: 'says that its migration has failed',
+      check: (live) => conditionOf(live, 'Ready')?.reason === 'MigrationFailed',
+      timeoutMs: UPGRADED_MS,
+    });
   }
 
   test('each site is closed, backed up, migrated, rolled and opened; one that fails stops no other', async () => {
@@ -60,7 +59,11 @@ suite('upgrades', { skip, concurrency: true }, () => {
     }
     const begun = performance.now();
     const upgraded = (name: string): Promise<Live> =>
-      cluster.becomes('AppSite', namespace, name, 'is upgraded', isOf(TAGS.second), UPGRADED_MS);
+      cluster.becomes('AppSite', namespace, name, {
+        what: 'is upgraded',
+        check: isOf(TAGS.second),
+        timeoutMs: UPGRADED_MS,
+      });
     const loads = await underLoad(place, [shop, blog], async () => {
       await bring(place, TAGS.second);
       await Promise.all(['shop', 'blog'].map((name) => upgraded(name)));
@@ -113,7 +116,11 @@ suite('upgrades', { skip, concurrency: true }, () => {
     assert.equal(await bad.ping(), 503);
     const begun = performance.now();
     await bring(place, TAGS.first);
-    await cluster.becomes('AppSite', namespace, 'bad', 'is back', isOf(TAGS.first), UPGRADED_MS);
+    await cluster.becomes('AppSite', namespace, 'bad', {
+      what: 'is back',
+      check: isOf(TAGS.first),
+      timeoutMs: UPGRADED_MS,
+    });
     await bad.answers();
     cluster.figures.add(
       'version before put back: until the site answers',

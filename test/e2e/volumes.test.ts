@@ -119,8 +119,11 @@ suite('full volumes', { skip }, () => {
   async function grow(spec: object, pvc: string, size: string): Promise<void> {
     const { namespace } = sites;
     await cluster.patch('AppBench', namespace, 'bench', { spec });
-    await cluster.becomes('PersistentVolumeClaim', namespace, pvc, 'has grown', (object) => {
-      return at(object, 'status.capacity.storage') === size;
+    await cluster.becomes('PersistentVolumeClaim', namespace, pvc, {
+      what: 'has grown',
+      check: (object) => {
+        return at(object, 'status.capacity.storage') === size;
+      },
     });
   }
 });

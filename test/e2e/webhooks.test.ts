@@ -54,7 +54,8 @@ suite('admission webhooks, through their Service', { skip }, () => {
     }
     const [median = 0] = times.toSorted((a, b) => a - b).slice(COUNT / 2);
     cluster.figures.add('creation of a site through both webhooks', `${median.toFixed(1)} ms`);
-    // Without an answer within 3 s, as on a suspended machine, the API server continues without the webhook.
+    // Without an answer within 3 s, as on a suspended machine, the API server continues without the
+    // webhook.
     const count = (await answered()) - before;
     assert.ok(count > COUNT, `${count} answers of ${2 * COUNT}`);
   });

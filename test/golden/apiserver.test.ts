@@ -53,7 +53,10 @@ async function installCrds(api: AdminClient): Promise<ReadonlySet<string>> {
 }
 
 /** Everything that the API server has against objects, each told once. */
-async function refusals(api: AdminClient, objects: readonly (readonly [string, KubeObject, string])[]) {
+async function refusals(
+  api: AdminClient,
+  objects: readonly (readonly [string, KubeObject, string])[],
+) {
   const found = new Map<string, string>();
   for (const [path, object, where] of objects) {
     try {

@@ -168,3 +168,14 @@ export function longCells(page: string): readonly string[] {
 function withoutCode(page: string): string {
   return page.replace(/^ *```[^]*?^ *```$/gm, '');
 }
+
+/** The merge patches of our kinds in a page's commands, by the singular name of their kind. */
+export function mergePatchesIn(
+  markdown: string,
+): readonly { readonly singular: string; readonly patch: string }[] {
+  const command = /patch (app[a-z]+|site[a-z]+) \S+ --type merge[\s\\]+-p\s+'([^']*)'/g;
+  return [...markdown.matchAll(command)].map(([, singular = '', patch = '']) => ({
+    singular,
+    patch,
+  }));
+}

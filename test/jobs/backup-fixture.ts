@@ -1,4 +1,4 @@
-/** Backups as site_backup.py stores them, made here by the servers' own programs and tar, for the tests of restoring. */
+/** Backups in the format of site_backup.py, made by the servers' own programs and tar, for the restore tests. */
 import { execFileSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import {
@@ -13,11 +13,11 @@ import {
 import { dirname, join } from 'node:path';
 import { gzipSync } from 'node:zlib';
 import { type Env, plainEnv, required, temporaryDirectory } from './servers.js';
-import { databaseOf, type SiteConfig, type SiteJobs, type World } from './site-fixture.js';
+import { databaseOf, type SiteConfig, type SiteJobs, type TestServers } from './site-fixture.js';
 
 export const PREFIX = 'team/shop';
 
-/** A volume for backups, and what tells a Job of it. */
+/** A volume for backups, and the environment of a Job that uses it. */
 export interface StoreVolume {
   readonly directory: string;
   readonly env: Env;
@@ -31,7 +31,12 @@ export function aStore(): StoreVolume {
   };
 }
 
+/** Name of a backup, by default. */
+export const NAME = '20250131T120000Z';
+
 export interface BackupChange {
+  /** @default NAME */
+  readonly name?: string;
   /** Changes of the manifest. */
   readonly manifest?: SiteConfig;
   /** Changes of the site's configuration in the backup. */
@@ -40,16 +45,15 @@ export interface BackupChange {
 
 /** Backs a site up by hand: all four files, and the manifest. */
 export function backUp(
-  world: World,
+  servers: TestServers,
   site: SiteJobs,
   store: StoreVolume,
-  name: string,
-  { manifest = {}, config = {} }: BackupChange = {},
+  { name = NAME, manifest = {}, config = {} }: BackupChange = {},
 ): string {
   const directory = join(store.directory, PREFIX, name);
   mkdirSync(directory, { recursive: true });
   const at = (file: string): string => join(directory, file);
-  writeFileSync(at('database.sql.gz'), gzipSync(dumpOf(world, databaseOf(site))));
+  writeFileSync(at('database.sql.gz'), gzipSync(dumpOf(servers, databaseOf(site))));
   for (const [file, folder] of [
     ['files.tgz', 'public/files'],
     ['private-files.tgz', 'private/files'],
@@ -68,7 +72,7 @@ export function backUp(
     siteName: site.name,
     startTime: '2025-01-31T12:00:00Z',
     completionTime: '2025-01-31T12:01:00Z',
-    dbType: world.type,
+    dbType: servers.type,
     apps: [{ name: 'frappe', version: '15.44.2' }],
     complete: true,
     partial: false,
@@ -78,7 +82,7 @@ export function backUp(
   return directory;
 }
 
-/** Writes the manifest anew, for the files that are there by now. */
+/** Writes the manifest again, for the current files. */
 export function writeManifest(directory: string, manifest: SiteConfig): void {
   const files = readdirSync(directory)
     .filter((name) => name !== 'manifest.json')
@@ -89,8 +93,8 @@ export function writeManifest(directory: string, manifest: SiteConfig): void {
   writeFileSync(join(directory, 'manifest.json'), JSON.stringify({ ...manifest, files }));
 }
 
-/** The framework's own way: owners and rights are in a dump of PostgreSQL. */
-function dumpOf({ database }: World, name: string): Buffer {
+/** As the framework dumps it: a dump of PostgreSQL contains owners and rights. */
+function dumpOf({ database }: TestServers, name: string): Buffer {
   const login = ['--host=127.0.0.1', `--port=${String(database.port)}`];
   const password = { MYSQL_PWD: database.adminPassword, PGPASSWORD: database.adminPassword };
   const options = { env: plainEnv(password), maxBuffer: 1 << 30 };
@@ -103,19 +107,19 @@ function dumpOf({ database }: World, name: string): Buffer {
 }
 
 /** Every row of every table of a site, by table. */
-export function rowsOf(world: World, site: SiteJobs): Record<string, string[]> {
-  const tables = world
+export function rowsOf(servers: TestServers, site: SiteJobs): Record<string, string[]> {
+  const tables = servers
     .sqlOf(
       site,
-      `SELECT table_name FROM information_schema.tables WHERE table_schema ${world.type === 'mariadb' ? '= DATABASE()' : "= 'public'"}`,
+      `SELECT table_name FROM information_schema.tables WHERE table_schema ${servers.type === 'mariadb' ? '= DATABASE()' : "= 'public'"}`,
     )
     .split('\n');
-  const names = world.type === 'mariadb' ? 'SET NAMES utf8mb4; ' : '';
+  const names = servers.type === 'mariadb' ? 'SET NAMES utf8mb4; ' : '';
   return Object.fromEntries(
     tables.sort().map((table) => [
       table,
-      world
-        .sqlOf(site, `${names}SELECT * FROM ${world.quoted(table)}`)
+      servers
+        .sqlOf(site, `${names}SELECT * FROM ${servers.quoted(table)}`)
         .split('\n')
         .sort(),
     ]),

@@ -59,7 +59,7 @@ describe('a store of backups', needs('python3'), () => {
     });
   }
 
-  test('keys that end with a line break are taken without it, as from `echo`', async () => {
+  test('access keys are used without a final line break, as `echo` writes it', async () => {
     const env = s3Env(server, {
       STORE_PREFIX: 'lines',
       S3_ACCESS_KEY_ID: `${server.keyId}\n`,
@@ -78,7 +78,7 @@ describe('a store of backups', needs('python3'), () => {
     assert.ok(Number(megabytes) < 130, `${String(megabytes)} MiB`);
   });
 
-  test('lists more than fits into one answer', async () => {
+  test('lists more files than fit into one response', async () => {
     const folder = join(server.folder, 'backups', 'many');
     const names = Array.from({ length: 1200 }, (_, at) => `n${String(at).padStart(4, '0')}`);
     for (const name of names) {
@@ -89,7 +89,7 @@ describe('a store of backups', needs('python3'), () => {
     assert.deepEqual(folders, names);
   });
 
-  test('a connection that breaks in the middle is followed by another', async () => {
+  test('a lost connection is followed by another one', async () => {
     const size = 40 * MIB;
     const up = await brokenWay(server.port, 3, 3 * MIB);
     const env = s3Env(server, { STORE_PREFIX: 'breaks', S3_ENDPOINT: up.endpoint });
@@ -103,7 +103,7 @@ describe('a store of backups', needs('python3'), () => {
     down.close();
   });
 
-  test('parts of a writer that was killed go with their folder, and no others', async () => {
+  test('uploads of a killed writer are deleted with their folder, and no others', async () => {
     const env = s3Env(server, { STORE_PREFIX: 'killed' });
     const folder = join(server.folder, 'backups', '.sgwtmp', 'multipart');
     const uploads = () =>
@@ -112,7 +112,7 @@ describe('a store of backups', needs('python3'), () => {
       const before = uploads().length;
       const begun = (): boolean => uploads().length > before;
       await doInStore(env, [['write', `${name}/files.tar`, 2000 * MIB]], begun);
-      // The server writes down what it had already got.
+      // The server stores the parts that it has received.
       let count: number;
       do {
         count = uploads().length;
@@ -139,7 +139,7 @@ describe('a store of backups', needs('python3'), () => {
       ],
       [
         'an unknown key',
-        () => s3Env(server, { S3_ACCESS_KEY_ID: 'nobody' }),
+        () => s3Env(server, { S3_ACCESS_KEY_ID: 'unknown' }),
         'StoreAccessDenied',
         /bucket backups at http/,
       ],
@@ -151,7 +151,7 @@ describe('a store of backups', needs('python3'), () => {
       ],
       ['no such bucket', () => s3Env(server, { S3_BUCKET: 'nothing' }), 'BucketMissing', /nothing/],
       [
-        'nobody at the address',
+        'no server at the address',
         () => s3Env(server, { S3_ENDPOINT: 'http://127.0.0.1:9' }),
         'StoreUnreachable',
         /127.0.0.1:9: .*refused/,
@@ -165,7 +165,7 @@ describe('a store of backups', needs('python3'), () => {
       ['no volume', () => volumeEnv('/nonexistent'), 'StoreFailed', /not there/],
     ];
   for (const [what, envOf, reason, says] of faults) {
-    test(`${what} is said as ${reason}`, async () => {
+    test(`${what} is reported as ${reason}`, async () => {
       const failure = await failureInStore(envOf(), [['folders']]);
       assert.equal(failure.reason, reason);
       assert.match(failure.message, says);
@@ -173,7 +173,7 @@ describe('a store of backups', needs('python3'), () => {
     });
   }
 
-  test('a store with TLS needs an authority that is trusted', async () => {
+  test('a store with TLS needs a trusted authority', async () => {
     const folder = temporaryDirectory();
     const [key, cert] = [join(folder, 'key.pem'), join(folder, 'ca.crt')];
     const request = '-x509 -newkey rsa:2048 -nodes -days 2 -subj /CN=s3.test';
@@ -193,7 +193,7 @@ describe('a store of backups', needs('python3'), () => {
     await secure.stop();
   });
 
-  test('a folder without a whole manifest is no backup', async () => {
+  test('a folder without a complete manifest is no backup', async () => {
     const root = temporaryDirectory();
     const folder = (name: string, manifest: unknown): void => {
       mkdirSync(join(root, PREFIX, name), { recursive: true });
@@ -222,7 +222,7 @@ describe('a store of backups', needs('python3'), () => {
     assert.equal(readFileSync(join(root, PREFIX, 'mine', 'files.tar'), 'utf8'), 'abc');
   });
 
-  test('a full volume is said as StoreFull', async (context) => {
+  test('a full volume is reported as StoreFull', async (context) => {
     const mount = temporaryDirectory();
     if (!mounts(context, mount, '1m')) return;
     const failure = await failureInStore(volumeEnv(mount), [

@@ -27,7 +27,7 @@ import {
 const script = join(SCRIPTS, 'bench_init.py');
 const python = program('python3') ?? 'python3';
 
-/** A bench as an image leaves it: apps, baked assets, an empty sites volume. */
+/** A bench of an image: apps, assets, an empty sites volume. */
 function aBench(...apps: readonly string[]): string {
   const bench = temporaryDirectory();
   for (const app of ['frappe', ...apps]) {
@@ -82,7 +82,7 @@ describe('bench_init.py', needs('python3'), () => {
     assert.ok(!result.output.includes('p@ss') && !result.output.includes('p%40ss'));
   });
 
-  it('writes nothing that is equal', async () => {
+  it('writes no file that is unchanged', async () => {
     const bench = aBench();
     await init(bench);
     const times = (): number[] =>
@@ -94,7 +94,7 @@ describe('bench_init.py', needs('python3'), () => {
     assert.deepEqual(times(), before);
   });
 
-  it('keeps keys of others, takes further keys, deletes null ones, refuses its own', async () => {
+  it('keeps other keys, adds further keys, deletes null keys, rejects its own', async () => {
     const bench = aBench();
     writeFileSync(join(bench, 'sites/common_site_config.json'), '{"rate_limit":1,"old":2}');
     await init(bench, { COMMON_CONFIG: '{"workers":{"slow":{"timeout":9}},"old":null}' });
@@ -107,7 +107,7 @@ describe('bench_init.py', needs('python3'), () => {
     );
   });
 
-  it('takes whole URLs of an external Redis', async () => {
+  it('uses the URLs of an external Redis', async () => {
     const bench = aBench();
     await init(bench, {
       REDIS_HOST: '',
@@ -120,7 +120,7 @@ describe('bench_init.py', needs('python3'), () => {
     );
   });
 
-  it('keeps a broken common_site_config.json beside a new one', async () => {
+  it('renames a broken common_site_config.json and writes a new one', async () => {
     const bench = aBench();
     writeFileSync(join(bench, 'sites/common_site_config.json'), '{"half": ');
     assert.equal((await init(bench)).code, 0);
@@ -128,7 +128,7 @@ describe('bench_init.py', needs('python3'), () => {
     assert.equal(read(bench, 'common_site_config.json.broken'), '{"half": ');
   });
 
-  it('refuses apps that the image does not hold, and says which it does', async () => {
+  it('rejects apps that the image does not hold, and lists its apps', async () => {
     const bench = aBench('erpnext');
     const result = await init(bench, { BENCH_APPS: '["frappe","hrms"]' });
     assert.equal(result.code, 1);
@@ -140,7 +140,7 @@ describe('bench_init.py', needs('python3'), () => {
     assert.ok(!existsSync(join(bench, 'sites/apps.txt')), 'nothing was written');
   });
 
-  it('replaces the assets of an old image, and a link that leads elsewhere', async () => {
+  it('replaces the assets of an old image, and a link with another target', async () => {
     for (const prepare of [
       (link: string): void => {
         mkdirSync(link);
@@ -158,14 +158,14 @@ describe('bench_init.py', needs('python3'), () => {
     }
   });
 
-  it('says clearly that an old image bakes no assets, unless they are mounted', async () => {
+  it('reports that an old image has no assets, unless they are mounted', async () => {
     const bench = aBench();
     rmSync(join(bench, 'assets'), { recursive: true });
     assert.match((await init(bench)).lastLine, /^app-operator: AssetsNotInImage: /);
     assert.equal((await init(bench, { OLD_IMAGE_ASSETS: 'mounted' })).code, 0);
   });
 
-  it('repairs after a kill at any moment', async () => {
+  it('completes after a kill at any time', async () => {
     const bench = aBench('erpnext');
     for (let ms = 20; ms < 140; ms += 8)
       await init(bench, { COMMON_CONFIG: `{"round":${String(ms)}}` }).catch(() => 0);

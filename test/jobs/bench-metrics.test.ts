@@ -23,10 +23,10 @@ import {
 } from './servers.js';
 
 const PASSWORD = "s1te 'pass\\word";
-/** How long an answer holds. */
+/** How long samples are cached. */
 const CACHE_MS = 1_000;
 
-/** Series with their labels as they are written → value. */
+/** Series with their labels → value. */
 type Samples = ReadonlyMap<string, number>;
 
 interface Exporter {
@@ -67,7 +67,7 @@ async function scrape({ port }: Exporter): Promise<Samples> {
   );
 }
 
-/** The samples once they are of now. */
+/** Samples that are collected after the call. */
 async function fresh(exporter: Exporter): Promise<Samples> {
   await sleep(CACHE_MS + 100);
   return scrape(exporter);
@@ -116,7 +116,7 @@ describe('bench_metrics.py', needs('redis-server', 'mariadbd', 'postgres', 'pyth
       join(bench, 'sites/common_site_config.json'),
       JSON.stringify({ redis_queue: url, db_host: '127.0.0.1', db_port: mariadb.port }),
     );
-    // The first says nothing of its server: the bench's own holds. It has no login yet that works.
+    // The first names no server, so the bench's applies. Its login does not work yet.
     writeSite('a.example.org', { db_name: 'unborn', db_password: 'wrong-s3cret' });
     writeSite('shop.example.org', { ...loginOf(mariadb, 'shop'), bench_id: 'team.b.shop' });
     writeSite('books.example.org', loginOf(postgres, 'books'));
@@ -127,7 +127,7 @@ describe('bench_metrics.py', needs('redis-server', 'mariadbd', 'postgres', 'pyth
     await Promise.all([redis.stop(), ...databases.map(({ stop }) => stop())]);
   });
 
-  it('tells of queues, also of those that are empty, and of both servers', async () => {
+  it('exports all queues, also empty ones, and both database servers', async () => {
     const samples = await scrape(exporter);
     for (const name of ['default', 'short', 'long']) {
       for (const site of ['', 'shop']) {
@@ -152,12 +152,12 @@ describe('bench_metrics.py', needs('redis-server', 'mariadbd', 'postgres', 'pyth
     );
   });
 
-  it('counts what waits, runs and has failed in each queue, and the workers that live', async () => {
+  it('counts waiting, running and failed jobs of each queue, and its workers', async () => {
     const later = String(Math.floor(Date.now() / 1000) + 600);
     cli('SADD', 'rq:queues', 'rq:queue:team.b:short', 'rq:queue:team.b.shop:long');
     cli('RPUSH', 'rq:queue:team.b:short', 'a', 'b', 'c');
     cli('RPUSH', 'rq:queue:team.b.shop:long', 'd');
-    // One lease that holds, one without an end, and one that is over.
+    // A valid lease, one without an end, and an expired one.
     cli('ZADD', 'rq:wip:team.b:short', later, 'e', '-1', 'f', '1000', 'g');
     cli('ZADD', 'rq:failed:team.b:short', later, 'h');
     cli('SADD', 'rq:workers:team.b:short', 'rq:worker:alive', 'rq:worker:killed');
@@ -172,20 +172,20 @@ describe('bench_metrics.py', needs('redis-server', 'mariadbd', 'postgres', 'pyth
     assert.equal(samples.get(queue('app_worker_queue_length', 'shop', 'long')), 1);
   });
 
-  it('knows queues of other names, and none of other benches or of closed sites', async () => {
+  it('exports queues with other names, and none of other benches or of closed sites', async () => {
     const others = ['team.b2:short', 'team.b.closed.shop.example.org:short', 'other.b:short'];
-    for (const name of ['team.b:mails', 'team.b.gone:short', ...others]) {
+    for (const name of ['team.b:mails', 'team.b.deleted:short', ...others]) {
       cli('SADD', 'rq:queues', `rq:queue:${name}`);
       cli('RPUSH', `rq:queue:${name}`, 'x');
     }
-    // One that has been worked off is no queue of the bench's own making.
-    cli('SADD', 'rq:queues', 'rq:queue:team.b.gone:long');
+    // An empty queue is not one that the bench defines.
+    cli('SADD', 'rq:queues', 'rq:queue:team.b.deleted:long');
     const samples = await fresh(exporter);
     const lengths = [...samples.keys()]
       .filter((name) => name.startsWith('app_worker_queue_length'))
       .map((name) => /site="(.*)",queue="(.*)"/.exec(name)?.slice(1).join(':'));
     assert.deepEqual(lengths, [
-      'gone:short',
+      'deleted:short',
       'shop:default',
       'shop:long',
       'shop:short',
@@ -196,7 +196,7 @@ describe('bench_metrics.py', needs('redis-server', 'mariadbd', 'postgres', 'pyth
     ]);
   });
 
-  it('counts connections as the servers do, without holding one itself', async () => {
+  it('counts connections as the servers do, and keeps none open', async () => {
     const held = databases.map((database) => database.hold(database.type === 'mariadb' ? 'mysql' : 'postgres', database.type === 'mariadb' ? 'db' : 'pg_class')); // prettier-ignore
     const names = {
       mariadb: 'mysql_global_status_threads_connected',
@@ -211,7 +211,7 @@ describe('bench_metrics.py', needs('redis-server', 'mariadbd', 'postgres', 'pyth
     }
     const samples = await fresh(exporter);
     for (const database of databases) {
-      // The one that is held, and the exporter's while it looks.
+      // The held connection, and the exporter's own during the query.
       assert.equal(samples.get(of(names[database.type], server(database))), 2, database.type);
     }
     await Promise.all(held.map(({ stop }) => stop('SIGKILL')));
@@ -219,14 +219,14 @@ describe('bench_metrics.py', needs('redis-server', 'mariadbd', 'postgres', 'pyth
     await eventually('the exporter holds none', () => databases[1]?.sql(left) === '0');
   });
 
-  it('says that all connections are taken when it gets none', async () => {
+  it('reports the maximum of connections when the server refuses one', async () => {
     const [mariadb, postgres] = databases;
     assert.ok(mariadb && postgres);
-    // A client that was killed stays until the server looks for it.
+    // The server keeps the connection of a killed client until it checks it.
     const only =
       'SET GLOBAL max_connections = 10; SELECT COUNT(*) FROM information_schema.processlist';
-    await eventually('nobody else is there', () => mariadb.sql(only) === '1');
-    // One more is kept for the administrator, who counts.
+    await eventually('no other connection is open', () => mariadb.sql(only) === '1');
+    // One connection is reserved for the administrator, who is connected.
     const held = Array.from({ length: 10 }, () => mariadb.hold('mysql', 'db'));
     try {
       await eventually('the server is full', () => {
@@ -247,7 +247,7 @@ describe('bench_metrics.py', needs('redis-server', 'mariadbd', 'postgres', 'pyth
   const python = program('python3') ?? 'python3';
   const mysqlclient = spawnSync(python, ['-c', 'import MySQLdb']).status === 0;
   it(
-    'asks by mysqlclient where the image has no PyMySQL',
+    'uses mysqlclient if the image has no PyMySQL',
     {
       skip: !mysqlclient && 'NOT TESTED: apt-get install python3-mysqldb',
     },
@@ -270,16 +270,16 @@ print(*bench_metrics.mariadb_connections(json.load(sys.stdin)))
     },
   );
 
-  it('looks once for many that ask', async () => {
+  it('collects once for concurrent requests', async () => {
     await sleep(CACHE_MS + 100);
     const before = Number(/total_commands_processed:(\d+)/.exec(cli('INFO', 'stats'))?.[1]);
     await Promise.all(Array.from({ length: 20 }, () => scrape(exporter)));
     const after = Number(/total_commands_processed:(\d+)/.exec(cli('INFO', 'stats'))?.[1]);
-    // Of some 60 commands that one look takes.
+    // One collection takes about 60 commands.
     assert.ok(after - before < 150, `${after - before} commands`);
   });
 
-  it('notices a site whose password changes, and one that goes', async () => {
+  it('finds a changed password, and drops a deleted site', async () => {
     const [mariadb] = databases;
     assert.ok(mariadb);
     mariadb.sql("ALTER USER shop IDENTIFIED BY 'another'");
@@ -294,11 +294,11 @@ print(*bench_metrics.mariadb_connections(json.load(sys.stdin)))
     rmSync(join(bench, 'sites/books.example.org'), { recursive: true });
     const samples = await fresh(exporter);
     assert.ok(![...samples.keys()].some((name) => name.startsWith('pg_')));
-    // Without its `bench_id` the site is a Shared one.
+    // Without its `bench_id` the site is Shared.
     assert.equal(samples.has(queue('app_worker_queue_length', 'shop', 'default')), false);
   });
 
-  it('tells of a server beside sites that cannot be understood, and beside many that have failed', async () => {
+  it('exports a server in spite of sites with an invalid configuration or without a database', async () => {
     const [mariadb] = databases;
     assert.ok(mariadb);
     const odd: Readonly<Record<string, object>> = {
@@ -314,7 +314,7 @@ print(*bench_metrics.mariadb_connections(json.load(sys.stdin)))
     await eventually('the login that works is found', async () => {
       return (await fresh(exporter)).get(of('mysql_up', server(mariadb))) === 1;
     });
-    // It is the first to be asked from then on.
+    // Its login is the first that is tried from then on.
     for (let i = 0; i < 3; i++) {
       assert.equal((await fresh(exporter)).get(of('mysql_up', server(mariadb))), 1);
     }
@@ -323,7 +323,7 @@ print(*bench_metrics.mariadb_connections(json.load(sys.stdin)))
     }
   });
 
-  it('says which server does not answer, and tells of the others', async () => {
+  it('reports a server that does not answer, and exports the others', async () => {
     const [mariadb, postgres] = databases;
     assert.ok(mariadb && postgres);
     writeSite('books.example.org', loginOf(postgres, 'books'));
@@ -342,7 +342,7 @@ print(*bench_metrics.mariadb_connections(json.load(sys.stdin)))
     assert.equal((await get(exporter.port, '/healthz')).status, 200);
   });
 
-  it('puts no secret into its log, and ends at once', async () => {
+  it('logs no secret, and ends at once', async () => {
     const log = exporter.log();
     assert.match(log, /mariadb 127\.0\.0\.1:\d+ does not answer: OperationalError/);
     for (const secret of [PASSWORD, redis.password, 'wrong-s3cret', 'another', 's1te']) {

@@ -1,4 +1,4 @@
-/** Real database servers for the tests of the site scripts: own data directory, loopback, an administrator `dbadmin`. */
+/** Real database servers for the tests of jobs: on loopback, with a data directory and an administrator `dbadmin`. */
 import { execFileSync, spawnSync } from 'node:child_process';
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
@@ -39,7 +39,7 @@ export async function startMariaDb(): Promise<Database> {
   const data = join(directory, 'data');
   const user = account('mysql');
   const as = user === undefined ? [] : ['--user=mysql'];
-  // Each server that starts deletes what is called `#sql*` in its temporary folder: another one's, too.
+  // A starting server deletes all files `#sql*` in its temporary folder, also those of another server.
   const own = ['--no-defaults', `--datadir=${data}`, `--tmpdir=${directory}`, ...as];
   if (user !== undefined) execFileSync('chown', ['mysql', directory]);
   execFileSync(
@@ -47,7 +47,7 @@ export async function startMariaDb(): Promise<Database> {
     [...own, '--auth-root-authentication-method=normal', '--skip-test-db'],
     {
       env: plainEnv({}),
-      // What it complains of is then in the error.
+      // So the error contains its message.
       stdio: 'pipe',
     },
   );

@@ -1,4 +1,4 @@
-/** What nginx sends a second time, and what never: with the real nginx, and with servers that lose connections and questions. */
+/** Which requests nginx repeats: with the real nginx, and servers that lose connections and DNS queries. */
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { describe, it } from 'node:test';
@@ -10,7 +10,7 @@ const one = 'one.example.com';
 const sites = [{ siteName: one, domains: [] }];
 const service = 'bench.ns.svc.cluster.local';
 
-/** nginx before one backend, ended after the test. */
+/** nginx in front of one backend, stopped after the test. */
 async function behindNginx(
   t: { after: (work: () => Promise<unknown>) => void },
   backend: string,
@@ -23,14 +23,14 @@ async function behindNginx(
   return nginx;
 }
 
-describe('nginx tries again', needs('nginx', 'python3'), () => {
+describe('nginx repeats a request', needs('nginx', 'python3'), () => {
   for (const [method, path] of [
     ['GET', '/api/method/ping'],
     ['POST', '/api/method/ping'],
     ['GET', '/assets/none.css'],
     ['GET', '/socket.io/?transport=polling'],
   ] as const) {
-    it(`where a connection is not answered: ${method} ${path}`, async (t) => {
+    it(`if a connection is not accepted: ${method} ${path}`, async (t) => {
       const port = String(await freePort());
       const server = join(ROOT, 'test/jobs/deaf/server.py');
       const deaf = daemon([required('python3'), server, port], {});
@@ -38,7 +38,7 @@ describe('nginx tries again', needs('nginx', 'python3'), () => {
       await eventually('the backend listens', () => deaf.log().includes('listens'));
       const nginx = await behindNginx(t, `127.0.0.1:${port}`);
       const body = method === 'POST' ? 'x'.repeat(300_000) : '';
-      const answer = await get(nginx.port, path, { Host: one }, method, body);
+      const answer = await get(nginx.port, path, { Host: one }, { method, body });
       assert.match(deaf.log(), /ignores \d/);
       assert.equal(answer.status, 200);
       assert.ok(answer.body === `${method} ${body}`, 'the whole request came');
@@ -49,7 +49,7 @@ describe('nginx tries again', needs('nginx', 'python3'), () => {
     ['GET', `A ${service}`],
     ['POST', `AAAA ${service}`],
   ] as const) {
-    it(`where a question to the name server is lost: ${method}, ${lost}`, async (t) => {
+    it(`if a DNS query is lost: ${method}, ${lost}`, async (t) => {
       const backend = await aBackend('bench');
       const asked: string[] = [];
       const hears = (question: string): boolean => {
@@ -60,25 +60,25 @@ describe('nginx tries again', needs('nginx', 'python3'), () => {
       const RESOLVER = await nameServer(new Set([service]), hears);
       const port = backend.address.split(':')[1] ?? '';
       const nginx = await behindNginx(t, `${service}:${port}`, 5, { RESOLVER });
-      const { status } = await get(nginx.port, '/x', { Host: one }, method);
+      const { status } = await get(nginx.port, '/x', { Host: one }, { method });
       assert.equal(status, 200, asked.join());
       assert.ok(asked.indexOf(lost) < asked.lastIndexOf(lost), asked.join());
       assert.equal(backend.requests.length, 1);
     });
   }
 
-  it('but looks for a name that does not exist once', async (t) => {
+  it('but resolves a name that does not exist once', async (t) => {
     const nginx = await behindNginx(t, `${service}:8000`, 5, {
       RESOLVER: await nameServer(new Set()),
     });
     for (const method of ['GET', 'POST']) {
-      assert.equal((await get(nginx.port, '/x', { Host: one }, method)).status, 502);
+      assert.equal((await get(nginx.port, '/x', { Host: one }, { method })).status, 502);
     }
     assert.equal(nginx.log().match(/could not be resolved/g)?.length, 2, nginx.log());
     assert.equal(nginx.log().match(/\(3: Host not found\)/g)?.length, 2, nginx.log());
   });
 
-  it('where the connection of a GET is closed without a word, once', async (t) => {
+  it('once, if the connection of a GET is closed without a response', async (t) => {
     const backend = await aBackend('bench', (request, response) => {
       if (backend.requests.length === 1 || request.url === '/always') request.socket.destroy();
       else response.end('second');
@@ -93,14 +93,14 @@ describe('nginx tries again', needs('nginx', 'python3'), () => {
     assert.equal(backend.requests.length, 4);
   });
 
-  it('never with what the backend may be working on', async (t) => {
+  it('never, if the backend may be processing it', async (t) => {
     const backend = await aBackend('bench', (request, response) => {
       if (request.url === '/half') response.write('half', () => request.socket.destroy());
       else if (request.method === 'POST') request.socket.destroy();
     });
     const nginx = await behindNginx(t, backend.address);
     const hasty = await behindNginx(t, backend.address, 1);
-    const post = await get(nginx.port, '/x', { Host: one }, 'POST', 'once');
+    const post = await get(nginx.port, '/x', { Host: one }, { method: 'POST', body: 'once' });
     assert.equal(post.status, 502);
     assert.equal((await get(hasty.port, '/slow', { Host: one })).status, 504);
     await assert.rejects(get(nginx.port, '/half', { Host: one }));
@@ -110,9 +110,12 @@ describe('nginx tries again', needs('nginx', 'python3'), () => {
     );
   });
 
-  it('and says so of a backend that is not there', async (t) => {
+  it('and reports a backend that does not exist', async (t) => {
     const nginx = await behindNginx(t, `127.0.0.1:${String(await freePort())}`);
-    assert.equal((await get(nginx.port, '/x', { Host: one }, 'POST', 'x')).status, 502);
+    assert.equal(
+      (await get(nginx.port, '/x', { Host: one }, { method: 'POST', body: 'x' })).status,
+      502,
+    );
     await eventually('both tries', () =>
       /upstream=127\S+, 127\S+|upstream=127\S+ : 127/.test(nginx.log()),
     );

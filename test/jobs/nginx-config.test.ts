@@ -1,4 +1,4 @@
-/** renderNginxConfig as a function: the same text for the same sites, and nothing that is no host name. */
+/** renderNginxConfig: the same text for the same sites, and only valid host names. */
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { type NginxConfigInput, renderNginxConfig } from '../../constructs/bench/nginx-config.js';
@@ -53,11 +53,11 @@ map $frappe_site $frappe_backend {
     );
   });
 
-  it('never promises HTTPS for a domain by itself', () => {
+  it('sets no Strict-Transport-Security', () => {
     assert.doesNotMatch(renderNginxConfig(base)['nginx.conf'] ?? '', /Strict-Transport-Security/);
   });
 
-  it('throws on whatever is no host name, address, size or time', () => {
+  it('throws on an invalid host name, address, size or time', () => {
     const site = { siteName: 'a.example.com', domains: [] };
     const changes: readonly Partial<NginxConfigInput>[] = [
       { sites: [{ ...site, siteName: 'a;}' }] },
@@ -88,7 +88,7 @@ map $frappe_site $frappe_backend {
     }
   });
 
-  it('throws when one host leads to two sites', () => {
+  it('throws if one host has two sites', () => {
     const sites = [
       { siteName: 'a.example.com', domains: ['shop.example.com'] },
       { siteName: 'b.example.com', domains: ['shop.example.com'] },

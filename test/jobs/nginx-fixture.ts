@@ -1,4 +1,4 @@
-/** nginx.sh with a mounted configuration, as in the pod: uid 1001, gid 0, only its own directory writable. */
+/** nginx.sh with a mounted configuration, as in the pod: uid 1001, gid 0, only its run directory is writable. */
 import { createSocket } from 'node:dgram';
 import {
   chmodSync,
@@ -17,7 +17,7 @@ import { SCRIPTS, type Daemon, daemon, eventually, get, temporaryDirectory } fro
 
 const USER = { uid: 1001, gid: 0 };
 
-/** A ConfigMap volume: each version a directory of its own, `..data` swapped to it in one step, like the kubelet does. */
+/** A ConfigMap volume: each version has a directory, and `..data` is replaced in one step, as the kubelet does. */
 export class ConfigMapVolume {
   readonly path = temporaryDirectory();
   private version = 0;
@@ -76,7 +76,7 @@ export interface Backend {
   readonly close: () => void;
 }
 
-/** A server that names itself, and remembers what it was asked. */
+/** A server that answers with its name, and records its requests. */
 export async function aBackend(
   name: string,
   answer?: (request: IncomingMessage, response: ServerResponse) => void,
@@ -85,7 +85,7 @@ export async function aBackend(
   const requests: IncomingMessage[] = [];
   const server = createServer((request, response) => {
     requests.push(request);
-    // An answer before the end of the body would have the connection reset under nginx.
+    // A response before the end of the body would reset nginx's connection.
     request.resume().once('end', () => {
       if (answer === undefined) response.end(name);
       else answer(request, response);
@@ -99,8 +99,8 @@ export async function aBackend(
 }
 
 /**
- * A name server for nginx: A records of `names` lead to loopback, everything else does not exist. `hears` is told each
- * question, `A` or `AAAA` and the name; one that it does not hear is lost.
+ * A name server for nginx: A records of `names` are loopback, other names do not exist. `hears` gets the type and
+ * the name of each query; a query for which it returns false is not answered.
  */
 export async function nameServer(
   names: ReadonlySet<string>,

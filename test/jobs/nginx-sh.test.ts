@@ -21,7 +21,7 @@ const one = 'one.example.com';
 const two = 'two.example.com';
 
 describe('nginx.sh', needs('nginx'), () => {
-  it('takes a new configuration without losing a request under load', async () => {
+  it('reloads a new configuration without losing a request under load', async () => {
     const backend = await aBackend('bench', (_, response) =>
       setTimeout(() => response.end('bench'), 20),
     );
@@ -53,24 +53,24 @@ describe('nginx.sh', needs('nginx'), () => {
     await nginx.stop();
   });
 
-  it('keeps the last good configuration when a broken one is mounted, and takes the next good one', async () => {
+  it('keeps the last valid configuration when an invalid one is mounted, and uses the next valid one', async () => {
     const backend = await aBackend('bench');
     const nginx = await startNginx({
       benchBackend: backend.address,
       sites: [{ siteName: one, domains: [] }],
     });
     nginx.volume.write({ 'nginx.conf': 'nonsense {', 'sites.conf': '' });
-    await eventually('the complaint', () => nginx.log().includes('InvalidConfiguration'));
+    await eventually('the error message', () => nginx.log().includes('InvalidConfiguration'));
     assert.equal((await get(nginx.port, '/x', { Host: one })).status, 200);
     nginx.configure({ sites: [{ siteName: two, domains: [] }] });
     await eventually(
-      'the good one',
+      'the valid one',
       async () => (await get(nginx.port, '/x', { Host: two })).status === 200,
     );
     await nginx.stop();
   });
 
-  it('starts with the last good configuration when the container restarts on a broken one', async () => {
+  it('starts with the last valid configuration when the container restarts with an invalid one', async () => {
     const backend = await aBackend('bench');
     const nginx = await startNginx({
       benchBackend: backend.address,
@@ -88,7 +88,7 @@ describe('nginx.sh', needs('nginx'), () => {
     await again.stop();
   });
 
-  it('refuses a broken first configuration with its reason', async () => {
+  it('fails on an invalid first configuration with a reason', async () => {
     const broken = temporaryDirectory();
     writeFileSync(join(broken, 'nginx.conf'), 'nonsense {');
     const result = await runScript(['sh', join(SCRIPTS, 'nginx.sh')], {
@@ -129,7 +129,7 @@ describe('nginx.sh', needs('nginx'), () => {
     const volume = new ConfigMapVolume();
     const input = { sites: [], clientMaxBodySize: '1m', proxyReadTimeout: 60 };
     volume.write(renderNginxConfig({ ...input, port: await freePort() }));
-    // Its first look at the configuration has the shell told to end.
+    // The first check of the configuration sends SIGTERM to the shell.
     const programs = temporaryDirectory();
     const nginx = `#!/bin/sh\ncase " $* " in *" -t "*) kill -TERM $PPID ;; esac\nexec ${required('nginx')} "$@"\n`;
     writeFileSync(join(programs, 'nginx'), nginx, { mode: 0o755 });
@@ -154,7 +154,7 @@ describe('nginx.sh', needs('nginx'), () => {
     await eventually('it is there', () => forever.requests.length === 1);
     const { ms } = await nginx.stop();
     await hanging;
-    // Well under the minute after which nginx itself gives up the backend.
+    // Less than the minute after which nginx itself closes the connection to the backend.
     assert.ok(ms > 1500 && ms < 15_000, `${String(ms)} ms`);
   });
 
@@ -179,7 +179,7 @@ describe('nginx.sh', needs('nginx'), () => {
     await nginx.stop();
   });
 
-  it('takes its resolver from resolv.conf, IPv6 in brackets', async () => {
+  it('uses the name servers of resolv.conf, IPv6 in brackets', async () => {
     const resolv = join(temporaryDirectory(), 'resolv.conf');
     writeFileSync(
       resolv,

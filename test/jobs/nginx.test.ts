@@ -14,7 +14,7 @@ import { eventually, get, needs } from './servers.js';
 
 const one = 'one.example.com';
 const two = 'two.example.com';
-/** Its folder begins as that of the assets does. */
+/** Its folder has the prefix of the assets' folder. */
 const three = 'assets.example.com';
 
 describe('nginx', needs('nginx'), () => {
@@ -72,13 +72,13 @@ describe('nginx', needs('nginx'), () => {
     ...backend.requests.at(-1)?.headers,
   });
 
-  it('sends a site with a gunicorn of its own there, any other to the bench’s', async () => {
+  it('sends requests of a site with its own gunicorn there, others to the bench’s', async () => {
     assert.equal((await on(one)).body, 'bench');
     assert.equal((await on(two)).body, 'own');
     assert.equal((await on(`${two.toUpperCase()}:8080`)).body, 'own');
   });
 
-  it('leads an alias to its site and keeps the public name', async () => {
+  it('maps an alias to its site and keeps the public name', async () => {
     assert.equal((await on('shop.example.org')).body, 'bench');
     const seen = lastOf(bench);
     assert.equal(seen['host'], 'shop.example.org');
@@ -86,7 +86,7 @@ describe('nginx', needs('nginx'), () => {
     assert.equal(seen['x-use-x-accel-redirect'], 'True');
   });
 
-  it('answers an unknown Host by itself, with 404', async () => {
+  it('answers an unknown Host with 404', async () => {
     const before = bench.requests.length + own.requests.length;
     for (const path of [
       '/',
@@ -106,14 +106,14 @@ describe('nginx', needs('nginx'), () => {
     assert.equal(lastOf(own)['x-frappe-site-name'], two);
   });
 
-  it('serves hosts named like words of nginx’s own', async () => {
+  it('serves hosts that are named like keywords of nginx', async () => {
     for (const host of ['default', 'hostnames', 'include', 'volatile']) {
       await on(host);
       assert.equal(lastOf(bench)['x-frappe-site-name'], 'default', host);
     }
   });
 
-  it('costs only its own site a 502 when a Service does not exist', async () => {
+  it('answers with 502 only for the site whose Service does not exist', async () => {
     assert.equal((await on('missing.example.com')).status, 502);
     assert.equal((await on(one)).status, 200);
   });
@@ -129,14 +129,14 @@ describe('nginx', needs('nginx'), () => {
     assert.equal((await on(two, '/files/a.txt')).body, `public of ${two}`);
   });
 
-  it('asks the site’s own processes for assets that it does not have: they may be of another image', async () => {
+  it('passes requests for unknown assets to the site’s own processes, which may have another image', async () => {
     await on(two, '/assets/none.css');
     assert.equal(lastOf(own)['x-frappe-site-name'], two);
     await on(one, '/assets/none.css');
     assert.equal(lastOf(bench)['x-frappe-site-name'], one);
   });
 
-  it('gives no file of a site whose name begins as the folder of the assets does', async () => {
+  it('serves no file of a site whose name has the prefix of the assets’ folder', async () => {
     for (const host of [one, three]) {
       for (const path of ['site_config.json', 'private/files/secret.txt', 'public/files/a.txt']) {
         assert.equal((await on(host, `/${three}/${path}`)).body, 'bench', path);
@@ -146,7 +146,7 @@ describe('nginx', needs('nginx'), () => {
   });
 
   for (const name of ['page.html', 'page.svgz', 'page.rss']) {
-    it(`has uploads that a browser would run downloaded instead: ${name}`, async () => {
+    it(`serves uploads that a browser would run as downloads: ${name}`, async () => {
       const page = await on(one, `/files/${name}`);
       assert.equal(page.body, '<script>1</script>');
       assert.equal(page.headers['content-disposition'], 'attachment');
@@ -154,7 +154,7 @@ describe('nginx', needs('nginx'), () => {
     });
   }
 
-  it('serves private files only where the framework leads, and never configuration', async () => {
+  it('serves private files only by X-Accel-Redirect, and never configuration', async () => {
     assert.equal((await on(one, '/private/files/secret.txt')).body, `private of ${one}`);
     assert.equal((await on(one, '/protected/private/files/secret.txt')).status, 404);
     for (const path of [
@@ -203,15 +203,15 @@ describe('nginx', needs('nginx'), () => {
     }
   });
 
-  it('believes a trusted proxy about client and scheme', async () => {
+  it('uses client and scheme from a trusted proxy', async () => {
     await on(one, '/x', { 'X-Forwarded-For': '203.0.113.9', 'X-Forwarded-Proto': 'https' });
     assert.equal(lastOf(bench)['x-forwarded-for'], '203.0.113.9');
     assert.equal(lastOf(bench)['x-forwarded-proto'], 'https');
   });
 
-  it('refuses a body over the limit', async () => {
+  it('rejects a body over the limit', async () => {
     const send = (size: number): ReturnType<typeof get> =>
-      get(nginx.port, '/x', { Host: one }, 'POST', 'x'.repeat(size));
+      get(nginx.port, '/x', { Host: one }, { method: 'POST', body: 'x'.repeat(size) });
     assert.equal((await send(900_000)).status, 200);
     assert.equal((await send(1_200_000).catch(() => ({ status: 413 }))).status, 413);
   });

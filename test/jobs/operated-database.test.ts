@@ -11,9 +11,9 @@ import { needs, plainEnv } from './servers.js';
 
 const PASSWORD = 'of-the-site';
 
-/** What a site asks the MariaDB operator for, done as that operator does it: names between backticks, as they are. */
+/** The MariaDB operator's statements for a site's objects: names in backticks, unescaped. */
 describe(
-  'the Grant of a site, carried out on a real server',
+  'the Grant of a site on a real server',
   needs('mariadbd', 'mariadb', 'mariadb-install-db'),
   () => {
     const [outcome] = outcomesOf(readScenario('site-database-operator'));
@@ -27,7 +27,7 @@ describe(
     const grant = specOf('Grant');
     const account = `'${grant['username'] ?? ''}'@'${grant['host'] ?? ''}'`;
     const on = `\`${grant['database'] ?? ''}\`.${grant['table'] ?? ''}`;
-    // In a grant an underscore stands for any character: of what it stands for, the digest is all that differs.
+    // In a grant an underscore matches any character, so only the digest separates the names.
     const neighbour = databaseName('default', 'demoxsite');
     let server: Database;
     before(async () => {
@@ -62,17 +62,17 @@ describe(
       assert.equal(asSite(database), '0');
     });
 
-    test('reaches no database whose name is like it', () => {
+    test('reaches no database whose name matches it', () => {
       assert.match(neighbour, new RegExp(database.replaceAll('_', '.').slice(0, -10)));
       assert.notEqual(neighbour.slice(-10), database.slice(-10));
       assert.throws(() => asSite(neighbour), /Access denied/);
     });
 
-    test('names the database as it is: that field is immutable there', () => {
+    test('has the unescaped name of the database: that field is immutable', () => {
       assert.equal(grant['database'], database);
     });
 
-    test('can be taken back', () => {
+    test('can be revoked', () => {
       server.sql(`REVOKE ALL PRIVILEGES ON ${on} FROM ${account}`);
       assert.throws(() => asSite(database), /Access denied/);
     });

@@ -51,7 +51,7 @@ describe('redis.sh', needs('redis-server'), () => {
     await third.stop();
   });
 
-  it('answers nobody without the password, whatever characters it has', async () => {
+  it('refuses clients without the password, whatever characters it has', async () => {
     for (const password of ['plain', `q"uo'te\\back $HOME \`id\` # * {}`, 'ünïcode ☃']) {
       const redis = await startRedis('cache', { REDIS_PASSWORD: password });
       assert.match(redisCli(redis.port, '', 'PING'), /NOAUTH/);
@@ -80,7 +80,7 @@ describe('redis.sh', needs('redis-server'), () => {
     assert.ok(ms < 15_000, `${String(ms)} ms`);
   });
 
-  it('refuses to start open, with an unknown role, or with settings that are none', async () => {
+  it('refuses to start without a password, with an unknown role, or with invalid settings', async () => {
     const env = { REDIS_RUN_DIR: temporaryDirectory(), REDIS_DATA_DIR: temporaryDirectory() };
     for (const [role, change] of [
       ['cache', { REDIS_PASSWORD: '' }],
@@ -116,7 +116,7 @@ describe('redis-check.sh', needs('redis-server'), () => {
     assert.equal((await probe({ REDIS_PASSWORD: redis.password }, 'live')).code, 1);
   });
 
-  it('lets a server live that cannot write: what it has taken is in its memory only', async (context) => {
+  it('keeps a server alive that cannot write: its recent data is only in memory', async (context) => {
     const data = temporaryDirectory();
     if (!mounts(context, data, '1m')) return;
     const redis = await startRedis('queue', { REDIS_DATA_DIR: data });

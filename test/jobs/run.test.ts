@@ -7,7 +7,7 @@ import { SCRIPTS, daemon, eventually, runScript } from './servers.js';
 const run = ['sh', join(SCRIPTS, 'run.sh')];
 
 describe('run.sh', () => {
-  it('passes arguments on as they are and gives the program’s exit code back', async () => {
+  it('passes arguments unchanged and returns the program’s exit code', async () => {
     const result = await runScript(
       [...run, 'sh', '-c', 'printf "%s|" "$@"; exit 7', 'sh', 'a b', '$HOME', ';id'],
       {},

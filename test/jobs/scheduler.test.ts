@@ -43,11 +43,11 @@ async function run(standin: string, path = ''): Promise<string> {
 }
 
 describe('scheduler.py', needs('python3'), () => {
-  it('works for the sites that are open for its image, and for those that it knows nothing of', async () => {
+  it('runs for sites with data of its image, and for sites without a marker', async () => {
     assert.equal(await run(STANDIN), 'sites: a.example.com d.example.com\n');
   });
 
-  it('is the framework’s own command where it finds nothing to filter', async () => {
+  it('runs the framework’s own command if the functions do not exist', async () => {
     const bin = temporaryDirectory();
     writeFileSync(join(bin, 'bench'), '#!/bin/sh\necho "bench $* in $(basename "$PWD")"\n', {
       mode: 0o755,

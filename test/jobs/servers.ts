@@ -1,4 +1,4 @@
-/** Real programs for the script tests: found, started on loopback in temporary directories, and ended again. */
+/** Real programs for the tests of jobs: found, started on loopback in temporary directories, and stopped. */
 import { type ChildProcess, execFileSync, spawn, spawnSync } from 'node:child_process';
 import {
   chmodSync,
@@ -22,7 +22,7 @@ import { freePort } from '../../testbed/controlplane/ports.js';
 import { deadline } from '../../testbed/timeouts.js';
 
 export const ROOT = fileURLToPath(new URL('../../../../', import.meta.url));
-/** What ends with the process: the servers first, which write to the folders. */
+/** Stopped and removed at the end of the process: servers first, because they write to the folders. */
 const children = new Set<ChildProcess>();
 const folders = new Set<string>();
 process.on('exit', () => {
@@ -84,7 +84,7 @@ function pythonWithDrivers(): string | undefined {
   );
 }
 
-/** `{}` when all programs are there; otherwise the reason for a loud skip. */
+/** `{}` if all programs are installed; otherwise the reason why a suite is skipped, which is also printed. */
 export function needs(...names: readonly string[]): { skip?: string } {
   const missing = names.filter((name) => program(name) === undefined);
   if (missing.length === 0) return {};
@@ -108,7 +108,7 @@ export function temporaryDirectory(): string {
   return path;
 }
 
-/** Mounts a small file system on a directory until the test ends. Where that is not possible, the test is skipped, aloud. */
+/** Mounts a small file system on a directory until the test ends. If that is not possible, skips the test with a message. */
 export function mounts(context: TestContext, directory: string, size: string): boolean {
   const options = ['-t', 'tmpfs', '-o', `size=${size}`, 'tmpfs', directory];
   if (spawnSync('mount', options).status !== 0) {
@@ -125,7 +125,7 @@ for (const [name, content] of Object.entries(scripts)) writeFileSync(join(SCRIPT
 
 export type Env = Readonly<Record<string, string>>;
 
-/** Only what is given and a PATH: a test does not depend on its caller's environment. */
+/** The given variables and PATH: a test does not depend on its caller's environment. */
 export function plainEnv(env: Env): Record<string, string> {
   return { PATH: `${process.env['PATH'] ?? ''}:/usr/sbin:/usr/bin:/bin`, LANG: 'C.UTF-8', ...env };
 }
@@ -192,8 +192,7 @@ export function get(
   port: number,
   path: string,
   headers: Env = {},
-  method = 'GET',
-  body = '',
+  { method = 'GET', body = '' }: { readonly method?: string; readonly body?: string } = {},
 ): Promise<Answer> {
   return new Promise((resolve, reject) => {
     const call = request(
@@ -225,10 +224,10 @@ export interface ScriptResult {
   readonly terminationMessage: string;
 }
 
-/** When something is killed: after so many milliseconds, or as soon as this holds; what throws does not hold yet. */
+/** When a process is killed: after so many milliseconds, or when the condition holds. A throw means that it does not. */
 export type Kill = number | (() => boolean);
 
-/** Calls `end` then, after two minutes at the latest; returns what calls it off. */
+/** Calls `end` then, after two minutes at the latest. Returns a function that cancels it. */
 export function watch(kill: Kill, end: () => void): () => void {
   if (typeof kill === 'number') {
     const timer = setTimeout(end, kill);
@@ -274,7 +273,7 @@ export async function runScript(
     try {
       process.kill(-(child.pid ?? NaN), 'SIGKILL');
     } catch {
-      // It has just ended by itself.
+      // The process has just ended.
     }
   });
   const code = await new Promise<number | null>((resolve) => child.once('close', resolve));

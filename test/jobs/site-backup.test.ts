@@ -37,10 +37,10 @@ const KILLER = join(ROOT, 'test/jobs/killer');
 const MEETING = join(ROOT, 'test/jobs/meeting');
 const nameAt = (time: number): string => new Date(time).toISOString().replace(/[-:]|[.]\d+/g, '');
 
-describeOnServers('backups of a site', (world) => {
+describeOnServers('backups of a site', (servers) => {
   let site: SiteJobs;
   before(async () => {
-    site = aSite(world.bench, world.database);
+    site = aSite(servers.bench, servers.database);
     assert.match((await site.init()).lastLine, /Succeeded/);
     putFile(site, 'public/files/logo ä.png', 'logo');
     putFile(site, 'private/files/contract.pdf', 'contract');
@@ -48,8 +48,8 @@ describeOnServers('backups of a site', (world) => {
   });
 
   const envOf = (store: Env): Env => ({
-    BENCH_DIR: world.bench,
-    PYTHONPATH: join(world.bench, 'apps/frappe'),
+    BENCH_DIR: servers.bench,
+    PYTHONPATH: join(servers.bench, 'apps/frappe'),
     SITE_NAME: site.name,
     SITE_OWNER: String(site.json('.app-operator.json')['owner']),
     BACKUP_OWNER: 'team/nightly',
@@ -69,7 +69,7 @@ describeOnServers('backups of a site', (world) => {
       ...change,
     });
   const killedAt = (at: number): Env => ({
-    PYTHONPATH: `${KILLER}:${join(world.bench, 'apps/frappe')}`,
+    PYTHONPATH: `${KILLER}:${join(servers.bench, 'apps/frappe')}`,
     KILL_AT: String(at),
   });
   const folderOf = (store: Env): string => join(store['STORE_DIR'] ?? '', PREFIX);
@@ -81,7 +81,7 @@ describeOnServers('backups of a site', (world) => {
     foldersIn(store).filter((name) => existsSync(join(folderOf(store), name, 'manifest.json')));
   const begun = (store: Env): Promise<void> =>
     eventually('it has begun', () => foldersIn(store).some((name) => !name.startsWith('.')));
-  /** A backup that is stored already. */
+  /** A backup that was stored before. */
   const put = (store: Env, name: string, change: object = {}): void => {
     const directory = join(folderOf(store), name);
     mkdirSync(directory, { recursive: true });
@@ -100,7 +100,7 @@ describeOnServers('backups of a site', (world) => {
   const failed = (result: { terminationMessage: string }) =>
     readFailure({ message: result.terminationMessage } as never);
 
-  test('hold database, files and encryption key, and say what is stored', async () => {
+  test('contain database, files and encryption key, and are listed in the result', async () => {
     const store = volumeEnv();
     const result = await run(store);
     assert.equal(result.code, 0, result.output);
@@ -114,7 +114,7 @@ describeOnServers('backups of a site', (world) => {
     const config = readFileSync(join(directory, 'site_config_backup.json'), 'utf8');
     assert.equal((JSON.parse(config) as Record<string, unknown>)['encryption_key'], KEY);
     const { complete, partial, dbType, files } = manifestIn(store, name);
-    assert.deepEqual([complete, partial, dbType], [true, false, world.type]);
+    assert.deepEqual([complete, partial, dbType], [true, false, servers.type]);
     assert.deepEqual(
       files.map((file) => file.name),
       ['database.sql.gz', 'files.tgz', 'private-files.tgz', 'site_config_backup.json'],
@@ -138,11 +138,11 @@ describeOnServers('backups of a site', (world) => {
     assert.match(backup?.location ?? '', /^s3:\/\/backups\/team\/shop\/\d{8}T\d{6}Z$/);
     assert.match((await remove(store)).lastLine, /"removed": 1/);
     await server.stop();
-    const gone = failed(await run(store));
-    assert.equal(gone.reason, 'StoreUnreachable');
+    const unreachable = failed(await run(store));
+    assert.equal(unreachable.reason, 'StoreUnreachable');
   });
 
-  test('hold less where less is wanted, and say so', async () => {
+  test('contain only the wanted parts, and are marked as incomplete', async () => {
     const store = volumeEnv();
     await run(store, { WITH_FILES: '0' });
     await sleep(1100);
@@ -156,15 +156,15 @@ describeOnServers('backups of a site', (world) => {
     assert.doesNotMatch(gunzipSync(readFileSync(path)).toString(), /CREATE TABLE .*tabSingles/);
   });
 
-  test('are refused for document types that the site does not have', async () => {
+  test('fail for document types that the site does not have', async () => {
     const store = volumeEnv();
     const { reason, message } = failed(await run(store, { INCLUDE: '["DefaultValue","No Such"]' }));
     assert.deepEqual([reason, message], ['DocTypeMissing', 'the site has no table for: No Such']);
     assert.deepEqual(foldersIn(store), []);
   });
 
-  // Each file that is put in its place, each removal, and each program that is started, is a point to be killed at.
-  test('that are killed leave nothing that looks whole, and the next attempt removes it', async () => {
+  // The Job is killed at each rename, each removal, and each start of a program.
+  test('that are killed leave no complete backup, and the next attempt removes the rest', async () => {
     const store = volumeEnv();
     const { SITE_OWNER = '' } = envOf(store);
     const old = join(folderOf(store), '20250101T000000Z');
@@ -180,7 +180,11 @@ describeOnServers('backups of a site', (world) => {
       for (const name of whole(store)) assert.equal(manifestIn(store, name).complete, true);
       if (!existsSync(old) || existsSync(join(old, 'manifest.json'))) continue;
       removing += 1;
-      assert.deepEqual(readdirSync(old), ['started.json'], 'whose it is goes last');
+      assert.deepEqual(
+        readdirSync(old),
+        ['started.json'],
+        'the file with the owner is deleted last',
+      );
     } while (result.code === null);
     assert.equal(result.code, 0, result.output);
     assert.ok(at > 6 && removing > 0, `killed at ${String(at)} points`);
@@ -188,7 +192,7 @@ describeOnServers('backups of a site', (world) => {
     assert.equal(foldersIn(store).length, 1);
   });
 
-  test('of another Job that was killed stay until nobody can write to them', async () => {
+  test('of another killed Job are removed when no process can write to them any more', async () => {
     const store = volumeEnv();
     const { SITE_OWNER = '' } = envOf(store);
     const begin = (name: string, change: object = {}): void => {
@@ -210,7 +214,7 @@ describeOnServers('backups of a site', (world) => {
     ['that are stopped', 'database.sql.gz', {}],
     ['that are stopped while the framework still writes', '9', { RESTLESS_BACKUP: '5' }],
   ] as const) {
-    test(`${what} take away what they have stored`, async () => {
+    test(`${what} remove the stored files`, async () => {
       const store = volumeEnv();
       const script = join(SCRIPTS, 'site_backup.py');
       const isAtWork = `ls "$TMPDIR"/*/${file} >/dev/null 2>&1`;
@@ -239,11 +243,11 @@ describeOnServers('backups of a site', (world) => {
   });
 
   for (const kind of ['volume', 'S3']) {
-    test(`of two sites that begin in one second stay apart in one folder, ${kind}`, async () => {
+    test(`of two sites that begin in the same second get separate folders, ${kind}`, async () => {
       const server = kind === 'S3' ? await startS3Server({ port: await freePort() }) : undefined;
       const store = server ? s3Env(server) : volumeEnv();
       const folder = server ? join(server.folder, 'backups', PREFIX) : folderOf(store);
-      const other = aSite(world.bench, world.database);
+      const other = aSite(servers.bench, servers.database);
       assert.match((await other.init()).lastLine, /Succeeded/);
       const config = other.path('site_config.json');
       const text = readFileSync(config, 'utf8');
@@ -252,7 +256,7 @@ describeOnServers('backups of a site', (world) => {
           [site, other].map((one) =>
             run(store, {
               MEETING: meeting,
-              PYTHONPATH: `${MEETING}:${join(world.bench, 'apps/frappe')}`,
+              PYTHONPATH: `${MEETING}:${join(servers.bench, 'apps/frappe')}`,
               SITE_NAME: one.name,
               SITE_OWNER: String(one.json('.app-operator.json')['owner']),
               BACKUP_OWNER: `team/${one.name}`,
@@ -279,7 +283,7 @@ describeOnServers('backups of a site', (world) => {
     });
   }
 
-  test('are not made while the site is changed by another Job', async () => {
+  test('are not created while another Job changes the site', async () => {
     const store = volumeEnv();
     const marker = site.path('.app-operator.json');
     const text = readFileSync(marker, 'utf8');
@@ -297,7 +301,7 @@ describeOnServers('backups of a site', (world) => {
       const code = { ...state.code, image: 'image:2' };
       writeFileSync(marker, JSON.stringify({ ...state, code }));
     };
-    // It has the code that it had, and is open again.
+    // It has the same code as before, and is open again.
     const restored = (): void => {
       const upgrade = { from: 'a', to: 'a', settings: {}, restoring: true };
       const changes = JSON.stringify({ upgrade, restore: { id: 'x' } });
@@ -321,7 +325,7 @@ upgrade.record(changes["upgrade"], restore=changes["restore"])`;
     assert.deepEqual(foldersIn(store), []);
   });
 
-  test('are not made by a Job of another image than the one that the data is of', async () => {
+  test('are not created by a Job whose image differs from the data’s', async () => {
     const store = volumeEnv();
     const marker = site.path('.app-operator.json');
     const text = readFileSync(marker, 'utf8');
@@ -338,13 +342,13 @@ upgrade.record(changes["upgrade"], restore=changes["restore"])`;
     assert.equal(foldersIn(store).length, 1);
   });
 
-  test('of a site of somebody else are refused', async () => {
+  test('of another owner’s site are refused', async () => {
     const store = volumeEnv();
     assert.equal(failed(await run(store, { SITE_OWNER: 'x/y' })).reason, 'SiteOwnedByOther');
-    assert.equal(failed(await run(store, { SITE_NAME: 'nobody' })).reason, 'SiteMissing');
+    assert.equal(failed(await run(store, { SITE_NAME: 'unknown' })).reason, 'SiteMissing');
   });
 
-  test('are kept by number and age; only whole ones count, and nobody else is touched', async () => {
+  test('are retained by number and age; only complete ones count, and other owners’ are kept', async () => {
     const store = volumeEnv();
     const now = Date.now();
     const ago = (days: number): string => nameAt(now - days * DAY);
@@ -375,7 +379,7 @@ upgrade.record(changes["upgrade"], restore=changes["restore"])`;
     );
   });
 
-  test('that are many are told of as far as they fit', async () => {
+  test('are listed as far as they fit into the message', async () => {
     const store = volumeEnv();
     const apps = Array.from({ length: 12 }, (_, at) => ({
       name: `app_number_${String(at)}`,
@@ -390,7 +394,7 @@ upgrade.record(changes["upgrade"], restore=changes["restore"])`;
     assert.deepEqual(report.backups[1]?.apps, apps);
   });
 
-  test('say that the database is away', async () => {
+  test('report an unreachable database', async () => {
     const store = volumeEnv();
     const path = site.path('site_config.json');
     const text = readFileSync(path, 'utf8');
@@ -403,7 +407,7 @@ upgrade.record(changes["upgrade"], restore=changes["restore"])`;
     assert.deepEqual(foldersIn(store), []);
   });
 
-  test('go with their object, and no others do', async () => {
+  test('are deleted with their object, and no others', async () => {
     const store = volumeEnv();
     put(store, '20250101T000000Z');
     put(store, '20250102T000000Z', { owner: 'team/other' });
@@ -422,7 +426,7 @@ upgrade.record(changes["upgrade"], restore=changes["restore"])`;
     assert.match((await remove(store)).lastLine, /"removed": 0/);
   });
 
-  test('need no space on the node that is not there', async (context) => {
+  test('report a full scratch volume', async (context) => {
     const mount = temporaryDirectory();
     if (!mounts(context, mount, '64k')) return;
     try {

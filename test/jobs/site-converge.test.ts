@@ -10,9 +10,9 @@ import { KEY, aBench, aSite, describeOnServers, setAppVersion } from './site-fix
 
 const V15 = '15.44.2';
 
-describeOnServers('site_init.py again', (world) => {
+describeOnServers('site_init.py on an existing site', (servers) => {
   it('changes nothing when it runs again', async () => {
-    const site = aSite(world.bench, world.database);
+    const site = aSite(servers.bench, servers.database);
     await site.init();
     const marker = statSync(site.path('.app-operator.json')).mtimeMs;
     const config = statSync(site.path('site_config.json')).mtimeMs;
@@ -30,23 +30,24 @@ describeOnServers('site_init.py again', (world) => {
     ['STANDIN_PAUSE_REGISTERED', 'hrms'],
   ] as const) {
     it(`installs hrms and what it requires where ${app} was killed in ${pause}`, async () => {
-      const own = aBench(V15, world.redis);
+      const own = aBench(V15, servers.redis);
       const before = app === 'erpnext' ? '["frappe"]' : '["frappe","erpnext"]';
-      const site = aSite(own, world.database, { SITE_APPS: before });
+      const site = aSite(own, servers.database, { SITE_APPS: before });
       await site.init();
       const wanting = site.with({ SITE_APPS: '["frappe","hrms"]' });
       const counted =
         pause === 'STANDIN_PAUSE'
-          ? `${world.quoted('tabModule Def')} WHERE name = '${app}'`
-          : `${world.quoted('tabDefaultValue')} WHERE defkey = 'installed_apps' AND defvalue LIKE '%"${app}"%'`;
-      const isPausing = (): boolean => world.sqlOf(site, `SELECT COUNT(*) FROM ${counted}`) === '1';
+          ? `${servers.quoted('tabModule Def')} WHERE name = '${app}'`
+          : `${servers.quoted('tabDefaultValue')} WHERE defkey = 'installed_apps' AND defvalue LIKE '%"${app}"%'`;
+      const isPausing = (): boolean =>
+        servers.sqlOf(site, `SELECT COUNT(*) FROM ${counted}`) === '1';
       const killed = await wanting.with({ [pause]: '60' }).init(isPausing);
       assert.equal(killed.code, null, killed.output);
       assert.equal(site.json('.app-operator.json')['installing'], app);
       const result = await wanting.init();
       assert.match(result.lastLine, /"erpnext": "15.1.0", "hrms": "15.1.0"/, result.output);
-      const ended = `SELECT doctype FROM ${world.quoted('tabSingles')} WHERE field = 'after_install' ORDER BY doctype`;
-      assert.equal(world.sqlOf(site, ended), 'erpnext\nhrms');
+      const ended = `SELECT doctype FROM ${servers.quoted('tabSingles')} WHERE field = 'after_install' ORDER BY doctype`;
+      assert.equal(servers.sqlOf(site, ended), 'erpnext\nhrms');
       assert.equal(site.json('.app-operator.json')['installing'], undefined);
       const again = await wanting.init();
       assert.doesNotMatch(again.output, /^installing /m);
@@ -54,8 +55,8 @@ describeOnServers('site_init.py again', (world) => {
     });
   }
 
-  it('keeps the site’s encryption key and refuses another one, before it changes anything', async () => {
-    const site = aSite(world.bench, world.database);
+  it('keeps the site’s encryption key and rejects another one before it changes the site', async () => {
+    const site = aSite(servers.bench, servers.database);
     await site.init();
     const result = await site.with({ ENCRYPTION_KEY: 'another', DB_PASSWORD: 'another-pw' }).init();
     assert.match(result.lastLine, /^app-operator: EncryptionKeyMismatch: /);
@@ -63,8 +64,8 @@ describeOnServers('site_init.py again', (world) => {
     assert.equal((await site.init()).code, 0, 'the old password still works');
   });
 
-  it('takes the Secret’s encryption key when the site has none yet', async () => {
-    const site = aSite(world.bench, world.database);
+  it('uses the Secret’s encryption key if the site has none', async () => {
+    const site = aSite(servers.bench, servers.database);
     await site.init();
     const { encryption_key: _, ...without } = site.json('site_config.json');
     writeFileSync(site.path('site_config.json'), JSON.stringify(without));
@@ -72,8 +73,8 @@ describeOnServers('site_init.py again', (world) => {
     assert.equal(site.json('site_config.json')['encryption_key'], KEY);
   });
 
-  it('follows changed passwords: the Administrator’s and the database user’s', async () => {
-    const site = aSite(world.bench, world.database);
+  it('sets changed passwords of the Administrator and the database user', async () => {
+    const site = aSite(servers.bench, servers.database);
     await site.init();
     const changed = site.with({ ADMIN_PASSWORD: 'new-admin', DB_PASSWORD: 'new-db' });
     const result = await changed.init();
@@ -83,8 +84,8 @@ describeOnServers('site_init.py again', (world) => {
     assert.doesNotMatch((await changed.init()).output, /set the Administrator's password/);
   });
 
-  it('deletes a key that is null, keeps keys of others, refuses keys that it owns', async () => {
-    const site = aSite(world.bench, world.database, {
+  it('deletes a key that is null, keeps other keys, rejects keys that it owns', async () => {
+    const site = aSite(servers.bench, servers.database, {
       SITE_CONFIG: '{"host_name":"https://x","mute_emails":1}',
     });
     await site.init();
@@ -100,21 +101,21 @@ describeOnServers('site_init.py again', (world) => {
     assert.equal(refused.lastLine, 'app-operator: InvalidInput: SITE_CONFIG may not set db_name');
   });
 
-  it('migrates in maintenance when the image’s code changed, and puts the settings back', async () => {
-    const own = aBench(V15, world.redis);
-    const site = aSite(own, world.database, { SITE_APPS: '["frappe","erpnext"]' });
+  it('migrates in maintenance when the image’s code changed, and restores the settings', async () => {
+    const own = aBench(V15, servers.redis);
+    const site = aSite(own, servers.database, { SITE_APPS: '["frappe","erpnext"]' });
     await site.init();
     setAppVersion(own, 'erpnext', '15.2.0');
     const result = await site.init();
     assert.match(result.lastLine, /"erpnext": "15.2.0".*"migrated": true/);
-    assert.equal(world.sqlOf(site, `SELECT * FROM ${world.quoted('tabMigration')}`), '1\t1');
+    assert.equal(servers.sqlOf(site, `SELECT * FROM ${servers.quoted('tabMigration')}`), '1\t1');
     assert.equal(site.json('site_config.json')['maintenance_mode'], undefined);
     assert.match((await site.init()).lastLine, /"migrated": false/);
   });
 
-  it('leaves the site in maintenance after a failed migrate, says so, and comes back with a good image', async () => {
-    const own = aBench(V15, world.redis);
-    const site = aSite(own, world.database, { SITE_CONFIG: '{"maintenance_mode":null}' });
+  it('leaves the site in maintenance after a failed migration, and recovers with a working image', async () => {
+    const own = aBench(V15, servers.redis);
+    const site = aSite(own, servers.database, { SITE_CONFIG: '{"maintenance_mode":null}' });
     await site.init();
     setAppVersion(own, 'frappe', '15.45.0', 'fail');
     const failed = await site.init();
@@ -130,9 +131,9 @@ describeOnServers('site_init.py again', (world) => {
     assert.equal(site.json('site_config.json')['pause_scheduler'], undefined);
   });
 
-  it('refuses apps that are not in the image: wanted ones, and ones that the site has', async () => {
-    const own = aBench(V15, world.redis);
-    const site = aSite(own, world.database, { SITE_APPS: '["frappe","hrms"]' });
+  it('rejects wanted and installed apps that are not in the image', async () => {
+    const own = aBench(V15, servers.redis);
+    const site = aSite(own, servers.database, { SITE_APPS: '["frappe","hrms"]' });
     const wanted = await site.with({ SITE_APPS: '["wiki"]' }).init();
     assert.match(
       wanted.lastLine,

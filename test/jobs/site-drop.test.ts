@@ -1,4 +1,4 @@
-/** site_drop.py against real MariaDB and PostgreSQL servers; sites are made by site_init.py with the stand-in framework. */
+/** site_drop.py against real MariaDB and PostgreSQL servers; sites are created by site_init.py with the stand-in framework. */
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { existsSync, mkdirSync, rmSync, writeFileSync } from 'node:fs';
@@ -8,13 +8,13 @@ import { after, before, describe, it } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { freePort } from '../../testbed/controlplane/ports.js';
 import { type Database, startMariaDb, startPostgres } from './databases.js';
-import { type Redis, needs, startRedis } from './servers.js';
-import { AT_ONCE, aBench, aSite } from './site-fixture.js';
+import { type Redis, startRedis } from './servers.js';
+import { AT_ONCE, aBench, aSite, needsStandIn } from './site-fixture.js';
 
 for (const [type, start] of Object.entries({ mariadb: startMariaDb, postgres: startPostgres })) {
   describe(
     `site_drop.py on ${type}`,
-    needs(type === 'mariadb' ? 'mariadbd' : 'postgres', 'redis-server', 'python3'),
+    needsStandIn(type === 'mariadb' ? 'mariadbd' : 'postgres', 'redis-server', 'python3'),
     () => {
       let database: Database;
       let redis: Redis;
@@ -34,7 +34,7 @@ for (const [type, start] of Object.entries({ mariadb: startMariaDb, postgres: st
             : 'SELECT datname FROM pg_database UNION ALL SELECT rolname FROM pg_roles',
         );
 
-      it('drops database, user and files, and again is fine', async () => {
+      it('drops database, user and files, and may be repeated', async () => {
         const site = aSite(bench, database);
         await site.init();
         const name = String(site.json('site_config.json')['db_name']);
@@ -52,11 +52,11 @@ for (const [type, start] of Object.entries({ mariadb: startMariaDb, postgres: st
         assert.equal((await site.init()).code, 0, 'a new site of that name can be made');
       });
 
-      it('leaves a database alone that a site was refused for', async () => {
+      it('keeps a database that belongs to another site', async () => {
         const site = aSite(bench, database);
         await site.init();
         const name = String(site.json('site_config.json')['db_name']);
-        // Somebody else's, as far as the next site of this name can know.
+        // For the next site of this name it belongs to another site.
         rmSync(site.path(), { recursive: true });
         assert.match((await site.init()).lastLine, /^app-operator: DatabaseExists: /);
         const result = await site.drop();
@@ -65,7 +65,7 @@ for (const [type, start] of Object.entries({ mariadb: startMariaDb, postgres: st
         assert.ok(names().includes(name));
       });
 
-      it('leaves a database alone on a server that the site was not begun on', async () => {
+      it('keeps a database on a server where the site’s creation did not begin', async () => {
         const site = aSite(bench, database, { STANDIN_PAUSE: '2' });
         await site.init(() => existsSync(site.path('site_config.json')));
         assert.equal(site.json('.app-operator.json')['state'], 'creating');
@@ -76,7 +76,7 @@ for (const [type, start] of Object.entries({ mariadb: startMariaDb, postgres: st
         assert.ok(!site.exists());
       });
 
-      it('drops what is left when files or database are gone already', async () => {
+      it('drops the rest if files or database do not exist', async () => {
         const site = aSite(bench, database);
         await site.init();
         const name = String(site.json('site_config.json')['db_name']);
@@ -92,7 +92,7 @@ for (const [type, start] of Object.entries({ mariadb: startMariaDb, postgres: st
       });
 
       it(
-        'drops the users that a restore left at a pod’s address',
+        'drops the users that a restore has created for a pod’s address',
         { skip: type !== 'mariadb' },
         async () => {
           const site = aSite(bench, database);
@@ -104,7 +104,7 @@ for (const [type, start] of Object.entries({ mariadb: startMariaDb, postgres: st
         },
       );
 
-      it('drops a database in which a transaction is still open', async () => {
+      it('drops a database with an open transaction', async () => {
         const site = aSite(bench, database);
         await site.init();
         const name = String(site.json('site_config.json')['db_name']);
@@ -125,7 +125,7 @@ for (const [type, start] of Object.entries({ mariadb: startMariaDb, postgres: st
         assert.ok(!site.exists());
       });
 
-      it('drops a site of which a full volume has taken no marker', async () => {
+      it('drops a site without a marker, as on a full volume', async () => {
         const site = aSite(bench, database);
         mkdirSync(site.path());
         writeFileSync(site.path('..app-operator.json.app-operator'), '');
@@ -134,7 +134,7 @@ for (const [type, start] of Object.entries({ mariadb: startMariaDb, postgres: st
         assert.ok(!site.exists());
       });
 
-      it('leaves a prepared database alone and removes the files', async () => {
+      it('keeps a prepared database and removes the files', async () => {
         const site = aSite(bench, database);
         await site.init();
         const name = String(site.json('site_config.json')['db_name']);
@@ -146,7 +146,7 @@ for (const [type, start] of Object.entries({ mariadb: startMariaDb, postgres: st
         assert.ok(names().includes(name));
       });
 
-      it('refuses another owner’s site, one of no owner, and a database that the site does not record', async () => {
+      it('refuses a site of another or no owner, and a database that the site does not record', async () => {
         const site = aSite(bench, database);
         await site.init();
         const neighbour = aSite(bench, database);
@@ -165,7 +165,7 @@ for (const [type, start] of Object.entries({ mariadb: startMariaDb, postgres: st
         assert.ok(byHand.exists());
       });
 
-      it('finishes the removal of files that a killed run left half done', async () => {
+      it('completes the removal of files after a kill', async () => {
         const site = aSite(bench, database);
         const trash = join(bench, 'sites/.app-operator', `dropped-${site.name}`);
         mkdirSync(trash, { recursive: true });
@@ -174,10 +174,10 @@ for (const [type, start] of Object.entries({ mariadb: startMariaDb, postgres: st
         assert.ok(!existsSync(trash));
       });
 
-      it('says that the database cannot be reached, also where that comes while it is dropped', async () => {
+      it('reports an unreachable database, also while it drops it', async () => {
         const site = aSite(bench, database);
         await site.init();
-        // Takes one connection, on which the Job waits for the server, and is gone for the next.
+        // Accepts the connection by which the Job waits for the server, and refuses the next one.
         const gate = createServer((client) => {
           gate.close();
           const server = connect(database.port, '127.0.0.1');
@@ -193,7 +193,7 @@ for (const [type, start] of Object.entries({ mariadb: startMariaDb, postgres: st
         assert.equal((await site.drop()).code, 0);
       });
 
-      it('keeps the files while the database cannot be reached', async () => {
+      it('keeps the files while the database is unreachable', async () => {
         const site = aSite(bench, database);
         await site.init();
         const result = await site.with({ DB_PORT: '1', ...AT_ONCE }).drop();

@@ -34,14 +34,14 @@ export interface SiteConfig {
   readonly [key: string]: unknown;
 }
 
-/** One site's Jobs, with the environment that the operator would give them. */
+/** One site's Jobs, with the environment that the operator sets. */
 export class SiteJobs {
   constructor(
     readonly bench: string,
     private readonly env: Env,
   ) {}
 
-  /** The same site with other settings; an empty text takes one away. */
+  /** The same site with other settings; an empty text removes one. */
   with(change: Env): SiteJobs {
     return new SiteJobs(this.bench, { ...this.env, ...change });
   }
@@ -135,7 +135,7 @@ export function setAppVersion(
   writeFileSync(join(module, 'patches.txt'), patches);
 }
 
-/** For a site that is to be refused: what does not answer is not waited for. */
+/** For a site whose Job must fail: it does not wait for a server. */
 export const AT_ONCE: Env = { WAIT_SECONDS: '0' };
 
 let counter = 0;
@@ -167,8 +167,8 @@ export function aSite(bench: string, database: Database, change: Env = {}): Site
   });
 }
 
-/** A database server, a Redis and a bench of version-15, alive while a suite's tests run. */
-export class World {
+/** A database server, a Redis and a bench of version-15, which run during a suite's tests. */
+export class TestServers {
   private started: { database: Database; redis: Redis; bench: string } | undefined;
 
   constructor(readonly type: Database['type']) {}
@@ -200,7 +200,7 @@ export class World {
     return this.running.bench;
   }
 
-  /** A name with capitals or blanks, as this server's SQL wants it. */
+  /** A name with capitals or blanks, quoted for this server's SQL. */
   quoted(name: string): string {
     return this.type === 'mariadb' ? `\`${name}\`` : `"${name}"`;
   }
@@ -224,7 +224,7 @@ export function databaseOf(site: SiteJobs): string {
   return String(site.json('site_config.json')['db_name']);
 }
 
-/** Changes keys of the site's marker; undefined takes one away. */
+/** Changes keys of the site's marker; undefined removes one. */
 export function updateMarker(site: SiteJobs, change: SiteConfig): void {
   const marker = { ...site.json('.app-operator.json'), ...change };
   writeFileSync(site.path('.app-operator.json'), JSON.stringify(marker));
@@ -236,14 +236,14 @@ export function needsStandIn(...programs: readonly string[]): { skip?: string } 
 }
 
 /** The same suite on a real MariaDB and on a real PostgreSQL. */
-export function describeOnServers(title: string, tests: (world: World) => void): void {
+export function describeOnServers(title: string, tests: (servers: TestServers) => void): void {
   for (const type of ['mariadb', 'postgres'] as const) {
     const server = type === 'mariadb' ? 'mariadbd' : 'postgres';
     describe(`${title} on ${type}`, needsStandIn(server, 'redis-server', 'python3'), () => {
-      const world = new World(type);
-      before(() => world.start());
-      after(() => world.stop());
-      tests(world);
+      const servers = new TestServers(type);
+      before(() => servers.start());
+      after(() => servers.stop());
+      tests(servers);
     });
   }
 }

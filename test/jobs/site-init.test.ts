@@ -19,9 +19,9 @@ import {
 } from './site-fixture.js';
 
 const V15 = '15.44.2';
-/** The stand-in fails with this when it has made its first table. */
+/** With this the stand-in fails after it has created its first table. */
 const FAILS_HALF_WAY = { STANDIN_PAUSE: 'no number' };
-/** The same server by another address: whether it is the same, nobody can know. */
+/** The same server by another address: a Job cannot detect that it is the same. */
 const ELSEWHERE = { DB_HOST: '127.1' };
 
 /** A folder with programs that write their arguments to a file, and then run the real program. */
@@ -34,16 +34,16 @@ function recording(names: readonly string[], log: string): string {
   return folder;
 }
 
-describeOnServers('site_init.py', (world) => {
+describeOnServers('site_init.py', (servers) => {
   /** An empty database with a user of its name, as somebody prepares it. */
   const prepare = (name: string): void => {
-    if (world.type === 'mariadb') {
-      world.database.sql(
+    if (servers.type === 'mariadb') {
+      servers.database.sql(
         `CREATE DATABASE ${name}; CREATE USER ${name} IDENTIFIED BY 'pw-of-1-db'; GRANT ALL ON ${name}.* TO ${name}`,
       );
     } else {
-      world.database.sql(`CREATE ROLE "${name}" LOGIN PASSWORD 'pw-of-1-db'`);
-      world.database.sql(`CREATE DATABASE "${name}" OWNER "${name}"`);
+      servers.database.sql(`CREATE ROLE "${name}" LOGIN PASSWORD 'pw-of-1-db'`);
+      servers.database.sql(`CREATE DATABASE "${name}" OWNER "${name}"`);
     }
   };
   const isPrepared = (name: string) => ({
@@ -64,8 +64,8 @@ describeOnServers('site_init.py', (world) => {
     assert.match(result.lastLine, /"created": true/);
   };
 
-  it('creates a site with its apps and says so in the termination message', async () => {
-    const site = aSite(world.bench, world.database, {
+  it('creates a site with its apps and reports them in the termination message', async () => {
+    const site = aSite(servers.bench, servers.database, {
       SITE_APPS: '["frappe","erpnext"]',
       SITE_CONFIG: '{"host_name":"https://x"}',
     });
@@ -84,18 +84,18 @@ describeOnServers('site_init.py', (world) => {
     assert.equal(site.json('.app-operator.json')['state'], 'complete');
   });
 
-  it('enables the scheduler, which the framework leaves off', async () => {
-    const site = aSite(world.bench, world.database);
+  it('enables the scheduler, which the framework disables', async () => {
+    const site = aSite(servers.bench, servers.database);
     await site.init();
-    const statement = `SELECT value FROM ${world.quoted('tabSingles')} WHERE field = 'enable_scheduler'`;
-    assert.equal(world.sqlOf(site, statement), '1');
+    const statement = `SELECT value FROM ${servers.quoted('tabSingles')} WHERE field = 'enable_scheduler'`;
+    assert.equal(servers.sqlOf(site, statement), '1');
   });
 
   it('shows no secret, neither in its output nor in another program’s arguments', async () => {
     const log = join(temporaryDirectory(), 'arguments');
     const programs = recording(['mariadb', 'psql'], log);
     const PATH = `${programs}:${process.env['PATH'] ?? ''}`;
-    const result = await aSite(world.bench, world.database, { PATH }).init();
+    const result = await aSite(servers.bench, servers.database, { PATH }).init();
     assert.equal(result.code, 0, result.output);
     const commands = readFileSync(log, 'utf8');
     assert.match(commands, /s\d+_shop/);
@@ -105,47 +105,50 @@ describeOnServers('site_init.py', (world) => {
     }
   });
 
-  /** PostgreSQL goes on with it when the client is gone. */
+  /** PostgreSQL continues a statement whose client was killed. */
   const isCreating = (): boolean =>
-    world.type === 'postgres' &&
-    world.database.sql(
+    servers.type === 'postgres' &&
+    servers.database.sql(
       "SELECT COUNT(*) FROM pg_stat_activity WHERE state = 'active' AND query LIKE 'CREATE DATABASE%'",
     ) !== '0';
 
-  it('repairs a site whose creation was killed, wherever that was', async () => {
+  it('completes a site whose creation was killed at any point', async () => {
     for (const killAfter of [150, 400, 700, 1000, 1400]) {
-      const site = aSite(world.bench, world.database, { STANDIN_PAUSE: '0.15' });
+      const site = aSite(servers.bench, servers.database, { STANDIN_PAUSE: '0.15' });
       await site.init(killAfter);
       await eventually('the server has ended what was begun', () => !isCreating());
       const result = await site.with({ STANDIN_PAUSE: '0' }).init();
       assert.equal(result.code, 0, `killed after ${String(killAfter)} ms: ${result.output}`);
-      assert.equal(world.sqlOf(site, `SELECT COUNT(*) FROM ${world.quoted('__Auth')}`), '1');
+      assert.equal(servers.sqlOf(site, `SELECT COUNT(*) FROM ${servers.quoted('__Auth')}`), '1');
     }
   });
 
   it('adopts a retained site with its data, also for a new AppSite of the same name', async () => {
-    const site = aSite(world.bench, world.database);
+    const site = aSite(servers.bench, servers.database);
     await site.init();
-    world.sqlOf(site, `INSERT INTO ${world.quoted('tabProbe')} VALUES ('kept')`);
+    servers.sqlOf(site, `INSERT INTO ${servers.quoted('tabProbe')} VALUES ('kept')`);
     rmSync(site.path('.app-operator.json'));
     const result = await site.init();
     assert.match(result.lastLine, /"created": false/);
-    assert.equal(world.sqlOf(site, `SELECT name FROM ${world.quoted('tabProbe')}`), 'kept');
+    assert.equal(servers.sqlOf(site, `SELECT name FROM ${servers.quoted('tabProbe')}`), 'kept');
   });
 
-  it('refuses a database that is not its own, and touches nothing', async () => {
-    const site = aSite(world.bench, world.database, { DB_NAME: 'of_others', DB_USER: 'of_others' });
-    world.database.sql('CREATE DATABASE of_others');
-    world.database.sql('CREATE TABLE precious (id int)', 'of_others');
+  it('rejects a database of another site, and changes nothing', async () => {
+    const site = aSite(servers.bench, servers.database, {
+      DB_NAME: 'of_others',
+      DB_USER: 'of_others',
+    });
+    servers.database.sql('CREATE DATABASE of_others');
+    servers.database.sql('CREATE TABLE precious (id int)', 'of_others');
     const result = await site.init();
     assert.equal(result.code, 1);
     assert.match(result.lastLine, /^app-operator: DatabaseExists: the database of_others exists/);
-    assert.equal(world.database.sql('SELECT COUNT(*) FROM precious', 'of_others'), '0');
+    assert.equal(servers.database.sql('SELECT COUNT(*) FROM precious', 'of_others'), '0');
     assert.ok(!site.exists());
   });
 
   it('refuses a site directory of another owner', async () => {
-    const site = aSite(world.bench, world.database);
+    const site = aSite(servers.bench, servers.database);
     await site.init();
     const result = await site.with({ SITE_OWNER: 'others/shop' }).init();
     assert.match(
@@ -154,8 +157,8 @@ describeOnServers('site_init.py', (world) => {
     );
   });
 
-  it('refuses a directory that it did not begin and that is no site', async () => {
-    const site = aSite(world.bench, world.database);
+  it('refuses a directory that it did not create and that is no site', async () => {
+    const site = aSite(servers.bench, servers.database);
     mkdirSync(site.path());
     writeFileSync(site.path('notes.txt'), 'by hand');
     const result = await site.init();
@@ -163,25 +166,25 @@ describeOnServers('site_init.py', (world) => {
     assert.ok(existsSync(site.path('notes.txt')));
   });
 
-  it('says SiteIncomplete when the files are there and the database is not', async () => {
-    const site = aSite(world.bench, world.database);
+  it('reports SiteIncomplete when the files exist and the database does not', async () => {
+    const site = aSite(servers.bench, servers.database);
     await site.init();
-    world.database.sql(`DROP DATABASE ${databaseOf(site)}`);
+    servers.database.sql(`DROP DATABASE ${databaseOf(site)}`);
     const result = await site.init();
     assert.match(result.lastLine, /^app-operator: SiteIncomplete: .* has no database s\d+_shop$/);
-    assert.ok(!world.hasDatabase(databaseOf(site)), 'nothing was created in its place');
+    assert.ok(!servers.hasDatabase(databaseOf(site)), 'nothing was created in its place');
   });
 
   const tablesOf = (name: string): number => {
     const count =
-      world.type === 'mariadb'
+      servers.type === 'mariadb'
         ? `SELECT COUNT(*) FROM information_schema.TABLES WHERE TABLE_SCHEMA = '${name}'`
         : "SELECT COUNT(*) FROM pg_tables WHERE schemaname = 'public'";
-    return Number(world.database.sql(count, name));
+    return Number(servers.database.sql(count, name));
   };
 
   it('uses a prepared database without an administrator, and repairs it after a kill', async () => {
-    const site = aSite(world.bench, world.database, {
+    const site = aSite(servers.bench, servers.database, {
       DB_ROOT_PASSWORD: '',
       DB_PASSWORD: 'pw-of-1-db',
       STANDIN_PAUSE: '2',
@@ -197,14 +200,14 @@ describeOnServers('site_init.py', (world) => {
     assert.match(result.lastLine, /"created": true/);
   });
 
-  it('says that the connection broke while the site was created, and begins again', async () => {
-    const site = aSite(world.bench, world.database, { STANDIN_PAUSE: '3' });
+  it('reports a connection that was lost during the creation, and starts again', async () => {
+    const site = aSite(servers.bench, servers.database, { STANDIN_PAUSE: '3' });
     const name = `s${/\d+/.exec(site.name)?.[0] ?? ''}_shop`;
     const running = site.init();
-    const isBegun = (): boolean => world.hasDatabase(name) && tablesOf(name) > 1;
+    const isBegun = (): boolean => servers.hasDatabase(name) && tablesOf(name) > 1;
     await eventually('tables are being made', isBegun);
-    world.database.sql(
-      world.type === 'mariadb'
+    servers.database.sql(
+      servers.type === 'mariadb'
         ? `KILL USER ${name}`
         : `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = '${name}'`,
     );
@@ -217,10 +220,10 @@ describeOnServers('site_init.py', (world) => {
     assert.equal(result.code, 0, result.output);
   });
 
-  it('refuses a prepared database with tables in it', async () => {
-    const site = aSite(world.bench, world.database, isPrepared('full'));
+  it('rejects a prepared database that has tables', async () => {
+    const site = aSite(servers.bench, servers.database, isPrepared('full'));
     prepare('full');
-    world.database.sql('CREATE TABLE precious (id int)', 'full');
+    servers.database.sql('CREATE TABLE precious (id int)', 'full');
     const result = await site.init();
     assert.match(
       result.lastLine,
@@ -228,20 +231,20 @@ describeOnServers('site_init.py', (world) => {
     );
   });
 
-  it('empties no other prepared database than that in which the half-made site was begun', async () => {
+  it('empties only the prepared database in which the site’s creation began', async () => {
     for (const name of ['begun', 'corrected']) prepare(name);
-    const site = await halfMade(aSite(world.bench, world.database, isPrepared('begun')));
+    const site = await halfMade(aSite(servers.bench, servers.database, isPrepared('begun')));
     const corrected = site.with(isPrepared('corrected'));
-    world.database.sql('CREATE TABLE precious (id int)', 'corrected');
+    servers.database.sql('CREATE TABLE precious (id int)', 'corrected');
     for (let time = 0; time < 2; time += 1) {
       const result = await corrected.init();
       assert.match(
         result.lastLine,
         /^app-operator: DatabaseExists: the prepared database corrected on \S+ is not empty \(1 tables\), and shop\d+.example.com was not begun in it; /,
       );
-      assert.equal(world.database.sql('SELECT COUNT(*) FROM precious', 'corrected'), '0');
+      assert.equal(servers.database.sql('SELECT COUNT(*) FROM precious', 'corrected'), '0');
     }
-    world.database.sql('DROP TABLE precious', 'corrected');
+    servers.database.sql('DROP TABLE precious', 'corrected');
     await halfMade(corrected);
     await createdIn(corrected);
     assert.equal(databaseOf(corrected), 'corrected');
@@ -249,8 +252,8 @@ describeOnServers('site_init.py', (world) => {
 
   it('empties no prepared database of the same name on another server', async () => {
     prepare('moved');
-    const site = await halfMade(aSite(world.bench, world.database, isPrepared('moved')));
-    world.database.sql('CREATE TABLE precious (id int)', 'moved');
+    const site = await halfMade(aSite(servers.bench, servers.database, isPrepared('moved')));
+    servers.database.sql('CREATE TABLE precious (id int)', 'moved');
     const result = await site.with(ELSEWHERE).init();
     assert.match(
       result.lastLine,
@@ -259,39 +262,39 @@ describeOnServers('site_init.py', (world) => {
     await createdIn(site);
   });
 
-  it('drops neither database nor user on another server than that on which the half-made site was begun', async () => {
-    const site = await halfMade(aSite(world.bench, world.database));
+  it('drops neither database nor user on a server where the site’s creation did not begin', async () => {
+    const site = await halfMade(aSite(servers.bench, servers.database));
     const name = databaseOf(site);
     const moved = site.with(ELSEWHERE);
-    world.database.sql('CREATE TABLE precious (id int)', name);
+    servers.database.sql('CREATE TABLE precious (id int)', name);
     const result = await moved.init();
     assert.match(result.lastLine, /^app-operator: DatabaseExists: the database s\d+_shop exists /);
-    assert.equal(world.database.sql('SELECT COUNT(*) FROM precious', name), '0');
-    world.database.sql(`DROP DATABASE ${name}`);
-    // What the user of that name may do elsewhere is the sign that it is somebody else's.
-    world.database.sql(`CREATE DATABASE other_${name}`);
-    world.database.sql(
-      world.type === 'mariadb'
+    assert.equal(servers.database.sql('SELECT COUNT(*) FROM precious', name), '0');
+    servers.database.sql(`DROP DATABASE ${name}`);
+    // The user's rights on another database show that it belongs to another site.
+    servers.database.sql(`CREATE DATABASE other_${name}`);
+    servers.database.sql(
+      servers.type === 'mariadb'
         ? `GRANT ALL ON \`other\\_${name.replace('_', '\\_')}\`.* TO ${name}`
         : `ALTER DATABASE other_${name} OWNER TO ${name}`,
     );
     const refused = await moved.init();
     assert.match(refused.lastLine, /^app-operator: DatabaseUserExists: /, refused.output);
-    world.database.sql(`DROP DATABASE other_${name}`);
-    if (world.type === 'mariadb') world.database.sql(`DROP USER ${name}`);
+    servers.database.sql(`DROP DATABASE other_${name}`);
+    if (servers.type === 'mariadb') servers.database.sql(`DROP USER ${name}`);
     await createdIn(moved);
   });
 
-  it('repairs what an operator has begun that did not yet write down on which server', async () => {
+  it('completes a site whose marker names no server, as of an earlier operator', async () => {
     const old = (site: SiteJobs): void => {
       updateMarker(site, { dbHost: undefined, dbPort: undefined });
     };
-    const shared = await halfMade(aSite(world.bench, world.database));
+    const shared = await halfMade(aSite(servers.bench, servers.database));
     old(shared);
     await createdIn(shared);
 
     prepare('older');
-    const site = await halfMade(aSite(world.bench, world.database, isPrepared('older')));
+    const site = await halfMade(aSite(servers.bench, servers.database, isPrepared('older')));
     old(site);
     const moved = await site.with(ELSEWHERE).init();
     assert.match(moved.lastLine, /^app-operator: DatabaseExists: /);
@@ -304,53 +307,53 @@ describeOnServers('site_init.py', (world) => {
     await createdIn(site);
 
     prepare('older_empty');
-    const empty = await halfMade(aSite(world.bench, world.database, isPrepared('older_empty')));
+    const empty = await halfMade(aSite(servers.bench, servers.database, isPrepared('older_empty')));
     old(empty);
     rmSync(empty.path('site_config.json'));
-    world.database.sql(`DROP TABLE ${world.quoted('tabDefaultValue')}`, 'older_empty');
+    servers.database.sql(`DROP TABLE ${servers.quoted('tabDefaultValue')}`, 'older_empty');
     await createdIn(empty);
   });
 
-  it('says which of database and Redis is unreachable or refuses', async () => {
-    const site = aSite(world.bench, world.database, AT_ONCE);
+  it('reports whether database or Redis is unreachable or denies access', async () => {
+    const site = aSite(servers.bench, servers.database, AT_ONCE);
     const unreachable = await site.with({ DB_PORT: '1' }).init();
     assert.match(unreachable.lastLine, /^app-operator: DatabaseUnreachable: 127.0.0.1:1: /);
     const denied = await site.with({ DB_ROOT_PASSWORD: 'wrong-password' }).init();
     assert.match(denied.lastLine, /^app-operator: DatabaseAccessDenied: .* refuses dbadmin/);
     for (const [url, reason] of [
       ['redis://127.0.0.1:1', 'RedisUnreachable'],
-      [`redis://:wrong@127.0.0.1:${String(world.redis.port)}`, 'RedisAccessDenied'],
+      [`redis://:wrong@127.0.0.1:${String(servers.redis.port)}`, 'RedisAccessDenied'],
     ] as const) {
-      const other = aBench(V15, world.redis);
+      const other = aBench(V15, servers.redis);
       writeFileSync(
         join(other, 'sites/common_site_config.json'),
         JSON.stringify({ redis_cache: url }),
       );
-      const result = await aSite(other, world.database, AT_ONCE).init();
+      const result = await aSite(other, servers.database, AT_ONCE).init();
       assert.match(result.lastLine, new RegExp(`^app-operator: ${reason}: redis_cache: `));
       assert.ok(!existsSync(join(other, 'sites', 'shop')), 'nothing was begun');
     }
   });
 
-  it('works with each version’s own way of creating a site', async () => {
+  it('creates a site with every version’s options', async () => {
     // Such a version writes the password into its SQL unquoted, and on PostgreSQL logs in to a database named like the user.
-    if (world.type === 'postgres')
-      world.database.sql(`CREATE DATABASE ${world.database.adminUser}`);
-    const old = aSite(aBench('15.41.0', world.redis), world.database, {
+    if (servers.type === 'postgres')
+      servers.database.sql(`CREATE DATABASE ${servers.database.adminUser}`);
+    const old = aSite(aBench('15.41.0', servers.redis), servers.database, {
       DB_PASSWORD: 'plain-password',
     });
     const oldResult = await old.init();
     assert.equal(oldResult.code, 0, oldResult.output);
-    const oldPrepared = await aSite(aBench('15.41.0', world.redis), world.database, {
+    const oldPrepared = await aSite(aBench('15.41.0', servers.redis), servers.database, {
       DB_ROOT_PASSWORD: '',
       DB_PASSWORD: 'plain-password',
       DB_NAME: databaseOf(old),
       DB_USER: databaseOf(old),
     }).init();
     assert.match(oldPrepared.lastLine, /^app-operator: NoRootRights: /);
-    const renamed = await aSite(world.bench, world.database, { DB_USER: 'somebody' }).init();
+    const renamed = await aSite(servers.bench, servers.database, { DB_USER: 'somebody' }).init();
     assert.match(renamed.lastLine, /^app-operator: DatabaseUserUnsupported: /);
-    const sixteen = aSite(aBench('16.0.0', world.redis), world.database, {
+    const sixteen = aSite(aBench('16.0.0', servers.redis), servers.database, {
       DB_USER: 'somebody_16',
     });
     const result = await sixteen.init();
@@ -358,8 +361,8 @@ describeOnServers('site_init.py', (world) => {
     assert.equal(sixteen.json('site_config.json')['db_user'], 'somebody_16');
   });
 
-  it('lets one Job at a time work on a site', async () => {
-    const site = aSite(world.bench, world.database, { STANDIN_PAUSE: '1' });
+  it('runs one Job of a site at a time', async () => {
+    const site = aSite(servers.bench, servers.database, { STANDIN_PAUSE: '1' });
     const results = await Promise.all([site.init(), site.init()]);
     assert.deepEqual(results.map((result) => result.code).sort(), [0, 1]);
     assert.ok(results.some((result) => result.lastLine.startsWith('app-operator: SiteBusy: ')));
@@ -367,15 +370,15 @@ describeOnServers('site_init.py', (world) => {
 
   it(
     'gives a site’s user no right on a neighbour’s database whose name differs by one character',
-    { skip: world.type !== 'mariadb' },
+    { skip: servers.type !== 'mariadb' },
     async () => {
-      const site = aSite(world.bench, world.database, { DB_NAME: 'a_b', DB_USER: 'a_b' });
+      const site = aSite(servers.bench, servers.database, { DB_NAME: 'a_b', DB_USER: 'a_b' });
       await site.init();
-      assert.match(world.database.sql("SHOW GRANTS FOR 'a_b'@'%'"), /ON `a\\+_b`\.\*/);
+      assert.match(servers.database.sql("SHOW GRANTS FOR 'a_b'@'%'"), /ON `a\\+_b`\.\*/);
     },
   );
 
-  it('takes no name that could reach beyond its own site', async () => {
+  it('rejects names that could reach outside of the site', async () => {
     for (const change of [
       { SITE_NAME: '../x' },
       { DB_NAME: 'mysql' },
@@ -384,7 +387,7 @@ describeOnServers('site_init.py', (world) => {
       { SITE_NAME: 'assets' },
     ]) {
       assert.match(
-        (await aSite(world.bench, world.database, change).init()).lastLine,
+        (await aSite(servers.bench, servers.database, change).init()).lastLine,
         /^app-operator: InvalidInput: /,
       );
     }

@@ -1,4 +1,4 @@
-/** site_job.py with a real MariaDB and the stand-in framework: what runs, what is said of it, and how it ends. */
+/** site_job.py with a real MariaDB and the stand-in framework: what runs, its result, and how it ends. */
 import assert from 'node:assert/strict';
 import { type ChildProcess, spawn } from 'node:child_process';
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
@@ -13,7 +13,7 @@ import {
   SCRIPTS,
   temporaryDirectory,
 } from './servers.js';
-import { aSite, KEY, needsStandIn, type SiteJobs, World } from './site-fixture.js';
+import { aSite, KEY, needsStandIn, type SiteJobs, TestServers } from './site-fixture.js';
 
 interface Message {
   readonly exitCode?: number;
@@ -26,7 +26,7 @@ interface Message {
 const TIME = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ$/;
 const PASSWORD = 'site "quoted\' pw';
 
-/** An app with a command that does as it is told, and functions to call. */
+/** An app with a command whose arguments choose its behaviour, and functions to call. */
 const APP = `
 import json, os, signal, subprocess, sys, time
 import frappe
@@ -103,14 +103,14 @@ const isAlive = (pid: number): boolean => {
 };
 
 describe('site_job.py', needsStandIn('mariadbd', 'redis-server', 'python3'), () => {
-  const world = new World('mariadb');
+  const servers = new TestServers('mariadb');
   let site: SiteJobs;
   before(async () => {
-    await world.start();
-    site = aSite(world.bench, world.database);
+    await servers.start();
+    site = aSite(servers.bench, servers.database);
     const made = await site.init();
     assert.equal(made.code, 0, made.output);
-    const framework = join(world.bench, 'apps/frappe/frappe');
+    const framework = join(servers.bench, 'apps/frappe/frappe');
     writeFileSync(join(framework, 'jobs.py'), APP);
     // The stand-in's helper knows no commands of apps: one more, before its own.
     const helper = join(framework, 'utils/bench_helper.py');
@@ -119,11 +119,11 @@ describe('site_job.py', needsStandIn('mariadbd', 'redis-server', 'python3'), () 
     const test = `${COMMAND}\n${marker}    if sys.argv[4:5] == ["test"]:\n        run(*sys.argv[5:])\n        sys.exit()\n\n`;
     writeFileSync(helper, text.replace(marker, test + marker));
   });
-  after(() => world.stop());
+  after(() => servers.stop());
 
   const envOf = (env: Env): Env => ({
-    BENCH_DIR: world.bench,
-    PYTHONPATH: join(world.bench, 'apps/frappe'),
+    BENCH_DIR: servers.bench,
+    PYTHONPATH: join(servers.bench, 'apps/frappe'),
     SITE_NAME: site.name,
     ...env,
   });
@@ -142,7 +142,7 @@ describe('site_job.py', needsStandIn('mariadbd', 'redis-server', 'python3'), () 
     JOB_COMMAND: JSON.stringify(['test', ...args]),
   });
 
-  it('hands every argument to the program as it is', async () => {
+  it('passes every argument to the program unchanged', async () => {
     const odd = [
       '',
       ' a  b ',
@@ -166,7 +166,7 @@ describe('site_job.py', needsStandIn('mariadbd', 'redis-server', 'python3'), () 
     assert.ok(!existsSync('/tmp/app-operator-pwned'));
   });
 
-  it('ends with the program’s exit code, or with that of its signal', async () => {
+  it('ends with the program’s exit code, or with its signal’s', async () => {
     for (const [args, expected] of [
       [['exit', '0'], 0],
       [['exit', '7'], 7],
@@ -198,10 +198,10 @@ describe('site_job.py', needsStandIn('mariadbd', 'redis-server', 'python3'), () 
     assert.equal((await run(leave)).code, 9);
   });
 
-  it('keeps what a method has written when it returns, and only then', async () => {
+  it('commits the changes of a method only if it returns', async () => {
     const write = (kwargs: object) =>
       run({ JOB_METHOD: 'frappe.jobs.write', JOB_KWARGS: JSON.stringify(kwargs) });
-    const modules = () => world.sqlOf(site, 'SELECT name FROM `tabProbe`').split('\n');
+    const modules = () => servers.sqlOf(site, 'SELECT name FROM `tabProbe`').split('\n');
     assert.equal((await write({ name: 'Kept' })).code, 0);
     const failed = await write({ name: 'Lost', fail: true });
     assert.equal(failed.code, 1);
@@ -212,7 +212,7 @@ describe('site_job.py', needsStandIn('mariadbd', 'redis-server', 'python3'), () 
   it('prints no password and no key of the site’s configuration', async () => {
     const { code, output, message } = await run(test('config'));
     assert.equal(code, 0, output);
-    const redis = world.redis.password;
+    const redis = servers.redis.password;
     for (const secret of [PASSWORD, JSON.stringify(PASSWORD).slice(1, -1), KEY, redis]) {
       assert.ok(!output.includes(secret), secret);
       assert.ok(!message.log.includes(secret), secret);
@@ -220,12 +220,12 @@ describe('site_job.py', needsStandIn('mariadbd', 'redis-server', 'python3'), () 
     assert.match(output, /"db_password": "\*\*\*"/);
     assert.match(output, /raw: \*\*\*/);
     assert.match(output, /x\*\*\*y/);
-    // One that the command itself has set is not in what the status gets.
+    // A secret that the command has set is not in the status.
     const set = await run(test('secret'));
     assert.equal(set.message.log, 'it is: ***');
   });
 
-  it('keeps the last lines of much output, and passes all of it on', async () => {
+  it('keeps the last lines of long output, and prints all of it', async () => {
     const { output, message } = await run(test('long'));
     assert.equal(output.trimEnd().split('\n').length, 20_000);
     const lines = message.log.split('\n');
@@ -237,10 +237,10 @@ describe('site_job.py', needsStandIn('mariadbd', 'redis-server', 'python3'), () 
     assert.match(said.log, /^z{3000,}$/);
   });
 
-  it('parts a long line within no character, and so within no secret', async () => {
+  it('splits a long line within no character and no secret', async () => {
     const file = site.path('site_config.json');
     const config = readFileSync(file, 'utf8');
-    // What is read at a time ends within one of these characters.
+    // A chunk ends within one of these characters.
     writeFileSync(
       file,
       JSON.stringify({ ...site.json('site_config.json'), api_secret: 'éééééééé' }),
@@ -259,7 +259,7 @@ describe('site_job.py', needsStandIn('mariadbd', 'redis-server', 'python3'), () 
     assert.match(output, /\x1b\[31m/); // eslint-disable-line no-control-regex -- the colour is looked for
   });
 
-  it('ends what takes too long, and says so', async () => {
+  it('terminates a command that takes too long, and reports it', async () => {
     const { code, message } = await run({ ...test('wait'), TIMEOUT_SECONDS: '10' });
     assert.deepEqual([code, message.reason], [124, 'TimedOut']);
     const last = 'app-operator: bench test did not complete within 10 seconds';
@@ -270,7 +270,7 @@ describe('site_job.py', needsStandIn('mariadbd', 'redis-server', 'python3'), () 
     assert.ok(performance.now() - start < 20_000);
   });
 
-  /** Starts it, and waits until its output says that it waits. */
+  /** Starts it, and waits until it prints that it waits. */
   async function started(args: readonly string[]) {
     const log = join(temporaryDirectory(), 'termination-log');
     const [file = '', ...rest] = command;
@@ -284,12 +284,12 @@ describe('site_job.py', needsStandIn('mariadbd', 'redis-server', 'python3'), () 
     return { child, exited, message, output: () => output };
   }
 
-  it('passes SIGTERM on, to all that the program has started', async () => {
+  it('passes SIGTERM to all processes of the program', async () => {
     const waits = await started(['wait']);
     waits.child.kill('SIGTERM');
     assert.equal(await waits.exited, 143);
     assert.deepEqual([waits.message().exitCode, waits.message().reason], [143, 'Terminated']);
-    // One that ends well has not done its work either.
+    // A command that exits with 0 has not completed its work either.
     const polite = await started(['polite']);
     polite.child.kill('SIGTERM');
     assert.equal(await polite.exited, 143);
@@ -301,7 +301,7 @@ describe('site_job.py', needsStandIn('mariadbd', 'redis-server', 'python3'), () 
     await eventually('its child is ended', () => !isAlive(pid));
   });
 
-  it('does not wait for what the program leaves behind', async () => {
+  it('does not wait for processes that the program has left running', async () => {
     const start = performance.now();
     const { code, output } = await run(test('child', 'stay'));
     assert.equal(code, 0);
@@ -309,7 +309,7 @@ describe('site_job.py', needsStandIn('mariadbd', 'redis-server', 'python3'), () 
     await eventually('it is ended', () => !isAlive(Number(output)));
   });
 
-  it('has left what is known so far when it is killed', async () => {
+  it('leaves the output so far when it is killed', async () => {
     const killed = await started(['wait']);
     await eventually('the line is told', () => killed.message().log === 'waiting');
     const { pid = 0 } = killed.child;
@@ -322,7 +322,7 @@ describe('site_job.py', needsStandIn('mariadbd', 'redis-server', 'python3'), () 
     for (const pid of orphans) process.kill(pid, 'SIGKILL');
   });
 
-  it('keeps the site from being changed meanwhile, and hinders no other job', async () => {
+  it('prevents changes of the site meanwhile, and blocks no other job', async () => {
     const waits = await started(['wait']);
     const busy = await site.init();
     assert.equal(busy.code, 1);
@@ -334,7 +334,7 @@ describe('site_job.py', needsStandIn('mariadbd', 'redis-server', 'python3'), () 
   });
 
   it('runs nothing while another Job changes the site', async () => {
-    const lock = join(world.bench, 'sites/.app-operator', `${site.name}.lock`);
+    const lock = join(servers.bench, 'sites/.app-operator', `${site.name}.lock`);
     const holder = spawn('flock', ['-F', lock, 'sh', '-c', 'echo held; exec sleep 60']);
     await new Promise((resolve) => holder.stdout.once('data', resolve));
     const { code, message } = await run(test('print', 'ran'));
@@ -343,11 +343,11 @@ describe('site_job.py', needsStandIn('mariadbd', 'redis-server', 'python3'), () 
     await new Promise((resolve) => holder.once('exit', resolve));
   });
 
-  it('asks nobody', async () => {
+  it('provides no input', async () => {
     assert.equal((await run(test('ask'))).message.log, "''");
   });
 
-  it('refuses what cannot be run', async () => {
+  it('rejects invalid commands', async () => {
     for (const [env, expected] of [
       [{}, 'InvalidInput'],
       [{ JOB_COMMAND: '["a"]', JOB_METHOD: 'a.b' }, 'InvalidInput'],
@@ -366,7 +366,7 @@ describe('site_job.py', needsStandIn('mariadbd', 'redis-server', 'python3'), () 
     }
   });
 
-  it('runs nothing in a site that is being created or upgraded, or is of another image', async () => {
+  it('runs nothing in a site that is being created or upgraded, or has data of another image', async () => {
     const marker = site.path('.app-operator.json');
     const text = readFileSync(marker, 'utf8');
     const known = JSON.parse(text) as object;

@@ -17,6 +17,7 @@ import { join } from 'node:path';
 import { it } from 'node:test';
 import { gzipSync } from 'node:zlib';
 import {
+  NAME,
   aStore,
   backUp,
   filesOf,
@@ -39,7 +40,6 @@ import {
   type SiteJobs,
 } from './site-fixture.js';
 
-const NAME = '20250131T120000Z';
 const LATER = '20250201T120000Z';
 const OTHER_KEY = 'b3RoZXItb3RoZXItb3RoZXItb3RoZXItb3RoZXItb3Q=';
 const IMAGE = { IMAGE: 'registry/erpnext:v15.44.2' };
@@ -61,19 +61,20 @@ const outcomeOf = (line: string): SiteConfig =>
   JSON.parse(line.replace(/^app-operator: Succeeded: /, '')) as SiteConfig;
 const restored = (line: string): SiteConfig => outcomeOf(line)['restored'] as SiteConfig;
 
-describeOnServers('restoring', (world) => {
+describeOnServers('a restore', (servers) => {
   const insert = (site: SiteJobs, text: string): void => {
-    const names = world.type === 'mariadb' ? 'SET NAMES utf8mb4; ' : '';
-    world.sqlOf(site, `${names}INSERT INTO ${world.quoted('tabProbe')} VALUES (${text})`);
+    const names = servers.type === 'mariadb' ? 'SET NAMES utf8mb4; ' : '';
+    servers.sqlOf(site, `${names}INSERT INTO ${servers.quoted('tabProbe')} VALUES (${text})`);
   };
-  /** All that a backup brings. What the framework writes by itself, and the Administrator's password, are left out. */
+  /** The data of a backup, without rows that the framework writes and the Administrator's password. */
   const copyOf = (site: SiteJobs): Copy => {
-    const { tabMigration, __Auth, tabSingles, ...rows } = rowsOf(world, site);
-    assert.ok(tabMigration && __Auth && tabSingles);
+    const { tabMigration, __Auth, tabSingles, ...data } = rowsOf(servers, site);
+    const { ['tabInstalled Application']: installed, ...rows } = data;
+    assert.ok(tabMigration && __Auth && tabSingles && installed);
     return { rows, files: filesOf(site) };
   };
   const made = async (bench: string, change: Env = {}): Promise<SiteJobs> => {
-    const site = aSite(bench, world.database, { ...IMAGE, ...change });
+    const site = aSite(bench, servers.database, { ...IMAGE, ...change });
     const result = await site.init();
     assert.equal(result.code, 0, result.output);
     return site;
@@ -81,8 +82,8 @@ describeOnServers('restoring', (world) => {
   let source: SiteJobs | undefined;
   /** A site with data that is not easy to copy. */
   const theSource = async (): Promise<SiteJobs> => {
-    const site = await made(world.bench, { ENCRYPTION_KEY: OTHER_KEY });
-    const newline = world.type === 'mariadb' ? "'a\\nb'" : "E'a\\nb\\\\\\t'";
+    const site = await made(servers.bench, { ENCRYPTION_KEY: OTHER_KEY });
+    const newline = servers.type === 'mariadb' ? "'a\\nb'" : "E'a\\nb\\\\\\t'";
     for (const text of ["'GRANT x'", "'COMMENT ON SCHEMA public x'", "'/*M!999999'", "'ü”日本 😀'", newline]) {
       insert(site, text);
     } // prettier-ignore
@@ -93,10 +94,10 @@ describeOnServers('restoring', (world) => {
   /** A backup of it. */
   const backedUp = async (
     store: StoreVolume,
-    { name = NAME, ...change }: BackupChange & { name?: string } = {},
+    change: BackupChange = {},
   ): Promise<{ source: SiteJobs; copy: Copy; directory: string }> => {
     source ??= await theSource();
-    const directory = backUp(world, source, store, name, change);
+    const directory = backUp(servers, source, store, change);
     return { source, copy: copyOf(source), directory };
   };
   const from = (store: StoreVolume, id = A, change: Env = {}): Env => ({
@@ -107,7 +108,7 @@ describeOnServers('restoring', (world) => {
   const confirmed = { RESTORE_CONFIRMED: '1' };
   /** An existing site with data and files of its own. */
   const existing = async (
-    bench = world.bench,
+    bench = servers.bench,
     change: Env = {},
   ): Promise<{ site: SiteJobs; old: Copy }> => {
     const site = await made(bench, {
@@ -119,17 +120,20 @@ describeOnServers('restoring', (world) => {
     return { site, old: copyOf(site) };
   };
 
-  it('makes a new site of the newest complete backup: each row, each file, the key', async () => {
+  it('creates a new site from the newest complete backup: each row, each file, the key', async () => {
     const store = aStore();
     const ours = { RESTORE_OWNER: 'team/nightly' };
     const { copy, source } = await backedUp(store, {
       config: { mail_server: 'smtp.x' },
       manifest: { owner: 'team/nightly' },
     });
-    backUp(world, source, store, '20250203T120000Z', { manifest: { owner: 'team/another' } });
-    backUp(world, source, store, LATER, { manifest: { complete: false } });
+    backUp(servers, source, store, {
+      name: '20250203T120000Z',
+      manifest: { owner: 'team/another' },
+    });
+    backUp(servers, source, store, { name: LATER, manifest: { complete: false } });
     mkdirSync(join(store.directory, PREFIX, '20250301T120000Z'));
-    const site = aSite(world.bench, world.database, { ...IMAGE, ...from(store), ...ours });
+    const site = aSite(servers.bench, servers.database, { ...IMAGE, ...from(store), ...ours });
     const result = await site.init();
     assert.equal(result.code, 0, result.output);
     assert.deepEqual(copyOf(site), copy);
@@ -154,7 +158,7 @@ describeOnServers('restoring', (world) => {
     assert.equal((await site.with({ ADMIN_PASSWORD: 'other pw 1' }).init()).code, 0);
   });
 
-  it('restores each once, whatever comes and goes in the spec', async () => {
+  it('is done once for each request, whatever the spec requested since', async () => {
     const store = aStore();
     await backedUp(store);
     const { site, old } = await existing();
@@ -167,14 +171,14 @@ describeOnServers('restoring', (world) => {
     assert.deepEqual(copyOf(site), since);
     assert.notDeepEqual(since, old);
     assert.equal((await site.with({ ...from(store, B), ...confirmed }).init()).code, 0);
-    assert.equal(rowsOf(world, site)['tabProbe']?.includes('since then'), false);
+    assert.equal(rowsOf(servers, site)['tabProbe']?.includes('since then'), false);
     insert(site, "'after b'");
     const again = await wanting.init();
     assert.deepEqual(restored(again.lastLine)['requests'], [A, B]);
-    assert.equal(rowsOf(world, site)['tabProbe']?.includes('after b'), true);
+    assert.equal(rowsOf(servers, site)['tabProbe']?.includes('after b'), true);
   });
 
-  it('leaves an existing site alone without a confirmation, and does the rest', async () => {
+  it('keeps the data of an existing site without a confirmation, and updates the rest', async () => {
     const store = aStore();
     await backedUp(store);
     const { site, old } = await existing();
@@ -188,9 +192,9 @@ describeOnServers('restoring', (world) => {
     assert.deepEqual(copyOf(site), old);
   });
 
-  it('replaces an existing site, keeps what it had, and gives its jobs back', async () => {
+  it('replaces an existing site, keeps its previous data, and puts its jobs back', async () => {
     const redis = (...args: readonly string[]): string =>
-      redisCli(world.redis.port, world.redis.password, ...args);
+      redisCli(servers.redis.port, servers.redis.password, ...args);
     const store = aStore();
     const { copy } = await backedUp(store);
     const { site, old } = await existing();
@@ -236,7 +240,7 @@ describeOnServers('restoring', (world) => {
     assert.deepEqual(copyOf(site), copy);
   });
 
-  it('says where the key differs from the Secret, and follows when the Secret has it', async () => {
+  it('reports a key that differs from the Secret’s, and a Secret that has it', async () => {
     const store = aStore();
     await backedUp(store);
     const { site } = await existing();
@@ -261,7 +265,7 @@ describeOnServers('restoring', (world) => {
     ['of unknown apps', /BackupIncomplete: .*which apps/, () => ({ manifest: { apps: 'frappe' } })],
   ]; // prettier-ignore
   for (const [what, line, change] of broken) {
-    it(`refuses a backup ${what}, and leaves the site as it is`, async () => {
+    it(`rejects a backup ${what}, and does not change the site`, async () => {
       const store = aStore();
       await backedUp(store, change(''));
       const { site, old } = await existing();
@@ -275,7 +279,7 @@ describeOnServers('restoring', (world) => {
     });
   }
 
-  it('refuses what is not as it was stored before it touches anything', async () => {
+  it('rejects files that differ from what was stored, before it changes the site', async () => {
     const store = aStore();
     const { directory } = await backedUp(store, { manifest: { owner: 'team/nightly' } });
     const { site, old } = await existing();
@@ -299,9 +303,9 @@ describeOnServers('restoring', (world) => {
     assert.deepEqual(settingsOf(site), [0, undefined, 'team.b.own']);
   });
 
-  it('opens the site again where the backup is gone after a Job that was killed while it closed it', async () => {
+  it('opens the site again if a Job was killed while it closed it, and the backup was deleted', async () => {
     const redis = (...args: readonly string[]): string =>
-      redisCli(world.redis.port, world.redis.password, ...args);
+      redisCli(servers.redis.port, servers.redis.password, ...args);
     const store = aStore();
     const { directory } = await backedUp(store);
     const { site, old } = await existing();
@@ -319,7 +323,7 @@ describeOnServers('restoring', (world) => {
     assert.deepEqual(copyOf(site), old);
   });
 
-  it('takes nothing from an archive that lies outside of the files', async () => {
+  it('extracts no file outside of the site’s files', async () => {
     const store = aStore();
     const { directory, source } = await backedUp(store);
     const { site, old } = await existing();
@@ -347,7 +351,7 @@ describeOnServers('restoring', (world) => {
     assert.equal(databaseOf(site) === databaseOf(source), false);
   });
 
-  it('runs no command that stands in a dump', { skip: world.type === 'postgres' }, async () => {
+  it('runs no command of a dump', { skip: servers.type === 'postgres' }, async () => {
     const store = aStore();
     const { directory } = await backedUp(store);
     const { site, old } = await existing();
@@ -364,8 +368,8 @@ describeOnServers('restoring', (world) => {
     assert.deepEqual(copyOf(site), old);
   });
 
-  it('a migration that fails keeps the site closed; without restoreFrom it is what it was', async () => {
-    const bench = aBench('15.44.2', world.redis);
+  it('keeps the site closed after a failed migration; without restoreFrom it restores the previous data', async () => {
+    const bench = aBench('15.44.2', servers.redis);
     const store = aStore();
     const { copy } = await backedUp(store);
     const { site, old } = await existing(bench);
@@ -389,8 +393,8 @@ describeOnServers('restoring', (world) => {
     assert.deepEqual(copyOf(site), copy);
   });
 
-  it('goes on with another image where the migration of the backup failed', async () => {
-    const bench = aBench('15.44.2', world.redis);
+  it('continues with another image after the migration of the backup failed', async () => {
+    const bench = aBench('15.44.2', servers.redis);
     const store = aStore();
     const { copy } = await backedUp(store);
     const { site } = await existing(bench);
@@ -404,8 +408,8 @@ describeOnServers('restoring', (world) => {
     assert.deepEqual(restored(result.lastLine)['requests'], [A]);
   });
 
-  it('keeps what the site had where another backup, then the first one again, cannot be fetched', async () => {
-    const bench = aBench('15.44.2', world.redis);
+  it('keeps the previous data if another backup, then the first one again, cannot be fetched', async () => {
+    const bench = aBench('15.44.2', servers.redis);
     const store = aStore();
     const { directory } = await backedUp(store, { config: { mail_server: 'smtp.x' } });
     const { site, old } = await existing(bench);
@@ -426,8 +430,8 @@ describeOnServers('restoring', (world) => {
     assert.deepEqual([key, server], [KEY, undefined]);
   });
 
-  it('keeps what the site has now, and not what it had when that backup was first asked for', async () => {
-    const bench = aBench('15.44.2', world.redis);
+  it('keeps the current data, not the data at the first request of that backup', async () => {
+    const bench = aBench('15.44.2', servers.redis);
     const store = aStore();
     await backedUp(store);
     const { site } = await existing(bench);
@@ -443,7 +447,7 @@ describeOnServers('restoring', (world) => {
       putFile(site, 'public/files/since.txt', version);
       const since = copyOf(site);
       setAppVersion(bench, 'frappe', version, 'half');
-      // The second time its data is half migrated by then, and the backup of that upgrade is what it had.
+      // The second time its data is partly migrated, and the upgrade's backup is its previous data.
       if (version !== '15.44.2') assert.match((await now.init()).lastLine, /MigrationFailed/);
       const failed = await now.with(from(store, A, confirmed)).init();
       assert.match(failed.lastLine, /MigrationFailed: .* with the data of backup/, failed.output);
@@ -454,12 +458,12 @@ describeOnServers('restoring', (world) => {
     }
   });
 
-  it('makes a new site as any other where its backup is not wanted any more', async () => {
-    const bench = aBench('15.44.2', world.redis);
+  it('creates a new site without a backup if the backup is not wanted any more', async () => {
+    const bench = aBench('15.44.2', servers.redis);
     const store = aStore();
     await backedUp(store);
     setAppVersion(bench, 'frappe', '15.44.2', 'half');
-    const site = aSite(bench, world.database, IMAGE);
+    const site = aSite(bench, servers.database, IMAGE);
     assert.match((await site.with(from(store)).init()).lastLine, /MigrationFailed/);
     setAppVersion(bench, 'frappe', '15.44.2');
     const elsewhere = await site.with({ DB_HOST: '127.1' }).init();
@@ -468,46 +472,46 @@ describeOnServers('restoring', (world) => {
     const result = await site.init();
     assert.equal(result.code, 0, result.output);
     assert.deepEqual(filesOf(site), {});
-    assert.deepEqual(rowsOf(world, site)['tabProbe'], ['']);
+    assert.deepEqual(rowsOf(servers, site)['tabProbe'], ['']);
     assert.equal(site.json('site_config.json')['encryption_key'], KEY);
   });
 
-  /** A new site whose backup could not be loaded, and what tries again with another image. */
+  /** A new site whose backup could not be loaded, and its Jobs with another image. */
   const halfRestored = async (): Promise<{ site: SiteJobs; again: SiteJobs }> => {
-    const bench = aBench('15.44.2', world.redis);
+    const bench = aBench('15.44.2', servers.redis);
     const store = aStore();
     await backedUp(store);
     setAppVersion(bench, 'frappe', '15.44.2', 'half');
-    const site = aSite(bench, world.database, { ...IMAGE, ...from(store) });
+    const site = aSite(bench, servers.database, { ...IMAGE, ...from(store) });
     assert.match((await site.init()).lastLine, /MigrationFailed/);
-    world.sqlOf(site, 'CREATE TABLE precious (id int)');
+    servers.sqlOf(site, 'CREATE TABLE precious (id int)');
     setAppVersion(bench, 'frappe', '15.45.0');
     return { site, again: site.with({ IMAGE: 'registry/erpnext:v15.45.0' }) };
   };
 
-  it('loads a new site’s backup into no other server’s database of that name', async () => {
+  it('loads a new site’s backup into no database of that name on another server', async () => {
     const { site, again } = await halfRestored();
     for (const root of [{}, { DB_ROOT_PASSWORD: '' }]) {
       const result = await again.with({ DB_HOST: '127.1', ...root }).init();
       assert.match(result.lastLine, /DatabaseExists: .* was not begun in it; nothing was touched/);
-      assert.equal(world.sqlOf(site, 'SELECT COUNT(*) FROM precious'), '0');
+      assert.equal(servers.sqlOf(site, 'SELECT COUNT(*) FROM precious'), '0');
     }
     assert.equal((await again.init()).code, 0);
   });
 
-  it('drops no other server’s database of that name with a site whose backup was not loaded', async () => {
+  it('drops no database of that name on another server with a site whose backup was not loaded', async () => {
     const { site, again } = await halfRestored();
     const name = databaseOf(site);
     const dropped = await again.with({ DB_HOST: '127.1' }).drop();
     assert.match(dropped.lastLine, /"databaseDropped": false, "filesRemoved": true/);
-    assert.ok(world.hasDatabase(name));
+    assert.ok(servers.hasDatabase(name));
   });
 
-  // Each file that is put in its place, and each program that is started, is a point to be killed at.
-  const step = world.type === 'mariadb' ? 3 : 5;
+  // The Job is killed at each rename, and each start of a program.
+  const step = servers.type === 'mariadb' ? 3 : 5;
   for (const what of ['an existing', 'a new'] as const) {
-    it(`is whole after a kill at any point, of ${what} site`, async () => {
-      const bench = aBench('15.44.2', world.redis);
+    it(`completes after a kill at any point, of ${what} site`, async () => {
+      const bench = aBench('15.44.2', servers.redis);
       const store = aStore();
       const { copy } = await backedUp(store);
       const killer = temporaryDirectory();
@@ -517,7 +521,7 @@ describeOnServers('restoring', (world) => {
       for (let at = 1, ended = false; !ended; at += step) {
         const started =
           what === 'a new'
-            ? { site: aSite(bench, world.database, IMAGE), old: undefined }
+            ? { site: aSite(bench, servers.database, IMAGE), old: undefined }
             : await existing(bench);
         const { site, old } = started;
         const wanting = site.with(from(store, A, confirmed));
@@ -542,8 +546,8 @@ describeOnServers('restoring', (world) => {
     });
   }
 
-  it('goes on after any kill while another backup replaces one that failed, each with a key of its own', async () => {
-    const bench = aBench('15.44.2', world.redis);
+  it('continues after any kill while another backup with another key replaces a failed one', async () => {
+    const bench = aBench('15.44.2', servers.redis);
     const store = aStore();
     const third = KEY.replace('c2', 'd3');
     const { copy } = await backedUp(store);

@@ -24,7 +24,7 @@ import {
   describeOnServers,
   setAppVersion,
   type SiteJobs,
-  type World,
+  type TestServers,
 } from './site-fixture.js';
 
 const [OLD, NEW, NEWER] = [
@@ -35,7 +35,7 @@ const [OLD, NEW, NEWER] = [
 const PREFIX = 'team.b.shop';
 const DEDICATED = { SITE_CONFIG: `{"bench_id":"${PREFIX}","maintenance_mode":0}` };
 
-/** Two requests that ask another service for something: in a transaction, and between two. */
+/** Two requests that wait for another service: in a transaction, and between two. */
 const REQUESTS = `
 import os, sys, time
 if sys.argv[1] == "mariadb":
@@ -76,20 +76,20 @@ const backupOf = (site: SiteJobs): string => {
   return join(site.path('private/upgrades', directory), 'database.sql.gz');
 };
 
-describeOnServers('an upgrade', (world) => {
+describeOnServers('an upgrade', (servers) => {
   const redis = (...args: readonly string[]): string =>
-    redisCli(world.redis.port, world.redis.password, ...args);
+    redisCli(servers.redis.port, servers.redis.password, ...args);
   const queue = (name: string): string[] =>
     redis('LRANGE', `rq:queue:${name}`, '0', '-1').split('\n').filter(Boolean);
-  /** A site on the old image; `to` gives the image another version, with patches of its own. */
+  /** A site on the old image; `to` gives the image another version, with its patches. */
   const started = async (
     env: Env = DEDICATED,
   ): Promise<{
     site: SiteJobs;
     to: (image: string, version: string, patch?: 'half') => SiteJobs;
   }> => {
-    const bench = aBench('15.44.2', world.redis);
-    const site = aSite(bench, world.database, { ...env, IMAGE: OLD, KEEP_CLOSED: '1' });
+    const bench = aBench('15.44.2', servers.redis);
+    const site = aSite(bench, servers.database, { ...env, IMAGE: OLD, KEEP_CLOSED: '1' });
     const made = await site.init();
     assert.equal(made.code, 0, made.output);
     return {
@@ -101,19 +101,19 @@ describeOnServers('an upgrade', (world) => {
     };
   };
   const modules = (site: SiteJobs): string =>
-    world.sqlOf(site, `SELECT COUNT(*) FROM ${world.quoted('tabProbe')}`);
+    servers.sqlOf(site, `SELECT COUNT(*) FROM ${servers.quoted('tabProbe')}`);
   const hasTable = (site: SiteJobs, table: string): boolean =>
-    world.sqlOf(
+    servers.sqlOf(
       site,
-      `SELECT COUNT(*) FROM information_schema.tables WHERE table_name = '${table}' AND table_schema ${world.type === 'mariadb' ? '= DATABASE()' : "= 'public'"}`,
+      `SELECT COUNT(*) FROM information_schema.tables WHERE table_name = '${table}' AND table_schema ${servers.type === 'mariadb' ? '= DATABASE()' : "= 'public'"}`,
     ) === '1';
-  const addModule = (w: World, site: SiteJobs, name: string): void => {
+  const addModule = (w: TestServers, site: SiteJobs, name: string): void => {
     w.sqlOf(site, `INSERT INTO ${w.quoted('tabProbe')} VALUES ('${name}')`);
   };
 
   it('closes the site, backs it up, migrates, and stays closed until it is reopened', async () => {
     const { site, to } = await started();
-    addModule(world, site, "it''s kept");
+    addModule(servers, site, "it''s kept");
     const upgraded = to(NEW, '15.45.0');
     const result = await upgraded.init();
     assert.match(result.lastLine, /"migrated": true/, result.output);
@@ -132,14 +132,14 @@ describeOnServers('an upgrade', (world) => {
     assert.match((await upgraded.init()).lastLine, /"migrated": false/);
   });
 
-  it('opens by itself where nothing of the old image can be running', async () => {
+  it('opens automatically if no process of the old image can run', async () => {
     const { to } = await started();
     const site = to(NEW, '15.45.0').with({ KEEP_CLOSED: '' });
     assert.equal((await site.init()).code, 0);
     assert.deepEqual(settingsOf(site), [0, undefined, PREFIX]);
   });
 
-  it('does not begin while workers of an image run that the operator does not know of', async () => {
+  it('does not begin while workers of an unknown image run', async () => {
     const { to } = await started();
     const site = to(NEW, '15.45.0').with({ KEEP_CLOSED: '' });
     redis('SADD', `rq:workers:${PREFIX}:short`, 'rq:worker:w1');
@@ -150,7 +150,7 @@ describeOnServers('an upgrade', (world) => {
     assert.deepEqual(settingsOf(site), [0, undefined, PREFIX]);
   });
 
-  it('sets the site’s jobs aside, in their order, and those of no other site', async () => {
+  it('sets the site’s jobs aside in order, and no other site’s', async () => {
     const { site, to } = await started({ SITE_CONFIG: '{"bench_id":null,"maintenance_mode":0}' });
     const common = join(site.bench, 'sites/common_site_config.json');
     const config = JSON.parse(readFileSync(common, 'utf8')) as object;
@@ -189,7 +189,7 @@ describeOnServers('an upgrade', (world) => {
     redis('DEL', 'rq:queue:team.b:short', 'rq:queue:team.b:mails', 'rq:queue:team.b:long');
   });
 
-  it('waits for running jobs; where they do not end, the site is open as before', async () => {
+  it('waits for running jobs; if they do not end, the site is open as before', async () => {
     const { site, to } = await started();
     const lease = String(Math.floor(Date.now() / 1000) + 600);
     redis('ZADD', `rq:wip:${PREFIX}:long`, lease, `${site.name}::7`);
@@ -209,12 +209,12 @@ describeOnServers('an upgrade', (world) => {
     redis('DEL', `rq:queue:${PREFIX}:short`, `rq:wip:${PREFIX}:short`);
   });
 
-  it('waits for whoever is connected to the database, then ends that: what sleeps is at work, too', async () => {
+  it('waits for connections to the database to close, then ends them, also idle ones', async () => {
     const { site, to } = await started();
     const go = join(temporaryDirectory(), 'go');
-    const requests = daemon([required('python3'), '-c', REQUESTS, world.type, databaseOf(site)], {
-      PORT: String(world.database.port),
-      TABLE: world.quoted('tabProbe'),
+    const requests = daemon([required('python3'), '-c', REQUESTS, servers.type, databaseOf(site)], {
+      PORT: String(servers.database.port),
+      TABLE: servers.quoted('tabProbe'),
       GO: go,
     });
     await eventually('both are connected', () => requests.log() === 'at work\n');
@@ -228,7 +228,7 @@ describeOnServers('an upgrade', (world) => {
     assert.doesNotMatch(gunzipSync(readFileSync(backupOf(site))).toString(), /early|late/);
   });
 
-  it('a backup that cannot be made leaves the site open on what it had', async () => {
+  it('leaves the site open and unchanged if the backup fails', async () => {
     const { site, to } = await started();
     writeFileSync(site.path('private/upgrades'), 'in the way');
     const refused = await to(NEW, '15.45.0').init();
@@ -237,7 +237,7 @@ describeOnServers('an upgrade', (world) => {
     assert.equal(markerOf(site).upgrade, undefined);
   });
 
-  it('a backup that fills the volume goes, and leaves room for opening the site', async (context) => {
+  it('removes a backup that fills the volume, so that the site can be opened', async (context) => {
     const { site, to } = await started();
     const sites = join(site.bench, 'sites');
     const copy = temporaryDirectory();
@@ -246,9 +246,9 @@ describeOnServers('an upgrade', (world) => {
     cpSync(copy, sites, { recursive: true });
     for (let n = 0; n < 60; n += 1) {
       const noise = randomBytes(30_000).toString('hex');
-      world.sqlOf(
+      servers.sqlOf(
         site,
-        `INSERT INTO ${world.quoted('tabSingles')} VALUES ('n', 'n${String(n)}', '${noise}')`,
+        `INSERT INTO ${servers.quoted('tabSingles')} VALUES ('n', 'n${String(n)}', '${noise}')`,
       );
     }
     const marker = markerOf(site);
@@ -263,24 +263,24 @@ describeOnServers('an upgrade', (world) => {
     assert.deepEqual(readdirSync(dirname(backupOf(site))), []);
   });
 
-  it('a database that ends our own connection while it is closed leaves the site open on what it had', async () => {
+  it('leaves the site open and unchanged if the database ends the Job’s connection', async () => {
     const { site, to } = await started();
     const user = databaseOf(site);
-    const requests = daemon([required('python3'), '-c', REQUESTS, world.type, user], {
-      PORT: String(world.database.port),
-      TABLE: world.quoted('tabProbe'),
+    const requests = daemon([required('python3'), '-c', REQUESTS, servers.type, user], {
+      PORT: String(servers.database.port),
+      TABLE: servers.quoted('tabProbe'),
       GO: '/dev/null/never',
     });
     await eventually('both are connected', () => requests.log() === 'at work\n');
     const running = to(NEW, '15.45.0').init();
-    const list = world.type === 'mariadb' ? 'information_schema.PROCESSLIST' : 'pg_stat_activity';
-    const name = world.type === 'mariadb' ? 'USER' : 'usename';
+    const list = servers.type === 'mariadb' ? 'information_schema.PROCESSLIST' : 'pg_stat_activity';
+    const name = servers.type === 'mariadb' ? 'USER' : 'usename';
     await eventually('it waits for the connections of others', () => {
-      const count = world.database.sql(`SELECT COUNT(*) FROM ${list} WHERE ${name} = '${user}'`);
+      const count = servers.database.sql(`SELECT COUNT(*) FROM ${list} WHERE ${name} = '${user}'`);
       return markerOf(site).upgrade !== undefined && count === '3';
     });
-    world.database.sql(
-      world.type === 'mariadb'
+    servers.database.sql(
+      servers.type === 'mariadb'
         ? `KILL USER ${user}`
         : `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = '${user}'`,
     );
@@ -291,7 +291,7 @@ describeOnServers('an upgrade', (world) => {
     assert.equal(markerOf(site).upgrade, undefined);
   });
 
-  it('opens the site again where it is refused after a Job that was killed while it closed it', async () => {
+  it('opens the site again if the Job fails after one that was killed while it closed the site', async () => {
     const { site, to } = await started();
     const lease = String(Math.floor(Date.now() / 1000) + 600);
     redis('ZADD', `rq:wip:${PREFIX}:long`, lease, `${site.name}::7`);
@@ -306,7 +306,7 @@ describeOnServers('an upgrade', (world) => {
     assert.equal(markerOf(site).code['image'], OLD);
   });
 
-  it('a backup that is damaged keeps the site closed and says so', async () => {
+  it('keeps the site closed if the backup is damaged, and reports it', async () => {
     const { site, to } = await started();
     await to(NEW, '15.45.0', 'half').init();
     writeFileSync(backupOf(site), readFileSync(backupOf(site)).subarray(0, 300));
@@ -315,9 +315,9 @@ describeOnServers('an upgrade', (world) => {
     assert.equal(settingsOf(site)[0], 1);
   });
 
-  it('a failed migration keeps the site closed and names the backup, which the image before loads', async () => {
+  it('keeps the site closed after a failed migration; with the previous image it loads the backup', async () => {
     const { site, to } = await started();
-    addModule(world, site, 'kept');
+    addModule(servers, site, 'kept');
     const failed = await to(NEW, '15.45.0', 'half').init();
     assert.match(
       failed.lastLine,
@@ -351,19 +351,22 @@ describeOnServers('an upgrade', (world) => {
     assert.equal(markerOf(site).code['image'], OLD);
   });
 
-  it('goes back from a migration that worked, too, as long as the site was not opened', async () => {
+  it('restores the backup also after a successful migration, until the site was opened', async () => {
     const { site, to } = await started();
     assert.equal((await to(NEW, '15.45.0').init()).code, 0);
     const back = to(OLD, '15.44.2');
     assert.equal((await back.init()).code, 0);
-    assert.equal(world.sqlOf(site, `SELECT COUNT(*) FROM ${world.quoted('tabMigration')}`), '0');
+    assert.equal(
+      servers.sqlOf(site, `SELECT COUNT(*) FROM ${servers.quoted('tabMigration')}`),
+      '0',
+    );
     assert.equal((await back.reopen()).code, 0);
     assert.equal(markerOf(site).code['image'], OLD);
   });
 
-  it('a third image begins with the data of the first, and keeps its backup', async () => {
+  it('migrates the data of the first image to a third one, and keeps its backup', async () => {
     const { site, to } = await started();
-    addModule(world, site, 'kept');
+    addModule(servers, site, 'kept');
     await to(NEW, '15.46.0', 'half').init();
     const before = readFileSync(backupOf(site));
     const third = to(NEWER, '15.45.0');
@@ -375,7 +378,7 @@ describeOnServers('an upgrade', (world) => {
     assert.equal((await third.reopen()).code, 0);
   });
 
-  it('says what happened when the migration was killed, and begins it again', async () => {
+  it('reports a killed migration, and starts it again', async () => {
     const { site, to } = await started();
     const killed = await to(NEW, '15.45.0', 'half').with({ STANDIN_KILL: '1' }).init();
     assert.match(
@@ -388,9 +391,9 @@ describeOnServers('an upgrade', (world) => {
     assert.equal(hasTable(site, '__Auth'), true);
   });
 
-  it('loads the backup again where loading it was killed', async () => {
+  it('loads the backup again after a kill during loading', async () => {
     const { site, to } = await started();
-    addModule(world, site, 'kept');
+    addModule(servers, site, 'kept');
     await to(NEW, '15.45.0', 'half').init();
     const marker = markerOf(site);
     writeFileSync(
@@ -398,14 +401,14 @@ describeOnServers('an upgrade', (world) => {
       JSON.stringify({ ...marker, upgrade: { ...marker.upgrade, restoring: true } }),
     );
     for (const table of ['tabDefaultValue', 'tabSingles', 'tabProbe', 'tabMigration', 'tabHalf']) {
-      world.sqlOf(site, `DROP TABLE ${world.quoted(table)}`);
+      servers.sqlOf(site, `DROP TABLE ${servers.quoted(table)}`);
     }
     const again = await to(NEW, '15.45.0').init();
     assert.equal(again.code, 0, `even with the image that failed: ${again.output}`);
     assert.deepEqual([modules(site), hasTable(site, 'tabHalf')], ['1', false]);
   });
 
-  it('refuses older code and lost apps while the site is open, and changes nothing', async () => {
+  it('rejects older code and missing apps while the site is open, and changes nothing', async () => {
     const { site, to } = await started();
     const older = await to('registry/erpnext:v15.43.0', '15.43.9').init();
     assert.match(older.lastLine, /^app-operator: Downgrade: .*frappe 15.43.9 for data of 15.44.2/);
@@ -413,7 +416,7 @@ describeOnServers('an upgrade', (world) => {
     assert.equal(markerOf(site).upgrade, undefined);
   });
 
-  it('installs the apps that are new, after the migration; a failure keeps the site closed', async () => {
+  it('installs new apps after the migration; a failure keeps the site closed', async () => {
     const { to } = await started();
     const growing = to(NEW, '15.45.0').with({ SITE_APPS: '["frappe","hrms"]' });
     writeFileSync(join(growing.bench, 'sites/apps.txt'), 'frappe\nerpnext\n');
@@ -424,7 +427,7 @@ describeOnServers('an upgrade', (world) => {
     assert.equal((await growing.reopen()).code, 0);
   });
 
-  it('keeps one backup: that of the last upgrade', async () => {
+  it('keeps only the backup of the last upgrade', async () => {
     const { site, to } = await started();
     for (const [image, version] of [
       [NEW, '15.45.0'],

@@ -1,4 +1,4 @@
-/** Stores for backups: folders, and a real S3 server, as Jobs are told of them. */
+/** Stores for backups, with the environment of Jobs: folders, and a real S3 server. */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { connect, createServer, type Socket } from 'node:net';
@@ -35,7 +35,7 @@ export function s3Env(server: S3Server, change: Env = {}): Env {
 
 export type Action = readonly [name: string, ...args: readonly (string | number)[]];
 
-/** Does things with a store in a process of its own; their results, none where it is killed. */
+/** Runs actions on a store in another process. Returns their results, none if it is killed. */
 export async function doInStore(
   env: Env,
   actions: readonly Action[],
@@ -48,7 +48,7 @@ export async function doInStore(
   throw new Error(output);
 }
 
-/** How that fails. */
+/** The error of such a process. */
 export async function failureInStore(
   env: Env,
   actions: readonly Action[],
@@ -70,7 +70,7 @@ async function run(env: Env, actions: readonly Action[], kill: Kill): Promise<st
   return output;
 }
 
-/** A way to a server that breaks: each of the first `times` connections ends after so many bytes in one direction. */
+/** An unreliable proxy of a server: each of the first `times` connections ends after so many bytes in one direction. */
 export async function brokenWay(port: number, times: number, bytes: number) {
   const here = await freePort();
   let left = times;
@@ -100,7 +100,7 @@ export async function brokenWay(port: number, times: number, bytes: number) {
   await once(server, 'listening');
   return {
     endpoint: `http://127.0.0.1:${String(here)}`,
-    /** How many connections were broken. */
+    /** How many connections were closed. */
     broken: () => times - Math.max(left, 0),
     close: () => server.close(),
   };

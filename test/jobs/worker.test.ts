@@ -8,7 +8,7 @@ const run = ['sh', join(SCRIPTS, 'worker.sh')];
 const IDLE = { IDLE_SECONDS: '2' };
 
 describe('worker.sh', () => {
-  it('passes arguments on as they are and gives the worker’s exit code back', async () => {
+  it('passes arguments unchanged and returns the worker’s exit code', async () => {
     const result = await runScript(
       [...run, 'sh', '-c', 'printf "%s|" "$@"; exit 7', 'sh', 'a b', '$HOME', ';id'],
       {},
@@ -17,7 +17,7 @@ describe('worker.sh', () => {
     assert.equal(result.code, 7);
   });
 
-  it('ends a worker that listens at once', async () => {
+  it('ends an idle worker at once', async () => {
     const started = daemon([...run, 'sh', '-c', 'echo up; exec sleep 60'], {});
     await eventually('the worker runs', () => started.log().includes('up'));
     const { code, ms } = await started.stop();
@@ -25,7 +25,7 @@ describe('worker.sh', () => {
     assert.ok(ms < 30_000, `${String(ms)} ms`);
   });
 
-  it('kills a worker that has lost its SIGTERM, when it has had no job for a while', async () => {
+  it('kills a worker that ignores SIGTERM, after it had no job for some time', async () => {
     const deaf =
       "import signal, time; signal.signal(signal.SIGTERM, signal.SIG_IGN); print('up', flush=True); time.sleep(60)";
     const started = daemon([...run, 'python3', '-c', deaf], IDLE);
@@ -36,7 +36,7 @@ describe('worker.sh', () => {
     assert.match(started.log(), /no job and does not end/);
   });
 
-  it('never kills one that works, however long', async () => {
+  it('never kills a worker that runs a job', async () => {
     const work = [
       'import os, signal, time',
       'signal.signal(signal.SIGTERM, signal.SIG_IGN)',

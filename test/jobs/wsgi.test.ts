@@ -1,4 +1,4 @@
-/** wsgi.py under the real gunicorn, with the flags of the pods; the framework's application is a stand-in. */
+/** app_operator_wsgi.py under the real gunicorn, with the flags of the pods; the framework's application is a stand-in. */
 import assert from 'node:assert/strict';
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -31,8 +31,8 @@ async function startGunicorn(
   const port = await freePort();
   const command = [
     program('gunicorn') ?? 'gunicorn',
-      `--chdir=${sites ?? temporaryDirectory()}`,
-      `--pythonpath=${SCRIPTS},${STAND_IN}`,
+    `--chdir=${sites ?? temporaryDirectory()}`,
+    `--pythonpath=${SCRIPTS},${STAND_IN}`,
     `--bind=127.0.0.1:${String(port)}`,
     '--threads=4',
     '--workers=2',
@@ -49,7 +49,7 @@ async function startGunicorn(
   return { ...started, port };
 }
 
-describe('wsgi.py on a bench', needsStandIn('gunicorn'), () => {
+describe('app_operator_wsgi.py on a bench', needsStandIn('gunicorn'), () => {
   let gunicorn: Awaited<ReturnType<typeof startGunicorn>>;
   before(async () => {
     gunicorn = await startGunicorn({});
@@ -57,13 +57,13 @@ describe('wsgi.py on a bench', needsStandIn('gunicorn'), () => {
   after(() => gunicorn.stop());
   const ask = (headers: Env, path = PING): Promise<Answer> => get(gunicorn.port, path, headers);
 
-  it('answers a kubelet that names no site: the process is up', async () => {
+  it('answers a kubelet without a site: the process runs', async () => {
     const answer = await ask(kubelet);
     assert.deepEqual([answer.status, answer.body], [200, PONG]);
     assert.equal(answer.headers['content-type'], 'application/json');
   });
 
-  it('asks the framework when a kubelet names a site', async () => {
+  it('passes a kubelet’s ping with a site to the framework', async () => {
     const status = async (site: string): Promise<number> =>
       (await ask({ ...kubelet, 'X-Frappe-Site-Name': site })).status;
     assert.equal(await status('up.example.com'), 200);
@@ -77,7 +77,7 @@ describe('wsgi.py on a bench', needsStandIn('gunicorn'), () => {
     assert.equal((await ask({ ...kubelet, 'X-Frappe-Site-Name': 'busy.example.com' })).status, 503);
   });
 
-  it('passes everything else through untouched', async () => {
+  it('passes all other requests unchanged', async () => {
     assert.equal((await ask({ Host: '10.0.0.9' })).status, 404, 'a visitor’s ping of no site');
     assert.equal(
       (await ask({ Host: 'paused.example.com' })).status,
@@ -92,14 +92,13 @@ describe('wsgi.py on a bench', needsStandIn('gunicorn'), () => {
       gunicorn.port,
       PING,
       { ...kubelet, Host: 'up.example.com' },
-      'POST',
-      'data',
+      { method: 'POST', body: 'data' },
     );
     assert.equal(post.body, `framework POST ${PING} data`);
     assert.deepEqual(post.headers['set-cookie'], ['sid=1']);
   });
 
-  it('picks the site as the framework does, when none is pinned', async () => {
+  it('selects the site as the framework does, without SITE_NAME', async () => {
     assert.equal((await ask({ Host: 'up.example.com' })).headers['x-site'], 'up.example.com');
     assert.equal(
       (await ask({ Host: 'x', 'X-Frappe-Site-Name': 'up.example.com' })).headers['x-site'],
@@ -108,8 +107,8 @@ describe('wsgi.py on a bench', needsStandIn('gunicorn'), () => {
   });
 });
 
-describe('wsgi.py of a site', needsStandIn('gunicorn'), () => {
-  it('pins every request to the site, whatever Host or header says', async () => {
+describe('app_operator_wsgi.py of a site', needsStandIn('gunicorn'), () => {
+  it('handles every request for the site, whatever its Host or header', async () => {
     const gunicorn = await startGunicorn({ SITE_NAME: 'up.example.com' });
     for (const headers of [
       { Host: 'paused.example.com' },
@@ -139,7 +138,7 @@ describe('wsgi.py of a site', needsStandIn('gunicorn'), () => {
   });
 });
 
-describe('wsgi.py and upgrades', needsStandIn('gunicorn'), () => {
+describe('app_operator_wsgi.py and upgrades', needsStandIn('gunicorn'), () => {
   let gunicorn: Awaited<ReturnType<typeof startGunicorn>>;
   let sites: string;
   before(async () => {
@@ -161,14 +160,14 @@ describe('wsgi.py and upgrades', needsStandIn('gunicorn'), () => {
   const ask = (path = '/app', headers: Env = {}): Promise<Answer> =>
     get(gunicorn.port, path, { Host: 'up.example.com', ...headers });
 
-  it('serves a site whose data is of its own image', async () => {
+  it('serves a site whose data is of its image', async () => {
     marker({ code: { image: 'new', frappe: '15' } });
     assert.equal((await ask()).status, 200);
     marker({ code: { frappe: '15' } });
     assert.equal((await ask()).status, 200, 'of an unknown image');
   });
 
-  it('shows a page while the site is closed, or its data is of another image; the next request sees each change', async () => {
+  it('shows a page while the site is closed or has data of another image; a change has effect at the next request', async () => {
     for (const state of [
       { code: { image: 'old' } },
       { code: { image: 'new' }, upgrade: { to: 'new' } },
@@ -191,7 +190,7 @@ describe('wsgi.py and upgrades', needsStandIn('gunicorn'), () => {
     }
   });
 
-  it('has the bundles of its image, and nothing else of the volume', async () => {
+  it('serves the bundles of its image, and no other file of the volume', async () => {
     const bundle = await ask('/assets/frappe/dist/desk.bundle.ABC.js');
     assert.deepEqual([bundle.status, bundle.body], [200, 'desk()']);
     assert.match(String(bundle.headers['content-type']), /javascript/);
@@ -205,7 +204,7 @@ describe('wsgi.py and upgrades', needsStandIn('gunicorn'), () => {
     }
   });
 
-  it('tells the framework of the bundles of its image, whatever the cache says', async () => {
+  it('gives the framework the bundles of its image, whatever the cache has', async () => {
     assert.match((await ask('/bundles')).body, /desk.bundle.ABC.js/);
   });
 });

@@ -1,4 +1,7 @@
-/** A real Prometheus scrapes the real operator and a real exporter, with the rules, and answers the queries of the dashboard. */
+/**
+ * A real Prometheus scrapes the real operator and a real exporter, with the rules, and answers the
+ * queries of the dashboard.
+ */
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -39,7 +42,10 @@ describe('Prometheus', needs(...servers), () => {
   });
   after(() => stop());
 
-  /** For every sample that must be there: after a scrape that takes too long, a target has none until the next. */
+  /**
+   * For every sample that must be there: after a scrape that takes too long, a target has none
+   * until the next.
+   */
   const until = <T>(what: string, check: () => Promise<T | undefined | false>): Promise<T> =>
     stack.cluster.until(what, check);
 

@@ -1,4 +1,7 @@
-/** The alerts, in the time of promtool: each fires when it should, and not before, and not otherwise. */
+/**
+ * The alerts, in the time of promtool: each fires when it should, and not before, and not
+ * otherwise.
+ */
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { readFileSync, writeFileSync } from 'node:fs';
@@ -30,19 +33,19 @@ interface Case {
 const JOB = 'app-operator-controller-manager-metrics-service';
 const up = (instance: string): string => `up{job="${JOB}",instance="${instance}"}`;
 const down: Fired = {
-  summary: 'The operator is not there to be scraped.',
+  summary: 'The operator is down.',
   description:
-    'Prometheus has reached no metrics endpoint of the operator for 5 minutes. Benches and sites go on serving; nothing that changes is acted on.',
+    'Prometheus has reached no metrics endpoint of the operator for 5 minutes. Benches and sites keep serving; changes are not applied.',
 };
 
 const errors = (controller: string, type: string): string =>
   `app_operator_reconciliation_errors_total{controller="${controller}",error_type="${type}"}`;
 const failing = (rate: string, controller: string, type: string): Fired => ({
-  summary: `The operator fails at ${rate} reconciliations a second.`,
+  summary: `The operator fails ${rate} reconciliations a second.`,
   description: `More than 0.1 reconciliations a second have failed for 5 minutes, most of them of ${controller} with ${type}.`,
 });
 
-const reconciles = (le: string, controller = 'appsite'): string =>
+const reconciliations = (le: string, controller = 'appsite'): string =>
   `app_operator_reconciliation_duration_seconds_bucket{controller="${controller}",result="success",le="${le}"}`;
 
 const phase = (kind: string, phaseName: string, name = 'shop'): string =>
@@ -50,7 +53,7 @@ const phase = (kind: string, phaseName: string, name = 'shop'): string =>
 const notReady = (kind: string, phaseName: string): Fired => ({
   labels: { namespace: 'team', name: 'shop' },
   summary: `${kind} team/shop is not Ready.`,
-  description: `${kind} shop in namespace team has not been Ready for 15 minutes. Its phase is ${phaseName}; the condition Ready says what it waits for.`,
+  description: `${kind} shop in namespace team has not been Ready for 15 minutes. Its phase is ${phaseName}; the condition Ready says why.`,
 });
 const phaseCases = (alert: string, kind: string, series: string): readonly Case[] => {
   const common = { alert, severity: 'warning' };
@@ -146,9 +149,9 @@ const CASES: readonly Case[] = [
     severity: 'warning',
     when: 'one of twenty reconciliations takes more than a minute',
     series: {
-      [reconciles('60')]: '0+90x60',
-      [reconciles('90')]: '0+100x60',
-      [reconciles('+Inf')]: '0+100x60',
+      [reconciliations('60')]: '0+90x60',
+      [reconciliations('90')]: '0+100x60',
+      [reconciliations('+Inf')]: '0+100x60',
     },
     at: {
       10: [],
@@ -157,7 +160,7 @@ const CASES: readonly Case[] = [
           labels: { controller: 'appsite' },
           summary: 'Reconciling appsite takes 75 s or more in one of twenty cases.',
           description:
-            'The 95th percentile of the time that the operator takes for one visit of an object (appsite) has been above 60 seconds for 10 minutes.',
+            'The 95th percentile of the time that the operator takes for one reconciliation (appsite) has been above 60 seconds for 10 minutes.',
         },
       ],
     },
@@ -167,9 +170,9 @@ const CASES: readonly Case[] = [
     severity: 'warning',
     when: 'fewer do',
     series: {
-      [reconciles('60')]: '0+96x60',
-      [reconciles('90')]: '0+100x60',
-      [reconciles('+Inf')]: '0+100x60',
+      [reconciliations('60')]: '0+96x60',
+      [reconciliations('90')]: '0+100x60',
+      [reconciliations('+Inf')]: '0+100x60',
     },
     at: { 30: [] },
   },
@@ -248,9 +251,9 @@ const CASES: readonly Case[] = [
       5: [
         {
           labels: { job: 'b-metrics', instance: '10.0.0.1:9180', namespace: 'team', bench: 'b', server: 'b-db:3306' }, // prettier-ignore
-          summary: '90% of the connections of b-db:3306 are taken.',
+          summary: '90% of the connections of b-db:3306 are in use.',
           description:
-            'More than 80% of the connections that the database server b-db:3306 of bench b allows have been taken for 5 minutes. When all are, requests fail.',
+            'More than 80% of the connections that the database server b-db:3306 of bench b allows have been in use for 5 minutes. When none is free, requests fail.',
         },
       ],
     },
@@ -280,9 +283,9 @@ const CASES: readonly Case[] = [
       5: [
         {
           labels: { job: 'pg', instance: 'db:9187', server: 'db:5432' },
-          summary: '90% of the connections of db:5432 are taken.',
+          summary: '90% of the connections of db:5432 are in use.',
           description:
-            'More than 80% of the connections that the database server db:5432 allows have been taken for 5 minutes. When all are, requests fail.',
+            'More than 80% of the connections that the database server db:5432 allows have been in use for 5 minutes. When none is free, requests fail.',
         },
       ],
     },

@@ -1,7 +1,8 @@
 /**
- * A real Prometheus with the scrape configuration of docs/monitoring.md. It scrapes the operator over HTTPS with the token
- * of a service account, and the exporter of a bench whose Redis, MariaDB and PostgreSQL are real. Debian's Prometheus knows
- * no Kubernetes: it gets every port of every Service with its labels as targets, and relabelling chooses.
+ * A real Prometheus with the scrape configuration of docs/monitoring.md. It scrapes the operator
+ * over HTTPS with the token of a service account, and the exporter of a bench whose Redis, MariaDB
+ * and PostgreSQL are real. Debian's Prometheus knows no Kubernetes: it gets every port of every
+ * Service with its labels as targets, and relabelling chooses.
  */
 import assert from 'node:assert/strict';
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
@@ -115,7 +116,7 @@ async function observed(parts: Parts, interval: string): Promise<MonitoringStack
   for (const site of ['shop', 'books']) await cluster.ready('AppSite', namespace, site);
   // What the backup's pod would have left, had it been a real one.
   const status = { lastSuccessfulTime: new Date(Date.now() - 3_600_000).toISOString() };
-  await cluster.patch('SiteBackup', namespace, 'nightly', { status }, 'status');
+  await cluster.patchStatus('SiteBackup', namespace, 'nightly', { status });
   await cluster.patch('SiteBackup', namespace, 'nightly', { spec: { backoffLimit: 1 } });
 
   const exporterPort = await startExporter(directory, namespace, redis, databases);
@@ -184,7 +185,10 @@ async function observed(parts: Parts, interval: string): Promise<MonitoringStack
   };
 }
 
-/** The configuration of the documentation, with short intervals, and with files in place of service discovery. */
+/**
+ * The configuration of the documentation, with short intervals, and with files in place of service
+ * discovery.
+ */
 function prometheusConfig(interval: string, token: string, targets: readonly Target[]): string {
   const page = readFileSync(join(ROOT, 'docs/monitoring.md'), 'utf8');
   const [, text = ''] = /<!-- scrape configuration -->\n+```yaml\n([^]*?)```/.exec(page) ?? [];

@@ -105,7 +105,7 @@ spec:
     const { code, out, err } = await appOperator(['render', '-f', '-'], toYaml([bench(), secret]));
     assert.equal(code, 0);
     assert.ok(namesIn(out).includes('Job/b-init'));
-    assert.match(err, /^<stdin>:\d+: Secret\/p: passed over: not of the API group/m);
+    assert.match(err, /^<stdin>:\d+: Secret\/p: skipped: not of the API group/m);
   });
 
   test('fails when the input has no resources', async () => {

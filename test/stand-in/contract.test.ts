@@ -1,6 +1,7 @@
 /**
- * The commands of the image against facts of the real framework 15.44.2 (read and run, see docs/contributing/stand-in-image.md):
- * each row is a command, its exit code, and what it says. Rows of a table build on each other.
+ * The commands of the image against facts of the real framework 15.44.2 (read and run, see
+ * docs/contributing/stand-in-image.md): each row is a command, its exit code, and what it says. Rows of a table
+ * build on each other.
  */
 import assert from 'node:assert/strict';
 import { rmSync, writeFileSync } from 'node:fs';
@@ -24,7 +25,10 @@ function check(stack: Stack, rows: readonly Row[]): void {
   }
 }
 
-/** The flags of `new-site` with an administrator's login, for a database that is named like the site. */
+/**
+ * The flags of `new-site` with an administrator's login, for a database that is named like the
+ * site.
+ */
 function newSite(stack: Stack, site: string, change: Readonly<Record<string, string>> = {}) {
   const { database } = stack;
   const flags: Readonly<Record<string, string>> = {

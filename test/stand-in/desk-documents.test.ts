@@ -1,4 +1,7 @@
-/** Charts, dashboards and workspaces as users write them, in a site: what is read back, and that nothing flaps. */
+/**
+ * Charts, dashboards and workspaces as users write them, in a site: what is read back, and that
+ * nothing flaps.
+ */
 import assert from 'node:assert/strict';
 import { it } from 'node:test';
 import type { SiteDashboard } from '../../constructs/dashboard/api.js';

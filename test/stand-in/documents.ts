@@ -1,4 +1,7 @@
-/** The document script on the image's framework: batches as the document engine gives them, and what came of them. */
+/**
+ * The document script on the image's framework: batches as the document engine gives them, and what
+ * came of them.
+ */
 import assert from 'node:assert/strict';
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';

@@ -1,4 +1,7 @@
-/** A bench as the framework image holds it, on this host: the same files, in a temporary directory, with real servers. */
+/**
+ * A bench as the framework image holds it, on this host: the same files, in a temporary directory,
+ * with real servers.
+ */
 import { execFileSync, spawnSync } from 'node:child_process';
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -29,7 +32,10 @@ import {
   temporaryDirectory,
 } from '../jobs/servers.js';
 
-/** `{}` when the image's packages can be had and the servers are installed; otherwise the reason for a skip. */
+/**
+ * `{}` when the image's packages can be had and the servers are installed; otherwise the reason for
+ * a skip.
+ */
 export async function needsImage(...programs: readonly string[]): Promise<{ skip?: string }> {
   const missing = needs(...programs);
   const version = pythonVersion();
@@ -165,7 +171,10 @@ export interface Web {
   readonly server: Daemon;
 }
 
-/** A database server, both Redis servers and a bench on them, initialized by the operator's own script. */
+/**
+ * A database server, both Redis servers and a bench on them, initialized by the operator's own
+ * script.
+ */
 export class Stack {
   constructor(
     readonly database: Database,

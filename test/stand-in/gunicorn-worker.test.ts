@@ -1,4 +1,7 @@
-/** gunicorn_worker.py with the image's gunicorn, whose own threaded worker drops connections when it ends. */
+/**
+ * gunicorn_worker.py with the image's gunicorn, whose own threaded worker drops connections when it
+ * ends.
+ */
 import assert from 'node:assert/strict';
 import { writeFileSync } from 'node:fs';
 import { once } from 'node:events';

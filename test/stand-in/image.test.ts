@@ -1,4 +1,7 @@
-/** The image's definition: its files as root file system, its configuration, and what makes two images equal. */
+/**
+ * The image's definition: its files as root file system, its configuration, and what makes two
+ * images equal.
+ */
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
 import { existsSync, mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';

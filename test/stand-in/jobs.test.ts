@@ -1,4 +1,7 @@
-/** Jobs on the image's framework: the real RQ with the framework's names of queues, and its ways of ending. */
+/**
+ * Jobs on the image's framework: the real RQ with the framework's names of queues, and its ways of
+ * ending.
+ */
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';

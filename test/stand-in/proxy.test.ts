@@ -49,7 +49,7 @@ describe('the framework image behind nginx', possible, () => {
   });
 
   const request = (path: string, headers: Env = {}, method = 'GET', body = ''): Promise<Answer> =>
-    get(nginx.port, path, { Host: site.name, ...headers }, method, body);
+    get(nginx.port, path, { Host: site.name, ...headers }, { method, body });
 
   const upload = (name: string, isPrivate: string, text: string): Promise<Answer> => {
     const part = (head: string, value: string): string =>

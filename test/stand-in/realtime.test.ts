@@ -38,18 +38,22 @@ describe('realtime of the framework image', possible, () => {
       ...env,
     });
 
-  /** Connects to the site's namespace by long polling; returns the server's answer and a way to go on polling. */
+  /**
+   * Connects to the site's namespace by long polling; returns the server's answer and a way to go
+   * on polling.
+   */
   async function connect(headers: Env): Promise<{ answer: string; next: () => Promise<string> }> {
     const opened = await get(port, POLL, headers);
     const { sid } = JSON.parse(opened.body.slice(1)) as { sid: string };
     const url = `${POLL}&sid=${sid}`;
     const body = `40/${site.name},`;
-    assert.equal((await get(port, url, headers, 'POST', body)).body, 'ok');
+    assert.equal((await get(port, url, headers, { method: 'POST', body })).body, 'ok');
     const next = async (): Promise<string> => {
       const packets = (await get(port, url, headers)).body.split(SEPARATOR);
       const events = packets.filter((packet) => packet !== PING);
       // After 25 s the server sends a ping.
-      if (events.length < packets.length) await get(port, url, headers, 'POST', PONG);
+      if (events.length < packets.length)
+        await get(port, url, headers, { method: 'POST', body: PONG });
       return events.length > 0 ? events.join(SEPARATOR) : next();
     };
     return { answer: await next(), next };

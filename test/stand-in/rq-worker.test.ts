@@ -1,4 +1,7 @@
-/** rq_worker.py by worker.sh, with RQ of both versions of the framework: a stop at the worst moments. */
+/**
+ * rq_worker.py by worker.sh, with RQ of both versions of the framework: a stop at the worst
+ * moments.
+ */
 import assert from 'node:assert/strict';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -18,7 +21,10 @@ import { ImageBench, needsImage } from './fixture.js';
 
 const possible = await needsImage('redis-server', 'redis-cli');
 
-/** Python imports it before anything else: the worker gets its SIGTERM at one place of RQ's own code, AT. */
+/**
+ * Python imports it before anything else: the worker gets its SIGTERM at one place of RQ's own
+ * code, AT.
+ */
 const SIGNAL = `
 import os
 import signal

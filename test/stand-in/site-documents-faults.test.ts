@@ -1,4 +1,7 @@
-/** Documents that the framework refuses, secrets, and what happens when the script is ended, crowded or lied to. */
+/**
+ * Documents that the framework refuses, secrets, and what happens when the script is ended, crowded
+ * or lied to.
+ */
 import assert from 'node:assert/strict';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';

@@ -1,4 +1,7 @@
-/** The operator's Jobs and gunicorn wrapper on the image's framework: a site from its creation to its end. */
+/**
+ * The operator's Jobs and gunicorn wrapper on the image's framework: a site from its creation to
+ * its end.
+ */
 import assert from 'node:assert/strict';
 import { it } from 'node:test';
 import { get } from '../jobs/servers.js';

@@ -1,4 +1,7 @@
-/** What differs in version-16 as far as the operator can see: flags, the database's user, a configuration that is kept a minute, RQ 2. */
+/**
+ * What differs in version-16 as far as the operator can see: flags, the database's user, a
+ * configuration that is kept a minute, RQ 2.
+ */
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import { VERSIONS } from '../../testbed/stand-in/image.js';

@@ -1,4 +1,7 @@
-/** Two versions of the image on the same sites: what a migrate changes, how it fails, and what restores. */
+/**
+ * Two versions of the image on the same sites: what a migrate changes, how it fails, and what
+ * restores.
+ */
 import assert from 'node:assert/strict';
 import { readdirSync } from 'node:fs';
 import { join } from 'node:path';

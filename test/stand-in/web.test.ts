@@ -1,4 +1,7 @@
-/** What a site of the image answers through the real gunicorn, behind the operator's wrapper and the operator's nginx. */
+/**
+ * What a site of the image answers through the real gunicorn, behind the operator's wrapper and the
+ * operator's nginx.
+ */
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -26,7 +29,7 @@ describe('requests to the framework image', possible, () => {
   });
 
   const request = (path: string, headers: Env = {}, method = 'GET', body = ''): Promise<Answer> =>
-    get(web.port, path, { Host: site.name, ...headers }, method, body);
+    get(web.port, path, { Host: site.name, ...headers }, { method, body });
   const post = (path: string, value: unknown, headers: Env = {}): Promise<Answer> =>
     request(path, { ...JSON_BODY, ...headers }, 'POST', JSON.stringify(value));
   const logIn = (pwd = site.env['ADMIN_PASSWORD']): Promise<Answer> =>

@@ -154,10 +154,12 @@ describe('the status tree', () => {
 });
 
 describe('the status of another kind', () => {
+  const [first] = KINDS;
+  assert.ok(first);
   const invented: AnyKind = {
-    ...(KINDS[0] as AnyKind),
+    ...first,
     definition: {
-      ...(KINDS[0] as AnyKind).definition,
+      ...first.definition,
       kind: 'Tenant',
       plural: 'tenants',
       singular: 'tenant',

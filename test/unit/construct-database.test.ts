@@ -181,7 +181,7 @@ suite('a database that cannot be had', () => {
     [
       'operator',
       'shared',
-      'spec.dbConfig.mode: Invalid value: "shared": the server of bench demo-bench is a database operator\'s; use "operator"',
+      'spec.dbConfig.mode: Invalid value: "shared": the server of bench demo-bench is managed by a database operator; use "operator"',
     ],
     [
       'managed',
@@ -238,7 +238,7 @@ suite('a database that cannot be had', () => {
       () => planOf({}, { ...SITES.external, secretRef: { name: 'nowhere' } }),
       new Waiting(
         'SecretMissing',
-        'spec.dbConfig.secretRef.name: the Secret "nowhere" is not there: create it in namespace default',
+        'spec.dbConfig.secretRef.name: there is no Secret "nowhere" in namespace default; create it',
       ),
     );
   });
@@ -292,7 +292,7 @@ suite('a deleted site whose bench has changed to another kind of server', () => 
       () => cleanupPlan(BENCHES.operator, SITES.shared, 'Delete'),
       new Stalled(
         'InvalidSpec',
-        'spec.dbConfig.mode: Invalid value: "shared": the server of bench demo-bench is a database operator\'s; use "operator"; the annotation app-operator.io/skip-drop=true lets the site go without dropping its data',
+        'spec.dbConfig.mode: Invalid value: "shared": the server of bench demo-bench is managed by a database operator; use "operator"; to delete the site without dropping its data, annotate it with app-operator.io/skip-drop=true',
       ),
     );
   });

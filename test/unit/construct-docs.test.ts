@@ -17,6 +17,7 @@ import {
   longCells,
   manifestsIn,
   markdownFiles,
+  mergePatchesIn,
   ROOT,
   valueTable,
 } from '../golden/docs.js';
@@ -172,6 +173,14 @@ test('docs/helm-values.md lists every value of the chart', () => {
   assertSection('docs/helm-values.md', 'values', valueTable(read('dist/chart/README.md')));
 });
 
+/** Required fields that a merge patch leaves as they are. */
+const REQUIRED: Readonly<Record<string, object>> = {
+  appbench: { frameworkVersion: 'version-15' },
+  appsite: { benchRef: { name: 'bench' }, siteName: 'demo.example.com' },
+  siteuser: { siteRef: { name: 'site' }, email: 'ada@example.com', firstName: 'Ada' },
+  sitebackup: { siteRef: { name: 'site' }, destination: { pvc: { claimName: 'backups' } } },
+};
+
 for (const file of markdownFiles()) {
   suite(file, () => {
     const page = read(file);
@@ -180,6 +189,20 @@ for (const file of markdownFiles()) {
     });
     test('has manifests that the operator admits', () => {
       for (const manifest of manifestsIn(page)) admitted(manifest);
+    });
+    test('has merge patches of fields that exist, with allowed values', () => {
+      for (const { singular, patch } of mergePatchesIn(page)) {
+        const definition = DEFINITIONS.find((one) => one.singular === singular);
+        assert.ok(definition, singular);
+        const { spec } = JSON.parse(patch) as { readonly spec: object };
+        const { problems, pruned } = admit(definition, {
+          apiVersion: 'app-operator.io/v1alpha1',
+          kind: definition.kind,
+          metadata: { name: 'patched' },
+          spec: { ...REQUIRED[singular], ...spec },
+        } as KubeObject);
+        assert.deepEqual({ problems, pruned }, { problems: [], pruned: [] }, patch);
+      }
     });
     test('has no cell of more than 100 columns outside of generated tables', () => {
       assert.deepEqual(longCells(page), []);

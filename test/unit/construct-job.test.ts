@@ -211,7 +211,7 @@ suite('a single run', () => {
     assert.deepEqual([lost.phase, lost.stalled, lost.ready.reason], ['Failed', true, 'Terminated']);
     assert.equal(
       lost.ready.message,
-      'Job j-run is gone, and how it ended is not known: change the spec to run it again',
+      'Job j-run was deleted while it ran: its result is unknown; change the spec to run it again',
     );
     const after = left(later.status, lost);
     assert.equal(after.active, 0);

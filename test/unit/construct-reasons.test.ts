@@ -57,6 +57,7 @@ const PLACES: Readonly<Record<string, number>> = {
   Stalled: 0,
   conditionResult: 0,
   blockedReason: 0,
+  inState: 0,
   statusResult: 1,
   deleting: 1,
   retried: 0,
@@ -181,7 +182,7 @@ suite('docs/reasons.md', () => {
   });
   test('has a row for every condition of the golden scenarios', () => {
     const rows = rowsOf('Conditions');
-    const terminations = first(rowsOf('Last words of Jobs'));
+    const terminations = first(rowsOf('Termination messages of Jobs'));
     const outcomes = scenarioNames().flatMap((name) =>
       outcomesOf(readScenario(name)).map((outcome) => ({ name, ...outcome })),
     );
@@ -205,7 +206,7 @@ suite('docs/reasons.md', () => {
       }
     }
   });
-  test('explains the last words of every script, and no others', () => {
+  test('explains the termination message of every job, and no others', () => {
     const texts = Object.values(scripts).join('\n');
     const patterns = [
       /(?:JobError|S3Error|report|fail|set_termination_message)\(\s*"([A-Z]\w+)"/g,
@@ -220,7 +221,10 @@ suite('docs/reasons.md', () => {
       [...texts.matchAll(pattern)].map(([, name]) => name),
     );
     assert.deepEqual(
-      first([...rowsOf('Last words of Jobs'), ...rowsOf('Last words of other containers')]),
+      first([
+        ...rowsOf('Termination messages of Jobs'),
+        ...rowsOf('Termination messages of other containers'),
+      ]),
       [...new Set(said)].sort(),
     );
   });

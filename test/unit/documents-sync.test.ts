@@ -169,7 +169,7 @@ describe('a resource that is deleted', () => {
     assert.deepEqual([state, onlyAs?.fields['first_name'], secrets], ['disabled', 'Ada', {}]);
     assert.equal(life.delete(['Failed', 'refused']), 'DocumentFailed');
     assert.equal(life.delete(), 'DocumentFailed');
-    assert.equal(life.ready.startsWith('DocumentFailed: refused; the annotation'), true);
+    assert.equal(life.ready.startsWith('DocumentFailed: refused; to skip this, annotate'), true);
   });
 
   test('while what was refused is tried with another spec asks to remove just that', () => {

@@ -5,8 +5,11 @@ import { join } from 'node:path';
 import { after, before, suite, test } from 'node:test';
 import ts from 'typescript';
 import * as constants from '../../constructs/frappe/constants.generated.js';
+import { scripts } from '../../constructs/frappe/scripts.generated.js';
 import { jobModules, mountedFiles, parseConstants } from '../../tools/jobs/build.js';
 import { ROOT } from '../golden/docs.js';
+import { outcomesOf } from '../golden/outcome.js';
+import { readScenario, scenarioNames } from '../golden/scenario.js';
 
 const SCRIPTS = 'constructs/frappe/scripts.generated.ts';
 const CONSTANTS = 'jobs/common/operator_constants.py';
@@ -78,14 +81,52 @@ function scriptValues(text: string): readonly string[] {
   const code = text
     .replace(/^\s*#.*$/gm, '')
     .replace(/^\s*(?:r|rb)?"""[^]*?"""/gm, '')
-    .replaceAll('_', '');
+    .replace(/(\d)_(?=\d)/g, '$1');
   return [...code.matchAll(/"([^"\n]*)"|'([^'\n]*)'|:-([^}]*)}|(?<![\w.])(\d+)(?![\w.])/g)].map(
     ([, ...groups]) => groups.find((group) => group !== undefined) ?? '',
   );
 }
 
+suite('Environment variables of pods', () => {
+  /** Set for the framework, for Kubernetes or for Python, and not read by a script. */
+  const others = new Set([
+    'FRAPPE_STREAM_LOGGING',
+    'HOME',
+    'PYTHONDONTWRITEBYTECODE',
+    'PYTHONPATH',
+    'USER',
+  ]);
+
+  test('that run a script of jobs/ are read by a script', () => {
+    const text = Object.values(scripts).join('\n');
+    const unread = new Set<string>();
+    for (const scenario of scenarioNames()) {
+      const objects = outcomesOf(readScenario(scenario)).flatMap(({ stages }) =>
+        stages.flatMap((stage) => stage.objects),
+      );
+      for (const name of variablesOfScripts(objects)) {
+        if (!others.has(name) && !new RegExp(`\\b${name}\\b`).test(text)) unread.add(name);
+      }
+    }
+    assert.deepEqual([...unread], []);
+  });
+});
+
+/** Names of the variables of every container whose command is a script of jobs/. */
+function variablesOfScripts(value: unknown): readonly string[] {
+  if (typeof value !== 'object' || value === null) return [];
+  const { command, env } = value as {
+    readonly command?: unknown;
+    readonly env?: readonly { readonly name: string }[];
+  };
+  const runsScript = JSON.stringify(command ?? '').includes(constants.SCRIPTS_DIR);
+  const own = runsScript && Array.isArray(env) ? env.map(({ name }) => name) : [];
+  return [...own, ...Object.values(value).flatMap(variablesOfScripts)];
+}
+
 suite('Constants that the operator and the jobs share', () => {
-  const scalars = Object.entries(constants).filter(([, value]) => typeof value !== 'object');
+  const values: Readonly<Record<string, unknown>> = constants;
+  const scalars = Object.entries(values).filter(([, value]) => typeof value !== 'object');
   const files = (folder: string, pattern: RegExp): readonly string[] =>
     readdirSync(ROOT + folder, { recursive: true, encoding: 'utf8' })
       .filter((path) => pattern.test(path))

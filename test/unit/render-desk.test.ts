@@ -56,7 +56,7 @@ suite('a preview of charts, dashboards and workspaces', () => {
       spec: { ...dashboard.spec, ...changes },
     });
     assert.deepEqual(problemsOf(...site, ...desk, named('zz', {})), [
-      'spec.dashboardName: Invalid value: "Tasks": SiteDashboard tasks stands for this document of site demo-site already',
+      'spec.dashboardName: Invalid value: "Tasks": SiteDashboard tasks already manages this document of site demo-site',
     ]);
     const first = named('a', { dashboardName: 'A', isDefault: true });
     const second = named('b', { dashboardName: 'B', isDefault: true });

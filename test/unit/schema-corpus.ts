@@ -1,4 +1,7 @@
-/** Manifests that admission refuses, with unknown fields, and changes of stored objects: for tests without and with an API server. */
+/**
+ * Manifests that admission refuses, with unknown fields, and changes of stored objects: for tests
+ * without and with an API server.
+ */
 import { aBench, aSite, minimal, type Manifest } from './schema-manifests.js';
 import { REFUSED_DESK } from './schema-refused-desk.js';
 import { REFUSED_OTHERS } from './schema-refused-others.js';

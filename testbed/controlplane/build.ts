@@ -47,8 +47,8 @@ export function controlPlaneCatalog({ key }: Versions): Catalog<BinaryName> {
 const TEMPORARY = '.building-';
 
 /**
- * Builds binaries with the Go toolchain into `folder`, each moved there in one step, so that a binary
- * in `folder` is always a whole one. The caller holds the lock of `folder`.
+ * Builds binaries with the Go toolchain into `folder`, each moved there in one step, so that a
+ * binary in `folder` is always a whole one. The caller holds the lock of `folder`.
  */
 export async function buildBinaries(
   recipes: readonly (readonly [name: string, recipe: Recipe])[],
@@ -122,7 +122,9 @@ function goMissing(name: string): Error {
   );
 }
 
-/** Kubernetes reports v0.0.0 unless the version is linked in; both copies of it, for user agents. */
+/**
+ * Kubernetes reports v0.0.0 unless the version is linked in; both copies of it, for user agents.
+ */
 export function kubernetes(command: string, module = asset('go')): Recipe {
   return {
     module,

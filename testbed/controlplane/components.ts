@@ -124,8 +124,8 @@ export function scheduler({ kubeconfigs }: Setup): string[] {
     `--kubeconfig=${kubeconfigs.scheduler}`,
     '--secure-port=0',
     '--leader-elect=false',
-    // The scheduler may try a pod before it sees the pod's volume claim bound. It gets no event then and would retry
-    // after five minutes; with this flag it retries every half a minute.
+    // The scheduler may try a pod before it sees the pod's volume claim bound. It gets no event
+    // then and would retry after five minutes; with this flag it retries every half a minute.
     '--pod-max-in-unschedulable-pods-duration=1s',
     ...FAST_CLIENT,
   ];

@@ -48,11 +48,15 @@ export interface ControlPlane extends AsyncDisposable {
   readonly processes: readonly RunningProcess[];
   /** Id of the process group of all processes. */
   readonly processGroup: number | undefined;
-  /** Rejects when a process exits without a stop request, with the end of its log; never resolves. */
+  /**
+   * Rejects when a process exits without a stop request, with the end of its log; never resolves.
+   */
   readonly failed: Promise<never>;
   /** Runs kubectl as the administrator; rejects with its standard error when it fails. */
   kubectl(args: readonly string[], input?: string): Promise<string>;
-  /** Writes a kubeconfig for a user of this name, who may do what RBAC grants, and returns its path. */
+  /**
+   * Writes a kubeconfig for a user of this name, who may do what RBAC grants, and returns its path.
+   */
   userKubeconfig(user: string, groups?: readonly string[]): Promise<string>;
   /** Ends the API server with SIGTERM, or at once with SIGKILL. */
   stopApiServer(signal?: 'SIGTERM' | 'SIGKILL'): Promise<void>;
@@ -105,8 +109,8 @@ function simulatedNodes({ place, kwokNodes = 2 }: ControlPlaneOptions): number {
 }
 
 /**
- * Its servers exit when a request at their start times out, as on a suspended machine, and another process may take a
- * port. With a place there is one attempt: the network is made once.
+ * Its servers exit when a request at their start times out, as on a suspended machine, and another
+ * process may take a port. With a place there is one attempt: the network is made once.
  */
 function mayBeChance(error: unknown, { place }: ControlPlaneOptions): boolean {
   return error instanceof ProcessDied && !place;

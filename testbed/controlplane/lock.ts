@@ -58,15 +58,18 @@ async function create(path: string, content: string): Promise<boolean> {
   }
 }
 
-/** The process that holds the lock; undefined where the lock does not exist or was stale and is removed. */
+/**
+ * The process that holds the lock; undefined where the lock does not exist or was stale and is
+ * removed.
+ */
 async function stale(path: string): Promise<number | undefined> {
   const content = await read(path);
   if (content === undefined) return undefined;
   const holder = Number(content.split(' ')[0]);
   const age = Date.now() - (await modified(path));
   if (age < STALE_MS && isAlive(holder)) return holder;
-  // Only one process succeeds in the rename. If a third process has taken the lock between our read and the
-  // rename, its file is put back.
+  // Only one process succeeds in the rename. If a third process has taken the lock between our read
+  // and the rename, its file is put back.
   const removed = `${path}.${randomUUID()}`;
   try {
     await rename(path, removed);

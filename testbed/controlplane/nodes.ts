@@ -10,8 +10,8 @@ export async function createNodes(api: AdminClient, count: number): Promise<void
 }
 
 /**
- * Waits until every node is Ready, that is until kwok plays it. kwok may have looked at its Stages, and at the
- * nodes, too early (see `stagesKnown`): both are changed again, less and less often.
+ * Waits until every node is Ready, that is until kwok plays it. kwok may have looked at its Stages,
+ * and at the nodes, too early (see `stagesKnown`): both are changed again, less and less often.
  */
 export async function nodesReady(api: AdminClient, count: number): Promise<void> {
   let waiting: readonly NodeObject[] = [];

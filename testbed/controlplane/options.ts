@@ -33,11 +33,15 @@ export interface ControlPlaneOptions {
   /** Whether the API server logs every request's metadata. Default: false. */
   readonly audit?: boolean;
   /**
-   * Called when the API server is ready and before the controllers start: the garbage collector then knows the kinds
-   * that are created here at once. Later it discovers kinds every 30 seconds only.
+   * Called when the API server is ready and before the controllers start: the garbage collector
+   * then knows the kinds that are created here at once. Later it discovers kinds every 30 seconds
+   * only.
    */
   readonly prepare?: (api: AdminClient) => Promise<void>;
-  /** Default: 127.0.0.1, without a real node. With a place there are no simulated nodes and no volumes. */
+  /**
+   * Default: 127.0.0.1, without a real node. With a place there are no simulated nodes and no
+   * volumes.
+   */
   readonly place?: Place;
   /** Called with the current step. Default: no calls. */
   readonly onProgress?: OnProgress | undefined;

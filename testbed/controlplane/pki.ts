@@ -35,7 +35,9 @@ export interface Pki {
   client(subject: Subject): Credential;
 }
 
-/** Creates, or reads again, the keys and certificates in `folder`; `hosts` also name the API server. */
+/**
+ * Creates, or reads again, the keys and certificates in `folder`; `hosts` also name the API server.
+ */
 export async function preparePki(folder: string, hosts: readonly string[] = []): Promise<Pki> {
   await mkdir(folder, { recursive: true, mode: 0o700 });
   const files = {

@@ -27,8 +27,8 @@ interface Cluster {
 }
 
 /**
- * Makes running and new pods with these labels fail, in all namespaces, until `release`. Once the promise resolves,
- * every new pod fails.
+ * Makes running and new pods with these labels fail, in all namespaces, until `release`. Once the
+ * promise resolves, every new pod fails.
  */
 export function failPods(
   { api }: Cluster,
@@ -41,8 +41,8 @@ export function failPods(
 }
 
 /**
- * Keeps running and new pods with these labels from being Ready, in all namespaces, and their Jobs from completing, until
- * `release`. Once the promise resolves, every new pod is kept.
+ * Keeps running and new pods with these labels from being Ready, in all namespaces, and their Jobs
+ * from completing, until `release`. Once the promise resolves, every new pod is kept.
  */
 export function holdPods({ api }: Cluster, labels: Labels): Promise<Interference> {
   const name = `hold-${randomUUID().slice(0, 8)}`;
@@ -50,8 +50,8 @@ export function holdPods({ api }: Cluster, labels: Labels): Promise<Interference
 }
 
 /**
- * Completes pods of Jobs with these labels with a termination message, until `release`. Once the promise resolves, every
- * new pod completes so; completed pods do not change.
+ * Completes pods of Jobs with these labels with a termination message, until `release`. Once the
+ * promise resolves, every new pod completes so; completed pods do not change.
  */
 export function completePods(
   { api }: Cluster,

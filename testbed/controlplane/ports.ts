@@ -30,7 +30,10 @@ export async function freePort(): Promise<number> {
   }
 }
 
-/** Reserves a port; false where it is reserved, also by this process. The reservation of a killed process is removed. */
+/**
+ * Reserves a port; false where it is reserved, also by this process. The reservation of a killed
+ * process is removed.
+ */
 async function reserve(port: number): Promise<boolean> {
   const file = reservationOf(port);
   try {

@@ -50,7 +50,8 @@ export class Processes {
     atEnd: AtEnd = {},
   ) {
     const program = fileURLToPath(new URL('./supervisor.js', import.meta.url));
-    // A separate process group: Ctrl-C in a terminal signals this process only, which ends the others.
+    // A separate process group: Ctrl-C in a terminal signals this process only, which ends the
+    // others.
     this.#supervisor = fork(program, [JSON.stringify(atEnd)], {
       detached: true,
       execArgv: [],

@@ -3,7 +3,8 @@ import { connect } from 'node:net';
 import type { AdminClient } from './admin-client.js';
 
 export async function apiServerReady(api: AdminClient, server: string): Promise<void> {
-  // The client retries a refused connection with a backoff; the port shows first when the server is up.
+  // The client retries a refused connection with a backoff; the port shows first when the server is
+  // up.
   await api.until('the port of kube-apiserver', () => isListening(server));
   await api.until('kube-apiserver', async () => (await api.text('/readyz')) === 'ok');
 }

@@ -21,7 +21,9 @@ export async function createStages(api: AdminClient): Promise<void> {
   await Promise.all(files.map(async (file) => api.apply(STAGES, await readStage(file))));
 }
 
-/** A Stage that is made from one of the files, with another name, other pods and other variables. */
+/**
+ * A Stage that is made from one of the files, with another name, other pods and other variables.
+ */
 export interface DerivedStage {
   readonly name: string;
   readonly file: string;
@@ -55,11 +57,11 @@ export async function deleteStage(api: AdminClient, name: string): Promise<void>
 /**
  * Waits until kwok knows the Stages as they are now, and acts on them.
  *
- * Stages have no status, so one of them echoes a token on a node; kwok sees it after all that was changed
- * before it, in the order of the watch. It does so twice, as kwok v0.7.0 keeps the list that it has read for
- * as long as the list's version is the same, and knows of the version before it has all that belongs to it:
- * what it begins for a kind, or plays on a pod, may lack what the node already shows. Then the second change
- * makes it read again.
+ * Stages have no status, so one of them echoes a token on a node; kwok sees it after all that was
+ * changed before it, in the order of the watch. It does so twice, as kwok v0.7.0 keeps the list
+ * that it has read for as long as the list's version is the same, and knows of the version before
+ * it has all that belongs to it: what it begins for a kind, or plays on a pod, may lack what the
+ * node already shows. Then the second change makes it read again.
  */
 export async function stagesKnown(api: AdminClient): Promise<void> {
   await echo(api);

@@ -1,7 +1,8 @@
 /**
- * A separate program, the parent of all processes of one control plane. When the process that started it exits in any
- * way, also by SIGKILL, the IPC channel closes. The supervisor then kills its children, runs the program of `AtEnd`,
- * removes the folder of `AtEnd`, and exits. Exit handlers of a library cannot guarantee that.
+ * A separate program, the parent of all processes of one control plane. When the process that
+ * started it exits in any way, also by SIGKILL, the IPC channel closes. The supervisor then kills
+ * its children, runs the program of `AtEnd`, removes the folder of `AtEnd`, and exits. Exit
+ * handlers of a library cannot guarantee that.
  *
  * Usage: `node supervisor.js '{"remove": "/folder"}'` (see `AtEnd`), with an IPC channel.
  */

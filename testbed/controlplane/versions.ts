@@ -25,7 +25,10 @@ export function readVersions(): Versions {
   return { kubernetes, etcd, kwok, key };
 }
 
-/** Names the cache folder of what is built from some sources for this platform; changes with any of them. */
+/**
+ * Names the cache folder of what is built from some sources for this platform; changes with any of
+ * them.
+ */
 export function cacheKey(name: string, sources: readonly string[]): string {
   const digest = createHash('sha256').update(sources.join('\0')).digest('hex').slice(0, 8);
   return `${name}_${digest}_${process.platform}-${process.arch}`;

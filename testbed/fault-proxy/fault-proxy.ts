@@ -38,8 +38,8 @@ export type Fault =
 export type Rule = (call: Call) => Fault | undefined | Promise<Fault | undefined>;
 
 /**
- * An HTTP proxy between an operator and the API server that injects the faults of networks and busy servers.
- * It authenticates as the operator's user; operators connect to it without TLS.
+ * An HTTP proxy between an operator and the API server that injects the faults of networks and busy
+ * servers. It authenticates as the operator's user; operators connect to it without TLS.
  */
 export class FaultProxy {
   /** Path of a kubeconfig whose server is this proxy. */

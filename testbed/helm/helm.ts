@@ -24,7 +24,10 @@ export async function ensureHelm(onProgress?: OnProgress): Promise<string> {
   return (await ensureBuilt(catalog, ['helm'], readVersions(), onProgress)).helm;
 }
 
-/** As Helm's own build sets them: without, it takes every cluster that it does not see for a very old one. */
+/**
+ * As Helm's own build sets them: without, it takes every cluster that it does not see for a very
+ * old one.
+ */
 function variables(version: string, goMod: string): Readonly<Record<string, string>> {
   const [, minor = ''] = pinned(goMod, 'k8s.io/client-go').split('.');
   const kubernetes = ['lint/rules', 'chartutil'].flatMap((name) => [

@@ -41,7 +41,8 @@ export async function buildDockerfile(context: string): Promise<Build> {
   for (const line of instructions(text)) {
     const [, word = '', rest = ''] = /^(\S+)\s+(.*)$/s.exec(line) ?? [];
     if (word === 'FROM') stages.push(newStage(rest));
-    // Arguments outside of a stage choose base images, which are Debian's here; labels say nothing here.
+    // Arguments outside of a stage choose base images, which are Debian's here; labels say nothing
+    // here.
     else if (word !== 'ARG' && word !== 'LABEL' && word !== 'EXPOSE') {
       const stage = stages.at(-1);
       if (!stage) throw new Error(`Dockerfile: ${word} before FROM`);

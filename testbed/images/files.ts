@@ -45,5 +45,5 @@ export async function addUser(
 }
 
 function pathOf(source: string): string {
-  return path.join(projectRoot(), 'test', 'e2e', 'images', source);
+  return path.join(projectRoot(), 'testbed', 'images', source);
 }

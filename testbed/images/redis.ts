@@ -4,7 +4,10 @@ import path from 'node:path';
 import type { ImageDefinition } from '../node/image.js';
 import { keyOf } from './files.js';
 
-/** Debian's Redis; the operator starts it by its own script and uses nothing else of the official image. */
+/**
+ * Debian's Redis; the operator starts it by its own script and uses nothing else of the official
+ * image.
+ */
 export const redis: ImageDefinition = {
   name: 'redis:7.2-alpine',
   suite: 'bookworm',

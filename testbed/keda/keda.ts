@@ -14,8 +14,9 @@ export const KEDA_PROGRAMS = ['operator', 'adapter'] as const;
 export type KedaProgram = (typeof KEDA_PROGRAMS)[number];
 
 /**
- * KEDA's programs from the cache of the control plane's binaries; built there the first time, which takes
- * ten minutes of two cores. So they are built only on demand: with `E2E_KEDA=1` in the environment.
+ * KEDA's programs from the cache of the control plane's binaries; built there the first time, which
+ * takes ten minutes of two cores. So they are built only on demand: with `E2E_KEDA=1` in the
+ * environment.
  * @returns the programs, or why they are not to be had here
  */
 export async function keda(

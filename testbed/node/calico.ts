@@ -16,17 +16,25 @@ const MODULE = 'github.com/projectcalico/calico';
 const DEBIAN_PLUGINS = '/usr/lib/cni';
 const HEALTH_PORT = 9099;
 
-/** Calico's programs: the network plugin `calico` joins pods to the node, Felix enforces NetworkPolicies. */
+/**
+ * Calico's programs: the network plugin `calico` joins pods to the node, Felix enforces
+ * NetworkPolicies.
+ */
 export type CalicoProgram = 'calico' | 'felix';
 
-/** What a node needs of Calico, from the Go module proxy: programs, and the CRDs that Felix reads. */
+/**
+ * What a node needs of Calico, from the Go module proxy: programs, and the CRDs that Felix reads.
+ */
 export interface Calico {
   readonly programs: Binaries<CalicoProgram>;
   /** Folder of manifests. */
   readonly crds: string;
 }
 
-/** Builds what is missing into the cache of the control plane's binaries; about three minutes the first time. */
+/**
+ * Builds what is missing into the cache of the control plane's binaries; about three minutes the
+ * first time.
+ */
 export async function ensureCalico(onProgress?: OnProgress): Promise<Calico> {
   const programs = await ensureBuilt(catalog(), ['calico', 'felix'], readVersions(), onProgress);
   const module = JSON.parse(

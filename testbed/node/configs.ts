@@ -111,10 +111,12 @@ export function proxyConfig({ podRange }: NodeNetwork, kubeconfig: string): stri
   return stringify({
     apiVersion: 'kubeproxy.config.k8s.io/v1alpha1',
     kind: 'KubeProxyConfiguration',
-    // One transaction a change. The mode `iptables` uses two for a Service that gets endpoints again. Packets between
-    // them lose their connection, and for two minutes new connections from the same ports are not answered either.
+    // One transaction a change. The mode `iptables` uses two for a Service that gets endpoints
+    // again. Packets between them lose their connection, and for two minutes new connections from
+    // the same ports are not answered either.
     mode: 'nftables',
-    // A terminating pod serves for five more seconds. The defaults are one second to batch changes, and thirty to retry.
+    // A terminating pod serves for five more seconds. The defaults are one second to batch changes,
+    // and thirty to retry.
     nftables: { minSyncPeriod: '100ms', syncPeriod: '2s' },
     clusterCIDR: podRange,
     clientConnection: { kubeconfig },

@@ -11,14 +11,18 @@ import { containerdConfig, pathsIn } from './configs.js';
 import { Containerd } from './containerd.js';
 import { run } from '../controlplane/run.js';
 
-/** Longer than a start takes between asking for a store and copying it, and than a run of the tests on a node: its store serves the next one. */
+/**
+ * Longer than a start takes between asking for a store and copying it, and than a run of the tests
+ * on a node: its store serves the next one.
+ */
 const KEPT_MS = 60 * 60_000;
 
 /**
- * What containerd keeps of some images, unpacked once and kept in the cache: a node starts with a copy of
- * it, instead of unpacking every archive again. Returns the folder.
+ * What containerd keeps of some images, unpacked once and kept in the cache: a node starts with a
+ * copy of it, instead of unpacking every archive again. Returns the folder.
  *
- * @param archives paths with the key of the content in the name; put archives that change often last
+ * @param archives paths with the key of the content in the name; put archives that change often
+ *   last
  */
 export async function ensureImageStore(
   archives: readonly string[],
@@ -91,7 +95,8 @@ async function unpack(
     await processes.whileAlive(containerd.serving());
     for (const archive of archives) await processes.whileAlive(containerd.import(archive));
     await processes.stop('containerd');
-    // What was built and unpacked gets to the disk now, and not while the node's databases wait for theirs.
+    // What was built and unpacked gets to the disk now, and not while the node's databases wait for
+    // theirs.
     await run('sync', []);
     await rename(paths.containerd, store);
   } finally {

@@ -24,8 +24,8 @@ export interface ImageDefinition {
   /** Changes with whatever `fill` writes. */
   readonly key: string;
   /**
-   * Writes the image's own files into `overlay`, which stands for `/` on top of `base`, the root file
-   * system with the packages. Owners and modes are kept.
+   * Writes the image's own files into `overlay`, which stands for `/` on top of `base`, the root
+   * file system with the packages. Owners and modes are kept.
    */
   readonly fill: (overlay: string, base: string) => Promise<void>;
   readonly config: ImageConfig;

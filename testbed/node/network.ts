@@ -6,7 +6,10 @@ import { run } from '../controlplane/run.js';
 const FIRST = 150;
 const LAST = 249;
 
-/** The addresses of one node: all of 10.<octet>.0.0/16, of which no other network of this machine has any. */
+/**
+ * The addresses of one node: all of 10.<octet>.0.0/16, of which no other network of this machine
+ * has any.
+ */
 export interface NodeNetwork {
   readonly namespace: string;
   readonly nodeAddress: string;
@@ -79,7 +82,8 @@ async function connect(network: NodeNetwork): Promise<void> {
   }
   // Only until kube-proxy's rules rewrite the destination: a packet needs a route to get there.
   await inside('route', 'add', serviceRange, 'via', hostAddress, 'src', nodeAddress);
-  // The gateway that Calico gives to pods. The node answers for it where it knows a way to it, whichever.
+  // The gateway that Calico gives to pods. The node answers for it where it knows a way to it,
+  // whichever.
   await inside('route', 'add', '169.254.1.1', 'dev', 'eth0');
   const forward = 'echo 1 >/proc/sys/net/ipv4/ip_forward';
   await run('nsenter', [`--net=/run/netns/${namespace}`, 'sh', '-ec', forward]);

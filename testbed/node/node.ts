@@ -29,8 +29,9 @@ export interface RealNodeOptions extends Pick<ControlPlaneOptions, 'audit' | 'pr
 }
 
 /**
- * A Kubernetes of one node with real pods: kubelet, containerd, kube-proxy and CoreDNS beside a control
- * plane, in a network namespace of their own. Services and pods are reached from this machine.
+ * A Kubernetes of one node with real pods: kubelet, containerd, kube-proxy and CoreDNS beside a
+ * control plane, in a network namespace of their own. Services and pods are reached from this
+ * machine.
  *
  * Guarantee: when this process stops it, ends, or is killed, everything is taken down.
  */
@@ -62,8 +63,8 @@ export interface RealNode extends AsyncDisposable {
 }
 
 /**
- * Builds and installs what is missing, starts a node, and waits until it is Ready; about ten seconds
- * once everything is there.
+ * Builds and installs what is missing, starts a node, and waits until it is Ready; about ten
+ * seconds once everything is there.
  *
  * @throws Error where the machine cannot run one (see `whyNot`), or a process ends early.
  */

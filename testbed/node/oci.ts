@@ -23,8 +23,8 @@ export interface ImageSpec {
   /** Further references to the same image. Default: none. */
   readonly aliases?: readonly string[];
   /**
-   * Folders, each with the files of one layer; the last is on top. Owners and modes are kept, but those
-   * of the folder itself.
+   * Folders, each with the files of one layer; the last is on top. Owners and modes are kept, but
+   * those of the folder itself.
    */
   readonly layers: readonly string[];
   readonly config: ImageConfig;

@@ -51,8 +51,8 @@ export interface ProvisionerProps {
 }
 
 /**
- * Provisions, resizes and deletes the volumes of PersistentVolumeClaims: a `standard` volume is a folder of any size
- * and access mode, a `limited` volume is as large as its request.
+ * Provisions, resizes and deletes the volumes of PersistentVolumeClaims: a `standard` volume is a
+ * folder of any size and access mode, a `limited` volume is as large as its request.
  */
 export class Provisioner {
   readonly #pvcs = new Map<string, PersistentVolumeClaim>();

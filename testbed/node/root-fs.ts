@@ -21,8 +21,8 @@ const UNUSED = [
 ];
 
 /**
- * A root file system of Debian with some packages, made once and kept in the cache; returns its folder,
- * which is read-only. Services of the packages are installed and never started.
+ * A root file system of Debian with some packages, made once and kept in the cache; returns its
+ * folder, which is read-only. Services of the packages are installed and never started.
  */
 export async function ensureRootFs(
   suite: string,

@@ -1,6 +1,6 @@
 /**
- * Takes down what a node leaves behind when its processes have ended: containers, mounts, networks and
- * control groups. Run by the supervisor, so that it happens however the end came.
+ * Takes down what a node leaves behind when its processes have ended: containers, mounts, networks
+ * and control groups. Run by the supervisor, so that it happens however the end came.
  *
  * Usage: `node take-down.js '{"network": …, "folder": "/…", "socket": "/…"}'`
  */
@@ -62,7 +62,9 @@ function kill(pids: readonly number[]): boolean {
   return pids.length === 0;
 }
 
-/** The parents of containers: they outlive containerd, and name its socket, which only ours have. */
+/**
+ * The parents of containers: they outlive containerd, and name its socket, which only ours have.
+ */
 function shims(): number[] {
   return readdirSync('/proc')
     .filter((entry) => /^\d+$/.test(entry))
@@ -81,7 +83,9 @@ function containers(): string[] {
   return existsSync(tasks) ? readdirSync(tasks) : [];
 }
 
-/** The control groups of our containers, under each controller; one where there is one hierarchy. */
+/**
+ * The control groups of our containers, under each controller; one where there is one hierarchy.
+ */
 function controlGroups(ids: readonly string[]): string[] {
   const root = '/sys/fs/cgroup';
   return ['.', ...readdirSync(root)]

@@ -34,7 +34,10 @@ export interface S3ServerOptions {
 
 const MODULE = 'github.com/versity/versitygw';
 
-/** Builds versitygw, a real S3 server, into the cache of the control plane's binaries; two minutes the first time. */
+/**
+ * Builds versitygw, a real S3 server, into the cache of the control plane's binaries; two minutes
+ * the first time.
+ */
 export async function ensureS3Binary(onProgress?: OnProgress): Promise<string> {
   const folder = path.join(projectRoot(), 'testbed', 's3', 'go');
   const pins = ['go.mod', 'go.sum'].map((file) => readFileSync(path.join(folder, file), 'utf8'));

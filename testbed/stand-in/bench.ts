@@ -1,4 +1,7 @@
-/** TEST CODE: fills the bench's folder of an image: apps, environment, assets, sites, as the official image has them. */
+/**
+ * TEST CODE: fills the bench's folder of an image: apps, environment, assets, sites, as the
+ * official image has them.
+ */
 import { createHash } from 'node:crypto';
 import {
   chmodSync,
@@ -53,7 +56,8 @@ export async function fillBench(
 
 /**
  * Fills `apps/` of a bench with the sources of the framework and of the apps.
- * @param has which files of the framework the bench has, by their path in `apps/frappe`; all by default
+ * @param has which files of the framework the bench has, by their path in `apps/frappe`; all by
+ *   default
  */
 export function fillApps(
   folder: string,
@@ -180,7 +184,10 @@ function fillApp(folder: string, app: string, version: string): void {
   }
 }
 
-/** Bundles with a hash in their names, and the manifest that leads to them: other content, other names. */
+/**
+ * Bundles with a hash in their names, and the manifest that leads to them: other content, other
+ * names.
+ */
 function fillAssets(folder: string, { version, apps }: BenchContent): void {
   const manifest: Record<string, string> = {};
   const bundle = (app: string, name: string, text: string): void => {

@@ -1,4 +1,7 @@
-/** A stand-in of `site_documents.py` for simulated pods: writes the results that the real script writes. */
+/**
+ * A stand-in of `site_documents.py` for simulated pods: writes the results that the real script
+ * writes.
+ */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { gzipSync } from 'node:zlib';
 
@@ -24,7 +27,9 @@ interface Pod {
   readonly status?: { readonly phase?: string };
 }
 
-/** Labels of the pods that a test has to hold with `holdPods`, so that only this script ends them. */
+/**
+ * Labels of the pods that a test has to hold with `holdPods`, so that only this script ends them.
+ */
 export const DOCUMENT_PODS = { 'app.kubernetes.io/component': 'documents' } as const;
 
 /** Processes the document batches of all sites, and records them. */

@@ -1,6 +1,7 @@
 /**
- * TEST CODE: the framework's image for the end-to-end tests: what of Debian it needs, its files, its configuration.
- * It keeps the contract of `frappe/erpnext`; docs/contributing/stand-in-image.md says how far.
+ * TEST CODE: the framework's image for the end-to-end tests: what of Debian it needs, its files,
+ * its configuration. It keeps the contract of `frappe/erpnext`; docs/contributing/stand-in-image.md says how
+ * far.
  */
 import { execFileSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
@@ -12,20 +13,27 @@ import { sourcesHash } from './sources.js';
 export const BENCH = '/home/frappe/frappe-bench';
 export const UID = 1000;
 
-/** Versions with a difference in their patches: a migrate from the first to the second changes the schema. */
+/**
+ * Versions with a difference in their patches: a migrate from the first to the second changes the
+ * schema.
+ */
 export const VERSIONS = { first: '15.44.2', second: '15.45.0', next: '16.0.0' } as const;
 
 export interface ImageDefinition {
   /** Full reference. */
   readonly name: string;
-  /** Debian's release of the file system below, and the packages that it needs besides a minimal system. */
+  /**
+   * Debian's release of the file system below, and the packages that it needs besides a minimal
+   * system.
+   */
   readonly suite: string;
   readonly packages: readonly string[];
   /** Images with an equal key are equal. */
   readonly key: string;
   /**
-   * Writes the image's own files into `overlay`, a folder that stands for `/` on top of `base`, the root file system
-   * with the packages. Files get their owners when root runs it. Uses pip and npm, and caches what they fetched.
+   * Writes the image's own files into `overlay`, a folder that stands for `/` on top of `base`, the
+   * root file system with the packages. Files get their owners when root runs it. Uses pip and npm,
+   * and caches what they fetched.
    */
   readonly fill: (overlay: string, base: string) => Promise<void>;
   /** The `config` of an OCI image. */

@@ -1,4 +1,6 @@
-/** TEST CODE: the image's Python and JavaScript packages: pinned, fetched once, kept in the cache. */
+/**
+ * TEST CODE: the image's Python and JavaScript packages: pinned, fetched once, kept in the cache.
+ */
 import { execFile, spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { existsSync } from 'node:fs';
@@ -14,8 +16,8 @@ const run = promisify(execFile);
 const PLATFORMS: Readonly<Record<string, string>> = { x64: 'x86_64', arm64: 'aarch64' };
 
 /**
- * A folder with the Python packages of a version of the framework, for an interpreter such as `3.11`.
- * Only wheels are taken: nothing is compiled here.
+ * A folder with the Python packages of a version of the framework, for an interpreter such as
+ * `3.11`. Only wheels are taken: nothing is compiled here.
  */
 export async function pythonPackages(major: number, python: string): Promise<string> {
   const requirements = path.join(SOURCES, `requirements-${major >= 16 ? '16' : '15'}.txt`);
@@ -58,8 +60,9 @@ export function pythonVersion(): string | undefined {
 }
 
 /**
- * Writes bytecode next to the sources, where this machine has the interpreter: processes start twice as fast, and pods
- * cannot write it themselves. A hash in it says whose it is, not the time of files, which an archive may change.
+ * Writes bytecode next to the sources, where this machine has the interpreter: processes start
+ * twice as fast, and pods cannot write it themselves. A hash in it says whose it is, not the time
+ * of files, which an archive may change.
  */
 export function compile(folder: string, seenAs: string, python: string): void {
   const options = ['-m', 'compileall', '-qq', '--invalidation-mode=unchecked-hash'];
@@ -86,7 +89,10 @@ export async function realtimeModules(): Promise<string> {
   });
 }
 
-/** Fills a folder of the cache once for each content of `pins`; several processes may call it at the same time. */
+/**
+ * Fills a folder of the cache once for each content of `pins`; several processes may call it at the
+ * same time.
+ */
 async function cached(
   name: string,
   pins: string,

@@ -26,7 +26,8 @@ export interface DocumentFigures {
 }
 
 /**
- * Many users of one site. The script is a stand-in that takes as long as the real one was measured to take.
+ * Many users of one site. The script is a stand-in that takes as long as the real one was measured
+ * to take.
  * @param quietMs how long nothing happens before the calls of that time are counted
  */
 export async function measureDocuments(
@@ -51,14 +52,7 @@ export async function measureDocuments(
     { path: `${API}/siteusers`, passes: isReady, timeoutMs: TIMEOUT_MS },
     users,
   );
-  const pending = Array.from({ length: users }, (_, index) => index).values();
-  await Promise.all(
-    Array.from({ length: CONCURRENCY }, async () => {
-      for (const index of pending) {
-        await client.apply(`${API}/siteusers/${userName(index)}`, aUser(index), 'benchmark');
-      }
-    }),
-  );
+  await applyUsers(client, users);
   await allReady;
   const ready = (performance.now() - start) / 1000;
   const all = script.batches.length;
@@ -94,6 +88,17 @@ export async function measureDocuments(
   };
 }
 
+async function applyUsers(client: Client, users: number): Promise<void> {
+  const pending = Array.from({ length: users }, (_, index) => index).values();
+  await Promise.all(
+    Array.from({ length: CONCURRENCY }, async () => {
+      for (const index of pending) {
+        await client.apply(`${API}/siteusers/${userName(index)}`, aUser(index), 'benchmark');
+      }
+    }),
+  );
+}
+
 /** Calls to the API server in a time without changes. */
 async function callsIn(operator: OperatorProcess, ms: number): Promise<number> {
   const count = ({ calls }: Usage): number => Object.values(calls).reduce((sum, n) => sum + n, 0);
@@ -102,7 +107,10 @@ async function callsIn(operator: OperatorProcess, ms: number): Promise<number> {
   return count(await operator.usage()) - before;
 }
 
-/** Milliseconds, as measured with the real framework (version-15, MariaDB, two cores): its import, then each document. */
+/**
+ * Milliseconds, as measured with the real framework (version-15, MariaDB, two cores): its import,
+ * then each document.
+ */
 function scriptTime(documents: number): number {
   return 1_200 + documents * 60;
 }

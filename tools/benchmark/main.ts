@@ -19,7 +19,9 @@ const NAMESPACE = 'default';
 const API = '/apis/app-operator.io/v1alpha1/namespaces/default';
 const DEPLOYMENTS = '/apis/apps/v1/namespaces/default/deployments';
 
-/** The floor has no bench: the pods get the volume and the configuration that they mount from here. */
+/**
+ * The floor has no bench: the pods get the volume and the configuration that they mount from here.
+ */
 const sitesVolume = {
   apiVersion: 'v1',
   kind: 'PersistentVolumeClaim',
@@ -65,7 +67,10 @@ async function onControlPlane<T>(
   }
 }
 
-/** The least that it can take: the same objects, applied in a bare loop, and what then makes them run. */
+/**
+ * The least that it can take: the same objects, applied in a bare loop, and what then makes them
+ * run.
+ */
 async function measureFloor(_cp: ControlPlane, client: Client) {
   const all = Array.from({ length: sites }, (_, index) => siteObjects(NAMESPACE, index));
   const objects = all.reduce((sum, { length }) => sum + length, 0);
@@ -164,7 +169,10 @@ interface DeploymentState {
   readonly status?: { readonly readyReplicas?: number };
 }
 
-/** Milliseconds from sending a change to the event of the child with so many replicas, site by site; sorted. */
+/**
+ * Milliseconds from sending a change to the event of the child with so many replicas, site by site;
+ * sorted.
+ */
 async function measureLatency(
   client: Client,
   replicas: number,

@@ -10,8 +10,8 @@ export interface Waiting {
 }
 
 /**
- * Waits until a number of objects of a collection pass a test. It uses a watch: polling would add load to the
- * measurement.
+ * Waits until a number of objects of a collection pass a test. It uses a watch: polling would add
+ * load to the measurement.
  */
 export async function untilCount(
   client: Client,

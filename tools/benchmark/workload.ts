@@ -32,7 +32,9 @@ export function aSite(namespace: string, index: number): KubeObject {
   } as KubeObject;
 }
 
-/** The objects that the operator makes of a site, for the bare loop. Generated Secrets get a value. */
+/**
+ * The objects that the operator makes of a site, for the bare loop. Generated Secrets get a value.
+ */
 export function siteObjects(namespace: string, index: number): readonly KubeObject[] {
   const bench = {
     ...admit(benchKind.definition, aBench(namespace)).object,

@@ -68,7 +68,7 @@ try {
   say('');
   await Promise.race([showUntilReady(), operator.failed, cp.failed]);
   viewer.end();
-  if (!stdout.isTTY) say(linesOf(await statusNow(live), false));
+  if (!stdout.isTTY) say(linesOf(await statusNow(live)));
   if (!values.exit) {
     say(nextCommands(cp, logFile));
     const shown = statusLive(live, interrupted.signal, (report) => {
@@ -101,8 +101,8 @@ async function showUntilReady(): Promise<void> {
     );
 }
 
-function linesOf({ resources }: StatusReport, colours: boolean): string {
-  return renderTrees(resources, { colours, now: Date.now() }).join('\n');
+function linesOf({ resources }: StatusReport): string {
+  return renderTrees(resources, { colours: false, now: Date.now() }).join('\n');
 }
 
 function nextCommands(plane: ControlPlane, logFile: string): string {

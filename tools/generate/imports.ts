@@ -41,8 +41,8 @@ export async function importFiles(crds: readonly object[], origin: string): Prom
 }
 
 /**
- * cdk8s imports types as if they were values; under `verbatimModuleSyntax` such an import stays in the
- * JavaScript and fails there. Nothing else is changed.
+ * cdk8s imports types as if they were values; under `verbatimModuleSyntax` such an import stays in
+ * the JavaScript and fails there. Nothing else is changed.
  */
 function adapted(source: string, origin: string): string {
   return source

@@ -4,7 +4,10 @@ import type { KindDefinition } from '../../constructs/kit/definition.js';
 import { chartFiles } from './chart/files.js';
 import type { Files } from './output.js';
 
-/** `dist/install.yaml` and the chart. What makes it imports every kind, so it is imported late, as these are. */
+/**
+ * `dist/install.yaml` and the chart. What makes it imports every kind, so it is imported late, as
+ * these are.
+ */
 export async function installFile(
   root: string,
   definitions: readonly KindDefinition[],

@@ -3,7 +3,9 @@ import { createFormatter, createParser, SchemaGenerator } from 'ts-json-schema-g
 import type { CompletedConfig } from 'ts-json-schema-generator';
 import ts from 'typescript';
 
-/** A node of JSON Schema as ts-json-schema-generator emits it, with `cel<n>` for each `@cel` tag. */
+/**
+ * A node of JSON Schema as ts-json-schema-generator emits it, with `cel<n>` for each `@cel` tag.
+ */
 export type JsonSchema = Readonly<Record<string, unknown>>;
 
 /** The most `@cel` tags in all files together. */
@@ -65,8 +67,8 @@ const COMPILER_OPTIONS: ts.CompilerOptions = {
 };
 
 /**
- * The reader of source text. It makes two markers digestible: the generator keeps one tag of a name,
- * so each `@cel` gets a number; and TypeScript itself takes `@type`, so it becomes `@asType`.
+ * The reader of source text. It makes two markers digestible: the generator keeps one tag of a
+ * name, so each `@cel` gets a number; and TypeScript itself takes `@type`, so it becomes `@asType`.
  */
 function markerHost(overlay?: ReadonlyMap<string, string>): ts.CompilerHost {
   const host = ts.createCompilerHost(COMPILER_OPTIONS);

@@ -1,7 +1,10 @@
 import { stringify } from 'yaml';
 import type { Files } from './output.js';
 
-/** For those who run Prometheus and Grafana without their operators. Imported late, as what they are made of. */
+/**
+ * For those who run Prometheus and Grafana without their operators. Imported late, as what they are
+ * made of.
+ */
 export async function monitoringFiles(): Promise<Files> {
   const { RULE_GROUPS } = await import('../../constructs/monitoring/rules.js');
   const { dashboardJson } = await import('../../constructs/monitoring/dashboard.js');

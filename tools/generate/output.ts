@@ -33,7 +33,9 @@ export function write(root: string, files: Files): string[] {
 
 const CHART = ['', '/templates', '/templates/crds'].map((folder) => `dist/chart${folder}`);
 
-/** Paths of files that were generated once and are no longer, where every such file is generated. */
+/**
+ * Paths of files that were generated once and are no longer, where every such file is generated.
+ */
 export function leftovers(root: string, files: Files): string[] {
   const folders = readdirSync(join(root, 'constructs')).map((name) => `constructs/${name}`);
   return [...folders, 'dist/crds', ...CHART]

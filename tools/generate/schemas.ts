@@ -14,7 +14,10 @@ export interface KindSchemas {
   readonly status: Schema;
 }
 
-/** Schemas of every kind that has an `api.ts`, by folder. Throws with everything that the checker rejects. */
+/**
+ * Schemas of every kind that has an `api.ts`, by folder. Throws with everything that the checker
+ * rejects.
+ */
 export function kindSchemas(root: string, kinds: readonly KindFolder[]): Map<string, KindSchemas> {
   const path = (kind: KindFolder): string => join(root, 'constructs', kind.folder, 'api.ts');
   const present = kinds.filter((kind) => existsSync(path(kind)));

@@ -1,11 +1,16 @@
 import type { Schema } from '../../constructs/kit/definition.js';
 
-/** The half of an object that a schema describes: users write specs, only the operator writes status. */
+/**
+ * The half of an object that a schema describes: users write specs, only the operator writes
+ * status.
+ */
 export type Half = 'spec' | 'status';
 
 type Check = (node: Schema, half: Half, path: string) => string | undefined;
 
-/** Required of every node. Specs need bounds: the cost of CEL and the size in etcd depend on them. */
+/**
+ * Required of every node. Specs need bounds: the cost of CEL and the size in etcd depend on them.
+ */
 const CHECKS: readonly Check[] = [
   // A plain value in a list or a map is described by the list or the map.
   (node, _, path) =>

@@ -1,7 +1,9 @@
 import type { Schema, ValidationRule } from '../../constructs/kit/definition.js';
 import type { JsonSchema } from './json-schema.js';
 
-/** Keywords that mean the same in JSON Schema and in a structural schema, in the order of output. */
+/**
+ * Keywords that mean the same in JSON Schema and in a structural schema, in the order of output.
+ */
 const SAME = [
   'type',
   'format',
@@ -41,7 +43,8 @@ export class SchemaError extends Error {
 
 /**
  * The structural schema of a JSON Schema without references: what a CRD takes.
- * A field with a default is not required; unknown fields are not listed, as the API server prunes them.
+ * A field with a default is not required; unknown fields are not listed, as the API server prunes
+ * them.
  */
 export function structural(json: JsonSchema, path: string): Schema {
   const unknown = Object.keys(json).filter((key) => !HANDLED.has(key) && !isRule(key));
@@ -60,7 +63,8 @@ export function structural(json: JsonSchema, path: string): Schema {
 
 /**
  * The schema with its own default filled in from those of its fields: the API server evaluates
- * validation rules on a CRD's defaults as they are written, and refuses `{}` where a rule reads a field.
+ * validation rules on a CRD's defaults as they are written, and refuses `{}` where a rule reads a
+ * field.
  */
 function completed(schema: Schema): Schema {
   if (schema.type !== 'object' || !isNode(schema.default)) return schema;

@@ -1,17 +1,26 @@
 import type { ObjectKind } from '../../../constructs/kit/object-kind.js';
 import { DEFINITIONS } from '../../../constructs/registry.js';
+import type { Arguments, GivenValues } from '../../../runner/config/flags.js';
+import type { CommandFlags } from '../../arguments/command.js';
+import type { API_GROUP_FLAGS, CLUSTER_FLAGS } from '../../arguments/shared-flags.js';
 import type { IOStreams } from '../../io/streams.js';
 import { connected } from '../../kube/connect.js';
 import { kindOf, shortNameOf } from '../../kube/kind-names.js';
 import { resourceKinds } from '../../kube/kinds.js';
 import { listOf } from '../../kube/snapshot.js';
-import type { CompletionArguments } from './complete.js';
 
 const NAMESPACE: ObjectKind = {
   apiVersion: 'v1',
   kind: 'Namespace',
   plural: 'namespaces',
   clusterScoped: true,
+};
+
+/** The flags that completion reads. A command may lack some of them: their values are undefined. */
+export type CompletionArguments = Pick<Arguments<CommandFlags>, 'positionals'> & {
+  readonly values: Partial<GivenValues<typeof CLUSTER_FLAGS & typeof API_GROUP_FLAGS>> & {
+    readonly 'all-namespaces'?: boolean;
+  };
 };
 
 /** Names from the cluster: of namespaces, or `kind/name` of resources. */

@@ -1,7 +1,7 @@
 import type { Command } from '../../arguments/command.js';
 import { SHELLS } from './scripts.js';
 
-export const completion: Command<Record<never, never>> = {
+export const completion: Command = {
   name: 'completion',
   summary: 'print the completion script of a shell',
   synopsis: SHELLS.join('|'),

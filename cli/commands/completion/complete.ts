@@ -1,15 +1,13 @@
 import { contextsOf } from '../../../runner/api/kubeconfig.js';
-import type { Arguments, GivenValues } from '../../../runner/config/flags.js';
 import {
   argumentsOf,
   type Command,
   type CommandFlag,
-  type CommandFlags,
   type Completion,
 } from '../../arguments/command.js';
-import type { API_GROUP_FLAGS, CLUSTER_FLAGS } from '../../arguments/shared-flags.js';
 import type { IOStreams } from '../../io/streams.js';
 import { COMMANDS } from '../registry.js';
+import type { CompletionArguments } from './cluster-names.js';
 
 /** Asks the shell to complete file names. */
 const FILES = ':file';
@@ -17,13 +15,6 @@ const FILES = ':file';
 const TIMEOUT_MS = 2_000;
 
 type Env = IOStreams['env'];
-
-/** The flags that completion reads. A command may lack some of them: their values are undefined. */
-export type CompletionArguments = Pick<Arguments<CommandFlags>, 'positionals'> & {
-  readonly values: Partial<GivenValues<typeof CLUSTER_FLAGS & typeof API_GROUP_FLAGS>> & {
-    readonly 'all-namespaces'?: boolean;
-  };
-};
 
 /** The word to complete, and the words before it. */
 interface CommandLine {
@@ -82,6 +73,7 @@ async function valuesOf(
   line: CommandLine,
 ): Promise<readonly string[]> {
   if (completion === undefined) return [];
+  if (typeof completion === 'function') return completion();
   if (typeof completion !== 'string') return completion;
   if (completion === 'file') return [FILES];
   const args = argumentsSoFar(line);
@@ -100,7 +92,7 @@ function contexts(kubeconfig: string | undefined, env: Env): readonly string[] {
 function argumentsSoFar({ command, before }: CommandLine): CompletionArguments | undefined {
   try {
     const isOpen = openFlag(command, before) !== undefined;
-    return argumentsOf(command, isOpen ? before.slice(0, -1) : before) as CompletionArguments;
+    return argumentsOf(command, isOpen ? before.slice(0, -1) : before);
   } catch {
     return undefined;
   }

@@ -1,8 +1,8 @@
-import type { Run } from '../../arguments/command.js';
+import type { CommandFlags, Run } from '../../arguments/command.js';
 import { UsageError } from '../../arguments/errors.js';
 import { SCRIPTS, SHELLS } from './scripts.js';
 
-export const runCompletion: Run<Record<never, never>> = ({ positionals: [shell = ''] }) => {
+export const runCompletion: Run<CommandFlags> = ({ positionals: [shell = ''] }) => {
   const known = SHELLS.find((one) => one === shell);
   if (known === undefined)
     throw new UsageError(

@@ -20,24 +20,24 @@ export interface ComparedChild {
 
 /** Compares planned children with the live ones. */
 export class ChildDiff {
-  readonly #seesSecrets: boolean;
+  readonly #listsSecrets: boolean;
 
   constructor(
     private readonly dryRun: DryRun,
     private readonly snapshot: ClusterSnapshot,
     private readonly metadataKeys: MetadataKeys,
   ) {
-    this.#seesSecrets = snapshot.sees(Secret);
+    this.#listsSecrets = snapshot.lists(Secret);
   }
 
   /** @returns undefined without a difference @throws ApiError */
   async compare(child: ComparedChild): Promise<ObjectDiff | undefined> {
     const { owner, planned, object } = child;
     const { kind, createOnly, run } = planned;
-    if (kind.kind === Secret.kind && !this.#seesSecrets) return undefined;
+    if (kind.kind === Secret.kind && !this.#listsSecrets) return undefined;
     const live = await this.#live(kind, object);
     if (createOnly === undefined) {
-      const wanted = this.#seesSecrets ? object : this.#withLiveHash(live, child);
+      const wanted = this.#listsSecrets ? object : this.#withLiveHash(live, child);
       const after = await this.dryRun.apply(kind, wanted, FIELD_MANAGER);
       return objectDiff(live ? 'change' : 'create', owner, live, after);
     }
@@ -52,14 +52,14 @@ export class ChildDiff {
     const { kind, run } = planned;
     if (run === undefined || childOf(kind, live, this.metadataKeys).run === run) return undefined;
     const runBefore = before?.metadata.annotations?.[this.metadataKeys.run] ?? run;
-    if (!this.#seesSecrets && runBefore === run) return undefined;
+    if (!this.#listsSecrets && runBefore === run) return undefined;
     const after = withoutRun(await this.dryRun.create(kind, object));
     return objectDiff('replace', owner, withoutRun(live), after);
   }
 
   /**
-   * Hashes depend on versions of Secrets. Without the permission to list Secrets, a hash that the files do not
-   * change counts as the live one.
+   * Hashes depend on versions of Secrets. Without the permission to list Secrets, a hash that the files
+   * do not change counts as the live one.
    */
   #withLiveHash(live: KubeObject | undefined, { object, before }: ComparedChild): KubeObject {
     const { configHash } = this.metadataKeys;

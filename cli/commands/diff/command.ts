@@ -1,25 +1,5 @@
-import { text } from '../../../runner/config/parsers.js';
-import type { Command, CommandFlags } from '../../arguments/command.js';
-import {
-  API_GROUP_FLAGS,
-  CLUSTER_FLAGS,
-  FILE_FLAGS,
-  outputFlags,
-  SETTINGS_FLAGS,
-} from '../../arguments/shared-flags.js';
-
-export const DIFF_FLAGS = {
-  ...FILE_FLAGS,
-  ...CLUSTER_FLAGS,
-  'field-manager': {
-    value: text,
-    placeholder: 'NAME',
-    help: 'field manager that you apply the files with (default kubectl)',
-  },
-  ...outputFlags('patch', 'json'),
-  ...SETTINGS_FLAGS,
-  ...API_GROUP_FLAGS,
-} satisfies CommandFlags;
+import type { Command } from '../../arguments/command.js';
+import { DIFF_FLAGS } from './flags.js';
 
 export const diff: Command<typeof DIFF_FLAGS> = {
   name: 'diff',

@@ -11,7 +11,7 @@ import { ServedKinds } from '../../kube/discovery.js';
 import { listings, optionalKinds, referenceListings } from '../../kube/kinds.js';
 import { listOf, takeSnapshot, type ClusterSnapshot } from '../../kube/snapshot.js';
 import { ChildrenDiff } from './children-diff.js';
-import type { DIFF_FLAGS } from './command.js';
+import type { DIFF_FLAGS } from './flags.js';
 import { DryRun } from './dry-run.js';
 import { FileDiff } from './file-diff.js';
 import { joinDifferences, type Differences } from './object-diff.js';
@@ -71,7 +71,7 @@ async function listAllSecrets(
   snapshot: ClusterSnapshot,
   namespace: string,
 ): Promise<void> {
-  if (!snapshot.sees(Secret)) return;
+  if (!snapshot.lists(Secret)) return;
   snapshot.replace(Secret, await listOf(client, { kind: Secret, metadataOnly: true }, namespace));
 }
 

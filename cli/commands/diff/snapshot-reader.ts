@@ -71,24 +71,24 @@ export function readerOf(props: SnapshotReaderProps): SnapshotReader {
   const objects = new Map<string, KubeObject>();
   const kinds = [...resourceKinds(apiGroup, props.kinds), Secret];
   const referenced = referenceKinds(props.kinds);
-  const seen = [
+  const listed = [
     ...kinds.flatMap((kind) => snapshot.of(kind)),
     ...referenced.flatMap((kind) => references.of(kind)),
   ];
   const isHidden = (kind: ObjectKind): boolean =>
-    props.serves.includes(kindId(kind)) && !references.sees(kind);
+    props.serves.includes(kindId(kind)) && !references.lists(kind);
   const hidden = referenced.filter(isHidden);
   // Without the permission to list a cluster-scoped kind, the operator works as if it were not served.
   const notServed = hidden.filter(({ clusterScoped }) => clusterScoped).map(kindId);
   const serves = props.serves.filter((id) => !notServed.includes(id));
-  for (const object of [...seen, ...replacements]) objects.set(idOf(object), object);
+  for (const object of [...listed, ...replacements]) objects.set(idOf(object), object);
   return new SnapshotReader(
     {
       objects: [...objects.values()],
       settings,
       serves,
       // Without the permission to list Secrets, every Secret is assumed to exist.
-      ...(snapshot.sees(Secret) ? {} : { assume: assumeSecret }),
+      ...(snapshot.lists(Secret) ? {} : { assume: assumeSecret }),
     },
     new Map(hidden.map((kind) => [kind.kind, resourceNameOf(kind)])),
   );

@@ -1,37 +1,5 @@
-import type { Parser } from '../../../runner/config/flags.js';
-import { integer, namespaces } from '../../../runner/config/parsers.js';
-import type { Command, CommandFlags } from '../../arguments/command.js';
-import { API_GROUP_FLAGS, enable } from '../../arguments/shared-flags.js';
-
-const imageName: Parser<string> = {
-  allowed: 'a container image, such as registry.example.com/app-operator:1.0',
-  parse: (text) => (/^[a-zA-Z0-9][-a-zA-Z0-9._:/@]*$/.test(text) ? text : undefined),
-};
-
-export const INSTALL_FLAGS = {
-  image: {
-    value: imageName,
-    placeholder: 'IMAGE',
-    help: 'image of the operator, with its tag (default: the image of this version)',
-  },
-  replicas: {
-    value: integer(1, 10),
-    placeholder: 'N',
-    help: 'replicas; one is active, the others stand by (default 1)',
-  },
-  namespaces: {
-    value: namespaces,
-    placeholder: 'NAMES',
-    help: 'namespaces to watch, separated by commas (default: all)',
-  },
-  namespaced: enable(
-    'no Namespace, CRDs or ClusterRoles: the administrator of a namespace can apply it',
-  ),
-  'platform-ids': enable('the platform assigns the ids of pods, as OpenShift does: set no ids'),
-  'no-webhooks': enable('without admission webhooks'),
-  'limit-egress': enable("limit egress too in the operator's NetworkPolicy"),
-  ...API_GROUP_FLAGS,
-} satisfies CommandFlags;
+import type { Command } from '../../arguments/command.js';
+import { INSTALL_FLAGS } from './flags.js';
 
 export const install: Command<typeof INSTALL_FLAGS> = {
   name: 'install',

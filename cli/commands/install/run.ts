@@ -1,7 +1,7 @@
 import { VERSION } from '../../../runner/version.js';
 import type { Run } from '../../arguments/command.js';
 import { UsageError } from '../../arguments/errors.js';
-import type { INSTALL_FLAGS } from './command.js';
+import type { INSTALL_FLAGS } from './flags.js';
 import { installManifest } from './manifest.js';
 
 export const runInstall: Run<typeof INSTALL_FLAGS> = ({ values }) => {

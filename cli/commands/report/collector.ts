@@ -203,7 +203,7 @@ export class Collector {
       await this.#objects(`resources/${kind.plural}`, snapshot.of(kind));
     for (const kind of childKinds()) {
       // Secrets have an outline only. The snapshot holds only the metadata of ConfigMaps.
-      if (kind.kind === Secret.kind || !snapshot.sees(kind)) continue;
+      if (kind.kind === Secret.kind || !snapshot.lists(kind)) continue;
       const objects =
         kind.kind === ConfigMap.kind
           ? await this.#managed(kind, metadataKeys.owner)

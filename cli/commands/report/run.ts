@@ -7,7 +7,7 @@ import { CliError } from '../../arguments/errors.js';
 import { connected } from '../../kube/connect.js';
 import { Archive } from './archive.js';
 import { Collector } from './collector.js';
-import type { REPORT_FLAGS } from './command.js';
+import type { REPORT_FLAGS } from './flags.js';
 import { Redaction } from './redaction.js';
 
 const SUFFIX = /\.(tar\.gz|tgz)$/;

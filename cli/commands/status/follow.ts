@@ -34,7 +34,7 @@ export async function follow(
   const signal = AbortSignal.any([props.signal, stop.signal]);
   let changed = Promise.withResolvers<undefined>();
   const watches = listings
-    .filter(({ kind }) => snapshot.sees(kind))
+    .filter(({ kind }) => snapshot.lists(kind))
     .map((listing) => {
       const onChange = (): void => changed.resolve(undefined);
       return watch(client, snapshot, listing, { ...props, signal, onChange });

@@ -29,7 +29,7 @@ export function restartsOf({ status }: PodObject): number {
   return containersOf(status).reduce((sum, { restartCount = 0 }) => sum + restartCount, 0);
 }
 
-/** The log of the first container that failed; undefined for a Ready pod, and for one without a failed container. */
+/** The log of the first container that failed; undefined for a Ready pod, or without a failed container. */
 export function wantedLog(pod: PodObject): WantedLog | undefined {
   if (healthOf(pod).state === 'Ready') return undefined;
   for (const { name, state, lastState, restartCount = 0 } of containersOf(pod.status)) {

@@ -6,7 +6,7 @@ import type { IOStreams } from '../../io/streams.js';
 import { toYaml } from '../../io/yaml.js';
 import { connected } from '../../kube/connect.js';
 import { kindOf, shortNameOf } from '../../kube/kind-names.js';
-import type { STATUS_FLAGS } from './command.js';
+import type { STATUS_FLAGS } from './flags.js';
 import { statusLive, statusNow } from './live.js';
 import { renderTrees } from './render-tree.js';
 import type { Form, StatusReport } from './reporter.js';

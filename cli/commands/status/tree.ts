@@ -2,7 +2,6 @@ import type { Health } from '../../../constructs/kit/health.js';
 import { metadataKeysFor } from '../../../constructs/kit/labels.js';
 import { groupOf, keyOf, keyOfObject, type KubeObject } from '../../../constructs/kit/object.js';
 import { referenceName } from '../../../constructs/kit/reference.js';
-import type { StatusView } from '../../../constructs/kit/status-view.js';
 import { BATCHES, KINDS, type AnyKind } from '../../../constructs/registry.js';
 import { childOf, type Child } from '../../../runner/cache/child.js';
 import type { PodObject } from '../../../runner/health/pod-diagnostics.js';
@@ -88,7 +87,7 @@ class Forest {
   resourceNode(resource: CustomResource): Node {
     const { kind, metadata } = resource;
     const { namespace = '', name } = metadata;
-    const view = this.#viewOf(resource);
+    const view = kindNamed(kind, this.#kinds)?.statusView;
     const below = (this.#below.get(idOf(resource)) ?? []).map((one) => this.resourceNode(one));
     const own = (this.#children.get(idOf(resource)) ?? []).map(({ child, object }) =>
       this.#childNode(child, object),
@@ -104,14 +103,11 @@ class Forest {
     };
   }
 
-  #viewOf({ kind }: CustomResource): StatusView | undefined {
-    return kindNamed(kind, this.#kinds)?.statusView;
-  }
-
+  /** The resource of the first reference of the kind. */
   #parentOf(resource: CustomResource): string | undefined {
-    const [parent] = kindNamed(resource.kind, this.#kinds)?.references ?? [];
-    const name = parent && referenceName(resource, parent);
-    return name && `${parent.kind}/${keyOf(resource.metadata.namespace, name)}`;
+    const [reference] = kindNamed(resource.kind, this.#kinds)?.references ?? [];
+    const name = reference && referenceName(resource, reference);
+    return name && `${reference.kind}/${keyOf(resource.metadata.namespace, name)}`;
   }
 
   #childNode(child: Child, object: KubeObject): Node {

@@ -1,7 +1,5 @@
 import type { Command } from '../../arguments/command.js';
-import { outputFlags } from '../../arguments/shared-flags.js';
-
-export const VERSION_FLAGS = outputFlags('text', 'json');
+import { VERSION_FLAGS } from './flags.js';
 
 export const version: Command<typeof VERSION_FLAGS> = {
   name: 'version',

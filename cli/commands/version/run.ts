@@ -1,6 +1,6 @@
 import { VERSION } from '../../../runner/version.js';
 import type { Run } from '../../arguments/command.js';
-import type { VERSION_FLAGS } from './command.js';
+import type { VERSION_FLAGS } from './flags.js';
 
 export const runVersion: Run<typeof VERSION_FLAGS> = ({ values: { output } }) => {
   const text =

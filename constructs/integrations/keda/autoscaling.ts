@@ -21,7 +21,8 @@ export function kedaScalerName(deployment: string): string {
 }
 
 /**
- * Whether KEDA scales a HorizontalPodAutoscaler's target from 0, whatever `minReplicas` says. One
+ * Whether KEDA scales a HorizontalPodAutoscaler's target from 0, also where `minReplicas` is
+ * higher. One
  * with the labels of our own ScaledObject is a leftover: KEDA does not scale its target.
  */
 export function isScaledByKeda({ labels, ownerReferences = [] }: ObjectMeta): boolean {
@@ -31,7 +32,9 @@ export function isScaledByKeda({ labels, ownerReferences = [] }: ObjectMeta): bo
   );
 }
 
-/** Whether KEDA owns the number of replicas: one with a reason is ready, but paused or in fallback. */
+/**
+ * Whether KEDA owns the number of replicas: one with a reason is ready, but paused or in fallback.
+ */
 export function isManagedByKeda(scaler: ChildView | undefined): boolean {
   if (!scaler || scaler.health.unobserved) return false;
   return scaler.health.state === 'Ready' || scaler.health.reason !== undefined;

@@ -11,5 +11,8 @@ export const keda: Integration = {
   },
 };
 
-/** The label `app.kubernetes.io/name` of KEDA's operator, which reads the lengths of queues from Redis. */
+/**
+ * The label `app.kubernetes.io/name` of KEDA's operator, which reads the lengths of queues from
+ * Redis.
+ */
 export const KEDA_OPERATOR = 'keda-operator';

@@ -3,7 +3,8 @@ import { ScaledObject, ScaledObjectSpecFallbackBehavior } from '../../../imports
 
 /**
  * How often in a row KEDA may fail to read a queue. After its first failure KEDA opens a new
- * connection, and counts no further failures while it cannot connect: a higher threshold is never reached.
+ * connection, and counts no further failures while it cannot connect: a higher threshold is never
+ * reached.
  */
 const FAILURE_THRESHOLD = 0;
 

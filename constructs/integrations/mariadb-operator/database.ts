@@ -34,7 +34,8 @@ export function addMariaDbDatabase(props: OperatorDatabaseProps): void {
     spec: {
       ...common,
       privileges: ['ALL PRIVILEGES'],
-      // Immutable, so it stays unescaped. `_` matches any character, but no other name has this digest.
+      // Immutable, so it stays unescaped. `_` matches any character, but no other name has this
+      // digest.
       database,
       table: '*',
       username: database,

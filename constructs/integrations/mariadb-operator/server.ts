@@ -25,7 +25,7 @@ export function readMariaDb(props: ServerProps, reader: ClusterReader): Database
   const { name, kind = MariaDb.kind } = props.ref;
   const api = kind === MariaDb.kind ? MariaDb : ExternalMariaDb;
   const server = requireServer(reader, api, { ...props, field: 'mariadbRef' }, outlineOf);
-  // At a host of its own, a proxy such as MaxScale makes the connection to the server.
+  // Where the bench names a host, a proxy such as MaxScale makes the connection to the server.
   if (server.tlsRequired && !props.hostGiven) {
     const message = `spec.dbConfig of AppBench ${props.bench}: ${kind} ${name} takes encrypted connections only (tls.required), which the framework's sites do not make; set tls.required to false`;
     throw new Stalled('DatabaseTlsRequired', message);
@@ -44,7 +44,7 @@ function outlineOf(object: Resource<MariaDbSpec | undefined, ServerStatus>) {
     notReady: whyServerNotReady(object),
     host,
     port,
-    // Of several replicas only one takes writes, behind a Service of its own.
+    // Of several replicas only one takes writes, behind another Service.
     replicated: replication?.enabled === true || galera?.enabled === true,
     tlsRequired: tls?.enabled === true && tls.required === true,
   };

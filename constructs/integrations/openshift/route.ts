@@ -36,7 +36,8 @@ function addRoutes(scope: Construct, props: RouteProps): void {
       apiVersion: Route.apiVersion,
       kind: Route.kind,
       metadata: {
-        // The name depends on the host and not on its place in the list, so that it does not change.
+        // The name depends on the host and not on its place in the list, so that it does not
+        // change.
         name: index === 0 ? name : `${name}-${hashOf(host).slice(0, 8)}`,
         namespace,
         labels: { ...labels },

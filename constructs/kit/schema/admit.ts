@@ -11,9 +11,14 @@ import { violations } from './violations.js';
 
 /** What became of an object at admission. */
 export interface Admission {
-  /** The object as it would be stored. It is of the kind's types only where there are no problems. */
+  /**
+   * The object as it would be stored. It is of the kind's types only where there are no problems.
+   */
   readonly object: Resource;
-  /** What is wrong, in the API server's words: `spec.x: Unsupported value: "a": supported values: …`. */
+  /**
+   * What is wrong, in the API server's words: `spec.x: Unsupported value: "a": supported values:
+   * …`.
+   */
   readonly problems: readonly Problem[];
   /** Paths of the fields that the schema does not know and that were dropped. */
   readonly pruned: readonly string[];
@@ -22,14 +27,16 @@ export interface Admission {
 export interface AdmitOptions {
   /** The API group that the kinds are installed in. */
   readonly group?: string;
-  /** The object as it is stored, where this is a change of it: rules about changes are judged by it. */
+  /** The object as it is stored, where this is an update: transition rules compare with it. */
   readonly old?: Resource;
 }
 
 /**
  * Does with an object what the API server does by the kind's CRD: drops unknown fields, fills in
- * defaults, validates types, bounds and patterns, and runs the CEL rules where all of these left the
- * object sound. The object passed is left as it is. Metadata beyond the name, and the status, which only
+ * defaults, validates types, bounds and patterns, and runs the CEL rules where all of these left
+ * the
+ * object sound. The object passed is left as it is. Metadata beyond the name, and the status, which
+ * only
  * the operator writes, pass through as they are.
  */
 export function admit(
@@ -83,7 +90,10 @@ function compiled(definition: KindDefinition): SchemaNode {
   return node;
 }
 
-/** Whether the object is of this kind and has a name, which the API server knows by the request's path. */
+/**
+ * Whether the object is of this kind and has a name, which the API server knows by the request's
+ * path.
+ */
 function identityProblems(
   definition: KindDefinition,
   { apiVersion, kind, metadata }: Readonly<Record<string, unknown>>,

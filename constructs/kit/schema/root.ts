@@ -5,7 +5,7 @@ export interface RuleAt extends ValidationRule {
   readonly fieldPath?: string;
 }
 
-/** The schema of the whole object: what the CRD publishes and what `admit` judges by. */
+/** The schema of the whole object: what the CRD publishes and what `admit` validates with. */
 export function rootSchema(definition: KindDefinition): Schema {
   return {
     type: 'object',
@@ -22,7 +22,10 @@ export function rootSchema(definition: KindDefinition): Schema {
   };
 }
 
-/** Names go into the names of Services and into labels, which take less than the names of objects do. */
+/**
+ * Names go into the names of Services and into labels, which take less than the names of objects
+ * do.
+ */
 function nameRules(maxLength: number): readonly RuleAt[] {
   return [
     {

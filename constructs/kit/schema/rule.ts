@@ -4,7 +4,10 @@ import type { RuleAt } from './root.js';
 
 /** A CEL rule, ready to run. */
 export interface Rule {
-  /** Path of the field that a violation is reported at, from the rule's node: `.metadata.name` or ''. */
+  /**
+   * Path of the field that a violation is reported at, from the rule's node: `.metadata.name` or
+   * ''.
+   */
   readonly at: string;
   /** Whether the rule speaks about a change: it is skipped where there was no value before. */
   readonly transition: boolean;

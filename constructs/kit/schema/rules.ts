@@ -4,8 +4,8 @@ import { fieldNode, fieldPath, isObject, type SchemaNode } from './node.js';
 import { oldField, oldItems } from './old.js';
 
 /**
- * The validation rules that a value breaks. Rules about a change run where the value was there before;
- * the others are not judged again where it is unchanged.
+ * The validation rules that a value breaks. Transition rules run where an old value exists;
+ * the others are skipped where it is unchanged.
  */
 export function ruleProblems(
   node: SchemaNode,

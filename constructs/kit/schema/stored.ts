@@ -1,8 +1,9 @@
 import { fieldNode, fieldPath, isObject, type SchemaNode } from './node.js';
 
 /**
- * A copy of a value as the API server would store it: unknown fields gone (their paths go to `pruned`),
- * nulls gone where the schema has no place for them, defaults filled in, outside in.
+ * A copy of a value as the API server would store it: without unknown fields (their paths are added
+ * to `pruned`),
+ * without nulls where the schema does not allow them, with defaults.
  * Values of the wrong type stay as they are, for the validation to name.
  */
 export function stored(node: SchemaNode, value: unknown, path: string, pruned: string[]): unknown {
@@ -11,14 +12,23 @@ export function stored(node: SchemaNode, value: unknown, path: string, pruned: s
       node.item ? stored(node.item, item, `${path}[${i}]`, pruned) : structuredClone(item),
     );
   }
-  if (!isObject(value)) return value;
+  return isObject(value) ? storedObject(node, value, path, pruned) : value;
+}
+
+function storedObject(
+  node: SchemaNode,
+  value: Readonly<Record<string, unknown>>,
+  path: string,
+  pruned: string[],
+): unknown {
   const keepsUnknown = node.schema['x-kubernetes-preserve-unknown-fields'] === true;
   const fields = new Map<string, unknown>();
   for (const [name, field] of Object.entries(value)) {
     const child = fieldNode(node, name);
+    const keepsAsIs = child ? child.schema.nullable === true : keepsUnknown;
     if (child && field !== null && field !== undefined) {
       fields.set(name, stored(child, field, fieldPath(path, name), pruned));
-    } else if (child?.schema.nullable === true || (!child && keepsUnknown)) {
+    } else if (keepsAsIs) {
       fields.set(name, structuredClone(field));
     } else if (!child) {
       pruned.push(fieldPath(path, name));

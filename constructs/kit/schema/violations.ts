@@ -7,8 +7,9 @@ import type { Violation } from './violation.js';
 import { boundProblem, typeProblem } from './value.js';
 
 /**
- * Everything in which a value does not fit its schema, validation rules apart, in the words of the API
- * server. What is unchanged from the old value is not judged again, so that objects stored before a
+ * Everything in which a value does not fit its schema, validation rules apart, in the words of the
+ * API
+ * server. Values that are unchanged are not validated again, so that objects stored before a
  * stricter schema came can still be edited.
  */
 export function violations(

@@ -37,8 +37,8 @@ export function release({ controlPlane }: Cluster, interference: Interference): 
 }
 
 /**
- * Lets a Job fail at its first attempt, with these last words: its own patience is a minute and more.
- * The Job need not be there yet.
+ * Makes a Job fail at its first attempt, with this termination message: its own backoff takes more than
+ * a minute. The Job may not exist yet.
  */
 export async function failJob(
   cluster: Cluster,
@@ -48,7 +48,7 @@ export async function failJob(
 ): Promise<Interference> {
   const options = { exitCode: 3, message, namespace };
   const interference = await failPods(cluster, { 'job-name': job }, options);
-  // Whoever called waits for the failure, and says more of what is wrong.
+  // The caller waits for the failure, and its error says more.
   giveUp(cluster, namespace, job).catch(() => undefined);
   return interference;
 }

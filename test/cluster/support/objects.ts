@@ -164,9 +164,9 @@ export function conditionOf(object: Live | undefined, type: string): Condition |
   return conditionsOf(object).find((condition) => condition.type === type);
 }
 
-/** What a resource says of itself, in one line. */
+/** Phase and conditions of a resource, in one line. */
 export function summaryOf(object: Live | undefined): string {
-  if (!object) return 'is not there';
+  if (!object) return 'does not exist';
   const said = conditionsOf(object).map(
     ({ type, status, reason, message }) => `${type}=${status} ${reason}: ${message}`,
   );

@@ -120,7 +120,7 @@ export class Operator {
     this.#process.kill(signal);
   }
 
-  /** Ends it with SIGTERM, or with SIGKILL where it does not go. */
+  /** Ends it with SIGTERM, and with SIGKILL after the time. */
   async stop(timeoutMs = 30_000): Promise<Exit> {
     this.kill('SIGTERM');
     const timer = setTimeoutUnref(() => this.kill('SIGKILL'), timeoutMs);
@@ -163,7 +163,7 @@ function setTimeoutUnref(work: () => void, ms: number): NodeJS.Timeout {
   return timer;
 }
 
-/** Kills a process when this one is gone, however it went: a shell that waits for the end of a pipe. */
+/** A shell that waits for the end of a pipe kills the process when this one ends in any way. */
 function guard(child: ChildProcess): () => void {
   const script = 'read -r _; kill -KILL "$0" 2>/dev/null';
   const shell = spawn('sh', ['-c', script, String(child.pid)], {

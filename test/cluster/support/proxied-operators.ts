@@ -1,6 +1,6 @@
 import type { Cluster } from '../harness.js';
 import { FaultProxy } from '../../../testbed/fault-proxy/fault-proxy.js';
-import { argsOf, Operator, type OperatorOptions } from './operator.js';
+import { argsOf, envOf, Operator, type OperatorOptions } from './operator.js';
 
 /** Operators that connect through a fault proxy, or with the kubeconfig of a user. */
 export class ProxiedOperators {
@@ -15,7 +15,8 @@ export class ProxiedOperators {
     options: OperatorOptions = {},
     args: readonly string[] = [],
   ): Promise<Operator> {
-    const { user = 'operator', groups = ['system:masters'], env = {}, wait = true } = options;
+    const { user = 'operator', groups = ['system:masters'], wait = true } = options;
+    const env = envOf(options);
     const kubeconfig =
       through?.kubeconfig ?? (await this.cluster.controlPlane.userKubeconfig(user, groups));
     const operator = new Operator({ user, kubeconfig, env, args: [...argsOf(options), ...args] });

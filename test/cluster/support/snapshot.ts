@@ -77,7 +77,10 @@ export function assertSameObjects(actual: Snapshot, expected: Snapshot, what: st
   }
 }
 
-/** Waits until every owner of every object of the operator exists: the garbage collector may lag behind. */
+/**
+ * Waits until every owner of every object of the operator exists: the garbage collector may lag
+ * behind.
+ */
 export async function assertNoOrphans(cluster: Cluster, namespace: string): Promise<void> {
   await cluster.until('every object to have its owners', async () => {
     for (const child of await cluster.children(namespace)) {
@@ -91,8 +94,8 @@ export async function assertNoOrphans(cluster: Cluster, namespace: string): Prom
 }
 
 /**
- * Waits until an operator has written nothing for longer than a status update may be delayed. Counts polls, not
- * seconds: while the machine is suspended the operator cannot write.
+ * Waits until an operator has written nothing for longer than a status update may be delayed.
+ * Counts polls, not seconds: while the machine is suspended the operator cannot write.
  */
 export async function atRest(cluster: Cluster, user: string): Promise<void> {
   let written: number | undefined;
@@ -125,5 +128,8 @@ export async function countsSites(
   sites: number,
 ): Promise<void> {
   const check = (live: Live): boolean => at(live, 'status.sites') === sites;
-  await cluster.becomes('AppBench', namespace, bench, `has ${sites} sites`, check);
+  await cluster.becomes('AppBench', namespace, bench, {
+    what: `has ${sites} sites`,
+    check,
+  });
 }

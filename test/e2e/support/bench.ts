@@ -96,7 +96,10 @@ export class SiteUser {
     return (JSON.parse(body) as { data: unknown[] }).data.length;
   }
 
-  /** Enqueues a job that stores a row at its end, after so many seconds; returns the answer's status. */
+  /**
+   * Enqueues a job that stores a row at its end, after so many seconds; returns the answer's
+   * status.
+   */
   async enqueue(text: string, seconds: number, queue = 'default'): Promise<number> {
     const { status } = await this.#logged('/api/method/frappe.tests.e2e.enqueue', {
       method: 'frappe.tests.e2e.slow_todo',
@@ -244,7 +247,10 @@ export async function secretValue(
   return Buffer.from(value, 'base64').toString();
 }
 
-/** Runs SQL as the administrator of a bench's own MariaDB, and returns its rows, cells split by tabs. */
+/**
+ * Runs SQL as the administrator of a bench's own MariaDB, and returns its rows, cells split by
+ * tabs.
+ */
 export async function sql(
   cluster: E2e,
   { namespace, bench }: Place,

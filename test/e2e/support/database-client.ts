@@ -1,6 +1,9 @@
 import type { E2e } from '../harness.js';
 
-/** The client of each provider, in the server's pod, as its administrator. The password is in the container's environment. */
+/**
+ * The client of each provider, in the server's pod, as its administrator. The password is in the
+ * container's environment.
+ */
 const CLIENTS = {
   mariadb:
     'MYSQL_PWD=$MARIADB_ROOT_PASSWORD exec mariadb --no-defaults --socket=/run/mysqld/mysqld.sock --user=root --batch --skip-column-names',
@@ -15,7 +18,10 @@ export interface ServerPod {
   readonly provider: keyof typeof CLIENTS;
 }
 
-/** Runs statements as the server's administrator, on one of its databases where one is named; returns the rows as lines. */
+/**
+ * Runs statements as the server's administrator, on one of its databases where one is named;
+ * returns the rows as lines.
+ */
 export async function sql(
   cluster: E2e,
   { namespace, pod, provider }: ServerPod,

@@ -31,7 +31,8 @@ interface Place {
 }
 
 /**
- * Records the arguments of all processes of this machine, those of pods included, also of short-lived client programs.
+ * Records the arguments of all processes of this machine, those of pods included, also of
+ * short-lived client programs.
  */
 export class ArgumentLists {
   readonly #seen = new Set<string>();
@@ -63,9 +64,9 @@ export class ArgumentLists {
 }
 
 /**
- * Finds values of Secrets of a namespace outside of Secrets: in objects with their status, events, logs of all
- * containers and of the operator, and argument lists. It searches for the value, its base64 form, and the forms escaped
- * for URLs and JSON.
+ * Finds values of Secrets of a namespace outside of Secrets: in objects with their status, events,
+ * logs of all containers and of the operator, and argument lists. It searches for the value, its
+ * base64 form, and the forms escaped for URLs and JSON.
  *
  * @returns the places, and how many values were searched in how many places; never a value itself
  */

@@ -137,7 +137,10 @@ function container(program: KedaProgram, args: readonly string[]) {
   };
 }
 
-/** KEDA is a cluster administrator; its metrics are open, since this API server has no identity for aggregated servers. */
+/**
+ * KEDA is a cluster administrator; its metrics are open, since this API server has no identity for
+ * aggregated servers.
+ */
 function access(): readonly Manifest[] {
   const bind = (name: string, role: string, subject: Readonly<Record<string, string>>) => ({
     apiVersion: `${RBAC}/v1`,

@@ -25,8 +25,8 @@ export function podOf(cluster: E2e, namespace: string, app: string): Promise<Liv
 }
 
 /**
- * Kills all processes of a container, as the kernel does when memory is short. A container that has ended automatically
- * is waited for: the kubelet restarts it under another id.
+ * Kills all processes of a container, as the kernel does when memory is short. A container that has
+ * ended automatically is waited for: the kubelet restarts it under another id.
  */
 export async function killContainer(cluster: E2e, pod: Live, name: string): Promise<void> {
   const { namespace = '', name: podName } = pod.metadata;
@@ -51,7 +51,10 @@ async function killProcesses(pod: Live, name: string): Promise<void> {
   if (killed === 0) throw new Error(`${pod.metadata.name}: no process of the container ${name}`);
 }
 
-/** With the first process of a container the kernel ends the others: a process may have ended since it was found. */
+/**
+ * With the first process of a container the kernel ends the others: a process may have ended since
+ * it was found.
+ */
 function kill(processId: number): void {
   try {
     process.kill(processId, 'SIGKILL');

@@ -29,7 +29,10 @@ export function outsidePod(
   };
 }
 
-/** Whether a pod can connect to a port of a host, that of Redis by default, within 15 s: many calls may run at once. */
+/**
+ * Whether a pod can connect to a port of a host, that of Redis by default, within 15 s: many calls
+ * may run at once.
+ */
 export async function canConnect(
   cluster: E2e,
   { namespace, pod }: { readonly namespace: string; readonly pod: string },

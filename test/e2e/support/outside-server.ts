@@ -1,6 +1,9 @@
 import type { Manifest } from '../../cluster/support/objects.js';
 
-/** A MariaDB server that the operator knows nothing of: `name` is its Service, `<name>-root` its login. */
+/**
+ * A MariaDB server that the operator knows nothing of: `name` is its Service, `<name>-root` its
+ * login.
+ */
 export function outsideServer(name: string, password: string): readonly Manifest[] {
   const labels = { outside: name };
   const scratch = ['/run/mysqld', '/tmp'].map((mountPath) => ({

@@ -7,7 +7,9 @@ import { benchOf, ONE_QUEUE, type Place, siteOf, SiteUser } from './bench.js';
 /** How long a recovery should take at most. */
 const AIM_MS = 60_000;
 
-/** A bench with a Dedicated site `shop` and a Shared one `blog`, and what was stored in both so far. */
+/**
+ * A bench with a Dedicated site `shop` and a Shared one `blog`, and what was stored in both so far.
+ */
 export class TwoSites {
   readonly shop: SiteUser;
   readonly blog: SiteUser;
@@ -86,7 +88,10 @@ export class TwoSites {
     await Promise.all(this.users.map((user) => user.stored(this.#stored.slice(-2))));
   }
 
-  /** Waits until Redis has written what it has accepted: on a slow disk it does so up to two seconds later. */
+  /**
+   * Waits until Redis has written what it has accepted: on a slow disk it does so up to two seconds
+   * later.
+   */
   async queueIsWritten(): Promise<void> {
     const info = 'REDISCLI_AUTH=$REDIS_PASSWORD exec redis-cli -p 6380 INFO persistence';
     await this.cluster.until('the queue to be written', async () => {
@@ -123,7 +128,10 @@ export class TwoSites {
     });
   }
 
-  /** Adds to the table how long it takes until both sites work again; all that was stored is there, once. */
+  /**
+   * Adds to the table how long it takes until both sites work again; all that was stored is there,
+   * once.
+   */
   async recovery(what: string, begins: () => Promise<unknown>): Promise<void> {
     const begun = performance.now();
     await begins();

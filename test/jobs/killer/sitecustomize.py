@@ -1,4 +1,4 @@
-"""TEST CODE: kills site_init.py or site_backup.py at the KILL_AT-th point at which it puts a file in its place or starts a program."""
+"""TEST CODE: kills site_init.py or site_backup.py at the KILL_AT-th rename, removal or start of a program."""
 
 import os
 import shutil

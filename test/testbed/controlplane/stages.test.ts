@@ -19,8 +19,8 @@ test('a node that is looked at before it is Ready becomes Ready', async () => {
   await nodesReady(cluster.api, 2);
 });
 
-// kwok loads its Stages one by one, reads them meanwhile, and may keep the first state. With as few as we
-// have it does so on a busy machine only; with thousands always.
+// kwok loads its Stages one by one, reads them meanwhile, and may keep the first state. With as few
+// as we have it does so on a busy machine only; with thousands always.
 test('kwok that looked at its Stages too early plays nodes and pods all the same', async () => {
   await using cluster = await startControlPlane({ prepare: crowdOfStages });
   await apply(cluster, aJob('once'));

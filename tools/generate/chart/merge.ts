@@ -6,7 +6,10 @@ export interface Choice {
   readonly when: string;
 }
 
-/** What a choice makes, at one place of the tree of objects. The first of a dimension is the base of all. */
+/**
+ * What a choice makes, at one place of the tree of objects. The first of a dimension is the base of
+ * all.
+ */
 interface Cell {
   readonly dimension: number;
   readonly choice: Choice;
@@ -16,8 +19,8 @@ interface Cell {
 type Tree = Readonly<Record<string, unknown>>;
 
 /**
- * One template of several variants of an object: common fields are unconditional, other fields have the condition of
- * their variants. Only one dimension varies at a time.
+ * One template of several variants of an object: common fields are unconditional, other fields have
+ * the condition of their variants. Only one dimension varies at a time.
  */
 export class Merge {
   constructor(private readonly tokens: Tokens) {}

@@ -5,7 +5,10 @@ import { type Choice, joined, Merge } from './merge.js';
 import type { Lifted } from './operator-values.js';
 import { Tokens } from './tokens.js';
 
-/** What makes the objects of an installation, and their YAML. Both import every kind, so they are given. */
+/**
+ * What makes the objects of an installation, and their YAML. Both import every kind, so they are
+ * given.
+ */
 export interface Installer {
   readonly install: (props: InstallProps) => readonly KubeObject[];
   readonly yaml: (object: object) => string;

@@ -7,9 +7,10 @@ const LINE = /^( *)(?:- )?__helm(\d+)__(?:: null)?$/;
 type Action = (indent: number) => string;
 
 /**
- * Actions of a template, and the texts that stand for them in objects until those are printed as YAML.
- * Objects stay plain data, so what is made of them by one printer is whole YAML around the actions.
- * An action that is the same as one before has the same token, so that objects can be compared.
+ * Actions of a template, and the texts that stand for them in objects until those are printed as
+ * YAML. Objects stay plain data, so what is made of them by one printer is whole YAML around the
+ * actions. An action that is the same as one before has the same token, so that objects can be
+ * compared.
  */
 export class Tokens {
   readonly #actions: Action[] = [];

@@ -110,22 +110,19 @@ after(async () => {
   await cluster.stop();
 });
 
-describe('an operator that comes back', () => {
-  test('undoes the edit of a child, and leaves what others have added', async () => {
-    const { metadata, spec } = await cluster.becomes(
-      'Deployment',
-      namespace,
-      'edited-gunicorn',
-      'is as it was',
-      (live) => Object.is(live.spec?.['replicas'], 1),
-    );
+describe('an operator that starts after a downtime', () => {
+  test('reverts the edit of a child and keeps the fields of other managers', async () => {
+    const { metadata, spec } = await cluster.becomes('Deployment', namespace, 'edited-gunicorn', {
+      what: 'is as it was',
+      check: (live) => Object.is(live.spec?.['replicas'], 1),
+    });
     assert.equal(metadata.labels?.['app.kubernetes.io/instance'], 'edited');
     assert.equal(metadata.labels['theirs'], 'stays');
     assert.deepEqual(spec, was('Deployment/edited-gunicorn').spec);
     await ready('AppSite', 'edited');
   });
 
-  test('makes deleted children again', async () => {
+  test('creates deleted children again', async () => {
     for (const name of [
       'Deployment/robbed-gunicorn',
       'Service/robbed-gunicorn',
@@ -142,35 +139,32 @@ describe('an operator that comes back', () => {
     await ready('AppBench', 'b');
   });
 
-  test('removes a child that is no longer wanted, and not what only looks like one', async () => {
+  test('prunes a child that is no longer wanted, and no object that only resembles one', async () => {
     await cluster.gone('Service', namespace, 'stuffed-old');
     await the('Service', 'stuffed-theirs');
   });
 
-  test('carries out a changed spec', async () => {
+  test('applies a changed spec', async () => {
     await ready('AppSite', 'changed');
     assert.equal(at(await the('Deployment', 'changed-gunicorn'), 'spec.replicas'), 2);
     await cluster.gone('Ingress', namespace, 'changed-ingress');
   });
 
-  test('brings the new value of a Secret to those who refer to it', async () => {
+  test('applies the new value of a Secret to the resources that refer to it', async () => {
     const path = `metadata.annotations["${run}"]`;
     const before = at(was('Job/referring-init'), path);
-    await cluster.becomes(
-      'Job',
-      namespace,
-      'referring-init',
-      'has run again',
-      (job) => at(job, path) !== before && Object.is(at(job, 'status.succeeded'), 1),
-    );
+    await cluster.becomes('Job', namespace, 'referring-init', {
+      what: 'has run again',
+      check: (job) => at(job, path) !== before && Object.is(at(job, 'status.succeeded'), 1),
+    });
     await ready('AppSite', 'referring');
   });
 
-  test('makes a site that was created', async () => {
+  test('creates the children of a new site', async () => {
     await ready('AppSite', 'new');
   });
 
-  test('drops a site that was deleted under Delete, and lets one go that was under Retain', async () => {
+  test('drops a deleted site under Delete, and removes the finalizer under Retain', async () => {
     for (const name of ['dropped', 'kept']) {
       await cluster.gone('AppSite', namespace, name);
     }
@@ -187,17 +181,18 @@ describe('an operator that comes back', () => {
     assert.deepEqual(drops.sort(), ['dropped-drop', 'kept-drop']);
   });
 
-  test('lets a bench without sites go, and keeps one that has some, with the reason', async () => {
+  test('deletes a bench without sites, and blocks one with sites, with the reason', async () => {
     await cluster.gone('AppBench', namespace, 'empty');
-    const full = await cluster.becomes('AppBench', namespace, 'full', 'waits', (live) =>
-      Object.is(conditionOf(live, 'Ready')?.reason, 'SitesExist'),
-    );
+    const full = await cluster.becomes('AppBench', namespace, 'full', {
+      what: 'waits',
+      check: (live) => Object.is(conditionOf(live, 'Ready')?.reason, 'SitesExist'),
+    });
     assert.match(conditionOf(full, 'Ready')?.message ?? '', /tenant/);
     await cluster.delete('AppSite', namespace, 'tenant');
     await cluster.gone('AppBench', namespace, 'full');
   });
 
-  test('routes requests to the sites that are there', async () => {
+  test('routes requests to the sites that exist', async () => {
     const wanted = ['changed', 'edited', 'new', 'referring', 'robbed', 'stuffed'];
     await cluster.until('nginx knows them', async () => {
       const routes = await routesOf(cluster, namespace, 'b');
@@ -209,7 +204,7 @@ describe('an operator that comes back', () => {
     });
   });
 
-  test('never changes a byte of a Secret that is there, and leaves nothing without its owner', async () => {
+  test('changes no byte of an existing Secret and leaves no orphan', async () => {
     const now = await secretsOf(cluster, namespace);
     for (const [name, bytes] of now) {
       if (!name.startsWith('new-')) assert.equal(bytes, secrets.get(name), name);
@@ -217,7 +212,7 @@ describe('an operator that comes back', () => {
     await assertNoOrphans(cluster, namespace);
   });
 
-  test('has nothing left to do, nor has the next one', async () => {
+  test('is idle afterwards, and so is the next operator', async () => {
     await atRest(cluster, 'returned');
     const since = new Date();
     const user = 'next';

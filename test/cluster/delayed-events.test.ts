@@ -83,9 +83,10 @@ describe('where the watch is later than the answers to our own writes', { concur
       spec: { componentReplicas: { gunicorn: 2 } },
     });
     const path = 'spec.template.spec.containers[0].resources.requests.cpu';
-    await cluster.becomes('Deployment', namespace, 's-gunicorn', 'has its resources', (live) =>
-      Object.is(at(live, path), cpu),
-    );
+    await cluster.becomes('Deployment', namespace, 's-gunicorn', {
+      what: 'has its resources',
+      check: (live) => Object.is(at(live, path), cpu),
+    });
     await cluster.ready('AppSite', namespace, 's');
   });
 
@@ -101,7 +102,7 @@ describe('where the watch is later than the answers to our own writes', { concur
     await cluster.gone('AppSite', namespace, 's');
   });
 
-  test('a status never says of a new spec what is true of the old one', async () => {
+  test('a status never reports the old state for a new generation', async () => {
     const { namespace, proxy } = await place();
     const wrong: string[] = [];
     const cpu = '250m';
@@ -126,17 +127,15 @@ describe('where the watch is later than the answers to our own writes', { concur
     // A repair that leaves the site Ready all the time.
     const labels = { 'app.kubernetes.io/component': 'x' };
     await cluster.patch('Service', namespace, 's-gunicorn', { metadata: { labels } });
-    await cluster.becomes(
-      'AppSite',
-      namespace,
-      's',
-      'is Ready again',
-      ({ status }) => Object.is(status?.['observedGeneration'], 2) && status?.['phase'] === 'Ready',
-    );
+    await cluster.becomes('AppSite', namespace, 's', {
+      what: 'is Ready again',
+      check: ({ status }) =>
+        Object.is(status?.['observedGeneration'], 2) && status?.['phase'] === 'Ready',
+    });
     assert.deepEqual(wrong, []);
   });
 
-  test('a site that was let go is not worked on again', async () => {
+  test('a deleted site is not reconciled again', async () => {
     const { namespace, proxy } = await place({ deletionPolicy: 'Delete' });
     proxy.watchDelay = slow('appsites');
     await cluster.delete('AppSite', namespace, 's');
@@ -152,7 +151,7 @@ describe('where the watch is later than the answers to our own writes', { concur
     assert.equal(drops.length, 1);
   });
 
-  test('a site makes way for an older bench of its name that is heard of later', async () => {
+  test('a site releases its names to an older bench that is observed later', async () => {
     const { namespace, proxy } = await place();
     proxy.watchDelay = (path) => (path.endsWith('/appbenchs') ? 10_000 : 0);
     await cluster.apply(
@@ -160,9 +159,10 @@ describe('where the watch is later than the answers to our own writes', { concur
       aBench('tie', { componentReplicas: few }),
       aSite('tie', { bench: 'b', componentReplicas: few }),
     );
-    await cluster.becomes('Job', namespace, 'tie-init', 'is made for the site', (live) =>
-      Object.is(at(live, 'metadata.ownerReferences[0].kind'), 'AppSite'),
-    );
+    await cluster.becomes('Job', namespace, 'tie-init', {
+      what: 'is made for the site',
+      check: (live) => Object.is(at(live, 'metadata.ownerReferences[0].kind'), 'AppSite'),
+    });
     // Where the bench comes to a name before the site has made way, it tries again after a minute.
     await cluster.ready('AppBench', namespace, 'tie', 180_000);
     const site = await cluster.the('AppSite', namespace, 'tie');
@@ -194,7 +194,7 @@ describe('where the watch is later than the answers to our own writes', { concur
   });
 });
 
-test('a watch that is silent is given up after its time, and nothing is missed', async () => {
+test('a watch without events is ended after its time, and no change is missed', async () => {
   const namespace = await cluster.namespace();
   const proxy = await operators.proxy();
   const client = createClient({ credentials: await loadCredentials(proxy.kubeconfig, {}) });

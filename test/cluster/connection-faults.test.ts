@@ -94,13 +94,10 @@ class Place {
     await cluster.gone('AppSite', namespace, 't');
     await this.ready('u');
     await cluster.the('Deployment', namespace, 'b-socketio');
-    await cluster.becomes(
-      'Service',
-      namespace,
-      's-gunicorn',
-      'has its labels',
-      ({ metadata }) => metadata.labels?.['app.kubernetes.io/instance'] === 's',
-    );
+    await cluster.becomes('Service', namespace, 's-gunicorn', {
+      what: 'has its labels',
+      check: ({ metadata }) => metadata.labels?.['app.kubernetes.io/instance'] === 's',
+    });
     const nginx = await cluster.the('Deployment', namespace, 'b-nginx');
     assert.equal(at(nginx, 'spec.replicas'), 2);
     await cluster.until('nginx knows the sites that are there', async () => {
@@ -114,7 +111,7 @@ class Place {
 
 const another = aSite('t', { bench: 'b', workloads: 'Shared' });
 
-describe('an operator goes on', { concurrency: 5 }, () => {
+describe('an operator keeps working', { concurrency: 5 }, () => {
   test('while its watches break again and again', async () => {
     const place = await Place.make();
     await place.create();
@@ -132,7 +129,7 @@ describe('an operator goes on', { concurrency: 5 }, () => {
     for (const { value } of heard) assert.ok(Date.now() / 1_000 - value < 120);
   });
 
-  test('while the server ends its watches, without a word of error', async () => {
+  test('while the server ends its watches without an error', async () => {
     const place = await Place.make();
     await place.create();
     for (let round = 0; round < 6; round++) {
@@ -189,7 +186,7 @@ describe('an operator goes on', { concurrency: 5 }, () => {
     });
   }
 
-  test('while answers get lost on their way: what was written is not written twice', async () => {
+  test('while responses are lost: no object is written twice', async () => {
     const place = await Place.make();
     const seen = new Set<string>();
     place.proxy.rule = ({ isWrite, method, path, body }) => {

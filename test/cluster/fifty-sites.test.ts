@@ -118,7 +118,7 @@ describe('fifty sites', () => {
     assert.deepEqual(await calls(), before);
   });
 
-  test('that are deleted at once are gone, with what is theirs', async (t) => {
+  test('that are deleted at once are deleted with their objects', async (t) => {
     const started = performance.now();
     await Promise.all(names.map((name) => cluster.delete('AppSite', namespace, name)));
     await sitesReady(0);
@@ -144,8 +144,8 @@ describe('fifty sites', () => {
   });
 });
 
-describe('sites that come one after the other', () => {
-  test('are all routed to, also one that comes while others are waited for', async () => {
+describe('sites that are created one after the other', () => {
+  test('are all routed to, also one that is created while others are pending', async () => {
     const arrive = (name: string): Promise<unknown> =>
       cluster.apply(namespace, aSite(name, { bench: 'b', workloads: 'Shared' }));
     await sleep(6_000);

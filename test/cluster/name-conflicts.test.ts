@@ -31,9 +31,10 @@ async function refused(
   reason: string,
   message: string,
 ): Promise<void> {
-  const live = await cluster.becomes(kind, namespace, name, 'is refused', (object) =>
-    Boolean(conditionOf(object, 'Stalled')),
-  );
+  const live = await cluster.becomes(kind, namespace, name, {
+    what: 'is refused',
+    check: (object) => Boolean(conditionOf(object, 'Stalled')),
+  });
   assert.equal(conditionOf(live, 'Stalled')?.reason, reason);
   assert.equal(conditionOf(live, 'Stalled')?.message, message);
   assert.equal(at(live, 'status.phase'), 'Failed');
@@ -66,7 +67,7 @@ describe('names', { concurrency: true }, () => {
       await cluster.ready('AppBench', namespace, 'b');
     });
 
-    test('cannot be: a younger bench is refused, until the site is gone', async () => {
+    test('cannot coexist: a younger bench is refused until the site is deleted', async () => {
       const namespace = await withBench();
       await cluster.apply(namespace, aSite('twin', { bench: 'b' }));
       await cluster.ready('AppSite', namespace, 'twin');
@@ -141,7 +142,7 @@ describe('names', { concurrency: true }, () => {
       },
     ];
     for (const [index, { name, bench = 'b', older, younger, message }] of CASES.entries()) {
-      test(`${name}, until the older site is gone`, async () => {
+      test(`${name}, until the older site is deleted`, async () => {
         const [first, second] = [`older-${index}`, `younger-${index}`];
         const workloads = 'Shared';
         await cluster.apply(namespace, aSite(first, { bench, workloads, ...older }));
@@ -171,7 +172,7 @@ describe('names', { concurrency: true }, () => {
     });
   });
 
-  test('the same names in two namespaces are two worlds', async () => {
+  test('the same names in two namespaces are independent', async () => {
     const namespaces = [await cluster.namespace(), await cluster.namespace()];
     const sites: Live[] = [];
     for (const namespace of namespaces) {

@@ -128,14 +128,15 @@ function content({ status: _status, metadata, ...rest }: Live): unknown {
   return { ...rest, metadata: others, fields };
 }
 
-describe('an object of somebody else that has a child’s name', () => {
+describe('another owner’s object with the name of a child', () => {
   for (const one of CASES) {
     const { kind, resource, owned, missing } = one;
     const { kind: childKind, metadata } = one.object;
     test(`stops the ${kind} and is named (${childKind} ${metadata.name})`, async () => {
-      const stalled = await cluster.becomes(kind, namespace, resource, 'is Stalled', (live) =>
-        Boolean(conditionOf(live, 'Stalled')),
-      );
+      const stalled = await cluster.becomes(kind, namespace, resource, {
+        what: 'is Stalled',
+        check: (live) => Boolean(conditionOf(live, 'Stalled')),
+      });
       const why = owned ? 'is controlled by ConfigMap their-owner' : 'was not made by the operator';
       for (const type of ['Ready', 'Stalled']) {
         const { status, reason, message } = conditionOf(stalled, type) ?? {};
@@ -181,9 +182,10 @@ describe('an object of somebody else that has a child’s name', () => {
     const metadata = { name: gunicorn, labels, ownerReferences: [controller] };
     const before = await cluster.create(namespace, { ...theirs, metadata });
     await cluster.apply(namespace, aSite(name, { bench: 'b' }));
-    const site = await cluster.becomes('AppSite', namespace, name, 'is Stalled', (live) =>
-      Boolean(conditionOf(live, 'Stalled')),
-    );
+    const site = await cluster.becomes('AppSite', namespace, name, {
+      what: 'is Stalled',
+      check: (live) => Boolean(conditionOf(live, 'Stalled')),
+    });
     assert.equal(conditionOf(site, 'Stalled')?.reason, 'NameTaken');
     const after = await cluster.the('Service', namespace, gunicorn);
     assert.deepEqual(content(after), content({ ...before, kind: 'Service', apiVersion: 'v1' }));
@@ -195,7 +197,7 @@ describe('an object of somebody else that has a child’s name', () => {
     await cluster.ready('AppBench', namespace, 'b');
   });
 
-  test('is told of once in an event', async () => {
+  test('is reported once, in an event', async () => {
     const events = await cluster.list('Event', namespace);
     for (const { resource } of CASES) {
       const told = events.filter(
@@ -209,7 +211,7 @@ describe('an object of somebody else that has a child’s name', () => {
     }
   });
 
-  test('holds nobody any more when it is gone: it is looked for again by itself', async () => {
+  test('blocks no longer once it is deleted: the operator checks again', async () => {
     const rest = CASES.filter(({ resource }) => resource !== 's5');
     for (const { object: theirs } of rest) {
       await cluster.delete(theirs.kind, namespace, theirs.metadata.name);

@@ -21,6 +21,8 @@ const CERTIFICATES = await crdsOf('cert-manager.io.ts', [
 const CRDS = [...KEDA.crds, ...CERTIFICATES.crds];
 const SITES = ['s1', 's2', 's3', 's4', 's5', 's6'];
 const SCALERS = ['b', ...SITES].map((owner) => `${owner}-worker-short`);
+/** How many times faster the operator's timers run. */
+const TIME_FACTOR = 4;
 const few = { workerDefault: 0 };
 
 describe('optional APIs', { skip: KEDA.skip || CERTIFICATES.skip }, () => {
@@ -47,7 +49,8 @@ describe('optional APIs', { skip: KEDA.skip || CERTIFICATES.skip }, () => {
   const start = async (through: FaultProxy | undefined = proxy): Promise<string> => {
     const metricsPort = await cluster.freePort();
     const user = `operator-${++started}`;
-    operator = await operators.start(through, { namespaces: [namespace], user, metricsPort });
+    const options = { namespaces: [namespace], user, metricsPort, timeFactor: TIME_FACTOR };
+    operator = await operators.start(through, options);
     metrics = new OperatorMetrics(metricsPort);
     return user;
   };
@@ -108,8 +111,8 @@ describe('optional APIs', { skip: KEDA.skip || CERTIFICATES.skip }, () => {
       'it is quiet',
       async () => {
         const before = await counts();
-        // Words that change in a status are told after five seconds.
-        await sleep(6_000);
+        // The operator puts off a changed message of a status for five seconds at most.
+        await sleep(6_000 / TIME_FACTOR);
         assert.deepEqual(await counts(), before);
         return true;
       },
@@ -142,7 +145,7 @@ describe('optional APIs', { skip: KEDA.skip || CERTIFICATES.skip }, () => {
     await isThere('all use them', true);
   });
 
-  test('are nothing new to an operator that starts', async () => {
+  test('cause no writes at a restart of the operator', async () => {
     // A status that was put off would be lost with it.
     await isQuiet();
     await operator.stop();
@@ -163,7 +166,7 @@ describe('optional APIs', { skip: KEDA.skip || CERTIFICATES.skip }, () => {
     );
   });
 
-  test('that go while everything changes leave nobody waiting for them', async () => {
+  test('that are deleted during other changes block no resource', async () => {
     const spec = { componentResources: { gunicorn: { requests: { cpu: '50m' } } } };
     await Promise.all([remove(), cluster.patch('AppBench', namespace, 'b', { spec })]);
     await removed();
@@ -177,7 +180,7 @@ describe('optional APIs', { skip: KEDA.skip || CERTIFICATES.skip }, () => {
     await isThere('all use them', true);
   });
 
-  test('that go and come back while the operator is away are as they should be after its start', async () => {
+  test('that are deleted and come back during a downtime are handled after the start', async () => {
     await operator.stop();
     await remove();
     await removed();
@@ -189,7 +192,7 @@ describe('optional APIs', { skip: KEDA.skip || CERTIFICATES.skip }, () => {
     await isThere('all use them', true);
   });
 
-  test('that go while they are listed for the first time count as gone', async () => {
+  test('that are deleted during their first list count as deleted', async () => {
     await remove();
     await removed();
     await isThere('all go without', false);
@@ -215,7 +218,7 @@ describe('optional APIs', { skip: KEDA.skip || CERTIFICATES.skip }, () => {
     await isThere('all go without', false);
   });
 
-  test('of which one comes before the other hold nobody up', async () => {
+  test('of which one appears before the other block no resource', async () => {
     const [first, second] = KEDA.crds;
     assert.ok(first && second);
     await install([first]);
@@ -235,8 +238,8 @@ describe('optional APIs', { skip: KEDA.skip || CERTIFICATES.skip }, () => {
     await isThere('all go without', false);
   });
 
-  test('that one of several API servers serves later than another says are found all the same', async () => {
-    const late = performance.now() + 4_000;
+  test('that one of several API servers serves late are found', async () => {
+    const late = performance.now() + 4_000 / TIME_FACTOR;
     proxy.rule = ({ path }) =>
       /^\/apis\/(keda\.sh|cert-manager\.io)\/[^/]+$/.test(path) && performance.now() < late
         ? { status: 404, body: { kind: 'Status', code: 404, reason: 'NotFound' } }

@@ -87,12 +87,12 @@ describe('the scope', { concurrency: true }, () => {
       }
     });
 
-    test('one that gets the label is taken up', async () => {
+    test('a resource that gets the label is reconciled', async () => {
       await cluster.patch('AppBench', namespace, 'plain', { metadata: BLUE });
       await cluster.ready('AppBench', namespace, 'plain');
     });
 
-    test('one that loses it is left as it is', async () => {
+    test('a resource that loses it is left as it is', async () => {
       await cluster.applied('AppBench', namespace, 'plain');
       const before = await of('plain');
       const since = new Date();

@@ -96,8 +96,8 @@ const EDITS: readonly (readonly [kind: string, name: string, patch: (round: numb
     ['Deployment', 'b-nginx', (round) => ({ spec: { replicas: 2 + (round % 2) } })],
   ];
 
-describe('a storm', () => {
-  test('of edits of children is answered in measure, and leaves everything as it was', async (t) => {
+describe('a high rate', () => {
+  test('of edits of children causes a limited rate of writes, and all edits are reverted', async (t) => {
     await sleep(1_500);
     const calm = await snapshot(cluster, namespace);
     const memories = [await memory()];
@@ -126,7 +126,7 @@ describe('a storm', () => {
     assert.ok(last - first < 80, `MiB: ${grown}`);
   });
 
-  test('of changes of a spec ends with the last one, and no child is written more often than the spec', async (t) => {
+  test('of changes of a spec ends with the last spec, and no child is written more often than the spec', async (t) => {
     const since = new Date();
     const changes = await again(STORM_MS / 2, 100, (round) =>
       cluster.patch('AppBench', namespace, 'b', {
@@ -139,9 +139,10 @@ describe('a storm', () => {
       'spec.componentResources.gunicorn.requests.cpu',
     );
     for (const name of ['b-gunicorn', 's-gunicorn']) {
-      await cluster.becomes('Deployment', namespace, name, 'has the last spec', (live) =>
-        Object.is(at(live, path), last),
-      );
+      await cluster.becomes('Deployment', namespace, name, {
+        what: 'has the last spec',
+        check: (live) => Object.is(at(live, path), last),
+      });
     }
     await ready();
     const counts = new Map<string, number>();
@@ -154,8 +155,8 @@ describe('a storm', () => {
   });
 });
 
-describe('another controller that wants something else of a field', () => {
-  test('gets no answer faster than people can read them', async (t) => {
+describe('another controller that sets the same field', () => {
+  test('is corrected at a limited rate', async (t) => {
     const client = createClient({
       credentials: await loadCredentials(cluster.controlPlane.kubeconfig, {}),
     });
@@ -189,13 +190,10 @@ describe('another controller that wants something else of a field', () => {
     );
     t.diagnostic(`${rounds} rounds and ${writes.length} writes in ${STORM_MS / 1000} s`);
     assert.ok(writes.length / (STORM_MS / 1_000) <= 10, `${writes.length} writes`);
-    await cluster.becomes(
-      'Deployment',
-      namespace,
-      's-worker-short',
-      'is ours in the end',
-      (live) => live.metadata.labels?.[label] === ours,
-    );
+    await cluster.becomes('Deployment', namespace, 's-worker-short', {
+      what: 'is ours in the end',
+      check: (live) => live.metadata.labels?.[label] === ours,
+    });
     await client.close();
   });
 });

@@ -1,0 +1,3 @@
+import { outputFlags } from '../../arguments/shared-flags.js';
+
+export const VERSION_FLAGS = outputFlags('text', 'json');

@@ -1,0 +1,44 @@
+import { k8s } from 'cdk8s-plus-28';
+import type { Construct } from 'constructs';
+import { childLabels } from '../kit/labels.js';
+import type { Resource } from '../kit/object.js';
+import { selectorLabels } from './pod.js';
+
+export interface PodServiceProps {
+  readonly owner: Resource;
+  /** Name of the Service, and of the workload whose pods it selects. */
+  readonly name: string;
+  readonly namespace: string;
+  readonly component: string;
+  /** The ports by name; each is the port of the pods too. */
+  readonly ports: Readonly<Record<string, number>>;
+  /** Labels beside those of every child. */
+  readonly labels?: Readonly<Record<string, string>>;
+  readonly sessionAffinity?: 'ClientIP';
+  /**
+   * Whether a pod that is not ready gets connections. For a server of one pod: no other pod can
+   * answer, and a slow probe must not cut off every client. @default false
+   */
+  readonly publishNotReadyAddresses?: true;
+}
+
+/** A Service in front of the pods of one workload. */
+export class PodService extends k8s.KubeService {
+  constructor(scope: Construct, id: string, props: PodServiceProps) {
+    const { owner, name, namespace, component, sessionAffinity, publishNotReadyAddresses } = props;
+    super(scope, id, {
+      metadata: { name, namespace, labels: { ...childLabels(owner, component), ...props.labels } },
+      spec: {
+        selector: selectorLabels(props),
+        ...(sessionAffinity ? { sessionAffinity } : {}),
+        ...(publishNotReadyAddresses ? { publishNotReadyAddresses } : {}),
+        ports: Object.entries(props.ports).map(([portName, port]) => ({
+          name: portName,
+          port,
+          targetPort: k8s.IntOrString.fromNumber(port),
+          protocol: 'TCP',
+        })),
+      },
+    });
+  }
+}
