@@ -7,7 +7,7 @@ export class BatchObjects {
 
   constructor(private readonly dependencies: Pick<DependencyTracker, 'update'>) {}
 
-  /** Replaces all objects of an author. Dependents of those that changed are enqueued. */
+  /** Replaces all objects of an author. Dependents of changed objects are enqueued. */
   set(author: string, objects: readonly KubeObject[]): void {
     const before = this.#byAuthor.get(author) ?? [];
     if (objects.length > 0) this.#byAuthor.set(author, objects);

@@ -139,7 +139,7 @@ export class CleanupReconciler {
     return { ...(await this.#waitingForPlan(resource, plan)), changes, requeueAfterMs };
   }
 
-  /** A child outside of the plan that still exists; those that are deleted last come last. */
+  /** A child outside of the plan that still exists; children with `deletedLast` come last. */
   #terminatingChild({ resource, key }: Owner, plan: Plan): Child | undefined {
     const planned = new Set(plannedOf(plan).map(({ id }) => id));
     const left = this.props.children

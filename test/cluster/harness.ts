@@ -67,7 +67,10 @@ export class Cluster {
     const { user = 'operator', groups = ['system:masters'], wait = true } = options;
     const kubeconfig = await this.controlPlane.userKubeconfig(user, groups);
     const env = envOf(options);
-    const operator = new Operator({ user, kubeconfig, env, args: [...argsOf(options), ...args] });
+    const operator = new Operator({
+      ...{ user, kubeconfig, env, args: [...argsOf(options), ...args] },
+      ...(options.main === undefined ? {} : { main: options.main }),
+    });
     this.#operators.push(operator);
     if (wait) await operator.logged('caches are filled');
     return operator;

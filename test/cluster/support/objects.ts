@@ -126,6 +126,11 @@ const KNOWN = new Map(
 KNOWN.set('MariaDbDatabase', MariaDbDatabase);
 KNOWN.set('PostgresDatabase', PostgresDatabase);
 
+/** Lets tests of this file use a further kind by its name. */
+export function addKind(kind: ObjectKind): void {
+  KNOWN.set(kind.kind, kind);
+}
+
 /** The kind of this name: any that tests speak about. */
 export function kindNamed(name: string): ObjectKind {
   const kind = KNOWN.get(name);

@@ -33,6 +33,8 @@ export interface OperatorOptions {
   readonly healthPort?: number;
   /** Whether to wait until its caches are filled. Default: true. */
   readonly wait?: boolean;
+  /** The compiled program. @default `runner/main.js` */
+  readonly main?: string;
   /** How many times faster its timers run. Default: 1. */
   readonly timeFactor?: number;
   /** How far its clock is ahead of the API server's, in milliseconds. Default: 0. */
