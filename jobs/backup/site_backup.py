@@ -191,10 +191,10 @@ def remove_unfinished(settings: BackupSettings, store: Store) -> None:
             stored_backup.delete_backup(store, name)
 
 
-def begin_backup(settings: BackupSettings, store: Store) -> tuple[datetime, dict[str, Any]]:
+def begin_backup(settings: BackupSettings, store: Store) -> tuple[str, datetime, dict[str, Any]]:
     """Creates a folder that belongs to this backup alone.
 
-    Returns its start, which is its name, and the record of its owner.
+    Returns its name, its start, and the record of its owner.
     """
     draft = stored_backup.draft_of(settings.backup_owner, settings.owner)
     while True:
@@ -216,7 +216,7 @@ def begin_backup(settings: BackupSettings, store: Store) -> tuple[datetime, dict
                     "StoreCorrupt", f"{store.location(name)}/{STARTED} is not what was written"
                 )
             if found == started and not late:
-                return start, started
+                return name, start, started
             log(f"{store.location(name)} belongs to another backup")
         time.sleep(1)
 
@@ -229,8 +229,7 @@ def back_up(settings: BackupSettings, store: Store) -> Manifest:
     """Creates one backup, from its first file to its manifest. Returns the manifest."""
     state = code_and_closings(settings)
     check_image(settings)
-    start, started = begin_backup(settings, store)
-    name = stored_backup.name_of(start)
+    name, start, started = begin_backup(settings, store)
     log(f"backing up {settings.site_name} to {store.location(name)}")
     try:
         # Processes of the framework may still write to it when this Job is terminated.
@@ -246,6 +245,7 @@ def back_up(settings: BackupSettings, store: Store) -> Manifest:
                 "SiteBusy", f"{settings.site_name} was changed by another Job during its backup"
             )
         manifest = {
+            "name": name,
             **manifest_of_site(settings, start, result),
             "complete": settings.with_files and has_key and not result["partial"],
             "files": files,
@@ -268,7 +268,6 @@ def manifest_of_site(
     namespace, _, site = settings.owner.partition("/")
     return {
         "version": 1,
-        "name": stored_backup.name_of(start),
         "owner": settings.backup_owner,
         "namespace": namespace,
         "site": site,

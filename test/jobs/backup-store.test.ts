@@ -162,7 +162,7 @@ describe('a store of backups', needs('python3'), () => {
         'InvalidInput',
         /x/,
       ],
-      ['no volume', () => volumeEnv('/nonexistent'), 'StoreFailed', /not there/],
+      ['no volume', () => volumeEnv('/nonexistent'), 'StoreFailed', /does not exist/],
     ];
   for (const [what, envOf, reason, says] of faults) {
     test(`${what} is reported as ${reason}`, async () => {
