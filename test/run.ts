@@ -8,6 +8,7 @@ import { availableParallelism } from 'node:os';
 import path from 'node:path';
 import { run } from 'node:test';
 
+import { cacheRoot } from '../testbed/controlplane/binaries.js';
 import { projectRoot } from '../testbed/root.js';
 import { startSharedControlPlanes } from './cluster/support/shared-control-plane.js';
 import { summaryReporter } from './support/summary-reporter.js';
@@ -51,6 +52,8 @@ async function runFiles(names: readonly string[]): Promise<boolean> {
   return passed;
 }
 
+// Test files and operators are hundreds of processes that compile the same code.
+process.env['NODE_COMPILE_CACHE'] ??= path.join(cacheRoot(), 'node-compile-cache');
 const names = filesWith(process.argv.slice(2));
 if (names.length === 0)
   throw new Error(`no test file is named ${process.argv.slice(2).join(', ')}`);

@@ -23,7 +23,8 @@ import {
 import { argsOf, envOf, Operator, type OperatorOptions } from './support/operator.js';
 import { Lease } from './support/shared-control-plane.js';
 
-const POLL_MS = 100;
+/** A condition is polled soon at first, then less often: polls take time from what they wait for. */
+const POLL_MS = { first: 50, most: 250, growth: 1.2 };
 const WRITES = ['create', 'update', 'patch', 'delete', 'deletecollection'];
 
 export interface CallFilter {
@@ -165,7 +166,7 @@ export class Cluster {
     timeoutMs = 120_000,
   ): Promise<T> {
     const isOver = deadline(timeoutMs);
-    for (;;) {
+    for (let pollMs = POLL_MS.first; ; pollMs = Math.min(pollMs * POLL_MS.growth, POLL_MS.most)) {
       let last: unknown;
       try {
         const value = await condition();
@@ -181,7 +182,7 @@ export class Cluster {
           { cause: last },
         );
       }
-      await sleep(POLL_MS);
+      await sleep(pollMs);
     }
   }
 

@@ -58,15 +58,19 @@ function isResources({ properties = {} }: Schema): boolean {
 }
 
 function typeOf(schema: Schema): string {
-  const { additionalProperties: values, minimum, maximum, maxLength, maxItems } = schema;
+  const { additionalProperties: values, type = 'anything', maxLength, maxItems } = schema;
   if (schema.enum) return schema.enum.map(code).join(', ');
   if (isResources(schema)) return '`requests` and `limits`, maps to quantities';
   if (typeof values === 'object') return `map to ${values.type ?? 'anything'}`;
-  if (schema.type === 'array')
-    return `list of ${schema.items?.type ?? 'anything'}${most(maxItems)}`;
-  if (schema.type === 'string') return `string${most(maxLength, ' characters')}`;
+  if (type === 'array') return `list of ${schema.items?.type ?? 'anything'}${most(maxItems)}`;
+  if (type === 'string') return `string${most(maxLength, ' characters')}`;
+  return `${type}${rangeOf(schema)}`;
+}
+
+/** Bounds of a number, unless the upper one is that of its format. */
+function rangeOf({ minimum, maximum }: Schema): string {
   const bounded = minimum !== undefined && maximum !== undefined && maximum < 2 ** 31 - 1;
-  return `${schema.type ?? 'anything'}${bounded ? `, ${minimum} to ${maximum}` : ''}`;
+  return bounded ? `, ${minimum} to ${maximum}` : '';
 }
 
 function most(limit: number | undefined, unit = ''): string {

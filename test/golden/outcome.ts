@@ -40,7 +40,7 @@ export function reconcileScenario(scenario: Scenario): readonly Outcome[] {
   return scenario.admissions.map((admission) => {
     const resource = admission.object as Resource<unknown, Status>;
     const kind = kindOf(resource);
-    const result = reconcile(kind, resource, admission, reader, scenario);
+    const result = reconcile({ kind, resource, reader }, admission, scenario);
     return {
       resource,
       stages: result.stages,
@@ -57,36 +57,39 @@ export function kindOf({ kind }: KubeObject): AnyKind {
   return found;
 }
 
-interface Visit {
+interface ReconcileResult {
   readonly stages: readonly SynthStage[];
   readonly probes: readonly HttpProbe[];
   readonly report: Report;
 }
 
+/** A resource with what its kind reads. */
+interface Subject {
+  readonly kind: AnyKind;
+  readonly resource: Resource<unknown, Status>;
+  readonly reader: StaticReader;
+}
+
 function reconcile(
-  kind: AnyKind,
-  resource: Resource<unknown, Status>,
+  subject: Subject,
   { problems }: Admission,
-  reader: StaticReader,
-  { observed, deleting: goes }: Scenario,
-): Visit {
+  { observed, deleting: isDeleting }: Scenario,
+): ReconcileResult {
   try {
-    if (goes) return remove(kind, resource, reader, observed);
+    if (isDeleting) return cleanUp(subject, observed);
     if (problems.length > 0) throw Stalled.invalid(problems);
-    return converge(kind, resource, reader, observed);
+    return applyAndEvaluate(subject, observed);
   } catch (error) {
-    const report = reportOf(error, goes ? 'Deleting' : resource.status?.phase, 0);
+    const report = reportOf(error, isDeleting ? 'Deleting' : subject.resource.status?.phase, 0);
     if (!report) throw error;
     return { stages: [], probes: [], report };
   }
 }
 
-function converge(
-  kind: AnyKind,
-  resource: Resource,
-  reader: StaticReader,
+function applyAndEvaluate(
+  { kind, resource, reader }: Subject,
   observed: ObservedFile,
-): Visit {
+): ReconcileResult {
   const inputs = kind.resolve(resource, reader);
   const stages = graphOf(kind, resource, (scope, id) =>
     kind.chart(scope, id, { resource, inputs }),
@@ -109,12 +112,7 @@ function converge(
   return { stages, probes, report: { statusResult, stalled, changes: [] } };
 }
 
-function remove(
-  kind: AnyKind,
-  resource: Resource,
-  reader: StaticReader,
-  observed: ObservedFile,
-): Visit {
+function cleanUp({ kind, resource, reader }: Subject, observed: ObservedFile): ReconcileResult {
   kind.cleanup.blockers(resource, reader);
   const stages = graphOf(kind, resource, (scope, id) =>
     kind.cleanup.chart(scope, id, resource, reader),
