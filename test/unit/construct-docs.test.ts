@@ -202,7 +202,7 @@ suite('the examples', () => {
       assert.equal(stages.length > 0, kind.owns.length > 0, resource.metadata.name);
     }
   });
-  test('have names of their own', () => {
+  test('have distinct names', () => {
     const names = stored.map(({ kind, metadata }) => `${kind} ${metadata.name}`);
     assert.equal(new Set(names).size, names.length);
   });

@@ -99,7 +99,7 @@ function isName(node: ts.Identifier): boolean {
 }
 
 suite('constructs/ is pure', () => {
-  test('it has files to look at', () => {
+  test('it has files to check', () => {
     assert.ok(FILES.length > 50);
   });
   test('it reads no clock, chance or environment and does no I/O', () => {
@@ -108,7 +108,7 @@ suite('constructs/ is pure', () => {
     );
     assert.deepEqual(found, []);
   });
-  test('of the built-in modules it uses createHash only, of packages those that compute', () => {
+  test('of the built-in modules it uses createHash only, and only packages that compute', () => {
     for (const { path, source } of FILES) {
       for (const { from, names, typeOnly } of importsOf(source)) {
         if (from.startsWith('.')) continue;
@@ -153,7 +153,7 @@ suite('kinds do not know each other', () => {
   test('and there are eight of them', () => {
     assert.equal(KINDS.length, 8);
   });
-  test('and what they share does not know them either, but for those types', () => {
+  test('and the kit does not know them either, except for those types', () => {
     const kit = crossings.filter(({ folder }) => folder === 'kit');
     assert.deepEqual(kit, []);
   });

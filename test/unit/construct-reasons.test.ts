@@ -6,9 +6,9 @@ import { ROOT } from '../golden/docs.js';
 import { outcomesOf } from '../golden/outcome.js';
 import { readScenario, scenarioNames } from '../golden/scenario.js';
 
-/** Kinds that can fail: judge() makes the reason of their name. */
+/** Kinds that can fail: evaluatePhase() makes the reason of their name. */
 const FAILING = ['Job', 'Deployment', 'PersistentVolumeClaim'];
-/** How a template that makes a reason of a child's kind is told. */
+/** The template that makes a reason of a child's kind. */
 const OF_KIND = '${}Failed';
 
 /** The texts that an expression can be, as far as the source says. */
@@ -54,7 +54,7 @@ const PLACES: Readonly<Record<string, number>> = {
   'this.#complain': 2,
 };
 
-/** Reasons are thrown with errors, or stand in verdicts. */
+/** Reasons are thrown with errors, or are in condition results. */
 function reasonsOf(source: ts.SourceFile): readonly string[] {
   const found: string[] = [];
   const reconcile = (node: ts.Node): void => {
@@ -120,7 +120,7 @@ suite('docs/reasons.md', () => {
   test('explains every reason of a condition, and none that is never given', () => {
     assert.deepEqual(first(rowsOf('Conditions')), [...inSources().keys()].sort());
   });
-  test('says which event is recorded: one for each reason of Ready but for steps', () => {
+  test('says which event is recorded: one for each reason of Ready except progress', () => {
     for (const [reason = '', , condition = '', status = '', event] of rowsOf('Conditions')) {
       const steps = /`(Provisioning|Updating|Deleting|Syncing|Running)`/.test(reason);
       const told = condition.includes('`Ready`') && !steps;
@@ -149,7 +149,7 @@ suite('docs/reasons.md', () => {
       }
     }
   });
-  test('explains the last words of every script, and no others', () => {
+  test('explains the termination messages of every script, and no others', () => {
     const folder = `${ROOT}constructs/frappe/scripts/`;
     const texts = readdirSync(folder)
       .filter((name) => /\.(py|sh)$/.test(name))
