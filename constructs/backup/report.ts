@@ -59,10 +59,10 @@ export function readFailure({ message = '', exitCode }: JobRun): {
   readonly reason: string;
   readonly message: string;
 } {
-  const said = /^app-operator: ([A-Z][A-Za-z0-9]*): (.+)$/s.exec(message.trim());
+  const failure = /^app-operator: ([A-Z][A-Za-z0-9]*): (.+)$/s.exec(message.trim());
   const code = exitCode === undefined ? '' : ` (exit code ${exitCode})`;
   return {
-    reason: said?.[1] ?? 'BackupFailed',
-    message: said?.[2] ?? `it has not said why${code}`,
+    reason: failure?.[1] ?? 'BackupFailed',
+    message: failure?.[2] ?? `the termination message has no reason${code}`,
   };
 }

@@ -90,9 +90,11 @@ export class BenchChart extends Chart {
   /** The bench's own pods. They keep the previous image while Shared sites are open on it. */
   private workloads(scope: Stage, resource: AppBench, inputs: BenchInputs): void {
     const { spec } = resource;
-    const { stays } = inputs.upgrade ?? {};
+    const { keptImage } = inputs.upgrade ?? {};
     const model =
-      stays === undefined ? inputs.model : { ...inputs.model, image: imageNamed(stays, spec) };
+      keptImage === undefined
+        ? inputs.model
+        : { ...inputs.model, image: imageNamed(keptImage, spec) };
     const names = benchNames(model.name);
     const common = { bench: model, owner: resource };
     const configHash = configHashOf(model, inputs);

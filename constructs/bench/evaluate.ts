@@ -90,7 +90,7 @@ function onPreviousImage(
   evaluated: ReturnType<typeof evaluatePhase>,
   upgrade: UpgradePlan | undefined,
 ): ReturnType<typeof evaluatePhase> {
-  if (upgrade?.stays === undefined || evaluated.ready.status !== 'True') return evaluated;
+  if (upgrade?.keptImage === undefined || evaluated.ready.status !== 'True') return evaluated;
   const message = `waiting for Shared sites to be migrated to ${upgrade.to} (${upgrade.open.length} left)`;
   const phase = 'Updating';
   return { phase, ready: { type: 'Ready', status: 'False', reason: phase, message } };
@@ -103,7 +103,7 @@ function imageOf(
 ): string {
   const wanted = inputs.model.image.reference;
   const before = resource.status?.image ?? wanted;
-  return prepared ? (inputs.upgrade?.stays ?? wanted) : before;
+  return prepared ? (inputs.upgrade?.keptImage ?? wanted) : before;
 }
 
 function versionCondition({ spec }: AppBench): readonly ConditionResult[] {

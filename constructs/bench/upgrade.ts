@@ -13,21 +13,21 @@ export interface SiteProgress {
   readonly image: string | undefined;
   readonly upgrade: AppSiteStatus['upgrade'];
   /** Why it cannot take its turn; undefined where it can. */
-  readonly hindered: string | undefined;
+  readonly blocked: string | undefined;
 }
 
 /** How the sites of a bench are upgraded to its image. */
 export interface UpgradePlan {
   readonly to: string;
   /** The image that the bench's own pods keep for now; undefined where they may change. */
-  readonly stays: string | undefined;
+  readonly keptImage: string | undefined;
   /** The sites whose turn it is. */
   readonly turns: readonly string[];
   readonly done: number;
   readonly all: number;
   readonly failed: readonly string[];
   /** The sites that cannot take their turn, and why. */
-  readonly hindered: readonly { readonly name: string; readonly why: string }[];
+  readonly blocked: readonly { readonly name: string; readonly why: string }[];
   /** The Shared sites that are open on the previous image. */
   readonly open: readonly string[];
 }
@@ -40,11 +40,11 @@ export function progressOf(site: AppSite): SiteProgress {
     dedicated: spec.workloads === 'Dedicated',
     image: status?.image,
     upgrade: status?.upgrade,
-    hindered: hindranceOf(site),
+    blocked: blockedReasonOf(site),
   };
 }
 
-function hindranceOf(site: AppSite): string | undefined {
+function blockedReasonOf(site: AppSite): string | undefined {
   const { metadata, status } = site;
   if (metadata.deletionTimestamp !== undefined) return 'it is being deleted';
   if (isPaused(site)) return 'it is paused';
@@ -79,7 +79,7 @@ export function planUpgrade(
   const moves = from !== undefined && from !== to;
   if (behind.length === 0 && !moves) return undefined;
   const before = new Set(bench.status?.upgrade?.to === to ? bench.status.upgrade.turns : []);
-  const able = behind.filter((site) => site.hindered === undefined && !isOver(site, to));
+  const able = behind.filter((site) => site.blocked === undefined && !isOver(site, to));
   const running = able.filter((site) => before.has(site.name) || isRunning(site, to));
   // Closed sites come first.
   const next = able
@@ -91,15 +91,15 @@ export function planUpgrade(
   );
   return {
     to,
-    stays: moves && open.length > 0 ? from : undefined,
+    keptImage: moves && open.length > 0 ? from : undefined,
     turns: [...running, ...next.slice(0, free)].map(({ name }) => name).sort(),
     done: withData.length - behind.length,
     all: withData.length,
     failed: behind.filter((site) => hasFailed(site, to)).map(({ name }) => name),
-    hindered: behind.flatMap(({ name, hindered, ...site }) =>
-      hindered === undefined || hasFailed({ ...site, name, hindered }, to)
+    blocked: behind.flatMap(({ name, blocked, ...site }) =>
+      blocked === undefined || hasFailed({ ...site, name, blocked }, to)
         ? []
-        : [{ name, why: hindered }],
+        : [{ name, why: blocked }],
     ),
     open: open.map(({ name }) => name),
   };
@@ -140,26 +140,28 @@ export function upgradeStatus(plan: UpgradePlan, prepared: boolean): BenchUpgrad
 
 /** The condition `Upgrading`. */
 export function upgradeCondition(plan: UpgradePlan, prepared: boolean): ConditionResult {
-  const { failed, hindered, open, stays, done, all } = plan;
+  const { failed, blocked, open, keptImage, done, all } = plan;
   const parts = [
     `${done} of ${all} sites are on ${plan.to}`,
     ...(prepared && plan.turns.length > 0 ? [`in progress: ${shown(plan.turns)}`] : []),
     ...(failed.length > 0 ? [`failed: ${shown(failed)}`] : []),
-    ...(hindered.length > 0
-      ? [`not begun: ${shown(hindered.map(({ name, why }) => `${name} (${why})`))}`]
+    ...(blocked.length > 0
+      ? [`not started: ${shown(blocked.map(({ name, why }) => `${name} (${why})`))}`]
       : []),
-    ...(stays === undefined
+    ...(keptImage === undefined
       ? []
-      : [`the bench's own pods keep ${stays} while Shared sites are open on it: ${shown(open)}`]),
+      : [
+          `the bench's own pods keep ${keptImage} while Shared sites are open on it: ${shown(open)}`,
+        ]),
   ];
-  const blocked =
-    stays !== undefined &&
+  const sitesBlock =
+    keptImage !== undefined &&
     plan.turns.length === 0 &&
-    open.some((name) => failed.includes(name) || hindered.some((site) => site.name === name));
+    open.some((name) => failed.includes(name) || blocked.some((site) => site.name === name));
   return {
     type: 'Upgrading',
     status: 'True',
-    reason: blocked ? 'SitesBlock' : failed.length > 0 ? 'SitesFailed' : 'SitesMigrating',
+    reason: sitesBlock ? 'SitesBlock' : failed.length > 0 ? 'SitesFailed' : 'SitesMigrating',
     message: parts.join('; '),
   };
 }

@@ -118,8 +118,8 @@ function scalerOf({ metadata, spec }: HpaLike) {
  */
 export function scaledToZero(status: WorkerScaling | undefined): readonly Queue[] {
   return QUEUES.filter((queue) => {
-    const seen = status?.[queue];
-    return seen?.mode === 'autoscaled' && !seen.kedaManaged && seen.desiredReplicas === 0;
+    const current = status?.[queue];
+    return current?.mode === 'autoscaled' && !current.kedaManaged && current.desiredReplicas === 0;
   });
 }
 
@@ -142,14 +142,14 @@ export function scalingStatus(
     const { name, scale, child } = workers;
     const decided = scale(queue);
     const { mode } = decided;
-    const seen = child('Deployment', name(queue))?.replicas;
+    const current = child('Deployment', name(queue))?.replicas;
     // A Deployment that is made without a number gets one worker.
-    const desired = decided.mode === 'static' ? decided.replicas : (seen?.desired ?? 1);
+    const desired = decided.mode === 'static' ? decided.replicas : (current?.desired ?? 1);
     return [
       queue,
       {
         mode,
-        currentReplicas: seen?.current ?? 0,
+        currentReplicas: current?.current ?? 0,
         desiredReplicas: desired,
         kedaManaged: mode === 'autoscaled' && isManagedByKeda(child(SCALER_KIND, name(queue))),
       },

@@ -47,9 +47,9 @@ export class SiteJobChart extends Chart {
 }
 
 /** Why the Job of a single run is not created. */
-function whyNot({ ended, begun, blocked }: SiteJobInputs): string | undefined {
+function whyNot({ ended, started, blocked }: SiteJobInputs): string | undefined {
   if (ended) return 'it has been done';
-  return begun ? 'it has begun' : blocked?.message;
+  return started ? 'it has begun' : blocked?.message;
 }
 
 function jobProps(job: SiteJob, site: SiteModel, { run }: SiteJobInputs): FrappeJobProps {

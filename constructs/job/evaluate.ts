@@ -41,7 +41,7 @@ const ONCE: readonly Policy<Context, StatusResult>[] = [
   },
   {
     name: 'its Job was deleted while it ran',
-    applies: ({ run, inputs }) => !run && inputs.begun,
+    applies: ({ run, inputs }) => !run && inputs.started,
     result: ({ resource }) => lost(resource.status),
   },
   {

@@ -17,7 +17,7 @@ export interface SiteJobInputs {
   /** Whether the run ended, also where its Job was deleted: it is not repeated. */
   readonly ended: boolean;
   /** Whether the run began, also where its Job was deleted: it is not repeated. */
-  readonly begun: boolean;
+  readonly started: boolean;
 }
 
 /** Well below the limit of an environment variable. */
@@ -28,17 +28,17 @@ export function resolveJob(job: SiteJob, reader: ClusterReader): SiteJobInputs {
   refuseLong(job);
   const specHash = specHashOf(job);
   const status = job.status?.specHash === specHash ? job.status : undefined;
-  const { ended, begun } = progressOf(job.spec.schedule === undefined ? status : undefined);
+  const { ended, started } = progressOf(job.spec.schedule === undefined ? status : undefined);
   const { site, blocked } = viewSite(job, reader);
   if (!site && blocked && (ended || !isMade(job)))
     throw new Waiting(blocked.reason, blocked.message);
-  return { site, blocked, specHash, run: runHash(specHash, status?.refusedJob), ended, begun };
+  return { site, blocked, specHash, run: runHash(specHash, status?.refusedJob), ended, started };
 }
 
 /** @param status of the run of a single Job; undefined for a schedule */
-function progressOf(status: SiteJob['status']): Pick<SiteJobInputs, 'ended' | 'begun'> {
+function progressOf(status: SiteJob['status']): Pick<SiteJobInputs, 'ended' | 'started'> {
   const ended = status?.completionTime !== undefined;
-  return { ended, begun: ended || status?.startTime !== undefined };
+  return { ended, started: ended || status?.startTime !== undefined };
 }
 
 /** Whether there is a schedule or a run that has to be deleted together with its site. */

@@ -11,11 +11,11 @@ export interface JobResult {
 
 /** The result of a run. Its pod may be deleted or killed, or may never have started the script. */
 export function resultOf({ exitCode, message = '' }: JobRun): JobResult {
-  const said = parse(message);
+  const report = parse(message);
   return {
-    exitCode: exitCode ?? number(said?.['exitCode']),
-    reason: text(said?.['reason']),
-    log: said ? (text(said['log']) ?? '') : message,
+    exitCode: exitCode ?? number(report?.['exitCode']),
+    reason: text(report?.['reason']),
+    log: report ? (text(report['log']) ?? '') : message,
   };
 }
 

@@ -47,7 +47,7 @@ export class SiteChart extends Chart {
     const init = new Stage(this, 'init', { waitForReady: true, blocked: inputs.blockedReason });
     new SiteInit(init, 'init', { site, inputs });
 
-    const upgrade = inputs.upgrade?.begun ? inputs.upgrade : undefined;
+    const upgrade = inputs.upgrade?.started ? inputs.upgrade : undefined;
     const workloads = new Stage(this, 'workloads', { waitForReady: upgrade !== undefined });
     if (site.spec.workloads === 'Dedicated') this.addWorkloads(workloads);
     this.addAccess(workloads);

@@ -54,7 +54,7 @@ export class SiteInit extends Construct {
           { name: 'SITE_APPS', value: JSON.stringify(inputs.apps) },
           { name: 'SITE_CONFIG', value: JSON.stringify(config) },
           // The site's pods of the previous image must have terminated first.
-          ...(inputs.upgrade?.begun ? [{ name: 'KEEP_CLOSED', value: '1' }] : []),
+          ...(inputs.upgrade?.started ? [{ name: 'KEEP_CLOSED', value: '1' }] : []),
           secretEnv('DB_PASSWORD', database.password),
           ...rootEnv(database.server),
           secretEnv('ADMIN_PASSWORD', { secret: inputs.adminPassword.secret, key: 'password' }),

@@ -83,7 +83,7 @@ export function resolveSite(
   refuseSharedName(site, 'AppBench', reader);
   const read = readBench(site, reader);
   const upgrade = resolveUpgrade(site, read.model, read.rolledOut, reader);
-  const waitsForTurn = upgrade?.begun === false;
+  const waitsForTurn = upgrade?.started === false;
   const model = waitsForTurn ? benchBefore(read.model, read.bench, upgrade.from) : read.model;
   // First, so that no other problem hides a host name that is taken from admission.
   refuseTakenHosts(site, model.domain.suffix, reader);
@@ -193,8 +193,8 @@ function isUsable({ ready, deleting }: SiteBench, status: AppSite['status']): bo
 }
 
 /** The Job of such a site would go back to the previous image, and then forward again. */
-function isClosedBeforeTurn({ begun, closed }: SiteUpgradeInputs): boolean {
-  return !begun && closed;
+function isClosedBeforeTurn({ started, closed }: SiteUpgradeInputs): boolean {
+  return !started && closed;
 }
 
 /** The bench of a site. */

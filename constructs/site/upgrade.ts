@@ -17,7 +17,7 @@ export interface SiteUpgradeInputs {
   readonly from: string;
   readonly to: string;
   /** Whether its turn has come: until then the site's own tree stays on the image before. */
-  readonly begun: boolean;
+  readonly started: boolean;
   /** Whether the site is known to be closed. */
   readonly closed: boolean;
   /** Why the site cannot be opened again yet, after its migration. */
@@ -47,7 +47,7 @@ export function resolveUpgrade(
   return {
     from,
     to,
-    begun: hasTurn || (upgrade?.to === to && upgrade.state !== 'Waiting'),
+    started: hasTurn || (upgrade?.to === to && upgrade.state !== 'Waiting'),
     closed: upgrade?.closed === true,
     reopenBlockedReason: waitsForBench
       ? `waiting for the pods of bench ${bench.name} to run ${to}`
@@ -106,7 +106,7 @@ export function evaluateUpgrade(observation: Observed): UpgradeResult {
 const POLICIES: readonly Policy<Context, UpgradeResult>[] = [
   {
     name: 'waiting for its turn',
-    applies: ({ upgrade }) => !upgrade.begun,
+    applies: ({ upgrade }) => !upgrade.started,
     result: (context) => inState('Waiting', context),
   },
   {

@@ -22,7 +22,7 @@ const problemsOf = (declaration: string, more = '', half: 'spec' | 'status' = 's
   structuralProblems(fieldOf(declaration, more), half, 'spec.a');
 
 suite('The schema generator', () => {
-  test('takes bounds, patterns and formats from markers', () => {
+  test('takes bounds, patterns and formats from JSDoc tags', () => {
     const declaration =
       '/** A number.\n * @type integer\n * @format int32\n * @minimum 0\n * @maximum 9 */\nreadonly a: number;';
     assert.deepEqual(fieldOf(declaration), {
@@ -62,7 +62,7 @@ suite('The schema generator', () => {
     const more = '/** B.\n * @default {} */ interface B {}';
     assert.ok(!('default' in (fieldOf('/** A. */ a: B[];', more).items ?? {})));
   });
-  test("lets a field's markers win over its type's, and adds up their rules", () => {
+  test("prefers a field's JSDoc tags over its type's, and joins their rules", () => {
     const more =
       '/** B.\n * @maxLength 5\n * @cel self != "x" ;; not x\n * @cel self != "y" ;; not y */ type B = string;';
     const schema = fieldOf('/** A.\n * @maxLength 3\n * @cel self != "z" ;; not z */\na: B;', more);
@@ -183,7 +183,7 @@ suite('The schema generator rejects', () => {
       problemsOf('/** A. */ a: B;', '/** B. */ interface B {\n/** C. */ c?: B;\n}'),
     );
   });
-  test('but asks for no bounds in a status, which only the operator writes', () => {
+  test('but needs no bounds in a status, which only the operator writes', () => {
     assert.deepEqual(problemsOf('/** A. */ a: string;', '', 'status'), []);
     assert.deepEqual(problemsOf('/** A.\n * @listType set */\na: string[];', '', 'status'), []);
   });

@@ -154,7 +154,7 @@ suite('a server of the MariaDB operator', () => {
       assert.equal(hostOf(spec).host, local('server-primary'));
     });
   }
-  test('with a port of its own is reached there', () => {
+  test('with a port in the spec is reached at that port', () => {
     assert.equal(hostOf({ port: 3309 }).port, 3309);
   });
   test('that takes encrypted connections only cannot be used: the user must act', () => {
@@ -278,7 +278,7 @@ suite('a deleted site whose bench has changed to another kind of server', () => 
     // The objects of the database operator name their server themselves.
     ['managed', 'operator', 'Delete'],
   ] as const) {
-    test(`goes as its status says, without that server: ${mode} under ${deletionPolicy}, the bench ${bench}`, () => {
+    test(`is dropped as its status says, without that server: ${mode} under ${deletionPolicy}, the bench ${bench}`, () => {
       const env = cleanupPlan(BENCHES[bench], SITES[mode], deletionPolicy);
       assert.equal(env.get('KEEP_DATA'), deletionPolicy === 'Retain' ? '1' : undefined);
       assert.deepEqual(
@@ -296,14 +296,14 @@ suite('a deleted site whose bench has changed to another kind of server', () => 
       ),
     );
   });
-  test('is dropped with the login that the bench has now, where it has one', () => {
+  test('is dropped with the current login of the bench', () => {
     const env = cleanupPlan(BENCHES.external, SITES.shared, 'Delete');
     assert.deepEqual(
       ['DB_HOST', 'DB_PORT', 'DB_ROOT_PASSWORD'].map((name) => env.get(name)),
       ['db.example.com', '3307', 'from a Secret'],
     );
   });
-  test('tells the Job whether it ever was Ready: else a database of its name may be another one', () => {
+  test('passes to the Job whether the site was ever Ready: otherwise a database of its name may be another one', () => {
     const wasReady = (ready: object) =>
       cleanupPlan(BENCHES.external, SITES.shared, 'Delete', ready).get('WAS_READY');
     assert.deepEqual([wasReady({ appliedHash: 'x' }), wasReady({})], ['1', undefined]);

@@ -39,7 +39,7 @@ suite('the same input makes the same objects and the same status, byte for byte'
     test(`${name}: twice`, () => {
       assert.equal(textOf(reconcileScenario(scenario)), textOf(outcomesOf(scenario)));
     });
-    test(`${name}: with its fields and the world's objects in another order`, () => {
+    test(`${name}: with its fields and the reader's objects in another order`, () => {
       assert.equal(textOf(reconcileScenario(shuffled(scenario))), textOf(outcomesOf(scenario)));
     });
   }

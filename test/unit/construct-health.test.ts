@@ -198,7 +198,7 @@ healthCases({ kind: 'kind without a rule' }, [
   ['that is no longer stalled', withConditions(condition('Stalled', 'False')), 'Ready', ''],
 ]);
 
-test('an object that is being deleted is not ready, whatever its status', () => {
+test('an object that is being deleted is not ready, with any status', () => {
   const object = {
     kind: 'Job',
     metadata: { deletionTimestamp: '2026-01-01T00:00:00Z' },

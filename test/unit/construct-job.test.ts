@@ -178,7 +178,7 @@ suite('a single run', () => {
     const { phase, ready } = evaluate(aJob(), [aRun(inputs)], inputs);
     assert.deepEqual([phase, ready.status], ['Succeeded', 'True']);
   });
-  test('goes with its site while it is under way, and stays when it has ended', () => {
+  test('is deleted with its site while it runs, and is kept when it has ended', () => {
     const inputs = resolve(aJob());
     const running = { state: 'Running', exitCode: undefined, message: undefined } as const;
     const begun = aJob(MIGRATE, left(undefined, evaluate(aJob(), [aRun(inputs, running)], inputs)));
@@ -186,7 +186,7 @@ suite('a single run', () => {
     const ended = aJob(MIGRATE, left(undefined, evaluate(aJob(), [aRun(inputs)], inputs)));
     assert.throws(() => resolve(ended, [aReadyBench()]), Waiting);
   });
-  test('is not made again once it has ended, also when its Job is gone', () => {
+  test('is not made again once it has ended, also when its Job is deleted', () => {
     for (const [state, exitCode, phase] of [
       ['Succeeded', 0, 'Succeeded'],
       ['Failed', 3, 'Failed'],
@@ -264,7 +264,7 @@ suite('a single run', () => {
     assert.equal(treeOf(done).blockedReason, 'it has been done');
     assert.notEqual(resolve(aJob({ command: ['clear-cache'] }, done.status)).run, inputs.run);
   });
-  test('is told by whatever is left of it', () => {
+  test('is reported from its Job or its pod, whichever still exists', () => {
     const failed = (run: Partial<JobRun>) => {
       const inputs = resolve(aJob());
       const { ready, fields } = evaluate(
@@ -301,7 +301,7 @@ suite('a schedule', () => {
     assert.equal(suspended(aJob(CRON), NOT_READY), true);
     assert.equal(suspended(aJob({ ...CRON, suspend: true })), true);
   });
-  test('goes with its site, where it was made at all', () => {
+  test('is deleted with its site, where it was created', () => {
     assert.throws(() => resolve(aJob(CRON), [aReadyBench()]), Waiting);
     const made = aJob(CRON, { appliedHash: 'x' });
     const inputs = resolve(made, [aReadyBench()]);

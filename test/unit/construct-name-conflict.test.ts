@@ -12,7 +12,7 @@ const claim = (kind: string, name: string, created = ''): NameOwner => ({ kind, 
 const site = (name: string, second: number, spec: Readonly<Record<string, unknown>>): AppSite =>
   aSite(spec, { name, creationTimestamp: `2026-01-01T00:00:0${second}Z` });
 
-suite('of two rivals exactly one is older', () => {
+suite('of two conflicting resources exactly one is older', () => {
   const ORDER: readonly (readonly [reason: string, older: NameOwner, younger: NameOwner])[] = [
     [
       'by the time of creation',
@@ -69,7 +69,7 @@ suite('a host name that two sites claim', () => {
     };
   }
 
-  test('stays with the older one, and the younger says so', () => {
+  test('belongs to the older one, and the younger reports the conflict', () => {
     assert.deepEqual(
       outcome(
         undefined,
@@ -132,7 +132,7 @@ suite('a host name that two sites claim', () => {
       },
     );
   });
-  test('is no rival’s where that has a domain of its own, whichever is older', () => {
+  test('does not conflict with a site that has another domain, older or not', () => {
     for (const [one, two] of [
       [1, 2],
       [2, 1],
@@ -212,7 +212,7 @@ suite('a site whose name is too long with the suffix of the bench', () => {
     assert.ok(!conf.includes(`${siteName}.${suffix}`), conf);
   });
 
-  test('is taken with a character less, or with a domain of its own', () => {
+  test('is accepted with one character less, or with a domain in the spec', () => {
     for (const spec of [{ siteName: siteName.slice(1) }, { siteName, domain: 'a.example.org' }]) {
       const site = aSite(spec);
       const { domain } = resolveSite(site, aReader([bench, site]));

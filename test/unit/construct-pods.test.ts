@@ -74,7 +74,7 @@ suite('every pod passes Pod Security "restricted"', () => {
 });
 
 suite('every container', () => {
-  test('mounts only volumes that its pod has, each at a place of its own', () => {
+  test('mounts only volumes that its pod has, each at another path', () => {
     eachContainer(({ volumeMounts }, { spec }) => {
       const there = spec.volumes.map(({ name }) => name);
       for (const { name } of volumeMounts) assert.ok(there.includes(name), name);
@@ -107,7 +107,7 @@ suite('every container', () => {
       assert.ok(paths.includes('/tmp'));
     });
   });
-  test('knows a user name, which the bench command line asks for', () => {
+  test('knows a user name, which the bench command line reads', () => {
     eachContainer(({ image, env = [] }) => {
       if (image.includes('erpnext')) assert.ok(env.some(({ name }) => name === 'USER'));
     });
@@ -136,7 +136,7 @@ suite('probes', () => {
       assert.deepEqual([readinessProbe.initialDelaySeconds, readinessProbe.periodSeconds], [10, 5]);
     });
   });
-  test('of the proxy ask for the assets, and restart it only where nothing listens', () => {
+  test('of the proxy request the assets, and restart it only where nothing listens', () => {
     eachContainer(({ name, livenessProbe, readinessProbe }) => {
       if (name !== 'nginx') return;
       assert.deepEqual(readinessProbe?.httpGet, { path: '/assets/assets.json', port: 8080 });

@@ -105,7 +105,7 @@ function isName(node: ts.Identifier): boolean {
 }
 
 suite('constructs/ is pure', () => {
-  test('it has files to look at', () => {
+  test('it has files to check', () => {
     assert.ok(FILES.length > 50);
   });
   test('it reads no clock, chance or environment and does no I/O', () => {
@@ -114,7 +114,7 @@ suite('constructs/ is pure', () => {
     );
     assert.deepEqual(found, []);
   });
-  test('of the built-in modules it uses createHash only, of packages those that compute', () => {
+  test('of the built-in modules it uses createHash only, and only packages that compute', () => {
     for (const { path, source } of FILES) {
       for (const { from, names, typeOnly } of importsOf(source)) {
         if (from.startsWith('.')) continue;
@@ -162,7 +162,7 @@ suite('kinds do not know each other', () => {
     assert.deepEqual(imported, KINDS);
     assert.equal(REGISTERED.length, KINDS.length);
   });
-  test('and what they share does not know them either, but for those types', () => {
+  test('and the kit does not know them either, except for those types', () => {
     const kit = crossings.filter(({ folder }) => folder === 'kit');
     assert.deepEqual(kit, []);
   });

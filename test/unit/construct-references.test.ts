@@ -43,7 +43,7 @@ const includes = (
   wanted: Readonly<Record<string, string>>,
 ) => Object.entries(wanted).every(([key, value]) => labels[key] === value);
 
-suite('what an object refers to is there', () => {
+suite('every object that is referenced exists', () => {
   test('ConfigMaps and claims of volumes', () => {
     eachGraph((graph) => {
       for (const { of, spec } of podTemplates(graph.objects)) {
@@ -128,7 +128,7 @@ suite('what an object refers to is there', () => {
       }
     });
   });
-  test('workloads that KEDA scales, without a number of their own, and how it logs in', () => {
+  test('workloads that KEDA scales have no number of replicas, and KEDA has a login', () => {
     eachGraph((graph) => {
       for (const object of graph.objects.filter(({ kind }) => kind === 'ScaledObject')) {
         const { scaleTargetRef, triggers } = specOf<{
@@ -147,7 +147,7 @@ suite('what an object refers to is there', () => {
 });
 
 suite('names of objects', () => {
-  test('are there once for each kind', () => {
+  test('exist once for each kind', () => {
     eachGraph(({ objects }) => {
       const names = objects.map(({ kind, metadata }) => `${kind} ${metadata.name}`);
       assert.equal(new Set(names).size, names.length);

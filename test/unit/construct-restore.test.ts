@@ -40,7 +40,7 @@ const done = (...requests: readonly string[]): AppSite['status'] => ({
 });
 const idOf = (restoreFrom: SiteRestore): string => inputsOf(wanting(restoreFrom)).id;
 
-suite('what restoreFrom asks for', () => {
+suite('the restore that restoreFrom requests', () => {
   test('is nothing without it', () => {
     assert.equal(resolveRestore(aSite(), aReader([])), undefined);
     assert.deepEqual([restoreEnv(aSite(), undefined), restoreRun(undefined)], [[], []]);
@@ -66,7 +66,7 @@ suite('what restoreFrom asks for', () => {
     }
   });
 
-  test('is the same whatever the SiteBackup says of itself, or whether it is there', () => {
+  test('is the same with any status of the SiteBackup, and without it', () => {
     const [absent, there] = [inputsOf(wanting(REF)), inputsOf(wanting(REF), BACKUP)];
     assert.equal(absent.id, there.id);
     assert.equal(absent.problem?.reason, 'BackupMissing');

@@ -58,7 +58,7 @@ suite('where the platform assigns ids', () => {
     const { runAsUser, runAsGroup, fsGroup } = resolveSecurity(security, settings, true).pod;
     return [runAsUser, runAsGroup, fsGroup];
   };
-  test('nobody else does', () => {
+  test('no other container does', () => {
     assert.deepEqual(ids(undefined, DEFAULT_SETTINGS), [undefined, undefined, undefined]);
     const { pod: context } = resolveSecurity(undefined, DEFAULT_SETTINGS, true);
     assert.deepEqual(Object.keys(context).sort(), [

@@ -54,7 +54,7 @@ suite('the site that a resource names', () => {
     });
   });
 
-  test('is missing where there is none, where it is of another namespace, and where it goes', () => {
+  test('is missing where it does not exist, is in another namespace, or is being deleted', () => {
     const missing = 'there is no AppSite "demo-site" in namespace default';
     const expected = { reason: 'SiteMissing', message: `spec.siteRef.name: ${missing}` };
     assert.deepEqual(view(aReadyBench()), { site: undefined, blocked: expected });
@@ -72,7 +72,7 @@ suite('the site that a resource names', () => {
     assert.match(blocked.message, /there is no AppBench "demo-bench" in namespace default$/);
   });
 
-  test('is not ready before its status says so of its present spec', () => {
+  test('is not ready before its status is of the current generation', () => {
     const not = 'SiteNotReady: spec.siteRef.name: AppSite "demo-site" is not Ready';
     assert.equal(holdOf(aSite()), not);
     assert.equal(holdOf(openSite({ conditions: [{ ...READY, status: 'False' }] })), not);

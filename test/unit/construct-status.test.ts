@@ -30,7 +30,7 @@ suite('the status of every golden scenario', () => {
         }
       }
     });
-    test(`${name} says nothing that changes from visit to visit`, () => {
+    test(`${name} writes nothing that changes between two reconciliations`, () => {
       for (const { status } of outcomesOf(readScenario(name))) {
         for (const { reason, message } of status.conditions ?? []) {
           assert.match(reason, /^[A-Z][A-Za-z]+$/);

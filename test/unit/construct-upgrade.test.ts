@@ -14,7 +14,7 @@ const aSite = (name: string, site: Partial<SiteProgress> = {}): SiteProgress => 
   dedicated: true,
   image: OLD,
   upgrade: undefined,
-  hindered: undefined,
+  blocked: undefined,
   ...site,
 });
 
@@ -28,7 +28,7 @@ const under = (state: SiteUpgrade['state'], closed = false, to = NEW): SiteUpgra
 const shared = { dedicated: false } as const;
 
 suite('turns to be upgraded', () => {
-  test('there are none where every site is there', () => {
+  test('there are no turns where every site is upgraded', () => {
     assert.equal(planUpgrade(aBench({ image: NEW }), NEW, [aSite('a', { image: NEW })]), undefined);
     assert.equal(planUpgrade(aBench({}), NEW, []), undefined, 'a new bench');
     const unborn = aSite('a', { image: undefined });
@@ -68,10 +68,10 @@ suite('turns to be upgraded', () => {
   });
 
   test('pass over who cannot take them', () => {
-    const sites = [aSite('a', { hindered: 'it is paused' }), aSite('b')];
+    const sites = [aSite('a', { blocked: 'it is paused' }), aSite('b')];
     const plan = planUpgrade(aBench(undefined, 1), NEW, sites);
     assert.deepEqual(plan?.turns, ['b']);
-    assert.deepEqual(plan.hindered, [{ name: 'a', why: 'it is paused' }]);
+    assert.deepEqual(plan.blocked, [{ name: 'a', why: 'it is paused' }]);
   });
 
   test('go first to who is closed: back to the image before, or on to a third', () => {
@@ -83,13 +83,13 @@ suite('turns to be upgraded', () => {
 });
 
 suite('the bench’s own pods', () => {
-  const stays = (...sites: readonly SiteProgress[]) => planUpgrade(aBench(), NEW, sites)?.stays;
+  const stays = (...sites: readonly SiteProgress[]) => planUpgrade(aBench(), NEW, sites)?.keptImage;
   test('change at once where no site is Shared', () => {
     assert.equal(stays(aSite('a')), undefined);
   });
-  test('stay while a Shared site is open on the image before, whatever keeps it', () => {
+  test('stay while a Shared site is open on the previous image, for any reason', () => {
     assert.equal(stays(aSite('a', shared)), OLD);
-    assert.equal(stays(aSite('a', { ...shared, hindered: 'it is paused' })), OLD);
+    assert.equal(stays(aSite('a', { ...shared, blocked: 'it is paused' })), OLD);
     assert.equal(stays(aSite('a', { ...shared, upgrade: under('Running') })), OLD);
     assert.equal(stays(aSite('a', { ...shared, upgrade: under('Failed') })), OLD);
   });
@@ -105,7 +105,7 @@ suite('the bench’s own pods', () => {
   });
   test('do not go back for a site that comes later', () => {
     const bench = aBench({ image: NEW });
-    assert.equal(planUpgrade(bench, NEW, [aSite('a', shared)])?.stays, undefined);
+    assert.equal(planUpgrade(bench, NEW, [aSite('a', shared)])?.keptImage, undefined);
   });
 });
 
@@ -156,7 +156,7 @@ suite('what hinders a site', () => {
   ];
   for (const [what, changes, expected] of cases) {
     test(what, () => {
-      assert.equal(progressOf(site(changes)).hindered, expected);
+      assert.equal(progressOf(site(changes)).blocked, expected);
     });
   }
 });

@@ -81,7 +81,7 @@ suite('the workers of a queue', () => {
     });
   }
 
-  test('are left to whoever scales them already, with or without KEDA', () => {
+  test('are left to another owner’s autoscaler, with or without KEDA', () => {
     for (const served of [true, false]) {
       const scale = workerScale({
         scaling: scaling({}),
@@ -93,7 +93,7 @@ suite('the workers of a queue', () => {
     }
   });
 
-  test('are woken by the operator where nobody else does it', () => {
+  test('are scaled up from zero by the operator where nothing else does it', () => {
     const scale = workerScale({
       scaling: scaling({ minReplicas: 0, staticReplicas: 2 }),
       replicas: undefined,
@@ -130,13 +130,13 @@ suite('how KEDA logs in to the Redis of a bench', () => {
     });
   };
 
-  test('is there for its Dedicated sites where somebody else scales all of its own workers', () => {
+  test('exists for its Dedicated sites where another owner scales all of its own workers', () => {
     assert.deepEqual(objectsOfKeda(SHORT), [
       'TriggerAuthentication demo-bench-redis-trigger',
       'ScaledObject demo-site-worker-short',
     ]);
   });
-  test('is not there without KEDA, nor where no queue is scaled', () => {
+  test('does not exist without KEDA, nor where no queue is scaled', () => {
     assert.deepEqual(objectsOfKeda(SHORT, []), []);
     assert.deepEqual(objectsOfKeda({ short: scaling({ enabled: false }) }), []);
   });
@@ -175,7 +175,7 @@ const kedasHpa = (
     deployment,
   );
 
-suite('a queue at 0 that somebody else scales', () => {
+suite('a queue at 0 that another owner scales', () => {
   const NONE = {
     mode: 'autoscaled',
     currentReplicas: 0,
@@ -200,20 +200,20 @@ suite('a queue at 0 that somebody else scales', () => {
     return (workers as KubeObject & { spec: { replicas?: number } }).spec.replicas;
   };
 
-  test('is left asleep where that is a ScaledObject of a user: KEDA wakes it', () => {
+  test('stays at 0 where that is a ScaledObject of a user: KEDA scales it up', () => {
     assert.equal(applied([kedasHpa('mine')]), undefined);
     assert.equal(applied([anHpa('a', 1), kedasHpa('mine')]), undefined);
   });
-  test('is left asleep where a HorizontalPodAutoscaler may go to 0 by itself', () => {
+  test('stays at 0 where the HorizontalPodAutoscaler has minReplicas 0', () => {
     assert.equal(applied([anHpa('mine', 0)]), undefined);
   });
-  test('is woken where its HorizontalPodAutoscaler cannot', () => {
+  test('is scaled up where its HorizontalPodAutoscaler cannot do it', () => {
     assert.equal(applied([anHpa('mine', 1)]), 1);
   });
-  test('is woken where KEDA is gone', () => {
+  test('is scaled up where KEDA is not served', () => {
     assert.equal(applied([kedasHpa('mine')], []), 1);
   });
-  test('is woken where a dead KEDA keeps what was made of our own ScaledObject', () => {
+  test('is scaled up where only the leftover of our own ScaledObject exists', () => {
     assert.equal(
       applied([kedasHpa('demo-bench-worker-short', { [MANAGED_BY_LABEL]: MANAGED_BY })]),
       1,
@@ -240,7 +240,7 @@ suite('a ScaledObject of a user that is named like a Deployment of ours', () => 
     ]) as BenchInputs;
     assert.deepEqual(foreignScalers, LEFT);
   });
-  test('has the number of a site that has one of its own', () => {
+  test('has the number in the site’s spec', () => {
     const bench = aReadyBench({ workerAutoscaling: { short } });
     const site = aSite({ componentReplicas: { workerShort: 2 } });
     const hpa = kedasHpa('demo-site-worker-short', {}, 'demo-site-worker-short');
@@ -312,7 +312,7 @@ const SLEEPERS: readonly (readonly [
   ['nothing is made yet', undefined, undefined, { desiredReplicas: 1, kedaManaged: false }, false],
 ];
 
-suite('a queue without a worker is for the operator to wake', () => {
+suite('the operator scales up a queue without a worker', () => {
   for (const [reason, desired, health, { desiredReplicas, kedaManaged }, sleeps] of SLEEPERS) {
     test(`${sleeps ? 'when' : 'not when'} ${reason}`, () => {
       const status = scalingStatus(seen(desired, health));
@@ -334,7 +334,7 @@ suite('a queue without a worker is for the operator to wake', () => {
 
 suite('the condition Autoscaling', () => {
   const says = (health: Health) => scalingCondition(seen(1, health), undefined, ['short'])[0];
-  test('tells of KEDA’s own words, and of a pause', () => {
+  test('reports KEDA’s own message, and a pause', () => {
     assert.equal(says(READY)?.reason, 'Keda');
     assert.equal(says(waiting('no Redis'))?.message, 'ScaledObject w-short: no Redis');
     assert.equal(says(PAUSED)?.reason, 'ScalerPaused');
@@ -348,7 +348,7 @@ suite('the condition Autoscaling', () => {
     assert.equal(condition?.reason, 'ForeignScaler');
     assert.match(condition.message, /Deployment w-short .* HorizontalPodAutoscaler mine/);
   });
-  test('is not there where no queue is scaled', () => {
+  test('does not exist where no queue is scaled', () => {
     assert.deepEqual(scalingCondition(seen(1, READY), undefined, []), []);
   });
 });

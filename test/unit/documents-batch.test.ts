@@ -71,7 +71,7 @@ describe('a batch of documents', () => {
       assert.equal(documents.failed(aRequest('a', 1), why, TIME), undefined, why);
     }
   });
-  test('tells results with their outcomes, words and the fields that were left out', () => {
+  test('reports results with their outcomes, messages and skipped fields', () => {
     const words = JSON.stringify({
       results: { a: ['Failed', 'no such role', []], b: ['Created', '', ['app']] },
     });

@@ -127,7 +127,7 @@ describe('a resource that is deleted', () => {
     assert.equal(life.delete(['Disabled']), undefined);
   });
 
-  test('leaves a document alone that it was never written to: it is somebody else’s', () => {
+  test('keeps a document that it never wrote: it belongs to another owner', () => {
     const life = new Life().reconcile().reconcile(REFUSED).reconcile();
     assert.equal(life.status?.['document'], undefined);
     assert.equal(life.delete(), undefined);
@@ -151,7 +151,7 @@ describe('a resource that is deleted', () => {
     assert.equal(life.delete(), undefined);
   });
 
-  test('before it was asked for goes at once', () => {
+  test('is deleted at once before its document is requested', () => {
     assert.equal(new Life().delete(), undefined);
     const life = new Life({ apiKeySecretRef: { name: 'ada-api' } }).reconcile();
     assert.equal(life.asks(), undefined, 'its key is not made yet');
@@ -197,7 +197,7 @@ describe('a password', () => {
     return life.reconcile(['Created']).reconcile();
   };
 
-  test('is set once, and again only where the user is gone', () => {
+  test('is set once, and again only where the user does not exist', () => {
     const life = settled();
     life.spec = { ...life.spec, lastName: 'Lovelace' };
     assert.equal(isSet(life.reconcile()), false);
@@ -217,7 +217,7 @@ describe('a password', () => {
     assert.equal(isSet(life.reconcile()), true);
   });
 
-  test('is set again in a site that was made anew, or whose data was restored', () => {
+  test('is set again in a site that was created again, or whose data was restored', () => {
     const anew = settled();
     anew.site = aSite({}, { uid: 'site-2' });
     assert.equal(isSet(anew.reconcile()), true);
@@ -237,7 +237,7 @@ describe('a password', () => {
 });
 
 describe('what the last comparison has found', () => {
-  test('is not told in the words of a pause: what has failed is tried again after it', () => {
+  test('is not reported with the message of a pause: a failure is tried again after it', () => {
     const life = new Life().reconcile().reconcile(REFUSED).reconcile();
     assert.equal(life.ready, 'DocumentFailed: LinkValidationError: Could not find Role');
     assert.equal(life.asks(), undefined);
@@ -250,7 +250,7 @@ describe('what the last comparison has found', () => {
     assert.equal(life.asks(), undefined);
   });
 
-  test('is not told in the words of a Secret that was away', () => {
+  test('is not reported with the message of a missing Secret', () => {
     const life = new Life({ passwordSecretRef: { name: 'ada' } });
     life.secrets = [secret('ada', '1')];
     life.reconcile().reconcile(REFUSED).reconcile();
@@ -292,7 +292,7 @@ describe('a restore of the site', () => {
     assert.deepEqual([life.asks(), life.status?.phase], [undefined, 'Ready']);
   });
 
-  test('makes one comparison, whatever the clock says by which it has ended', () => {
+  test('makes one comparison, with any clock of the node', () => {
     for (const time of ['2025-12-01T00:00:00Z', '2026-01-02T00:00:00Z']) {
       const life = new Life({ resyncInterval: '0s' })
         .reconcile()

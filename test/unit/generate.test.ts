@@ -90,7 +90,7 @@ describe('a Secret with its values', () => {
     assert.deepEqual(Object.keys(data), ['a', 'b']);
   });
 
-  test('has none where none are asked for', () => {
+  test('has none where none are requested', () => {
     const plain: KubeObject = { apiVersion: 'v1', kind: 'Secret', metadata: { name: 's' } };
     assert.deepEqual(withValues(plain, METADATA_KEYS, randomBytes).data, {});
   });

@@ -63,7 +63,7 @@ const serveAll = (it: MonitoringReconciler): void => {
 const soon = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 
 describe('the monitoring of the operator', () => {
-  test('is made once this is the leader and the APIs are there, in whatever order', async () => {
+  test('is created once this is the leader and the APIs are served, in any order', async () => {
     const start = (it: MonitoringReconciler): void => it.start();
     for (const [first, second] of [
       [serveAll, start],
@@ -80,7 +80,7 @@ describe('the monitoring of the operator', () => {
     }
   });
 
-  test('is of those kinds only whose API is there; the dashboard comes with the rules', async () => {
+  test('is created for served APIs only; the dashboard comes with the rules', async () => {
     const { it, applied } = caInjector(none);
     it.start();
     it.serve(ServiceMonitor, true);
@@ -114,7 +114,7 @@ describe('the monitoring of the operator', () => {
     it.stop();
   });
 
-  test('is left alone where it is as it should be, and mended where it is not', async () => {
+  test('is unchanged where it matches, and corrected where it differs', async () => {
     const monitor = wanted('ServiceMonitor/app-operator-metrics') as KubeObject & { spec: object };
     const live = { ...monitor, metadata: { ...monitor.metadata, uid: '1', resourceVersion: '7' } };
     const same = caInjector((path) =>
@@ -135,7 +135,7 @@ describe('the monitoring of the operator', () => {
     assert.deepEqual(changed.applied.map(nameOf), ALL);
   });
 
-  test('of somebody else stays as it is', async () => {
+  test('of another owner is unchanged', async () => {
     const { apiVersion, kind, metadata } = wanted('ServiceMonitor/app-operator-metrics');
     const { name } = metadata;
     const foreign = caInjector(() => ({
@@ -150,7 +150,7 @@ describe('the monitoring of the operator', () => {
     assert.match(foreign.log(), /another owner/);
   });
 
-  test('that is not allowed is said once for each object, and harms nobody', async () => {
+  test('that is forbidden is logged once for each object, and stops nothing else', async () => {
     const { it, reads, log } = caInjector(() => status(403));
     it.start();
     serveAll(it);
@@ -177,7 +177,7 @@ describe('the monitoring of the operator', () => {
         await soon();
         mock.timers.tick(600_000);
         await soon();
-        assert.equal(log().trim().split('\n').length, 4, 'it is said once');
+        assert.equal(log().trim().split('\n').length, 4, 'it is logged once');
         allowed = true;
         mock.timers.tick(600_000);
         await soon();
@@ -209,7 +209,7 @@ describe('the monitoring of the operator', () => {
   });
 });
 
-test('monitoring that somebody deletes is made again', async () => {
+test('deleted monitoring is created again', async () => {
   mock.timers.enable({ apis: ['setTimeout'] });
   try {
     const { it, applied } = caInjector(none);
@@ -237,7 +237,7 @@ describe('the ServiceMonitors', () => {
     return (found?.object as unknown as { spec: Record<string, unknown> }).spec;
   };
 
-  test('believe what the operator says of namespaces, and nobody else', () => {
+  test('trust the namespace label of the operator only', () => {
     const [own] = spec('app-operator-metrics')['endpoints'] as { honorLabels: boolean }[];
     assert.equal(own?.honorLabels, true);
     const path = '/metrics';
@@ -249,7 +249,7 @@ describe('the ServiceMonitors', () => {
     ]);
   });
 
-  test('look for benches in all namespaces, or in those that the operator works in', () => {
+  test('select benches in all namespaces, or in the watched ones', () => {
     assert.deepEqual(spec('app-operator-workloads')['namespaceSelector'], { any: true });
     const some = spec('app-operator-workloads', ['a', 'b'])['namespaceSelector'];
     assert.deepEqual(some, { matchNames: ['a', 'b'] });

@@ -85,7 +85,7 @@ describe('an installation without ClusterRoles', () => {
   });
 });
 
-test('where the platform assigns ids, the operator is told none', () => {
+test('where the platform assigns ids, the operator sets none', () => {
   const objects = install({ platformIds: true });
   const text = JSON.stringify(the(objects, 'Deployment', OPERATOR.deployment));
   assert.doesNotMatch(text, /APP_DEFAULT_|runAsUser|fsGroup/);

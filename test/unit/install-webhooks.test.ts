@@ -65,7 +65,7 @@ describe('the webhook configurations', () => {
       }
     });
 
-    test(`${kind} is asked about all kinds`, () => {
+    test(`${kind} is called for all kinds`, () => {
       const webhook = theWebhook(kind);
       const [rule] = webhook.rules;
       assert.ok(rule);
@@ -97,7 +97,7 @@ describe('the webhook configurations', () => {
     assert.ok(!JSON.stringify(ports({ webhooks: false })).includes('9443'));
   });
 
-  test('are not there where nothing of the whole cluster may be', () => {
+  test('do not exist in an installation without cluster-scoped objects', () => {
     const objects = install({ namespaced: true, watchNamespaces: ['a'] });
     assert.doesNotMatch(JSON.stringify(objects), /webhook/i);
     assert.throws(
@@ -106,7 +106,7 @@ describe('the webhook configurations', () => {
     );
   });
 
-  test('are not there where webhooks are off, nor is anything else of them', () => {
+  test('do not exist where webhooks are off, nor do their Service and rights', () => {
     const objects = install({ webhooks: false });
     assert.doesNotMatch(JSON.stringify(objects), /webhook/i);
     const deployment = the(objects, 'Deployment', OPERATOR.deployment);

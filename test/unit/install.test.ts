@@ -139,7 +139,7 @@ describe('the install manifest', () => {
   });
 });
 
-test('the Dockerfile copies what there is, and what .dockerignore lets through', () => {
+test('the Dockerfile copies existing files that .dockerignore does not exclude', () => {
   const ignored = read('.dockerignore').split('\n');
   const copied = [...read('Dockerfile').matchAll(/^COPY (?!--from)(.+) \S+$/gm)].flatMap(
     ([, paths = '']) => paths.split(' '),

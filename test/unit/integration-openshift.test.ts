@@ -19,7 +19,7 @@ suite('on OpenShift, a site without an issuer', () => {
     const made = { route: { provider: 'openshift', encrypted: true }, secret: undefined };
     assert.deepEqual(inputs('other-site-tls', { enabled: true }), made);
   });
-  test('has an Ingress where a Secret of its own is there, also by the name that it has by default', () => {
+  test('has an Ingress where its Secret exists, also under the default name', () => {
     const made = { route: undefined, secret: 'demo-site-tls' };
     assert.deepEqual(inputs('demo-site-tls', { enabled: true }), made);
     assert.deepEqual(inputs('demo-site-tls', { enabled: true, secretName: 'mine' }), {
@@ -27,7 +27,7 @@ suite('on OpenShift, a site without an issuer', () => {
       secret: 'mine',
     });
   });
-  test('has a Route without TLS, whatever Secrets are there', () => {
+  test('has a Route without TLS, with any Secrets', () => {
     const made = { route: { provider: 'openshift', encrypted: false }, secret: undefined };
     assert.deepEqual(inputs('demo-site-tls', { enabled: false }), made);
   });

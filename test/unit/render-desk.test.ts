@@ -40,7 +40,7 @@ suite('a preview of charts, dashboards and workspaces', () => {
     );
   });
 
-  test('finds a chart that nobody makes', () => {
+  test('reports a chart that does not exist', () => {
     const shown = desk.filter(({ metadata }) => metadata.name !== 'tasks-by-priority');
     assert.deepEqual(problemsOf(...site, ...shown), [
       'spec.charts[1].chart.name: there is no SiteDashboardChart "tasks-by-priority" in namespace default',

@@ -33,7 +33,7 @@ suite('admit fills in defaults', () => {
       deletionPolicy: 'Retain',
     });
   });
-  test('in place of null, where there is one; null goes where there is none', () => {
+  test('in place of null, where there is a default; null is removed where there is none', () => {
     const { object, problems } = admitted(aBench({ deletionPolicy: null, image: null }));
     assert.deepEqual(problems, []);
     assert.deepEqual(object.spec, admitted(aBench()).object.spec);
@@ -211,7 +211,7 @@ suite('admit refuses', () => {
   }
 });
 
-suite('admit judges a change', () => {
+suite('admit validates an update', () => {
   const site = aSite({ siteName: 'a.example.com' });
   test('by the rules about changes', () => {
     assert.deepEqual(messages(admitted(aSite({ siteName: 'b.example.com' }), site).problems), [
