@@ -80,7 +80,7 @@ suite('a golden file that differs', () => {
 const INTRODUCTION = `# Golden scenarios
 
 What the operator makes of a bench and a site, as files to read. Each folder holds \`cr.yaml\` (what a user writes), \`objects.yaml\` (every object that
-comes of it, in the order in which they are applied) and \`status.yaml\` (what the resource then says of itself). \`world.yaml\` says what else there is in the
+comes of it, in the order in which they are applied) and \`status.yaml\` (what the resource then says of itself). \`cluster.yaml\` says what else there is in the
 cluster: settings of the operator, optional APIs, Secrets, the bench of a site. \`observed.yaml\` says how the children fare; without it all are ready.
 
 \`node_modules/.bin/node --test dist/lib/test/golden/golden.test.js\` compares them byte for byte; \`UPDATE_GOLDEN=1\` rewrites them. To add one: a folder with

@@ -14,14 +14,14 @@ export const SCENARIOS = fileURLToPath(
   new URL('../../../../test/golden/scenarios/', import.meta.url),
 );
 /** The files of a scenario; those that a person writes, and those that the test writes. */
-export const WRITTEN = ['README.md', 'cr.yaml', 'world.yaml', 'observed.yaml'];
+export const WRITTEN = ['README.md', 'cr.yaml', 'cluster.yaml', 'observed.yaml'];
 export const GENERATED = ['objects.yaml', 'status.yaml'];
 
 /** The moment of every scenario. */
 export const NOW = '2026-01-01T00:00:00Z';
 
 /** `reader.yaml`: what there is besides the resources. */
-export interface WorldFile {
+export interface ClusterFile {
   /** Scenario that this one differs from: objects that are the same there are only named. */
   readonly base?: string;
   /** What the operator's administrator decided. */
@@ -70,7 +70,7 @@ export function scenarioNames(): readonly string[] {
 }
 
 export const readScenario = memoize((name: string): Scenario => {
-  const reader: WorldFile = readYaml(name, 'world.yaml') ?? {};
+  const reader: ClusterFile = readYaml(name, 'cluster.yaml') ?? {};
   const written = parseAllDocuments(read(name, 'cr.yaml')).map(plain);
   const { deleting = false, status } = reader;
   const before = status ? { status } : {};
@@ -81,7 +81,7 @@ export const readScenario = memoize((name: string): Scenario => {
     admissions: written.map((object, at) => admitted({ ...object, ...before }, deleting, at)),
     settings: { ...DEFAULT_SETTINGS, ...reader.settings },
     serves: reader.serves ?? [],
-    objects: (reader.objects ?? []).map((object, at) => worldObject(object, at)),
+    objects: (reader.objects ?? []).map((object, at) => clusterObject(object, at)),
     deleting,
     observed: readYaml(name, 'observed.yaml') ?? {},
   };
@@ -119,7 +119,7 @@ function admitted(written: KubeObject, deleting: boolean, at: number): Admission
   return { ...admission, object: { ...admission.object, metadata } };
 }
 
-function worldObject(object: KubeObject, at: number): KubeObject {
+function clusterObject(object: KubeObject, at: number): KubeObject {
   if (DEFINITIONS.some(({ kind }) => kind === object.kind)) {
     const { object: stored, problems } = admitted(object, false, 10 + at);
     if (problems.length > 0)
