@@ -9,7 +9,7 @@ import { CaInjector } from '../../runner/admission/ca-injector.js';
 
 const NAMESPACE = 'app-operator-system';
 
-/** A keeper whose Secret is not there, and whose attempts to make it are answered by `made`. */
+/** A CA injector without a Secret; `made` answers its attempts to create it. */
 function caInjector(made: () => unknown) {
   const output = new PassThrough();
   let asked = 0;

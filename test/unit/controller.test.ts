@@ -27,7 +27,7 @@ const STEPS = 4;
 const sitesOf = ({ status }: Resource): number =>
   (status as { readonly sites?: number } | undefined)?.sites ?? 0;
 
-/** A kind whose tree hangs on what its status said: it goes a step with each visit, and then rests. */
+/** A kind whose tree depends on its status: it advances one step with each reconcile, and then rests. */
 const stepping = {
   definition: bench.definition,
   owns: [],
@@ -52,7 +52,7 @@ const stepping = {
   cleanup: { needed: () => false, blockers: () => undefined, chart: () => undefined },
 } as AnyKind;
 
-/** A controller of one kind, of which nothing but written statuses reaches anybody. */
+/** A controller of one kind; only its written statuses are observed. */
 function aController(
   kind: AnyKind,
   written: (resource: Resource) => void,
@@ -118,7 +118,7 @@ function aController(
   return { controller, update };
 }
 
-test('what the next visit reads is written before it, however little it is', async (t) => {
+test('what the next reconcile reads is written before it, also a minor update', async (t) => {
   const written: number[] = [];
   let visits = 0;
   const rests = Promise.withResolvers<undefined>();
@@ -145,7 +145,7 @@ test('what the next visit reads is written before it, however little it is', asy
   assert.equal(visits, STEPS + 1);
 });
 
-describe('of changes that are a word only, one is written in two seconds', () => {
+describe('of minor status updates, one is written in two seconds', () => {
   const NAMES = ['a', 'b', 'c', 'd', 'e'];
   let time = 0;
   let words = 0;
@@ -185,20 +185,20 @@ describe('of changes that are a word only, one is written in two seconds', () =>
     mock.timers.reset();
   });
 
-  test('of each in its turn, whoever comes first', async () => {
+  test('of each resource in its turn, in any order of reconciles', async () => {
     const all: string[] = [];
     for (let second = 2; second <= 13; second++) all.push(await visitAt(second));
     assert.deepEqual(all, ['', 'b', '', 'c', '', 'd', '', 'e', '', 'a', '', 'b']);
   });
 
-  test('also while one stays away whose turn it is', async () => {
+  test('also while the first resource misses its turn', async () => {
     const others = ['c', 'd', 'e'];
     assert.equal(await visitAt(3, others), '');
     assert.equal(await visitAt(5, others), 'c');
     assert.equal(await visitAt(7), 'b');
   });
 
-  test('and who has told it already, or is gone, has no turn', async () => {
+  test('and a resource without an update, or that was deleted, has no turn', async () => {
     update('b', named('b'));
     update('c', undefined);
     assert.equal(await visitAt(2), 'b');

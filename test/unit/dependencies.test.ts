@@ -56,7 +56,7 @@ const put = (name: string, fields: Partial<Thing> = {}): void => {
 const remove = (name: string): void => {
   dependencies.update('Thing', `n/${name}`, undefined);
 };
-/** One visit of a reader, which reads as it is told to. */
+/** One reconcile of a dependent with the given reads. */
 const reconcile = <T>(
   dependent: string,
   read: (reader: ReturnType<DependencyTracker['track']>['reader']) => T,
@@ -72,7 +72,7 @@ const readGroup = (dependent: string, group = 'g'): readonly string[] =>
   reconcile(dependent, (reader) => reader.list(byGroup, group, nameOf));
 
 describe('who reads an object', () => {
-  test('gets what it picks, and nothing of what is not there', () => {
+  test('gets the picked value, and undefined for an object that does not exist', () => {
     put('a', { color: 'red' });
     assert.equal(readColor('r'), 'red');
     assert.equal(readColor('r', 'b'), undefined);

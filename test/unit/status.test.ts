@@ -72,18 +72,18 @@ describe('a status', () => {
     );
   });
 
-  test('has a phase and the fields of the judgement', () => {
+  test('has a phase and the fields of the status result', () => {
     const { phase, siteURL } = made(report({ phase: 'Updating', fields: { siteURL: 'http://x' } }));
     assert.deepEqual([phase, siteURL], ['Updating', 'http://x']);
   });
 
-  test('keeps the fields of which the visit knows nothing', () => {
+  test('keeps the fields that the report does not set', () => {
     const before = { siteURL: 'http://x', appliedHash: 'h', phase: 'Ready' };
     const after = made(report({ phase: 'Pending', ready: unready }), before);
     assert.deepEqual([after['siteURL'], after.appliedHash], ['http://x', 'h']);
   });
 
-  test('takes a new digest of the children where there is one', () => {
+  test('takes the new digest of the children if the report has one', () => {
     const before = { appliedHash: 'old' };
     assert.equal(made(report({}, { appliedHash: 'new' }), before).appliedHash, 'new');
   });

@@ -150,7 +150,7 @@ describe('a list', () => {
     assert.ok(store.get('mine'));
   });
 
-  test('brings a version back that is not older than what is there', () => {
+  test('restores a version that is not older than the stored one', () => {
     const { store } = aStore();
     store.upsert('a', at(12, 'newer'));
     store.replace(new Map([['a', at(10, 'older')]]), '11');
