@@ -262,7 +262,7 @@ describeOnServers('a restore', (servers) => {
     ['that is not complete', /BackupIncomplete/, () => ({ manifest: { complete: false } })],
     ['that is encrypted', /BackupEncrypted/, () => ({ manifest: { encrypted: true } })],
     ['without a key', /BackupIncomplete: .*no encryption key/, () => ({ config: { encryption_key: '' } })],
-    ['of unknown apps', /BackupIncomplete: .*which apps/, () => ({ manifest: { apps: 'frappe' } })],
+    ['of unknown apps', /BackupIncomplete: .*does not list its apps/, () => ({ manifest: { apps: 'frappe' } })],
   ]; // prettier-ignore
   for (const [what, line, change] of broken) {
     it(`rejects a backup ${what}, and does not change the site`, async () => {
