@@ -4,10 +4,9 @@ import type { BenchModel } from '../frappe/bench-model.js';
 import { METRICS_PORT, SCRIPTS_DIR } from '../kit/constants.generated.js';
 import { PYTHON } from '../frappe/pod.js';
 import { PodService } from '../frappe/service.js';
-import { scripts } from '../frappe/scripts.generated.js';
+import { scriptHash } from '../frappe/script-modules.js';
 import { Workload } from '../frappe/workload.js';
 import type { Resources } from '../kit/api.js';
-import { hashOf } from '../kit/hash.js';
 import { benchNames } from '../kit/names.js';
 import type { AppBench } from './api.js';
 
@@ -44,8 +43,8 @@ export class Metrics extends Construct {
       name,
       component,
       replicas: 1,
-      // Another release of the operator may bring another script.
-      configHash: hashOf([scripts[SCRIPT]]),
+      // Another release of the operator may bring another script, or other modules that it imports.
+      configHash: scriptHash(SCRIPT),
       container: {
         name: component,
         command: [PYTHON, `${SCRIPTS_DIR}/${SCRIPT}`],

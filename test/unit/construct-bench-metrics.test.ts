@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 
 import { bench as kind } from '../../constructs/bench/index.js';
+import { scriptModules } from '../../constructs/frappe/script-modules.js';
 import type { StatusResult } from '../../constructs/kit/kind.js';
 import { aBench, aReader } from '../golden/builders.js';
 
@@ -21,6 +22,16 @@ function evaluate(complete: boolean, pending: readonly (typeof EXPORTER)[]): Sta
 }
 
 suite('a bench and its exporter', () => {
+  test('the hash of its pods covers the modules that its script imports', () => {
+    assert.deepEqual(scriptModules('bench_metrics.py').toSorted(), [
+      'bench_metrics.py',
+      'job_environment.py',
+      'job_result.py',
+      'operator_constants.py',
+      'secret_redaction.py',
+    ]);
+  });
+
   test('it is Ready without', () => {
     assert.equal(evaluate(true, [EXPORTER]).ready.status, 'True');
     assert.equal(evaluate(true, []).ready.status, 'True');
