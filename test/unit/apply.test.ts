@@ -68,7 +68,7 @@ async function refusal(work: Promise<unknown>): Promise<Stalled> {
 }
 
 describe('a child', () => {
-  test('is created where it is not there, and cannot change one that is', async () => {
+  test('is created if it does not exist, and cannot change one that exists', async () => {
     assert.equal(await apply(CONFIG), 'created');
     assert.deepEqual(api.calls, ['APPLY a']);
     assert.equal(api.bodies[0]?.metadata.resourceVersion, '1');
@@ -136,7 +136,7 @@ describe('a child', () => {
     assert.deepEqual(api.calls, ['APPLY a', 'APPLY a']);
   });
 
-  test('that is being deleted is left alone until it is gone', async () => {
+  test('that is being deleted is not applied before its deletion has ended', async () => {
     await apply(CONFIG);
     const deletionTimestamp = '2026-01-01T00:00:00Z';
     api.edit('a', ({ metadata, ...rest }) => ({
@@ -216,7 +216,7 @@ describe('a name that is taken', () => {
     });
   }
 
-  test('by a child of a site of the same name that is going is tried again, as nobody tells its end', async () => {
+  test('by a child of a site of the same name that is being deleted is retried, as no watch reports its end', async () => {
     const going = { deletionTimestamp: '2026-01-01T00:00:00Z', ownerReferences: owner('u-9') };
     api.put({ ...theirs, metadata: { ...theirs.metadata, ...going, labels: LEFT } });
     see(kinds.ConfigMap, 'a');
@@ -344,7 +344,7 @@ describe('a generated Secret', () => {
 });
 
 describe('what cannot be changed in place', () => {
-  test('a Job that has something else to do is deleted, and made anew when it is gone', async () => {
+  test('a Job with another command is deleted, and created again after that', async () => {
     await apply(job('one'));
     const { uid } = api.the('j').metadata;
     assert.equal(await apply(job('two')), 'deleted');

@@ -9,7 +9,7 @@ import { CaInjector } from '../../runner/admission/ca-injector.js';
 
 const NAMESPACE = 'app-operator-system';
 
-/** A keeper whose Secret is not there, and whose attempts to make it are answered by `made`. */
+/** A CaInjector whose Secret does not exist, and whose attempts to create it are answered by `made`. */
 function caInjector(made: () => unknown) {
   const output = new PassThrough();
   let asked = 0;

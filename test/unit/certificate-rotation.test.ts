@@ -65,8 +65,8 @@ describe('new keys', () => {
   });
 });
 
-describe('over two years, a look a day', () => {
-  test('every certificate is trusted by callers that are a day behind, and by those that are ahead', () => {
+describe('over two years, with a check each day', () => {
+  test('every certificate is trusted by callers whose clocks are a day behind or ahead', () => {
     let keys = at(undefined, 0);
     const seen = { authorities: new Set<string>(), certificates: new Set<string>() };
     for (let day = 1; day <= 730; day++) {

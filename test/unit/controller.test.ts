@@ -198,7 +198,7 @@ describe('of changes that are a word only, one is written in two seconds', () =>
     assert.equal(await visitAt(7), 'b');
   });
 
-  test('and who has told it already, or is gone, has no turn', async () => {
+  test('and a resource that has reported it already, or is deleted, has no turn', async () => {
     update('b', named('b'));
     update('c', undefined);
     assert.equal(await visitAt(2), 'b');

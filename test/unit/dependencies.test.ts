@@ -6,7 +6,7 @@ import type { KubeObject } from '../../constructs/kit/object.js';
 import type { ObjectKind } from '../../constructs/kit/object-kind.js';
 import { DEFAULT_SETTINGS } from '../../constructs/kit/settings.js';
 import { DependencyTracker } from '../../runner/cache/dependencies.js';
-import { seeded } from './seeded.js';
+import { randomFrom } from '../support/random.js';
 
 interface Thing extends KubeObject {
   readonly color?: string;
@@ -56,7 +56,7 @@ const put = (name: string, fields: Partial<Thing> = {}): void => {
 const remove = (name: string): void => {
   dependencies.update('Thing', `n/${name}`, undefined);
 };
-/** One visit of a reader, which reads as it is told to. */
+/** One reconcile, which reads with `read`. */
 const reconcile = <T>(
   dependent: string,
   read: (reader: ReturnType<DependencyTracker['track']>['reader']) => T,
@@ -72,7 +72,7 @@ const readGroup = (dependent: string, group = 'g'): readonly string[] =>
   reconcile(dependent, (reader) => reader.list(byGroup, group, nameOf));
 
 describe('who reads an object', () => {
-  test('gets what it picks, and nothing of what is not there', () => {
+  test('gets what it picks, and undefined of an object that does not exist', () => {
     put('a', { color: 'red' });
     assert.equal(readColor('r'), 'red');
     assert.equal(readColor('r', 'b'), undefined);
@@ -225,7 +225,7 @@ describe('who asks for an optional API', () => {
 
 test('a reader whose world has changed is always woken, whatever happens in between', () => {
   for (let seed = 1; seed <= 200; seed++) {
-    const random = seeded(seed);
+    const random = randomFrom(seed);
     const pickOne = <T>(...items: readonly [T, ...T[]]): T =>
       items[Math.floor(random() * items.length)] ?? items[0];
     const snapshot = (dependent: string): unknown =>

@@ -10,10 +10,10 @@ const ALL = ['create', 'delete', 'deletecollection', 'get', 'list', 'patch', 'up
 /** What the API server offers of a definition that is being deleted. */
 const GOING = ['delete', 'deletecollection', 'get', 'list', 'watch'];
 
-/** What has been told of two kinds, after each look at what the API server says of them. */
+/** The changes of two kinds, after each discovery response of the API server. */
 async function seen(...answers: readonly (readonly string[] | undefined)[]) {
   let verbs: readonly string[] | undefined;
-  const told: string[] = [];
+  const changes: string[] = [];
   const discovery = new Discovery({
     client: {
       request: <T>(_: string, path: string): Promise<T> => {
@@ -30,29 +30,30 @@ async function seen(...answers: readonly (readonly string[] | undefined)[]) {
       },
     },
     kinds: [ScaledObject, MariaDbDatabase],
-    onChange: ({ kind }, served) => told.push(`${kind} ${served ? 'is served' : 'is gone'}`),
+    onChange: ({ kind }, served) =>
+      changes.push(`${kind} ${served ? 'is served' : 'is not served'}`),
     log: createLogger({ logLevel: 'error', logEncoder: 'json' }),
   });
   for (const answer of answers) {
     verbs = answer;
     await discovery.refresh();
   }
-  return told;
+  return changes;
 }
 
-test('an optional API comes and goes', async () => {
+test('an optional API is served, and later not served', async () => {
   assert.deepEqual(await seen(undefined, ALL, ALL, undefined), [
     'ScaledObject is served',
     'Database is served',
-    'ScaledObject is gone',
-    'Database is gone',
+    'ScaledObject is not served',
+    'Database is not served',
   ]);
 });
 
-test('one that only helps is gone when it takes no new objects; of one that holds data what is there is still seen', async () => {
+test('an API that takes no new objects counts as not served; one that has data is still served', async () => {
   assert.deepEqual(await seen(ALL, GOING), [
     'ScaledObject is served',
     'Database is served',
-    'ScaledObject is gone',
+    'ScaledObject is not served',
   ]);
 });

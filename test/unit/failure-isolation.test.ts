@@ -17,7 +17,7 @@ describe('a request whose Jobs fail', () => {
     assert.deepEqual(all.next(['kim', 'lea']), ['kim', 'lea']);
   });
 
-  test('goes alone, after those that have waited for longer', () => {
+  test('is alone in its batch, after the documents that have waited longer', () => {
     const all = failureIsolation();
     for (const name of ['kim', 'lea', 'kim']) all.failed([name]);
     assert.deepEqual(all.next(['kim', 'lea']), ['lea']);
@@ -39,7 +39,7 @@ describe('a request whose Jobs fail', () => {
     assert.equal(all.failed(['kim again']), true);
   });
 
-  test('is to blame when the last of those that failed with it was done before it failed alone', () => {
+  test('is the cause when the last document that failed with it succeeded before it failed alone', () => {
     const all = failureIsolation();
     all.failed(['kim', 'lea']);
     all.done(['lea']);

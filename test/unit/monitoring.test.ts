@@ -46,7 +46,7 @@ describe('every series that rules and dashboard read', () => {
     assert.deepEqual([...read].sort(), Object.keys(SERIES).sort());
   });
 
-  test('is exported by the operator where the table says so', async () => {
+  test('is exported by the operator if the table names the operator', async () => {
     const metrics = new OperatorMetrics(KINDS.map(({ definition }) => definition.kind));
     metrics.lastSuccess(
       { kind: 'SiteBackup', namespace: 'team', name: 'nightly' },
@@ -57,7 +57,7 @@ describe('every series that rules and dashboard read', () => {
     for (const name of said) assert.ok(there.includes(name), name);
   });
 
-  test('is exported by the exporter of benches where the table says so', () => {
+  test('is exported by the exporter of benches if the table names it', () => {
     const [, table = ''] = /^SERIES = \{\n([^]*?)^\}/m.exec(scripts['bench_metrics.py']) ?? [];
     const there = [...table.matchAll(/^ {4}"(\w+)":/gm)].map(([, name]) => name);
     const said = Object.keys(SERIES).filter((name) => SERIES[name] === 'bench');

@@ -210,7 +210,7 @@ describe('what of a Job or a generated Secret is ours', () => {
     );
   });
 
-  test('is the same for what is planned and for what is there', () => {
+  test('is the same for a planned and an existing object', () => {
     const annotations = { [METADATA_KEYS.generate]: '{"p":"password"}' };
     const made = aPlan([[{ kind: 'Secret', name: 's', labels: METADATA.labels, annotations }]]);
     const [planned] = plannedOf(made);

@@ -197,7 +197,7 @@ describe('a reflector', { concurrency: true }, () => {
     assert.deepEqual(restarts, []);
   });
 
-  test('goes on from the last event, too, when the connection breaks: an old event would bring back what is gone', async () => {
+  test('continues from the last event when the connection breaks: an old event would bring a deleted object back', async () => {
     const server = new Server(
       [list(10, [])],
       [[event('ADDED', 'a', 11), event('DELETED', 'a', 12), broken], ['hang']],
@@ -261,7 +261,7 @@ describe('a reflector in an outage', { concurrency: true }, () => {
     assert.deepEqual(waits, [800, 1_600, 3_200, 6_400, 12_800, 800]);
   });
 
-  test('without the right to it, asks again after as long as it is told', async () => {
+  test('without the right to it, retries after the given time', async () => {
     const forbidden = new ApiError(403, 'Forbidden', {}, 'GET: 403');
     const server = new Server([forbidden, forbidden, list(10, ['a'])]);
     const { restarts, seen, waits } = await run(server, { forbiddenMs: 4_000 });

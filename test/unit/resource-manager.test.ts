@@ -66,7 +66,7 @@ function isThere(
 const LONG_AGO = '2026-01-01T00:00:00Z';
 
 describe('a wanted child that is being deleted', () => {
-  test('holds nothing up where it only helps: it may be stuck for good', async () => {
+  test('blocks nothing if it is optional: it may be stuck permanently', async () => {
     isThere(ScaledObject, 'scaler', LONG_AGO);
     const { complete } = await resourceManager.apply(BENCH, aPlan([[SCALER], [AFTER]]));
     assert.equal(complete, true);
@@ -105,7 +105,7 @@ describe('what is no longer wanted under Delete', () => {
 });
 
 describe('a resource whose names another one has', () => {
-  test('makes way, but for data and what may belong to some', async () => {
+  test('deletes its children, except data and objects that may belong to data', async () => {
     isThere(StatefulSet, 'db', undefined, { labels: { [METADATA_KEYS.retain]: 'false' } });
     isThere(Secret, 'unmarked', undefined, { annotations: { [METADATA_KEYS.generate]: '{}' } });
     isThere(PersistentVolumeClaim, 'unmarked');

@@ -19,7 +19,7 @@ const settle = async (): Promise<void> => {
   for (let round = 0; round < 5; round++) await new Promise(setImmediate);
 };
 
-/** Time that passes only when it is told to. */
+/** Time that passes only by `pass`. */
 class FakeClock implements Clock {
   private time = 0;
   private readonly sleepers = new Set<{ readonly at: number; readonly enqueue: () => void }>();

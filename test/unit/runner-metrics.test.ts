@@ -52,7 +52,7 @@ describe('the metrics of the specification', () => {
     ]);
   });
 
-  test('say when a backup was last done, and nothing of one that never was or is gone', async () => {
+  test('have the time of the last successful backup, and no series without one or for a deleted SiteBackup', async () => {
     const name = 'app_site_backup_last_success_timestamp_seconds';
     const backups = new OperatorMetrics(['SiteBackup'], false);
     const lines = async (): Promise<string[]> =>
@@ -75,7 +75,7 @@ describe('the metrics of the specification', () => {
     assert.deepEqual(await lines(), []);
   });
 
-  test('a job has one status at a time, and none once it is gone', async () => {
+  test('a job has one status at a time, and none once it is deleted', async () => {
     metrics.jobStatus('shop', 'web-init', 'Active');
     metrics.jobStatus('shop', 'web-init', 'Failed');
     assert.deepEqual(await series('app_operator_job_status'), [

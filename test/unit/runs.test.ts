@@ -56,7 +56,7 @@ function aPod(created: string, exitCode: number, message: string) {
 }
 
 describe('the runs of Jobs', () => {
-  test('are told newest first, the two newest that have ended with their last words', async () => {
+  test('are listed newest first, the two newest that have ended with their termination messages', async () => {
     const client = aClient({
       'uid-a': [aPod('2026-01-01T00:00:00Z', 0, 'a')],
       'uid-b': [aPod('2026-01-01T01:00:00Z', 1, 'first'), aPod('2026-01-01T01:01:00Z', 0, 'last')],
@@ -79,7 +79,7 @@ describe('the runs of Jobs', () => {
     );
   });
 
-  test('are asked for once, but for one whose pod has not ended yet', async () => {
+  test('are requested once, except one whose pod has not ended yet', async () => {
     const going = { metadata: { name: 'p' }, status: { containerStatuses: [{ state: {} }] } };
     const client = aClient({ 'uid-a': [going] });
     const runs = new JobRuns(client);
@@ -91,7 +91,7 @@ describe('the runs of Jobs', () => {
     assert.equal(client.asked.length, 2);
   });
 
-  test('one whose pods are gone is not asked for again', async () => {
+  test('one whose pods are deleted is not requested again', async () => {
     const client = aClient({});
     const runs = new JobRuns(client);
     const job = aJob('a', '2026-01-01T00:00:00Z', 'Complete');
@@ -100,14 +100,14 @@ describe('the runs of Jobs', () => {
     assert.equal(client.asked.length, 1);
   });
 
-  test('last words that were packed are unpacked', async () => {
+  test('a compressed termination message is decompressed', async () => {
     const packed = `gz:${gzipSync('{"results":{}}').toString('base64')}`;
     const client = aClient({ 'uid-a': [aPod('2026-01-01T00:00:00Z', 0, packed)] });
     const ended = await new JobRuns(client).ended(aJob('a', '2026-01-01T00:00:00Z', 'Complete'));
     assert.equal(ended?.message, '{"results":{}}');
   });
 
-  test('last words that were cut are none', async () => {
+  test('a truncated termination message is ignored', async () => {
     const packed = `gz:${gzipSync('{"results":{}}').toString('base64').slice(0, 12)}`;
     const client = aClient({ 'uid-a': [aPod('2026-01-01T00:00:00Z', 0, packed)] });
     const ended = await new JobRuns(client).ended(aJob('a', '2026-01-01T00:00:00Z', 'Complete'));

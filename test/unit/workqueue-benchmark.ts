@@ -8,7 +8,7 @@ export const settle = async (): Promise<void> => {
   for (let round = 0; round < 5; round++) await new Promise(setImmediate);
 };
 
-/** A queue whose time passes when it is told to, and whose work ends when it is told to. */
+/** A queue whose time passes, and whose work ends, only when the test calls for it. */
 export class Bench {
   readonly begun: string[] = [];
   readonly depths: number[] = [];
