@@ -3066,7 +3066,7 @@ export interface AppSiteSpecIngressTls {
   readonly certManagerIssuer?: string;
 
   /**
-   * Kind of the issuer. By default an Issuer of this name in the site's namespace, where there is one, else a ClusterIssuer.
+   * Kind of the issuer. By default an Issuer of this name in the site's namespace if it exists, else a ClusterIssuer.
    *
    * @schema AppSiteSpecIngressTls#issuerKind
    */
@@ -3222,7 +3222,7 @@ export function toJson_AppSiteSpecRestoreFromSource(obj: AppSiteSpecRestoreFromS
 /* eslint-enable max-len, @stylistic/max-len, quote-props, @stylistic/quote-props */
 
 /**
- * Kind of the issuer. By default an Issuer of this name in the site's namespace, where there is one, else a ClusterIssuer.
+ * Kind of the issuer. By default an Issuer of this name in the site's namespace if it exists, else a ClusterIssuer.
  *
  * @schema AppSiteSpecIngressTlsIssuerKind
  */

@@ -3,7 +3,7 @@ import { startWebhooks, type Webhooks } from './admission/webhooks.js';
 import { createClient, type Client } from './api/client.js';
 import { loadCredentials, podNamespace } from './api/credentials.js';
 import { helpText, parseConfig, wantsHelp, type Config } from './config/config.js';
-import { ConfigError } from './config/flags.js';
+import { ConfigError } from './config/flag-parser.js';
 import { LONGEST_TIMER_MS } from './controller/workqueue.js';
 import { startEndpoints, type Endpoints } from './http/endpoints.js';
 import { fenced } from './leader/fence.js';

@@ -3,7 +3,7 @@ import {
   parseArguments,
   type Arguments,
   type Flag,
-} from '../../runner/config/flags.js';
+} from '../../runner/config/flag-parser.js';
 import type { IOStreams } from '../io/streams.js';
 import { UsageError } from './errors.js';
 

@@ -1,7 +1,7 @@
 /** Flags that several commands have. */
 import { DEFAULT_API_GROUP } from '../../constructs/kit/definition.js';
 import { DEFAULT_IDS, DEFAULT_SETTINGS, type Settings } from '../../constructs/kit/settings.js';
-import type { GivenValues } from '../../runner/config/flags.js';
+import type { GivenValues } from '../../runner/config/flag-parser.js';
 import { bool, domain, integer, oneOf, text } from '../../runner/config/parsers.js';
 import type { CommandFlag, CommandFlags } from './command.js';
 

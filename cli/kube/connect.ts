@@ -2,7 +2,7 @@ import { existsSync } from 'node:fs';
 import { createClient, type Client } from '../../runner/api/client.js';
 import { loadCredentials, podNamespace } from '../../runner/api/credentials.js';
 import { contextsOf } from '../../runner/api/kubeconfig.js';
-import type { GivenValues } from '../../runner/config/flags.js';
+import type { GivenValues } from '../../runner/config/flag-parser.js';
 import { CliError } from '../arguments/errors.js';
 import type { CLUSTER_FLAGS } from '../arguments/shared-flags.js';
 import type { IOStreams } from '../io/streams.js';

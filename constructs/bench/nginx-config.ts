@@ -225,9 +225,7 @@ function timeout({ proxyReadTimeout }: NginxConfigInput): string {
   throw new Error(`not a number of seconds: ${String(proxyReadTimeout)}`);
 }
 
-function sitesDirectory({
-  sitesDirectory: root = SITES_DIR,
-}: NginxConfigInput): string {
+function sitesDirectory({ sitesDirectory: root = SITES_DIR }: NginxConfigInput): string {
   if (/^\/[\w./-]+$/.test(root)) return root;
   throw new Error(`not a directory: ${JSON.stringify(root)}`);
 }

@@ -38,7 +38,7 @@ export function resolveCharts(
     return [{ name, offer, trouble: troubleOf(offer, spec.siteRef.name), at }];
   });
   const waited = found.filter(({ trouble }) => trouble !== undefined);
-  // Problems that need a user come before those that need time.
+  // A problem that a user must solve is reported before one that time solves.
   const [first] = waited.toSorted((a, b) => rank(a.trouble) - rank(b.trouble));
   if (first?.trouble) {
     const { reason, message } = first.trouble;

@@ -127,7 +127,7 @@ export const ROWS: readonly Row[] = [
       },
       {
         title: 'Workers and running jobs',
-        description: 'Workers, and those that run a job.',
+        description: 'Workers, and workers that run a job.',
         type: 'timeseries',
         size: [12, 7],
         unit: 'none',
@@ -146,7 +146,7 @@ export const ROWS: readonly Row[] = [
       },
       {
         title: 'Database connections',
-        description: 'Connections in use, of those that the server allows. The alert is above 80%.',
+        description: 'Share of the allowed connections in use. The alert is above 80%.',
         type: 'timeseries',
         size: [8, 6],
         unit: 'percentunit',

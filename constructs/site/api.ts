@@ -161,7 +161,7 @@ export interface SiteTls {
    * @maxLength 253
    * @pattern ^[a-z0-9]([-a-z0-9]*[a-z0-9])?([.][a-z0-9]([-a-z0-9]*[a-z0-9])?)*$ */
   readonly certManagerIssuer?: string;
-  /** Kind of the issuer. By default an Issuer of this name in the site's namespace, where there is one, else a ClusterIssuer. */
+  /** Kind of the issuer. By default an Issuer of this name in the site's namespace if it exists, else a ClusterIssuer. */
   readonly issuerKind?: 'ClusterIssuer' | 'Issuer';
   /** Secret of type `kubernetes.io/tls`; `<site>-tls` when not given.
    * @maxLength 253

@@ -5,7 +5,7 @@ import type { IngressProps, Integration } from '../kit/integration.js';
 import { childLabels } from '../kit/labels.js';
 import { benchNames, siteNames } from '../kit/names.js';
 import type { AppSite } from './api.js';
-import type { SiteInputs } from './resolve.js';
+import type { SiteInputs } from './inputs.js';
 import { redirectAnnotations } from './redirect.js';
 
 export interface SiteIngressProps {

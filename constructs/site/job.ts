@@ -8,9 +8,8 @@ import { hashOf } from '../kit/hash.js';
 import { siteNames } from '../kit/names.js';
 import type { AppSite } from './api.js';
 import type { SiteDatabasePlan } from './database.js';
-import type { SiteInputs } from './resolve.js';
+import type { SiteInputs, SiteUpgradeInputs } from './inputs.js';
 import { restoreEnv, restoreRun } from './restore.js';
-import type { SiteUpgradeInputs } from './upgrade.js';
 
 /** Migrating a large database takes hours. */
 const MIGRATE_SECONDS = 21_600;

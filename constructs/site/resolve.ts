@@ -7,12 +7,7 @@ import { requireSecret } from '../frappe/secret.js';
 import { refuseSharedName } from '../frappe/name-conflict.js';
 import { benchOffer, withTemplate } from '../frappe/site-model.js';
 import { WORKER_COMPONENTS } from '../frappe/worker.js';
-import {
-  scaledToZero,
-  foreignScalers,
-  type ForeignScalers,
-  type WorkersWanted,
-} from '../frappe/worker-scaling.js';
+import { scaledToZero, foreignScalers, type WorkersWanted } from '../frappe/worker-scaling.js';
 import { INTEGRATIONS } from '../integrations/index.js';
 import { servesKeda } from '../integrations/keda/autoscaling.js';
 import type { Queue } from '../kit/api.js';
@@ -25,54 +20,11 @@ import type { AppSite } from './api.js';
 import { databasePlan, type SiteDatabasePlan } from './database.js';
 import { requireDatabaseOperator } from './database-ready.js';
 import { refuseLongHost, refuseTakenHosts } from './hosts.js';
-import { resolveRestore, type SiteRestoreInputs } from './restore.js';
-import { resolveRoute, type RouteSources, type SiteRouteInputs } from './routes.js';
-import { resolveTls, type SiteTlsInputs } from './tls.js';
-import { benchBefore, resolveUpgrade, type SiteUpgradeInputs } from './upgrade.js';
-
-/** What the tree of a site depends on. */
-export interface SiteInputs {
-  readonly bench: BenchModel;
-  /**
-   * Why the site must not be created or changed yet; undefined when the bench is ready, or is kept
-   * for its sites only.
-   */
-  readonly blockedReason: string | undefined;
-  /**
-   * uids of the generated Secrets: one that was generated again has another value, which the site
-   * must get.
-   */
-  readonly generated: readonly string[];
-  readonly database: SiteDatabasePlan;
-  /** Why the server of a database operator is not ready, in that operator's words. */
-  readonly serverNotReady: string | undefined;
-  /** Version of the Secret of a prepared database. */
-  readonly databaseVersion: string;
-  /** Changes with the login to Redis, see `redisVersion`. */
-  readonly redisVersion: string;
-  readonly apps: readonly string[];
-  /** The public host name. */
-  readonly domain: string;
-  /** All public host names, `domain` first. */
-  readonly hosts: readonly string[];
-  readonly adminPassword: { readonly secret: string; readonly version: string };
-  /** Undefined also where a Route has the router's certificate. */
-  readonly tls: SiteTlsInputs | undefined;
-  /** Undefined where the site has an Ingress, or neither. */
-  readonly route: SiteRouteInputs | undefined;
-  /** Whether the cluster serves KEDA's API. */
-  readonly keda: boolean;
-  /** The integrations that add to the site's Ingress, and whose API is served. */
-  readonly ingressExtensions: readonly string[];
-  /** The queues that only the operator scales from zero. */
-  readonly scaledToZero: readonly Queue[];
-  /** The HorizontalPodAutoscalers of others that scale the site's workers. */
-  readonly foreignScalers: ForeignScalers;
-  /** The upgrade to the bench's image; undefined where the site's data is of it. */
-  readonly upgrade: SiteUpgradeInputs | undefined;
-  /** The restore that `restoreFrom` requests; undefined where it is not given. */
-  readonly restore: SiteRestoreInputs | undefined;
-}
+import type { SiteInputs, SiteUpgradeInputs, SiteRestoreInputs } from './inputs.js';
+import { resolveRestore } from './restore.js';
+import { resolveRoute, type RouteSources } from './routes.js';
+import { resolveTls } from './tls.js';
+import { benchBefore, resolveUpgrade } from './upgrade.js';
 
 /** @throws Stalled or Waiting, see `Kind.resolve` */
 export function resolveSite(

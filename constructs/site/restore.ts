@@ -8,22 +8,8 @@ import { hashOf } from '../kit/hash.js';
 import type { Observation, ClusterReader } from '../kit/kind.js';
 import { siteNames } from '../kit/names.js';
 import type { AppSite, RestoredBackup, SiteRestore } from './api.js';
-import type { SiteInputs } from './resolve.js';
+import type { SiteInputs, SiteRestoreInputs } from './inputs.js';
 import { CLOSED_REASONS } from './upgrade.js';
-
-/** The restore that `restoreFrom` requests. */
-export interface SiteRestoreInputs {
-  /** Hash of the request: each is restored once. */
-  readonly id: string;
-  /** Whether the data of a site that exists may be replaced. */
-  readonly confirmed: boolean;
-  /**
-   * Where the backup is stored; undefined where it was restored, must not be, or cannot be found.
-   */
-  readonly store: BackupStore | undefined;
-  /** Why it cannot be restored now. */
-  readonly problem: { readonly reason: string; readonly message: string } | undefined;
-}
 
 /** The restore that `restoreFrom` requests; undefined where it is not given. */
 export function resolveRestore(

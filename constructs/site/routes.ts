@@ -8,15 +8,7 @@ import { benchNames, siteNames } from '../kit/names.js';
 import { uidOf } from '../kit/object.js';
 import type { AppSite } from './api.js';
 import { NGINX_PORT } from '../kit/constants.generated.js';
-import type { SiteInputs } from './resolve.js';
-
-/** The routes of a site that has no Ingress. */
-export interface SiteRouteInputs {
-  /** Name of the integration that provides them. */
-  readonly provider: string;
-  /** Whether the router serves HTTPS, with its own certificate. */
-  readonly encrypted: boolean;
-}
+import type { SiteInputs, SiteRouteInputs } from './inputs.js';
 
 export interface RouteSources {
   readonly bench: BenchModel;

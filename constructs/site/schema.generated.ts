@@ -508,7 +508,7 @@ export const spec: Schema = {
             issuerKind: {
               type: 'string',
               description:
-                "Kind of the issuer. By default an Issuer of this name in the site's namespace, where there is one, else a ClusterIssuer.",
+                "Kind of the issuer. By default an Issuer of this name in the site's namespace if it exists, else a ClusterIssuer.",
               enum: ['ClusterIssuer', 'Issuer'],
             },
             secretName: {

@@ -10,19 +10,7 @@ import { siteNames } from '../kit/names.js';
 import { keyOf } from '../kit/object.js';
 import { decide, type Policy } from '../kit/policy.js';
 import type { AppSite, SiteUpgrade } from './api.js';
-import type { SiteInputs } from './resolve.js';
-
-/** The way of a site from the image that its data is of to the one of its bench. */
-export interface SiteUpgradeInputs {
-  readonly from: string;
-  readonly to: string;
-  /** Whether its turn has come: until then the site's own tree stays on the image before. */
-  readonly started: boolean;
-  /** Whether the site is known to be closed. */
-  readonly closed: boolean;
-  /** Why the site cannot be opened again yet, after its migration. */
-  readonly reopenBlockedReason: string | undefined;
-}
+import type { SiteInputs, SiteUpgradeInputs } from './inputs.js';
 
 /** Reasons that a Job gives only while the site is closed. */
 export const CLOSED_REASONS = new Set<string>([MIGRATION_FAILED, RESTORE_FAILED]);

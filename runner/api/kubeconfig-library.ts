@@ -1,7 +1,7 @@
 import { delimiter } from 'node:path';
 import type { RequestOptions } from 'node:https';
 import type { KubeConfig } from '@kubernetes/client-node';
-import type { Access } from './credentials.js';
+import type { Access } from './access.js';
 
 /**
  * A reader of all kubeconfig files: exec plug-ins, OIDC, several files joined. Its library takes half a

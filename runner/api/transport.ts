@@ -1,5 +1,5 @@
 import { Agent, type Dispatcher, ProxyAgent, Socks5ProxyAgent } from 'undici';
-import type { Endpoint } from './credentials.js';
+import type { Endpoint } from './access.js';
 
 /** The connections to one endpoint. */
 export interface Transport {

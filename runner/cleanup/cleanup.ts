@@ -16,7 +16,7 @@ import { plannedOf, type Plan } from '../reconcile/plan.js';
 import type { Planner } from '../reconcile/planner.js';
 import { deleting, type Report } from '../reconcile/report.js';
 import type { ReconcileStates } from '../reconcile/state.js';
-import type { Status } from '../reconcile/status.js';
+import type { Status } from '../reconcile/resource-status.js';
 
 export interface CleanupProps {
   readonly kind: AnyKind;

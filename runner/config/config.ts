@@ -1,6 +1,6 @@
 import { DEFAULT_API_GROUP } from '../../constructs/kit/definition.js';
 import { DEFAULT_IDS, DEFAULT_SETTINGS, type Settings } from '../../constructs/kit/settings.js';
-import { helpFor, type Parser, parseConfigFlags, type ConfigFlag } from './flags.js';
+import { helpFor, type Parser, parseConfigFlags, type ConfigFlag } from './flag-parser.js';
 import {
   type BindAddress,
   bindAddress,

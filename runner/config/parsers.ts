@@ -1,5 +1,5 @@
 import { parseDuration } from '../../constructs/kit/duration.js';
-import type { Parser } from './flags.js';
+import type { Parser } from './flag-parser.js';
 
 /** Where a server listens. */
 export interface BindAddress {

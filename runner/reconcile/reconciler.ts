@@ -9,7 +9,7 @@ import type { Plan } from './plan.js';
 import { Planner, type PlannerProps } from './planner.js';
 import { paused, reportOf, type Report } from './report.js';
 import { ReconcileStates } from './state.js';
-import type { Status } from './status.js';
+import type { Status } from './resource-status.js';
 
 export interface ReconcilerProps extends PlannerProps, CleanupProps {
   readonly jobRuns: JobRuns;

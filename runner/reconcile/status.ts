@@ -3,14 +3,7 @@ import { canonicalJson } from '../../constructs/kit/hash.js';
 import type { Resource } from '../../constructs/kit/object.js';
 import type { AnyKind } from '../../constructs/registry.js';
 import type { Report } from './report.js';
-
-export interface Status {
-  readonly observedGeneration?: number;
-  readonly phase?: string;
-  readonly conditions?: readonly Condition[];
-  readonly appliedHash?: string;
-  readonly [field: string]: unknown;
-}
+import type { Status } from './resource-status.js';
 
 /** What of a kind its statuses depend on. */
 type StatusKind = Pick<AnyKind, 'definition' | 'durableStatus' | 'durableOnChange'>;

@@ -80,7 +80,7 @@ async function ask(
     return {
       problems: causes
         .filter(({ field }) => field !== '<nil>')
-        // What the schema refuses, the scale subresource cannot read either, and says so once more.
+        // The scale subresource reports a second time what the schema refuses.
         .filter(({ field }) => !field?.startsWith('.'))
         .map(({ field = '', message = '' }) => ({ path: field, message })),
     };

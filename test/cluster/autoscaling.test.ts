@@ -303,7 +303,7 @@ describe('workers scale by events', { skip: KEDA.skip }, () => {
     const short = { enabled: false, staticReplicas: 3 };
     await cluster.patch('AppBench', namespace, 'b', { spec: { workerAutoscaling: { short } } });
     await cluster.ready('AppBench', namespace, 'b');
-    await cluster.until('the ScaledObjects of the queue are gone', async () => {
+    await cluster.until('the ScaledObjects of the queue are deleted', async () => {
       assert.deepEqual(await scalers(), ['b-worker-long', 's-worker-long']);
       return true;
     });
@@ -363,7 +363,7 @@ describe('workers scale by events', { skip: KEDA.skip }, () => {
     await says('False', 'ForeignScaler', left('b-worker-default', 'mine'));
     await scaleTo('b-worker-default', 4);
     await goesTo('b-worker-default', 4);
-    await cluster.until('our ScaledObject makes way', async () => {
+    await cluster.until('the ScaledObject of the operator is deleted', async () => {
       assert.deepEqual(await scalers(), ['b-worker-long']);
       return true;
     });

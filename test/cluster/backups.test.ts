@@ -65,7 +65,7 @@ function reportOf(...names: readonly string[]): string {
   });
 }
 
-/** Ends the pod of a Job that runs, with these last words. */
+/** Ends the pod of a running Job, with this termination message. */
 async function finish(
   namespace: string,
   job: string,

@@ -48,15 +48,13 @@ describe('a site’s certificate', () => {
   });
   after(() => cluster.stop());
 
-  const says = (
+  const awaitCertificate = (
     site: string,
-    status: string,
-    reason: string,
-    message: string,
+    [status, reason, message]: readonly [status: string, reason: string, message: string],
     siteURL: string,
   ): Promise<Live> =>
     cluster.becomes('AppSite', namespace, site, {
-      what: `says ${reason} at ${siteURL}`,
+      what: `reports ${reason} at ${siteURL}`,
       check: (live) => {
         const certificate = conditionOf(live, 'CertificateReady');
         return (
@@ -94,15 +92,21 @@ describe('a site’s certificate', () => {
   });
 
   test('in a user’s Secret is awaited, and used as soon as the Secret exists', async () => {
-    await says(
+    await awaitCertificate(
       'own',
-      'False',
-      'SecretMissing',
-      'spec.ingress.tls: name a certManagerIssuer, or create the Secret "own-tls" of type kubernetes.io/tls',
+      [
+        'False',
+        'SecretMissing',
+        'spec.ingress.tls: name a certManagerIssuer, or create the Secret "own-tls" of type kubernetes.io/tls',
+      ],
       'http://own.example.com',
     );
     await cluster.apply(namespace, aTlsSecret('own-tls'));
-    await says('own', 'True', 'SecretFound', 'Secret own-tls', 'https://own.example.com');
+    await awaitCertificate(
+      'own',
+      ['True', 'SecretFound', 'Secret own-tls'],
+      'https://own.example.com',
+    );
     assert.deepEqual(at(await ingressOf('own'), 'spec.tls'), [
       { hosts: ['own.example.com'], secretName: 'own-tls' },
     ]);
@@ -110,11 +114,13 @@ describe('a site’s certificate', () => {
   });
 
   test('cannot be requested without cert-manager, and a condition has the reason', async () => {
-    await says(
+    await awaitCertificate(
       'issued',
-      'False',
-      'CertManagerMissing',
-      'no certificate is requested: the cluster does not serve cert-manager.io/v1',
+      [
+        'False',
+        'CertManagerMissing',
+        'no certificate is requested: the cluster does not serve cert-manager.io/v1',
+      ],
       'http://issued.example.com',
     );
     await cluster.ready('AppSite', namespace, 'issued');
@@ -133,11 +139,9 @@ describe('a site’s certificate', () => {
       const [certificates] = CERT_MANAGER.crds;
       assert.ok(certificates);
       await installCrd(cluster, certificates);
-      await says(
+      await awaitCertificate(
         'issued',
-        'False',
-        'Issuing',
-        'its operator has not observed it yet',
+        ['False', 'Issuing', 'its operator has not observed it yet'],
         'http://issued.example.com',
       );
       const { spec } = await cluster.the('Certificate', namespace, 'issued-tls');
@@ -152,14 +156,18 @@ describe('a site’s certificate', () => {
 
     test('is awaited while the site stays Ready', async () => {
       await answer('False', 'DoesNotExist', WHY);
-      await says('issued', 'False', 'Issuing', WHY, 'http://issued.example.com');
+      await awaitCertificate('issued', ['False', 'Issuing', WHY], 'http://issued.example.com');
       await cluster.ready('AppSite', namespace, 'issued', 2_000);
     });
 
     test('is used when it is issued, and the site’s URL is https', async () => {
       await cluster.apply(namespace, aTlsSecret('issued-tls'));
       await answer('True', 'Ready', 'Certificate is up to date and has not expired');
-      await says('issued', 'True', 'Issued', 'Secret issued-tls', 'https://issued.example.com');
+      await awaitCertificate(
+        'issued',
+        ['True', 'Issued', 'Secret issued-tls'],
+        'https://issued.example.com',
+      );
       await cluster.ready('AppSite', namespace, 'issued');
     });
 
@@ -218,13 +226,13 @@ describe('a site’s certificate', () => {
 
       test('reports that its issuer is missing', async () => {
         const missing = `spec.ingress.tls.certManagerIssuer: there is neither an Issuer "corp" in namespace ${namespace} nor a ClusterIssuer of this name`;
-        await says('several', 'False', 'IssuerMissing', missing, url);
+        await awaitCertificate('several', ['False', 'IssuerMissing', missing], url);
       });
 
       test('is requested from a new ClusterIssuer', async () => {
         await cluster.apply('', issuer('ClusterIssuer'));
         const omitted = 'its operator has not observed it yet';
-        await says('several', 'False', 'Issuing', omitted, url);
+        await awaitCertificate('several', ['False', 'Issuing', omitted], url);
         await issuerKind('ClusterIssuer');
       });
 
@@ -269,7 +277,7 @@ describe('a site’s certificate', () => {
         ];
         const status = { conditions };
         await cluster.patchStatus('Certificate', namespace, 'several-tls', { status });
-        await says('several', 'False', 'Issuing', why, url);
+        await awaitCertificate('several', ['False', 'Issuing', why], url);
       });
 
       test('redirects HTTP to HTTPS when it is issued, and keeps the user’s annotations', async () => {
@@ -318,7 +326,7 @@ describe('a site’s certificate', () => {
       const ingress = { enabled: true, className: 'nginx', tls };
       await cluster.apply(namespace, aSite('taken', { bench: 'b', workloads: 'Shared', ingress }));
       await cluster.becomes('AppSite', namespace, 'taken', {
-        what: 'says so',
+        what: 'reports NameTaken',
         check: (live) => {
           const ready = conditionOf(live, 'Ready');
           return (

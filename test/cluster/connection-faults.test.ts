@@ -10,7 +10,7 @@ import type { FaultProxy } from '../../testbed/fault-proxy/fault-proxy.js';
 import { assertSameObjects, routesOf, snapshot, type Snapshot } from './support/snapshot.js';
 import { at, type Manifest } from './support/objects.js';
 import type { Operator } from './support/operator.js';
-import { seeded } from '../unit/seeded.js';
+import { randomFrom } from '../support/random.js';
 
 const componentReplicas = { workerDefault: 0, workerShort: 0, workerLong: 0 };
 
@@ -63,12 +63,12 @@ class Place {
     }
   }
 
-  /** The same process has come to the same end as ever. */
+  /** The same process has reached the same state as without the fault. */
   async isUnharmed(what: string): Promise<void> {
     await this.ready();
     assert.ok(this.operator.running, `the operator is the same process:\n${this.operator.tail()}`);
     // A bench may be Ready before it has heard of its site: that watch comes back last, once in a while.
-    await cluster.until(`the world is the same after ${what}`, async () => {
+    await cluster.until(`the objects are the same after ${what}`, async () => {
       assertSameObjects(await snapshot(cluster, this.namespace), undisturbed, what);
       return true;
     });
@@ -201,7 +201,7 @@ describe('an operator keeps working', { concurrency: 5 }, () => {
 
   test('while writes fail with 500 now and then', async () => {
     const place = await Place.make();
-    const random = seeded(1);
+    const random = randomFrom(1);
     place.proxy.rule = ({ isWrite }) => (isWrite && random() < 0.3 ? { status: 500 } : undefined);
     await place.create();
     await place.isUnharmed('errors of the server');

@@ -20,8 +20,8 @@ import type { Operator } from './support/operator.js';
 /** Each world's operator is killed at every third write, each at others: together at all. */
 const WORLDS = 3;
 /** For a dozen starts of an operator, one after the other. */
-const PATIENCE_MS = 240_000;
-/** As many children as ever, with few pods. */
+const TIMEOUT_MS = 240_000;
+/** All children, with few pods. */
 const componentReplicas = { workerDefault: 0, workerShort: 0, workerLong: 0 };
 const MANIFESTS = [
   aBench('b', { deletionPolicy: 'Delete', componentReplicas }),
@@ -106,20 +106,20 @@ class World {
       await cluster.becomes(kind, namespace, name, {
         what: 'is upgraded',
         check: isUpgraded,
-        timeoutMs: PATIENCE_MS,
+        timeoutMs: TIMEOUT_MS,
       });
     }
     await this.#ready();
-    await cluster.gone('Job', namespace, 's-reopen', PATIENCE_MS);
-    await cluster.gone('Ingress', namespace, 's-ingress', PATIENCE_MS);
+    await cluster.gone('Job', namespace, 's-reopen', TIMEOUT_MS);
+    await cluster.gone('Ingress', namespace, 's-ingress', TIMEOUT_MS);
   }
 
   async delete(): Promise<void> {
     const { namespace } = this;
     await cluster.delete('AppSite', namespace, 's');
     await cluster.delete('AppBench', namespace, 'b');
-    await cluster.gone('AppSite', namespace, 's', PATIENCE_MS);
-    await cluster.gone('AppBench', namespace, 'b', PATIENCE_MS);
+    await cluster.gone('AppSite', namespace, 's', TIMEOUT_MS);
+    await cluster.gone('AppBench', namespace, 'b', TIMEOUT_MS);
     await cluster.until(`nothing is left in ${namespace}`, async () => {
       assert.deepEqual((await cluster.children(namespace)).map(nameOf), []);
       return true;
@@ -164,8 +164,8 @@ class World {
   }
 
   async #ready(): Promise<void> {
-    await cluster.ready('AppBench', this.namespace, 'b', PATIENCE_MS);
-    await cluster.ready('AppSite', this.namespace, 's', PATIENCE_MS);
+    await cluster.ready('AppBench', this.namespace, 'b', TIMEOUT_MS);
+    await cluster.ready('AppSite', this.namespace, 's', TIMEOUT_MS);
   }
 }
 

@@ -42,9 +42,14 @@ describe('a database operator', () => {
       ...spec,
     });
   }
-  const says = (kind: string, name: string, type: string, reason: string, message: RegExp) =>
+  const awaitReason = (
+    [kind, name]: readonly [kind: string, name: string],
+    type: string,
+    reason: string,
+    message: RegExp,
+  ) =>
     cluster.becomes(kind, namespace, name, {
-      what: `says ${reason} in ${type}`,
+      what: `reports ${reason} in ${type}`,
       check: (live) => {
         const condition = conditionOf(live, type);
         return condition?.reason === reason && message.test(condition.message);
@@ -69,15 +74,20 @@ describe('a database operator', () => {
 
   describe('for MariaDB', () => {
     test('that is not installed is awaited', async () => {
-      await says('AppBench', 'm', 'Ready', 'DatabaseOperatorMissing', /MariaDB of k8s.mariadb.com/);
-      await says('AppSite', 'shop', 'Ready', 'DatabaseOperatorMissing', /k8s.mariadb.com/);
+      await awaitReason(
+        ['AppBench', 'm'],
+        'Ready',
+        'DatabaseOperatorMissing',
+        /MariaDB of k8s.mariadb.com/,
+      );
+      await awaitReason(['AppSite', 'shop'], 'Ready', 'DatabaseOperatorMissing', /k8s.mariadb.com/);
     });
 
     test('without the named server: the bench reports the server as missing', async () => {
       for (const crd of await mariaDbCrds()) await installCrd(cluster, crd);
       const message = /there is no MariaDB "company-db" in namespace/;
-      await says('AppBench', 'm', 'Ready', 'DatabaseServerMissing', message);
-      await says('AppSite', 'shop', 'Ready', 'DatabaseServerMissing', message);
+      await awaitReason(['AppBench', 'm'], 'Ready', 'DatabaseServerMissing', message);
+      await awaitReason(['AppSite', 'shop'], 'Ready', 'DatabaseServerMissing', message);
     });
 
     test('gets database, user and grant as soon as the server exists', async () => {
@@ -88,7 +98,7 @@ describe('a database operator', () => {
         spec: { port: 3306, tls: { enabled: true } },
       });
       await made('shop');
-      await says('AppSite', 'shop', 'DatabaseReady', 'Preparing', /^Database shop-db: /);
+      await awaitReason(['AppSite', 'shop'], 'DatabaseReady', 'Preparing', /^Database shop-db: /);
       const user = await cluster.the('User', namespace, 'shop-db');
       assert.deepEqual(at(user, 'spec.passwordSecretKeyRef'), { name: 'shop-db', key: 'password' });
       const grant = await cluster.the('Grant', namespace, 'shop-db');
@@ -106,9 +116,14 @@ describe('a database operator', () => {
       const why = mariaDbSays('False', 'StatefulSetNotReady', 'Not ready');
       await answer('MariaDB', 'company-db', why);
       const words = /^MariaDB company-db: Not ready$/;
-      await says('AppSite', 'shop', 'DatabaseReady', 'DatabaseServerNotReady', words);
+      await awaitReason(['AppSite', 'shop'], 'DatabaseReady', 'DatabaseServerNotReady', words);
       await answer('MariaDB', 'company-db', mariaDbSays('True', 'StatefulSetReady', 'Running'));
-      await says('AppSite', 'shop', 'DatabaseReady', 'Preparing', /has not observed it yet$/);
+      await awaitReason(
+        ['AppSite', 'shop'],
+        'DatabaseReady',
+        'Preparing',
+        /has not observed it yet$/,
+      );
     });
 
     test('that cannot create a user: its message is shown, and no further object is made', async () => {
@@ -117,8 +132,8 @@ describe('a database operator', () => {
       await answer('MariaDbDatabase', 'shop-db', mariaDbSays('True', 'Created', 'Created'));
       await answer('User', 'shop-db', mariaDbSays('False', 'Failed', why));
       const words = /^User shop-db: Error creating shop-db: .*Error 1396/;
-      await says('AppSite', 'shop', 'DatabaseReady', 'Preparing', words);
-      await says('AppSite', 'shop', 'Ready', 'Provisioning', /Error 1396/);
+      await awaitReason(['AppSite', 'shop'], 'DatabaseReady', 'Preparing', words);
+      await awaitReason(['AppSite', 'shop'], 'Ready', 'Provisioning', /Error 1396/);
       assert.equal(await cluster.get('Job', namespace, 'shop-init'), undefined);
     });
 
@@ -126,7 +141,12 @@ describe('a database operator', () => {
       for (const name of ['shop', 'kept', 'stuck']) await healthy(name);
       await cluster.ready('AppBench', namespace, 'm');
       for (const name of ['shop', 'kept', 'stuck']) await cluster.ready('AppSite', namespace, name);
-      const live = await says('AppSite', 'shop', 'DatabaseReady', 'Prepared', /^database s_shop_/);
+      const live = await awaitReason(
+        ['AppSite', 'shop'],
+        'DatabaseReady',
+        'Prepared',
+        /^database s_shop_/,
+      );
       const host = `company-db.${namespace}.svc.cluster.local`;
       assert.equal(at(live, 'status.database.host'), host);
       const job = await cluster.the('Job', namespace, 'shop-init');
@@ -197,7 +217,7 @@ describe('a database operator', () => {
       await cluster.delete('AppSite', namespace, 'shop');
       const words =
         /waiting for the operator of \w+ shop-db to delete it; to skip this, annotate the resource with app-operator.io\/skip-drop=true/;
-      await says('AppSite', 'shop', 'Ready', 'Deleting', words);
+      await awaitReason(['AppSite', 'shop'], 'Ready', 'Deleting', words);
       for (const kind of MADE) {
         const { metadata } = await cluster.the(kind, namespace, 'shop-db');
         assert.ok(metadata.deletionTimestamp, kind);
@@ -210,7 +230,7 @@ describe('a database operator', () => {
     test('that does not run blocks the deletion of a site until skip-drop is set', async () => {
       for (const kind of MADE) await finalizers(kind, 'stuck-db', ['k8s.mariadb.com/held']);
       await cluster.delete('AppSite', namespace, 'stuck');
-      await says('AppSite', 'stuck', 'Ready', 'Deleting', /waiting for the operator of/);
+      await awaitReason(['AppSite', 'stuck'], 'Ready', 'Deleting', /waiting for the operator of/);
       await cluster.patch('AppSite', namespace, 'stuck', SKIP_DROP);
       await cluster.gone('AppSite', namespace, 'stuck');
       assert.ok(await cluster.get('MariaDbDatabase', namespace, 'stuck-db'), 'its own matter');
@@ -248,7 +268,7 @@ describe('a database operator', () => {
         spec: { mariaDbRef: { name: 'x' }, privileges: ['SELECT'], username: 'x' },
       });
       await cluster.apply(namespace, site('taken'));
-      await says('AppSite', 'taken', 'Ready', 'NameTaken', /^Grant taken-db exists/);
+      await awaitReason(['AppSite', 'taken'], 'Ready', 'NameTaken', /^Grant taken-db exists/);
       const { spec } = await cluster.the('Grant', namespace, 'taken-db');
       assert.deepEqual(at(spec, 'privileges'), ['SELECT']);
     });
@@ -258,7 +278,7 @@ describe('a database operator', () => {
       // In place of a minute: an operator that finds the object older than that.
       await operator.stop();
       const later = await cluster.operator([], { clockAheadMs: 60_000 });
-      await says('AppSite', 'silent', 'DatabaseReady', 'OperatorSilent', words);
+      await awaitReason(['AppSite', 'silent'], 'DatabaseReady', 'OperatorSilent', words);
       await later.stop();
       await cluster.operator([], { timeFactor: 5 });
     });
@@ -268,7 +288,7 @@ describe('a database operator', () => {
       const [databases] = crds;
       assert.ok(databases);
       await cluster.delete('CustomResourceDefinition', '', databases.metadata.name);
-      await says('AppSite', 'kept', 'Ready', 'DatabaseOperatorMissing', /Database of k8s/);
+      await awaitReason(['AppSite', 'kept'], 'Ready', 'DatabaseOperatorMissing', /Database of k8s/);
       assert.ok(await cluster.get('Secret', namespace, 'kept-db'));
       await installCrd(cluster, databases);
       await healthy('kept');
@@ -290,7 +310,7 @@ describe('a database operator', () => {
       });
       await cluster.ready('AppBench', namespace, 'p');
       const words = /does not serve DatabaseRole of .*: install CloudNativePG 1.30 or newer$/;
-      await says('AppSite', 'pg', 'Ready', 'DatabaseOperatorMissing', words);
+      await awaitReason(['AppSite', 'pg'], 'Ready', 'DatabaseOperatorMissing', words);
     });
 
     test('gets the role first, with a Secret that names its owner', async () => {
@@ -317,7 +337,7 @@ describe('a database operator', () => {
       const message = 'database role is already managed by the CNPG cluster';
       await answer('DatabaseRole', 'pg-db', { applied: false, message });
       const words = /^DatabaseRole pg-db: database role is already managed by the CNPG cluster$/;
-      await says('AppSite', 'pg', 'DatabaseReady', 'Preparing', words);
+      await awaitReason(['AppSite', 'pg'], 'DatabaseReady', 'Preparing', words);
     });
 
     test('that has finished: the site continues', async () => {
@@ -343,9 +363,8 @@ describe('a database operator', () => {
       await finalizers('PostgresDatabase', 'pg-db', ['cnpg.io/held']);
       await finalizers('DatabaseRole', 'pg-db', ['cnpg.io/held']);
       await cluster.delete('AppSite', namespace, 'pg');
-      await says(
-        'AppSite',
-        'pg',
+      await awaitReason(
+        ['AppSite', 'pg'],
         'Ready',
         'Deleting',
         /waiting for the operator of Database pg-db to delete it/,
@@ -353,9 +372,8 @@ describe('a database operator', () => {
       const role = await cluster.the('DatabaseRole', namespace, 'pg-db');
       assert.equal(role.metadata.deletionTimestamp, undefined);
       await finalizers('PostgresDatabase', 'pg-db', []);
-      await says(
-        'AppSite',
-        'pg',
+      await awaitReason(
+        ['AppSite', 'pg'],
         'Ready',
         'Deleting',
         /waiting for DatabaseRole pg-db to go, which/,

@@ -356,7 +356,7 @@ describe('deletion', { concurrency: true }, () => {
         assert.deepEqual(data, before[index]?.data);
         assert.equal(metadata.ownerReferences, undefined);
       }
-      await cluster.until('the rest is gone', async () => {
+      await cluster.until('the other children are deleted', async () => {
         const rest = (await left(namespace)).filter((name) => name.includes('/kept'));
         assert.deepEqual(
           rest,

@@ -193,7 +193,7 @@ describe('charts, dashboards and workspaces of a site', { concurrency: true }, (
       aChart('far', 'Far Chart', { siteRef: { name: 'other' } }),
       aDashboard('sales', 'Sales D', [{ name: 'far' }]),
     );
-    // Until the chart is seen it is one that is not there.
+    // Until the operator has observed the chart, it reports that the chart does not exist.
     const words = 'spec.charts[0].chart.name: SiteDashboardChart "far" is of site other, not shop';
     const missing = saying('ChartMissing');
     await cluster.becomes('SiteDashboard', namespace, 'sales', {
@@ -312,7 +312,10 @@ describe('charts, dashboards and workspaces of a site', { concurrency: true }, (
     await cluster.delete('SiteDashboardChart', namespace, 'gone');
     await cluster.gone('SiteDashboardChart', namespace, 'gone');
     const missing = saying('ChartMissing');
-    await cluster.becomes('SiteDashboard', namespace, 'sales', { what: 'says so', check: missing });
+    await cluster.becomes('SiteDashboard', namespace, 'sales', {
+      what: 'reports ChartMissing',
+      check: missing,
+    });
     for (const [kind, name] of [
       ['SiteDashboardChart', 'kept'],
       ['SiteDashboard', 'sales'],

@@ -374,7 +374,7 @@ describe('the documents of a site, when the operator is restarted,', () => {
     await cluster.applied('AppBench', namespace, 'bench');
     operator.kill('SIGTERM');
     await operator.exited;
-    // The last words of their Job are gone, and nobody needs them.
+    // The termination message of their Job is deleted, and is no longer needed.
     const pods = await cluster.list('Pod', namespace, 'job-name=shop-documents');
     assert.ok(pods.length > 0);
     for (const { metadata } of pods) await cluster.delete('Pod', namespace, metadata.name);

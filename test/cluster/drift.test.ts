@@ -10,7 +10,7 @@ import { at, type Live, nameOf } from './support/objects.js';
 
 const { owner, generate, run } = metadataKeysFor(DEFAULT_API_GROUP);
 
-const PATIENCE_MS = 60_000;
+const TIMEOUT_MS = 60_000;
 
 let cluster: Cluster;
 let namespace: string;
@@ -62,7 +62,7 @@ async function restored(
       assert.deepEqual(essence(now), essence(before));
       return now;
     },
-    PATIENCE_MS,
+    TIMEOUT_MS,
   );
   return { before, after };
 }
@@ -182,7 +182,7 @@ describe('a deleted child is created again', () => {
           assert.equal(now.metadata.deletionTimestamp, undefined);
           return true;
         },
-        PATIENCE_MS,
+        TIMEOUT_MS,
       );
       await settled();
     });

@@ -13,7 +13,7 @@ const SITES = 50;
 /** Of a site that says no more than it must: 3 Secrets, a Job, a Service, 4 Deployments. */
 const CHILDREN = 9;
 const QUIET_MS = 15_000;
-const PATIENCE_MS = 120_000;
+const TIMEOUT_MS = 120_000;
 
 let cluster: Cluster;
 let operators: ProxiedOperators;
@@ -47,7 +47,7 @@ async function sitesReady(count: number): Promise<void> {
       assert.deepEqual([sites.length, ready.length], [count, count]);
       return true;
     },
-    PATIENCE_MS,
+    TIMEOUT_MS,
   );
 }
 
@@ -69,7 +69,7 @@ async function proxyIsTouched(): Promise<void> {
   });
 }
 
-/** Calls but for watches, by verb. */
+/** Calls other than watches, by verb. */
 async function calls(): Promise<Record<string, number>> {
   const { watch: _, ...others } = Object.fromEntries(await metrics.calls());
   return others;
@@ -135,7 +135,7 @@ describe('fifty sites', () => {
         assert.equal(left.length, 3 * SITES);
         return true;
       },
-      PATIENCE_MS,
+      TIMEOUT_MS,
     );
     assert.equal(
       await metrics.sum('resource_total', (labels) => labels['resource_type'] === 'appsite'),

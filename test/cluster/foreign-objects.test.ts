@@ -5,7 +5,7 @@ import { type Cluster, startCluster } from './harness.js';
 import { aBench, aSite } from './support/builders.js';
 import { at, conditionOf, type Live, type Manifest } from './support/objects.js';
 
-/** Objects of somebody else that have the name of a child. */
+/** Objects of another owner that have the name of a child. */
 interface Case {
   readonly kind: 'AppBench' | 'AppSite';
   /** The bench or the site whose child it would be. */
@@ -121,7 +121,7 @@ before(async () => {
 });
 after(() => cluster.stop());
 
-/** All of an object, but for what its own controller says of it. */
+/** All of an object except for its status, which its own controller writes. */
 function content({ status: _status, metadata, ...rest }: Live): unknown {
   const { resourceVersion: _version, managedFields = [], ...others } = metadata;
   const fields = managedFields.filter(({ subresource }) => subresource !== 'status');

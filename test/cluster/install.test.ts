@@ -123,7 +123,7 @@ describe('the install manifest', () => {
     await assert.rejects(cluster.create(OPERATOR.namespace, pod), /violates PodSecurity/);
   });
 
-  test('runs as two replicas that share what there is', async () => {
+  test('runs as two replicas of one Deployment', async () => {
     const two = installManifest({ version: VERSION, replicas: 2 });
     await kubectl('apply --server-side --force-conflicts --filename=-', two);
     await settled();

@@ -14,7 +14,7 @@ before(async () => {
   await cluster.apply(
     namespace,
     aBench('b', { appsJSON: '["erpnext"]' }),
-    aBench('operated', { dbConfig: { mode: 'operator', mariadbRef: { name: 'db' } } }),
+    aBench('by-operator', { dbConfig: { mode: 'operator', mariadbRef: { name: 'db' } } }),
     aSite('s', { bench: 'b', workloads: 'Shared' }),
   );
   await cluster.ready('AppBench', namespace, 'b');
@@ -90,7 +90,7 @@ const REFUSED_BY_OPERATOR: readonly {
   },
   {
     what: 'a shared database on the server of a database operator',
-    manifest: aSite('no-root', { bench: 'operated' }),
+    manifest: aSite('no-root', { bench: 'by-operator' }),
     phase: 'Failed',
     reason: 'InvalidSpec',
     message:
@@ -98,7 +98,7 @@ const REFUSED_BY_OPERATOR: readonly {
   },
   {
     what: 'a database operator’s database without such an operator',
-    manifest: aSite('later', { bench: 'operated', dbConfig: { mode: 'operator' } }),
+    manifest: aSite('later', { bench: 'by-operator', dbConfig: { mode: 'operator' } }),
     phase: 'Pending',
     reason: 'DatabaseOperatorMissing',
     message:

@@ -94,7 +94,7 @@ describe('jobs in a site', { concurrency: true }, () => {
     const text = env.find(({ name }) => name === 'JOB_COMMAND')?.value ?? '';
     assert.deepEqual(JSON.parse(text), odd);
     await release(cluster, fault);
-    // Neither a Job that is gone nor another image makes it run again.
+    // Neither a deleted Job nor another image makes it run again.
     await cluster.delete('Job', namespace, 'early-run');
     await cluster.patch('AppBench', namespace, 'slow', { spec: { image: { tag: 'v15.50.0' } } });
     await cluster.becomes('AppSite', namespace, 'shop', {

@@ -12,9 +12,9 @@ import { resourcePath } from '../../runner/api/resource-path.js';
 import { type ControlPlane, startControlPlane } from '../../testbed/controlplane/controlplane.js';
 
 const log = createLogger({ logLevel: 'error', logEncoder: 'json' }, new PassThrough());
-/** Nobody loses the lease while this process, or the API server, has to wait. */
+/** The lease is not lost while this process, or the API server, is slow. */
 const patient = { leaseMs: 30_000, renewDeadlineMs: 20_000, retryMs: 300 };
-/** For those that are to lose it. */
+/** For an operator that must lose it. */
 const brief = { leaseMs: 15_000, renewDeadlineMs: 5_000, retryMs: 300 };
 
 let cluster: ControlPlane;

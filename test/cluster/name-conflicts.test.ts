@@ -24,10 +24,9 @@ async function withBench(): Promise<string> {
 /** Ages are whole seconds. */
 const aSecondLater = (): Promise<void> => sleep(1_100);
 
-async function refused(
-  kind: string,
+async function assertStalled(
   namespace: string,
-  name: string,
+  [kind, name]: readonly [string, string],
   reason: string,
   message: string,
 ): Promise<void> {
@@ -54,7 +53,7 @@ describe('names', { concurrency: true }, () => {
       const before = await identities(namespace);
       await aSecondLater();
       await cluster.apply(namespace, aSite('b', { bench: 'b' }));
-      await refused('AppSite', namespace, 'b', 'NameTaken', taken('b', 'AppBench'));
+      await assertStalled(namespace, ['AppSite', 'b'], 'NameTaken', taken('b', 'AppBench'));
       await aSecondLater();
       const after = (await identities(namespace)).filter((child) => !child.startsWith('Config'));
       assert.deepEqual(
@@ -73,7 +72,7 @@ describe('names', { concurrency: true }, () => {
       await cluster.ready('AppSite', namespace, 'twin');
       await aSecondLater();
       await cluster.apply(namespace, aBench('twin'));
-      await refused('AppBench', namespace, 'twin', 'NameTaken', taken('twin', 'AppSite'));
+      await assertStalled(namespace, ['AppBench', 'twin'], 'NameTaken', taken('twin', 'AppSite'));
       await cluster.ready('AppSite', namespace, 'twin');
       assert.equal(await cluster.get('StatefulSet', namespace, 'twin-redis'), undefined);
       await cluster.delete('AppSite', namespace, 'twin');
@@ -149,7 +148,7 @@ describe('names', { concurrency: true }, () => {
         await cluster.ready('AppSite', namespace, first);
         await aSecondLater();
         await cluster.apply(namespace, aSite(second, { bench, workloads, ...younger }));
-        await refused('AppSite', namespace, second, 'DuplicateSiteName', message);
+        await assertStalled(namespace, ['AppSite', second], 'DuplicateSiteName', message);
         const children = (await cluster.children(namespace)).map(nameOf);
         assert.deepEqual(
           children.filter((child) => child.includes(second)),

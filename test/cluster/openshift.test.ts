@@ -9,14 +9,14 @@ import { crdsOfModule } from './support/modules.js';
 import { at, conditionOf, type Live } from './support/objects.js';
 
 /**
- * OpenShift's own definitions, from its Go module. What is not here is OpenShift: nobody assigns ids to
+ * OpenShift's own definitions, from its Go module. What is not here is OpenShift: nothing assigns ids to
  * pods or refuses them, and no router takes a Route in. The tests say what the operator asks of them.
  */
 const MODULE = 'github.com/openshift/api@v0.0.0-20250207102212-9e59a77ed2e0';
 const ROUTES = 'route/v1/zz_generated.crd-manifests/routes-Default.crd.yaml';
 const CONSTRAINTS =
   'security/v1/zz_generated.crd-manifests/0000_03_config-operator_01_securitycontextconstraints-Default.crd.yaml';
-const PATIENCE_MS = 60_000;
+const TIMEOUT_MS = 60_000;
 
 const { crds, skip } = await crdsOfModule(MODULE, [ROUTES, CONSTRAINTS]);
 const [routes, constraints] = crds;
@@ -37,7 +37,7 @@ describe('on OpenShift', { skip }, () => {
       aBench('b'),
       aSite('s', { bench: 'b', domain: 'www.example.org', ingress: { enabled: true } }),
     );
-    await cluster.ready('AppSite', namespace, 's', PATIENCE_MS);
+    await cluster.ready('AppSite', namespace, 's', TIMEOUT_MS);
   });
   after(() => cluster.stop());
 
@@ -61,7 +61,7 @@ describe('on OpenShift', { skip }, () => {
       await cluster.becomes('Deployment', namespace, name, {
         what: 'names no ids',
         check: (live) => idsOf(live).every((id) => id === undefined),
-        timeoutMs: PATIENCE_MS,
+        timeoutMs: TIMEOUT_MS,
       });
     }
     for (const name of ['b-redis', 'b-db']) {
@@ -71,7 +71,7 @@ describe('on OpenShift', { skip }, () => {
         undefined,
       ]);
     }
-    await cluster.ready('AppBench', namespace, 'b', PATIENCE_MS);
+    await cluster.ready('AppBench', namespace, 'b', TIMEOUT_MS);
     const line = new CommandLine(cluster.controlPlane.kubeconfig);
     const args = ['diff', '-n', namespace, '-f', '-', '--field-manager', 'user'];
     const said = await line.run(args, toYaml([aBench('b')]));
@@ -81,7 +81,7 @@ describe('on OpenShift', { skip }, () => {
     await cluster.becomes('Deployment', namespace, 'b-gunicorn', {
       what: 'has the group of the spec, and nothing else',
       check: (live) => JSON.stringify(idsOf(live)) === JSON.stringify([undefined, undefined, 2000]),
-      timeoutMs: PATIENCE_MS,
+      timeoutMs: TIMEOUT_MS,
     });
   });
 
@@ -96,7 +96,7 @@ describe('on OpenShift', { skip }, () => {
       wildcardPolicy: 'None',
     });
     await cluster.gone('Ingress', namespace, 's-ingress');
-    await cluster.ready('AppSite', namespace, 's', PATIENCE_MS);
+    await cluster.ready('AppSite', namespace, 's', TIMEOUT_MS);
   });
 
   test("TLS without a Secret is the router's: HTTPS at its edge, with its certificate", async () => {
@@ -137,7 +137,7 @@ describe('on OpenShift', { skip }, () => {
       check: (live) => conditionOf(live, 'Ready')?.message.includes('already exposes') ?? false,
     });
     await admitted('True', '');
-    await cluster.ready('AppSite', namespace, 's', PATIENCE_MS);
+    await cluster.ready('AppSite', namespace, 's', TIMEOUT_MS);
   });
 
   test('a certificate in a Secret, or another class, takes an Ingress', async () => {

@@ -11,7 +11,7 @@ interface Case {
   readonly name: string;
   readonly kind: 'AppBench' | 'AppSite';
   readonly patch: Readonly<Record<string, unknown>>;
-  /** All that is written, but for statuses. */
+  /** All writes other than of statuses. */
   readonly writes: readonly string[];
   /** What is then in the children: `Deployment/b-gunicorn spec.replicas`. */
   readonly values: Readonly<Record<string, unknown>>;

@@ -52,7 +52,7 @@ const CASES: readonly {
     gone: ['PodDisruptionBudget/b-gunicorn'],
   },
   {
-    name: 'Redis goes when it is elsewhere, but for the claim of its queue',
+    name: 'Redis is deleted when it is external, and the claim of its queue is kept',
     kind: 'AppBench',
     patch: { redisConfig: { external: { urlsSecretRef: { name: 'urls' } } } },
     gone: [
@@ -182,7 +182,7 @@ describe('pruning', { concurrency: true }, () => {
         await cluster.delete('AppBench', namespace, 'b');
         await cluster.gone('AppBench', namespace, 'b');
         const ours = /\/[bs]-/;
-        await cluster.until('what goes is gone', async () => {
+        await cluster.until('the unwanted children are deleted', async () => {
           const left = (await cluster.everything(namespace)).map(nameOf);
           assert.deepEqual(
             left.filter((child) => ours.test(child)).sort(),

@@ -5,7 +5,7 @@ import { hashOf } from '../../constructs/kit/hash.js';
 import { completePods, release } from '../../testbed/controlplane/pods.js';
 import { type Cluster, startCluster } from './harness.js';
 import { aBench, aSecret, aSite, API_VERSION } from './support/builders.js';
-import { failPods, giveUp, release as mend } from './support/interference.js';
+import { failPods, giveUp, release as endFault } from './support/interference.js';
 import { at, conditionOf, type Live, type Manifest } from './support/objects.js';
 
 const NAME = '20250131T120000Z';
@@ -24,7 +24,7 @@ before(async () => {
 });
 after(() => cluster.stop());
 
-/** A SiteBackup of a site that is not there: its store is what counts. */
+/** A SiteBackup of a site that does not exist: only its store is read. */
 const aBackup = (name: string): Manifest => ({
   apiVersion: API_VERSION,
   kind: 'SiteBackup',
@@ -174,13 +174,13 @@ describe('a restore', () => {
     });
     await giveUp(cluster, namespace, 'ill-init');
     const failed = await cluster.becomes('AppSite', namespace, 'ill', {
-      what: 'is closed, and says so',
+      what: 'is closed, with a Maintenance condition',
       check: (live) => conditionOf(live, 'Maintenance')?.reason === 'Restoring',
       timeoutMs: 90_000,
     });
     assert.equal(conditionOf(failed, 'Stalled')?.reason, 'MigrationFailed');
     assert.equal(conditionOf(failed, 'Restored')?.reason, 'RestoreFailed');
-    await mend(cluster, fault);
+    await endFault(cluster, fault);
     await cluster.apply(namespace, shop('ill'));
     const back = await cluster.ready('AppSite', namespace, 'ill', 60_000);
     assert.equal(conditionOf(back, 'Restored'), undefined);

@@ -187,7 +187,7 @@ describe('an upgrade', () => {
     let most = 0;
     for (const [index, hold] of holds.entries()) {
       const held = names.slice(index);
-      await cluster.until('two work of those that are held, or the last', async () => {
+      await cluster.until('two of the blocked sites are upgraded, or the last one', async () => {
         const now = await working();
         most = Math.max(most, now.length);
         return now.filter((name) => held.includes(name)).length === Math.min(2, held.length);

@@ -98,7 +98,7 @@ describe('the scope', { concurrency: true }, () => {
       const since = new Date();
       await cluster.patch('AppBench', namespace, 'plain', { metadata: { labels: { team: null } } });
       // Services come by another watch, which may be quicker.
-      await cluster.until('the operator lets go of it', async () => {
+      await cluster.until('the operator no longer reports it', async () => {
         const phases = (await metrics.samples()).filter(({ name }) => name === 'app_bench_phase');
         const names = phases.map(({ labels }) => labels['name']);
         return names.includes('blue') && !names.includes('plain');

@@ -271,7 +271,7 @@ suite('users, desks, jobs and backups of a site', { skip }, () => {
     );
     const other = after.filter((row) => !before.includes(row)).map((row) => row.split('\t')[0]);
     cluster.figures.add(
-      'tables of the restored site, and those that differ',
+      'tables of the restored site, and the tables that differ',
       `${after.length}: ${other.join(', ')}`,
     );
     // Administrator has another password, and a migration is noted.

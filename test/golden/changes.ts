@@ -1,7 +1,7 @@
 /** A value of plain data. */
 type Data = unknown;
 
-/** What an object has otherwise than another one: the value at each path that differs; null where there is none. */
+/** The differences between two objects: the value at each path that differs; null if it is absent. */
 export function changesOf(before: Data, after: Data): Readonly<Record<string, Data>> {
   return Object.fromEntries(differences(before, after, ''));
 }

@@ -9,7 +9,7 @@ export interface Graph {
   readonly scenario: string;
   readonly resource: Resource;
   readonly objects: readonly KubeObject[];
-  /** Objects of its bench, and those that the user made. */
+  /** Objects of its bench, and objects that the user made. */
   readonly around: readonly KubeObject[];
 }
 

@@ -10,7 +10,8 @@ import { synthesize, type SynthStage } from '../../constructs/kit/synth.js';
 import { KINDS, type AnyKind } from '../../constructs/registry.js';
 import { planOf } from '../../runner/reconcile/plan.js';
 import { deleting, reportOf, type Report } from '../../runner/reconcile/report.js';
-import { statusOf, type Status } from '../../runner/reconcile/status.js';
+import type { Status } from '../../runner/reconcile/resource-status.js';
+import { statusOf } from '../../runner/reconcile/status.js';
 import { memoize } from '../support/memoize.js';
 import { NOW, type ObservedFile, type Scenario } from './scenario.js';
 

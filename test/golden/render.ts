@@ -14,7 +14,7 @@ export const NGINX_CONF = `${ROOT}test/golden/nginx.conf`;
 
 /**
  * `objects.yaml`: every object of every graph, stage by stage, with a comment on how long it lives.
- * @param base a scenario that this one differs from: of its objects only the differences are told
+ * @param base a scenario that this one differs from: of its objects only the differences are written
  */
 export function renderObjects(
   outcomes: readonly Outcome[],

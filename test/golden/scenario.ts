@@ -13,14 +13,14 @@ import { memoize } from '../support/memoize.js';
 export const SCENARIOS = fileURLToPath(
   new URL('../../../../test/golden/scenarios/', import.meta.url),
 );
-/** The files of a scenario; those that a person writes, and those that the test writes. */
+/** The files of a scenario: `WRITTEN` by a person, `GENERATED` by the test. */
 export const WRITTEN = ['README.md', 'cr.yaml', 'cluster.yaml', 'observed.yaml'];
 export const GENERATED = ['objects.yaml', 'status.yaml'];
 
 /** The moment of every scenario. */
 export const NOW = '2026-01-01T00:00:00Z';
 
-/** `reader.yaml`: what there is besides the resources. */
+/** `cluster.yaml`: the objects of the cluster other than the resources. */
 export interface ClusterFile {
   /** Scenario that this one differs from: objects that are the same there are only named. */
   readonly base?: string;
@@ -40,7 +40,7 @@ export interface ClusterFile {
 export interface ObservedFile {
   /** `ready`: all that are not in `but`; `none`: not one is there. @default ready */
   readonly children?: 'ready' | 'none';
-  /** Those that fare otherwise, by `<kind>/<name>`. */
+  /** The children with another health, by `<kind>/<name>`. */
   readonly but?: Readonly<Record<string, Health>>;
   /** What autoscalers made of workloads, by `<kind>/<name>`. */
   readonly replicas?: Readonly<

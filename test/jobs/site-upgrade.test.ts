@@ -230,7 +230,7 @@ describeOnServers('an upgrade', (servers) => {
 
   it('leaves the site open and unchanged if the backup fails', async () => {
     const { site, to } = await started();
-    writeFileSync(site.path('private/upgrades'), 'in the way');
+    writeFileSync(site.path('private/upgrades'), 'not a folder');
     const refused = await to(NEW, '15.45.0').init();
     assert.match(refused.lastLine, /^app-operator: BackupFailed: .* is open as before$/);
     assert.deepEqual(settingsOf(site), [0, undefined, PREFIX]);

@@ -16,7 +16,7 @@ import type { AdmissionRequest, AdmissionResponse } from '../../runner/admission
 import { type Answered, serveWebhooks, type WebhookServer } from '../../runner/admission/server.js';
 import { definitionOf } from '../unit/schema-definitions.js';
 import { aBench, MINIMAL } from '../unit/schema-manifests.js';
-import { seeded } from '../unit/seeded.js';
+import { randomFrom } from '../support/random.js';
 
 const SECRET = 'hunter2';
 let logged = '';
@@ -155,7 +155,7 @@ describe('what is no review', () => {
 
 describe('whatever is in a spec', () => {
   test('is judged, and never breaks anything', async () => {
-    const random = seeded(7);
+    const random = randomFrom(7);
     const values: readonly unknown[] = [
       ...[null, true, 0, -1, 1e300, '', 'x', 'X'.repeat(300), '\u0000', '🦆', [], {}, [[]]],
       ...[
@@ -223,7 +223,7 @@ describe('what was wrong before', () => {
   });
 });
 
-test('what was made a moment ago is waited for, before it is said to be missing', async () => {
+test('an object that was created a moment ago is awaited, before it is reported as missing', async () => {
   const { object } = admit(definitionOf('AppBench'), aBench({}, 'later'));
   const bench = { ...object, metadata: { ...object.metadata, namespace: 'shop' } };
   const readers = [new StaticReader({ objects: [] }), new StaticReader({ objects: [bench] })];
@@ -273,7 +273,7 @@ describe('a host name that another site has', () => {
     assert.match(JSON.stringify(status), /AppSite first on bench b has this host name already/);
   });
 
-  test('is free once that one is gone, which is heard of a moment later', async () => {
+  test('is free once that site is deleted, also while the watch is late', async () => {
     const answer = await validated({ kind: 'AppSite', spec }, taken, free);
     assert.deepEqual(answer, { uid: 'u1', allowed: true });
   });

@@ -92,7 +92,7 @@ describe('a child of another operator', () => {
     assert.equal(healthChecker.untilUnobserved(plan), 1_000);
   });
 
-  test('whose operator is silent says so', async () => {
+  test('whose operator is silent has the reason OperatorSilent', async () => {
     assert.match(
       await words(60_000),
       /^OperatorSilent: its operator has not observed it for a minute/,

@@ -15,7 +15,7 @@ suite('loadDuring', () => {
     server.close();
   });
 
-  /** A server that answers requests, but for those of a connection to which it does something else. */
+  /** A server that answers requests, except on a connection that it breaks. */
   async function target(breaks: (requestsOfConnection: number) => boolean) {
     const counts = new WeakMap<object, number>();
     server = createServer(({ socket }, response) => {

@@ -68,7 +68,7 @@ const scaling = {
   cleanup: { needed: () => false, blockers: () => undefined, chart: () => undefined },
 } as AnyKind;
 
-/** A cluster with one bench and its ScaledObject, whose API is found when it is told to be there. */
+/** A cluster with one bench and its ScaledObject, whose API is served on request. */
 class Cluster implements Client {
   readonly calls = new Map();
   /** As `PATCH scaler`. */
@@ -89,7 +89,7 @@ class Cluster implements Client {
     if (method === 'GET') return this.#read(path, last) as T;
     this.writes.push(`${method} ${last}`);
     await this.held;
-    // The server knows the spec of what it is told a status of.
+    // The server knows the spec of the object whose status is written.
     const body = { spec: SPEC, ...(options.body as KubeObject) };
     return { ...body, metadata: { uid: 'u-9', ...body.metadata, resourceVersion: '20' } } as T;
   }

@@ -37,7 +37,7 @@ describe('the check of a site', () => {
     ['a broken connection', (request) => request.socket.destroy(), /no response from/],
   ];
   for (const [what, handler, message] of failures) {
-    test(`fails for ${what}, and says so without times`, async () => {
+    test(`fails for ${what}, with a message without times`, async () => {
       const result = await ask(handler);
       assert.equal(result.ok, false);
       assert.match(result.message, message);

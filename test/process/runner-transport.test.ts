@@ -13,7 +13,8 @@ import { after, before, describe, test } from 'node:test';
 
 import { type KeyPair, selfSigned } from '../../runner/http/certificate.js';
 import { type Client, createClient } from '../../runner/api/client.js';
-import { type Credentials, type Endpoint, fixed } from '../../runner/api/credentials.js';
+import type { Endpoint } from '../../runner/api/access.js';
+import { type Credentials, fixed } from '../../runner/api/credentials.js';
 
 const pairFor = (commonName: string, host: string): KeyPair =>
   selfSigned({
@@ -100,12 +101,12 @@ describe('a connection', () => {
     await assert.rejects(ask(of({ server: url, tls: { ca: other } })));
   });
 
-  test('does not verify it where that is said', async () => {
+  test('does not verify it if the kubeconfig switches that off', async () => {
     const url = `https://${addressOf(whoami)}`;
     await ask(of({ server: url, tls: { rejectUnauthorized: false } }));
   });
 
-  test('verifies it by another name where one is said', async () => {
+  test('verifies it by another name if the kubeconfig has one', async () => {
     const url = `https://${addressOf(misnamed)}`;
     const tls = { ca: Buffer.from(named.cert) };
     await assert.rejects(ask(of({ server: url, tls })), /ERR_TLS_CERT_ALTNAME_INVALID/);

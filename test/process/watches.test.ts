@@ -88,7 +88,7 @@ class Bench implements Client {
 const SHOP = ['ConfigMap shop', 'Job shop'];
 
 describe('a namespace in which nothing may be read', () => {
-  test('is waited for, and then done without where another one can be read', async (t) => {
+  test('is awaited, and then skipped if another one can be read', async (t) => {
     const bench = new Bench(t, /blog/);
     await bench.tries(29_000);
     assert.equal(bench.synced, false);

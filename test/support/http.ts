@@ -93,7 +93,7 @@ const PULSE_MS = 100;
 export const STALL_WINDOW_MS = 6_000;
 
 /**
- * Sends requests while some work is done, and counts those that are not answered with 200. Half of the
+ * Sends requests while some work is done, and counts the requests that are not answered with 200. Half of the
  * clients keep their connection, half make a new one for each request.
  *
  * A server may close a connection in the moment in which the next request is sent on it: where that was

@@ -136,6 +136,5 @@ export async function* summaryReporter(events: AsyncIterable<TestEvent>): AsyncG
   yield `${passed} passed, ${failures.length} failed, ${skippedCount} skipped\n`;
 }
 
-// `--test-reporter` takes the default export of a module.
-// eslint-disable-next-line import-x/no-default-export -- the interface of reporters
+// eslint-disable-next-line no-restricted-syntax -- `--test-reporter` takes the default export
 export default summaryReporter;

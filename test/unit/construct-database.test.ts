@@ -287,7 +287,7 @@ suite('a deleted site whose bench has changed to another kind of server', () => 
       );
     });
   }
-  test('says how it can be let go, where its shared database cannot be dropped any more', () => {
+  test('names the annotation that skips the drop, if its shared database cannot be dropped any more', () => {
     assert.throws(
       () => cleanupPlan(BENCHES.operator, SITES.shared, 'Delete'),
       new Stalled(

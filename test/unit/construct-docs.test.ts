@@ -200,7 +200,7 @@ for (const file of markdownFiles()) {
           kind: definition.kind,
           metadata: { name: 'patched' },
           spec: { ...REQUIRED[singular], ...spec },
-        } as KubeObject);
+        });
         assert.deepEqual({ problems, pruned }, { problems: [], pruned: [] }, patch);
       }
     });

@@ -192,7 +192,7 @@ suite('a site whose name is too long with the suffix of the bench', () => {
   const siteName = [label, 'x'.repeat(50)].join('.');
   const bench = aReadyBench({ domainConfig: { suffix } });
 
-  test('is refused, and the bench routes it by its own name, and the others as ever', () => {
+  test('is refused, and the bench routes it by its own name, and the other sites by theirs', () => {
     const long = aSite({ siteName }, { name: 'long' });
     const reader = aReader([bench, long, aSite({ siteName: 'a' }, { name: 'short' })]);
     assert.throws(() => resolveSite(long, reader), {

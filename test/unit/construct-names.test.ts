@@ -5,7 +5,7 @@ import { KINDS } from '../../constructs/registry.js';
 
 const QUEUES = ['default', 'short', 'long'];
 
-/** All names of a bench or a site: those that are functions are asked for every queue. */
+/** All names of a bench or a site: a function is called for every queue. */
 function all(names: Readonly<Record<string, string | ((queue: string) => string)>>): string[] {
   return Object.values(names).flatMap((name) =>
     typeof name === 'string' ? [name] : QUEUES.map((queue) => name(queue)),

@@ -81,7 +81,7 @@ const CASES: readonly (readonly [
     ['False', 'Provisioning', 'waiting for Job b-init: running'],
   ],
   [
-    'a child has failed: it is named before those that wait',
+    'a child has failed: it is named before the pending children',
     { pending: [running, failed], phase: 'Ready' },
     'Failed',
     ['False', 'DeploymentFailed', 'Deployment b-gunicorn: the rollout makes no progress'],

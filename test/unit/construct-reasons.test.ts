@@ -150,7 +150,7 @@ suite('the reasons that kinds declare', () => {
     assert.deepEqual(Object.keys(DECLARED).sort(), [...given.keys()].sort());
   });
   for (const kind of KINDS) {
-    test(`include those that the code of ${kind.definition.kind} gives`, () => {
+    test(`include the reasons that the code of ${kind.definition.kind} gives`, () => {
       const declared = { ...COMMON_REASONS, ...kind.reasons };
       const given = [...inSources(folderOf(kind)).keys()];
       assert.deepEqual(

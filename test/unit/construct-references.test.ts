@@ -72,16 +72,20 @@ suite('every object that is referenced exists', () => {
   test('scripts that commands run', () => {
     eachGraph((graph) => {
       for (const pod of podTemplates(graph.objects)) {
-        for (const { command = [], livenessProbe, readinessProbe } of containersOf(pod)) {
-          const words = [command, livenessProbe?.exec?.command, readinessProbe?.exec?.command];
-          for (const word of words.flatMap((list) => list ?? [])) {
-            const [, file] = /^\/app-operator\/scripts\/(.+)$/.exec(word) ?? [];
-            if (file === undefined) continue;
-            const scripts = find(graph, 'ConfigMap', 'demo-bench-config') as unknown as {
-              readonly data: Readonly<Record<string, string>>;
-            };
-            assert.ok(scripts.data[file], `${pod.of}: ${file}`);
-          }
+        const commands = containersOf(pod).flatMap(
+          ({ command = [], livenessProbe, readinessProbe }) => [
+            ...command,
+            ...(livenessProbe?.exec?.command ?? []),
+            ...(readinessProbe?.exec?.command ?? []),
+          ],
+        );
+        for (const word of commands) {
+          const [, file] = /^\/app-operator\/scripts\/(.+)$/.exec(word) ?? [];
+          if (file === undefined) continue;
+          const scripts = find(graph, 'ConfigMap', 'demo-bench-config') as unknown as {
+            readonly data: Readonly<Record<string, string>>;
+          };
+          assert.ok(scripts.data[file], `${pod.of}: ${file}`);
         }
       }
     });

@@ -9,7 +9,7 @@ suite('the status of every golden scenario', () => {
     test(`${name} is what the schema of statuses allows`, () => {
       for (const { resource, status } of outcomesOf(readScenario(name))) {
         const { definition } = kindOf(resource);
-        // A status is judged like a spec: what the schema does not know would be lost.
+        // A status is checked like a spec: what the schema does not know would be lost.
         const { problems, pruned } = admit(
           { ...definition, spec: definition.status },
           { ...resource, spec: status, status: undefined },

@@ -16,7 +16,7 @@ import { MANAGED_BY, MANAGED_BY_LABEL } from '../../constructs/kit/labels.js';
 import type { KubeObject } from '../../constructs/kit/object.js';
 import { ScaledObject } from '../../constructs/integrations/keda/kinds.js';
 import type { AppSite } from '../../constructs/site/api.js';
-import type { SiteInputs } from '../../constructs/site/resolve.js';
+import type { SiteInputs } from '../../constructs/site/inputs.js';
 import { aReadyBench, aSecret, aSite, aReader, KEDA } from '../golden/builders.js';
 import { graphOf, kindOf } from '../golden/outcome.js';
 
@@ -41,7 +41,7 @@ const CASES: readonly (readonly [
   served: boolean,
   scale: WorkerScale,
 ])[] = [
-  ['nothing is said: one', undefined, undefined, true, fixed(1)],
+  ['nothing is specified: one', undefined, undefined, true, fixed(1)],
   ['a number of replicas', undefined, 3, true, fixed(3)],
   ['no replicas', undefined, 0, true, fixed(0)],
   ['scaling switched off', scaling({ enabled: false }), undefined, true, fixed(1)],
@@ -300,7 +300,7 @@ const SLEEPERS: readonly (readonly [
     { desiredReplicas: 0, kedaManaged: false },
     true,
   ],
-  ['its object is gone', 0, undefined, { desiredReplicas: 0, kedaManaged: false }, true],
+  ['its object is deleted', 0, undefined, { desiredReplicas: 0, kedaManaged: false }, true],
   ['a user has paused it at none', 0, PAUSED, { desiredReplicas: 0, kedaManaged: true }, false],
   [
     'some work although KEDA cannot',

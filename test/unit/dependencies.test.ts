@@ -6,7 +6,7 @@ import type { KubeObject } from '../../constructs/kit/object.js';
 import type { ObjectKind } from '../../constructs/kit/object-kind.js';
 import { DEFAULT_SETTINGS } from '../../constructs/kit/settings.js';
 import { DependencyTracker } from '../../runner/cache/dependencies.js';
-import { seeded } from './seeded.js';
+import { randomFrom } from '../support/random.js';
 
 interface Thing extends KubeObject {
   readonly color?: string;
@@ -225,7 +225,7 @@ describe('who asks for an optional API', () => {
 
 test('a reader whose world has changed is always woken, whatever happens in between', () => {
   for (let seed = 1; seed <= 200; seed++) {
-    const random = seeded(seed);
+    const random = randomFrom(seed);
     const pickOne = <T>(...items: readonly [T, ...T[]]): T =>
       items[Math.floor(random() * items.length)] ?? items[0];
     const snapshot = (dependent: string): unknown =>

@@ -10,10 +10,10 @@ const ALL = ['create', 'delete', 'deletecollection', 'get', 'list', 'patch', 'up
 /** What the API server offers of a definition that is being deleted. */
 const GOING = ['delete', 'deletecollection', 'get', 'list', 'watch'];
 
-/** What has been told of two kinds, after each look at what the API server says of them. */
+/** The changes of two kinds, after each discovery response of the API server. */
 async function seen(...answers: readonly (readonly string[] | undefined)[]) {
   let verbs: readonly string[] | undefined;
-  const told: string[] = [];
+  const changes: string[] = [];
   const discovery = new Discovery({
     client: {
       request: <T>(_: string, path: string): Promise<T> => {
@@ -37,7 +37,7 @@ async function seen(...answers: readonly (readonly string[] | undefined)[]) {
     verbs = answer;
     await discovery.refresh();
   }
-  return told;
+  return changes;
 }
 
 test('an optional API is served and is no longer served', async () => {

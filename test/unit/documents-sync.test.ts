@@ -9,7 +9,8 @@ import type { AppSite } from '../../constructs/site/api.js';
 import type { SiteUser } from '../../constructs/user/api.js';
 import { user } from '../../constructs/user/index.js';
 import { deleting, paused, reportOf, type Report } from '../../runner/reconcile/report.js';
-import { statusOf, type Status } from '../../runner/reconcile/status.js';
+import type { Status } from '../../runner/reconcile/resource-status.js';
+import { statusOf } from '../../runner/reconcile/status.js';
 import { aSite, aReader, stored } from '../golden/builders.js';
 import { NOW } from '../golden/scenario.js';
 

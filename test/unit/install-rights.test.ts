@@ -172,7 +172,7 @@ describe('the operator may', () => {
             object.metadata.name === roleRef.name &&
             object.metadata.namespace === metadata.namespace,
         );
-        assert.ok(role, `${kind}/${metadata.name} binds a role that is not there`);
+        assert.ok(role, `${kind}/${metadata.name} binds a role that does not exist`);
       }
     }
   });

@@ -146,7 +146,7 @@ test('the Dockerfile copies existing files that .dockerignore does not exclude',
   );
   assert.ok(copied.length > 5);
   for (const path of new Set(copied)) {
-    assert.ok(existsSync(fileURLToPath(new URL(path, ROOT))), `${path} is not there`);
+    assert.ok(existsSync(fileURLToPath(new URL(path, ROOT))), `${path} does not exist`);
     assert.ok(ignored.includes(`!${path.replace('./', '')}`), `${path} is ignored`);
   }
 });

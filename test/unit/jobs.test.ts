@@ -83,7 +83,8 @@ function scriptValues(text: string): readonly string[] {
     .replace(/^\s*(?:r|rb)?"""[^]*?"""/gm, '')
     .replace(/(\d)_(?=\d)/g, '$1');
   return [...code.matchAll(/"([^"\n]*)"|'([^'\n]*)'|:-([^}]*)}|(?<![\w.])(\d+)(?![\w.])/g)].map(
-    ([, ...groups]) => groups.find((group) => group !== undefined) ?? '',
+    ([, ...groups]: readonly (string | undefined)[]) =>
+      groups.find((group) => group !== undefined) ?? '',
   );
 }
 
@@ -120,8 +121,8 @@ function variablesOfScripts(value: unknown): readonly string[] {
     readonly env?: readonly { readonly name: string }[];
   };
   const runsScript = JSON.stringify(command ?? '').includes(constants.SCRIPTS_DIR);
-  const own = runsScript && Array.isArray(env) ? env.map(({ name }) => name) : [];
-  return [...own, ...Object.values(value).flatMap(variablesOfScripts)];
+  const own = runsScript ? (env ?? []).map(({ name }) => name) : [];
+  return [...own, ...Object.values(value).flatMap((part: unknown) => variablesOfScripts(part))];
 }
 
 suite('Constants that the operator and the jobs share', () => {

@@ -4,7 +4,7 @@ import { describe, test } from 'node:test';
 import { DEFAULT_SETTINGS } from '../../constructs/kit/settings.js';
 import { type Config, helpText, parseConfig, wantsHelp } from '../../runner/config/config.js';
 import { parseDuration } from '../../constructs/kit/duration.js';
-import { ConfigError } from '../../runner/config/flags.js';
+import { ConfigError } from '../../runner/config/flag-parser.js';
 
 const DEFAULTS: Config = {
   logLevel: 'info',

@@ -33,7 +33,7 @@ suite('admit fills in defaults', () => {
       deletionPolicy: 'Retain',
     });
   });
-  test('in place of null, where there is a default; null is removed where there is none', () => {
+  test('in place of null, if the field has a default; otherwise null is removed', () => {
     const { object, problems } = admitted(aBench({ deletionPolicy: null, image: null }));
     assert.deepEqual(problems, []);
     assert.deepEqual(object.spec, admitted(aBench()).object.spec);

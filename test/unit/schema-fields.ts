@@ -81,16 +81,18 @@ const SAMPLES = [
   'A',
 ];
 
+function sampleText({ pattern = '', minLength = 0 }: Schema): string | undefined {
+  const matching = new RegExp(pattern, 'u');
+  return SAMPLES.find((text) => matching.test(text) && text.length >= minLength);
+}
+
 /** A small value that a schema takes. */
 function sample(schema: Schema): unknown {
   if (schema.default !== undefined) return schema.default;
   if (schema.enum) return schema.enum[0];
   switch (schema.type) {
-    case 'string': {
-      const pattern = new RegExp(schema.pattern ?? '', 'u');
-      const { minLength = 0 } = schema;
-      return SAMPLES.find((text) => pattern.test(text) && text.length >= minLength);
-    }
+    case 'string':
+      return sampleText(schema);
     case 'integer':
       return schema.minimum ?? 1;
     case 'boolean':

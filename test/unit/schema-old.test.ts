@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 
 import { compile } from '../../constructs/kit/schema/node.js';
-import { ruleProblems } from '../../constructs/kit/schema/rules.js';
+import { ruleProblems } from '../../constructs/kit/schema/rule-problems.js';
 import { violations } from '../../constructs/kit/schema/violations.js';
 
 const node = compile({

@@ -6,7 +6,8 @@ import type { KindDefinition } from '../../constructs/kit/definition.js';
 import type { StatusResult } from '../../constructs/kit/kind.js';
 import type { Resource } from '../../constructs/kit/object.js';
 import type { Report } from '../../runner/reconcile/report.js';
-import { difference, statusOf, type Status } from '../../runner/reconcile/status.js';
+import type { Status } from '../../runner/reconcile/resource-status.js';
+import { difference, statusOf } from '../../runner/reconcile/status.js';
 
 const NOW = new Date('2026-02-03T04:05:06.789Z');
 const THEN = '2026-01-01T00:00:00Z';

@@ -3,7 +3,7 @@ import { describe, test } from 'node:test';
 
 import type { KubeObject } from '../../constructs/kit/object.js';
 import { isNewer, ResourceStore, Store } from '../../runner/cache/store.js';
-import { seeded } from './seeded.js';
+import { randomFrom } from '../support/random.js';
 
 interface Value {
   readonly resourceVersion: string;
@@ -15,14 +15,14 @@ const at = (version: number | string, text = 'x'): Value => ({
   text,
 });
 
-/** A store, and what it has told: `key before→after`. */
+/** A store, and the changes that it has reported: `key before→after`. */
 function aStore() {
   const store = new Store<Value>((a, b) => a.text === b.text);
-  const told: string[] = [];
+  const changes: string[] = [];
   store.onChange((key, before, after) => {
-    told.push(`${key} ${before?.text ?? '-'}→${after?.text ?? '-'}`);
+    changes.push(`${key} ${before?.text ?? '-'}→${after?.text ?? '-'}`);
   });
-  return { store, told };
+  return { store, changes };
 }
 
 describe('a version', () => {
@@ -43,11 +43,11 @@ describe('a version', () => {
 
 describe('a store goes forward only', () => {
   test('an older value does not replace a newer one', () => {
-    const { store, told } = aStore();
+    const { store, changes } = aStore();
     store.upsert('a', at(5, 'new'));
     store.upsert('a', at(4, 'old'));
     assert.equal(store.get('a')?.text, 'new');
-    assert.deepEqual(told, ['a -→new']);
+    assert.deepEqual(changes, ['a -→new']);
   });
 
   test('an older deletion does not remove a newer value: it was made again', () => {
@@ -65,13 +65,13 @@ describe('a store goes forward only', () => {
   });
 
   test('an answer that comes after the deletion does not bring the value back', () => {
-    const { store, told } = aStore();
+    const { store, changes } = aStore();
     store.upsert('a', at(5, 'one'));
     // The watch was quicker than the answer to our own write of version 6.
     store.remove('a', '7');
     store.upsert('a', at(6, 'two'));
     assert.equal(store.get('a'), undefined);
-    assert.deepEqual(told, ['a -→one', 'a one→-']);
+    assert.deepEqual(changes, ['a -→one', 'a one→-']);
   });
 
   test('what has only left the selection of the watch can be put in again as it is', () => {
@@ -94,31 +94,31 @@ describe('a store goes forward only', () => {
 
 describe('a store tells', () => {
   test('of what is new, changed and gone', () => {
-    const { store, told } = aStore();
+    const { store, changes } = aStore();
     store.upsert('a', at(1, 'one'));
     store.upsert('a', at(2, 'two'));
     store.remove('a', '3');
-    assert.deepEqual(told, ['a -→one', 'a one→two', 'a two→-']);
+    assert.deepEqual(changes, ['a -→one', 'a one→two', 'a two→-']);
   });
 
   test('nobody of a change that matters to nobody, but keeps it', () => {
-    const { store, told } = aStore();
+    const { store, changes } = aStore();
     store.upsert('a', at(1));
     store.upsert('a', at(2));
-    assert.deepEqual(told, ['a -→x']);
+    assert.deepEqual(changes, ['a -→x']);
     assert.equal(store.get('a')?.resourceVersion, '2');
   });
 
   test('nobody of the deletion of what it does not have', () => {
-    const { store, told } = aStore();
+    const { store, changes } = aStore();
     store.remove('a', '3');
-    assert.deepEqual(told, []);
+    assert.deepEqual(changes, []);
   });
 });
 
 describe('a list', () => {
   test('replaces everything as of its version', () => {
-    const { store, told } = aStore();
+    const { store, changes } = aStore();
     store.upsert('gone', at(1));
     store.upsert('kept', at(2));
     store.replace(
@@ -129,7 +129,7 @@ describe('a list', () => {
       '9',
     );
     assert.deepEqual([...store.entries()].map(([key]) => key).sort(), ['kept', 'new']);
-    assert.deepEqual(told.slice(2), ['gone x→-', 'new -→x']);
+    assert.deepEqual(changes.slice(2), ['gone x→-', 'new -→x']);
   });
 
   test('leaves what is outside of its scope', () => {
@@ -232,7 +232,7 @@ describe('a resource', () => {
 
 test('whatever order events, answers and lists come in, the end is that of the server', () => {
   for (let seed = 1; seed <= 300; seed++) {
-    const random = seeded(seed);
+    const random = randomFrom(seed);
     const { store } = aStore();
     const truth = new Map<string, Value>();
     const arrivals: { readonly at: number; readonly work: () => void }[] = [];

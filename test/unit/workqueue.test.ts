@@ -3,7 +3,7 @@ import { describe, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 
 import { WorkQueue } from '../../runner/controller/workqueue.js';
-import { seeded } from './seeded.js';
+import { randomFrom } from '../support/random.js';
 import { Bench, settle } from './workqueue-benchmark.js';
 
 describe('a queue', () => {
@@ -241,7 +241,7 @@ describe('the end of a queue', () => {
 
 test('whatever is asked for is worked on after it was asked for, one at a time', async (t) => {
   for (let seed = 1; seed <= 50; seed++) {
-    const random = seeded(seed);
+    const random = randomFrom(seed);
     const asked = new Map<string, number>();
     const visited = new Map<string, number>();
     const running = new Set<string>();

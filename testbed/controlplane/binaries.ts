@@ -25,7 +25,7 @@ export interface EnsureBinariesOptions<Name extends BinaryName> {
 }
 
 /**
- * Finds the control plane's binaries, and builds those that are missing.
+ * Finds the control plane's binaries, and builds the missing ones.
  *
  * 1. The folder `KUBEBUILDER_ASSETS`, when it is set and has etcd and kube-apiserver; whatever else
  *    it has is used too.

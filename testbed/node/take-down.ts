@@ -84,7 +84,7 @@ function containers(): string[] {
 }
 
 /**
- * The control groups of our containers, under each controller; one where there is one hierarchy.
+ * The control groups of our containers, under each controller; one with cgroup v2.
  */
 function controlGroups(ids: readonly string[]): string[] {
   const root = '/sys/fs/cgroup';

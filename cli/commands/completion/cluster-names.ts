@@ -1,6 +1,6 @@
 import type { ObjectKind } from '../../../constructs/kit/object-kind.js';
 import { DEFINITIONS } from '../../../constructs/registry.js';
-import type { Arguments, GivenValues } from '../../../runner/config/flags.js';
+import type { Arguments, GivenValues } from '../../../runner/config/flag-parser.js';
 import type { CommandFlags } from '../../arguments/command.js';
 import type { API_GROUP_FLAGS, CLUSTER_FLAGS } from '../../arguments/shared-flags.js';
 import type { IOStreams } from '../../io/streams.js';

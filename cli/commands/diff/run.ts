@@ -1,6 +1,6 @@
 import { DEFAULT_API_GROUP } from '../../../constructs/kit/definition.js';
 import { Secret } from '../../../constructs/kit/object-kind.js';
-import type { GivenValues } from '../../../runner/config/flags.js';
+import type { GivenValues } from '../../../runner/config/flag-parser.js';
 import type { Outcome, Run } from '../../arguments/command.js';
 import { UsageError } from '../../arguments/errors.js';
 import { settingsOf } from '../../arguments/shared-flags.js';

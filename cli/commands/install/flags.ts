@@ -1,4 +1,4 @@
-import type { Parser } from '../../../runner/config/flags.js';
+import type { Parser } from '../../../runner/config/flag-parser.js';
 import { integer, namespaces } from '../../../runner/config/parsers.js';
 import type { CommandFlags } from '../../arguments/command.js';
 import { API_GROUP_FLAGS, enable } from '../../arguments/shared-flags.js';

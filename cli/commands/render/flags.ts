@@ -1,4 +1,4 @@
-import type { Parser } from '../../../runner/config/flags.js';
+import type { Parser } from '../../../runner/config/flag-parser.js';
 import type { CommandFlags } from '../../arguments/command.js';
 import { API_GROUP_FLAGS, FILE_FLAGS, SETTINGS_FLAGS } from '../../arguments/shared-flags.js';
 

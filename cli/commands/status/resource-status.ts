@@ -2,7 +2,7 @@ import { healthOf, type Health } from '../../../constructs/kit/health.js';
 import { isPaused } from '../../../constructs/kit/labels.js';
 import type { Resource } from '../../../constructs/kit/object.js';
 import type { StatusNode, StatusView } from '../../../constructs/kit/status-view.js';
-import type { Status } from '../../../runner/reconcile/status.js';
+import type { Status } from '../../../runner/reconcile/resource-status.js';
 import type { Details } from './node.js';
 
 /** A custom resource, with the status fields that every kind has. */

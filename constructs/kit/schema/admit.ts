@@ -4,7 +4,7 @@ import type { Resource } from '../object.js';
 import { compile, isObject, type SchemaNode } from './node.js';
 import { quoted } from './quote.js';
 import { rootSchema } from './root.js';
-import { ruleProblems } from './rules.js';
+import { ruleProblems } from './rule-problems.js';
 import { stored } from './stored.js';
 import type { Violation } from './violation.js';
 import { violations } from './violations.js';

@@ -1,5 +1,5 @@
 import type { Schema } from '../definition.js';
-import { compileRule, type Rule } from './rule.js';
+import { compileRule, type Rule } from './cel-rule.js';
 import type { RuleAt } from './root.js';
 
 /** A schema node made ready: patterns and rules are compiled, children are looked up once. */

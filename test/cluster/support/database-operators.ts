@@ -19,7 +19,7 @@ async function subsetOf(integration: string): Promise<readonly Manifest[]> {
   return documents.map((document) => document.toJS() as Manifest);
 }
 
-/** The CRD of a server, of which we only read: it takes whatever it is given. */
+/** The CRD of a server, which the operator only reads: it accepts every spec. */
 function serverCrd(kind: ObjectKind): Manifest {
   const group = groupOf(kind.apiVersion);
   const anything = { type: 'object', 'x-kubernetes-preserve-unknown-fields': true };

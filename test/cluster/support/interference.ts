@@ -3,7 +3,7 @@ import type { FailPodsOptions, Interference, Labels } from '../../../testbed/con
 import type { Cluster } from '../harness.js';
 import { at, conditionOf } from './objects.js';
 
-/** How pods are made to fail or to hang, one call after the other: kwok is told of one at a time. */
+/** How pods are made to fail or to hang, one call after the other: kwok is given one at a time. */
 let last: Promise<unknown> = Promise.resolve();
 
 function inTurn<T>(work: () => Promise<T>): Promise<T> {

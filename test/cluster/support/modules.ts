@@ -7,7 +7,7 @@ import { parse } from 'yaml';
 import { projectRoot } from '../../../testbed/root.js';
 import type { Manifest } from './objects.js';
 
-/** CRDs of somebody else, or why they cannot be had here. */
+/** CRDs of another project, or why they are not available here. */
 export type Crds = { readonly crds: readonly Manifest[]; readonly skip: false } | NoCrds;
 interface NoCrds {
   readonly crds: readonly [];

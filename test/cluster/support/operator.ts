@@ -22,7 +22,7 @@ export interface Exit {
 export interface OperatorOptions {
   /** Namespaces to watch. Default: all. */
   readonly namespaces?: readonly string[];
-  /** Its user, by which its calls are told from others'. Default: `operator`. */
+  /** Its user, which distinguishes its calls from others'. Default: `operator`. */
   readonly user?: string;
   /** Groups of the user. Default: `system:masters`. */
   readonly groups?: readonly string[];

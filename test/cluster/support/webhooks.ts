@@ -57,7 +57,7 @@ export async function register(cluster: Cluster, items: readonly Configuration[]
   );
 }
 
-/** The configurations as they are now; those that are gone are left out. */
+/** The present configurations, without the deleted ones. */
 export async function registered(cluster: Cluster): Promise<readonly Configuration[]> {
   const answers = await Promise.all(
     CONFIGURATION_PATHS.map((path) =>

@@ -33,7 +33,7 @@ LOAD_SOURCE_PORT = (0x28, 0, 0, 0)
 
 
 def connecting():
-    """Source ports of connections to us that nobody has answered."""
+    """Source ports of connections to us that are not answered."""
     with open("/proc/net/tcp") as table:
         rows = [line.split() for line in table][1:]
     return [int(row[1].split(":")[1], 16) for row in rows if row[3] == SYN_SENT and int(row[2].split(":")[1], 16) == PORT]

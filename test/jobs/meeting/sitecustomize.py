@@ -11,13 +11,13 @@ if "MEETING" in os.environ and sys.orig_argv[-1].endswith("site_backup.py"):
     import stored_backup
 
     sys.path.pop(0)
-    meeting, name_of, told = os.environ["MEETING"], stored_backup.name_of, []
+    meeting, name_of, moments = os.environ["MEETING"], stored_backup.name_of, []
 
     def same_name(moment):
         now = abs((datetime.now(timezone.utc) - moment).total_seconds()) < 60
-        if told or not now:
+        if moments or not now:
             return name_of(moment)
-        told.append(moment)
+        moments.append(moment)
         return "20250131T020007Z"
 
     def together(function):

@@ -10,7 +10,7 @@ const SUITES = path.join(projectRoot(), 'dist/lib/test/e2e');
 const UNPRIVILEGED_ID = 65_534;
 
 /** Runs Node as a user without rights; the group as well. */
-function asNobody(...args: readonly string[]): SpawnSyncReturns<string> {
+function asUnprivileged(...args: readonly string[]): SpawnSyncReturns<string> {
   const user = process.getuid?.() === 0 ? { uid: UNPRIVILEGED_ID, gid: UNPRIVILEGED_ID } : {};
   const { NODE_TEST_CONTEXT: _, ...env } = process.env;
   return spawnSync(process.execPath, args, { ...user, env, cwd: '/', encoding: 'utf8' });
@@ -20,11 +20,13 @@ suite('the end-to-end tests without root', () => {
   const files = readdirSync(SUITES).filter((file) => file.endsWith('.test.js'));
 
   test('are skipped with the reason, and end well', (t) => {
-    if (asNobody('--eval', `require('node:fs').readdirSync(${JSON.stringify(SUITES)})`).status) {
+    if (
+      asUnprivileged('--eval', `require('node:fs').readdirSync(${JSON.stringify(SUITES)})`).status
+    ) {
       t.skip('others may not read the folder of this repository');
       return;
     }
-    const { status, stdout } = asNobody(
+    const { status, stdout } = asUnprivileged(
       ...['--test', '--test-isolation=none', '--test-reporter=tap'],
       ...files.map((file) => path.join(SUITES, file)),
     );

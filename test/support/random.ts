@@ -1,5 +1,5 @@
-/** A seeded generator of numbers in [0, 1): the same seed gives the same numbers (mulberry32). */
-export function seeded(seed: number): () => number {
+/** A generator of numbers in [0, 1): the same seed gives the same numbers (mulberry32). */
+export function randomFrom(seed: number): () => number {
   let state = seed >>> 0;
   return () => {
     state = (state + 0x6d2b79f5) >>> 0;
