@@ -9,7 +9,8 @@ module.exports = {
       terms: [
         'Kubernetes',
         'Redis',
-        'MariaDB',
+        // The generated tables quote messages that name the value `mariadb` of the field `provider`.
+        [String.raw`\b(?<!provider )mariadb\b`, 'MariaDB'],
         'PostgreSQL',
         'KEDA',
         'Prometheus',
