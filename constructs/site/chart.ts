@@ -21,7 +21,9 @@ import type { AppSite } from './api.js';
 import type { SiteInputs } from './inputs.js';
 import { siteWorkersWanted } from './resolve.js';
 import { SiteIngress } from './ingress.js';
-import { queuePrefix, SiteInit, SiteReopen } from './job.js';
+import { SiteInit } from './init.js';
+import { SiteReopen } from './reopen.js';
+import { queuePrefix } from './site-config.js';
 import { SiteRoutes } from './routes.js';
 
 export interface SiteChartProps extends ChartProps<AppSite, SiteInputs> {

@@ -11,7 +11,7 @@ import type { KubeObject } from '../kit/object.js';
 import { Stage } from '../kit/stage.js';
 import type { AppSite } from './api.js';
 import { databasePlan, type SiteDatabasePlan } from './database.js';
-import { SiteDrop, type SiteDropProps } from './job.js';
+import { SiteDrop, type SiteDropProps } from './drop.js';
 
 /**
  * `Delete` drops the database and the files. `Retain` keeps both for a later site of the same name,

@@ -18,7 +18,7 @@ import { siteWorkerScale } from './chart.js';
 import type { SiteInputs } from './inputs.js';
 import { siteWorkersWanted } from './resolve.js';
 import { databaseCondition } from './database-ready.js';
-import { siteUrl } from './job.js';
+import { siteUrl } from './site-config.js';
 import { evaluateRestore } from './restore.js';
 import { routeCertificate } from './routes.js';
 import { certificateCondition } from './tls.js';

@@ -37,7 +37,7 @@ from typing import Any
 
 import stored_backup
 from atomic_files import read_json
-from backup_store import Store, open_store
+from backup_store import open_store
 from framework_programs import LOST_CONNECTION, ProgramFailed, run_program
 from image_apps import apps_of_image
 from job_environment import SiteLocation, json_array_env, number_env, text_env
@@ -53,6 +53,7 @@ from operator_constants import TERMINATION_MESSAGE_BYTES
 from site_access import MARKER, closed_reason
 from site_locks import backup_lock
 from site_state import check_owner
+from store_base import Store
 from stored_backup import CONFIG, DATABASE, MANIFEST, STARTED, Manifest
 
 STEP = Path(__file__).with_name("site_backup_step.py")

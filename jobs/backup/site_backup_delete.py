@@ -8,10 +8,11 @@ from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 import stored_backup
-from backup_store import Store, open_store
+from backup_store import open_store
 from job_environment import bench_dir, number_env, text_env
 from job_result import log, run_job
 from site_locks import backup_lock
+from store_base import Store
 from stored_backup import MANIFEST, STARTED
 
 

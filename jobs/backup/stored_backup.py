@@ -26,8 +26,8 @@ from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
 
-from backup_store import Store
 from job_result import JobError
+from store_base import Store
 
 MANIFEST = "manifest.json"
 STARTED = "started.json"

@@ -37,12 +37,13 @@ from pathlib import Path
 from typing import Any
 
 from atomic_files import read_json, without_nulls, write_json
-from backup_store import Store, open_store
+from backup_store import open_store
 from job_result import JobError, log, set_termination_message
 from site_access import MARKER
 from site_database import Server
 from site_state import SiteSettings, update_site_config
 from site_upgrade import CLOSED_KEYS, DUMP, Upgrade
+from store_base import Store
 from stored_backup import CONFIG, NAME, Manifest, download, manifest_of, stored_backups
 
 ID = re.compile(r"[0-9a-f]{8,64}")

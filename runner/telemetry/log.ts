@@ -1,6 +1,7 @@
 import type { Writable } from 'node:stream';
 import { createLogger as createWinston, format, type Logger as Winston, transports } from 'winston';
-import type { Config, LogEncoder, LogLevel } from '../config/config.js';
+import type { Config } from '../config/config.js';
+import type { LogEncoder, LogLevel } from '../config/operator-flags.js';
 import { redact, redactText } from './redact.js';
 
 export type Fields = Readonly<Record<string, unknown>>;

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { PassThrough } from 'node:stream';
 import { describe, test } from 'node:test';
 
-import type { LogEncoder, LogLevel } from '../../runner/config/config.js';
+import type { LogEncoder, LogLevel } from '../../runner/config/operator-flags.js';
 import { createLogger, type Logger } from '../../runner/telemetry/log.js';
 
 /** What a logger wrote, line by line. */

@@ -1,0 +1,69 @@
+import { Construct } from 'constructs';
+import { FrappeJob } from '../frappe/job.js';
+import { PYTHON, secretEnv } from '../frappe/pod.js';
+import { SCRIPTS_DIR } from '../kit/constants.generated.js';
+import { hashOf } from '../kit/hash.js';
+import { siteNames } from '../kit/names.js';
+import type { AppSite } from './api.js';
+import { identity, rootEnv } from './job-environment.js';
+import type { SiteInputs } from './inputs.js';
+import { restoreEnv, restoreRun } from './restore.js';
+import { siteConfig } from './site-config.js';
+
+/** Migrating a large database takes hours. */
+const MIGRATE_SECONDS = 21_600;
+
+/** The Job that creates a site, or updates an existing one. */
+export class SiteInit extends Construct {
+  constructor(
+    scope: Construct,
+    id: string,
+    { site, inputs }: { readonly site: AppSite; readonly inputs: SiteInputs },
+  ) {
+    super(scope, id);
+    const { bench, database } = inputs;
+    const names = siteNames(site.metadata.name);
+    const config = siteConfig(site, inputs);
+    const image = bench.image.reference;
+    new FrappeJob(this, 'job', {
+      bench,
+      owner: site,
+      name: names.init,
+      component: 'init',
+      run: hashOf([
+        image,
+        inputs.apps,
+        database,
+        inputs.databaseVersion,
+        inputs.redisVersion,
+        config,
+        inputs.adminPassword,
+        inputs.generated,
+        ...restoreRun(inputs.restore),
+      ]),
+      deadlineSeconds: MIGRATE_SECONDS,
+      ...(inputs.restore?.store ? { extraVolumes: inputs.restore.store.volumes } : {}),
+      container: {
+        name: 'init',
+        command: [PYTHON, `${SCRIPTS_DIR}/site_init.py`],
+        env: [
+          ...identity(site, database),
+          { name: 'IMAGE', value: image },
+          { name: 'SITE_APPS', value: JSON.stringify(inputs.apps) },
+          { name: 'SITE_CONFIG', value: JSON.stringify(config) },
+          // The site's pods of the previous image must have terminated first.
+          ...(inputs.upgrade?.started ? [{ name: 'KEEP_CLOSED', value: '1' }] : []),
+          secretEnv('DB_PASSWORD', database.password),
+          ...rootEnv(database.server),
+          secretEnv('ADMIN_PASSWORD', { secret: inputs.adminPassword.secret, key: 'password' }),
+          secretEnv('ENCRYPTION_KEY', { secret: names.encryptionKey, key: 'key' }),
+          ...restoreEnv(site, inputs.restore),
+        ],
+        ...(inputs.restore?.store
+          ? { extraMounts: inputs.restore.store.mounts.map((it) => ({ ...it, readOnly: true })) }
+          : {}),
+        resources: bench.componentResources.workerDefault,
+      },
+    });
+  }
+}

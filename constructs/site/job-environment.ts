@@ -1,0 +1,29 @@
+import type { k8s } from 'cdk8s-plus-28';
+import type { DatabaseServer } from '../frappe/bench-model.js';
+import { secretEnv } from '../frappe/pod.js';
+import type { AppSite } from './api.js';
+import type { SiteDatabasePlan } from './database.js';
+
+/** What every Job of a site reads: the site and its database. */
+export function identity(site: AppSite, { server, name }: SiteDatabasePlan): k8s.EnvVar[] {
+  return [
+    { name: 'SITE_NAME', value: site.spec.siteName },
+    { name: 'SITE_OWNER', value: `${site.metadata.namespace ?? 'default'}/${site.metadata.name}` },
+    { name: 'DB_TYPE', value: server.provider },
+    { name: 'DB_HOST', value: server.host },
+    { name: 'DB_PORT', value: String(server.port) },
+    { name: 'DB_NAME', value: name },
+    { name: 'DB_USER', value: name },
+  ];
+}
+
+/** The administrator's login of a database server, where the operator has one. */
+export function rootEnv({ root }: DatabaseServer): k8s.EnvVar[] {
+  if (!root) return [];
+  return [
+    typeof root.user === 'string'
+      ? { name: 'DB_ROOT_USER', value: root.user }
+      : secretEnv('DB_ROOT_USER', root.user, true),
+    secretEnv('DB_ROOT_PASSWORD', root.password),
+  ];
+}

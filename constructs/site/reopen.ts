@@ -1,0 +1,46 @@
+import { Construct } from 'constructs';
+import { FrappeJob } from '../frappe/job.js';
+import { PYTHON } from '../frappe/pod.js';
+import { SCRIPTS_DIR } from '../kit/constants.generated.js';
+import { hashOf } from '../kit/hash.js';
+import { siteNames } from '../kit/names.js';
+import type { AppSite } from './api.js';
+import { identity } from './job-environment.js';
+
+import { siteConfig } from './site-config.js';
+import type { SiteInputs, SiteUpgradeInputs } from './inputs.js';
+
+/** The Job that opens a site after its migration, when all its pods run the new image. */
+export class SiteReopen extends Construct {
+  constructor(
+    scope: Construct,
+    id: string,
+    props: {
+      readonly site: AppSite;
+      readonly inputs: SiteInputs;
+      readonly upgrade: SiteUpgradeInputs;
+    },
+  ) {
+    super(scope, id);
+    const { site, inputs, upgrade } = props;
+    const { bench, database } = inputs;
+    const config = siteConfig(site, inputs);
+    new FrappeJob(this, 'job', {
+      bench,
+      owner: site,
+      name: siteNames(site.metadata.name).reopen,
+      component: 'reopen',
+      run: hashOf([upgrade.from, upgrade.to, config]),
+      container: {
+        name: 'reopen',
+        command: [PYTHON, `${SCRIPTS_DIR}/site_reopen.py`],
+        env: [
+          ...identity(site, database),
+          { name: 'IMAGE', value: bench.image.reference },
+          { name: 'SITE_CONFIG', value: JSON.stringify(config) },
+        ],
+        resources: bench.componentResources.workerDefault,
+      },
+    });
+  }
+}
