@@ -202,7 +202,7 @@ describe('the documents of a site', { concurrency: true }, () => {
     const alone = await cluster.the('Job', namespace, 'shop-documents');
     assert.equal(at(alone, 'spec.activeDeadlineSeconds'), 600);
     await cluster.delete('SiteUser', namespace, 'lea');
-    await cluster.gone('SiteUser', namespace, 'lea');
+    await cluster.deleted('SiteUser', namespace, 'lea');
     script.breaking.delete('kim@example.com');
     await cluster.apply(namespace, aUser('kim', { lastName: 'mended' }));
     await cluster.ready('SiteUser', namespace, 'kim');
@@ -254,7 +254,7 @@ describe('the documents of a site', { concurrency: true }, () => {
       ['SiteDashboardChart', 'large'],
     ] as const) {
       await cluster.delete(kind, namespace, name);
-      await cluster.gone(kind, namespace, name);
+      await cluster.deleted(kind, namespace, name);
     }
   });
 
@@ -325,7 +325,7 @@ describe('the documents of a site', { concurrency: true }, () => {
     );
     const annotations = { 'app-operator.io/skip-drop': 'true' };
     await cluster.patch('SiteUser', namespace, 'gus', { metadata: { annotations } });
-    await cluster.gone('SiteUser', namespace, 'gus');
+    await cluster.deleted('SiteUser', namespace, 'gus');
     await release(cluster, fault);
   });
 });

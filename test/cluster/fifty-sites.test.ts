@@ -106,8 +106,8 @@ describe('fifty sites', () => {
     // And one in two seconds is asked about, where the machine is slow: its pods, and then its events.
     const questions = 2 * words;
     // After a start, discovery looks three times at four groups of optional APIs.
-    const looks = 12;
-    assert.ok(ofSites <= SITES * (CHILDREN + 4) + words + questions + looks, figures);
+    const discoveryRequests = 12;
+    assert.ok(ofSites <= SITES * (CHILDREN + 4) + words + questions + discoveryRequests, figures);
     assert.equal(await metrics.sum('workqueue_retries_total'), 0);
   });
 

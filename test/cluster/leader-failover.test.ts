@@ -157,14 +157,14 @@ describe('of two replicas', () => {
     await cluster.patch('Service', namespace, 'b-gunicorn', {
       metadata: { labels: { 'app.kubernetes.io/component': 'x' } },
     });
-    const woken = new Date();
+    const resumed = new Date();
     first.operator.kill('SIGCONT');
     const { code } = await first.operator.exited;
     assert.equal(code, 1, 'it ends: whoever runs it starts it anew');
-    assert.deepEqual(await cluster.writes({ user: first.user, since: woken }), []);
+    assert.deepEqual(await cluster.writes({ user: first.user, since: resumed }), []);
     // Nor does it take the lease away again.
     assert.equal(await leads(second), true);
-    const leases = (await cluster.calls({ user: first.user, since: woken })).filter(
+    const leases = (await cluster.calls({ user: first.user, since: resumed })).filter(
       ({ verb, objectRef, responseStatus }) =>
         verb !== 'get' && objectRef?.resource === 'leases' && (responseStatus?.code ?? 0) < 300,
     );

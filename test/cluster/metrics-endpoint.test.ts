@@ -147,7 +147,7 @@ describe('metrics over HTTPS', () => {
     assert.doesNotMatch(body, /app_operator/);
   });
 
-  test('are not for a made-up token', async () => {
+  test('are refused for an invalid token', async () => {
     assert.equal((await get(secure(), 'made-up')).status, 401);
   });
 

@@ -95,7 +95,7 @@ suite('a real API server', () => {
   });
   after(() => plane.stop());
 
-  test('accepts every golden object, and knows each of its fields', async () => {
+  test('accepts every golden object, and has each of its fields', async () => {
     const objects = GRAPHS.flatMap(({ scenario, objects: all }) =>
       all.flatMap((object) => {
         const kind = OWNED.get(kindId(object));

@@ -120,7 +120,7 @@ describe('a namespace in which nothing may be read', () => {
     assert.equal(bench.synced, false);
   });
 
-  test('says which it is while it is waited for', (t) => {
+  test('is named while it is awaited', (t) => {
     const bench = new Bench(t, /blog/);
     const paths = bench.watches.unsynced().flatMap((kind) => kind.paths);
     assert.ok(paths.includes('/api/v1/namespaces/blog/configmaps'), paths.join(', '));

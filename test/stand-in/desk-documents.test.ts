@@ -280,7 +280,7 @@ await describeDocuments('the desk of a site', (get, version) => {
     ]);
   });
 
-  it('follows what the spec says no more', async () => {
+  it('does not follow the spec any more', async () => {
     const { color: _, customOptions: __, dynamicFilters: ___, ...less } = TASKS;
     const changed = [
       chart({ ...less, roles: ['Blogger'], timeInterval: 'Weekly' }),

@@ -227,7 +227,7 @@ suite('a Workspace', () => {
     );
   });
 
-  test('that leads elsewhere says where', () => {
+  test('that leads elsewhere has its target', () => {
     const link = workspace({ type: 'Link', linkType: 'Report', linkTo: 'ToDo' }).fields;
     assert.deepEqual([link.type, link.link_type, link.link_to], ['Link', 'Report', 'ToDo']);
     const url = workspace({ type: 'URL', externalLink: 'https://example.org' }).fields;
@@ -350,7 +350,7 @@ suite('a Workspace', () => {
     assert.deepEqual(needs, [{ doctype: 'Dashboard Chart', name: 'Alpha' }]);
   });
 
-  test('shows every part, where it does not say which', () => {
+  test('shows every part if none is selected', () => {
     const blocks = workspace(parts, { a: 'Alpha' }).json.content as readonly {
       readonly id: string;
       readonly type: string;

@@ -4,9 +4,9 @@ import { evaluatePhase } from '../../constructs/frappe/phase.js';
 import type { Observation } from '../../constructs/kit/kind.js';
 import type { Resource } from '../../constructs/kit/object.js';
 
-type Seen = Observation<Resource<unknown, { readonly phase?: string }>, undefined>;
+type View = Observation<Resource<unknown, { readonly phase?: string }>, undefined>;
 
-function aView(seen: Partial<Seen> & { readonly phase?: string }): Seen {
+function aView(seen: Partial<View> & { readonly phase?: string }): View {
   const { phase, ...rest } = seen;
   return {
     resource: {

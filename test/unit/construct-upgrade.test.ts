@@ -103,7 +103,7 @@ suite('the bench’s own pods', () => {
       undefined,
     );
   });
-  test('do not go back for a site that comes later', () => {
+  test('do not go back for a site that is created later', () => {
     const bench = aBench({ image: NEW });
     assert.equal(planUpgrade(bench, NEW, [aSite('a', shared)])?.keptImage, undefined);
   });

@@ -135,7 +135,7 @@ describe('the hash of what we applied changes when', () => {
     });
   }
 
-  test('a field is no longer ours: somebody else applied it by force', () => {
+  test('a field is no longer ours: another manager applied it by force', () => {
     const taken = structuredClone(FIELDS) as { 'f:spec': { 'f:selector'?: object } };
     delete taken['f:spec']['f:selector'];
     assert.notEqual(hash(undefined, taken as typeof FIELDS), hash());

@@ -89,7 +89,7 @@ describe('a decision', () => {
     assert.equal(await get('Bearer good'), 403);
   });
 
-  test('is asked for once by callers that come together', async () => {
+  test('is requested once by simultaneous callers', async () => {
     const { reviews, get } = setUp();
     const statuses = await Promise.all([
       get('Bearer good'),
@@ -117,7 +117,7 @@ describe('a decision', () => {
     });
   }
 
-  test('is not asked for by a flood of made-up tokens', async () => {
+  test('is not requested by a flood of invalid tokens', async () => {
     const { reviews, get } = setUp();
     let answer = (): void => undefined;
     reviews.wait = new Promise((resolve) => (answer = resolve));

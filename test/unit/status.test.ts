@@ -78,7 +78,7 @@ describe('a status', () => {
     assert.deepEqual([phase, siteURL], ['Updating', 'http://x']);
   });
 
-  test('keeps the fields of which the visit knows nothing', () => {
+  test('keeps the fields that the report does not set', () => {
     const before = { siteURL: 'http://x', appliedHash: 'h', phase: 'Ready' };
     const after = made(report({ phase: 'Pending', ready: unready }), before);
     assert.deepEqual([after['siteURL'], after.appliedHash], ['http://x', 'h']);
@@ -93,7 +93,7 @@ describe('a status', () => {
     [ready, true],
     [unready, false],
   ] as const) {
-    test(`says ready: ${wanted} where its kind has such a field, and not where it has none`, () => {
+    test(`has ready: ${wanted} if its kind has such a field`, () => {
       assert.equal(made(report({ ready: conditionResult }), undefined, ['ready'])['ready'], wanted);
       assert.equal('ready' in made(report({ ready: conditionResult })), false);
     });
@@ -206,7 +206,7 @@ describe('two statuses', () => {
     assert.equal(difference(thing(), undefined, base), 'major');
   });
 
-  test('made from one report by two visits are equal, whatever time it is', () => {
+  test('made from one report by two reconciles are equal at any time', () => {
     const first = made(report({ ready: unready }));
     const later = new Date(NOW.getTime() + 60_000);
     const reconcileAgain = statusOf(thing(), resource(first), report({ ready: unready }), later);
