@@ -106,7 +106,7 @@ describe('workers scale by events', { skip: KEDA.skip }, () => {
 
   test('not without KEDA: replicas are fixed, and a condition has the reason', async () => {
     const bench = await awaitKedaMissing();
-    assert.equal(await replicas('b-worker-short'), 1, 'nobody would wake it from 0');
+    assert.equal(await replicas('b-worker-short'), 1, 'nothing would scale it from 0');
     assert.equal(await replicas('b-worker-long'), 3);
     assert.equal(await replicas('b-worker-default'), 2);
     const { short } = at(bench, 'status.workerScaling') as { short: unknown };
@@ -211,7 +211,7 @@ describe('workers scale by events', { skip: KEDA.skip }, () => {
       'ScaledObject b-worker-short: is paused by an annotation',
     );
     await cluster.becomes('AppBench', namespace, 'b', {
-      what: 'has nobody there',
+      what: 'has no worker',
       check: (bench) => {
         const { kedaManaged, ...short } = at(bench, 'status.workerScaling.short') as Record<
           string,
@@ -322,7 +322,7 @@ describe('workers scale by events', { skip: KEDA.skip }, () => {
   });
 
   test('and keeps its replicas when the queue is switched on again', async () => {
-    // Not its events, which after ten of one kind are told as one.
+    // Not its events, which after ten of one kind are aggregated into one.
     const pods = async (): Promise<string[]> =>
       (await cluster.list('Pod', namespace, 'app=b-worker-short')).map(nameOf);
     const before = await cluster.until('three pods are left', async () => {
@@ -460,7 +460,7 @@ describe('workers scale by events', { skip: KEDA.skip }, () => {
     await scaleTo(name, 0);
     await awaitReplicas(name, 3);
     await finalizers([]);
-    await cluster.until('it is made anew', async () => {
+    await cluster.until('it is created again', async () => {
       const live = await cluster.the('ScaledObject', namespace, name);
       return live.metadata.deletionTimestamp === undefined;
     });
@@ -488,7 +488,7 @@ describe('workers scale by events', { skip: KEDA.skip }, () => {
       for (const name of await scalers())
         await cluster.patch('ScaledObject', namespace, name, { metadata: { finalizers: list } });
     };
-    // It was taken away before its kinds: nobody takes its finalizers off.
+    // It was taken away before its kinds: no controller removes its finalizers.
     await finalizers(['finalizer.keda.sh']);
     for (const { metadata } of KEDA.crds) {
       await cluster.delete('CustomResourceDefinition', '', metadata.name);

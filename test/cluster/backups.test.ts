@@ -239,7 +239,7 @@ describe('backups of a site', { concurrency: true }, () => {
     await becomes(namespace, 'Scheduled', 'BackedUp');
     await sleep(1_100);
     await runNow(namespace, 'night-2');
-    await finish(namespace, 'night-2', 1, 'app-operator: StoreUnreachable: nobody answers');
+    await finish(namespace, 'night-2', 1, 'app-operator: StoreUnreachable: no answer');
     const failed = await becomes(namespace, 'Failed', 'StoreUnreachable');
     assert.equal(at(failed, 'status.count'), 1);
     await sleep(1_100);

@@ -151,7 +151,7 @@ describe('a site’s certificate', () => {
         issuerRef: { group: 'cert-manager.io', kind: 'ClusterIssuer', name: 'letsencrypt' },
       });
       const all = await cluster.list('Certificate', namespace);
-      assert.equal(all.length, 1, 'nobody else has asked for one');
+      assert.equal(all.length, 1, 'only one is requested');
     });
 
     test('is awaited while the site stays Ready', async () => {
@@ -303,8 +303,8 @@ describe('a site’s certificate', () => {
           aliases: ['shop.several.org'],
           ingress,
         };
-        await cluster.apply(namespace, aSite('rival', conflicting));
-        await cluster.becomes('AppSite', namespace, 'rival', {
+        await cluster.apply(namespace, aSite('conflicting', conflicting));
+        await cluster.becomes('AppSite', namespace, 'conflicting', {
           what: 'is refused',
           check: (live) => {
             const ready = conditionOf(live, 'Ready');
@@ -313,8 +313,8 @@ describe('a site’s certificate', () => {
             );
           },
         });
-        await cluster.delete('AppSite', namespace, 'rival');
-        await cluster.deleted('AppSite', namespace, 'rival');
+        await cluster.delete('AppSite', namespace, 'conflicting');
+        await cluster.deleted('AppSite', namespace, 'conflicting');
       });
     });
 

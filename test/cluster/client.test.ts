@@ -123,10 +123,10 @@ describe('an error', () => {
   });
 
   test('is Forbidden, and names the user', async () => {
-    const withoutRights = await clientOf(await cluster.userKubeconfig('nobody'));
+    const withoutRights = await clientOf(await cluster.userKubeconfig('without-rights'));
     await assert.rejects(withoutRights.request('GET', configMaps), (error) => {
       assert.ok(isForbidden(error));
-      assert.match((error as Error).message, /User "nobody" cannot list/);
+      assert.match((error as Error).message, /User "without-rights" cannot list/);
       return true;
     });
     await withoutRights.close();

@@ -67,7 +67,7 @@ class Place {
   async isUnharmed(what: string): Promise<void> {
     await this.ready();
     assert.ok(this.operator.running, `the operator is the same process:\n${this.operator.tail()}`);
-    // A bench may be Ready before it has heard of its site: that watch comes back last, once in a while.
+    // A bench may be Ready before it has observed its site: that watch comes back last, once in a while.
     await cluster.until(`the objects are the same after ${what}`, async () => {
       assertSameObjects(await snapshot(cluster, this.namespace), undisturbed, what);
       return true;
@@ -181,7 +181,7 @@ describe('an operator keeps working', { concurrency: 5 }, () => {
       await sleep(6_000);
       place.proxy.rule = undefined;
       await place.isUnharmed(`${status} for a while`);
-      // A server that asks for patience gets it: no call is made more than a few times a second.
+      // A server that sends Retry-After is obeyed: no call is made more than a few times a second.
       assert.ok(calls < 600, `${calls} calls in 6 s`);
     });
   }

@@ -17,7 +17,7 @@ import {
 import { type Live, nameOf } from './support/objects.js';
 import type { Operator } from './support/operator.js';
 
-/** Each world's operator is killed at every third write, each at others: together at all. */
+/** Each scene's operator is killed at every third write, each at others: together at all. */
 const SCENES = 3;
 /** For a dozen starts of an operator, one after the other. */
 const TIMEOUT_MS = 240_000;
@@ -181,7 +181,7 @@ function nameOfWrite({ method, path, body }: Call): string {
   return [method, place, secret, path.endsWith('/status') ? phase : ''].filter(Boolean).join(' ');
 }
 
-/** A world in which nobody is killed: what it is like after each step, and the writes of the step. */
+/** A scene in which no operator is killed: its state after each step, and the writes of the step. */
 interface Step {
   readonly end: Snapshot;
   readonly writes: readonly string[];
@@ -234,7 +234,7 @@ describe('an operator that is killed at each of its writes reaches the same end'
           for (const write of scene.kills) killed.add(write);
         }),
       );
-      // How many steps a status tells depends on how fast pods are.
+      // How many steps a status reports depends on how fast pods are.
       const missed = wanted.writes.filter(
         (write) => !killed.has(write) && !write.includes('status'),
       );
@@ -245,7 +245,7 @@ describe('an operator that is killed at each of its writes reaches the same end'
     test(`and leaves nothing to do for the next operator (${name})`, async () => {
       const user = `after-${name}`;
       const namespaces = readers.map(({ namespace }) => namespace);
-      // What differs in a digest only is told after a few seconds.
+      // A difference in a digest only is written after a few seconds.
       await atRest(cluster, 'operator');
       const successor = await operators.start(undefined, { namespaces, user });
       await sleep(3_000);

@@ -182,7 +182,7 @@ describe('a database operator', () => {
 
     test('has its objects reverted after foreign changes', async () => {
       await cluster.patch('User', namespace, 'shop-db', { spec: { maxUserConnections: 3 } });
-      await cluster.until('it is mended', async () => {
+      await cluster.until('it is repaired', async () => {
         const user = await cluster.the('User', namespace, 'shop-db');
         return at(user, 'spec.maxUserConnections') === 1000;
       });

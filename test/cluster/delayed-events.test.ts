@@ -140,7 +140,7 @@ describe('where the watch is later than the answers to our own writes', { concur
     proxy.watchDelay = slow('appsites');
     await cluster.delete('AppSite', namespace, 's');
     await cluster.deleted('AppSite', namespace, 's');
-    // The watch of Jobs tells before that of sites does.
+    // The watch of Jobs has its event before the watch of sites.
     await sleep(2 * LATE_MS);
     // The garbage collector takes the drop Job, at its own pace.
     await cluster.deleted('Job', namespace, 's-drop');
@@ -204,7 +204,7 @@ test('a watch without events is ended after its time, and no change is missed', 
   const reflector = new Reflector({
     client: {
       request: client.request.bind(client),
-      // As in the operator, with less patience.
+      // As in the operator, with a shorter timeout.
       watch: (path, query, options) =>
         client.watch(path, query, { ...options, idleTimeoutMs: 1_500 }),
     },

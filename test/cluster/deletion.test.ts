@@ -117,7 +117,7 @@ describe('deletion', { concurrency: true }, () => {
       await setBoth(namespace, { paused: false });
       await cluster.deleted('AppSite', namespace, 's');
       await cluster.deleted('AppBench', namespace, 'b');
-      await cluster.until('what is left belongs to nobody', async () => {
+      await cluster.until('the remaining objects have no owner', async () => {
         for (const { kind, metadata } of await cluster.children(namespace)) {
           const { labels, ownerReferences, deletionTimestamp } = metadata;
           assert.deepEqual(
@@ -197,7 +197,7 @@ describe('deletion', { concurrency: true }, () => {
       await deleting('AppBench', namespace, 'b', /^waiting for its sites to be deleted: s$/);
       await cluster.delete('Deployment', namespace, 'b-nginx');
       await cluster.patch('Deployment', namespace, 'b-gunicorn', { spec: { replicas: 0 } });
-      await cluster.until('both are mended', async () => {
+      await cluster.until('both are repaired', async () => {
         const nginx = await cluster.get('Deployment', namespace, 'b-nginx');
         const gunicorn = await cluster.the('Deployment', namespace, 'b-gunicorn');
         return nginx && nginx.metadata.uid !== metadata.uid && at(gunicorn, 'spec.replicas') === 1;
@@ -385,7 +385,7 @@ describe('deletion', { concurrency: true }, () => {
       assert.deepEqual(
         (await left(namespace)).filter((name) => /^(Deploy|Service|Ingress).*\/dropped/.test(name)),
         [],
-        'nobody uses the database any more',
+        'the database is no longer used',
       );
       const job = await variables(namespace, 'dropped-drop');
       assert.equal(job.has('KEEP_DATA'), false);

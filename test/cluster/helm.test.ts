@@ -108,7 +108,7 @@ describe('helm', () => {
     assert.match(await columns(), /Address/);
     await helm.run('upgrade', ...RELEASE, CHART, '--set=replicas=2', ...WAIT);
     assert.match(await columns(), /URL/);
-    // Helm waits for its ReplicaSet, of which the Deployment tells a moment later.
+    // Helm waits for its ReplicaSet, which the Deployment reports a moment later.
     await cluster.becomes('Deployment', namespace, OPERATOR.deployment, {
       what: 'has both replicas',
       check: (live) => at(live, 'status.availableReplicas') === 2,

@@ -69,7 +69,7 @@ async function canI(verb: string, ...rest: string[]): Promise<boolean> {
   );
 }
 
-/** A CRD of somebody else, from the Go module that carries it. */
+/** A CRD of another project, from the Go module that carries it. */
 async function crdOfModule(module: string, file: string): Promise<Manifest> {
   const { stdout } = await promisify(execFile)('go', ['mod', 'download', '-json', module], {
     cwd: '/',
@@ -147,7 +147,7 @@ describe('the install manifest', () => {
     );
     assert.deepEqual([await allowed('dev', 'delete'), await allowed('guest', 'get')], [true, true]);
     assert.deepEqual(
-      [await allowed('guest', 'create'), await allowed('stranger', 'get')],
+      [await allowed('guest', 'create'), await allowed('other', 'get')],
       [false, false],
     );
   });
@@ -278,7 +278,7 @@ describe('the operator, with the rights of the install manifest', () => {
     await cluster.patch('AppSite', 'default', 'demo-site', { spec: { ingress: null } });
     await cluster.deleted('Certificate', 'default', 'demo-site-tls');
 
-    // Nobody here says that the ScaledObject works, so the bench is not Ready meanwhile.
+    // No KEDA reports the ScaledObject as ready here, so the bench is not Ready meanwhile.
     const short = scaled(0, 10, 2);
     await cluster.patch('AppBench', 'default', 'demo-bench', {
       spec: { workerAutoscaling: { short } },

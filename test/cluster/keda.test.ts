@@ -106,7 +106,7 @@ describe('the real KEDA', { skip: KEDA.skip || (REDIS.skip ?? false) }, () => {
     assert.equal(at(bench, 'status.workerScaling.short.kedaManaged'), true);
     await has('b-worker-short', 0);
     await has('s-worker-short', 0);
-    // Three are more than needed, but the HPA waits for five minutes before it sends anybody home.
+    // Three are more than needed, but the HPA waits for five minutes before it scales down.
     assert.equal(await replicas('b-worker-long'), 3);
     const { spec } = await cluster.the('ScaledObject', namespace, 's-worker-short');
     siteList = String(at({ spec }, 'spec.triggers[0].metadata.listName'));

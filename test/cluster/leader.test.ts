@@ -61,7 +61,7 @@ function lease(): Promise<Lease> {
   return client.request<Lease>('GET', resourcePath(LeaseKind, 'default', name));
 }
 
-/** Waits, and tells how long it took in milliseconds. */
+/** Waits, and returns how long it took in milliseconds. */
 async function until(condition: () => boolean, withinMs = 60_000): Promise<number> {
   const start = performance.now();
   while (!condition()) {

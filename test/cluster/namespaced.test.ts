@@ -46,7 +46,7 @@ describe('an installation without ClusterRoles', () => {
   });
 
   test('is refused to a user without the rights that it grants', async () => {
-    const refused = kubectl('apply --server-side --filename=- --as=stranger', manifest);
+    const refused = kubectl('apply --server-side --filename=- --as=without-rights', manifest);
     await assert.rejects(refused, /forbidden/);
   });
 

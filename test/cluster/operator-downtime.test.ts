@@ -62,7 +62,7 @@ async function bringUp(): Promise<void> {
   secrets = await secretsOf(cluster, namespace);
 }
 
-/** What happens while nobody looks. */
+/** The changes while no operator runs. */
 async function changeObjects(): Promise<void> {
   await patch('Deployment', 'edited-gunicorn', {
     metadata: { labels: { 'app.kubernetes.io/instance': 'x', theirs: 'stays' } },

@@ -45,7 +45,7 @@ describe('optional APIs', { skip: KEDA.skip || CERTIFICATES.skip }, () => {
     await cluster.stop();
   });
 
-  /** Starts the operator: a new user, so that its writes can be told. */
+  /** Starts the operator: a new user, so that its writes can be distinguished. */
   const start = async (through: FaultProxy | undefined = proxy): Promise<string> => {
     const metricsPort = await cluster.freePort();
     const user = `operator-${++started}`;
@@ -82,7 +82,7 @@ describe('optional APIs', { skip: KEDA.skip || CERTIFICATES.skip }, () => {
         }
         const bench = await cluster.the('AppBench', namespace, 'b');
         const { reason } = conditionOf(bench, 'Autoscaling') ?? {};
-        // Nobody says of the scalers that they work, which is another matter.
+        // No KEDA reports the scalers as ready, which this test ignores.
         assert.equal(reason, used ? 'ScalerNotReady' : 'KedaMissing');
         for (const owner of ['b', ...SITES]) {
           const worker = await cluster.the('Deployment', namespace, `${owner}-worker-short`);
@@ -153,7 +153,7 @@ describe('optional APIs', { skip: KEDA.skip || CERTIFICATES.skip }, () => {
     await awaitUse('all use them', true);
     await sleep(2_000);
     const writes = await cluster.writes({ user });
-    // Nobody works on the objects, which is told of once they are a minute old: read after the writes, which it may be among.
+    // No operator observes the objects, which is reported once they are a minute old: read after the writes, which may include it.
     const unobserved = [
       ...(await cluster.list('AppBench', namespace)),
       ...(await cluster.list('AppSite', namespace)),

@@ -223,7 +223,7 @@ describe('an upgrade', () => {
     });
     await isOn('good', NEW);
     const bench = await cluster.the('AppBench', namespace, 'b');
-    assert.equal(at(bench, 'status.image'), NEW, 'a closed site keeps nobody');
+    assert.equal(at(bench, 'status.image'), NEW, 'a closed site blocks no other site');
     await release(cluster, fault);
     await want(OLD);
     await isOn('bad', OLD);

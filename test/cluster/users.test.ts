@@ -28,7 +28,7 @@ after(async () => {
 
 const known = new Set<string>();
 
-/** As the real script does: what is new is created, a role that nobody has is refused. */
+/** As the real script does: a new document is created, a role that does not exist is refused. */
 function answer({ name, state, tables }: WrittenDocument): Answer {
   if (tables['roles']?.some(({ role }) => role === 'No Such Role')) {
     return ['Failed', 'LinkValidationError: Could not find Row #1: Role: No Such Role'];
@@ -82,7 +82,7 @@ describe('users of a site', { concurrency: true }, () => {
         cluster.apply(namespace, aUser(name, index === 60 ? { roles: ['No Such Role'] } : {})),
       ),
     );
-    await cluster.until('all to be told', async () => {
+    await cluster.until('all to have a status', async () => {
       const users = await cluster.list('SiteUser', namespace);
       return users.every((user) => ['Ready', 'Failed'].includes(String(at(user, 'status.phase'))));
     });

@@ -71,13 +71,13 @@ async function trusted(): Promise<void> {
   });
 }
 
-/** How many requests the replicas have judged. */
+/** How many requests the replicas have evaluated. */
 async function evaluatedByAll(labels = ''): Promise<number> {
   const counts = await Promise.all(metricsPorts.map((port) => evaluatedBy(port, labels)));
   return counts.reduce((sum, count) => sum + count, 0);
 }
 
-/** How many requests a replica has judged, by its own metrics; none where it does not run. */
+/** How many requests a replica has evaluated, by its own metrics; none if it does not run. */
 async function evaluatedBy(port: number, labels = ''): Promise<number> {
   const text = await fetch(`http://127.0.0.1:${port}/metrics`).then(
     (answer) => answer.text(),
@@ -336,7 +336,7 @@ describe('a value in another form', () => {
 
 describe('an invalid stored resource', () => {
   test('accepts changes of other fields', async () => {
-    // A bench and a site of one name were made when nobody was asked.
+    // A bench and a site of one name were created while no webhook ran.
     assert.match(await patched('AppSite', 'old', { maintenance: true }), /patched$/m);
     assert.match(await patched('AppBench', 'old', { paused: true }), /patched$/m);
   });

@@ -52,7 +52,7 @@ async function installCrds(api: AdminClient): Promise<ReadonlySet<string>> {
   );
 }
 
-/** Everything that the API server has against objects, each told once. */
+/** All problems that the API server has with the objects, each once. */
 async function refusals(
   api: AdminClient,
   objects: readonly (readonly [string, KubeObject, string])[],

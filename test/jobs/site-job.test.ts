@@ -311,7 +311,7 @@ describe('site_job.py', needsStandIn('mariadbd', 'redis-server', 'python3'), () 
 
   it('leaves the output so far when it is killed', async () => {
     const killed = await started(['wait']);
-    await eventually('the line is told', () => killed.message().log === 'waiting');
+    await eventually('the line is in the message', () => killed.message().log === 'waiting');
     const { pid = 0 } = killed.child;
     const children = readFileSync(`/proc/${String(pid)}/task/${String(pid)}/children`, 'utf8');
     const orphans = children.trim().split(' ').map(Number);

@@ -201,7 +201,7 @@ describeOnServers('a restore', (servers) => {
     const queue = 'rq:queue:team.b.own:short';
     redis('RPUSH', queue, `${site.name}::1`);
     const cached = `${databaseOf(site)}|session`;
-    redis('SET', cached, 'somebody');
+    redis('SET', cached, 'a user');
     const result = await site
       .with({ ...from(store, A, { RESTORE_NAME: NAME }), ...confirmed })
       .init();

@@ -48,7 +48,7 @@ describe('a failed Job', () => {
   }
 });
 
-describe('a Job that is there', () => {
+describe('a Job that exists', () => {
   const ready = { health: { state: 'Ready', message: '' } } as const;
   test('is counted if it ran the wanted command', () => {
     assert.equal(aJob(ready).view()?.health.state, 'Ready');

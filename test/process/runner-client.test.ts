@@ -179,7 +179,7 @@ describe('a request', () => {
 describe('a retry', () => {
   const busy = status(429, {}, { 'retry-after': '0' });
 
-  test('follows when the server sets the time', async () => {
+  test('follows a Retry-After of the server', async () => {
     const { client, seen } = await serve([busy, status(503, {}, { 'retry-after': '0' }), ok]);
     assert.deepEqual(await client.request('POST', '/x'), { kind: 'Fine' });
     assert.deepEqual(seen, ['create 429', 'create 503', 'create 200']);

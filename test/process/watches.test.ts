@@ -103,7 +103,7 @@ describe('a namespace in which nothing may be read', () => {
     await bench.tries(30_000);
     bench.refused = /blog\/jobs/;
     await bench.tries(31_000);
-    assert.deepEqual(bench.seen, SHOP, 'a part of it tells nothing');
+    assert.deepEqual(bench.seen, SHOP, 'a part of it changes nothing');
     bench.refused = /^$/;
     await bench.tries(32_000);
     assert.deepEqual(bench.seen.slice(2), [

@@ -212,7 +212,7 @@ await describeOnServers('commands of the framework image', (stack) => {
     const a = (...run: readonly string[]) => ['--site', 'a.example', ...run];
     check(w, [
       { run: a('set-admin-password', 'second'), code: 0 },
-      { run: a('set-password', 'nobody@example.com', 'x'), code: 1, output: /does not exist/ },
+      { run: a('set-password', 'absent@example.com', 'x'), code: 1, output: /does not exist/ },
       { run: a('execute', 'os.getcwd'), code: 1, output: /App os is not installed/ },
       {
         run: a('execute', 'frappe.client.insert', kwargs({ doc: { doctype: 'Note', title: 'n' } })),

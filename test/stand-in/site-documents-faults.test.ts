@@ -20,9 +20,9 @@ await describeDocuments('documents that fail', (get, version) => {
   it('reports the message of the framework for each document', async () => {
     const cases = [
       [user('a@example.com', { tables: roles('Blogger', 'No Such') }), 'LinkValidationError: Could not find Row #2: Role: No Such'],
-      [user('b@example.com', { fields: { role_profile: 'Nobody' } }), `LinkValidationError: Could not find ${next ? 'Row #1: ' : ''}Role Profile: Nobody`],
+      [user('b@example.com', { fields: { role_profile: 'Absent' } }), `LinkValidationError: Could not find ${next ? 'Row #1: ' : ''}Role Profile: Absent`],
       [user('c@example.com', { fields: { language: 'xx' } }), 'LinkValidationError: Could not find Language: xx'],
-      [user('nobody'), 'InvalidEmailAddressError: nobody is not a valid Email Address'],
+      [user('ada'), 'InvalidEmailAddressError: ada is not a valid Email Address'],
       [user('d@example.com', { fields: { first_name: '' } }), 'MandatoryError: Error: Value missing for User: First Name'],
       [user('e@example.com', { fields: { first_name: LONG } }), `CharacterLengthExceededError: User e@example.com: ' First Name ' (${LONG}) will get truncated, as max characters allowed is 140`],
       [user('Administrator'), 'NotAllowed: Administrator belongs to the framework'],

@@ -267,7 +267,7 @@ suite('a Workspace', () => {
           { label: 'Rights', type: 'Report', linkTo: 'Permitted', queryReport: true },
         ],
       },
-      { label: 'Nobody', hidden: true },
+      { label: 'Empty', hidden: true },
     ],
     charts: [
       { label: 'Ours', chart: { name: 'a' } },
@@ -336,7 +336,7 @@ suite('a Workspace', () => {
           hidden: false,
           link_count: 0,
         },
-        { type: 'Card Break', label: 'Nobody', hidden: true, link_count: 0 },
+        { type: 'Card Break', label: 'Empty', hidden: true, link_count: 0 },
       ],
       charts: [
         { chart_name: 'Alpha', label: 'Ours' },

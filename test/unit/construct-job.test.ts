@@ -91,7 +91,7 @@ function evaluate(
   });
 }
 
-/** The status that a judgement leaves. */
+/** The status after an evaluation. */
 const left = (before: SiteJobStatus | undefined, { fields = {}, phase }: StatusResult) =>
   ({ ...before, ...fields, phase }) as SiteJobStatus;
 

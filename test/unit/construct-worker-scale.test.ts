@@ -230,7 +230,7 @@ suite('a ScaledObject of a user that is named like a Deployment of ours', () => 
   const LEFT = { short: { name: 'keda-hpa-demo-bench-worker-short', scalesFromZero: true } };
   const secret = aSecret('demo-bench-redis-auth');
 
-  test('has a fixed number with an external Redis', () => {
+  test('is foreign with an external Redis, for which the operator makes none', () => {
     const urls = aSecret('urls');
     const redisConfig = { external: { urlsSecretRef: { name: 'urls' } } };
     const bench = aReadyBench({ workerAutoscaling: { short }, redisConfig });
@@ -287,7 +287,7 @@ const SCALED_TO_ZERO: readonly (readonly [
   desired: number | undefined,
   health: Health | undefined,
   status: Pick<QueueScalingStatus, 'desiredReplicas' | 'kedaManaged'>,
-  asleep: boolean,
+  isScaledToZero: boolean,
 ])[] = [
   ['KEDA has scaled it to zero', 0, READY, { desiredReplicas: 0, kedaManaged: true }, false],
   ['KEDA has not come yet', 0, waiting('…'), { desiredReplicas: 0, kedaManaged: false }, true],

@@ -52,7 +52,7 @@ const stepping = {
   cleanup: { needed: () => false, blockers: () => undefined, chart: () => undefined },
 } as AnyKind;
 
-/** A controller of one kind, of which nothing but written statuses reaches anybody. */
+/** A controller of one kind, whose only output is written statuses. */
 function aController(
   kind: AnyKind,
   written: (resource: Resource) => void,
@@ -194,7 +194,7 @@ describe('of changes to a message only, one is written in two seconds', () => {
     assert.deepEqual(all, ['', 'b', '', 'c', '', 'd', '', 'e', '', 'a', '', 'b']);
   });
 
-  test('also while the resource whose turn it is has no change', async () => {
+  test('also while the resource whose turn it is is not reconciled', async () => {
     const others = ['c', 'd', 'e'];
     assert.equal(await reconcileAt(3, others), '');
     assert.equal(await reconcileAt(5, others), 'c');

@@ -149,18 +149,18 @@ describe('what of a Job or a generated Secret is ours', () => {
 
   for (const [what, metadata, same] of [
     ['another version', { resourceVersion: '2', uid: 'x' }, true],
-    ['somebody else’s label', { labels: { ...METADATA.labels, team: 'blue' } }, true],
+    ['another owner’s label', { labels: { ...METADATA.labels, team: 'blue' } }, true],
     [
-      'somebody else’s common label',
+      'another owner’s common label',
       { labels: { ...METADATA.labels, 'app.kubernetes.io/part-of': 'shop' } },
       true,
     ],
     [
-      'a label of our group that nobody here sets',
+      'a label of our group that the operator does not set',
       { labels: { ...METADATA.labels, [`${METADATA_KEYS.group}/team`]: 'blue' } },
       true,
     ],
-    ['somebody else’s annotation', { annotations: { ...METADATA.annotations, note: 'n' } }, true],
+    ['another owner’s annotation', { annotations: { ...METADATA.annotations, note: 'n' } }, true],
     [
       'labels in another order',
       { labels: Object.fromEntries(Object.entries(METADATA.labels).reverse()) },

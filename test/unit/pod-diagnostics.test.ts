@@ -183,7 +183,7 @@ function running(uid: string, failed = 0): Child {
   return { ...FAILED, uid, health: healthOf({ kind: 'Job', metadata: {}, status: { failed } }) };
 }
 
-/** One that can be told the time, and what it asked: `pods` are the answer. */
+/** A PodDiagnostics with a clock that the test sets, and its requests: `pods` are the answer. */
 function counted() {
   let calls = 0;
   const clock = { now: 0 };

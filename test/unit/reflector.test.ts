@@ -273,11 +273,7 @@ describe('a reflector in an outage', { concurrency: true }, () => {
       'a right that is granted later is used',
     );
     const other = await run(new Server([forbidden, list(10, [])]));
-    assert.deepEqual(
-      other.restarts,
-      ['Error'],
-      'without a list of kinds, it is an error as any other',
-    );
+    assert.deepEqual(other.restarts, ['Error'], 'without this setting, it is an ordinary error');
   });
 
   test('does not hammer a server that ends each watch at once', async () => {

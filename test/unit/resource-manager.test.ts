@@ -92,7 +92,7 @@ describe('what is no longer wanted under Delete', () => {
   const namesOf = (changes: readonly { readonly name: string }[]): readonly string[] =>
     changes.map(({ name }) => name).sort();
 
-  test('is deleted, except for data: it may not exist on another server', async () => {
+  test('is deleted, except for data, which may have no other copy', async () => {
     const pruned = await resourceManager.pruner.prune(OWNER, aPlan([]));
     assert.deepEqual(namesOf(pruned), ['redis']);
     assert.deepEqual(api.calls, ['DELETE redis']);
@@ -119,7 +119,7 @@ describe('what is deleted last', () => {
   const pruned = async (): Promise<readonly string[]> =>
     (await resourceManager.pruner.deleteUnwanted(OWNER, aPlan([]))).map(({ name }) => name);
 
-  test('stays while others go', async () => {
+  test('stays while others are deleted', async () => {
     addChild(PostgresRole, 'role');
     addChild(Deployment, 'workers', LONG_AGO);
     assert.deepEqual(await pruned(), []);

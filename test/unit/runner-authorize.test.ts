@@ -105,7 +105,7 @@ describe('a decision', () => {
     ['the API server is overloaded', new ApiError(429, '', {}, 'POST /x: 429'), 503],
     ['the API server fails', new ApiError(500, '', {}, 'POST /x: 500'), 503],
     ['the operator may not ask', new ApiError(403, 'Forbidden', {}, 'POST /x: 403'), 500],
-    ['nobody knows why', new TypeError('x is not a function'), 503],
+    ['an unexpected error', new TypeError('x is not a function'), 503],
   ];
   for (const [why, failure, status] of failures) {
     test(`is ${status} and not kept when ${why}`, async () => {

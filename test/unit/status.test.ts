@@ -73,7 +73,7 @@ describe('a status', () => {
     );
   });
 
-  test('has a phase and the fields of the judgement', () => {
+  test('has the phase and the fields of the result', () => {
     const { phase, siteURL } = made(report({ phase: 'Updating', fields: { siteURL: 'http://x' } }));
     assert.deepEqual([phase, siteURL], ['Updating', 'http://x']);
   });

@@ -92,8 +92,8 @@ describe('a store never returns to an older version', () => {
   });
 });
 
-describe('a store reports', () => {
-  test('of new, changed and deleted objects', () => {
+describe('a listener of a store', () => {
+  test('gets new, changed and deleted objects', () => {
     const { store, changes } = aStore();
     store.upsert('a', at(1, 'one'));
     store.upsert('a', at(2, 'two'));
@@ -101,7 +101,7 @@ describe('a store reports', () => {
     assert.deepEqual(changes, ['a -→one', 'a one→two', 'a two→-']);
   });
 
-  test('no dependent of a change that none has read, but keeps it', () => {
+  test('does not get a value that is equal except for its version, which is stored', () => {
     const { store, changes } = aStore();
     store.upsert('a', at(1));
     store.upsert('a', at(2));
@@ -109,7 +109,7 @@ describe('a store reports', () => {
     assert.equal(store.get('a')?.resourceVersion, '2');
   });
 
-  test('no dependent of the deletion of an unknown object', () => {
+  test('does not get the deletion of an unknown object', () => {
     const { store, changes } = aStore();
     store.remove('a', '3');
     assert.deepEqual(changes, []);
@@ -158,7 +158,7 @@ describe('a list', () => {
   });
 });
 
-/** A store of custom resources, whom it has woken, and what readers have of them. */
+/** A store of custom resources, the keys that it has enqueued, and what readers have of them. */
 function resources() {
   const enqueued: string[] = [];
   const counts: string[] = [];
@@ -181,7 +181,7 @@ const site = (version: number, { spec = 1, status = 1, ...metadata } = {}): Kube
   }) as KubeObject;
 
 describe('a resource', () => {
-  test('enqueues its dependents when it is created, changed and deleted', () => {
+  test('is enqueued when it is created, changed and deleted', () => {
     const { store, enqueued, counts } = resources();
     store.upsert(site(1));
     store.upsert(site(2, { spec: 2 }));
@@ -190,7 +190,7 @@ describe('a resource', () => {
     assert.deepEqual(counts, ['n 1', 'n 0']);
   });
 
-  test('enqueues nothing when only an unread field has changed', () => {
+  test('is not enqueued when only an unread field has changed', () => {
     const { store, enqueued } = resources();
     const last = { 'kubectl.kubernetes.io/last-applied-configuration': '{}' };
     store.upsert(site(1));
@@ -205,7 +205,7 @@ describe('a resource', () => {
     assert.equal(read.get('n/s')?.metadata.resourceVersion, '2');
   });
 
-  test('enqueues nothing when the operator has written its status', () => {
+  test('is not enqueued when the operator has written its status', () => {
     const { store, enqueued } = resources();
     store.upsert(site(1));
     store.remember(site(2, { status: 2 }));
@@ -218,7 +218,7 @@ describe('a resource', () => {
     ['its deletion', { deletionTimestamp: 'now' }],
     ['an annotation, such as a pause', { annotations: { paused: 'true' } }],
   ] as const) {
-    test(`enqueues its dependents when the answer to our own write has ${what} by another client`, () => {
+    test(`is enqueued when the answer to our own write has ${what} by another client`, () => {
       const { store, enqueued } = resources();
       store.upsert(site(1));
       // Their version 2 was before our version 3, and the watch brings neither before the answer.
