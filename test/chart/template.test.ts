@@ -129,14 +129,14 @@ describe('helm template', () => {
       '--api-versions=security.openshift.io/v1',
     );
     assert.doesNotMatch(detected, /APP_DEFAULT_UID/);
-    const said = await helm.run(
+    const output = await helm.run(
       'template',
       'ours',
       CHART,
       '--api-versions=security.openshift.io/v1',
       '--set=openshift=false',
     );
-    assert.match(said, /APP_DEFAULT_UID/);
+    assert.match(output, /APP_DEFAULT_UID/);
   });
 });
 

@@ -116,7 +116,7 @@ suite('The CRDs', () => {
   }
 });
 
-suite('The API server refuses, with the words of admit:', () => {
+suite('The API server refuses, with the messages of admit:', () => {
   for (const [reason, manifest, ...paths] of REFUSED) {
     test(`${reason} (${manifest.kind})`, async () => {
       const answer = await ask(manifest);

@@ -77,15 +77,15 @@ describe('retained objects are adopted', { concurrency: true }, () => {
     const before = await treasure(namespace, [...OF_BENCH, ...OF_SITE]);
     const database = at(await cluster.the('AppSite', namespace, 's'), 'status.database.name');
     await cluster.delete('AppSite', namespace, 's');
-    await cluster.gone('AppSite', namespace, 's');
+    await cluster.deleted('AppSite', namespace, 's');
     // Until the operator has heard of that, the bench rightly waits for its site, with a warning.
     await cluster.becomes('AppBench', namespace, 'b', {
       what: 'has no site',
       check: (live) => Object.is(at(live, 'status.sites'), 0),
     });
     await cluster.delete('AppBench', namespace, 'b');
-    await cluster.gone('AppBench', namespace, 'b');
-    await cluster.gone('Service', namespace, 'b-nginx');
+    await cluster.deleted('AppBench', namespace, 'b');
+    await cluster.deleted('Service', namespace, 'b-nginx');
     await apply(namespace);
     await cluster.ready('AppBench', namespace, 'b');
     const site = await cluster.ready('AppSite', namespace, 's');
@@ -129,7 +129,7 @@ describe('retained objects are adopted', { concurrency: true }, () => {
     await cluster.apply(namespace, aBench('b'));
     await cluster.ready('AppBench', namespace, 'b');
     await cluster.delete('AppBench', namespace, 'b');
-    await cluster.gone('AppBench', namespace, 'b');
+    await cluster.deleted('AppBench', namespace, 'b');
     const claim = await uidOf('PersistentVolumeClaim', namespace, 'b-sites');
     await cluster.apply(namespace, aBench('b', { storage: { size: '20Gi' } }));
     await cluster.ready('AppBench', namespace, 'b');
@@ -141,19 +141,19 @@ describe('retained objects are adopted', { concurrency: true }, () => {
   test('and dropped with a site of the same name whose policy is Delete', async () => {
     const namespace = await start();
     await cluster.delete('AppSite', namespace, 's');
-    await cluster.gone('AppSite', namespace, 's');
+    await cluster.deleted('AppSite', namespace, 's');
     await cluster.apply(namespace, aSite('s', { bench: 'b', deletionPolicy: 'Delete' }));
     await cluster.ready('AppSite', namespace, 's');
     await cluster.delete('AppSite', namespace, 's');
-    await cluster.gone('AppSite', namespace, 's');
-    await cluster.gone('Secret', namespace, 's-db');
+    await cluster.deleted('AppSite', namespace, 's');
+    await cluster.deleted('Secret', namespace, 's-db');
   });
 
   test('never by a site of another name', async () => {
     const namespace = await start();
     const before = await treasure(namespace, OF_SITE);
     await cluster.delete('AppSite', namespace, 's');
-    await cluster.gone('AppSite', namespace, 's');
+    await cluster.deleted('AppSite', namespace, 's');
     await cluster.apply(namespace, aSite('other', { bench: 'b', siteName: 's.example.com' }));
     await cluster.ready('AppSite', namespace, 'other');
     assert.deepEqual(await treasure(namespace, OF_SITE), before);
@@ -201,14 +201,14 @@ describe('retained objects are adopted', { concurrency: true }, () => {
       await cluster.ready('AppBench', namespace, 'shop');
       await cluster.ready('AppBench', namespace, 'b');
       await cluster.delete('AppBench', namespace, 'shop');
-      await cluster.gone('AppBench', namespace, 'shop');
-      await cluster.gone('Service', namespace, 'shop-nginx');
+      await cluster.deleted('AppBench', namespace, 'shop');
+      await cluster.deleted('Service', namespace, 'shop-nginx');
       const before = await kept(namespace);
       const site = aSite('shop', { bench: 'b', deletionPolicy: 'Delete', ...dedicated });
       await cluster.apply(namespace, site);
       await taken('AppSite', namespace, 'AppBench');
       await cluster.delete('AppSite', namespace, 'shop');
-      await cluster.gone('AppSite', namespace, 'shop');
+      await cluster.deleted('AppSite', namespace, 'shop');
       assert.deepEqual(await kept(namespace), before);
       await cluster.apply(namespace, aBench('shop'));
       await cluster.ready('AppBench', namespace, 'shop');
@@ -220,12 +220,12 @@ describe('retained objects are adopted', { concurrency: true }, () => {
       await cluster.apply(namespace, aBench('b'), site);
       await cluster.ready('AppSite', namespace, 'shop');
       await cluster.delete('AppSite', namespace, 'shop');
-      await cluster.gone('AppSite', namespace, 'shop');
+      await cluster.deleted('AppSite', namespace, 'shop');
       const before = await kept(namespace);
       await cluster.apply(namespace, aBench('shop', { deletionPolicy: 'Delete' }));
       await taken('AppBench', namespace, 'AppSite');
       await cluster.delete('AppBench', namespace, 'shop');
-      await cluster.gone('AppBench', namespace, 'shop');
+      await cluster.deleted('AppBench', namespace, 'shop');
       assert.deepEqual(await kept(namespace), before);
     });
   });

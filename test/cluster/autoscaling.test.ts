@@ -42,14 +42,14 @@ describe('workers scale by events', { skip: KEDA.skip }, () => {
     at(await cluster.the('Deployment', namespace, deployment), 'spec.replicas');
   const scalers = async (): Promise<string[]> =>
     (await cluster.list('ScaledObject', namespace)).map(({ metadata }) => metadata.name);
-  const says = (
+  const awaitCondition = (
     status: string,
     reason: string,
     message: string,
     [kind, name] = ['AppBench', 'b'],
   ): Promise<Live> =>
     cluster.becomes(kind, namespace, name, {
-      what: `says ${reason}`,
+      what: `reports ${reason}`,
       check: (live) => {
         const autoscaling = conditionOf(live, 'Autoscaling');
         return (
@@ -60,8 +60,8 @@ describe('workers scale by events', { skip: KEDA.skip }, () => {
       },
     });
   const SITE: [string, string] = ['AppSite', 's'];
-  const saysThatKedaIsMissing = (): Promise<Live> =>
-    says(
+  const awaitKedaMissing = (): Promise<Live> =>
+    awaitCondition(
       'False',
       'KedaMissing',
       'workers are not scaled by events: the cluster does not serve keda.sh/v1alpha1',
@@ -75,13 +75,13 @@ describe('workers scale by events', { skip: KEDA.skip }, () => {
     return at(ours?.fieldsV1, '["f:spec"]["f:replicas"]') !== undefined;
   };
   /** What KEDA says of its object. */
-  const kedaSays = (name: string, status: string, message: string): Promise<Live> => {
+  const setKedaReady = (name: string, status: string, message: string): Promise<Live> => {
     const ready = { type: 'Ready', status, reason: 'Test', message };
     const conditions = [ready];
     return cluster.patchStatus('ScaledObject', namespace, name, { status: { conditions } });
   };
   const kedaWorks = async (): Promise<void> => {
-    for (const name of await scalers()) await kedaSays(name, 'True', 'ScaledObject is ready');
+    for (const name of await scalers()) await setKedaReady(name, 'True', 'ScaledObject is ready');
   };
   /** As a horizontal pod autoscaler does it. */
   const scaleTo = (deployment: string, count: number): Promise<unknown> =>
@@ -90,7 +90,7 @@ describe('workers scale by events', { skip: KEDA.skip }, () => {
       { spec: { replicas: count } },
     );
 
-  const goesTo = (deployment: string, count: number): Promise<true> =>
+  const awaitReplicas = (deployment: string, count: number): Promise<true> =>
     cluster.until(`${deployment} has ${count} replicas that are not ours`, async () => {
       assert.deepEqual([await replicas(deployment), await isOurs(deployment)], [count, false]);
       return true;
@@ -105,8 +105,8 @@ describe('workers scale by events', { skip: KEDA.skip }, () => {
   };
 
   test('not without KEDA: replicas are fixed, and a condition has the reason', async () => {
-    const bench = await saysThatKedaIsMissing();
-    assert.equal(await replicas('b-worker-short'), 1, 'nobody would wake it from 0');
+    const bench = await awaitKedaMissing();
+    assert.equal(await replicas('b-worker-short'), 1, 'nothing would scale it from 0');
     assert.equal(await replicas('b-worker-long'), 3);
     assert.equal(await replicas('b-worker-default'), 2);
     const { short } = at(bench, 'status.workerScaling') as { short: unknown };
@@ -125,16 +125,16 @@ describe('workers scale by events', { skip: KEDA.skip }, () => {
       return true;
     });
     // The number is given up as it is: without a manager it would be the server's default, one.
-    await goesTo('b-worker-long', 3);
+    await awaitReplicas('b-worker-long', 3);
     assert.deepEqual(await scaledDown('b-worker-long'), []);
-    const before = await says(
+    const before = await awaitCondition(
       'False',
       'ScalerNotReady',
       'ScaledObject b-worker-short: its operator has not observed it yet',
     );
     assert.equal(at(before, 'status.workerScaling.long.kedaManaged'), false);
     await kedaWorks();
-    await says('True', 'Keda', 'KEDA scales short, long');
+    await awaitCondition('True', 'Keda', 'KEDA scales short, long');
     const bench = await cluster.ready('AppBench', namespace, 'b');
     await cluster.ready('AppSite', namespace, 's');
     assert.equal(at(bench, 'status.workerScaling.short.mode'), 'autoscaled');
@@ -156,14 +156,19 @@ describe('workers scale by events', { skip: KEDA.skip }, () => {
       for (const name of [one, two]) {
         await cluster.patchStatus('ScaledObject', namespace, name, patch);
       }
-      await says('False', 'ScalerNotReady', `ScaledObject b-worker-short: ${message}`);
-      await says('False', 'ScalerNotReady', `ScaledObject s-worker-short: ${message}`, SITE);
+      await awaitCondition('False', 'ScalerNotReady', `ScaledObject b-worker-short: ${message}`);
+      await awaitCondition(
+        'False',
+        'ScalerNotReady',
+        `ScaledObject s-worker-short: ${message}`,
+        SITE,
+      );
       await cluster.ready('AppBench', namespace, 'b', 2_000);
       await cluster.ready('AppSite', namespace, 's', 2_000);
     }
     await kedaWorks();
-    await says('True', 'Keda', 'KEDA scales short, long');
-    await says('True', 'Keda', 'KEDA scales short, long', SITE);
+    await awaitCondition('True', 'Keda', 'KEDA scales short, long');
+    await awaitCondition('True', 'Keda', 'KEDA scales short, long', SITE);
   });
 
   test('and are not left at zero replicas by a KEDA that does nothing', async () => {
@@ -177,14 +182,14 @@ describe('workers scale by events', { skip: KEDA.skip }, () => {
       check: (bench) => at(bench, 'status.workerScaling.short.desiredReplicas') === 0,
     });
     assert.deepEqual(await pods(), [0, 0], 'KEDA may do that');
-    for (const name of [short, 's-worker-short']) await kedaSays(name, 'False', 'no Redis');
-    await goesTo(short, 1);
-    await goesTo('s-worker-short', 1);
-    await says('False', 'ScalerNotReady', 'ScaledObject s-worker-short: no Redis', SITE);
+    for (const name of [short, 's-worker-short']) await setKedaReady(name, 'False', 'no Redis');
+    await awaitReplicas(short, 1);
+    await awaitReplicas('s-worker-short', 1);
+    await awaitCondition('False', 'ScalerNotReady', 'ScaledObject s-worker-short: no Redis', SITE);
     const since = new Date();
     await scaleTo(short, 4);
     await kedaWorks();
-    await says('True', 'Keda', 'KEDA scales short, long');
+    await awaitCondition('True', 'Keda', 'KEDA scales short, long');
     assert.equal(await replicas(short), 4, 'a number is left alone');
     const writes = (await cluster.calls({ namespace, since })).filter(
       ({ verb, objectRef }) => verb === 'patch' && objectRef?.resource === 'deployments',
@@ -200,9 +205,13 @@ describe('workers scale by events', { skip: KEDA.skip }, () => {
       { type: 'Paused', status: 'True', reason: 'Test', message: 'is paused' },
     ];
     await cluster.patchStatus('ScaledObject', namespace, name, { status: { conditions } });
-    await says('False', 'ScalerPaused', 'ScaledObject b-worker-short: is paused by an annotation');
+    await awaitCondition(
+      'False',
+      'ScalerPaused',
+      'ScaledObject b-worker-short: is paused by an annotation',
+    );
     await cluster.becomes('AppBench', namespace, 'b', {
-      what: 'has nobody there',
+      what: 'has no worker',
       check: (bench) => {
         const { kedaManaged, ...short } = at(bench, 'status.workerScaling.short') as Record<
           string,
@@ -313,7 +322,7 @@ describe('workers scale by events', { skip: KEDA.skip }, () => {
   });
 
   test('and keeps its replicas when the queue is switched on again', async () => {
-    // Not its events, which after ten of one kind are told as one.
+    // Not its events, which after ten of one kind are aggregated into one.
     const pods = async (): Promise<string[]> =>
       (await cluster.list('Pod', namespace, 'app=b-worker-short')).map(nameOf);
     const before = await cluster.until('three pods are left', async () => {
@@ -325,13 +334,13 @@ describe('workers scale by events', { skip: KEDA.skip }, () => {
         spec: { workerAutoscaling: { short: { enabled } } },
       });
     await switched(true);
-    await goesTo('b-worker-short', 3);
+    await awaitReplicas('b-worker-short', 3);
     await cluster.until('the ScaledObjects of the queue are there', async () => {
       assert.deepEqual(await scalers(), SCALED);
       return true;
     });
     await kedaWorks();
-    await says('True', 'Keda', 'KEDA scales short, long');
+    await awaitCondition('True', 'Keda', 'KEDA scales short, long');
     assert.deepEqual(await pods(), before);
     await switched(false);
     await cluster.until('the number is ours', () => isOurs('b-worker-short'));
@@ -360,17 +369,17 @@ describe('workers scale by events', { skip: KEDA.skip }, () => {
     await cluster.apply(namespace, hpa('mine', 'b-worker-default'), hpa('other', 's-worker-long'));
     const left = (deployment: string, name: string): string =>
       `the number of Deployment ${deployment} is scaled by HorizontalPodAutoscaler ${name}, which another owner manages`;
-    await says('False', 'ForeignScaler', left('b-worker-default', 'mine'));
+    await awaitCondition('False', 'ForeignScaler', left('b-worker-default', 'mine'));
     await scaleTo('b-worker-default', 4);
-    await goesTo('b-worker-default', 4);
+    await awaitReplicas('b-worker-default', 4);
     await cluster.until('the ScaledObject of the operator is deleted', async () => {
       assert.deepEqual(await scalers(), ['b-worker-long']);
       return true;
     });
-    await says('False', 'ForeignScaler', left('s-worker-long', 'other'), SITE);
+    await awaitCondition('False', 'ForeignScaler', left('s-worker-long', 'other'), SITE);
     // Neither KEDA nor an HorizontalPodAutoscaler with a least number above 0 brings it back from there.
     await scaleTo('b-worker-default', 0);
-    await goesTo('b-worker-default', 2);
+    await awaitReplicas('b-worker-default', 2);
     await cluster.ready('AppBench', namespace, 'b');
     for (const name of ['mine', 'other']) {
       await cluster.delete('HorizontalPodAutoscaler', namespace, name);
@@ -382,7 +391,7 @@ describe('workers scale by events', { skip: KEDA.skip }, () => {
     });
     assert.equal(await replicas('b-worker-default'), 2);
     await kedaWorks();
-    await says('True', 'Keda', 'KEDA scales long');
+    await awaitCondition('True', 'Keda', 'KEDA scales long');
   });
 
   test('not where a user’s ScaledObject scales them to zero', async () => {
@@ -409,12 +418,12 @@ describe('workers scale by events', { skip: KEDA.skip }, () => {
         maxReplicas: 5,
       },
     });
-    await says(
+    await awaitCondition(
       'False',
       'ForeignScaler',
       `the number of Deployment ${deployment} is scaled by HorizontalPodAutoscaler keda-hpa-${name}, which another owner manages`,
     );
-    await goesTo(deployment, 2);
+    await awaitReplicas(deployment, 2);
     const since = new Date();
     await scaleTo(deployment, 0);
     await cluster.becomes('AppBench', namespace, 'b', {
@@ -437,7 +446,7 @@ describe('workers scale by events', { skip: KEDA.skip }, () => {
     await cluster.delete('ScaledObject', namespace, name);
     await cluster.until('the number is ours', () => isOurs(deployment));
     assert.equal(await replicas(deployment), 2);
-    await says('True', 'Keda', 'KEDA scales long');
+    await awaitCondition('True', 'Keda', 'KEDA scales long');
   });
 
   test('not by a KEDA object that is stuck in its deletion', async () => {
@@ -446,17 +455,17 @@ describe('workers scale by events', { skip: KEDA.skip }, () => {
       cluster.patch('ScaledObject', namespace, name, { metadata: { finalizers: list } });
     await finalizers([finalizer]);
     await cluster.delete('ScaledObject', namespace, name);
-    await says('False', 'ScalerNotReady', `ScaledObject ${name}: is being deleted`);
+    await awaitCondition('False', 'ScalerNotReady', `ScaledObject ${name}: is being deleted`);
     await cluster.ready('AppBench', namespace, 'b');
     await scaleTo(name, 0);
-    await goesTo(name, 3);
+    await awaitReplicas(name, 3);
     await finalizers([]);
-    await cluster.until('it is made anew', async () => {
+    await cluster.until('it is created again', async () => {
       const live = await cluster.the('ScaledObject', namespace, name);
       return live.metadata.deletionTimestamp === undefined;
     });
     await kedaWorks();
-    await says('True', 'Keda', 'KEDA scales long');
+    await awaitCondition('True', 'Keda', 'KEDA scales long');
   });
 
   test('and a site is deleted without waiting for an object that a stopped KEDA blocks', async () => {
@@ -466,11 +475,11 @@ describe('workers scale by events', { skip: KEDA.skip }, () => {
       cluster.patch('ScaledObject', namespace, 'u-worker-long', { metadata: { finalizers: list } });
     await finalizers(['finalizer.keda.sh']);
     await cluster.delete('AppSite', namespace, 'u');
-    await cluster.gone('AppSite', namespace, 'u');
+    await cluster.deleted('AppSite', namespace, 'u');
     const left = await cluster.the('ScaledObject', namespace, 'u-worker-long');
     assert.notEqual(left.metadata.deletionTimestamp, undefined);
     await finalizers([]);
-    await cluster.gone('ScaledObject', namespace, 'u-worker-long');
+    await cluster.deleted('ScaledObject', namespace, 'u-worker-long');
   });
 
   test('not after KEDA’s kinds are deleted, and again when they are back', async () => {
@@ -479,12 +488,12 @@ describe('workers scale by events', { skip: KEDA.skip }, () => {
       for (const name of await scalers())
         await cluster.patch('ScaledObject', namespace, name, { metadata: { finalizers: list } });
     };
-    // It was taken away before its kinds: nobody takes its finalizers off.
+    // It was taken away before its kinds: no controller removes its finalizers.
     await finalizers(['finalizer.keda.sh']);
     for (const { metadata } of KEDA.crds) {
       await cluster.delete('CustomResourceDefinition', '', metadata.name);
     }
-    await saysThatKedaIsMissing();
+    await awaitKedaMissing();
     await cluster.until('the number is ours', async () => {
       assert.deepEqual([await replicas('b-worker-long'), await isOurs('b-worker-long')], [3, true]);
       return true;
@@ -494,11 +503,11 @@ describe('workers scale by events', { skip: KEDA.skip }, () => {
     await cluster.apply(namespace, aSite('t', { bench: 'b' }));
     await cluster.ready('AppSite', namespace, 't');
     await cluster.delete('AppSite', namespace, 't');
-    await cluster.gone('AppSite', namespace, 't');
+    await cluster.deleted('AppSite', namespace, 't');
     assert.deepEqual(await scalers(), ['b-worker-long', 's-worker-long'], 'they are stuck');
     await finalizers([]);
     for (const { metadata } of KEDA.crds) {
-      await cluster.gone('CustomResourceDefinition', '', metadata.name);
+      await cluster.deleted('CustomResourceDefinition', '', metadata.name);
     }
     for (const crd of KEDA.crds) await installCrd(cluster, crd);
     await cluster.until('the ScaledObjects are back', async () => {
@@ -506,7 +515,7 @@ describe('workers scale by events', { skip: KEDA.skip }, () => {
       return true;
     });
     await kedaWorks();
-    await says('True', 'Keda', 'KEDA scales long');
+    await awaitCondition('True', 'Keda', 'KEDA scales long');
     // While a kind vanishes, its objects go first, and cannot be made again.
     const passing = /404 page not found|while custom resource definition is terminating/;
     assert.deepEqual(

@@ -150,9 +150,9 @@ describe('backups of a site', { concurrency: true }, () => {
     assert.equal(at(done, 'status.count'), 1);
     assert.equal(at(done, 'status.backups[0].location'), 'pvc://backups/ns/shop/20260101T000000Z');
     assert.equal(at(done, 'status.lastSuccessfulTime'), '2026-01-01T00:00:00Z');
-    await cluster.gone('Job', namespace, 'night-backup');
+    await cluster.deleted('Job', namespace, 'night-backup');
     await cluster.delete('AppSite', namespace, 'shop');
-    await cluster.gone('AppSite', namespace, 'shop');
+    await cluster.deleted('AppSite', namespace, 'shop');
     await cluster.apply(namespace, SHOP);
     await cluster.ready('AppSite', namespace, 'shop');
     await sleep(500);
@@ -193,7 +193,7 @@ describe('backups of a site', { concurrency: true }, () => {
     await becomes(namespace, 'Running', 'Provisioning');
     await finish(namespace, 'night-backup', 0, reportOf('20260101T000000Z'));
     await becomes(namespace, 'Succeeded', 'BackedUp');
-    await cluster.gone('Job', namespace, 'night-backup');
+    await cluster.deleted('Job', namespace, 'night-backup');
     await sleep(1_500);
     assert.equal(await cluster.get('Job', namespace, 'night-backup'), undefined);
   });
@@ -239,7 +239,7 @@ describe('backups of a site', { concurrency: true }, () => {
     await becomes(namespace, 'Scheduled', 'BackedUp');
     await sleep(1_100);
     await runNow(namespace, 'night-2');
-    await finish(namespace, 'night-2', 1, 'app-operator: StoreUnreachable: nobody answers');
+    await finish(namespace, 'night-2', 1, 'app-operator: StoreUnreachable: no answer');
     const failed = await becomes(namespace, 'Failed', 'StoreUnreachable');
     assert.equal(at(failed, 'status.count'), 1);
     await sleep(1_100);
@@ -256,7 +256,7 @@ describe('backups of a site', { concurrency: true }, () => {
     await finish(namespace, 'night-backup', 0, reportOf('20260101T000000Z'));
     await becomes(namespace, 'Succeeded', 'BackedUp');
     await cluster.delete('AppSite', namespace, 'shop');
-    await cluster.gone('AppSite', namespace, 'shop');
+    await cluster.deleted('AppSite', namespace, 'shop');
     await cluster.delete('SiteBackup', namespace, 'night');
     await cluster.until('the Job', () => cluster.get('Job', namespace, 'night-backup-delete'));
     await cluster.becomes('SiteBackup', namespace, 'night', {
@@ -271,7 +271,7 @@ describe('backups of a site', { concurrency: true }, () => {
       'Deleting',
     );
     await finish(namespace, 'night-backup-delete', 0, 'app-operator: Succeeded: {"removed": 1}');
-    await cluster.gone('SiteBackup', namespace, 'night');
+    await cluster.deleted('SiteBackup', namespace, 'night');
     // Its Job goes with the garbage collector.
     await cluster.until('nothing of it is left', async () => {
       const left = (await cluster.everything(namespace)).map(nameOf);
@@ -289,7 +289,7 @@ describe('backups of a site', { concurrency: true }, () => {
     await finish(namespace, 'night-backup', 0, reportOf('20260101T000000Z'));
     await becomes(namespace, 'Succeeded', 'BackedUp');
     await cluster.delete('SiteBackup', namespace, 'night');
-    await cluster.gone('SiteBackup', namespace, 'night');
+    await cluster.deleted('SiteBackup', namespace, 'night');
     assert.equal(await cluster.get('Job', namespace, 'night-backup-delete'), undefined);
   });
 
@@ -299,6 +299,6 @@ describe('backups of a site', { concurrency: true }, () => {
     await becomes(namespace, 'Scheduled', 'Scheduled');
     await cluster.delete('AppSite', namespace, 'shop');
     await becomes(namespace, 'Pending', 'SiteMissing');
-    await cluster.gone('CronJob', namespace, 'night-backup');
+    await cluster.deleted('CronJob', namespace, 'night-backup');
   });
 });

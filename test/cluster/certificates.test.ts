@@ -151,7 +151,7 @@ describe('a site’s certificate', () => {
         issuerRef: { group: 'cert-manager.io', kind: 'ClusterIssuer', name: 'letsencrypt' },
       });
       const all = await cluster.list('Certificate', namespace);
-      assert.equal(all.length, 1, 'nobody else has asked for one');
+      assert.equal(all.length, 1, 'only one is requested');
     });
 
     test('is awaited while the site stays Ready', async () => {
@@ -241,8 +241,8 @@ describe('a site’s certificate', () => {
         await issuerKind('Issuer');
         const line = new CommandLine(cluster.controlPlane.kubeconfig);
         const args = ['diff', '-n', namespace, '-f', '-', '--field-manager', 'user'];
-        const said = await line.run(args, toYaml([aSite('several', spec)]));
-        assert.deepEqual(said, { code: 0, out: '', err: '' });
+        const result = await line.run(args, toYaml([aSite('several', spec)]));
+        assert.deepEqual(result, { code: 0, out: '', err: '' });
       });
 
       test('routes all domains to the site, by HTTP until the certificate is issued', async () => {
@@ -297,9 +297,14 @@ describe('a site’s certificate', () => {
 
       test('refuses a second site with one of the domains', async () => {
         const ingress = { enabled: true, className: 'nginx' };
-        const rival = { bench: 'b', workloads: 'Shared', aliases: ['shop.several.org'], ingress };
-        await cluster.apply(namespace, aSite('rival', rival));
-        await cluster.becomes('AppSite', namespace, 'rival', {
+        const conflicting = {
+          bench: 'b',
+          workloads: 'Shared',
+          aliases: ['shop.several.org'],
+          ingress,
+        };
+        await cluster.apply(namespace, aSite('conflicting', conflicting));
+        await cluster.becomes('AppSite', namespace, 'conflicting', {
           what: 'is refused',
           check: (live) => {
             const ready = conditionOf(live, 'Ready');
@@ -308,8 +313,8 @@ describe('a site’s certificate', () => {
             );
           },
         });
-        await cluster.delete('AppSite', namespace, 'rival');
-        await cluster.gone('AppSite', namespace, 'rival');
+        await cluster.delete('AppSite', namespace, 'conflicting');
+        await cluster.deleted('AppSite', namespace, 'conflicting');
       });
     });
 
@@ -342,8 +347,8 @@ describe('a site’s certificate', () => {
     test('is deleted with its Ingress, and its Secret stays', async () => {
       const spec = { ingress: { enabled: false } };
       await cluster.patch('AppSite', namespace, 'issued', { spec });
-      await cluster.gone('Certificate', namespace, 'issued-tls');
-      await cluster.gone('Ingress', namespace, 'issued-ingress');
+      await cluster.deleted('Certificate', namespace, 'issued-tls');
+      await cluster.deleted('Ingress', namespace, 'issued-ingress');
       assert.ok(await cluster.get('Secret', namespace, 'issued-tls'));
       const site = await cluster.ready('AppSite', namespace, 'issued');
       assert.equal(conditionOf(site, 'CertificateReady'), undefined);

@@ -290,7 +290,7 @@ describe('app-operator report', () => {
       `connecting with ${planted.password}`,
       `as base64 ${Buffer.from(planted.password).toString('base64')}`,
       'UGxhbnRlZEtleUxpbmVUd28 is a line of a key',
-      JSON.stringify({ said: planted.quoted }),
+      JSON.stringify({ text: planted.quoted }),
       'token=never-in-a-Secret-1 mysql://u:never-in-a-Secret-2@h',
       'harmless text stays',
     ].join('\n');

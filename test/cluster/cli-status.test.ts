@@ -242,7 +242,7 @@ describe('app-operator status', { concurrency: 4 }, () => {
 
   test('with --watch prints each change, until Ctrl-C', async (t) => {
     const namespace = await cluster.namespace();
-    const held = await holdPods(cluster, { app: 'watched-db' });
+    const heldPods = await holdPods(cluster, { app: 'watched-db' });
     const child = admin.start(['status', '--watch', '-n', namespace]);
     t.after(() => child.kill('SIGKILL'));
     assert.ok(child.stdout);
@@ -252,7 +252,7 @@ describe('app-operator status', { concurrency: 4 }, () => {
       cluster.until(what, async () => lines.some((line) => line.startsWith(what)));
     await cluster.apply(namespace, aBench('watched'));
     await printed('AppBench watched: Provisioning: waiting for StatefulSet watched-db');
-    await release(cluster, held);
+    await release(cluster, heldPods);
     await printed('AppBench watched: Ready');
     await cluster.delete('AppBench', namespace, 'watched');
     await printed('AppBench watched: deleted');

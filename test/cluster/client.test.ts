@@ -123,13 +123,13 @@ describe('an error', () => {
   });
 
   test('is Forbidden, and names the user', async () => {
-    const nobody = await clientOf(await cluster.userKubeconfig('nobody'));
-    await assert.rejects(nobody.request('GET', configMaps), (error) => {
+    const withoutRights = await clientOf(await cluster.userKubeconfig('without-rights'));
+    await assert.rejects(withoutRights.request('GET', configMaps), (error) => {
       assert.ok(isForbidden(error));
-      assert.match((error as Error).message, /User "nobody" cannot list/);
+      assert.match((error as Error).message, /User "without-rights" cannot list/);
       return true;
     });
-    await nobody.close();
+    await withoutRights.close();
   });
 
   test('never quotes a secret', async () => {
@@ -206,7 +206,7 @@ describe('a watch', () => {
   });
 
   for (const signal of ['SIGKILL', 'SIGTERM'] as const) {
-    test(`ends when the API server ends by ${signal}, and goes on after a list`, async () => {
+    test(`ends when the API server ends by ${signal}, and continues after a list`, async () => {
       const resourceVersion = await version();
       const name = `restart-${signal.toLowerCase()}`;
       let opened = (): void => undefined;

@@ -67,7 +67,7 @@ class Place {
   async isUnharmed(what: string): Promise<void> {
     await this.ready();
     assert.ok(this.operator.running, `the operator is the same process:\n${this.operator.tail()}`);
-    // A bench may be Ready before it has heard of its site: that watch comes back last, once in a while.
+    // A bench may be Ready before it has observed its site: that watch comes back last, once in a while.
     await cluster.until(`the objects are the same after ${what}`, async () => {
       assertSameObjects(await snapshot(cluster, this.namespace), undisturbed, what);
       return true;
@@ -91,7 +91,7 @@ class Place {
 
   async changesAreDone(): Promise<void> {
     const { namespace } = this;
-    await cluster.gone('AppSite', namespace, 't');
+    await cluster.deleted('AppSite', namespace, 't');
     await this.ready('u');
     await cluster.the('Deployment', namespace, 'b-socketio');
     await cluster.becomes('Service', namespace, 's-gunicorn', {
@@ -121,12 +121,12 @@ describe('an operator keeps working', { concurrency: 5 }, () => {
     }
     await place.isUnharmed('cut watches');
     assert.ok((await place.restarts('Error')) > 10, 'and its metrics tell of it');
-    const heard = (await place.metrics.samples()).filter(
+    const activity = (await place.metrics.samples()).filter(
       ({ name }) => name === 'app_operator_watch_last_activity_timestamp_seconds',
     );
-    const kinds = heard.map(({ labels }) => labels['kind'] ?? '');
+    const kinds = activity.map(({ labels }) => labels['kind'] ?? '');
     for (const kind of ['AppSite', 'Deployment', 'Secret']) assert.ok(kinds.includes(kind), kind);
-    for (const { value } of heard) assert.ok(Date.now() / 1_000 - value < 120);
+    for (const { value } of activity) assert.ok(Date.now() / 1_000 - value < 120);
   });
 
   test('while the server ends its watches without an error', async () => {
@@ -181,7 +181,7 @@ describe('an operator keeps working', { concurrency: 5 }, () => {
       await sleep(6_000);
       place.proxy.rule = undefined;
       await place.isUnharmed(`${status} for a while`);
-      // A server that asks for patience gets it: no call is made more than a few times a second.
+      // A server that sends Retry-After is obeyed: no call is made more than a few times a second.
       assert.ok(calls < 600, `${calls} calls in 6 s`);
     });
   }
@@ -224,8 +224,8 @@ describe('an operator keeps working', { concurrency: 5 }, () => {
         versions: [{ name: 'v1', served: true, storage: true, schema }],
       },
     });
-    const asked = (): number => place.proxy.calls.filter((call) => call.includes('keda')).length;
-    await cluster.until('it asks', async () => asked() > 1);
+    const requests = (): number => place.proxy.calls.filter((call) => call.includes('keda')).length;
+    await cluster.until('it retries discovery', async () => requests() > 1);
     await sleep(2_500);
     await place.create();
     await place.isUnharmed('failed discovery');

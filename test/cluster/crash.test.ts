@@ -17,8 +17,8 @@ import {
 import { type Live, nameOf } from './support/objects.js';
 import type { Operator } from './support/operator.js';
 
-/** Each world's operator is killed at every third write, each at others: together at all. */
-const WORLDS = 3;
+/** Each scene's operator is killed at every third write, each at others: together at all. */
+const SCENES = 3;
 /** For a dozen starts of an operator, one after the other. */
 const TIMEOUT_MS = 240_000;
 /** All children, with few pods. */
@@ -37,7 +37,7 @@ let cluster: Cluster;
 let operators: ProxiedOperators;
 
 /** A namespace with an operator of its own, which is killed at its writes. */
-class World {
+class Scene {
   /** What was written for the first time since the last `killAt`. */
   readonly writes: string[] = [];
   /** Where the operator was killed since then. */
@@ -67,9 +67,9 @@ class World {
     };
   }
 
-  static async make(): Promise<World> {
+  static async make(): Promise<Scene> {
     const proxy = await operators.proxy();
-    return new World(await cluster.namespace(), proxy);
+    return new Scene(await cluster.namespace(), proxy);
   }
 
   /** From now on the operator is killed in place of each of these writes, the first time. */
@@ -110,16 +110,16 @@ class World {
       });
     }
     await this.#ready();
-    await cluster.gone('Job', namespace, 's-reopen', TIMEOUT_MS);
-    await cluster.gone('Ingress', namespace, 's-ingress', TIMEOUT_MS);
+    await cluster.deleted('Job', namespace, 's-reopen', TIMEOUT_MS);
+    await cluster.deleted('Ingress', namespace, 's-ingress', TIMEOUT_MS);
   }
 
   async delete(): Promise<void> {
     const { namespace } = this;
     await cluster.delete('AppSite', namespace, 's');
     await cluster.delete('AppBench', namespace, 'b');
-    await cluster.gone('AppSite', namespace, 's', TIMEOUT_MS);
-    await cluster.gone('AppBench', namespace, 'b', TIMEOUT_MS);
+    await cluster.deleted('AppSite', namespace, 's', TIMEOUT_MS);
+    await cluster.deleted('AppBench', namespace, 'b', TIMEOUT_MS);
     await cluster.until(`nothing is left in ${namespace}`, async () => {
       assert.deepEqual((await cluster.children(namespace)).map(nameOf), []);
       return true;
@@ -181,7 +181,7 @@ function nameOfWrite({ method, path, body }: Call): string {
   return [method, place, secret, path.endsWith('/status') ? phase : ''].filter(Boolean).join(' ');
 }
 
-/** A world in which nobody is killed: what it is like after each step, and the writes of the step. */
+/** A scene in which no operator is killed: its state after each step, and the writes of the step. */
 interface Step {
   readonly end: Snapshot;
   readonly writes: readonly string[];
@@ -189,27 +189,27 @@ interface Step {
 }
 const STEPS = ['create', 'change', 'delete'] as const;
 const undisturbed = new Map<string, Step>();
-const readers: World[] = [];
+const readers: Scene[] = [];
 
-async function step(world: World, name: (typeof STEPS)[number]): Promise<Step> {
-  await world.live(() => world[name]());
+async function step(scene: Scene, name: (typeof STEPS)[number]): Promise<Step> {
+  await scene.live(() => scene[name]());
   return {
-    end: await snapshot(cluster, world.namespace),
-    writes: [...world.writes],
-    jobs: await world.jobs(),
+    end: await snapshot(cluster, scene.namespace),
+    writes: [...scene.writes],
+    jobs: await scene.jobs(),
   };
 }
 
 before(async () => {
   cluster = await startCluster({ persistentVolumes: 60, audit: true });
   operators = new ProxiedOperators(cluster);
-  const world = await World.make();
+  const scene = await Scene.make();
   for (const name of STEPS) {
-    world.killAt([]);
-    undisturbed.set(name, await step(world, name));
+    scene.killAt([]);
+    undisturbed.set(name, await step(scene, name));
   }
-  await world.stop();
-  for (let index = 0; index < WORLDS; index++) readers.push(await World.make());
+  await scene.stop();
+  for (let index = 0; index < SCENES; index++) readers.push(await Scene.make());
 });
 after(async () => {
   await operators.stop();
@@ -224,17 +224,17 @@ describe('an operator that is killed at each of its writes reaches the same end'
       t.diagnostic(`${wanted.writes.length} writes: ${wanted.writes.join(', ')}`);
       const killed = new Set<string>();
       await Promise.all(
-        readers.map(async (world, index) => {
-          world.killAt(wanted.writes.filter((_, number) => number % WORLDS === index));
-          const { end, jobs } = await step(world, name);
-          assertSameObjects(end, wanted.end, `killed at ${world.kills.join(', ')}`);
+        readers.map(async (scene, index) => {
+          scene.killAt(wanted.writes.filter((_, number) => number % SCENES === index));
+          const { end, jobs } = await step(scene, name);
+          assertSameObjects(end, wanted.end, `killed at ${scene.kills.join(', ')}`);
           assert.deepEqual(end.jobPods, wanted.end.jobPods, 'no Job runs twice');
           assert.deepEqual(jobs, wanted.jobs, 'no Job is made twice');
-          await assertNoOrphans(cluster, world.namespace);
-          for (const write of world.kills) killed.add(write);
+          await assertNoOrphans(cluster, scene.namespace);
+          for (const write of scene.kills) killed.add(write);
         }),
       );
-      // How many steps a status tells depends on how fast pods are.
+      // How many steps a status reports depends on how fast pods are.
       const missed = wanted.writes.filter(
         (write) => !killed.has(write) && !write.includes('status'),
       );
@@ -242,10 +242,10 @@ describe('an operator that is killed at each of its writes reaches the same end'
     });
 
     if (name === 'delete') continue;
-    test(`and leaves nothing to do for the one that comes after it (${name})`, async () => {
+    test(`and leaves nothing to do for the next operator (${name})`, async () => {
       const user = `after-${name}`;
       const namespaces = readers.map(({ namespace }) => namespace);
-      // What differs in a digest only is told after a few seconds.
+      // A difference in a digest only is written after a few seconds.
       await atRest(cluster, 'operator');
       const successor = await operators.start(undefined, { namespaces, user });
       await sleep(3_000);

@@ -3,7 +3,7 @@ import { after, before, describe, test } from 'node:test';
 
 import { type Cluster, installCrd, startCluster } from './harness.js';
 import { aBench, aSite } from './support/builders.js';
-import { mariaDbCrds, mariaDbSays, postgresCrds } from './support/database-operators.js';
+import { mariaDbCrds, mariaDbStatus, postgresCrds } from './support/database-operators.js';
 import { at, conditionOf, type Live, type Manifest } from './support/objects.js';
 import type { Operator } from './support/operator.js';
 
@@ -66,7 +66,7 @@ describe('a database operator', () => {
   const healthy = async (name: string): Promise<void> => {
     await made(name);
     for (const kind of MADE) {
-      await answer(kind, `${name}-db`, mariaDbSays('True', 'Created', 'Created'));
+      await answer(kind, `${name}-db`, mariaDbStatus('True', 'Created', 'Created'));
     }
   };
   const finalizers = (kind: string, name: string, list: readonly string[]): Promise<Live> =>
@@ -113,11 +113,11 @@ describe('a database operator', () => {
     });
 
     test('whose server is not ready is awaited, with its message', async () => {
-      const why = mariaDbSays('False', 'StatefulSetNotReady', 'Not ready');
+      const why = mariaDbStatus('False', 'StatefulSetNotReady', 'Not ready');
       await answer('MariaDB', 'company-db', why);
       const words = /^MariaDB company-db: Not ready$/;
       await awaitReason(['AppSite', 'shop'], 'DatabaseReady', 'DatabaseServerNotReady', words);
-      await answer('MariaDB', 'company-db', mariaDbSays('True', 'StatefulSetReady', 'Running'));
+      await answer('MariaDB', 'company-db', mariaDbStatus('True', 'StatefulSetReady', 'Running'));
       await awaitReason(
         ['AppSite', 'shop'],
         'DatabaseReady',
@@ -129,8 +129,8 @@ describe('a database operator', () => {
     test('that cannot create a user: its message is shown, and no further object is made', async () => {
       const why =
         "Error creating shop-db: error creating user in MariaDB: Error 1396 (HY000): Operation CREATE USER failed for 's_shop'@'%'";
-      await answer('MariaDbDatabase', 'shop-db', mariaDbSays('True', 'Created', 'Created'));
-      await answer('User', 'shop-db', mariaDbSays('False', 'Failed', why));
+      await answer('MariaDbDatabase', 'shop-db', mariaDbStatus('True', 'Created', 'Created'));
+      await answer('User', 'shop-db', mariaDbStatus('False', 'Failed', why));
       const words = /^User shop-db: Error creating shop-db: .*Error 1396/;
       await awaitReason(['AppSite', 'shop'], 'DatabaseReady', 'Preparing', words);
       await awaitReason(['AppSite', 'shop'], 'Ready', 'Provisioning', /Error 1396/);
@@ -159,11 +159,11 @@ describe('a database operator', () => {
     });
 
     test('is watched, never polled', async () => {
-      const asked = (await cluster.calls()).filter(
+      const requests = (await cluster.calls()).filter(
         ({ verb, objectRef }) => verb === 'get' && objectRef?.apiGroup === 'k8s.mariadb.com',
       );
       assert.deepEqual(
-        asked.filter(({ objectRef }) => objectRef?.name),
+        requests.filter(({ objectRef }) => objectRef?.name),
         [],
       );
     });
@@ -182,7 +182,7 @@ describe('a database operator', () => {
 
     test('has its objects reverted after foreign changes', async () => {
       await cluster.patch('User', namespace, 'shop-db', { spec: { maxUserConnections: 3 } });
-      await cluster.until('it is mended', async () => {
+      await cluster.until('it is repaired', async () => {
         const user = await cluster.the('User', namespace, 'shop-db');
         return at(user, 'spec.maxUserConnections') === 1000;
       });
@@ -223,8 +223,8 @@ describe('a database operator', () => {
         assert.ok(metadata.deletionTimestamp, kind);
         await finalizers(kind, 'shop-db', []);
       }
-      await cluster.gone('AppSite', namespace, 'shop');
-      for (const kind of MADE) await cluster.gone(kind, namespace, 'shop-db');
+      await cluster.deleted('AppSite', namespace, 'shop');
+      for (const kind of MADE) await cluster.deleted(kind, namespace, 'shop-db');
     });
 
     test('that does not run blocks the deletion of a site until skip-drop is set', async () => {
@@ -232,7 +232,7 @@ describe('a database operator', () => {
       await cluster.delete('AppSite', namespace, 'stuck');
       await awaitReason(['AppSite', 'stuck'], 'Ready', 'Deleting', /waiting for the operator of/);
       await cluster.patch('AppSite', namespace, 'stuck', SKIP_DROP);
-      await cluster.gone('AppSite', namespace, 'stuck');
+      await cluster.deleted('AppSite', namespace, 'stuck');
       assert.ok(await cluster.get('MariaDbDatabase', namespace, 'stuck-db'), 'its own matter');
       for (const kind of MADE) await finalizers(kind, 'stuck-db', []);
     });
@@ -250,7 +250,7 @@ describe('a database operator', () => {
       await set({ deletionPolicy: 'Retain' });
       await cluster.delete('AppSite', namespace, 'kept');
       await set({ paused: false });
-      await cluster.gone('AppSite', namespace, 'kept');
+      await cluster.deleted('AppSite', namespace, 'kept');
       const left = await cluster.the('MariaDbDatabase', namespace, 'kept-db');
       assert.equal(at(left, 'spec.cleanupPolicy'), 'Skip');
       assert.equal(left.metadata.deletionTimestamp, undefined);
@@ -317,7 +317,7 @@ describe('a database operator', () => {
       const [, roles] = await postgresCrds();
       assert.ok(roles);
       await installCrd(cluster, roles);
-      const role = await cluster.until('the role is asked for', () =>
+      const role = await cluster.until('the role is requested', () =>
         cluster.get('DatabaseRole', namespace, 'pg-db'),
       );
       assert.equal(at(role, 'spec.login'), true);
@@ -342,7 +342,7 @@ describe('a database operator', () => {
 
     test('that has finished: the site continues', async () => {
       await answer('DatabaseRole', 'pg-db', { ...applied, message: '' });
-      const database = await cluster.until('the database is asked for', () =>
+      const database = await cluster.until('the database is requested', () =>
         cluster.get('PostgresDatabase', namespace, 'pg-db'),
       );
       const role = await cluster.the('DatabaseRole', namespace, 'pg-db');
@@ -379,7 +379,7 @@ describe('a database operator', () => {
         /waiting for DatabaseRole pg-db to go, which/,
       );
       await finalizers('DatabaseRole', 'pg-db', []);
-      await cluster.gone('AppSite', namespace, 'pg');
+      await cluster.deleted('AppSite', namespace, 'pg');
     });
   });
 });

@@ -99,7 +99,7 @@ describe('where the watch is later than the answers to our own writes', { concur
     await cluster.patch('AppSite', namespace, 's', {
       spec: { componentReplicas: { gunicorn: 2 } },
     });
-    await cluster.gone('AppSite', namespace, 's');
+    await cluster.deleted('AppSite', namespace, 's');
   });
 
   test('a status never reports the old state for a new generation', async () => {
@@ -139,11 +139,11 @@ describe('where the watch is later than the answers to our own writes', { concur
     const { namespace, proxy } = await place({ deletionPolicy: 'Delete' });
     proxy.watchDelay = slow('appsites');
     await cluster.delete('AppSite', namespace, 's');
-    await cluster.gone('AppSite', namespace, 's');
-    // The watch of Jobs tells before that of sites does.
+    await cluster.deleted('AppSite', namespace, 's');
+    // The watch of Jobs has its event before the watch of sites.
     await sleep(2 * LATE_MS);
     // The garbage collector takes the drop Job, at its own pace.
-    await cluster.gone('Job', namespace, 's-drop');
+    await cluster.deleted('Job', namespace, 's-drop');
     const drops = (await cluster.calls({ namespace })).filter(
       ({ objectRef, responseStatus }) =>
         objectRef?.name === 's-drop' && responseStatus?.code === 201,
@@ -176,7 +176,7 @@ describe('where the watch is later than the answers to our own writes', { concur
     ]);
   });
 
-  test('what we have made is not made twice', async () => {
+  test('an object that the operator has created is not created twice', async () => {
     const namespace = await cluster.namespace();
     const proxy = await operators.proxy();
     await operators.start(proxy, { namespaces: [namespace] });
@@ -204,7 +204,7 @@ test('a watch without events is ended after its time, and no change is missed', 
   const reflector = new Reflector({
     client: {
       request: client.request.bind(client),
-      // As in the operator, with less patience.
+      // As in the operator, with a shorter timeout.
       watch: (path, query, options) =>
         client.watch(path, query, { ...options, idleTimeoutMs: 1_500 }),
     },

@@ -36,7 +36,7 @@ const deleting = (kind: string, namespace: string, name: string, message: RegExp
   });
 
 /** A pod that has a volume for as long as it is there. */
-const aHolder = (claimName: string): Manifest => ({
+const aPodWithClaim = (claimName: string): Manifest => ({
   apiVersion: 'v1',
   kind: 'Pod',
   metadata: { name: 'holder' },
@@ -115,9 +115,9 @@ describe('deletion', { concurrency: true }, () => {
       await cluster.delete('AppSite', namespace, 's');
       await cluster.delete('AppBench', namespace, 'b');
       await setBoth(namespace, { paused: false });
-      await cluster.gone('AppSite', namespace, 's');
-      await cluster.gone('AppBench', namespace, 'b');
-      await cluster.until('what is left belongs to nobody', async () => {
+      await cluster.deleted('AppSite', namespace, 's');
+      await cluster.deleted('AppBench', namespace, 'b');
+      await cluster.until('the remaining objects have no owner', async () => {
         for (const { kind, metadata } of await cluster.children(namespace)) {
           const { labels, ownerReferences, deletionTimestamp } = metadata;
           assert.deepEqual(
@@ -186,8 +186,8 @@ describe('deletion', { concurrency: true }, () => {
       await cluster.delete('AppSite', namespace, 's1');
       await deleting('AppBench', namespace, 'b', /^waiting for its sites to be deleted: s2$/);
       await cluster.delete('AppSite', namespace, 's2');
-      await cluster.gone('AppSite', namespace, 's2');
-      await cluster.gone('AppBench', namespace, 'b');
+      await cluster.deleted('AppSite', namespace, 's2');
+      await cluster.deleted('AppBench', namespace, 'b');
     });
 
     test('serves its sites for as long as it waits for them', async () => {
@@ -197,14 +197,14 @@ describe('deletion', { concurrency: true }, () => {
       await deleting('AppBench', namespace, 'b', /^waiting for its sites to be deleted: s$/);
       await cluster.delete('Deployment', namespace, 'b-nginx');
       await cluster.patch('Deployment', namespace, 'b-gunicorn', { spec: { replicas: 0 } });
-      await cluster.until('both are mended', async () => {
+      await cluster.until('both are repaired', async () => {
         const nginx = await cluster.get('Deployment', namespace, 'b-nginx');
         const gunicorn = await cluster.the('Deployment', namespace, 'b-gunicorn');
         return nginx && nginx.metadata.uid !== metadata.uid && at(gunicorn, 'spec.replicas') === 1;
       });
       await deleting('AppBench', namespace, 'b', /^waiting for its sites to be deleted: s$/);
       await cluster.delete('AppSite', namespace, 's');
-      await cluster.gone('AppBench', namespace, 'b');
+      await cluster.deleted('AppBench', namespace, 'b');
     });
 
     for (const deletionPolicy of ['Retain', 'Delete']) {
@@ -237,14 +237,14 @@ describe('deletion', { concurrency: true }, () => {
         if (deletionPolicy === 'Retain') {
           await cluster.until('the site knows the password that Redis has now', async () => {
             const now = await cluster.the('Secret', namespace, 'b-redis-auth');
-            const told = await cluster.the('Job', namespace, 's-init');
+            const job = await cluster.the('Job', namespace, 's-init');
             const renewed = now.metadata.uid !== password.metadata.uid;
-            return !renewed || told.metadata.uid !== init.metadata.uid;
+            return !renewed || job.metadata.uid !== init.metadata.uid;
           });
         }
         await cluster.delete('AppSite', namespace, 's', 'Foreground');
-        await cluster.gone('AppSite', namespace, 's');
-        await cluster.gone('AppBench', namespace, 'b');
+        await cluster.deleted('AppSite', namespace, 's');
+        await cluster.deleted('AppBench', namespace, 'b');
       });
     }
 
@@ -252,7 +252,12 @@ describe('deletion', { concurrency: true }, () => {
       const namespace = await cluster.namespace();
       const deletionPolicy = 'Delete';
       const site = aSite('s', { bench: 'b', deletionPolicy, workloads: 'Shared' });
-      await cluster.apply(namespace, aBench('b', { deletionPolicy }), site, aHolder('b-sites'));
+      await cluster.apply(
+        namespace,
+        aBench('b', { deletionPolicy }),
+        site,
+        aPodWithClaim('b-sites'),
+      );
       await cluster.ready('AppSite', namespace, 's');
       await cluster.ready('AppBench', namespace, 'b');
       await cluster.becomes('Pod', namespace, 'holder', {
@@ -265,14 +270,14 @@ describe('deletion', { concurrency: true }, () => {
         check: (claim) => Boolean(claim.metadata.deletionTimestamp),
       });
       await cluster.delete('AppSite', namespace, 's');
-      await cluster.gone('AppSite', namespace, 's');
-      await cluster.gone('AppBench', namespace, 'b');
+      await cluster.deleted('AppSite', namespace, 's');
+      await cluster.deleted('AppBench', namespace, 'b');
     });
 
     test('leaves only its data under Retain, without owner references', async () => {
       const namespace = await withSites();
       await cluster.delete('AppBench', namespace, 'b');
-      await cluster.gone('AppBench', namespace, 'b');
+      await cluster.deleted('AppBench', namespace, 'b');
       const kept = [
         'NetworkPolicy/b-db',
         'PersistentVolumeClaim/b-db-data',
@@ -298,7 +303,7 @@ describe('deletion', { concurrency: true }, () => {
       await cluster.apply(namespace, aBench('b', { deletionPolicy: 'Delete' }));
       await cluster.ready('AppBench', namespace, 'b');
       await cluster.delete('AppBench', namespace, 'b');
-      await cluster.gone('AppBench', namespace, 'b');
+      await cluster.deleted('AppBench', namespace, 'b');
       await cluster.until('nothing is left', async () => {
         assert.deepEqual(await left(namespace), []);
         return true;
@@ -328,7 +333,7 @@ describe('deletion', { concurrency: true }, () => {
       await set('Delete');
       await ownedAs(true);
       await cluster.delete('AppBench', namespace, 'b');
-      await cluster.gone('AppBench', namespace, 'b');
+      await cluster.deleted('AppBench', namespace, 'b');
       await cluster.until('nothing is left', async () => {
         assert.deepEqual(await left(namespace), []);
         return true;
@@ -349,7 +354,7 @@ describe('deletion', { concurrency: true }, () => {
       assert.equal(job.get('KEEP_DATA'), '1');
       assert.equal(job.has('DB_ROOT_PASSWORD'), false, 'it could not drop the database');
       await release(cluster, hold);
-      await cluster.gone('AppSite', namespace, 'kept');
+      await cluster.deleted('AppSite', namespace, 'kept');
       const after = await read();
       for (const [index, { metadata, data }] of after.entries()) {
         assert.equal(metadata.uid, before[index]?.metadata.uid);
@@ -380,14 +385,14 @@ describe('deletion', { concurrency: true }, () => {
       assert.deepEqual(
         (await left(namespace)).filter((name) => /^(Deploy|Service|Ingress).*\/dropped/.test(name)),
         [],
-        'nobody uses the database any more',
+        'the database is no longer used',
       );
       const job = await variables(namespace, 'dropped-drop');
       assert.equal(job.has('KEEP_DATA'), false);
       assert.equal(job.get('SITE_NAME'), 'dropped.example.com');
       assert.equal(job.get('DB_ROOT_PASSWORD'), 'from a Secret');
       await release(cluster, hold);
-      await cluster.gone('AppSite', namespace, 'dropped');
+      await cluster.deleted('AppSite', namespace, 'dropped');
       await cluster.until('nothing of it is left', async () => {
         const rest = (await left(namespace)).filter((name) => name.includes('/dropped'));
         assert.deepEqual(rest, []);
@@ -408,7 +413,7 @@ describe('deletion', { concurrency: true }, () => {
         ],
       );
       await cluster.patch('AppSite', namespace, 'stuck', SKIP);
-      await cluster.gone('AppSite', namespace, 'stuck');
+      await cluster.deleted('AppSite', namespace, 'stuck');
       await release(cluster, fault);
     });
 
@@ -427,13 +432,13 @@ describe('deletion', { concurrency: true }, () => {
       assert.equal(job.get('KEEP_DATA'), '1');
       assert.equal(job.get('DB_NAME'), at(status, 'database.name'));
       await release(cluster, hold);
-      await cluster.gone('AppSite', namespace, 'rested');
+      await cluster.deleted('AppSite', namespace, 'rested');
       await cluster.delete('AppSite', namespace, 'stuck');
       const words =
         /use "operator"; to delete the site without dropping its data, annotate it with app-operator.io\/skip-drop=true/;
       await deleting('AppSite', namespace, 'stuck', words);
       await cluster.patch('AppSite', namespace, 'stuck', SKIP);
-      await cluster.gone('AppSite', namespace, 'stuck');
+      await cluster.deleted('AppSite', namespace, 'stuck');
     });
 
     test('is deleted while it is still being created', async () => {
@@ -442,7 +447,7 @@ describe('deletion', { concurrency: true }, () => {
       await cluster.apply(namespace, aSite('early', { bench: 'b', deletionPolicy: 'Delete' }));
       await cluster.until('its init Job runs', () => cluster.get('Job', namespace, 'early-init'));
       await cluster.delete('AppSite', namespace, 'early');
-      await cluster.gone('AppSite', namespace, 'early');
+      await cluster.deleted('AppSite', namespace, 'early');
       await release(cluster, hold);
       const dropped = (await cluster.writes({ namespace })).indexOf('patch jobs/early-drop');
       const stopped = (await cluster.writes({ namespace })).indexOf('delete jobs/early-init');
@@ -458,7 +463,7 @@ describe('deletion', { concurrency: true }, () => {
           check: (live) => Boolean(conditionOf(live, 'Ready')),
         });
         await cluster.delete('AppSite', namespace, 'never');
-        await cluster.gone('AppSite', namespace, 'never');
+        await cluster.deleted('AppSite', namespace, 'never');
       });
     }
 
@@ -472,7 +477,7 @@ describe('deletion', { concurrency: true }, () => {
         check: (live) => Boolean(conditionOf(live, 'Stalled')),
       });
       await cluster.delete('AppSite', namespace, 'second');
-      await cluster.gone('AppSite', namespace, 'second');
+      await cluster.deleted('AppSite', namespace, 'second');
       await cluster.ready('AppSite', namespace, 'first');
       const writes = await cluster.writes({ namespace });
       assert.deepEqual(
@@ -495,7 +500,7 @@ describe('deletion', { concurrency: true }, () => {
         await cluster.ready('AppSite', namespace, 's');
         await cluster.ready('AppBench', namespace, 'b');
         await cluster.delete('Namespace', '', namespace);
-        await cluster.gone('Namespace', '', namespace);
+        await cluster.deleted('Namespace', '', namespace);
       });
     }
   });

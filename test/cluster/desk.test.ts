@@ -87,7 +87,7 @@ async function aShop(): Promise<string> {
 const written = (name: string): readonly WrittenDocument[] =>
   script.written.filter((document) => document.name === name);
 
-const saying =
+const hasReason =
   (reason: string) =>
   (live: Live): boolean =>
     conditionOf(live, 'Ready')?.reason === reason;
@@ -130,7 +130,7 @@ describe('charts, dashboards and workspaces of a site', { concurrency: true }, (
     const namespace = await aShop();
     const charts = [{ name: 'b' }, { document: 'Known' }, { name: 'a' }];
     await cluster.apply(namespace, aDashboard('sales', 'Sales B', charts));
-    const waits = saying('ChartMissing');
+    const waits = hasReason('ChartMissing');
     const live = await cluster.becomes('SiteDashboard', namespace, 'sales', {
       what: 'waits',
       check: waits,
@@ -164,14 +164,14 @@ describe('charts, dashboards and workspaces of a site', { concurrency: true }, (
       aChart('c', 'Broken'),
       aWorkspace('room', 'Room C', { charts: [{ label: 'C', chart: { name: 'c' } }] }),
     );
-    const failed = saying('DocumentFailed');
+    const failed = hasReason('DocumentFailed');
     const chart = await cluster.becomes('SiteDashboardChart', namespace, 'c', {
       what: 'fails',
       check: failed,
     });
     assert.equal(at(chart, 'status.phase'), 'Failed');
     assert.equal(messageOf(chart), 'LinkValidationError: Could not find Broken');
-    const waits = saying('WaitingForChart');
+    const waits = hasReason('WaitingForChart');
     const room = await cluster.becomes('SiteWorkspace', namespace, 'room', {
       what: 'waits',
       check: waits,
@@ -195,7 +195,7 @@ describe('charts, dashboards and workspaces of a site', { concurrency: true }, (
     );
     // Until the operator has observed the chart, it reports that the chart does not exist.
     const words = 'spec.charts[0].chart.name: SiteDashboardChart "far" is of site other, not shop';
-    const missing = saying('ChartMissing');
+    const missing = hasReason('ChartMissing');
     await cluster.becomes('SiteDashboard', namespace, 'sales', {
       what: 'waits',
       check: (live) => {
@@ -239,7 +239,7 @@ describe('charts, dashboards and workspaces of a site', { concurrency: true }, (
       aDashboard('same', 'SALES g', charts),
       aDashboard('two', 'Sales H', charts, { isDefault: true }),
     );
-    const taken = saying('DocumentTaken');
+    const taken = hasReason('DocumentTaken');
     const same = await cluster.becomes('SiteDashboard', namespace, 'same', {
       what: 'is refused',
       check: taken,
@@ -248,7 +248,7 @@ describe('charts, dashboards and workspaces of a site', { concurrency: true }, (
       messageOf(same),
       'spec.dashboardName: Invalid value: "SALES g": SiteDashboard one already manages this document of site shop',
     );
-    const second = saying('DefaultTaken');
+    const second = hasReason('DefaultTaken');
     const two = await cluster.becomes('SiteDashboard', namespace, 'two', {
       what: 'is refused',
       check: second,
@@ -266,14 +266,14 @@ describe('charts, dashboards and workspaces of a site', { concurrency: true }, (
     const namespace = await aShop();
     orphans.add('Room M');
     await cluster.apply(namespace, aWorkspace('inner', 'Room M', { parentPage: 'Room L' }));
-    const failed = saying('DocumentFailed');
+    const failed = hasReason('DocumentFailed');
     await cluster.becomes('SiteWorkspace', namespace, 'inner', {
       what: 'has no parent',
       check: failed,
     });
     broken.add('Room L');
     await cluster.apply(namespace, aWorkspace('outer', 'Room L'));
-    const waits = saying('WaitingForParent');
+    const waits = hasReason('WaitingForParent');
     const inner = await cluster.becomes('SiteWorkspace', namespace, 'inner', {
       what: 'waits',
       check: waits,
@@ -310,8 +310,8 @@ describe('charts, dashboards and workspaces of a site', { concurrency: true }, (
     await cluster.ready('SiteDashboard', namespace, 'sales');
     await cluster.ready('SiteWorkspace', namespace, 'room');
     await cluster.delete('SiteDashboardChart', namespace, 'gone');
-    await cluster.gone('SiteDashboardChart', namespace, 'gone');
-    const missing = saying('ChartMissing');
+    await cluster.deleted('SiteDashboardChart', namespace, 'gone');
+    const missing = hasReason('ChartMissing');
     await cluster.becomes('SiteDashboard', namespace, 'sales', {
       what: 'reports ChartMissing',
       check: missing,
@@ -322,7 +322,7 @@ describe('charts, dashboards and workspaces of a site', { concurrency: true }, (
       ['SiteWorkspace', 'room'],
     ] as const) {
       await cluster.delete(kind, namespace, name);
-      await cluster.gone(kind, namespace, name);
+      await cluster.deleted(kind, namespace, name);
     }
     const states = (name: string): readonly string[] => written(name).map(({ state }) => state);
     assert.deepEqual(states('Chart J'), ['present', 'absent']);

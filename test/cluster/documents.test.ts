@@ -44,7 +44,7 @@ const writtenAs = (name: string): readonly WrittenDocument[] =>
   script.written.filter((document) => document.name === `${name}@example.com`);
 const reasonOf = (live: Live): string | undefined => conditionOf(live, 'Ready')?.reason;
 
-/** Takes away the further attempts of every documents Job in a namespace: its own patience is a minute and more. */
+/** Removes the further attempts of every documents Job in a namespace: its own backoff is a minute and more. */
 function hurry(context: TestContext, namespace: string): void {
   const stopped = new AbortController();
   const hurried = (async () => {
@@ -82,7 +82,7 @@ describe('the documents of a site', { concurrency: true }, () => {
       const found = writes.filter((write) => write.includes('siteusers/ann/status'));
       return found.length > 0 && found;
     });
-    assert.equal(statuses.length, 1, 'one write tells of one comparison');
+    assert.equal(statuses.length, 1, 'one write for one comparison');
     await cluster.apply(namespace, aUser('ann', { resyncInterval: '0s' }));
     const count = await cluster.until('a quiet time', async () => {
       const before = writtenAs('ann').length;
@@ -129,7 +129,7 @@ describe('the documents of a site', { concurrency: true }, () => {
     // More than half of what one Job takes.
     const names = Array.from({ length: 160 }, (_, index) => `many-${String(index)}`);
     await cluster.apply(namespace, ...names.map((name) => aUser(name)));
-    // The Job is made anew ten seconds after its end, from what is asked for then.
+    // The Job is created again ten seconds after its end, for the requests of that time.
     await cluster.until('all are asked for', async () =>
       (await cluster.list('SiteUser', namespace)).every(
         (live) => at(live, 'status.documentHash') !== undefined,
@@ -202,9 +202,9 @@ describe('the documents of a site', { concurrency: true }, () => {
     const alone = await cluster.the('Job', namespace, 'shop-documents');
     assert.equal(at(alone, 'spec.activeDeadlineSeconds'), 600);
     await cluster.delete('SiteUser', namespace, 'lea');
-    await cluster.gone('SiteUser', namespace, 'lea');
+    await cluster.deleted('SiteUser', namespace, 'lea');
     script.breaking.delete('kim@example.com');
-    await cluster.apply(namespace, aUser('kim', { lastName: 'mended' }));
+    await cluster.apply(namespace, aUser('kim', { lastName: 'Repaired' }));
     await cluster.ready('SiteUser', namespace, 'kim');
   });
 
@@ -254,7 +254,7 @@ describe('the documents of a site', { concurrency: true }, () => {
       ['SiteDashboardChart', 'large'],
     ] as const) {
       await cluster.delete(kind, namespace, name);
-      await cluster.gone(kind, namespace, name);
+      await cluster.deleted(kind, namespace, name);
     }
   });
 
@@ -325,7 +325,7 @@ describe('the documents of a site', { concurrency: true }, () => {
     );
     const annotations = { 'app-operator.io/skip-drop': 'true' };
     await cluster.patch('SiteUser', namespace, 'gus', { metadata: { annotations } });
-    await cluster.gone('SiteUser', namespace, 'gus');
+    await cluster.deleted('SiteUser', namespace, 'gus');
     await release(cluster, fault);
   });
 });

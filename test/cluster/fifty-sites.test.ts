@@ -101,13 +101,13 @@ describe('fifty sites', () => {
     const figures = `${(ofSites / SITES).toFixed(2)} calls a site: ${JSON.stringify(made)}`;
     t.diagnostic(`Ready after ${seconds.toFixed(1)} s; ${figures}`);
     t.diagnostic(`calls for the bench: ${ofTheBench.length}`);
-    // Of all that is on its way, one tells every two seconds what it waits for.
+    // Of all pending resources, one writes its message every two seconds.
     const words = Math.ceil(seconds / 2) + 1;
     // And one in two seconds is asked about, where the machine is slow: its pods, and then its events.
     const questions = 2 * words;
     // After a start, discovery looks three times at four groups of optional APIs.
-    const looks = 12;
-    assert.ok(ofSites <= SITES * (CHILDREN + 4) + words + questions + looks, figures);
+    const discoveryRequests = 12;
+    assert.ok(ofSites <= SITES * (CHILDREN + 4) + words + questions + discoveryRequests, figures);
     assert.equal(await metrics.sum('workqueue_retries_total'), 0);
   });
 

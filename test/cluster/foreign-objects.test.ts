@@ -200,11 +200,11 @@ describe('another owner’s object with the name of a child', () => {
   test('is reported once, in an event', async () => {
     const events = await cluster.list('Event', namespace);
     for (const { resource } of CASES) {
-      const told = events.filter(
+      const recorded = events.filter(
         (event) => at(event, 'reason') === 'NameTaken' && at(event, 'regarding.name') === resource,
       );
       assert.deepEqual(
-        told.map((event) => at(event, 'type')),
+        recorded.map((event) => at(event, 'type')),
         ['Warning'],
         resource,
       );
@@ -222,8 +222,8 @@ describe('another owner’s object with the name of a child', () => {
 
   test('stays when the resource is deleted', async () => {
     await cluster.delete('AppSite', namespace, 's5');
-    await cluster.gone('AppSite', namespace, 's5');
-    await cluster.gone('Deployment', namespace, 's5-gunicorn');
+    await cluster.deleted('AppSite', namespace, 's5');
+    await cluster.deleted('Deployment', namespace, 's5-gunicorn');
     assert.ok(await cluster.get('Ingress', namespace, 's5-ingress'));
   });
 });

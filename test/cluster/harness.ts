@@ -225,7 +225,7 @@ export class Cluster {
     });
   }
 
-  async gone(kind: string, namespace: string, name: string, timeoutMs?: number): Promise<void> {
+  async deleted(kind: string, namespace: string, name: string, timeoutMs?: number): Promise<void> {
     await this.#withUnscheduledPods(
       namespace,
       this.until(

@@ -38,7 +38,7 @@ after(async () => {
 });
 
 const kubectl = (args: string): Promise<string> => cluster.controlPlane.kubectl(args.split(' '));
-const thereIs = (what: string): Promise<boolean> =>
+const exists = (what: string): Promise<boolean> =>
   kubectl(`get ${what} -n ${namespace} --ignore-not-found --output=name`).then(Boolean);
 
 async function start(): Promise<void> {
@@ -84,9 +84,9 @@ describe('helm', () => {
     const labels = 'pod-security.kubernetes.io/enforce=restricted';
     await kubectl(`create namespace ${namespace}`);
     await kubectl(`label namespace ${namespace} ${labels}`);
-    const notes = await helm.run('install', ...RELEASE, await earlier(), ...WAIT);
-    assert.match(notes, /works in all namespaces/);
-    assert.match(notes, /stay when this release is uninstalled/);
+    const output = await helm.run('install', ...RELEASE, await earlier(), ...WAIT);
+    assert.match(output, /works in all namespaces/);
+    assert.match(output, /stay when this release is uninstalled/);
     await start();
     place = await cluster.namespace();
     await cluster.apply(place, aBench('b'), aSite('s', { bench: 'b' }));
@@ -108,18 +108,18 @@ describe('helm', () => {
     assert.match(await columns(), /Address/);
     await helm.run('upgrade', ...RELEASE, CHART, '--set=replicas=2', ...WAIT);
     assert.match(await columns(), /URL/);
-    // Helm waits for its ReplicaSet, of which the Deployment tells a moment later.
+    // Helm waits for its ReplicaSet, which the Deployment reports a moment later.
     await cluster.becomes('Deployment', namespace, OPERATOR.deployment, {
       what: 'has both replicas',
       check: (live) => at(live, 'status.availableReplicas') === 2,
     });
-    assert.ok(await thereIs(`pdb/${OPERATOR.deployment}`));
+    assert.ok(await exists(`pdb/${OPERATOR.deployment}`));
     assert.deepEqual(await state(place), before);
   });
 
   test('rolls back to the previous release', async () => {
     await helm.run('rollback', ...RELEASE, '1', ...WAIT);
-    assert.equal(await thereIs(`pdb/${OPERATOR.deployment}`), false);
+    assert.equal(await exists(`pdb/${OPERATOR.deployment}`), false);
     await helm.run('upgrade', ...RELEASE, CHART, ...WAIT);
     assert.deepEqual(await state(place), before);
   });
@@ -131,10 +131,10 @@ describe('helm', () => {
 
   test('uninstalls the operator, and no data: CRDs, benches and sites stay as they are', async () => {
     assert.equal((await operator?.stop())?.code, 0);
-    const said = await helm.run('uninstall', ...RELEASE, '--wait');
-    assert.match(said, /kept due to the resource policy/);
-    assert.equal(await thereIs(`deployment/${OPERATOR.deployment}`), false);
-    assert.equal(await thereIs(`clusterrole/${OPERATOR.managerRole}`), false);
+    const output = await helm.run('uninstall', ...RELEASE, '--wait');
+    assert.match(output, /kept due to the resource policy/);
+    assert.equal(await exists(`deployment/${OPERATOR.deployment}`), false);
+    assert.equal(await exists(`clusterrole/${OPERATOR.managerRole}`), false);
     assert.deepEqual(await state(place), before);
   });
 
@@ -167,7 +167,7 @@ describe('helm', () => {
     const refused = await helm.try('install', ...RELEASE, CHART);
     assert.match(refused.err, /ownership metadata/);
     await helm.run('install', ...RELEASE, CHART, '--take-ownership', ...WAIT);
-    assert.ok(await thereIs(`deployment/${OPERATOR.deployment}`));
+    assert.ok(await exists(`deployment/${OPERATOR.deployment}`));
     assert.deepEqual(await state(place), kept);
   });
 });

@@ -69,7 +69,7 @@ async function canI(verb: string, ...rest: string[]): Promise<boolean> {
   );
 }
 
-/** A CRD of somebody else, from the Go module that carries it. */
+/** A CRD of another project, from the Go module that carries it. */
 async function crdOfModule(module: string, file: string): Promise<Manifest> {
   const { stdout } = await promisify(execFile)('go', ['mod', 'download', '-json', module], {
     cwd: '/',
@@ -147,7 +147,7 @@ describe('the install manifest', () => {
     );
     assert.deepEqual([await allowed('dev', 'delete'), await allowed('guest', 'get')], [true, true]);
     assert.deepEqual(
-      [await allowed('guest', 'create'), await allowed('stranger', 'get')],
+      [await allowed('guest', 'create'), await allowed('other', 'get')],
       [false, false],
     );
   });
@@ -171,7 +171,7 @@ describe('the operator, with the rights of the install manifest', () => {
     await cluster.ready('AppSite', 'default', 'demo-site');
   });
 
-  test('has made what a preview of them shows, which the API server takes', async () => {
+  test('has created what a preview of them shows, which the API server accepts', async () => {
     const text = renderFile(
       ['bench.yaml', 'site.yaml'].map((name) => path.join(ROOT, 'examples', name)),
     );
@@ -189,7 +189,7 @@ describe('the operator, with the rights of the install manifest', () => {
     await cluster.ready('AppSite', 'default', 'demo-site');
     await cluster.the('Ingress', 'default', 'demo-site-ingress');
     await cluster.patch('AppSite', 'default', 'demo-site', { spec: { ingress: null } });
-    await cluster.gone('Ingress', 'default', 'demo-site-ingress');
+    await cluster.deleted('Ingress', 'default', 'demo-site-ingress');
   });
 
   test('records events', async () => {
@@ -276,9 +276,9 @@ describe('the operator, with the rights of the install manifest', () => {
       cluster.get('Certificate', 'default', 'demo-site-tls'),
     );
     await cluster.patch('AppSite', 'default', 'demo-site', { spec: { ingress: null } });
-    await cluster.gone('Certificate', 'default', 'demo-site-tls');
+    await cluster.deleted('Certificate', 'default', 'demo-site-tls');
 
-    // Nobody here says that the ScaledObject works, so the bench is not Ready meanwhile.
+    // No KEDA reports the ScaledObject as ready here, so the bench is not Ready meanwhile.
     const short = scaled(0, 10, 2);
     await cluster.patch('AppBench', 'default', 'demo-bench', {
       spec: { workerAutoscaling: { short } },
@@ -290,7 +290,7 @@ describe('the operator, with the rights of the install manifest', () => {
       await cluster.until(`the ${kind}`, () => cluster.get(kind, 'default', name));
     }
     await cluster.patch('AppBench', 'default', 'demo-bench', { spec: { workerAutoscaling: null } });
-    await cluster.gone('ScaledObject', 'default', 'demo-bench-worker-short');
+    await cluster.deleted('ScaledObject', 'default', 'demo-bench-worker-short');
     await cluster.ready('AppBench', 'default', 'demo-bench');
   });
 
@@ -321,9 +321,9 @@ describe('the operator, with the rights of the install manifest', () => {
     await cluster.patch('AppBench', 'default', 'demo-bench', { spec });
     await cluster.ready('AppSite', 'default', 'demo-site');
     await cluster.delete('AppSite', 'default', 'demo-site');
-    await cluster.gone('AppSite', 'default', 'demo-site');
+    await cluster.deleted('AppSite', 'default', 'demo-site');
     await cluster.delete('AppBench', 'default', 'demo-bench');
-    await cluster.gone('AppBench', 'default', 'demo-bench');
+    await cluster.deleted('AppBench', 'default', 'demo-bench');
     await cluster.until('the children to be gone', async () => {
       const left = (await cluster.children('default')).map((child) => child.metadata.name);
       if (left.length > 0) throw new Error(`left: ${left.join(', ')}`);
@@ -366,10 +366,10 @@ describe('an installation for some namespaces', () => {
     const manifest = installManifest({ version: VERSION, watchNamespaces: [namespace] });
     await kubectl('apply --server-side --force-conflicts --filename=-', manifest);
     await cluster.until('the rights to be given and taken back', async () => {
-      const [here, there] = await Promise.all(
+      const [here, elsewhere] = await Promise.all(
         [namespace, other].map((place) => canI('list', 'secrets', '-n', place)),
       );
-      return here && !there;
+      return here && !elsewhere;
     });
     assert.equal(await canI('list', 'secrets', '--all-namespaces'), false);
     assert.equal(await canI('list', 'appbenchs.app-operator.io', '-n', other), false);

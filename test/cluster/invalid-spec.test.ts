@@ -94,7 +94,7 @@ const REFUSED_BY_OPERATOR: readonly {
     phase: 'Failed',
     reason: 'InvalidSpec',
     message:
-      'spec.dbConfig.mode: Invalid value: "shared": the server of bench operated is a database operator\'s; use "operator"',
+      'spec.dbConfig.mode: Invalid value: "shared": the server of bench by-operator is managed by a database operator; use "operator"',
   },
   {
     what: 'a database operator’s database without such an operator',

@@ -121,7 +121,7 @@ describe('jobs in a site', { concurrency: true }, () => {
     assert.deepEqual([at(failed, 'status.exitCode'), at(failed, 'status.log')], [3, log]);
     const { uid } = (await cluster.the('Job', namespace, 'broken-run')).metadata;
     await release(cluster, fault);
-    const mended = await succeed({ sitejob: 'broken' }, 'fine');
+    const repaired = await succeed({ sitejob: 'broken' }, 'fine');
     // Other failed Jobs are run again at once by a clock that is so far ahead.
     await sleep(2_000);
     assert.equal((await cluster.the('Job', namespace, 'broken-run')).metadata.uid, uid);
@@ -130,7 +130,7 @@ describe('jobs in a site', { concurrency: true }, () => {
     assert.deepEqual([at(done, 'status.exitCode'), at(done, 'status.log')], [0, 'fine']);
     assert.equal(conditionOf(done, 'Stalled'), undefined);
     assert.notEqual((await cluster.the('Job', namespace, 'broken-run')).metadata.uid, uid);
-    await release(cluster, mended);
+    await release(cluster, repaired);
   });
 
   test('are not started again when their running Job is deleted, except for a changed spec', async () => {
@@ -193,7 +193,7 @@ describe('jobs in a site', { concurrency: true }, () => {
     await cluster.patch('AppSite', namespace, 'shop', { spec: { paused: null } });
     await cluster.until('the schedule goes on', async () => (await suspended()) === false);
     await cluster.delete('AppSite', namespace, 'shop');
-    await cluster.gone('CronJob', namespace, 'often-run');
+    await cluster.deleted('CronJob', namespace, 'often-run');
     const left = await becomes(namespace, 'often', 'Pending');
     assert.equal(readyOf(left)[1], 'SiteMissing');
     assert.equal(at(left, 'status.log'), 'tick');

@@ -76,17 +76,17 @@ describe('the real KEDA', { skip: KEDA.skip || (REDIS.skip ?? false) }, () => {
       },
       timeoutMs,
     );
-  const says = (kind: string, name: string, reason: string): Promise<Live> =>
+  const awaitReason = (kind: string, name: string, reason: string): Promise<Live> =>
     cluster.becomes(kind, namespace, name, {
-      what: `says ${reason}`,
+      what: `reports ${reason}`,
       check: (live) => conditionOf(live, 'Autoscaling')?.reason === reason,
       timeoutMs: 60_000,
     });
 
   test('that is not running yet leaves the workers where they are', async () => {
     for (const crd of KEDA.crds.crds) await installCrd(cluster, crd);
-    await says('AppBench', 'b', 'ScalerNotReady');
-    await says('AppSite', 's', 'ScalerNotReady');
+    await awaitReason('AppBench', 'b', 'ScalerNotReady');
+    await awaitReason('AppSite', 's', 'ScalerNotReady');
     for (const [name, count] of [
       ['b-worker-short', 1],
       ['b-worker-long', 3],
@@ -101,12 +101,12 @@ describe('the real KEDA', { skip: KEDA.skip || (REDIS.skip ?? false) }, () => {
     assert.ok(KEDA.programs);
     keda = new Keda(cluster, KEDA.programs, { [host]: address });
     await keda.start();
-    const bench = await says('AppBench', 'b', 'Keda');
-    await says('AppSite', 's', 'Keda');
+    const bench = await awaitReason('AppBench', 'b', 'Keda');
+    await awaitReason('AppSite', 's', 'Keda');
     assert.equal(at(bench, 'status.workerScaling.short.kedaManaged'), true);
     await has('b-worker-short', 0);
     await has('s-worker-short', 0);
-    // Three are more than needed, but the HPA waits for five minutes before it sends anybody home.
+    // Three are more than needed, but the HPA waits for five minutes before it scales down.
     assert.equal(await replicas('b-worker-long'), 3);
     const { spec } = await cluster.the('ScaledObject', namespace, 's-worker-short');
     siteList = String(at({ spec }, 'spec.triggers[0].metadata.listName'));
@@ -142,10 +142,10 @@ describe('the real KEDA', { skip: KEDA.skip || (REDIS.skip ?? false) }, () => {
 
   test('that cannot read the queue scales it up, and the condition has the reason', async () => {
     redis?.kill('SIGKILL');
-    await says('AppBench', 'b', 'ScalerNotReady');
+    await awaitReason('AppBench', 'b', 'ScalerNotReady');
     await has('b-worker-short', 1);
     startRedis();
-    await says('AppBench', 'b', 'Keda');
+    await awaitReason('AppBench', 'b', 'Keda');
     await has('b-worker-short', 0, 90_000);
   });
 

@@ -54,7 +54,7 @@ async function leads({ operator, metrics }: Replica): Promise<boolean> {
 
 /** The one that leads. */
 function leader(): Promise<Replica> {
-  return cluster.until('somebody leads', async () => {
+  return cluster.until('one of them leads', async () => {
     const leading: Replica[] = [];
     for (const replica of replicas) if (await leads(replica)) leading.push(replica);
     assert.ok(leading.length <= 1, 'two lead');
@@ -74,7 +74,7 @@ async function takeOver(replica: Replica, since: number, limitMs: number): Promi
   return performance.now() - since;
 }
 
-/** Makes a site, which somebody has to work on. */
+/** Creates a site, which the leader must reconcile. */
 async function makeSite(name: string): Promise<void> {
   const site = aSite(name, { bench: 'b', workloads: 'Shared' });
   await cluster.apply(namespace, aBench('b', { componentReplicas: few }), site);
@@ -157,14 +157,14 @@ describe('of two replicas', () => {
     await cluster.patch('Service', namespace, 'b-gunicorn', {
       metadata: { labels: { 'app.kubernetes.io/component': 'x' } },
     });
-    const woken = new Date();
+    const resumed = new Date();
     first.operator.kill('SIGCONT');
     const { code } = await first.operator.exited;
-    assert.equal(code, 1, 'it ends: whoever runs it starts it anew');
-    assert.deepEqual(await cluster.writes({ user: first.user, since: woken }), []);
+    assert.equal(code, 1, 'it ends, and its Deployment restarts it');
+    assert.deepEqual(await cluster.writes({ user: first.user, since: resumed }), []);
     // Nor does it take the lease away again.
     assert.equal(await leads(second), true);
-    const leases = (await cluster.calls({ user: first.user, since: woken })).filter(
+    const leases = (await cluster.calls({ user: first.user, since: resumed })).filter(
       ({ verb, objectRef, responseStatus }) =>
         verb !== 'get' && objectRef?.resource === 'leases' && (responseStatus?.code ?? 0) < 300,
     );

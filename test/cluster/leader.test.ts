@@ -13,9 +13,9 @@ import { type ControlPlane, startControlPlane } from '../../testbed/controlplane
 
 const log = createLogger({ logLevel: 'error', logEncoder: 'json' }, new PassThrough());
 /** The lease is not lost while this process, or the API server, is slow. */
-const patient = { leaseMs: 30_000, renewDeadlineMs: 20_000, retryMs: 300 };
+const longLease = { leaseMs: 30_000, renewDeadlineMs: 20_000, retryMs: 300 };
 /** For an operator that must lose it. */
-const brief = { leaseMs: 15_000, renewDeadlineMs: 5_000, retryMs: 300 };
+const shortDeadline = { leaseMs: 15_000, renewDeadlineMs: 5_000, retryMs: 300 };
 
 let cluster: ControlPlane;
 let client: Client;
@@ -33,7 +33,7 @@ beforeEach(() => {
   name = `leader-${++tests}`;
 });
 
-function stand(identity: string, timing = patient, through: Pick<Client, 'request'> = client) {
+function stand(identity: string, timing = longLease, through: Pick<Client, 'request'> = client) {
   const end = new AbortController();
   const state = { identity, leads: false, lost: false, term: undefined as Term | undefined };
   const done = runLeaderElection({
@@ -61,7 +61,7 @@ function lease(): Promise<Lease> {
   return client.request<Lease>('GET', resourcePath(LeaseKind, 'default', name));
 }
 
-/** Waits, and tells how long it took in milliseconds. */
+/** Waits, and returns how long it took in milliseconds. */
 async function until(condition: () => boolean, withinMs = 60_000): Promise<number> {
   const start = performance.now();
   while (!condition()) {
@@ -91,8 +91,8 @@ describe('on a real API server', () => {
     await sleep(500);
     assert.equal(second.state.leads, false);
     await first.stop();
-    const took = await until(() => second.state.leads, patient.leaseMs);
-    assert.ok(took < patient.leaseMs / 2, `${took} ms`);
+    const took = await until(() => second.state.leads, longLease.leaseMs);
+    assert.ok(took < longLease.leaseMs / 2, `${took} ms`);
     const { spec } = await lease();
     assert.equal(spec?.leaseTransitions, 1);
     assert.match(spec.renewTime ?? '', /\.\d{6}Z$/);
@@ -105,12 +105,12 @@ describe('on a real API server', () => {
     const mortal: Pick<Client, 'request'> = {
       request: (...call) => (reached.on ? client.request(...call) : new Promise(() => undefined)),
     };
-    const first = stand('first', brief, mortal);
+    const first = stand('first', shortDeadline, mortal);
     await until(() => first.state.leads);
-    const second = stand('second', brief);
+    const second = stand('second', shortDeadline);
     await sleep(500);
     reached.on = false;
-    await until(() => first.state.lost, brief.leaseMs);
+    await until(() => first.state.lost, shortDeadline.leaseMs);
     assert.equal(first.state.leads || second.state.leads, false, 'a pause, and never two leaders');
     await until(() => second.state.leads, 60_000);
     await second.stop();
@@ -122,19 +122,19 @@ describe('on a real API server', () => {
     await client.request('PATCH', resourcePath(LeaseKind, 'default', name), {
       body: { spec: { holderIdentity: 'thief' } },
     });
-    await until(() => first.state.lost, patient.renewDeadlineMs / 2);
+    await until(() => first.state.lost, longLease.renewDeadlineMs / 2);
     assert.equal(first.state.term?.isHeld(), false);
     await first.done;
   });
 
   test('a leader without an API server stops in time, and is elected again', async () => {
-    const first = stand('first', brief);
+    const first = stand('first', shortDeadline);
     await until(() => first.state.leads);
     await cluster.stopApiServer('SIGKILL');
-    const took = await until(() => first.state.lost, brief.leaseMs);
-    assert.ok(took < brief.leaseMs, `${took} ms`);
+    const took = await until(() => first.state.lost, shortDeadline.leaseMs);
+    assert.ok(took < shortDeadline.leaseMs, `${took} ms`);
     assert.equal(first.state.leads, false);
-    const again = stand('again', brief);
+    const again = stand('again', shortDeadline);
     await cluster.startApiServer();
     await until(() => again.state.leads, 60_000);
     await again.stop();

@@ -187,12 +187,12 @@ describe('a bench and a site', () => {
 
   test('record each step in one event', async () => {
     const events = await cluster.list('Event', namespace);
-    const told = events.flatMap((event) =>
+    const recorded = events.flatMap((event) =>
       at(event, 'reportingController') === 'app-operator'
         ? [`${String(at(event, 'regarding.name'))} ${String(at(event, 'reason'))}`]
         : [],
     );
-    assert.deepEqual(told.sort(), ['b Ready', 's Ready']);
+    assert.deepEqual(recorded.sort(), ['b Ready', 's Ready']);
   });
 
   test('cost nothing when the same manifests are applied again, and when nothing happens', async () => {

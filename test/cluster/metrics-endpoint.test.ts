@@ -56,7 +56,7 @@ before(async () => {
         bound('metrics-reader', { kind: 'ServiceAccount', name: 'scraper', namespace: 'default' }),
         bound('system:auth-delegator', { kind: 'User', name: 'operator' }),
         { apiVersion: 'v1', kind: 'ServiceAccount', metadata: { name: 'scraper' } },
-        { apiVersion: 'v1', kind: 'ServiceAccount', metadata: { name: 'stranger' } },
+        { apiVersion: 'v1', kind: 'ServiceAccount', metadata: { name: 'without-rights' } },
       ],
     }),
   );
@@ -147,7 +147,7 @@ describe('metrics over HTTPS', () => {
     assert.doesNotMatch(body, /app_operator/);
   });
 
-  test('are not for a made-up token', async () => {
+  test('are refused for an invalid token', async () => {
     assert.equal((await get(secure(), 'made-up')).status, 401);
   });
 
@@ -166,7 +166,7 @@ describe('metrics over HTTPS', () => {
   });
 
   test('are not for a service account without the right', async () => {
-    const { status, body } = await get(secure(), await tokenOf('stranger'));
+    const { status, body } = await get(secure(), await tokenOf('without-rights'));
     assert.equal(status, 403);
     assert.doesNotMatch(body, /app_operator/);
   });

@@ -62,7 +62,7 @@ describe('names', { concurrency: true }, () => {
       );
       await cluster.ready('AppBench', namespace, 'b');
       await cluster.delete('AppSite', namespace, 'b');
-      await cluster.gone('AppSite', namespace, 'b');
+      await cluster.deleted('AppSite', namespace, 'b');
       await cluster.ready('AppBench', namespace, 'b');
     });
 
@@ -79,7 +79,7 @@ describe('names', { concurrency: true }, () => {
       await cluster.ready('AppBench', namespace, 'twin');
     });
 
-    test('that come together end with one of them', async () => {
+    test('that are created together end with one of them', async () => {
       const namespace = await withBench();
       await Promise.all([
         cluster.apply(namespace, aSite('tie', { bench: 'b' })),
@@ -182,7 +182,7 @@ describe('names', { concurrency: true }, () => {
     assert.notEqual(at(one, 'name'), at(two, 'name'));
     assert.notEqual(at(one, 'host'), at(two, 'host'));
     await cluster.delete('AppSite', namespaces[0] ?? '', 's');
-    await cluster.gone('Deployment', namespaces[0] ?? '', 's-gunicorn');
+    await cluster.deleted('Deployment', namespaces[0] ?? '', 's-gunicorn');
     await cluster.ready('AppSite', namespaces[1] ?? '', 's');
   });
 

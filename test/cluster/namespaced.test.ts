@@ -46,8 +46,8 @@ describe('an installation without ClusterRoles', () => {
   });
 
   test('is refused to a user without the rights that it grants', async () => {
-    const stranger = kubectl('apply --server-side --filename=- --as=stranger', manifest);
-    await assert.rejects(stranger, /forbidden/);
+    const refused = kubectl('apply --server-side --filename=- --as=without-rights', manifest);
+    await assert.rejects(refused, /forbidden/);
   });
 
   test('takes an administrator of the namespaces, who may grant what the operator gets', async () => {
@@ -117,7 +117,7 @@ describe('an installation without ClusterRoles', () => {
   test('removes what it made', async () => {
     await cluster.patch('AppSite', namespace, 's', { spec: { deletionPolicy: 'Delete' } });
     await cluster.delete('AppSite', namespace, 's');
-    await cluster.gone('AppSite', namespace, 's');
+    await cluster.deleted('AppSite', namespace, 's');
     assert.equal((await operator?.stop())?.code, 0);
   });
 });

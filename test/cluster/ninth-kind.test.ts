@@ -127,7 +127,7 @@ describe('a kind whose whole code is one folder', () => {
       check: (live) => conditionOf(live, 'Ready')?.reason === 'BannerPinned',
     });
     await cluster.patch(API.kind, namespace, 'p', { metadata: { annotations: { pinned: null } } });
-    await cluster.gone(API.kind, namespace, 'p');
+    await cluster.deleted(API.kind, namespace, 'p');
   });
 });
 

@@ -74,8 +74,8 @@ describe('on OpenShift', { skip }, () => {
     await cluster.ready('AppBench', namespace, 'b', TIMEOUT_MS);
     const line = new CommandLine(cluster.controlPlane.kubeconfig);
     const args = ['diff', '-n', namespace, '-f', '-', '--field-manager', 'user'];
-    const said = await line.run(args, toYaml([aBench('b')]));
-    assert.deepEqual(said, { code: 0, out: '', err: '' });
+    const result = await line.run(args, toYaml([aBench('b')]));
+    assert.deepEqual(result, { code: 0, out: '', err: '' });
     const security = { podSecurityContext: { fsGroup: 2000 } };
     await cluster.patch('AppBench', namespace, 'b', { spec: { security } });
     await cluster.becomes('Deployment', namespace, 'b-gunicorn', {
@@ -95,7 +95,7 @@ describe('on OpenShift', { skip }, () => {
       port: { targetPort: 8080 },
       wildcardPolicy: 'None',
     });
-    await cluster.gone('Ingress', namespace, 's-ingress');
+    await cluster.deleted('Ingress', namespace, 's-ingress');
     await cluster.ready('AppSite', namespace, 's', TIMEOUT_MS);
   });
 
@@ -145,7 +145,7 @@ describe('on OpenShift', { skip }, () => {
     await cluster.until('the Ingress', () => cluster.get('Ingress', namespace, 's-ingress'));
     await cluster.until('the Route to be gone', async () => !(await route('s-ingress')));
     await tls({ enabled: true, secretName: null });
-    await cluster.gone('Ingress', namespace, 's-ingress');
+    await cluster.deleted('Ingress', namespace, 's-ingress');
     await cluster.patch('AppSite', namespace, 's', { spec: { ingress: { className: 'nginx' } } });
     await cluster.until('the Ingress', () => cluster.get('Ingress', namespace, 's-ingress'));
     await cluster.until('the Route to be gone', async () => !(await route('s-ingress')));

@@ -62,8 +62,8 @@ async function bringUp(): Promise<void> {
   secrets = await secretsOf(cluster, namespace);
 }
 
-/** What happens while nobody looks. */
-async function changeTheWorld(): Promise<void> {
+/** The changes while no operator runs. */
+async function changeObjects(): Promise<void> {
   await patch('Deployment', 'edited-gunicorn', {
     metadata: { labels: { 'app.kubernetes.io/instance': 'x', theirs: 'stays' } },
     spec: { replicas: 4 },
@@ -102,7 +102,7 @@ before(async () => {
   operators = new ProxiedOperators(cluster);
   namespace = await cluster.namespace();
   await bringUp();
-  await changeTheWorld();
+  await changeObjects();
   await operators.start(undefined, { namespaces: [namespace], user: 'returned' });
 });
 after(async () => {
@@ -140,14 +140,14 @@ describe('an operator that starts after a downtime', () => {
   });
 
   test('prunes a child that is no longer wanted, and no object that only resembles one', async () => {
-    await cluster.gone('Service', namespace, 'stuffed-old');
+    await cluster.deleted('Service', namespace, 'stuffed-old');
     await the('Service', 'stuffed-theirs');
   });
 
   test('applies a changed spec', async () => {
     await ready('AppSite', 'changed');
     assert.equal(at(await the('Deployment', 'changed-gunicorn'), 'spec.replicas'), 2);
-    await cluster.gone('Ingress', namespace, 'changed-ingress');
+    await cluster.deleted('Ingress', namespace, 'changed-ingress');
   });
 
   test('applies the new value of a Secret to the resources that refer to it', async () => {
@@ -166,9 +166,9 @@ describe('an operator that starts after a downtime', () => {
 
   test('drops a deleted site under Delete, and removes the finalizer under Retain', async () => {
     for (const name of ['dropped', 'kept']) {
-      await cluster.gone('AppSite', namespace, name);
+      await cluster.deleted('AppSite', namespace, name);
     }
-    await cluster.gone('Secret', namespace, 'dropped-db');
+    await cluster.deleted('Secret', namespace, 'dropped-db');
     await the('Secret', 'kept-db');
     const jobs = await cluster.calls({ user: 'returned', namespace });
     const made = jobs.filter(
@@ -182,14 +182,14 @@ describe('an operator that starts after a downtime', () => {
   });
 
   test('deletes a bench without sites, and blocks one with sites, with the reason', async () => {
-    await cluster.gone('AppBench', namespace, 'empty');
+    await cluster.deleted('AppBench', namespace, 'empty');
     const full = await cluster.becomes('AppBench', namespace, 'full', {
       what: 'waits',
       check: (live) => Object.is(conditionOf(live, 'Ready')?.reason, 'SitesExist'),
     });
     assert.match(conditionOf(full, 'Ready')?.message ?? '', /tenant/);
     await cluster.delete('AppSite', namespace, 'tenant');
-    await cluster.gone('AppBench', namespace, 'full');
+    await cluster.deleted('AppBench', namespace, 'full');
   });
 
   test('routes requests to the sites that exist', async () => {

@@ -45,7 +45,7 @@ describe('optional APIs', { skip: KEDA.skip || CERTIFICATES.skip }, () => {
     await cluster.stop();
   });
 
-  /** Starts the operator: a new user, so that its writes can be told. */
+  /** Starts the operator: a new user, so that its writes can be distinguished. */
   const start = async (through: FaultProxy | undefined = proxy): Promise<string> => {
     const metricsPort = await cluster.freePort();
     const user = `operator-${++started}`;
@@ -64,33 +64,33 @@ describe('optional APIs', { skip: KEDA.skip || CERTIFICATES.skip }, () => {
   };
   const removed = async (): Promise<void> => {
     for (const { metadata } of CRDS) {
-      await cluster.gone('CustomResourceDefinition', '', metadata.name);
+      await cluster.deleted('CustomResourceDefinition', '', metadata.name);
     }
   };
   const names = async (kind: string): Promise<readonly string[]> =>
     (await cluster.list(kind, namespace)).map(({ metadata }) => metadata.name);
 
   /** Whether bench and sites are as they are with the APIs, or as without them. */
-  const isThere = async (what: string, there: boolean): Promise<void> => {
+  const awaitUse = async (what: string, used: boolean): Promise<void> => {
     await cluster.until(
       what,
       async () => {
-        if (there) {
+        if (used) {
           assert.deepEqual(await names('ScaledObject'), SCALERS);
           const certificates = SITES.map((site) => `${site}-tls`);
           assert.deepEqual(await names('Certificate'), certificates);
         }
         const bench = await cluster.the('AppBench', namespace, 'b');
         const { reason } = conditionOf(bench, 'Autoscaling') ?? {};
-        // Nobody says of the scalers that they work, which is another matter.
-        assert.equal(reason, there ? 'ScalerNotReady' : 'KedaMissing');
+        // No KEDA reports the scalers as ready, which this test ignores.
+        assert.equal(reason, used ? 'ScalerNotReady' : 'KedaMissing');
         for (const owner of ['b', ...SITES]) {
           const worker = await cluster.the('Deployment', namespace, `${owner}-worker-short`);
           const ours = worker.metadata.managedFields?.find(
             ({ manager, operation }) => manager === 'app-operator' && operation === 'Apply',
           );
           const replicas = at(ours?.fieldsV1, '["f:spec"]["f:replicas"]');
-          assert.equal(replicas === undefined, there, `${owner}: ${JSON.stringify(replicas)}`);
+          assert.equal(replicas === undefined, used, `${owner}: ${JSON.stringify(replicas)}`);
         }
         return true;
       },
@@ -142,7 +142,7 @@ describe('optional APIs', { skip: KEDA.skip || CERTIFICATES.skip }, () => {
         ),
       ),
     ]);
-    await isThere('all use them', true);
+    await awaitUse('all use them', true);
   });
 
   test('cause no writes at a restart of the operator', async () => {
@@ -150,18 +150,18 @@ describe('optional APIs', { skip: KEDA.skip || CERTIFICATES.skip }, () => {
     await isQuiet();
     await operator.stop();
     const user = await start(undefined);
-    await isThere('all use them', true);
+    await awaitUse('all use them', true);
     await sleep(2_000);
     const writes = await cluster.writes({ user });
-    // Nobody works on the objects, which is told of once they are a minute old: read after the writes, which it may be among.
-    const silent = [
+    // No operator observes the objects, which is reported once they are a minute old: read after the writes, which may include it.
+    const unobserved = [
       ...(await cluster.list('AppBench', namespace)),
       ...(await cluster.list('AppSite', namespace)),
     ]
       .filter(({ status }) => JSON.stringify(status).includes('for a minute'))
       .map(({ kind, metadata }) => `patch ${kind.toLowerCase()}s/${metadata.name}/status`);
     assert.deepEqual(
-      writes.filter((write) => !silent.includes(write)),
+      writes.filter((write) => !unobserved.includes(write)),
       [],
     );
   });
@@ -170,14 +170,14 @@ describe('optional APIs', { skip: KEDA.skip || CERTIFICATES.skip }, () => {
     const spec = { componentResources: { gunicorn: { requests: { cpu: '50m' } } } };
     await Promise.all([remove(), cluster.patch('AppBench', namespace, 'b', { spec })]);
     await removed();
-    await isThere('all go without', false);
+    await awaitUse('none uses them', false);
     await isQuiet();
     assert.equal(await metrics.sum('workqueue_depth'), 0);
   });
 
   test('that come back are used again', async () => {
     await install();
-    await isThere('all use them', true);
+    await awaitUse('all use them', true);
   });
 
   test('that are deleted and come back during a downtime are handled after the start', async () => {
@@ -185,37 +185,37 @@ describe('optional APIs', { skip: KEDA.skip || CERTIFICATES.skip }, () => {
     await remove();
     await removed();
     await start();
-    await isThere('all go without', false);
+    await awaitUse('none uses them', false);
     await operator.stop();
     await install();
     await start();
-    await isThere('all use them', true);
+    await awaitUse('all use them', true);
   });
 
   test('that are deleted during their first list count as deleted', async () => {
     await remove();
     await removed();
-    await isThere('all go without', false);
-    const { promise: held, resolve: release } = Promise.withResolvers<undefined>();
-    let asked = false;
+    await awaitUse('none uses them', false);
+    const { promise: blocked, resolve: release } = Promise.withResolvers<undefined>();
+    let listed = false;
     proxy.rule = async ({ path }) => {
       if (!/\/(scaledobjects|triggerauthentications|certificates)$/.test(path)) return undefined;
-      asked = true;
-      await held;
+      listed = true;
+      await blocked;
       return undefined;
     };
     await install();
-    await cluster.until('they are listed', async () => asked);
-    const goneSoFar = (): number =>
+    await cluster.until('they are listed', async () => listed);
+    const timesUnserved = (): number =>
       operator.lines.filter(({ msg }) => msg === 'optional API is no longer served').length;
-    const known = goneSoFar();
+    const known = timesUnserved();
     await remove();
     await removed();
-    await cluster.until('it knows', async () => goneSoFar() > known);
+    await cluster.until('it knows', async () => timesUnserved() > known);
     release(undefined);
     proxy.rule = undefined;
     await sleep(1_500);
-    await isThere('all go without', false);
+    await awaitUse('none uses them', false);
   });
 
   test('of which one appears before the other block no resource', async () => {
@@ -235,7 +235,7 @@ describe('optional APIs', { skip: KEDA.skip || CERTIFICATES.skip }, () => {
     });
     await remove();
     await removed();
-    await isThere('all go without', false);
+    await awaitUse('none uses them', false);
   });
 
   test('that one of several API servers serves late are found', async () => {
@@ -245,7 +245,7 @@ describe('optional APIs', { skip: KEDA.skip || CERTIFICATES.skip }, () => {
         ? { status: 404, body: { kind: 'Status', code: 404, reason: 'NotFound' } }
         : undefined;
     await install();
-    await isThere('all use them', true);
+    await awaitUse('all use them', true);
     await isQuiet();
   });
 
@@ -257,9 +257,9 @@ describe('optional APIs', { skip: KEDA.skip || CERTIFICATES.skip }, () => {
       ].map(({ metadata }) => metadata.uid);
     const before = await uids();
     assert.equal(before.length, 2 * SITES.length + 1);
-    const goneSoFar = (): number =>
+    const timesUnserved = (): number =>
       operator.lines.filter(({ msg }) => msg === 'optional API is no longer served').length;
-    const known = goneSoFar();
+    const known = timesUnserved();
     proxy.rule = ({ path }) =>
       /^\/apis\/(keda\.sh|cert-manager\.io)\/[^/]+$/.test(path)
         ? { status: 404, body: { kind: 'Status', code: 404, reason: 'NotFound' } }
@@ -268,9 +268,9 @@ describe('optional APIs', { skip: KEDA.skip || CERTIFICATES.skip }, () => {
     for (const crd of CRDS) {
       await cluster.patch('CustomResourceDefinition', '', crd.metadata.name, { metadata });
     }
-    await cluster.until('it is denied', async () => goneSoFar() === known + CRDS.length);
+    await cluster.until('it is denied', async () => timesUnserved() === known + CRDS.length);
     proxy.rule = undefined;
-    await isThere('all use them', true);
+    await awaitUse('all use them', true);
     assert.deepEqual(await uids(), before);
   });
 });

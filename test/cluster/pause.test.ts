@@ -69,7 +69,7 @@ describe('a paused bench and site', { concurrency: true }, () => {
       assert.deepEqual(at(bench, 'status.apps'), ['erpnext']);
       await cluster.ready('AppSite', namespace, 's');
       assert.ok(await cluster.get('Service', namespace, 'b-nginx'));
-      await cluster.gone('Deployment', namespace, 's-gunicorn');
+      await cluster.deleted('Deployment', namespace, 's-gunicorn');
       for (const [kind, name] of [
         ['AppBench', 'b'],
         ['AppSite', 's'],
@@ -126,6 +126,6 @@ describe('a paused bench and site', { concurrency: true }, () => {
     assert.equal(await cluster.get('Job', namespace, 's-drop'), undefined);
     assert.ok(await cluster.get('Deployment', namespace, 's-gunicorn'));
     await cluster.patch('AppSite', namespace, 's', { spec: { paused: false } });
-    await cluster.gone('AppSite', namespace, 's');
+    await cluster.deleted('AppSite', namespace, 's');
   });
 });

@@ -12,14 +12,14 @@ const CASES: readonly {
   readonly name: string;
   readonly kind: 'AppBench' | 'AppSite';
   readonly patch: Readonly<Record<string, unknown>>;
-  readonly gone?: readonly string[];
+  readonly deleted?: readonly string[];
   readonly made?: readonly string[];
 }[] = [
   {
-    name: 'a site’s own workloads go when it shares its bench’s',
+    name: 'a site’s own workloads are deleted when it shares its bench’s',
     kind: 'AppSite',
     patch: { workloads: 'Shared' },
-    gone: [
+    deleted: [
       'Deployment/s-gunicorn',
       'Deployment/s-worker-default',
       'Deployment/s-worker-long',
@@ -43,19 +43,19 @@ const CASES: readonly {
     name: 'the Ingress goes when it is disabled',
     kind: 'AppSite',
     patch: { ingress: { enabled: false } },
-    gone: ['Ingress/s-ingress'],
+    deleted: ['Ingress/s-ingress'],
   },
   {
     name: 'a disruption budget goes with the second replica',
     kind: 'AppBench',
     patch: { componentReplicas: { gunicorn: 1 } },
-    gone: ['PodDisruptionBudget/b-gunicorn'],
+    deleted: ['PodDisruptionBudget/b-gunicorn'],
   },
   {
     name: 'Redis is deleted when it is external, and the claim of its queue is kept',
     kind: 'AppBench',
     patch: { redisConfig: { external: { urlsSecretRef: { name: 'urls' } } } },
-    gone: [
+    deleted: [
       'NetworkPolicy/b-redis',
       'Secret/b-redis-auth',
       'Service/b-redis',
@@ -147,14 +147,14 @@ describe('pruning', { concurrency: true }, () => {
             .map((object) => [nameOf(object), object.metadata.uid]),
         );
 
-      for (const { name, kind, patch, gone = [], made = [] } of CASES) {
+      for (const { name, kind, patch, deleted = [], made = [] } of CASES) {
         test(name, async () => {
           const before = await present();
           await cluster.patch(kind, namespace, kind === 'AppBench' ? 'b' : 's', { spec: patch });
           await settled();
           const now = await present();
           const without = [...before.keys()].filter((child) => !now.has(child));
-          assert.deepEqual(without.sort(), gone);
+          assert.deepEqual(without.sort(), deleted);
           assert.deepEqual([...now.keys()].filter((child) => !before.has(child)).sort(), made);
           for (const [child, uid] of now) {
             if (before.has(child)) assert.equal(uid, before.get(child), `${child} is another one`);
@@ -178,9 +178,9 @@ describe('pruning', { concurrency: true }, () => {
 
       test('and the data is deleted or kept when they are deleted', async () => {
         await cluster.delete('AppSite', namespace, 's');
-        await cluster.gone('AppSite', namespace, 's');
+        await cluster.deleted('AppSite', namespace, 's');
         await cluster.delete('AppBench', namespace, 'b');
-        await cluster.gone('AppBench', namespace, 'b');
+        await cluster.deleted('AppBench', namespace, 'b');
         const ours = /\/[bs]-/;
         await cluster.until('the unwanted children are deleted', async () => {
           const left = (await cluster.everything(namespace)).map(nameOf);
@@ -212,7 +212,7 @@ describe('pruning', { concurrency: true }, () => {
     assert.equal(at(site, 'status.phase'), 'Updating');
     await release(cluster, hold);
     await cluster.ready('AppSite', namespace, 'slow');
-    await cluster.gone('Deployment', namespace, 'slow-gunicorn');
+    await cluster.deleted('Deployment', namespace, 'slow-gunicorn');
   });
 
   test('nothing of a site is pruned while its bench is not ready', async () => {
@@ -235,7 +235,7 @@ describe('pruning', { concurrency: true }, () => {
     assert.ok(await cluster.get('Deployment', namespace, 's-gunicorn'));
     await release(cluster, hold);
     await cluster.ready('AppSite', namespace, 's');
-    await cluster.gone('Deployment', namespace, 's-gunicorn');
+    await cluster.deleted('Deployment', namespace, 's-gunicorn');
   });
 
   test('a user’s copy of a child is not pruned', async () => {

@@ -190,7 +190,7 @@ describe('references', { concurrency: true }, () => {
       await cluster.patch('Secret', namespace, name, { data });
       const label = 'app.kubernetes.io/instance';
       await cluster.patch('Secret', namespace, name, { metadata: { labels: { [label]: 'x' } } });
-      await cluster.until('the Secret is mended', async () => {
+      await cluster.until('the Secret is repaired', async () => {
         const { metadata } = await cluster.the('Secret', namespace, name);
         return metadata.labels?.[label] === 'gs';
       });

@@ -29,7 +29,7 @@ after(async () => {
   await cluster.stop();
 });
 
-/** An operator of its own user, so that its writes are told from others'. */
+/** An operator of its own user, which distinguishes its writes from others'. */
 async function start(user: string): Promise<{ operator: Operator; metrics: OperatorMetrics }> {
   const metricsPort = await cluster.freePort();
   const operator = await operators.start(undefined, { namespaces: [namespace], user, metricsPort });

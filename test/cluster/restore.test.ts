@@ -45,9 +45,9 @@ async function aBenchIn(): Promise<string> {
   return namespace;
 }
 
-const says = (namespace: string, site: string, reason: string): Promise<Live> =>
+const awaitReason = (namespace: string, site: string, reason: string): Promise<Live> =>
   cluster.becomes('AppSite', namespace, site, {
-    what: `says ${reason}`,
+    what: `reports ${reason}`,
     check: (live) => conditionOf(live, 'Restored')?.reason === reason,
     timeoutMs: 60_000,
   });
@@ -64,7 +64,7 @@ const uidOf = async (namespace: string, job: string): Promise<unknown> =>
   at(await cluster.the('Job', namespace, job), 'metadata.uid');
 
 /** What site_init.py says when it has restored. */
-const told = (request: string, before?: string): string =>
+const terminationMessage = (request: string, before?: string): string =>
   `app-operator: Succeeded: ${JSON.stringify({
     created: before === undefined,
     restored: {
@@ -81,7 +81,7 @@ describe('a restore', () => {
   test('into a new site waits for its SiteBackup and Secret, runs once, and is recorded', async () => {
     const namespace = await aBenchIn();
     await cluster.apply(namespace, shop('new', { backupRef: { name: 'nightly' } }));
-    await says(namespace, 'new', 'BackupMissing');
+    await awaitReason(namespace, 'new', 'BackupMissing');
     await cluster.becomes('AppSite', namespace, 'new', {
       what: 'says what holds it',
       check: (live) =>
@@ -91,12 +91,16 @@ describe('a restore', () => {
     });
     assert.equal(await cluster.get('Job', namespace, 'new-init'), undefined);
     await cluster.apply(namespace, aBackup('nightly'));
-    await says(namespace, 'new', 'SecretMissing');
+    await awaitReason(namespace, 'new', 'SecretMissing');
     assert.equal(await cluster.get('Job', namespace, 'new-init'), undefined);
     const id = hashOf(['nightly', null, null, '']);
-    const ends = await completePods(cluster.controlPlane, { 'job-name': 'new-init' }, told(id));
+    const ends = await completePods(
+      cluster.controlPlane,
+      { 'job-name': 'new-init' },
+      terminationMessage(id),
+    );
     await cluster.apply(namespace, login);
-    const done = await says(namespace, 'new', 'Restored');
+    const done = await awaitReason(namespace, 'new', 'Restored');
     await release(cluster.controlPlane, ends);
     const env = await envOf(namespace, 'new-init');
     assert.deepEqual(
@@ -130,7 +134,7 @@ describe('a restore', () => {
     await cluster.ready('AppSite', namespace, 'old');
     const restoreFrom = { source: { s3: { ...S3, prefix: 'x' } }, name: NAME };
     await cluster.apply(namespace, shop('old', { ...restoreFrom, confirm: 'old.example' }));
-    await says(namespace, 'old', 'RestoreNotConfirmed');
+    await awaitReason(namespace, 'old', 'RestoreNotConfirmed');
     await cluster.ready('AppSite', namespace, 'old');
     const refused = await envOf(namespace, 'old-init');
     assert.deepEqual(
@@ -141,10 +145,10 @@ describe('a restore', () => {
     const ends = await completePods(
       cluster.controlPlane,
       { 'job-name': 'old-init' },
-      told(id, 'old.example.com/private/restores/x/before'),
+      terminationMessage(id, 'old.example.com/private/restores/x/before'),
     );
     await cluster.apply(namespace, shop('old', { ...restoreFrom, confirm: 'old.example.com' }));
-    const done = await says(namespace, 'old', 'Restored');
+    const done = await awaitReason(namespace, 'old', 'Restored');
     await release(cluster.controlPlane, ends);
     const env = await envOf(namespace, 'old-init');
     assert.deepEqual(

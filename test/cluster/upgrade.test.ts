@@ -123,7 +123,7 @@ describe('an upgrade', () => {
     assert.equal(await cluster.get('Job', namespace, 'ded-reopen'), undefined);
     await release(cluster, web);
     await isOn('ded', NEW);
-    await cluster.gone('Job', namespace, 'ded-reopen');
+    await cluster.deleted('Job', namespace, 'ded-reopen');
     await inOrder(
       'dedicated',
       since,
@@ -186,11 +186,11 @@ describe('an upgrade', () => {
         .map(({ metadata }) => metadata.name);
     let most = 0;
     for (const [index, hold] of holds.entries()) {
-      const held = names.slice(index);
+      const blocked = names.slice(index);
       await cluster.until('two of the blocked sites are upgraded, or the last one', async () => {
         const now = await working();
         most = Math.max(most, now.length);
-        return now.filter((name) => held.includes(name)).length === Math.min(2, held.length);
+        return now.filter((name) => blocked.includes(name)).length === Math.min(2, blocked.length);
       });
       await release(cluster, hold);
     }
@@ -223,7 +223,7 @@ describe('an upgrade', () => {
     });
     await isOn('good', NEW);
     const bench = await cluster.the('AppBench', namespace, 'b');
-    assert.equal(at(bench, 'status.image'), NEW, 'a closed site keeps nobody');
+    assert.equal(at(bench, 'status.image'), NEW, 'a closed site blocks no other site');
     await release(cluster, fault);
     await want(OLD);
     await isOn('bad', OLD);
@@ -275,16 +275,16 @@ describe('an upgrade', () => {
       await restart();
       await release(cluster, init);
       await state(name, 'Migrated');
-      const there = (): Promise<Live | undefined> =>
+      const reopenJob = (): Promise<Live | undefined> =>
         cluster.get('Job', namespace, `${name}-reopen`);
-      await cluster.until('the second Job', there);
+      await cluster.until('the second Job', reopenJob);
       await restart();
       const again = await cluster.the('Job', namespace, `${name}-init`);
       assert.equal(again.metadata.uid, job.metadata.uid, 'what has run does not run again');
       await release(cluster, reopen);
       await isOn(name, NEW);
       await restart();
-      await cluster.gone('Job', namespace, `${name}-reopen`);
+      await cluster.deleted('Job', namespace, `${name}-reopen`);
       await isOn(name, NEW);
       await operator.stop();
     });

@@ -28,7 +28,7 @@ after(async () => {
 
 const known = new Set<string>();
 
-/** As the real script does: what is new is created, a role that nobody has is refused. */
+/** As the real script does: a new document is created, a role that does not exist is refused. */
 function answer({ name, state, tables }: WrittenDocument): Answer {
   if (tables['roles']?.some(({ role }) => role === 'No Such Role')) {
     return ['Failed', 'LinkValidationError: Could not find Row #1: Role: No Such Role'];
@@ -82,18 +82,18 @@ describe('users of a site', { concurrency: true }, () => {
         cluster.apply(namespace, aUser(name, index === 60 ? { roles: ['No Such Role'] } : {})),
       ),
     );
-    await cluster.until('all to be told', async () => {
+    await cluster.until('all to have a status', async () => {
       const users = await cluster.list('SiteUser', namespace);
       return users.every((user) => ['Ready', 'Failed'].includes(String(at(user, 'status.phase'))));
     });
     const users = await cluster.list('SiteUser', namespace);
     const failed = users.filter((user) => at(user, 'status.phase') === 'Failed');
-    const told = failed.map((user) => {
+    const reported = failed.map((user) => {
       const { reason, message } = conditionOf(user, 'Ready') ?? {};
       return [user.metadata.name, reason, message];
     });
     const message = 'LinkValidationError: Could not find Row #1: Role: No Such Role';
-    assert.deepEqual(told, [['many-60', 'DocumentFailed', message]]);
+    assert.deepEqual(reported, [['many-60', 'DocumentFailed', message]]);
     const batches = script.batches
       .slice(before)
       .filter((batch) => batch.some(({ name }) => name.startsWith('many-')));
@@ -187,9 +187,9 @@ describe('users of a site', { concurrency: true }, () => {
     await cluster.ready('SiteUser', namespace, 'fay');
     await cluster.ready('SiteUser', namespace, 'gus');
     await cluster.delete('SiteUser', namespace, 'fay');
-    await cluster.gone('SiteUser', namespace, 'fay');
+    await cluster.deleted('SiteUser', namespace, 'fay');
     await cluster.delete('SiteUser', namespace, 'gus');
-    await cluster.gone('SiteUser', namespace, 'gus');
+    await cluster.deleted('SiteUser', namespace, 'gus');
     assert.deepEqual(
       writtenAs('fay').map(({ state }) => state),
       ['present', 'disabled'],
@@ -206,8 +206,8 @@ describe('users of a site', { concurrency: true }, () => {
     await cluster.ready('SiteUser', namespace, 'hal');
     await cluster.delete('AppSite', namespace, 'shop');
     await cluster.delete('SiteUser', namespace, 'hal');
-    await cluster.gone('SiteUser', namespace, 'hal');
-    await cluster.gone('AppSite', namespace, 'shop');
+    await cluster.deleted('SiteUser', namespace, 'hal');
+    await cluster.deleted('AppSite', namespace, 'shop');
   });
 
   test('a second resource with the same address is refused, and its deletion leaves the user alone', async () => {
@@ -225,7 +225,7 @@ describe('users of a site', { concurrency: true }, () => {
       'spec.email: Invalid value: "ida@example.com": SiteUser ida already manages this document of site shop',
     );
     await cluster.delete('SiteUser', namespace, 'ida-2');
-    await cluster.gone('SiteUser', namespace, 'ida-2');
+    await cluster.deleted('SiteUser', namespace, 'ida-2');
     assert.equal(writtenAs('ida').length, 1);
   });
 
@@ -235,7 +235,7 @@ describe('users of a site', { concurrency: true }, () => {
     const failed = (live: Live): boolean => reasonOf(live) === 'DocumentFailed';
     await cluster.becomes('SiteUser', namespace, 'joy', { what: 'is refused', check: failed });
     await cluster.delete('SiteUser', namespace, 'joy');
-    await cluster.gone('SiteUser', namespace, 'joy');
+    await cluster.deleted('SiteUser', namespace, 'joy');
     assert.deepEqual(
       writtenAs('joy').map(({ state }) => state),
       ['present'],

@@ -7,7 +7,7 @@ import { OPERATOR } from '../../constructs/install/identity.js';
 import { type Cluster, startCluster } from './harness.js';
 import { aBench, aSecret, aSite, aUser, API_VERSION, scaled } from './support/builders.js';
 import { LONG_LEASE } from './support/installed.js';
-import { kubectlSays } from './support/kubectl-says.js';
+import { kubectlMessage } from './support/kubectl-message.js';
 import type { Condition, Live, Manifest } from './support/objects.js';
 import type { Operator } from './support/operator.js';
 import {
@@ -64,20 +64,20 @@ after(async () => {
 async function trusted(): Promise<void> {
   await cluster.until('the authority to be registered', () => bundleOf(cluster));
   await cluster.until('the webhooks to be asked', async () => {
-    const before = await asked();
+    const before = await evaluatedByAll();
     await dryRun(aBench('probe'));
     // Both kinds of them: a bench is normalized, and validated.
-    return (await asked()) >= before + 2;
+    return (await evaluatedByAll()) >= before + 2;
   });
 }
 
-/** How many requests the replicas have judged. */
-async function asked(labels = ''): Promise<number> {
+/** How many requests the replicas have evaluated. */
+async function evaluatedByAll(labels = ''): Promise<number> {
   const counts = await Promise.all(metricsPorts.map((port) => evaluatedBy(port, labels)));
   return counts.reduce((sum, count) => sum + count, 0);
 }
 
-/** How many requests a replica has judged, by its own metrics; none where it does not run. */
+/** How many requests a replica has evaluated, by its own metrics; none if it does not run. */
 async function evaluatedBy(port: number, labels = ''): Promise<number> {
   const text = await fetch(`http://127.0.0.1:${port}/metrics`).then(
     (answer) => answer.text(),
@@ -95,7 +95,7 @@ async function stop(some: readonly Operator[]): Promise<void> {
 }
 
 const kubectl = (args: readonly string[], input?: unknown, namespace = NAMESPACE) =>
-  kubectlSays(cluster, namespace, args, input);
+  kubectlMessage(cluster, namespace, args, input);
 
 const create = (manifest: Manifest, namespace = NAMESPACE): Promise<string> =>
   kubectl(['create', '--filename=-'], manifest, namespace);
@@ -108,11 +108,11 @@ const patched = (kind: string, name: string, spec: object): Promise<string> =>
 
 /** What kubectl warns of, line by line, without storing anything. */
 async function warnings(manifest: Manifest): Promise<readonly string[]> {
-  const said = await kubectl(
+  const output = await kubectl(
     ['create', '--warnings-as-errors', '--dry-run=server', '--filename=-'],
     manifest,
   );
-  return said
+  return output
     .split('\n')
     .filter((line) => line.startsWith('Warning: '))
     .map((line) => line.slice('Warning: '.length));
@@ -287,18 +287,18 @@ describe('kubectl shows warnings', () => {
     assert.equal((await warnings(bench)).length, 1);
     await create(bench);
     const patch = { spec: { componentReplicas: { gunicorn: 2 } } };
-    const said = await kubectl([
+    const output = await kubectl([
       ...['patch', 'AppBench', 'twice', '--warnings-as-errors', '--type=merge'],
       ...['-p', JSON.stringify(patch)],
     ]);
-    assert.equal(said, 'appbench.app-operator.io/twice patched\n');
+    assert.equal(output, 'appbench.app-operator.io/twice patched\n');
   });
 
   test('of the sites that block the deletion of a bench', async () => {
-    const said = await kubectl([
+    const output = await kubectl([
       ...['delete', 'AppBench', 'b', '--dry-run=server', '--warnings-as-errors'],
     ]);
-    assert.match(said, /waiting for its sites to be deleted: shop, younger/);
+    assert.match(output, /waiting for its sites to be deleted: shop, younger/);
   });
 });
 
@@ -336,17 +336,17 @@ describe('a value in another form', () => {
 
 describe('an invalid stored resource', () => {
   test('accepts changes of other fields', async () => {
-    // A bench and a site of one name were made when nobody was asked.
+    // A bench and a site of one name were created while no webhook ran.
     assert.match(await patched('AppSite', 'old', { maintenance: true }), /patched$/m);
     assert.match(await patched('AppBench', 'old', { paused: true }), /patched$/m);
   });
 
   test('accepts changes of labels, finalizers and status', async () => {
-    const before = await asked('operation="UPDATE"');
+    const before = await evaluatedByAll('operation="UPDATE"');
     await kubectl(['label', 'AppSite', 'old', 'team=web']);
     await cluster.patch('AppSite', NAMESPACE, 'old', { metadata: { finalizers: [] } });
     await cluster.patchStatus('AppSite', NAMESPACE, 'old', { status: { phase: 'Pending' } });
-    assert.equal(await asked('operation="UPDATE"'), before);
+    assert.equal(await evaluatedByAll('operation="UPDATE"'), before);
   });
 });
 
@@ -466,12 +466,12 @@ describe('switching the webhooks off', () => {
       ...['delete', 'validatingwebhookconfiguration,mutatingwebhookconfiguration'],
       OPERATOR.webhookConfiguration,
     ]);
-    const before = await asked();
+    const before = await evaluatedByAll();
     assert.match(
       await create(aSite('free', { bench: 'b', siteName: 'shop.example.com' })),
       /created$/m,
     );
-    assert.equal(await asked(), before);
+    assert.equal(await evaluatedByAll(), before);
     assert.deepEqual(await registered(cluster), []);
   });
 

@@ -109,7 +109,7 @@ describe('a high rate', () => {
       if (round === 100) memories.push(await memory());
       return cluster.controlPlane.api.request('PATCH', path, patch(round), type);
     });
-    // The last repairs are put off, and no generation tells of them: a site stays Ready without them.
+    // The last repairs are delayed, and change no generation: a site stays Ready without them.
     await cluster.until('everything is as it was', async () => {
       assertSameObjects(await snapshot(cluster, namespace), calm, 'after the storm');
       return true;

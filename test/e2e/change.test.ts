@@ -107,7 +107,7 @@ suite('changes', { skip }, () => {
       await extra.answers();
       await sites.withoutLoss('of a site that has just become Ready', () => sleep(3_000), [extra]);
       await Promise.all(added.map((name) => cluster.delete('AppSite', namespace, name)));
-      await Promise.all(added.map((name) => cluster.gone('AppSite', namespace, name, 120_000)));
+      await Promise.all(added.map((name) => cluster.deleted('AppSite', namespace, name, 120_000)));
       await cluster.until('nginx to know the site no more', async () => {
         return (await extra.ping()) === 404;
       });
@@ -139,10 +139,10 @@ suite('changes', { skip }, () => {
     await sites.withoutLoss('changing the password of Administrator', async () => {
       await secret('first-Chosen-1');
       await changeSite('shop', { adminPasswordSecretRef: { name: 'chosen' } });
-      await loginBecomes('first-Chosen-1');
+      await awaitLogin('first-Chosen-1');
       await secret('second-Chosen-2');
       await cluster.figures.time("from a password's Secret to the login", () =>
-        loginBecomes('second-Chosen-2'),
+        awaitLogin('second-Chosen-2'),
       );
       assert.equal(await shop.login('first-Chosen-1'), 401);
     });
@@ -183,7 +183,7 @@ suite('changes', { skip }, () => {
     return lines.map((line) => line.trim().split(/\s+/)[0] ?? '');
   }
 
-  async function loginBecomes(password: string): Promise<void> {
+  async function awaitLogin(password: string): Promise<void> {
     await cluster.until(
       'the login with the new password',
       async () => {

@@ -75,7 +75,7 @@ suite('databases', { skip }, () => {
         database,
       );
       await cluster.delete('AppSite', namespace, 'managed');
-      await cluster.gone('AppSite', namespace, 'managed', READY_MS);
+      await cluster.deleted('AppSite', namespace, 'managed', READY_MS);
       assert.deepEqual(await sql(cluster, maria, 'SELECT it FROM kept', database), ['7']);
       await serves(site, 'maria');
       assert.deepEqual(await sql(cluster, maria, 'SELECT it FROM kept', database), ['7']);

@@ -164,7 +164,11 @@ suite('faults', { skip }, () => {
       await cluster.until('the node to be NotReady', nodeIsLost, 120_000);
       // Services have no Ready endpoint then; the operator checks a site once a minute.
       await cluster.figures.time('the node is lost: until bench and sites say so', () =>
-        Promise.all([says('AppBench', 'bench'), says('AppSite', 'shop'), says('AppSite', 'blog')]),
+        Promise.all([
+          awaitNotReady('AppBench', 'bench'),
+          awaitNotReady('AppSite', 'shop'),
+          awaitNotReady('AppSite', 'blog'),
+        ]),
       );
       // Without a kubelet the container is not restarted.
       await killContainer(cluster, pod, 'gunicorn');
@@ -184,9 +188,9 @@ suite('faults', { skip }, () => {
     return items.every((node) => conditionOf(node, 'Ready')?.status === 'Unknown');
   }
 
-  function says(kind: string, name: string): Promise<Live> {
+  function awaitNotReady(kind: string, name: string): Promise<Live> {
     return cluster.becomes(kind, namespace, name, {
-      what: 'says that it is not available',
+      what: 'reports that it is not available',
       check: (live) => conditionOf(live, 'Ready')?.status === 'False',
       timeoutMs: 120_000,
     });

@@ -65,7 +65,8 @@ suite('the node runs real pods', { skip }, () => {
   test('containers run on while the kubelet is away', async () => {
     await run('server', ['redis-server', '--port', '6379', '--protected-mode', 'no']);
     const pod = await cluster.the('Pod', namespace, 'server');
-    const ping = (): Promise<string> => exchange(String(pod.status?.['podIP']), 6379, 'PING\r\n');
+    const ping = (): Promise<string> =>
+      sendAndReceive(String(pod.status?.['podIP']), 6379, 'PING\r\n');
     await cluster.until('the server to answer', async () => (await ping()) === '+PONG\r\n');
     await cluster.node.stopKubelet();
     assert.equal(await ping(), '+PONG\r\n');
@@ -74,13 +75,13 @@ suite('the node runs real pods', { skip }, () => {
     assert.equal(after.metadata.uid, pod.metadata.uid);
   });
 
-  test('a Service answers or refuses every connection while its endpoints come and go', async () => {
+  test('a Service answers or refuses every connection while its endpoints are added and removed', async () => {
     await run('back', ['redis-server', '--port', '6379', '--protected-mode', 'no']);
     const pod = await cluster.the('Pod', namespace, 'back');
     await cluster.apply(namespace, ...serviceOf(String(pod.status?.['podIP'])));
     const address = await cluster.addressOf(namespace, 'front');
     const ping = async (): Promise<boolean> =>
-      (await exchange(address, 6379, 'PING\r\n')) === '+PONG\r\n';
+      (await sendAndReceive(address, 6379, 'PING\r\n')) === '+PONG\r\n';
     await cluster.until('the Service to answer', ping);
 
     const outcomes: Promise<string>[] = [];
@@ -245,7 +246,7 @@ function processesOfContainers(folder: string): string[] {
 }
 
 /** Sends some text by TCP and returns the first answer. */
-async function exchange(host: string, port: number, text: string): Promise<string> {
+async function sendAndReceive(host: string, port: number, text: string): Promise<string> {
   const socket = connect({ host, port, timeout: 5_000 });
   socket.once('timeout', () => socket.destroy(new Error(`no answer from ${host}:${port}`)));
   try {

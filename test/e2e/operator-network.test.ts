@@ -44,8 +44,8 @@ suite('an operator whose reach is limited', { skip }, () => {
   const knock = async (): Promise<string> => {
     const host = String(at(await cluster.the('Pod', namespace, 'outside'), 'status.podIP'));
     const command = ['node', '-e', KNOCK, host];
-    const said = await cluster.exec(OPERATOR_NAMESPACE, `deployment/${OPERATOR_NAME}`, command);
-    return said.trim();
+    const output = await cluster.exec(OPERATOR_NAMESPACE, `deployment/${OPERATOR_NAME}`, command);
+    return output.trim();
   };
 
   test('starts, and makes a bench and a site that answer', async () => {

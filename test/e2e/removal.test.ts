@@ -103,7 +103,7 @@ suite('removal', { skip, concurrency: true }, () => {
 
     await cluster.figures.time('a site with Delete removed', async () => {
       await cluster.delete('AppSite', namespace, 'deleted');
-      await cluster.gone('AppSite', namespace, 'deleted', DELETED_MS);
+      await cluster.deleted('AppSite', namespace, 'deleted', DELETED_MS);
     });
     assert.deepEqual(await inServer(place, databases.deleted), []);
     assert.deepEqual(await mentions(volume, 'deleted'), []);
@@ -119,7 +119,7 @@ suite('removal', { skip, concurrency: true }, () => {
     assert.equal(response.status, 404);
 
     await cluster.delete('AppSite', namespace, 'kept');
-    await cluster.gone('AppSite', namespace, 'kept', DELETED_MS);
+    await cluster.deleted('AppSite', namespace, 'kept', DELETED_MS);
     assert.equal((await inServer(place, databases.kept)).length, 3);
     assert.ok(existsSync(path.join(volume, 'kept.example.com/private/files/kept.txt')));
     await cluster.apply(namespace, siteOf('bench', 'kept', { workloads: 'Shared' }));
@@ -134,8 +134,8 @@ suite('removal', { skip, concurrency: true }, () => {
     const kept = new SiteUser(cluster, place, 'kept');
     assert.equal(await kept.ping(), 200, 'the site of a bench that waits is served');
     await cluster.delete('AppSite', namespace, 'kept');
-    await cluster.gone('AppSite', namespace, 'kept', DELETED_MS);
-    await cluster.gone('AppBench', namespace, 'bench', DELETED_MS);
+    await cluster.deleted('AppSite', namespace, 'kept', DELETED_MS);
+    await cluster.deleted('AppBench', namespace, 'bench', DELETED_MS);
     assert.equal((await inServer(place, databases.kept)).length, 3, 'the server runs on');
     assert.equal(await folderOf(cluster, namespace, 'bench-sites'), volume);
 
@@ -149,8 +149,8 @@ suite('removal', { skip, concurrency: true }, () => {
 
     await cluster.delete('AppSite', namespace, 'kept');
     await cluster.delete('AppBench', namespace, 'bench');
-    await cluster.gone('AppSite', namespace, 'kept', DELETED_MS);
-    await cluster.gone('AppBench', namespace, 'bench', DELETED_MS);
+    await cluster.deleted('AppSite', namespace, 'kept', DELETED_MS);
+    await cluster.deleted('AppBench', namespace, 'bench', DELETED_MS);
     await cluster.until(
       'nothing of the bench to be left',
       async () => {
@@ -175,7 +175,7 @@ suite('removal', { skip, concurrency: true }, () => {
     const secret = await password(place, 'own');
     const folder = await folderOf(cluster, namespace, 'own-db-data');
     await cluster.delete('AppSite', namespace, 'own');
-    await cluster.gone('AppSite', namespace, 'own', DELETED_MS);
+    await cluster.deleted('AppSite', namespace, 'own', DELETED_MS);
     assert.ok(existsSync(folder), 'the data is kept');
     const again = { ...ONE_QUEUE, dbConfig: { mode: 'dedicated' }, deletionPolicy: 'Delete' };
     await cluster.apply(namespace, siteOf('bench', 'own', again));
@@ -183,7 +183,7 @@ suite('removal', { skip, concurrency: true }, () => {
     assert.equal(await folderOf(cluster, namespace, 'own-db-data'), folder);
 
     await cluster.delete('AppSite', namespace, 'own');
-    await cluster.gone('AppSite', namespace, 'own', DELETED_MS);
+    await cluster.deleted('AppSite', namespace, 'own', DELETED_MS);
     await cluster.until(
       'nothing of the site to be left',
       async () => {
@@ -209,7 +209,7 @@ suite('removal', { skip, concurrency: true }, () => {
       check: (bench) => Boolean(conditionOf(bench, 'Paused')),
     });
     await cluster.patch('StatefulSet', namespace, 'bench-db', { spec: { replicas: 0 } });
-    await cluster.gone('Pod', namespace, 'bench-db-0', DELETED_MS);
+    await cluster.deleted('Pod', namespace, 'bench-db-0', DELETED_MS);
     await cluster.delete('AppSite', namespace, 'stuck');
     const begun = performance.now();
     const site = await cluster.becomes('AppSite', namespace, 'stuck', {
@@ -232,7 +232,7 @@ suite('removal', { skip, concurrency: true }, () => {
     await cluster.patch('AppSite', namespace, 'stuck', {
       metadata: { annotations: { [SKIP_DROP]: 'true' } },
     });
-    await cluster.gone('AppSite', namespace, 'stuck', 180_000);
+    await cluster.deleted('AppSite', namespace, 'stuck', 180_000);
     await cluster.patch('AppBench', namespace, 'bench', { spec: { paused: false } });
     await cluster.ready('AppBench', namespace, 'bench');
     assert.equal((await inServer(place, database)).length, 3, 'released, not dropped');

@@ -127,7 +127,7 @@ suite('requests', { skip }, () => {
     assert.notEqual(await send(2), 413);
   });
 
-  test('are not lost while sites come and go, gunicorn rolls and nginx reloads', async () => {
+  test('are not lost while sites are created and deleted, gunicorn rolls and nginx reloads', async () => {
     const changes: readonly (readonly [string, () => Promise<unknown>])[] = [
       [
         'a site comes',
@@ -144,7 +144,7 @@ suite('requests', { skip }, () => {
         'a site is deleted',
         async () => {
           await cluster.delete('AppSite', namespace, 'u');
-          await cluster.gone('AppSite', namespace, 'u', 120_000);
+          await cluster.deleted('AppSite', namespace, 'u', 120_000);
           await cluster.until(
             'its route to be deleted',
             async () => (await request('u.example.com', PING)).status === 404,

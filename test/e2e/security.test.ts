@@ -68,15 +68,15 @@ suite('isolation and security', { skip }, () => {
       const seen = new Set<string>();
       const check = async ({ pod, container }: Container): Promise<void> => {
         const where = `${pod}/${container}`;
-        const said = await cluster.exec(namespace, pod, ['sh', '-c', LOOK_AROUND], { container });
+        const output = await cluster.exec(namespace, pod, ['sh', '-c', INSPECT], { container });
         seen.add(container);
-        assert.match(said, new RegExp(`^Uid:\\s+${user}\\s+${user}\\s`, 'm'), where);
-        assert.match(said, /^Gid:\s+0\s+0\s/m, where);
-        assert.match(said, /^CapEff:\s+0+$/m, where);
-        assert.match(said, /^CapBnd:\s+0+$/m, where);
-        assert.match(said, /^NoNewPrivs:\s+1$/m, where);
-        assert.match(said, /^Seccomp:\s+2$/m, where);
-        assert.match(said, /^touch: .*Read-only file system$/m, where);
+        assert.match(output, new RegExp(`^Uid:\\s+${user}\\s+${user}\\s`, 'm'), where);
+        assert.match(output, /^Gid:\s+0\s+0\s/m, where);
+        assert.match(output, /^CapEff:\s+0+$/m, where);
+        assert.match(output, /^CapBnd:\s+0+$/m, where);
+        assert.match(output, /^NoNewPrivs:\s+1$/m, where);
+        assert.match(output, /^Seccomp:\s+2$/m, where);
+        assert.match(output, /^touch: .*Read-only file system$/m, where);
       };
       await Promise.all((await containersOf(bench, site)).map(check));
       const wanted = ['cache', 'gunicorn', 'mariadb', 'nginx', 'queue', 'worker-default'];
@@ -305,4 +305,4 @@ function replicas(queue = '', count: number): object {
 }
 
 /** What the first process of a container may do, and whether the image's files can be written. */
-const LOOK_AROUND = 'cat /proc/1/status; touch /proof 2>&1 || true';
+const INSPECT = 'cat /proc/1/status; touch /proof 2>&1 || true';

@@ -119,7 +119,7 @@ suite('users, desks, jobs and backups of a site', { skip }, () => {
     assert.equal(await logsIn('ada@example.com', 'it\'s $(a) "secret"'), 401);
   });
 
-  test('one bad document of many fails alone, with the words of the framework', async () => {
+  test('one bad document of many fails alone, with the message of the framework', async () => {
     const { namespace } = place;
     const users = Array.from({ length: 30 }, (_, index) =>
       inShop('SiteUser', `many-${String(index)}`, {
@@ -144,7 +144,7 @@ suite('users, desks, jobs and backups of a site', { skip }, () => {
     await cluster.patch('AppSite', namespace, 'shop', { spec: { maintenance: true } });
     await cluster.ready('AppSite', namespace, 'shop', 120_000);
     await cluster.delete('SiteUser', namespace, 'ada');
-    await cluster.gone('SiteUser', namespace, 'ada', 120_000);
+    await cluster.deleted('SiteUser', namespace, 'ada', 120_000);
     await cluster.patch('AppSite', namespace, 'shop', { spec: { maintenance: false } });
     await cluster.ready('AppSite', namespace, 'shop', 120_000);
     const rows = await query(`SELECT enabled FROM tabUser WHERE name = 'ada@example.com'`);
@@ -190,7 +190,7 @@ suite('users, desks, jobs and backups of a site', { skip }, () => {
     );
     assert.deepEqual(linked.sort(), ['People', 'Sales']);
     await cluster.delete('SiteWorkspace', namespace, 'sales');
-    await cluster.gone('SiteWorkspace', namespace, 'sales', 120_000);
+    await cluster.deleted('SiteWorkspace', namespace, 'sales', 120_000);
     assert.deepEqual(await query("SELECT name FROM tabWorkspace WHERE name = 'Sales'"), []);
   });
 

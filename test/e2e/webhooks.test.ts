@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { after, before, suite, test } from 'node:test';
 
 import { aBench, aSite } from '../cluster/support/builders.js';
-import { kubectlSays } from '../cluster/support/kubectl-says.js';
+import { kubectlMessage } from '../cluster/support/kubectl-message.js';
 import { bundleOf } from '../cluster/support/webhooks.js';
 import { type E2e, e2e, skip } from './harness.js';
 
@@ -29,7 +29,7 @@ suite('admission webhooks, through their Service', { skip }, () => {
   });
 
   const create = (name: string): Promise<string> =>
-    kubectlSays(
+    kubectlMessage(
       cluster,
       namespace,
       ['create', '--dry-run=server', '--filename=-'],

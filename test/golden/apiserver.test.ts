@@ -52,7 +52,7 @@ async function installCrds(api: AdminClient): Promise<ReadonlySet<string>> {
   );
 }
 
-/** Everything that the API server has against objects, each told once. */
+/** All problems that the API server has with the objects, each once. */
 async function refusals(
   api: AdminClient,
   objects: readonly (readonly [string, KubeObject, string])[],
@@ -95,7 +95,7 @@ suite('a real API server', () => {
   });
   after(() => plane.stop());
 
-  test('accepts every golden object, and knows each of its fields', async () => {
+  test('accepts every golden object, and has each of its fields', async () => {
     const objects = GRAPHS.flatMap(({ scenario, objects: all }) =>
       all.flatMap((object) => {
         const kind = OWNED.get(kindId(object));

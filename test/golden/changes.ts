@@ -34,7 +34,7 @@ function partsOf(value: Data): { parts: ReadonlyMap<string, Data>; keyed: boolea
   return { parts: new Map(items.map((item, at) => [names[at] ?? '', item])), keyed: true };
 }
 
-/** What tells an item of a list from the others: mounts have paths, the rest have names. */
+/** What distinguishes an item of a list from the others: mounts have paths, the rest have names. */
 function keyOfItem(item: Data): string | undefined {
   if (typeof item !== 'object' || item === null) return undefined;
   const { name, mountPath } = item as { readonly name?: unknown; readonly mountPath?: unknown };

@@ -10,7 +10,7 @@ export interface Graph {
   readonly resource: Resource;
   readonly objects: readonly KubeObject[];
   /** Objects of its bench, and objects that the user made. */
-  readonly around: readonly KubeObject[];
+  readonly others: readonly KubeObject[];
 }
 
 /** The graphs of all golden scenarios. Properties of every graph are tested on them. */
@@ -26,7 +26,7 @@ const graphsOf = memoize((name: string): readonly Graph[] => {
       scenario: name,
       resource,
       objects: stages.flatMap(({ objects }) => objects),
-      around: [...scenario.objects, ...benchObjects(scenario)],
+      others: [...scenario.objects, ...benchObjects(scenario)],
     }));
 });
 

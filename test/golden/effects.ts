@@ -8,7 +8,7 @@ import { graphOf, kindOf } from './outcome.js';
 /** What a change makes of the children, each by what its name has behind the resource's. */
 export interface Effect {
   readonly made: readonly string[];
-  readonly gone: readonly string[];
+  readonly deleted: readonly string[];
   /** Data that is no longer used: it goes when its resource goes, or never. */
   readonly left: readonly string[];
   /** Workloads whose pods are replaced. */
@@ -22,7 +22,7 @@ export interface Effect {
 /** A resource with all that there is around it. */
 export interface Moment {
   readonly resource: Resource;
-  readonly around?: readonly KubeObject[];
+  readonly others?: readonly KubeObject[];
   readonly serves?: readonly ObjectKind[];
 }
 
@@ -48,7 +48,7 @@ export function effectOf(before: Moment, after: Moment): Effect {
   const surplus = [...a].filter(([id]) => !b.has(id)).map(([, object]) => object);
   return {
     made: names([...b].filter(([id]) => !a.has(id)).map(([, object]) => object)),
-    gone: names(surplus.filter((object) => !isData(object))),
+    deleted: names(surplus.filter((object) => !isData(object))),
     left: names(surplus.filter(isData)),
     restarted: names(restarted.map(({ object }) => object)),
     rerun: names(rerun.map(({ object }) => object)),
@@ -57,18 +57,18 @@ export function effectOf(before: Moment, after: Moment): Effect {
 }
 
 /** An effect in words. */
-export function inWords({ made, gone, left, restarted, rerun, changed }: Effect): string {
+export function describeEffect({ made, deleted, left, restarted, rerun, changed }: Effect): string {
   const parts = [
     ['runs again', rerun],
     ['pods replaced', restarted],
     ['changed in place', changed],
     ['made', made],
-    ['no longer wanted', gone],
+    ['no longer wanted', deleted],
     ['no longer used, and left as data', left],
   ] as const;
-  const said = parts.filter(([, names]) => names.length > 0);
-  return said.length > 0
-    ? said.map(([what, names]) => `${what}: ${byKind(names)}`).join('; ')
+  const nonEmpty = parts.filter(([, names]) => names.length > 0);
+  return nonEmpty.length > 0
+    ? nonEmpty.map(([what, names]) => `${what}: ${byKind(names)}`).join('; ')
     : 'nothing';
 }
 
@@ -82,9 +82,9 @@ function byKind(names: readonly string[]): string {
   return [...groups].map(([kind, suffixes]) => `${kind} ${suffixes.join(' ')}`).join(', ');
 }
 
-function childrenOf({ resource, around = [], serves = [] }: Moment): Map<string, KubeObject> {
+function childrenOf({ resource, others = [], serves = [] }: Moment): Map<string, KubeObject> {
   const kind = kindOf(resource);
-  const reader = aReader([resource, ...around], { serves });
+  const reader = aReader([resource, ...others], { serves });
   const inputs = kind.resolve(resource, reader);
   const stages = graphOf(kind, resource, (scope, id) =>
     kind.chart(scope, id, { resource, inputs }),

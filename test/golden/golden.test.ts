@@ -34,13 +34,13 @@ suite('golden scenarios', () => {
         const other = base ? { name: base, outcomes: outcomesOf(readScenario(base)) } : undefined;
         assertGolden(`${SCENARIOS}${name}/objects.yaml`, renderObjects(outcomes, other));
       });
-      test('… and what it says of itself', () => {
+      test('… and its own message', () => {
         assertGolden(`${SCENARIOS}${name}/status.yaml`, renderStatus(outcomes));
       });
       test('… writes no field that the schema would drop', () => {
         for (const { pruned } of scenario.admissions) assert.deepEqual(pruned, []);
       });
-      test('… is refused at admission only where it is about that', () => {
+      test('… is refused at admission only if it changes that field', () => {
         const problems = scenario.admissions.flatMap((admission) => admission.problems);
         assert.equal(problems.length > 0, name.endsWith('-refused'), JSON.stringify(problems));
       });

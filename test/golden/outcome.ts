@@ -22,7 +22,7 @@ export interface Outcome {
   readonly stages: readonly SynthStage[];
   readonly probes: readonly HttpProbe[];
   /** What it asks of others. */
-  readonly notes: readonly KubeObject[];
+  readonly batchObjects: readonly KubeObject[];
   readonly status: Status;
 }
 
@@ -46,7 +46,7 @@ export function reconcileScenario(scenario: Scenario): readonly Outcome[] {
       resource,
       stages: result.stages,
       probes: result.probes,
-      notes: result.report.statusResult.batchObjects ?? [],
+      batchObjects: result.report.statusResult.batchObjects ?? [],
       status: statusOf(kind, resource, result.report, new Date(NOW)),
     };
   });

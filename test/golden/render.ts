@@ -26,9 +26,11 @@ export function renderObjects(
       objectsOf(stages).map((object) => [nameOf(object), shown(object, texts)]),
     ),
   );
-  const graphs = outcomes.map(({ resource, stages, notes }) => {
-    const asked = notes.map((note) => `---\n# asked in the operator's memory\n${yaml(note)}`);
-    if (stages.length === 0) return [`# ${nameOf(resource)}: no objects.\n`, ...asked].join('');
+  const graphs = outcomes.map(({ resource, stages, batchObjects }) => {
+    const requests = batchObjects.map(
+      (note) => `---\n# request in the operator's memory\n${yaml(note)}`,
+    );
+    if (stages.length === 0) return [`# ${nameOf(resource)}: no objects.\n`, ...requests].join('');
     const graph = stages
       .map((stage, at) => {
         const objects = stage.objects.map((object) =>
@@ -37,11 +39,11 @@ export function renderObjects(
         return headOf(resource, stage, at, stages[at - 1]) + objects.join('');
       })
       .join('');
-    return [graph, ...asked].join('');
+    return [graph, ...requests].join('');
   });
   const here = new Set(outcomes.flatMap(({ stages }) => objectsOf(stages).map(nameOf)));
-  const gone = [...known.keys()].filter((name) => !here.has(name));
-  const without = here.size > 0 ? gone.map((name) => `# ${name}: not here\n`) : [];
+  const absent = [...known.keys()].filter((name) => !here.has(name));
+  const without = here.size > 0 ? absent.map((name) => `# ${name}: absent\n`) : [];
   return [...graphs, ...without].join('');
 }
 
@@ -49,11 +51,11 @@ export function renderObjects(
 export function renderStatus(outcomes: readonly Outcome[]): string {
   return outcomes
     .map(({ resource, probes, status }) => {
-      const asked = probes.map(
+      const requests = probes.map(
         ({ url, host, expectStatus, expectBody }) =>
-          `# asked: GET ${url} with Host ${host} must answer ${expectStatus} ${JSON.stringify(expectBody)}\n`,
+          `# probe: GET ${url} with Host ${host} must answer ${expectStatus} ${JSON.stringify(expectBody)}\n`,
       );
-      return `---\n# ${nameOf(resource)}\n${asked.join('')}${yaml({ status })}`;
+      return `---\n# ${nameOf(resource)}\n${requests.join('')}${yaml({ status })}`;
     })
     .join('');
 }
@@ -66,8 +68,8 @@ function headOf(
 ): string {
   const start = before?.waitForReady ? ': when all of the stage before is ready' : '';
   const waits = waitForReady ? ' (what follows waits until all of it is ready)' : '';
-  const held = blockedReason === undefined ? '' : `# held back: ${blockedReason}\n`;
-  return `# ${nameOf(resource)}, stage ${at + 1}, ${name}${start}${waits}\n${held}`;
+  const blocked = blockedReason === undefined ? '' : `# blocked: ${blockedReason}\n`;
+  return `# ${nameOf(resource)}, stage ${at + 1}, ${name}${start}${waits}\n${blocked}`;
 }
 
 function objectsOf(stages: readonly SynthStage[]): readonly KubeObject[] {

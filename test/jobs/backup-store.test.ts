@@ -164,11 +164,11 @@ describe('a store of backups', needs('python3'), () => {
       ],
       ['no volume', () => volumeEnv('/nonexistent'), 'StoreFailed', /does not exist/],
     ];
-  for (const [what, envOf, reason, says] of faults) {
+  for (const [what, envOf, reason, message] of faults) {
     test(`${what} is reported as ${reason}`, async () => {
       const failure = await failureInStore(envOf(), [['folders']]);
       assert.equal(failure.reason, reason);
-      assert.match(failure.message, says);
+      assert.match(failure.message, message);
       assert.ok(!failure.message.includes(server.secret));
     });
   }

@@ -197,7 +197,7 @@ describe('bench_metrics.py', needs('redis-server', 'mariadbd', 'postgres', 'pyth
   });
 
   it('counts connections as the servers do, and keeps none open', async () => {
-    const held = databases.map((database) => database.hold(database.type === 'mariadb' ? 'mysql' : 'postgres', database.type === 'mariadb' ? 'db' : 'pg_class')); // prettier-ignore
+    const connections = databases.map((database) => database.hold(database.type === 'mariadb' ? 'mysql' : 'postgres', database.type === 'mariadb' ? 'db' : 'pg_class')); // prettier-ignore
     const names = {
       mariadb: 'mysql_global_status_threads_connected',
       postgres: 'pg_stat_activity_count',
@@ -214,7 +214,7 @@ describe('bench_metrics.py', needs('redis-server', 'mariadbd', 'postgres', 'pyth
       // The held connection, and the exporter's own during the query.
       assert.equal(samples.get(of(names[database.type], server(database))), 2, database.type);
     }
-    await Promise.all(held.map(({ stop }) => stop('SIGKILL')));
+    await Promise.all(connections.map(({ stop }) => stop('SIGKILL')));
     const left = "SELECT COUNT(*) FROM pg_stat_activity WHERE usename = 'books'";
     await eventually('the exporter holds none', () => databases[1]?.sql(left) === '0');
   });
@@ -227,7 +227,7 @@ describe('bench_metrics.py', needs('redis-server', 'mariadbd', 'postgres', 'pyth
       'SET GLOBAL max_connections = 10; SELECT COUNT(*) FROM information_schema.processlist';
     await eventually('no other connection is open', () => mariadb.sql(only) === '1');
     // One connection is reserved for the administrator, who is connected.
-    const held = Array.from({ length: 10 }, () => mariadb.hold('mysql', 'db'));
+    const connections = Array.from({ length: 10 }, () => mariadb.hold('mysql', 'db'));
     try {
       await eventually('the server is full', () => {
         return mariadb.sql('SELECT COUNT(*) FROM information_schema.processlist') === '11';
@@ -240,7 +240,7 @@ describe('bench_metrics.py', needs('redis-server', 'mariadbd', 'postgres', 'pyth
       assert.equal(samples.get(of('mysql_up', server(mariadb))), 1);
     } finally {
       mariadb.sql('SET GLOBAL max_connections = 100');
-      await Promise.all(held.map(({ stop }) => stop('SIGKILL')));
+      await Promise.all(connections.map(({ stop }) => stop('SIGKILL')));
     }
   });
 
@@ -286,11 +286,11 @@ print(*bench_metrics.mariadb_connections(json.load(sys.stdin)))
     assert.equal((await fresh(exporter)).get(of('mysql_up', server(mariadb))), 0);
     writeSite('shop.example.org', { ...loginOf(mariadb, 'shop'), db_password: 'another' });
     assert.equal((await fresh(exporter)).get(of('mysql_up', server(mariadb))), 1);
-    const said = exporter
+    const lines = exporter
       .log()
       .split('\n')
       .filter((line) => line.includes('mariadb 127.0.0.1:'));
-    assert.match(said.at(-1) ?? '', / answers$/, 'and that it answers again');
+    assert.match(lines.at(-1) ?? '', / answers$/, 'and that it answers again');
     rmSync(join(bench, 'sites/books.example.org'), { recursive: true });
     const samples = await fresh(exporter);
     assert.ok(![...samples.keys()].some((name) => name.startsWith('pg_')));

@@ -51,18 +51,18 @@ describe('nginx repeats a request', needs('nginx', 'python3'), () => {
   ] as const) {
     it(`if a DNS query is lost: ${method}, ${lost}`, async (t) => {
       const backend = await aBackend('bench');
-      const asked: string[] = [];
-      const hears = (question: string): boolean => {
-        const isLost = question === lost && !asked.includes(lost);
-        asked.push(question);
+      const queries: string[] = [];
+      const answers = (question: string): boolean => {
+        const isLost = question === lost && !queries.includes(lost);
+        queries.push(question);
         return !isLost;
       };
-      const RESOLVER = await nameServer(new Set([service]), hears);
+      const RESOLVER = await nameServer(new Set([service]), answers);
       const port = backend.address.split(':')[1] ?? '';
       const nginx = await behindNginx(t, `${service}:${port}`, 5, { RESOLVER });
       const { status } = await get(nginx.port, '/x', { Host: one }, { method });
-      assert.equal(status, 200, asked.join());
-      assert.ok(asked.indexOf(lost) < asked.lastIndexOf(lost), asked.join());
+      assert.equal(status, 200, queries.join());
+      assert.ok(queries.indexOf(lost) < queries.lastIndexOf(lost), queries.join());
       assert.equal(backend.requests.length, 1);
     });
   }

@@ -104,7 +104,7 @@ export async function aBackend(
  */
 export async function nameServer(
   names: ReadonlySet<string>,
-  hears: (question: string) => boolean = () => true,
+  answers: (question: string) => boolean = () => true,
 ): Promise<string> {
   const socket = createSocket('udp4');
   socket.on('message', (query, from) => {
@@ -118,7 +118,7 @@ export async function nameServer(
     const name = labels.join('.');
     const known = names.has(name);
     const isA = query.readUInt16BE(at + 1) === 1;
-    if (!hears(`${isA ? 'A' : 'AAAA'} ${name}`)) return;
+    if (!answers(`${isA ? 'A' : 'AAAA'} ${name}`)) return;
     const header = Buffer.alloc(12);
     query.copy(header, 0, 0, 2);
     header.writeUInt16BE(known ? 0x8180 : 0x8183, 2);

@@ -100,8 +100,8 @@ describe('nginx.sh', needs('nginx'), () => {
   });
 
   it('ends at once on SIGTERM when idle, and lets a request in flight finish', async () => {
-    const patient = { STOP_SECONDS: '30' };
-    const idle = await startNginx({}, patient);
+    const longStop = { STOP_SECONDS: '30' };
+    const idle = await startNginx({}, longStop);
     const stopped = await idle.stop();
     assert.equal(stopped.code, 0);
     assert.ok(stopped.ms < 15_000, `${String(stopped.ms)} ms`);
@@ -115,7 +115,7 @@ describe('nginx.sh', needs('nginx'), () => {
         benchBackend: slow.address,
         sites: [{ siteName: one, domains: [] }],
       },
-      patient,
+      longStop,
     );
     const answer = get(busy.port, '/x', { Host: one });
     await eventually('it is there', () => slow.requests.length === 1);

@@ -101,7 +101,7 @@ describe('nginx', needs('nginx'), () => {
     assert.equal(bench.requests.length + own.requests.length, before);
   });
 
-  it('lets no client choose the site by a header', async () => {
+  it('allows no client to choose the site by a header', async () => {
     await on(two, '/x', { 'X-Frappe-Site-Name': one });
     assert.equal(lastOf(own)['x-frappe-site-name'], two);
   });

@@ -34,22 +34,22 @@ describeOnServers('site_init.py on an existing site', (servers) => {
       const before = app === 'erpnext' ? '["frappe"]' : '["frappe","erpnext"]';
       const site = aSite(own, servers.database, { SITE_APPS: before });
       await site.init();
-      const wanting = site.with({ SITE_APPS: '["frappe","hrms"]' });
+      const withApps = site.with({ SITE_APPS: '["frappe","hrms"]' });
       const counted =
         pause === 'STANDIN_PAUSE'
           ? `${servers.quoted('tabModule Def')} WHERE name = '${app}'`
           : `${servers.quoted('tabDefaultValue')} WHERE defkey = 'installed_apps' AND defvalue LIKE '%"${app}"%'`;
       const isPausing = (): boolean =>
         servers.sqlOf(site, `SELECT COUNT(*) FROM ${counted}`) === '1';
-      const killed = await wanting.with({ [pause]: '60' }).init(isPausing);
+      const killed = await withApps.with({ [pause]: '60' }).init(isPausing);
       assert.equal(killed.code, null, killed.output);
       assert.equal(site.json('.app-operator.json')['installing'], app);
-      const result = await wanting.init();
+      const result = await withApps.init();
       assert.match(result.lastLine, /"erpnext": "15.1.0", "hrms": "15.1.0"/, result.output);
       const ended = `SELECT doctype FROM ${servers.quoted('tabSingles')} WHERE field = 'after_install' ORDER BY doctype`;
       assert.equal(servers.sqlOf(site, ended), 'erpnext\nhrms');
       assert.equal(site.json('.app-operator.json')['installing'], undefined);
-      const again = await wanting.init();
+      const again = await withApps.init();
       assert.doesNotMatch(again.output, /^installing /m);
       assert.match(again.lastLine, /"migrated": false/);
     });

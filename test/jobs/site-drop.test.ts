@@ -108,13 +108,13 @@ for (const [type, start] of Object.entries({ mariadb: startMariaDb, postgres: st
         const site = aSite(bench, database);
         await site.init();
         const name = String(site.json('site_config.json')['db_name']);
-        const held = database.hold(name, type === 'mariadb' ? '`tabSingles`' : '"tabSingles"');
+        const locked = database.hold(name, type === 'mariadb' ? '`tabSingles`' : '"tabSingles"');
         await sleep(700);
-        assert.equal(held.process.exitCode, null, held.log());
+        assert.equal(locked.process.exitCode, null, locked.log());
         const result = await site.drop();
         assert.equal(result.code, 0, result.output);
         assert.ok(!names().includes(name));
-        assert.notEqual((await held.stop()).code, 0);
+        assert.notEqual((await locked.stop()).code, 0);
       });
 
       it('drops a site whose creation was killed', async () => {
@@ -178,15 +178,15 @@ for (const [type, start] of Object.entries({ mariadb: startMariaDb, postgres: st
         const site = aSite(bench, database);
         await site.init();
         // Accepts the connection by which the Job waits for the server, and refuses the next one.
-        const gate = createServer((client) => {
-          gate.close();
+        const listener = createServer((client) => {
+          listener.close();
           const server = connect(database.port, '127.0.0.1');
           client.pipe(server).pipe(client);
           for (const socket of [client, server]) socket.on('error', () => undefined);
         });
         const port = await freePort();
-        gate.listen(port, '127.0.0.1');
-        await once(gate, 'listening');
+        listener.listen(port, '127.0.0.1');
+        await once(listener, 'listening');
         const result = await site.with({ DB_PORT: String(port) }).drop();
         assert.match(result.lastLine, /^app-operator: DatabaseUnreachable: /, result.output);
         assert.ok(site.exists());

@@ -35,7 +35,7 @@ function recording(names: readonly string[], log: string): string {
 }
 
 describeOnServers('site_init.py', (servers) => {
-  /** An empty database with a user of its name, as somebody prepares it. */
+  /** An empty database with a user of its name, as an administrator prepares it. */
   const prepare = (name: string): void => {
     if (servers.type === 'mariadb') {
       servers.database.sql(
@@ -351,14 +351,14 @@ describeOnServers('site_init.py', (servers) => {
       DB_USER: databaseOf(old),
     }).init();
     assert.match(oldPrepared.lastLine, /^app-operator: NoRootRights: /);
-    const renamed = await aSite(servers.bench, servers.database, { DB_USER: 'somebody' }).init();
+    const renamed = await aSite(servers.bench, servers.database, { DB_USER: 'other_user' }).init();
     assert.match(renamed.lastLine, /^app-operator: DatabaseUserUnsupported: /);
     const sixteen = aSite(aBench('16.0.0', servers.redis), servers.database, {
-      DB_USER: 'somebody_16',
+      DB_USER: 'other_user_16',
     });
     const result = await sixteen.init();
     assert.equal(result.code, 0, result.output);
-    assert.equal(sixteen.json('site_config.json')['db_user'], 'somebody_16');
+    assert.equal(sixteen.json('site_config.json')['db_user'], 'other_user_16');
   });
 
   it('runs one Job of a site at a time', async () => {

@@ -232,9 +232,9 @@ describe('site_job.py', needsStandIn('mariadbd', 'redis-server', 'python3'), () 
     assert.ok(lines.length > 20);
     assert.equal(lines.at(-1), `line 19999 ${'é'.repeat(20)}`);
     assert.equal(lines[0], `line ${String(20_000 - lines.length)} ${'é'.repeat(20)}`);
-    const { output: one, message: said } = await run(test('line'));
+    const { output: one, message: last } = await run(test('line'));
     assert.equal(one.replaceAll('\n', '').length, 300_000);
-    assert.match(said.log, /^z{3000,}$/);
+    assert.match(last.log, /^z{3000,}$/);
   });
 
   it('splits a long line within no character and no secret', async () => {
@@ -311,7 +311,7 @@ describe('site_job.py', needsStandIn('mariadbd', 'redis-server', 'python3'), () 
 
   it('leaves the output so far when it is killed', async () => {
     const killed = await started(['wait']);
-    await eventually('the line is told', () => killed.message().log === 'waiting');
+    await eventually('the line is in the message', () => killed.message().log === 'waiting');
     const { pid = 0 } = killed.child;
     const children = readFileSync(`/proc/${String(pid)}/task/${String(pid)}/children`, 'utf8');
     const orphans = children.trim().split(' ').map(Number);

@@ -143,9 +143,9 @@ describeOnServers('a restore', (servers) => {
     assert.notEqual(config['db_name'], databaseOf(source));
     assert.equal(config['mail_server'], 'smtp.x');
     assert.deepEqual(settingsOf(site), [undefined, undefined, undefined]);
-    const { time, ...told } = restored(result.lastLine);
+    const { time, ...reported } = restored(result.lastLine);
     assert.match(String(time), /^\d{4}-\d\d-\d\dT/);
-    assert.deepEqual(told, {
+    assert.deepEqual(reported, {
       requests: [A],
       name: NAME,
       location: `pvc://backups/${PREFIX}/${NAME}`,
@@ -162,18 +162,18 @@ describeOnServers('a restore', (servers) => {
     const store = aStore();
     await backedUp(store);
     const { site, old } = await existing();
-    const wanting = site.with({ ...from(store, A), ...confirmed });
-    assert.equal((await wanting.init()).code, 0);
+    const restoring = site.with({ ...from(store, A), ...confirmed });
+    assert.equal((await restoring.init()).code, 0);
     insert(site, "'since then'");
     const since = copyOf(site);
-    assert.deepEqual(restored((await wanting.init()).lastLine)['requests'], [A]);
+    assert.deepEqual(restored((await restoring.init()).lastLine)['requests'], [A]);
     assert.equal((await site.init()).code, 0);
     assert.deepEqual(copyOf(site), since);
     assert.notDeepEqual(since, old);
     assert.equal((await site.with({ ...from(store, B), ...confirmed }).init()).code, 0);
     assert.equal(rowsOf(servers, site)['tabProbe']?.includes('since then'), false);
     insert(site, "'after b'");
-    const again = await wanting.init();
+    const again = await restoring.init();
     assert.deepEqual(restored(again.lastLine)['requests'], [A, B]);
     assert.equal(rowsOf(servers, site)['tabProbe']?.includes('after b'), true);
   });
@@ -201,7 +201,7 @@ describeOnServers('a restore', (servers) => {
     const queue = 'rq:queue:team.b.own:short';
     redis('RPUSH', queue, `${site.name}::1`);
     const cached = `${databaseOf(site)}|session`;
-    redis('SET', cached, 'somebody');
+    redis('SET', cached, 'a user');
     const result = await site
       .with({ ...from(store, A, { RESTORE_NAME: NAME }), ...confirmed })
       .init();
@@ -244,14 +244,14 @@ describeOnServers('a restore', (servers) => {
     const store = aStore();
     await backedUp(store);
     const { site } = await existing();
-    const wanting = site.with(from(store, A, confirmed));
-    assert.equal(restored((await wanting.init()).lastLine)['encryptionKey'], 'Backup');
-    const same = await wanting.with({ ENCRYPTION_KEY: OTHER_KEY }).init();
+    const restoring = site.with(from(store, A, confirmed));
+    assert.equal(restored((await restoring.init()).lastLine)['encryptionKey'], 'Backup');
+    const same = await restoring.with({ ENCRYPTION_KEY: OTHER_KEY }).init();
     assert.equal(restored(same.lastLine)['encryptionKey'], 'Secret');
     const third = KEY.replace('c2', 'd3');
     const config = { ...site.json('site_config.json'), encryption_key: third };
     writeFileSync(site.path('site_config.json'), JSON.stringify(config));
-    assert.match((await wanting.init()).lastLine, /EncryptionKeyMismatch/);
+    assert.match((await restoring.init()).lastLine, /EncryptionKeyMismatch/);
   });
 
   const broken: [string, RegExp, (directory: string) => BackupChange | undefined][] = [
@@ -287,18 +287,18 @@ describeOnServers('a restore', (servers) => {
     const data = readFileSync(file);
     data[data.length >> 1] = (data[data.length >> 1] ?? 0) ^ 1;
     writeFileSync(file, data);
-    const wanting = site.with(from(store, A, confirmed));
-    const result = await wanting.init();
+    const restoring = site.with(from(store, A, confirmed));
+    const result = await restoring.init();
     assert.match(result.lastLine, /BackupCorrupt: .*private-files.tgz.* is unchanged$/);
     assert.deepEqual(copyOf(site), old);
-    const missing = await wanting.with({ RESTORE_NAME: '20200101T000000Z' }).init();
+    const missing = await restoring.with({ RESTORE_NAME: '20200101T000000Z' }).init();
     assert.match(missing.lastLine, /BackupMissing: .*has no backup 20200101T000000Z/);
-    const others = await wanting.with({ RESTORE_NAME: NAME, RESTORE_OWNER: 'team/other' }).init();
+    const others = await restoring.with({ RESTORE_NAME: NAME, RESTORE_OWNER: 'team/other' }).init();
     assert.match(
       others.lastLine,
       /BackupMissing: .* is a backup of team\/nightly, not of team\/other/,
     );
-    const none = await wanting.with({ STORE_PREFIX: 'no/body' }).init();
+    const none = await restoring.with({ STORE_PREFIX: 'no/body' }).init();
     assert.match(none.lastLine, /BackupMissing: .*has no complete backup/);
     assert.deepEqual(settingsOf(site), [0, undefined, 'team.b.own']);
   });
@@ -311,12 +311,12 @@ describeOnServers('a restore', (servers) => {
     const { site, old } = await existing();
     const lease = String(Math.floor(Date.now() / 1000) + 600);
     redis('ZADD', 'rq:wip:team.b.own:long', lease, `${site.name}::7`);
-    const wanting = site.with(from(store, A, confirmed));
-    const killed = await wanting.init(() => settingsOf(site)[0] === 1);
+    const restoring = site.with(from(store, A, confirmed));
+    const killed = await restoring.init(() => settingsOf(site)[0] === 1);
     redis('DEL', 'rq:wip:team.b.own:long');
     assert.deepEqual([killed.code, settingsOf(site)[0]], [null, 1], killed.output);
     rmSync(directory, { recursive: true });
-    const refused = await wanting.init();
+    const refused = await restoring.init();
     assert.match(refused.lastLine, /^app-operator: BackupMissing: .* is open as before$/);
     assert.deepEqual(settingsOf(site), [0, undefined, 'team.b.own']);
     assert.equal(markerOf(site)['upgrade'], undefined);
@@ -374,14 +374,14 @@ describeOnServers('a restore', (servers) => {
     const { copy } = await backedUp(store);
     const { site, old } = await existing(bench);
     setAppVersion(bench, 'frappe', '15.44.2', 'half');
-    const wanting = site.with(from(store, A, confirmed));
-    const failed = await wanting.init();
+    const restoring = site.with(from(store, A, confirmed));
+    const failed = await restoring.init();
     assert.match(
       failed.lastLine,
       new RegExp(`MigrationFailed: .* stays in maintenance, with the data of backup ${NAME}; its previous data is in sites/.*/restores/${A}/before: remove restoreFrom to return to it: `),
     ); // prettier-ignore
     assert.deepEqual(settingsOf(site).slice(0, 2), [1, 1]);
-    assert.equal((await wanting.init()).code, 1, 'again');
+    assert.equal((await restoring.init()).code, 1, 'again');
     setAppVersion(bench, 'frappe', '15.44.2');
     const back = await site.init();
     assert.equal(back.code, 0, back.output);
@@ -389,7 +389,7 @@ describeOnServers('a restore', (servers) => {
     assert.equal(site.json('site_config.json')['encryption_key'], KEY);
     assert.deepEqual(settingsOf(site), [0, undefined, 'team.b.own']);
     assert.equal(existsSync(site.path('private/restores', A)), false);
-    assert.equal((await wanting.init()).code, 0, 'it was not restored, so it may be');
+    assert.equal((await restoring.init()).code, 0, 'it was not restored, so it may be');
     assert.deepEqual(copyOf(site), copy);
   });
 
@@ -399,10 +399,10 @@ describeOnServers('a restore', (servers) => {
     const { copy } = await backedUp(store);
     const { site } = await existing(bench);
     setAppVersion(bench, 'frappe', '15.44.2', 'half');
-    const wanting = site.with(from(store, A, confirmed));
-    assert.equal((await wanting.init()).code, 1);
+    const restoring = site.with(from(store, A, confirmed));
+    assert.equal((await restoring.init()).code, 1);
     setAppVersion(bench, 'frappe', '15.45.0');
-    const result = await wanting.with({ IMAGE: 'registry/erpnext:v15.45.0' }).init();
+    const result = await restoring.with({ IMAGE: 'registry/erpnext:v15.45.0' }).init();
     assert.equal(result.code, 0, result.output);
     assert.deepEqual(copyOf(site), copy);
     assert.deepEqual(restored(result.lastLine)['requests'], [A]);
@@ -524,19 +524,19 @@ describeOnServers('a restore', (servers) => {
             ? { site: aSite(bench, servers.database, IMAGE), old: undefined }
             : await existing(bench);
         const { site, old } = started;
-        const wanting = site.with(from(store, A, confirmed));
-        const result = await wanting.with({ KILL_AT: String(at), PYTHONPATH: path }).init();
+        const restoring = site.with(from(store, A, confirmed));
+        const result = await restoring.with({ KILL_AT: String(at), PYTHONPATH: path }).init();
         ended = result.code === 0;
         if (!ended) killed += 1;
         assert.ok(ended || result.code === null, `point ${String(at)}: ${result.output}`);
-        const looksWhole = site.exists() && existsSync(site.path('.app-operator.json'))
+        const complete = site.exists() && existsSync(site.path('.app-operator.json'))
           && markerOf(site)['state'] === 'complete' && markerOf(site)['upgrade'] === undefined; // prettier-ignore
-        if (looksWhole) {
+        if (complete) {
           const now = copyOf(site);
           const expected = old && JSON.stringify(now) === JSON.stringify(old) ? old : copy;
           assert.deepEqual(now, expected, `open, and neither, at point ${String(at)}`);
         }
-        const repaired = await wanting.init();
+        const repaired = await restoring.init();
         assert.equal(repaired.code, 0, `point ${String(at)}: ${repaired.output}`);
         assert.deepEqual(copyOf(site), copy, `point ${String(at)}`);
         assert.equal(site.json('site_config.json')['encryption_key'], OTHER_KEY);
@@ -560,11 +560,11 @@ describeOnServers('a restore', (servers) => {
     const killer = temporaryDirectory();
     cpSync(KILLER, join(killer, 'sitecustomize.py'));
     const PYTHONPATH = `${killer}:${join(bench, 'apps/frappe')}`;
-    const wanting = site.with({ ...from(store, B, confirmed), RESTORE_NAME: LATER, PYTHONPATH });
+    const restoring = site.with({ ...from(store, B, confirmed), RESTORE_NAME: LATER, PYTHONPATH });
     let at = 0;
     for (let ended = false; !ended;) {
       at += 1;
-      const result = await wanting.with({ KILL_AT: String(at) }).init();
+      const result = await restoring.with({ KILL_AT: String(at) }).init();
       ended = result.code === 0;
       assert.ok(ended || result.code === null, `point ${String(at)}: ${result.output}`);
     }

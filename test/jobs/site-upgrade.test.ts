@@ -155,23 +155,23 @@ describeOnServers('an upgrade', (servers) => {
     const common = join(site.bench, 'sites/common_site_config.json');
     const config = JSON.parse(readFileSync(common, 'utf8')) as object;
     writeFileSync(common, JSON.stringify({ ...config, bench_id: 'team.b' }));
-    const mine = [`${site.name}::1`, `${site.name}||2`, `${site.name}::3`];
+    const own = [`${site.name}::1`, `${site.name}||2`, `${site.name}::3`];
     redis(
       'RPUSH',
       'rq:queue:team.b:short',
-      mine[0] ?? '',
+      own[0] ?? '',
       'other.example.com::1',
-      mine[1] ?? '',
-      mine[2] ?? '',
+      own[1] ?? '',
+      own[2] ?? '',
     );
-    redis('RPUSH', 'rq:queue:team.b:mails', mine[0] ?? '');
+    redis('RPUSH', 'rq:queue:team.b:mails', own[0] ?? '');
     redis('SADD', 'rq:queues', 'rq:queue:team.b:mails', 'rq:queue:team.b:short');
     const upgraded = to(NEW, '15.45.0');
     await upgraded.init();
     const aside = `team.b.closed.${site.name}`;
     assert.deepEqual(queue('team.b:short'), ['other.example.com::1']);
-    assert.deepEqual(queue(`${aside}:short`), mine);
-    assert.deepEqual(queue(`${aside}:mails`), mine.slice(0, 1));
+    assert.deepEqual(queue(`${aside}:short`), own);
+    assert.deepEqual(queue(`${aside}:mails`), own.slice(0, 1));
     assert.match(readFileSync(site.path('migrations.txt'), 'utf8'), new RegExp(`15.45.0 ${aside}`));
     // What the migration enqueued comes back with the others, under the name of the queue that it is in by then.
     const enqueued = queue(`${aside}:long`);
@@ -180,8 +180,8 @@ describeOnServers('an upgrade', (servers) => {
     redis('HSET', `rq:job:${site.name}::4`, 'origin', `${aside}:long`);
     redis('SADD', 'rq:queues', `rq:queue:${aside}:long`);
     await upgraded.reopen();
-    assert.deepEqual(queue('team.b:short'), ['other.example.com::1', ...mine]);
-    assert.deepEqual(queue('team.b:mails'), mine.slice(0, 1));
+    assert.deepEqual(queue('team.b:short'), ['other.example.com::1', ...own]);
+    assert.deepEqual(queue('team.b:mails'), own.slice(0, 1));
     assert.deepEqual(queue('team.b:long'), [...enqueued, `${site.name}::4`]);
     assert.equal(redis('HGET', `rq:job:${site.name}::4`, 'origin'), 'team.b:long');
     assert.equal(redis('KEYS', `rq:queue:${aside}:*`), '');

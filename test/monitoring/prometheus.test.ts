@@ -66,9 +66,9 @@ describe('Prometheus', needs(...servers), () => {
       const found = await stack.query('app_site_phase');
       return found.length === 3 && found;
     });
-    const said = phases.map(({ metric: { namespace, name, phase } }) => [namespace, name, phase]);
+    const found = phases.map(({ metric: { namespace, name, phase } }) => [namespace, name, phase]);
     const { namespace } = stack;
-    assert.deepEqual(said.sort(), [
+    assert.deepEqual(found.sort(), [
       [namespace, 'books', 'Ready'],
       [namespace, 'lost', 'Pending'],
       [namespace, 'shop', 'Ready'],
@@ -113,13 +113,13 @@ describe('Prometheus', needs(...servers), () => {
     });
   });
 
-  test('has loaded the rules, and says of what it will warn', async () => {
+  test('has loaded the rules, and lists the alerts', async () => {
     await until('the alerts are pending', async () => {
       const { alerts } = await stack.api<{ readonly alerts: readonly Alert[] }>('alerts');
-      const said = alerts
+      const found = alerts
         .filter(({ labels }) => labels['alertname'] !== 'AppOperatorDown')
         .map(({ labels }) => [labels['alertname'], labels['namespace'], labels['name'] ?? labels['queue']]); // prettier-ignore
-      assert.deepEqual(said.sort(), [
+      assert.deepEqual(found.sort(), [
         ['AppSiteNotReady', stack.namespace, 'lost'],
         ['AppWorkerQueueHigh', stack.namespace, 'short'],
       ]);
@@ -139,7 +139,7 @@ describe('Prometheus', needs(...servers), () => {
   test('warns of a database whose connections are taken', async () => {
     const [mariadb] = stack.databases;
     mariadb.sql('SET GLOBAL max_connections = 10');
-    const held = Array.from({ length: 9 }, () => mariadb.hold('mysql', 'db'));
+    const connections = Array.from({ length: 9 }, () => mariadb.hold('mysql', 'db'));
     await until('the alert is pending', async () => {
       const { alerts } = await stack.api<{ readonly alerts: readonly Alert[] }>('alerts');
       return alerts.some(
@@ -150,7 +150,7 @@ describe('Prometheus', needs(...servers), () => {
       );
     });
     mariadb.sql('SET GLOBAL max_connections = 100');
-    await Promise.all(held.map(({ stop }) => stop('SIGKILL')));
+    await Promise.all(connections.map(({ stop }) => stop('SIGKILL')));
   });
 
   test('answers every query of the dashboard', async () => {
@@ -170,7 +170,7 @@ describe('Prometheus', needs(...servers), () => {
     }
   });
 
-  test('says when the last backup was complete', async () => {
+  test('has the time of the last complete backup', async () => {
     const age = 'time() - app_site_backup_last_success_timestamp_seconds{name="nightly",site="shop"}'; // prettier-ignore
     const [found] = await until('the age', async () => {
       const samples = await stack.query(age);
@@ -181,7 +181,7 @@ describe('Prometheus', needs(...servers), () => {
     assert.ok(seconds > 3_590 && seconds < most + 10, `${seconds} s, at most ${most} s`);
   });
 
-  test('says that the operator is down when it is', async () => {
+  test('reports that the operator is down', async () => {
     await stack.operator.stop();
     await until('the alert is pending', async () => {
       const { alerts } = await stack.api<{ readonly alerts: readonly Alert[] }>('alerts');

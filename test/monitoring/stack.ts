@@ -196,13 +196,13 @@ function prometheusConfig(interval: string, token: string, targets: readonly Tar
     readonly authorization?: object;
     readonly kubernetes_sd_configs: readonly object[];
   }
-  const said = parse(text) as { readonly scrape_configs: readonly ScrapeConfig[] };
-  assert.equal(said.scrape_configs.length, 2);
+  const config = parse(text) as { readonly scrape_configs: readonly ScrapeConfig[] };
+  assert.equal(config.scrape_configs.length, 2);
   return stringify({
-    ...said,
+    ...config,
     global: { scrape_interval: interval, scrape_timeout: interval, evaluation_interval: interval },
     rule_files: [join(ROOT, 'dist/monitoring/prometheus-rules.yaml')],
-    scrape_configs: said.scrape_configs.map((job) => ({
+    scrape_configs: config.scrape_configs.map((job) => ({
       ...job,
       ...(job.authorization ? { authorization: { credentials_file: token } } : {}),
       kubernetes_sd_configs: undefined,

@@ -37,8 +37,8 @@ before(async () => {
   server = await serveWebhooks({
     address: { host: '127.0.0.1', port: 0 },
     webhooks: {
-      '/validate': (asked) => admission.validate(asked),
-      '/mutate': (asked) => admission.mutate(asked),
+      '/validate': (requestOf) => admission.validate(requestOf),
+      '/mutate': (requestOf) => admission.mutate(requestOf),
       '/broken': () => {
         throw new Error(SECRET);
       },
@@ -67,10 +67,10 @@ async function post(
   return { status: answer.statusCode, text: await answer.body.text() };
 }
 
-const review = (asked: object, version = 'admission.k8s.io/v1'): string =>
-  JSON.stringify({ apiVersion: version, kind: 'AdmissionReview', request: asked });
+const review = (requestOf: object, version = 'admission.k8s.io/v1'): string =>
+  JSON.stringify({ apiVersion: version, kind: 'AdmissionReview', request: requestOf });
 
-interface Asked {
+interface RequestProps {
   readonly kind: string;
   readonly spec: unknown;
   readonly old?: unknown;
@@ -79,7 +79,14 @@ interface Asked {
   readonly metadata?: object;
 }
 
-function asked({ kind, spec, old, namespace = 'shop', metadata = {}, ...rest }: Asked): object {
+function requestOf({
+  kind,
+  spec,
+  old,
+  namespace = 'shop',
+  metadata = {},
+  ...rest
+}: RequestProps): object {
   const object = (one: unknown): object => ({
     apiVersion: `${DEFAULT_API_GROUP}/v1alpha1`,
     kind,
@@ -97,8 +104,8 @@ function asked({ kind, spec, old, namespace = 'shop', metadata = {}, ...rest }: 
   };
 }
 
-async function evaluated(path: string, one: Asked): Promise<AdmissionResponse> {
-  const { status, text } = await post(path, review(asked(one)));
+async function evaluated(path: string, one: RequestProps): Promise<AdmissionResponse> {
+  const { status, text } = await post(path, review(requestOf(one)));
   assert.equal(status, 200, text);
   const answer = JSON.parse(text) as { kind: string; response: AdmissionResponse };
   assert.equal(answer.kind, 'AdmissionReview');
@@ -118,20 +125,20 @@ describe('what is no review', () => {
     ['an empty request', review({}), /incomplete request/],
     [
       'no object',
-      review({ ...asked({ kind: 'AppSite', spec: {} }), object: null }),
+      review({ ...requestOf({ kind: 'AppSite', spec: {} }), object: null }),
       /incomplete request/,
     ],
     [
       'text as object',
-      review({ ...asked({ kind: 'AppSite', spec: {} }), object: 'x' }),
+      review({ ...requestOf({ kind: 'AppSite', spec: {} }), object: 'x' }),
       /complete/,
     ],
   ];
-  for (const [what, body, says] of bodies) {
+  for (const [what, body, message] of bodies) {
     test(`${what} is 400`, async () => {
       const { status, text } = await post('/validate', body);
       assert.equal(status, 400);
-      assert.match(text, says);
+      assert.match(text, message);
     });
   }
 
@@ -146,15 +153,18 @@ describe('what is no review', () => {
     assert.equal((await post('/validate', '', 'GET')).status, 405);
   });
 
-  test('what breaks says nothing of what it has seen', async () => {
-    const { status, text } = await post('/broken', review(asked({ kind: 'AppSite', spec: {} })));
+  test('an error has no part of the request in its message', async () => {
+    const { status, text } = await post(
+      '/broken',
+      review(requestOf({ kind: 'AppSite', spec: {} })),
+    );
     assert.deepEqual([status, text], [500, 'internal error\n']);
     assert.equal(answered.at(-1)?.allowed, undefined);
   });
 });
 
 describe('whatever is in a spec', () => {
-  test('is judged, and never breaks anything', async () => {
+  test('is evaluated, and never throws', async () => {
     const random = randomFrom(7);
     const values: readonly unknown[] = [
       ...[null, true, 0, -1, 1e300, '', 'x', 'X'.repeat(300), '\u0000', '🦆', [], {}, [[]]],
@@ -186,7 +196,7 @@ describe('whatever is in a spec', () => {
 
 describe('what is none of its business passes', () => {
   const bad = { kind: 'AppSite', spec: { siteName: 1 } };
-  const passes = async (one: Asked): Promise<void> => {
+  const passes = async (one: RequestProps): Promise<void> => {
     assert.deepEqual(await evaluated('/validate', one), { uid: 'u1', allowed: true });
   };
 
@@ -235,7 +245,7 @@ test('an object that was created a moment ago is awaited, before it is reported 
     log,
   });
   const spec = { ...MINIMAL['AppSite'], benchRef: { name: 'later' } };
-  const request = asked({ kind: 'AppSite', spec }) as AdmissionRequest;
+  const request = requestOf({ kind: 'AppSite', spec }) as AdmissionRequest;
   assert.deepEqual(await admission.validate(request), { uid: 'u1', allowed: true });
   assert.equal(readers.length, 0);
 });
@@ -256,7 +266,10 @@ describe('a host name that another site has', () => {
   const bench = stored('AppBench', 'b', {});
   const taken = new StaticReader({ objects: [bench, stored('AppSite', 'first', spec)] });
   const free = new StaticReader({ objects: [bench] });
-  const validated = async (one: Asked, ...readers: StaticReader[]): Promise<AdmissionResponse> => {
+  const validated = async (
+    one: RequestProps,
+    ...readers: StaticReader[]
+  ): Promise<AdmissionResponse> => {
     const admission = new Admission({
       kinds: KINDS,
       group: DEFAULT_API_GROUP,
@@ -264,7 +277,7 @@ describe('a host name that another site has', () => {
       reader: () => (readers.length > 1 ? readers.shift() : readers[0]),
       log,
     });
-    return admission.validate(asked(one) as AdmissionRequest);
+    return admission.validate(requestOf(one) as AdmissionRequest);
   };
 
   test('is refused', async () => {
@@ -288,14 +301,14 @@ describe('a host name that another site has', () => {
 
   describe('and that this one had before', () => {
     const [p, q, x] = ['p.example.com', 'q.example.com', 'x.example.com'];
-    const mine = { ...spec, siteName: 'mine.example.com' };
-    // It holds all of them, which slipped in while nobody answered.
-    const conflicting = stored('AppSite', 'rival', { ...spec, domain: p, aliases: [q, x] });
+    const own = { ...spec, siteName: 'mine.example.com' };
+    // It holds all of them, which were created while no webhook answered.
+    const conflicting = stored('AppSite', 'conflicting', { ...spec, domain: p, aliases: [q, x] });
     const both = new StaticReader({ objects: [bench, conflicting] });
     const others = stored('AppSite', 'others', { ...spec, siteName: 'other.example.com' });
     const all = new StaticReader({ objects: [bench, conflicting, others] });
     const changed = async (old: object, now: object, reader = both) => {
-      const one = { kind: 'AppSite', spec: { ...mine, ...now }, old: { ...mine, ...old } };
+      const one = { kind: 'AppSite', spec: { ...own, ...now }, old: { ...own, ...old } };
       const { allowed, status } = await validated(one, reader);
       const causes = (status as { details?: { causes?: { field: string }[] } } | undefined)?.details
         ?.causes;
@@ -341,10 +354,10 @@ describe('a host name that another site has', () => {
   });
 });
 
-test('a handshake that never comes is given up', async () => {
-  const silent = connect(server.port, '127.0.0.1');
+test('a handshake that does not arrive times out', async () => {
+  const idle = connect(server.port, '127.0.0.1');
   const begun = performance.now();
-  await once(silent, 'close');
+  await once(idle, 'close');
   assert.ok(performance.now() - begun < 30_000, 'the default is two minutes');
 });
 

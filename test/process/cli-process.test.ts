@@ -47,7 +47,7 @@ async function listening(server: Server): Promise<string> {
 }
 
 /** An API server that accepts connections and never responds. */
-async function silent(): Promise<{ server: Server; kubeconfig: string }> {
+async function serverWithoutAnswers(): Promise<{ server: Server; kubeconfig: string }> {
   const sockets: Socket[] = [];
   const server = createServer((socket) => {
     sockets.push(socket.on('error', () => undefined));
@@ -80,7 +80,7 @@ function run(program: string, args: readonly string[], kubeconfig: string): Prom
 describe('Ctrl-C', () => {
   /** Interrupts a command once it waits for a response. @returns its exit code */
   async function interrupted(args: readonly string[]): Promise<number | null> {
-    const { server, kubeconfig } = await silent();
+    const { server, kubeconfig } = await serverWithoutAnswers();
     const connected = once(server, 'connection');
     const env = { ...process.env, KUBECONFIG: kubeconfig };
     const child = spawn(process.execPath, [MAIN, ...args], { env, cwd: dir, stdio: 'ignore' });
@@ -114,7 +114,7 @@ describe('completion stops waiting for an API server that does not respond', () 
   ] as const;
   for (const [program, file, args, out] of CASES) {
     test(`of ${program}`, async () => {
-      const { kubeconfig } = await silent();
+      const { kubeconfig } = await serverWithoutAnswers();
       assert.deepEqual(await run(file, args, kubeconfig), { code: 0, out, err: '' });
     });
   }

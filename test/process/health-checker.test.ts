@@ -48,12 +48,12 @@ describe('a failed Job', () => {
   }
 });
 
-describe('a Job that is there', () => {
+describe('a Job that exists', () => {
   const ready = { health: { state: 'Ready', message: '' } } as const;
-  test('is seen where it was made for what is wanted', () => {
+  test('is counted if it ran the wanted command', () => {
     assert.equal(aJob(ready).view()?.health.state, 'Ready');
   });
-  test('is not seen where it has done something else: its success says nothing', () => {
+  test('is not counted if it ran another command: its success proves nothing', () => {
     assert.equal(aJob({ ...ready, run: 'before' }).view(), undefined);
   });
 });
@@ -86,7 +86,7 @@ describe('a child of another operator', () => {
     return `${entry?.health.reason ?? ''}: ${entry?.health.message ?? ''}`;
   };
 
-  test('is waited for, and looked at when its operator has been silent for a minute', async () => {
+  test('is awaited, and reported when its operator has not observed it for a minute', async () => {
     assert.equal(await words(59_000), ': its operator has not observed it yet');
     const { healthChecker, plan } = seen(59_000);
     assert.equal(healthChecker.untilUnobserved(plan), 1_000);
@@ -103,7 +103,7 @@ describe('a child of another operator', () => {
     assert.equal(healthChecker.untilUnobserved(plan), undefined);
   });
 
-  test('whose operator has said something has its words, however old they are', async () => {
+  test('whose operator has reported a message has that message, of any age', async () => {
     const conditions = [{ type: 'Ready', status: 'False', message: 'no such host' }];
     assert.equal(await words(3_600_000, { conditions }), ': no such host');
     const { healthChecker, plan } = seen(0, { conditions });
@@ -111,13 +111,13 @@ describe('a child of another operator', () => {
   });
 });
 
-describe('a site that answered is asked again', () => {
+describe('a site that answered is probed again', () => {
   /** A site of a real server, and what is remembered of it. */
   const aSite = async (t: { after: (work: () => unknown) => void }) => {
-    let asked = 0;
+    let requests = 0;
     let status = 200;
     const server = createServer((_, response) => {
-      asked += 1;
+      requests += 1;
       response.writeHead(status).end('{}');
     });
     await once(server.listen(0, '127.0.0.1'), 'listening');
@@ -140,28 +140,28 @@ describe('a site that answered is asked again', () => {
       probes: NEVER_PROBED,
     } as unknown as ReconcileState;
     const probe = (settled = true) => healthChecker.probe(settled ? probes : [], memory);
-    const inputsBecome = (key: string) =>
+    const setInputs = (key: string) =>
       (memory.plan = { ...memory.plan, key } as ReconcileState['plan']);
     const breaks = () => (status = 502);
     await probe();
-    assert.equal(asked, 1);
-    return { probe, clock, inputsBecome, breaks, asked: () => asked };
+    assert.equal(requests, 1);
+    return { probe, clock, setInputs, breaks, requests: () => requests };
   };
 
   test('not while nothing changes, and after a minute', async (t) => {
     const site = await aSite(t);
     site.clock.now = 59_000;
     assert.equal((await site.probe()).againMs, 1_000);
-    assert.equal(site.asked(), 1);
+    assert.equal(site.requests(), 1);
     site.clock.now = 60_000;
     await site.probe();
-    assert.equal(site.asked(), 2);
+    assert.equal(site.requests(), 2);
   });
 
   test('at once when what its plan is made from changes, such as its bench: and again until it answers', async (t) => {
     const site = await aSite(t);
     site.breaks();
-    site.inputsBecome('bench is not ready');
+    site.setInputs('bench is not ready');
     const { results, againMs = Infinity } = await site.probe();
     assert.deepEqual(
       results.map(({ ok }) => ok),
@@ -169,13 +169,13 @@ describe('a site that answered is asked again', () => {
     );
     assert.ok(againMs < 1_000, String(againMs));
     await site.probe();
-    assert.equal(site.asked(), 3);
+    assert.equal(site.requests(), 3);
   });
 
   test('at once when a child was not ready meanwhile', async (t) => {
     const site = await aSite(t);
     await site.probe(false);
     await site.probe();
-    assert.equal(site.asked(), 2);
+    assert.equal(site.requests(), 2);
   });
 });

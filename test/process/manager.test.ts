@@ -75,7 +75,7 @@ class Cluster implements Client {
   readonly writes: string[] = [];
   served = false;
   /** Waited for before a write is answered. */
-  held: Promise<unknown> = Promise.resolve();
+  blocked: Promise<unknown> = Promise.resolve();
   readonly lists = new Map<string, readonly KubeObject[]>([
     [
       'appbenchs',
@@ -88,7 +88,7 @@ class Cluster implements Client {
     const last = path.split('/').at(-1) ?? '';
     if (method === 'GET') return this.#read(path, last) as T;
     this.writes.push(`${method} ${last}`);
-    await this.held;
+    await this.blocked;
     // The server knows the spec of the object whose status is written.
     const body = { spec: SPEC, ...(options.body as KubeObject) };
     return { ...body, metadata: { uid: 'u-9', ...body.metadata, resourceVersion: '20' } } as T;
@@ -121,7 +121,7 @@ class Cluster implements Client {
   }
 
   async close(): Promise<void> {
-    await this.held;
+    await this.blocked;
   }
 }
 
@@ -156,11 +156,11 @@ test('an API that appears late keeps the objects that it comes with', async (t) 
   assert.ok(!cluster.writes.includes('DELETE scaler'), cluster.writes.join(', '));
 });
 
-test('a visit that is on its way when an API appears leaves its objects alone', async (t) => {
+test('a reconcile that runs when an API appears leaves its objects alone', async (t) => {
   const cluster = await started(t);
   const { promise, resolve: release } = Promise.withResolvers<undefined>();
   t.after(() => release(undefined));
-  cluster.held = promise;
+  cluster.blocked = promise;
   await until(cluster, 'PATCH without');
   cluster.served = true;
   // Discovery looks 0.3 and 1.8 seconds after the definitions were listed.

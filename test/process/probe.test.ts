@@ -51,7 +51,7 @@ describe('the check of a site', () => {
     assert.match(message, /no response from 127\.0\.0\.1:\d+: TimeoutError$/);
   });
 
-  test('fails where nobody listens', async () => {
+  test('fails if the port is closed', async () => {
     const prober = new Prober();
     const result = await prober.probe(probeOf(1));
     await prober.close();

@@ -72,7 +72,7 @@ const status =
     response.writeHead(code, headers).end(JSON.stringify({ kind: 'Status', code, ...body }));
   };
 const cut: Answer = (request) => request.socket.resetAndDestroy();
-const silent: Answer = () => undefined;
+const noAnswer: Answer = () => undefined;
 const never = new AbortController().signal;
 
 describe('paths', () => {
@@ -150,7 +150,7 @@ describe('a request', () => {
     assert.equal(await client.request('DELETE', '/x'), undefined);
   });
 
-  test('that is refused rejects with what the server says', async () => {
+  test('that is refused rejects with the message of the server', async () => {
     const causes = [{ field: 'spec.x', message: 'no' }];
     const body = { reason: 'Invalid', message: 'x is wrong', details: { causes } };
     const { client } = await serve([status(422, body)]);
@@ -163,7 +163,7 @@ describe('a request', () => {
   });
 
   test('ends with its signal', async () => {
-    const { client } = await serve([silent]);
+    const { client } = await serve([noAnswer]);
     const stop = new AbortController();
     const pending = client.request('GET', '/x', { signal: stop.signal });
     stop.abort(new Error('enough'));
@@ -171,7 +171,7 @@ describe('a request', () => {
   });
 
   test('ends after its time', async () => {
-    const { client } = await serve([silent]);
+    const { client } = await serve([noAnswer]);
     await assert.rejects(client.request('GET', '/x', { timeoutMs: 50 }), /GET \/x: Timeout/);
   });
 });
@@ -179,7 +179,7 @@ describe('a request', () => {
 describe('a retry', () => {
   const busy = status(429, {}, { 'retry-after': '0' });
 
-  test('follows when the server says when', async () => {
+  test('follows a Retry-After of the server', async () => {
     const { client, seen } = await serve([busy, status(503, {}, { 'retry-after': '0' }), ok]);
     assert.deepEqual(await client.request('POST', '/x'), { kind: 'Fine' });
     assert.deepEqual(seen, ['create 429', 'create 503', 'create 200']);
@@ -322,8 +322,8 @@ describe('a watch', () => {
   });
 
   test('throws an ERROR line', async () => {
-    const gone = line('ERROR', { code: 410, reason: 'Expired', message: 'too old' });
-    const { client } = await serve([(_, response) => response.end(gone)]);
+    const expired = line('ERROR', { code: 410, reason: 'Expired', message: 'too old' });
+    const { client } = await serve([(_, response) => response.end(expired)]);
     await assert.rejects(read(client.watch('/x', {}, options)), (error) => {
       assert.ok(isGone(error));
       assert.match((error as Error).message, /WATCH \/x: 410 Expired: too old/);
@@ -365,7 +365,7 @@ describe('a watch', () => {
     await assert.rejects(pending, /enough/);
   });
 
-  test('holds no connection that requests need', async () => {
+  test('keeps no connection that requests need', async () => {
     const { client } = await serve([
       (request, response, body) => {
         if (request.url?.includes('watch')) response.writeHead(200).flushHeaders();

@@ -160,7 +160,7 @@ describe('a kubeconfig with plain credentials', () => {
     ['an unverified server', { 'insecure-skip-tls-verify': true }, { token: 't' }],
     ['another server name', { 'tls-server-name': 'kubernetes' }, { token: 't' }],
     ['a proxy', { 'proxy-url': 'http://127.0.0.1:3128' }, { token: 't' }],
-    ['impersonation', {}, { token: 't', as: 'somebody' }],
+    ['impersonation', {}, { token: 't', as: 'jane' }],
   ];
   for (const [what, cluster, user] of cases) {
     test(`is read without the library and as by it: ${what}`, async () => {

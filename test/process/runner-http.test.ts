@@ -42,7 +42,7 @@ describe('a server', () => {
     });
   }
 
-  test('tells nobody but the log what went wrong', async () => {
+  test('writes the error to the log only', async () => {
     const fail = (): Reply => {
       throw new Error('inner detail');
     };
@@ -69,7 +69,7 @@ describe('a server', () => {
     await assert.rejects(fetch(`${url}/metrics`));
   });
 
-  test('does not wait for ever when it closes', async () => {
+  test('closes within a limited time', async () => {
     let started = (): void => undefined;
     const begun = new Promise<void>((resolve) => (started = resolve));
     const stuck = (): Promise<Reply> => {
@@ -83,7 +83,7 @@ describe('a server', () => {
     assert.ok((await response) instanceof Error);
   });
 
-  test('says that its port is taken', async () => {
+  test('reports that its port is in use', async () => {
     const { server } = await serve({});
     await assert.rejects(
       serveHttp({ host: '127.0.0.1', port: server.port }, {}, log),

@@ -54,14 +54,17 @@ function pairFor(commonName: string): KeyPair {
   });
 }
 
-interface Seen {
+interface HttpsResponse {
   readonly status: number | undefined;
   readonly subject: string;
   readonly localPort: number | undefined;
 }
 
 /** A real TLS request that verifies the server by `ca` where one is given. */
-async function get(port: number, options: { ca?: string; agent?: Agent } = {}): Promise<Seen> {
+async function get(
+  port: number,
+  options: { ca?: string; agent?: Agent } = {},
+): Promise<HttpsResponse> {
   const { ca, agent = new Agent({ maxCachedSessions: 0 }) } = options;
   const trustAppliedHash = ca === undefined ? { rejectUnauthorized: false } : { ca };
   const outgoing = request({ host: 'localhost', family: 4, port, agent, ...trustAppliedHash });
@@ -91,7 +94,7 @@ describe('a self-signed certificate', () => {
     await assert.rejects(get(port, { ca: pairFor('app-operator').cert }));
   });
 
-  test('says what it is for', () => {
+  test('states its purpose', () => {
     const certificate = new X509Certificate(pairFor('x').cert);
     assert.equal(certificate.ca, false);
     assert.equal(certificate.subjectAltName, 'DNS:localhost, IP Address:127.0.0.1');
@@ -161,10 +164,10 @@ describe('a mounted certificate', () => {
     const pair = pairFor('good');
     const where = await mounted(pair);
     const source = mountedSource(where);
-    let looks = 0;
+    let reads = 0;
     const port = await serve({
       current: () => {
-        looks++;
+        reads++;
         return source.current();
       },
     });
@@ -172,29 +175,29 @@ describe('a mounted certificate', () => {
     const complaints = (): number => logged.match(/certificate not reloaded/g)?.length ?? 0;
     await mount(where, { cert: pairFor('other').cert, key: pair.key });
     await until(() => complaints() > 0);
-    const before = looks;
-    await until(() => looks > before + 5);
+    const before = reads;
+    await until(() => reads > before + 5);
     assert.equal((await get(port)).subject, 'CN=good');
     assert.equal(complaints(), 1);
     await mount(where, pairFor('fixed'));
     await until(async () => (await get(port)).subject === 'CN=fixed');
   });
 
-  test('is looked at again only when the last look is over: an old one would bring back what it read', async () => {
+  test('is read again only after the last read has ended: a late result would replace a newer one', async () => {
     const pair = pairFor('slow');
-    let looks = 0;
+    let reads = 0;
     let open = 0;
     let most = 0;
     await serve({
       current: async () => {
-        looks++;
+        reads++;
         most = Math.max(most, ++open);
         await sleep(5 * RELOAD_MS);
         open--;
         return pair;
       },
     });
-    await until(() => looks > 3);
+    await until(() => reads > 3);
     assert.equal(most, 1);
   });
 

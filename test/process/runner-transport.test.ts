@@ -34,7 +34,7 @@ const whoami = createHttps(
   (request, response) => {
     const { subject } = (request.socket as import('node:tls').TLSSocket).getPeerCertificate();
     // eslint-disable-next-line @typescript-eslint/no-unnecessary-condition -- empty without a certificate
-    response.end(JSON.stringify({ client: subject?.CN ?? 'nobody' }));
+    response.end(JSON.stringify({ client: subject?.CN ?? 'anonymous' }));
   },
 );
 const misnamed = createHttps(named, (_, response) => response.end('{}'));
@@ -95,7 +95,7 @@ const of = (endpoint: Endpoint): Credentials => fixed({ endpoint, headers: {} })
 describe('a connection', () => {
   test('verifies the server', async () => {
     const url = `https://${addressOf(whoami)}`;
-    assert.deepEqual(await ask(of({ server: url, tls: { ca } })), { client: 'nobody' });
+    assert.deepEqual(await ask(of({ server: url, tls: { ca } })), { client: 'anonymous' });
     await assert.rejects(ask(of({ server: url, tls: {} })), /DEPTH_ZERO_SELF_SIGNED_CERT/);
     const other = Buffer.from(pairFor('server', '127.0.0.1').cert);
     await assert.rejects(ask(of({ server: url, tls: { ca: other } })));
@@ -146,7 +146,7 @@ describe('a connection', () => {
       const proxyUrl = `${scheme}://${addressOf(proxy)}`;
       tunnels = 0;
       const endpoint = { server: url, tls: { ca }, proxyUrl };
-      assert.deepEqual(await ask(of(endpoint), 10), { client: 'nobody' });
+      assert.deepEqual(await ask(of(endpoint), 10), { client: 'anonymous' });
       assert.ok(tunnels >= 1 && tunnels <= 2, `${tunnels} tunnels`);
       await assert.rejects(ask(of({ ...endpoint, tls: {} })));
     });

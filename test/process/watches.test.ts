@@ -103,7 +103,7 @@ describe('a namespace in which nothing may be read', () => {
     await bench.tries(30_000);
     bench.refused = /blog\/jobs/;
     await bench.tries(31_000);
-    assert.deepEqual(bench.seen, SHOP, 'a part of it tells nothing');
+    assert.deepEqual(bench.seen, SHOP, 'a part of it changes nothing');
     bench.refused = /^$/;
     await bench.tries(32_000);
     assert.deepEqual(bench.seen.slice(2), [
@@ -120,7 +120,7 @@ describe('a namespace in which nothing may be read', () => {
     assert.equal(bench.synced, false);
   });
 
-  test('says which it is while it is waited for', (t) => {
+  test('is named while it is awaited', (t) => {
     const bench = new Bench(t, /blog/);
     const paths = bench.watches.unsynced().flatMap((kind) => kind.paths);
     assert.ok(paths.includes('/api/v1/namespaces/blog/configmaps'), paths.join(', '));

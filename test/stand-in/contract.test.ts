@@ -13,15 +13,15 @@ import { type CommandResult, describeOnServers, type Stack } from './fixture.js'
 interface Row {
   readonly run: readonly string[];
   readonly code: number;
-  readonly says?: RegExp;
+  readonly output?: RegExp;
 }
 
 function check(stack: Stack, rows: readonly Row[]): void {
-  for (const { run, code, says } of rows) {
+  for (const { run, code, output } of rows) {
     const done = stack.bench.bench(...run);
     const what = `bench ${run.join(' ')}\n${done.output.slice(-600)}`;
     assert.equal(done.code, code, what);
-    if (says !== undefined) assert.match(done.output, says, what);
+    if (output !== undefined) assert.match(done.output, output, what);
   }
 }
 
@@ -55,15 +55,15 @@ await describeOnServers('commands of the framework image', (stack) => {
     const w = stack();
     // The administrator connects to a database that is named like the login.
     if (w.database.type === 'postgres') {
-      check(w, [{ run: newSite(w, 'nodb.example'), code: 1, says: /"dbadmin" does not exist/ }]);
+      check(w, [{ run: newSite(w, 'nodb.example'), code: 1, output: /"dbadmin" does not exist/ }]);
       w.database.sql('CREATE DATABASE dbadmin');
     }
     const wrong = newSite(w, 'half.example', { 'db-root-password': 'wrong' });
     check(w, [
-      { run: newSite(w, 'a.example'), code: 0, says: /\*\*\* Scheduler is disabled \*\*\*/ },
-      { run: newSite(w, 'a.example'), code: 1, says: /Site a\.example already exists/ },
+      { run: newSite(w, 'a.example'), code: 0, output: /\*\*\* Scheduler is disabled \*\*\*/ },
+      { run: newSite(w, 'a.example'), code: 1, output: /Site a\.example already exists/ },
       { run: wrong, code: 1 },
-      { run: newSite(w, 'half.example'), code: 1, says: /Site half\.example already exists/ },
+      { run: newSite(w, 'half.example'), code: 1, output: /Site half\.example already exists/ },
     ]);
     // The configuration of the first attempt stays, and --force continues with it.
     assert.ok(w.bench.exists('half.example', 'site_config.json'));
@@ -72,19 +72,20 @@ await describeOnServers('commands of the framework image', (stack) => {
       {
         run: [...newSite(w, 'c.example'), '--db-user=c'],
         code: 2,
-        says: /No such option: --db-user/,
+        output: /No such option: --db-user/,
       },
-      { run: [...newSite(w, 'c.example'), '--db-socket=c'], code: 2, says: /No such option/ },
-      { run: newSite(w, 'c.example', { 'db-type': 'sqlite' }), code: 2, says: /sqlite/ },
-      { run: newSite(w, 'c.example', { 'db-root-password': '' }), code: 1, says: /Aborted!/ },
+      { run: [...newSite(w, 'c.example'), '--db-socket=c'], code: 2, output: /No such option/ },
+      { run: newSite(w, 'c.example', { 'db-type': 'sqlite' }), code: 2, output: /sqlite/ },
+      { run: newSite(w, 'c.example', { 'db-root-password': '' }), code: 1, output: /Aborted!/ },
     ]);
   });
 
   it('new-site: a database that is there is dropped on PostgreSQL, refused on MariaDB', () => {
     const w = stack();
     const exists = /Database a_example already exists/;
-    const [code, says] = w.database.type === 'mariadb' ? [1, exists] : [0, /Scheduler is disabled/];
-    check(w, [{ run: newSite(w, 'thief.example', { 'db-name': 'a_example' }), code, says }]);
+    const [code, output] =
+      w.database.type === 'mariadb' ? [1, exists] : [0, /Scheduler is disabled/];
+    check(w, [{ run: newSite(w, 'thief.example', { 'db-name': 'a_example' }), code, output }]);
     rmSync(join(w.bench.sites, 'thief.example'), { recursive: true, force: true });
     check(w, [{ run: [...newSite(w, 'a.example'), '--force'], code: 0 }]);
   });
@@ -106,7 +107,7 @@ await describeOnServers('commands of the framework image', (stack) => {
     check(w, [
       { run: ['new-site', 'p.example', ...flags, '--db-name=prepared'], code: 0 },
       // version-15 knows no user but the one that is named like the database.
-      { run: ['new-site', 'q.example', ...flags, '--db-name=another'], code: 1, says: /another/ },
+      { run: ['new-site', 'q.example', ...flags, '--db-name=another'], code: 1, output: /another/ },
     ]);
   });
 
@@ -114,22 +115,22 @@ await describeOnServers('commands of the framework image', (stack) => {
     const w = stack();
     const missing = ['--site', 'missing.example'];
     check(w, [
-      { run: ['migrate'], code: 1, says: /Please specify --site/ },
-      { run: [...missing, 'migrate'], code: 1, says: /Site missing\.example does not exist!/ },
-      { run: [...missing, 'backup'], code: 1, says: /Backup failed for Site missing\.example/ },
+      { run: ['migrate'], code: 1, output: /Please specify --site/ },
+      { run: [...missing, 'migrate'], code: 1, output: /Site missing\.example does not exist!/ },
+      { run: [...missing, 'backup'], code: 1, output: /Backup failed for Site missing\.example/ },
       { run: [...missing, 'execute', 'frappe.get_installed_apps'], code: 1 },
       {
         run: ['drop-site', 'missing.example', '--force', '--no-backup'],
         code: 1,
-        says: /does not exist/,
+        output: /does not exist/,
       },
-      { run: ['--site', 'all', 'enable-scheduler'], code: 1, says: /c_example/ }, // half made
+      { run: ['--site', 'all', 'enable-scheduler'], code: 1, output: /c_example/ }, // half made
     ]);
     for (const half of ['c.example', 'nodb.example', 'q.example']) {
       rmSync(join(w.bench.sites, half), { recursive: true, force: true });
     }
     check(w, [
-      { run: ['--site', 'all', 'enable-scheduler'], code: 0, says: /Enabled for a\.example/ },
+      { run: ['--site', 'all', 'enable-scheduler'], code: 0, output: /Enabled for a\.example/ },
     ]);
   });
 
@@ -137,25 +138,29 @@ await describeOnServers('commands of the framework image', (stack) => {
     const w = stack();
     const a = (...run: readonly string[]) => ['--site', 'a.example', ...run];
     check(w, [
-      { run: a('list-apps', '-f', 'json'), code: 0, says: /^\{"a\.example": \[\]\}$/m },
-      { run: a('execute', 'frappe.get_installed_apps'), code: 0, says: /^\["frappe"\]$/m },
-      { run: a('install-app', 'frappe'), code: 0, says: /App frappe already installed/ },
-      { run: a('install-app', 'nope'), code: 1, says: /Could not find app "nope"/ },
+      { run: a('list-apps', '-f', 'json'), code: 0, output: /^\{"a\.example": \[\]\}$/m },
+      { run: a('execute', 'frappe.get_installed_apps'), code: 0, output: /^\["frappe"\]$/m },
+      { run: a('install-app', 'frappe'), code: 0, output: /App frappe already installed/ },
+      { run: a('install-app', 'nope'), code: 1, output: /Could not find app "nope"/ },
       { run: a('uninstall-app', 'nope', '--yes', '--no-backup'), code: 1 },
-      { run: a('uninstall-app', 'hrms', '--yes'), code: 0, says: /App hrms not installed on Site/ },
+      {
+        run: a('uninstall-app', 'hrms', '--yes'),
+        code: 0,
+        output: /App hrms not installed on Site/,
+      },
       { run: a('uninstall-app', 'frappe', '--yes'), code: 1 },
-      { run: a('install-app', 'hrms'), code: 0, says: /Installing erpnext[^]*Installing hrms/ },
-      { run: a('uninstall-app', 'erpnext', '--yes'), code: 0, says: /is a dependency of hrms/ },
-      { run: a('list-apps'), code: 0, says: /frappe\nerpnext\nhrms/ },
-      { run: a('migrate'), code: 0, says: /Migrating a\.example/ },
-      { run: a('list-apps', '-f', 'json'), code: 0, says: /\["frappe", "erpnext", "hrms"\]/ },
+      { run: a('install-app', 'hrms'), code: 0, output: /Installing erpnext[^]*Installing hrms/ },
+      { run: a('uninstall-app', 'erpnext', '--yes'), code: 0, output: /is a dependency of hrms/ },
+      { run: a('list-apps'), code: 0, output: /frappe\nerpnext\nhrms/ },
+      { run: a('migrate'), code: 0, output: /Migrating a\.example/ },
+      { run: a('list-apps', '-f', 'json'), code: 0, output: /\["frappe", "erpnext", "hrms"\]/ },
       { run: a('uninstall-app', 'hrms', '--yes', '--no-backup'), code: 0 },
       {
         run: a('execute', 'frappe.get_installed_apps'),
         code: 0,
-        says: /^\["frappe", "erpnext"\]$/m,
+        output: /^\["frappe", "erpnext"\]$/m,
       },
-      { run: ['version'], code: 0, says: /erpnext 15\.40\.0\nfrappe 15\.44\.2/ },
+      { run: ['version'], code: 0, output: /erpnext 15\.40\.0\nfrappe 15\.44\.2/ },
     ]);
   });
 
@@ -169,13 +174,13 @@ await describeOnServers('commands of the framework image', (stack) => {
       { run: a('set-config', 'removed', 'x'), code: 0 },
       { run: a('set-config', 'removed', 'None'), code: 0 },
       { run: ['set-config', '-gp', 'http_timeout', '30'], code: 0 },
-      { run: ['set-config', 'no_site', '1'], code: 1, says: /Please specify --site/ },
+      { run: ['set-config', 'no_site', '1'], code: 1, output: /Please specify --site/ },
       { run: a('set-maintenance-mode', 'on'), code: 0 },
       { run: a('set-maintenance-mode', 'off'), code: 0 },
-      { run: a('scheduler', 'pause'), code: 0, says: /Scheduler is paused/ },
-      { run: a('scheduler', 'status'), code: 0, says: /Scheduler is disabled/ },
+      { run: a('scheduler', 'pause'), code: 0, output: /Scheduler is paused/ },
+      { run: a('scheduler', 'status'), code: 0, output: /Scheduler is disabled/ },
       { run: a('scheduler', 'resume'), code: 0 },
-      { run: a('set-maintenance-mode', 'maybe'), code: 2, says: /Invalid value/ },
+      { run: a('set-maintenance-mode', 'maybe'), code: 2, output: /Invalid value/ },
     ]);
     const {
       one,
@@ -207,17 +212,17 @@ await describeOnServers('commands of the framework image', (stack) => {
     const a = (...run: readonly string[]) => ['--site', 'a.example', ...run];
     check(w, [
       { run: a('set-admin-password', 'second'), code: 0 },
-      { run: a('set-password', 'nobody@example.com', 'x'), code: 1, says: /does not exist/ },
-      { run: a('execute', 'os.getcwd'), code: 1, says: /App os is not installed/ },
+      { run: a('set-password', 'absent@example.com', 'x'), code: 1, output: /does not exist/ },
+      { run: a('execute', 'os.getcwd'), code: 1, output: /App os is not installed/ },
       {
         run: a('execute', 'frappe.client.insert', kwargs({ doc: { doctype: 'Note', title: 'n' } })),
         code: 0,
-        says: /"name": "n"/,
+        output: /"name": "n"/,
       },
       {
         run: a('execute', 'frappe.client.insert', kwargs({ doc: { doctype: 'Note', title: 'n' } })),
         code: 1,
-        says: /DuplicateEntryError/,
+        output: /DuplicateEntryError/,
       },
     ]);
   });

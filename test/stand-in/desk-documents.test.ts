@@ -96,7 +96,7 @@ const OFFICE = {
         { label: 'Visits', type: 'Report', linkTo: 'Visits', queryReport: true },
       ],
     },
-    { label: 'Nobody', hidden: true },
+    { label: 'Empty', hidden: true },
   ],
   charts: [{ label: 'Ours', chart: { name: 'tasks' } }],
   numberCards: [{ label: 'Count', document: 'Open Tasks' }],
@@ -273,14 +273,14 @@ await describeDocuments('the desk of a site', (get, version) => {
       'Card Break People 2',
       'Link Users 0',
       'Link Visits 0',
-      'Card Break Nobody 0',
+      'Card Break Empty 0',
     ]);
     assert.deepEqual(rows('`chart_name`, `label`', 'Workspace Chart', 'Office Room'), [
       'Tasks Ours',
     ]);
   });
 
-  it('follows what the spec says no more', async () => {
+  it('does not follow the spec any more', async () => {
     const { color: _, customOptions: __, dynamicFilters: ___, ...less } = TASKS;
     const changed = [
       chart({ ...less, roles: ['Blogger'], timeInterval: 'Weekly' }),

@@ -17,12 +17,12 @@ await describeDocuments('documents that fail', (get, version) => {
   const count = (like: string): number =>
     Number(get().sql(`SELECT COUNT(*) FROM \`tabUser\` WHERE \`name\` LIKE '${like}'`));
 
-  it('says what the framework says, of each alone', async () => {
+  it('reports the message of the framework for each document', async () => {
     const cases = [
       [user('a@example.com', { tables: roles('Blogger', 'No Such') }), 'LinkValidationError: Could not find Row #2: Role: No Such'],
-      [user('b@example.com', { fields: { role_profile: 'Nobody' } }), `LinkValidationError: Could not find ${next ? 'Row #1: ' : ''}Role Profile: Nobody`],
+      [user('b@example.com', { fields: { role_profile: 'Absent' } }), `LinkValidationError: Could not find ${next ? 'Row #1: ' : ''}Role Profile: Absent`],
       [user('c@example.com', { fields: { language: 'xx' } }), 'LinkValidationError: Could not find Language: xx'],
-      [user('nobody'), 'InvalidEmailAddressError: nobody is not a valid Email Address'],
+      [user('ada'), 'InvalidEmailAddressError: ada is not a valid Email Address'],
       [user('d@example.com', { fields: { first_name: '' } }), 'MandatoryError: Error: Value missing for User: First Name'],
       [user('e@example.com', { fields: { first_name: LONG } }), `CharacterLengthExceededError: User e@example.com: ' First Name ' (${LONG}) will get truncated, as max characters allowed is 140`],
       [user('Administrator'), 'NotAllowed: Administrator belongs to the framework'],
@@ -117,7 +117,7 @@ await describeDocuments('documents that fail', (get, version) => {
     assert.deepEqual(outcomes, early);
   });
 
-  it('sets passwords and API keys that differ, ends sessions, and never says a secret', async () => {
+  it('sets passwords and API keys that differ, ends sessions, and never prints a secret', async () => {
     const name = 'secret@example.com';
     const secrets = { password: 'pa"ss <b>w0rd', api_key: 'key-0123', api_secret: 'hush-0123' };
     const wanted = (change: object = {}) => user(name, { secrets: { ...secrets, ...change } });
@@ -166,11 +166,11 @@ await describeDocuments('documents that fail', (get, version) => {
       words[1] ?? '',
       /^CharacterLengthExceededError: .* API Key ' \(\*\*\*\) will get truncated/,
     );
-    const said = changed.output + changed.terminationMessage + output + terminationMessage;
-    for (const secret of ['n3w one', 'hush', 'key-0123']) assert.ok(!said.includes(secret), said);
+    const text = changed.output + changed.terminationMessage + output + terminationMessage;
+    for (const secret of ['n3w one', 'hush', 'key-0123']) assert.ok(!text.includes(secret), text);
   });
 
-  it('says of a hundred documents in 4096 bytes what came of each', async () => {
+  it('has the results of a hundred documents in 4096 bytes', async () => {
     const bad = (length: number) =>
       Array.from({ length }, (_, n) =>
         chart(`Chart ${String(n)} ${'of many '.repeat(10)}`, { fields: { type: `${LONG.slice(0, 100)} ${String(n * 7919)}` } }),

@@ -63,7 +63,7 @@ const REFUSED: readonly (readonly [reason: string, path: string, code: string, r
     'no-restricted-globals',
   ],
   [
-    'constructs call nobody',
+    'constructs send no requests',
     'constructs/kit/x.ts',
     "await fetch('http://x');",
     'no-restricted-globals',

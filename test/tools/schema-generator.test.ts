@@ -48,7 +48,7 @@ suite('The schema generator', () => {
   test('takes a default in quotes, which keeps a number text', () => {
     assert.equal(fieldOf('/** A.\n * @default "1" */\nreadonly a: string;').default, '1');
   });
-  test('asks only for fields without a default', () => {
+  test('requires only fields without a default', () => {
     const source =
       '/** A spec. */ export interface Spec {\n/** A.\n * @default x */\na: string;\n/** B. */ b: string;\n/** C. */ c?: string;\n}';
     assert.deepEqual(schemaOf(source).required, ['b']);

@@ -74,7 +74,7 @@ describe('a child', () => {
     assert.equal(api.bodies[0]?.metadata.resourceVersion, '1');
   });
 
-  test('costs no call where it is as it should be, whatever the watch brings of it', async () => {
+  test('costs no call if it is as planned, whatever the watch brings of it', async () => {
     await apply(CONFIG);
     see(kinds.ConfigMap, 'a');
     api.edit('a', (object) => ({ ...object, status: { x: 1 } }) as KubeObject);
@@ -91,7 +91,7 @@ describe('a child', () => {
     assert.equal(api.bodies[1]?.metadata.resourceVersion, undefined);
   });
 
-  test('is applied again where somebody has edited what is ours', async () => {
+  test('is applied again if another client has edited the fields of the operator', async () => {
     await apply(CONFIG);
     api.edit('a', (object) => ({ ...object, data: { x: 'evil' } }) as KubeObject);
     see(kinds.ConfigMap, 'a');
@@ -121,7 +121,7 @@ describe('a child', () => {
     assert.equal(hints, 1);
   });
 
-  test('is told as unchanged where applying it has changed nothing', async () => {
+  test('is reported as unchanged if applying it has changed nothing', async () => {
     await apply(CONFIG);
     // After a start nothing is known of what was applied before.
     children = new ChildCache(METADATA_KEYS, () => undefined);
@@ -216,9 +216,9 @@ describe('a name that is taken', () => {
     });
   }
 
-  test('by a terminating child of a site of the same name is retried, as no event announces its deletion', async () => {
-    const going = { deletionTimestamp: '2026-01-01T00:00:00Z', ownerReferences: owner('u-9') };
-    api.put({ ...theirs, metadata: { ...theirs.metadata, ...going, labels: LEFT } });
+  test('by a child of a site of the same name that is being deleted is retried, as no watch reports its end', async () => {
+    const deleting = { deletionTimestamp: '2026-01-01T00:00:00Z', ownerReferences: owner('u-9') };
+    api.put({ ...theirs, metadata: { ...theirs.metadata, ...deleting, labels: LEFT } });
     see(kinds.ConfigMap, 'a');
     const { reason, retryAfterMs } = await refusal(apply(CONFIG));
     assert.deepEqual([reason, retryAfterMs], ['NameTaken', 60_000]);
@@ -254,7 +254,7 @@ describe('a name that is taken', () => {
     });
   }
 
-  test('by a child that has lost its labels while nobody watched is no obstacle', async () => {
+  test('by a child that has lost its labels while no operator ran is no obstacle', async () => {
     await apply(CONFIG);
     api.edit('a', ({ metadata, ...rest }) => ({ ...rest, metadata: { ...metadata, labels: {} } }));
     // The list that comes after the break is newer than the object, and does not have it.
@@ -295,7 +295,7 @@ describe('a generated Secret', () => {
     assert.ok(!('data' in (api.bodies[1] ?? {})));
   });
 
-  test('with somebody else’s common label, or one of our group, costs no call', async () => {
+  test('with another owner’s common label, or one of our group, costs no call', async () => {
     await apply(SECRET);
     const theirs = { 'app.kubernetes.io/part-of': 'shop', [`${METADATA_KEYS.group}/team`]: 'blue' };
     api.edit('s', ({ metadata, ...rest }) => ({
@@ -352,7 +352,7 @@ describe('what cannot be changed in place', () => {
       propagationPolicy: 'Background',
       preconditions: { uid },
     });
-    children.sink(kinds.Job, () => true).remove({ ...api.gone('j') });
+    children.sink(kinds.Job, () => true).remove({ ...api.deleted('j') });
     assert.equal(await apply(job('two')), 'created');
   });
 

@@ -12,11 +12,11 @@ const NAMESPACE = 'app-operator-system';
 /** A CA injector without a Secret; `made` answers its attempts to create it. */
 function caInjector(made: () => unknown) {
   const output = new PassThrough();
-  let asked = 0;
+  let requests = 0;
   const client = {
     request: async (method: string) => {
       if (method === 'GET') return { kind: 'List', metadata: { resourceVersion: '1' }, items: [] };
-      asked += 1;
+      requests += 1;
       return made();
     },
     // eslint-disable-next-line require-yield -- a watch in which nothing happens
@@ -32,7 +32,7 @@ function caInjector(made: () => unknown) {
     log: createLogger({ logLevel: 'info', logEncoder: 'json' }, output),
   });
   const text = (): string => String((output.read() as Buffer | null) ?? '');
-  return { it, asked: () => asked, text };
+  return { it, requests: () => requests, text };
 }
 
 const refused = (code: number): never => {
@@ -44,21 +44,21 @@ for (const code of [404, 409, 422]) {
   test(`keys that are refused with ${code} repeatedly are logged once`, async (t) => {
     mock.timers.enable({ apis: ['setTimeout'] });
     t.after(() => mock.timers.reset());
-    const { it, asked, text } = caInjector(() => refused(code));
+    const { it, requests, text } = caInjector(() => refused(code));
     it.start();
     t.after(() => it.stop());
     const until = async (turns: number): Promise<string> => {
-      for (let i = 0; i < 500 && asked() < turns; i++) {
+      for (let i = 0; i < 500 && requests() < turns; i++) {
         mock.timers.tick(5_000);
         await soon();
       }
       await soon();
-      assert.ok(asked() >= turns, `${asked()} of ${turns} turns`);
+      assert.ok(requests() >= turns, `${requests()} of ${turns} turns`);
       return text();
     };
     assert.doesNotMatch(await until(2), /not updated/, 'another replica may have been faster');
-    const said = await until(20);
-    assert.equal(said.match(/webhook certificates not updated/g)?.length, 1, said);
-    assert.match(said, new RegExp(`status ${code}`));
+    const output = await until(20);
+    assert.equal(output.match(/webhook certificates not updated/g)?.length, 1, output);
+    assert.match(output, new RegExp(`status ${code}`));
   });
 }

@@ -87,7 +87,7 @@ describe('a new authority', () => {
   const old = at(undefined, 0);
   const keys = rotated(old, { now: START + DAY_MS });
 
-  test('is announced first: the server goes on with its certificate', () => {
+  test('is announced first: the server continues with its certificate', () => {
     assert.equal(keys.cert, old.cert);
     assert.ok(keys.bundle.endsWith(old.bundle));
     assert.ok(areUsable(keys, START + DAY_MS));

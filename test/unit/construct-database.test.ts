@@ -303,7 +303,7 @@ suite('a deleted site whose bench has changed to another kind of server', () => 
       ['db.example.com', '3307', 'from a Secret'],
     );
   });
-  test('passes to the Job whether the site was ever Ready: otherwise a database of its name may be another one', () => {
+  test('passes to the Job whether the site was Ready before: otherwise a database of its name may be another one', () => {
     const wasReady = (ready: object) =>
       cleanupPlan(BENCHES.external, SITES.shared, 'Delete', ready).get('WAS_READY');
     assert.deepEqual([wasReady({ appliedHash: 'x' }), wasReady({})], ['1', undefined]);
@@ -311,7 +311,7 @@ suite('a deleted site whose bench has changed to another kind of server', () => 
 });
 
 suite('a site waits for a bench that is ready for its newest spec', () => {
-  const holdOf = (status: Fields | undefined, generation: number) => {
+  const blockedBy = (status: Fields | undefined, generation: number) => {
     const bench = { ...aReadyBench({}, { generation }), status };
     const secrets = ['admin-password', 'db', 'encryption-key'].map((name) =>
       aSecret(`demo-site-${name}`),
@@ -320,15 +320,15 @@ suite('a site waits for a bench that is ready for its newest spec', () => {
   };
   const WAITING = 'waiting for bench demo-bench to be ready';
   test('ready: nothing holds it', () => {
-    assert.equal(holdOf({ ready: true, observedGeneration: 2 }, 2), undefined);
+    assert.equal(blockedBy({ ready: true, observedGeneration: 2 }, 2), undefined);
   });
   test('ready for the spec before', () => {
-    assert.equal(holdOf({ ready: true, observedGeneration: 1 }, 2), WAITING);
+    assert.equal(blockedBy({ ready: true, observedGeneration: 1 }, 2), WAITING);
   });
   test('not ready', () => {
-    assert.equal(holdOf({ ready: false, observedGeneration: 2 }, 2), WAITING);
+    assert.equal(blockedBy({ ready: false, observedGeneration: 2 }, 2), WAITING);
   });
   test('without a status', () => {
-    assert.equal(holdOf(undefined, 1), WAITING);
+    assert.equal(blockedBy(undefined, 1), WAITING);
   });
 });

@@ -227,7 +227,7 @@ suite('a Workspace', () => {
     );
   });
 
-  test('that leads elsewhere says where', () => {
+  test('that leads elsewhere has its target', () => {
     const link = workspace({ type: 'Link', linkType: 'Report', linkTo: 'ToDo' }).fields;
     assert.deepEqual([link.type, link.link_type, link.link_to], ['Link', 'Report', 'ToDo']);
     const url = workspace({ type: 'URL', externalLink: 'https://example.org' }).fields;
@@ -267,7 +267,7 @@ suite('a Workspace', () => {
           { label: 'Rights', type: 'Report', linkTo: 'Permitted', queryReport: true },
         ],
       },
-      { label: 'Nobody', hidden: true },
+      { label: 'Empty', hidden: true },
     ],
     charts: [
       { label: 'Ours', chart: { name: 'a' } },
@@ -336,7 +336,7 @@ suite('a Workspace', () => {
           hidden: false,
           link_count: 0,
         },
-        { type: 'Card Break', label: 'Nobody', hidden: true, link_count: 0 },
+        { type: 'Card Break', label: 'Empty', hidden: true, link_count: 0 },
       ],
       charts: [
         { chart_name: 'Alpha', label: 'Ours' },
@@ -350,7 +350,7 @@ suite('a Workspace', () => {
     assert.deepEqual(needs, [{ doctype: 'Dashboard Chart', name: 'Alpha' }]);
   });
 
-  test('shows every part, where it does not say which', () => {
+  test('shows every part if none is selected', () => {
     const blocks = workspace(parts, { a: 'Alpha' }).json.content as readonly {
       readonly id: string;
       readonly type: string;

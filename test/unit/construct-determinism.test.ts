@@ -29,7 +29,10 @@ function shuffled(scenario: Scenario): Scenario {
 /** The text of all that is made, in its order. Fields of an earlier status may be in another order. */
 const textOf = (outcomes: readonly Outcome[]) =>
   outcomes
-    .map(({ stages, probes, notes, status }) => [{ stages, probes, notes }, canonicalJson(status)])
+    .map(({ stages, probes, batchObjects, status }) => [
+      { stages, probes, batchObjects },
+      canonicalJson(status),
+    ])
     .map((parts) => JSON.stringify(parts))
     .join('\n');
 
@@ -46,7 +49,7 @@ suite('the same input makes the same objects and the same status, byte for byte'
 });
 
 /** Remembers what was read of it. */
-class WatchedWorld extends StaticReader {
+class RecordingReader extends StaticReader {
   readonly read = new Set<string>();
 
   override get<O extends KubeObject, T>(
@@ -67,7 +70,11 @@ suite('what a kind reads is watched', () => {
       const resources = admissions.map(({ object }) => object);
       for (const resource of resources) {
         const kind = kindOf(resource);
-        const reader = new WatchedWorld({ objects: [...resources, ...objects], serves, settings });
+        const reader = new RecordingReader({
+          objects: [...resources, ...objects],
+          serves,
+          settings,
+        });
         try {
           kind.resolve(resource, reader);
           kind.cleanup.blockers(resource, reader);

@@ -3,7 +3,7 @@ import { suite, test } from 'node:test';
 import { Certificate } from '../../constructs/integrations/cert-manager/kinds.js';
 import { aReadyBench, aSecret, aSite, KEDA } from '../golden/builders.js';
 import { assertSection, table } from '../golden/docs.js';
-import { effectOf, inWords, type Moment } from '../golden/effects.js';
+import { effectOf, describeEffect, type Moment } from '../golden/effects.js';
 
 type Fields = Readonly<Record<string, unknown>>;
 type Row = readonly [change: string, before: Moment, after: Moment];
@@ -11,16 +11,16 @@ type Row = readonly [change: string, before: Moment, after: Moment];
 const secrets = [aSecret('demo-bench-redis-auth'), aSecret('redis-urls'), aSecret('root')];
 const bench = (spec: Fields = {}, rest: Partial<Moment> = {}): Moment => ({
   resource: aReadyBench({ apps: [{ name: 'erpnext' }], ...spec }),
-  around: [...secrets, ...(rest.around ?? [])],
+  others: [...secrets, ...(rest.others ?? [])],
   serves: rest.serves ?? [],
 });
 const site = (spec: Fields = {}, benchSpec: Fields = {}, rest: Partial<Moment> = {}): Moment => ({
   resource: aSite(spec),
-  around: [
+  others: [
     aReadyBench({ apps: [{ name: 'erpnext' }, { name: 'hrms' }], ...benchSpec }),
     ...secrets,
     aSecret('admin'),
-    ...(rest.around ?? []),
+    ...(rest.others ?? []),
   ],
   serves: rest.serves ?? [],
 });
@@ -80,11 +80,11 @@ const BENCH: readonly Row[] = [
   ['`podTemplate.labels`', bench(), bench({ podTemplate: { labels: { a: 'b' } } })],
   [
     '`domainConfig.suffix`, with sites',
-    bench({}, { around: [aSite()] }),
-    bench({ domainConfig: { suffix: 'example.org' } }, { around: [aSite()] }),
+    bench({}, { others: [aSite()] }),
+    bench({ domainConfig: { suffix: 'example.org' } }, { others: [aSite()] }),
   ],
   ['`deletionPolicy`', bench(), bench({ deletionPolicy: 'Delete' })],
-  ['a site comes, goes or changes its `domain`', bench(), bench({}, { around: [aSite()] })],
+  ['a site comes, goes or changes its `domain`', bench(), bench({}, { others: [aSite()] })],
 ];
 
 const SITE: readonly Row[] = [
@@ -103,7 +103,7 @@ const SITE: readonly Row[] = [
     site({ adminPasswordSecretRef: { name: 'admin' } }),
     {
       ...site({ adminPasswordSecretRef: { name: 'admin' } }),
-      around: [...(site().around ?? []).filter(({ metadata }) => metadata.name !== 'admin'), newer],
+      others: [...(site().others ?? []).filter(({ metadata }) => metadata.name !== 'admin'), newer],
     },
   ],
   ['`restoreFrom`', site(), site({ restoreFrom: { source: { pvc: { claimName: 'backups' } } } })],
@@ -134,7 +134,7 @@ suite('what a change does', () => {
   const effects = (rows: readonly Row[]) =>
     table(
       ['Change', 'What happens'],
-      rows.map(([change, before, after]) => [change, inWords(effectOf(before, after))]),
+      rows.map(([change, before, after]) => [change, describeEffect(effectOf(before, after))]),
     );
   test('to a bench stands in its page', () => {
     assertSection('docs/spec/appbench.md', 'effects of changes', effects(BENCH));
@@ -145,7 +145,7 @@ suite('what a change does', () => {
 });
 
 suite('a change of a bench reaches the right children and nothing else', () => {
-  const of = (before: Moment, after: Moment) => inWords(effectOf(before, after));
+  const of = (before: Moment, after: Moment) => describeEffect(effectOf(before, after));
   test('resources of one component: its pods', () => {
     const after = bench({ componentResources: { gunicorn: { requests: { cpu: '1' } } } });
     assert.equal(of(bench(), after), 'pods replaced: Deployment `-gunicorn`');
@@ -156,7 +156,7 @@ suite('a change of a bench reaches the right children and nothing else', () => {
   });
   test('a site: the proxy reads new maps, and no process starts again', () => {
     assert.equal(
-      of(bench(), bench({}, { around: [aSite()] })),
+      of(bench(), bench({}, { others: [aSite()] })),
       'changed in place: ConfigMap `-nginx`',
     );
   });
@@ -172,7 +172,7 @@ suite('a change of a bench reaches the right children and nothing else', () => {
 });
 
 suite('a change of a site reaches the right children and nothing else', () => {
-  const of = (before: Moment, after: Moment) => inWords(effectOf(before, after));
+  const of = (before: Moment, after: Moment) => describeEffect(effectOf(before, after));
   test('the administrator’s password: the init Job', () => {
     const after = site({ adminPasswordSecretRef: { name: 'admin' } });
     const { rerun, restarted } = effectOf(site(), after);

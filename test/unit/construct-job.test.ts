@@ -91,7 +91,7 @@ function evaluate(
   });
 }
 
-/** The status that a judgement leaves. */
+/** The status after an evaluation. */
 const left = (before: SiteJobStatus | undefined, { fields = {}, phase }: StatusResult) =>
   ({ ...before, ...fields, phase }) as SiteJobStatus;
 
@@ -201,7 +201,7 @@ suite('a single run', () => {
       assert.deepEqual(left(later.status, kept).exitCode, exitCode);
     }
   });
-  test('is not made again when its Job is taken away while it runs: the user says when', () => {
+  test('is not made again when its Job is deleted while it runs: the user requests it', () => {
     const running = { state: 'Running', completionTime: undefined } as const;
     const begun = aRun(resolve(aJob()), { ...running, exitCode: undefined, message: undefined });
     const later = aJob(MIGRATE, left(undefined, evaluate(aJob(), [begun])));
@@ -223,14 +223,14 @@ suite('a single run', () => {
     assert.equal(treeOf(changed).blockedReason, undefined);
     assert.equal(evaluate(changed, [], undefined, [missing]).phase, 'Pending');
   });
-  test('is made again when its Job is taken away before any of it began', () => {
+  test('is made again when its Job is deleted before it has begun', () => {
     const early = aRun(resolve(aJob()), { state: 'Running', startTime: undefined });
     const status = left(undefined, evaluate(aJob(), [early]));
     const later = aJob(MIGRATE, status);
     assert.equal(treeOf(later).blockedReason, undefined);
     assert.equal(evaluate(later, []).phase, 'Pending');
   });
-  test('runs for a changed spec, and forgets what came of the one before but its success', () => {
+  test('runs for a changed spec, and keeps only the last success of the previous spec', () => {
     const done = left(undefined, evaluate(aJob(), [aRun(resolve(aJob()))]));
     const changed = aJob({ command: ['clear-cache'] }, done);
     assert.equal(treeOf(changed).blockedReason, undefined);
@@ -244,7 +244,7 @@ suite('a single run', () => {
     );
     assert.equal(status.lastSuccessfulTime, '2026-01-01T00:01:00Z');
   });
-  test('comes again when it found the site closed, as often as it does', () => {
+  test('is requested again each time that it finds the site closed', () => {
     const closed = { state: 'Failed', exitCode: 1, message: '{"reason":"SiteClosed"}' } as const;
     let resource = aJob();
     const runs = new Set<string>();
@@ -287,8 +287,13 @@ suite('a single run', () => {
       assert.equal(reason, 'JobFailed', message);
       assert.match(String(text), /^Job j-run: exit code 2/);
     }
-    const gone = failed({ exitCode: undefined, message: undefined });
-    assert.deepEqual(gone, ['JobFailed', 'Job j-run: nothing is left of its pod', undefined, '']);
+    const podDeleted = failed({ exitCode: undefined, message: undefined });
+    assert.deepEqual(podDeleted, [
+      'JobFailed',
+      'Job j-run: nothing is left of its pod',
+      undefined,
+      '',
+    ]);
   });
 });
 
@@ -308,7 +313,7 @@ suite('a schedule', () => {
     assert.equal(treeOf(made, inputs).object, undefined);
     assert.equal(evaluate(made, [], inputs).ready.reason, 'SiteMissing');
   });
-  test('says what the last run that has ended came to, and how many are under way', () => {
+  test('has the result of the last run that has ended, and the number of running ones', () => {
     const resource = aJob(CRON, { lastSuccessfulTime: '2025-12-31T00:00:00Z' });
     const inputs = resolve(resource);
     const running = { state: 'Running', exitCode: undefined, message: undefined } as const;

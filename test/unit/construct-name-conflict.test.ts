@@ -147,13 +147,13 @@ suite('a host name that two sites claim', () => {
   });
   test('does no harm on another bench', () => {
     const other = aReadyBench({}, { name: 'other' });
-    const mine = site('mine', 1, { siteName: 'a.example.com' });
+    const own = site('mine', 1, { siteName: 'a.example.com' });
     const theirs = site('theirs', 2, {
       siteName: 'a.example.com',
       benchRef: { name: 'other' },
     });
-    const reader = aReader([aReadyBench(), other, mine, theirs]);
-    assert.doesNotThrow(() => resolveSite(mine, reader));
+    const reader = aReader([aReadyBench(), other, own, theirs]);
+    assert.doesNotThrow(() => resolveSite(own, reader));
     assert.doesNotThrow(() => resolveSite(theirs, reader));
   });
 });

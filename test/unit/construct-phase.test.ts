@@ -4,9 +4,9 @@ import { evaluatePhase } from '../../constructs/frappe/phase.js';
 import type { Observation } from '../../constructs/kit/kind.js';
 import type { Resource } from '../../constructs/kit/object.js';
 
-type Seen = Observation<Resource<unknown, { readonly phase?: string }>, undefined>;
+type View = Observation<Resource<unknown, { readonly phase?: string }>, undefined>;
 
-function aView(seen: Partial<Seen> & { readonly phase?: string }): Seen {
+function aView(seen: Partial<View> & { readonly phase?: string }): View {
   const { phase, ...rest } = seen;
   return {
     resource: {
@@ -47,7 +47,7 @@ const CASES: readonly (readonly [
   reason: string,
   seen: Parameters<typeof aView>[0],
   phase: string,
-  verdict: readonly [status: string, reason: string, message: string],
+  ready: readonly [status: string, reason: string, message: string],
 ])[] = [
   ['all is there', { ready: true }, 'Ready', ['True', 'Ready', 'everything is available']],
   [
@@ -98,7 +98,7 @@ const CASES: readonly (readonly [
     ['False', 'Provisioning', 'answers 503, not 200'],
   ],
   [
-    'nobody has asked it yet',
+    'it is not probed yet',
     {},
     'Provisioning',
     ['False', 'Provisioning', 'waiting for the first answer'],

@@ -76,8 +76,8 @@ suite('every pod passes Pod Security "restricted"', () => {
 suite('every container', () => {
   test('mounts only volumes that its pod has, each at another path', () => {
     eachContainer(({ volumeMounts }, { spec }) => {
-      const there = spec.volumes.map(({ name }) => name);
-      for (const { name } of volumeMounts) assert.ok(there.includes(name), name);
+      const volumes = spec.volumes.map(({ name }) => name);
+      for (const { name } of volumeMounts) assert.ok(volumes.includes(name), name);
       const paths = volumeMounts.map(({ mountPath }) => mountPath);
       assert.equal(new Set(paths).size, paths.length);
     });

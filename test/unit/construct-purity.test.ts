@@ -75,7 +75,7 @@ function isTypeOnly(statement: ts.ImportDeclaration | ts.ExportDeclaration): boo
     : statement.isTypeOnly;
 }
 
-/** Names that stand for values of the surroundings: no fields, no types, nothing of the file's own. */
+/** Names that refer to global values: no fields, no types, no declarations of the file. */
 function globalsOf(source: ts.SourceFile): readonly string[] {
   const found: string[] = [];
   const reconcile = (node: ts.Node): void => {

@@ -43,11 +43,11 @@ function textsOf(node: ts.Node | undefined, source: ts.SourceFile): readonly str
 
 function declarationOf(name: string, source: ts.SourceFile): ts.Expression | undefined {
   let found: ts.Expression | undefined;
-  const visit = (node: ts.Node): void => {
+  const walk = (node: ts.Node): void => {
     if (ts.isVariableDeclaration(node) && node.name.getText() === name) found ??= node.initializer;
-    ts.forEachChild(node, visit);
+    ts.forEachChild(node, walk);
   };
-  visit(source);
+  walk(source);
   return found;
 }
 
@@ -67,7 +67,7 @@ const PLACES: Readonly<Record<string, number>> = {
 /** Reasons are thrown with errors, or are in condition results. */
 function reasonsOf(source: ts.SourceFile): readonly string[] {
   const found: string[] = [];
-  const visit = (node: ts.Node): void => {
+  const walk = (node: ts.Node): void => {
     const callee =
       ts.isNewExpression(node) || ts.isCallExpression(node) ? node.expression.getText() : '';
     const args =
@@ -77,9 +77,9 @@ function reasonsOf(source: ts.SourceFile): readonly string[] {
     if (ts.isPropertyAssignment(node) && node.name.getText() === 'reason') {
       found.push(...textsOf(node.initializer, source));
     }
-    ts.forEachChild(node, visit);
+    ts.forEachChild(node, walk);
   };
-  visit(source);
+  walk(source);
   return found;
 }
 
@@ -172,7 +172,7 @@ suite('docs/reasons.md', () => {
   test('explains every declared reason, and no others', () => {
     assert.deepEqual(first(rowsOf('Conditions')), Object.keys(DECLARED).sort());
   });
-  test('says which event is recorded: one for each reason of Ready that is not progress', () => {
+  test('lists the recorded events: one for each reason of Ready that is not progress', () => {
     for (const [cell = '', , condition = '', status = '', event] of rowsOf('Conditions')) {
       const reason = cell.replaceAll('`', '');
       const recorded =
@@ -217,7 +217,7 @@ suite('docs/reasons.md', () => {
       /\bdie ([A-Z]\w+) /g,
       /\breason = "([A-Z]\w+)"/g,
     ];
-    const said = patterns.flatMap((pattern) =>
+    const named = patterns.flatMap((pattern) =>
       [...texts.matchAll(pattern)].map(([, name]) => name),
     );
     assert.deepEqual(
@@ -225,10 +225,10 @@ suite('docs/reasons.md', () => {
         ...rowsOf('Termination messages of Jobs'),
         ...rowsOf('Termination messages of other containers'),
       ]),
-      [...new Set(said)].sort(),
+      [...new Set(named)].sort(),
     );
   });
-  test('says what to do wherever something is wrong', () => {
+  test('states what to do for each problem', () => {
     for (const [reason = '', , , status, , meaning = '', todo = ''] of rowsOf('Conditions')) {
       assert.notEqual(meaning, '', reason);
       if (status === 'False') assert.notEqual(todo, '', reason);

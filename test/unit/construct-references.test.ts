@@ -15,8 +15,8 @@ function eachGraph(check: (graph: Graph) => void): void {
   }
 }
 
-function find({ objects, around }: Graph, kind: string, name: string): KubeObject | undefined {
-  return [...objects, ...around].find(
+function find({ objects, others }: Graph, kind: string, name: string): KubeObject | undefined {
+  return [...objects, ...others].find(
     (object) => object.kind === kind && object.metadata.name === name,
   );
 }
@@ -92,7 +92,7 @@ suite('every object that is referenced exists', () => {
   });
   test('Services of an Ingress, and pods with the ports of a Service', () => {
     eachGraph((graph) => {
-      const pods = podTemplates([...graph.objects, ...graph.around]);
+      const pods = podTemplates([...graph.objects, ...graph.others]);
       for (const object of graph.objects) {
         if (object.kind === 'Ingress') {
           for (const { backend } of specOf<IngressSpec>(object).rules.flatMap(

@@ -25,7 +25,7 @@ const S3: SiteRestore = {
 const REF: SiteRestore = { backupRef: { name: 'nightly' } };
 const NAME = 'demo.example.com';
 
-const wanting = (restoreFrom: SiteRestore, status: AppSite['status'] = {}): AppSite => ({
+const restoring = (restoreFrom: SiteRestore, status: AppSite['status'] = {}): AppSite => ({
   ...aSite({ restoreFrom }),
   status,
 });
@@ -38,7 +38,7 @@ const done = (...requests: readonly string[]): AppSite['status'] => ({
   appliedHash: 'h',
   restored: { requests } as unknown as RestoredBackup,
 });
-const idOf = (restoreFrom: SiteRestore): string => inputsOf(wanting(restoreFrom)).id;
+const idOf = (restoreFrom: SiteRestore): string => inputsOf(restoring(restoreFrom)).id;
 
 suite('the restore that restoreFrom requests', () => {
   test('is nothing without it', () => {
@@ -67,14 +67,14 @@ suite('the restore that restoreFrom requests', () => {
   });
 
   test('is the same with any status of the SiteBackup, and without it', () => {
-    const [absent, there] = [inputsOf(wanting(REF)), inputsOf(wanting(REF), BACKUP)];
-    assert.equal(absent.id, there.id);
+    const [absent, found] = [inputsOf(restoring(REF)), inputsOf(restoring(REF), BACKUP)];
+    assert.equal(absent.id, found.id);
     assert.equal(absent.problem?.reason, 'BackupMissing');
-    assert.notDeepEqual(restoreRun(absent), restoreRun(there), 'the Job runs when it comes');
+    assert.notDeepEqual(restoreRun(absent), restoreRun(found), 'the Job runs when it comes');
   });
 
   test('is confirmed by the name of the site, and by nothing like it', () => {
-    const confirmed = (confirm: string) => inputsOf(wanting({ ...REF, confirm })).confirmed;
+    const confirmed = (confirm: string) => inputsOf(restoring({ ...REF, confirm })).confirmed;
     assert.deepEqual([NAME, `${NAME} on Monday`].map(confirmed), [true, true]);
     const wrong = ['demo', `${NAME}x`, `${NAME}.`, `${NAME},`, `www.${NAME}`, 'true'];
     assert.deepEqual(wrong.map(confirmed), wrong.map(() => false)); // prettier-ignore
@@ -83,32 +83,32 @@ suite('the restore that restoreFrom requests', () => {
 
 suite('the store of a backup', () => {
   test('is the one of the SiteBackup, for its site; or the one that is given, for this site', () => {
-    assert.equal(inputsOf(wanting(REF), BACKUP).store?.location, 'pvc://backups/default/other');
+    assert.equal(inputsOf(restoring(REF), BACKUP).store?.location, 'pvc://backups/default/other');
     assert.equal(
-      inputsOf(wanting(S3), aSecret('login')).store?.location,
+      inputsOf(restoring(S3), aSecret('login')).store?.location,
       's3://bucket/default/demo-site',
     );
   });
 
   test('is not touched without its Secrets', () => {
-    const { store, problem } = inputsOf(wanting(S3));
+    const { store, problem } = inputsOf(restoring(S3));
     assert.equal(store, undefined);
     assert.match(problem?.message ?? '', /^spec\.restoreFrom\.source\.s3\.secretRef\.name: /);
   });
 
   test('is not mounted after it was used, and that runs no Job', () => {
-    const before = inputsOf(wanting(REF), BACKUP);
-    const after = inputsOf(wanting(REF, done('x', before.id, 'y')), BACKUP);
+    const before = inputsOf(restoring(REF), BACKUP);
+    const after = inputsOf(restoring(REF, done('x', before.id, 'y')), BACKUP);
     assert.equal(after.store, undefined);
     assert.deepEqual(restoreRun(after), restoreRun(before));
-    const gone = inputsOf(wanting(REF, done(before.id)));
-    assert.deepEqual(restoreRun(gone), restoreRun(before), 'nor does the end of the SiteBackup');
+    const ended = inputsOf(restoring(REF, done(before.id)));
+    assert.deepEqual(restoreRun(ended), restoreRun(before), 'nor does the end of the SiteBackup');
   });
 
   test('is not mounted for a site that exists, without a confirmation', () => {
     const exists = { appliedHash: 'h' };
-    assert.equal(inputsOf(wanting(REF, exists), BACKUP).store, undefined);
+    assert.equal(inputsOf(restoring(REF, exists), BACKUP).store, undefined);
     const confirmed = { ...REF, confirm: NAME };
-    assert.ok(inputsOf(wanting(confirmed, exists), BACKUP).store);
+    assert.ok(inputsOf(restoring(confirmed, exists), BACKUP).store);
   });
 });

@@ -31,7 +31,7 @@ const openSite = (
 ): AppSite => ({ ...aSite(spec, metadata), status: { ...OPEN, ...status } });
 
 const view = (...objects: readonly KubeObject[]) => viewSite(aJob, aReader(objects));
-const holdOf = (site: AppSite) => {
+const blockedBy = (site: AppSite) => {
   const { blocked } = view(aReadyBench(), site);
   return blocked && `${blocked.reason}: ${blocked.message}`;
 };
@@ -54,15 +54,15 @@ suite('the site that a resource names', () => {
     });
   });
 
-  test('is missing where it does not exist, is in another namespace, or is being deleted', () => {
+  test('is missing if it does not exist, is in another namespace, or is being deleted', () => {
     const missing = 'there is no AppSite "demo-site" in namespace default';
     const expected = { reason: 'SiteMissing', message: `spec.siteRef.name: ${missing}` };
     assert.deepEqual(view(aReadyBench()), { site: undefined, blocked: expected });
     const foreign = openSite({}, {}, { namespace: 'other' });
     assert.deepEqual(view(aReadyBench(), foreign), { site: undefined, blocked: expected });
-    const going = openSite({}, {}, { deletionTimestamp: NOW });
-    assert.equal(view(aReadyBench(), going).site, undefined);
-    assert.match(holdOf(going) ?? '', /^SiteMissing: .*"demo-site" is being deleted$/);
+    const deleted = openSite({}, {}, { deletionTimestamp: NOW });
+    assert.equal(view(aReadyBench(), deleted).site, undefined);
+    assert.match(blockedBy(deleted) ?? '', /^SiteMissing: .*"demo-site" is being deleted$/);
   });
 
   test('without a bench cannot take anything', () => {
@@ -74,31 +74,31 @@ suite('the site that a resource names', () => {
 
   test('is not ready before its status is of the current generation', () => {
     const not = 'SiteNotReady: spec.siteRef.name: AppSite "demo-site" is not Ready';
-    assert.equal(holdOf(aSite()), not);
-    assert.equal(holdOf(openSite({ conditions: [{ ...READY, status: 'False' }] })), not);
-    assert.equal(holdOf(openSite({}, {}, { generation: 2 })), not);
-    assert.equal(holdOf(openSite()), undefined);
+    assert.equal(blockedBy(aSite()), not);
+    assert.equal(blockedBy(openSite({ conditions: [{ ...READY, status: 'False' }] })), not);
+    assert.equal(blockedBy(openSite({}, {}, { generation: 2 })), not);
+    assert.equal(blockedBy(openSite()), undefined);
   });
 
   test('is left alone while it is paused', () => {
     const paused = 'SiteNotReady: spec.siteRef.name: AppSite "demo-site" is paused';
-    assert.equal(holdOf(openSite({}, { paused: true })), paused);
+    assert.equal(blockedBy(openSite({}, { paused: true })), paused);
     const annotations = { 'app-operator.io/paused': 'true' };
-    assert.equal(holdOf(openSite({}, {}, { annotations })), paused);
+    assert.equal(blockedBy(openSite({}, {}, { annotations })), paused);
   });
 
   test('is left alone while it is upgraded, and works while it waits for its turn', () => {
     const upgrade = { from: 'frappe/erpnext:v15.44.0', to: 'frappe/erpnext:v15.45.0' };
-    const held = 'AppSite "demo-site" is being upgraded to frappe/erpnext:v15.45.0';
-    assert.equal(holdOf(openSite({ upgrade: { ...upgrade, state: 'Waiting' } })), undefined);
+    const upgrading = 'AppSite "demo-site" is being upgraded to frappe/erpnext:v15.45.0';
+    assert.equal(blockedBy(openSite({ upgrade: { ...upgrade, state: 'Waiting' } })), undefined);
     for (const more of [
       { state: 'Waiting', closed: true },
       { state: 'Running' },
       { state: 'Migrated' },
       { state: 'Failed' },
     ] as const) {
-      const blockedReason = holdOf(openSite({ upgrade: { ...upgrade, ...more } }));
-      assert.equal(blockedReason, `SiteNotReady: spec.siteRef.name: ${held}`);
+      const blockedReason = blockedBy(openSite({ upgrade: { ...upgrade, ...more } }));
+      assert.equal(blockedReason, `SiteNotReady: spec.siteRef.name: ${upgrading}`);
     }
   });
 

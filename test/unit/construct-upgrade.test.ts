@@ -41,7 +41,11 @@ suite('turns to be upgraded', () => {
     const later = aBench({ image: OLD, upgrade: { to: NEW, turns: ['c'], progress: '' } });
     assert.deepEqual(planUpgrade(later, NEW, sites)?.turns, ['a', 'c']);
     const fewer = aBench({ image: OLD, upgrade: { to: NEW, turns: ['b', 'c'], progress: '' } }, 1);
-    assert.deepEqual(planUpgrade(fewer, NEW, sites)?.turns, ['b', 'c'], 'nobody is interrupted');
+    assert.deepEqual(
+      planUpgrade(fewer, NEW, sites)?.turns,
+      ['b', 'c'],
+      'no upgrade is interrupted',
+    );
   });
 
   test('of another image count no longer', () => {
@@ -103,7 +107,7 @@ suite('the bench’s own pods', () => {
       undefined,
     );
   });
-  test('do not go back for a site that comes later', () => {
+  test('do not go back for a site that is created later', () => {
     const bench = aBench({ image: NEW });
     assert.equal(planUpgrade(bench, NEW, [aSite('a', shared)])?.keptImage, undefined);
   });

@@ -230,7 +230,7 @@ suite('a ScaledObject of a user that is named like a Deployment of ours', () => 
   const LEFT = { short: { name: 'keda-hpa-demo-bench-worker-short', scalesFromZero: true } };
   const secret = aSecret('demo-bench-redis-auth');
 
-  test('has the number where an external Redis lets us make none', () => {
+  test('is foreign with an external Redis, for which the operator makes none', () => {
     const urls = aSecret('urls');
     const redisConfig = { external: { urlsSecretRef: { name: 'urls' } } };
     const bench = aReadyBench({ workerAutoscaling: { short }, redisConfig });
@@ -274,29 +274,29 @@ function seen(desired: number | undefined, health: Health | undefined) {
 const READY: Health = { state: 'Ready', message: '' };
 const waiting = (message: string): Health => ({ state: 'InProgress', message });
 const PAUSED: Health = { state: 'InProgress', message: 'is paused', reason: 'Paused' };
-const SILENT: Health = {
+const UNOBSERVED: Health = {
   state: 'InProgress',
   message: 'has not looked at it',
   reason: 'OperatorSilent',
   unobserved: true,
 };
-const GOING: Health = { state: 'Terminating', message: 'is being deleted' };
+const DELETING: Health = { state: 'Terminating', message: 'is being deleted' };
 
-const SLEEPERS: readonly (readonly [
+const SCALED_TO_ZERO: readonly (readonly [
   reason: string,
   desired: number | undefined,
   health: Health | undefined,
   status: Pick<QueueScalingStatus, 'desiredReplicas' | 'kedaManaged'>,
-  asleep: boolean,
+  isScaledToZero: boolean,
 ])[] = [
-  ['KEDA has put it to sleep', 0, READY, { desiredReplicas: 0, kedaManaged: true }, false],
+  ['KEDA has scaled it to zero', 0, READY, { desiredReplicas: 0, kedaManaged: true }, false],
   ['KEDA has not come yet', 0, waiting('…'), { desiredReplicas: 0, kedaManaged: false }, true],
-  ['KEDA stays silent', 0, SILENT, { desiredReplicas: 0, kedaManaged: false }, true],
+  ['KEDA does not report', 0, UNOBSERVED, { desiredReplicas: 0, kedaManaged: false }, true],
   ['KEDA cannot work', 0, waiting('no Redis'), { desiredReplicas: 0, kedaManaged: false }, true],
   [
     'its object is stuck in its deletion',
     0,
-    GOING,
+    DELETING,
     { desiredReplicas: 0, kedaManaged: false },
     true,
   ],
@@ -313,7 +313,13 @@ const SLEEPERS: readonly (readonly [
 ];
 
 suite('the operator scales up a queue without a worker', () => {
-  for (const [reason, desired, health, { desiredReplicas, kedaManaged }, sleeps] of SLEEPERS) {
+  for (const [
+    reason,
+    desired,
+    health,
+    { desiredReplicas, kedaManaged },
+    sleeps,
+  ] of SCALED_TO_ZERO) {
     test(`${sleeps ? 'when' : 'not when'} ${reason}`, () => {
       const status = scalingStatus(seen(desired, health));
       assert.equal(status.short.desiredReplicas, desiredReplicas);
@@ -327,17 +333,17 @@ suite('the operator scales up a queue without a worker', () => {
     assert.deepEqual(scaledToZero({ short: { ...short, kedaManaged: false } }), []);
   });
 
-  test('not when nothing has been said of it', () => {
+  test('not without a status', () => {
     assert.deepEqual(scaledToZero(undefined), []);
   });
 });
 
 suite('the condition Autoscaling', () => {
-  const says = (health: Health) => scalingCondition(seen(1, health), undefined, ['short'])[0];
+  const reported = (health: Health) => scalingCondition(seen(1, health), undefined, ['short'])[0];
   test('reports KEDA’s own message, and a pause', () => {
-    assert.equal(says(READY)?.reason, 'Keda');
-    assert.equal(says(waiting('no Redis'))?.message, 'ScaledObject w-short: no Redis');
-    assert.equal(says(PAUSED)?.reason, 'ScalerPaused');
+    assert.equal(reported(READY)?.reason, 'Keda');
+    assert.equal(reported(waiting('no Redis'))?.message, 'ScaledObject w-short: no Redis');
+    assert.equal(reported(PAUSED)?.reason, 'ScalerPaused');
   });
   test('names who has the number instead of us', () => {
     const [condition] = scalingCondition(

@@ -52,7 +52,7 @@ const stepping = {
   cleanup: { needed: () => false, blockers: () => undefined, chart: () => undefined },
 } as AnyKind;
 
-/** A controller of one kind; only its written statuses are observed. */
+/** A controller of one kind, whose only output is written statuses. */
 function aController(
   kind: AnyKind,
   written: (resource: Resource) => void,
@@ -118,16 +118,16 @@ function aController(
   return { controller, update };
 }
 
-test('what the next reconcile reads is written before it, also a minor update', async (t) => {
+test('a small change that the next reconcile reads is written before it', async (t) => {
   const written: number[] = [];
-  let visits = 0;
+  let reconciles = 0;
   const rests = Promise.withResolvers<undefined>();
   const { controller, update } = aController(
     {
       ...stepping,
       evaluate: (observation) => {
-        visits += 1;
-        if (visits > 100) rests.reject(new Error('it spins'));
+        reconciles += 1;
+        if (reconciles > 100) rests.reject(new Error('it spins'));
         const statusResult = stepping.evaluate(observation);
         if (!statusResult.reconcileAgain) rests.resolve(undefined);
         return statusResult;
@@ -142,14 +142,14 @@ test('what the next reconcile reads is written before it, also a minor update', 
   controller.queue.add('n/b');
   await rests.promise;
   assert.deepEqual(written, [1, 2, 3, 4]);
-  assert.equal(visits, STEPS + 1);
+  assert.equal(reconciles, STEPS + 1);
 });
 
-describe('of minor status updates, one is written in two seconds', () => {
+describe('of changes to a message only, one is written in two seconds', () => {
   const NAMES = ['a', 'b', 'c', 'd', 'e'];
   let time = 0;
   let words = 0;
-  let told: string[] = [];
+  let reported: string[] = [];
   let controller: Controller;
   let update: (name: string, object: KubeObject | undefined) => void;
   const named = (name: string): Resource => ({ ...BENCH, metadata: { ...BENCH.metadata, name } });
@@ -159,12 +159,15 @@ describe('of minor status updates, one is written in two seconds', () => {
   };
 
   /** Visits them at a time, one after the other, and says whose status was written. */
-  const visitAt = async (seconds: number, names: readonly string[] = NAMES): Promise<string> => {
+  const reconcileAt = async (
+    seconds: number,
+    names: readonly string[] = NAMES,
+  ): Promise<string> => {
     time = seconds * 1_000;
-    told = [];
+    reported = [];
     for (const name of names) controller.queue.add(`n/${name}`);
     while (controller.queue.busy) await setImmediate();
-    return told.join(' ');
+    return reported.join(' ');
   };
 
   beforeEach(async () => {
@@ -172,36 +175,36 @@ describe('of minor status updates, one is written in two seconds', () => {
     mock.timers.enable({ apis: ['setTimeout'] });
     ({ controller, update } = aController(
       { ...stepping, evaluate },
-      ({ metadata }) => told.push(metadata.name),
+      ({ metadata }) => reported.push(metadata.name),
       () => time,
     ));
     for (const name of NAMES) update(name, named(name));
     controller.queue.start();
-    assert.equal(await visitAt(0), 'a b c d e', 'a first status is more than a word');
-    assert.equal(await visitAt(1), 'a');
+    assert.equal(await reconcileAt(0), 'a b c d e', 'a first status is more than a word');
+    assert.equal(await reconcileAt(1), 'a');
   });
   afterEach(async () => {
     await controller.queue.stop();
     mock.timers.reset();
   });
 
-  test('of each resource in its turn, in any order of reconciles', async () => {
+  test('of each in its turn, in any order of arrival', async () => {
     const all: string[] = [];
-    for (let second = 2; second <= 13; second++) all.push(await visitAt(second));
+    for (let second = 2; second <= 13; second++) all.push(await reconcileAt(second));
     assert.deepEqual(all, ['', 'b', '', 'c', '', 'd', '', 'e', '', 'a', '', 'b']);
   });
 
-  test('also while the first resource misses its turn', async () => {
+  test('also while the resource whose turn it is is not reconciled', async () => {
     const others = ['c', 'd', 'e'];
-    assert.equal(await visitAt(3, others), '');
-    assert.equal(await visitAt(5, others), 'c');
-    assert.equal(await visitAt(7), 'b');
+    assert.equal(await reconcileAt(3, others), '');
+    assert.equal(await reconcileAt(5, others), 'c');
+    assert.equal(await reconcileAt(7), 'b');
   });
 
   test('and a resource without an update, or that was deleted, has no turn', async () => {
     update('b', named('b'));
     update('c', undefined);
-    assert.equal(await visitAt(2), 'b');
-    assert.equal(await visitAt(3), 'd');
+    assert.equal(await reconcileAt(2), 'b');
+    assert.equal(await reconcileAt(3), 'd');
   });
 });

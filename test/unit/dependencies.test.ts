@@ -36,15 +36,15 @@ const color = ({ color: value }: Thing): string | undefined => value;
 const size = ({ size: value }: Thing): number | undefined => value;
 const nameOf = ({ metadata }: Thing): string => metadata.name;
 
-let woken: string[];
+let enqueued: string[];
 let dependencies: DependencyTracker;
 let now: number;
 beforeEach(() => {
-  woken = [];
+  enqueued = [];
   dependencies = new DependencyTracker({
     settings: DEFAULT_SETTINGS,
     indexes: [byGroup],
-    enqueue: (dependent, urgency) => void woken.push(`${dependent} ${urgency}`),
+    enqueue: (dependent, urgency) => void enqueued.push(`${dependent} ${urgency}`),
     now: () => now,
   });
   now = Date.parse('2026-01-01T12:00:00Z');
@@ -71,59 +71,59 @@ const readColor = (dependent: string, name = 'a'): string | undefined =>
 const readGroup = (dependent: string, group = 'g'): readonly string[] =>
   reconcile(dependent, (reader) => reader.list(byGroup, group, nameOf));
 
-describe('who reads an object', () => {
-  test('gets the picked value, and undefined for an object that does not exist', () => {
+describe('a dependent that reads an object', () => {
+  test('gets what it picks, and undefined of an object that does not exist', () => {
     put('a', { color: 'red' });
     assert.equal(readColor('r'), 'red');
     assert.equal(readColor('r', 'b'), undefined);
   });
 
-  test('is woken when what it picked has changed, and only then', () => {
+  test('is enqueued when what it picked has changed, and only then', () => {
     put('a', { color: 'red', size: 1 });
     readColor('r');
     put('a', { color: 'red', size: 2 });
-    assert.deepEqual(woken, []);
+    assert.deepEqual(enqueued, []);
     put('a', { color: 'blue', size: 2 });
-    assert.deepEqual(woken, ['r now']);
+    assert.deepEqual(enqueued, ['r now']);
   });
 
-  test('is woken again and again until it has read again', () => {
+  test('is enqueued repeatedly until it has read again', () => {
     put('a', { color: 'red' });
     readColor('r');
     put('a', { color: 'blue' });
     put('a', { color: 'green' });
-    assert.deepEqual(woken, ['r now', 'r now']);
+    assert.deepEqual(enqueued, ['r now', 'r now']);
     readColor('r');
     put('a', { color: 'green', size: 3 });
-    assert.equal(woken.length, 2);
+    assert.equal(enqueued.length, 2);
   });
 
-  test('is woken when the object comes, goes, and comes again', () => {
+  test('is enqueued when the object is created, deleted, and created again', () => {
     readColor('r');
     put('a', { color: 'red' });
     readColor('r');
     remove('a');
     readColor('r');
     put('a', { color: 'red' });
-    assert.deepEqual(woken, ['r now', 'r now', 'r now']);
+    assert.deepEqual(enqueued, ['r now', 'r now', 'r now']);
   });
 
-  test('is not woken by an object of which it picks nothing: it sees no difference', () => {
+  test('is not enqueued by an object of which it picks nothing: it sees no difference', () => {
     readColor('r');
     put('a');
-    assert.deepEqual(woken, []);
+    assert.deepEqual(enqueued, []);
     put('a', { color: 'red' });
-    assert.deepEqual(woken, ['r now']);
+    assert.deepEqual(enqueued, ['r now']);
   });
 
-  test('is not woken by objects of another name or kind', () => {
+  test('is not enqueued by objects of another name or kind', () => {
     readColor('r');
     put('b', { color: 'red' });
     dependencies.update('Other', 'n/a', thing('a', { color: 'red' }));
-    assert.deepEqual(woken, []);
+    assert.deepEqual(enqueued, []);
   });
 
-  test('is woken once for several things that it picked of one object', () => {
+  test('is enqueued once for several fields that it picked of one object', () => {
     put('a', { color: 'red', size: 1 });
     reconcile('r', (reader) => [
       reader.get('Thing', 'n', 'a', color),
@@ -131,34 +131,34 @@ describe('who reads an object', () => {
     ]);
     put('a', { color: 'red', size: 2 });
     put('a', { color: 'blue', size: 3 });
-    assert.deepEqual(woken, ['r now', 'r now']);
+    assert.deepEqual(enqueued, ['r now', 'r now']);
   });
 
   test('depends on what it read the last time only', () => {
     readColor('r', 'a');
     readColor('r', 'b');
     put('a', { color: 'red' });
-    assert.deepEqual(woken, []);
+    assert.deepEqual(enqueued, []);
     put('b', { color: 'red' });
-    assert.deepEqual(woken, ['r now']);
+    assert.deepEqual(enqueued, ['r now']);
   });
 
-  test('depends on what it reads once the visit is committed', () => {
+  test('depends on what it reads once the reconcile is committed', () => {
     const { reader, commit } = dependencies.track('r');
     reader.get('Thing', 'n', 'a', color);
     put('a', { color: 'red' });
-    assert.deepEqual(woken, []);
+    assert.deepEqual(enqueued, []);
     commit();
     put('a', { color: 'blue' });
-    assert.deepEqual(woken, ['r now']);
+    assert.deepEqual(enqueued, ['r now']);
   });
 
-  test('does not hear any more once it is forgotten', () => {
+  test('is not enqueued any more once it is forgotten', () => {
     readColor('r');
     readGroup('r');
     dependencies.forget('r');
     put('a', { color: 'red', groups: ['g'] });
-    assert.deepEqual(woken, []);
+    assert.deepEqual(enqueued, []);
   });
 });
 
@@ -171,59 +171,59 @@ describe('who reads a list', () => {
     assert.deepEqual(readGroup('r', 'none'), []);
   });
 
-  test('is woken, soon, when a member comes or goes', () => {
+  test('is enqueued, soon, when a member is added or removed', () => {
     readGroup('r');
     put('a', { groups: ['g'] });
     remove('a');
-    assert.deepEqual(woken, ['r soon', 'r soon']);
+    assert.deepEqual(enqueued, ['r soon', 'r soon']);
   });
 
-  test('is woken when an object moves from one list to another, as its other readers are', () => {
+  test('is enqueued when an object moves from one list to another, as its other readers are', () => {
     put('a', { groups: ['g'] });
     readGroup('r', 'g');
     readGroup('s', 'h');
     readGroup('t', 'i');
     put('a', { groups: ['h'] });
-    assert.deepEqual(woken, ['r soon', 's soon']);
+    assert.deepEqual(enqueued, ['r soon', 's soon']);
     assert.deepEqual(readGroup('r', 'g'), []);
     assert.deepEqual(readGroup('s', 'h'), ['a']);
   });
 
-  test('is woken when what it picked of a member changes, and only then', () => {
+  test('is enqueued when what it picked of a member changes, and only then', () => {
     put('a', { groups: ['g'], color: 'red' });
     reconcile('r', (reader) => reader.list(byGroup, 'g', color));
     put('a', { groups: ['g'], color: 'red', size: 2 });
-    assert.deepEqual(woken, []);
+    assert.deepEqual(enqueued, []);
     put('a', { groups: ['g'], color: 'blue' });
-    assert.deepEqual(woken, ['r soon']);
+    assert.deepEqual(enqueued, ['r soon']);
   });
 });
 
-describe('who asks for an optional API', () => {
+describe('a dependent of an optional API', () => {
   const served = (dependent: string): boolean =>
     reconcile(dependent, (reader) => reader.serves(Optional));
 
-  test('is woken when it comes and when it goes', () => {
+  test('is enqueued when it is created and when it is deleted', () => {
     assert.equal(served('r'), false);
     dependencies.serve(Optional, true);
     assert.equal(served('r'), true);
     dependencies.serve(Optional, false);
     assert.equal(served('r'), false);
-    assert.deepEqual(woken, ['r now', 'r now']);
+    assert.deepEqual(enqueued, ['r now', 'r now']);
   });
 
-  test('is not woken by what is no news, and others are not woken at all', () => {
+  test('is not enqueued without a change, and other dependents never', () => {
     served('r');
     readColor('other');
     dependencies.serve(Optional, false);
-    assert.deepEqual(woken, []);
+    assert.deepEqual(enqueued, []);
     dependencies.serve(Optional, true);
     dependencies.serve(Optional, true);
-    assert.deepEqual(woken, ['r now']);
+    assert.deepEqual(enqueued, ['r now']);
   });
 });
 
-test('a reader whose world has changed is always woken, whatever happens in between', () => {
+test('a dependent whose inputs have changed is always enqueued, whatever happens in between', () => {
   for (let seed = 1; seed <= 200; seed++) {
     const random = randomFrom(seed);
     const pickOne = <T>(...items: readonly [T, ...T[]]): T =>
@@ -237,7 +237,7 @@ test('a reader whose world has changed is always woken, whatever happens in betw
     const seen = new Map(
       ['r', 's'].map((dependent) => [dependent, JSON.stringify(snapshot(dependent))]),
     );
-    woken = [];
+    enqueued = [];
     for (let step = 0; step < 30; step++) {
       const what = random();
       if (what < 0.6)
@@ -249,11 +249,11 @@ test('a reader whose world has changed is always woken, whatever happens in betw
       else if (what < 0.8) remove(pickOne('a', 'b'));
       else dependencies.serve(Optional, random() < 0.5);
       const dependent = pickOne('r', 's');
-      const due = new Set(woken.map((line) => line.split(' ')[0]));
+      const due = new Set(enqueued.map((line) => line.split(' ')[0]));
       const now = JSON.stringify(snapshot(dependent));
       if (now !== seen.get(dependent)) assert.ok(due.has(dependent), `seed ${seed}, step ${step}`);
       seen.set(dependent, now);
-      woken = woken.filter((line) => !line.startsWith(`${dependent} `));
+      enqueued = enqueued.filter((line) => !line.startsWith(`${dependent} `));
     }
     dependencies.forget('r');
     dependencies.forget('s');
@@ -264,7 +264,7 @@ describe('time', () => {
   const at = (time: string): number => Date.parse(`2026-01-01T${time}Z`);
   const since = '2026-01-01T11:30:00Z';
 
-  test('a moment has passed or has not, and the next one is told', () => {
+  test('a moment has passed or has not, and the next one is returned', () => {
     const { reader, commit } = dependencies.track('Thing/ns/a');
     assert.equal(reader.passed('2026-01-01T12:00:00Z'), true);
     assert.equal(reader.passed(since, 31 * 60_000), false);
@@ -272,13 +272,13 @@ describe('time', () => {
     assert.equal(commit(), at('12:01:00'));
   });
 
-  test('nobody waits for what has passed', () => {
+  test('a passed moment is not awaited', () => {
     const { reader, commit } = dependencies.track('Thing/ns/a');
     assert.equal(reader.passed(since), true);
     assert.equal(commit(), Infinity);
   });
 
-  test('those who ask together are told at one moment, half the time sooner or later at most', () => {
+  test('simultaneous callers get one moment, at most half the time sooner or later', () => {
     const delayMs = 600_000;
     const minutes = Array.from({ length: 20 }, (_, minute) => String(minute).padStart(2, '0'));
     const moments = minutes.map((minute) => {

@@ -30,7 +30,7 @@ const idsOf = (requests: readonly { readonly id: string }[]): readonly string[] 
   requests.map(({ id }) => id);
 
 describe('a batch of documents', () => {
-  test('takes as many as its ConfigMap can hold', () => {
+  test('takes as many documents as fit into its ConfigMap', () => {
     const requests = ['a', 'b', 'c', 'd'].map((id) => aRequest(id, 300_000));
     assert.deepEqual(idsOf(documents.take(requests)), ['a', 'b']);
   });
@@ -38,17 +38,17 @@ describe('a batch of documents', () => {
     const requests = [aRequest('a', 10), aRequest('b', 900_000), aRequest('c', 10)];
     assert.deepEqual(idsOf(documents.take(requests)), ['a']);
   });
-  test('takes one alone that a ConfigMap can just hold', () => {
+  test('takes one document alone that just fits into a ConfigMap', () => {
     const most = aRequest('a', 1_048_400);
     assert.deepEqual(idsOf(documents.take([most, aRequest('b', 10)])), ['a']);
     assert.equal(documents.unfit(most, TIME), undefined);
   });
-  test('fails one that nothing can hold', () => {
+  test('fails a document that is too large for a ConfigMap', () => {
     const { outcome, message } = documents.unfit(aRequest('a', 1_048_576), TIME) as DocumentResult;
     assert.equal(outcome, 'Failed');
     assert.match(message, /^it takes 10487\d\d bytes; a Job can take 1048576$/);
   });
-  test('fails one that breaks its Job, in the words of the Job', () => {
+  test('fails one that breaks its Job, with the message of the Job', () => {
     for (const why of ['container documents ended with exit code 137', 'RedisUnreachable: no']) {
       assert.deepEqual(documents.failed(aRequest('a', 1), why, TIME), {
         apiVersion: '',

@@ -18,7 +18,7 @@ type Fields = Readonly<Record<string, unknown>>;
 type Answer = readonly [DocumentOutcome, string?, (readonly string[])?, string?];
 
 /** A SiteUser over some visits, each with the status that the one before has left. */
-class Life {
+class UserHistory {
   status: Status | undefined;
   #request: DocumentRequest | undefined;
   site: AppSite = aSite({}, { uid: 'site-1' });
@@ -69,7 +69,7 @@ class Life {
   }
 
   /** What it asks for since the last visit. */
-  asks(): DocumentRequest | undefined {
+  request(): DocumentRequest | undefined {
     return this.#request;
   }
 
@@ -120,189 +120,192 @@ const REFUSED = ['Failed', 'LinkValidationError: Could not find Role'] as const;
 
 describe('a resource that is deleted', () => {
   test('takes the document with it that was written', () => {
-    const life = new Life().reconcile().reconcile(['Created']).reconcile();
-    assert.equal(life.status?.['document'], 'ada@example.com');
-    assert.equal(life.delete(), 'Deleting');
-    assert.equal(life.asks()?.document.state, 'disabled');
-    assert.equal(life.asks()?.document.onlyAs, undefined);
-    assert.equal(life.delete(['Disabled']), undefined);
+    const history = new UserHistory().reconcile().reconcile(['Created']).reconcile();
+    assert.equal(history.status?.['document'], 'ada@example.com');
+    assert.equal(history.delete(), 'Deleting');
+    assert.equal(history.request()?.document.state, 'disabled');
+    assert.equal(history.request()?.document.onlyAs, undefined);
+    assert.equal(history.delete(['Disabled']), undefined);
   });
 
   test('keeps a document that it never wrote: it belongs to another owner', () => {
-    const life = new Life().reconcile().reconcile(REFUSED).reconcile();
-    assert.equal(life.status?.['document'], undefined);
-    assert.equal(life.delete(), undefined);
+    const history = new UserHistory().reconcile().reconcile(REFUSED).reconcile();
+    assert.equal(history.status?.['document'], undefined);
+    assert.equal(history.delete(), undefined);
   });
 
   test('takes the document with it that was written, also where a later change was refused', () => {
-    const life = new Life().reconcile().reconcile(['Created']).reconcile();
-    life.spec = { roles: ['No Such Role'] };
-    life.reconcile().reconcile(REFUSED).reconcile();
-    assert.equal(life.delete(), 'Deleting');
-    assert.equal(life.asks()?.document.onlyAs, undefined);
+    const history = new UserHistory().reconcile().reconcile(['Created']).reconcile();
+    history.spec = { roles: ['No Such Role'] };
+    history.reconcile().reconcile(REFUSED).reconcile();
+    assert.equal(history.delete(), 'Deleting');
+    assert.equal(history.request()?.document.onlyAs, undefined);
   });
 
   test('leaves a document alone that was written to the site before this one only', () => {
-    const life = new Life().reconcile().reconcile(['Created']).reconcile();
-    const { site } = life;
-    life.site = { ...site, metadata: { ...site.metadata, deletionTimestamp: NOW } };
-    life.reconcile();
-    life.site = aSite({}, { uid: 'site-2' });
-    life.reconcile().reconcile(REFUSED).reconcile();
-    assert.equal(life.delete(), undefined);
+    const history = new UserHistory().reconcile().reconcile(['Created']).reconcile();
+    const { site } = history;
+    history.site = { ...site, metadata: { ...site.metadata, deletionTimestamp: NOW } };
+    history.reconcile();
+    history.site = aSite({}, { uid: 'site-2' });
+    history.reconcile().reconcile(REFUSED).reconcile();
+    assert.equal(history.delete(), undefined);
   });
 
   test('is deleted at once before its document is requested', () => {
-    assert.equal(new Life().delete(), undefined);
-    const life = new Life({ apiKeySecretRef: { name: 'ada-api' } }).reconcile();
-    assert.equal(life.asks(), undefined, 'its key is not made yet');
-    assert.equal(life.delete(), undefined);
+    assert.equal(new UserHistory().delete(), undefined);
+    const history = new UserHistory({ apiKeySecretRef: { name: 'ada-api' } }).reconcile();
+    assert.equal(history.request(), undefined, 'its key is not made yet');
+    assert.equal(history.delete(), undefined);
   });
 
-  test('while a Job may write its document asks to remove that one, and none that is another’s', () => {
-    const life = new Life({ passwordSecretRef: { name: 'ada' } });
-    life.secrets = [secret('ada', '1')];
-    life.reconcile();
+  test('while a Job may write its document requests the removal of that document only', () => {
+    const history = new UserHistory({ passwordSecretRef: { name: 'ada' } });
+    history.secrets = [secret('ada', '1')];
+    history.reconcile();
     // They are often deleted together.
-    life.secrets = [];
-    assert.equal(life.delete(), 'Deleting');
-    const { state, onlyAs, secrets } = life.asks()?.document ?? {};
+    history.secrets = [];
+    assert.equal(history.delete(), 'Deleting');
+    const { state, onlyAs, secrets } = history.request()?.document ?? {};
     assert.deepEqual([state, onlyAs?.fields['first_name'], secrets], ['disabled', 'Ada', {}]);
-    assert.equal(life.delete(['Failed', 'refused']), 'DocumentFailed');
-    assert.equal(life.delete(), 'DocumentFailed');
-    assert.equal(life.ready.startsWith('DocumentFailed: refused; to skip this, annotate'), true);
+    assert.equal(history.delete(['Failed', 'refused']), 'DocumentFailed');
+    assert.equal(history.delete(), 'DocumentFailed');
+    assert.equal(history.ready.startsWith('DocumentFailed: refused; to skip this, annotate'), true);
   });
 
-  test('while what was refused is tried with another spec asks to remove just that', () => {
-    const life = new Life().reconcile().reconcile(REFUSED).reconcile();
-    life.spec = { lastName: 'Lovelace' };
-    life.reconcile();
-    assert.equal(life.delete(), 'Deleting');
-    assert.equal(life.asks()?.document.onlyAs?.fields['last_name'], 'Lovelace');
-    assert.equal(life.delete(['Absent']), undefined);
+  test('while a refused document is tried with another spec requests the removal of that document only', () => {
+    const history = new UserHistory().reconcile().reconcile(REFUSED).reconcile();
+    history.spec = { lastName: 'Lovelace' };
+    history.reconcile();
+    assert.equal(history.delete(), 'Deleting');
+    assert.equal(history.request()?.document.onlyAs?.fields['last_name'], 'Lovelace');
+    assert.equal(history.delete(['Absent']), undefined);
   });
 });
 
 describe('a password', () => {
   const withPassword = (key = 'password'): Fields => ({ passwordSecretRef: { name: 'ada', key } });
   /** Whether it is set also where the user is there. */
-  const isSet = (life: Life): boolean => {
-    const { secrets, secretsWhenNew } = life.asks()?.document ?? {};
+  const isSet = (history: UserHistory): boolean => {
+    const { secrets, secretsWhenNew } = history.request()?.document ?? {};
     assert.ok(secrets?.['password']);
     return secretsWhenNew === undefined;
   };
-  const settled = (): Life => {
-    const life = new Life(withPassword());
-    life.secrets = [secret('ada', '1')];
-    assert.equal(isSet(life.reconcile()), true);
-    return life.reconcile(['Created']).reconcile();
+  const settled = (): UserHistory => {
+    const history = new UserHistory(withPassword());
+    history.secrets = [secret('ada', '1')];
+    assert.equal(isSet(history.reconcile()), true);
+    return history.reconcile(['Created']).reconcile();
   };
 
   test('is set once, and again only where the user does not exist', () => {
-    const life = settled();
-    life.spec = { ...life.spec, lastName: 'Lovelace' };
-    assert.equal(isSet(life.reconcile()), false);
+    const history = settled();
+    history.spec = { ...history.spec, lastName: 'Lovelace' };
+    assert.equal(isSet(history.reconcile()), false);
   });
 
   test('is set again when its Secret changes', () => {
-    const life = settled();
-    life.secrets = [secret('ada', '2')];
-    assert.equal(isSet(life.reconcile()), true);
-    life.reconcile(['Changed']);
-    assert.equal(life.reconcile().asks(), undefined);
+    const history = settled();
+    history.secrets = [secret('ada', '2')];
+    assert.equal(isSet(history.reconcile()), true);
+    history.reconcile(['Changed']);
+    assert.equal(history.reconcile().request(), undefined);
   });
 
   test('is set again when another key of the Secret is named', () => {
-    const life = settled();
-    life.spec = withPassword('ada');
-    assert.equal(isSet(life.reconcile()), true);
+    const history = settled();
+    history.spec = withPassword('ada');
+    assert.equal(isSet(history.reconcile()), true);
   });
 
   test('is set again in a site that was created again, or whose data was restored', () => {
-    const anew = settled();
-    anew.site = aSite({}, { uid: 'site-2' });
-    assert.equal(isSet(anew.reconcile()), true);
+    const fresh = settled();
+    fresh.site = aSite({}, { uid: 'site-2' });
+    assert.equal(isSet(fresh.reconcile()), true);
     assert.equal(isSet(settled().restored(LATER).reconcile()), true);
   });
 
   test('that was set by release 0.1 is not set again by a new operator, nor is the user written', () => {
-    const life = settled();
-    life.status = { ...life.status, passwordVersion: '1' };
-    assert.equal(life.reconcile().asks(), undefined);
-    life.spec = { ...life.spec, lastName: 'Lovelace' };
-    assert.equal(isSet(life.reconcile()), false);
-    life.reconcile(['Changed']).reconcile();
-    life.spec = withPassword('ada');
-    assert.equal(isSet(life.reconcile()), true);
+    const history = settled();
+    history.status = { ...history.status, passwordVersion: '1' };
+    assert.equal(history.reconcile().request(), undefined);
+    history.spec = { ...history.spec, lastName: 'Lovelace' };
+    assert.equal(isSet(history.reconcile()), false);
+    history.reconcile(['Changed']).reconcile();
+    history.spec = withPassword('ada');
+    assert.equal(isSet(history.reconcile()), true);
   });
 });
 
 describe('what the last comparison has found', () => {
   test('is not reported with the message of a pause: a failure is tried again after it', () => {
-    const life = new Life().reconcile().reconcile(REFUSED).reconcile();
-    assert.equal(life.ready, 'DocumentFailed: LinkValidationError: Could not find Role');
-    assert.equal(life.asks(), undefined);
-    life.pause().reconcile();
-    assert.equal(life.ready, 'Syncing: waiting for Job demo-site-documents');
-    const { id } = life.asks() ?? {};
-    assert.equal(life.reconcile().asks()?.id, id, 'it is asked for once');
-    life.reconcile(REFUSED).reconcile();
-    assert.equal(life.ready, 'DocumentFailed: LinkValidationError: Could not find Role');
-    assert.equal(life.asks(), undefined);
+    const history = new UserHistory().reconcile().reconcile(REFUSED).reconcile();
+    assert.equal(history.ready, 'DocumentFailed: LinkValidationError: Could not find Role');
+    assert.equal(history.request(), undefined);
+    history.pause().reconcile();
+    assert.equal(history.ready, 'Syncing: waiting for Job demo-site-documents');
+    const { id } = history.request() ?? {};
+    assert.equal(history.reconcile().request()?.id, id, 'it is asked for once');
+    history.reconcile(REFUSED).reconcile();
+    assert.equal(history.ready, 'DocumentFailed: LinkValidationError: Could not find Role');
+    assert.equal(history.request(), undefined);
   });
 
   test('is not reported with the message of a missing Secret', () => {
-    const life = new Life({ passwordSecretRef: { name: 'ada' } });
-    life.secrets = [secret('ada', '1')];
-    life.reconcile().reconcile(REFUSED).reconcile();
-    life.secrets = [];
-    assert.match(life.reconcile().ready, /^SecretMissing: /);
-    life.secrets = [secret('ada', '1')];
-    assert.equal(life.reconcile().ready, 'Syncing: waiting for Job demo-site-documents');
+    const history = new UserHistory({ passwordSecretRef: { name: 'ada' } });
+    history.secrets = [secret('ada', '1')];
+    history.reconcile().reconcile(REFUSED).reconcile();
+    history.secrets = [];
+    assert.match(history.reconcile().ready, /^SecretMissing: /);
+    history.secrets = [secret('ada', '1')];
+    assert.equal(history.reconcile().ready, 'Syncing: waiting for Job demo-site-documents');
   });
 
   test('names the fields that were ignored also after a pause', () => {
-    const life = new Life()
+    const history = new UserHistory()
       .reconcile()
       .reconcile(['Created', '', ['time_zone']])
       .reconcile();
-    assert.deepEqual(life.conditions, ['Ready', 'FieldsIgnored']);
-    assert.deepEqual(life.pause().conditions, ['Ready', 'Paused']);
-    assert.deepEqual(life.reconcile().conditions, ['Ready', 'FieldsIgnored']);
-    life.spec = { resyncInterval: '0s', lastName: 'Lovelace' };
-    life.reconcile().reconcile(['Changed']).reconcile();
-    assert.deepEqual(life.conditions, ['Ready']);
+    assert.deepEqual(history.conditions, ['Ready', 'FieldsIgnored']);
+    assert.deepEqual(history.pause().conditions, ['Ready', 'Paused']);
+    assert.deepEqual(history.reconcile().conditions, ['Ready', 'FieldsIgnored']);
+    history.spec = { resyncInterval: '0s', lastName: 'Lovelace' };
+    history.reconcile().reconcile(['Changed']).reconcile();
+    assert.deepEqual(history.conditions, ['Ready']);
   });
 
   test('names the fields that were ignored also where release 0.1 has compared', () => {
-    const life = new Life().reconcile().reconcile(['Created', '', ['time_zone']]);
-    life.status = { ...life.status, ignoredFields: undefined };
-    assert.deepEqual(life.reconcile().conditions, ['Ready', 'FieldsIgnored']);
-    assert.equal(life.asks(), undefined);
+    const history = new UserHistory().reconcile().reconcile(['Created', '', ['time_zone']]);
+    history.status = { ...history.status, ignoredFields: undefined };
+    assert.deepEqual(history.reconcile().conditions, ['Ready', 'FieldsIgnored']);
+    assert.equal(history.request(), undefined);
   });
 });
 
 describe('a restore of the site', () => {
   test('makes its documents be compared again: the backup may lack them', () => {
-    const life = new Life({ resyncInterval: '0s' }).reconcile().reconcile(['Created']).reconcile();
-    assert.equal(life.asks(), undefined);
-    life.restored(LATER).reconcile();
-    assert.equal(life.ready, 'Syncing: waiting for Job demo-site-documents');
-    assert.equal(life.asks()?.document.state, 'present');
-    life.reconcile(['Created', '', [], '2026-01-01T00:00:09Z']).reconcile();
-    assert.deepEqual([life.asks(), life.status?.phase], [undefined, 'Ready']);
+    const history = new UserHistory({ resyncInterval: '0s' })
+      .reconcile()
+      .reconcile(['Created'])
+      .reconcile();
+    assert.equal(history.request(), undefined);
+    history.restored(LATER).reconcile();
+    assert.equal(history.ready, 'Syncing: waiting for Job demo-site-documents');
+    assert.equal(history.request()?.document.state, 'present');
+    history.reconcile(['Created', '', [], '2026-01-01T00:00:09Z']).reconcile();
+    assert.deepEqual([history.request(), history.status?.phase], [undefined, 'Ready']);
   });
 
   test('makes one comparison, with any clock of the node', () => {
     for (const time of ['2025-12-01T00:00:00Z', '2026-01-02T00:00:00Z']) {
-      const life = new Life({ resyncInterval: '0s' })
+      const history = new UserHistory({ resyncInterval: '0s' })
         .reconcile()
         .reconcile(['Created'])
         .reconcile();
-      life.restored(time).reconcile();
-      assert.equal(life.asks()?.document.state, 'present', time);
-      life.reconcile(['Created', '', [], '2026-01-01T00:00:09Z']).reconcile();
-      assert.deepEqual([life.asks(), life.status?.phase], [undefined, 'Ready'], time);
+      history.restored(time).reconcile();
+      assert.equal(history.request()?.document.state, 'present', time);
+      history.reconcile(['Created', '', [], '2026-01-01T00:00:09Z']).reconcile();
+      assert.deepEqual([history.request(), history.status?.phase], [undefined, 'Ready'], time);
     }
   });
 });

@@ -61,7 +61,7 @@ describe('a request whose Jobs fail', () => {
     assert.equal(all.failed(['kim']), false);
   });
 
-  test('is told of twice, which makes no difference', () => {
+  test('is reported twice, which makes no difference', () => {
     const all = failureIsolation();
     for (let times = 0; times < 2; times += 1) assert.equal(all.failed(['kim']), false);
     all.done(['lea']);

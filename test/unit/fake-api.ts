@@ -84,7 +84,7 @@ export class FakeApi implements Pick<Client, 'request' | 'apply'> {
   }
 
   /** The object that was deleted last, as the watch brings it. */
-  gone(name: string): KubeObject {
+  deleted(name: string): KubeObject {
     assert.equal(this.#last?.metadata.name, name);
     const resourceVersion = String(++this.#version);
     return { ...this.#last, metadata: { ...this.#last.metadata, resourceVersion } };

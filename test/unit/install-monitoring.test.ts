@@ -30,7 +30,7 @@ const wanted = (name: string): KubeObject => {
   return found.object;
 };
 
-/** A keeper on a server that answers each read with an object, or fails. */
+/** A MonitoringReconciler on a server that answers each read with an object, or fails. */
 function caInjector(answer: (path: string) => KubeObject | Error, scraped = true) {
   const applied: KubeObject[] = [];
   const reads: string[] = [];

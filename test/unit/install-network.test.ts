@@ -20,7 +20,7 @@ const policyOf = (props: Parameters<typeof install>[0] = {}): Policy =>
   the(install(props), 'NetworkPolicy', OPERATOR.networkPolicy).spec as unknown as Policy;
 
 describe("the operator's NetworkPolicy", () => {
-  test('lets everybody reach each port of the pod, since nodes call from any address', () => {
+  test('allows every address to reach each port of the pod, since nodes call from any address', () => {
     const { policyTypes, ingress } = policyOf();
     assert.deepEqual(policyTypes, ['Ingress']);
     assert.ok(ingress.every(({ from }) => from === undefined));

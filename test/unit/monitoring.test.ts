@@ -52,16 +52,16 @@ describe('every series that rules and dashboard read', () => {
       { kind: 'SiteBackup', namespace: 'team', name: 'nightly' },
       { time: '2026-01-31T12:00:00Z', labels: { site: 'shop' } },
     );
-    const there = declared((await metrics.exposition()).body);
-    const said = Object.keys(SERIES).filter((name) => SERIES[name] === 'operator');
-    for (const name of said) assert.ok(there.includes(name), name);
+    const exported = declared((await metrics.exposition()).body);
+    const named = Object.keys(SERIES).filter((name) => SERIES[name] === 'operator');
+    for (const name of named) assert.ok(exported.includes(name), name);
   });
 
   test('is exported by the exporter of benches if the table lists it there', () => {
     const [, table = ''] = /^SERIES = \{\n([^]*?)^\}/m.exec(scripts['bench_metrics.py']) ?? [];
-    const there = [...table.matchAll(/^ {4}"(\w+)":/gm)].map(([, name]) => name);
-    const said = Object.keys(SERIES).filter((name) => SERIES[name] === 'bench');
-    assert.deepEqual(said.sort(), there.sort());
+    const exported = [...table.matchAll(/^ {4}"(\w+)":/gm)].map(([, name]) => name);
+    const named = Object.keys(SERIES).filter((name) => SERIES[name] === 'bench');
+    assert.deepEqual(named.sort(), exported.sort());
   });
 
   test('stands in docs/monitoring.md with whoever exports it', () => {

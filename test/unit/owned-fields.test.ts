@@ -135,7 +135,7 @@ describe('the hash of what we applied changes when', () => {
     });
   }
 
-  test('a field is no longer ours: somebody else applied it by force', () => {
+  test('a field is no longer ours: another manager applied it by force', () => {
     const taken = structuredClone(FIELDS) as { 'f:spec': { 'f:selector'?: object } };
     delete taken['f:spec']['f:selector'];
     assert.notEqual(hash(undefined, taken as typeof FIELDS), hash());
@@ -147,19 +147,25 @@ describe('the hash of what we applied stays when', () => {
     ['nothing changes', () => undefined],
     ['only the version changes', (live) => (live.metadata.resourceVersion = '2')],
     ['the status changes', (live) => (live.status.replicas = 1)],
-    ['somebody scales it, and replicas are not ours', (live) => (live.spec.replicas = 9)],
-    ['somebody adds a label', (live) => Object.assign(live.metadata.labels, { team: 'blue' })],
+    ['another client scales it, and replicas are not ours', (live) => (live.spec.replicas = 9)],
     [
-      'somebody adds a variable before ours',
+      'another client adds a label',
+      (live) => Object.assign(live.metadata.labels, { team: 'blue' }),
+    ],
+    [
+      'another client adds a variable before ours',
       (live) => web(live).env.unshift({ name: 'Z', value: '1' }),
     ],
-    ['somebody adds a field to an item of ours', (live) => Object.assign(web(live), { tty: true })],
     [
-      'somebody adds a container',
+      'another client adds a field to an item of ours',
+      (live) => Object.assign(web(live), { tty: true }),
+    ],
+    [
+      'another client adds a container',
       (live) => live.spec.template.spec.containers.unshift({ ...web(live), name: 'sidecar' }),
     ],
-    ['somebody adds to a set', (live) => live.metadata.finalizers.push('example.com/more')],
-    ['somebody reorders a set', (live) => live.metadata.finalizers.reverse()],
+    ['another client adds to a set', (live) => live.metadata.finalizers.push('example.com/more')],
+    ['another client reorders a set', (live) => live.metadata.finalizers.reverse()],
     [
       'the server fills in a default',
       (live) => Object.assign(live.spec, { progressDeadlineSeconds: 600 }),

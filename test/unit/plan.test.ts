@@ -39,7 +39,7 @@ describe('a plan', () => {
     assert.deepEqual([nothing.stages, nothing.objects().size], [[], 0]);
   });
 
-  test('refuses an object of a kind that is not owned: nobody would watch it', () => {
+  test('refuses an object of a kind that is not owned: the operator would not watch it', () => {
     const pod = { kind: 'Pod', name: 'p' } as unknown as Wanted;
     const build = () => aPlan([[{ ...pod, apiVersion: 'v1' }]]);
     assert.throws(build);
@@ -78,7 +78,7 @@ describe('an object of a plan', () => {
     ]);
   });
 
-  test('belongs to nobody where it outlives the resource', () => {
+  test('has no owner if it outlives the resource', () => {
     const labels = { [METADATA_KEYS.retain]: 'true', [METADATA_KEYS.owner]: 'AppBench.b' };
     const made = aPlan([[{ kind: 'Secret', name: 'a', labels }]]);
     const { metadata } = objectOf(made, 'v1/Secret/n/a');
@@ -86,7 +86,7 @@ describe('an object of a plan', () => {
     assert.deepEqual(metadata.labels, labels);
   });
 
-  test('says what it does once, where it is a Job or a generated Secret', () => {
+  test('lists what it does once, for a Job or a generated Secret', () => {
     const [job, secret, plain] = plannedOf(
       aPlan([
         [
@@ -109,7 +109,7 @@ describe('the objects of a plan', () => {
     (runInNewContext('gc') as () => void)();
   };
 
-  test('are made once for as long as somebody holds them', () => {
+  test('are made once while a caller holds them', () => {
     let made = 0;
     const onMade = (): number => ++made;
     const kept = aPlan([[{ kind: 'ConfigMap', name: 'a' }]], { onMade });
@@ -117,7 +117,7 @@ describe('the objects of a plan', () => {
     assert.equal(made, 1);
   });
 
-  test('are made again, equal, when nobody has held them', async () => {
+  test('are made again, equal, when no caller holds them', async () => {
     let made = 0;
     const kept = aPlan(
       [[{ kind: 'ConfigMap', name: 'a', data: { x: '1' } }], [{ kind: 'Job', name: 'j' }]],
@@ -149,18 +149,18 @@ describe('what of a Job or a generated Secret is ours', () => {
 
   for (const [what, metadata, same] of [
     ['another version', { resourceVersion: '2', uid: 'x' }, true],
-    ['somebody else’s label', { labels: { ...METADATA.labels, team: 'blue' } }, true],
+    ['another owner’s label', { labels: { ...METADATA.labels, team: 'blue' } }, true],
     [
-      'somebody else’s common label',
+      'another owner’s common label',
       { labels: { ...METADATA.labels, 'app.kubernetes.io/part-of': 'shop' } },
       true,
     ],
     [
-      'a label of our group that nobody here sets',
+      'a label of our group that the operator does not set',
       { labels: { ...METADATA.labels, [`${METADATA_KEYS.group}/team`]: 'blue' } },
       true,
     ],
-    ['somebody else’s annotation', { annotations: { ...METADATA.annotations, note: 'n' } }, true],
+    ['another owner’s annotation', { annotations: { ...METADATA.annotations, note: 'n' } }, true],
     [
       'labels in another order',
       { labels: Object.fromEntries(Object.entries(METADATA.labels).reverse()) },

@@ -31,7 +31,7 @@ const FAILED: Child = {
   failedAt: 0,
 };
 
-describe('what the pods of a child in trouble say', () => {
+describe('the messages of the pods of an unhealthy child', () => {
   const cases: readonly [string, object, string | undefined][] = [
     [
       'the last line of a script that failed',
@@ -80,60 +80,60 @@ describe('what the pods of a child in trouble say', () => {
     assert.equal((await podDiagnostics(pods).explain(FAILED)).why, 'New: y');
   });
 
-  test('an answer is kept for half a minute, and slow children are asked one in two seconds', async () => {
-    const { asked, clock, calls } = counted();
-    await asked.explain(FAILED);
-    await asked.explain(FAILED);
+  test('an answer is kept for half a minute, and slow children are read one in two seconds', async () => {
+    const { answers, clock, calls } = counted();
+    await answers.explain(FAILED);
+    await answers.explain(FAILED);
     assert.equal(calls(), 1, 'the same failure');
     clock.now = 1_000;
-    await asked.explain(running('u2'));
+    await answers.explain(running('u2'));
     assert.equal(calls(), 1, 'another child, too soon');
     clock.now = 31_000;
-    await asked.explain(FAILED);
+    await answers.explain(FAILED);
     assert.equal(calls(), 2, 'after half a minute');
   });
 
-  test('slow children that were not asked are asked soon, one after the other', async () => {
-    const { asked, clock, calls } = counted();
-    await asked.explain(running('u1'));
-    assert.deepEqual(await asked.explain(running('u2')), { why: undefined, againMs: 2_000 });
-    assert.deepEqual(await asked.explain(running('u3')), { why: undefined, againMs: 4_000 });
+  test('slow children that were not read are read soon, one after the other', async () => {
+    const { answers, clock, calls } = counted();
+    await answers.explain(running('u1'));
+    assert.deepEqual(await answers.explain(running('u2')), { why: undefined, againMs: 2_000 });
+    assert.deepEqual(await answers.explain(running('u3')), { why: undefined, againMs: 4_000 });
     clock.now = 2_000;
-    assert.deepEqual(await asked.explain(running('u2')), { why: undefined });
+    assert.deepEqual(await answers.explain(running('u2')), { why: undefined });
     clock.now = 4_000;
-    assert.deepEqual(await asked.explain(running('u3')), { why: undefined });
+    assert.deepEqual(await answers.explain(running('u3')), { why: undefined });
     assert.equal(calls(), 3);
   });
 
-  test('a Job of which an attempt fails is asked at once, also when it had nothing to say before', async () => {
-    const { asked, clock, calls, pods } = counted();
-    assert.deepEqual(await asked.explain(running('u1')), { why: undefined });
+  test('the pods of a Job with a failed attempt are read at once, also when they had no message before', async () => {
+    const { answers, clock, calls, pods } = counted();
+    assert.deepEqual(await answers.explain(running('u1')), { why: undefined });
     clock.now = 10_000;
-    await asked.explain(running('u2'));
+    await answers.explain(running('u2'));
     pods.push(pod('2026-01-01T00:00:00Z', terminated(1, 'app-operator: First: x')));
-    assert.deepEqual(await asked.explain(running('u1', 1)), { why: 'First: x' });
+    assert.deepEqual(await answers.explain(running('u1', 1)), { why: 'First: x' });
     pods.push(pod('2026-01-01T00:01:00Z', terminated(1, 'app-operator: Second: y')));
     assert.deepEqual(
-      await asked.explain(running('u1', 1)),
+      await answers.explain(running('u1', 1)),
       { why: 'First: x' },
       'the same failure',
     );
-    assert.deepEqual(await asked.explain(running('u1', 2)), { why: 'Second: y' });
+    assert.deepEqual(await answers.explain(running('u1', 2)), { why: 'Second: y' });
     assert.equal(calls(), 4);
   });
 
   test('a resource whose question was put off is visited soon, and otherwise after five minutes', async () => {
-    const { asked, clock } = counted();
+    const { answers, clock } = counted();
     const plan = aPlan([[{ kind: 'Job', name: 's-init' }]]);
     const healthChecker = new HealthChecker({
       children: { get: () => running('u1') } as unknown as ChildCache,
-      podDiagnostics: asked,
+      podDiagnostics: answers,
       prober: undefined,
       now: () => clock.now,
     });
     const memory = { pendingSince: 0 } as ReconcileState;
     clock.now = 20_000;
-    await asked.explain(running('u2'));
+    await answers.explain(running('u2'));
     await healthChecker.pending(plan, memory);
     assert.equal(healthChecker.untilDiagnosis(memory), 2_000);
     clock.now = 22_000;
@@ -141,8 +141,8 @@ describe('what the pods of a child in trouble say', () => {
     assert.equal(healthChecker.untilDiagnosis(memory), 300_000);
   });
 
-  test('without a pod, the last event says who refuses it, without the name that changes', async () => {
-    const asked: unknown[] = [];
+  test('without a pod, the last event names what refuses it, without the name that changes', async () => {
+    const answers: unknown[] = [];
     const refusal = (note: string, lastObservedTime: string): object => ({
       metadata: { name: 'e' },
       note,
@@ -158,7 +158,7 @@ describe('what the pods of a child in trouble say', () => {
     const client = {
       request: <T>(_: string, path: string, options?: object): Promise<T> => {
         const ofEvents = path === '/apis/events.k8s.io/v1/namespaces/ns/events';
-        if (ofEvents) asked.push(options);
+        if (ofEvents) answers.push(options);
         return Promise.resolve({ items: ofEvents ? events : [] } as T);
       },
     };
@@ -166,15 +166,15 @@ describe('what the pods of a child in trouble say', () => {
       (await new PodDiagnostics({ client, now: () => 0 }).explain(FAILED)).why,
       'its pod is refused: forbidden: exceeded quota: small',
     );
-    assert.deepEqual(asked, [
+    assert.deepEqual(answers, [
       { query: { fieldSelector: 'regarding.uid=u1,reason=FailedCreate', limit: '20' } },
     ]);
   });
 
   test('a question that fails is no answer', async () => {
     const client = { request: () => Promise.reject(new Error('403')) };
-    const asked = await new PodDiagnostics({ client, now: () => 0 }).explain(FAILED);
-    assert.deepEqual(asked, { why: undefined });
+    const answers = await new PodDiagnostics({ client, now: () => 0 }).explain(FAILED);
+    assert.deepEqual(answers, { why: undefined });
   });
 });
 
@@ -183,7 +183,7 @@ function running(uid: string, failed = 0): Child {
   return { ...FAILED, uid, health: healthOf({ kind: 'Job', metadata: {}, status: { failed } }) };
 }
 
-/** One that can be told the time, and what it asked: `pods` are the answer. */
+/** A PodDiagnostics with a clock that the test sets, and its requests: `pods` are the answer. */
 function counted() {
   let calls = 0;
   const clock = { now: 0 };
@@ -195,8 +195,8 @@ function counted() {
       return Promise.resolve({ items: ofPods ? [...pods] : [] } as T);
     },
   };
-  const asked = new PodDiagnostics({ client, now: () => clock.now });
-  return { asked, clock, pods, calls: () => calls };
+  const answers = new PodDiagnostics({ client, now: () => clock.now });
+  return { answers, clock, pods, calls: () => calls };
 }
 
 function podDiagnostics(items: readonly object[]): PodDiagnostics {

@@ -123,7 +123,7 @@ function reflect(server: Server, props: Partial<ReflectorProps>) {
 async function run(server: Server, props: Partial<ReflectorProps> = {}, times = 20) {
   const waits: number[] = [];
   const enough = Promise.withResolvers<undefined>();
-  const { reflector, stop, ...told } = reflect(server, {
+  const { reflector, stop, ...events } = reflect(server, {
     clock: {
       sleep: async (ms) => {
         waits.push(Math.round(ms));
@@ -138,7 +138,7 @@ async function run(server: Server, props: Partial<ReflectorProps> = {}, times = 
   const state = { synced: reflector.synced, idleMs: reflector.idleMs };
   stop.abort();
   await done;
-  return { ...told, waits, state };
+  return { ...events, waits, state };
 }
 
 describe('a reflector', { concurrency: true }, () => {
@@ -161,7 +161,7 @@ describe('a reflector', { concurrency: true }, () => {
     );
   });
 
-  test('asks for metadata only where that is enough, and takes a list without items', async () => {
+  test('requests metadata only where that is enough, and accepts a list without items', async () => {
     const server = new Server([{ ...list(10, []), items: null }]);
     const { seen } = await run(server, { metadataOnly: true });
     assert.deepEqual(seen, ['list 10:']);
@@ -186,7 +186,7 @@ describe('a reflector', { concurrency: true }, () => {
     assert.deepEqual((await run(server)).seen, ['list 10:', '+a', '+a', '-a']);
   });
 
-  test('goes on from the last version, bookmarks included, when the server ends the watch', async () => {
+  test('continues from the last version, bookmarks included, when the server ends the watch', async () => {
     const server = new Server(
       [list(10, [])],
       [[event('ADDED', 'a', 11), event('BOOKMARK', '', 15)], ['hang']],
@@ -242,7 +242,7 @@ describe('a reflector in an outage', { concurrency: true }, () => {
     assert.deepEqual([server.count('list'), after.state.synced], [4, true]);
   });
 
-  test('waits between half and one and a half of that, so that not all come at once', async () => {
+  test('waits between half and one and a half of that, to spread the load', async () => {
     for (const [random, expected] of [
       [0, 400],
       [0.999, 1_199],
@@ -273,11 +273,7 @@ describe('a reflector in an outage', { concurrency: true }, () => {
       'a right that is granted later is used',
     );
     const other = await run(new Server([forbidden, list(10, [])]));
-    assert.deepEqual(
-      other.restarts,
-      ['Error'],
-      'where it is not told, it is an error as any other',
-    );
+    assert.deepEqual(other.restarts, ['Error'], 'without this setting, it is an ordinary error');
   });
 
   test('does not hammer a server that ends each watch at once', async () => {
@@ -287,7 +283,7 @@ describe('a reflector in an outage', { concurrency: true }, () => {
     assert.equal(server.count('watch'), 5);
   });
 
-  test('tells for how long the server has been silent', async () => {
+  test('reports for how long the server has not answered', async () => {
     let time = 1_000;
     const events: Script = [
       () => void (time = 5_000),
@@ -315,7 +311,7 @@ describe('a reflector in an outage', { concurrency: true }, () => {
 });
 
 describe('the end of a reflector', { concurrency: true }, () => {
-  test('comes at once with the signal, and lets nobody wait for a first list', async () => {
+  test('happens at once with the signal, also before the first list', async () => {
     // It waits 24 seconds, really.
     const { reflector, restarts, stop } = reflect(new Server([refused]), { random: () => 30 });
     const started = performance.now();
@@ -329,7 +325,7 @@ describe('the end of a reflector', { concurrency: true }, () => {
     assert.equal(reflector.synced, false);
   });
 
-  test('is not told as a restart', async () => {
+  test('is not reported as a restart', async () => {
     const { restarts } = await run(new Server([list(10, [])]));
     assert.deepEqual(restarts, []);
   });

@@ -8,7 +8,7 @@ import { Bench, type KubeObject, ManifestError, resources, Site } from '../../co
 
 const chart = (namespace?: string): Chart =>
   new Chart(new App(), 'mine', namespace === undefined ? {} : { namespace });
-const synth = (mine: Chart): KubeObject[] => mine.toJson() as KubeObject[];
+const synth = (parent: Chart): KubeObject[] => parent.toJson() as KubeObject[];
 const named = (objects: readonly KubeObject[], kind: string, name: string): KubeObject => {
   const found = objects.find((one) => one.kind === kind && one.metadata.name === name);
   assert.ok(found, `${kind}/${name}`);
@@ -30,28 +30,32 @@ const MANIFESTS = [
   })),
 ];
 
-function benchAndSites(mine: Chart): Bench {
-  const bench = new Bench(mine, 'bench', {
+function benchAndSites(parent: Chart): Bench {
+  const bench = new Bench(parent, 'bench', {
     metadata: { name: 'b' },
     spec: { frameworkVersion: 'version-15', appsJson: '["erpnext"]' },
   });
   for (const name of ['s', 't']) {
-    new Site(mine, name, { metadata: { name }, spec: { siteName: `${name}.example.com` }, bench });
+    new Site(parent, name, {
+      metadata: { name },
+      spec: { siteName: `${name}.example.com` },
+      bench,
+    });
   }
   return bench;
 }
 
 describe("a bench and its sites in a user's chart", () => {
   test('hold the same objects as a preview of their manifests', () => {
-    const mine = chart();
-    benchAndSites(mine);
-    assert.equal(toYaml(synth(mine)), renderObjects(MANIFESTS));
+    const parent = chart();
+    benchAndSites(parent);
+    assert.equal(toYaml(synth(parent)), renderObjects(MANIFESTS));
   });
 
   test("are in the chart's namespace, unless they name one", () => {
-    const mine = chart('team');
-    benchAndSites(mine);
-    assert.ok(synth(mine).every(({ metadata }) => metadata.namespace === 'team'));
+    const parent = chart('team');
+    benchAndSites(parent);
+    assert.ok(synth(parent).every(({ metadata }) => metadata.namespace === 'team'));
     const other = chart('team');
     new Bench(other, 'bench', {
       metadata: { name: 'b', namespace: 'own' },
@@ -61,19 +65,19 @@ describe("a bench and its sites in a user's chart", () => {
   });
 
   test('can be patched, before and after sites come', () => {
-    const mine = chart();
-    const bench = new Bench(mine, 'bench', {
+    const parent = chart();
+    const bench = new Bench(parent, 'bench', {
       metadata: { name: 'b' },
       spec: { frameworkVersion: 'version-15' },
     });
     bench.object('ConfigMap', 'b-nginx').addJsonPatch(JsonPatch.add('/immutable', false));
-    const site = new Site(mine, 's', {
+    const site = new Site(parent, 's', {
       metadata: { name: 's' },
       spec: { siteName: 's.example.com' },
       bench,
     });
     site.object('Deployment', 's-gunicorn').metadata.addAnnotation('team', 'web');
-    const objects = synth(mine);
+    const objects = synth(parent);
     const routes = named(objects, 'ConfigMap', 'b-nginx');
     assert.equal((routes as { immutable?: boolean }).immutable, false);
     assert.ok(JSON.stringify(routes).includes('s.example.com'));
@@ -86,14 +90,14 @@ describe("a bench and its sites in a user's chart", () => {
   });
 
   test('can be custom resources instead, as they were written', () => {
-    const mine = chart('team');
-    const bench = new Bench(mine, 'bench', {
+    const parent = chart('team');
+    const bench = new Bench(parent, 'bench', {
       metadata: { name: 'b', labels: { team: 'web' } },
       spec: { frameworkVersion: 'version-15' },
       emit: 'resource',
     });
-    new Site(mine, 's', { metadata: { name: 's' }, spec: { siteName: 's.example.com' }, bench });
-    assert.deepEqual(synth(mine), [
+    new Site(parent, 's', { metadata: { name: 's' }, spec: { siteName: 's.example.com' }, bench });
+    assert.deepEqual(synth(parent), [
       {
         apiVersion: 'app-operator.io/v1alpha1',
         kind: 'AppBench',
@@ -111,20 +115,20 @@ describe("a bench and its sites in a user's chart", () => {
   });
 
   test('take the options of a preview from the bench', () => {
-    const mine = chart();
-    const bench = new Bench(mine, 'bench', {
+    const parent = chart();
+    const bench = new Bench(parent, 'bench', {
       metadata: { name: 'b' },
       spec: { frameworkVersion: 'version-15' },
       apiGroup: 'benches.example.org',
       serves: ['cert-manager.io/v1/Certificate'],
     });
     const tls = { enabled: true, certManagerIssuer: 'le' };
-    new Site(mine, 's', {
+    new Site(parent, 's', {
       metadata: { name: 's' },
       spec: { siteName: 's.example.com', ingress: { enabled: true, tls } },
       bench,
     });
-    const objects = synth(mine);
+    const objects = synth(parent);
     named(objects, 'Certificate', 's-tls');
     const { labels } = named(objects, 'Job', 's-init').metadata;
     assert.equal(labels?.['benches.example.org/owner'], 'AppSite.s');
@@ -157,29 +161,29 @@ describe('a construct refuses', () => {
   });
 
   test('a second site of one host name', () => {
-    const mine = chart();
-    const bench = benchAndSites(mine);
+    const parent = chart();
+    const bench = benchAndSites(parent);
     // Its name comes first in the alphabet: what counts is which was there first.
     const reconcileAgain = { metadata: { name: 'a' }, spec: { siteName: 't.example.com' }, bench };
     assert.throws(
-      () => new Site(mine, 'again', reconcileAgain),
+      () => new Site(parent, 'again', reconcileAgain),
       /AppSite t on bench b has this host name/,
     );
   });
 
   test('a site of the name of its bench', () => {
-    const mine = chart();
-    const bench = benchAndSites(mine);
+    const parent = chart();
+    const bench = benchAndSites(parent);
     const same = { metadata: { name: 'b' }, spec: { siteName: 'b.example.com' }, bench };
-    assert.throws(() => new Site(mine, 'same', same), /metadata\.name: Invalid value: "b"/);
+    assert.throws(() => new Site(parent, 'same', same), /metadata\.name: Invalid value: "b"/);
   });
 });
 
 test('the package exports the kinds as cdk8s imports them', () => {
-  const mine = chart();
-  new resources.SiteUser(mine, 'ada', {
+  const parent = chart();
+  new resources.SiteUser(parent, 'ada', {
     metadata: { name: 'ada' },
     spec: { siteRef: { name: 's' }, email: 'ada@example.org', firstName: 'Ada' },
   });
-  assert.equal(synth(mine)[0]?.kind, 'SiteUser');
+  assert.equal(synth(parent)[0]?.kind, 'SiteUser');
 });

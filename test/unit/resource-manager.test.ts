@@ -41,7 +41,7 @@ beforeEach(() => {
 });
 
 /** A child of the resource that is there, as the watch brings it. */
-function isThere(
+function addChild(
   kind: ObjectKind,
   name: string,
   deletionTimestamp?: string,
@@ -66,15 +66,15 @@ function isThere(
 const LONG_AGO = '2026-01-01T00:00:00Z';
 
 describe('a wanted child that is being deleted', () => {
-  test('does not block later stages if it is advisory: it may terminate forever', async () => {
-    isThere(ScaledObject, 'scaler', LONG_AGO);
+  test('blocks nothing if it is optional: it may be stuck permanently', async () => {
+    addChild(ScaledObject, 'scaler', LONG_AGO);
     const { complete } = await resourceManager.apply(BENCH, aPlan([[SCALER], [AFTER]]));
     assert.equal(complete, true);
     assert.deepEqual(api.calls, ['APPLY after']);
   });
 
-  test('is waited for where it does the work', async () => {
-    isThere(Deployment, 'workers', LONG_AGO);
+  test('is awaited if it is required', async () => {
+    addChild(Deployment, 'workers', LONG_AGO);
     const { complete } = await resourceManager.apply(BENCH, aPlan([[WORKERS], [AFTER]]));
     assert.equal(complete, false);
     assert.deepEqual(api.calls, []);
@@ -84,50 +84,50 @@ describe('a wanted child that is being deleted', () => {
 describe('what is no longer wanted under Delete', () => {
   const MARKED = { [METADATA_KEYS.retain]: 'false' };
   beforeEach(() => {
-    isThere(StatefulSet, 'db', undefined, { labels: MARKED });
-    isThere(Secret, 'db-root', undefined, { labels: MARKED });
-    isThere(PersistentVolumeClaim, 'unmarked');
-    isThere(StatefulSet, 'redis');
+    addChild(StatefulSet, 'db', undefined, { labels: MARKED });
+    addChild(Secret, 'db-root', undefined, { labels: MARKED });
+    addChild(PersistentVolumeClaim, 'unmarked');
+    addChild(StatefulSet, 'redis');
   });
   const namesOf = (changes: readonly { readonly name: string }[]): readonly string[] =>
     changes.map(({ name }) => name).sort();
 
-  test('goes, except for data: nobody knows whether another server has it, too', async () => {
+  test('is deleted, except for data, which may have no other copy', async () => {
     const pruned = await resourceManager.pruner.prune(OWNER, aPlan([]));
     assert.deepEqual(namesOf(pruned), ['redis']);
     assert.deepEqual(api.calls, ['DELETE redis']);
   });
 
-  test('goes with its data when the resource goes', async () => {
+  test('is deleted with its data when the resource is deleted', async () => {
     const cleared = await resourceManager.pruner.deleteUnwanted(OWNER, aPlan([]));
     assert.deepEqual(namesOf(cleared), ['db', 'db-root', 'redis', 'unmarked']);
   });
 });
 
 describe('a resource whose names another one has', () => {
-  test('is deleted, except data and generated Secrets', async () => {
-    isThere(StatefulSet, 'db', undefined, { labels: { [METADATA_KEYS.retain]: 'false' } });
-    isThere(Secret, 'unmarked', undefined, { annotations: { [METADATA_KEYS.generate]: '{}' } });
-    isThere(PersistentVolumeClaim, 'unmarked');
-    isThere(Deployment, 'workers');
+  test('deletes its children, except data and objects that may belong to data', async () => {
+    addChild(StatefulSet, 'db', undefined, { labels: { [METADATA_KEYS.retain]: 'false' } });
+    addChild(Secret, 'unmarked', undefined, { annotations: { [METADATA_KEYS.generate]: '{}' } });
+    addChild(PersistentVolumeClaim, 'unmarked');
+    addChild(Deployment, 'workers');
     await resourceManager.pruner.release(OWNER);
     assert.deepEqual(api.calls, ['DELETE workers']);
   });
 });
 
-describe('what goes last', () => {
+describe('what is deleted last', () => {
   const pruned = async (): Promise<readonly string[]> =>
     (await resourceManager.pruner.deleteUnwanted(OWNER, aPlan([]))).map(({ name }) => name);
 
-  test('stays while others go', async () => {
-    isThere(PostgresRole, 'role');
-    isThere(Deployment, 'workers', LONG_AGO);
+  test('stays while others are deleted', async () => {
+    addChild(PostgresRole, 'role');
+    addChild(Deployment, 'workers', LONG_AGO);
     assert.deepEqual(await pruned(), []);
   });
 
-  test('goes although something is stuck that only helped', async () => {
-    isThere(PostgresRole, 'role');
-    isThere(ScaledObject, 'scaler', LONG_AGO);
+  test('is deleted although an optional child is stuck', async () => {
+    addChild(PostgresRole, 'role');
+    addChild(ScaledObject, 'scaler', LONG_AGO);
     assert.deepEqual(await pruned(), ['role']);
   });
 });
@@ -138,10 +138,10 @@ describe('data that a resource leaves', () => {
   const kept = async (...wanted: readonly Wanted[]): Promise<readonly string[]> =>
     (await resourceManager.pruner.retain(OWNER, aPlan([wanted]))).map(({ name }) => name);
 
-  test('is what is marked so; it belongs to nobody afterwards, and is not deleted', async () => {
-    isThere(StatefulSet, 'db', undefined, { labels: MARKED });
-    isThere(StatefulSet, 'redis');
-    isThere(Secret, 'redis-auth', undefined, { annotations: SECRET });
+  test('is what has the retain label; it has no owner afterwards, and is not deleted', async () => {
+    addChild(StatefulSet, 'db', undefined, { labels: MARKED });
+    addChild(StatefulSet, 'redis');
+    addChild(Secret, 'redis-auth', undefined, { annotations: SECRET });
     assert.deepEqual(await kept(), ['db']);
     const { metadata } = api.the('db');
     assert.deepEqual(
@@ -154,23 +154,23 @@ describe('data that a resource leaves', () => {
   });
 
   test('is what can be data, where an older release marked nothing', async () => {
-    isThere(PersistentVolumeClaim, 'files');
-    isThere(Secret, 'password', undefined, { annotations: SECRET });
-    isThere(MariaDbDatabase, 'database');
-    isThere(Secret, 'plain');
-    isThere(Deployment, 'workers');
+    addChild(PersistentVolumeClaim, 'files');
+    addChild(Secret, 'password', undefined, { annotations: SECRET });
+    addChild(MariaDbDatabase, 'database');
+    addChild(Secret, 'plain');
+    addChild(Deployment, 'workers');
     assert.deepEqual([...(await kept())].sort(), ['database', 'files', 'password']);
     const body = api.bodies.find((patch) => 'spec' in patch);
     assert.deepEqual((body as { spec?: unknown } | undefined)?.spec, { cleanupPolicy: 'Skip' });
   });
 
-  test('is nothing that is still wanted: applying tells that', async () => {
-    isThere(Secret, 'password', undefined, { labels: MARKED, annotations: SECRET });
+  test('is no object that is still wanted: applying finds that', async () => {
+    addChild(Secret, 'password', undefined, { labels: MARKED, annotations: SECRET });
     assert.deepEqual(await kept({ kind: 'Secret', name: 'password' }), []);
   });
 
-  test('is not taken for kept where the API server said nothing of the kind', async () => {
-    isThere(PersistentVolumeClaim, 'files');
+  test('is not taken for kept if the API server did not confirm it', async () => {
+    addChild(PersistentVolumeClaim, 'files');
     api.fail = new ApiError(409, 'Conflict', {}, 'another one is there');
     await assert.rejects(kept());
     api.fail = new ApiError(404, 'NotFound', {}, 'gone');

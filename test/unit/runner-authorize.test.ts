@@ -89,7 +89,7 @@ describe('a decision', () => {
     assert.equal(await get('Bearer good'), 403);
   });
 
-  test('is asked for once by callers that come together', async () => {
+  test('is requested once by simultaneous callers', async () => {
     const { reviews, get } = setUp();
     const statuses = await Promise.all([
       get('Bearer good'),
@@ -105,7 +105,7 @@ describe('a decision', () => {
     ['the API server is overloaded', new ApiError(429, '', {}, 'POST /x: 429'), 503],
     ['the API server fails', new ApiError(500, '', {}, 'POST /x: 500'), 503],
     ['the operator may not ask', new ApiError(403, 'Forbidden', {}, 'POST /x: 403'), 500],
-    ['nobody knows why', new TypeError('x is not a function'), 503],
+    ['an unexpected error', new TypeError('x is not a function'), 503],
   ];
   for (const [why, failure, status] of failures) {
     test(`is ${status} and not kept when ${why}`, async () => {
@@ -117,7 +117,7 @@ describe('a decision', () => {
     });
   }
 
-  test('is not asked for by a flood of made-up tokens', async () => {
+  test('is not requested by a flood of invalid tokens', async () => {
     const { reviews, get } = setUp();
     let answer = (): void => undefined;
     reviews.wait = new Promise((resolve) => (answer = resolve));

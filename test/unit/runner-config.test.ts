@@ -132,74 +132,80 @@ describe('accepted', () => {
 interface Refused {
   readonly argv?: readonly string[];
   readonly env?: Readonly<Record<string, string>>;
-  readonly says: string;
+  readonly message: string;
 }
 
 const refused: readonly Refused[] = [
   {
     argv: ['--zap-log-level=loud'],
-    says: '--zap-log-level: got "loud", allowed: debug, info, warn, error, or an integer from 1 for verbosity',
+    message:
+      '--zap-log-level: got "loud", allowed: debug, info, warn, error, or an integer from 1 for verbosity',
   },
   {
     argv: ['--zap-encoder=constructor'],
-    says: '--zap-encoder: got "constructor", allowed: json, console',
+    message: '--zap-encoder: got "constructor", allowed: json, console',
   },
   {
     argv: ['--leader-elect=constructor'],
-    says: '--leader-elect: got "constructor", allowed: true or false',
+    message: '--leader-elect: got "constructor", allowed: true or false',
   },
   {
     argv: ['--leader-elect-lease-duration=1s'],
-    says: '--leader-elect-lease-duration: got "1s", allowed: a duration of at least 3s, such as 10h or 5m30s',
+    message:
+      '--leader-elect-lease-duration: got "1s", allowed: a duration of at least 3s, such as 10h or 5m30s',
   },
   {
     argv: ['--metrics-bind-address=8080'],
-    says: '--metrics-bind-address: got "8080", allowed: host:port, :port, or 0 to turn it off',
+    message: '--metrics-bind-address: got "8080", allowed: host:port, :port, or 0 to turn it off',
   },
   {
     argv: ['--health-probe-bind-address=:65536'],
-    says: '--health-probe-bind-address: got ":65536", allowed: host:port, :port, or 0 to turn it off',
+    message:
+      '--health-probe-bind-address: got ":65536", allowed: host:port, :port, or 0 to turn it off',
   },
   {
     argv: ['--watch-namespaces=ok,Not_ok'],
-    says: '--watch-namespaces: got "ok,Not_ok", allowed: names of namespaces, separated by commas',
+    message:
+      '--watch-namespaces: got "ok,Not_ok", allowed: names of namespaces, separated by commas',
   },
   {
     argv: ['--watch-label-selector=a in b'],
-    says: '--watch-label-selector: got "a in b", allowed: a label selector, such as team=web,tier!=test or tier in (a,b)',
+    message:
+      '--watch-label-selector: got "a in b", allowed: a label selector, such as team=web,tier!=test or tier in (a,b)',
   },
   {
     argv: ['--max-concurrent-reconciles=0'],
-    says: '--max-concurrent-reconciles: got "0", allowed: an integer from 1 to 1000',
+    message: '--max-concurrent-reconciles: got "0", allowed: an integer from 1 to 1000',
   },
   {
     argv: ['--api-group=nodots'],
-    says: '--api-group: got "nodots", allowed: a lower-case DNS name with a dot',
+    message: '--api-group: got "nodots", allowed: a lower-case DNS name with a dot',
   },
   {
     argv: ['--resync-interval=10'],
-    says: '--resync-interval: got "10", allowed: a duration of at least 1s, such as 10h or 5m30s',
+    message:
+      '--resync-interval: got "10", allowed: a duration of at least 1s, such as 10h or 5m30s',
   },
   {
     env: { APP_DEFAULT_UID: 'root' },
-    says: 'APP_DEFAULT_UID: got "root", allowed: an integer from 1 to 2147483647',
+    message: 'APP_DEFAULT_UID: got "root", allowed: an integer from 1 to 2147483647',
   },
   {
     env: { APP_DEFAULT_FSGROUP: '-1' },
-    says: 'APP_DEFAULT_FSGROUP: got "-1", allowed: an integer from 0 to 2147483647',
+    message: 'APP_DEFAULT_FSGROUP: got "-1", allowed: an integer from 0 to 2147483647',
   },
-  { argv: ['--nonsense'], says: '--nonsense: unknown flag; --help lists all' },
-  { argv: ['--toString=1'], says: '--toString: unknown flag; --help lists all' },
-  { argv: ['stray'], says: 'unexpected argument "stray": flags start with --' },
-  { argv: ['--kubeconfig'], says: '--kubeconfig: got no value, allowed: text' },
+  { argv: ['--nonsense'], message: '--nonsense: unknown flag; --help lists all' },
+  { argv: ['--toString=1'], message: '--toString: unknown flag; --help lists all' },
+  { argv: ['stray'], message: 'unexpected argument "stray": flags start with --' },
+  { argv: ['--kubeconfig'], message: '--kubeconfig: got no value, allowed: text' },
 ];
 
 describe('refused', () => {
-  for (const { argv = [], env = {}, says } of refused) {
-    test(says, () => {
+  for (const { argv = [], env = {}, message } of refused) {
+    test(message, () => {
       assert.throws(
         () => parseConfig(argv, env),
-        (error) => error instanceof ConfigError && error.message === says,
+        (error) => error instanceof ConfigError && error.message === message,
       );
     });
   }

@@ -66,7 +66,7 @@ class FakeClock implements Clock {
 class LeaseServer implements Pick<Client, 'request'> {
   lease: Lease | undefined;
   /** Makes calls fail (an error), or hang until they are given up ('hang'). */
-  trouble: Error | 'hang' | undefined;
+  failure: Error | 'hang' | undefined;
   /** A write that is carried out after the next read. */
   late: (() => void) | undefined;
   calls: string[] = [];
@@ -74,11 +74,11 @@ class LeaseServer implements Pick<Client, 'request'> {
 
   async request<T>(method: Method, _: string, options: RequestOptions = {}): Promise<T> {
     this.calls.push(method);
-    if (this.trouble === 'hang') {
+    if (this.failure === 'hang') {
       await new Promise((resolve) => options.signal?.addEventListener('abort', resolve));
       throw new Error('given up');
     }
-    if (this.trouble) throw this.trouble;
+    if (this.failure) throw this.failure;
     if (method === 'GET') {
       if (!this.lease) throw new ApiError(404, 'NotFound', {}, 'GET: 404');
       const { lease, late } = this;
@@ -178,7 +178,7 @@ describe('one candidate', () => {
     await a.stop();
   });
 
-  test('goes on when the lease was edited or deleted by hand', async () => {
+  test('continues when the lease was edited or deleted by hand', async () => {
     const { server, clock, candidate } = setUp();
     const a = candidate('a');
     await clock.pass(0);
@@ -192,25 +192,25 @@ describe('one candidate', () => {
     await a.stop();
   });
 
-  test('goes on over a short outage', async () => {
+  test('continues after a short outage', async () => {
     const { server, clock, candidate } = setUp();
     const a = candidate('a');
     await clock.pass(0);
-    server.trouble = new ConnectionError('PUT', 'ECONNREFUSED');
+    server.failure = new ConnectionError('PUT', 'ECONNREFUSED');
     await clock.pass(7_000);
-    server.trouble = undefined;
+    server.failure = undefined;
     await clock.pass(20_000);
     assert.ok(a.leads && !a.hasLost);
     await a.stop();
   });
 
-  for (const trouble of ['hang', new ConnectionError('PUT', 'ECONNREFUSED')] as const) {
-    const how = trouble === 'hang' ? 'hang' : 'fail';
+  for (const failure of ['hang', new ConnectionError('PUT', 'ECONNREFUSED')] as const) {
+    const how = failure === 'hang' ? 'hang' : 'fail';
     test(`gives up after ten seconds of calls that ${how}`, async () => {
       const { server, clock, candidate } = setUp();
       const a = candidate('a');
       await clock.pass(0);
-      server.trouble = trouble;
+      server.failure = failure;
       await clock.pass(9_999);
       assert.ok(a.leads && !a.hasLost);
       await clock.pass(1);
@@ -219,7 +219,7 @@ describe('one candidate', () => {
     });
   }
 
-  test('knows after a stall that it holds nothing, before any timer tells it', async () => {
+  test('knows after a stall that it has lost the lease, before any timer fires', async () => {
     const { clock, candidate } = setUp();
     const a = candidate('a');
     await clock.pass(0);
@@ -232,7 +232,7 @@ describe('one candidate', () => {
 
   test('that stops while it waits for the API server ends at once', async () => {
     const { server, candidate } = setUp();
-    server.trouble = 'hang';
+    server.failure = 'hang';
     const a = candidate('a');
     await settle();
     await a.stop();

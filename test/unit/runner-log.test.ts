@@ -81,7 +81,7 @@ describe('levels', () => {
 describe('errors', () => {
   const error = new Error('apply failed', { cause: new TypeError('socket closed') });
 
-  test('are told with their causes and their stack', () => {
+  test('are logged with their causes and their stack', () => {
     const line = only((log) => {
       log.error('Failed', { error });
     });

@@ -32,9 +32,9 @@ function aJob(
 
 /** A client that answers with these pods, by the uid of their Job. */
 function aClient(pods: Readonly<Record<string, readonly unknown[]>>) {
-  const asked: string[] = [];
+  const requests: string[] = [];
   return {
-    asked,
+    requests,
     pods: { ...pods } as Record<string, readonly unknown[]>,
     request<T>(
       _method: string,
@@ -42,7 +42,7 @@ function aClient(pods: Readonly<Record<string, readonly unknown[]>>) {
       options?: { query?: Record<string, string> },
     ): Promise<T> {
       const uid = options?.query?.['labelSelector']?.split('=')[1] ?? '';
-      asked.push(uid);
+      requests.push(uid);
       return Promise.resolve({ items: this.pods[uid] ?? [] } as T);
     },
   };
@@ -79,16 +79,16 @@ describe('the runs of Jobs', () => {
     );
   });
 
-  test('are read once, except while the pod has not ended', async () => {
-    const going = { metadata: { name: 'p' }, status: { containerStatuses: [{ state: {} }] } };
-    const client = aClient({ 'uid-a': [going] });
+  test('are requested once, except one whose pod has not ended yet', async () => {
+    const running = { metadata: { name: 'p' }, status: { containerStatuses: [{ state: {} }] } };
+    const client = aClient({ 'uid-a': [running] });
     const runs = new JobRuns(client);
     const job = aJob('a', '2026-01-01T00:00:00Z', 'FailureTarget');
     assert.equal(await runs.ended(job), undefined);
     client.pods['uid-a'] = [aPod('2026-01-01T00:00:00Z', 143, 'ended')];
     assert.deepEqual(await runs.ended(job), { exitCode: 143, message: 'ended' });
     await runs.ended(job);
-    assert.equal(client.asked.length, 2);
+    assert.equal(client.requests.length, 2);
   });
 
   test('one without pods is not read again', async () => {
@@ -97,7 +97,7 @@ describe('the runs of Jobs', () => {
     const job = aJob('a', '2026-01-01T00:00:00Z', 'Complete');
     assert.equal(await runs.ended(job), undefined);
     assert.equal(await runs.ended(job), undefined);
-    assert.equal(client.asked.length, 1);
+    assert.equal(client.requests.length, 1);
   });
 
   test('compressed termination messages are decompressed', async () => {

@@ -52,7 +52,7 @@ suite('admit fills in defaults', () => {
 });
 
 suite('admit drops what the schema does not know', () => {
-  test('and says where', () => {
+  test('and reports where', () => {
     const manifest = {
       ...aBench({ storage: { sise: '1Gi' }, apps: [{ name: 'a', branch: 'x' }], extra: 1 }),
       data: {},
@@ -239,7 +239,7 @@ suite('admit validates an update', () => {
       'spec.color: Invalid value: "string": is immutable',
     ]);
   });
-  test('and knows the defaults of what was stored before there were any', () => {
+  test('and has the defaults of objects that were stored without them', () => {
     const old = aManifest('AppBench', { frameworkVersion: 'version-15' }) as unknown as Resource;
     const definition = definitionOf('AppBench');
     assert.deepEqual(admit(definition, aBench(), { old }).problems, []);

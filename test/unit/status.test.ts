@@ -73,7 +73,7 @@ describe('a status', () => {
     );
   });
 
-  test('has a phase and the fields of the status result', () => {
+  test('has the phase and the fields of the result', () => {
     const { phase, siteURL } = made(report({ phase: 'Updating', fields: { siteURL: 'http://x' } }));
     assert.deepEqual([phase, siteURL], ['Updating', 'http://x']);
   });
@@ -93,7 +93,7 @@ describe('a status', () => {
     [ready, true],
     [unready, false],
   ] as const) {
-    test(`says ready: ${wanted} where its kind has such a field, and not where it has none`, () => {
+    test(`has ready: ${wanted} if its kind has such a field`, () => {
       assert.equal(made(report({ ready: conditionResult }), undefined, ['ready'])['ready'], wanted);
       assert.equal('ready' in made(report({ ready: conditionResult })), false);
     });
@@ -206,7 +206,7 @@ describe('two statuses', () => {
     assert.equal(difference(thing(), undefined, base), 'major');
   });
 
-  test('made from one report by two visits are equal, whatever time it is', () => {
+  test('made from one report by two reconciles are equal at any time', () => {
     const first = made(report({ ready: unready }));
     const later = new Date(NOW.getTime() + 60_000);
     const reconcileAgain = statusOf(thing(), resource(first), report({ ready: unready }), later);

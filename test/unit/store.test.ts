@@ -41,7 +41,7 @@ describe('a version', () => {
   }
 });
 
-describe('a store goes forward only', () => {
+describe('a store never returns to an older version', () => {
   test('an older value does not replace a newer one', () => {
     const { store, changes } = aStore();
     store.upsert('a', at(5, 'new'));
@@ -50,14 +50,14 @@ describe('a store goes forward only', () => {
     assert.deepEqual(changes, ['a -→new']);
   });
 
-  test('an older deletion does not remove a newer value: it was made again', () => {
+  test('an older deletion does not remove a newer value: the object was created again', () => {
     const { store } = aStore();
     store.upsert('a', at(10));
     store.remove('a', '9');
     assert.ok(store.get('a'));
   });
 
-  test('a deletion without a version counts: the server says that there is nothing', () => {
+  test('a deletion without a version counts: the server reports that the object does not exist', () => {
     const { store } = aStore();
     store.upsert('a', at(10));
     store.remove('a', undefined);
@@ -83,7 +83,7 @@ describe('a store goes forward only', () => {
     assert.equal(store.get('a')?.text, 'found');
   });
 
-  test('what is made again after a deletion is there', () => {
+  test('an object that is created again after a deletion exists', () => {
     const { store } = aStore();
     store.upsert('a', at(5, 'one'));
     store.remove('a', '7');
@@ -92,8 +92,8 @@ describe('a store goes forward only', () => {
   });
 });
 
-describe('a store tells', () => {
-  test('of what is new, changed and gone', () => {
+describe('a listener of a store', () => {
+  test('gets new, changed and deleted objects', () => {
     const { store, changes } = aStore();
     store.upsert('a', at(1, 'one'));
     store.upsert('a', at(2, 'two'));
@@ -101,7 +101,7 @@ describe('a store tells', () => {
     assert.deepEqual(changes, ['a -→one', 'a one→two', 'a two→-']);
   });
 
-  test('nobody of a change that matters to nobody, but keeps it', () => {
+  test('does not get a value that is equal except for its version, which is stored', () => {
     const { store, changes } = aStore();
     store.upsert('a', at(1));
     store.upsert('a', at(2));
@@ -109,7 +109,7 @@ describe('a store tells', () => {
     assert.equal(store.get('a')?.resourceVersion, '2');
   });
 
-  test('nobody of the deletion of what it does not have', () => {
+  test('does not get the deletion of an unknown object', () => {
     const { store, changes } = aStore();
     store.remove('a', '3');
     assert.deepEqual(changes, []);
@@ -158,17 +158,17 @@ describe('a list', () => {
   });
 });
 
-/** A store of custom resources, whom it has woken, and what readers have of them. */
+/** A store of custom resources, the keys that it has enqueued, and what readers have of them. */
 function resources() {
-  const woken: string[] = [];
+  const enqueued: string[] = [];
   const counts: string[] = [];
   const read = new Map<string, KubeObject | undefined>();
   const store = new ResourceStore({
     onChange: (key, object) => read.set(key, object),
     onCount: (namespace, count) => void counts.push(`${namespace} ${count}`),
-    enqueue: (key) => void woken.push(key),
+    enqueue: (key) => void enqueued.push(key),
   });
-  return { store, woken, counts, read };
+  return { store, enqueued, counts, read };
 }
 
 const site = (version: number, { spec = 1, status = 1, ...metadata } = {}): KubeObject =>
@@ -181,21 +181,21 @@ const site = (version: number, { spec = 1, status = 1, ...metadata } = {}): Kube
   }) as KubeObject;
 
 describe('a resource', () => {
-  test('asks for a visit when it comes, changes and goes', () => {
-    const { store, woken, counts } = resources();
+  test('is enqueued when it is created, changed and deleted', () => {
+    const { store, enqueued, counts } = resources();
     store.upsert(site(1));
     store.upsert(site(2, { spec: 2 }));
     store.remove(site(3));
-    assert.deepEqual(woken, ['n/s', 'n/s', 'n/s']);
+    assert.deepEqual(enqueued, ['n/s', 'n/s', 'n/s']);
     assert.deepEqual(counts, ['n 1', 'n 0']);
   });
 
-  test('asks for none when only what nobody reads has changed', () => {
-    const { store, woken } = resources();
+  test('is not enqueued when only an unread field has changed', () => {
+    const { store, enqueued } = resources();
     const last = { 'kubectl.kubernetes.io/last-applied-configuration': '{}' };
     store.upsert(site(1));
     store.upsert(site(2, { managedFields: [{ manager: 'x' }], annotations: last } as object));
-    assert.deepEqual(woken, ['n/s']);
+    assert.deepEqual(enqueued, ['n/s']);
   });
 
   test('is read with the version that it has now, also when nothing else has changed', () => {
@@ -205,12 +205,12 @@ describe('a resource', () => {
     assert.equal(read.get('n/s')?.metadata.resourceVersion, '2');
   });
 
-  test('asks for no visit when we have written its status', () => {
-    const { store, woken } = resources();
+  test('is not enqueued when the operator has written its status', () => {
+    const { store, enqueued } = resources();
     store.upsert(site(1));
     store.remember(site(2, { status: 2 }));
     store.upsert(site(2, { status: 2 }));
-    assert.deepEqual(woken, ['n/s']);
+    assert.deepEqual(enqueued, ['n/s']);
   });
 
   for (const [what, change] of [
@@ -218,19 +218,19 @@ describe('a resource', () => {
     ['its deletion', { deletionTimestamp: 'now' }],
     ['an annotation, such as a pause', { annotations: { paused: 'true' } }],
   ] as const) {
-    test(`asks for a visit when the answer to our own write brings ${what} by somebody else`, () => {
-      const { store, woken } = resources();
+    test(`is enqueued when the answer to our own write has ${what} by another client`, () => {
+      const { store, enqueued } = resources();
       store.upsert(site(1));
       // Their version 2 was before our version 3, and the watch brings neither before the answer.
       store.remember(site(3, { ...change, status: 2 }));
       store.upsert(site(2, change as object));
       store.upsert(site(3, { ...change, status: 2 }));
-      assert.deepEqual(woken, ['n/s', 'n/s']);
+      assert.deepEqual(enqueued, ['n/s', 'n/s']);
     });
   }
 });
 
-test('whatever order events, answers and lists come in, the end is that of the server', () => {
+test('in any order of events, answers and lists, the end state is that of the server', () => {
   for (let seed = 1; seed <= 300; seed++) {
     const random = randomFrom(seed);
     const { store } = aStore();

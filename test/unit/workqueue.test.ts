@@ -35,7 +35,7 @@ describe('a queue', () => {
     assert.deepEqual(bench.begun, ['a', 'b', 'c']);
   });
 
-  test('does not let a key that is always asked for starve the others', async (t) => {
+  test('does not starve the other keys if one key is always added again', async (t) => {
     const bench = new Bench(t, 1);
     await bench.add('loud', 'quiet');
     await bench.add('loud');
@@ -67,7 +67,7 @@ describe('a queue', () => {
     assert.deepEqual(begun, ['a', 'b']);
   });
 
-  test('tells how many keys wait, and how long they did', async (t) => {
+  test('reports the number of waiting keys, and their waiting times', async (t) => {
     const bench = new Bench(t, 1);
     await bench.add('a', 'b');
     await bench.pass(1_500);
@@ -78,7 +78,7 @@ describe('a queue', () => {
 });
 
 describe('a key for later', () => {
-  test('comes when its time has come', async (t) => {
+  test('is reconciled when its time has come', async (t) => {
     const bench = new Bench(t);
     bench.queue.addAfter('a', 1_000);
     await bench.pass(990);
@@ -91,7 +91,7 @@ describe('a key for later', () => {
     [1_000, 500],
     [500, 1_000],
   ] as const) {
-    test(`comes at the earliest of its times, planned for ${first} then ${second} ms`, async (t) => {
+    test(`is reconciled at the earliest of its times, planned for ${first} then ${second} ms`, async (t) => {
       const bench = new Bench(t);
       bench.queue.addAfter('a', first);
       bench.queue.addAfter('a', second);
@@ -103,7 +103,7 @@ describe('a key for later', () => {
     });
   }
 
-  test('comes now where it is added meanwhile, and not again later', async (t) => {
+  test('is reconciled now if it is added meanwhile, and not again later', async (t) => {
     const bench = new Bench(t);
     bench.queue.addAfter('a', 1_000);
     await bench.add('a');
@@ -123,7 +123,7 @@ describe('a key for later', () => {
     assert.deepEqual(bench.begun, ['a', 'a']);
   });
 
-  test('does not come at once where it is planned for later than a timer can wait', async (t) => {
+  test('is not reconciled at once if it is planned for later than a timer can wait', async (t) => {
     const begun: string[] = [];
     const queue = new WorkQueue({
       work: async (key) => void begun.push(key),
@@ -138,7 +138,7 @@ describe('a key for later', () => {
     assert.deepEqual(begun, []);
   });
 
-  test('does not come any more once it is forgotten', async (t) => {
+  test('is not reconciled any more once it is forgotten', async (t) => {
     const bench = new Bench(t);
     bench.queue.addAfter('a', 100);
     bench.queue.forget('a');
@@ -192,7 +192,7 @@ describe('a key that fails', () => {
     }
   });
 
-  test('begins anew after a success', async (t) => {
+  test('begins again after a success', async (t) => {
     const bench = new Bench(t);
     await bench.add('a');
     await backoff(bench, 'a');
@@ -203,7 +203,7 @@ describe('a key that fails', () => {
     assert.equal(await backoff(bench, 'a'), 200);
   });
 
-  test('holds up no other key', async (t) => {
+  test('blocks no other key', async (t) => {
     const bench = new Bench(t, 1);
     await bench.add('a', 'b');
     await bench.end('a', new Error('no'));
@@ -226,7 +226,7 @@ describe('the end of a queue', () => {
     assert.deepEqual(bench.begun, ['a', 'b'], 'and begins no other');
   });
 
-  test('lets nothing begin any more: what waits, what is planned, what failed, what is added', async (t) => {
+  test('begins no more work: waiting, planned, failed or added keys', async (t) => {
     const bench = new Bench(t);
     await bench.add('a');
     bench.queue.addAfter('later', 10);
@@ -239,11 +239,11 @@ describe('the end of a queue', () => {
   });
 });
 
-test('whatever is asked for is worked on after it was asked for, one at a time', async (t) => {
+test('every added key is reconciled after it was added, one at a time', async (t) => {
   for (let seed = 1; seed <= 50; seed++) {
     const random = randomFrom(seed);
-    const asked = new Map<string, number>();
-    const visited = new Map<string, number>();
+    const added = new Map<string, number>();
+    const reconciled = new Map<string, number>();
     const running = new Set<string>();
     let clock = 0;
     const queue = new WorkQueue({
@@ -251,7 +251,7 @@ test('whatever is asked for is worked on after it was asked for, one at a time',
         assert.ok(!running.has(key), `${key} is in work twice`);
         assert.ok(running.size < 3, 'too much at once');
         running.add(key);
-        visited.set(key, ++clock);
+        reconciled.set(key, ++clock);
         await new Promise(setImmediate);
         running.delete(key);
         if (random() < 0.2) throw new Error('no');
@@ -265,15 +265,15 @@ test('whatever is asked for is worked on after it was asked for, one at a time',
     queue.start();
     for (let step = 0; step < 60; step++) {
       const key = `k${Math.floor(random() * 5)}`;
-      asked.set(key, ++clock);
+      added.set(key, ++clock);
       if (random() < 0.5) queue.add(key);
       else queue.addAfter(key, random() * 3);
       if (random() < 0.4) await new Promise(setImmediate);
     }
     await new Promise((resolve) => setTimeout(resolve, 15));
     while (queue.busy) await new Promise(setImmediate);
-    for (const [key, when] of asked) {
-      assert.ok((visited.get(key) ?? 0) > when, `seed ${seed}: ${key} is not worked on`);
+    for (const [key, when] of added) {
+      assert.ok((reconciled.get(key) ?? 0) > when, `seed ${seed}: ${key} is not worked on`);
     }
   }
 });

@@ -1,6 +1,6 @@
 import type { AdminClient, KubernetesObject } from './admin-client.js';
 import { withBackoff } from './backoff.js';
-import { pingNode, retellStages } from './stages.js';
+import { pingNode, resendStages } from './stages.js';
 
 /** Creates nodes for kwok to play, each with room for thousands of pods. */
 export async function createNodes(api: AdminClient, count: number): Promise<void> {
@@ -16,7 +16,7 @@ export async function createNodes(api: AdminClient, count: number): Promise<void
 export async function nodesReady(api: AdminClient, count: number): Promise<void> {
   let waiting: readonly NodeObject[] = [];
   const remind = withBackoff(async () => {
-    await retellStages(api);
+    await resendStages(api);
     await Promise.all(waiting.map(({ metadata: { name } }) => pingNode(api, name)));
   });
   await api.until('the nodes to be Ready', async () => {

@@ -32,11 +32,11 @@ export function run(
         resolve(Buffer.concat(output).toString());
         return;
       }
-      const said = Buffer.concat([...output, ...errors])
+      const text = Buffer.concat([...output, ...errors])
         .toString()
         .trim();
       const what = `${command} ${args.join(' ')} ended with ${signal ?? code}`;
-      reject(new Error(`${what}: ${said.slice(-3_000)}`));
+      reject(new Error(`${what}: ${text.slice(-3_000)}`));
     });
   });
 }

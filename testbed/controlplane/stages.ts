@@ -76,7 +76,7 @@ async function echo(api: AdminClient): Promise<void> {
   });
   await pingNode(api, ECHO_NODE);
   const remind = withBackoff(async () => {
-    await retellStages(api);
+    await resendStages(api);
     await pingNode(api, ECHO_NODE);
   });
   await api.until('kwok to know the stages', async () => {
@@ -88,7 +88,7 @@ async function echo(api: AdminClient): Promise<void> {
 }
 
 /** Makes kwok read all Stages again: one of them changes, in what means nothing. */
-export async function retellStages(api: AdminClient): Promise<void> {
+export async function resendStages(api: AdminClient): Promise<void> {
   await changeEchoStage(api, { metadata: { annotations: { [PING]: randomUUID() } } });
 }
 

@@ -34,13 +34,13 @@ const REQUIRED: Readonly<Record<string, readonly string[]>> = { hrms: ['frappe/e
  */
 export async function fillBench(
   folder: string,
-  seenAs: string,
+  mountPath: string,
   content: BenchContent,
 ): Promise<void> {
   for (const name of ['apps', 'env', 'sites', 'logs', 'config/pids', 'assets']) {
     mkdirSync(path.join(folder, name), { recursive: true });
   }
-  await fillEnvironment(folder, seenAs, content);
+  await fillEnvironment(folder, mountPath, content);
   fillApps(folder, content);
   cpSync(
     path.join(await realtimeModules(), 'node_modules'),
@@ -48,7 +48,7 @@ export async function fillBench(
     { recursive: true },
   );
   fillAssets(folder, content);
-  compile(path.join(folder, 'apps'), `${seenAs}/apps`, content.python.version);
+  compile(path.join(folder, 'apps'), `${mountPath}/apps`, content.python.version);
   const apps = ['frappe', ...Object.keys(content.apps)];
   writeFileSync(path.join(folder, 'sites/apps.txt'), apps.map((app) => `${app}\n`).join(''));
   writeFileSync(path.join(folder, 'sites/common_site_config.json'), '{}');
@@ -81,7 +81,7 @@ export function copyPrograms(folder: string): void {
 /** A virtual environment, written by hand: it must not know the machine that it was made on. */
 async function fillEnvironment(
   folder: string,
-  seenAs: string,
+  mountPath: string,
   { version, apps, python }: BenchContent,
 ): Promise<void> {
   const env = path.join(folder, 'env');
@@ -90,7 +90,7 @@ async function fillEnvironment(
   cpSync(await pythonPackages(Number(version.split('.')[0]), python.version), packages, {
     recursive: true,
   });
-  const paths = ['frappe', ...Object.keys(apps)].map((app) => `${seenAs}/apps/${app}\n`);
+  const paths = ['frappe', ...Object.keys(apps)].map((app) => `${mountPath}/apps/${app}\n`);
   writeFileSync(path.join(packages, 'apps.pth'), paths.join(''));
   const home = path.dirname(python.program);
   writeFileSync(
@@ -99,7 +99,7 @@ async function fillEnvironment(
   );
   for (const name of ['python', 'python3'])
     symlinkSync(python.program, path.join(env, 'bin', name));
-  const start = `#!${seenAs}/env/bin/python\nimport sys\n`;
+  const start = `#!${mountPath}/env/bin/python\nimport sys\n`;
   writeFileSync(
     path.join(env, 'bin/gunicorn'),
     `${start}from gunicorn.app.wsgiapp import run\nsys.exit(run())\n`,

@@ -64,9 +64,9 @@ export function pythonVersion(): string | undefined {
  * twice as fast, and pods cannot write it themselves. A hash in it says whose it is, not the time
  * of files, which an archive may change.
  */
-export function compile(folder: string, seenAs: string, python: string): void {
+export function compile(folder: string, mountPath: string, python: string): void {
   const options = ['-m', 'compileall', '-qq', '--invalidation-mode=unchecked-hash'];
-  spawnSync(`python${python}`, [...options, '-s', folder, '-p', seenAs, folder], {
+  spawnSync(`python${python}`, [...options, '-s', folder, '-p', mountPath, folder], {
     stdio: 'ignore',
   });
 }

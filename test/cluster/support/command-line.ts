@@ -4,7 +4,7 @@ import { fileURLToPath } from 'node:url';
 /** The command line's program. */
 export const MAIN = fileURLToPath(new URL('../../../cli/main.js', import.meta.url));
 
-export interface Said {
+export interface CommandResult {
   readonly code: number;
   readonly out: string;
   readonly err: string;
@@ -14,7 +14,7 @@ export interface Said {
 export class CommandLine {
   constructor(private readonly kubeconfig: string) {}
 
-  run(args: readonly string[], input = ''): Promise<Said> {
+  run(args: readonly string[], input = ''): Promise<CommandResult> {
     return new Promise((resolve) => {
       const child = execFile(
         process.execPath,

@@ -58,7 +58,7 @@ export async function postgresCrds(): Promise<readonly Manifest[]> {
 }
 
 /** A status as the MariaDB operator writes it. */
-export function mariaDbSays(status: 'True' | 'False', reason: string, message: string): object {
+export function mariaDbStatus(status: 'True' | 'False', reason: string, message: string): object {
   const lastTransitionTime = '2026-01-01T00:00:00Z';
   return { conditions: [{ type: 'Ready', status, reason, message, lastTransitionTime }] };
 }

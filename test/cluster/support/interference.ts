@@ -7,9 +7,9 @@ import { at, conditionOf } from './objects.js';
 let last: Promise<unknown> = Promise.resolve();
 
 function inTurn<T>(work: () => Promise<T>): Promise<T> {
-  const mine = last.then(work, work);
-  last = mine;
-  return mine;
+  const turn = last.then(work, work);
+  last = turn;
+  return turn;
 }
 
 export function failPods(

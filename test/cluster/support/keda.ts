@@ -160,7 +160,7 @@ export class Keda {
           },
         },
       },
-      // This API server proves nobody's identity to others: to KEDA all who ask are strangers.
+      // This API server proves no identity to other servers: to KEDA all clients are anonymous.
       {
         ...role,
         kind: 'ClusterRole',

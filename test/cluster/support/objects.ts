@@ -167,9 +167,9 @@ export function conditionOf(object: Live | undefined, type: string): Condition |
 /** Phase and conditions of a resource, in one line. */
 export function summaryOf(object: Live | undefined): string {
   if (!object) return 'does not exist';
-  const said = conditionsOf(object).map(
+  const conditions = conditionsOf(object).map(
     ({ type, status, reason, message }) => `${type}=${status} ${reason}: ${message}`,
   );
   const { phase = 'no phase' } = object.status ?? {};
-  return `${nameOf(object)} is ${String(phase)}; ${said.join('; ') || 'no conditions'}`;
+  return `${nameOf(object)} is ${String(phase)}; ${conditions.join('; ') || 'no conditions'}`;
 }

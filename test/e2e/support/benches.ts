@@ -29,7 +29,7 @@ export async function cleanUp(cluster: E2e, namespace: string): Promise<void> {
     const names = await all(kind);
     for (const name of names) await cluster.patch(kind, namespace, name, patch);
     for (const name of names) await cluster.delete(kind, namespace, name);
-    for (const name of names) await cluster.gone(kind, namespace, name, 120_000);
+    for (const name of names) await cluster.deleted(kind, namespace, name, 120_000);
   }
   await cluster.delete('Namespace', '', namespace);
 }

@@ -45,7 +45,7 @@ export class InstalledKeda {
       await cluster.delete('CustomResourceDefinition', '', metadata.name);
     }
     for (const { metadata } of this.crds) {
-      await cluster.gone('CustomResourceDefinition', '', metadata.name, 60_000);
+      await cluster.deleted('CustomResourceDefinition', '', metadata.name, 60_000);
     }
     await cluster.delete('Namespace', '', NAMESPACE);
     for (const { kind, metadata } of access()) await cluster.delete(kind, '', metadata.name);

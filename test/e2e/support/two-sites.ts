@@ -95,10 +95,12 @@ export class TwoSites {
   async queueIsWritten(): Promise<void> {
     const info = 'REDISCLI_AUTH=$REDIS_PASSWORD exec redis-cli -p 6380 INFO persistence';
     await this.cluster.until('the queue to be written', async () => {
-      const said = await this.cluster.exec(this.namespace, 'bench-redis-0', ['sh', '-c', info], {
+      const output = await this.cluster.exec(this.namespace, 'bench-redis-0', ['sh', '-c', info], {
         container: 'queue',
       });
-      return /^aof_buffer_length:0\r?$/m.test(said) && /^aof_pending_bio_fsync:0\r?$/m.test(said);
+      return (
+        /^aof_buffer_length:0\r?$/m.test(output) && /^aof_pending_bio_fsync:0\r?$/m.test(output)
+      );
     });
   }
 

@@ -32,7 +32,7 @@ test('KUBEBUILDER_ASSETS is used and nothing is built', async () => {
   });
 });
 
-test('without Go, the error says what to do', async () => {
+test('without Go, the error states what to do', async () => {
   delete process.env.KUBEBUILDER_ASSETS;
   process.env.PATH = '';
   await assert.rejects(ensureBinaries(), /etcd has to be built.*Install Go.*KUBEBUILDER_ASSETS/);

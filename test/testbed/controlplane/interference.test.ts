@@ -81,7 +81,7 @@ test("a held Job's pod runs until it is released", async () => {
   await waitFor(cluster, 'job/long', 'condition=Complete');
 });
 
-test('pods that are held fail when they are to', async () => {
+test('held pods fail on request', async () => {
   const labels = { group: 'doomed' };
   const jobs = Array.from({ length: 12 }, (_, index) => `doomed-${String(index)}`);
   const template = podTemplate(labels, 'Never');

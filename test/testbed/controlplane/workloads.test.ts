@@ -97,7 +97,7 @@ test('a user may do what RBAC grants and nothing else', async () => {
   );
 });
 
-test('the scheduler tries a pod again, also where it hears of nothing that is new', async () => {
+test('the scheduler tries a pod again, also without a new event', async () => {
   await apply(cluster, {
     apiVersion: 'v1',
     kind: 'Pod',

@@ -7,7 +7,7 @@ import { afterEach, beforeEach, suite, test } from 'node:test';
 import { projectRoot } from '../../../testbed/root.js';
 import { buildDockerfile } from '../../../testbed/images/dockerfile.js';
 
-suite('what a Dockerfile says', () => {
+suite('the content of a Dockerfile', () => {
   const { APP_OPERATOR_CACHE } = process.env;
   let context: string;
 

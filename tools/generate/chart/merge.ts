@@ -92,16 +92,16 @@ function present(cells: readonly Cell[]): readonly Cell[] {
 function condition(cells: readonly Cell[]): string | undefined {
   const parts = [...new Set(cells.map(({ dimension }) => dimension))].flatMap((dimension) => {
     const choices = cells.filter((cell) => cell.dimension === dimension);
-    const there = present(choices);
+    const given = present(choices);
     const missing = choices.filter(({ value }) => value === undefined);
-    if (there.length === 0 || missing.length === 0) return [];
+    if (given.length === 0 || missing.length === 0) return [];
     const [only] = missing;
     const opposite = missing.length === 1 && only ? negated(only.choice.when) : undefined;
     return [
       opposite ??
         joined(
           'or',
-          there.map(({ choice }) => choice.when),
+          given.map(({ choice }) => choice.when),
         ),
     ];
   });

@@ -1,7 +1,7 @@
 import type { Cluster } from '../harness.js';
 
 /** What kubectl says in the end; the notes about itself and about checks that were not made are left out. */
-export async function kubectlSays(
+export async function kubectlMessage(
   cluster: Cluster,
   namespace: string,
   args: readonly string[],
@@ -11,8 +11,8 @@ export async function kubectlSays(
   try {
     return await cluster.controlPlane.kubectl(all, input ? JSON.stringify(input) : undefined);
   } catch (error) {
-    const [, said = ''] = / ended with 1: ([^]*)$/.exec((error as Error).message) ?? [];
-    return said
+    const [, message = ''] = / ended with 1: ([^]*)$/.exec((error as Error).message) ?? [];
+    return message
       .replace(/^The (App|Site)\w+ "[^"]*" is invalid: ?/, '')
       .replace(/^Error from server \(BadRequest\): .* strict decoding error: /, '')
       .split('\n')
