@@ -13,6 +13,7 @@ import { optionalApisOf } from './commands/render/optional-apis.js';
 import { readManifests } from './io/manifest-files.js';
 import { toYaml } from './io/yaml.js';
 
+/** How `renderFile` reads manifests and the cluster that they are for. */
 export interface RenderOptions {
   /** API group of the custom resources. @default app-operator.io */
   readonly apiGroup?: string;

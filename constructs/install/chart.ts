@@ -13,6 +13,7 @@ import type { PermissionSource } from './permissions.js';
 import { UserRoles } from './user-roles.js';
 import { Webhooks } from './webhook.js';
 
+/** The choices of an installation of the operator. */
 export interface InstallProps {
   /** The operator's image with its tag. */
   readonly image: string;

@@ -14,6 +14,7 @@ export interface Settings {
   readonly clusterDomain: string;
 }
 
+/** The settings of an operator without flags. */
 export const DEFAULT_SETTINGS: Settings = { clusterDomain: 'cluster.local' };
 
 /**

@@ -14,6 +14,7 @@ import { ConfigMap, kindId, type ObjectKind } from '../kit/object-kind.js';
 import { dashboardJson } from './dashboard.js';
 import { RULE_GROUPS, WORKLOAD_RULES } from './rules.js';
 
+/** Where the monitoring objects of the operator are created. */
 export interface MonitoringProps {
   /** The operator's own namespace, where all of it is. */
   readonly namespace: string;

@@ -14,6 +14,7 @@ import {
 } from './accept.js';
 import { resolveProblems } from './resolve-problems.js';
 
+/** What a preview assumes about the operator and the cluster. */
 export interface PreviewOptions {
   /** API group of the custom resources. @default app-operator.io */
   readonly apiGroup?: string | undefined;

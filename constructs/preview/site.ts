@@ -8,6 +8,7 @@ import { admitted, type Bench, checkedGraph, childOf, manifestOf, type Metadata 
 import { Children } from './children.js';
 import { readerOf } from './preview.js';
 
+/** An AppSite on a bench that is in the same chart. */
 export interface SiteProps {
   /** The namespace is the bench's. */
   readonly metadata: Omit<Metadata, 'namespace'>;

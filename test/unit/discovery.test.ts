@@ -30,7 +30,8 @@ async function seen(...answers: readonly (readonly string[] | undefined)[]) {
       },
     },
     kinds: [ScaledObject, MariaDbDatabase],
-    onChange: ({ kind }, served) => changes.push(`${kind} ${served ? 'is served' : 'is not served'}`),
+    onChange: ({ kind }, served) =>
+      changes.push(`${kind} ${served ? 'is served' : 'is not served'}`),
     log: createLogger({ logLevel: 'error', logEncoder: 'json' }),
   });
   for (const answer of answers) {
