@@ -376,7 +376,7 @@ describe('a database operator', () => {
         ['AppSite', 'pg'],
         'Ready',
         'Deleting',
-        /waiting for DatabaseRole pg-db to go, which/,
+        /waiting for the operator of DatabaseRole pg-db to delete it/,
       );
       await finalizers('DatabaseRole', 'pg-db', []);
       await cluster.deleted('AppSite', namespace, 'pg');
