@@ -60,7 +60,7 @@ async function established(plural: string): Promise<Crd> {
   return client.request<Crd>('GET', path);
 }
 
-/** What the API server says of an object, without its note that rules were not run. */
+/** The problems that the API server finds in an object, without its note that rules were not run. */
 type Answer = { readonly object: Resource } | { readonly problems: readonly Problem[] };
 
 async function ask(

@@ -78,7 +78,7 @@ describe('retained objects are adopted', { concurrency: true }, () => {
     const database = at(await cluster.the('AppSite', namespace, 's'), 'status.database.name');
     await cluster.delete('AppSite', namespace, 's');
     await cluster.deleted('AppSite', namespace, 's');
-    // Until the operator has heard of that, the bench rightly waits for its site, with a warning.
+    // Until the operator has observed that, the bench rightly waits for its site, with a warning.
     await cluster.becomes('AppBench', namespace, 'b', {
       what: 'has no site',
       check: (live) => Object.is(at(live, 'status.sites'), 0),

@@ -74,7 +74,7 @@ describe('workers scale by events', { skip: KEDA.skip }, () => {
     );
     return at(ours?.fieldsV1, '["f:spec"]["f:replicas"]') !== undefined;
   };
-  /** What KEDA says of its object. */
+  /** Writes the status that KEDA would write. */
   const setKedaReady = (name: string, status: string, message: string): Promise<Live> => {
     const ready = { type: 'Ready', status, reason: 'Test', message };
     const conditions = [ready];
@@ -432,7 +432,7 @@ describe('workers scale by events', { skip: KEDA.skip }, () => {
         return at(bench, 'status.workerScaling.default.desiredReplicas') === 0;
       },
     });
-    // A change of the spec is one more visit, with all that was seen.
+    // A change of the spec is one more reconcile, with all observed objects.
     const resources = { workerLong: { requests: { cpu: '250m' } } };
     await cluster.patch('AppBench', namespace, 'b', { spec: { componentResources: resources } });
     await cluster.ready('AppBench', namespace, 'b');

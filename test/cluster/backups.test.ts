@@ -54,7 +54,7 @@ async function aShop(): Promise<string> {
   return namespace;
 }
 
-/** What site_backup.py says of backups with these names. */
+/** The termination message of site_backup.py with these backups. */
 function reportOf(...names: readonly string[]): string {
   const backups = names.map((name) => [name, name, 1000, 1, 0]);
   return JSON.stringify({
@@ -272,7 +272,7 @@ describe('backups of a site', { concurrency: true }, () => {
     );
     await finish(namespace, 'night-backup-delete', 0, 'app-operator: Succeeded: {"removed": 1}');
     await cluster.deleted('SiteBackup', namespace, 'night');
-    // Its Job goes with the garbage collector.
+    // The garbage collector deletes its Job.
     await cluster.until('nothing of it is left', async () => {
       const left = (await cluster.everything(namespace)).map(nameOf);
       assert.deepEqual(

@@ -10,7 +10,7 @@ import type { Operator } from './support/operator.js';
 const MADE = ['MariaDbDatabase', 'User', 'Grant'];
 const SKIP_DROP = { metadata: { annotations: { 'app-operator.io/skip-drop': 'true' } } };
 
-/** The operators themselves cannot run here: the test says what they say, in their words. */
+/** The operators themselves cannot run here: the test writes their statuses, with their messages. */
 describe('a database operator', () => {
   let cluster: Cluster;
   let namespace: string;
@@ -376,7 +376,7 @@ describe('a database operator', () => {
         ['AppSite', 'pg'],
         'Ready',
         'Deleting',
-        /waiting for DatabaseRole pg-db to go, which/,
+        /waiting for the operator of DatabaseRole pg-db to delete it/,
       );
       await finalizers('DatabaseRole', 'pg-db', []);
       await cluster.deleted('AppSite', namespace, 'pg');

@@ -54,7 +54,7 @@ const slow =
   (path: string): number =>
     plurals.some((plural) => path.endsWith(`/${plural}`)) ? LATE_MS : 0;
 
-/** Does something in front of the first write of a path that says something, which is forwarded then. */
+/** Calls a function before the first write of a path with a given text, which is forwarded then. */
 function inFrontOf(ending: string, words: string, work: () => Promise<unknown>): Rule {
   let done = false;
   return async ({ isWrite, path, body }) => {
@@ -69,7 +69,7 @@ function inFrontOf(ending: string, words: string, work: () => Promise<unknown>):
 const isReady = '"phase":"Ready"';
 
 describe('where the watch is later than the answers to our own writes', { concurrency: 4 }, () => {
-  test('a change of a spec that comes with our own answer is not lost', async () => {
+  test('a change of a spec in the answer to our own write is not lost', async () => {
     const { namespace, proxy } = await place();
     proxy.watchDelay = slow('appsites');
     const cpu = '250m';
@@ -90,7 +90,7 @@ describe('where the watch is later than the answers to our own writes', { concur
     await cluster.ready('AppSite', namespace, 's');
   });
 
-  test('a deletion that comes with our own answer is not lost', async () => {
+  test('a deletion in the answer to our own write is not lost', async () => {
     const { namespace, proxy } = await place();
     proxy.watchDelay = slow('appsites');
     proxy.rule = inFrontOf('/appsites/s/status', isReady, () =>
@@ -108,7 +108,7 @@ describe('where the watch is later than the answers to our own writes', { concur
     const cpu = '250m';
     proxy.rule = async ({ isWrite, path, body }) => {
       if (isWrite && path.endsWith('/services/s-gunicorn')) {
-        // The spec changes, and the operator learns of it, while a visit is on its way.
+        // The spec changes, and the operator observes it, during a reconcile.
         await cluster.patch('AppSite', namespace, 's', {
           spec: { componentResources: { gunicorn: { requests: { cpu } } } },
         });

@@ -25,7 +25,7 @@ async function withSites(...sites: readonly Parameters<typeof aSite>[]): Promise
   return namespace;
 }
 
-/** Of all that wait, one in two seconds says what for: many tests have benches and sites that do. */
+/** One waiting resource in two seconds writes its message: many tests have waiting benches and sites. */
 const deleting = (kind: string, namespace: string, name: string, message: RegExp): Promise<Live> =>
   cluster.becomes(kind, namespace, name, {
     what: `is being deleted: ${message.source}`,
@@ -49,7 +49,7 @@ const aPodWithClaim = (claimName: string): Manifest => ({
 const left = async (namespace: string): Promise<string[]> =>
   (await cluster.everything(namespace)).map(nameOf).sort();
 
-/** The Job of a deletion that says whether it drops the data. */
+/** The Job of a deletion, which has whether it drops the data. */
 async function variables(namespace: string, job: string): Promise<Map<string, unknown>> {
   const env = at(
     await cluster.the('Job', namespace, job),
@@ -227,7 +227,7 @@ describe('deletion', { concurrency: true }, () => {
         await sleep(2_000);
         await cluster.until('what its sites need is there', async () => {
           const children = await cluster.children(namespace);
-          // The pods of a site hold the volume that goes under Delete, and no new pod gets such a one.
+          // The pods of a site hold the volume that is deleted under Delete, and no new pod gets such a one.
           if (deletionPolicy === 'Delete') {
             return children.some((child) => nameOf(child) === 'ConfigMap/b-config');
           }

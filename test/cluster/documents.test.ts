@@ -52,7 +52,7 @@ function hurry(context: TestContext, namespace: string): void {
       const job = await cluster.get('Job', namespace, 'shop-documents');
       if (job && at(job, 'spec.backoffLimit') !== 0) {
         const patch = { spec: { backoffLimit: 0 } };
-        // It may be gone meanwhile.
+        // It may be deleted meanwhile.
         await cluster.patch('Job', namespace, 'shop-documents', patch).catch(() => undefined);
       }
       await sleep(100);

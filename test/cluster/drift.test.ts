@@ -33,7 +33,7 @@ async function settled(): Promise<void> {
   await cluster.ready('AppSite', namespace, 's');
 }
 
-/** Lets the second pass after which a bench looks at its sites again. */
+/** Lets the second pass after which a bench reads its sites again. */
 async function quiet(): Promise<void> {
   await sleep(1_300);
   await settled();
@@ -283,7 +283,7 @@ describe('fields of another manager', () => {
       assert.equal(metadata.annotations?.['note'], 'n', name);
     }
     await quiet();
-    // What counts is a visit: one that took the label for ours would hold the site back from Ready.
+    // A reconcile that took the label for ours would keep the site from being Ready.
     await cluster.patch('AppSite', namespace, 's', {
       spec: { componentResources: { gunicorn: { requests: { cpu: '2' } } } },
     });

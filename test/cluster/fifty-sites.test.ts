@@ -10,7 +10,7 @@ import { countsSites, routesOf } from './support/snapshot.js';
 import { nameOf } from './support/objects.js';
 
 const SITES = 50;
-/** Of a site that says no more than it must: 3 Secrets, a Job, a Service, 4 Deployments. */
+/** Of a site with the required fields only: 3 Secrets, a Job, a Service, 4 Deployments. */
 const CHILDREN = 9;
 const QUIET_MS = 15_000;
 const TIMEOUT_MS = 120_000;
@@ -103,7 +103,7 @@ describe('fifty sites', () => {
     t.diagnostic(`calls for the bench: ${ofTheBench.length}`);
     // Of all pending resources, one writes its message every two seconds.
     const words = Math.ceil(seconds / 2) + 1;
-    // And one in two seconds is asked about, where the machine is slow: its pods, and then its events.
+    // On a slow machine the pods, and then the events, of one site are read every two seconds.
     const questions = 2 * words;
     // After a start, discovery looks three times at four groups of optional APIs.
     const discoveryRequests = 12;

@@ -95,7 +95,7 @@ describe('helm', () => {
   });
 
   test('upgrades the CRDs too, and leaves benches and sites as they are', async () => {
-    // A bench looks at its sites again after it is Ready, at most once in five seconds.
+    // A bench reads its sites again after it is Ready, at most once in five seconds.
     before = await cluster.until('benches and sites to be at rest', async () => {
       const now = await state(place);
       await sleep(6_000);

@@ -132,7 +132,7 @@ describe('the install manifest', () => {
     await kubectl(`apply --server-side --force-conflicts --filename=${INSTALL}`);
   });
 
-  test('lets users of a namespace work with our kinds', async () => {
+  test('allows users of a namespace to work with our kinds', async () => {
     await kubectl('create rolebinding dev --clusterrole=edit --user=dev -n default');
     await kubectl('create rolebinding guest --clusterrole=view --user=guest -n default');
     const allowed = (user: string, verb: string): Promise<boolean> =>

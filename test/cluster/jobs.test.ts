@@ -184,7 +184,7 @@ describe('jobs in a site', { concurrency: true }, () => {
     await cluster.until('the schedule rests', async () => (await suspended()) === true);
     const resting = await becomes(namespace, 'often', 'Pending');
     assert.match(String(readyOf(resting)[2]), /the schedule waits: .*"shop" is paused$/);
-    // A run that was missed meanwhile would begin as soon as the schedule goes on.
+    // A run that was missed meanwhile would begin as soon as the schedule is resumed.
     await cluster.patch('SiteJob', namespace, 'often', { spec: { schedule: '0 0 1 1 *' } });
     await cluster.becomes('CronJob', namespace, 'often-run', {
       what: 'is changed',

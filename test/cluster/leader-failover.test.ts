@@ -145,7 +145,7 @@ describe('of two replicas', () => {
     const second = await stand();
     const since = performance.now();
     first.operator.kill('SIGSTOP');
-    // It wakes with work to do: what happens now is in its sockets.
+    // It resumes with pending work: the events of this time are in its sockets.
     await sleep(500);
     await makeSite('four');
     await cluster.patch('Service', namespace, 'b-nginx', {

@@ -21,7 +21,7 @@ describe('a bench and a site', () => {
     namespace = await cluster.namespace();
     await cluster.operator([], { namespaces: [namespace] });
     await cluster.apply(namespace, aBench('b', { appsJSON: '["erpnext"]' }));
-    // Two watches bring them: a site that is seen first says that it has no bench.
+    // Two watches bring them: a site that is observed first reports that it has no bench.
     await cluster.becomes('AppBench', namespace, 'b', {
       what: 'is seen',
       check: (live) => Boolean(live.status),
@@ -73,7 +73,7 @@ describe('a bench and a site', () => {
     ]);
   });
 
-  test('label their pods as the specification says', async () => {
+  test('label their pods as specified', async () => {
     const pods = await cluster.list('Pod', namespace);
     const of = (selector: Readonly<Record<string, string>>): string[] =>
       pods

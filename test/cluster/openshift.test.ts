@@ -10,7 +10,7 @@ import { at, conditionOf, type Live } from './support/objects.js';
 
 /**
  * OpenShift's own definitions, from its Go module. What is not here is OpenShift: nothing assigns ids to
- * pods or refuses them, and no router takes a Route in. The tests say what the operator asks of them.
+ * pods or refuses them, and no router takes a Route in. The tests show what the operator requests of them.
  */
 const MODULE = 'github.com/openshift/api@v0.0.0-20250207102212-9e59a77ed2e0';
 const ROUTES = 'route/v1/zz_generated.crd-manifests/routes-Default.crd.yaml';

@@ -34,7 +34,7 @@ const was = (name: string): Live => {
 const site = (name: string, spec: Readonly<Record<string, unknown>> = {}) =>
   aSite(name, { bench: 'b', componentReplicas: few, ...spec });
 
-/** Brings up a world, and ends the operator. */
+/** Creates benches and sites, and ends the operator. */
 async function bringUp(): Promise<void> {
   const operator = await operators.start(undefined, { namespaces: [namespace] });
   await cluster.apply(

@@ -175,12 +175,12 @@ describe('optional APIs', { skip: KEDA.skip || CERTIFICATES.skip }, () => {
     assert.equal(await metrics.sum('workqueue_depth'), 0);
   });
 
-  test('that come back are used again', async () => {
+  test('that are installed again are used again', async () => {
     await install();
     await awaitUse('all use them', true);
   });
 
-  test('that are deleted and come back during a downtime are handled after the start', async () => {
+  test('that are deleted and created again during a downtime are handled after the start', async () => {
     await operator.stop();
     await remove();
     await removed();

@@ -180,7 +180,7 @@ describe('a merge patch of', () => {
   });
   after(() => cluster.stop());
 
-  /** Both are Ready, and the second is over after which a bench looks at its sites again. */
+  /** Both are Ready, and the second is over after which a bench reads its sites again. */
   async function settled(): Promise<void> {
     await cluster.ready('AppBench', namespace, 'b');
     await cluster.ready('AppSite', namespace, 's');

@@ -7,7 +7,7 @@ import { aBench, aSecret, aSite } from './support/builders.js';
 import { holdPods, release } from './support/interference.js';
 import { at, conditionOf, nameOf } from './support/objects.js';
 
-/** What goes when something is switched off, and that nothing else does. */
+/** The objects that are deleted when a feature is switched off, and no others. */
 const CASES: readonly {
   readonly name: string;
   readonly kind: 'AppBench' | 'AppSite';
@@ -221,7 +221,7 @@ describe('pruning', { concurrency: true }, () => {
     await cluster.ready('AppSite', namespace, 's');
     const hold = await holdPods(cluster, { 'job-name': 'busy-init' });
     await cluster.patch('AppBench', namespace, 'busy', { spec: { appsJSON: '["erpnext"]' } });
-    // They come by two watches: the site's change must not be heard of first.
+    // They come by two watches: the site's change must not be observed first.
     await cluster.becomes('AppBench', namespace, 'busy', {
       what: 'is not ready',
       check: (bench) => Object.is(at(bench, 'status.ready'), false),

@@ -139,7 +139,7 @@ describe('references', { concurrency: true }, () => {
   });
 
   describe('a bench that is referred to', { concurrency: true }, () => {
-    test('is waited for until it is Ready', async () => {
+    test('is awaited until it is Ready', async () => {
       await cluster.apply(namespace, aSite('s4', { bench: 'later' }));
       await cluster.becomes('AppSite', namespace, 's4', {
         what: 'is Pending',

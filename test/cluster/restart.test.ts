@@ -77,7 +77,7 @@ describe('the API server', { concurrency: 4 }, () => {
       t.diagnostic(`Ready ${Math.round(performance.now() - since)} ms after it was back`);
       assert.ok(operator.running, operator.tail());
       assert.ok((await new OperatorMetrics(metricsPort).sum('watch_restarts_total')) > 0);
-      // It still hears: what is deleted now comes back.
+      // Its watches still work: a deleted child is created again.
       await own.delete('Service', place, 's-gunicorn');
       await own.until('the Service is back', () => own.get('Service', place, 's-gunicorn'));
       await assertNoOrphans(own, place);

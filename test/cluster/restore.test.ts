@@ -63,7 +63,7 @@ async function envOf(namespace: string, job: string): Promise<Readonly<Record<st
 const uidOf = async (namespace: string, job: string): Promise<unknown> =>
   at(await cluster.the('Job', namespace, job), 'metadata.uid');
 
-/** What site_init.py says when it has restored. */
+/** The termination message of site_init.py after a restore. */
 const terminationMessage = (request: string, before?: string): string =>
   `app-operator: Succeeded: ${JSON.stringify({
     created: before === undefined,

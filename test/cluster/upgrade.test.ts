@@ -65,7 +65,7 @@ async function imageOf(kind: string, name: string): Promise<unknown> {
   return at(await cluster.the(kind, namespace, name), 'spec.template.spec.containers[0].image');
 }
 
-/** Waits until a Job runs an image: the one before it goes first. */
+/** Waits until a Job runs an image: the previous Job is deleted first. */
 function jobRuns(name: string, reference: string): Promise<unknown> {
   return cluster.until(
     `${name} of ${reference}`,

@@ -60,7 +60,7 @@ after(async () => {
   await cluster.stop();
 });
 
-/** Waits until the API server trusts the replicas: it asks them, and they refuse. */
+/** Waits until the API server trusts the replicas: it calls them, and they refuse. */
 async function trusted(): Promise<void> {
   await cluster.until('the authority to be registered', () => bundleOf(cluster));
   await cluster.until('the webhooks to be asked', async () => {
@@ -461,7 +461,7 @@ describe('when no webhook answers', () => {
 });
 
 describe('switching the webhooks off', () => {
-  test('by deleting the configurations: no request is reviewed, and they do not come back', async () => {
+  test('by deleting the configurations: no request is reviewed, and they are not created again', async () => {
     await kubectl([
       ...['delete', 'validatingwebhookconfiguration,mutatingwebhookconfiguration'],
       OPERATOR.webhookConfiguration,

@@ -68,7 +68,7 @@ suite('autoscaling with the real KEDA', { skip: skip || (KEDA?.skip ?? false) },
     );
 
   test('with KEDA a queue without jobs is scaled to zero', async () => {
-    assert.equal(await replicas(), 1, 'without KEDA a worker is there');
+    assert.equal(await replicas(), 1, 'without KEDA one worker runs');
     assert.ok(KEDA?.programs);
     await keda.install(KEDA.programs);
     await cluster.becomes('AppSite', namespace, 'shop', {

@@ -174,7 +174,7 @@ suite('changes', { skip }, () => {
     await sites.ready();
   });
 
-  /** The apps that the framework itself says are installed on a site, in their order. */
+  /** The apps that the framework lists as installed on a site, in their order. */
   async function appsOf(site: string): Promise<string[]> {
     const pod = await podOf(cluster, namespace, 'bench-gunicorn');
     const command = ['bench', '--site', `${site}.example.com`, 'list-apps'];

@@ -183,7 +183,7 @@ suite('databases', { skip }, () => {
     assert.deepEqual([status, body.trim()], [200, '{"message":"pong"}']);
   }
 
-  /** Waits until the condition Ready of a site says what its Job has said last. */
+  /** Waits until the condition Ready of a site has the last message of its Job. */
   function complains(site: string, words: RegExp): Promise<Live> {
     return cluster.becomes('AppSite', namespace, site, {
       what: `says ${words.source}`,
@@ -293,7 +293,7 @@ suite('databases', { skip }, () => {
     return sql(cluster, server, all, database);
   }
 
-  /** What the init Job of a site has done, as its last line says. */
+  /** The result of the init Job of a site, from its last line. */
   async function outcomeOf(site: string): Promise<Readonly<Record<string, unknown>>> {
     const pods = (await cluster.pods(namespace, `job-name=${site}-init`)).toSorted((a, b) =>
       String(b.metadata.creationTimestamp).localeCompare(String(a.metadata.creationTimestamp)),

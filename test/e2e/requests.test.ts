@@ -168,7 +168,7 @@ suite('requests', { skip }, () => {
   });
 });
 
-/** What nginx said last of its errors. */
+/** The last errors in the log of nginx. */
 async function proxyErrors(): Promise<string> {
   const pods = await cluster.pods(namespace, 'app=b-nginx');
   const logs = await Promise.all(

@@ -20,7 +20,7 @@ suite('admission webhooks, through their Service', { skip }, () => {
     cluster = await e2e();
     namespace = await cluster.namespace();
     await cluster.until('the authority in the configurations', () => bundleOf(cluster));
-    // Nothing is made for it: this is about what the API server hears of the operator.
+    // Nothing is made for it: this is about the registration at the API server.
     await cluster.apply(namespace, aBench('called', { paused: true }));
   });
   after(async () => {

@@ -15,7 +15,7 @@ type Fields = Readonly<Record<string, unknown>>;
 /** What a cluster with KEDA serves. */
 export const KEDA: readonly ObjectKind[] = [ScaledObject, TriggerAuthentication];
 
-/** A bench as the API server stores it: `demo-bench` on version-15 unless said otherwise. */
+/** A bench as the API server stores it: `demo-bench` on version-15 by default. */
 export function aBench(spec: Fields = {}, metadata: Fields = {}): AppBench {
   return stored(
     'AppBench',
@@ -32,7 +32,7 @@ export function aReadyBench(spec: Fields = {}, metadata: Fields = {}): AppBench 
   return { ...aBench(spec, metadata), status: { ready: true, observedGeneration: 1 } };
 }
 
-/** A site as the API server stores it: `demo-site` on `demo-bench` unless said otherwise. */
+/** A site as the API server stores it: `demo-site` on `demo-bench` by default. */
 export function aSite(spec: Fields = {}, metadata: Fields = {}): AppSite {
   return stored(
     'AppSite',

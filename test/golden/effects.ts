@@ -9,7 +9,7 @@ import { graphOf, kindOf } from './outcome.js';
 export interface Effect {
   readonly made: readonly string[];
   readonly deleted: readonly string[];
-  /** Data that is no longer used: it goes when its resource goes, or never. */
+  /** Data that is no longer used: it is deleted with its resource, or never. */
   readonly left: readonly string[];
   /** Workloads whose pods are replaced. */
   readonly restarted: readonly string[];

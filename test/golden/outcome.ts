@@ -21,7 +21,7 @@ export interface Outcome {
   /** The graph of children, made the resource's own. */
   readonly stages: readonly SynthStage[];
   readonly probes: readonly HttpProbe[];
-  /** What it asks of others. */
+  /** Requests, results and progress of a batch. */
   readonly batchObjects: readonly KubeObject[];
   readonly status: Status;
 }

@@ -47,7 +47,7 @@ export function renderObjects(
   return [...graphs, ...without].join('');
 }
 
-/** `status.yaml`: what each resource says of itself, and what the operator asks over HTTP before. */
+/** `status.yaml`: the status of each resource, and the HTTP probes before it. */
 export function renderStatus(outcomes: readonly Outcome[]): string {
   return outcomes
     .map(({ resource, probes, status }) => {

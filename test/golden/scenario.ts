@@ -32,7 +32,7 @@ export interface ClusterFile {
   readonly objects?: readonly KubeObject[];
   /** Whether the resources are being deleted. */
   readonly deleting?: boolean;
-  /** What the resources said of themselves before. */
+  /** The earlier statuses of the resources. */
   readonly status?: Readonly<Record<string, unknown>>;
 }
 

@@ -99,7 +99,7 @@ export async function aBackend(
 }
 
 /**
- * A name server for nginx: A records of `names` are loopback, other names do not exist. `hears` gets the type and
+ * A name server for nginx: A records of `names` are loopback, other names do not exist. `answers` gets the type and
  * the name of each query; a query for which it returns false is not answered.
  */
 export async function nameServer(

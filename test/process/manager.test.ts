@@ -148,7 +148,7 @@ async function until(cluster: Cluster, write: string): Promise<void> {
   }
 }
 
-test('an API that appears late keeps the objects that it comes with', async (t) => {
+test('an API that appears late keeps its existing objects', async (t) => {
   const cluster = await started(t);
   await until(cluster, 'PATCH without');
   cluster.served = true;

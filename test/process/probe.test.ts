@@ -45,7 +45,7 @@ describe('the check of a site', () => {
     });
   }
 
-  test('fails where no answer comes in time', async () => {
+  test('fails if no answer arrives in time', async () => {
     const { ok, message } = await ask(() => undefined);
     assert.equal(ok, false);
     assert.match(message, /no response from 127\.0\.0\.1:\d+: TimeoutError$/);

@@ -336,7 +336,7 @@ describe('a watch', () => {
     await assert.rejects(read(client.watch('/x', {}, options)), /403 Forbidden/);
   });
 
-  test('throws when the server is silent for too long', async () => {
+  test('throws when the server does not answer in time', async () => {
     const { client } = await serve([(_, response) => response.writeHead(200).flushHeaders()]);
     const short = { signal: never, idleTimeoutMs: 100 };
     await assert.rejects(read(client.watch('/x', {}, short)), (error) => {

@@ -51,7 +51,7 @@ async function kubeconfig(cluster: object, user: object): Promise<string> {
 }
 
 describe('credentials that rotate', () => {
-  /** A reader of tokens that counts, and the time that it is asked in. */
+  /** A reader of tokens that counts, and its clock. */
   function setUp() {
     const state = { now: 0, reads: 0, failure: undefined as Error | undefined, ca: 'one' };
     const credentials = refreshed(
@@ -197,7 +197,7 @@ describe('a kubeconfig with several contexts', () => {
     return file;
   };
 
-  test('is read by the one that is asked for, with the library and without', async () => {
+  test('is read by the requested context, with the library and without', async () => {
     const [one, two] = [config('one'), config('two', 'shop')];
     const both = {
       'current-context': 'one',

@@ -36,7 +36,7 @@ describe('lines', () => {
     assert.deepEqual(await read(...pieces), ['größe €']);
   });
 
-  test('come as soon as they are complete', async () => {
+  test('arrive as soon as they are complete', async () => {
     const stream = lines(chunked('first\nsec', 'ond\n'));
     assert.equal((await stream.next()).value, 'first');
   });

@@ -98,7 +98,7 @@ describe('a namespace in which nothing may be read', () => {
     assert.deepEqual(bench.seen, SHOP);
   });
 
-  test('comes back as a whole', async (t) => {
+  test('is created again completely', async (t) => {
     const bench = new Bench(t, /blog/);
     await bench.tries(30_000);
     bench.refused = /blog\/jobs/;
@@ -114,7 +114,7 @@ describe('a namespace in which nothing may be read', () => {
     ]);
   });
 
-  test('is waited for while no other one can be read: rights may still be granted', async (t) => {
+  test('is awaited while no other one can be read: rights may still be granted', async (t) => {
     const bench = new Bench(t, /./);
     await bench.tries(60_000);
     assert.equal(bench.synced, false);
@@ -127,7 +127,7 @@ describe('a namespace in which nothing may be read', () => {
   });
 });
 
-test('a namespace in which something may not be read is waited for, with all that there is', async (t) => {
+test('a namespace in which something may not be read is awaited, with all its objects', async (t) => {
   const bench = new Bench(t, /blog\/jobs/);
   await bench.tries(60_000);
   assert.equal(bench.synced, false);

@@ -1,6 +1,6 @@
 /**
- * The commands of the image against facts of the real framework 15.44.2 (read and run, see
- * docs/contributing/stand-in-image.md): each row is a command, its exit code, and what it says. Rows of a table
+ * The commands of the image against the behavior of the real framework 15.44.2 (read and run, see
+ * docs/contributing/stand-in-image.md): each row is a command, its exit code, and its output. Rows of a table
  * build on each other.
  */
 import assert from 'node:assert/strict';
@@ -80,7 +80,7 @@ await describeOnServers('commands of the framework image', (stack) => {
     ]);
   });
 
-  it('new-site: a database that is there is dropped on PostgreSQL, refused on MariaDB', () => {
+  it('new-site: an existing database is dropped on PostgreSQL, refused on MariaDB', () => {
     const w = stack();
     const exists = /Database a_example already exists/;
     const [code, output] =

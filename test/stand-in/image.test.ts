@@ -77,7 +77,7 @@ describe('the definition of the framework image', possible, () => {
     assert.equal(execFileSync('sh', ['-c', leaks]).toString(), '');
   });
 
-  it('leaves out what came later', async () => {
+  it('leaves out later objects', async () => {
     const files = async (version: string): Promise<string> => {
       const overlay = temporaryDirectory();
       await frappeImage({ name: NAME, version }).fill(overlay, aBase());

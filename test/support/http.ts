@@ -1,7 +1,7 @@
 import { Agent, type IncomingHttpHeaders, request } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
 
-/** Where a request goes, and which site it is for. */
+/** The address and the site of a request. */
 export interface Target {
   readonly address: string;
   readonly port: number;
@@ -89,7 +89,7 @@ const PAUSE_MS = 25;
 /** Before and after the work, so that what it leaves behind is seen too. */
 const MARGIN_MS = 1_000;
 const PULSE_MS = 100;
-/** Stalls within this time count together: a pod that ends goes on for 5 s, and loses the sum of them. */
+/** Stalls within this time count together: a terminating pod runs for 5 s more, and loses the sum of them. */
 export const STALL_WINDOW_MS = 6_000;
 
 /**

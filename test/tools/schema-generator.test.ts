@@ -37,7 +37,7 @@ suite('The schema generator', () => {
     assert.deepEqual(fieldOf("/** A. */ readonly a: 'x' | 'y';").enum, ['x', 'y']);
     assert.deepEqual(fieldOf("/** A. */ readonly a: 'x';").enum, ['x']);
   });
-  test('parses a default where it is JSON, and keeps it as text where it is not', () => {
+  test('parses a default that is JSON, and keeps any other as text', () => {
     assert.equal(fieldOf('/** A.\n * @default true */\nreadonly a: boolean;').default, true);
     assert.equal(fieldOf('/** A.\n * @default 10Gi */\nreadonly a: string;').default, '10Gi');
     assert.deepEqual(
@@ -74,7 +74,7 @@ suite('The schema generator', () => {
       ['not x', 'not y', 'not z'],
     );
   });
-  test('marks a rule that asks whether there was an old value', () => {
+  test('marks a rule that checks for an old value', () => {
     const schema = fieldOf('/** A.\n * @cel oldSelf.orValue("x") == self ;; fixed */\na: string;');
     assert.equal(schema['x-kubernetes-validations']?.[0]?.optionalOldSelf, true);
   });

@@ -180,7 +180,7 @@ describe('the status of another kind', () => {
     spec: { siteRef: { name: 's' }, seats: 5 },
   };
 
-  test('comes from its registration only', () => {
+  test('is defined by its registration only', () => {
     const nodes = statusOf([objects.bench(), objects.site(), tenant], { kinds });
     assert.deepEqual(nodes[0]?.children[0]?.children[0]?.details, { phase: 'Ready', seats: 5 });
     assert.equal(

@@ -278,7 +278,7 @@ suite('a deleted site whose bench has changed to another kind of server', () => 
     // The objects of the database operator name their server themselves.
     ['managed', 'operator', 'Delete'],
   ] as const) {
-    test(`is dropped as its status says, without that server: ${mode} under ${deletionPolicy}, the bench ${bench}`, () => {
+    test(`is dropped according to its status, without that server: ${mode} under ${deletionPolicy}, the bench ${bench}`, () => {
       const env = cleanupPlan(BENCHES[bench], SITES[mode], deletionPolicy);
       assert.equal(env.get('KEEP_DATA'), deletionPolicy === 'Retain' ? '1' : undefined);
       assert.deepEqual(

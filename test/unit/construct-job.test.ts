@@ -124,7 +124,7 @@ suite('what a SiteJob runs', () => {
     assert.equal(envOf(job)['TIMEOUT_SECONDS'], '3661');
     assert.equal(treeOf(job).object?.spec.activeDeadlineSeconds, 3 * (3661 + 1200));
   });
-  test('is refused where it is too long for a pod', () => {
+  test('is refused if it is too long for a pod', () => {
     const long = 'é'.repeat(4096);
     for (const [field, spec] of [
       ['command', { command: ['x', ...Array<string>(9).fill(long)] }],
@@ -215,7 +215,7 @@ suite('a single run', () => {
     );
     const after = left(later.status, lost);
     assert.equal(after.active, 0);
-    // Still so at the next visit, and after a restart; a Job that had only not been seen yet counts again.
+    // The same at the next reconcile, and after a restart; a Job that was only not observed yet counts again.
     assert.equal(treeOf(aJob(MIGRATE, after)).blockedReason, 'it has begun');
     assert.equal(evaluate(aJob(MIGRATE, after), []).ready.reason, 'Terminated');
     assert.equal(evaluate(aJob(MIGRATE, after), [begun]).phase, 'Running');

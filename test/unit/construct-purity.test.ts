@@ -14,7 +14,7 @@ const KINDS = readdirSync(CONSTRUCTS, { withFileTypes: true })
   .map(({ name }) => name);
 /** What brings kinds together for those who use them. */
 const ABOVE = /^(registry\.ts|index\.ts|preview\/.*)$/;
-/** What a clock, chance, the environment or the outside world come from. */
+/** The sources of time, randomness, the environment and I/O. */
 const FORBIDDEN = [
   'process',
   'Date',

@@ -15,7 +15,7 @@ const FAILING = ['Job', 'Deployment', 'PersistentVolumeClaim'];
 /** The text of a template that derives a reason from a child's kind. */
 const OF_KIND = '${}Failed';
 
-/** The texts that an expression can be, as far as the source says. */
+/** The texts that an expression can be, as far as the source has them. */
 function textsOf(node: ts.Node | undefined, source: ts.SourceFile): readonly string[] {
   if (!node) return [];
   if (ts.isStringLiteral(node)) return [node.text];

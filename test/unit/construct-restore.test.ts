@@ -46,7 +46,7 @@ suite('the restore that restoreFrom requests', () => {
     assert.deepEqual([restoreEnv(aSite(), undefined), restoreRun(undefined)], [[], []]);
   });
 
-  test('is another thing for another place, name, or words after the confirmation', () => {
+  test('is another request with another place, name, or text after the confirmation', () => {
     const name = '20250131T120000Z';
     const ids = [
       REF,

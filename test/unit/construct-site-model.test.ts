@@ -102,7 +102,7 @@ suite('the site that a resource names', () => {
     }
   });
 
-  test('is waited for by what needs it', () => {
+  test('is awaited by its dependents', () => {
     assert.equal(requireSite(aJob, aReader([aReadyBench(), openSite()])).name, 'demo-site');
     assert.throws(
       () => requireSite(aJob, aReader([aReadyBench(), aSite()])),

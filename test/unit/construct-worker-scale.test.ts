@@ -157,7 +157,7 @@ function anHpa(
     spec: { scaleTargetRef, minReplicas },
   } as KubeObject;
 }
-/** As KEDA makes it: never below one, since it goes to 0 by itself. */
+/** As KEDA makes it: never below one, since KEDA itself scales to 0. */
 const kedasHpa = (
   scaler: string,
   labels: Record<string, string> = {},

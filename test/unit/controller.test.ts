@@ -27,7 +27,7 @@ const STEPS = 4;
 const sitesOf = ({ status }: Resource): number =>
   (status as { readonly sites?: number } | undefined)?.sites ?? 0;
 
-/** A kind whose tree depends on its status: it advances one step with each reconcile, and then rests. */
+/** A kind whose tree depends on its status: each reconcile is one step, until the last. */
 const stepping = {
   definition: bench.definition,
   owns: [],
@@ -158,7 +158,7 @@ describe('of changes to a message only, one is written in two seconds', () => {
     return { phase: 'Ready', ready: { ...ready, message: String(++words) } };
   };
 
-  /** Visits them at a time, one after the other, and says whose status was written. */
+  /** Reconciles them at a time, one after the other, and returns the names of written statuses. */
   const reconcileAt = async (
     seconds: number,
     names: readonly string[] = NAMES,

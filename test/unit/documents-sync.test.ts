@@ -17,7 +17,7 @@ import { NOW } from '../golden/scenario.js';
 type Fields = Readonly<Record<string, unknown>>;
 type Answer = readonly [DocumentOutcome, string?, (readonly string[])?, string?];
 
-/** A SiteUser over some visits, each with the status that the one before has left. */
+/** A SiteUser over some reconciles, each with the status after the previous one. */
 class UserHistory {
   status: Status | undefined;
   #request: DocumentRequest | undefined;
@@ -26,7 +26,7 @@ class UserHistory {
 
   constructor(public spec: Fields = {}) {}
 
-  /** @param answer what came of what it has asked for */
+  /** @param answer the result of its request */
   reconcile(answer?: Answer): this {
     return this.#reconcile(answer, (resource, reader) => {
       const inputs = user.resolve(resource, reader);
@@ -68,7 +68,7 @@ class UserHistory {
     return `${reason}: ${message}`;
   }
 
-  /** What it asks for since the last visit. */
+  /** Its request since the last reconcile. */
   request(): DocumentRequest | undefined {
     return this.#request;
   }

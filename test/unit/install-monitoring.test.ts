@@ -114,7 +114,7 @@ describe('the monitoring of the operator', () => {
     it.stop();
   });
 
-  test('is unchanged where it matches, and corrected where it differs', async () => {
+  test('is unchanged if it matches, and corrected if it differs', async () => {
     const monitor = wanted('ServiceMonitor/app-operator-metrics') as KubeObject & { spec: object };
     const live = { ...monitor, metadata: { ...monitor.metadata, uid: '1', resourceVersion: '7' } };
     const same = caInjector((path) =>

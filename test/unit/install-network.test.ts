@@ -30,7 +30,7 @@ describe("the operator's NetworkPolicy", () => {
     );
   });
 
-  test('lets it reach what it must, where that is limited: names, the API server, proxies of benches', () => {
+  test('allows it to reach, if egress is limited: DNS, the API server, proxies of benches', () => {
     const { policyTypes, egress = [] } = policyOf({ limitEgress: true });
     assert.deepEqual(policyTypes, ['Ingress', 'Egress']);
     const reached = (protocol: string): number[] =>

@@ -57,7 +57,7 @@ describe('the webhook configurations', () => {
         for (const { apiGroups, apiVersions, resources, scope } of webhook.rules) {
           assert.deepEqual([apiGroups, apiVersions], [['app-operator.io'], ['v1alpha1']]);
           assert.equal(scope, 'Namespaced');
-          // Subresources, such as the status, are not asked about.
+          // Subresources, such as the status, are not reviewed.
           assert.ok(resources.every((resource) => /^[a-z]+$/.test(resource)));
         }
         // The operator puts it in.
@@ -89,7 +89,7 @@ describe('the webhook configurations', () => {
     });
   });
 
-  test('are let through to the pods', () => {
+  test('reach the pods', () => {
     const ports = (props: Parameters<typeof install>[0]): unknown =>
       at(the(install(props), 'NetworkPolicy', OPERATOR.networkPolicy), 'spec.ingress');
     const webhooks = { port: 9443, protocol: 'TCP' };

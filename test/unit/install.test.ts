@@ -104,7 +104,7 @@ describe('the Deployment', () => {
 });
 
 describe('the install manifest', () => {
-  test('comes in the order in which it can be applied', () => {
+  test('is in the order in which it can be applied', () => {
     const kinds = install().map(({ kind }) => kind);
     const first = (kind: string): number => kinds.indexOf(kind);
     assert.equal(first('Namespace'), 0);

@@ -38,7 +38,7 @@ const declared = (text: string): readonly string[] =>
 describe('every series that rules and dashboard read', () => {
   test('is in the table, and the table has no others', () => {
     const read = new Set(EXPRESSIONS.flatMap(({ expr }) => seriesOf(expr)));
-    // The text of an alert asks too.
+    // The text of an alert has queries too.
     for (const { annotations } of ALERTS) {
       for (const [, name = ''] of annotations.description.matchAll(/(app_\w+)[{[]/g))
         read.add(name);

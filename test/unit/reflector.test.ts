@@ -295,7 +295,7 @@ describe('a reflector in an outage', { concurrency: true }, () => {
     assert.equal(state.idleMs, 2_000);
   });
 
-  test('lets a watch be silent for longer than bookmarks take to come', async () => {
+  test('allows a watch without events for longer than the interval of bookmarks', async () => {
     // The server ends it before, and not all at once.
     for (const [random, seconds] of [
       [0, '290'],

@@ -64,7 +64,7 @@ describe("a bench and its sites in a user's chart", () => {
     assert.ok(synth(other).every(({ metadata }) => metadata.namespace === 'own'));
   });
 
-  test('can be patched, before and after sites come', () => {
+  test('can be patched, before and after sites are created', () => {
     const parent = chart();
     const bench = new Bench(parent, 'bench', {
       metadata: { name: 'b' },

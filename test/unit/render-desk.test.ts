@@ -18,7 +18,7 @@ const manifestsOf = (file: string): readonly Manifest[] =>
 const site = [...manifestsOf('bench.yaml'), ...manifestsOf('site.yaml')];
 const desk = manifestsOf('desk.yaml');
 
-/** What a preview says: the path and the message of each problem. */
+/** The problems of a preview: the path and the message of each. */
 const problemsOf = (...objects: readonly object[]): readonly string[] =>
   preview(objects).problems.map(({ path, message }) => `${path}: ${message}`);
 

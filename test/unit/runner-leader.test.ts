@@ -56,7 +56,7 @@ class FakeClock implements Clock {
     this.time = end;
   }
 
-  /** As when the process is stopped: time goes on, and no timer fires before it is over. */
+  /** As when the process is stopped: time passes, and no timer fires before the end. */
   stall(ms: number): void {
     this.time += ms;
   }

@@ -13,7 +13,7 @@ import { aBench, aManifest, aSite, MINIMAL, minimal, type Manifest } from './sch
 const MESSAGES = fileURLToPath(
   new URL('../../../../test/unit/schema-refused.txt', import.meta.url),
 );
-/** Long values are cut: the end says what is wrong. */
+/** Long values are cut: the end has the problem. */
 const shortened = (message: string): string => message.replace(/(.{80}).{100,}(.{160})$/, '$1…$2');
 const admitted = (manifest: Manifest, old?: Manifest) => {
   const definition = definitionOf(manifest.kind);

@@ -21,7 +21,7 @@ export const REFUSED: readonly Refused[] = [
   ...REFUSED_OTHERS,
 ];
 
-/** A field that no schema has: dropped, or refused where the client asks for strict validation. */
+/** A field that no schema has: dropped, or refused if the client requests strict validation. */
 export const UNKNOWN_FIELDS: readonly (readonly [
   reason: string,
   manifest: Manifest,

@@ -64,7 +64,7 @@ describe('a store never returns to an older version', () => {
     assert.equal(store.get('a'), undefined);
   });
 
-  test('an answer that comes after the deletion does not bring the value back', () => {
+  test('a late answer after the deletion does not bring the value back', () => {
     const { store, changes } = aStore();
     store.upsert('a', at(5, 'one'));
     // The watch was quicker than the answer to our own write of version 6.

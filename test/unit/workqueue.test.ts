@@ -15,7 +15,7 @@ describe('a queue', () => {
     assert.equal(bench.queue.busy, false);
   });
 
-  test('works on a key once at a time, and once more where it was added meanwhile', async (t) => {
+  test('reconciles a key once at a time, and once more if it was added meanwhile', async (t) => {
     const bench = new Bench(t);
     await bench.add('a');
     await bench.add('a', 'a');
@@ -26,7 +26,7 @@ describe('a queue', () => {
     assert.deepEqual(bench.begun, ['a', 'a']);
   });
 
-  test('works on as many keys at once as it may, in the order in which they came', async (t) => {
+  test('reconciles as many keys at once as configured, in the order in which they were added', async (t) => {
     const bench = new Bench(t, 2);
     await bench.add('a', 'b', 'c', 'd');
     assert.deepEqual(bench.begun, ['a', 'b']);
@@ -113,7 +113,7 @@ describe('a key for later', () => {
     assert.deepEqual(bench.begun, ['a']);
   });
 
-  test('that is planned while it is worked on comes afterwards', async (t) => {
+  test('that is planned while it is reconciled is reconciled afterwards', async (t) => {
     const bench = new Bench(t);
     await bench.add('a');
     bench.queue.addAfter('a', 100);

@@ -36,7 +36,7 @@ export async function* readAudit(path: string, start = 0): AsyncGenerator<AuditE
 }
 
 /**
- * Counts calls by what `keyOf` says of an event; an event without a key is not counted.
+ * Counts calls by the key that `keyOf` returns; an event without a key is not counted.
  *
  * @example countCalls(log, (event) => event.user.username === 'operator' ? event.verb : undefined)
  */

@@ -84,7 +84,7 @@ async function create(files: Pki['files'], more: readonly string[]): Promise<voi
   await secret(files.kubeletClientKey, kubeletClient.keyPem);
   await secret(files.serviceAccount, publicPem(serviceAccount.publicKey));
   await secret(files.serviceAccountKey, privatePem(serviceAccount.privateKey));
-  // Last: its presence says that the others are complete.
+  // Last: its presence shows that the others are complete.
   await secret(files.authority, authority.certificatePem);
 }
 

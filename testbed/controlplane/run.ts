@@ -23,7 +23,7 @@ export function run(
     const errors: Buffer[] = [];
     child.stdout.on('data', (chunk: Buffer) => output.push(chunk));
     child.stderr.on('data', (chunk: Buffer) => errors.push(chunk));
-    // EPIPE, when it ends before it has read all: its exit code says why.
+    // EPIPE, when it ends before it has read all: its exit code has the reason.
     child.stdin.on('error', () => undefined);
     child.stdin.end(input);
     child.once('error', reject);

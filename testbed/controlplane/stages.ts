@@ -12,7 +12,7 @@ const STAGES = collectionOf('stages');
 const ECHO = 'kwok.test/echo';
 /** The node that `node-echo` is for. */
 const ECHO_NODE = 'kwok-0';
-/** Annotation that is changed to make kwok look at a node, or at the Stages, again. */
+/** Annotation that is changed to make kwok read a node, or the Stages, again. */
 const PING = 'kwok.test/ping';
 
 /** Creates the stages that every cluster has, one of each file in `kwok-stages/`. */
@@ -96,7 +96,7 @@ async function changeEchoStage(api: AdminClient, patch: unknown): Promise<void> 
   await api.mergePatch(`${STAGES}/node-echo`, patch);
 }
 
-/** Makes kwok look at a node again. */
+/** Makes kwok read a node again. */
 export async function pingNode(api: AdminClient, name: string): Promise<void> {
   await api.mergePatch(pathOf(name), { metadata: { annotations: { [PING]: randomUUID() } } });
 }

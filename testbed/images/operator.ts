@@ -10,7 +10,7 @@ import { buildDockerfile } from './dockerfile.js';
 /** What the tests install in place of the image that `dist/install.yaml` names. */
 export const OPERATOR_IMAGE = 'app-operator:e2e';
 
-/** The operator's image: what the repository's Dockerfile says, on Debian with this Node.js. */
+/** The operator's image: as in the repository's Dockerfile, on Debian with this Node.js. */
 export async function operator(): Promise<ImageDefinition> {
   const { folder, config } = await buildDockerfile(projectRoot());
   return {

@@ -68,7 +68,7 @@ export async function writePlugins(folder: string, { programs }: Calico): Promis
   await Promise.all(
     names.map((name) => symlink(path.join(DEBIAN_PLUGINS, name), path.join(folder, name))),
   );
-  // It does what its name says.
+  // The program acts by the name that it is started with.
   await symlink(programs.calico, path.join(folder, 'calico'));
 }
 

@@ -1,7 +1,7 @@
 /**
  * TEST CODE: the framework's image for the end-to-end tests: what of Debian it needs, its files,
- * its configuration. It keeps the contract of `frappe/erpnext`; docs/contributing/stand-in-image.md says how
- * far.
+ * its configuration. It keeps the contract of `frappe/erpnext`; docs/contributing/stand-in-image.md lists
+ * the limits.
  */
 import { execFileSync } from 'node:child_process';
 import { createHash } from 'node:crypto';

@@ -61,7 +61,7 @@ export function pythonVersion(): string | undefined {
 
 /**
  * Writes bytecode next to the sources, where this machine has the interpreter: processes start
- * twice as fast, and pods cannot write it themselves. A hash in it says whose it is, not the time
+ * twice as fast, and pods cannot write it themselves. A hash in it names its source, not the time
  * of files, which an archive may change.
  */
 export function compile(folder: string, mountPath: string, python: string): void {

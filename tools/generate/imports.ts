@@ -13,7 +13,7 @@ const CDK8S = fileURLToPath(
 
 /**
  * `imports/<group>.ts` of each group among the CRDs, as `cdk8s import` writes them.
- * The header's second line says where the CRDs come from.
+ * The header's second line names the source of the CRDs.
  */
 export async function importFiles(crds: readonly object[], origin: string): Promise<Files> {
   const dir = mkdtempSync(join(tmpdir(), 'app-operator-import-'));

@@ -36,7 +36,7 @@ const HANDLED = new Set<string>([
   'preserveUnknownFields',
 ]);
 
-/** The marker's text is wrong, or the type has no structural form; the path says where. */
+/** The marker's text is wrong, or the type has no structural form; the message has the path. */
 export class SchemaError extends Error {
   override readonly name = 'SchemaError';
 }

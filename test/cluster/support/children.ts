@@ -1,4 +1,4 @@
-/** The children of a bench `b` that says no more than it must. */
+/** The children of a bench `b` with the required fields only. */
 export const OF_A_BENCH = [
   'ConfigMap/b-config',
   'ConfigMap/b-nginx',

@@ -28,7 +28,7 @@ export class CommandLine {
     });
   }
 
-  /** Starts one that goes on. */
+  /** Starts one that continues to run. */
   start(args: readonly string[]): ChildProcess {
     return spawn(process.execPath, [MAIN, ...args], {
       env: this.#env,

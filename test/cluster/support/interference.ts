@@ -48,7 +48,7 @@ export async function failJob(
 ): Promise<Interference> {
   const options = { exitCode: 3, message, namespace };
   const interference = await failPods(cluster, { 'job-name': job }, options);
-  // The caller waits for the failure, and its error says more.
+  // The caller waits for the failure, and its error has more details.
   giveUp(cluster, namespace, job).catch(() => undefined);
   return interference;
 }

@@ -8,7 +8,7 @@ import type { Cluster } from '../harness.js';
 import { type Crds, crdsOf } from './modules.js';
 import type { Manifest } from './objects.js';
 
-/** The API by which the HPA controller asks KEDA for the length of a queue. */
+/** The API by which the HPA controller reads the length of a queue from KEDA. */
 const METRICS_API = 'v1beta1.external.metrics.k8s.io';
 const NAMESPACE = 'keda';
 const METRICS_SERVICE = 'keda-metrics-apiserver';

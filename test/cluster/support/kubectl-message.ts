@@ -1,6 +1,6 @@
 import type { Cluster } from '../harness.js';
 
-/** What kubectl says in the end; the notes about itself and about checks that were not made are left out. */
+/** The output of kubectl, without its notes about itself and about checks that were not made. */
 export async function kubectlMessage(
   cluster: Cluster,
   namespace: string,

@@ -56,7 +56,7 @@ export function envOf({ env = {}, timeFactor = 1, clockAheadMs = 0 }: OperatorOp
 
 type Env = Readonly<Record<string, string>>;
 
-/** The flags for how tests start it: nothing listens, and no site is asked over HTTP. */
+/** The flags of an operator in tests: without servers, and without HTTP probes. */
 export function argsOf({ namespaces, metricsPort, healthPort }: OperatorOptions): string[] {
   const listen = (port: number | undefined): string => (port ? `127.0.0.1:${port}` : '0');
   return [

@@ -18,7 +18,7 @@ export function benchOf(name: string, spec: Readonly<Record<string, unknown>> = 
   };
 }
 
-/** A site at `<name>.example.com`, Dedicated when `spec` says nothing else. */
+/** A site at `<name>.example.com`, Dedicated by default. */
 export function siteOf(
   bench: string,
   name: string,

@@ -34,7 +34,7 @@ export function valuesYaml(values: Values, indent = ''): string {
     .join(indent ? '' : '\n');
 }
 
-/** `values.schema.json`: nothing but these values, each as its schema says. */
+/** `values.schema.json`: nothing but these values, each by its schema. */
 export function valuesSchema(values: Values): object {
   return { $schema: 'http://json-schema.org/draft-07/schema#', ...objectOf(values) };
 }
