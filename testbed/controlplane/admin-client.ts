@@ -37,7 +37,9 @@ export class AdminClient {
       cert: Buffer.from(certificatePem),
       key: Buffer.from(keyPem),
     };
-    const credentials = fixed({ endpoint: { server, tls }, headers: {} });
+    // Otherwise the API server would name the operator as the manager of these writes.
+    const headers = { 'user-agent': 'testbed' };
+    const credentials = fixed({ endpoint: { server, tls }, headers });
     this.#client = createClient({ credentials, connections: 8 });
   }
 
