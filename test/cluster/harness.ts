@@ -55,7 +55,7 @@ export class Cluster {
 
   /** A fresh namespace, in which pods can run. */
   async namespace(): Promise<string> {
-    const name = `test-${(await this.lease?.nextNamespace()) ?? ++this.#namespaces}`;
+    const name = `test-${this.lease?.nextNamespace() ?? ++this.#namespaces}`;
     await this.apply('', { apiVersion: 'v1', kind: 'Namespace', metadata: { name } });
     await this.until(`the service account of ${name}`, () =>
       this.get('ServiceAccount', name, 'default'),

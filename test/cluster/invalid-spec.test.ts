@@ -31,6 +31,7 @@ const REFUSED_BY_OPERATOR: readonly {
   readonly manifest: Manifest;
   readonly phase: 'Failed' | 'Pending';
   readonly reason: string;
+  /** NAMESPACE stands for the namespace of the test. */
   readonly message: string;
 }[] = [
   ...(
@@ -109,7 +110,7 @@ const REFUSED_BY_OPERATOR: readonly {
     manifest: aSite('no-bench', { bench: 'mistyped' }),
     phase: 'Pending',
     reason: 'BenchMissing',
-    message: 'spec.benchRef.name: there is no AppBench "mistyped" in namespace test-1',
+    message: 'spec.benchRef.name: there is no AppBench "mistyped" in namespace NAMESPACE',
   },
   {
     what: 'a host name of another site',
@@ -125,7 +126,7 @@ const REFUSED_BY_OPERATOR: readonly {
     phase: 'Pending',
     reason: 'SecretMissing',
     message:
-      'spec.adminPasswordSecretRef.name: there is no Secret "nowhere" in namespace test-1; create it',
+      'spec.adminPasswordSecretRef.name: there is no Secret "nowhere" in namespace NAMESPACE; create it',
   },
 ];
 
@@ -142,12 +143,13 @@ describe('the status has the reason to refuse', () => {
         check: (one) => Boolean(conditionOf(one, 'Ready')),
       });
       const { status, reason: found, message: text } = conditionOf(live, 'Ready') ?? {};
-      assert.deepEqual([status, found, text], ['False', reason, message]);
+      const expected = message.replace('NAMESPACE', namespace);
+      assert.deepEqual([status, found, text], ['False', reason, expected]);
       assert.equal(at(live, 'status.phase'), phase);
       const stalled = conditionOf(live, 'Stalled');
       assert.deepEqual(
         [stalled?.status, stalled?.reason, stalled?.message],
-        phase === 'Failed' ? ['True', reason, message] : [undefined, undefined, undefined],
+        phase === 'Failed' ? ['True', reason, expected] : [undefined, undefined, undefined],
       );
       assert.deepEqual(await childrenOf(metadata.name), []);
     });

@@ -184,7 +184,7 @@ test(`an upgrade from ${BEFORE.release}`, needsHistory, async (t) => {
     assert.deepEqual(names.sort(), ['ann', 'refused'], 'no document is written again');
     for (const name of ['ann', 'refused']) {
       const user = `SiteUser/${name}`;
-      assert.deepEqual(at(now.get(user), 'status'), at(old.get(user), 'status'), name);
+      assert.deepEqual(withoutMessages(now.get(user)), withoutMessages(old.get(user)), name);
     }
   });
 
@@ -197,6 +197,13 @@ test(`an upgrade from ${BEFORE.release}`, needsHistory, async (t) => {
     assert.deepEqual(changed.map(([name]) => name).sort(), RESTARTED);
   });
 });
+
+/** The status of a resource. This release words the messages of conditions in another way. */
+function withoutMessages(live: Live | undefined): unknown {
+  const status = at(live, 'status') as Record<string, unknown> | undefined;
+  const conditions = (status?.['conditions'] ?? []) as readonly Record<string, unknown>[];
+  return { ...status, conditions: conditions.map((one) => ({ ...one, message: '' })) };
+}
 
 /**
  * Waits until the next resync of 0.1.0 is a minute away. All documents of a site share the moment of the resync, and it may

@@ -20,7 +20,7 @@ let cluster: Cluster;
 let operators: ProxiedOperators;
 let namespace: string;
 before(async () => {
-  cluster = await startCluster({ audit: true });
+  cluster = await startCluster({ audit: true, own: true });
   operators = new ProxiedOperators(cluster);
   namespace = await cluster.namespace();
 });
@@ -55,7 +55,7 @@ describe('the API server', { concurrency: 4 }, () => {
   ] as const) {
     test(`${how} during work: the operator survives and finishes it`, async (t) => {
       // One of its own: other controllers wait long when it happens to them twice.
-      const own = await startCluster();
+      const own = await startCluster({ own: true });
       const its = new ProxiedOperators(own);
       t.after(async () => {
         await its.stop();

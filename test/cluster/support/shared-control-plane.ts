@@ -2,6 +2,7 @@
  * Control planes that many test files use, one file at a time: a file leases one, and leaves behind
  * only what was there before. `npm test` starts them; a file that is run alone starts its own.
  */
+import { writeFileSync } from 'node:fs';
 import { readFile, rm, stat, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 
@@ -99,9 +100,10 @@ export class Lease {
   }
 
   /** The number of the next namespace; those of earlier leases may still be being deleted. */
-  async nextNamespace(): Promise<number> {
+  nextNamespace(): number {
     const number = ++this.#namespaces;
-    await writeFile(`${this.file}.namespaces`, String(this.#namespaces));
+    // Two writes at the same time could leave the lower number.
+    writeFileSync(`${this.file}.namespaces`, String(number));
     return number;
   }
 
