@@ -18,7 +18,24 @@ const CONCURRENCY = availableParallelism() + 1;
 /** Run as one file, `unit.js`, or not here. */
 const ELSEWHERE = ['unit', 'golden', 'e2e'];
 /** Files that take more than half a minute, by their measured time. */
-const LONGEST: readonly string[] = [];
+const LONGEST: readonly string[] = [
+  'jobs/site-init',
+  'cluster/crash',
+  'cluster/documents',
+  'jobs/site-backup',
+  'cluster/namespaced',
+  'cluster/delayed-events',
+  'jobs/site-restore',
+  'cluster/restart',
+  'cluster/jobs',
+  'jobs/site-upgrade',
+  'cluster/webhooks',
+  'cluster/restricted',
+  'jobs/site-converge',
+  'cluster/connection-faults',
+  'cluster/fifty-sites',
+  'jobs/site-drop',
+];
 
 const SOURCES = path.join(projectRoot(), 'test');
 const COMPILED = path.join(projectRoot(), 'dist/lib/test');
