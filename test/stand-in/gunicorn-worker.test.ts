@@ -63,8 +63,8 @@ describe('a worker of gunicorn', await needsImage(), () => {
 import gunicorn_worker
 import struct
 
-assert gunicorn_worker.SILENCE == struct.pack("ll", 60, 0)
-gunicorn_worker.SILENCE = struct.pack("ll", 1, 0)
+assert gunicorn_worker.RECEIVE_TIMEOUT == struct.pack("ll", 60, 0)
+gunicorn_worker.RECEIVE_TIMEOUT = struct.pack("ll", 1, 0)
 `;
     writeFileSync(join(module, 'echo.py'), `${shorter}${APPLICATION}`);
     const server = bench.daemon(

@@ -131,7 +131,7 @@ await describeDocuments('documents of a site', (get, version) => {
   it('grants System Manager to no user, and disables and deletes users without one', async () => {
     get().sql("DELETE FROM `tabSingles` WHERE `field` = 'setup_complete'");
     get().sql("INSERT INTO `tabSingles` VALUES ('System Settings', 'setup_complete', '1')");
-    const name = 'guest@example.com';
+    const name = 'plain@example.com';
     const wanted = user(name, { tables: roles('Website Manager') });
     assert.deepEqual(await get().write(wanted), { [name]: 'Created' });
     assert.deepEqual(get().roles(name), ['Website Manager']);
