@@ -11,6 +11,8 @@ import { benchNames } from '../kit/names.js';
 import type { AppBench } from './api.js';
 
 const SCRIPT = 'bench_metrics.py';
+/** The scripts are constant: one hash serves all benches. */
+const SCRIPT_HASH = scriptHash(SCRIPT);
 
 export interface MetricsProps {
   readonly bench: BenchModel;
@@ -44,7 +46,7 @@ export class Metrics extends Construct {
       component,
       replicas: 1,
       // Another release of the operator may bring another script, or other modules that it imports.
-      configHash: scriptHash(SCRIPT),
+      configHash: SCRIPT_HASH,
       container: {
         name: component,
         command: [PYTHON, `${SCRIPTS_DIR}/${SCRIPT}`],

@@ -141,45 +141,18 @@ export async function startPostgres(): Promise<Database> {
     {},
     user,
   );
+  const login = ['-h', '127.0.0.1', '-p', String(port), '-U', ADMIN];
   const sql = (statement: string, database = 'postgres'): string =>
-    execFileSync(
-      join(bin, 'psql'),
-      [
-        '-h',
-        '127.0.0.1',
-        '-p',
-        String(port),
-        '-U',
-        ADMIN,
-        '-d',
-        database,
-        '-AtF',
-        '\t',
-        '-c',
-        statement,
-      ],
-      {
-        env: plainEnv({ PGPASSWORD: PASSWORD }),
-        stdio: ['ignore', 'pipe', 'pipe'],
-      },
-    )
+    execFileSync(join(bin, 'psql'), [...login, '-d', database, '-AtF', '\t', '-c', statement], {
+      env: plainEnv({ PGPASSWORD: PASSWORD }),
+      stdio: ['ignore', 'pipe', 'pipe'],
+    })
       .toString()
       .trim();
   const hold = (name: string, table: string): Daemon =>
     daemon(
       [
-        ...[
-          join(bin, 'psql'),
-          '-h',
-          '127.0.0.1',
-          '-p',
-          String(port),
-          '-U',
-          ADMIN,
-          '-d',
-          name,
-          '-c',
-        ],
+        ...[join(bin, 'psql'), ...login, '-d', name, '-c'],
         `SELECT count(*) FROM ${table}; SELECT pg_sleep(600)`,
       ],
       { PGPASSWORD: PASSWORD },
