@@ -7,9 +7,9 @@ import { PYTHON } from '../frappe/pod.js';
 import type { SiteModel } from '../frappe/site-model.js';
 import { parseDuration } from '../kit/duration.js';
 import type { ChartProps } from '../kit/kind.js';
-import { backupNames } from '../kit/names.js';
 import { Stage } from '../kit/stage.js';
 import type { SiteBackup } from './api.js';
+import { backupNames } from './names.js';
 import type { BackupInputs } from './resolve.js';
 
 /** Time for a backup that is stopped to take away what it has stored. */

@@ -105,6 +105,7 @@ export function documentKind<R extends Resource<DocumentSpec, DocumentStatus>>(
       return { ...statusResult, fields: { ...statusResult.fields, ...nothing } };
     },
     cleanup: documentCleanup<R>(doctype, documentOf),
+    previewStatus: () => ({ outcome: 'Created' }),
     statusView: { collapsed: true },
   };
 }

@@ -8,9 +8,9 @@ import type { SiteModel } from '../frappe/site-model.js';
 import { parseDuration } from '../kit/duration.js';
 import { canonicalJson } from '../kit/hash.js';
 import type { ChartProps } from '../kit/kind.js';
-import { siteJobNames } from '../kit/names.js';
 import { Stage } from '../kit/stage.js';
 import type { SiteJob } from './api.js';
+import { siteJobNames } from './names.js';
 import type { SiteJobInputs } from './resolve.js';
 
 /** For a pod to start and, where it has failed, until the next one does. */

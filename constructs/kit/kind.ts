@@ -75,6 +75,11 @@ export interface Kind<R extends Resource = Resource, F = unknown> {
   evaluate(observation: Observation<R, F>): StatusResult;
   /** What must happen before the finalizer of a deleted resource is removed. */
   readonly cleanup: Cleanup<R>;
+  /**
+   * The status that a preview shows to other resources: that of a reconciled one.
+   * @default the status that it has
+   */
+  previewStatus?(resource: R): Readonly<Record<string, unknown>>;
   /** What `app-operator status` shows of a resource. @default its state and phase only */
   readonly statusView?: StatusView<R>;
 }

@@ -1,9 +1,9 @@
 import { createHash } from 'node:crypto';
 
 /**
- * The names of all objects, in one place: they are public API, and a changed name would delete one
- * object and create another. The longest suffix keeps every name of a 45-character bench or site
- * within the 63 characters of a DNS label.
+ * The names of the objects of benches and sites, which other kinds need too. They are public API: a
+ * changed name would delete one object and create another. The longest suffix keeps every name of a
+ * 45-character bench or site within the 63 characters of a DNS label.
  */
 export function benchNames(bench: string) {
   return {
@@ -43,19 +43,6 @@ export function siteNames(site: string) {
     databaseVolume: `${site}-db-data`,
     databaseRoot: `${site}-db-root`,
     tls: `${site}-tls`,
-  } as const;
-}
-
-/** The names of a SiteJob's objects: a CronJob's may have 52 characters. */
-export function siteJobNames(job: string) {
-  return { run: `${job}-run` } as const;
-}
-
-/** The names of a SiteBackup's objects: a CronJob's may have 52 characters. */
-export function backupNames(backup: string) {
-  return {
-    backup: `${backup}-backup`,
-    delete: `${backup}-backup-delete`,
   } as const;
 }
 

@@ -141,7 +141,7 @@ export function checkedGraph(
   try {
     return graphOf(ofKind, resource, reader);
   } catch (error) {
-    refuse(manifest, resolveProblems(error, resource, new Set()));
+    refuse(manifest, resolveProblems(error, { kind: ofKind, resource, reader }));
     throw error;
   }
 }

@@ -68,7 +68,7 @@ const ASSUMED = new Set([
 ]);
 
 /**
- * A reader of custom resources: every site is Ready, every named Secret and database server exists.
+ * A reader of custom resources: each is reconciled, every named Secret and database server exists.
  */
 export function readerOf(resources: readonly Resource[], options: PreviewOptions): StaticReader {
   return new StaticReader({
@@ -80,12 +80,11 @@ export function readerOf(resources: readonly Resource[], options: PreviewOptions
   });
 }
 
-/** What runs in a site is shown as it is once the site can take it. */
+/** Resources are shown as they are once what they refer to is reconciled. */
 function settled(resource: Resource): Resource {
-  if (resource.kind !== 'AppSite') return resource;
-  const { generation = 0 } = resource.metadata;
-  const conditions = [{ type: 'Ready', status: 'True', reason: 'Ready', message: '' }];
-  return { ...resource, status: { observedGeneration: generation, conditions } };
+  const kind = KINDS.find(({ definition }) => definition.kind === resource.kind);
+  const status = kind?.previewStatus?.(resource);
+  return status ? { ...resource, status } : resource;
 }
 
 /**
@@ -124,7 +123,7 @@ function childrenOf(
   try {
     return { objects: graphOf(kind, resource, reader), problems: [] };
   } catch (error) {
-    const problems = resolveProblems(error, resource, refused);
+    const problems = resolveProblems(error, { kind, resource, reader, refused });
     return { objects: [], problems: problems.map((problem) => ({ object, ...problem })) };
   }
 }

@@ -1,39 +1,51 @@
 import { Stalled, Waiting, type Problem } from '../kit/errors.js';
-import type { Resource } from '../kit/object.js';
+import type { ClusterReader } from '../kit/kind.js';
+import type { KubeObject, Resource } from '../kit/object.js';
 import { problemsOf } from '../kit/problems.js';
+import { reasonClass } from '../kit/reasons.js';
+import { referenceName } from '../kit/reference.js';
+import type { AnyKind } from '../registry.js';
 import { resourceKey } from './accept.js';
 
-/**
- * The problems in an error that `resolve` threw: the message of the Ready condition, by field.
- * @param refused keys of resources that have problems themselves
- * @throws the error where it is no problem of the input
- */
-export function resolveProblems(
-  error: unknown,
-  resource: Resource,
-  refused: ReadonlySet<string>,
-): readonly Problem[] {
-  if (!(error instanceof Stalled || error instanceof Waiting)) throw error;
-  if (error.reason === 'BenchMissing') return missingBench(resource, refused);
-  // In a preview nothing has been written yet: what only takes its turn is no problem.
-  if (['WaitingForChart', 'WaitingForParent'].includes(error.reason)) return [];
-  return problemsOf(error);
+/** A resource whose inputs were to be resolved. */
+export interface ResolveRequest {
+  readonly kind: AnyKind;
+  readonly resource: Resource;
+  readonly reader: ClusterReader;
+  /** Keys of resources that have problems themselves. @default none */
+  readonly refused?: ReadonlySet<string>;
 }
 
 /**
- * A site is made from its bench, so a preview takes both. A bench that is refused says why itself.
+ * The problems in an error that `resolve` threw: the message of the Ready condition, by field.
+ * @throws the error where it is no problem of the input
  */
-function missingBench(
-  { metadata: { namespace = 'default' }, spec }: Resource,
-  refused: ReadonlySet<string>,
-): readonly Problem[] {
-  const { name } = (spec as { readonly benchRef: { readonly name: string } }).benchRef;
-  const bench = { apiVersion: '', kind: 'AppBench', metadata: { namespace, name } };
-  if (refused.has(resourceKey(bench))) return [];
-  return [
-    {
-      path: 'spec.benchRef.name',
-      message: `there is no AppBench ${JSON.stringify(name)} in namespace ${namespace} in the input: add it to the input`,
-    },
-  ];
+export function resolveProblems(error: unknown, request: ResolveRequest): readonly Problem[] {
+  if (!(error instanceof Stalled || error instanceof Waiting)) throw error;
+  const problems = problemsOf(error);
+  if (reasonClass(request.kind, error.reason) !== 'missing') return problems;
+  return problems.flatMap((problem) => missingReference(problem, request) ?? [problem]);
+}
+
+/**
+ * A preview takes a resource with all that it refers to. A refused one has its own problems.
+ * @returns undefined if the problem is not about a reference to a missing resource
+ */
+function missingReference(
+  { path }: Problem,
+  { kind, resource, reader, refused }: ResolveRequest,
+): readonly Problem[] | undefined {
+  const reference = kind.references.find(({ field }) => path === `spec.${field}.name`);
+  const name = reference && referenceName(resource, reference);
+  if (!reference || name === undefined) return undefined;
+  const { namespace = 'default' } = resource.metadata;
+  const named = { apiVersion: '', kind: reference.kind, metadata: { namespace, name } };
+  if (reader.get(named.kind, namespace, name, identity)) return undefined;
+  if (refused?.has(resourceKey(named))) return [];
+  const message = `there is no ${named.kind} ${JSON.stringify(name)} in namespace ${namespace} in the input: add it to the input`;
+  return [{ path, message }];
+}
+
+function identity(object: KubeObject): KubeObject {
+  return object;
 }

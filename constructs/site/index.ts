@@ -62,6 +62,10 @@ export const siteWith = (integrations: readonly Integration[]): Kind<AppSite, Si
   probes: siteProbes,
   evaluate: (observation) => evaluateSite(observation, integrations),
   cleanup: siteCleanup,
+  previewStatus: ({ metadata: { generation = 0 } }) => ({
+    observedGeneration: generation,
+    conditions: [{ type: 'Ready', status: 'True', reason: 'Ready', message: '' }],
+  }),
   statusView: siteStatusView,
 });
 

@@ -4,6 +4,7 @@ import { parse, parseAllDocuments } from 'yaml';
 import { admit, type Admission } from '../../constructs/kit/schema/admit.js';
 import type { Health } from '../../constructs/kit/health.js';
 import type { JobRun, ProbeResult } from '../../constructs/kit/kind.js';
+import type { KindDefinition } from '../../constructs/kit/definition.js';
 import type { KubeObject } from '../../constructs/kit/object.js';
 import { DEFAULT_SETTINGS, type Settings } from '../../constructs/kit/settings.js';
 import { DEFINITIONS } from '../../constructs/registry.js';
@@ -86,6 +87,28 @@ export const readScenario = memoize((name: string): Scenario => {
     observed: readYaml(name, 'observed.yaml') ?? {},
   };
 });
+
+/** What scenarios and pages call a kind: `bench`, `site`, `siteuser` … */
+export function wordOf({ singular }: KindDefinition): string {
+  return singular.replace('app', '');
+}
+
+/** The spec of the scenario `<kind>-minimal`, as the user wrote it. */
+export function minimalSpec(definition: KindDefinition): Readonly<Record<string, unknown>> {
+  const manifest = parse(read(`${wordOf(definition)}-minimal`, 'cr.yaml')) as {
+    readonly spec: Readonly<Record<string, unknown>>;
+  };
+  return manifest.spec;
+}
+
+/** The fields that the README of the scenario `<kind>-everything` lists below a heading, sorted. */
+export function listedFields(definition: KindDefinition, heading: string): readonly string[] {
+  const [, section = ''] = read(`${wordOf(definition)}-everything`, 'README.md').split(
+    `\n## ${heading}\n`,
+  );
+  const [own = ''] = section.split('\n## ');
+  return [...own.matchAll(/^- `(spec[^`]+)`/gm)].map(([, field = '']) => field).sort();
+}
 
 export function titleOf(name: string): string {
   return read(name, 'README.md').split('\n', 1)[0]?.replace(/^# /, '') ?? '';

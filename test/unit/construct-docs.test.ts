@@ -22,12 +22,11 @@ import {
   valueTable,
 } from '../golden/docs.js';
 import { graphOf, kindOf, outcomesOf } from '../golden/outcome.js';
-import { readScenario, scenarioNames } from '../golden/scenario.js';
+import { listedFields, readScenario, scenarioNames, wordOf } from '../golden/scenario.js';
+import { MINIMAL } from './schema-manifests.js';
 
 const pageOf = ({ definition }: AnyKind) => `docs/spec/${definition.singular}.md`;
 const read = (file: string) => readFileSync(ROOT + file, 'utf8');
-/** `bench`, `site`, `siteuser` …: the placeholder of the resource’s name in its page. */
-const wordOf = ({ definition }: AnyKind) => definition.singular.replace('app', '');
 
 /** Admits an object unchanged: no problem, and no field pruned. */
 function admitted(object: KubeObject): KubeObject {
@@ -46,7 +45,7 @@ for (const kind of KINDS) {
       assertSection(pageOf(kind), 'fields', fieldTable(definition.spec, 'spec'));
     });
     test('lists every child object, and no other', () => {
-      const word = wordOf(kind);
+      const word = wordOf(definition);
       const listed = [...page.matchAll(/^\| (\w+ `<\w+>-[^`]+`) +\|/gm)].flatMap(([, name = '']) =>
         name.includes('<queue>')
           ? ['default', 'short', 'long'].map((queue) => name.replace('<queue>', queue))
@@ -108,59 +107,17 @@ function isSet(value: unknown, [name, ...rest]: readonly string[]): boolean {
 }
 
 suite('the golden scenario with every field set', () => {
-  /** Fields that exclude one that the scenario sets. */
-  const EXCLUDED: Readonly<Record<string, readonly string[]>> = {
-    AppBench: [
-      'spec.appsJSON',
-      'spec.dbConfig.clusterRef.name',
-      'spec.dbConfig.host',
-      'spec.dbConfig.mariadbRef.kind',
-      'spec.dbConfig.mariadbRef.name',
-      'spec.dbConfig.port',
-      'spec.dbConfig.rootSecretRef.name',
-      'spec.redisConfig.external.urlsSecretRef.name',
-    ],
-    AppSite: [
-      'spec.dbConfig.host',
-      'spec.dbConfig.name',
-      'spec.dbConfig.port',
-      'spec.dbConfig.secretRef.name',
-      'spec.restoreFrom.source.pvc.claimName',
-      'spec.restoreFrom.source.pvc.prefix',
-      ...['bucket', 'caSecretRef.name', 'endpoint', 'forcePathStyle', 'prefix', 'region'].map(
-        (field) => `spec.restoreFrom.source.s3.${field}`,
-      ),
-      'spec.restoreFrom.source.s3.secretRef.name',
-    ],
-    SiteJob: ['spec.command'],
-    SiteUser: ['spec.roleProfile'],
-    SiteBackup: ['spec.destination.pvc.claimName', 'spec.destination.pvc.prefix', 'spec.exclude'],
-    SiteWorkspace: ['spec.externalLink', 'spec.linkTo', 'spec.linkType'],
-    SiteDashboard: [],
-    SiteDashboardChart: [
-      'spec.aggregateFunctionBasedOn',
-      'spec.groupByBasedOn',
-      'spec.groupByType',
-      'spec.heatmapYear',
-      'spec.numberOfGroups',
-      'spec.reportFilters',
-      'spec.reportName',
-      'spec.source',
-      'spec.xField',
-      'spec.yAxis.color',
-      'spec.yAxis.yField',
-    ],
-  };
   /** Fields that only one of several queues or tolerations needs. */
   const RARE =
     /\.(staticReplicas|cooldownPeriod|pollingInterval|tolerationSeconds)$|\.default\.(min|max)Replicas$|\.default\.queueLength$|\.(limits|requests)$/;
   for (const kind of KINDS) {
-    test(`of ${kind.definition.kind} omits none`, () => {
-      const [admission] = readScenario(`${wordOf(kind)}-everything`).admissions;
-      const unset = pathsOf(kind.definition.spec, 'spec')
+    const { definition } = kind;
+    test(`of ${definition.kind} omits none that its README does not list`, () => {
+      const [admission] = readScenario(`${wordOf(definition)}-everything`).admissions;
+      const unset = pathsOf(definition.spec, 'spec')
         .filter((path) => !isSet(admission?.object, path.split('.')))
         .filter((path) => !RARE.test(path));
-      assert.deepEqual(unset.sort(), EXCLUDED[kind.definition.kind]);
+      assert.deepEqual(unset.sort(), listedFields(definition, 'Fields that are not set'));
     });
   }
 });
@@ -172,14 +129,6 @@ test('docs/operator-flags.md lists every flag of the operator', () => {
 test('docs/helm-values.md lists every value of the chart', () => {
   assertSection('docs/helm-values.md', 'values', valueTable(read('dist/chart/README.md')));
 });
-
-/** Required fields that a merge patch leaves as they are. */
-const REQUIRED: Readonly<Record<string, object>> = {
-  appbench: { frameworkVersion: 'version-15' },
-  appsite: { benchRef: { name: 'bench' }, siteName: 'demo.example.com' },
-  siteuser: { siteRef: { name: 'site' }, email: 'ada@example.com', firstName: 'Ada' },
-  sitebackup: { siteRef: { name: 'site' }, destination: { pvc: { claimName: 'backups' } } },
-};
 
 for (const file of markdownFiles()) {
   suite(file, () => {
@@ -199,7 +148,7 @@ for (const file of markdownFiles()) {
           apiVersion: 'app-operator.io/v1alpha1',
           kind: definition.kind,
           metadata: { name: 'patched' },
-          spec: { ...REQUIRED[singular], ...spec },
+          spec: { ...MINIMAL[definition.kind], ...spec },
         });
         assert.deepEqual({ problems, pruned }, { problems: [], pruned: [] }, patch);
       }

@@ -7,7 +7,7 @@ import { KINDS, type AnyKind } from '../../constructs/registry.js';
 import * as constants from '../../constructs/kit/constants.generated.js';
 import { scripts } from '../../constructs/frappe/scripts.generated.js';
 import { ROOT } from '../golden/docs.js';
-import { outcomesOf } from '../golden/outcome.js';
+import { kindOf, outcomesOf } from '../golden/outcome.js';
 import { readScenario, scenarioNames } from '../golden/scenario.js';
 
 /** Kinds that can fail: `evaluatePhase` derives a reason from their name. */
@@ -136,13 +136,9 @@ function rowsOf(heading: string): readonly (readonly string[])[] {
 const first = (rows: readonly (readonly string[])[]) =>
   [...new Set(rows.map(([cell = '']) => cell.replaceAll('`', '')))].sort();
 
-/** What the page calls a kind. */
-const WORDS: Readonly<Record<string, string>> = {
-  AppBench: 'bench',
-  AppSite: 'site',
-  SiteBackup: 'backup',
-  SiteJob: 'job',
-};
+/** What the page calls a kind; kinds that stand for documents of a site share their rows. */
+const pageWord = ({ definition, reasons }: AnyKind): string =>
+  'DocumentFailed' in reasons ? 'document' : definition.singular.replace(/^(app|site)/, '');
 
 suite('the reasons that kinds declare', () => {
   test('are all reasons that the code gives, and no others', () => {
@@ -187,9 +183,9 @@ suite('docs/reasons.md', () => {
       outcomesOf(readScenario(name)).map((outcome) => ({ name, ...outcome })),
     );
     for (const { name, resource, status } of outcomes) {
-      const kind = WORDS[resource.kind] ?? 'document';
-      const { reasons } = KINDS.find(({ definition }) => definition.kind === resource.kind) ?? {};
-      const declared = { ...COMMON_REASONS, ...reasons };
+      const owner = kindOf(resource);
+      const kind = pageWord(owner);
+      const declared = { ...COMMON_REASONS, ...owner.reasons };
       for (const { type, reason, status: value } of status.conditions ?? []) {
         if (['Reconciling', 'Stalled'].includes(type)) continue;
         // A failed Job's termination message has its own reasons.

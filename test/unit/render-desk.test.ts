@@ -36,7 +36,9 @@ suite('a preview of charts, dashboards and workspaces', () => {
   test('wants their site with them', () => {
     assert.deepEqual(
       new Set(problemsOf(...desk.filter(({ kind }) => kind === 'SiteDashboardChart'))),
-      new Set(['spec.siteRef.name: there is no AppSite "demo-site" in namespace default']),
+      new Set([
+        'spec.siteRef.name: there is no AppSite "demo-site" in namespace default in the input: add it to the input',
+      ]),
     );
   });
 

@@ -65,7 +65,7 @@ describe('a preview', () => {
     for (const one of [job(), job('@daily')]) {
       assert.throws(
         () => renderObjects([bench(), one]),
-        /there is no AppSite "s" in namespace default/,
+        /there is no AppSite "s" in namespace default in the input: add it to the input/,
       );
     }
   });

@@ -1,4 +1,6 @@
 import { API_VERSION, DEFAULT_API_GROUP } from '../../constructs/kit/definition.js';
+import { DEFINITIONS } from '../../constructs/registry.js';
+import { minimalSpec } from '../golden/scenario.js';
 
 /** A manifest as a user writes it. */
 export interface Manifest {
@@ -13,8 +15,10 @@ export function aManifest(kind: string, spec: unknown, name = 'sample'): Manifes
   return { apiVersion: `${DEFAULT_API_GROUP}/${API_VERSION}`, kind, metadata, spec };
 }
 
-/** The least that each kind takes. */
-export const MINIMAL: Readonly<Record<string, Readonly<Record<string, unknown>>>> = {
+type Specs = Readonly<Record<string, Readonly<Record<string, unknown>>>>;
+
+/** The least that each kind of the specification takes. */
+const SPECIFIED: Specs = {
   AppBench: { frameworkVersion: 'version-15' },
   AppSite: { benchRef: { name: 'bench' }, siteName: 'shop.example.com' },
   SiteUser: { siteRef: { name: 'shop' }, email: 'ada@example.org', firstName: 'Ada' },
@@ -34,6 +38,14 @@ export const MINIMAL: Readonly<Record<string, Readonly<Record<string, unknown>>>
   SiteBackup: { siteRef: { name: 'shop' }, destination: { pvc: { claimName: 'backups' } } },
   SiteJob: { siteRef: { name: 'shop' }, command: ['migrate'] },
 };
+
+/** The least that each kind takes; of a further kind, its scenario `<kind>-minimal`. */
+export const MINIMAL: Specs = Object.fromEntries(
+  DEFINITIONS.map((definition) => [
+    definition.kind,
+    SPECIFIED[definition.kind] ?? minimalSpec(definition),
+  ]),
+);
 
 /** The least manifest of a kind, with fields changed; an undefined one is left out. */
 export function minimal(kind: string, changes: object = {}, name?: string): Manifest {
