@@ -1,6 +1,7 @@
 import { stringify } from 'yaml';
 import { crdOf } from '../../constructs/install/crd.js';
 import { DEFAULT_API_GROUP, type KindDefinition } from '../../constructs/kit/definition.js';
+import { DEFINITIONS } from '../../constructs/registry.js';
 import type { KindFolder } from './kinds.js';
 import type { Files } from './output.js';
 import type { KindSchemas } from './schemas.js';
@@ -17,13 +18,12 @@ export function crdFiles(definitions: readonly KindDefinition[]): Files {
 
 /**
  * The definitions in `constructs/registry.ts`, in its order, with the schemas of this run. The registry
- * is imported late: the schemas that it imports are those of the last compilation, or missing.
+ * imports the schemas of the last compilation.
  */
-export async function definitions(
+export function definitions(
   folders: readonly KindFolder[],
   schemas: ReadonlyMap<string, KindSchemas>,
-): Promise<KindDefinition[]> {
-  const { DEFINITIONS } = await import('../../constructs/registry.js');
+): KindDefinition[] {
   for (const { folder, kind } of folders) {
     if (DEFINITIONS.some((definition) => definition.kind === kind)) continue;
     throw new Error(`constructs/registry.ts: ${kind} of constructs/${folder} is missing`);

@@ -1,21 +1,14 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { GENERATED, installManifest, installObjects } from '../../cli/commands/install/manifest.js';
+import { toYaml } from '../../cli/io/yaml.js';
+import { IMAGE_REPOSITORY } from '../../constructs/install/identity.js';
 import type { KindDefinition } from '../../constructs/kit/definition.js';
 import { chartFiles } from './chart/files.js';
 import type { Files } from './output.js';
 
-/**
- * `dist/install.yaml` and the chart. What makes it imports every kind, so it is imported late, as
- * these are.
- */
-export async function installFile(
-  root: string,
-  definitions: readonly KindDefinition[],
-): Promise<Files> {
-  const { GENERATED, installManifest, installObjects } =
-    await import('../../cli/commands/install/manifest.js');
-  const { IMAGE_REPOSITORY } = await import('../../constructs/install/identity.js');
-  const { toYaml } = await import('../../cli/io/yaml.js');
+/** `dist/install.yaml` and the chart. */
+export function installFile(root: string, definitions: readonly KindDefinition[]): Files {
   const version = versionIn(root);
   const text = installManifest({ version, definitions });
   const chart = chartFiles(

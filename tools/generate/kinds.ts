@@ -9,8 +9,7 @@ export interface KindFolder {
 
 /**
  * Every kind whose schema, CRD and import are generated: each folder of `constructs/` with a
- * `definition.ts`. The name is read from the source, since the definition cannot be imported before
- * its schema is generated.
+ * `definition.ts`. The name is read from the source: a kind need not be in the registry yet.
  */
 export function kindFolders(root: string): readonly KindFolder[] {
   const constructs = join(root, 'constructs');

@@ -8,11 +8,8 @@
  * With `--third-party` it writes the imports of third-party kinds instead; that needs Go.
  */
 import '../../runner/require-node.js';
-import { existsSync } from 'node:fs';
-import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
-import ts from 'typescript';
 import { crdOf } from '../../constructs/install/crd.js';
 import { crdFiles, definitions } from './crds.js';
 import { importFiles } from './imports.js';
@@ -31,38 +28,19 @@ async function generated(): Promise<Files> {
   const folders = kindFolders(ROOT);
   const schemas = kindSchemas(ROOT, folders);
   const sources = new Map([...(await schemaFiles(schemas)), ...jobModules(ROOT)]);
-  bootstrap(sources);
-  const kinds = await definitions(folders, schemas);
+  const kinds = definitions(folders, schemas);
   const imports = await importFiles(
     kinds.map((kind) => crdOf(kind)),
     'dist/crds',
   );
-  const install = await installFile(ROOT, kinds);
-  const monitoring = await monitoringFiles();
   return new Map([
     ...apiFile(folders),
     ...sources,
     ...crdFiles(kinds),
-    ...install,
-    ...monitoring,
+    ...installFile(ROOT, kinds),
+    ...monitoringFiles(),
     ...imports,
   ]);
-}
-
-/**
- * Definitions import generated modules. In a fresh clone of a new kind these are not compiled yet,
- * so they are put where the compiler will put them.
- */
-function bootstrap(sources: Files): void {
-  const missing = [...sources].flatMap(([path, text]) => {
-    const compiled = join('dist/lib', path.replace(/\.ts$/, '.js'));
-    return existsSync(join(ROOT, compiled)) ? [] : [[compiled, text] as const];
-  });
-  const options = { module: ts.ModuleKind.ESNext, target: ts.ScriptTarget.ES2022 };
-  write(
-    ROOT,
-    new Map(missing.map(([path, text]) => [path, ts.transpile(text, options, path)] as const)),
-  );
 }
 
 async function main(): Promise<number> {

@@ -1,13 +1,10 @@
 import { stringify } from 'yaml';
+import { dashboardJson } from '../../constructs/monitoring/dashboard.js';
+import { RULE_GROUPS } from '../../constructs/monitoring/rules.js';
 import type { Files } from './output.js';
 
-/**
- * For those who run Prometheus and Grafana without their operators. Imported late, as what they are
- * made of.
- */
-export async function monitoringFiles(): Promise<Files> {
-  const { RULE_GROUPS } = await import('../../constructs/monitoring/rules.js');
-  const { dashboardJson } = await import('../../constructs/monitoring/dashboard.js');
+/** For those who run Prometheus and Grafana without their operators. */
+export function monitoringFiles(): Files {
   const rules = stringify({ groups: RULE_GROUPS }, { lineWidth: 0, aliasDuplicateObjects: false });
   return new Map([
     [
