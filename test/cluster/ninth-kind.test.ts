@@ -10,7 +10,8 @@ import { DEFAULT_API_GROUP, objectKind } from '../../constructs/kit/definition.j
 import type { KubeObject } from '../../constructs/kit/object.js';
 import { reasonClass } from '../../constructs/kit/reasons.js';
 import { StaticReader } from '../../constructs/kit/static-reader.js';
-import { KINDS } from '../../constructs/registry.js';
+import { OPERATOR } from '../../constructs/install/identity.js';
+import { DEFINITIONS, KINDS } from '../../constructs/registry.js';
 import { Admission } from '../../runner/admission/admission.js';
 import type { AdmissionResponse } from '../../runner/admission/review.js';
 import { createClient } from '../../runner/api/client.js';
@@ -20,7 +21,9 @@ import { fieldTable } from '../golden/docs.js';
 import { bannerReasons, ninthKind } from '../ninth-kind/index.js';
 import { type Cluster, installCrd, startCluster } from './harness.js';
 import { aSite } from './support/builders.js';
+import { kubectlMessage } from './support/kubectl-message.js';
 import { at, addKind, conditionOf, type Manifest } from './support/objects.js';
+import { configurations, register } from './support/webhooks.js';
 
 const KINDS_WITH_NINTH = [...KINDS, ninthKind];
 const { definition } = ninthKind;
@@ -38,12 +41,22 @@ describe('a kind whose whole code is one folder', () => {
   let cluster: Cluster;
   let namespace: string;
   let metricsPort: number;
+  let webhookPort: number;
   before(async () => {
     cluster = await startCluster({ own: true });
     addKind(API);
     await installCrd(cluster, crdOf(definition) as unknown as Manifest);
+    await cluster.apply('', {
+      apiVersion: 'v1',
+      kind: 'Namespace',
+      metadata: { name: OPERATOR.namespace },
+    });
     metricsPort = await cluster.freePort();
-    await cluster.operator([], { main: MAIN, metricsPort });
+    webhookPort = await cluster.freePort();
+    await cluster.operator(['--webhooks', `--webhook-bind-address=127.0.0.1:${webhookPort}`], {
+      main: MAIN,
+      metricsPort,
+    });
     namespace = await cluster.namespace();
     // The site waits for its bench; the banner only needs the object.
     await cluster.apply(namespace, aSite('s', { bench: 'missing' }), aBanner('b'));
@@ -113,6 +126,34 @@ describe('a kind whose whole code is one folder', () => {
     } finally {
       await client.close();
     }
+  });
+
+  test('is refused and warned of by the webhooks, as the author of the object sees', async () => {
+    const definitions = [...DEFINITIONS, definition];
+    await register(cluster, configurations(webhookPort, {}, { definitions }));
+    const create = (banner: Manifest): Promise<string> =>
+      kubectlMessage(
+        cluster,
+        namespace,
+        ['create', '--dry-run=server', '--warnings-as-errors', '--filename=-'],
+        banner,
+      );
+    await cluster.until('the API server to call the webhooks', async () =>
+      (await create(aBanner('second'))).endsWith('already'),
+    );
+    assert.equal(
+      await create(aBanner('second')),
+      'spec.siteRef.name: site s has SiteBanner b already',
+    );
+    assert.match(
+      await create(aBanner('early', 'later')),
+      new RegExp(
+        `^Warning: spec[.]siteRef[.]name: there is no AppSite "later" in namespace ${namespace}$`,
+        'm',
+      ),
+    );
+    await cluster.apply(namespace, aSite('free', { bench: 'missing' }));
+    assert.match(await create(aBanner('welcome', 'free')), /created/);
   });
 
   test('is deleted after what its cleanup waits for', async () => {
