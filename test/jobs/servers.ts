@@ -77,11 +77,14 @@ function locate(name: string): string | undefined {
     .find((path) => existsSync(path));
 }
 
+let python: string | undefined;
+
 /** A python that has the drivers which the framework's own environment has. */
 function pythonWithDrivers(): string | undefined {
-  return ['/usr/bin/python3', 'python3'].find(
-    (python) => spawnSync(python, ['-c', 'import pymysql, psycopg2, redis']).status === 0,
+  python ??= ['/usr/bin/python3', 'python3'].find(
+    (program) => spawnSync(program, ['-c', 'import pymysql, psycopg2, redis']).status === 0,
   );
+  return python;
 }
 
 /** `{}` if all programs are installed; otherwise the reason why a suite is skipped, which is also printed. */

@@ -12,7 +12,7 @@ import {
 import { join } from 'node:path';
 import { after, before, describe } from 'node:test';
 import { fillApps } from '../../testbed/stand-in/bench.js';
-import { standInPackages } from '../../testbed/stand-in/packages.js';
+import { compile, pythonVersion, standInPackages } from '../../testbed/stand-in/packages.js';
 import { type Database, startMariaDb, startPostgres } from './databases.js';
 import {
   type Env,
@@ -110,6 +110,7 @@ export function aBench(version: string, redis: Redis): string {
   cpSync(join(ADDED, 'patches'), join(root, 'frappe/patches/job_tests'), { recursive: true });
   appendFileSync(join(root, 'frappe/hooks.py'), readFileSync(join(ADDED, 'hooks.py')));
   setAppVersion(bench, 'frappe', version);
+  compile(join(bench, 'apps'), join(bench, 'apps'), pythonVersion() ?? '', 'checked');
   for (const name of ['sites', 'config']) mkdirSync(join(bench, name));
   const url = `redis://:${encodeURIComponent(redis.password)}@127.0.0.1:${String(redis.port)}`;
   writeFileSync(

@@ -57,6 +57,10 @@ const settingsOf = (site: SiteJobs): unknown[] => {
   return [config['maintenance_mode'], config['pause_scheduler'], config['bench_id']];
 };
 const markerOf = (site: SiteJobs): SiteConfig => site.json('.app-operator.json');
+const isOpen = (site: SiteJobs): boolean =>
+  existsSync(site.path('.app-operator.json')) &&
+  markerOf(site)['state'] === 'complete' &&
+  markerOf(site)['upgrade'] === undefined;
 const outcomeOf = (line: string): SiteConfig =>
   JSON.parse(line.replace(/^app-operator: Succeeded: /, '')) as SiteConfig;
 const restored = (line: string): SiteConfig => outcomeOf(line)['restored'] as SiteConfig;
@@ -118,6 +122,15 @@ describeOnServers('a restore', (servers) => {
     insert(site, "'mine'");
     putFile(site, 'public/files/mine.txt', 'mine');
     return { site, old: copyOf(site) };
+  };
+
+  /** Gives a site that was restored a row, a file and a key that the backup does not have. */
+  const dataOfItsOwn = (site: SiteJobs, number: number): Copy => {
+    insert(site, `'mine ${String(number)}'`);
+    putFile(site, 'public/files/mine.txt', `mine ${String(number)}`);
+    const config = { ...site.json('site_config.json'), encryption_key: KEY };
+    writeFileSync(site.path('site_config.json'), JSON.stringify(config));
+    return copyOf(site);
   };
 
   it('creates a new site from the newest complete backup: each row, each file, the key', async () => {
@@ -264,11 +277,12 @@ describeOnServers('a restore', (servers) => {
     ['without a key', /BackupIncomplete: .*no encryption key/, () => ({ config: { encryption_key: '' } })],
     ['of unknown apps', /BackupIncomplete: .*does not list its apps/, () => ({ manifest: { apps: 'frappe' } })],
   ]; // prettier-ignore
+  let unchanged: { site: SiteJobs; old: Copy } | undefined;
   for (const [what, line, change] of broken) {
     it(`rejects a backup ${what}, and does not change the site`, async () => {
       const store = aStore();
       await backedUp(store, change(''));
-      const { site, old } = await existing();
+      const { site, old } = (unchanged ??= await existing());
       const result = await site.with(from(store, A, { ...confirmed, RESTORE_NAME: NAME })).init();
       assert.match(result.lastLine, line, result.output);
       assert.equal(result.terminationMessage, result.lastLine);
@@ -517,21 +531,17 @@ describeOnServers('a restore', (servers) => {
       const killer = temporaryDirectory();
       cpSync(KILLER, join(killer, 'sitecustomize.py'));
       const path = `${killer}:${join(bench, 'apps/frappe')}`;
+      const used = what === 'an existing' ? (await existing(bench)).site : undefined;
       let killed = 0;
       for (let at = 1, ended = false; !ended; at += step) {
-        const started =
-          what === 'a new'
-            ? { site: aSite(bench, servers.database, IMAGE), old: undefined }
-            : await existing(bench);
-        const { site, old } = started;
-        const restoring = site.with(from(store, A, confirmed));
+        const site = used ?? aSite(bench, servers.database, IMAGE);
+        const old = used && dataOfItsOwn(used, at);
+        const restoring = site.with(from(store, `${at}`.padStart(10, 'a'), confirmed));
         const result = await restoring.with({ KILL_AT: String(at), PYTHONPATH: path }).init();
         ended = result.code === 0;
         if (!ended) killed += 1;
         assert.ok(ended || result.code === null, `point ${String(at)}: ${result.output}`);
-        const complete = site.exists() && existsSync(site.path('.app-operator.json'))
-          && markerOf(site)['state'] === 'complete' && markerOf(site)['upgrade'] === undefined; // prettier-ignore
-        if (complete) {
+        if (isOpen(site)) {
           const now = copyOf(site);
           const expected = old && JSON.stringify(now) === JSON.stringify(old) ? old : copy;
           assert.deepEqual(now, expected, `open, and neither, at point ${String(at)}`);

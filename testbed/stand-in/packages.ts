@@ -62,10 +62,15 @@ export function pythonVersion(): string | undefined {
 /**
  * Writes bytecode next to the sources, where this machine has the interpreter: processes start
  * twice as fast, and pods cannot write it themselves. A hash in it names its source, not the time
- * of files, which an archive may change.
+ * of files, which an archive may change. `checked` bytecode is ignored when its source changes.
  */
-export function compile(folder: string, mountPath: string, python: string): void {
-  const options = ['-m', 'compileall', '-qq', '--invalidation-mode=unchecked-hash'];
+export function compile(
+  folder: string,
+  mountPath: string,
+  python: string,
+  mode: 'checked' | 'unchecked' = 'unchecked',
+): void {
+  const options = ['-m', 'compileall', '-qq', `--invalidation-mode=${mode}-hash`];
   spawnSync(`python${python}`, [...options, '-s', folder, '-p', mountPath, folder], {
     stdio: 'ignore',
   });
