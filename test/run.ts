@@ -19,22 +19,24 @@ const CONCURRENCY = availableParallelism() + 1;
 const ELSEWHERE = ['unit', 'golden', 'e2e'];
 /** Files that take more than half a minute, by their measured time. */
 const LONGEST: readonly string[] = [
-  'jobs/site-init',
+  'jobs/site-restore',
+  'cluster/upgrade',
   'cluster/crash',
+  'jobs/site-init',
   'cluster/documents',
   'jobs/site-backup',
   'cluster/namespaced',
   'cluster/delayed-events',
-  'jobs/site-restore',
-  'cluster/restart',
-  'cluster/jobs',
   'jobs/site-upgrade',
-  'cluster/webhooks',
-  'cluster/restricted',
   'jobs/site-converge',
-  'cluster/connection-faults',
-  'cluster/fifty-sites',
+  'stand-in/site-documents-faults',
+  'cluster/release-upgrade',
+  'cluster/restart',
+  'cluster/foreign-objects',
   'jobs/site-drop',
+  'cluster/restricted',
+  'cluster/fifty-sites',
+  'cluster/optional-apis',
 ];
 
 const SOURCES = path.join(projectRoot(), 'test');

@@ -1,6 +1,5 @@
 import { QUEUES } from '../kit/constants.generated.js';
 import { isSupported, untested } from '../frappe/image.js';
-import { evaluatePhase } from '../frappe/phase.js';
 import { scaleStatus } from '../frappe/scale-status.js';
 import {
   scaledToZero,
@@ -14,8 +13,9 @@ import type { StatusResult, Observation } from '../kit/kind.js';
 import { benchNames } from '../kit/names.js';
 import type { AppBench } from './api.js';
 import { benchWorkerScale } from './chart.js';
+import { evaluateBenchPhase } from './phase.js';
 import type { BenchInputs } from './resolve.js';
-import { upgradeCondition, upgradeStatus, type UpgradePlan } from './upgrade.js';
+import { upgradeCondition, upgradeStatus } from './upgrade.js';
 
 /** The status of a bench. */
 export function evaluateBench(observation: Observation<AppBench, BenchInputs>): StatusResult {
@@ -23,7 +23,7 @@ export function evaluateBench(observation: Observation<AppBench, BenchInputs>): 
   const { upgrade } = inputs;
   const { init } = benchNames(observation.resource.metadata.name);
   const prepared = observation.child('Job', init)?.health.state === 'Ready';
-  const { phase, ready } = onPreviousImage(evaluatePhase(withoutMetrics(observation)), upgrade);
+  const { phase, ready } = evaluateBenchPhase(observation);
   const workers = workersOf(observation);
   const workerScaling = scalingStatus(workers);
   const obstacle = kedaObstacle({
@@ -61,18 +61,6 @@ export function evaluateBench(observation: Observation<AppBench, BenchInputs>): 
   };
 }
 
-/** The bench without its exporter, which only Prometheus needs. */
-function withoutMetrics(
-  observation: Observation<AppBench, BenchInputs>,
-): Observation<AppBench, BenchInputs> {
-  const { metrics } = benchNames(observation.resource.metadata.name);
-  const pending = observation.pending.filter(({ name }) => name !== metrics);
-  // Children of the previous spec may be ready while those of this one are not applied yet.
-  const ready =
-    observation.complete && pending.length === 0 && observation.probes.every(({ ok }) => ok);
-  return { ...observation, pending, ready };
-}
-
 /** Only a failure is reported, not an exporter that starts. */
 function metricsCondition({
   resource,
@@ -83,17 +71,6 @@ function metricsCondition({
   if (!resource.spec.metrics.enabled || health?.state !== 'Failed') return [];
   const message = `Deployment ${metrics}: ${health.message}`;
   return [{ type: 'Metrics', status: 'False', reason: 'ExporterFailed', message }];
-}
-
-/** A bench whose own pods wait for its sites does not match its spec, even if all are ready. */
-function onPreviousImage(
-  evaluated: ReturnType<typeof evaluatePhase>,
-  upgrade: UpgradePlan | undefined,
-): ReturnType<typeof evaluatePhase> {
-  if (upgrade?.keptImage === undefined || evaluated.ready.status !== 'True') return evaluated;
-  const message = `waiting for Shared sites to be migrated to ${upgrade.to} (${upgrade.open.length} left)`;
-  const phase = 'Updating';
-  return { phase, ready: { type: 'Ready', status: 'False', reason: phase, message } };
 }
 
 /** The image of the bench's own pods: a new one is rolled out after the init Job. */

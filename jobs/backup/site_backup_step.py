@@ -11,7 +11,8 @@ import sys
 from collections.abc import Sequence
 from typing import Any, NoReturn
 
-from site_steps import connect, pass_password_by_environment
+from framework_steps import connect
+from new_site import pass_password_by_environment
 
 
 def fail(message: object) -> NoReturn:

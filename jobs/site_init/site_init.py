@@ -1,7 +1,7 @@
 """Creates a site, or updates an existing one. Runs as the `<site>-init` Job.
 
-The steps that call the framework, such as `new-site`, are in site_steps.py. The Job may be killed
-at any point and repeated.
+The steps that call the framework are in framework_steps.py and new_site.py. The Job may be killed at
+any point and repeated.
 
 Environment
   SITE_NAME, SITE_OWNER (`<namespace>/<name>` of the AppSite), SITE_APPS (JSON array)
@@ -74,7 +74,7 @@ from site_state import (
 from site_upgrade import CLOSED_KEYS, Upgrade
 
 SITE_FOLDERS = ("public/files", "private/files", "private/backups", "locks", "logs")
-STEPS = Path(__file__).with_name("site_steps.py")
+STEPS = Path(__file__).with_name("framework_steps.py")
 RESERVED_KEYS = {
     *("db_name", "db_user", "db_password", "db_type", "db_host", "db_port", "encryption_key"),
     *(OWNER_KEY, "pause_scheduler", "app_operator_resting"),
@@ -100,7 +100,7 @@ class InitSettings(SiteSettings):
 
 
 def child_env(settings: InitSettings) -> dict[str, str]:
-    """The environment of site_steps.py. FRAPPE_* would override the site's configuration."""
+    """The environment of framework_steps.py. FRAPPE_* would override the site's configuration."""
     env = {k: v for k, v in os.environ.items() if not k.startswith("FRAPPE_")}
     return env | {
         "DB_TYPE": settings.db_type,
@@ -113,7 +113,7 @@ def child_env(settings: InitSettings) -> dict[str, str]:
 
 
 def run_step(settings: InitSettings, name: str, reason: str) -> Any:
-    """The result of a step of site_steps.py."""
+    """The result of a step of framework_steps.py."""
     with tempfile.TemporaryDirectory() as directory:
         result = Path(directory) / "result.json"
         env = {**child_env(settings), "STEP_RESULT": str(result)}
