@@ -13,8 +13,8 @@ import { projectRoot } from '../testbed/root.js';
 import { startSharedControlPlanes } from './cluster/support/shared-control-plane.js';
 import { summaryReporter } from './support/summary-reporter.js';
 
-/** One more than processors: a file that waits leaves its processor to another one. */
-const CONCURRENCY = availableParallelism() + 1;
+/** More than processors: most files wait for pods half of the time. */
+const CONCURRENCY = availableParallelism() + 3;
 /** Run as one file, `unit.js`, or not here. */
 const ELSEWHERE = ['unit', 'golden', 'e2e'];
 /** Files that take more than half a minute, by their measured time. */

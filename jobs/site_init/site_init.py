@@ -1,7 +1,7 @@
 """Creates a site, or updates an existing one. Runs as the `<site>-init` Job.
 
-The steps that call the framework are in framework_steps.py and new_site.py. The Job may be killed at
-any point and repeated.
+The steps that call the framework are in framework_steps.py and new_site.py. The Job may be killed
+at any point and repeated.
 
 Environment
   SITE_NAME, SITE_OWNER (`<namespace>/<name>` of the AppSite), SITE_APPS (JSON array)

@@ -87,6 +87,6 @@ function notify(message: Message): void {
  * a relaxed garbage collection takes some memory and spares a third of their processor time.
  */
 function environment(): NodeJS.ProcessEnv {
-  const memory = { GOGC: '400', GOMEMLIMIT: '1GiB' };
+  const memory = { GOGC: '400', GOMEMLIMIT: '2GiB' };
   return { ...memory, ...process.env, NO_PROXY: '*', no_proxy: '*' };
 }
