@@ -95,7 +95,8 @@ const foreign = new Map<Case, Live>();
 before(async () => {
   cluster = await startCluster();
   namespace = await cluster.namespace();
-  await cluster.operator();
+  // It looks again every minute for what it does not watch.
+  await cluster.operator([], { timeFactor: 4 });
   const [owner] = await cluster.apply(namespace, object('ConfigMap', 'v1', 'their-owner'));
   const { uid } = owner?.metadata ?? {};
   const ownerReferences = [

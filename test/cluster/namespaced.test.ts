@@ -8,7 +8,7 @@ import { type Cluster, installCrd, startCluster } from './harness.js';
 import { aBench, aSite, scaled } from './support/builders.js';
 import { forbiddenCalls, installed, startInstalled, USER } from './support/installed.js';
 import { crdsOf } from './support/modules.js';
-import { Operator } from './support/operator.js';
+import { envOf, Operator } from './support/operator.js';
 
 /** The part of a user who has rights in namespaces only; an administrator has installed the CRDs. */
 const TENANT = 'tenant';
@@ -134,7 +134,8 @@ describe('a namespace that is deleted with its Role', () => {
   });
 
   test('does not keep the operator from working in the others', async () => {
-    operator = new Operator(await installed(cluster, manifest));
+    const props = await installed(cluster, manifest);
+    operator = new Operator({ ...props, env: { ...props.env, ...envOf({ timeFactor: 4 }) } });
     const line = await operator.logged('no permission to list in namespace; skipping it', 90_000);
     assert.equal(line['namespace'], blog);
     await operator.logged('caches are filled');
