@@ -1,7 +1,6 @@
 /**
  * The package's public API: custom resources as constructs for a cdk8s app of one's own, previews
- * of
- * manifests, and the operator's own manifests. `docs/preview.md` shows how they are used.
+ * of manifests, and the operator's own manifests. `docs/preview.md` shows how they are used.
  */
 export { Bench, type BenchProps, type Emit, type Metadata } from './preview/bench.js';
 export { Site, type SiteProps } from './preview/site.js';

@@ -23,8 +23,7 @@ export function chartNeeds(charts: ChartNames): SiteDocument['needs'] {
 /**
  * Finds the SiteDashboardCharts that `spec.charts` refers to.
  * @throws Waiting, with all that it waits for in `status.missing`, where one does not exist, is
- * another
- * site's, or is not in the site yet
+ * another site's, or is not in the site yet
  */
 export function resolveCharts(
   { metadata, spec }: DocumentResource,

@@ -5,9 +5,8 @@ export type FieldValue = string | number | boolean | null;
 
 /**
  * A document as a site should have it, or should no longer have it. Only the fields that are given
- * are
- * compared and written. Fields that the site's version does not have are skipped and named in the
- * result.
+ * are compared and written. Fields that the site's version does not have are skipped and named in
+ * the result.
  */
 export interface SiteDocument {
   readonly doctype: string;

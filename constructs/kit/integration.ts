@@ -6,8 +6,7 @@ import { distinctKinds, type ObjectKind } from './object-kind.js';
 
 /**
  * An optional API that the operator works with, such as KEDA's, as a value. Detection, RBAC,
- * watches
- * and `render --serves` follow from its kinds; the hooks say what it adds to which tree.
+ * watches and `render --serves` follow from its kinds; the hooks say what it adds to which tree.
  */
 export interface Integration {
   /** The name in `render --serves`. */

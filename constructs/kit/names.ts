@@ -48,8 +48,8 @@ export function siteNames(site: string) {
 
 /**
  * The name of a site's database and of its user: readable, unique over namespaces, and within the
- * 63
- * characters of PostgreSQL. Derived from what never changes, so it is the same for an adopted site.
+ * 63 characters of PostgreSQL. Derived from what never changes, so it is the same for an adopted
+ * site.
  */
 export function databaseName(namespace: string, site: string): string {
   const digest = createHash('sha256').update(`${namespace}/${site}`).digest('hex').slice(0, 10);

@@ -23,9 +23,8 @@ const RUNBOOKS = 'https://github.com/app-operator/app-operator/blob/main/docs/ru
 
 /**
  * Connections taken, of all that a database server allows. The names are those of mysqld_exporter
- * and
- * postgres_exporter: a server with one of these exporters gets the same alert. The latter counts
- * by database and state, so its series are summed.
+ * and postgres_exporter: a server with one of these exporters gets the same alert. The latter
+ * counts by database and state, so its series are summed.
  */
 export const CONNECTIONS_TAKEN = {
   mariadb: (selector = '') =>

@@ -36,8 +36,7 @@ export interface Preview {
 
 /**
  * The complete graph of the benches and sites among objects, as the operator would apply it,
- * without
- * owner references. Pure: the same objects, in any order, give the same graph.
+ * without owner references. Pure: the same objects, in any order, give the same graph.
  *
  * Resources are validated and defaulted as at admission. Those without a namespace are in
  * `default`.

@@ -45,9 +45,8 @@ function drops(site: AppSite): boolean {
 }
 
 /**
- * Whether data can exist. The status names the database when the site was accepted for the
- * first time; the password is created before everything that uses it. A refused site has neither,
- * and
+ * Whether data can exist. The status names the database when the site was accepted for the first
+ * time; the password is created before everything that uses it. A refused site has neither, and
  * nothing may run under its name.
  */
 function mayHaveData(site: AppSite, reader: ClusterReader): boolean {
@@ -93,8 +92,7 @@ function benchMissing(site: AppSite): Waiting {
 
 /**
  * The site's database, as its status names it: the bench may have changed to a server of another
- * kind
- * since. Only where the Job drops it does it need the bench's server, with the login of its
+ * kind since. Only where the Job drops it does it need the bench's server, with the login of its
  * administrator.
  */
 function databaseOf(site: AppSite, bench: BenchModel): SiteDatabasePlan {

@@ -5,9 +5,8 @@ import type { SiteWorkspace } from './api.js';
 
 /**
  * Whether the workspace that one stands below is written, where it is one of ours. One that is the
- * site's
- * own is none of ours to wait for: from version-16 on the framework refuses a parent that does not
- * exist.
+ * site's own is none of ours to wait for: from version-16 on the framework refuses a parent that
+ * does not exist.
  * @throws Waiting where it is ours and not in the site yet
  */
 export function parentOf(

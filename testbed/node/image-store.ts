@@ -64,8 +64,8 @@ async function touch(folder: string): Promise<void> {
 }
 
 /**
- * Copies a store for one containerd. Files of images are linked: no process writes
- * to them. Databases are copied.
+ * Copies a store for one containerd. Files of images are linked: no process writes to them.
+ * Databases are copied.
  */
 export async function copyImageStore(store: string, folder: string): Promise<void> {
   const sameDisk = (await stat(store)).dev === (await stat(path.dirname(folder))).dev;

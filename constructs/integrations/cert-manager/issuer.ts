@@ -17,8 +17,7 @@ export function servesCertManager(reader: Pick<ClusterReader, 'serves'>): boolea
 
 /**
  * An issuer by its name. One of the namespace comes before one of the cluster. Both are watched:
- * one
- * may be created later.
+ * one may be created later.
  * @param kind the kind that the spec names
  */
 export function resolveIssuer(

@@ -22,8 +22,8 @@ export function kedaScalerName(deployment: string): string {
 
 /**
  * Whether KEDA scales a HorizontalPodAutoscaler's target from 0, also where `minReplicas` is
- * higher. One
- * with the labels of our own ScaledObject is a leftover: KEDA does not scale its target.
+ * higher. One with the labels of our own ScaledObject is a leftover: KEDA does not scale its
+ * target.
  */
 export function isScaledByKeda({ labels, ownerReferences = [] }: ObjectMeta): boolean {
   return (

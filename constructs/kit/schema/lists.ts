@@ -5,8 +5,7 @@ import type { Violation } from './violation.js';
 
 /**
  * What is wrong with the items of a list of type map or set: the second and each further one of the
- * same
- * identity. An item of a map that is no object ends the search, as it has none.
+ * same identity. An item of a map that is no object ends the search, as it has none.
  */
 export function itemViolations(
   schema: Schema,

@@ -28,8 +28,7 @@ export interface BoundProblem {
 
 /**
  * What is wrong with a value's size or form: its length, its pattern, its number or the number of
- * its
- * items. The first thing only, as in the API server.
+ * its items. The first thing only, as in the API server.
  */
 export function boundProblem(
   schema: Schema,

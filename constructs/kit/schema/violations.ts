@@ -8,8 +8,7 @@ import { boundProblem, typeProblem } from './value.js';
 
 /**
  * Everything in which a value does not fit its schema, validation rules apart, in the words of the
- * API
- * server. Values that are unchanged are not validated again, so that objects stored before a
+ * API server. Values that are unchanged are not validated again, so that objects stored before a
  * stricter schema came can still be edited.
  */
 export function violations(
