@@ -56,17 +56,11 @@ export class ReviewScan {
         this.#textByte(byte);
         continue;
       }
-      if (byte !== OBJECT && byte !== LIST) {
-        this.#byte(byte);
-        continue;
-      }
-      if (this.#depth === 2) {
-        this.#measures[this.#part].bytes += i - from;
-        from = i;
-        this.#part =
-          this.#names[1] === 'request' && this.#names[2] === 'oldObject' ? 'oldObject' : 'object';
-      }
-      this.#open(byte);
+      const part = this.#part;
+      this.#byte(byte);
+      if (this.#part === part) continue;
+      this.#measures[part].bytes += i - from;
+      from = i;
     }
     this.#measures[this.#part].bytes += i - from;
   }
@@ -91,15 +85,6 @@ export class ReviewScan {
       : undefined;
   }
 
-  #open(byte: number): void {
-    const measure = this.#measures[this.#part];
-    measure.values += 1;
-    this.#depth += 1;
-    if (this.#depth > measure.depth) measure.depth = this.#depth;
-    this.#naming = byte === OBJECT;
-    this.#names.length = Math.min(this.#names.length, this.#depth);
-  }
-
   #byte(byte: number): void {
     if (byte === QUOTE) {
       this.#inText = true;
@@ -109,10 +94,23 @@ export class ReviewScan {
       this.#naming = true;
     } else if (byte === COLON) {
       this.#naming = false;
+    } else if (byte === LIST || byte === OBJECT) {
+      this.#open(byte);
     } else if (byte === END_OF_LIST || byte === END_OF_OBJECT) {
       this.#depth -= 1;
       if (this.#depth === 2) this.#part = 'object';
     }
+  }
+
+  #open(byte: number): void {
+    const isOld = this.#names[1] === 'request' && this.#names[2] === 'oldObject';
+    if (this.#depth === 2) this.#part = isOld ? 'oldObject' : 'object';
+    const measure = this.#measures[this.#part];
+    measure.values += 1;
+    this.#depth += 1;
+    if (this.#depth > measure.depth) measure.depth = this.#depth;
+    this.#naming = byte === OBJECT;
+    this.#names.length = Math.min(this.#names.length, this.#depth);
   }
 
   #textByte(byte: number): void {
