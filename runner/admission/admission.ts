@@ -16,11 +16,7 @@ import {
   shortened,
   type UserInfo,
 } from './review.js';
-import {
-  deletionWarnings,
-  validate,
-  type AdmissionChange,
-} from './validate.js';
+import { deletionWarnings, validate, type AdmissionChange } from './validate.js';
 
 export interface AdmissionProps {
   readonly kinds: readonly AnyKind[];
@@ -68,9 +64,7 @@ export class Admission {
       result = await this.#asAuthor(request, later, validate);
     }
     const { problems, warnings } = result;
-    return problems.length > 0
-      ? this.#refuse(request, change, problems)
-      : allow(request, warnings);
+    return problems.length > 0 ? this.#refuse(request, change, problems) : allow(request, warnings);
   }
 
   /** Brings fields to their normal form, with a warning for each. */
@@ -97,7 +91,7 @@ export class Admission {
 
   /**
    * What follows from a change and from what its author may read. Whatever is read is hidden until
-   * the cluster has said that the author may: neither the answer nor its time tells more.
+   * the cluster has allowed it: neither the response nor its time depends on more.
    */
   async #asAuthor<T>(
     { userInfo = {} }: AdmissionRequest,

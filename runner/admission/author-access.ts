@@ -38,7 +38,10 @@ const REVIEW_TIMEOUT_MS = 1_000;
 /** Asks the cluster what the authors of changes may read; answers are kept for ten seconds. */
 export class AuthorAccess {
   readonly #kinds: ReadonlyMap<string, ObjectKind>;
-  readonly #cache = new Map<string, { readonly allowed: Promise<boolean>; readonly until: number }>();
+  readonly #cache = new Map<
+    string,
+    { readonly allowed: Promise<boolean>; readonly until: number }
+  >();
 
   constructor(private readonly props: AuthorAccessProps) {
     const { kinds, group } = props;
@@ -54,7 +57,7 @@ export class AuthorAccess {
   /** Whether the author may read it. Without an answer of the cluster, it may not. */
   async allows(author: UserInfo, read: Read): Promise<boolean> {
     const kind = this.#kinds.get(read.kind);
-    // What no API serves, nobody can be allowed to read.
+    // No API serves it, so no rule allows it.
     if (!kind || !author.username) return false;
     const { name, ...all } = read;
     // Most roles name no objects: one answer serves all of a namespace.
@@ -97,7 +100,7 @@ export class AuthorAccess {
       );
       return status?.allowed === true;
     } catch (error) {
-      this.props.log.warn('what an author may read is unknown: nothing is said of it', { error });
+      this.props.log.warn('access of an author not reviewed: objects stay hidden', { error });
       return false;
     }
   }

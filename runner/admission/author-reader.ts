@@ -4,14 +4,16 @@ import type { ObjectKind } from '../../constructs/kit/object-kind.js';
 import type { Settings } from '../../constructs/kit/settings.js';
 import type { Read } from './author-access.js';
 
-/** An object that the author may not read, or not yet known to. Nothing that follows from it is said. */
+/**
+ * The author may not read an object, or the cluster has not answered yet. No finding depends on it.
+ */
 export class Hidden extends Error {
   override readonly name = 'Hidden';
 }
 
 /**
  * A reader for what an author may read. The result never depends on anything else: a Secret that is
- * hidden is taken to exist, which says nothing, and another read of a hidden object ends the work.
+ * hidden is taken to exist, and a read of another hidden object ends the work.
  */
 export class AuthorReader implements ClusterReader {
   readonly settings: Settings;

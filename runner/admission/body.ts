@@ -41,30 +41,42 @@ export class Bodies {
   async with<T>(request: IncomingMessage, work: (body: Body) => Promise<T>): Promise<T> {
     if (Number(request.headers['content-length'] ?? 0) > MOST_BYTES) throw new BodyTooLarge();
     const scan = new ReviewScan();
-    let chunks: Buffer[] = [];
-    let length = 0;
-    let leave: (() => void) | undefined;
+    const held: Held = { chunks: [], length: 0 };
     try {
       for await (const chunk of request as AsyncIterable<Buffer>) {
-        length += chunk.length;
-        if (length > MOST_BYTES) throw new BodyTooLarge();
-        scan.push(chunk);
-        if (isExceeded(scan)) chunks = [];
-        else {
-          if (length > SHORT_BYTES) leave ??= await this.#long.enter();
-          chunks.push(chunk);
-        }
+        await this.#hold(chunk, scan, held);
       }
       if (isExceeded(scan)) {
         return await work({ exceeded: { uid: scan.uid, problem: scan.exceeded } });
       }
-      const text = Buffer.concat(chunks).toString('utf8');
-      chunks = [];
+      const text = Buffer.concat(held.chunks).toString('utf8');
+      held.chunks = [];
       return await work({ text });
     } finally {
-      leave?.();
+      held.leave?.();
     }
   }
+
+  /** Keeps a chunk, while the body is within its bounds. */
+  async #hold(chunk: Buffer, scan: ReviewScan, held: Held): Promise<void> {
+    held.length += chunk.length;
+    if (held.length > MOST_BYTES) throw new BodyTooLarge();
+    scan.push(chunk);
+    if (isExceeded(scan)) {
+      held.chunks = [];
+      return;
+    }
+    if (held.length > SHORT_BYTES) held.leave ??= await this.#long.enter();
+    held.chunks.push(chunk);
+  }
+}
+
+/** What is kept of a body that is read. */
+interface Held {
+  chunks: Buffer[];
+  length: number;
+  /** Ends the turn of a long body. */
+  leave?: () => void;
 }
 
 function isExceeded(scan: ReviewScan): boolean {

@@ -8,7 +8,7 @@ export interface GateProps {
   readonly most: number;
   /** How long the rest waits. */
   readonly waitMs: number;
-  /** What is said to whom that was too short. */
+  /** Message of the error after a longer wait. */
   readonly message: string;
 }
 

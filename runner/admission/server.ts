@@ -1,6 +1,6 @@
 import { createServer, type Server } from 'node:https';
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import type { TLSSocket } from 'node:tls';
+import { TLSSocket } from 'node:tls';
 import type { BindAddress } from '../config/parsers.js';
 import { LIMITS, listen } from '../http/http.js';
 import type { KeyPair } from '../http/certificate.js';
@@ -127,8 +127,13 @@ async function secureContext(
 
 /** Whether the client's certificate, which its authority has signed, has one of these names. */
 function isAccepted(request: IncomingMessage, names: readonly string[]): boolean {
-  const { subject } = (request.socket as TLSSocket).getPeerCertificate();
-  return names.length === 0 || [subject.CN].flat().some((name) => name !== undefined && names.includes(name));
+  const { socket } = request;
+  if (!(socket instanceof TLSSocket)) return false;
+  const { subject } = socket.getPeerCertificate();
+  return (
+    names.length === 0 ||
+    [subject.CN].flat().some((name) => name !== undefined && names.includes(name))
+  );
 }
 
 interface Work {

@@ -20,7 +20,7 @@ interface Connection {
 
 /**
  * Keeps a server within its limits: a new connection at a limit takes the place of the oldest idle
- * one, so that callers who hold connections keep nobody else out. A connection is idle unless the
+ * one, so that a caller who holds connections keeps no other out. A connection is idle unless the
  * server works for it: one whose request is not complete, or whose response is not read, is idle too.
  * Where none is idle, the new one is closed.
  */

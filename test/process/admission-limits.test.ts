@@ -94,15 +94,35 @@ const withAffinity = (text: string): string =>
 describe('a request that no schema would admit', () => {
   const megabytes = 3 * MIB - 2_000;
   const cases: readonly (readonly [what: string, body: string, says: RegExp])[] = [
-    ['600,000 aliases', withAliases(600_000), /^object: Too many: must have at most 100000 values$/],
+    [
+      '600,000 aliases',
+      withAliases(600_000),
+      /^object: Too many: must have at most 100000 values$/,
+    ],
     ['50,000 aliases', withAliases(50_000), /^spec.aliases: Too many: 50000: must have at most 50/],
-    ['28 KB of nesting', withAffinity('{"a":'.repeat(4_600) + '{}' + '}'.repeat(4_600)), /Too deep/],
+    [
+      '28 KB of nesting',
+      withAffinity('{"a":'.repeat(4_600) + '{}' + '}'.repeat(4_600)),
+      /Too deep/,
+    ],
     ['3 MB of nesting', withAffinity('['.repeat(megabytes / 2) + ']'.repeat(megabytes / 2)), /Too/],
     ['3 MB of lists', withAffinity(`[${'[],'.repeat(megabytes / 3)}[]]`), /^object: Too many/],
     ['3 MB of objects', withAffinity(`[${'{},'.repeat(megabytes / 3)}{}]`), /^object: Too many/],
-    ['3 MB in a text', review('AppSite', spec({ siteName: 'A'.repeat(megabytes) })), /^object: Too long/],
-    ['1 MB in a text', review('AppSite', spec({ siteName: 'A'.repeat(MIB) })), /^spec.siteName: Too long/],
-    ['1 MB of fields', withAffinity(JSON.stringify({ ['a'.repeat(MIB)]: 1 })), /affinity: Too long/],
+    [
+      '3 MB in a text',
+      review('AppSite', spec({ siteName: 'A'.repeat(megabytes) })),
+      /^object: Too long/,
+    ],
+    [
+      '1 MB in a text',
+      review('AppSite', spec({ siteName: 'A'.repeat(MIB) })),
+      /^spec.siteName: Too long/,
+    ],
+    [
+      '1 MB of fields',
+      withAffinity(JSON.stringify({ ['a'.repeat(MIB)]: 1 })),
+      /affinity: Too long/,
+    ],
   ];
   for (const [what, body, says] of cases) {
     for (const path of PATHS) {
@@ -191,7 +211,7 @@ describe('a body that does not arrive', () => {
     );
     assert.equal(responseIn(await posted('/validate', small())).allowed, true);
     // Each ends: at the latest when its time is over.
-    await Promise.all(slow.map((socket) => socket.closed || once(socket, 'close')));
+    for (const socket of slow) if (!socket.closed) await once(socket, 'close');
     refusalIn(await posted('/validate', withAliases(50_000)));
   });
   test('nor do headers', async () => {

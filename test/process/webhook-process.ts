@@ -9,7 +9,7 @@ import { serveWebhooks } from '../../runner/admission/server.js';
 import { serveHttp } from '../../runner/http/http.js';
 import { createLogger } from '../../runner/telemetry/log.js';
 
-/** What the process tells its parent. */
+/** What the process sends to its parent. */
 export interface Started {
   readonly port: number;
   readonly health: number;

@@ -28,25 +28,26 @@ describe('a review is measured', () => {
   const BYTES = 'Too long: may not be more than 1000 bytes';
   const many = `[${'1,'.repeat(200)}1]`;
   const long = `"${'x'.repeat(1200)}"`;
-  const cases: readonly (readonly [what: string, text: string, object?: Exceeds, old?: Exceeds])[] = [
-    ['as small', review('{"spec":{}}', '{"spec":{}}')],
-    ['at its greatest depth', review(lists(8))],
-    ['as too deep', review(lists(9)), DEPTH],
-    ['as too deep by far', review(lists(DEEP)), DEPTH],
-    ['as too deep where nothing is closed', review('['.repeat(DEEP)), DEPTH],
-    ['as of too many values', review(many), VALUES],
-    ['as of too many lists', review(`[${'[],'.repeat(80)}[]]`), VALUES],
-    ['as too long', review(`{"a":${long}}`), BYTES],
-    ['by the stored object apart', review('{}', lists(9)), undefined, DEPTH],
-    ['by the values of it apart', review('{}', many), undefined, VALUES],
-    ['by the bytes of it apart', review('{}', `{"a":${long}}`), undefined, BYTES],
-    ['by both', review(many, lists(9)), VALUES, DEPTH],
-    ['without what is in texts', review(`{"a":"${'[{,'.repeat(200)}"}`)],
-    ['past an escaped quote', review(String.raw`{"a":"\"[[[[[[[[[[[[[[","b":"\\"}`)],
-    ['with other fields', review('{}').replace('"uid"', `"options":${many},"uid"`), VALUES],
-    ['with two objects', review('{}').replace('"object"', `"object":${many},"object"`), VALUES],
-    ['where an inner field has the name', review('{"oldObject":[]}').replace('[]', many), VALUES],
-  ];
+  const cases: readonly (readonly [what: string, text: string, object?: Exceeds, old?: Exceeds])[] =
+    [
+      ['as small', review('{"spec":{}}', '{"spec":{}}')],
+      ['at its greatest depth', review(lists(8))],
+      ['as too deep', review(lists(9)), DEPTH],
+      ['as too deep by far', review(lists(DEEP)), DEPTH],
+      ['as too deep where nothing is closed', review('['.repeat(DEEP)), DEPTH],
+      ['as of too many values', review(many), VALUES],
+      ['as of too many lists', review(`[${'[],'.repeat(80)}[]]`), VALUES],
+      ['as too long', review(`{"a":${long}}`), BYTES],
+      ['by the stored object apart', review('{}', lists(9)), undefined, DEPTH],
+      ['by the values of it apart', review('{}', many), undefined, VALUES],
+      ['by the bytes of it apart', review('{}', `{"a":${long}}`), undefined, BYTES],
+      ['by both', review(many, lists(9)), VALUES, DEPTH],
+      ['without what is in texts', review(`{"a":"${'[{,'.repeat(200)}"}`)],
+      ['past an escaped quote', review(String.raw`{"a":"\"[[[[[[[[[[[[[[","b":"\\"}`)],
+      ['with other fields', review('{}').replace('"uid"', `"options":${many},"uid"`), VALUES],
+      ['with two objects', review('{}').replace('"object"', `"object":${many},"object"`), VALUES],
+      ['where an inner field has the name', review('{"oldObject":[]}').replace('[]', many), VALUES],
+    ];
   for (const [what, text, exceeded, oldExceeded] of cases) {
     test(what, () => {
       assert.deepEqual(both(scanned(text)), [exceeded, oldExceeded]);

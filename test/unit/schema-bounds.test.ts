@@ -130,7 +130,9 @@ describe('quantities', () => {
   test('each rule that reads one leaves out long exponents first', () => {
     assert.ok(rules.length > 10);
     const unguarded = rules.filter(({ rule }) => {
-      const guards = [...rule.matchAll(/([\w.[\]]+)[.]matches\('\[eE\]\[\+-\]\?\[0-9\]\{3\}'\) \|\|/g)];
+      const guards = [
+        ...rule.matchAll(/([\w.[\]]+)[.]matches\('\[eE\]\[\+-\]\?\[0-9\]\{3\}'\) \|\|/g),
+      ];
       const guarded = new Set(guards.map(([, value]) => value));
       const first = rule.search(/\b(isQ|q)uantity\(/);
       const late = guards.some(({ index }) => index > first);
@@ -144,7 +146,9 @@ describe('quantities', () => {
     for (const { schema } of patterns) {
       const pattern = new RegExp(schema.pattern ?? '');
       assert.deepEqual(
-        ['1e3', '1e-99', '1E+10', '1e100', '1e999999999', '1e-100'].map((text) => pattern.test(text)),
+        ['1e3', '1e-99', '1E+10', '1e100', '1e999999999', '1e-100'].map((text) =>
+          pattern.test(text),
+        ),
         [true, true, true, false, false, false],
       );
     }

@@ -30,13 +30,13 @@ export function opaqueProblem(schema: Schema, value: unknown): string | undefine
       left.push({ value: inner, depth: next.depth + 1 });
     }
   }
-  return bytes > OPAQUE.bytes
-    ? `Too long: may not be more than ${OPAQUE.bytes} bytes`
-    : undefined;
+  return bytes > OPAQUE.bytes ? `Too long: may not be more than ${OPAQUE.bytes} bytes` : undefined;
 }
 
 /** The entries of a list or an object, each counted with its name and comma. */
-function entriesOf(value: unknown): readonly (readonly [name: unknown, inner: unknown])[] | undefined {
+function entriesOf(
+  value: unknown,
+): readonly (readonly [name: unknown, inner: unknown])[] | undefined {
   if (Array.isArray(value)) return value.map((inner: unknown) => [undefined, inner] as const);
   return isObject(value) ? Object.entries(value) : undefined;
 }
@@ -45,7 +45,7 @@ function entriesOf(value: unknown): readonly (readonly [name: unknown, inner: un
 function bytesOf(value: unknown): number {
   if (value === undefined) return 0;
   if (typeof value === 'string') return encoder.encode(value).length + 2;
-  return String(value).length;
+  return JSON.stringify(value).length;
 }
 
 /**
