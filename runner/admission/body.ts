@@ -1,5 +1,5 @@
 import type { IncomingMessage } from 'node:http';
-import { Gate } from './gate.js';
+import { Busy, Gate } from './gate.js';
 import { ReviewScan } from './scan.js';
 
 /** A request body is longer than any review of an API server. */
@@ -46,6 +46,7 @@ export class Bodies {
       for await (const chunk of request as AsyncIterable<Buffer>) {
         await this.#hold(chunk, scan, held);
       }
+      if (held.busy) throw held.busy;
       if (isExceeded(scan)) {
         return await work({ exceeded: { uid: scan.uid, problem: scan.exceeded } });
       }
@@ -62,12 +63,23 @@ export class Bodies {
     held.length += chunk.length;
     if (held.length > MOST_BYTES) throw new BodyTooLarge();
     scan.push(chunk);
-    if (isExceeded(scan)) {
+    // A client that is still sending does not read a response: what is not kept is read too.
+    if (held.busy !== undefined || isExceeded(scan)) {
       held.chunks = [];
       return;
     }
-    if (held.length > SHORT_BYTES) held.leave ??= await this.#long.enter();
     held.chunks.push(chunk);
+    if (held.length > SHORT_BYTES) await this.#turn(held);
+  }
+
+  /** Waits for the turn of a long body. */
+  async #turn(held: Held): Promise<void> {
+    try {
+      held.leave ??= await this.#long.enter();
+    } catch (error) {
+      if (!(error instanceof Busy)) throw error;
+      held.busy = error;
+    }
   }
 }
 
@@ -77,6 +89,8 @@ interface Held {
   length: number;
   /** Ends the turn of a long body. */
   leave?: () => void;
+  /** Why nothing of it is kept: its turn did not come. */
+  busy?: Busy;
 }
 
 function isExceeded(scan: ReviewScan): boolean {
