@@ -242,8 +242,10 @@ export const spec: Schema = {
           maxProperties: 16,
           additionalProperties: {
             type: 'string',
-            description: 'A resource quantity, for example `500m`, `1`, `2Gi`.',
-            pattern: '^[+]?([0-9]+[.]?[0-9]*|[.][0-9]+)(([KMGTPE]i)|[mkMGTPE]|([eE][+-]?[0-9]+))?$',
+            description:
+              'A resource quantity, for example `500m`, `1`, `2Gi`. An exponent has at most two digits.',
+            pattern:
+              '^[+]?([0-9]+[.]?[0-9]*|[.][0-9]+)(([KMGTPE]i)|[mkMGTPE]|([eE][+-]?[0-9]{1,2}))?$',
             maxLength: 64,
           },
           'x-kubernetes-validations': [
@@ -260,8 +262,10 @@ export const spec: Schema = {
           maxProperties: 16,
           additionalProperties: {
             type: 'string',
-            description: 'A resource quantity, for example `500m`, `1`, `2Gi`.',
-            pattern: '^[+]?([0-9]+[.]?[0-9]*|[.][0-9]+)(([KMGTPE]i)|[mkMGTPE]|([eE][+-]?[0-9]+))?$',
+            description:
+              'A resource quantity, for example `500m`, `1`, `2Gi`. An exponent has at most two digits.',
+            pattern:
+              '^[+]?([0-9]+[.]?[0-9]*|[.][0-9]+)(([KMGTPE]i)|[mkMGTPE]|([eE][+-]?[0-9]{1,2}))?$',
             maxLength: 64,
           },
           'x-kubernetes-validations': [
@@ -275,7 +279,7 @@ export const spec: Schema = {
       },
       'x-kubernetes-validations': [
         {
-          rule: '!has(self.requests) || !has(self.limits) || self.requests.all(k, !(k in self.limits) || !isQuantity(self.requests[k]) || !isQuantity(self.limits[k]) || quantity(self.requests[k]).compareTo(quantity(self.limits[k])) <= 0)',
+          rule: "!has(self.requests) || !has(self.limits) || self.requests.all(k, !(k in self.limits) || self.requests[k].matches('[eE][+-]?[0-9]{3}') || self.limits[k].matches('[eE][+-]?[0-9]{3}') || !isQuantity(self.requests[k]) || !isQuantity(self.limits[k]) || quantity(self.requests[k]).compareTo(quantity(self.limits[k])) <= 0)",
           message: 'a request must not be greater than its limit',
         },
       ],

@@ -85,7 +85,7 @@ export interface UpgradePolicy {
 export interface SitesStorage {
   /** Size of the volume. It can grow where the storage class allows it, and never shrinks.
    * @default 10Gi
-   * @cel !isQuantity(self) || quantity(self).isGreaterThan(quantity('0')) ;; must be greater than zero */
+   * @cel self.matches('[eE][+-]?[0-9]{3}') || !isQuantity(self) || quantity(self).isGreaterThan(quantity('0')) ;; must be greater than zero */
   readonly size: Quantity;
   /** Storage class; the cluster's default when not given.
    * @maxLength 253

@@ -104,11 +104,12 @@ export const spec: Schema = {
           description:
             'Size of the volume. It can grow where the storage class allows it, and never shrinks.',
           default: '10Gi',
-          pattern: '^[+]?([0-9]+[.]?[0-9]*|[.][0-9]+)(([KMGTPE]i)|[mkMGTPE]|([eE][+-]?[0-9]+))?$',
+          pattern:
+            '^[+]?([0-9]+[.]?[0-9]*|[.][0-9]+)(([KMGTPE]i)|[mkMGTPE]|([eE][+-]?[0-9]{1,2}))?$',
           maxLength: 64,
           'x-kubernetes-validations': [
             {
-              rule: "!isQuantity(self) || quantity(self).isGreaterThan(quantity('0'))",
+              rule: "self.matches('[eE][+-]?[0-9]{3}') || !isQuantity(self) || quantity(self).isGreaterThan(quantity('0'))",
               message: 'must be greater than zero',
             },
           ],
@@ -196,9 +197,10 @@ export const spec: Schema = {
               maxProperties: 16,
               additionalProperties: {
                 type: 'string',
-                description: 'A resource quantity, for example `500m`, `1`, `2Gi`.',
+                description:
+                  'A resource quantity, for example `500m`, `1`, `2Gi`. An exponent has at most two digits.',
                 pattern:
-                  '^[+]?([0-9]+[.]?[0-9]*|[.][0-9]+)(([KMGTPE]i)|[mkMGTPE]|([eE][+-]?[0-9]+))?$',
+                  '^[+]?([0-9]+[.]?[0-9]*|[.][0-9]+)(([KMGTPE]i)|[mkMGTPE]|([eE][+-]?[0-9]{1,2}))?$',
                 maxLength: 64,
               },
               'x-kubernetes-validations': [
@@ -215,9 +217,10 @@ export const spec: Schema = {
               maxProperties: 16,
               additionalProperties: {
                 type: 'string',
-                description: 'A resource quantity, for example `500m`, `1`, `2Gi`.',
+                description:
+                  'A resource quantity, for example `500m`, `1`, `2Gi`. An exponent has at most two digits.',
                 pattern:
-                  '^[+]?([0-9]+[.]?[0-9]*|[.][0-9]+)(([KMGTPE]i)|[mkMGTPE]|([eE][+-]?[0-9]+))?$',
+                  '^[+]?([0-9]+[.]?[0-9]*|[.][0-9]+)(([KMGTPE]i)|[mkMGTPE]|([eE][+-]?[0-9]{1,2}))?$',
                 maxLength: 64,
               },
               'x-kubernetes-validations': [
@@ -231,7 +234,7 @@ export const spec: Schema = {
           },
           'x-kubernetes-validations': [
             {
-              rule: '!has(self.requests) || !has(self.limits) || self.requests.all(k, !(k in self.limits) || !isQuantity(self.requests[k]) || !isQuantity(self.limits[k]) || quantity(self.requests[k]).compareTo(quantity(self.limits[k])) <= 0)',
+              rule: "!has(self.requests) || !has(self.limits) || self.requests.all(k, !(k in self.limits) || self.requests[k].matches('[eE][+-]?[0-9]{3}') || self.limits[k].matches('[eE][+-]?[0-9]{3}') || !isQuantity(self.requests[k]) || !isQuantity(self.limits[k]) || quantity(self.requests[k]).compareTo(quantity(self.limits[k])) <= 0)",
               message: 'a request must not be greater than its limit',
             },
           ],
@@ -246,9 +249,10 @@ export const spec: Schema = {
               maxProperties: 16,
               additionalProperties: {
                 type: 'string',
-                description: 'A resource quantity, for example `500m`, `1`, `2Gi`.',
+                description:
+                  'A resource quantity, for example `500m`, `1`, `2Gi`. An exponent has at most two digits.',
                 pattern:
-                  '^[+]?([0-9]+[.]?[0-9]*|[.][0-9]+)(([KMGTPE]i)|[mkMGTPE]|([eE][+-]?[0-9]+))?$',
+                  '^[+]?([0-9]+[.]?[0-9]*|[.][0-9]+)(([KMGTPE]i)|[mkMGTPE]|([eE][+-]?[0-9]{1,2}))?$',
                 maxLength: 64,
               },
               'x-kubernetes-validations': [
@@ -265,9 +269,10 @@ export const spec: Schema = {
               maxProperties: 16,
               additionalProperties: {
                 type: 'string',
-                description: 'A resource quantity, for example `500m`, `1`, `2Gi`.',
+                description:
+                  'A resource quantity, for example `500m`, `1`, `2Gi`. An exponent has at most two digits.',
                 pattern:
-                  '^[+]?([0-9]+[.]?[0-9]*|[.][0-9]+)(([KMGTPE]i)|[mkMGTPE]|([eE][+-]?[0-9]+))?$',
+                  '^[+]?([0-9]+[.]?[0-9]*|[.][0-9]+)(([KMGTPE]i)|[mkMGTPE]|([eE][+-]?[0-9]{1,2}))?$',
                 maxLength: 64,
               },
               'x-kubernetes-validations': [
@@ -281,7 +286,7 @@ export const spec: Schema = {
           },
           'x-kubernetes-validations': [
             {
-              rule: '!has(self.requests) || !has(self.limits) || self.requests.all(k, !(k in self.limits) || !isQuantity(self.requests[k]) || !isQuantity(self.limits[k]) || quantity(self.requests[k]).compareTo(quantity(self.limits[k])) <= 0)',
+              rule: "!has(self.requests) || !has(self.limits) || self.requests.all(k, !(k in self.limits) || self.requests[k].matches('[eE][+-]?[0-9]{3}') || self.limits[k].matches('[eE][+-]?[0-9]{3}') || !isQuantity(self.requests[k]) || !isQuantity(self.limits[k]) || quantity(self.requests[k]).compareTo(quantity(self.limits[k])) <= 0)",
               message: 'a request must not be greater than its limit',
             },
           ],
@@ -296,9 +301,10 @@ export const spec: Schema = {
               maxProperties: 16,
               additionalProperties: {
                 type: 'string',
-                description: 'A resource quantity, for example `500m`, `1`, `2Gi`.',
+                description:
+                  'A resource quantity, for example `500m`, `1`, `2Gi`. An exponent has at most two digits.',
                 pattern:
-                  '^[+]?([0-9]+[.]?[0-9]*|[.][0-9]+)(([KMGTPE]i)|[mkMGTPE]|([eE][+-]?[0-9]+))?$',
+                  '^[+]?([0-9]+[.]?[0-9]*|[.][0-9]+)(([KMGTPE]i)|[mkMGTPE]|([eE][+-]?[0-9]{1,2}))?$',
                 maxLength: 64,
               },
               'x-kubernetes-validations': [
@@ -315,9 +321,10 @@ export const spec: Schema = {
               maxProperties: 16,
               additionalProperties: {
                 type: 'string',
-                description: 'A resource quantity, for example `500m`, `1`, `2Gi`.',
+                description:
+                  'A resource quantity, for example `500m`, `1`, `2Gi`. An exponent has at most two digits.',
                 pattern:
-                  '^[+]?([0-9]+[.]?[0-9]*|[.][0-9]+)(([KMGTPE]i)|[mkMGTPE]|([eE][+-]?[0-9]+))?$',
+                  '^[+]?([0-9]+[.]?[0-9]*|[.][0-9]+)(([KMGTPE]i)|[mkMGTPE]|([eE][+-]?[0-9]{1,2}))?$',
                 maxLength: 64,
               },
               'x-kubernetes-validations': [
@@ -331,7 +338,7 @@ export const spec: Schema = {
           },
           'x-kubernetes-validations': [
             {
-              rule: '!has(self.requests) || !has(self.limits) || self.requests.all(k, !(k in self.limits) || !isQuantity(self.requests[k]) || !isQuantity(self.limits[k]) || quantity(self.requests[k]).compareTo(quantity(self.limits[k])) <= 0)',
+              rule: "!has(self.requests) || !has(self.limits) || self.requests.all(k, !(k in self.limits) || self.requests[k].matches('[eE][+-]?[0-9]{3}') || self.limits[k].matches('[eE][+-]?[0-9]{3}') || !isQuantity(self.requests[k]) || !isQuantity(self.limits[k]) || quantity(self.requests[k]).compareTo(quantity(self.limits[k])) <= 0)",
               message: 'a request must not be greater than its limit',
             },
           ],
@@ -346,9 +353,10 @@ export const spec: Schema = {
               maxProperties: 16,
               additionalProperties: {
                 type: 'string',
-                description: 'A resource quantity, for example `500m`, `1`, `2Gi`.',
+                description:
+                  'A resource quantity, for example `500m`, `1`, `2Gi`. An exponent has at most two digits.',
                 pattern:
-                  '^[+]?([0-9]+[.]?[0-9]*|[.][0-9]+)(([KMGTPE]i)|[mkMGTPE]|([eE][+-]?[0-9]+))?$',
+                  '^[+]?([0-9]+[.]?[0-9]*|[.][0-9]+)(([KMGTPE]i)|[mkMGTPE]|([eE][+-]?[0-9]{1,2}))?$',
                 maxLength: 64,
               },
               'x-kubernetes-validations': [
@@ -365,9 +373,10 @@ export const spec: Schema = {
               maxProperties: 16,
               additionalProperties: {
                 type: 'string',
-                description: 'A resource quantity, for example `500m`, `1`, `2Gi`.',
+                description:
+                  'A resource quantity, for example `500m`, `1`, `2Gi`. An exponent has at most two digits.',
                 pattern:
-                  '^[+]?([0-9]+[.]?[0-9]*|[.][0-9]+)(([KMGTPE]i)|[mkMGTPE]|([eE][+-]?[0-9]+))?$',
+                  '^[+]?([0-9]+[.]?[0-9]*|[.][0-9]+)(([KMGTPE]i)|[mkMGTPE]|([eE][+-]?[0-9]{1,2}))?$',
                 maxLength: 64,
               },
               'x-kubernetes-validations': [
@@ -381,7 +390,7 @@ export const spec: Schema = {
           },
           'x-kubernetes-validations': [
             {
-              rule: '!has(self.requests) || !has(self.limits) || self.requests.all(k, !(k in self.limits) || !isQuantity(self.requests[k]) || !isQuantity(self.limits[k]) || quantity(self.requests[k]).compareTo(quantity(self.limits[k])) <= 0)',
+              rule: "!has(self.requests) || !has(self.limits) || self.requests.all(k, !(k in self.limits) || self.requests[k].matches('[eE][+-]?[0-9]{3}') || self.limits[k].matches('[eE][+-]?[0-9]{3}') || !isQuantity(self.requests[k]) || !isQuantity(self.limits[k]) || quantity(self.requests[k]).compareTo(quantity(self.limits[k])) <= 0)",
               message: 'a request must not be greater than its limit',
             },
           ],
@@ -396,9 +405,10 @@ export const spec: Schema = {
               maxProperties: 16,
               additionalProperties: {
                 type: 'string',
-                description: 'A resource quantity, for example `500m`, `1`, `2Gi`.',
+                description:
+                  'A resource quantity, for example `500m`, `1`, `2Gi`. An exponent has at most two digits.',
                 pattern:
-                  '^[+]?([0-9]+[.]?[0-9]*|[.][0-9]+)(([KMGTPE]i)|[mkMGTPE]|([eE][+-]?[0-9]+))?$',
+                  '^[+]?([0-9]+[.]?[0-9]*|[.][0-9]+)(([KMGTPE]i)|[mkMGTPE]|([eE][+-]?[0-9]{1,2}))?$',
                 maxLength: 64,
               },
               'x-kubernetes-validations': [
@@ -415,9 +425,10 @@ export const spec: Schema = {
               maxProperties: 16,
               additionalProperties: {
                 type: 'string',
-                description: 'A resource quantity, for example `500m`, `1`, `2Gi`.',
+                description:
+                  'A resource quantity, for example `500m`, `1`, `2Gi`. An exponent has at most two digits.',
                 pattern:
-                  '^[+]?([0-9]+[.]?[0-9]*|[.][0-9]+)(([KMGTPE]i)|[mkMGTPE]|([eE][+-]?[0-9]+))?$',
+                  '^[+]?([0-9]+[.]?[0-9]*|[.][0-9]+)(([KMGTPE]i)|[mkMGTPE]|([eE][+-]?[0-9]{1,2}))?$',
                 maxLength: 64,
               },
               'x-kubernetes-validations': [
@@ -431,7 +442,7 @@ export const spec: Schema = {
           },
           'x-kubernetes-validations': [
             {
-              rule: '!has(self.requests) || !has(self.limits) || self.requests.all(k, !(k in self.limits) || !isQuantity(self.requests[k]) || !isQuantity(self.limits[k]) || quantity(self.requests[k]).compareTo(quantity(self.limits[k])) <= 0)',
+              rule: "!has(self.requests) || !has(self.limits) || self.requests.all(k, !(k in self.limits) || self.requests[k].matches('[eE][+-]?[0-9]{3}') || self.limits[k].matches('[eE][+-]?[0-9]{3}') || !isQuantity(self.requests[k]) || !isQuantity(self.limits[k]) || quantity(self.requests[k]).compareTo(quantity(self.limits[k])) <= 0)",
               message: 'a request must not be greater than its limit',
             },
           ],
@@ -446,9 +457,10 @@ export const spec: Schema = {
               maxProperties: 16,
               additionalProperties: {
                 type: 'string',
-                description: 'A resource quantity, for example `500m`, `1`, `2Gi`.',
+                description:
+                  'A resource quantity, for example `500m`, `1`, `2Gi`. An exponent has at most two digits.',
                 pattern:
-                  '^[+]?([0-9]+[.]?[0-9]*|[.][0-9]+)(([KMGTPE]i)|[mkMGTPE]|([eE][+-]?[0-9]+))?$',
+                  '^[+]?([0-9]+[.]?[0-9]*|[.][0-9]+)(([KMGTPE]i)|[mkMGTPE]|([eE][+-]?[0-9]{1,2}))?$',
                 maxLength: 64,
               },
               'x-kubernetes-validations': [
@@ -465,9 +477,10 @@ export const spec: Schema = {
               maxProperties: 16,
               additionalProperties: {
                 type: 'string',
-                description: 'A resource quantity, for example `500m`, `1`, `2Gi`.',
+                description:
+                  'A resource quantity, for example `500m`, `1`, `2Gi`. An exponent has at most two digits.',
                 pattern:
-                  '^[+]?([0-9]+[.]?[0-9]*|[.][0-9]+)(([KMGTPE]i)|[mkMGTPE]|([eE][+-]?[0-9]+))?$',
+                  '^[+]?([0-9]+[.]?[0-9]*|[.][0-9]+)(([KMGTPE]i)|[mkMGTPE]|([eE][+-]?[0-9]{1,2}))?$',
                 maxLength: 64,
               },
               'x-kubernetes-validations': [
@@ -481,7 +494,7 @@ export const spec: Schema = {
           },
           'x-kubernetes-validations': [
             {
-              rule: '!has(self.requests) || !has(self.limits) || self.requests.all(k, !(k in self.limits) || !isQuantity(self.requests[k]) || !isQuantity(self.limits[k]) || quantity(self.requests[k]).compareTo(quantity(self.limits[k])) <= 0)',
+              rule: "!has(self.requests) || !has(self.limits) || self.requests.all(k, !(k in self.limits) || self.requests[k].matches('[eE][+-]?[0-9]{3}') || self.limits[k].matches('[eE][+-]?[0-9]{3}') || !isQuantity(self.requests[k]) || !isQuantity(self.limits[k]) || quantity(self.requests[k]).compareTo(quantity(self.limits[k])) <= 0)",
               message: 'a request must not be greater than its limit',
             },
           ],
@@ -496,9 +509,10 @@ export const spec: Schema = {
               maxProperties: 16,
               additionalProperties: {
                 type: 'string',
-                description: 'A resource quantity, for example `500m`, `1`, `2Gi`.',
+                description:
+                  'A resource quantity, for example `500m`, `1`, `2Gi`. An exponent has at most two digits.',
                 pattern:
-                  '^[+]?([0-9]+[.]?[0-9]*|[.][0-9]+)(([KMGTPE]i)|[mkMGTPE]|([eE][+-]?[0-9]+))?$',
+                  '^[+]?([0-9]+[.]?[0-9]*|[.][0-9]+)(([KMGTPE]i)|[mkMGTPE]|([eE][+-]?[0-9]{1,2}))?$',
                 maxLength: 64,
               },
               'x-kubernetes-validations': [
@@ -515,9 +529,10 @@ export const spec: Schema = {
               maxProperties: 16,
               additionalProperties: {
                 type: 'string',
-                description: 'A resource quantity, for example `500m`, `1`, `2Gi`.',
+                description:
+                  'A resource quantity, for example `500m`, `1`, `2Gi`. An exponent has at most two digits.',
                 pattern:
-                  '^[+]?([0-9]+[.]?[0-9]*|[.][0-9]+)(([KMGTPE]i)|[mkMGTPE]|([eE][+-]?[0-9]+))?$',
+                  '^[+]?([0-9]+[.]?[0-9]*|[.][0-9]+)(([KMGTPE]i)|[mkMGTPE]|([eE][+-]?[0-9]{1,2}))?$',
                 maxLength: 64,
               },
               'x-kubernetes-validations': [
@@ -531,7 +546,7 @@ export const spec: Schema = {
           },
           'x-kubernetes-validations': [
             {
-              rule: '!has(self.requests) || !has(self.limits) || self.requests.all(k, !(k in self.limits) || !isQuantity(self.requests[k]) || !isQuantity(self.limits[k]) || quantity(self.requests[k]).compareTo(quantity(self.limits[k])) <= 0)',
+              rule: "!has(self.requests) || !has(self.limits) || self.requests.all(k, !(k in self.limits) || self.requests[k].matches('[eE][+-]?[0-9]{3}') || self.limits[k].matches('[eE][+-]?[0-9]{3}') || !isQuantity(self.requests[k]) || !isQuantity(self.limits[k]) || quantity(self.requests[k]).compareTo(quantity(self.limits[k])) <= 0)",
               message: 'a request must not be greater than its limit',
             },
           ],
@@ -760,9 +775,10 @@ export const spec: Schema = {
               maxProperties: 16,
               additionalProperties: {
                 type: 'string',
-                description: 'A resource quantity, for example `500m`, `1`, `2Gi`.',
+                description:
+                  'A resource quantity, for example `500m`, `1`, `2Gi`. An exponent has at most two digits.',
                 pattern:
-                  '^[+]?([0-9]+[.]?[0-9]*|[.][0-9]+)(([KMGTPE]i)|[mkMGTPE]|([eE][+-]?[0-9]+))?$',
+                  '^[+]?([0-9]+[.]?[0-9]*|[.][0-9]+)(([KMGTPE]i)|[mkMGTPE]|([eE][+-]?[0-9]{1,2}))?$',
                 maxLength: 64,
               },
               'x-kubernetes-validations': [
@@ -779,9 +795,10 @@ export const spec: Schema = {
               maxProperties: 16,
               additionalProperties: {
                 type: 'string',
-                description: 'A resource quantity, for example `500m`, `1`, `2Gi`.',
+                description:
+                  'A resource quantity, for example `500m`, `1`, `2Gi`. An exponent has at most two digits.',
                 pattern:
-                  '^[+]?([0-9]+[.]?[0-9]*|[.][0-9]+)(([KMGTPE]i)|[mkMGTPE]|([eE][+-]?[0-9]+))?$',
+                  '^[+]?([0-9]+[.]?[0-9]*|[.][0-9]+)(([KMGTPE]i)|[mkMGTPE]|([eE][+-]?[0-9]{1,2}))?$',
                 maxLength: 64,
               },
               'x-kubernetes-validations': [
@@ -795,7 +812,7 @@ export const spec: Schema = {
           },
           'x-kubernetes-validations': [
             {
-              rule: '!has(self.requests) || !has(self.limits) || self.requests.all(k, !(k in self.limits) || !isQuantity(self.requests[k]) || !isQuantity(self.limits[k]) || quantity(self.requests[k]).compareTo(quantity(self.limits[k])) <= 0)',
+              rule: "!has(self.requests) || !has(self.limits) || self.requests.all(k, !(k in self.limits) || self.requests[k].matches('[eE][+-]?[0-9]{3}') || self.limits[k].matches('[eE][+-]?[0-9]{3}') || !isQuantity(self.requests[k]) || !isQuantity(self.limits[k]) || quantity(self.requests[k]).compareTo(quantity(self.limits[k])) <= 0)",
               message: 'a request must not be greater than its limit',
             },
           ],
@@ -809,11 +826,11 @@ export const spec: Schema = {
               description:
                 'Size of the volume. It can grow where its storage class allows that, and never shrinks.',
               pattern:
-                '^[+]?([0-9]+[.]?[0-9]*|[.][0-9]+)(([KMGTPE]i)|[mkMGTPE]|([eE][+-]?[0-9]+))?$',
+                '^[+]?([0-9]+[.]?[0-9]*|[.][0-9]+)(([KMGTPE]i)|[mkMGTPE]|([eE][+-]?[0-9]{1,2}))?$',
               maxLength: 64,
               'x-kubernetes-validations': [
                 {
-                  rule: "!isQuantity(self) || quantity(self).isGreaterThan(quantity('0'))",
+                  rule: "self.matches('[eE][+-]?[0-9]{3}') || !isQuantity(self) || quantity(self).isGreaterThan(quantity('0'))",
                   message: 'must be greater than zero',
                 },
               ],
@@ -956,9 +973,10 @@ export const spec: Schema = {
               maxProperties: 16,
               additionalProperties: {
                 type: 'string',
-                description: 'A resource quantity, for example `500m`, `1`, `2Gi`.',
+                description:
+                  'A resource quantity, for example `500m`, `1`, `2Gi`. An exponent has at most two digits.',
                 pattern:
-                  '^[+]?([0-9]+[.]?[0-9]*|[.][0-9]+)(([KMGTPE]i)|[mkMGTPE]|([eE][+-]?[0-9]+))?$',
+                  '^[+]?([0-9]+[.]?[0-9]*|[.][0-9]+)(([KMGTPE]i)|[mkMGTPE]|([eE][+-]?[0-9]{1,2}))?$',
                 maxLength: 64,
               },
               'x-kubernetes-validations': [
@@ -975,9 +993,10 @@ export const spec: Schema = {
               maxProperties: 16,
               additionalProperties: {
                 type: 'string',
-                description: 'A resource quantity, for example `500m`, `1`, `2Gi`.',
+                description:
+                  'A resource quantity, for example `500m`, `1`, `2Gi`. An exponent has at most two digits.',
                 pattern:
-                  '^[+]?([0-9]+[.]?[0-9]*|[.][0-9]+)(([KMGTPE]i)|[mkMGTPE]|([eE][+-]?[0-9]+))?$',
+                  '^[+]?([0-9]+[.]?[0-9]*|[.][0-9]+)(([KMGTPE]i)|[mkMGTPE]|([eE][+-]?[0-9]{1,2}))?$',
                 maxLength: 64,
               },
               'x-kubernetes-validations': [
@@ -991,7 +1010,7 @@ export const spec: Schema = {
           },
           'x-kubernetes-validations': [
             {
-              rule: '!has(self.requests) || !has(self.limits) || self.requests.all(k, !(k in self.limits) || !isQuantity(self.requests[k]) || !isQuantity(self.limits[k]) || quantity(self.requests[k]).compareTo(quantity(self.limits[k])) <= 0)',
+              rule: "!has(self.requests) || !has(self.limits) || self.requests.all(k, !(k in self.limits) || self.requests[k].matches('[eE][+-]?[0-9]{3}') || self.limits[k].matches('[eE][+-]?[0-9]{3}') || !isQuantity(self.requests[k]) || !isQuantity(self.limits[k]) || quantity(self.requests[k]).compareTo(quantity(self.limits[k])) <= 0)",
               message: 'a request must not be greater than its limit',
             },
           ],
@@ -1005,11 +1024,11 @@ export const spec: Schema = {
               description:
                 'Size of the volume. It can grow where its storage class allows that, and never shrinks.',
               pattern:
-                '^[+]?([0-9]+[.]?[0-9]*|[.][0-9]+)(([KMGTPE]i)|[mkMGTPE]|([eE][+-]?[0-9]+))?$',
+                '^[+]?([0-9]+[.]?[0-9]*|[.][0-9]+)(([KMGTPE]i)|[mkMGTPE]|([eE][+-]?[0-9]{1,2}))?$',
               maxLength: 64,
               'x-kubernetes-validations': [
                 {
-                  rule: "!isQuantity(self) || quantity(self).isGreaterThan(quantity('0'))",
+                  rule: "self.matches('[eE][+-]?[0-9]{3}') || !isQuantity(self) || quantity(self).isGreaterThan(quantity('0'))",
                   message: 'must be greater than zero',
                 },
               ],
@@ -1074,9 +1093,10 @@ export const spec: Schema = {
               maxProperties: 16,
               additionalProperties: {
                 type: 'string',
-                description: 'A resource quantity, for example `500m`, `1`, `2Gi`.',
+                description:
+                  'A resource quantity, for example `500m`, `1`, `2Gi`. An exponent has at most two digits.',
                 pattern:
-                  '^[+]?([0-9]+[.]?[0-9]*|[.][0-9]+)(([KMGTPE]i)|[mkMGTPE]|([eE][+-]?[0-9]+))?$',
+                  '^[+]?([0-9]+[.]?[0-9]*|[.][0-9]+)(([KMGTPE]i)|[mkMGTPE]|([eE][+-]?[0-9]{1,2}))?$',
                 maxLength: 64,
               },
               'x-kubernetes-validations': [
@@ -1093,9 +1113,10 @@ export const spec: Schema = {
               maxProperties: 16,
               additionalProperties: {
                 type: 'string',
-                description: 'A resource quantity, for example `500m`, `1`, `2Gi`.',
+                description:
+                  'A resource quantity, for example `500m`, `1`, `2Gi`. An exponent has at most two digits.',
                 pattern:
-                  '^[+]?([0-9]+[.]?[0-9]*|[.][0-9]+)(([KMGTPE]i)|[mkMGTPE]|([eE][+-]?[0-9]+))?$',
+                  '^[+]?([0-9]+[.]?[0-9]*|[.][0-9]+)(([KMGTPE]i)|[mkMGTPE]|([eE][+-]?[0-9]{1,2}))?$',
                 maxLength: 64,
               },
               'x-kubernetes-validations': [
@@ -1109,7 +1130,7 @@ export const spec: Schema = {
           },
           'x-kubernetes-validations': [
             {
-              rule: '!has(self.requests) || !has(self.limits) || self.requests.all(k, !(k in self.limits) || !isQuantity(self.requests[k]) || !isQuantity(self.limits[k]) || quantity(self.requests[k]).compareTo(quantity(self.limits[k])) <= 0)',
+              rule: "!has(self.requests) || !has(self.limits) || self.requests.all(k, !(k in self.limits) || self.requests[k].matches('[eE][+-]?[0-9]{3}') || self.limits[k].matches('[eE][+-]?[0-9]{3}') || !isQuantity(self.requests[k]) || !isQuantity(self.limits[k]) || quantity(self.requests[k]).compareTo(quantity(self.limits[k])) <= 0)",
               message: 'a request must not be greater than its limit',
             },
           ],
@@ -1284,6 +1305,7 @@ export const spec: Schema = {
         affinity: {
           type: 'object',
           description: "Affinity rules, as in a pod's spec.",
+          maxProperties: 256,
           'x-kubernetes-preserve-unknown-fields': true,
         },
         labels: {

@@ -302,6 +302,7 @@ export const spec: Schema = {
     reportFilters: {
       type: 'object',
       description: 'Filters of the report or the source, by name.',
+      maxProperties: 256,
       'x-kubernetes-preserve-unknown-fields': true,
     },
     dynamicFilters: {
@@ -373,6 +374,7 @@ export const spec: Schema = {
     customOptions: {
       type: 'object',
       description: 'Options of the chart, as Frappe Charts takes them.',
+      maxProperties: 256,
       'x-kubernetes-preserve-unknown-fields': true,
     },
     deletionPolicy: {

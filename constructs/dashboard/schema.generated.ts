@@ -128,6 +128,7 @@ export const spec: Schema = {
     chartOptions: {
       type: 'object',
       description: 'Options of every chart, as Frappe Charts takes them.',
+      maxProperties: 256,
       'x-kubernetes-preserve-unknown-fields': true,
     },
     deletionPolicy: {

@@ -51,6 +51,11 @@ export interface InstallProps {
    * @default true, but not where `namespaced`
    */
   readonly webhooks?: boolean;
+  /**
+   * Name of a ConfigMap in the operator's namespace, whose key `ca.crt` has the authorities of the
+   * only clients that the webhooks answer: the API server's. @default every client is answered
+   */
+  readonly webhookClientCa?: string | undefined;
   /** API group of the custom resources. @default app-operator.io */
   readonly apiGroup?: string;
   /** The kinds whose CRDs are installed. @default all */
@@ -80,7 +85,8 @@ export class InstallChart extends Chart {
     if (!namespaced) new UserRoles(this, 'user-roles', common);
     new MetricsService(this, 'metrics-service', { namespace });
     new OperatorNetwork(this, 'network', { namespace, webhooks, egress: limitEgress });
-    new Manager(this, 'manager', { ...common, image, replicas, platformIds });
+    const { webhookClientCa } = props;
+    new Manager(this, 'manager', { ...common, image, replicas, platformIds, webhookClientCa });
     if (webhooks) new Webhooks(this, 'webhooks', common);
   }
 }

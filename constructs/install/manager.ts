@@ -25,7 +25,12 @@ export interface ManagerProps {
   readonly platformIds?: boolean | undefined;
   /** Whether it serves admission webhooks. */
   readonly webhooks: boolean;
+  /** ConfigMap with the authorities of the only webhook clients. @default every client */
+  readonly webhookClientCa?: string | undefined;
 }
+
+/** Where the authorities of webhook clients are mounted. */
+const CLIENT_CA = { volume: 'webhook-client-ca', folder: '/etc/app-operator/webhook-client-ca' };
 
 /** Seconds: work in hand (10), the Lease given back (5), connections closed (2), and some air. */
 const GRACE_SECONDS = 30;
@@ -70,6 +75,7 @@ export class Manager extends Construct {
             // The user is the image's (1001): platforms that assign user ids put their own here.
             securityContext: { runAsNonRoot: true, seccompProfile: { type: 'RuntimeDefault' } },
             containers: [container(props)],
+            ...clientCaVolume(props),
           },
         },
       },
@@ -80,6 +86,11 @@ export class Manager extends Construct {
       spec: { maxUnavailable: k8s.IntOrString.fromNumber(1), selector },
     });
   }
+}
+
+/** What the pod mounts; its container mounts it by the same name. */
+function clientCaVolume({ webhookClientCa: name }: ManagerProps): Pick<k8s.PodSpec, 'volumes'> {
+  return name === undefined ? {} : { volumes: [{ name: CLIENT_CA.volume, configMap: { name } }] };
 }
 
 /** Defaults of pods whose bench names no user, group or group of volumes. */
@@ -124,6 +135,11 @@ function container(props: ManagerProps): k8s.Container {
       runAsNonRoot: true,
       capabilities: { drop: ['ALL'] },
     },
+    ...(props.webhookClientCa === undefined
+      ? {}
+      : {
+          volumeMounts: [{ name: CLIENT_CA.volume, mountPath: CLIENT_CA.folder, readOnly: true }],
+        }),
   };
 }
 
@@ -140,5 +156,8 @@ function managerArgs(props: ManagerProps): string[] {
     '--zap-log-level=info',
     ...(apiGroup === DEFAULT_API_GROUP ? [] : [`--api-group=${apiGroup}`]),
     ...(watchNamespaces.length === 0 ? [] : [`--watch-namespaces=${watchNamespaces.join(',')}`]),
+    ...(props.webhookClientCa === undefined
+      ? []
+      : [`--webhook-client-ca-file=${CLIENT_CA.folder}/ca.crt`]),
   ];
 }

@@ -139,9 +139,10 @@ export const spec: Schema = {
               maxProperties: 16,
               additionalProperties: {
                 type: 'string',
-                description: 'A resource quantity, for example `500m`, `1`, `2Gi`.',
+                description:
+                  'A resource quantity, for example `500m`, `1`, `2Gi`. An exponent has at most two digits.',
                 pattern:
-                  '^[+]?([0-9]+[.]?[0-9]*|[.][0-9]+)(([KMGTPE]i)|[mkMGTPE]|([eE][+-]?[0-9]+))?$',
+                  '^[+]?([0-9]+[.]?[0-9]*|[.][0-9]+)(([KMGTPE]i)|[mkMGTPE]|([eE][+-]?[0-9]{1,2}))?$',
                 maxLength: 64,
               },
               'x-kubernetes-validations': [
@@ -158,9 +159,10 @@ export const spec: Schema = {
               maxProperties: 16,
               additionalProperties: {
                 type: 'string',
-                description: 'A resource quantity, for example `500m`, `1`, `2Gi`.',
+                description:
+                  'A resource quantity, for example `500m`, `1`, `2Gi`. An exponent has at most two digits.',
                 pattern:
-                  '^[+]?([0-9]+[.]?[0-9]*|[.][0-9]+)(([KMGTPE]i)|[mkMGTPE]|([eE][+-]?[0-9]+))?$',
+                  '^[+]?([0-9]+[.]?[0-9]*|[.][0-9]+)(([KMGTPE]i)|[mkMGTPE]|([eE][+-]?[0-9]{1,2}))?$',
                 maxLength: 64,
               },
               'x-kubernetes-validations': [
@@ -174,7 +176,7 @@ export const spec: Schema = {
           },
           'x-kubernetes-validations': [
             {
-              rule: '!has(self.requests) || !has(self.limits) || self.requests.all(k, !(k in self.limits) || !isQuantity(self.requests[k]) || !isQuantity(self.limits[k]) || quantity(self.requests[k]).compareTo(quantity(self.limits[k])) <= 0)',
+              rule: "!has(self.requests) || !has(self.limits) || self.requests.all(k, !(k in self.limits) || self.requests[k].matches('[eE][+-]?[0-9]{3}') || self.limits[k].matches('[eE][+-]?[0-9]{3}') || !isQuantity(self.requests[k]) || !isQuantity(self.limits[k]) || quantity(self.requests[k]).compareTo(quantity(self.limits[k])) <= 0)",
               message: 'a request must not be greater than its limit',
             },
           ],
@@ -188,11 +190,11 @@ export const spec: Schema = {
               description:
                 'Size of the volume. It can grow where its storage class allows that, and never shrinks.',
               pattern:
-                '^[+]?([0-9]+[.]?[0-9]*|[.][0-9]+)(([KMGTPE]i)|[mkMGTPE]|([eE][+-]?[0-9]+))?$',
+                '^[+]?([0-9]+[.]?[0-9]*|[.][0-9]+)(([KMGTPE]i)|[mkMGTPE]|([eE][+-]?[0-9]{1,2}))?$',
               maxLength: 64,
               'x-kubernetes-validations': [
                 {
-                  rule: "!isQuantity(self) || quantity(self).isGreaterThan(quantity('0'))",
+                  rule: "self.matches('[eE][+-]?[0-9]{3}') || !isQuantity(self) || quantity(self).isGreaterThan(quantity('0'))",
                   message: 'must be greater than zero',
                 },
               ],
@@ -273,9 +275,10 @@ export const spec: Schema = {
               maxProperties: 16,
               additionalProperties: {
                 type: 'string',
-                description: 'A resource quantity, for example `500m`, `1`, `2Gi`.',
+                description:
+                  'A resource quantity, for example `500m`, `1`, `2Gi`. An exponent has at most two digits.',
                 pattern:
-                  '^[+]?([0-9]+[.]?[0-9]*|[.][0-9]+)(([KMGTPE]i)|[mkMGTPE]|([eE][+-]?[0-9]+))?$',
+                  '^[+]?([0-9]+[.]?[0-9]*|[.][0-9]+)(([KMGTPE]i)|[mkMGTPE]|([eE][+-]?[0-9]{1,2}))?$',
                 maxLength: 64,
               },
               'x-kubernetes-validations': [
@@ -292,9 +295,10 @@ export const spec: Schema = {
               maxProperties: 16,
               additionalProperties: {
                 type: 'string',
-                description: 'A resource quantity, for example `500m`, `1`, `2Gi`.',
+                description:
+                  'A resource quantity, for example `500m`, `1`, `2Gi`. An exponent has at most two digits.',
                 pattern:
-                  '^[+]?([0-9]+[.]?[0-9]*|[.][0-9]+)(([KMGTPE]i)|[mkMGTPE]|([eE][+-]?[0-9]+))?$',
+                  '^[+]?([0-9]+[.]?[0-9]*|[.][0-9]+)(([KMGTPE]i)|[mkMGTPE]|([eE][+-]?[0-9]{1,2}))?$',
                 maxLength: 64,
               },
               'x-kubernetes-validations': [
@@ -308,7 +312,7 @@ export const spec: Schema = {
           },
           'x-kubernetes-validations': [
             {
-              rule: '!has(self.requests) || !has(self.limits) || self.requests.all(k, !(k in self.limits) || !isQuantity(self.requests[k]) || !isQuantity(self.limits[k]) || quantity(self.requests[k]).compareTo(quantity(self.limits[k])) <= 0)',
+              rule: "!has(self.requests) || !has(self.limits) || self.requests.all(k, !(k in self.limits) || self.requests[k].matches('[eE][+-]?[0-9]{3}') || self.limits[k].matches('[eE][+-]?[0-9]{3}') || !isQuantity(self.requests[k]) || !isQuantity(self.limits[k]) || quantity(self.requests[k]).compareTo(quantity(self.limits[k])) <= 0)",
               message: 'a request must not be greater than its limit',
             },
           ],
@@ -323,9 +327,10 @@ export const spec: Schema = {
               maxProperties: 16,
               additionalProperties: {
                 type: 'string',
-                description: 'A resource quantity, for example `500m`, `1`, `2Gi`.',
+                description:
+                  'A resource quantity, for example `500m`, `1`, `2Gi`. An exponent has at most two digits.',
                 pattern:
-                  '^[+]?([0-9]+[.]?[0-9]*|[.][0-9]+)(([KMGTPE]i)|[mkMGTPE]|([eE][+-]?[0-9]+))?$',
+                  '^[+]?([0-9]+[.]?[0-9]*|[.][0-9]+)(([KMGTPE]i)|[mkMGTPE]|([eE][+-]?[0-9]{1,2}))?$',
                 maxLength: 64,
               },
               'x-kubernetes-validations': [
@@ -342,9 +347,10 @@ export const spec: Schema = {
               maxProperties: 16,
               additionalProperties: {
                 type: 'string',
-                description: 'A resource quantity, for example `500m`, `1`, `2Gi`.',
+                description:
+                  'A resource quantity, for example `500m`, `1`, `2Gi`. An exponent has at most two digits.',
                 pattern:
-                  '^[+]?([0-9]+[.]?[0-9]*|[.][0-9]+)(([KMGTPE]i)|[mkMGTPE]|([eE][+-]?[0-9]+))?$',
+                  '^[+]?([0-9]+[.]?[0-9]*|[.][0-9]+)(([KMGTPE]i)|[mkMGTPE]|([eE][+-]?[0-9]{1,2}))?$',
                 maxLength: 64,
               },
               'x-kubernetes-validations': [
@@ -358,7 +364,7 @@ export const spec: Schema = {
           },
           'x-kubernetes-validations': [
             {
-              rule: '!has(self.requests) || !has(self.limits) || self.requests.all(k, !(k in self.limits) || !isQuantity(self.requests[k]) || !isQuantity(self.limits[k]) || quantity(self.requests[k]).compareTo(quantity(self.limits[k])) <= 0)',
+              rule: "!has(self.requests) || !has(self.limits) || self.requests.all(k, !(k in self.limits) || self.requests[k].matches('[eE][+-]?[0-9]{3}') || self.limits[k].matches('[eE][+-]?[0-9]{3}') || !isQuantity(self.requests[k]) || !isQuantity(self.limits[k]) || quantity(self.requests[k]).compareTo(quantity(self.limits[k])) <= 0)",
               message: 'a request must not be greater than its limit',
             },
           ],
@@ -373,9 +379,10 @@ export const spec: Schema = {
               maxProperties: 16,
               additionalProperties: {
                 type: 'string',
-                description: 'A resource quantity, for example `500m`, `1`, `2Gi`.',
+                description:
+                  'A resource quantity, for example `500m`, `1`, `2Gi`. An exponent has at most two digits.',
                 pattern:
-                  '^[+]?([0-9]+[.]?[0-9]*|[.][0-9]+)(([KMGTPE]i)|[mkMGTPE]|([eE][+-]?[0-9]+))?$',
+                  '^[+]?([0-9]+[.]?[0-9]*|[.][0-9]+)(([KMGTPE]i)|[mkMGTPE]|([eE][+-]?[0-9]{1,2}))?$',
                 maxLength: 64,
               },
               'x-kubernetes-validations': [
@@ -392,9 +399,10 @@ export const spec: Schema = {
               maxProperties: 16,
               additionalProperties: {
                 type: 'string',
-                description: 'A resource quantity, for example `500m`, `1`, `2Gi`.',
+                description:
+                  'A resource quantity, for example `500m`, `1`, `2Gi`. An exponent has at most two digits.',
                 pattern:
-                  '^[+]?([0-9]+[.]?[0-9]*|[.][0-9]+)(([KMGTPE]i)|[mkMGTPE]|([eE][+-]?[0-9]+))?$',
+                  '^[+]?([0-9]+[.]?[0-9]*|[.][0-9]+)(([KMGTPE]i)|[mkMGTPE]|([eE][+-]?[0-9]{1,2}))?$',
                 maxLength: 64,
               },
               'x-kubernetes-validations': [
@@ -408,7 +416,7 @@ export const spec: Schema = {
           },
           'x-kubernetes-validations': [
             {
-              rule: '!has(self.requests) || !has(self.limits) || self.requests.all(k, !(k in self.limits) || !isQuantity(self.requests[k]) || !isQuantity(self.limits[k]) || quantity(self.requests[k]).compareTo(quantity(self.limits[k])) <= 0)',
+              rule: "!has(self.requests) || !has(self.limits) || self.requests.all(k, !(k in self.limits) || self.requests[k].matches('[eE][+-]?[0-9]{3}') || self.limits[k].matches('[eE][+-]?[0-9]{3}') || !isQuantity(self.requests[k]) || !isQuantity(self.limits[k]) || quantity(self.requests[k]).compareTo(quantity(self.limits[k])) <= 0)",
               message: 'a request must not be greater than its limit',
             },
           ],
@@ -423,9 +431,10 @@ export const spec: Schema = {
               maxProperties: 16,
               additionalProperties: {
                 type: 'string',
-                description: 'A resource quantity, for example `500m`, `1`, `2Gi`.',
+                description:
+                  'A resource quantity, for example `500m`, `1`, `2Gi`. An exponent has at most two digits.',
                 pattern:
-                  '^[+]?([0-9]+[.]?[0-9]*|[.][0-9]+)(([KMGTPE]i)|[mkMGTPE]|([eE][+-]?[0-9]+))?$',
+                  '^[+]?([0-9]+[.]?[0-9]*|[.][0-9]+)(([KMGTPE]i)|[mkMGTPE]|([eE][+-]?[0-9]{1,2}))?$',
                 maxLength: 64,
               },
               'x-kubernetes-validations': [
@@ -442,9 +451,10 @@ export const spec: Schema = {
               maxProperties: 16,
               additionalProperties: {
                 type: 'string',
-                description: 'A resource quantity, for example `500m`, `1`, `2Gi`.',
+                description:
+                  'A resource quantity, for example `500m`, `1`, `2Gi`. An exponent has at most two digits.',
                 pattern:
-                  '^[+]?([0-9]+[.]?[0-9]*|[.][0-9]+)(([KMGTPE]i)|[mkMGTPE]|([eE][+-]?[0-9]+))?$',
+                  '^[+]?([0-9]+[.]?[0-9]*|[.][0-9]+)(([KMGTPE]i)|[mkMGTPE]|([eE][+-]?[0-9]{1,2}))?$',
                 maxLength: 64,
               },
               'x-kubernetes-validations': [
@@ -458,7 +468,7 @@ export const spec: Schema = {
           },
           'x-kubernetes-validations': [
             {
-              rule: '!has(self.requests) || !has(self.limits) || self.requests.all(k, !(k in self.limits) || !isQuantity(self.requests[k]) || !isQuantity(self.limits[k]) || quantity(self.requests[k]).compareTo(quantity(self.limits[k])) <= 0)',
+              rule: "!has(self.requests) || !has(self.limits) || self.requests.all(k, !(k in self.limits) || self.requests[k].matches('[eE][+-]?[0-9]{3}') || self.limits[k].matches('[eE][+-]?[0-9]{3}') || !isQuantity(self.requests[k]) || !isQuantity(self.limits[k]) || quantity(self.requests[k]).compareTo(quantity(self.limits[k])) <= 0)",
               message: 'a request must not be greater than its limit',
             },
           ],
@@ -607,6 +617,7 @@ export const spec: Schema = {
         affinity: {
           type: 'object',
           description: "Affinity rules, as in a pod's spec.",
+          maxProperties: 256,
           'x-kubernetes-preserve-unknown-fields': true,
         },
         labels: {

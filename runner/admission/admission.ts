@@ -4,15 +4,19 @@ import type { Problem } from '../../constructs/kit/errors.js';
 import type { ClusterReader } from '../../constructs/kit/kind.js';
 import type { Resource } from '../../constructs/kit/object.js';
 import type { AnyKind } from '../../constructs/registry.js';
+import { oversize } from '../../constructs/kit/schema/admit.js';
 import type { Logger } from '../telemetry/log.js';
+import { AuthorReader, keyOfRead } from './author-reader.js';
+import type { Read } from './author-access.js';
 import { normalize } from './normalize.js';
-import { type AdmissionRequest, type AdmissionResponse, refusal } from './review.js';
 import {
-  deletionWarnings,
-  validate,
-  type AdmissionChange,
-  type AdmissionResult,
-} from './validate.js';
+  type AdmissionRequest,
+  type AdmissionResponse,
+  refusal,
+  shortened,
+  type UserInfo,
+} from './review.js';
+import { deletionWarnings, validate, type AdmissionChange } from './validate.js';
 
 export interface AdmissionProps {
   readonly kinds: readonly AnyKind[];
@@ -21,14 +25,22 @@ export interface AdmissionProps {
   readonly namespaces: readonly string[];
   /** Reads all other objects; undefined until the caches are synced. */
   readonly reader: () => ClusterReader | undefined;
+  /** Whether an author may read what the answer depends on. */
+  readonly mayRead: (author: UserInfo, read: Read) => Promise<boolean>;
   readonly log: Logger;
 }
 
 /** The caches receive an object that was just created, such as a parent before its child, within this. */
 const CACHE_DELAY_MS = 200;
 
-/** The most fields of a refusal that are logged. */
-const FIELDS = 20;
+/** The most fields of a refusal that are logged, and the most characters of a name. */
+const LOGGED = { fields: 20, name: 253 } as const;
+/** The first problems of length; a response shows ten of all. */
+const OVERSIZE = 11;
+/** The most rounds of questions what an author may read: each resolves what the one before hid. */
+const ROUNDS = 16;
+/** The most operations of a patch: more are of an object from before there were bounds. */
+const MOST_PATCHED = 1_000;
 /** The API server truncates longer warnings, and shows few. */
 const WARNING = { most: 8, length: 256 };
 
@@ -40,22 +52,30 @@ export class Admission {
   async validate(request: AdmissionRequest): Promise<AdmissionResponse> {
     const change = this.#changeOf(request);
     if (!change) return allow(request);
-    if (request.operation === 'DELETE') return allow(request, deletionWarnings(change));
-    let result = validate(change);
+    if (request.operation === 'DELETE') {
+      return allow(request, await this.#asAuthor(request, change, deletionWarnings));
+    }
+    const tooLong = oversizeOf(change);
+    if (tooLong.length > 0) return this.#refuse(request, change, tooLong);
+    let result = await this.#asAuthor(request, change, validate);
     if (result.unsure) {
       await sleep(CACHE_DELAY_MS);
-      result = validate({ ...change, reader: this.props.reader() });
+      const later = { ...change, reader: this.props.reader() };
+      result = await this.#asAuthor(request, later, validate);
     }
-    return this.#respond(request, change, result);
+    const { problems, warnings } = result;
+    return problems.length > 0 ? this.#refuse(request, change, problems) : allow(request, warnings);
   }
 
   /** Brings fields to their normal form, with a warning for each. */
   mutate(request: AdmissionRequest): AdmissionResponse {
     const change = this.#changeOf(request);
     if (!change || request.operation === 'DELETE') return allow(request);
+    const tooLong = oversizeOf(change);
+    if (tooLong.length > 0) return this.#refuse(request, change, tooLong);
     const patch = normalize(change.object, change.kind.normal ?? []);
-    if (patch.length === 0) return allow(request);
-    const stored = patch.map(({ path, value }) => ({
+    if (patch.length === 0 || patch.length > MOST_PATCHED) return allow(request);
+    const stored = patch.slice(0, WARNING.most).map(({ path, value }) => ({
       path: path
         .slice(1)
         .replaceAll(/[/]([0-9]+)/g, '[$1]')
@@ -67,6 +87,30 @@ export class Admission {
       patchType: 'JSONPatch',
       patch: Buffer.from(JSON.stringify(patch)).toString('base64'),
     };
+  }
+
+  /**
+   * What follows from a change and from what its author may read. Whatever is read is hidden until
+   * the cluster has allowed it: neither the response nor its time depends on more.
+   */
+  async #asAuthor<T>(
+    { userInfo = {} }: AdmissionRequest,
+    change: AdmissionChange,
+    work: (change: AdmissionChange) => T,
+  ): Promise<T> {
+    const { reader } = change;
+    if (!reader) return work(change);
+    const decisions = new Map<string, boolean>();
+    for (let round = 1; ; round++) {
+      const own = new AuthorReader(reader, change.object.metadata.namespace ?? '', decisions);
+      const result = work({ ...change, reader: own });
+      if (own.undecided.size === 0 || round === ROUNDS) return result;
+      await Promise.all(
+        [...own.undecided.values()].map(async (read) => {
+          decisions.set(keyOfRead(read), await this.props.mayRead(userInfo, read));
+        }),
+      );
+    }
   }
 
   /** Undefined if the change is not reviewed. */
@@ -90,20 +134,19 @@ export class Admission {
     return kinds.find(({ definition }) => definition.kind === kind.kind);
   }
 
-  #respond(
+  #refuse(
     request: AdmissionRequest,
     { object, kind, group }: AdmissionChange,
-    { problems, warnings }: AdmissionResult,
+    problems: readonly Problem[],
   ): AdmissionResponse {
-    if (problems.length === 0) return allow(request, warnings);
     const { name, namespace } = object.metadata;
     // The fields, but not their values, which may be secret.
     this.props.log.info('change refused', {
       kind: kind.definition.kind,
       namespace,
-      name,
+      name: shortened(name, LOGGED.name),
       operation: request.operation,
-      fields: problems.slice(0, FIELDS).map(({ path }) => path),
+      fields: problems.slice(0, LOGGED.fields).map(({ path }) => shortened(path, LOGGED.name)),
     });
     return {
       uid: request.uid,
@@ -113,6 +156,12 @@ export class Admission {
   }
 }
 
+/** What is too long in a change that is reviewed at all. */
+function oversizeOf({ kind, object, old }: AdmissionChange): readonly Problem[] {
+  if (object.metadata.deletionTimestamp !== undefined) return [];
+  return oversize(kind.definition, object, OVERSIZE, old);
+}
+
 function allow({ uid }: AdmissionRequest, warnings: readonly Problem[] = []): AdmissionResponse {
   if (warnings.length === 0) return { uid, allowed: true };
   return { uid, allowed: true, warnings: warnings.slice(0, WARNING.most).map(warningOf) };
@@ -120,8 +169,7 @@ function allow({ uid }: AdmissionRequest, warnings: readonly Problem[] = []): Ad
 
 function warningOf({ path, message }: Problem): string {
   // Warnings are sent in a header, which may not contain control characters.
-  const line = `${path}: ${message}`.replace(/\p{Cc}+/gu, ' ');
-  return line.length > WARNING.length ? `${line.slice(0, WARNING.length - 1)}…` : line;
+  return shortened(`${path}: ${message}`.replace(/\p{Cc}+/gu, ' '), WARNING.length);
 }
 
 /** The object with the name and the namespace of the request. */

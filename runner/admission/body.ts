@@ -1,42 +1,98 @@
 import type { IncomingMessage } from 'node:http';
+import { Busy, Gate } from './gate.js';
+import { ReviewScan } from './scan.js';
 
-/** A request body is too long, or too many are being read. */
+/** A request body is longer than any review of an API server. */
 export class BodyTooLarge extends Error {
   override readonly name = 'BodyTooLarge';
-  constructor(readonly status: 413 | 503) {
-    super(status === 413 ? 'body: too long' : 'too many requests are being read');
+  constructor() {
+    super('body: too long');
   }
 }
 
-/** An object has at most 1.5 MiB; a review of an update contains two. */
-const MOST_BYTES = 4 * 1024 * 1024;
-/** For all bodies in work together: the process must stay within its memory. */
-const MOST_TOGETHER = 32 * 1024 * 1024;
+/** A body that was read: its text, or what it exceeds, of which nothing was kept. */
+export type Body =
+  | { readonly text: string; readonly exceeded?: undefined }
+  | { readonly text?: undefined; readonly exceeded: Exceeded };
+
+export interface Exceeded {
+  /** Of the request; undefined if there is none. */
+  readonly uid: string | undefined;
+  /** What is wrong with the object; undefined if only its stored form exceeds a bound. */
+  readonly problem: string | undefined;
+}
+
+/** The API server takes 3 MiB of a client, and stores 1.5 MiB: a review of an update has both. */
+const MOST_BYTES = (3 * 1024 + 1536 + 64) * 1024;
+/** What every connection may send at once. A longer body waits for its turn. */
+const SHORT_BYTES = 64 * 1024;
+/** How many longer bodies are in work at the same time: each takes several times its size. */
+const LONG = { most: 2, waitMs: 1_000, message: 'too many long reviews at once; try again' };
 
 /** Reads bodies within limits. */
 export class Bodies {
-  #bytes = 0;
+  readonly #long = new Gate(LONG);
 
   /**
-   * Reads a body and calls `work`; its size counts until `work` is done.
-   * @throws BodyTooLarge
+   * Reads a body and calls `work`. A body that exceeds a bound is read to its end, for its uid, but
+   * not kept.
+   * @throws BodyTooLarge, Busy
    */
-  async with<T>(request: IncomingMessage, work: (body: string) => Promise<T>): Promise<T> {
-    const chunks: Buffer[] = [];
-    let length = 0;
+  async with<T>(request: IncomingMessage, work: (body: Body) => Promise<T>): Promise<T> {
+    if (Number(request.headers['content-length'] ?? 0) > MOST_BYTES) throw new BodyTooLarge();
+    const scan = new ReviewScan();
+    const held: Held = { chunks: [], length: 0 };
     try {
-      if (Number(request.headers['content-length'] ?? 0) > MOST_BYTES) throw new BodyTooLarge(413);
-      for await (const chunk of request) {
-        const { length: more } = chunk as Buffer;
-        length += more;
-        this.#bytes += more;
-        if (length > MOST_BYTES) throw new BodyTooLarge(413);
-        if (this.#bytes > MOST_TOGETHER) throw new BodyTooLarge(503);
-        chunks.push(chunk as Buffer);
+      for await (const chunk of request as AsyncIterable<Buffer>) {
+        await this.#hold(chunk, scan, held);
       }
-      return await work(Buffer.concat(chunks).toString('utf8'));
+      if (held.busy) throw held.busy;
+      if (isExceeded(scan)) {
+        return await work({ exceeded: { uid: scan.uid, problem: scan.exceeded } });
+      }
+      const text = Buffer.concat(held.chunks).toString('utf8');
+      held.chunks = [];
+      return await work({ text });
     } finally {
-      this.#bytes -= length;
+      held.leave?.();
     }
   }
+
+  /** Keeps a chunk, while the body is within its bounds. */
+  async #hold(chunk: Buffer, scan: ReviewScan, held: Held): Promise<void> {
+    held.length += chunk.length;
+    if (held.length > MOST_BYTES) throw new BodyTooLarge();
+    scan.push(chunk);
+    // A client that is still sending does not read a response: what is not kept is read too.
+    if (held.busy !== undefined || isExceeded(scan)) {
+      held.chunks = [];
+      return;
+    }
+    held.chunks.push(chunk);
+    if (held.length > SHORT_BYTES) await this.#turn(held);
+  }
+
+  /** Waits for the turn of a long body. */
+  async #turn(held: Held): Promise<void> {
+    try {
+      held.leave ??= await this.#long.enter();
+    } catch (error) {
+      if (!(error instanceof Busy)) throw error;
+      held.busy = error;
+    }
+  }
+}
+
+/** What is kept of a body that is read. */
+interface Held {
+  chunks: Buffer[];
+  length: number;
+  /** Ends the turn of a long body. */
+  leave?: () => void;
+  /** Why nothing of it is kept: its turn did not come. */
+  busy?: Busy;
+}
+
+function isExceeded(scan: ReviewScan): boolean {
+  return (scan.exceeded ?? scan.oldExceeded) !== undefined;
 }

@@ -11,10 +11,20 @@ export interface AdmissionRequest {
   readonly subResource?: string;
   readonly name?: string;
   readonly namespace?: string;
+  /** The author of the change. */
+  readonly userInfo?: UserInfo;
   /** null for a delete. */
   readonly object?: KubeObject | null;
   /** null for a create. */
   readonly oldObject?: KubeObject | null;
+}
+
+/** An author, as the API server authenticated it. */
+export interface UserInfo {
+  readonly username?: string;
+  readonly uid?: string;
+  readonly groups?: readonly string[];
+  readonly extra?: Readonly<Record<string, readonly string[]>>;
 }
 
 /** The response of an AdmissionReview. */
@@ -57,23 +67,51 @@ export function requestOf(body: string): AdmissionRequest {
 /** The API server's reasons for an invalid object. */
 const WORDS = { status: 'Invalid', cause: 'FieldValueInvalid' } as const;
 
-/** A refusal as a `metav1.Status`. Clients show its causes like those of a schema. */
+/** What a response says at most: a problem quotes the value, which may be long. */
+const ANSWER = { problems: 10, path: 256, message: 1024, name: 253 } as const;
+
+/**
+ * A refusal as a `metav1.Status`. Clients show its causes like those of a schema. It has the first
+ * problems, and how many more there are.
+ */
 export function refusal(
   object: { readonly group: string; readonly kind: string; readonly name: string },
   problems: readonly Problem[],
 ): object {
+  const shown = problems.slice(0, ANSWER.problems).map(({ path, message }) => ({
+    path: shortened(path, ANSWER.path),
+    message: shortened(message, ANSWER.message),
+  }));
+  const more = problems.length - shown.length;
+  const lines = shown.map(({ path, message }) => `${path}: ${message}`);
   return {
     apiVersion: 'v1',
     kind: 'Status',
     status: 'Failure',
     code: 422,
     reason: WORDS.status,
-    message: problems.map(({ path, message }) => `${path}: ${message}`).join('; '),
+    message: [...lines, ...(more > 0 ? [`and ${more} more problems`] : [])].join('; '),
     details: {
       ...object,
-      causes: problems.map(({ path: field, message }) => ({ reason: WORDS.cause, field, message })),
+      name: shortened(object.name, ANSWER.name),
+      causes: shown.map(({ path: field, message }) => ({ reason: WORDS.cause, field, message })),
     },
   };
+}
+
+/** The refusal of a review that was not parsed. */
+export function oversizeRefusal(uid: string, message: string): AdmissionResponse {
+  const problems = [{ path: 'object', message }];
+  return {
+    uid,
+    allowed: false,
+    status: refusal({ group: '', kind: '', name: '' }, problems),
+  };
+}
+
+/** A text of at most this length. */
+export function shortened(text: string, most: number): string {
+  return text.length > most ? `${text.slice(0, most - 1)}…` : text;
 }
 
 /** The body of an HTTP response. */
@@ -81,10 +119,14 @@ export function reviewOf(response: AdmissionResponse): string {
   return JSON.stringify({ apiVersion: REVIEW_VERSION, kind: 'AdmissionReview', response });
 }
 
+/** The response repeats it. */
+const LONGEST_UID = 256;
+
 function isComplete({ uid, kind, operation, object, oldObject }: Record<string, unknown>): boolean {
   const hasType = isRecord(kind) && isText(kind['group']) && isText(kind['kind']);
   return (
     isText(uid) &&
+    uid.length <= LONGEST_UID &&
     hasType &&
     isText(operation) &&
     isObject(object, operation === 'CREATE' || operation === 'UPDATE') &&

@@ -1,12 +1,15 @@
-import { createServer } from 'node:https';
+import { createServer, type Server } from 'node:https';
 import type { IncomingMessage, ServerResponse } from 'node:http';
+import { TLSSocket } from 'node:tls';
 import type { BindAddress } from '../config/parsers.js';
 import { LIMITS, listen } from '../http/http.js';
 import type { KeyPair } from '../http/certificate.js';
 import type { Logger } from '../telemetry/log.js';
-import { Bodies, BodyTooLarge } from './body.js';
+import { Bodies, type Body, BodyTooLarge, type Exceeded } from './body.js';
+import { Busy, Gate } from './gate.js';
 import {
   BadReview,
+  oversizeRefusal,
   requestOf,
   reviewOf,
   type AdmissionRequest,
@@ -30,6 +33,13 @@ export interface WebhookServerProps {
   readonly webhooks: Readonly<Record<string, Webhook>>;
   readonly onAnswer: (answered: Answered) => void;
   readonly log: Logger;
+  /**
+   * The authorities of the only clients that are answered, as PEM; read again and again.
+   * @default every client is answered
+   */
+  readonly clientAuthorities?: (() => Promise<string>) | undefined;
+  /** Common names of these clients. @default all that an authority has signed */
+  readonly clientNames?: readonly string[];
 }
 
 export interface WebhookServer {
@@ -43,30 +53,101 @@ const TLS = { minVersion: 'TLSv1.2' } as const;
 /** Shorter than the default of two minutes, for connections that send nothing. */
 const HANDSHAKE = { handshakeTimeout: 5_000 };
 
+/** A mounted file takes up to a minute to change. */
+const RELOAD_MS = 10_000;
+
+/** An API server waits three seconds for the response. */
+const REQUEST_MS = 5_000;
+/** Reviews at the same time; most take a millisecond, and some wait for the API server. */
+const REVIEWS = { most: 64, waitMs: 1_000, message: 'too many reviews at once; try again' };
+
 /** Serves admission webhooks over HTTPS. @throws if the address is in use */
 export async function serveWebhooks(props: WebhookServerProps): Promise<WebhookServer> {
-  const bodies = new Bodies();
-  const server = createServer({ ...LIMITS, ...TLS, ...HANDSHAKE }, (request, response) => {
-    void answer(props, bodies, request, response);
-  });
+  const work = { bodies: new Bodies(), reviews: new Gate(REVIEWS) };
+  const { clientAuthorities, clientNames = [] } = props;
+  const server = createServer(
+    {
+      ...{ ...LIMITS, ...TLS, ...HANDSHAKE, requestTimeout: REQUEST_MS },
+      ...(clientAuthorities ? { requestCert: true, rejectUnauthorized: true } : {}),
+    },
+    (request, response) => {
+      if (clientAuthorities && !isAccepted(request, clientNames)) {
+        reply(response, 403, 'forbidden: another client certificate is needed\n');
+      } else void answer(props, work, request, response);
+    },
+  );
   // Each port scan breaks a handshake: the client reports it.
   server.on('tlsClientError', () => undefined);
+  const secure = await secureContext(server, props);
   const listening = await listen(server, props.address);
   return {
     port: listening.port,
     use: (pair) => {
-      server.setSecureContext({ ...TLS, ...pair });
+      secure.use(pair);
     },
-    close: (graceMs) => listening.close(graceMs),
+    close: (graceMs) => {
+      secure.stop();
+      return listening.close(graceMs);
+    },
   };
 }
 
+/** Keeps a server's certificate, and the authorities of its clients, current. */
+async function secureContext(
+  server: Server,
+  { clientAuthorities, log }: WebhookServerProps,
+): Promise<{ use: (pair: KeyPair) => void; stop: () => void }> {
+  let served: KeyPair | undefined;
+  let ca = await clientAuthorities?.();
+  const set = (): void => {
+    if (served) server.setSecureContext({ ...TLS, ...served, ...(ca === undefined ? {} : { ca }) });
+  };
+  const reload = async (): Promise<void> => {
+    try {
+      const next = await clientAuthorities?.();
+      if (next === ca) return;
+      ca = next;
+      set();
+      log.info('authorities of webhook clients reloaded');
+    } catch (error) {
+      log.warn('authorities of webhook clients not reloaded', { error });
+    }
+  };
+  const timer = clientAuthorities && setInterval(() => void reload(), RELOAD_MS).unref();
+  return {
+    use: (pair) => {
+      served = pair;
+      set();
+    },
+    stop: () => {
+      clearInterval(timer);
+    },
+  };
+}
+
+/** Whether the client's certificate, which its authority has signed, has one of these names. */
+function isAccepted(request: IncomingMessage, names: readonly string[]): boolean {
+  const { socket } = request;
+  if (!(socket instanceof TLSSocket)) return false;
+  const { subject } = socket.getPeerCertificate();
+  return (
+    names.length === 0 ||
+    [subject.CN].flat().some((name) => name !== undefined && names.includes(name))
+  );
+}
+
+interface Work {
+  readonly bodies: Bodies;
+  readonly reviews: Gate;
+}
+
 async function answer(
-  { webhooks, onAnswer, log }: WebhookServerProps,
-  bodies: Bodies,
+  props: WebhookServerProps,
+  work: Work,
   request: IncomingMessage,
   response: ServerResponse,
 ): Promise<void> {
+  const { webhooks, onAnswer, log } = props;
   const path = (request.url ?? '/').split('?', 1)[0] ?? '/';
   const webhook = Object.hasOwn(webhooks, path) ? webhooks[path] : undefined;
   if (!webhook) {
@@ -78,27 +159,68 @@ async function answer(
     return;
   }
   const started = performance.now();
-  let admission: AdmissionRequest | undefined;
-  let allowed: boolean | undefined;
+  let reviewed: Reviewed = {};
   try {
-    const review = await bodies.with(request, async (body) => {
-      admission = requestOf(body);
-      const reviewed = await webhook(admission);
-      allowed = reviewed.allowed;
-      return reviewOf(reviewed);
+    const body = await work.bodies.with(request, async (read) => {
+      const leave = await work.reviews.enter();
+      try {
+        return await review(read, webhook, (state) => (reviewed = state));
+      } finally {
+        leave();
+      }
     });
-    reply(response, 200, review);
+    reply(response, 200, body);
   } catch (error) {
-    if (error instanceof BadReview) reply(response, 400, `${error.message}\n`);
-    else if (error instanceof BodyTooLarge) reply(response, error.status, `${error.message}\n`);
+    const status = statusOf(error);
+    if (status !== undefined) reply(response, status, `${(error as Error).message}\n`);
     else if (request.destroyed && !request.complete) response.destroy();
     else {
-      log.error('admission review failed', { path, kind: admission?.kind.kind, error });
+      log.error('admission review failed', { path, kind: reviewed.request?.kind.kind, error });
       reply(response, 500, 'internal error\n');
     }
   }
   const seconds = (performance.now() - started) / 1000;
+  const { request: admission, allowed } = reviewed;
   onAnswer({ webhook: path.slice(1), request: admission, allowed, seconds });
+}
+
+/** How far a review came. */
+interface Reviewed {
+  readonly request?: AdmissionRequest;
+  readonly allowed?: boolean;
+}
+
+/** The body of the response. A body that exceeds a bound is not parsed. */
+async function review(
+  { text, exceeded }: Body,
+  webhook: Webhook,
+  report: (state: Reviewed) => void,
+): Promise<string> {
+  if (exceeded) {
+    const response = unparsed(exceeded);
+    report({ allowed: response.allowed });
+    return reviewOf(response);
+  }
+  const request = requestOf(text);
+  report({ request });
+  const response = await webhook(request);
+  report({ request, allowed: response.allowed });
+  return reviewOf(response);
+}
+
+/** The response to a review that was not parsed. */
+function unparsed({ uid, problem }: Exceeded): AdmissionResponse {
+  if (uid === undefined) throw new BadReview('AdmissionReview: incomplete request');
+  if (problem !== undefined) return oversizeRefusal(uid, problem);
+  // Its author makes it smaller.
+  return { uid, allowed: true, warnings: ['the stored object is too large: not reviewed'] };
+}
+
+/** The status of an expected error; undefined for others. */
+function statusOf(error: unknown): number | undefined {
+  if (error instanceof BadReview) return 400;
+  if (error instanceof BodyTooLarge) return 413;
+  return error instanceof Busy ? 503 : undefined;
 }
 
 function reply(response: ServerResponse, status: number, body: string): void {
@@ -106,6 +228,7 @@ function reply(response: ServerResponse, status: number, body: string): void {
     'content-type': status === 200 ? 'application/json' : 'text/plain; charset=utf-8',
     'content-length': Buffer.byteLength(body),
     'x-content-type-options': 'nosniff',
+    ...(status === 503 ? { 'retry-after': '1' } : {}),
     // The unread rest of a body would count as the next request.
     ...(status === 413 || status === 503 ? { connection: 'close' } : {}),
   });

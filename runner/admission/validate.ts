@@ -8,6 +8,7 @@ import { reasonClass } from '../../constructs/kit/reasons.js';
 import { admit } from '../../constructs/kit/schema/admit.js';
 import { StaticReader } from '../../constructs/kit/static-reader.js';
 import type { AnyKind } from '../../constructs/registry.js';
+import { Hidden } from './author-reader.js';
 
 /** A create, update or delete that the API server asks about. */
 export interface AdmissionChange {
@@ -68,6 +69,7 @@ export function deletionWarnings({ kind, old, reader }: AdmissionChange): readon
   try {
     kind.cleanup.blockers(old, reader);
   } catch (error) {
+    if (error instanceof Hidden) return [];
     if (error instanceof Waiting) return [{ path: 'metadata.finalizers', message: error.message }];
     throw error;
   }
@@ -90,6 +92,22 @@ function resolveForAdmission(
   const alone = resolveError(kind, youngest, new StaticReader({ objects: [] }));
   if (alone instanceof Stalled) return { ...NO_FINDINGS, problems: problemsOf(alone) };
   if (!reader) return NO_FINDINGS;
+  try {
+    return findingsIn(kind, resource, youngest, reader);
+  } catch (error) {
+    // What would be said depends on what the author may not read.
+    if (error instanceof Hidden) return NO_FINDINGS;
+    throw error;
+  }
+}
+
+/** What follows from other objects. @throws Hidden */
+function findingsIn(
+  kind: AnyKind,
+  resource: Resource,
+  youngest: Resource,
+  reader: ClusterReader,
+): AdmissionFindings {
   const error = resolveError(kind, youngest, reader);
   const reason = error && reasonClass(kind, error.reason);
   if (error instanceof Stalled && reason === 'conflict') {

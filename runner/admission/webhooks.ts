@@ -1,3 +1,4 @@
+import { readFile } from 'node:fs/promises';
 import { OPERATOR } from '../../constructs/index.js';
 import type { ClusterReader } from '../../constructs/kit/kind.js';
 import { KINDS, type AnyKind } from '../../constructs/registry.js';
@@ -6,13 +7,20 @@ import type { Config } from '../config/config.js';
 import type { Logger } from '../telemetry/log.js';
 import type { OperatorMetrics } from '../telemetry/metrics.js';
 import { Admission } from './admission.js';
+import { AuthorAccess } from './author-access.js';
 import { CaInjector } from './ca-injector.js';
 import { type Answered, serveWebhooks } from './server.js';
 
 export interface WebhooksOptions {
   readonly config: Pick<
     Config,
-    'webhooks' | 'webhookBindAddress' | 'apiGroup' | 'watchNamespaces' | 'leaderElectionNamespace'
+    | 'webhooks'
+    | 'webhookBindAddress'
+    | 'webhookClientCaFile'
+    | 'webhookClientNames'
+    | 'apiGroup'
+    | 'watchNamespaces'
+    | 'leaderElectionNamespace'
   >;
   /** Not fenced: every replica serves, and maintains the certificates. */
   readonly client: Pick<Client, 'request' | 'watch'>;
@@ -39,13 +47,16 @@ export async function startWebhooks(options: WebhooksOptions): Promise<Webhooks 
   const { config, client, reader, kinds = KINDS } = options;
   if (!config.webhooks || !config.webhookBindAddress) return undefined;
   const log = options.log.child({ logger: 'webhooks' });
+  const access = new AuthorAccess({ client, kinds, group: config.apiGroup, log });
   const admission = new Admission({
     kinds,
+    mayRead: (author, read) => access.allows(author, read),
     group: config.apiGroup,
     namespaces: config.watchNamespaces,
     reader,
     log,
   });
+  const { webhookClientCaFile: caFile } = config;
   const server = await serveWebhooks({
     address: config.webhookBindAddress,
     webhooks: {
@@ -54,6 +65,8 @@ export async function startWebhooks(options: WebhooksOptions): Promise<Webhooks 
     },
     onAnswer: counter(options.metrics, kinds),
     log,
+    clientAuthorities: caFile === undefined ? undefined : () => readFile(caFile, 'utf8'),
+    clientNames: config.webhookClientNames,
   });
   const namespace = config.leaderElectionNamespace;
   const service = `${OPERATOR.webhookService}.${namespace}.svc`;

@@ -18,6 +18,10 @@ export interface Config {
   readonly webhooks: boolean;
   /** HTTPS; null is off. */
   readonly webhookBindAddress: BindAddress | null;
+  /** PEM file of the authorities of webhook clients; every client is answered when undefined. */
+  readonly webhookClientCaFile: string | undefined;
+  /** Common names of webhook clients; all of the authorities' when empty. */
+  readonly webhookClientNames: readonly string[];
   readonly leaderElect: boolean;
   /** How long other replicas wait after the leader's last renewal. */
   readonly leaderElectLeaseMs: number;
@@ -62,6 +66,8 @@ export function parseConfig(
     healthProbeBindAddress: values['health-probe-bind-address'],
     webhooks: values.webhooks,
     webhookBindAddress: values['webhook-bind-address'],
+    webhookClientCaFile: values['webhook-client-ca-file'] || undefined,
+    webhookClientNames: values['webhook-client-names'],
     leaderElect: values['leader-elect'],
     leaderElectLeaseMs: values['leader-elect-lease-duration'],
     leaderElectionNamespace:

@@ -8,6 +8,7 @@ import {
   duration,
   integer,
   labelSelector,
+  names,
   namespace,
   namespaces,
   oneOf,
@@ -61,6 +62,16 @@ export const FLAGS = {
     bindAddress,
     ':9443',
     'Where the admission webhooks are served over HTTPS.',
+  ),
+  'webhook-client-ca-file': flag(
+    text,
+    '',
+    'PEM file of the authorities of the only webhook clients that are answered; everybody is answered when not given.',
+  ),
+  'webhook-client-names': flag(
+    names,
+    '',
+    'Common names of the webhook clients that are answered, separated by commas; all that an authority has signed when not given.',
   ),
   'leader-elect': flag(
     bool,

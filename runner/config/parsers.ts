@@ -76,6 +76,15 @@ export function domain(minLabels: number): Parser<string> {
   };
 }
 
+/** Comma-separated names of any characters; an empty text gives no name. */
+export const names: Parser<readonly string[]> = {
+  allowed: 'names separated by commas',
+  parse: (value) => {
+    const all = value === '' ? [] : value.split(',').map((name) => name.trim());
+    return all.includes('') ? undefined : all;
+  },
+};
+
 /** Comma-separated names without duplicates; an empty text gives no name. */
 export const namespaces: Parser<readonly string[]> = {
   allowed: 'names of namespaces, separated by commas',

@@ -1,5 +1,6 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { limitConnections } from './connections.js';
 import type { Logger } from '../telemetry/log.js';
 import type { BindAddress } from '../config/parsers.js';
 
@@ -25,7 +26,16 @@ export interface HttpServer {
 }
 
 /** Limits for callers: every response here is small and fast. */
-export const LIMITS = { headersTimeout: 5_000, requestTimeout: 10_000, keepAliveTimeout: 65_000 };
+export const LIMITS = {
+  headersTimeout: 5_000,
+  requestTimeout: 10_000,
+  keepAliveTimeout: 65_000,
+  // How often the first two are looked at: by default every half minute.
+  connectionsCheckingInterval: 1_000,
+};
+
+/** A caller that takes this long to read some of a response is cut off. */
+const STILL_MS = 30_000;
 
 /** Serves routes over plain HTTP. Rejects if it cannot listen. */
 export async function serveHttp(
@@ -62,8 +72,8 @@ export function answer(routes: Routes, log: Logger) {
 
 /** Starts a server, HTTP or HTTPS. */
 export async function listen(server: Server, { host, port }: BindAddress): Promise<HttpServer> {
-  // Without a limit, idle connections would accumulate.
-  server.maxConnections = 256;
+  limitConnections(server);
+  server.setTimeout(STILL_MS);
   await new Promise<void>((resolve, reject) => {
     server.once('error', reject);
     server.listen({ port, ...(host !== undefined && { host }) }, () => {

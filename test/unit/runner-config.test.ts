@@ -15,6 +15,8 @@ const DEFAULTS: Config = {
   healthProbeBindAddress: { host: undefined, port: 8081 },
   webhooks: false,
   webhookBindAddress: { host: undefined, port: 9443 },
+  webhookClientCaFile: undefined,
+  webhookClientNames: [],
   leaderElect: false,
   leaderElectLeaseMs: 15_000,
   leaderElectionNamespace: 'app-operator-system',

@@ -24,6 +24,8 @@ export interface Setup {
   /** Where real pods run too. */
   readonly place?: Place | undefined;
   readonly audit?: { readonly policy: string; readonly log: string };
+  /** Path of the AdmissionConfiguration. */
+  readonly admission?: string;
 }
 
 /** High client limits: the machine, not a client's own rate limit, sets the pace of tests. */
@@ -48,7 +50,7 @@ export function etcd({ dataDir, ports }: Setup): string[] {
 }
 
 export function apiServer(setup: Setup): string[] {
-  const { dataDir, pki, ports, audit, place } = setup;
+  const { dataDir, pki, ports, audit, place, admission } = setup;
   return [
     `--etcd-servers=http://127.0.0.1:${ports.etcd}`,
     `--secure-port=${ports.apiServer}`,
@@ -64,6 +66,7 @@ export function apiServer(setup: Setup): string[] {
     '--allow-privileged',
     // At SIGTERM end the watches too, which otherwise hold the process for a minute.
     '--shutdown-watch-termination-grace-period=1s',
+    ...(admission === undefined ? [] : [`--admission-control-config-file=${admission}`]),
     ...(audit === undefined
       ? []
       : [
@@ -155,3 +158,20 @@ export const AUDIT_POLICY = {
   omitStages: ['RequestReceived'],
   rules: [{ level: 'Metadata' }],
 } as const;
+
+/** An AdmissionConfiguration: the API server's webhooks use the credentials of a kubeconfig. */
+export function admissionConfiguration(kubeconfig: string): object {
+  const plugin = (name: string): object => ({
+    name,
+    configuration: {
+      apiVersion: 'apiserver.config.k8s.io/v1',
+      kind: 'WebhookAdmissionConfiguration',
+      kubeConfigFile: kubeconfig,
+    },
+  });
+  return {
+    apiVersion: 'apiserver.config.k8s.io/v1',
+    kind: 'AdmissionConfiguration',
+    plugins: ['ValidatingAdmissionWebhook', 'MutatingAdmissionWebhook'].map(plugin),
+  };
+}

@@ -159,7 +159,7 @@ async function prepareFolder(given: string | undefined): Promise<string> {
 async function prepareSetup(
   dataDir: string,
   pki: Pki,
-  { audit = false, place }: ControlPlaneOptions,
+  { audit = false, place, webhookClient }: ControlPlaneOptions,
 ): Promise<components.Setup> {
   const ports = {
     etcd: await freePort(),
@@ -177,12 +177,29 @@ async function prepareSetup(
     scheduler: await write('scheduler', 'system:kube-scheduler'),
     kwok: await write('kwok', 'kwok', ['system:masters']),
   };
-  const setup = { dataDir, pki, ports, kubeconfigs, place };
+  const admission = await writeAdmissionConfiguration(dataDir, pki, webhookClient);
+  const setup = { dataDir, pki, ports, kubeconfigs, place, ...admission };
   if (!audit) return setup;
   const policy = path.join(dataDir, 'audit-policy.json');
   await writeFile(policy, JSON.stringify(components.AUDIT_POLICY));
   const log = path.join(dataDir, 'logs', 'audit.log');
   return { ...setup, audit: { policy, log } };
+}
+
+/** Writes how the API server makes itself known to webhooks, if it does. */
+async function writeAdmissionConfiguration(
+  dataDir: string,
+  pki: Pki,
+  commonName: string | undefined,
+): Promise<Pick<components.Setup, 'admission'>> {
+  if (commonName === undefined) return {};
+  const kubeconfig = path.join(dataDir, 'webhooks.kubeconfig');
+  // The user named * is for every webhook.
+  const text = kubeconfigFor('', pki.authority.certificatePem, '*', pki.client({ commonName }));
+  await writeFile(kubeconfig, text, { mode: 0o600 });
+  const admission = path.join(dataDir, 'admission.json');
+  await writeFile(admission, JSON.stringify(components.admissionConfiguration(kubeconfig)));
+  return { admission };
 }
 
 interface KubeconfigFile {

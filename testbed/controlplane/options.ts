@@ -43,6 +43,11 @@ export interface ControlPlaneOptions {
    * volumes.
    */
   readonly place?: Place;
+  /**
+   * Common name of the certificate by which the API server makes itself known to webhooks; the
+   * control plane's authority signs it. Default: none, it is not known to them.
+   */
+  readonly webhookClient?: string;
   /** Called with the current step. Default: no calls. */
   readonly onProgress?: OnProgress | undefined;
 }

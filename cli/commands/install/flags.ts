@@ -1,5 +1,5 @@
 import type { Parser } from '../../../runner/config/flag-parser.js';
-import { integer, namespaces } from '../../../runner/config/parsers.js';
+import { domain, integer, namespaces } from '../../../runner/config/parsers.js';
 import type { CommandFlags } from '../../arguments/command.js';
 import { API_GROUP_FLAGS, enable } from '../../arguments/shared-flags.js';
 
@@ -29,6 +29,11 @@ export const INSTALL_FLAGS = {
   ),
   'platform-ids': enable('the platform assigns the ids of pods, as OpenShift does: set no ids'),
   'no-webhooks': enable('without admission webhooks'),
+  'webhook-client-ca': {
+    value: domain(1),
+    placeholder: 'CONFIGMAP',
+    help: 'ConfigMap of the operator whose ca.crt has the authorities of the only webhook clients (default: every client is answered)',
+  },
   'limit-egress': enable("limit egress too in the operator's NetworkPolicy"),
   ...API_GROUP_FLAGS,
 } satisfies CommandFlags;

@@ -17,6 +17,7 @@ export const runInstall: Run<typeof INSTALL_FLAGS> = ({ values }) => {
     namespaced,
     platformIds: values['platform-ids'] ?? false,
     limitEgress: values['limit-egress'] ?? false,
+    webhookClientCa: values['webhook-client-ca'],
     ...(values['no-webhooks'] ? { webhooks: false } : {}),
     ...(image === undefined ? {} : { image }),
     ...(replicas === undefined ? {} : { replicas }),

@@ -48,7 +48,7 @@ function text(
   value: string,
   pattern: RegExp | undefined,
 ): BoundProblem | undefined {
-  if (value.length > maxLength && Array.from(value).length > maxLength) {
+  if (value.length > maxLength && isLonger(value, maxLength)) {
     return { message: `Too long: may not be more than ${maxLength} bytes`, blocking: true };
   }
   if (value.length < 2 * minLength && Array.from(value).length < minLength) {
@@ -58,6 +58,11 @@ function text(
     return { message: `should match '${written}'`, blocking: false };
   }
   return undefined;
+}
+
+/** Whether a text has more characters; those outside of the basic plane have a length of two. */
+function isLonger(value: string, most: number): boolean {
+  return value.length > 2 * most || Array.from(value).length > most;
 }
 
 function range(

@@ -1,3 +1,4 @@
+import { opaqueProblem } from './bounds.js';
 import { equal } from './equal.js';
 import { fieldNode, fieldPath, isObject, type SchemaNode } from './node.js';
 import { oldField, oldItems } from './old.js';
@@ -54,6 +55,8 @@ function own({ schema, pattern }: SchemaNode, value: unknown, path: string): Vio
     const { message, blocking } = bound;
     found.push({ path, message: blocking ? message : invalid(value, path, message), blocking });
   }
+  const opaque = opaqueProblem(schema, value);
+  if (opaque) found.push({ path, message: opaque, blocking: true });
   return found;
 }
 

@@ -161,6 +161,10 @@ function networkValues(): Values {
         true,
         'Register the webhooks: the API server calls the operator for each change of its kinds.',
       ),
+      clientCA: text(
+        '',
+        "Name of a ConfigMap in the release's namespace; its key `ca.crt` has the authorities of the only clients that the webhooks answer. Empty: every client is answered.",
+      ),
     }),
     networkPolicy: group('NetworkPolicy of the operator.', {
       enabled: flag(true, 'Create the NetworkPolicy: it allows ingress on the served ports only.'),

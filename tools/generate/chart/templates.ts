@@ -25,6 +25,9 @@ export interface Templates {
 /** Stands for the namespaces that are watched: for all of them, or for one after the other. */
 const WATCHED = '__watched__';
 
+/** Stands for the ConfigMap with the authorities of webhook clients. */
+const CLIENT_CA = '__client-ca__';
+
 /** The variants of an installation, by dimension; the default is the first of each. */
 const DIMENSIONS: readonly (readonly (Choice & { readonly props: Partial<InstallProps> })[])[] = [
   [
@@ -53,6 +56,10 @@ const DIMENSIONS: readonly (readonly (Choice & { readonly props: Partial<Install
   [
     { when: '.Values.webhooks.enabled', props: {} },
     { when: 'not .Values.webhooks.enabled', props: { webhooks: false } },
+  ],
+  [
+    { when: 'not .Values.webhooks.clientCA', props: {} },
+    { when: '.Values.webhooks.clientCA', props: { webhookClientCa: CLIENT_CA } },
   ],
 ];
 
@@ -141,7 +148,9 @@ function eachNamespace(text: string): string {
 }
 
 function allNamespaces(text: string): string {
-  return text.replaceAll(WATCHED, '{{ join "," .Values.watchNamespaces }}');
+  return text
+    .replaceAll(WATCHED, '{{ join "," .Values.watchNamespaces }}')
+    .replaceAll(CLIENT_CA, '{{ .Values.webhooks.clientCA }}');
 }
 
 function deploymentOf(objects: readonly KubeObject[]): DeploymentObject {
