@@ -1,3 +1,4 @@
+import { exceedsDepth, MAX_DEPTH } from '../depth.js';
 import { equal } from './equal.js';
 import { fieldNode, fieldPath, isObject, type SchemaNode } from './node.js';
 import { oldField, oldItems } from './old.js';
@@ -43,6 +44,10 @@ export function violations(
 
 function own({ schema, pattern }: SchemaNode, value: unknown, path: string): Violation[] {
   if (value === null && schema.nullable) return [];
+  if (schema['x-kubernetes-preserve-unknown-fields'] && exceedsDepth(value, MAX_DEPTH)) {
+    const message = `Invalid value: "object": must nest at most ${MAX_DEPTH} levels deep`;
+    return [{ path, message, blocking: true }];
+  }
   const found: Violation[] = [];
   const type = typeProblem(schema, value, path);
   if (type) found.push({ path, message: type, blocking: true });
