@@ -35,7 +35,7 @@ type Answer = ReturnType<typeof list> | { readonly [field: string]: unknown } | 
 type Script = readonly (WatchEvent | Error | 'hang' | (() => void))[];
 
 interface Call {
-  readonly what: 'list' | 'watch';
+  readonly what: 'list' | 'watch' | 'version';
   readonly query: Query;
   readonly options: { readonly accept?: string; readonly idleTimeoutMs?: number };
 }
@@ -43,6 +43,8 @@ interface Call {
 /** A server that answers by a script; the last list is given again, and after the last watch all hang. */
 class Server implements Pick<Client, 'request' | 'watch'> {
   readonly calls: Call[] = [];
+  /** The present version of the collection. */
+  present: number | Error = 1_000_000;
   readonly #hanging = Promise.withResolvers<undefined>();
   constructor(
     private readonly lists: Answer[],
@@ -51,7 +53,15 @@ class Server implements Pick<Client, 'request' | 'watch'> {
 
   async request<T>(_method: Method, path: string, options: RequestOptions = {}): Promise<T> {
     assert.equal(path, PATH);
-    this.calls.push({ what: 'list', query: options.query ?? {}, options });
+    const query = options.query ?? {};
+    // Before a watch is opened again, its version is compared with the present one.
+    if (query['limit'] === '1') {
+      this.calls.push({ what: 'version', query, options });
+      const { present } = this;
+      if (present instanceof Error) throw present;
+      return list(present, []) as T;
+    }
+    this.calls.push({ what: 'list', query, options });
     const answer = this.lists.length > 1 ? this.lists.shift() : this.lists[0];
     if (answer instanceof Error) throw answer;
     return answer as T;
