@@ -200,11 +200,14 @@ export class Reflector {
     this.#doubted = false;
   }
 
-  /** @throws OlderVersion */
+  /**
+   * Versions of lists and events count as known, not those that were only compared: the events of a
+   * watch may be behind them.
+   * @throws OlderVersion
+   */
   #requireNewer(version: string): void {
     if (this.#newest === undefined || !isNewer(this.#newest, version)) {
       this.#olderSince = undefined;
-      this.#newest = version;
       return;
     }
     this.#olderSince ??= this.props.now();
@@ -233,6 +236,7 @@ export class Reflector {
     const restored = this.#isRestored(resourceVersion);
     if (restored) this.#newest = undefined;
     this.#requireNewer(resourceVersion);
+    this.#newest = resourceVersion;
     sink.replace(items, resourceVersion, restored);
     this.#works();
     this.#synced = true;
