@@ -129,7 +129,10 @@ function observable(object: Observable): Observable {
 function soundStatus(status: Readonly<Record<string, unknown>>): NonNullable<Observable['status']> {
   const { conditions, ...others } = status;
   const sound = withoutMisfits(others, TEXTS, NUMBERS);
-  return { ...sound, ...(conditions === undefined ? {} : { conditions: conditionsOf(conditions) }) };
+  return {
+    ...sound,
+    ...(conditions === undefined ? {} : { conditions: conditionsOf(conditions) }),
+  };
 }
 
 function withoutMisfits(

@@ -103,7 +103,11 @@ export function unreadableChild(
   const { managedFields: _unread, ...others } = metadata;
   const child = childOf(kind, { apiVersion, kind: kind.kind, metadata: others }, metadataKeys);
   const why = error instanceof Error ? error.message : String(error);
-  const health: Health = { state: 'Failed', reason: 'Unreadable', message: `is unreadable: ${why}` };
+  const health: Health = {
+    state: 'Failed',
+    reason: 'Unreadable',
+    message: `is unreadable: ${why}`,
+  };
   return { ...child, health, unobservedSince: undefined };
 }
 

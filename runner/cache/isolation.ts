@@ -86,7 +86,8 @@ export function isolated(kind: string, sink: Sink, onUnusable: OnUnusable): Sink
         sink.replace(named, version, restored);
       } catch (error) {
         if (!(error instanceof FailedObjects)) onUnusable(kind, '/', 'store', error);
-        else for (const failed of error.failures) onUnusable(kind, failed.key, 'store', failed.error);
+        else
+          for (const failed of error.failures) onUnusable(kind, failed.key, 'store', failed.error);
       }
     },
     upsert: (object) => {

@@ -201,8 +201,8 @@ export class Reflector {
   }
 
   /**
-   * Versions of lists and events count as known, not those that were only compared: the events of a
-   * watch may be behind them.
+   * Only versions of lists and events count as known. A version that was only compared may be ahead of
+   * the events of a watch.
    * @throws OlderVersion
    */
   #requireNewer(version: string): void {

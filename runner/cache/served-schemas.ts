@@ -1,8 +1,4 @@
-import {
-  API_VERSION,
-  type KindDefinition,
-  type Schema,
-} from '../../constructs/kit/definition.js';
+import { API_VERSION, type KindDefinition, type Schema } from '../../constructs/kit/definition.js';
 import type { Client } from '../api/client.js';
 import type { Logger } from '../telemetry/log.js';
 

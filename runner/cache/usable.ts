@@ -51,7 +51,9 @@ export function usable(
   const resource: Resource = { ...whole, spec: specOf(definition, whole, before) };
   if (problems.length > 0) {
     Object.assign(resource, { status });
-    const lasting = problems.filter(({ path }) => !OWN_FIELDS.has(path.split(/[.[]/)[1] ?? 'status'));
+    const lasting = problems.filter(
+      ({ path }) => !OWN_FIELDS.has(path.split(/[.[]/)[1] ?? 'status'),
+    );
     if (lasting.length > 0) unsound.set(resource, { problems: lasting, status: whole.status });
   }
   const found = [

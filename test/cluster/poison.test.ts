@@ -5,7 +5,7 @@ import { loadCredentials } from '../../runner/api/credentials.js';
 import { closeTransport, openTransport } from '../../runner/api/transport.js';
 import { OperatorMetrics } from '../../testbed/operator-metrics.js';
 import { type Cluster, installCrd, startCluster } from './harness.js';
-import { aBench, aSite, scaled } from './support/builders.js';
+import { aBench, aSite, aUser, scaled } from './support/builders.js';
 import { conditionOf, type Live, type Manifest } from './support/objects.js';
 import type { Operator } from './support/operator.js';
 
@@ -151,8 +151,10 @@ describe('an object that cannot be processed', () => {
     const restore = await Promise.all(plurals.map((plural) => withoutSchema(cluster, plural)));
     try {
       const { apiVersion } = aSite('x', { bench: 'b' });
-      const poison = (kind: string, name: string, rest: object): Manifest =>
-        ({ apiVersion, kind, metadata: { name }, ...rest }) as Manifest;
+      const poison = (kind: string, name: string, rest: object): Manifest => ({
+        ...{ apiVersion, kind, metadata: { name } },
+        ...rest,
+      });
       await cluster.create(attacker, poison('AppSite', 'no-bench', { spec: { siteName: 'a.b' } }));
       await cluster.create(attacker, poison('SiteUser', 'text', { spec: 'text' }));
       await cluster.create(attacker, poison('AppSite', 'nothing', {}));
@@ -174,6 +176,26 @@ describe('an object that cannot be processed', () => {
     } finally {
       await Promise.all(restore.map((undo) => undo()));
     }
+  });
+
+  test('under an old CRD names the CRD, and is served when that of this release is applied', async () => {
+    const restore = await withCrd(cluster, 'siteusers', (version) => {
+      const { status, ...others } = version.schema.openAPIV3Schema.properties;
+      const { documentHash: _hash, ...fields } = status?.properties ?? {};
+      const properties = { ...others, status: { ...status, properties: fields } };
+      return { openAPIV3Schema: { ...version.schema.openAPIV3Schema, properties } };
+    });
+    try {
+      await operator.logged('CRD is older than the operator; apply the CRDs of this release');
+      await cluster.apply(attacker, aUser('early'));
+      await stalled('SiteUser', 'early', ['CrdOutdated', 'apply the CRDs of this release']);
+    } finally {
+      await restore();
+    }
+    await cluster.becomes('SiteUser', attacker, 'early', {
+      what: 'waits for its site',
+      check: (live) => conditionOf(live, 'Ready')?.reason === 'SiteMissing',
+    });
   });
 
   test('of another operator, with a status that is none, keeps no watch from its work', async () => {
@@ -203,16 +225,33 @@ describe('an object that cannot be processed', () => {
   });
 });
 
-/** Takes the schema from a CRD. @returns what gives it back */
-async function withoutSchema(cluster: Cluster, plural: string): Promise<() => Promise<void>> {
+interface Version {
+  readonly schema: {
+    readonly openAPIV3Schema: {
+      readonly properties: Readonly<
+        Record<string, { readonly properties?: Readonly<Record<string, object>> }>
+      >;
+    };
+  };
+}
+
+const withoutSchema = (cluster: Cluster, plural: string) =>
+  withCrd(cluster, plural, () => ANYTHING);
+
+/** Changes the schema of a CRD. @returns what gives it back */
+async function withCrd(
+  cluster: Cluster,
+  plural: string,
+  changed: (version: Version) => object,
+): Promise<() => Promise<void>> {
   const { api } = cluster.controlPlane;
   const path = `${CRDS}/${plural}.app-operator.io`;
-  type Crd = Manifest & { readonly spec: { readonly versions: readonly object[] } };
+  type Crd = Manifest & { readonly spec: { readonly versions: readonly Version[] } };
   const before = (await api.request('GET', path)) as Crd;
   const put = async (versions: readonly object[]): Promise<void> => {
     const now = (await api.request('GET', path)) as Crd;
     await api.request('PUT', path, { ...now, spec: { ...now.spec, versions } });
   };
-  await put(before.spec.versions.map((version) => ({ ...version, schema: ANYTHING })));
+  await put(before.spec.versions.map((version) => ({ ...version, schema: changed(version) })));
   return () => put(before.spec.versions);
 }

@@ -59,7 +59,7 @@ function caches() {
   const sitesOf = (bench: string) =>
     reader.list(sitesOfBench, `a/${bench}`, ({ metadata }) => metadata.name);
   const stored = (name: string) =>
-    dependencies.objects('AppSite').get(`a/${name}`) as Resource<Record<string, unknown>, unknown>;
+    dependencies.objects('AppSite').get(`a/${name}`) as Resource<Record<string, unknown>>;
   return { sink, store, storeOf, stored, dependencies, reader, reports, enqueued, sitesOf };
 }
 
@@ -81,16 +81,13 @@ describe('a cache of resources', () => {
     sink.replace(lists, '100');
     assert.deepEqual(sitesOf('b'), ['deep', 'first', 'last']);
     assert.equal(reports.filter((report) => report === 'AppSite / parse').length, odd.length);
-    assert.deepEqual(
-      reports.filter((report) => report !== 'AppSite / parse').sort(),
-      [
-        'AppSite a/deep parse',
-        'AppSite a/last parse',
-        'AppSite a/no-bench index',
-        'AppSite a/nothing index',
-        'AppSite a/text index',
-      ],
-    );
+    assert.deepEqual(reports.filter((report) => report !== 'AppSite / parse').sort(), [
+      'AppSite a/deep parse',
+      'AppSite a/last parse',
+      'AppSite a/no-bench index',
+      'AppSite a/nothing index',
+      'AppSite a/text index',
+    ]);
   });
 
   test('takes in changes of an object that is too deep, and its deletion', () => {
@@ -121,7 +118,7 @@ describe('a cache of resources', () => {
       () => reader.get('AppSite', 'a', 'bad', pick),
       (error) => error instanceof Waiting && error.reason === 'Unreadable',
     );
-    const picked = reader.list(sitesOfBench as never, 'a/b', pick as never);
+    const picked = reader.list(sitesOfBench, 'a/b', pick as never);
     assert.deepEqual(picked, ['a.example.com']);
     assert.deepEqual(sitesOf('b'), ['bad', 'good']);
   });
