@@ -13,12 +13,16 @@ const MANAGED = `${MANAGED_BY_LABEL}=${MANAGED_BY}`;
 
 const OPTIONAL_SYNC_MS = 30_000;
 
+/** How often resources are told of watches that have begun or ceased to work. */
+const WATCH_CHECK_MS = 15_000;
+
 /** Starts and stops the watches that fill the caches, and the controllers that read them. */
 export class Manager {
   readonly #parts: Parts;
   /** The first lists of optional APIs that the cluster serves. */
   readonly #optionalSyncs: Promise<void>[] = [];
   #synced = false;
+  #watchCheck: NodeJS.Timeout | undefined;
 
   constructor(private readonly props: ManagerProps) {
     this.#parts = wire(props, (kind, served) => {
@@ -59,10 +63,15 @@ export class Manager {
   start(): void {
     for (const { queue } of this.#queues()) queue.start();
     this.#parts.monitoring.start();
+    this.#watchCheck = setInterval(() => {
+      for (const controller of this.#parts.controllers) controller.checkWatches();
+    }, WATCH_CHECK_MS);
+    this.#watchCheck.unref();
   }
 
   /** Finishes the running reconciles, then ends the watches. */
   async stop(): Promise<void> {
+    clearInterval(this.#watchCheck);
     const { monitoring, discovery, watches, prober } = this.#parts;
     await Promise.all(this.#queues().map(({ queue }) => queue.stop()));
     monitoring.stop();
@@ -84,6 +93,11 @@ export class Manager {
   /** An error if every watch is stuck; empty while any of them receives data. */
   stuck(): readonly string[] {
     return this.#parts.watches.stuck();
+  }
+
+  /** The kinds whose caches are old, since their watch has been broken for long. */
+  brokenWatches(): readonly string[] {
+    return this.#parts.watches.broken().map(({ message }) => message);
   }
 
   /** Reads the caches without dependencies; undefined until they are synced. */
@@ -143,9 +157,9 @@ export class Manager {
   /** Marks an optional API as served before its first list enqueues owners, which would prune its objects. */
   #serving(kind: ObjectKind, sink: Sink): Sink {
     if (!kind.optional) return sink;
-    const replace: Sink['replace'] = (objects, version) => {
+    const replace: Sink['replace'] = (objects, version, restored) => {
       this.#parts.dependencies.serve(kind, true);
-      sink.replace(objects, version);
+      sink.replace(objects, version, restored);
     };
     return { ...sink, replace };
   }

@@ -130,6 +130,7 @@ async function startServers({ config, env, log, kinds }: OperatorProps): Promise
     live: [{ name: 'watches', problems: () => manager.stuck() }],
     ready: [
       { name: 'caches', problems: () => manager.unready() },
+      { name: 'watches', problems: () => manager.brokenWatches() },
       { name: 'webhooks', problems: () => webhooks?.problems() ?? [] },
     ],
   });

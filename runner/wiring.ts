@@ -9,10 +9,14 @@ import { Applier } from './apply/applier.js';
 import { ResourceManager } from './apply/resource-manager.js';
 import { BatchController } from './batch/batch-controller.js';
 import { BatchObjects } from './cache/batch-objects.js';
+import type { Child } from './cache/child.js';
 import { ChildCache } from './cache/child-cache.js';
 import { DependencyTracker, type Enqueue } from './cache/dependencies.js';
 import { Discovery } from './cache/discovery.js';
+import { UnusableObjects } from './cache/isolation.js';
+import { ServedSchemas } from './cache/served-schemas.js';
 import { ResourceStore } from './cache/store.js';
+import { FORBIDDEN_SHOWN_MS, watchConditions } from './cache/watch-conditions.js';
 import { Watches } from './cache/watches.js';
 import type { Config } from './config/config.js';
 import { Controller } from './controller/controller.js';
@@ -101,15 +105,25 @@ export function wire(
   const optional = [...watched.owned.values(), ...watched.read.values()].filter(
     (kind) => kind.optional,
   );
+  const schemas = new ServedSchemas({
+    client,
+    group: config.apiGroup,
+    definitions: kinds.map(({ definition }) => definition),
+    log: log.child({ logger: 'discovery' }),
+    onChange: (kind) => {
+      built.controllers.find(({ kind: { definition } }) => definition.kind === kind)?.enqueueAll();
+    },
+  });
   const discovery = new Discovery({
     client,
     kinds: [...optional, ...monitoring.kinds, ...watched.detected],
     onChange: onServed,
+    onPoll: () => schemas.refresh(),
     log: log.child({ logger: 'discovery' }),
   });
   const prober = config.siteCheck ? new Prober() : undefined;
   const built = buildControllers(props, {
-    ...{ metadataKeys, watched, discovery, prober },
+    ...{ metadataKeys, watched, discovery, schemas, prober },
     ...caches,
   });
   for (const controller of built.controllers) {
@@ -134,17 +148,21 @@ function buildCaches(props: ManagerProps, metadataKeys: MetadataKeys, enqueue: E
     ...kinds.flatMap((kind) => kind.indexes),
     ...batches.map(({ requests }) => requests),
   ];
+  const onUnusable = new UnusableObjects({ metrics, log: log.child({ logger: 'watches' }) }).report;
   const dependencies = new DependencyTracker({
-    ...{ settings: config.settings, indexes, enqueue },
+    ...{ settings: config.settings, indexes, enqueue, onUnusable },
     now: Date.now,
   });
-  const children = new ChildCache(metadataKeys, (owner, before, after) => {
+  const onChild = (owner: string, before: Child | undefined, after: Child | undefined): void => {
     countJob(metrics, before, after);
     enqueue(owner, 'now');
-  });
-  const stores = kinds.map(({ definition: { kind } }) => {
+  };
+  const children = new ChildCache(metadataKeys, onChild, onUnusable);
+  const stores = kinds.map(({ definition }) => {
+    const { kind } = definition;
     const batchesOfKind = batches.filter(({ owner }) => owner === kind);
     const store = new ResourceStore({
+      ...{ definition, onUnusable },
       onChange: (key, object) => {
         dependencies.update(kind, key, object);
       },
@@ -161,7 +179,7 @@ function buildCaches(props: ManagerProps, metadataKeys: MetadataKeys, enqueue: E
   const watches = new Watches({
     client,
     namespaces: config.watchNamespaces,
-    metrics,
+    ...{ metrics, onUnusable },
     log: log.child({ logger: 'watches' }),
     now: monotonic,
     random: Math.random,
@@ -173,13 +191,16 @@ interface ControllerInputs extends Caches {
   readonly metadataKeys: MetadataKeys;
   readonly watched: WatchedKinds;
   readonly discovery: Discovery;
+  readonly schemas: ServedSchemas;
   readonly prober: Prober | undefined;
 }
 
 function buildControllers(
   { config, client, metrics, log, kinds = KINDS, batches = BATCHES }: ManagerProps,
-  { metadataKeys, watched, discovery, prober, dependencies, children, stores }: ControllerInputs,
+  inputs: ControllerInputs,
 ): Pick<Parts, 'controllers' | 'batches'> {
+  const { metadataKeys, watched, discovery, schemas, prober } = inputs;
+  const { dependencies, children, stores, watches } = inputs;
   const applier = new Applier({
     ...{ client, children, metadataKeys },
     onApiGone: () => {
@@ -209,6 +230,12 @@ function buildControllers(
           ...shared,
           kind,
           api: objectKind(kind.definition, group),
+          crdProblem: () => schemas.problemOf(kind.definition),
+          unservedStatus: () => schemas.missingOf(kind.definition.kind).status,
+          watchConditions: () => {
+            const used = [objectKind(kind.definition, group), ...kind.owns, ...kind.reads];
+            return watchConditions(used, watches.broken(FORBIDDEN_SHOWN_MS));
+          },
           validate: (resource) => admit(kind.definition, resource, { group }).problems,
           remember: (object) => {
             stores.get(kind.definition.kind)?.remember(object);

@@ -1,4 +1,5 @@
 import type { Construct } from 'constructs';
+import { conditionsOf } from './health.js';
 import type { ClusterReader } from './kind.js';
 import { Waiting } from './errors.js';
 import type { KubeObject, Resource } from './object.js';
@@ -93,13 +94,9 @@ export function requireServer<O extends KubeObject, T>(
   throw new Waiting('DatabaseServerMissing', message);
 }
 
-/** The status of a server, as far as it is read. */
+/** The status of a server, as far as it is read. Its operator writes it, so it may be anything. */
 export interface ServerStatus {
-  readonly conditions?: readonly {
-    readonly type: string;
-    readonly status: string;
-    readonly message?: string;
-  }[];
+  readonly conditions?: unknown;
 }
 
 /** Why a server is not ready, by its `Ready` condition. */
@@ -107,8 +104,8 @@ export function whyServerNotReady({
   kind,
   metadata,
   status,
-}: Resource<unknown, ServerStatus>): string | undefined {
-  const ready = status?.conditions?.find(({ type }) => type === 'Ready');
+}: Resource<unknown, ServerStatus | null>): string | undefined {
+  const ready = conditionsOf(status?.conditions).find(({ type }) => type === 'Ready');
   if (!ready || ready.status === 'True') return undefined;
   return `${kind} ${metadata.name}: ${ready.message ?? 'not ready'}`;
 }

@@ -76,10 +76,21 @@ const CORE: Readonly<Record<string, HealthRule>> = {
 };
 
 /**
- * The health of any object: of a core kind by its own rules, of others by their `Ready` condition.
+ * The health of any object: of a core kind by its own rules, of others by their `Ready` condition. It
+ * never throws: what has another type than it should have counts as not reported.
  * @param rule the rule of the object's kind, see `ObjectKind.health`
  */
-export function healthOf(object: Observable, rule: HealthRule = CORE[object.kind] ?? {}): Health {
+export function healthOf(read: Observable, rule: HealthRule = CORE[read.kind] ?? {}): Health {
+  const object = observable(read);
+  try {
+    return judged(object, rule);
+  } catch (error) {
+    const why = error instanceof Error ? error.message : String(error);
+    return { state: 'Failed', reason: 'Unreadable', message: `is unreadable: ${why}` };
+  }
+}
+
+function judged(object: Observable, rule: HealthRule): Health {
   if (object.metadata.deletionTimestamp) {
     return { state: 'Terminating', message: 'is being deleted' };
   }
@@ -91,6 +102,72 @@ export function healthOf(object: Observable, rule: HealthRule = CORE[object.kind
   }
   const byReady = byReadyCondition(object, rule.reportsReady === true);
   return rule.evaluate?.(object, byReady) ?? byReady;
+}
+
+const TEXTS = ['currentRevision', 'updateRevision', 'phase', 'message'] as const;
+const NUMBERS = [
+  'observedGeneration',
+  'replicas',
+  'updatedReplicas',
+  'availableReplicas',
+  'readyReplicas',
+  'failed',
+] as const;
+
+/** What is read of an object, where it has the types that it should have. */
+function observable(object: Observable): Observable {
+  const { spec, status } = object as { readonly spec?: unknown; readonly status?: unknown };
+  const read = isRecord(status) ? soundStatus(status) : undefined;
+  const { spec: _spec, status: _status, ...others } = object;
+  return {
+    ...others,
+    ...(isRecord(spec) ? { spec: withoutMisfits(spec, [], ['replicas', 'completions']) } : {}),
+    ...(read ? { status: read } : {}),
+  };
+}
+
+function soundStatus(status: Readonly<Record<string, unknown>>): NonNullable<Observable['status']> {
+  const { conditions, ...others } = status;
+  const sound = withoutMisfits(others, TEXTS, NUMBERS);
+  return {
+    ...sound,
+    ...(conditions === undefined ? {} : { conditions: conditionsOf(conditions) }),
+  };
+}
+
+function withoutMisfits(
+  fields: Readonly<Record<string, unknown>>,
+  texts: readonly string[],
+  numbers: readonly string[],
+): Readonly<Record<string, unknown>> {
+  const fits = ([name, value]: readonly [string, unknown]): boolean => {
+    if (texts.includes(name)) return typeof value === 'string';
+    return !numbers.includes(name) || typeof value === 'number';
+  };
+  return Object.fromEntries(Object.entries(fields).filter(fits));
+}
+
+/** The conditions in a status that another operator has written, or anybody else. */
+export function conditionsOf(conditions: unknown): readonly StatusCondition[] {
+  return recordsOf(conditions).flatMap(({ type, status, reason, message }) => {
+    if (typeof type !== 'string' || typeof status !== 'string') return [];
+    return [
+      {
+        ...{ type, status },
+        ...(typeof reason === 'string' ? { reason } : {}),
+        ...(typeof message === 'string' ? { message } : {}),
+      },
+    ];
+  });
+}
+
+/** The items of a list that are objects; none where it is no list. */
+export function recordsOf(list: unknown): readonly Readonly<Record<string, unknown>>[] {
+  return Array.isArray(list) ? list.filter(isRecord) : [];
+}
+
+function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
 /** The condition of a type. */

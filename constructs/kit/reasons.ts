@@ -28,6 +28,9 @@ export const COMMON_REASONS = {
   Paused: 'waiting',
   JobFailed: 'failure',
   JobWaiting: 'waiting',
+  Unreadable: 'failure',
+  InvalidStatus: 'failure',
+  CrdOutdated: 'failure',
 } as const satisfies Reasons;
 
 /**

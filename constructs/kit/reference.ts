@@ -12,6 +12,8 @@ export interface Reference {
 
 /** The name that a resource has in a reference; undefined if the field is not set. */
 export function referenceName(resource: Resource, { field }: Reference): string | undefined {
-  const spec = resource.spec as Readonly<Record<string, { readonly name?: string } | undefined>>;
-  return spec[field]?.name;
+  // A resource without a valid spec has metrics, too.
+  const spec = resource.spec as Readonly<Record<string, { readonly name?: unknown } | null>> | null;
+  const name = spec?.[field]?.name;
+  return typeof name === 'string' ? name : undefined;
 }

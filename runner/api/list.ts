@@ -7,6 +7,8 @@ export interface ListOptions {
   readonly fieldSelector?: string | undefined;
   /** Lists metadata only: for kinds whose content is large or secret. */
   readonly metadataOnly?: boolean | undefined;
+  /** Reads the version only: one page of one object. */
+  readonly versionOnly?: boolean;
   readonly signal?: AbortSignal;
 }
 
@@ -32,14 +34,19 @@ const METADATA_LIST =
 export async function listAll(
   client: Pick<Client, 'request'>,
   path: string,
-  { labelSelector, fieldSelector, metadataOnly, signal }: ListOptions = {},
+  { labelSelector, fieldSelector, metadataOnly, versionOnly, signal }: ListOptions = {},
 ): Promise<ObjectList> {
   const items: KubeObject[] = [];
   let next: string | undefined;
   let resourceVersion: string;
   do {
     const page: Page = await client.request<Page>('GET', path, {
-      query: { limit: PAGE_SIZE, continue: next, labelSelector, fieldSelector },
+      query: {
+        limit: versionOnly ? '1' : PAGE_SIZE,
+        continue: next,
+        labelSelector,
+        fieldSelector,
+      },
       ...(metadataOnly ? { accept: METADATA_LIST } : {}),
       ...(signal ? { signal } : {}),
     });
@@ -47,7 +54,7 @@ export async function listAll(
     const { apiVersion } = page;
     const kind = page.kind.replace(/List$/, '');
     for (const item of page.items ?? []) items.push({ ...item, apiVersion, kind });
-    next = page.metadata.continue || undefined;
+    next = versionOnly ? undefined : page.metadata.continue || undefined;
     resourceVersion = page.metadata.resourceVersion;
   } while (next);
   return { items, resourceVersion };

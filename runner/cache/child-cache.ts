@@ -2,7 +2,8 @@ import { hashOf } from '../../constructs/kit/hash.js';
 import type { MetadataKeys } from '../../constructs/kit/labels.js';
 import type { KubeObject } from '../../constructs/kit/object.js';
 import type { ObjectKind } from '../../constructs/kit/object-kind.js';
-import { childId, childOf, sameChild, type Child } from './child.js';
+import { childId, childOf, sameChild, unreadableChild, type Child } from './child.js';
+import type { OnUnusable } from './isolation.js';
 import { Store } from './store.js';
 
 /** What was applied last, and the hash of our fields in the response. */
@@ -21,6 +22,7 @@ export class ChildCache {
   constructor(
     private readonly metadataKeys: MetadataKeys,
     onChange: (owner: string, before: Child | undefined, after: Child | undefined) => void,
+    private readonly onUnusable: OnUnusable = () => undefined,
   ) {
     this.#store.onChange((id, before, after) => {
       for (const owner of new Set([before?.owner, after?.owner])) {
@@ -64,7 +66,7 @@ export class ChildCache {
 
   /** Puts in the result of a read. */
   found(kind: ObjectKind, object: KubeObject): void {
-    const child = childOf(kind, object, this.metadataKeys);
+    const child = this.#childOf(kind, object);
     this.#store.found(child.id, child);
   }
 
@@ -72,12 +74,13 @@ export class ChildCache {
   sink(kind: ObjectKind, inScope: (namespace: string) => boolean) {
     const prefix = childId(kind, '', '').slice(0, -1);
     return {
-      replace: (objects: readonly KubeObject[], version: string) => {
-        const children = objects.map((object) => childOf(kind, object, this.metadataKeys));
+      replace: (objects: readonly KubeObject[], version: string, restored?: boolean) => {
+        const children = objects.map((object) => this.#childOf(kind, object));
         this.#store.replace(
           new Map(children.map((child) => [child.id, child])),
           version,
           (id) => id.startsWith(prefix) && inScope(this.#store.get(id)?.namespace ?? ''),
+          restored,
         );
       },
       upsert: (object: KubeObject) => {
@@ -99,9 +102,20 @@ export class ChildCache {
   }
 
   #upsert(kind: ObjectKind, object: KubeObject): Child {
-    const child = childOf(kind, object, this.metadataKeys);
+    const child = this.#childOf(kind, object);
     this.#store.upsert(child.id, child);
     return child;
+  }
+
+  /** The record of an object; of one that cannot be read, a record with the reason. */
+  #childOf(kind: ObjectKind, object: KubeObject): Child {
+    try {
+      return childOf(kind, object, this.metadataKeys);
+    } catch (error) {
+      const child = unreadableChild(kind, object, this.metadataKeys, error);
+      this.onUnusable(kind.kind, `${child.namespace}/${child.name}`, 'parse', error);
+      return child;
+    }
   }
 
   #link(owner: string, id: string): void {

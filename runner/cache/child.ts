@@ -1,3 +1,4 @@
+import { requireDepth } from '../../constructs/kit/depth.js';
 import { hashOf } from '../../constructs/kit/hash.js';
 import { healthOf, type Health } from '../../constructs/kit/health.js';
 import { MANAGED_BY_LABEL, type MetadataKeys } from '../../constructs/kit/labels.js';
@@ -63,8 +64,12 @@ interface Workload extends KubeObject {
   };
 }
 
-/** The record of a live object. */
+/**
+ * The record of a live object.
+ * @throws where the object cannot be read: see `unreadableChild`
+ */
 export function childOf(kind: ObjectKind, object: KubeObject, metadataKeys: MetadataKeys): Child {
+  requireDepth(object);
   const { metadata } = object;
   const { namespace = '', name, uid = '', resourceVersion = '', annotations = {} } = metadata;
   // Secrets are watched as metadata only, and have no health.
@@ -86,6 +91,24 @@ export function childOf(kind: ObjectKind, object: KubeObject, metadataKeys: Meta
     replicas: replicasOf(kind, object),
     ...jobFields(kind, object, annotations[metadataKeys.once] === 'true'),
   };
+}
+
+/** The record of an object of which only the metadata can be read. */
+export function unreadableChild(
+  kind: ObjectKind,
+  { apiVersion, metadata }: KubeObject,
+  metadataKeys: MetadataKeys,
+  error: unknown,
+): Child {
+  const { managedFields: _unread, ...others } = metadata;
+  const child = childOf(kind, { apiVersion, kind: kind.kind, metadata: others }, metadataKeys);
+  const why = error instanceof Error ? error.message : String(error);
+  const health: Health = {
+    state: 'Failed',
+    reason: 'Unreadable',
+    message: `is unreadable: ${why}`,
+  };
+  return { ...child, health, unobservedSince: undefined };
 }
 
 function replicasOf({ kind }: ObjectKind, object: Workload): Child['replicas'] {

@@ -1,8 +1,10 @@
 import { canonicalJson, hashOf } from '../../constructs/kit/hash.js';
 import type { Index, ClusterReader } from '../../constructs/kit/kind.js';
-import { keyOf, type KubeObject } from '../../constructs/kit/object.js';
+import { Waiting } from '../../constructs/kit/errors.js';
+import { keyOf, keyOfObject, type KubeObject } from '../../constructs/kit/object.js';
 import { kindId, type ObjectKind } from '../../constructs/kit/object-kind.js';
 import type { Settings } from '../../constructs/kit/settings.js';
+import type { OnUnusable } from './isolation.js';
 
 type Pick = (object: KubeObject) => unknown;
 
@@ -28,7 +30,8 @@ export class DependencyTracker {
   readonly #indexed = new Map<string, Map<string, KubeObject>>();
   readonly #served = new Set<string>();
   readonly #dependents = new Map<string, Map<string, Read[]>>();
-  readonly #picks = new PickCache();
+  readonly #picks: PickCache;
+  readonly #indexValues: IndexValues;
   readonly #topics = new Map<string, readonly string[]>();
 
   constructor(
@@ -38,8 +41,13 @@ export class DependencyTracker {
       readonly enqueue: Enqueue;
       /** Milliseconds since 1970. */
       readonly now: () => number;
+      readonly onUnusable?: OnUnusable;
     },
-  ) {}
+  ) {
+    const { onUnusable = () => undefined } = props;
+    this.#picks = new PickCache(onUnusable);
+    this.#indexValues = new IndexValues(onUnusable);
+  }
 
   /** All objects of a kind that can be read. */
   objects(kind: string): ReadonlyMap<string, KubeObject> {
@@ -119,13 +127,14 @@ export class DependencyTracker {
           pick: constant,
           picked: this.#picks.of(object, constant),
         });
-        return object && pick(object);
+        return object && orUnreadable(kind, name, () => pick(object));
       },
       list: <O extends KubeObject, T>(index: Index<O>, value: string, pick: (object: O) => T) => {
         const topic = indexTopic(index, value);
         reads.push({ topic, pick: pick as unknown as Pick, picked: undefined });
         return [...(this.#indexed.get(topic) ?? [])]
           .sort(([a], [b]) => (a < b ? -1 : 1))
+          .filter(([, object]) => this.#picks.isReadable(object, pick as unknown as Pick))
           .map(([, object]) => pick(object as O));
       },
     };
@@ -165,8 +174,8 @@ export class DependencyTracker {
     before: KubeObject | undefined,
     after: KubeObject | undefined,
   ): void {
-    const old = new Set(before ? index.values(before) : []);
-    const now = new Set(after ? index.values(after) : []);
+    const old = new Set(before ? this.#indexValues.of(index, before, undefined) : []);
+    const now = new Set(after ? this.#indexValues.of(index, after, before) : []);
     for (const value of new Set([...old, ...now])) {
       const topic = indexTopic(index, value);
       const members = getOrInsert(this.#indexed, topic);
@@ -184,17 +193,68 @@ export class DependencyTracker {
   }
 }
 
+/** What a pick of an object that cannot be read is; no JSON is equal to it. */
+const UNREADABLE = 'unreadable';
+
 /** Many dependents pick the same of one object: it is computed once for each object. */
 class PickCache {
   readonly #picked = new WeakMap<KubeObject, Map<Pick, string>>();
+
+  constructor(private readonly onUnusable: OnUnusable) {}
 
   of(object: KubeObject | undefined, pick: Pick): string | undefined {
     if (!object) return undefined;
     let values = this.#picked.get(object);
     if (!values) this.#picked.set(object, (values = new Map<Pick, string>()));
     let value = values.get(pick);
-    if (value === undefined) values.set(pick, (value = canonicalJson(pick(object))));
+    if (value === undefined) values.set(pick, (value = this.#pickOf(object, pick)));
     return value;
+  }
+
+  isReadable(object: KubeObject, pick: Pick): boolean {
+    return this.of(object, pick) !== UNREADABLE;
+  }
+
+  #pickOf(object: KubeObject, pick: Pick): string {
+    try {
+      return canonicalJson(pick(object));
+    } catch (error) {
+      this.onUnusable(object.kind, keyOfObject(object), 'read', error);
+      return UNREADABLE;
+    }
+  }
+}
+
+/** The values of objects under indexes. An object that cannot be read stays where it was found last. */
+class IndexValues {
+  /** Of objects whose values cannot be computed. */
+  readonly #kept = new WeakMap<KubeObject, Map<Index, readonly string[]>>();
+
+  constructor(private readonly onUnusable: OnUnusable) {}
+
+  of(index: Index, object: KubeObject, before: KubeObject | undefined): readonly string[] {
+    const kept = this.#kept.get(object)?.get(index);
+    if (kept) return kept;
+    try {
+      return index.values(object);
+    } catch (error) {
+      this.onUnusable(object.kind, keyOfObject(object), 'index', error);
+      const values = before ? this.of(index, before, undefined) : [];
+      const ofObject = this.#kept.get(object) ?? new Map<Index, readonly string[]>();
+      this.#kept.set(object, ofObject.set(index, values));
+      return values;
+    }
+  }
+}
+
+/** @throws Waiting where an object cannot be read */
+function orUnreadable<T>(kind: string, name: string, read: () => T): T {
+  try {
+    return read();
+  } catch (error) {
+    const why = error instanceof Error ? error.message : String(error);
+    const message = `${kind} ${name}: cannot be read: ${why}; correct it`;
+    throw new Waiting('Unreadable', message);
   }
 }
 

@@ -29,13 +29,16 @@ export class Discovery {
       readonly client: Pick<Client, 'request'>;
       readonly kinds: readonly ObjectKind[];
       readonly onChange: (kind: ObjectKind, served: boolean) => void;
+      /** Called with each poll: a CRD may have changed. */
+      readonly onPoll?: () => Promise<void>;
       readonly log: Logger;
     },
   ) {}
 
   /** Polls once. @throws if the API server does not respond */
   async refresh(): Promise<void> {
-    const { kinds, client, onChange, log } = this.props;
+    const { kinds, client, onChange, onPoll, log } = this.props;
+    await onPoll?.();
     const versions = [...new Set(kinds.map(({ apiVersion }) => apiVersion))];
     const groups = new Map(
       await Promise.all(versions.map(async (v) => [v, await kindsOf(client, v)] as const)),

@@ -1,3 +1,4 @@
+import { cutBelow } from '../../constructs/kit/depth.js';
 import { MANAGED_BY, MANAGED_BY_LABEL } from '../../constructs/kit/labels.js';
 import { keyOfObject, type KubeObject, type Resource } from '../../constructs/kit/object.js';
 import type { ObjectKind } from '../../constructs/kit/object-kind.js';
@@ -16,9 +17,9 @@ export function readableSink(
 ): Sink {
   const read = referenceSink({ kind }, dependencies, inScope);
   return {
-    replace: (objects, version) => {
-      read.replace(objects, version);
-      children.replace(objects.filter(isChild), version);
+    replace: (objects, version, restored) => {
+      read.replace(objects, version, restored);
+      children.replace(objects.filter(isChild), version, restored);
     },
     upsert: (object) => {
       read.upsert(object);
@@ -80,7 +81,7 @@ function metadataOnly({ apiVersion, kind, metadata }: KubeObject): KubeObject {
 }
 
 function withContent(object: KubeObject): KubeObject {
-  const { spec, status } = object as Resource;
+  const { spec, status } = cutBelow(object as Resource);
   const { labels, ownerReferences } = object.metadata;
   const { metadata, ...others } = metadataOnly(object);
   // Owner and labels show whether a HorizontalPodAutoscaler belongs to KEDA.

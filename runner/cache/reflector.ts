@@ -3,11 +3,16 @@ import { isForbidden, isGone } from '../api/api-error.js';
 import type { Client } from '../api/client.js';
 import { listAll } from '../api/list.js';
 import { type Clock, systemClock } from '../clock.js';
+import { isNewer } from './version.js';
 
 /** Where a reflector puts the objects. */
 export interface Sink {
-  /** The whole collection as of a version. */
-  replace(objects: readonly KubeObject[], version: string): void;
+  /**
+   * The whole collection as of a version.
+   * @param restored whether the version is older than what is known, because etcd was restored from a
+   *   backup: newer values are replaced, too
+   */
+  replace(objects: readonly KubeObject[], version: string, restored?: boolean): void;
   upsert(object: KubeObject): void;
   remove(object: KubeObject): void;
 }
@@ -49,22 +54,50 @@ const SHORT_MS = 1_000;
 /** A watch that lasted this long was healthy: the next error starts with the first backoff. */
 const HEALTHY_MS = 120_000;
 
+/**
+ * Versions must have been older than what is known for this long until they are believed: a list of
+ * an API server is never old, but one that a proxy has kept may be.
+ */
+const RESTORED_MS = 20_000;
+
 const METADATA = 'application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1, application/json';
+
+/** The API server has an older version than one that it has given before. */
+class OlderVersion extends Error {
+  override readonly name = 'OlderVersion';
+  constructor(
+    readonly got: string,
+    readonly known: string,
+  ) {
+    super(`version ${got} is older than the known version ${known}: etcd may have been restored`);
+  }
+}
 
 /**
  * Keeps a sink equal to a collection: list, then watch, until the signal is aborted. An expired version
- * lists again; any other error is retried with backoff.
+ * lists again; any other error is retried with backoff. Where etcd was restored from a backup, the
+ * collection is replaced by the older one.
  */
 export class Reflector {
   #lastEvent: number;
   /** The version from which the next watch starts; undefined if a list must come first. */
   #version: string | undefined;
+  /** The newest version that was seen. */
+  #newest: string | undefined;
+  /** Since when the API server gives older versions only. */
+  #olderSince: number | undefined;
+  /** Whether the last watch failed, so that its version must be checked before the next one. */
+  #doubted = false;
   #synced = false;
   #forbidden = false;
+  /** When an object or a bookmark was processed last. */
+  #lastWorked: number;
+  #lastError: unknown;
   readonly #firstSync = Promise.withResolvers<undefined>();
 
   constructor(private readonly props: ReflectorProps) {
     this.#lastEvent = props.now();
+    this.#lastWorked = props.now();
   }
 
   get path(): string {
@@ -79,6 +112,16 @@ export class Reflector {
   /** Whether the permission was missing at the last attempt. */
   get forbidden(): boolean {
     return this.#forbidden;
+  }
+
+  /** Milliseconds since a list, an event or a bookmark was processed: bookmarks come once a minute. */
+  get brokenMs(): number {
+    return this.props.now() - this.#lastWorked;
+  }
+
+  /** The last error of a list or a watch; undefined if there was none. */
+  get lastError(): unknown {
+    return this.#lastError;
   }
 
   /** Counts as synced from now on; the collection is still retried. */
@@ -106,12 +149,14 @@ export class Reflector {
     while (!stopped()) {
       const started = now();
       try {
+        if (this.#doubted) await this.#checkVersion();
         this.#version ??= await this.#list();
         await this.#watch(this.#version);
+        this.#doubted = false;
         failures = 0;
       } catch (error) {
         if (stopped()) break;
-        if (isGone(error)) this.#version = undefined;
+        this.#failed(error);
         this.#forbidden = isForbidden(error);
         const forbidden = this.#forbidden ? this.props.forbiddenMs : undefined;
         failures = now() - started > HEALTHY_MS ? 1 : failures + 1;
@@ -129,6 +174,53 @@ export class Reflector {
     this.props.onEvent?.();
   }
 
+  #works(): void {
+    this.#lastWorked = this.props.now();
+    this.#doubted = false;
+  }
+
+  #failed(error: unknown): void {
+    if (isGone(error) || error instanceof OlderVersion) this.#version = undefined;
+    this.#doubted = true;
+    this.#lastError = error;
+  }
+
+  /**
+   * Compares the version of the next watch with the present one, by a list of one object. A watch from
+   * a version that is yet to come would receive nothing, not even bookmarks.
+   */
+  async #checkVersion(): Promise<void> {
+    if (this.#version === undefined) return;
+    const { client, path, labelSelector, fieldSelector, metadataOnly, signal } = this.props;
+    const { resourceVersion } = await listAll(client, path, {
+      ...{ labelSelector, fieldSelector, metadataOnly, signal },
+      versionOnly: true,
+    });
+    this.#requireNewer(resourceVersion);
+    this.#doubted = false;
+  }
+
+  /**
+   * Only versions of lists and events count as known. A version that was only compared may be ahead of
+   * the events of a watch.
+   * @throws OlderVersion
+   */
+  #requireNewer(version: string): void {
+    if (this.#newest === undefined || !isNewer(this.#newest, version)) {
+      this.#olderSince = undefined;
+      return;
+    }
+    this.#olderSince ??= this.props.now();
+    throw new OlderVersion(version, this.#newest);
+  }
+
+  /** Whether older versions have come for so long that they are the truth. */
+  #isRestored(version: string): boolean {
+    const { now } = this.props;
+    if (this.#newest === undefined || !isNewer(this.#newest, version)) return false;
+    return this.#olderSince !== undefined && now() - this.#olderSince >= RESTORED_MS;
+  }
+
   async #list(): Promise<string> {
     const { client, path, labelSelector, fieldSelector, metadataOnly, sink, signal } = this.props;
     const { items, resourceVersion } = await listAll(client, path, {
@@ -141,10 +233,22 @@ export class Reflector {
     // The signal may have been aborted during the list: the sink no longer wants it.
     signal.throwIfAborted();
     this.#forbidden = false;
-    sink.replace(items, resourceVersion);
+    const restored = this.#isRestored(resourceVersion);
+    if (restored) this.#newest = undefined;
+    this.#requireNewer(resourceVersion);
+    this.#newest = resourceVersion;
+    sink.replace(items, resourceVersion, restored);
+    this.#works();
     this.#synced = true;
     this.#firstSync.resolve(undefined);
     return resourceVersion;
+  }
+
+  /** An event that was delivered twice does not set the version back. */
+  #advance(version: string | undefined): void {
+    if (version === undefined) return;
+    if (this.#version === undefined || isNewer(version, this.#version)) this.#version = version;
+    if (this.#newest === undefined || isNewer(version, this.#newest)) this.#newest = version;
   }
 
   /** Resolves when the API server ends the watch. A broken watch keeps the last version. */
@@ -169,9 +273,12 @@ export class Reflector {
     for await (const { type, object } of stream) {
       this.#received();
       events += 1;
-      if (type === 'DELETED') sink.remove(object);
+      const version = object.metadata.resourceVersion;
+      if (type === 'BOOKMARK' && version !== undefined) this.#requireNewer(version);
+      else if (type === 'DELETED') sink.remove(object);
       else if (type !== 'BOOKMARK') sink.upsert(object);
-      this.#version = object.metadata.resourceVersion ?? this.#version;
+      this.#advance(version);
+      this.#works();
     }
     // A proxy without a backend may answer each watch with an empty body.
     if (events === 0 && now() - started < SHORT_MS) throw new Error('watch ended without an event');
@@ -180,5 +287,6 @@ export class Reflector {
 
 function reasonOf(error: unknown, forbidden: boolean): string {
   if (forbidden) return 'Forbidden';
+  if (error instanceof OlderVersion) return 'Older';
   return isGone(error) ? 'Expired' : 'Error';
 }

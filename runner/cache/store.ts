@@ -1,3 +1,4 @@
+import type { KindDefinition } from '../../constructs/kit/definition.js';
 import { canonicalJson } from '../../constructs/kit/hash.js';
 import {
   keyOf,
@@ -5,7 +6,10 @@ import {
   type ObjectKey,
   type Resource,
 } from '../../constructs/kit/object.js';
+import { forEach, type OnUnusable } from './isolation.js';
 import type { Sink } from './reflector.js';
+import { usable } from './usable.js';
+import { isNewer } from './version.js';
 
 /** A value of a store has the version in which it was read. */
 export interface Versioned {
@@ -51,9 +55,13 @@ export class Store<V extends Versioned> {
   }
 
   upsert(key: ObjectKey, value: V): void {
-    const before = this.#values.get(key);
-    const known = before?.resourceVersion ?? this.#deleted.get(key);
+    const known = this.#values.get(key)?.resourceVersion ?? this.#deleted.get(key);
     if (known !== undefined && isNewer(known, value.resourceVersion)) return;
+    this.#put(key, value);
+  }
+
+  #put(key: ObjectKey, value: V): void {
+    const before = this.#values.get(key);
     this.#deleted.delete(key);
     this.#values.set(key, value);
     if (!before || !this.same(before, value)) this.#notify(key, before, value);
@@ -74,16 +82,31 @@ export class Store<V extends Versioned> {
     this.#notify(key, before, undefined);
   }
 
-  /** Replaces the collection by a list of some version. Only keys that `inScope` accepts are removed. */
+  /**
+   * Replaces the collection by a list of some version. What the list has counts, unless a value is newer
+   * than the list itself. Only keys that `inScope` accepts are removed.
+   * @param restored whether newer values are replaced, too: see `Sink.replace`
+   * @throws FailedObjects after all others are replaced, if a listener fails
+   */
   replace(
     values: ReadonlyMap<ObjectKey, V>,
     version: string,
     inScope: (key: ObjectKey) => boolean = () => true,
+    restored = false,
   ): void {
-    for (const key of [...this.#values.keys()]) {
-      if (!values.has(key) && inScope(key)) this.remove(key, version);
-    }
-    for (const [key, value] of values) this.upsert(key, value);
+    const surplus = [...this.#values.keys()].filter((key) => !values.has(key) && inScope(key));
+    const work = new Map<ObjectKey, V | undefined>(surplus.map((key) => [key, undefined]));
+    for (const [key, value] of values) work.set(key, value);
+    forEach(work, (key, value) => {
+      if (!value) this.remove(key, restored ? undefined : version);
+      else if (restored || this.#isOlder(key, version)) this.#put(key, value);
+    });
+  }
+
+  /** Whether what is known of a key is older than a list, or as old. */
+  #isOlder(key: ObjectKey, version: string): boolean {
+    const known = this.#values.get(key)?.resourceVersion ?? this.#deleted.get(key);
+    return known === undefined || !isNewer(known, version);
   }
 
   #rememberDeletion(key: ObjectKey, version: string): void {
@@ -98,11 +121,6 @@ export class Store<V extends Versioned> {
   }
 }
 
-/** Versions are increasing numbers, too large for a double: the longer one is the newer one. */
-export function isNewer(a: string, b: string): boolean {
-  return a.length === b.length ? a > b : a.length > b.length;
-}
-
 interface Entry {
   readonly resourceVersion: string;
   readonly object: KubeObject;
@@ -114,6 +132,9 @@ export interface ResourceStoreProps {
   readonly onCount: (namespace: string, count: number) => void;
   /** Enqueues a resource. */
   readonly enqueue: (key: string) => void;
+  /** The kind, whose schema the objects are brought to. @default as they are */
+  readonly definition?: KindDefinition;
+  readonly onUnusable?: OnUnusable;
 }
 
 /** The custom resources of one kind. A status that the operator wrote enqueues only dependents. */
@@ -150,7 +171,7 @@ export class ResourceStore implements Sink {
   }
 
   upsert(object: KubeObject): void {
-    this.#store.upsert(keyOfObject(object), entryOf(object));
+    this.#store.upsert(keyOfObject(object), this.#entryOf(object));
   }
 
   remove(object: KubeObject): void {
@@ -160,11 +181,12 @@ export class ResourceStore implements Sink {
   /** The sink of a reflector that lists some namespaces only. */
   scoped(inScope: (namespace: string) => boolean): Sink {
     return {
-      replace: (objects, version) => {
+      replace: (objects, version, restored) => {
         this.#store.replace(
-          new Map(objects.map((object) => [keyOfObject(object), entryOf(object)])),
+          new Map(objects.map((object) => [keyOfObject(object), this.#entryOf(object)])),
           version,
           (key) => inScope(key.slice(0, key.indexOf('/'))),
+          restored,
         );
       },
       upsert: (object) => {
@@ -174,6 +196,16 @@ export class ResourceStore implements Sink {
         this.remove(object);
       },
     };
+  }
+
+  #entryOf(object: KubeObject): Entry {
+    const { definition, onUnusable } = this.props;
+    const key = keyOfObject(object);
+    const entry = entryOf(object);
+    if (!definition) return entry;
+    const { resource, problem } = usable(definition, entry.object, this.#store.get(key)?.object);
+    if (problem !== undefined) onUnusable?.(object.kind, key, 'parse', new Error(problem));
+    return { ...entry, object: resource };
   }
 
   #count(key: string, by: number): void {

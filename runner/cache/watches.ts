@@ -2,6 +2,7 @@ import { kindId, type ObjectKind } from '../../constructs/kit/object-kind.js';
 import type { Client } from '../api/client.js';
 import type { Logger } from '../telemetry/log.js';
 import type { OperatorMetrics } from '../telemetry/metrics.js';
+import { isolated, type OnUnusable } from './isolation.js';
 import { Reflector, type Sink } from './reflector.js';
 import { resourcePath } from '../api/resource-path.js';
 
@@ -27,10 +28,28 @@ export interface WatchesProps {
   readonly namespaces: readonly string[];
   readonly metrics: OperatorMetrics;
   readonly log: Logger;
+  /** @default such objects are skipped */
+  readonly onUnusable?: OnUnusable;
   /** Milliseconds, monotonic. */
   readonly now: () => number;
   readonly random: () => number;
 }
+
+/** A required watch that does not work. */
+export interface BrokenWatch {
+  readonly kind: ObjectKind;
+  readonly brokenMs: number;
+  /** Whether the permission is missing. */
+  readonly forbidden: boolean;
+  /** `AppSite: no watch for 312 s: …`. */
+  readonly message: string;
+}
+
+/**
+ * A required watch that fails for this long makes the operator unready. Within it fall the restart of
+ * an API server, an election of its etcd, and a dozen attempts at the longest backoff.
+ */
+export const BROKEN_MS = 300_000;
 
 /** A watch without data for this long is stuck: bookmarks come once a minute. */
 const STUCK_MS = 300_000;
@@ -43,6 +62,8 @@ const SKIP_AFTER_MS = 30_000;
 
 interface Watch {
   readonly kind: ObjectKind;
+  /** Whether the operator cannot work without it. */
+  readonly required: boolean;
   readonly abort: AbortController;
   readonly reflectors: readonly Reflector[];
 }
@@ -79,7 +100,8 @@ export class Watches {
     const abort = new AbortController();
     const signal = AbortSignal.any([this.#stop.signal, abort.signal]);
     const reflectors = scopes.map((namespace) => this.#reflector(kind, options, namespace, signal));
-    this.#watches.set(kindId(kind), { kind, abort, reflectors });
+    const required = !kind.optional && !options.clusterScoped;
+    this.#watches.set(kindId(kind), { kind, required, abort, reflectors });
     for (const reflector of reflectors) void reflector.run();
   }
 
@@ -111,6 +133,29 @@ export class Watches {
       : [];
   }
 
+  /** The watches that every operator needs and that have failed for some time. */
+  broken(forMs = BROKEN_MS): readonly BrokenWatch[] {
+    return [...this.#watches.values()].flatMap(({ kind, required, reflectors }) => {
+      const broken = reflectors.find(
+        (one) => required && one.brokenMs >= forMs && !this.#isOfGoneNamespace(one),
+      );
+      if (!broken) return [];
+      const { brokenMs, lastError, forbidden } = broken;
+      const why = lastError instanceof Error ? lastError.message : 'nothing was received';
+      const message = `${kind.kind}: no watch for ${Math.round(brokenMs / 1000)} s: ${why}`;
+      return [{ kind, brokenMs, forbidden, message }];
+    });
+  }
+
+  /** Whether a namespace was deleted together with its Role, while another one is readable. */
+  #isOfGoneNamespace(reflector: Reflector): boolean {
+    const scopes = [...this.#scopes.values()];
+    const own = scopes.find(({ reflectors }) => reflectors.includes(reflector));
+    const isForbiddenScope = (scope: Scope): boolean =>
+      scope.reflectors.every(({ forbidden }) => forbidden);
+    return own !== undefined && isForbiddenScope(own) && !scopes.every(isForbiddenScope);
+  }
+
   stop(): void {
     this.#stop.abort();
   }
@@ -124,7 +169,11 @@ export class Watches {
     const { client, metrics, log, now, random } = this.props;
     const { sink, labelSelector, metadataOnly, clusterScoped, onForbidden } = options;
     let logged = false;
-    const ownSink = sink((other) => namespace === undefined || other === namespace);
+    const ownSink = isolated(
+      kind.kind,
+      sink((other) => namespace === undefined || other === namespace),
+      this.props.onUnusable ?? (() => undefined),
+    );
     const scope =
       namespace === undefined || kind.optional === true ? undefined : this.#scope(namespace);
     const reflector = new Reflector({
@@ -199,9 +248,9 @@ function together(scope: Scope, sink: Sink): Sink {
     else work();
   };
   return {
-    replace: (objects, version) => {
+    replace: (objects, version, restored) => {
       put(() => {
-        sink.replace(objects, version);
+        sink.replace(objects, version, restored);
       });
       if (listed) return;
       listed = true;

@@ -1,3 +1,4 @@
+import type { ConditionResult } from '../../constructs/kit/condition.js';
 import type { KubeObject, Resource } from '../../constructs/kit/object.js';
 import type { ObjectKind } from '../../constructs/kit/object-kind.js';
 import { reasonClass } from '../../constructs/kit/reasons.js';
@@ -8,6 +9,7 @@ import type { Client } from '../api/client.js';
 import { resourcePath } from '../api/resource-path.js';
 import type { BatchObjects } from '../cache/batch-objects.js';
 import type { Events } from '../reconcile/events.js';
+import { isStatusLost } from '../cache/usable.js';
 import { Reconciler, type ReconcilerProps } from '../reconcile/reconciler.js';
 import { errorTypeOf, type Report } from '../reconcile/report.js';
 import type { Status } from '../reconcile/resource-status.js';
@@ -18,6 +20,10 @@ import { meteredQueue, type WorkQueue } from './workqueue.js';
 
 export interface ControllerProps extends ReconcilerProps {
   readonly client: Pick<Client, 'apply'>;
+  /** The status fields that the cluster's CRD does not have. @default none */
+  readonly unservedStatus?: () => readonly string[];
+  /** Conditions that tell of a watch that does not work. @default none */
+  readonly watchConditions?: () => readonly ConditionResult[];
   readonly concurrency: number;
   /** Milliseconds between two reconciles of a resource without any change. */
   readonly resyncMs: number;
@@ -55,6 +61,7 @@ export class Controller {
   /** When the children of a resource were last repaired, oldest first. */
   readonly #repairs = new Map<string, readonly number[]>();
   #minorAt = -Infinity;
+  #watchProblems = '';
   /** Resources with a postponed minor status update, in the order of their turns. */
   readonly #minor = new Set<string>();
 
@@ -78,6 +85,19 @@ export class Controller {
 
   get #kindName(): string {
     return this.props.kind.definition.kind;
+  }
+
+  /** Enqueues all resources if the watches that they depend on have begun or ceased to work. */
+  checkWatches(): void {
+    const found = (this.props.watchConditions?.() ?? []).map(({ message }) => message);
+    const changed = found.join() !== this.#watchProblems;
+    this.#watchProblems = found.join();
+    if (changed) this.enqueueAll();
+  }
+
+  /** Adds the keys of all resources of the kind. */
+  enqueueAll(): void {
+    for (const key of this.props.dependencies.objects(this.#kindName).keys()) this.queue.add(key);
   }
 
   /** Adds a key to the queue; one that is not urgent may be delayed to take several changes together. */
@@ -161,7 +181,7 @@ export class Controller {
     report: Report,
   ): Promise<number | undefined> {
     const { kind, now } = this.props;
-    const status = statusOf(kind, resource, report, new Date(now()));
+    const status = statusOf(kind, resource, this.#withWatches(report), new Date(now()));
     this.#measure(resource, status);
     const changed = difference(kind, resource.status, status);
     // If the next reconcile reads the status, an unwritten one would reconcile again and again.
@@ -173,8 +193,19 @@ export class Controller {
     this.#minor.delete(key);
     if (changed === 'none') return undefined;
     this.#recordEvent(resource, status);
+    // What is no object cannot take a condition; whoever stored it sees the event.
+    if (isStatusLost(resource)) return undefined;
     await this.#applyStatus(resource, status);
     return undefined;
+  }
+
+  /** The report, with a condition for each watch that does not work: what it says may be old. */
+  #withWatches(report: Report): Report {
+    const found = this.props.watchConditions?.() ?? [];
+    if (found.length === 0) return report;
+    const { statusResult } = report;
+    const conditions = [...(statusResult.conditions ?? []), ...found];
+    return { ...report, statusResult: { ...statusResult, conditions } };
   }
 
   #measure(resource: OwnResource, status: Status): void {
@@ -191,8 +222,11 @@ export class Controller {
     }
   }
 
-  async #applyStatus(resource: OwnResource, status: Status): Promise<void> {
-    const { api, client, remember } = this.props;
+  async #applyStatus(resource: OwnResource, whole: Status): Promise<void> {
+    const { api, client, remember, unservedStatus } = this.props;
+    const unserved = unservedStatus?.() ?? [];
+    const fields = Object.entries(whole).filter(([name]) => !unserved.includes(`status.${name}`));
+    const status = Object.fromEntries(fields);
     const { apiVersion, kind } = resource;
     const { namespace, name, uid } = resource.metadata;
     try {

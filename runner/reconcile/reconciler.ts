@@ -1,7 +1,9 @@
-import { Stalled, type Problem } from '../../constructs/kit/errors.js';
+import { Stalled, Waiting, type Problem } from '../../constructs/kit/errors.js';
 import type { ChartProps, JobRun, ProbeResult } from '../../constructs/kit/kind.js';
 import { isPaused } from '../../constructs/kit/labels.js';
 import type { KubeObject, Resource } from '../../constructs/kit/object.js';
+import { ApiError } from '../api/api-error.js';
+import { unsoundStatusOf, usable } from '../cache/usable.js';
 import { CleanupReconciler, type CleanupProps } from '../cleanup/cleanup.js';
 import type { PendingChild } from '../health/health-checker.js';
 import type { JobRuns } from '../health/job-runs.js';
@@ -17,6 +19,8 @@ export interface ReconcilerProps extends PlannerProps, CleanupProps {
   readonly now: () => number;
   /** The problems that the schema and its rules find in a resource. */
   readonly validate: (resource: Resource) => readonly Problem[];
+  /** Why no status of the kind can be written; undefined where it can. @default it can */
+  readonly crdProblem?: () => string | undefined;
   /** Takes in a resource as the API server returned it. */
   readonly remember: (resource: KubeObject) => void;
 }
@@ -51,11 +55,13 @@ export class Reconciler {
     this.#states.of(resource).dueAt = Infinity;
     try {
       if (isPaused(resource)) return paused(resource);
+      this.#requireStatus(resource);
       const report = isDeleted
         ? await this.#cleanup.reconcile(resource)
         : await this.#reconcileChildren(resource);
       return this.#requeued(resource, report);
-    } catch (error) {
+    } catch (cause) {
+      const error = this.#explained(resource, cause);
       const report = reportOf(error, isDeleted ? 'Deleting' : resource.status?.phase, failures);
       if (!report) throw error;
       const releasesNames = !isDeleted && error instanceof Stalled && error.releasesNames;
@@ -64,6 +70,26 @@ export class Reconciler {
         : report.changes;
       return this.#requeued(resource, { ...report, changes });
     }
+  }
+
+  /**
+   * A status that does not fit the schema may have lost a record of work that was done once.
+   * @throws Stalled
+   */
+  #requireStatus(resource: Resource): void {
+    const unsound = unsoundStatusOf(resource);
+    if (!unsound) return;
+    const what = unsound.problems.map(({ path, message }) => `${path}: ${message}`).join('; ');
+    const advice = 'apply the CRDs of this release, then correct the status';
+    throw new Stalled('InvalidStatus', `${what}; ${advice}`);
+  }
+
+  /** What is wrong with the spec explains an error of code that relies on the schema. */
+  #explained(resource: Resource, error: unknown): unknown {
+    const expected = [Stalled, Waiting, ApiError].some((type) => error instanceof type);
+    const { problems } = this.#states.of(resource);
+    const isCode = error instanceof TypeError || error instanceof RangeError;
+    return !expected && isCode && problems.length > 0 ? Stalled.invalid(problems) : error;
   }
 
   forget(key: string): void {
@@ -76,6 +102,8 @@ export class Reconciler {
     const resource = await this.#withFinalizer(seen);
     const state = this.#states.of(resource);
     if (state.problems.length > 0) throw Stalled.invalid(state.problems);
+    const outdated = this.props.crdProblem?.();
+    if (outdated !== undefined) throw new Stalled('CrdOutdated', outdated);
     const unserved = this.#planner.unserved();
     const inputs = this.#planner.read(resource, (reader) => kind.resolve(resource, reader));
     const plan = this.#planner.plan(resource, inputs);
@@ -108,12 +136,21 @@ export class Reconciler {
 
   async #withFinalizer(resource: Resource): Promise<Resource> {
     const { finalizer, kind, api, remember } = this.props;
-    const needed = kind.cleanup.needed(resource);
+    const needed = this.#needsCleanup(resource);
     if (needed === finalizer.has(resource)) return resource;
     const updated = await finalizer.set(api, resource, needed);
     if (!updated) throw new Error('the resource no longer exists');
     remember(updated);
-    return updated as Resource;
+    return usable(kind.definition, updated, resource).resource;
+  }
+
+  #needsCleanup(resource: Resource): boolean {
+    try {
+      return this.props.kind.cleanup.needed(resource);
+    } catch {
+      // Its spec is invalid, which the reconcile reports.
+      return this.props.finalizer.has(resource);
+    }
   }
 
   async #checkHealth(

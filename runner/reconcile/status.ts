@@ -2,6 +2,7 @@ import type { Condition, ConditionResult } from '../../constructs/kit/condition.
 import { canonicalJson } from '../../constructs/kit/hash.js';
 import type { Resource } from '../../constructs/kit/object.js';
 import type { AnyKind } from '../../constructs/registry.js';
+import { unsoundStatusOf } from '../cache/usable.js';
 import type { Report } from './report.js';
 import type { Status } from './resource-status.js';
 
@@ -85,8 +86,20 @@ export function statusOf(
   now: Date,
 ): Status {
   const generation = report.observedGeneration ?? resource.metadata.generation ?? 0;
-  const input = { kind, report, before: resource.status ?? {}, generation, now };
+  const before = { ...unsoundFieldsOf(resource), ...resource.status };
+  const input = { kind, report, before, generation, now };
   return Object.assign({}, ...apply(FIELDS, input)) as Status;
+}
+
+/**
+ * Fields that do not fit the schema stay as they are stored: the status is applied as a whole, and one
+ * of them may be the only record of work that was done.
+ */
+function unsoundFieldsOf(resource: Resource): Status {
+  const stored = unsoundStatusOf(resource)?.status;
+  return typeof stored === 'object' && stored !== null && !Array.isArray(stored)
+    ? (stored as Status)
+    : {};
 }
 
 function conditionsOf(input: StatusInput): readonly Condition[] {

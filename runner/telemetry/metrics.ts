@@ -80,6 +80,11 @@ export class OperatorMetrics {
     'Time of the last event or bookmark of a watch.',
     ['kind'],
   );
+  private readonly unusableObjects = this.counter(
+    'unusable_objects_total',
+    'Events of objects that could not be processed, by what failed.',
+    ['kind', 'stage'],
+  );
   private readonly apiCalls = this.counter('api_calls_total', 'Requests to the API server.', [
     'verb',
     'code',
@@ -182,6 +187,11 @@ export class OperatorMetrics {
   /** @param now seconds since the epoch */
   watchActive(kind: string, now: number): void {
     this.watchSeen.set({ kind }, now);
+  }
+
+  /** @param stage what failed: `parse`, `store`, `index` or `read` */
+  unusable(kind: string, stage: string): void {
+    this.unusableObjects.inc({ kind, stage });
   }
 
   apiCall(verb: string, code: string): void {

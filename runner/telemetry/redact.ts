@@ -93,6 +93,7 @@ class Redactor {
 
   /** The value of a secret key. An object is a reference, or has secret keys itself. */
   #secret(value: unknown, depth: number): unknown {
+    if (depth >= this.#maxDepth) return this.#replace();
     if (Array.isArray(value)) return value.map((item: unknown) => this.#secret(item, depth + 1));
     const isText = typeof value === 'string' && isSecretValue(value);
     return isText || ArrayBuffer.isView(value) ? this.#replace() : this.redact(value, depth);

@@ -35,7 +35,7 @@ type Answer = ReturnType<typeof list> | { readonly [field: string]: unknown } | 
 type Script = readonly (WatchEvent | Error | 'hang' | (() => void))[];
 
 interface Call {
-  readonly what: 'list' | 'watch';
+  readonly what: 'list' | 'watch' | 'version';
   readonly query: Query;
   readonly options: { readonly accept?: string; readonly idleTimeoutMs?: number };
 }
@@ -43,6 +43,8 @@ interface Call {
 /** A server that answers by a script; the last list is given again, and after the last watch all hang. */
 class Server implements Pick<Client, 'request' | 'watch'> {
   readonly calls: Call[] = [];
+  /** The present version of the collection. */
+  present: number | Error = 1_000_000;
   readonly #hanging = Promise.withResolvers<undefined>();
   constructor(
     private readonly lists: Answer[],
@@ -51,7 +53,15 @@ class Server implements Pick<Client, 'request' | 'watch'> {
 
   async request<T>(_method: Method, path: string, options: RequestOptions = {}): Promise<T> {
     assert.equal(path, PATH);
-    this.calls.push({ what: 'list', query: options.query ?? {}, options });
+    const query = options.query ?? {};
+    // Before a watch is opened again, its version is compared with the present one.
+    if (query['limit'] === '1') {
+      this.calls.push({ what: 'version', query, options });
+      const { present } = this;
+      if (present instanceof Error) throw present;
+      return list(present, []) as T;
+    }
+    this.calls.push({ what: 'list', query, options });
     const answer = this.lists.length > 1 ? this.lists.shift() : this.lists[0];
     if (answer instanceof Error) throw answer;
     return answer as T;
@@ -328,5 +338,100 @@ describe('the end of a reflector', { concurrency: true }, () => {
   test('is not reported as a restart', async () => {
     const { restarts } = await run(new Server([list(10, [])]));
     assert.deepEqual(restarts, []);
+  });
+});
+
+describe('a reflector after etcd was restored from a backup', { concurrency: true }, () => {
+  /** A reflector whose clock goes on with each wait; sinks record whether a list was forced. */
+  const restored = async (server: Server) => {
+    const lists: string[] = [];
+    let time = 0;
+    const { waits, restarts } = await run(server, {
+      now: () => time,
+      clock: {
+        sleep: async (ms) => {
+          time += ms;
+          await new Promise(setImmediate);
+        },
+      },
+      sink: {
+        replace: (_objects, version, forced) => void lists.push(`${version} ${forced === true}`),
+        upsert: () => undefined,
+        remove: () => undefined,
+      },
+    });
+    return { lists, restarts, waits };
+  };
+
+  test('replaces everything by a list that stays older than what is known', async () => {
+    const server = new Server([list(100, []), list(90, [])], [[broken], ['hang']]);
+    server.present = 90;
+    const { lists, restarts } = await restored(server);
+    assert.deepEqual(lists, ['100 false', '90 true']);
+    assert.deepEqual(server.from, ['100', '90']);
+    assert.deepEqual(restarts[0], 'Error');
+    assert.ok(restarts.slice(1).every((reason) => reason === 'Older'));
+  });
+
+  test('notices it by a bookmark, too', async () => {
+    const bookmark: Script = [event('BOOKMARK', '', 80), 'hang'];
+    const server = new Server([list(100, []), list(80, [])], [bookmark, ['hang']]);
+    const { lists } = await restored(server);
+    assert.deepEqual(lists, ['100 false', '80 true']);
+  });
+
+  test('does not believe an older list that is followed by a newer one', async () => {
+    const server = new Server([list(100, []), list(90, []), list(110, [])], [[gone], ['hang']]);
+    const { lists } = await restored(server);
+    assert.deepEqual(lists, ['100 false', '110 false']);
+  });
+
+  test('compares versions only after a failure, and no event sets the version back', async () => {
+    const server = new Server(
+      [list(100, [])],
+      [[event('ADDED', 'a', 120), event('ADDED', 'a', 110)], [broken], ['hang']],
+    );
+    await restored(server);
+    assert.deepEqual(server.from, ['100', '120', '120']);
+    assert.equal(server.count('version'), 1);
+    assert.equal(server.count('list'), 1);
+  });
+});
+
+describe('a reflector that does not work', { concurrency: true }, () => {
+  test('tells since when, whatever the lists of its version say', async () => {
+    let time = 0;
+    const forbidden = new ApiError(403, 'Forbidden', {}, 'WATCH: 403');
+    const server = new Server([list(10, [])], Array.from<Script>({ length: 9 }).fill([forbidden]));
+    const { reflector, stop } = reflect(server, {
+      now: () => time,
+      clock: {
+        sleep: async (ms) => {
+          time += ms;
+          await new Promise(setImmediate);
+        },
+      },
+    });
+    const done = reflector.run();
+    await server.hangs;
+    assert.ok(reflector.brokenMs > 120_000, String(reflector.brokenMs));
+    assert.equal(reflector.lastError, forbidden);
+    stop.abort();
+    await done;
+  });
+
+  test('works again with the first event or bookmark', async () => {
+    let time = 0;
+    const later: Script = [() => void (time += 400_000), event('BOOKMARK', '', 11), 'hang'];
+    const server = new Server([list(10, [])], [[broken], later]);
+    const { reflector, stop } = reflect(server, {
+      now: () => time,
+      clock: { sleep: () => new Promise((resolve) => setImmediate(resolve, undefined)) },
+    });
+    const done = reflector.run();
+    await server.hangs;
+    assert.equal(reflector.brokenMs, 0);
+    stop.abort();
+    await done;
   });
 });

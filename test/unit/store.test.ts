@@ -2,7 +2,8 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 
 import type { KubeObject } from '../../constructs/kit/object.js';
-import { isNewer, ResourceStore, Store } from '../../runner/cache/store.js';
+import { ResourceStore, Store } from '../../runner/cache/store.js';
+import { isNewer } from '../../runner/cache/version.js';
 import { randomFrom } from '../support/random.js';
 
 interface Value {

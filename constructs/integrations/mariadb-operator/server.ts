@@ -14,8 +14,8 @@ import { ExternalMariaDb, MariaDb } from './kinds.js';
 
 /** What is read of a MariaDB or of an ExternalMariaDB. */
 interface MariaDbSpec {
-  readonly host?: string;
-  readonly port?: number;
+  readonly host?: unknown;
+  readonly port?: unknown;
   readonly replication?: { readonly enabled?: boolean };
   readonly galera?: { readonly enabled?: boolean };
   readonly tls?: { readonly enabled?: boolean; readonly required?: boolean };
@@ -39,12 +39,12 @@ export function readMariaDb(props: ServerProps, reader: ClusterReader): Database
   };
 }
 
-function outlineOf(object: Resource<MariaDbSpec | undefined, ServerStatus>) {
-  const { host, port = MARIADB_PORT, replication, galera, tls } = object.spec ?? {};
+function outlineOf(object: Resource<MariaDbSpec | null | undefined, ServerStatus>) {
+  const { host, port, replication, galera, tls } = object.spec ?? {};
   return {
     notReady: whyServerNotReady(object),
-    host,
-    port,
+    host: typeof host === 'string' ? host : undefined,
+    port: typeof port === 'number' ? port : MARIADB_PORT,
     // Of several replicas only one takes writes, behind another Service.
     replicated: replication?.enabled === true || galera?.enabled === true,
     tlsRequired: tls?.enabled === true && tls.required === true,

@@ -1,15 +1,17 @@
 import {
+  conditionsOf,
   detailOf,
   READY,
+  recordsOf,
   type Health,
   type Observable,
-  type StatusCondition,
 } from '../../kit/health.js';
 import { optionalKind, type ObjectKind } from '../../kit/object-kind.js';
 
 interface RouteObject extends Observable {
   readonly status?: Observable['status'] & {
-    readonly ingress?: readonly { readonly conditions?: readonly StatusCondition[] }[];
+    /** What each router reports. */
+    readonly ingress?: unknown;
   };
 }
 
@@ -30,8 +32,8 @@ export const SecurityContextConstraints: ObjectKind = {
 
 /** Each router reports whether it admits a Route; where none reports, none refuses it. */
 function routeHealth({ status }: RouteObject): Health {
-  const refused = status?.ingress
-    ?.map(({ conditions }) => conditions?.find(({ type }) => type === 'Admitted'))
+  const refused = recordsOf(status?.ingress)
+    .map(({ conditions }) => conditionsOf(conditions).find(({ type }) => type === 'Admitted'))
     .find((admitted) => admitted?.status === 'False');
   return refused ? { state: 'Failed', message: detailOf(refused, 'not admitted') } : READY;
 }

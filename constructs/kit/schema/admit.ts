@@ -1,3 +1,4 @@
+import { cutBelow } from '../depth.js';
 import { API_VERSION, DEFAULT_API_GROUP, type KindDefinition } from '../definition.js';
 import type { Problem } from '../errors.js';
 import type { Resource } from '../object.js';
@@ -36,7 +37,8 @@ export interface AdmitOptions {
  * Does with an object what the API server does by the kind's CRD: drops unknown fields, fills in
  * defaults, validates types, bounds and patterns, and runs the CEL rules where all of these left
  * the object sound. The object passed is left as it is. Metadata beyond the name, and the status,
- * which only the operator writes, pass through as they are.
+ * which only the operator writes, pass through as they are. What nests too deep is cut before
+ * anything else, and is a problem.
  */
 export function admit(
   definition: KindDefinition,
@@ -44,7 +46,7 @@ export function admit(
   { group = DEFAULT_API_GROUP, old }: AdmitOptions = {},
 ): Admission {
   const root = compiled(definition);
-  const { apiVersion, kind, metadata, spec, status, ...rest } = object as Readonly<
+  const { apiVersion, kind, metadata, spec, status, ...rest } = cutBelow(object) as Readonly<
     Record<string, unknown>
   >;
   const pruned = Object.keys(rest);
@@ -55,7 +57,11 @@ export function admit(
     ...(stored(root, { spec }, '', pruned) as object),
   });
   // What was stored before a default came has it when it is read.
-  const before = old && { ...old, ...(stored(root, { spec: old.spec }, '', []) as object) };
+  const earlier = old && cutBelow(old);
+  const before = earlier && {
+    ...earlier,
+    ...(stored(root, { spec: earlier.spec }, '', []) as object),
+  };
   const found = [
     ...identityProblems(definition, evaluated, group),
     ...violations(root, evaluated, '', before),
@@ -94,7 +100,8 @@ function present(fields: Readonly<Record<string, unknown>>): Readonly<Record<str
 
 const cache = new WeakMap<KindDefinition, SchemaNode>();
 
-function compiled(definition: KindDefinition): SchemaNode {
+/** The schema of a kind's whole object, compiled once. */
+export function compiled(definition: KindDefinition): SchemaNode {
   const known = cache.get(definition);
   if (known) return known;
   const node = compile(rootSchema(definition));

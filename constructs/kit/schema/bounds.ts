@@ -1,4 +1,5 @@
 import type { Schema } from '../definition.js';
+import { MAX_DEPTH } from '../depth.js';
 import type { Problem } from '../errors.js';
 import { equal } from './equal.js';
 import { fieldNode, fieldPath, isObject, type SchemaNode } from './node.js';
@@ -9,7 +10,7 @@ import { boundProblem } from './value.js';
  * The bounds of an object whose fields the schema does not list, such as `affinity`. A structural
  * schema can say neither of them.
  */
-export const OPAQUE = { depth: 64, bytes: 256 * 1024 } as const;
+export const OPAQUE = { depth: MAX_DEPTH, bytes: 256 * 1024 } as const;
 
 const encoder = new TextEncoder();
 

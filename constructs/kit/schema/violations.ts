@@ -43,6 +43,9 @@ export function violations(
 
 function own({ schema, pattern }: SchemaNode, value: unknown, path: string): Violation[] {
   if (value === null && schema.nullable) return [];
+  // Nothing else reads a value that is too deep or too long.
+  const opaque = opaqueProblem(schema, value);
+  if (opaque) return [{ path, message: opaque, blocking: true }];
   const found: Violation[] = [];
   const type = typeProblem(schema, value, path);
   if (type) found.push({ path, message: type, blocking: true });
@@ -55,8 +58,6 @@ function own({ schema, pattern }: SchemaNode, value: unknown, path: string): Vio
     const { message, blocking } = bound;
     found.push({ path, message: blocking ? message : invalid(value, path, message), blocking });
   }
-  const opaque = opaqueProblem(schema, value);
-  if (opaque) found.push({ path, message: opaque, blocking: true });
   return found;
 }
 

@@ -1,0 +1,257 @@
+import assert from 'node:assert/strict';
+import { after, before, describe, test } from 'node:test';
+
+import { loadCredentials } from '../../runner/api/credentials.js';
+import { closeTransport, openTransport } from '../../runner/api/transport.js';
+import { OperatorMetrics } from '../../testbed/operator-metrics.js';
+import { type Cluster, installCrd, startCluster } from './harness.js';
+import { aBench, aSite, aUser, scaled } from './support/builders.js';
+import { conditionOf, type Live, type Manifest } from './support/objects.js';
+import type { Operator } from './support/operator.js';
+
+/** As deep as an object of 28 KB gets; the API server stores 10,000 levels. */
+const DEEP = 4_600;
+/** The environment names the program of another release, to see that these tests find its faults. */
+const MAIN = process.env['TEST_OPERATOR_MAIN'];
+const CRDS = '/apis/apiextensions.k8s.io/v1/customresourcedefinitions';
+const SHARED = { workloads: 'Shared' };
+const TLS = { enabled: true, tls: { enabled: true, certManagerIssuer: 'letsencrypt' } };
+
+function nested(levels: number): unknown {
+  let value: unknown = {};
+  for (let level = 0; level < levels; level++) value = { a: value };
+  return value;
+}
+
+/** Stands for what only text can be as deep as. */
+const DEEP_VALUE = 'deep';
+
+function withDeep(manifest: Manifest): string {
+  const deep = '{"a":'.repeat(DEEP) + '{}' + '}'.repeat(DEEP);
+  return JSON.stringify(manifest).replace(JSON.stringify(DEEP_VALUE), deep);
+}
+
+/** A CRD that takes anything, as one whose schema was lost does. */
+function looseCrd(group: string, version: string, kind: string, plural: string): Manifest {
+  return {
+    apiVersion: 'apiextensions.k8s.io/v1',
+    kind: 'CustomResourceDefinition',
+    metadata: { name: `${plural}.${group}` },
+    spec: {
+      group,
+      scope: 'Namespaced',
+      names: { kind, plural, singular: kind.toLowerCase() },
+      versions: [{ name: version, served: true, storage: true, schema: ANYTHING }],
+    },
+  };
+}
+
+const ANYTHING = {
+  openAPIV3Schema: { type: 'object', 'x-kubernetes-preserve-unknown-fields': true },
+};
+
+describe('an object that cannot be processed', () => {
+  let cluster: Cluster;
+  let operator: Operator;
+  let metrics: OperatorMetrics;
+  let attacker: string;
+  let tenant: string;
+  let started = 0;
+
+  before(async () => {
+    cluster = await startCluster();
+    attacker = await cluster.namespace();
+    tenant = await cluster.namespace();
+    for (const crd of [
+      looseCrd('cert-manager.io', 'v1', 'Certificate', 'certificates'),
+      looseCrd('keda.sh', 'v1alpha1', 'ScaledObject', 'scaledobjects'),
+      looseCrd('keda.sh', 'v1alpha1', 'TriggerAuthentication', 'triggerauthentications'),
+    ])
+      await installCrd(cluster, crd);
+    await start();
+    await cluster.apply(attacker, aBench('b'));
+    await cluster.apply(
+      tenant,
+      aBench('b', { workerAutoscaling: { short: scaled(0, 3, 2) } }),
+      aSite('old', { bench: 'b', ...SHARED, ingress: TLS }),
+    );
+    await cluster.ready('AppSite', tenant, 'old');
+    await cluster.ready('AppBench', attacker, 'b');
+  });
+  after(() => cluster.stop());
+
+  const start = async (): Promise<void> => {
+    const metricsPort = await cluster.freePort();
+    const user = `operator-${++started}`;
+    const main = MAIN === undefined ? {} : { main: MAIN };
+    operator = await cluster.operator([], { user, metricsPort, ...main });
+    metrics = new OperatorMetrics(metricsPort);
+  };
+  /** A new site of the other tenant is served, and no watch was restarted for it. */
+  const serves = async (name: string): Promise<void> => {
+    await cluster.apply(tenant, aSite(name, { bench: 'b', ...SHARED }));
+    await cluster.ready('AppSite', tenant, name, 60_000);
+    // The API server itself ends the watches of a CRD that changes: such errors name the call.
+    const restarted = operator.lines.filter(
+      ({ msg, error }) => msg === 'watch restarted' && !/^(WATCH|GET) /.test(String(error)),
+    );
+    assert.deepEqual(restarted, []);
+  };
+  const stalled = (kind: string, name: string, [reason, path]: readonly [string, string]) =>
+    cluster.becomes(kind, attacker, name, {
+      what: `is Stalled by ${path}`,
+      check: (live: Live) => {
+        const condition = conditionOf(live, 'Stalled');
+        return condition?.reason === reason && condition.message.includes(path);
+      },
+    });
+  /** Creates an object from text: JSON.stringify cannot go so deep. */
+  const post = async (plural: string, body: string): Promise<void> => {
+    const file = await cluster.controlPlane.userKubeconfig('attacker', ['system:masters']);
+    const { endpoint, headers } = await (await loadCredentials(file, {})).access();
+    const transport = openTransport(endpoint, 1);
+    const answer = await transport.requests.request({
+      origin: transport.origin,
+      path: `/apis/app-operator.io/v1alpha1/namespaces/${attacker}/${plural}`,
+      method: 'POST',
+      headers: { ...headers, 'content-type': 'application/json' },
+      body,
+    });
+    assert.equal(answer.statusCode, 201, await answer.body.text());
+    await closeTransport(transport);
+  };
+  const annotate = (kind: string, name: string, value: string) =>
+    cluster.patch(kind, attacker, name, { metadata: { annotations: { touched: value } } });
+
+  test(`that nests ${DEEP} levels is Stalled, and all others are served`, async () => {
+    const podTemplate = { affinity: DEEP_VALUE };
+    const where = 'spec.podTemplate.affinity';
+    await post('appsites', withDeep(aSite('sunk', { bench: 'b', ...SHARED, podTemplate })));
+    await post('appbenchs', withDeep(aBench('sunk', { podTemplate })));
+    await stalled('AppSite', 'sunk', ['InvalidSpec', where]);
+    await stalled('AppBench', 'sunk', ['InvalidSpec', where]);
+    await annotate('AppSite', 'sunk', 'once');
+    await annotate('AppBench', 'sunk', 'once');
+    await serves('after-deep');
+    await annotate('AppSite', 'sunk', 'twice');
+    await cluster.apply(attacker, aSite('beside-deep', { bench: 'b', ...SHARED }));
+    await cluster.ready('AppSite', attacker, 'beside-deep');
+    for (const kind of ['AppSite', 'AppBench']) {
+      const isOfKind = (labels: Readonly<Record<string, string>>) => labels['kind'] === kind;
+      assert.ok((await metrics.sum('unusable_objects_total', isOfKind)) > 0, kind);
+    }
+    for (const kind of ['AppSite', 'AppBench']) {
+      await cluster.delete(kind, attacker, 'sunk');
+      await cluster.deleted(kind, attacker, 'sunk');
+    }
+  });
+
+  test('that a CRD without its schema let in is Stalled, also after a restart', async () => {
+    const plurals = ['appsites', 'siteusers', 'siteworkspaces'];
+    const restore = await Promise.all(plurals.map((plural) => withoutSchema(cluster, plural)));
+    try {
+      const { apiVersion } = aSite('x', { bench: 'b' });
+      const poison = (kind: string, name: string, rest: object): Manifest => ({
+        ...{ apiVersion, kind, metadata: { name } },
+        ...rest,
+      });
+      await cluster.create(attacker, poison('AppSite', 'no-bench', { spec: { siteName: 'a.b' } }));
+      await cluster.create(attacker, poison('SiteUser', 'text', { spec: 'text' }));
+      await cluster.create(attacker, poison('AppSite', 'nothing', {}));
+      await cluster.create(attacker, poison('SiteUser', 'no-site', { spec: {} }));
+      await cluster.create(attacker, poison('SiteWorkspace', 'no-site', { spec: { siteRef: 5 } }));
+      await cluster.patchStatus('AppSite', tenant, 'old', { status: { conditions: 'none' } });
+      await stalled('AppSite', 'no-bench', ['InvalidSpec', 'spec.benchRef']);
+      await stalled('SiteUser', 'no-site', ['InvalidSpec', 'spec.siteRef']);
+      await stalled('SiteWorkspace', 'no-site', ['InvalidSpec', 'spec.siteRef']);
+      await serves('after-lost');
+      await cluster.ready('AppSite', tenant, 'old');
+      await operator.stop();
+      await start();
+      await serves('after-restart');
+      for (const name of ['no-bench', 'nothing']) {
+        await cluster.delete('AppSite', attacker, name);
+        await cluster.deleted('AppSite', attacker, name, 60_000);
+      }
+    } finally {
+      await Promise.all(restore.map((undo) => undo()));
+    }
+  });
+
+  test('under an old CRD names the CRD, and is served when that of this release is applied', async () => {
+    const restore = await withCrd(cluster, 'siteusers', (version) => {
+      const { status, ...others } = version.schema.openAPIV3Schema.properties;
+      const { documentHash: _hash, ...fields } = status?.properties ?? {};
+      const properties = { ...others, status: { ...status, properties: fields } };
+      return { openAPIV3Schema: { ...version.schema.openAPIV3Schema, properties } };
+    });
+    try {
+      await operator.logged('CRD is older than the operator; apply the CRDs of this release');
+      await cluster.apply(attacker, aUser('early'));
+      await stalled('SiteUser', 'early', ['CrdOutdated', 'apply the CRDs of this release']);
+    } finally {
+      await restore();
+    }
+    await cluster.becomes('SiteUser', attacker, 'early', {
+      what: 'waits for its site',
+      check: (live) => conditionOf(live, 'Ready')?.reason === 'SiteMissing',
+    });
+  });
+
+  test('of another operator, with a status that is none, keeps no watch from its work', async () => {
+    const scaler = { enabled: true };
+    const poisons: readonly unknown[] = ['none', null, { a: 'b' }, [null, 'text', { type: 5 }]];
+    for (const [kind, name] of [
+      ['Certificate', 'old-tls'],
+      ['ScaledObject', 'b-worker-short'],
+    ] as const) {
+      for (const conditions of poisons) {
+        await cluster.patch(kind, tenant, name, { status: { conditions } });
+      }
+      await cluster.patch(kind, tenant, name, { status: ['list'], touched: scaler });
+      await cluster.patch(kind, tenant, name, { status: nested(200), touched: scaler });
+    }
+    await cluster.apply(tenant, aSite('secure', { bench: 'b', ...SHARED, ingress: TLS }));
+    await cluster.ready('AppSite', tenant, 'secure');
+    const certificate = await cluster.the('Certificate', tenant, 'secure-tls');
+    await cluster.patch('Certificate', tenant, certificate.metadata.name, {
+      status: { conditions: [{ type: 'Ready', status: 'False', message: 'order is invalid' }] },
+    });
+    await cluster.becomes('AppSite', tenant, 'secure', {
+      what: 'shows why it has no certificate',
+      check: (live) => conditionOf(live, 'CertificateReady')?.message === 'order is invalid',
+    });
+    await serves('after-foreign');
+  });
+});
+
+interface Version {
+  readonly schema: {
+    readonly openAPIV3Schema: {
+      readonly properties: Readonly<
+        Record<string, { readonly properties?: Readonly<Record<string, object>> }>
+      >;
+    };
+  };
+}
+
+const withoutSchema = (cluster: Cluster, plural: string) =>
+  withCrd(cluster, plural, () => ANYTHING);
+
+/** Changes the schema of a CRD. @returns what gives it back */
+async function withCrd(
+  cluster: Cluster,
+  plural: string,
+  changed: (version: Version) => object,
+): Promise<() => Promise<void>> {
+  const { api } = cluster.controlPlane;
+  const path = `${CRDS}/${plural}.app-operator.io`;
+  type Crd = Manifest & { readonly spec: { readonly versions: readonly Version[] } };
+  const before = (await api.request('GET', path)) as Crd;
+  const put = async (versions: readonly object[]): Promise<void> => {
+    const now = (await api.request('GET', path)) as Crd;
+    await api.request('PUT', path, { ...now, spec: { ...now.spec, versions } });
+  };
+  await put(before.spec.versions.map((version) => ({ ...version, schema: changed(version) })));
+  return () => put(before.spec.versions);
+}
