@@ -17,9 +17,9 @@ import { Watches } from './cache/watches.js';
 import type { Config } from './config/config.js';
 import { Controller } from './controller/controller.js';
 import { HealthChecker } from './health/health-checker.js';
-import { Prober } from './health/http-probe.js';
 import { JobRuns } from './health/job-runs.js';
 import { PodDiagnostics } from './health/pod-diagnostics.js';
+import { ProbeManager } from './health/probe-manager.js';
 import { Events } from './reconcile/events.js';
 import { Finalizer } from './reconcile/finalizer.js';
 import { countJob } from './telemetry/job-metrics.js';
@@ -59,7 +59,7 @@ export interface Parts {
   readonly children: ChildCache;
   readonly discovery: Discovery;
   readonly monitoring: MonitoringReconciler;
-  readonly prober: Prober | undefined;
+  readonly probes: ProbeManager | undefined;
   readonly watches: Watches;
 }
 
@@ -107,16 +107,22 @@ export function wire(
     onChange: onServed,
     log: log.child({ logger: 'discovery' }),
   });
-  const prober = config.siteCheck ? new Prober() : undefined;
+  const probes = config.siteCheck
+    ? new ProbeManager({
+        enqueue: (owner) => enqueuer.enqueue(owner, 'now'),
+        monotonic,
+        random: Math.random,
+      })
+    : undefined;
   const built = buildControllers(props, {
-    ...{ metadataKeys, watched, discovery, prober },
+    ...{ metadataKeys, watched, discovery, probes },
     ...caches,
   });
   for (const controller of built.controllers) {
     enqueuer.register(controller.kind.definition.kind, controller);
   }
   for (const batch of built.batches) enqueuer.register(batch.name, batch);
-  return { kinds, watched, ...caches, ...built, discovery, monitoring, prober };
+  return { kinds, watched, ...caches, ...built, discovery, monitoring, probes };
 }
 
 function watchedKinds(kinds: readonly AnyKind[], batches: readonly AnyBatch[]): WatchedKinds {
@@ -173,12 +179,12 @@ interface ControllerInputs extends Caches {
   readonly metadataKeys: MetadataKeys;
   readonly watched: WatchedKinds;
   readonly discovery: Discovery;
-  readonly prober: Prober | undefined;
+  readonly probes: ProbeManager | undefined;
 }
 
 function buildControllers(
   { config, client, metrics, log, kinds = KINDS, batches = BATCHES }: ManagerProps,
-  { metadataKeys, watched, discovery, prober, dependencies, children, stores }: ControllerInputs,
+  { metadataKeys, watched, discovery, probes, dependencies, children, stores }: ControllerInputs,
 ): Pick<Parts, 'controllers' | 'batches'> {
   const applier = new Applier({
     ...{ client, children, metadataKeys },
@@ -191,7 +197,7 @@ function buildControllers(
     ...{ client, metadataKeys, dependencies, children, metrics, log, monotonic },
     kinds: watched.owned,
     resourceManager: new ResourceManager({ children, applier, now: Date.now }),
-    healthChecker: new HealthChecker({ children, podDiagnostics, prober, now: Date.now }),
+    healthChecker: new HealthChecker({ children, podDiagnostics, probes, now: Date.now }),
     finalizer: new Finalizer(client, metadataKeys),
     batchObjects: new BatchObjects(dependencies),
     jobRuns: new JobRuns(client),

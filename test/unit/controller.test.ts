@@ -96,7 +96,7 @@ function aController(
     healthChecker: new HealthChecker({
       children,
       podDiagnostics,
-      prober: undefined,
+      probes: undefined,
       now: Date.now,
     }),
     finalizer: new Finalizer(client, METADATA_KEYS),
