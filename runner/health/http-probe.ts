@@ -46,7 +46,7 @@ function get({ url, host, expectStatus }: HttpProbe, signal: AbortSignal): Promi
   const timer = setTimeout(() => {
     sent.destroy(new DOMException('no answer in time', 'TimeoutError'));
   }, TIMEOUT_MS);
-  limitBytes(sent);
+  const received = limitBytes(sent);
   sent.on('error', reject);
   sent.once('response', (response) => {
     const status = response.statusCode ?? 0;
@@ -64,18 +64,26 @@ function get({ url, host, expectStatus }: HttpProbe, signal: AbortSignal): Promi
   return promise.finally(() => {
     clearTimeout(timer);
     sent.destroy();
+    // Up to 64 KiB each: the garbage collector would let thousands of them gather first.
+    for (const buffer of received) buffer.transfer(0);
   });
 }
 
-/** Counts on the socket: the limits of the HTTP parser leave out interim answers. */
-function limitBytes(sent: ClientRequest): void {
+/**
+ * Counts on the socket: the limits of the HTTP parser leave out interim answers.
+ * @returns what is received, until it is freed
+ */
+function limitBytes(sent: ClientRequest): readonly ArrayBuffer[] {
+  const received: ArrayBuffer[] = [];
   sent.once('socket', (socket) => {
     let bytes = 0;
-    socket.on('data', (chunk: Buffer) => {
+    socket.on('data', (chunk: Buffer<ArrayBuffer>) => {
+      received.push(chunk.buffer);
       bytes += chunk.length;
       if (bytes >= MOST_BYTES) sent.destroy(new TooLarge());
     });
   });
+  return received;
 }
 
 /** The code of a system error, the name of any other: a timeout has a number as its code. */
