@@ -141,8 +141,9 @@ export class WorkQueue {
 
   async #run(key: string): Promise<void> {
     try {
-      // Never in the caller's stack: a listener may add keys while it changes a store.
-      await Promise.resolve();
+      // Never in the caller's stack: a listener may add keys while it changes a store. And not in its
+      // turn of the event loop: thousands of reconciles without a call would let no event in.
+      await new Promise(setImmediate);
       // The work sees every change that was announced until now.
       this.#again.delete(key);
       await this.props.work(key);

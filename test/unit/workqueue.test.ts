@@ -366,3 +366,21 @@ test('every added key is reconciled after it was added, one at a time', async (t
     }
   }
 });
+
+test('a queue lets events in between keys whose work waits for nothing', async (t) => {
+  let worked = 0;
+  const queue = new WorkQueue({
+    work: async () => void (worked += 1),
+    concurrency: 10,
+    now: () => 0,
+    random: () => 0,
+  });
+  t.after(() => queue.stop());
+  for (let index = 0; index < 5_000; index++) queue.add(`loud/${index}`);
+  queue.start();
+  await new Promise(setImmediate);
+  await new Promise(setImmediate);
+  assert.ok(worked < 100, `${worked} keys before the first event`);
+  while (queue.busy) await new Promise(setImmediate);
+  assert.equal(worked, 5_000);
+});

@@ -7,6 +7,7 @@ import { aBench, aSite, BENCH_NAME, siteName } from './workload.js';
 
 const NAMESPACE = 'default';
 const CROWD = 'crowd';
+const UNWATCHED = 'unwatched';
 const API = '/apis/app-operator.io/v1alpha1/namespaces';
 const CONCURRENCY = 20;
 const TIMEOUT_MS = 300_000;
@@ -18,7 +19,9 @@ export interface FairnessFigures {
   readonly quiet: readonly number[];
   /** As `quiet`, while the crowd is created in another namespace. */
   readonly during: readonly number[];
-  /** As `quiet`, just after the whole crowd was reconciled anew by a restart. */
+  /** As `during`, but the operator does not watch the crowd: what the API server alone delays. */
+  readonly unwatched: readonly number[];
+  /** As `quiet`, just after a restart, when the whole crowd is reconciled again. */
   readonly restarted: readonly number[];
   /** Seconds that it took to create the crowd. */
   readonly creation: number;
@@ -30,14 +33,17 @@ export async function measureFairness(
   client: Client,
   crowd: number,
 ): Promise<FairnessFigures> {
-  const start = (): Promise<OperatorProcess> =>
-    OperatorProcess.start({ kubeconfig: cp.kubeconfig, logFile: process.env['BENCHMARK_LOG'] });
+  const start = (...flags: readonly string[]): Promise<OperatorProcess> =>
+    OperatorProcess.start({
+      kubeconfig: cp.kubeconfig,
+      flags,
+      logFile: process.env['BENCHMARK_LOG'],
+    });
   let operator = await start();
-  await client.apply(
-    `/api/v1/namespaces/${CROWD}`,
-    { apiVersion: 'v1', kind: 'Namespace', metadata: { name: CROWD } },
-    'benchmark',
-  );
+  for (const name of [CROWD, UNWATCHED]) {
+    const namespace = { apiVersion: 'v1', kind: 'Namespace', metadata: { name } };
+    await client.apply(`/api/v1/namespaces/${name}`, namespace, 'benchmark');
+  }
   await client.apply(`${API}/${NAMESPACE}/appbenchs/${BENCH_NAME}`, aBench(NAMESPACE), 'benchmark');
   await ready(client, 'appbenchs', 1);
   let next = 0;
@@ -50,7 +56,7 @@ export async function measureFairness(
   const quiet = await sample();
 
   const startedAt = performance.now();
-  const created = createCrowd(client, crowd);
+  const created = createCrowd(client, CROWD, crowd);
   await sleep(2_000);
   const during = await sample();
   await created;
@@ -60,7 +66,14 @@ export async function measureFairness(
   operator = await start();
   const restarted = await sample();
   await operator.stop();
-  return { crowd, quiet, during, restarted, creation };
+
+  operator = await start(`--watch-namespaces=${NAMESPACE}`);
+  const createdAgain = createCrowd(client, UNWATCHED, crowd);
+  await sleep(2_000);
+  const unwatched = await sample();
+  await createdAgain;
+  await operator.stop();
+  return { crowd, quiet, during, unwatched, restarted, creation };
 }
 
 /** Seconds from the apply of a new site until it is Ready. */
@@ -75,13 +88,13 @@ async function newSite(client: Client, index: number): Promise<number> {
 }
 
 /** Sites whose bench does not exist: each is reconciled and gets a status. */
-async function createCrowd(client: Client, crowd: number): Promise<void> {
+async function createCrowd(client: Client, namespace: string, crowd: number): Promise<void> {
   const pending = Array.from({ length: crowd }, (_, index) => index).values();
   await Promise.all(
     Array.from({ length: CONCURRENCY }, async () => {
       for (const index of pending) {
-        const path = `${API}/${CROWD}/appsites/${siteName(index)}`;
-        await client.apply(path, aSite(CROWD, index), 'benchmark');
+        const path = `${API}/${namespace}/appsites/${siteName(index)}`;
+        await client.apply(path, aSite(namespace, index), 'benchmark');
       }
     }),
   );

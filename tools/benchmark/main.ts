@@ -59,13 +59,21 @@ if (Number(values.crowd) > 0) {
   );
 }
 
-function printFairness({ crowd, quiet, during, restarted, creation }: FairnessFigures): void {
+function printFairness({
+  crowd,
+  quiet,
+  during,
+  unwatched,
+  restarted,
+  creation,
+}: FairnessFigures): void {
   const seconds = (times: readonly number[]): string =>
     times.map((time) => time.toFixed(1)).join(', ');
   const rows = [
     ['crowd, created in', `${crowd}, ${creation.toFixed(1)} s`],
     ['new site Ready, quiet', `${seconds(quiet)} s`],
     ['new site Ready, while the crowd is created', `${seconds(during)} s`],
+    ['the same, the crowd is not watched', `${seconds(unwatched)} s`],
     ['new site Ready, after a restart', `${seconds(restarted)} s`],
   ];
   for (const [what = '', value = ''] of rows) process.stdout.write(`${what.padEnd(45)}${value}\n`);
