@@ -48,24 +48,22 @@ export class StatusTurns {
 
   /** The first key of each namespace, then the second of each, and so on. */
   *#inTurns(): Generator<string> {
-    const rest: IterableIterator<string>[] = [];
-    for (const keys of this.#postponed.values()) {
-      const iterator = keys.values();
-      rest.push(iterator);
-      const { value, done } = iterator.next();
-      if (!done) yield value;
-    }
-    for (let turn = rest; turn.length > 0;) {
-      const left: IterableIterator<string>[] = [];
-      for (const iterator of turn) {
-        const { value, done } = iterator.next();
-        if (done) continue;
-        left.push(iterator);
-        yield value;
+    const rest = [...this.#postponed.values()].map((keys) => keys.values());
+    for (let found = true; found;) {
+      found = false;
+      for (const iterator of rest) {
+        for (const key of oneOf(iterator)) {
+          found = true;
+          yield key;
+        }
       }
-      turn = left;
     }
   }
+}
+
+function oneOf(iterator: Iterator<string, unknown>): readonly string[] {
+  const next = iterator.next();
+  return next.done ? [] : [next.value];
 }
 
 function namespaceOf(key: string): string {
