@@ -64,7 +64,7 @@ function get({ url, host, expectStatus }: HttpProbe, signal: AbortSignal): Promi
   return promise.finally(() => {
     clearTimeout(timer);
     sent.destroy();
-    // Up to 64 KiB each: the garbage collector would let thousands of them gather first.
+    // Up to 64 KiB each: the garbage collector runs only after thousands of them.
     for (const buffer of received) buffer.transfer(0);
   });
 }
