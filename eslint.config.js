@@ -76,6 +76,30 @@ const NO = {
   },
 };
 
+/** A tenant's server may answer without an end, or not at all: see runner/health/http-probe.ts. */
+const BOUNDED =
+  'Requests go through runner/api (the API server) or runner/health/http-probe.ts, which limits ' +
+  'bytes and time.';
+const OUTGOING = [
+  { regex: '^(node:)?(http2|dgram)$|^undici(/|$)', message: BOUNDED },
+  {
+    regex: '^(node:)?(http|https|net|tls)$',
+    importNames: ['request', 'get', 'Agent', 'connect', 'createConnection', 'Socket', 'TLSSocket'],
+    allowTypeImports: true,
+    message: BOUNDED,
+  },
+];
+const OUTGOING_GLOBALS = {
+  'no-restricted-globals': [
+    'error',
+    ...['fetch', 'WebSocket', 'EventSource'].map((name) => ({ name, message: BOUNDED })),
+  ],
+};
+const BACKOFF = {
+  selector: "BinaryExpression[operator='*'] > BinaryExpression[operator='**']",
+  message: 'A backoff grows with time, not with events: use backoffMs or doubledMs of backoff.ts.',
+};
+
 /** The rule about imports, for one part of the tree: blocks of configuration do not add up. */
 const restrict = (...patterns) => ({
   '@typescript-eslint/no-restricted-imports': ['error', { patterns }],
@@ -121,6 +145,14 @@ const PROSE = [
   { selector: `TemplateElement[value.cooked=${BANNED}]`, message: PLAIN },
 ];
 const RE_EXPORT = 'No barrels but index.ts of a kind and of constructs/: import from where it is.';
+const MODULES = [
+  {
+    selector: 'ExportDefaultDeclaration',
+    message: 'No default exports: a name is the same everywhere.',
+  },
+  { selector: 'ExportAllDeclaration', message: RE_EXPORT },
+  { selector: 'ExportNamedDeclaration[source]', message: RE_EXPORT },
+];
 
 export default tseslint.config(
   { ignores: ['dist/', 'imports/', '**/*.generated.ts', '.demo/'] },
@@ -135,16 +167,7 @@ export default tseslint.config(
     plugins: { house: { rules: { reasons } } },
     rules: {
       'house/reasons': 'error',
-      'no-restricted-syntax': [
-        'error',
-        {
-          selector: 'ExportDefaultDeclaration',
-          message: 'No default exports: a name is the same everywhere.',
-        },
-        { selector: 'ExportAllDeclaration', message: RE_EXPORT },
-        { selector: 'ExportNamedDeclaration[source]', message: RE_EXPORT },
-        ...PROSE,
-      ],
+      'no-restricted-syntax': ['error', ...MODULES, ...PROSE],
       'no-warning-comments': ['error', { terms: PHRASES, location: 'anywhere' }],
       eqeqeq: 'error',
       complexity: ['error', 12],
@@ -220,11 +243,23 @@ export default tseslint.config(
   },
   {
     files: ['runner/**/*.ts'],
+    rules: {
+      ...restrict(NO.aboveRunner, NO.kindsInRunner, ...OUTGOING),
+      ...OUTGOING_GLOBALS,
+      'no-restricted-syntax': ['error', ...MODULES, ...PROSE, BACKOFF],
+    },
+  },
+  {
+    files: ['runner/api/**/*.ts', 'runner/health/http-probe.ts'],
     rules: restrict(NO.aboveRunner, NO.kindsInRunner),
   },
   {
+    files: ['runner/backoff.ts'],
+    rules: { 'no-restricted-syntax': ['error', ...MODULES, ...PROSE] },
+  },
+  {
     files: ['cli/**/*.ts'],
-    rules: restrict(NO.aboveCli),
+    rules: { ...restrict(NO.aboveCli, ...OUTGOING), ...OUTGOING_GLOBALS },
   },
   {
     files: ['testbed/**/*.ts'],

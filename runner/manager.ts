@@ -72,12 +72,12 @@ export class Manager {
   /** Finishes the running reconciles, then ends the watches. */
   async stop(): Promise<void> {
     clearInterval(this.#watchCheck);
-    const { monitoring, discovery, watches, prober } = this.#parts;
+    const { monitoring, discovery, watches, probes } = this.#parts;
     await Promise.all(this.#queues().map(({ queue }) => queue.stop()));
     monitoring.stop();
     discovery.stop();
     watches.stop();
-    await prober?.close();
+    await probes?.stop();
   }
 
   /** Why the caches are not synced; empty once they are. */

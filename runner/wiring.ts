@@ -21,9 +21,9 @@ import { Watches } from './cache/watches.js';
 import type { Config } from './config/config.js';
 import { Controller } from './controller/controller.js';
 import { HealthChecker } from './health/health-checker.js';
-import { Prober } from './health/http-probe.js';
 import { JobRuns } from './health/job-runs.js';
 import { PodDiagnostics } from './health/pod-diagnostics.js';
+import { ProbeManager } from './health/probe-manager.js';
 import { Events } from './reconcile/events.js';
 import { Finalizer } from './reconcile/finalizer.js';
 import { countJob } from './telemetry/job-metrics.js';
@@ -63,7 +63,7 @@ export interface Parts {
   readonly children: ChildCache;
   readonly discovery: Discovery;
   readonly monitoring: MonitoringReconciler;
-  readonly prober: Prober | undefined;
+  readonly probes: ProbeManager | undefined;
   readonly watches: Watches;
 }
 
@@ -121,16 +121,22 @@ export function wire(
     onPoll: () => schemas.refresh(),
     log: log.child({ logger: 'discovery' }),
   });
-  const prober = config.siteCheck ? new Prober() : undefined;
+  const probes = config.siteCheck
+    ? new ProbeManager({
+        enqueue: (owner) => enqueuer.enqueue(owner, 'now'),
+        monotonic,
+        random: Math.random,
+      })
+    : undefined;
   const built = buildControllers(props, {
-    ...{ metadataKeys, watched, discovery, schemas, prober },
+    ...{ metadataKeys, watched, discovery, schemas, probes },
     ...caches,
   });
   for (const controller of built.controllers) {
     enqueuer.register(controller.kind.definition.kind, controller);
   }
   for (const batch of built.batches) enqueuer.register(batch.name, batch);
-  return { kinds, watched, ...caches, ...built, discovery, monitoring, prober };
+  return { kinds, watched, ...caches, ...built, discovery, monitoring, probes };
 }
 
 function watchedKinds(kinds: readonly AnyKind[], batches: readonly AnyBatch[]): WatchedKinds {
@@ -192,14 +198,14 @@ interface ControllerInputs extends Caches {
   readonly watched: WatchedKinds;
   readonly discovery: Discovery;
   readonly schemas: ServedSchemas;
-  readonly prober: Prober | undefined;
+  readonly probes: ProbeManager | undefined;
 }
 
 function buildControllers(
   { config, client, metrics, log, kinds = KINDS, batches = BATCHES }: ManagerProps,
   inputs: ControllerInputs,
 ): Pick<Parts, 'controllers' | 'batches'> {
-  const { metadataKeys, watched, discovery, schemas, prober } = inputs;
+  const { metadataKeys, watched, discovery, schemas, probes } = inputs;
   const { dependencies, children, stores, watches } = inputs;
   const applier = new Applier({
     ...{ client, children, metadataKeys },
@@ -212,7 +218,7 @@ function buildControllers(
     ...{ client, metadataKeys, dependencies, children, metrics, log, monotonic },
     kinds: watched.owned,
     resourceManager: new ResourceManager({ children, applier, now: Date.now }),
-    healthChecker: new HealthChecker({ children, podDiagnostics, prober, now: Date.now }),
+    healthChecker: new HealthChecker({ children, podDiagnostics, probes, now: Date.now }),
     finalizer: new Finalizer(client, metadataKeys),
     batchObjects: new BatchObjects(dependencies),
     jobRuns: new JobRuns(client),

@@ -1,3 +1,4 @@
+import { doubledMs } from '../backoff.js';
 import { ApiError, ConnectionError } from './api-error.js';
 
 /** Attempts after the first one. */
@@ -40,5 +41,5 @@ export function retryDelay(
   }
   if (!(error instanceof ConnectionError)) return undefined;
   if (!UNSENT.has(error.code) && !(idempotent && BROKEN.has(error.code))) return undefined;
-  return BASE_MS * 2 ** (attempt - 1) * jitter;
+  return doubledMs(attempt - 1, { first: BASE_MS, most: Infinity }) * jitter;
 }

@@ -1,5 +1,6 @@
 import { Stalled } from '../../constructs/kit/errors.js';
 import type { Resource } from '../../constructs/kit/object.js';
+import { doubledMs } from '../backoff.js';
 import type { Child } from '../cache/child.js';
 import { digestOf, type ChildCache } from '../cache/child-cache.js';
 import { plannedOf, type Plan, type PlannedChild, type PlannedStage } from '../reconcile/plan.js';
@@ -76,8 +77,7 @@ export class ResourceManager {
       if (job?.health.state === 'Ready') retries.delete(planned.id);
       if (job?.failedAt === undefined || job.job?.once) continue;
       const count = retries.get(planned.id) ?? 0;
-      const backoff = Math.min(JOB_RETRY_MS.most, JOB_RETRY_MS.first * 2 ** count);
-      const left = job.failedAt + backoff - now();
+      const left = job.failedAt + doubledMs(count, JOB_RETRY_MS) - now();
       if (left > 0) {
         next = Math.min(left, next ?? Infinity);
       } else {

@@ -5,6 +5,7 @@ import type { KubeObject, Resource } from '../../constructs/kit/object.js';
 import type { ObjectKind } from '../../constructs/kit/object-kind.js';
 import type { Applier } from '../apply/applier.js';
 import type { ResourceManager } from '../apply/resource-manager.js';
+import { doubledMs } from '../backoff.js';
 import type { BatchObjects } from '../cache/batch-objects.js';
 import type { Child } from '../cache/child.js';
 import type { ChildCache } from '../cache/child-cache.js';
@@ -192,7 +193,7 @@ export class BatchController {
   async #followFailed(owner: BatchOwner, job: Child, why: string): Promise<Blocked | undefined> {
     const { applier, batch, now } = this.props;
     const { state } = owner;
-    const backoff = Math.min(RETRY_MS.most, RETRY_MS.first * 2 ** state.failures);
+    const backoff = doubledMs(state.failures, RETRY_MS);
     const { completionTime } = job.job ?? {};
     // The Job controller reports the failure before its time.
     if (completionTime === undefined) return { againMs: undefined };

@@ -2,6 +2,7 @@ import type { KubeObject } from '../../constructs/kit/object.js';
 import { isForbidden, isGone } from '../api/api-error.js';
 import type { Client } from '../api/client.js';
 import { listAll } from '../api/list.js';
+import { doubledMs } from '../backoff.js';
 import { type Clock, systemClock } from '../clock.js';
 import { isNewer } from './version.js';
 
@@ -51,8 +52,6 @@ const IDLE_MS = 130_000;
 const BACKOFF_MS = { first: 800, most: 30_000 };
 /** A watch that ends within this time without an event counts as failed. */
 const SHORT_MS = 1_000;
-/** A watch that lasted this long was healthy: the next error starts with the first backoff. */
-const HEALTHY_MS = 120_000;
 
 /**
  * Versions must have been older than what is known for this long until they are believed: a list of
@@ -145,6 +144,7 @@ export class Reflector {
     const { signal, now, random, clock = systemClock } = this.props;
     signal.addEventListener('abort', () => this.#firstSync.resolve(undefined), { once: true });
     let failures = 0;
+    let backoff = 0;
     const stopped = (): boolean => signal.aborted;
     while (!stopped()) {
       const started = now();
@@ -159,11 +159,12 @@ export class Reflector {
         this.#failed(error);
         this.#forbidden = isForbidden(error);
         const forbidden = this.#forbidden ? this.props.forbiddenMs : undefined;
-        failures = now() - started > HEALTHY_MS ? 1 : failures + 1;
+        // A watch that lasted longer than the wait before it was healthy: proxies cut each one in time.
+        failures = now() - started > backoff ? 1 : failures + 1;
         this.props.onRestart?.(reasonOf(error, forbidden !== undefined), error);
-        const backoff =
-          forbidden ?? Math.min(BACKOFF_MS.most, BACKOFF_MS.first * 2 ** (failures - 1));
-        await clock.sleep(backoff * (0.5 + random()), signal);
+        const spread = 0.5 + random();
+        backoff = Math.min(BACKOFF_MS.most, doubledMs(failures - 1, BACKOFF_MS) * spread);
+        await clock.sleep(forbidden === undefined ? backoff : forbidden * spread, signal);
       }
     }
     this.#firstSync.resolve(undefined);

@@ -16,6 +16,7 @@ import type { Status } from '../reconcile/resource-status.js';
 import { difference, statusOf } from '../reconcile/status.js';
 import type { Logger } from '../telemetry/log.js';
 import type { OperatorMetrics, ReconcileResult } from '../telemetry/metrics.js';
+import { StatusTurns } from './status-turns.js';
 import { meteredQueue, type WorkQueue } from './workqueue.js';
 
 export interface ControllerProps extends ReconcilerProps {
@@ -43,11 +44,6 @@ const STATUS_MANAGER = 'app-operator-status';
 /** Members of one list often change together: the first change counts soon, later ones after this. */
 const BATCH_MS = 5_000;
 const FIRST_OF_BATCH_MS = 50;
-/** Rate limit of minor status updates: one of all resources of the kind in this time. */
-const MINOR_STATUS_MS = 2_000;
-/** The longest delay of a minor status update before its turn is computed again. */
-const LONGEST_TURN_MS = 5_000;
-
 /** If another field manager undoes each repair at once, repairs are limited to one a second. */
 const REPAIR_LIMIT = { repairs: 20, withinMs: 10_000, restMs: 1_000 };
 
@@ -60,10 +56,8 @@ export class Controller {
   readonly #reconciledAt = new Map<string, number>();
   /** When the children of a resource were last repaired, oldest first. */
   readonly #repairs = new Map<string, readonly number[]>();
-  #minorAt = -Infinity;
   #watchProblems = '';
-  /** Resources with a postponed minor status update, in the order of their turns. */
-  readonly #minor = new Set<string>();
+  readonly #statusTurns = new StatusTurns();
 
   constructor(private readonly props: ControllerProps) {
     this.#reconciler = new Reconciler(props);
@@ -186,11 +180,11 @@ export class Controller {
     const changed = difference(kind, resource.status, status);
     // If the next reconcile reads the status, an unwritten one would reconcile again and again.
     if (changed === 'minor' && report.statusResult.reconcileAgain !== true) {
-      const rest = this.#untilTurn(key);
+      const rest = this.#statusTurns.until(key, this.props.monotonic());
       if (rest > 0) return rest;
-      this.#minorAt = this.props.monotonic();
+      this.#statusTurns.take(key, this.props.monotonic());
     }
-    this.#minor.delete(key);
+    this.#statusTurns.forget(key);
     if (changed === 'none') return undefined;
     this.#recordEvent(resource, status);
     // What is no object cannot take a condition; whoever stored it sees the event.
@@ -242,21 +236,6 @@ export class Controller {
     }
   }
 
-  /**
-   * Milliseconds until the turn of a resource's minor update. Turns are in the order of the first
-   * postponement: chosen by chance, one of many could wait without end. A resource that misses its
-   * turn delays those after it by one turn only.
-   */
-  #untilTurn(key: string): number {
-    this.#minor.add(key);
-    let rest = this.#minorAt - this.props.monotonic();
-    for (const first of this.#minor) {
-      rest += MINOR_STATUS_MS;
-      if (first === key || rest > LONGEST_TURN_MS) break;
-    }
-    return Math.min(rest, LONGEST_TURN_MS);
-  }
-
   /** Records an event for each new reason of the Ready condition that is not mere progress. */
   #recordEvent(resource: OwnResource, status: Status): void {
     const { events, kind } = this.props;
@@ -287,7 +266,7 @@ export class Controller {
     this.#setBatchObjects(key, []);
     this.queue.forget(key);
     this.#reconciledAt.delete(key);
-    this.#minor.delete(key);
+    this.#statusTurns.forget(key);
     this.#repairs.delete(key);
     const id = {
       kind: this.#kindName,

@@ -1,10 +1,16 @@
+import { backoffMs, type BackoffLimits } from '../backoff.js';
 import type { OperatorMetrics } from '../telemetry/metrics.js';
+import { FairQueue } from './fair-queue.js';
 
 export interface WorkQueueProps {
-  /** Handles one key. What it throws counts as a failure of the key. */
+  /** Handles one key, `<namespace>/<name>`. What it throws counts as a failure of the key. */
   readonly work: (key: string) => Promise<void>;
   /** Keys in work at once. */
   readonly concurrency: number;
+  /** Keys of one namespace in work at once. @default as many as `concurrency` */
+  readonly share?: number;
+  /** @default 0.2 s to 30 s */
+  readonly backoff?: BackoffLimits;
   /** Milliseconds, monotonic. */
   readonly now: () => number;
   /** In [0, 1), for jitter. */
@@ -17,18 +23,33 @@ export interface WorkQueueProps {
 
 /** Milliseconds. Node fires a timer with a longer delay at once. */
 export const LONGEST_TIMER_MS = 2 ** 31 - 1;
-const BACKOFF_MS = { first: 200, most: 300_000 };
+const BACKOFF_MS: BackoffLimits = { first: 200, most: 30_000 };
+
+/** A key whose work has failed. */
+interface Failing {
+  /** The first failure, and those of the retries that the backoff has scheduled. */
+  readonly failures: number;
+  /** When the first failure was. */
+  readonly since: number;
+  readonly retryAt: number;
+}
 
 /**
  * Keys to reconcile. A key is in work once at a time; added again meanwhile, it is worked on once
- * more. Of several delays of one key the shortest wins.
+ * more. Of several delays of one key the shortest wins. Namespaces take turns: the keys of one never
+ * wait for all keys of another.
  */
 export class WorkQueue {
+  /** Since when each key is due. */
   readonly #due = new Map<string, number>();
+  /** The keys that are due, in the order of their turns. */
+  readonly #order = new FairQueue<string>();
+  /** How many keys of each namespace are in work. */
+  readonly #inWork = new Map<string, number>();
   readonly #later = new Map<string, { at: number; timer: NodeJS.Timeout }>();
   readonly #running = new Map<string, Promise<void>>();
   readonly #again = new Set<string>();
-  readonly #failures = new Map<string, number>();
+  readonly #failing = new Map<string, Failing>();
   #started = false;
 
   constructor(private readonly props: WorkQueueProps) {}
@@ -55,9 +76,9 @@ export class WorkQueue {
     return this.#due.size > 0 || this.#running.size > 0;
   }
 
-  /** How often the key has failed in a row. */
+  /** How often the key has failed in a row; failures between two retries do not count. */
   failures(key: string): number {
-    return this.#failures.get(key) ?? 0;
+    return this.#failing.get(key)?.failures ?? 0;
   }
 
   add(key: string): void {
@@ -68,6 +89,7 @@ export class WorkQueue {
     }
     if (this.#due.has(key)) return;
     this.#due.set(key, this.props.now());
+    this.#order.push(namespaceOf(key), key);
     this.props.onDepth?.(this.#due.size);
     this.#pump();
   }
@@ -92,7 +114,7 @@ export class WorkQueue {
 
   /** Forgets the failures and delays of a key. */
   forget(key: string): void {
-    this.#failures.delete(key);
+    this.#failing.delete(key);
     this.#cancelLater(key);
   }
 
@@ -104,36 +126,65 @@ export class WorkQueue {
   }
 
   #pump(): void {
-    while (this.#started && this.#running.size < this.props.concurrency) {
-      const next = this.#due.entries().next();
-      if (next.done) return;
-      const [key, since] = next.value;
+    const { concurrency, share = concurrency, now, onDepth, onWait } = this.props;
+    while (this.#started && this.#running.size < concurrency) {
+      const key = this.#order.take((namespace) => (this.#inWork.get(namespace) ?? 0) < share);
+      if (key === undefined) return;
+      const since = this.#due.get(key) ?? now();
       this.#due.delete(key);
-      this.props.onDepth?.(this.#due.size);
-      this.props.onWait?.((this.props.now() - since) / 1000);
+      onDepth?.(this.#due.size);
+      onWait?.((now() - since) / 1000);
+      this.#count(key, 1);
       this.#running.set(key, this.#run(key));
     }
   }
 
   async #run(key: string): Promise<void> {
     try {
-      // Never in the caller's stack: a listener may add keys while it changes a store.
-      await Promise.resolve();
+      // Never in the caller's stack: a listener may add keys while it changes a store. And not in its
+      // turn of the event loop: thousands of reconciles without a call would let no event in.
+      await new Promise(setImmediate);
       // The work sees every change that was announced until now.
       this.#again.delete(key);
       await this.props.work(key);
-      this.#failures.delete(key);
+      this.#failing.delete(key);
     } catch {
-      const failures = this.failures(key) + 1;
-      this.#failures.set(key, failures);
       this.props.onRetry?.();
-      const backoff = Math.min(BACKOFF_MS.most, BACKOFF_MS.first * 2 ** (failures - 1));
-      this.addAfter(key, backoff * (0.75 + this.props.random() / 2));
+      this.#retry(key);
     }
     this.#running.delete(key);
+    this.#count(key, -1);
     if (this.#again.delete(key)) this.add(key);
     this.#pump();
   }
+
+  /** Events that cause failures before the next retry do not postpone it. */
+  #retry(key: string): void {
+    const { backoff = BACKOFF_MS, random } = this.props;
+    const now = this.props.now();
+    const before = this.#failing.get(key) ?? { failures: 0, since: now, retryAt: now };
+    const isDue = before.retryAt <= now;
+    const failing = isDue
+      ? {
+          failures: before.failures + 1,
+          since: before.since,
+          retryAt: now + backoffMs(now - before.since, backoff, random()),
+        }
+      : before;
+    this.#failing.set(key, failing);
+    this.addAfter(key, failing.retryAt - now);
+  }
+
+  #count(key: string, change: 1 | -1): void {
+    const namespace = namespaceOf(key);
+    const inWork = (this.#inWork.get(namespace) ?? 0) + change;
+    if (inWork > 0) this.#inWork.set(namespace, inWork);
+    else this.#inWork.delete(namespace);
+  }
+}
+
+function namespaceOf(key: string): string {
+  return key.slice(0, Math.max(0, key.indexOf('/')));
 }
 
 /** A work queue whose depth, waits and retries are counted under the name of its controller. */

@@ -1,11 +1,13 @@
 import type { Health } from '../../constructs/kit/health.js';
 import type { ChildView, HttpProbe, ProbeResult } from '../../constructs/kit/kind.js';
+import type { Resource } from '../../constructs/kit/object.js';
 import type { Child } from '../cache/child.js';
 import type { ChildCache } from '../cache/child-cache.js';
 import { plannedOf, type Plan } from '../reconcile/plan.js';
-import { type ReconcileState, NEVER_PROBED } from '../reconcile/state.js';
-import type { Prober } from './http-probe.js';
+import type { Status } from '../reconcile/resource-status.js';
+import type { ReconcileState } from '../reconcile/state.js';
 import type { PodDiagnostics, Explanation } from './pod-diagnostics.js';
+import type { ProbeManager } from './probe-manager.js';
 
 /** A child that is not ready. */
 export interface PendingChild {
@@ -15,7 +17,6 @@ export interface PendingChild {
 }
 
 const MISSING: Health = { state: 'Missing', message: 'not created yet' };
-const PROBE_FRESH_MS = 60_000;
 /** Workloads that are not ready for this long are diagnosed by their pods. */
 const DIAGNOSE_AFTER_MS = 20_000;
 const DIAGNOSE_AGAIN_MS = 300_000;
@@ -38,7 +39,7 @@ export class HealthChecker {
       readonly children: ChildCache;
       readonly podDiagnostics: PodDiagnostics;
       /** Undefined if HTTP checks are off. */
-      readonly prober: Prober | undefined;
+      readonly probes: ProbeManager | undefined;
       /** Milliseconds since 1970. */
       readonly now: () => number;
     },
@@ -116,31 +117,28 @@ export class HealthChecker {
   }
 
   /**
-   * Makes HTTP checks, unless all passed a short while ago and neither children nor inputs have
-   * changed since. Without checks the earlier results are forgotten.
-   * @returns the results, none if there is nothing to check; and milliseconds until the next round
+   * The last results of the HTTP checks, which go on until the resource has no probes. A changed
+   * result enqueues the resource.
    */
-  async probe(
+  probe(
+    { resource, key }: { readonly resource: Resource; readonly key: string },
     probes: readonly HttpProbe[],
     state: ReconcileState,
-  ): Promise<{ readonly results: readonly ProbeResult[]; readonly againMs: number | undefined }> {
-    const { prober, now } = this.props;
-    if (!prober || probes.length === 0) {
-      state.probes = NEVER_PROBED;
-      return { results: [], againMs: undefined };
-    }
-    const planKey = state.plan?.key;
-    const fresh = state.probes.at + PROBE_FRESH_MS - now();
-    const isSame = state.probes.planKey === planKey;
-    if (isSame && state.probes.failures === 0 && fresh > 0) return { results: [], againMs: fresh };
-    const results = await Promise.all(probes.map((probe) => prober.probe(probe)));
-    const failures = results.every(({ ok }) => ok) ? 0 : state.probes.failures + 1;
-    state.probes = { at: now(), planKey, failures };
-    return {
-      results,
-      againMs: failures === 0 ? PROBE_FRESH_MS : Math.min(15_000, 500 * 1.5 ** failures),
-    };
+  ): readonly ProbeResult[] {
+    const { namespace = '', uid } = resource.metadata;
+    const target = { owner: key, namespace, uid, planKey: state.plan?.key, probes };
+    return this.props.probes?.results({ ...target, wasReady: isReady(resource) }) ?? [];
   }
+
+  /** Ends the HTTP checks of an owner. */
+  endProbes(owner: string, namespace: string): void {
+    this.props.probes?.forget({ owner, namespace });
+  }
+}
+
+function isReady(resource: Resource): boolean {
+  const { status } = resource as Resource<unknown, Status>;
+  return status?.conditions?.some((c) => c.type === 'Ready' && c.status === 'True') ?? false;
 }
 
 function withExplanation({ kind, health }: PendingChild, why: string): Health {

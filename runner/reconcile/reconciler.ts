@@ -54,8 +54,12 @@ export class Reconciler {
     const isDeleted = resource.metadata.deletionTimestamp !== undefined;
     this.#states.of(resource).dueAt = Infinity;
     try {
-      if (isPaused(resource)) return paused(resource);
+      if (isPaused(resource)) {
+        this.#endProbes(resource);
+        return paused(resource);
+      }
       this.#requireStatus(resource);
+      if (isDeleted) this.#endProbes(resource);
       const report = isDeleted
         ? await this.#cleanup.reconcile(resource)
         : await this.#reconcileChildren(resource);
@@ -64,6 +68,8 @@ export class Reconciler {
       const error = this.#explained(resource, cause);
       const report = reportOf(error, isDeleted ? 'Deleting' : resource.status?.phase, failures);
       if (!report) throw error;
+      // Nothing is checked while the resource waits; after an API error the last result counts.
+      if (!report.error) this.#endProbes(resource);
       const releasesNames = !isDeleted && error instanceof Stalled && error.releasesNames;
       const changes = releasesNames
         ? await this.props.resourceManager.pruner.release(this.#planner.ownerOf(resource))
@@ -93,8 +99,16 @@ export class Reconciler {
   }
 
   forget(key: string): void {
+    const { dependencies, healthChecker } = this.props;
+    const dependent = this.#planner.dependentOf(key);
     this.#states.forget(key);
-    this.props.dependencies.forget(this.#planner.dependentOf(key));
+    dependencies.forget(dependent);
+    healthChecker.endProbes(dependent, key.slice(0, key.indexOf('/')));
+  }
+
+  #endProbes(resource: Resource): void {
+    const { key } = this.#planner.ownerOf(resource);
+    this.props.healthChecker.endProbes(key, resource.metadata.namespace ?? '');
   }
 
   async #reconcileChildren(seen: Resource<unknown, Status>): Promise<Report> {
@@ -162,17 +176,15 @@ export class Reconciler {
     const state = this.#states.of(chart.resource);
     const pending = await healthChecker.pending(plan, state);
     const settled = complete && pending.length === 0;
-    const { results, againMs } = await healthChecker.probe(
-      settled ? kind.probes(chart) : [],
-      state,
-    );
+    const owner = this.#planner.ownerOf(chart.resource);
+    const probes = healthChecker.probe(owner, settled ? kind.probes(chart) : [], state);
     return {
       pending,
-      probes: results,
-      ready: settled && results.every(({ ok }) => ok),
+      probes,
+      ready: settled && probes.every(({ ok }) => ok),
       againMs: earliest(
         healthChecker.untilUnobserved(plan),
-        settled ? againMs : healthChecker.untilDiagnosis(state),
+        settled ? undefined : healthChecker.untilDiagnosis(state),
       ),
     };
   }

@@ -14,8 +14,6 @@ export interface ReconcileState {
   pendingSince: number | undefined;
   /** If diagnostics of a child were postponed: milliseconds until they are due. */
   diagnoseAfterMs: number | undefined;
-  /** The last round of HTTP checks, the key of its plan, and how many rounds failed in a row. */
-  probes: { readonly at: number; readonly planKey: string | undefined; readonly failures: number };
   /** Whether the finalizer was removed: what the caches still show of the resource is old. */
   finalizerRemoved: boolean;
   /** When the first point in time passes that the last reconcile read, in milliseconds since 1970. */
@@ -23,8 +21,6 @@ export interface ReconcileState {
   /** How often each failed Job was retried. */
   readonly retries: Map<string, number>;
 }
-
-export const NEVER_PROBED = { at: -Infinity, planKey: undefined, failures: 0 } as const;
 
 /** The states of one kind. A resource that was deleted and created again starts with a new state. */
 export class ReconcileStates {
@@ -44,7 +40,6 @@ export class ReconcileStates {
         plan: undefined,
         pendingSince: undefined,
         diagnoseAfterMs: undefined,
-        probes: NEVER_PROBED,
         finalizerRemoved: false,
         dueAt: Infinity,
         retries: new Map(),

@@ -207,6 +207,31 @@ describe('an operator keeps working', { concurrency: 5 }, () => {
     await place.isUnharmed('errors of the server');
   });
 
+  test('soon after statuses could not be written, however many events came meanwhile', async () => {
+    const place = await Place.make();
+    let refused = 0;
+    place.proxy.rule = ({ isWrite, path }) => {
+      if (!isWrite || !path.endsWith('/appbenchs/b/status')) return undefined;
+      refused += 1;
+      return { status: 500 };
+    };
+    await place.create();
+    for (let wake = 1; wake <= 20; wake++) {
+      const before = refused;
+      const annotations = { wake: String(wake) };
+      await cluster.patch('AppBench', place.namespace, 'b', { metadata: { annotations } });
+      await cluster.until('the bench is reconciled', async () => refused > before);
+    }
+    const failures = place.operator.lines
+      .filter(({ msg }) => msg === 'reconciliation failed')
+      .map((line) => Number(line['failures'] ?? 0));
+    assert.ok(failures.length >= 20, `${failures.length} failures`);
+    // It doubles with time: 12 retries would be 400 seconds.
+    assert.ok(Math.max(...failures) < 12, `${Math.max(...failures)} failures counted`);
+    place.proxy.rule = undefined;
+    await place.isUnharmed('statuses that could not be written');
+  });
+
   test('while it cannot find out which optional APIs there are', async () => {
     const place = await Place.make();
     place.proxy.rule = ({ path }) =>

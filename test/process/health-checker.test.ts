@@ -1,17 +1,13 @@
 import assert from 'node:assert/strict';
-import { once } from 'node:events';
-import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { describe, test } from 'node:test';
 import { kindId } from '../../constructs/kit/object-kind.js';
 import type { Child } from '../../runner/cache/child.js';
 import type { ChildCache } from '../../runner/cache/child-cache.js';
-import { type ReconcileState, NEVER_PROBED } from '../../runner/reconcile/state.js';
+import type { ReconcileState } from '../../runner/reconcile/state.js';
 import { HealthChecker } from '../../runner/health/health-checker.js';
 import { plannedOf } from '../../runner/reconcile/plan.js';
 import { MariaDbDatabase } from '../../constructs/integrations/mariadb-operator/kinds.js';
 import { healthOf } from '../../constructs/kit/health.js';
-import { Prober } from '../../runner/health/http-probe.js';
 import { aPlan, METADATA_KEYS } from '../unit/plan-builder.js';
 
 /** A Job of the plan as the caches have it, with the words of its pods. */
@@ -24,7 +20,7 @@ function aJob(live: Partial<Child>, words?: string) {
   const healthChecker = new HealthChecker({
     children: { get: () => child } as unknown as ChildCache,
     podDiagnostics: { explain: () => Promise.resolve({ why: words }) } as never,
-    prober: undefined,
+    probes: undefined,
     now: () => 0,
   });
   const pending = () => healthChecker.pending(plan, { pendingSince: undefined } as ReconcileState);
@@ -72,7 +68,7 @@ describe('a child of another operator', () => {
     const healthChecker = new HealthChecker({
       children: { get: () => child } as unknown as ChildCache,
       podDiagnostics: { explain: () => Promise.resolve({}) } as never,
-      prober: undefined,
+      probes: undefined,
       now: () => created + passedMs,
     });
     return { healthChecker, plan };
@@ -108,74 +104,5 @@ describe('a child of another operator', () => {
     assert.equal(await words(3_600_000, { conditions }), ': no such host');
     const { healthChecker, plan } = seen(0, { conditions });
     assert.equal(healthChecker.untilUnobserved(plan), undefined);
-  });
-});
-
-describe('a site that answered is probed again', () => {
-  /** A site of a real server, and what is remembered of it. */
-  const aSite = async (t: { after: (work: () => unknown) => void }) => {
-    let requests = 0;
-    let status = 200;
-    const server = createServer((_, response) => {
-      requests += 1;
-      response.writeHead(status).end('{}');
-    });
-    await once(server.listen(0, '127.0.0.1'), 'listening');
-    const prober = new Prober();
-    t.after(async () => {
-      await prober.close();
-      server.close();
-    });
-    const url = `http://127.0.0.1:${String((server.address() as AddressInfo).port)}/`;
-    const probes = [{ url, host: 'one.example.com', expectStatus: 200, expectBody: {} }];
-    const clock = { now: 0 };
-    const healthChecker = new HealthChecker({
-      children: {} as ChildCache,
-      podDiagnostics: {} as never,
-      prober,
-      now: () => clock.now,
-    });
-    const memory = {
-      plan: { key: 'bench is ready' },
-      probes: NEVER_PROBED,
-    } as unknown as ReconcileState;
-    const probe = (settled = true) => healthChecker.probe(settled ? probes : [], memory);
-    const setInputs = (key: string) =>
-      (memory.plan = { ...memory.plan, key } as ReconcileState['plan']);
-    const breaks = () => (status = 502);
-    await probe();
-    assert.equal(requests, 1);
-    return { probe, clock, setInputs, breaks, requests: () => requests };
-  };
-
-  test('not while nothing changes, and after a minute', async (t) => {
-    const site = await aSite(t);
-    site.clock.now = 59_000;
-    assert.equal((await site.probe()).againMs, 1_000);
-    assert.equal(site.requests(), 1);
-    site.clock.now = 60_000;
-    await site.probe();
-    assert.equal(site.requests(), 2);
-  });
-
-  test('at once when what its plan is made from changes, such as its bench: and again until it answers', async (t) => {
-    const site = await aSite(t);
-    site.breaks();
-    site.setInputs('bench is not ready');
-    const { results, againMs = Infinity } = await site.probe();
-    assert.deepEqual(
-      results.map(({ ok }) => ok),
-      [false],
-    );
-    assert.ok(againMs < 1_000, String(againMs));
-    await site.probe();
-    assert.equal(site.requests(), 3);
-  });
-
-  test('at once when a child was not ready meanwhile', async (t) => {
-    const site = await aSite(t);
-    await site.probe(false);
-    await site.probe();
-    assert.equal(site.requests(), 2);
   });
 });

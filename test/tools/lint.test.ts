@@ -115,6 +115,24 @@ const REFUSED: readonly (readonly [reason: string, path: string, code: string, r
         ] as const,
     ),
   ),
+  ...(
+    [
+      ['HTTP client', "import { request } from 'undici';", 'no-restricted-imports'],
+      ['other HTTP client', "import { request } from 'node:http';", 'no-restricted-imports'],
+      ['socket', "import { connect } from 'node:net';", 'no-restricted-imports'],
+      ['request of the browser', "await fetch('http://x');", 'no-restricted-globals'],
+    ] as const
+  ).flatMap(([what, code, rule]) =>
+    (['runner/reconcile', 'cli/status'] as const).map(
+      (folder) => [`requests without limits: no ${what}`, `${folder}/x.ts`, code, rule] as const,
+    ),
+  ),
+  [
+    'a backoff grows with time, not with events',
+    'runner/controller/x.ts',
+    'export const a = (n: number) => 200 * 2 ** n;',
+    'no-restricted-syntax',
+  ],
   [
     'the testbed imports no tools',
     'testbed/node/x.ts',

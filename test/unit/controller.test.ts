@@ -3,25 +3,12 @@ import { afterEach, beforeEach, describe, mock, test } from 'node:test';
 import { setImmediate } from 'node:timers/promises';
 import { Chart } from 'cdk8s';
 import { bench } from '../../constructs/bench/index.js';
-import { objectKind } from '../../constructs/kit/definition.js';
 import type { KubeObject, Resource } from '../../constructs/kit/object.js';
-import { DEFAULT_SETTINGS } from '../../constructs/kit/settings.js';
 import type { AnyKind } from '../../constructs/registry.js';
-import { ChildCache } from '../../runner/cache/child-cache.js';
-import { BatchObjects } from '../../runner/cache/batch-objects.js';
-import { DependencyTracker } from '../../runner/cache/dependencies.js';
-import { Controller } from '../../runner/controller/controller.js';
-import { createLogger } from '../../runner/telemetry/log.js';
-import { OperatorMetrics } from '../../runner/telemetry/metrics.js';
-import { Applier } from '../../runner/apply/applier.js';
-import { ResourceManager } from '../../runner/apply/resource-manager.js';
-import { PodDiagnostics } from '../../runner/health/pod-diagnostics.js';
-import { Events } from '../../runner/reconcile/events.js';
-import { Finalizer } from '../../runner/reconcile/finalizer.js';
-import { HealthChecker } from '../../runner/health/health-checker.js';
-import { JobRuns } from '../../runner/health/job-runs.js';
-import { FakeApi } from './fake-api.js';
-import { BENCH, METADATA_KEYS } from './plan-builder.js';
+import type { Controller } from '../../runner/controller/controller.js';
+import { StatusTurns } from '../../runner/controller/status-turns.js';
+import { aController } from './controller-builder.js';
+import { BENCH } from './plan-builder.js';
 
 const STEPS = 4;
 const sitesOf = ({ status }: Resource): number =>
@@ -51,72 +38,6 @@ const stepping = {
   },
   cleanup: { needed: () => false, blockers: () => undefined, chart: () => undefined },
 } as AnyKind;
-
-/** A controller of one kind, whose only output is written statuses. */
-function aController(
-  kind: AnyKind,
-  written: (resource: Resource) => void,
-  monotonic: () => number,
-): {
-  readonly controller: Controller;
-  readonly update: (name: string, object: KubeObject | undefined) => void;
-} {
-  const client = new FakeApi();
-  const log = createLogger({ logLevel: 'error', logEncoder: 'json' });
-  const dependencies = new DependencyTracker({
-    settings: DEFAULT_SETTINGS,
-    indexes: [],
-    enqueue: () => undefined,
-    now: Date.now,
-  });
-  const children = new ChildCache(METADATA_KEYS, () => undefined);
-  const onApiGone = (): void => undefined;
-  const applier = new Applier({ client, children, metadataKeys: METADATA_KEYS, onApiGone });
-  const podDiagnostics = new PodDiagnostics({ client, now: () => performance.now() });
-  const update = (name: string, object: KubeObject | undefined): void => {
-    dependencies.update(BENCH.kind, `n/${name}`, object);
-  };
-  const controller = new Controller({
-    kind,
-    api: objectKind(bench.definition, METADATA_KEYS.group),
-    client: {
-      apply: <T>(path: string, object: unknown): Promise<T> => {
-        const { metadata, status } = object as Resource;
-        assert.ok(path.endsWith(`/appbenchs/${metadata.name}/status`), path);
-        const resource = { ...BENCH, metadata: { ...BENCH.metadata, name: metadata.name }, status };
-        written(resource);
-        return Promise.resolve(resource as T);
-      },
-    },
-    kinds: new Map(),
-    metadataKeys: METADATA_KEYS,
-    dependencies,
-    children,
-    resourceManager: new ResourceManager({ children, applier, now: Date.now }),
-    healthChecker: new HealthChecker({
-      children,
-      podDiagnostics,
-      prober: undefined,
-      now: Date.now,
-    }),
-    finalizer: new Finalizer(client, METADATA_KEYS),
-    batchObjects: new BatchObjects(dependencies),
-    jobRuns: new JobRuns(client),
-    events: new Events({ client, log, instance: 'test', now: () => new Date() }),
-    metrics: new OperatorMetrics([BENCH.kind], false),
-    log,
-    concurrency: 1,
-    resyncMs: 60_000,
-    validate: () => [],
-    remember: (object) => {
-      update(object.metadata.name, object);
-    },
-    now: Date.now,
-    monotonic,
-    random: Math.random,
-  });
-  return { controller, update };
-}
 
 test('a small change that the next reconcile reads is written before it', async (t) => {
   const written: number[] = [];
@@ -206,5 +127,27 @@ describe('of changes to a message only, one is written in two seconds', () => {
     update('c', undefined);
     assert.equal(await reconcileAt(2), 'b');
     assert.equal(await reconcileAt(3), 'd');
+  });
+});
+
+describe('a minor status update', () => {
+  test('waits for one of each other namespace, not for all of a namespace', () => {
+    const turns = new StatusTurns();
+    turns.take('a/0', 0);
+    const crowd = Array.from({ length: 5_000 }, (_, index) => `a/${index}`);
+    for (const key of crowd) turns.until(key, 100);
+    assert.ok(turns.until('b/s', 100) <= 4_000);
+    assert.ok(turns.until('a/0', 2_000) <= 0);
+    turns.take('a/0', 2_000);
+    assert.ok(turns.until('b/s', 4_000) <= 0, 'the turn of the other namespace');
+    assert.ok(turns.until('a/1', 4_000) > 0);
+  });
+
+  test('of resources that miss their turns delays the others by one turn each only', () => {
+    const turns = new StatusTurns();
+    turns.take('a/0', 0);
+    for (const key of ['a/1', 'b/1', 'c/1', 'd/1', 'e/1', 'e/2']) turns.until(key, 0);
+    assert.ok(turns.until('e/2', 11_000) > 0);
+    assert.ok(turns.until('e/2', 12_000) <= 0);
   });
 });

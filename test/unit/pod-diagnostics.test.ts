@@ -128,7 +128,7 @@ describe('the messages of the pods of an unhealthy child', () => {
     const healthChecker = new HealthChecker({
       children: { get: () => running('u1') } as unknown as ChildCache,
       podDiagnostics: answers,
-      prober: undefined,
+      probes: undefined,
       now: () => clock.now,
     });
     const memory = { pendingSince: 0 } as ReconcileState;

@@ -271,6 +271,21 @@ describe('a reflector in an outage', { concurrency: true }, () => {
     assert.deepEqual(waits, [800, 1_600, 3_200, 6_400, 12_800, 800]);
   });
 
+  test('waits no longer for watches that a proxy cuts each minute', async () => {
+    let time = 0;
+    const pass = (): void => void (time += 60_000);
+    const cut: Script[] = Array.from({ length: 5 }, () => [pass, broken]);
+    const { waits } = await run(new Server([list(10, [])], [...cut, ['hang']]), {
+      now: () => time,
+    });
+    assert.deepEqual(waits, [800, 800, 800, 800, 800]);
+  });
+
+  test('waits no longer than 30 seconds, whatever the jitter', async () => {
+    const { waits } = await run(new Server([refused]), { random: () => 0.999 }, 8);
+    assert.ok(Math.max(...waits) <= 30_000, waits.join());
+  });
+
   test('without the permission, retries after the given time', async () => {
     const forbidden = new ApiError(403, 'Forbidden', {}, 'GET: 403');
     const server = new Server([forbidden, forbidden, list(10, ['a'])]);

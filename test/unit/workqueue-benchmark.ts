@@ -23,11 +23,13 @@ export class Bench {
     private readonly context: TestContext,
     concurrency = 2,
     private readonly blockedReason = true,
+    share = concurrency,
   ) {
     context.mock.timers.enable({ apis: ['setTimeout'] });
     this.queue = new WorkQueue({
       work: (key) => this.#work(key),
       concurrency,
+      share,
       now: () => this.time,
       random: () => this.random,
       onDepth: (depth) => void this.depths.push(depth),
@@ -52,6 +54,10 @@ export class Bench {
     if (error) held.reject(error);
     else held.resolve(undefined);
     await settle();
+  }
+
+  isWorking(key: string): boolean {
+    return this.#held.has(key);
   }
 
   async pass(ms: number): Promise<void> {

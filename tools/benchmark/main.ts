@@ -10,6 +10,7 @@ import { startControlPlane, type ControlPlane } from '../../testbed/controlplane
 import { applyCrds } from '../../testbed/crds.js';
 import { OperatorProcess, type Usage } from '../../testbed/operator-process.js';
 import { type DocumentFigures, measureDocuments } from './documents.js';
+import { type FairnessFigures, measureFairness } from './fairness.js';
 import { hasSucceeded, isAvailable, isReady, untilCount } from './ready.js';
 import { aBench, aSite, BENCH_NAME, siteName, siteObjects, synthTime } from './workload.js';
 
@@ -36,6 +37,7 @@ const { values } = parseArgs({
     samples: { type: 'string', default: '100' },
     'skip-floor': { type: 'boolean', default: false },
     users: { type: 'string', default: '500' },
+    crowd: { type: 'string', default: '0' },
   },
 });
 const sites = Number(values.sites);
@@ -49,6 +51,32 @@ if (Number(values.users) > 0) {
       measureDocuments(cp, client, Number(values.users), Number(values.quiet) * 1000),
     ),
   );
+}
+
+if (Number(values.crowd) > 0) {
+  printFairness(
+    await onControlPlane((cp, client) => measureFairness(cp, client, Number(values.crowd))),
+  );
+}
+
+function printFairness({
+  crowd,
+  quiet,
+  during,
+  unwatched,
+  restarted,
+  creation,
+}: FairnessFigures): void {
+  const seconds = (times: readonly number[]): string =>
+    times.map((time) => time.toFixed(1)).join(', ');
+  const rows = [
+    ['crowd, created in', `${crowd}, ${creation.toFixed(1)} s`],
+    ['new site Ready, quiet', `${seconds(quiet)} s`],
+    ['new site Ready, while the crowd is created', `${seconds(during)} s`],
+    ['the same, the crowd is not watched', `${seconds(unwatched)} s`],
+    ['new site Ready, after a restart', `${seconds(restarted)} s`],
+  ];
+  for (const [what = '', value = ''] of rows) process.stdout.write(`${what.padEnd(45)}${value}\n`);
 }
 
 async function onControlPlane<T>(

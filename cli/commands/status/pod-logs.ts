@@ -11,6 +11,8 @@ import { wantedLog, type WantedLog } from './pod-status.js';
 /** The pods whose logs are read at a time: when hundreds fail, the cause is the same. */
 const MAX_PODS = 10;
 const LINES = 5;
+/** A line may be endless. */
+const BYTES = 64 * 1024;
 /** The time before a failed request for a log is repeated. */
 const RETRY_MS = 30_000;
 
@@ -76,7 +78,12 @@ export class LastLogs {
       'GET',
       resourcePath(POD, namespace, pod, 'log'),
       {
-        query: { container, previous: String(previous), tailLines: String(LINES) },
+        query: {
+          container,
+          previous: String(previous),
+          tailLines: String(LINES),
+          limitBytes: String(BYTES),
+        },
         answer: 'text',
         timeoutMs: 10_000,
       },
