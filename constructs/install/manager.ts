@@ -1,7 +1,7 @@
 import { k8s } from 'cdk8s-plus-28';
 import { Construct } from 'constructs';
 import { DEFAULT_API_GROUP } from '../kit/definition.js';
-import { DEFAULT_IDS as IDS } from '../kit/settings.js';
+import { DEFAULT_IDS as IDS, DEFAULT_SETTINGS } from '../kit/settings.js';
 import {
   CONTROL_PLANE,
   OPERATOR,
@@ -25,6 +25,8 @@ export interface ManagerProps {
   readonly platformIds?: boolean | undefined;
   /** Whether it serves admission webhooks. */
   readonly webhooks: boolean;
+  /** The namespace of KEDA's operator. @default keda */
+  readonly kedaNamespace?: string | undefined;
 }
 
 /** Seconds: work in hand (10), the Lease given back (5), connections closed (2), and some air. */
@@ -129,6 +131,7 @@ function container(props: ManagerProps): k8s.Container {
 
 function managerArgs(props: ManagerProps): string[] {
   const { apiGroup, watchNamespaces = [], namespaced, webhooks } = props;
+  const { kedaNamespace = DEFAULT_SETTINGS.kedaNamespace } = props;
   return [
     '--leader-elect',
     `--metrics-bind-address=${PLAIN_METRICS_ADDRESS}`,
@@ -139,6 +142,9 @@ function managerArgs(props: ManagerProps): string[] {
     '--zap-encoder=json',
     '--zap-log-level=info',
     ...(apiGroup === DEFAULT_API_GROUP ? [] : [`--api-group=${apiGroup}`]),
+    ...(kedaNamespace === DEFAULT_SETTINGS.kedaNamespace
+      ? []
+      : [`--keda-namespace=${kedaNamespace}`]),
     ...(watchNamespaces.length === 0 ? [] : [`--watch-namespaces=${watchNamespaces.join(',')}`]),
   ];
 }

@@ -1,5 +1,5 @@
 import type { Parser } from '../../../runner/config/flag-parser.js';
-import { integer, namespaces } from '../../../runner/config/parsers.js';
+import { integer, namespace, namespaces } from '../../../runner/config/parsers.js';
 import type { CommandFlags } from '../../arguments/command.js';
 import { API_GROUP_FLAGS, enable } from '../../arguments/shared-flags.js';
 
@@ -30,5 +30,15 @@ export const INSTALL_FLAGS = {
   'platform-ids': enable('the platform assigns the ids of pods, as OpenShift does: set no ids'),
   'no-webhooks': enable('without admission webhooks'),
   'limit-egress': enable("limit egress too in the operator's NetworkPolicy"),
+  'metrics-namespace': {
+    value: namespace,
+    placeholder: 'NAME',
+    help: 'only namespace whose pods reach the metrics of the operator (default: all)',
+  },
+  'keda-namespace': {
+    value: namespace,
+    placeholder: 'NAME',
+    help: "namespace of KEDA's operator (default keda)",
+  },
   ...API_GROUP_FLAGS,
 } satisfies CommandFlags;
