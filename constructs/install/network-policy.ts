@@ -54,7 +54,7 @@ export class OperatorNetwork extends Construct {
 }
 
 function servedRules(metricsNamespace: string | undefined): k8s.NetworkPolicyIngressRule[] {
-  if (metricsNamespace === undefined) return [{ ports: Object.values(PORTS).map(tcp) }];
+  if (!metricsNamespace) return [{ ports: Object.values(PORTS).map(tcp) }];
   const matchLabels = { 'kubernetes.io/metadata.name': metricsNamespace };
   return [
     { from: [{ namespaceSelector: { matchLabels } }], ports: [tcp(PORTS.https)] },
