@@ -830,14 +830,14 @@ export interface AppBenchSpecNetworkPolicy {
   readonly enabled?: boolean;
 
   /**
-   * Who reaches the proxy, besides the operator. By default everybody; nobody when the list is empty.
+   * Who reaches the proxy, besides the operator. By default every address; none when the list is empty.
    *
    * @schema AppBenchSpecNetworkPolicy#ingressFrom
    */
   readonly ingressFrom?: AppBenchSpecNetworkPolicyIngressFrom[];
 
   /**
-   * Who reaches the exporter of metrics. By default everybody; nobody when the list is empty.
+   * Who reaches the exporter of metrics. By default every address; none when the list is empty.
    *
    * @schema AppBenchSpecNetworkPolicy#metricsFrom
    */

@@ -283,11 +283,11 @@ export interface BenchNetworkPolicy {
   /** Whether there are any. Without them every pod of the cluster reaches every port, Redis and databases included.
    * @default true */
   readonly enabled: boolean;
-  /** Who reaches the proxy, besides the operator. By default everybody; nobody when the list is empty.
+  /** Who reaches the proxy, besides the operator. By default every address; none when the list is empty.
    * @maxItems 16
    * @listType atomic */
   readonly ingressFrom?: readonly NetworkPeer[];
-  /** Who reaches the exporter of metrics. By default everybody; nobody when the list is empty.
+  /** Who reaches the exporter of metrics. By default every address; none when the list is empty.
    * @maxItems 16
    * @listType atomic */
   readonly metricsFrom?: readonly NetworkPeer[];

@@ -38,7 +38,7 @@ export interface BenchNetworkProps {
 
 /**
  * Who may connect to the pods of a bench and of its sites. Each pod is selected by one policy for
- * ingress, so the policies come and go in any order without cutting off anybody. Those of Redis and
+ * ingress, so the policies come and go in any order without cutting off traffic. Those of Redis and
  * of databases are made with the servers.
  */
 export class BenchNetwork extends Construct {
@@ -99,8 +99,8 @@ export class BenchNetwork extends Construct {
 const WITH_OWN_POLICY = ['nginx', 'gunicorn', 'socketio', 'metrics', 'redis', 'database'];
 
 /**
- * @param from undefined: everybody. In a NetworkPolicy an empty list means everybody too, but here
- *   it means nobody.
+ * @param from undefined: every address. In a NetworkPolicy an empty list means that too, but here it
+ *   means none.
  */
 function onPort(
   port: number,

@@ -1156,7 +1156,7 @@ export const spec: Schema = {
         ingressFrom: {
           type: 'array',
           description:
-            'Who reaches the proxy, besides the operator. By default everybody; nobody when the list is empty.',
+            'Who reaches the proxy, besides the operator. By default every address; none when the list is empty.',
           maxItems: 16,
           items: {
             type: 'object',
@@ -1209,7 +1209,7 @@ export const spec: Schema = {
         metricsFrom: {
           type: 'array',
           description:
-            'Who reaches the exporter of metrics. By default everybody; nobody when the list is empty.',
+            'Who reaches the exporter of metrics. By default every address; none when the list is empty.',
           maxItems: 16,
           items: {
             type: 'object',

@@ -7,7 +7,7 @@ import { childLabels, COMPONENT_LABEL, retention } from '../kit/labels.js';
 import type { Resource } from '../kit/object.js';
 import type { BenchModel } from './bench-model.js';
 
-/** The label that the API server puts on each namespace: its name. Nobody can put it on another. */
+/** The label that the API server puts on each namespace: its name. It cannot be changed. */
 const NAMESPACE_NAME = 'kubernetes.io/metadata.name';
 /** Components of a bench that are no clients of Redis and of databases. */
 const NO_CLIENTS = ['nginx', 'redis', 'database'];
@@ -90,7 +90,7 @@ export interface NetworkRuleProps {
   readonly owner: Resource<{ readonly deletionPolicy: string }>;
   readonly name: string;
   readonly podSelector: k8s.LabelSelector;
-  /** Who may connect to the pods, and to which ports; an empty list: nobody. @default everybody */
+  /** Who may connect to the pods, and to which ports; an empty list: none. @default every address */
   readonly ingress?: readonly k8s.NetworkPolicyIngressRule[];
   /** What the pods may connect to. @default everything */
   readonly egress?: readonly k8s.NetworkPolicyEgressRule[];

@@ -220,7 +220,7 @@ suite('isolation and security', { skip }, () => {
     await cluster.delete('Namespace', '', elsewhere);
   });
 
-  test('nobody reaches a worker, whatever listens in it', async () => {
+  test('no pod reaches a worker, whatever listens in it', async () => {
     const worker = await runningPod(cluster, namespace, 'plain-worker-default');
     const target = `${await addressOf(worker)}:7000`;
     const listen = 'timeout 120 python3 -m http.server 7000 >/dev/null 2>&1 &';
@@ -277,17 +277,14 @@ suite('isolation and security', { skip }, () => {
   test('redis refuses whoever has not its password', async () => {
     const secret = await cluster.the('Secret', namespace, 'plain-redis-auth');
     const password = Buffer.from(String(secret.data?.['password']), 'base64').toString();
-    const redisCli = (port: number, input: string) =>
-      cluster.exec(
-        namespace,
-        'plain-redis-0',
-        ['redis-cli', '-h', 'plain-redis', '-p', String(port)],
-        { container: 'queue', input },
-      );
+    const pod = await runningPod(cluster, namespace, 'plain-gunicorn');
+    const script = 'exec 3<>"/dev/tcp/plain-redis/$1" && cat >&3 && timeout 60 head -n 2 <&3';
+    const commands = (port: number, input: string) =>
+      cluster.exec(namespace, pod, ['bash', '-c', script, 'redis', String(port)], { input });
     for (const port of [6379, 6380]) {
-      assert.match(await redisCli(port, 'PING\nKEYS *\n'), /^NOAUTH[^\n]*\n+NOAUTH/);
-      assert.match(await redisCli(port, 'AUTH wrong\nPING\n'), /^WRONGPASS[^\n]*\n+NOAUTH/);
-      assert.match(await redisCli(port, `AUTH ${password}\nPING\n`), /^OK\n+PONG/);
+      assert.match(await commands(port, 'PING\r\nKEYS *\r\n'), /^-NOAUTH[^\n]*\n-NOAUTH/);
+      assert.match(await commands(port, 'AUTH wrong\r\nPING\r\n'), /^-WRONGPASS[^\n]*\n-NOAUTH/);
+      assert.match(await commands(port, `AUTH ${password}\r\nPING\r\n`), /^\+OK\r?\n\+PONG/);
     }
   });
 

@@ -99,9 +99,9 @@ function allows(
 // The pods and policies of the scenarios.
 
 const HOME = 'default';
-const STRANGERS: readonly End[] = [
-  { name: 'stranger', namespace: HOME, labels: { app: 'x' } },
-  { name: 'stranger elsewhere', namespace: 'elsewhere', labels: {} },
+const UNRELATED: readonly End[] = [
+  { name: 'unrelated pod', namespace: HOME, labels: { app: 'x' } },
+  { name: 'unrelated pod elsewhere', namespace: 'elsewhere', labels: {} },
   {
     name: 'pod of another bench',
     namespace: HOME,
@@ -129,7 +129,7 @@ const KEDA: End = {
   namespace: 'keda',
   labels: { 'app.kubernetes.io/name': 'keda-operator' },
 };
-const OUTSIDERS = [...STRANGERS, KEDA];
+const OUTSIDERS = [...UNRELATED, KEDA];
 /** Every port of a pod, and others. */
 const PORTS = [22, 80, 443, 3306, 5432, 6379, 6380, 8000, 8080, 9000, 9180];
 
@@ -181,12 +181,12 @@ suite('by default', () => {
       const names = (ends: readonly End[]) =>
         [...new Set(ends.map((end) => componentOf(end).replace(/-.*/, '') || end.name))].sort();
       const clients = pods.filter((pod) => !SERVERS.includes(componentOf(pod)));
-      const anybody = names(everybody);
+      const all = names(everybody);
       const expected: Readonly<Record<string, Readonly<Record<string, readonly string[]>>>> = {
-        nginx: { 8080: anybody },
+        nginx: { 8080: all },
         gunicorn: { 8000: ['nginx'] },
         socketio: { 9000: ['nginx'] },
-        metrics: { 9180: anybody },
+        metrics: { 9180: all },
         redis: { 6379: names([...clients, KEDA]), 6380: names([...clients, KEDA]) },
       };
       for (const pod of pods) {
@@ -276,7 +276,7 @@ suite('by choice', () => {
     assert.ok(!redis.includes('KEDA'));
   });
 
-  test('an empty list is nobody', () => {
+  test('an empty list admits no other pod', () => {
     const resource = aBench({ networkPolicy: { ingressFrom: [], metricsFrom: [] } });
     const objects = objectsOf(resource, [resource]);
     const policies = policiesOf(objects);

@@ -30,7 +30,7 @@ describe("the operator's NetworkPolicy", () => {
     );
   });
 
-  test('limits who reads the metrics to a namespace by choice, and nobody else', () => {
+  test('limits who reads the metrics to a namespace by choice', () => {
     const { ingress } = policyOf({ metricsNamespace: 'monitoring' });
     const matchLabels = { 'kubernetes.io/metadata.name': 'monitoring' };
     assert.deepEqual(ingress, [

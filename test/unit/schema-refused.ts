@@ -82,7 +82,7 @@ export const REFUSED_BENCHES: readonly Refused[] = [
     `spec.networkPolicy.ingressFrom[0]${path}`,
   ]),
   [
-    'egress to nobody',
+    'egress to no other end',
     aBench({ networkPolicy: { egress: { allow: [{ to: [] }] } } }),
     'spec.networkPolicy.egress.allow[0].to',
   ],
