@@ -183,6 +183,13 @@ export interface AppBenchSpec {
   readonly domainConfig?: AppBenchSpecDomainConfig;
 
   /**
+   * Who may connect to the pods of the bench and of its sites, and to what these may connect.
+   *
+   * @schema AppBenchSpec#networkPolicy
+   */
+  readonly networkPolicy?: AppBenchSpecNetworkPolicy;
+
+  /**
    * As whom the pods run, and what they may do.
    *
    * @schema AppBenchSpec#security
@@ -237,6 +244,7 @@ export function toJson_AppBenchSpec(obj: AppBenchSpec | undefined): Record<strin
     'dbConfig': toJson_AppBenchSpecDbConfig(obj.dbConfig),
     'metrics': toJson_AppBenchSpecMetrics(obj.metrics),
     'domainConfig': toJson_AppBenchSpecDomainConfig(obj.domainConfig),
+    'networkPolicy': toJson_AppBenchSpecNetworkPolicy(obj.networkPolicy),
     'security': toJson_AppBenchSpecSecurity(obj.security),
     'podTemplate': toJson_AppBenchSpecPodTemplate(obj.podTemplate),
     'upgrade': toJson_AppBenchSpecUpgrade(obj.upgrade),
@@ -802,6 +810,58 @@ export function toJson_AppBenchSpecDomainConfig(obj: AppBenchSpecDomainConfig | 
     'suffix': obj.suffix,
     'ingressClassName': obj.ingressClassName,
     'issuer': obj.issuer,
+  };
+  // filter undefined values
+  return Object.entries(result).reduce((r, i) => (i[1] === undefined) ? r : ({ ...r, [i[0]]: i[1] }), {});
+}
+/* eslint-enable max-len, @stylistic/max-len, quote-props, @stylistic/quote-props */
+
+/**
+ * Who may connect to the pods of the bench and of its sites, and to what these may connect.
+ *
+ * @schema AppBenchSpecNetworkPolicy
+ */
+export interface AppBenchSpecNetworkPolicy {
+  /**
+   * Whether there are any. Without them every pod of the cluster reaches every port, Redis and databases included.
+   *
+   * @schema AppBenchSpecNetworkPolicy#enabled
+   */
+  readonly enabled?: boolean;
+
+  /**
+   * Who reaches the proxy, besides the operator. By default every address; none when the list is empty.
+   *
+   * @schema AppBenchSpecNetworkPolicy#ingressFrom
+   */
+  readonly ingressFrom?: AppBenchSpecNetworkPolicyIngressFrom[];
+
+  /**
+   * Who reaches the exporter of metrics. By default every address; none when the list is empty.
+   *
+   * @schema AppBenchSpecNetworkPolicy#metricsFrom
+   */
+  readonly metricsFrom?: AppBenchSpecNetworkPolicyMetricsFrom[];
+
+  /**
+   * What the pods may connect to. By default everything.
+   *
+   * @schema AppBenchSpecNetworkPolicy#egress
+   */
+  readonly egress?: AppBenchSpecNetworkPolicyEgress;
+}
+
+/**
+ * Converts an object of type 'AppBenchSpecNetworkPolicy' to JSON representation.
+ */
+/* eslint-disable max-len, @stylistic/max-len, quote-props, @stylistic/quote-props */
+export function toJson_AppBenchSpecNetworkPolicy(obj: AppBenchSpecNetworkPolicy | undefined): Record<string, any> | undefined {
+  if (obj === undefined) { return undefined; }
+  const result = {
+    'enabled': obj.enabled,
+    'ingressFrom': obj.ingressFrom?.map(y => toJson_AppBenchSpecNetworkPolicyIngressFrom(y)),
+    'metricsFrom': obj.metricsFrom?.map(y => toJson_AppBenchSpecNetworkPolicyMetricsFrom(y)),
+    'egress': toJson_AppBenchSpecNetworkPolicyEgress(obj.egress),
   };
   // filter undefined values
   return Object.entries(result).reduce((r, i) => (i[1] === undefined) ? r : ({ ...r, [i[0]]: i[1] }), {});
@@ -1823,6 +1883,130 @@ export function toJson_AppBenchSpecMetricsResources(obj: AppBenchSpecMetricsReso
 /* eslint-enable max-len, @stylistic/max-len, quote-props, @stylistic/quote-props */
 
 /**
+ * The other end of connections: a range of addresses, or pods.
+ *
+ * @schema AppBenchSpecNetworkPolicyIngressFrom
+ */
+export interface AppBenchSpecNetworkPolicyIngressFrom {
+  /**
+   * Addresses outside of the cluster, or of nodes: `203.0.113.0/24`, `2001:db8::/32`.
+   *
+   * @schema AppBenchSpecNetworkPolicyIngressFrom#cidr
+   */
+  readonly cidr?: string;
+
+  /**
+   * Name of a namespace whose pods are meant. By default that of the bench.
+   *
+   * @schema AppBenchSpecNetworkPolicyIngressFrom#namespace
+   */
+  readonly namespace?: string;
+
+  /**
+   * Labels of the pods. By default every pod of the namespace.
+   *
+   * @schema AppBenchSpecNetworkPolicyIngressFrom#podLabels
+   */
+  readonly podLabels?: { [key: string]: string };
+}
+
+/**
+ * Converts an object of type 'AppBenchSpecNetworkPolicyIngressFrom' to JSON representation.
+ */
+/* eslint-disable max-len, @stylistic/max-len, quote-props, @stylistic/quote-props */
+export function toJson_AppBenchSpecNetworkPolicyIngressFrom(obj: AppBenchSpecNetworkPolicyIngressFrom | undefined): Record<string, any> | undefined {
+  if (obj === undefined) { return undefined; }
+  const result = {
+    'cidr': obj.cidr,
+    'namespace': obj.namespace,
+    'podLabels': ((obj.podLabels) === undefined) ? undefined : (Object.entries(obj.podLabels).reduce((r, i) => (i[1] === undefined) ? r : ({ ...r, [i[0]]: i[1] }), {})),
+  };
+  // filter undefined values
+  return Object.entries(result).reduce((r, i) => (i[1] === undefined) ? r : ({ ...r, [i[0]]: i[1] }), {});
+}
+/* eslint-enable max-len, @stylistic/max-len, quote-props, @stylistic/quote-props */
+
+/**
+ * The other end of connections: a range of addresses, or pods.
+ *
+ * @schema AppBenchSpecNetworkPolicyMetricsFrom
+ */
+export interface AppBenchSpecNetworkPolicyMetricsFrom {
+  /**
+   * Addresses outside of the cluster, or of nodes: `203.0.113.0/24`, `2001:db8::/32`.
+   *
+   * @schema AppBenchSpecNetworkPolicyMetricsFrom#cidr
+   */
+  readonly cidr?: string;
+
+  /**
+   * Name of a namespace whose pods are meant. By default that of the bench.
+   *
+   * @schema AppBenchSpecNetworkPolicyMetricsFrom#namespace
+   */
+  readonly namespace?: string;
+
+  /**
+   * Labels of the pods. By default every pod of the namespace.
+   *
+   * @schema AppBenchSpecNetworkPolicyMetricsFrom#podLabels
+   */
+  readonly podLabels?: { [key: string]: string };
+}
+
+/**
+ * Converts an object of type 'AppBenchSpecNetworkPolicyMetricsFrom' to JSON representation.
+ */
+/* eslint-disable max-len, @stylistic/max-len, quote-props, @stylistic/quote-props */
+export function toJson_AppBenchSpecNetworkPolicyMetricsFrom(obj: AppBenchSpecNetworkPolicyMetricsFrom | undefined): Record<string, any> | undefined {
+  if (obj === undefined) { return undefined; }
+  const result = {
+    'cidr': obj.cidr,
+    'namespace': obj.namespace,
+    'podLabels': ((obj.podLabels) === undefined) ? undefined : (Object.entries(obj.podLabels).reduce((r, i) => (i[1] === undefined) ? r : ({ ...r, [i[0]]: i[1] }), {})),
+  };
+  // filter undefined values
+  return Object.entries(result).reduce((r, i) => (i[1] === undefined) ? r : ({ ...r, [i[0]]: i[1] }), {});
+}
+/* eslint-enable max-len, @stylistic/max-len, quote-props, @stylistic/quote-props */
+
+/**
+ * What the pods may connect to. By default everything.
+ *
+ * @schema AppBenchSpecNetworkPolicyEgress
+ */
+export interface AppBenchSpecNetworkPolicyEgress {
+  /**
+   * Turns the limit on.
+   *
+   * @schema AppBenchSpecNetworkPolicyEgress#enabled
+   */
+  readonly enabled?: boolean;
+
+  /**
+   * What the pods may connect to besides, such as object stores, mail servers and the public addresses of the sites.
+   *
+   * @schema AppBenchSpecNetworkPolicyEgress#allow
+   */
+  readonly allow?: AppBenchSpecNetworkPolicyEgressAllow[];
+}
+
+/**
+ * Converts an object of type 'AppBenchSpecNetworkPolicyEgress' to JSON representation.
+ */
+/* eslint-disable max-len, @stylistic/max-len, quote-props, @stylistic/quote-props */
+export function toJson_AppBenchSpecNetworkPolicyEgress(obj: AppBenchSpecNetworkPolicyEgress | undefined): Record<string, any> | undefined {
+  if (obj === undefined) { return undefined; }
+  const result = {
+    'enabled': obj.enabled,
+    'allow': obj.allow?.map(y => toJson_AppBenchSpecNetworkPolicyEgressAllow(y)),
+  };
+  // filter undefined values
+  return Object.entries(result).reduce((r, i) => (i[1] === undefined) ? r : ({ ...r, [i[0]]: i[1] }), {});
+}
+/* eslint-enable max-len, @stylistic/max-len, quote-props, @stylistic/quote-props */
+
+/**
  * For every pod.
  *
  * @schema AppBenchSpecSecurityPodSecurityContext
@@ -2019,6 +2203,42 @@ export enum AppBenchSpecDbConfigMariadbRefKind {
 }
 
 /**
+ * Addresses or pods to which connections are allowed.
+ *
+ * @schema AppBenchSpecNetworkPolicyEgressAllow
+ */
+export interface AppBenchSpecNetworkPolicyEgressAllow {
+  /**
+   * The other ends; one that matches is enough.
+   *
+   * @schema AppBenchSpecNetworkPolicyEgressAllow#to
+   */
+  readonly to: AppBenchSpecNetworkPolicyEgressAllowTo[];
+
+  /**
+   * TCP ports of the other ends: behind a Service those of its pods. By default every port of every protocol.
+   *
+   * @schema AppBenchSpecNetworkPolicyEgressAllow#ports
+   */
+  readonly ports?: number[];
+}
+
+/**
+ * Converts an object of type 'AppBenchSpecNetworkPolicyEgressAllow' to JSON representation.
+ */
+/* eslint-disable max-len, @stylistic/max-len, quote-props, @stylistic/quote-props */
+export function toJson_AppBenchSpecNetworkPolicyEgressAllow(obj: AppBenchSpecNetworkPolicyEgressAllow | undefined): Record<string, any> | undefined {
+  if (obj === undefined) { return undefined; }
+  const result = {
+    'to': obj.to?.map(y => toJson_AppBenchSpecNetworkPolicyEgressAllowTo(y)),
+    'ports': obj.ports?.map(y => y),
+  };
+  // filter undefined values
+  return Object.entries(result).reduce((r, i) => (i[1] === undefined) ? r : ({ ...r, [i[0]]: i[1] }), {});
+}
+/* eslint-enable max-len, @stylistic/max-len, quote-props, @stylistic/quote-props */
+
+/**
  * Linux capabilities. By default all are dropped.
  *
  * @schema AppBenchSpecSecuritySecurityContextCapabilities
@@ -2071,6 +2291,50 @@ export enum AppBenchSpecPodTemplateTolerationsEffect {
   /** NoExecute */
   NO_EXECUTE = "NoExecute",
 }
+
+/**
+ * The other end of connections: a range of addresses, or pods.
+ *
+ * @schema AppBenchSpecNetworkPolicyEgressAllowTo
+ */
+export interface AppBenchSpecNetworkPolicyEgressAllowTo {
+  /**
+   * Addresses outside of the cluster, or of nodes: `203.0.113.0/24`, `2001:db8::/32`.
+   *
+   * @schema AppBenchSpecNetworkPolicyEgressAllowTo#cidr
+   */
+  readonly cidr?: string;
+
+  /**
+   * Name of a namespace whose pods are meant. By default that of the bench.
+   *
+   * @schema AppBenchSpecNetworkPolicyEgressAllowTo#namespace
+   */
+  readonly namespace?: string;
+
+  /**
+   * Labels of the pods. By default every pod of the namespace.
+   *
+   * @schema AppBenchSpecNetworkPolicyEgressAllowTo#podLabels
+   */
+  readonly podLabels?: { [key: string]: string };
+}
+
+/**
+ * Converts an object of type 'AppBenchSpecNetworkPolicyEgressAllowTo' to JSON representation.
+ */
+/* eslint-disable max-len, @stylistic/max-len, quote-props, @stylistic/quote-props */
+export function toJson_AppBenchSpecNetworkPolicyEgressAllowTo(obj: AppBenchSpecNetworkPolicyEgressAllowTo | undefined): Record<string, any> | undefined {
+  if (obj === undefined) { return undefined; }
+  const result = {
+    'cidr': obj.cidr,
+    'namespace': obj.namespace,
+    'podLabels': ((obj.podLabels) === undefined) ? undefined : (Object.entries(obj.podLabels).reduce((r, i) => (i[1] === undefined) ? r : ({ ...r, [i[0]]: i[1] }), {})),
+  };
+  // filter undefined values
+  return Object.entries(result).reduce((r, i) => (i[1] === undefined) ? r : ({ ...r, [i[0]]: i[1] }), {});
+}
+/* eslint-enable max-len, @stylistic/max-len, quote-props, @stylistic/quote-props */
 
 
 /**

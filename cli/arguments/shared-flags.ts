@@ -2,7 +2,7 @@
 import { DEFAULT_API_GROUP } from '../../constructs/kit/definition.js';
 import { DEFAULT_IDS, DEFAULT_SETTINGS, type Settings } from '../../constructs/kit/settings.js';
 import type { GivenValues } from '../../runner/config/flag-parser.js';
-import { bool, domain, integer, oneOf, text } from '../../runner/config/parsers.js';
+import { bool, domain, integer, namespace, oneOf, text } from '../../runner/config/parsers.js';
 import type { CommandFlag, CommandFlags } from './command.js';
 
 const MAX_ID = 2147483647;
@@ -37,6 +37,16 @@ export const SETTINGS_FLAGS = {
     value: domain(1),
     placeholder: 'NAME',
     help: `DNS domain of the cluster (default ${DEFAULT_SETTINGS.clusterDomain})`,
+  },
+  'keda-namespace': {
+    value: namespace,
+    placeholder: 'NAME',
+    help: `namespace of KEDA's operator (default ${DEFAULT_SETTINGS.kedaNamespace})`,
+  },
+  'operator-namespace': {
+    value: namespace,
+    placeholder: 'NAME',
+    help: `namespace of this operator (default ${DEFAULT_SETTINGS.operatorNamespace})`,
   },
   'default-uid': {
     value: integer(1, MAX_ID),
@@ -105,5 +115,7 @@ export function settingsOf(values: GivenValues<typeof SETTINGS_FLAGS>): Settings
   return {
     ...(Object.fromEntries(given) as Partial<Settings>),
     clusterDomain: values['cluster-domain'] ?? DEFAULT_SETTINGS.clusterDomain,
+    kedaNamespace: values['keda-namespace'] ?? DEFAULT_SETTINGS.kedaNamespace,
+    operatorNamespace: values['operator-namespace'] ?? DEFAULT_SETTINGS.operatorNamespace,
   };
 }

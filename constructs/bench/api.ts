@@ -4,6 +4,7 @@ import type {
   DomainName,
   HostName,
   Image,
+  LabelValue,
   NameRef,
   PodTemplate,
   Port,
@@ -56,6 +57,8 @@ export interface AppBenchSpec {
   readonly metrics: BenchMetrics;
   /** Defaults for the sites' public domains. */
   readonly domainConfig?: DomainConfig;
+  /** Who may connect to the pods of the bench and of its sites, and to what these may connect. */
+  readonly networkPolicy?: BenchNetworkPolicy;
   /** As whom the pods run, and what they may do. */
   readonly security?: Security;
   /** Where the pods run and how they are marked. */
@@ -273,6 +276,71 @@ export interface DomainConfig {
    * @maxLength 253
    * @pattern ^[a-z0-9]([-a-z0-9]*[a-z0-9])?([.][a-z0-9]([-a-z0-9]*[a-z0-9])?)*$ */
   readonly issuer?: string;
+}
+
+/** The NetworkPolicies of a bench and of its sites. They need a network plug-in that enforces them. */
+export interface BenchNetworkPolicy {
+  /** Whether there are any. Without them every pod of the cluster reaches every port, Redis and databases included.
+   * @default true */
+  readonly enabled: boolean;
+  /** Who reaches the proxy, besides the operator. By default every address; none when the list is empty.
+   * @maxItems 16
+   * @listType atomic */
+  readonly ingressFrom?: readonly NetworkPeer[];
+  /** Who reaches the exporter of metrics. By default every address; none when the list is empty.
+   * @maxItems 16
+   * @listType atomic */
+  readonly metricsFrom?: readonly NetworkPeer[];
+  /** What the pods may connect to. By default everything. */
+  readonly egress?: BenchEgress;
+}
+
+/** Limits what the pods of a bench and of its sites connect to: DNS, each other, the database servers whose address the operator knows, and what is allowed here. */
+export interface BenchEgress {
+  /** Turns the limit on.
+   * @default false */
+  readonly enabled: boolean;
+  /** What the pods may connect to besides, such as object stores, mail servers and the public addresses of the sites.
+   * @maxItems 16
+   * @listType atomic */
+  readonly allow?: readonly EgressRule[];
+}
+
+/** Addresses or pods to which connections are allowed. */
+export interface EgressRule {
+  /** The other ends; one that matches is enough.
+   * @minItems 1
+   * @maxItems 8
+   * @listType atomic */
+  readonly to: readonly NetworkPeer[];
+  /** TCP ports of the other ends: behind a Service those of its pods. By default every port of every protocol.
+   * @minItems 1
+   * @maxItems 16
+   * @listType set */
+  readonly ports?: readonly Port[];
+}
+
+/** The other end of connections: a range of addresses, or pods.
+ * @cel has(self.cidr) != (has(self.namespace) || has(self.podLabels)) ;; a peer needs cidr, or namespace and podLabels or one of them */
+export interface NetworkPeer {
+  /** Addresses outside of the cluster, or of nodes: `203.0.113.0/24`, `2001:db8::/32`.
+   * @maxLength 49
+   * @pattern ^(((25[0-5]|2[0-4][0-9]|1[0-9]{2}|[1-9]?[0-9])[.]){3}(25[0-5]|2[0-4][0-9]|1[0-9]{2}|[1-9]?[0-9])/(3[0-2]|[12]?[0-9])|([0-9a-f]{1,4}:){1,7}(:|[0-9a-f]{1,4})(:[0-9a-f]{1,4}){0,6}/(12[0-8]|1[01][0-9]|[1-9]?[0-9])|::([0-9a-f]{1,4}(:[0-9a-f]{1,4}){0,6})?/(12[0-8]|1[01][0-9]|[1-9]?[0-9]))$ */
+  readonly cidr?: string;
+  /** Name of a namespace whose pods are meant. By default that of the bench.
+   * @minLength 1
+   * @maxLength 63
+   * @pattern ^[a-z0-9]([-a-z0-9]*[a-z0-9])?$ */
+  readonly namespace?: string;
+  /** Labels of the pods. By default every pod of the namespace. */
+  readonly podLabels?: PeerLabels;
+}
+
+/** Labels of pods.
+ * @maxProperties 8
+ * @cel self.all(k, k.matches('^([a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?/)?[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?$')) ;; a label's key is a name of at most 63 letters, digits, -, _ and ., after a DNS name and / where it has a prefix */
+export interface PeerLabels {
+  readonly [key: string]: LabelValue;
 }
 
 /** What the bench is. */

@@ -22,6 +22,7 @@ import type { AppBench } from './api.js';
 import { backend, benchWorkersWanted, nginxSites, type BenchInputs } from './resolve.js';
 import { BenchInit } from './init.js';
 import { Metrics } from './metrics.js';
+import { BenchNetwork } from './network.js';
 import { Nginx } from './nginx.js';
 import { renderNginxConfig } from './nginx-config.js';
 import { Redis, RedisPassword } from './redis.js';
@@ -79,6 +80,8 @@ export class BenchChart extends Chart {
         retained: true,
       });
     }
+
+    new BenchNetwork(foundation, 'network', { ...common, databases: inputs.databases });
 
     const init = new Stage(this, 'init', { waitForReady: true });
     new BenchInit(init, 'init', { ...common, configHash });

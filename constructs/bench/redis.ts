@@ -7,13 +7,12 @@ import {
   REDIS_RUN_DIR,
   SCRIPTS_DIR,
 } from '../kit/constants.generated.js';
-import { KEDA_OPERATOR } from '../integrations/keda/index.js';
 import { childLabels } from '../kit/labels.js';
 import { benchNames } from '../kit/names.js';
 import { bytesOf } from '../kit/quantity.js';
 import type { BenchModel } from '../frappe/bench-model.js';
 import { GeneratedSecret } from '../frappe/generated-secret.js';
-import { OnlyFromBench } from '../frappe/network-policy.js';
+import { kedaPeer, OnlyFromBench } from '../frappe/network-policy.js';
 import {
   placement,
   podMetadata,
@@ -96,7 +95,7 @@ export class Redis extends Construct {
       owner,
       name: names.redis,
       ports: Object.values(PORTS),
-      alsoFrom: [KEDA_OPERATOR],
+      alsoFrom: [kedaPeer(bench)],
     });
   }
 }

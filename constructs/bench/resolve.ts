@@ -1,5 +1,5 @@
 import { resolveApps } from '../frappe/apps.js';
-import { benchModel, type BenchModel } from '../frappe/bench-model.js';
+import { benchModel, DEFAULT_PORTS, type BenchModel } from '../frappe/bench-model.js';
 import { LONGEST_HOST, publicHosts } from '../frappe/domain.js';
 import { GUNICORN_PORT } from '../kit/constants.generated.js';
 import { sitesOfBench } from '../frappe/indexes.js';
@@ -22,6 +22,7 @@ import { benchNames, serviceHost, siteNames } from '../kit/names.js';
 import { keyOf, uidOf } from '../kit/object.js';
 import type { AppSite } from '../site/api.js';
 import type { AppBench } from './api.js';
+import type { OutsideServer } from './network.js';
 import type { NginxSite } from './nginx-config.js';
 import { planUpgrade, progressOf, type UpgradePlan } from './upgrade.js';
 
@@ -44,6 +45,11 @@ export interface BenchInputs {
   readonly scaledToZero: readonly Queue[];
   /** The HorizontalPodAutoscalers of other owners that scale the bench's workers. */
   readonly foreignScalers: ForeignScalers;
+  /**
+   * The database servers of the bench and of its sites that are none of its pods. Read only where
+   * egress is limited.
+   */
+  readonly databases: readonly OutsideServer[];
   /** The upgrade of the sites; undefined where all are on the bench's image. */
   readonly upgrade: UpgradePlan | undefined;
 }
@@ -83,8 +89,33 @@ export function resolveBench(bench: AppBench, reader: ClusterReader): BenchInput
     foreignScalers: foreignScalers(reader, namespace, benchNames(name).worker, (queue) =>
       benchWorkersWanted(bench, { model, keda }, queue),
     ),
+    databases: outsideDatabases(bench, model, reader),
     upgrade: planUpgrade(bench, model.image.reference, progress),
   };
+}
+
+function outsideDatabases(
+  { spec }: AppBench,
+  { name, namespace, database }: BenchModel,
+  reader: ClusterReader,
+): readonly OutsideServer[] {
+  if (!spec.networkPolicy?.egress?.enabled) return [];
+  const { host, port, provider } = database;
+  const servers = [
+    ...(spec.dbConfig.mode === 'managed' ? [] : [{ host, port }]),
+    ...reader.list(sitesOfBench, keyOf(namespace, name), preparedDatabase),
+  ];
+  const known = servers.flatMap((server) =>
+    server ? [{ host: server.host, port: server.port ?? DEFAULT_PORTS[provider] }] : [],
+  );
+  const byAddress = new Map(known.map((server) => [`${server.host}:${server.port}`, server]));
+  return [...byAddress].sort(([a], [b]) => compare(a, b)).map(([, server]) => server);
+}
+
+/** The server of a site's prepared database; undefined in other modes. */
+function preparedDatabase({ spec }: AppSite) {
+  const { mode, host, port } = spec.dbConfig;
+  return mode === 'external' && host !== undefined ? { host, port } : undefined;
 }
 
 /** What the spec says about the bench's workers of a queue. */

@@ -1163,6 +1163,214 @@ export const spec: Schema = {
         },
       },
     },
+    networkPolicy: {
+      type: 'object',
+      description:
+        'Who may connect to the pods of the bench and of its sites, and to what these may connect.',
+      properties: {
+        enabled: {
+          type: 'boolean',
+          description:
+            'Whether there are any. Without them every pod of the cluster reaches every port, Redis and databases included.',
+          default: true,
+        },
+        ingressFrom: {
+          type: 'array',
+          description:
+            'Who reaches the proxy, besides the operator. By default every address; none when the list is empty.',
+          maxItems: 16,
+          items: {
+            type: 'object',
+            description: 'The other end of connections: a range of addresses, or pods.',
+            properties: {
+              cidr: {
+                type: 'string',
+                description:
+                  'Addresses outside of the cluster, or of nodes: `203.0.113.0/24`, `2001:db8::/32`.',
+                pattern:
+                  '^(((25[0-5]|2[0-4][0-9]|1[0-9]{2}|[1-9]?[0-9])[.]){3}(25[0-5]|2[0-4][0-9]|1[0-9]{2}|[1-9]?[0-9])/(3[0-2]|[12]?[0-9])|([0-9a-f]{1,4}:){1,7}(:|[0-9a-f]{1,4})(:[0-9a-f]{1,4}){0,6}/(12[0-8]|1[01][0-9]|[1-9]?[0-9])|::([0-9a-f]{1,4}(:[0-9a-f]{1,4}){0,6})?/(12[0-8]|1[01][0-9]|[1-9]?[0-9]))$',
+                maxLength: 49,
+              },
+              namespace: {
+                type: 'string',
+                description:
+                  'Name of a namespace whose pods are meant. By default that of the bench.',
+                pattern: '^[a-z0-9]([-a-z0-9]*[a-z0-9])?$',
+                minLength: 1,
+                maxLength: 63,
+              },
+              podLabels: {
+                type: 'object',
+                description: 'Labels of the pods. By default every pod of the namespace.',
+                maxProperties: 8,
+                additionalProperties: {
+                  type: 'string',
+                  description: 'Value of a label.',
+                  pattern: '^([A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?)?$',
+                  maxLength: 63,
+                },
+                'x-kubernetes-validations': [
+                  {
+                    rule: "self.all(k, k.matches('^([a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?/)?[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?$'))",
+                    message:
+                      "a label's key is a name of at most 63 letters, digits, -, _ and ., after a DNS name and / where it has a prefix",
+                  },
+                ],
+              },
+            },
+            'x-kubernetes-validations': [
+              {
+                rule: 'has(self.cidr) != (has(self.namespace) || has(self.podLabels))',
+                message: 'a peer needs cidr, or namespace and podLabels or one of them',
+              },
+            ],
+          },
+          'x-kubernetes-list-type': 'atomic',
+        },
+        metricsFrom: {
+          type: 'array',
+          description:
+            'Who reaches the exporter of metrics. By default every address; none when the list is empty.',
+          maxItems: 16,
+          items: {
+            type: 'object',
+            description: 'The other end of connections: a range of addresses, or pods.',
+            properties: {
+              cidr: {
+                type: 'string',
+                description:
+                  'Addresses outside of the cluster, or of nodes: `203.0.113.0/24`, `2001:db8::/32`.',
+                pattern:
+                  '^(((25[0-5]|2[0-4][0-9]|1[0-9]{2}|[1-9]?[0-9])[.]){3}(25[0-5]|2[0-4][0-9]|1[0-9]{2}|[1-9]?[0-9])/(3[0-2]|[12]?[0-9])|([0-9a-f]{1,4}:){1,7}(:|[0-9a-f]{1,4})(:[0-9a-f]{1,4}){0,6}/(12[0-8]|1[01][0-9]|[1-9]?[0-9])|::([0-9a-f]{1,4}(:[0-9a-f]{1,4}){0,6})?/(12[0-8]|1[01][0-9]|[1-9]?[0-9]))$',
+                maxLength: 49,
+              },
+              namespace: {
+                type: 'string',
+                description:
+                  'Name of a namespace whose pods are meant. By default that of the bench.',
+                pattern: '^[a-z0-9]([-a-z0-9]*[a-z0-9])?$',
+                minLength: 1,
+                maxLength: 63,
+              },
+              podLabels: {
+                type: 'object',
+                description: 'Labels of the pods. By default every pod of the namespace.',
+                maxProperties: 8,
+                additionalProperties: {
+                  type: 'string',
+                  description: 'Value of a label.',
+                  pattern: '^([A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?)?$',
+                  maxLength: 63,
+                },
+                'x-kubernetes-validations': [
+                  {
+                    rule: "self.all(k, k.matches('^([a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?/)?[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?$'))",
+                    message:
+                      "a label's key is a name of at most 63 letters, digits, -, _ and ., after a DNS name and / where it has a prefix",
+                  },
+                ],
+              },
+            },
+            'x-kubernetes-validations': [
+              {
+                rule: 'has(self.cidr) != (has(self.namespace) || has(self.podLabels))',
+                message: 'a peer needs cidr, or namespace and podLabels or one of them',
+              },
+            ],
+          },
+          'x-kubernetes-list-type': 'atomic',
+        },
+        egress: {
+          type: 'object',
+          description: 'What the pods may connect to. By default everything.',
+          properties: {
+            enabled: { type: 'boolean', description: 'Turns the limit on.', default: false },
+            allow: {
+              type: 'array',
+              description:
+                'What the pods may connect to besides, such as object stores, mail servers and the public addresses of the sites.',
+              maxItems: 16,
+              items: {
+                type: 'object',
+                description: 'Addresses or pods to which connections are allowed.',
+                required: ['to'],
+                properties: {
+                  to: {
+                    type: 'array',
+                    description: 'The other ends; one that matches is enough.',
+                    minItems: 1,
+                    maxItems: 8,
+                    items: {
+                      type: 'object',
+                      description: 'The other end of connections: a range of addresses, or pods.',
+                      properties: {
+                        cidr: {
+                          type: 'string',
+                          description:
+                            'Addresses outside of the cluster, or of nodes: `203.0.113.0/24`, `2001:db8::/32`.',
+                          pattern:
+                            '^(((25[0-5]|2[0-4][0-9]|1[0-9]{2}|[1-9]?[0-9])[.]){3}(25[0-5]|2[0-4][0-9]|1[0-9]{2}|[1-9]?[0-9])/(3[0-2]|[12]?[0-9])|([0-9a-f]{1,4}:){1,7}(:|[0-9a-f]{1,4})(:[0-9a-f]{1,4}){0,6}/(12[0-8]|1[01][0-9]|[1-9]?[0-9])|::([0-9a-f]{1,4}(:[0-9a-f]{1,4}){0,6})?/(12[0-8]|1[01][0-9]|[1-9]?[0-9]))$',
+                          maxLength: 49,
+                        },
+                        namespace: {
+                          type: 'string',
+                          description:
+                            'Name of a namespace whose pods are meant. By default that of the bench.',
+                          pattern: '^[a-z0-9]([-a-z0-9]*[a-z0-9])?$',
+                          minLength: 1,
+                          maxLength: 63,
+                        },
+                        podLabels: {
+                          type: 'object',
+                          description: 'Labels of the pods. By default every pod of the namespace.',
+                          maxProperties: 8,
+                          additionalProperties: {
+                            type: 'string',
+                            description: 'Value of a label.',
+                            pattern: '^([A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?)?$',
+                            maxLength: 63,
+                          },
+                          'x-kubernetes-validations': [
+                            {
+                              rule: "self.all(k, k.matches('^([a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?/)?[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?$'))",
+                              message:
+                                "a label's key is a name of at most 63 letters, digits, -, _ and ., after a DNS name and / where it has a prefix",
+                            },
+                          ],
+                        },
+                      },
+                      'x-kubernetes-validations': [
+                        {
+                          rule: 'has(self.cidr) != (has(self.namespace) || has(self.podLabels))',
+                          message: 'a peer needs cidr, or namespace and podLabels or one of them',
+                        },
+                      ],
+                    },
+                    'x-kubernetes-list-type': 'atomic',
+                  },
+                  ports: {
+                    type: 'array',
+                    description:
+                      'TCP ports of the other ends: behind a Service those of its pods. By default every port of every protocol.',
+                    minItems: 1,
+                    maxItems: 16,
+                    items: {
+                      type: 'integer',
+                      format: 'int32',
+                      description: 'A TCP port.',
+                      minimum: 1,
+                      maximum: 65535,
+                    },
+                    'x-kubernetes-list-type': 'set',
+                  },
+                },
+              },
+              'x-kubernetes-list-type': 'atomic',
+            },
+          },
+        },
+      },
+    },
     security: {
       type: 'object',
       description: 'As whom the pods run, and what they may do.',

@@ -54,6 +54,12 @@ export interface BenchModel {
     readonly issuer?: string;
   };
   readonly clusterDomain: string;
+  readonly network: {
+    /** Whether there are NetworkPolicies. */
+    readonly policies: boolean;
+    readonly kedaNamespace: string;
+    readonly operatorNamespace: string;
+  };
 }
 
 export type RedisServers =
@@ -96,6 +102,11 @@ export function benchModel(
     workerAutoscaling: spec.workerAutoscaling ?? {},
     domain: spec.domainConfig ?? {},
     clusterDomain: settings.clusterDomain,
+    network: {
+      policies: spec.networkPolicy?.enabled !== false,
+      kedaNamespace: settings.kedaNamespace,
+      operatorNamespace: settings.operatorNamespace,
+    },
   };
 }
 

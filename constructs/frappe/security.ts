@@ -28,7 +28,7 @@ export function resolveSecurity(
 
 function podContext(
   given: Security['podSecurityContext'],
-  ids: Omit<Settings, 'clusterDomain'>,
+  ids: Pick<Settings, keyof typeof DEFAULT_IDS>,
 ): k8s.PodSecurityContext {
   return {
     runAsNonRoot: true,

@@ -46,6 +46,10 @@ export interface InstallProps {
    * @default false
    */
   readonly limitEgress?: boolean;
+  /** The namespace from which alone the operator's metrics can be read. @default all */
+  readonly metricsNamespace?: string;
+  /** The namespace of KEDA's operator. @default keda */
+  readonly kedaNamespace?: string;
   /**
    * Whether the operator serves admission webhooks. Their configurations are cluster-scoped.
    * @default true, but not where `namespaced`
@@ -74,6 +78,7 @@ export class InstallChart extends Chart {
   constructor(scope: Construct, id: string, props: InstallProps) {
     super(scope, id, { disableResourceNameHashes: true });
     const { image, replicas = 1, platformIds = false, limitEgress = false } = props;
+    const { metricsNamespace, kedaNamespace } = props;
     const common = commonProps(props);
     const { namespace, namespaced, webhooks } = common;
     refuseContradictions(common);
@@ -84,9 +89,10 @@ export class InstallChart extends Chart {
     new OperatorAccess(this, 'access', common);
     if (!namespaced) new UserRoles(this, 'user-roles', common);
     new MetricsService(this, 'metrics-service', { namespace });
-    new OperatorNetwork(this, 'network', { namespace, webhooks, egress: limitEgress });
-    const { webhookClientCa } = props;
-    new Manager(this, 'manager', { ...common, image, replicas, platformIds, webhookClientCa });
+    const network = { namespace, webhooks, egress: limitEgress, metricsNamespace };
+    new OperatorNetwork(this, 'network', network);
+    const settings = { kedaNamespace, webhookClientCa: props.webhookClientCa };
+    new Manager(this, 'manager', { ...common, image, replicas, platformIds, ...settings });
     if (webhooks) new Webhooks(this, 'webhooks', common);
   }
 }

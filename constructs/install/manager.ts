@@ -1,7 +1,7 @@
 import { k8s } from 'cdk8s-plus-28';
 import { Construct } from 'constructs';
 import { DEFAULT_API_GROUP } from '../kit/definition.js';
-import { DEFAULT_IDS as IDS } from '../kit/settings.js';
+import { DEFAULT_IDS as IDS, DEFAULT_SETTINGS } from '../kit/settings.js';
 import {
   CONTROL_PLANE,
   OPERATOR,
@@ -27,6 +27,8 @@ export interface ManagerProps {
   readonly webhooks: boolean;
   /** ConfigMap with the authorities of the only webhook clients. @default every client */
   readonly webhookClientCa?: string | undefined;
+  /** The namespace of KEDA's operator. @default keda */
+  readonly kedaNamespace?: string | undefined;
 }
 
 /** Where the authorities of webhook clients are mounted. */
@@ -145,6 +147,7 @@ function container(props: ManagerProps): k8s.Container {
 
 function managerArgs(props: ManagerProps): string[] {
   const { apiGroup, watchNamespaces = [], namespaced, webhooks } = props;
+  const { kedaNamespace = DEFAULT_SETTINGS.kedaNamespace } = props;
   return [
     '--leader-elect',
     `--metrics-bind-address=${PLAIN_METRICS_ADDRESS}`,
@@ -155,6 +158,9 @@ function managerArgs(props: ManagerProps): string[] {
     '--zap-encoder=json',
     '--zap-log-level=info',
     ...(apiGroup === DEFAULT_API_GROUP ? [] : [`--api-group=${apiGroup}`]),
+    ...(kedaNamespace === DEFAULT_SETTINGS.kedaNamespace
+      ? []
+      : [`--keda-namespace=${kedaNamespace}`]),
     ...(watchNamespaces.length === 0 ? [] : [`--watch-namespaces=${watchNamespaces.join(',')}`]),
     ...(props.webhookClientCa === undefined
       ? []

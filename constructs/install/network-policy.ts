@@ -10,6 +10,8 @@ export interface OperatorNetworkProps {
   readonly webhooks: boolean;
   /** Whether what the operator may reach is limited too. @default false */
   readonly egress?: boolean;
+  /** The namespace from which alone the metrics are read. @default all */
+  readonly metricsNamespace?: string | undefined;
 }
 
 /** Ports that an API server listens on: behind its Service, and on its node. */
@@ -17,8 +19,8 @@ const API_SERVER_PORTS = [443, 6443];
 const DNS_PORTS = [53, 5353];
 
 /**
- * Ingress to the operator is allowed on its served ports only. Callers are
- * not named: the API server and the kubelet call from addresses of nodes, which no selector
+ * Ingress to the operator is allowed on its served ports only. Who calls the webhooks and the health
+ * port is not named: the API server and the kubelet call from addresses of nodes, which no selector
  * matches.
  *
  * Egress is limited on request only: some networks see the API server behind
@@ -27,14 +29,14 @@ const DNS_PORTS = [53, 5353];
 export class OperatorNetwork extends Construct {
   constructor(scope: Construct, id: string, props: OperatorNetworkProps) {
     super(scope, id);
-    const { namespace, webhooks, egress = false } = props;
+    const { namespace, webhooks, egress = false, metricsNamespace } = props;
     new k8s.KubeNetworkPolicy(this, 'policy', {
       metadata: { name: OPERATOR.networkPolicy, namespace, labels: OPERATOR_LABELS },
       spec: {
         podSelector: { matchLabels: { ...CONTROL_PLANE } },
         policyTypes: egress ? ['Ingress', 'Egress'] : ['Ingress'],
         ingress: [
-          { ports: Object.values(PORTS).map(tcp) },
+          ...servedRules(metricsNamespace),
           ...(webhooks ? [{ ports: [tcp(WEBHOOK_PORT)] }] : []),
         ],
         ...(egress
@@ -49,6 +51,15 @@ export class OperatorNetwork extends Construct {
       },
     });
   }
+}
+
+function servedRules(metricsNamespace: string | undefined): k8s.NetworkPolicyIngressRule[] {
+  if (!metricsNamespace) return [{ ports: Object.values(PORTS).map(tcp) }];
+  const matchLabels = { 'kubernetes.io/metadata.name': metricsNamespace };
+  return [
+    { from: [{ namespaceSelector: { matchLabels } }], ports: [tcp(PORTS.https)] },
+    { ports: [tcp(PORTS.health)] },
+  ];
 }
 
 function tcp(port: number): k8s.NetworkPolicyPort {

@@ -3,6 +3,8 @@ import { groupOf, type Resource } from './object.js';
 /** The value of `app.kubernetes.io/managed-by` on everything that the operator makes. */
 export const MANAGED_BY = 'app-operator';
 export const MANAGED_BY_LABEL = 'app.kubernetes.io/managed-by';
+/** On everything that the operator makes, pods included: which part of a bench or a site it is. */
+export const COMPONENT_LABEL = 'app.kubernetes.io/component';
 
 /** Names of the labels and annotations with the API group as prefix. */
 export function metadataKeysFor(group: string) {
@@ -74,7 +76,7 @@ export function childLabels(resource: Resource, component: string): Record<strin
   return {
     'app.kubernetes.io/name': 'frappe',
     'app.kubernetes.io/instance': resource.metadata.name,
-    'app.kubernetes.io/component': component,
+    [COMPONENT_LABEL]: component,
     [MANAGED_BY_LABEL]: MANAGED_BY,
     [metadataKeysOf(resource).owner]: ownerValue(resource),
   };

@@ -24,6 +24,8 @@ export function benchNames(bench: string) {
     databaseVolume: `${bench}-db-data`,
     databaseRoot: `${bench}-db-root`,
     redisTrigger: `${bench}-redis-trigger`,
+    denyIngress: `${bench}-deny-ingress`,
+    egress: `${bench}-egress`,
   } as const;
 }
 

@@ -12,10 +12,18 @@ export interface Settings {
   readonly defaultFsGroup?: number;
   /** The cluster's DNS domain. */
   readonly clusterDomain: string;
+  /** The namespace that KEDA's operator runs in. */
+  readonly kedaNamespace: string;
+  /** The namespace that this operator runs in. */
+  readonly operatorNamespace: string;
 }
 
 /** The settings of an operator without flags. */
-export const DEFAULT_SETTINGS: Settings = { clusterDomain: 'cluster.local' };
+export const DEFAULT_SETTINGS: Settings = {
+  clusterDomain: 'cluster.local',
+  kedaNamespace: 'keda',
+  operatorNamespace: 'app-operator-system',
+};
 
 /**
  * The built-in ids, where neither a spec nor the settings have others, and the platform assigns

@@ -1,4 +1,8 @@
-import type { DEFAULT_IDS, Settings } from '../../constructs/kit/settings.js';
+import {
+  DEFAULT_SETTINGS,
+  type DEFAULT_IDS,
+  type Settings,
+} from '../../constructs/kit/settings.js';
 import { helpFor, parseConfigFlags } from './flag-parser.js';
 import { FLAGS, type LogEncoder, type LogLevel } from './operator-flags.js';
 import type { BindAddress } from './parsers.js';
@@ -43,9 +47,6 @@ export interface Config {
   readonly settings: Settings;
 }
 
-/** The namespace of the Lease when the operator runs outside of a cluster and no flag sets it. */
-const DEFAULT_NAMESPACE = 'app-operator-system';
-
 /**
  * @param argv arguments without the program
  * @param podNamespace the namespace that the operator's pod runs in, if it runs in one
@@ -71,7 +72,7 @@ export function parseConfig(
     leaderElect: values['leader-elect'],
     leaderElectLeaseMs: values['leader-elect-lease-duration'],
     leaderElectionNamespace:
-      values['leader-election-namespace'] || podNamespace || DEFAULT_NAMESPACE,
+      values['leader-election-namespace'] || podNamespace || DEFAULT_SETTINGS.operatorNamespace,
     watchNamespaces: values['watch-namespaces'],
     watchLabelSelector: values['watch-label-selector'],
     maxConcurrentReconciles: values['max-concurrent-reconciles'],
@@ -85,6 +86,8 @@ export function parseConfig(
       ...given('defaultGid', values['default-gid']),
       ...given('defaultFsGroup', values['default-fsgroup']),
       clusterDomain: values['cluster-domain'],
+      kedaNamespace: values['keda-namespace'],
+      operatorNamespace: podNamespace || DEFAULT_SETTINGS.operatorNamespace,
     },
   });
 }

@@ -107,6 +107,11 @@ export const FLAGS = {
   'site-check': flag(bool, 'true', 'Check each site over HTTP before it becomes Ready.'),
   'resync-interval': flag(duration('1s'), '10h', 'How often every resource is reconciled again.'),
   'cluster-domain': flag(domain(1), DEFAULT_SETTINGS.clusterDomain, 'DNS domain of the cluster.'),
+  'keda-namespace': flag(
+    namespace,
+    DEFAULT_SETTINGS.kedaNamespace,
+    "Namespace of KEDA's operator: only from there it reaches the benches' Redis.",
+  ),
   kubeconfig: flag(
     text,
     '',

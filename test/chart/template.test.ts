@@ -88,6 +88,8 @@ describe('helm template', () => {
     [['replicas=3'], { replicas: 3 }],
     [['openshift=true'], { platformIds: true }],
     [['networkPolicy.egress=true'], { limitEgress: true }],
+    [['networkPolicy.metricsNamespace="monitoring"'], { metricsNamespace: 'monitoring' }],
+    [['kedaNamespace="openshift-keda"'], { kedaNamespace: 'openshift-keda' }],
     [['webhooks.enabled=false'], { webhooks: false }],
     [
       ['replicas=2', 'openshift=true', 'networkPolicy.egress=true'],

@@ -195,6 +195,11 @@ test(`an upgrade from ${BEFORE.release}`, needsHistory, async (t) => {
       return JSON.stringify(at(object, template)) !== JSON.stringify(at(now.get(name), template));
     });
     assert.deepEqual(changed.map(([name]) => name).sort(), RESTARTED);
+    // By these labels the policies of this release let the old pods reach each other.
+    const labels = 'spec.template.metadata.labels';
+    for (const [name, object] of changed) {
+      assert.deepEqual(at(now.get(name), labels), at(object, labels), name);
+    }
   });
 });
 

@@ -8,13 +8,15 @@ import { type E2e, e2e, skip } from './harness.js';
 import { cleanUp, runningPod, smallBench } from './support/benches.js';
 import { ArgumentLists, exposedSecrets } from './support/exposed-secrets.js';
 import { podLog } from './support/pod-log.js';
-import { canConnect, outsidePod } from './support/outside-pod.js';
+import { outsidePod, reachable } from './support/outside-pod.js';
 
 const QUEUES = ['default', 'short', 'long'] as const;
 /** As OpenShift chooses it: any number, in no file of any image. */
 const ARBITRARY = 1_000_660_000;
 /** Everything that shells, SQL, JSON, URLs and configuration files could stumble over. */
 const AWKWARD_PASSWORD = `it's "quoted" $HOME %41 \\n & 50% #1`;
+/** A pod that may connect where others may not. */
+const SCRAPER = [{ podLabels: { app: 'scraper' } }];
 const JOB_MS = 180_000;
 /** How long a job waits for a missing worker; an existing worker takes it at once. */
 const IDLE_MS = 5_000;
@@ -31,8 +33,15 @@ suite('isolation and security', { skip }, () => {
     await cluster.apply(
       namespace,
       aSecret('chosen', { password: AWKWARD_PASSWORD }),
-      smallBench('plain', { componentReplicas: { workerLong: 0 } }),
+      smallBench('plain', {
+        componentReplicas: { workerLong: 0 },
+        networkPolicy: {
+          metricsFrom: SCRAPER,
+          egress: { enabled: true, allow: [{ to: SCRAPER, ports: [6379] }] },
+        },
+      }),
       smallBench('strange', {
+        networkPolicy: { ingressFrom: SCRAPER },
         security: { podSecurityContext: { runAsUser: ARBITRARY, fsGroup: ARBITRARY } },
       }),
       aSite('own', {
@@ -43,6 +52,7 @@ suite('isolation and security', { skip }, () => {
       aSite('joint', { bench: 'plain', workloads: 'Shared' }),
       aSite('foreign', { bench: 'strange', componentReplicas: { workerLong: 0 } }),
       outsidePod('outside'),
+      outsidePod('scraper'),
     );
     const sites = ['own', 'joint', 'foreign'];
     await Promise.all(sites.map((site) => cluster.ready('AppSite', namespace, site)));
@@ -108,83 +118,173 @@ suite('isolation and security', { skip }, () => {
     assert.equal((await login(`${AWKWARD_PASSWORD}!`)).status, 401);
   });
 
-  test('NetworkPolicies admit the bench and its sites only', async () => {
+  test('each pod of a bench and of its sites is selected by one NetworkPolicy', async () => {
     const policies = await cluster.list('NetworkPolicy', namespace);
     const names = policies.map(({ metadata }) => metadata.name);
-    assert.deepEqual(names, ['plain-db', 'plain-redis', 'strange-db', 'strange-redis']);
-    for (const policy of policies) {
-      const { name } = policy.metadata;
+    const suffixes = ['db', 'deny-ingress', 'gunicorn', 'metrics', 'nginx', 'redis', 'socketio'];
+    const wanted = ['plain', 'strange'].flatMap((bench) => suffixes.map((of) => `${bench}-${of}`));
+    assert.deepEqual(names, [...wanted, 'plain-egress'].sort());
+    const limited = policies.filter(({ metadata }) => metadata.name !== 'plain-egress');
+    for (const policy of limited) assert.deepEqual(at(policy, 'spec.policyTypes'), ['Ingress']);
+    const pods = await Promise.all(limited.map((policy) => selected(policy, 'spec.podSelector')));
+    const all = (await cluster.pods(namespace)).map(({ metadata }) => metadata.name);
+    assert.deepEqual(
+      pods.flat().sort(),
+      all.filter((name) => !['outside', 'scraper'].includes(name)).sort(),
+    );
+  });
+
+  test('NetworkPolicies of servers admit the bench and its sites only', async () => {
+    for (const name of ['plain-db', 'plain-redis', 'strange-db', 'strange-redis']) {
+      const policy = await cluster.the('NetworkPolicy', namespace, name);
       const bench = name.startsWith('plain') ? 'plain' : 'strange';
       assert.deepEqual(await selected(policy, 'spec.podSelector'), [`${name}-0`]);
-      assert.deepEqual(at(policy, 'spec.policyTypes'), ['Ingress']);
       const ports = at(policy, 'spec.ingress[0].ports') as { readonly port: number }[];
       const service = await cluster.the('Service', namespace, name);
       const served = at(service, 'spec.ports') as { readonly port: number }[];
       assert.deepEqual(ports.map(({ port }) => port).sort(), served.map(({ port }) => port).sort());
       const inside = await selected(policy, 'spec.ingress[0].from[0].podSelector');
-      assert.deepEqual(inside, await podsWithVolume(`${bench}-sites`, `${bench}-`));
+      const own = await podsWithVolume(`${bench}-sites`, `${bench}-`);
+      assert.deepEqual(
+        inside,
+        own.filter((pod) => !/^\w+-(nginx|db|redis)-/.test(pod)),
+      );
     }
   });
 
-  test('only the bench and its sites reach its servers, and KEDA reaches Redis', async () => {
+  test('only who needs it reaches a component', async () => {
     const elsewhere = await cluster.namespace();
     const keda = { 'app.kubernetes.io/name': 'keda-operator' };
-    await cluster.apply(elsewhere, outsidePod('keda', keda), outsidePod('outside'));
-    const places = [
+    await cluster.apply('', { apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'keda' } });
+    await cluster.apply('keda', outsidePod('keda', keda));
+    await cluster.apply(elsewhere, outsidePod('false-keda', keda), outsidePod('outside'));
+    const components = ['plain-nginx', 'plain-gunicorn', 'own-gunicorn'];
+    const strangers = ['strange-nginx', 'strange-gunicorn', 'foreign-gunicorn'];
+    const inside = await Promise.all(
+      [...components, ...strangers].map((app) => runningPod(cluster, namespace, app)),
+    );
+    const places: readonly (readonly [string, string])[] = [
       [namespace, 'outside'],
       [elsewhere, 'outside'],
-      [elsewhere, 'keda'],
-      [namespace, await runningPod(cluster, namespace, 'plain-gunicorn')],
-      [namespace, await runningPod(cluster, namespace, 'own-gunicorn')],
-      [namespace, await runningPod(cluster, namespace, 'strange-gunicorn')],
-      [namespace, await runningPod(cluster, namespace, 'foreign-gunicorn')],
-    ] as const;
-    for (const name of ['keda', 'outside']) {
-      await cluster.becomes('Pod', elsewhere, name, {
+      [elsewhere, 'false-keda'],
+      ['keda', 'keda'],
+      [namespace, 'scraper'],
+      ...inside.map((pod) => [namespace, pod] as const),
+    ];
+    for (const [where, pod] of places) {
+      await cluster.becomes('Pod', where, pod, {
         what: 'runs',
-        check: (pod) => Object.is(at(pod, 'status.phase'), 'Running'),
+        check: (live) => Object.is(at(live, 'status.phase'), 'Running'),
       });
     }
-    const servers = [
-      ['plain-redis', 6379],
-      ['plain-redis', 6380],
-      ['plain-db', 3306],
-      ['plain-nginx', 8080],
-    ] as const;
+    const targets = [
+      'plain-redis:6379',
+      'plain-redis:6380',
+      'plain-db:3306',
+      'plain-nginx:8080',
+      'plain-gunicorn:8000',
+      'own-gunicorn:8000',
+      'plain-socketio:9000',
+      'plain-metrics:9180',
+      'strange-nginx:8080',
+      'strange-metrics:9180',
+    ];
     const reaches = async ([where, pod]: (typeof places)[number]) => {
-      const answers = await Promise.all(
-        servers.map(([service, port]) =>
-          canConnect(cluster, { namespace: where, pod }, `${service}.${namespace}`, port),
-        ),
-      );
-      return [pod.replace(/-\w+-\w+$/, ''), ...answers];
+      const addresses = targets.map((target) => target.replace(':', `.${namespace}:`));
+      const reached = await reachable(cluster, { namespace: where, pod }, addresses);
+      const name = pod.replace(/-\w+-\w+$/, '');
+      return [name, ...targets.filter((_, index) => reached.includes(addresses[index] ?? ''))];
     };
+    const servers = ['plain-redis:6379', 'plain-redis:6380', 'plain-db:3306', 'plain-nginx:8080'];
+    const web = ['plain-gunicorn:8000', 'own-gunicorn:8000', 'plain-socketio:9000'];
     assert.deepEqual(await Promise.all(places.map(reaches)), [
-      ['outside', false, false, false, true],
-      ['outside', false, false, false, true],
-      ['keda', true, true, false, true],
-      ['plain-gunicorn', true, true, true, true],
-      ['own-gunicorn', true, true, true, true],
-      ['strange-gunicorn', false, false, false, true],
-      ['foreign-gunicorn', false, false, false, true],
+      ['outside', 'plain-nginx:8080', 'strange-metrics:9180'],
+      ['outside', 'plain-nginx:8080', 'strange-metrics:9180'],
+      ['false-keda', 'plain-nginx:8080', 'strange-metrics:9180'],
+      ['keda', ...servers.slice(0, 2), 'plain-nginx:8080', 'strange-metrics:9180'],
+      [
+        'scraper',
+        'plain-nginx:8080',
+        'plain-metrics:9180',
+        'strange-nginx:8080',
+        'strange-metrics:9180',
+      ],
+      ['plain-nginx', 'plain-nginx:8080', ...web],
+      ['plain-gunicorn', ...servers],
+      ['own-gunicorn', ...servers],
+      ['strange-nginx', 'plain-nginx:8080', 'strange-metrics:9180'],
+      ['strange-gunicorn', 'plain-nginx:8080', 'strange-metrics:9180'],
+      ['foreign-gunicorn', 'plain-nginx:8080', 'strange-metrics:9180'],
     ]);
+    await cluster.delete('Namespace', '', 'keda');
     await cluster.delete('Namespace', '', elsewhere);
+  });
+
+  test('no pod reaches a worker, whatever listens in it', async () => {
+    const worker = await runningPod(cluster, namespace, 'plain-worker-default');
+    const target = `${await addressOf(worker)}:7000`;
+    const listen = 'timeout 120 python3 -m http.server 7000 >/dev/null 2>&1 &';
+    await cluster.exec(namespace, worker, ['bash', '-c', listen]);
+    const reach = async (pod: string, where = target): Promise<boolean> =>
+      (await reachable(cluster, { namespace, pod }, [where])).length > 0;
+    await cluster.until('it to listen', () => reach(worker, '127.0.0.1:7000'));
+    const gunicorn = await runningPod(cluster, namespace, 'plain-gunicorn');
+    const nginx = await runningPod(cluster, namespace, 'plain-nginx');
+    const others = ['outside', 'scraper', gunicorn, nginx];
+    assert.deepEqual(await Promise.all(others.map((pod) => reach(pod))), [
+      false,
+      false,
+      false,
+      false,
+    ]);
+  });
+
+  test('with limited egress, pods reach DNS, servers and what is allowed only', async () => {
+    const allowed = `${await addressOf('scraper')}:6379`;
+    const denied = [`${await addressOf('outside')}:6379`, 'kubernetes.default:443'];
+    const dns = `kube-dns.kube-system:53`;
+    const needed = ['plain-db:3306', 'plain-redis:6379', 'plain-redis:6380', dns];
+    const targets = [...needed, allowed, ...denied, 'strange-metrics:9180'];
+    for (const app of ['plain-gunicorn', 'plain-worker-default', 'own-gunicorn']) {
+      const pod = await runningPod(cluster, namespace, app);
+      assert.deepEqual(
+        await reachable(cluster, { namespace, pod }, targets),
+        [...needed, allowed],
+        app,
+      );
+    }
+    // Another bench has no such limit.
+    const free = await runningPod(cluster, namespace, 'strange-gunicorn');
+    assert.deepEqual(await reachable(cluster, { namespace, pod: free }, [allowed, ...denied]), [
+      allowed,
+      ...denied,
+    ]);
+  });
+
+  test('sites behind these policies answer who may reach their proxy', async () => {
+    const get = 'exec 3<>"/dev/tcp/$1/8080" && printf "GET %s HTTP/1.0\\r\\nHost: %s\\r\\n\\r\\n"';
+    const script = `${get} /api/method/ping "$2" >&3 && timeout 60 head -n 1 <&3`;
+    for (const [bench, site] of [
+      ['plain', 'own'],
+      ['plain', 'joint'],
+      ['strange', 'foreign'],
+    ] as const) {
+      const command = ['bash', '-c', script, 'get', `${bench}-nginx`, `${site}.example.com`];
+      assert.match(await cluster.exec(namespace, 'scraper', command), /^HTTP\/1.1 200 /, site);
+    }
   });
 
   test('redis refuses whoever has not its password', async () => {
     const secret = await cluster.the('Secret', namespace, 'plain-redis-auth');
     const password = Buffer.from(String(secret.data?.['password']), 'base64').toString();
-    const redisCli = (port: number, input: string) =>
-      cluster.exec(
-        namespace,
-        'plain-redis-0',
-        ['redis-cli', '-h', 'plain-redis', '-p', String(port)],
-        { container: 'queue', input },
-      );
+    const pod = await runningPod(cluster, namespace, 'plain-gunicorn');
+    const script = 'exec 3<>"/dev/tcp/plain-redis/$1" && cat >&3 && timeout 60 head -n 2 <&3';
+    const commands = (port: number, input: string) =>
+      cluster.exec(namespace, pod, ['bash', '-c', script, 'redis', String(port)], { input });
     for (const port of [6379, 6380]) {
-      assert.match(await redisCli(port, 'PING\nKEYS *\n'), /^NOAUTH[^\n]*\n+NOAUTH/);
-      assert.match(await redisCli(port, 'AUTH wrong\nPING\n'), /^WRONGPASS[^\n]*\n+NOAUTH/);
-      assert.match(await redisCli(port, `AUTH ${password}\nPING\n`), /^OK\n+PONG/);
+      assert.match(await commands(port, 'PING\r\nKEYS *\r\n'), /^-NOAUTH[^\n]*\n-NOAUTH/);
+      assert.match(await commands(port, 'AUTH wrong\r\nPING\r\n'), /^-WRONGPASS[^\n]*\n-NOAUTH/);
+      assert.match(await commands(port, `AUTH ${password}\r\nPING\r\n`), /^\+OK\r?\n\+PONG/);
     }
   });
 
@@ -226,11 +326,20 @@ suite('isolation and security', { skip }, () => {
       );
   }
 
+  async function addressOf(pod: string): Promise<string> {
+    return String(at(await cluster.the('Pod', namespace, pod), 'status.podIP'));
+  }
+
   /** Names of the pods that a selector in a policy means. */
   async function selected(policy: Live, path: string): Promise<readonly string[]> {
     const labels = Object.entries(at(policy, `${path}.matchLabels`) ?? {});
     assert.ok(labels.length > 0, `${path} selects by labels`);
-    const pods = await cluster.pods(namespace, labels.map((label) => label.join('=')).join(','));
+    const but = (at(policy, `${path}.matchExpressions`) ?? []) as readonly Requirement[];
+    const selector = [
+      ...labels.map((label) => label.join('=')),
+      ...but.map(({ key, values }) => `${key} notin (${values.join(',')})`),
+    ];
+    const pods = await cluster.pods(namespace, selector.join(','));
     return pods.map(({ metadata }) => metadata.name).sort();
   }
 
@@ -281,6 +390,11 @@ suite('isolation and security', { skip }, () => {
     return takers.flat().sort();
   }
 });
+
+interface Requirement {
+  readonly key: string;
+  readonly values: readonly string[];
+}
 
 interface Container {
   readonly pod: string;

@@ -19,6 +19,8 @@ suite('names are public API', () => {
       'b-db',
       'b-db-data',
       'b-db-root',
+      'b-deny-ingress',
+      'b-egress',
       'b-gunicorn',
       'b-init',
       'b-metrics',

@@ -30,6 +30,19 @@ describe("the operator's NetworkPolicy", () => {
     );
   });
 
+  test('limits who reads the metrics to a namespace by choice', () => {
+    const { ingress } = policyOf({ metricsNamespace: 'monitoring' });
+    const matchLabels = { 'kubernetes.io/metadata.name': 'monitoring' };
+    assert.deepEqual(ingress, [
+      {
+        from: [{ namespaceSelector: { matchLabels } }],
+        ports: [{ port: PORTS.https, protocol: 'TCP' }],
+      },
+      { ports: [{ port: PORTS.health, protocol: 'TCP' }] },
+      { ports: [{ port: WEBHOOK_PORT, protocol: 'TCP' }] },
+    ]);
+  });
+
   test('allows it to reach, if egress is limited: DNS, the API server, proxies of benches', () => {
     const { policyTypes, egress = [] } = policyOf({ limitEgress: true });
     assert.deepEqual(policyTypes, ['Ingress', 'Egress']);

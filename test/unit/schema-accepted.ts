@@ -66,6 +66,26 @@ export const ACCEPTED: readonly Accepted[] = [
     }),
   ],
   [
+    'peers of every sort',
+    aBench({
+      networkPolicy: {
+        ingressFrom: [
+          { cidr: '0.0.0.0/0' },
+          { cidr: '203.0.113.7/32' },
+          { cidr: '::/0' },
+          { cidr: '2001:db8::1/128' },
+          { cidr: 'fe80:0:0:0:0:0:0:1/64' },
+          { namespace: 'ingress-nginx' },
+          { podLabels: { 'app.kubernetes.io/name': 'traefik', tier: '' } },
+          { namespace: 'a', podLabels: {} },
+        ],
+        metricsFrom: [],
+        egress: { enabled: true, allow: [{ to: [{ namespace: 'a' }], ports: [1, 65535] }] },
+      },
+    }),
+  ],
+  ['networkPolicy with its defaults', aBench({ networkPolicy: { egress: {} } })],
+  [
     'security as in the specification',
     aBench({
       security: {

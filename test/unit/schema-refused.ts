@@ -63,6 +63,34 @@ export const REFUSED_BENCHES: readonly Refused[] = [
     aBench({ componentReplicas: { scheduler: 2 } }),
     'spec.componentReplicas.scheduler',
   ],
+  ...(
+    [
+      ['no other end', {}, ''],
+      ['pods and addresses at once', { cidr: '10.0.0.0/8', namespace: 'a' }, ''],
+      ['a namespace with a dot', { namespace: 'a.b' }, '.namespace'],
+      ['addresses without a length', { cidr: '10.0.0.1' }, '.cidr'],
+      ['an address that is none', { cidr: '10.0.0.256/8' }, '.cidr'],
+      ['a length that is none', { cidr: '10.0.0.0/33' }, '.cidr'],
+      ['a length of IPv6 that is none', { cidr: '2001:db8::/129' }, '.cidr'],
+      ['a host name', { cidr: 'db.example.com/32' }, '.cidr'],
+      ['a label without a name', { podLabels: { 'a/': 'x' } }, '.podLabels'],
+      ['a label that is a sentence', { podLabels: { a: 'x y' } }, '.podLabels.a'],
+    ] as const
+  ).map(([reason, peer, path]): Refused => [
+    `a peer of the network: ${reason}`,
+    aBench({ networkPolicy: { ingressFrom: [peer] } }),
+    `spec.networkPolicy.ingressFrom[0]${path}`,
+  ]),
+  [
+    'egress to no other end',
+    aBench({ networkPolicy: { egress: { allow: [{ to: [] }] } } }),
+    'spec.networkPolicy.egress.allow[0].to',
+  ],
+  [
+    'egress to a port that is none',
+    aBench({ networkPolicy: { egress: { allow: [{ to: [{ namespace: 'a' }], ports: [0] }] } } }),
+    'spec.networkPolicy.egress.allow[0].ports[0]',
+  ],
   ['replicas that are a list', aBench({ componentReplicas: [1] }), 'spec.componentReplicas'],
   ['a quantity that is none', limits({ cpu: 'lots' }), `${LIMITS}.cpu`],
   ['a quantity with a space', limits({ memory: '1 Gi' }), `${LIMITS}.memory`],

@@ -1,5 +1,5 @@
 import type { Parser } from '../../../runner/config/flag-parser.js';
-import { domain, integer, namespaces } from '../../../runner/config/parsers.js';
+import { domain, integer, namespace, namespaces } from '../../../runner/config/parsers.js';
 import type { CommandFlags } from '../../arguments/command.js';
 import { API_GROUP_FLAGS, enable } from '../../arguments/shared-flags.js';
 
@@ -35,5 +35,15 @@ export const INSTALL_FLAGS = {
     help: 'ConfigMap of the operator whose ca.crt has the authorities of the only webhook clients (default: every client is answered)',
   },
   'limit-egress': enable("limit egress too in the operator's NetworkPolicy"),
+  'metrics-namespace': {
+    value: namespace,
+    placeholder: 'NAME',
+    help: 'only namespace whose pods reach the metrics of the operator (default: all)',
+  },
+  'keda-namespace': {
+    value: namespace,
+    placeholder: 'NAME',
+    help: "namespace of KEDA's operator (default keda)",
+  },
   ...API_GROUP_FLAGS,
 } satisfies CommandFlags;

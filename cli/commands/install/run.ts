@@ -1,3 +1,4 @@
+import { defined } from '../../../constructs/kit/defined.js';
 import { VERSION } from '../../../runner/version.js';
 import type { Run } from '../../arguments/command.js';
 import { UsageError } from '../../arguments/errors.js';
@@ -11,7 +12,6 @@ export const runInstall: Run<typeof INSTALL_FLAGS> = ({ values }) => {
       '--namespaced needs --namespaces NAMES: the operator has no rights elsewhere',
     );
   }
-  const apiGroup = values['api-group'];
   const out = installManifest({
     version: VERSION,
     namespaced,
@@ -19,10 +19,14 @@ export const runInstall: Run<typeof INSTALL_FLAGS> = ({ values }) => {
     limitEgress: values['limit-egress'] ?? false,
     webhookClientCa: values['webhook-client-ca'],
     ...(values['no-webhooks'] ? { webhooks: false } : {}),
-    ...(image === undefined ? {} : { image }),
-    ...(replicas === undefined ? {} : { replicas }),
-    ...(watchNamespaces === undefined ? {} : { watchNamespaces }),
-    ...(apiGroup === undefined ? {} : { apiGroup }),
+    ...defined({
+      image,
+      replicas,
+      watchNamespaces,
+      apiGroup: values['api-group'],
+      metricsNamespace: values['metrics-namespace'],
+      kedaNamespace: values['keda-namespace'],
+    }),
   });
   return { out, code: 0 };
 };

@@ -29,19 +29,22 @@ export function outsidePod(
   };
 }
 
-/**
- * Whether a pod can connect to a port of a host, that of Redis by default, within 15 s: many calls
- * may run at once.
- */
-export async function canConnect(
+/** How long a connection may take: many are tried at once. */
+const CONNECT_SECONDS = 15;
+
+/** Those of several targets, `host:port`, that a pod can connect to. */
+export async function reachable(
   cluster: E2e,
   { namespace, pod }: { readonly namespace: string; readonly pod: string },
-  host: string,
-  port = 6379,
-): Promise<boolean> {
+  targets: readonly string[],
+): Promise<readonly string[]> {
   // Every image of Debian has bash, which can connect.
-  const connect =
-    'timeout 15 bash -c "</dev/tcp/$1/$2" connect "$1" "$2" 2>/dev/null && echo connected || true';
-  const command = ['sh', '-c', connect, 'sh', host, String(port)];
-  return (await cluster.exec(namespace, pod, command)).includes('connected');
+  const connect = `for target; do
+    timeout ${CONNECT_SECONDS} bash -c '</dev/tcp/"\${1%:*}"/"\${1##*:}"' connect "$target" \
+      2>/dev/null && echo "$target" &
+  done
+  wait`;
+  const output = await cluster.exec(namespace, pod, ['bash', '-c', connect, 'bash', ...targets]);
+  const reached = output.split('\n');
+  return targets.filter((target) => reached.includes(target));
 }

@@ -1,4 +1,4 @@
-import { DEFAULT_IDS } from '../../../constructs/kit/settings.js';
+import { DEFAULT_IDS, DEFAULT_SETTINGS } from '../../../constructs/kit/settings.js';
 import type { Group, Value, Values } from './values.js';
 
 /** Fields of the operator's Deployment whose values are the defaults of the chart. */
@@ -166,12 +166,21 @@ function networkValues(): Values {
         "Name of a ConfigMap in the release's namespace; its key `ca.crt` has the authorities of the only clients that the webhooks answer. Empty: every client is answered.",
       ),
     }),
+    kedaNamespace: value(
+      DEFAULT_SETTINGS.kedaNamespace,
+      "Namespace of KEDA's operator: only from there it reaches the Redis of benches.",
+      { type: 'string', ...NAMESPACE },
+    ),
     networkPolicy: group('NetworkPolicy of the operator.', {
       enabled: flag(true, 'Create the NetworkPolicy: it allows ingress on the served ports only.'),
       egress: flag(
         false,
         'Limit egress too: to DNS, to the API server on 443 or 6443, and to benches.',
       ),
+      metricsNamespace: value('', 'Only namespace whose pods reach the metrics; all if empty.', {
+        type: 'string',
+        pattern: `^(${NAMESPACE.pattern.slice(1, -1)})?$`,
+      }),
     }),
   };
 }

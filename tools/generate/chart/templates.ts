@@ -1,4 +1,5 @@
 import type { InstallProps } from '../../../constructs/install/chart.js';
+import { DEFAULT_SETTINGS } from '../../../constructs/kit/settings.js';
 import type { KubeObject } from '../../../constructs/kit/object.js';
 import { type DeploymentObject, lift, withValues } from './deployment.js';
 import { type Choice, joined, Merge } from './merge.js';
@@ -25,11 +26,10 @@ export interface Templates {
 /** Stands for the namespaces that are watched: for all of them, or for one after the other. */
 const WATCHED = '__watched__';
 
-/** Stands for the ConfigMap with the authorities of webhook clients. */
-const CLIENT_CA = '__client-ca__';
+type Dimension = readonly (Choice & { readonly props: Partial<InstallProps> })[];
 
 /** The variants of an installation, by dimension; the default is the first of each. */
-const DIMENSIONS: readonly (readonly (Choice & { readonly props: Partial<InstallProps> })[])[] = [
+const DIMENSIONS: readonly Dimension[] = [
   [
     { when: 'not .Values.watchNamespaces', props: {} },
     {
@@ -57,11 +57,29 @@ const DIMENSIONS: readonly (readonly (Choice & { readonly props: Partial<Install
     { when: '.Values.webhooks.enabled', props: {} },
     { when: 'not .Values.webhooks.enabled', props: { webhooks: false } },
   ],
-  [
-    { when: 'not .Values.webhooks.clientCA', props: {} },
-    { when: '.Values.webhooks.clientCA', props: { webhookClientCa: CLIENT_CA } },
-  ],
 ];
+
+/** Variants in which a value is in the objects. */
+function namedDimensions(tokens: Tokens): readonly Dimension[] {
+  const metricsNamespace = tokens.value('.Values.networkPolicy.metricsNamespace');
+  const kedaNamespace = tokens.value('.Values.kedaNamespace');
+  const webhookClientCa = tokens.value('.Values.webhooks.clientCA');
+  const isKeda = `.Values.kedaNamespace "${DEFAULT_SETTINGS.kedaNamespace}"`;
+  return [
+    [
+      { when: 'not .Values.networkPolicy.metricsNamespace', props: {} },
+      { when: '.Values.networkPolicy.metricsNamespace', props: { metricsNamespace } },
+    ],
+    [
+      { when: 'not .Values.webhooks.clientCA', props: {} },
+      { when: '.Values.webhooks.clientCA', props: { webhookClientCa } },
+    ],
+    [
+      { when: `eq ${isKeda}`, props: {} },
+      { when: `ne ${isKeda}`, props: { kedaNamespace } },
+    ],
+  ];
+}
 
 /** Conditions for all objects of a kind. */
 const WHEN: Readonly<Record<string, string>> = {
@@ -77,7 +95,7 @@ export function templatesOf({ install, yaml, repository }: Installer): Templates
     image: tokens.value('include "app-operator.image" .'),
     namespace: tokens.value('.Release.Namespace'),
   };
-  const variants = DIMENSIONS.map((choices) =>
+  const variants = [...DIMENSIONS, ...namedDimensions(tokens)].map((choices) =>
     choices.map((choice) => {
       const objects = install({ ...base, ...choice.props });
       const adapted = objects.map((object) => [idOf(object), adapt(object, tokens)] as const);
@@ -148,9 +166,7 @@ function eachNamespace(text: string): string {
 }
 
 function allNamespaces(text: string): string {
-  return text
-    .replaceAll(WATCHED, '{{ join "," .Values.watchNamespaces }}')
-    .replaceAll(CLIENT_CA, '{{ .Values.webhooks.clientCA }}');
+  return text.replaceAll(WATCHED, '{{ join "," .Values.watchNamespaces }}');
 }
 
 function deploymentOf(objects: readonly KubeObject[]): DeploymentObject {
