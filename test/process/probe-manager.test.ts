@@ -182,7 +182,7 @@ describe('a site', () => {
     assert.deepEqual(oks(manager.results(changed)), [false]);
   });
 
-  test('is checked anew after a child was not ready, and as another one if it was created again', async (t) => {
+  test('is checked again after a child was not ready, and as another one if it was created again', async (t) => {
     const sites = await Sites.start(t);
     const { manager, change } = aManager(t);
     const site = sites.target('a', 's');

@@ -14,21 +14,20 @@ import { aController } from '../unit/controller-builder.js';
 import { BENCH } from '../unit/plan-builder.js';
 
 /** A kind whose resources have no children, and one check. */
-const checked = (url: string): AnyKind =>
-  ({
-    definition: bench.definition,
-    owns: [],
-    reads: [],
-    references: [],
-    reasons: {},
-    durableStatus: [],
-    indexes: [],
-    resolve: () => ({}),
-    chart: (scope, id) => new Chart(scope, id),
-    probes: () => [{ url, host: 'a', expectStatus: 200, expectBody: { message: 'pong' } }],
-    evaluate: evaluatePhase,
-    cleanup: { needed: () => false, blockers: () => undefined, chart: () => undefined },
-  });
+const checked = (url: string): AnyKind => ({
+  definition: bench.definition,
+  owns: [],
+  reads: [],
+  references: [],
+  reasons: {},
+  durableStatus: [],
+  indexes: [],
+  resolve: () => ({}),
+  chart: (scope, id) => new Chart(scope, id),
+  probes: () => [{ url, host: 'a', expectStatus: 200, expectBody: { message: 'pong' } }],
+  evaluate: evaluatePhase,
+  cleanup: { needed: () => false, blockers: () => undefined, chart: () => undefined },
+});
 
 /** A server that answers as the test says, and the statuses that are written. */
 async function aSite(t: TestContext) {
