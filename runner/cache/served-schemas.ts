@@ -37,7 +37,7 @@ interface ServedSchema extends Schema {
 }
 
 /**
- * Compares the schemas that the API server has of our kinds with those of this release. Nobody needs
+ * Compares the schemas that the API server has of our kinds with those of this release. No permission needs
  * a permission of ours to read them.
  */
 export class ServedSchemas {

@@ -94,7 +94,7 @@ const foreign = fc.record({ metadata, spec: optional(spec), status: optional(sta
 
 describe('the health', () => {
   for (const kind of READ_KINDS) {
-    test(`of a ${kind.apiVersion} ${kind.kind} can always be told`, () => {
+    test(`of a ${kind.apiVersion} ${kind.kind} is always known`, () => {
       fc.assert(
         fc.property(foreign, (object) => {
           const read = { apiVersion: kind.apiVersion, kind: kind.kind, ...object };
