@@ -83,14 +83,14 @@ const CORE: Readonly<Record<string, HealthRule>> = {
 export function healthOf(read: Observable, rule: HealthRule = CORE[read.kind] ?? {}): Health {
   const object = observable(read);
   try {
-    return judged(object, rule);
+    return healthByRule(object, rule);
   } catch (error) {
     const why = error instanceof Error ? error.message : String(error);
     return { state: 'Failed', reason: 'Unreadable', message: `is unreadable: ${why}` };
   }
 }
 
-function judged(object: Observable, rule: HealthRule): Health {
+function healthByRule(object: Observable, rule: HealthRule): Health {
   if (object.metadata.deletionTimestamp) {
     return { state: 'Terminating', message: 'is being deleted' };
   }
@@ -147,7 +147,7 @@ function withoutMisfits(
   return Object.fromEntries(Object.entries(fields).filter(fits));
 }
 
-/** The conditions in a status that another operator has written, or anybody else. */
+/** The conditions in a status that another operator has written, or a user. */
 export function conditionsOf(conditions: unknown): readonly StatusCondition[] {
   return recordsOf(conditions).flatMap(({ type, status, reason, message }) => {
     if (typeof type !== 'string' || typeof status !== 'string') return [];

@@ -6,7 +6,7 @@ import type { Sink } from './reflector.js';
 /** What of an object could not be done; the values of a metric's label. */
 export type Stage = 'parse' | 'store' | 'index' | 'read';
 
-/** Told of each object that could not be processed. The others of its kind are. */
+/** Called for each object that could not be processed. The others of its kind are processed. */
 export type OnUnusable = (kind: string, key: string, stage: Stage, error: unknown) => void;
 
 /** Messages that are kept so that none is repeated: an object may change each second. */

@@ -37,8 +37,8 @@ interface ServedSchema extends Schema {
 }
 
 /**
- * Compares the schemas that the API server has of our kinds with those of this release. Nobody needs
- * a permission of ours to read them.
+ * Compares the schemas that the API server has of our kinds with those of this release. Every user who
+ * is authenticated may read them.
  */
 export class ServedSchemas {
   readonly #missing = new Map<string, MissingFields>();

@@ -49,7 +49,7 @@ export function usable(
   const whole = cutBelow(object) as Resource;
   const { status, problems } = soundStatus(definition, whole.status);
   const resource: Resource = { ...whole, spec: specOf(definition, whole, before) };
-  if (problems.length > 0) {
+  if (problems.length > 0 || resource.status === null) {
     Object.assign(resource, { status });
     const lasting = problems.filter(
       ({ path }) => !OWN_FIELDS.has(path.split(/[.[]/)[1] ?? 'status'),

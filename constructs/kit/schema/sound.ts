@@ -14,7 +14,7 @@ export interface SoundStatus {
 
 /**
  * The fields of a stored status that have the types of the kind's schema. The API server guarantees
- * them as long as the CRD has its schema. Bounds are not judged: they may have become stricter.
+ * them as long as the CRD has its schema. Bounds are not checked: they may have become stricter.
  */
 export function soundStatus(definition: KindDefinition, status: unknown): SoundStatus {
   const node = compiled(definition).properties.get('status');
