@@ -2,6 +2,7 @@ import { ApiObject, type ApiObjectProps, Chart } from 'cdk8s';
 import { k8s } from 'cdk8s-plus-28';
 import { Construct } from 'constructs';
 import { DEFAULT_API_GROUP, type KindDefinition } from '../kit/definition.js';
+import type { TenantPolicy } from '../kit/tenant-policy.js';
 import { DEFINITIONS, KINDS } from '../registry.js';
 import { OperatorAccess } from './access.js';
 import { crdOf } from './crd.js';
@@ -51,6 +52,8 @@ export interface InstallProps {
    * @default true, but not where `namespaced`
    */
   readonly webhooks?: boolean;
+  /** What authors of resources may do. @default DEFAULT_POLICY */
+  readonly policy?: Partial<TenantPolicy>;
   /** API group of the custom resources. @default app-operator.io */
   readonly apiGroup?: string;
   /** The kinds whose CRDs are installed. @default all */
@@ -68,7 +71,7 @@ export interface InstallProps {
 export class InstallChart extends Chart {
   constructor(scope: Construct, id: string, props: InstallProps) {
     super(scope, id, { disableResourceNameHashes: true });
-    const { image, replicas = 1, platformIds = false, limitEgress = false } = props;
+    const { image, replicas = 1, platformIds = false, limitEgress = false, policy = {} } = props;
     const common = commonProps(props);
     const { namespace, namespaced, webhooks } = common;
     refuseContradictions(common);
@@ -80,7 +83,7 @@ export class InstallChart extends Chart {
     if (!namespaced) new UserRoles(this, 'user-roles', common);
     new MetricsService(this, 'metrics-service', { namespace });
     new OperatorNetwork(this, 'network', { namespace, webhooks, egress: limitEgress });
-    new Manager(this, 'manager', { ...common, image, replicas, platformIds });
+    new Manager(this, 'manager', { ...common, image, replicas, platformIds, policy });
     if (webhooks) new Webhooks(this, 'webhooks', common);
   }
 }

@@ -2,6 +2,7 @@ import { k8s } from 'cdk8s-plus-28';
 import { Construct } from 'constructs';
 import { DEFAULT_API_GROUP } from '../kit/definition.js';
 import { DEFAULT_IDS as IDS } from '../kit/settings.js';
+import { policyFlags, type TenantPolicy } from '../kit/tenant-policy.js';
 import {
   CONTROL_PLANE,
   OPERATOR,
@@ -23,6 +24,8 @@ export interface ManagerProps {
   readonly namespaced?: boolean | undefined;
   /** Whether the platform assigns the ids of the pods that it makes. @default false */
   readonly platformIds?: boolean | undefined;
+  /** What authors of resources may do. */
+  readonly policy: Partial<TenantPolicy>;
   /** Whether it serves admission webhooks. */
   readonly webhooks: boolean;
 }
@@ -128,7 +131,7 @@ function container(props: ManagerProps): k8s.Container {
 }
 
 function managerArgs(props: ManagerProps): string[] {
-  const { apiGroup, watchNamespaces = [], namespaced, webhooks } = props;
+  const { apiGroup, watchNamespaces = [], namespaced, webhooks, policy } = props;
   return [
     '--leader-elect',
     `--metrics-bind-address=${PLAIN_METRICS_ADDRESS}`,
@@ -140,5 +143,6 @@ function managerArgs(props: ManagerProps): string[] {
     '--zap-log-level=info',
     ...(apiGroup === DEFAULT_API_GROUP ? [] : [`--api-group=${apiGroup}`]),
     ...(watchNamespaces.length === 0 ? [] : [`--watch-namespaces=${watchNamespaces.join(',')}`]),
+    ...policyFlags(policy),
   ];
 }

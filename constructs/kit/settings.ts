@@ -1,3 +1,5 @@
+import { DEFAULT_POLICY, type TenantPolicy } from './tenant-policy.js';
+
 /**
  * What the operator's administrator decides for every resource. The runner reads it from its flags
  * and environment.
@@ -12,10 +14,18 @@ export interface Settings {
   readonly defaultFsGroup?: number;
   /** The cluster's DNS domain. */
   readonly clusterDomain: string;
+  /**
+   * What authors of resources may do.
+   * @default DEFAULT_POLICY, also for each field that is missing
+   */
+  readonly policy?: Partial<TenantPolicy>;
 }
 
 /** The settings of an operator without flags. */
-export const DEFAULT_SETTINGS: Settings = { clusterDomain: 'cluster.local' };
+export const DEFAULT_SETTINGS: Settings = {
+  clusterDomain: 'cluster.local',
+  policy: DEFAULT_POLICY,
+};
 
 /**
  * The built-in ids, where neither a spec nor the settings have others, and the platform assigns

@@ -6,6 +6,7 @@ import type { KubeObject, Resource } from '../../constructs/kit/object.js';
 import { problemsOf } from '../../constructs/kit/problems.js';
 import { reasonClass } from '../../constructs/kit/reasons.js';
 import { admit } from '../../constructs/kit/schema/admit.js';
+import { DEFAULT_SETTINGS, type Settings } from '../../constructs/kit/settings.js';
 import { StaticReader } from '../../constructs/kit/static-reader.js';
 import type { AnyKind } from '../../constructs/registry.js';
 
@@ -18,6 +19,8 @@ export interface AdmissionChange {
   readonly old: Resource | undefined;
   /** All other objects; undefined until the caches are synced. */
   readonly reader: ClusterReader | undefined;
+  /** What the operator's administrator decides. @default DEFAULT_SETTINGS */
+  readonly settings?: Settings;
 }
 
 export interface AdmissionResult {
@@ -37,7 +40,8 @@ const NOTHING: AdmissionResult = { problems: [], warnings: [] };
  * Evaluates a change with the code of a reconcile: first the schema and its rules, then the kind's
  * `resolve`. A problem that the stored resource has already is neither refused nor reported again.
  */
-export function validate({ kind, group, object, old, reader }: AdmissionChange): AdmissionResult {
+export function validate(change: AdmissionChange): AdmissionResult {
+  const { kind, group, object, old } = change;
   if (object.metadata.deletionTimestamp !== undefined) return NOTHING;
   if (old && canonicalJson(old.spec) === canonicalJson(object.spec)) return NOTHING;
   const { definition } = kind;
@@ -53,8 +57,8 @@ export function validate({ kind, group, object, old, reader }: AdmissionChange):
   const earlier = old && completed(kind, group, old);
   // Its earlier problems are unknown: the reconcile reports what is wrong.
   if (old && !earlier) return { problems: [], warnings: pruned.map(unknownField) };
-  const now = resolveForAdmission(kind, stored, reader);
-  const before = earlier ? resolveForAdmission(kind, earlier, reader) : NO_FINDINGS;
+  const now = resolveForAdmission(change, stored);
+  const before = earlier ? resolveForAdmission(change, earlier) : NO_FINDINGS;
   return {
     problems: added(before.problems, now.problems, messageOf),
     warnings: [...pruned.map(unknownField), ...added(before.warnings, now.warnings, canonicalJson)],
@@ -68,8 +72,8 @@ export function deletionWarnings({ kind, old, reader }: AdmissionChange): readon
   try {
     kind.cleanup.blockers(old, reader);
   } catch (error) {
-    if (error instanceof Waiting) return [{ path: 'metadata.finalizers', message: error.message }];
-    throw error;
+    if (!(error instanceof Waiting || error instanceof Stalled)) throw error;
+    return [{ path: 'metadata.finalizers', message: error.message }];
   }
   return [];
 }
@@ -79,15 +83,14 @@ type AdmissionFindings = Required<AdmissionResult>;
 const NO_FINDINGS: AdmissionFindings = { ...NOTHING, unsure: false };
 
 function resolveForAdmission(
-  kind: AnyKind,
+  { kind, reader, settings = DEFAULT_SETTINGS }: AdmissionChange,
   resource: Resource,
-  reader: ClusterReader | undefined,
 ): AdmissionFindings {
   // Whoever changes a name now is its youngest owner, even if the object is old.
   const { creationTimestamp: _created, ...metadata } = resource.metadata;
   const youngest = { ...resource, metadata };
   // A problem without any other object in the cluster is a problem of the spec alone.
-  const alone = resolveError(kind, youngest, new StaticReader({ objects: [] }));
+  const alone = resolveError(kind, youngest, new StaticReader({ objects: [], settings }));
   if (alone instanceof Stalled) return { ...NO_FINDINGS, problems: problemsOf(alone) };
   if (!reader) return NO_FINDINGS;
   const error = resolveError(kind, youngest, reader);

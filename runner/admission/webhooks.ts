@@ -12,7 +12,12 @@ import { type Answered, serveWebhooks } from './server.js';
 export interface WebhooksOptions {
   readonly config: Pick<
     Config,
-    'webhooks' | 'webhookBindAddress' | 'apiGroup' | 'watchNamespaces' | 'leaderElectionNamespace'
+    | 'webhooks'
+    | 'webhookBindAddress'
+    | 'apiGroup'
+    | 'watchNamespaces'
+    | 'leaderElectionNamespace'
+    | 'settings'
   >;
   /** Not fenced: every replica serves, and maintains the certificates. */
   readonly client: Pick<Client, 'request' | 'watch'>;
@@ -44,6 +49,7 @@ export async function startWebhooks(options: WebhooksOptions): Promise<Webhooks 
     group: config.apiGroup,
     namespaces: config.watchNamespaces,
     reader,
+    settings: config.settings,
     log,
   });
   const server = await serveWebhooks({

@@ -79,6 +79,13 @@ export function parseConfig(
       ...given('defaultGid', values['default-gid']),
       ...given('defaultFsGroup', values['default-fsgroup']),
       clusterDomain: values['cluster-domain'],
+      policy: {
+        allowedServiceAccounts: values['allowed-service-accounts'],
+        allowedIngressAnnotations: values['allowed-ingress-annotations'],
+        allowedImagePrefixes: values['allowed-image-prefixes'],
+        podSecurityLevel: values['pod-security-level'],
+        sharedHosts: values['shared-hosts'],
+      },
     },
   });
 }

@@ -1,7 +1,7 @@
 import type { Parser } from '../../../runner/config/flag-parser.js';
 import { integer, namespaces } from '../../../runner/config/parsers.js';
 import type { CommandFlags } from '../../arguments/command.js';
-import { API_GROUP_FLAGS, enable } from '../../arguments/shared-flags.js';
+import { API_GROUP_FLAGS, enable, POLICY_FLAGS } from '../../arguments/shared-flags.js';
 
 const imageName: Parser<string> = {
   allowed: 'a container image, such as registry.example.com/app-operator:1.0',
@@ -30,5 +30,6 @@ export const INSTALL_FLAGS = {
   'platform-ids': enable('the platform assigns the ids of pods, as OpenShift does: set no ids'),
   'no-webhooks': enable('without admission webhooks'),
   'limit-egress': enable("limit egress too in the operator's NetworkPolicy"),
+  ...POLICY_FLAGS,
   ...API_GROUP_FLAGS,
 } satisfies CommandFlags;
