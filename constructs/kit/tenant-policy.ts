@@ -43,6 +43,7 @@ export const DEFAULT_INGRESS_ANNOTATIONS: readonly string[] = [
     ...['limit-burst-multiplier', 'ssl-redirect', 'force-ssl-redirect'],
     ...['whitelist-source-range', 'allowlist-source-range', 'denylist-source-range'],
   ),
+  ...under('ingress.kubernetes.io', 'proxy-body-size', 'ssl-redirect', 'force-ssl-redirect'),
   ...under(
     'nginx.org',
     ...['client-max-body-size', 'proxy-buffering', 'proxy-buffer-size', 'proxy-buffers'],

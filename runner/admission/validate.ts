@@ -83,14 +83,14 @@ type AdmissionFindings = Required<AdmissionResult>;
 const NO_FINDINGS: AdmissionFindings = { ...NOTHING, unsure: false };
 
 function resolveForAdmission(
-  { kind, reader, settings = DEFAULT_SETTINGS }: AdmissionChange,
+  { kind, reader, settings }: AdmissionChange,
   resource: Resource,
 ): AdmissionFindings {
   // Whoever changes a name now is its youngest owner, even if the object is old.
   const { creationTimestamp: _created, ...metadata } = resource.metadata;
   const youngest = { ...resource, metadata };
   // A problem without any other object in the cluster is a problem of the spec alone.
-  const alone = resolveError(kind, youngest, new StaticReader({ objects: [], settings }));
+  const alone = resolveError(kind, youngest, emptyReader(settings));
   if (alone instanceof Stalled) return { ...NO_FINDINGS, problems: problemsOf(alone) };
   if (!reader) return NO_FINDINGS;
   const error = resolveError(kind, youngest, reader);
@@ -102,6 +102,10 @@ function resolveForAdmission(
   const reported = error && (missing || error instanceof Stalled) ? problemsOf(error) : [];
   const warnings = [...reported, ...(kind.admissionWarnings?.(resource, reader) ?? [])];
   return { problems: [], warnings, unsure: missing };
+}
+
+function emptyReader(settings: Settings = DEFAULT_SETTINGS): ClusterReader {
+  return new StaticReader({ objects: [], settings });
 }
 
 /** The cluster's CRDs may be those of a newer operator. */

@@ -241,7 +241,7 @@ describe('a host name of another namespace', () => {
 describe('at admission', () => {
   const review = (object: AppSite, objects: readonly KubeObject[], old?: AppSite) =>
     validate({
-      ...{ kind: siteKind as Parameters<typeof validate>[0]['kind'], group: 'app-operator.io' },
+      ...{ kind: siteKind, group: 'app-operator.io' },
       ...{ object, old, reader: aReader([benchOf('default'), ...objects]) },
     });
   test('whoever adds a host name is younger than every other site that has it', () => {

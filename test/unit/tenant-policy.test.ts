@@ -6,6 +6,7 @@ import type { KubeObject, Resource } from '../../constructs/kit/object.js';
 import {
   allowsImage,
   allowsServiceAccount,
+  DEFAULT_INGRESS_ANNOTATIONS,
   DEFAULT_POLICY,
   matchesPattern,
   policyFlags,
@@ -17,6 +18,7 @@ import { validate } from '../../runner/admission/validate.js';
 import { parseConfig } from '../../runner/config/config.js';
 import { aBench, aReader, aReadyBench, aSite, stored } from '../golden/builders.js';
 import { corpus } from '../golden/corpus.js';
+import { assertSection, table } from '../golden/docs.js';
 
 type Fields = Readonly<Record<string, unknown>>;
 
@@ -267,6 +269,7 @@ describe('annotations of the Ingress that are allowed by default', () => {
     `${NGINX}/proxy-read-timeout`,
     `${NGINX}/whitelist-source-range`,
     'cert-manager.io/cluster-issuer',
+    'ingress.kubernetes.io/ssl-redirect',
     'external-dns.alpha.kubernetes.io/ttl',
     'haproxy.router.openshift.io/timeout',
     'haproxy.router.openshift.io/rate-limit-connections.rate-http',
@@ -380,6 +383,16 @@ describe('every pod of every golden scenario', () => {
       }
     }
   });
+});
+
+test('docs/security/tenant-policy.md lists every annotation that is allowed by default', () => {
+  const prefixes = new Map<string, string[]>();
+  for (const key of DEFAULT_INGRESS_ANNOTATIONS) {
+    const [prefix = '', name = ''] = key.split('/');
+    prefixes.set(prefix, [...(prefixes.get(prefix) ?? []), `\`${name}\``]);
+  }
+  const rows = [...prefixes].map(([prefix, names]) => [`\`${prefix}/\``, names.join(', ')]);
+  assertSection('docs/security/tenant-policy.md', 'annotations', table(['Prefix', 'Names'], rows));
 });
 
 describe('a pattern', () => {
