@@ -12,7 +12,10 @@ import { Balancer, bundleOf, configurations, register } from './support/webhooks
 const OTHERS = 'the administrator of the cluster allows others by';
 const T1 = 'tenant-1';
 const T2 = 'tenant-2';
-const POLICY = ['--allowed-image-prefixes=frappe/,redis,mariadb,registry.example.com/'];
+const POLICY = [
+  '--shared-hosts=false',
+  '--allowed-image-prefixes=frappe/,redis,mariadb,registry.example.com/',
+];
 
 let cluster: Cluster;
 let balancer: Balancer;

@@ -147,7 +147,7 @@ describe('a host name of another namespace', () => {
     },
     {
       what: 'is served by an Ingress of a site that is not seen',
-      objects: [ingress({ site: 'unseen' })],
+      objects: [ingress({ site: 'unknown' })],
       refused: true,
     },
     {
