@@ -953,7 +953,7 @@ export interface AppBenchSpecPodTemplate {
   readonly priorityClassName?: string;
 
   /**
-   * Service account of the pods; none is mounted when not given.
+   * Service account of the pods, which the administrator of the cluster must allow. Its token is not mounted.
    *
    * @schema AppBenchSpecPodTemplate#serviceAccountName
    */
@@ -2958,7 +2958,7 @@ export interface AppSiteSpecPodTemplate {
   readonly priorityClassName?: string;
 
   /**
-   * Service account of the pods; none is mounted when not given.
+   * Service account of the pods, which the administrator of the cluster must allow. Its token is not mounted.
    *
    * @schema AppSiteSpecPodTemplate#serviceAccountName
    */

@@ -132,12 +132,12 @@ export class Manager {
     const { watches, dependencies } = this.#parts;
     watches.start(kind, {
       sink: (inScope) => this.#serving(kind, referenceSink(kind, dependencies, inScope)),
-      metadataOnly: kind.content !== true,
+      metadataOnly: kind.content === undefined,
       clusterScoped: kind.clusterScoped === true,
     });
   }
 
-  /** Children are selected by their label. If users refer to the kind, the metadata of all objects is watched. */
+  /** Children are selected by their label. If users refer to the kind, all objects are watched. */
   #watchChildren(kind: ObjectKind): void {
     const { kinds, watches, children, dependencies } = this.#parts;
     const among = (others: readonly ObjectKind[] = []): boolean =>
@@ -147,10 +147,12 @@ export class Manager {
     watches.start(kind, {
       sink: (inScope) => {
         const sink = children.sink(kind, inScope);
-        const read = (): Sink => readableSink(kind.kind, dependencies, sink, inScope);
+        const read = (): Sink => readableSink(kind, dependencies, sink, inScope);
         return this.#serving(kind, isRead ? read() : sink);
       },
-      ...(isReferredTo ? { metadataOnly: true } : { labelSelector: MANAGED }),
+      ...(isReferredTo
+        ? { metadataOnly: kind.content === undefined }
+        : { labelSelector: MANAGED }),
     });
   }
 

@@ -1,8 +1,22 @@
 /** Flags that several commands have. */
+import { defined } from '../../constructs/kit/defined.js';
 import { DEFAULT_API_GROUP } from '../../constructs/kit/definition.js';
 import { DEFAULT_IDS, DEFAULT_SETTINGS, type Settings } from '../../constructs/kit/settings.js';
+import {
+  DEFAULT_POLICY,
+  type PodSecurityLevel,
+  type TenantPolicy,
+} from '../../constructs/kit/tenant-policy.js';
 import type { GivenValues } from '../../runner/config/flag-parser.js';
-import { bool, domain, integer, namespace, oneOf, text } from '../../runner/config/parsers.js';
+import {
+  bool,
+  domain,
+  integer,
+  namespace,
+  oneOf,
+  patterns,
+  text,
+} from '../../runner/config/parsers.js';
 import type { CommandFlag, CommandFlags } from './command.js';
 
 const MAX_ID = 2147483647;
@@ -32,7 +46,38 @@ export const FILE_FLAGS = {
   recursive: enable('read the folders in a folder too', 'R'),
 } satisfies CommandFlags;
 
+/** What the authors of resources may do; the flags of the operator have the same names. */
+export const POLICY_FLAGS = {
+  'allowed-service-accounts': {
+    value: patterns,
+    placeholder: 'PATTERNS',
+    help: 'service accounts of pods, as namespace/name or name with * (default: none but default)',
+  },
+  'allowed-ingress-annotations': {
+    value: patterns,
+    placeholder: 'PATTERNS',
+    help: 'annotations of Ingresses, with *; default stands for the harmless ones (default default)',
+  },
+  'allowed-image-prefixes': {
+    value: patterns,
+    placeholder: 'PREFIXES',
+    help: 'how images of benches, Redis and databases begin (default: all)',
+  },
+  'pod-security-level': {
+    value: oneOf<PodSecurityLevel>({
+      restricted: 'restricted',
+      baseline: 'baseline',
+      privileged: 'privileged',
+    }),
+    placeholder: 'LEVEL',
+    help: `Pod Security Standard that a spec must not exceed (default ${DEFAULT_POLICY.podSecurityLevel})`,
+    complete: ['restricted', 'baseline', 'privileged'],
+  },
+  'shared-hosts': enable('allow sites of several namespaces with one host name'),
+} satisfies CommandFlags;
+
 export const SETTINGS_FLAGS = {
+  ...POLICY_FLAGS,
   'cluster-domain': {
     value: domain(1),
     placeholder: 'NAME',
@@ -117,5 +162,18 @@ export function settingsOf(values: GivenValues<typeof SETTINGS_FLAGS>): Settings
     clusterDomain: values['cluster-domain'] ?? DEFAULT_SETTINGS.clusterDomain,
     kedaNamespace: values['keda-namespace'] ?? DEFAULT_SETTINGS.kedaNamespace,
     operatorNamespace: values['operator-namespace'] ?? DEFAULT_SETTINGS.operatorNamespace,
+    policy: policyFrom(values),
   };
+}
+
+/** The policy of the given flags. */
+export function policyFrom(values: GivenValues<typeof POLICY_FLAGS>): Partial<TenantPolicy> {
+  const given: Readonly<Record<keyof TenantPolicy, unknown>> = {
+    allowedServiceAccounts: values['allowed-service-accounts'],
+    allowedIngressAnnotations: values['allowed-ingress-annotations'],
+    allowedImagePrefixes: values['allowed-image-prefixes'],
+    podSecurityLevel: values['pod-security-level'],
+    sharedHosts: values['shared-hosts'],
+  };
+  return defined(given) as Partial<TenantPolicy>;
 }

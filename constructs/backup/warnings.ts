@@ -1,16 +1,17 @@
-import { viewSite } from '../frappe/site-model.js';
 import type { Problem } from '../kit/errors.js';
 import type { ClusterReader } from '../kit/kind.js';
 import { benchNames } from '../kit/names.js';
+import type { AppSite } from '../site/api.js';
 import type { SiteBackup } from './api.js';
 
 /** What is legal in the spec of a SiteBackup, but seldom meant. */
 export function backupWarnings(backup: SiteBackup, reader: ClusterReader): readonly Problem[] {
-  const { spec } = backup;
+  const { metadata, spec } = backup;
+  const { namespace = 'default' } = metadata;
   const { pvc } = spec.destination;
   const warnings: Problem[] = [];
   const warn = (path: string, message: string): void => void warnings.push({ path, message });
-  const bench = viewSite(backup, reader).site?.bench.name;
+  const bench = reader.get('AppSite', namespace, spec.siteRef.name, benchNameOf);
   if (pvc && bench !== undefined && pvc.claimName === benchNames(bench).sites) {
     warn(
       'spec.destination.pvc.claimName',
@@ -27,4 +28,8 @@ export function backupWarnings(backup: SiteBackup, reader: ClusterReader): reado
     warn('spec.deletionPolicy', 'Delete removes the stored backups with the object');
   }
   return warnings;
+}
+
+function benchNameOf({ spec }: AppSite): string {
+  return spec.benchRef.name;
 }

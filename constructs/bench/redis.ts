@@ -11,6 +11,7 @@ import { childLabels } from '../kit/labels.js';
 import { benchNames } from '../kit/names.js';
 import { bytesOf } from '../kit/quantity.js';
 import type { BenchModel } from '../frappe/bench-model.js';
+import { REDIS_IMAGE } from '../frappe/default-images.js';
 import { GeneratedSecret } from '../frappe/generated-secret.js';
 import { kedaPeer, OnlyFromBench } from '../frappe/network-policy.js';
 import {
@@ -25,7 +26,6 @@ import { PodService } from '../frappe/service.js';
 import { Volume } from '../frappe/volume.js';
 import type { AppBench, RedisConfig } from './api.js';
 
-const IMAGE = 'redis:7.2-alpine';
 const COMPONENT = 'redis';
 const PORTS = { cache: REDIS_CACHE_PORT, queue: REDIS_QUEUE_PORT } as const;
 /** The cache's size where its container has no memory limit. */
@@ -142,7 +142,7 @@ function server(props: {
   });
   return {
     name: role,
-    image: config.image ?? IMAGE,
+    image: config.image ?? REDIS_IMAGE,
     command: ['sh', `${SCRIPTS_DIR}/redis.sh`, role],
     env: [
       secretEnv('REDIS_PASSWORD', { secret: props.secret, key: 'password' }),

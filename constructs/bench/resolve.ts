@@ -7,6 +7,7 @@ import { databaseOperatorServer } from '../frappe/database-operator-server.js';
 import { redisVersion } from '../frappe/redis-version.js';
 import { requireSecret } from '../frappe/secret.js';
 import { nameOwnerOf, isOlder, refuseSharedName, type NameOwner } from '../frappe/name-conflict.js';
+import { deniedOfBench, refuseDenied } from '../frappe/tenant-policy.js';
 import { WORKER_COMPONENTS } from '../frappe/worker.js';
 import {
   scaledToZero,
@@ -66,6 +67,7 @@ export interface SiteEntry extends NameOwner {
 export function resolveBench(bench: AppBench, reader: ClusterReader): BenchInputs {
   const problems = benchProblems(bench);
   if (problems.length > 0) throw Stalled.invalid(problems);
+  refuseDenied(deniedOfBench(bench, reader.settings));
   refuseSharedName(bench, 'AppSite', reader);
   const { namespace = 'default', name } = bench.metadata;
   for (const secret of referencedSecrets(bench)) {

@@ -14,6 +14,7 @@ import {
   REDIS_QUEUE_PORT,
 } from '../kit/constants.generated.js';
 import { frappeImage, type FrappeImage } from './image.js';
+import { deniedOfBench, refuseDeniedOther } from './tenant-policy.js';
 import { resolveSecurity, type ResolvedSecurity } from './security.js';
 
 /** A key of a Secret. */
@@ -75,7 +76,11 @@ export type RedisServers =
 export const DEFAULT_PORTS = { mariadb: MARIADB_PORT, postgres: POSTGRES_PORT } as const;
 export const ROOT_USERS = { mariadb: 'root', postgres: 'postgres' } as const;
 
-/** What of a bench is decided by its spec, the operator's settings and the platform alone. */
+/**
+ * What of a bench is decided by its spec, the operator's settings and the platform alone.
+ * @throws Stalled where the administrator's policy does not allow the spec: then nothing of the bench
+ *   or in its sites is written
+ */
 export function benchModel(
   bench: AppBench,
   reader: Pick<ClusterReader, 'settings' | 'serves'>,
@@ -84,6 +89,7 @@ export function benchModel(
   const { settings } = reader;
   const name = bench.metadata.name;
   const namespace = bench.metadata.namespace ?? 'default';
+  refuseDeniedOther({ kind: 'AppBench', name }, deniedOfBench(bench, settings));
   const operatorServer = serverRef(bench);
   const host = (service: string): string => serviceHost(service, namespace, settings.clusterDomain);
   return {

@@ -4,6 +4,7 @@ import type { Resources, Storage } from '../kit/api.js';
 import { childLabels, retention } from '../kit/labels.js';
 import type { Resource } from '../kit/object.js';
 import { DEFAULT_PORTS, type BenchModel, type SecretKey } from './bench-model.js';
+import { DATABASE_IMAGES } from './default-images.js';
 import { GeneratedSecret } from './generated-secret.js';
 import {
   placement,
@@ -35,7 +36,6 @@ export interface DatabaseServerProps {
 const COMPONENT = 'database';
 
 interface Flavour {
-  readonly image: string;
   readonly args: readonly string[];
   readonly dataDir: string;
   /** Folders below which the server writes sockets and temporary files. */
@@ -46,7 +46,6 @@ interface Flavour {
 
 const FLAVOURS: Readonly<Record<'mariadb' | 'postgres', Flavour>> = {
   mariadb: {
-    image: 'mariadb:10.11',
     args: [
       '--character-set-server=utf8mb4',
       '--collation-server=utf8mb4_unicode_ci',
@@ -62,7 +61,6 @@ const FLAVOURS: Readonly<Record<'mariadb' | 'postgres', Flavour>> = {
     check: ['healthcheck.sh', '--connect', '--innodb_initialized'],
   },
   postgres: {
-    image: 'postgres:16',
     args: [],
     dataDir: '/var/lib/postgresql/data',
     scratch: ['/var/run/postgresql', '/tmp'],
@@ -153,7 +151,7 @@ function container({
   const check = { exec: { command: [...flavour.check] }, timeoutSeconds: 10 };
   return {
     name: provider,
-    image: image ?? flavour.image,
+    image: image ?? DATABASE_IMAGES[provider],
     ...(flavour.args.length > 0 ? { args: [...flavour.args] } : {}),
     env: flavour.env(root),
     ports: [{ name: provider, containerPort: DEFAULT_PORTS[provider], protocol: 'TCP' }],

@@ -50,6 +50,28 @@ export const sitesByHost: Index<AppSite> = {
     ),
 };
 
+/**
+ * The sites of all namespaces that may have a host name in public, by the host name. A bench's suffix
+ * makes another one of a site's name.
+ */
+export const sitesByPublicHost: Index<AppSite> = {
+  name: 'sitesByPublicHost',
+  kind: 'AppSite',
+  values: ({ spec }) => [...new Set([spec.domain ?? spec.siteName, ...(spec.aliases ?? [])])],
+};
+
+/** The Ingresses of all namespaces, by the host names of their rules. */
+export const ingressesByHost: Index<IngressLike> = {
+  name: 'ingressesByHost',
+  kind: 'Ingress',
+  values: ({ spec }) => [...new Set((spec?.rules ?? []).flatMap(({ host }) => host ?? []))],
+};
+
+/** An Ingress, as far as `keptOfIngress` keeps it. */
+export interface IngressLike extends KubeObject {
+  readonly spec?: { readonly rules?: readonly { readonly host?: string }[] };
+}
+
 export function hostKey(namespace: string | undefined, bench: string, host: string): string {
   return `${keyOf(namespace, bench)}/${host}`;
 }

@@ -7,6 +7,8 @@ export interface NameOwner {
   readonly kind: string;
   readonly name: string;
   readonly created: string;
+  /** Only where owners of several namespaces are compared. */
+  readonly namespace?: string;
 }
 
 export function nameOwnerOf(object: KubeObject): NameOwner {
@@ -19,12 +21,14 @@ export function nameOwnerOf(object: KubeObject): NameOwner {
 
 /**
  * Whether one owner is older than another. One without a time exists in a preview only. Equal
- * times, which have seconds, are decided by kind and name, so that exactly one of two wins.
+ * times, which have seconds, are decided by kind, name and namespace, so that exactly one of two
+ * wins.
  */
 export function isOlder(a: NameOwner, b: NameOwner): boolean {
   if (a.created !== b.created)
     return a.created !== '' && (b.created === '' || a.created < b.created);
-  return a.kind === b.kind ? a.name < b.name : a.kind < b.kind;
+  if (a.kind !== b.kind) return a.kind < b.kind;
+  return a.name === b.name ? (a.namespace ?? '') < (b.namespace ?? '') : a.name < b.name;
 }
 
 /**

@@ -58,7 +58,6 @@ export function selectorLabels(props: {
 /** The template of a pod that runs the framework's image on the bench's volume. */
 export function frappePod(props: FrappePodProps): k8s.PodTemplateSpec {
   const { bench } = props;
-  const template = bench.podTemplate;
   return {
     metadata: podMetadata(
       props,
@@ -66,7 +65,8 @@ export function frappePod(props: FrappePodProps): k8s.PodTemplateSpec {
     ),
     spec: {
       ...placement(bench),
-      automountServiceAccountToken: template.serviceAccountName !== undefined,
+      // Nothing in the pod calls the API server: with a token, the site's code could.
+      automountServiceAccountToken: false,
       enableServiceLinks: false,
       securityContext: bench.security.pod,
       ...(props.restartPolicy ? { restartPolicy: props.restartPolicy } : {}),

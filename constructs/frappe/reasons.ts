@@ -10,6 +10,7 @@ export const WORKLOAD_REASONS = {
   Provisioning: 'progress',
   Updating: 'progress',
   SecretMissing: 'missing',
+  PolicyViolation: 'invalid',
   DeploymentFailed: 'failure',
   PersistentVolumeClaimFailed: 'failure',
 } as const satisfies Reasons;
@@ -35,4 +36,5 @@ export const AUTOSCALING_REASONS = {
 export const SITE_REASONS = {
   SiteMissing: 'missing',
   SiteNotReady: 'waiting',
+  PolicyViolation: 'invalid',
 } as const satisfies Reasons;

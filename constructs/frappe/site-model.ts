@@ -3,9 +3,11 @@ import type { PodTemplate } from '../kit/api.js';
 import { Waiting } from '../kit/errors.js';
 import type { ClusterReader } from '../kit/kind.js';
 import { isPaused } from '../kit/labels.js';
+import type { Settings } from '../kit/settings.js';
 import type { AppSite } from '../site/api.js';
 import { benchModel, type BenchModel } from './bench-model.js';
 import { imageNamed } from './image.js';
+import { deniedOfTemplate, refuseDeniedOther } from './tenant-policy.js';
 
 /** A site, for Jobs that run in it: their pods are like the site's own. */
 export interface SiteModel {
@@ -68,7 +70,7 @@ export function viewSite(resource: SiteReference, reader: ClusterReader): SiteVi
       name,
       namespace,
       siteName: site.siteName,
-      bench: { ...withTemplate(bench, site.podTemplate), image },
+      bench: { ...siteBench(bench, { name, ...site }, reader.settings), image },
     },
     blocked: site.notUsable === undefined ? undefined : notReady(site.notUsable),
   };
@@ -150,6 +152,18 @@ export function bareBench({ apiVersion, kind, metadata, spec }: AppBench): AppBe
     metadata: { name, ...(namespace === undefined ? {} : { namespace }) },
     spec,
   };
+}
+
+/** @throws Stalled where the administrator's policy does not allow the site's pod template */
+function siteBench(
+  bench: BenchModel,
+  site: { readonly name: string; readonly podTemplate: PodTemplate | undefined },
+  settings: Settings,
+): BenchModel {
+  const { name, podTemplate } = site;
+  const denied = deniedOfTemplate(podTemplate, bench.namespace, settings);
+  refuseDeniedOther({ kind: 'AppSite', name }, denied);
+  return withTemplate(bench, podTemplate);
 }
 
 /** The bench's pod template, with the site's own on top. */

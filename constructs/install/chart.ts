@@ -2,6 +2,7 @@ import { ApiObject, type ApiObjectProps, Chart } from 'cdk8s';
 import { k8s } from 'cdk8s-plus-28';
 import { Construct } from 'constructs';
 import { DEFAULT_API_GROUP, type KindDefinition } from '../kit/definition.js';
+import type { TenantPolicy } from '../kit/tenant-policy.js';
 import { DEFINITIONS, KINDS } from '../registry.js';
 import { OperatorAccess } from './access.js';
 import { crdOf } from './crd.js';
@@ -60,6 +61,8 @@ export interface InstallProps {
    * only clients that the webhooks answer: the API server's. @default every client is answered
    */
   readonly webhookClientCa?: string | undefined;
+  /** What authors of resources may do. @default DEFAULT_POLICY */
+  readonly policy?: Partial<TenantPolicy>;
   /** API group of the custom resources. @default app-operator.io */
   readonly apiGroup?: string;
   /** The kinds whose CRDs are installed. @default all */
@@ -77,7 +80,7 @@ export interface InstallProps {
 export class InstallChart extends Chart {
   constructor(scope: Construct, id: string, props: InstallProps) {
     super(scope, id, { disableResourceNameHashes: true });
-    const { image, replicas = 1, platformIds = false, limitEgress = false } = props;
+    const { image, replicas = 1, platformIds = false, limitEgress = false, policy = {} } = props;
     const { metricsNamespace, kedaNamespace } = props;
     const common = commonProps(props);
     const { namespace, namespaced, webhooks } = common;
@@ -91,7 +94,7 @@ export class InstallChart extends Chart {
     new MetricsService(this, 'metrics-service', { namespace });
     const network = { namespace, webhooks, egress: limitEgress, metricsNamespace };
     new OperatorNetwork(this, 'network', network);
-    const settings = { kedaNamespace, webhookClientCa: props.webhookClientCa };
+    const settings = { kedaNamespace, webhookClientCa: props.webhookClientCa, policy };
     new Manager(this, 'manager', { ...common, image, replicas, platformIds, ...settings });
     if (webhooks) new Webhooks(this, 'webhooks', common);
   }

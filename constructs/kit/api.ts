@@ -218,7 +218,7 @@ export interface PodTemplate {
    * @maxLength 253
    * @pattern ^[a-z0-9]([-a-z0-9]*[a-z0-9])?([.][a-z0-9]([-a-z0-9]*[a-z0-9])?)*$ */
   readonly priorityClassName?: string;
-  /** Service account of the pods; none is mounted when not given.
+  /** Service account of the pods, which the administrator of the cluster must allow. Its token is not mounted.
    * @maxLength 253
    * @pattern ^[a-z0-9]([-a-z0-9]*[a-z0-9])?([.][a-z0-9]([-a-z0-9]*[a-z0-9])?)*$ */
   readonly serviceAccountName?: string;

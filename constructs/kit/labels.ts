@@ -39,6 +39,11 @@ export function metadataKeysFor(group: string) {
     paused: `${group}/paused`,
     /** Annotation on a deleted resource: `true` skips its cleanup. */
     skipDrop: `${group}/skip-drop`,
+    /**
+     * Annotation on an AppSite or an Ingress: the namespaces whose sites may serve its host names too,
+     * separated by commas.
+     */
+    allowHostFrom: `${group}/allow-host-from`,
     /** Annotation on a pod template: its pods are replaced when the value changes. */
     configHash: `${group}/config-hash`,
     /** Finalizer of resources whose deletion needs work. */

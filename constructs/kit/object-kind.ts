@@ -1,4 +1,5 @@
 import type { HealthRule } from './health.js';
+import type { KubeObject, Resource } from './object.js';
 
 /** A kind of object in the Kubernetes API: enough to watch it, apply it and write RBAC for it. */
 export interface ObjectKind {
@@ -12,8 +13,11 @@ export interface ObjectKind {
   readonly advisory?: true;
   /** Whether its objects are in no namespace. */
   readonly clusterScoped?: true;
-  /** Whether the spec and the status are read, and not only the metadata. */
-  readonly content?: true;
+  /**
+   * Whether the spec and the status are read, and not only the metadata. A function returns the part of
+   * an object that is kept in memory.
+   */
+  readonly content?: true | ((object: KubeObject) => KubeObject);
   /** Rights that the operator needs beside those on the kind itself. */
   readonly also?: readonly { readonly resource: string; readonly verbs: readonly string[] }[];
   /**
@@ -63,7 +67,11 @@ export const Deployment = shownKind(coreKind('apps/v1', 'Deployment', 'deploymen
 export const StatefulSet = shownKind(coreKind('apps/v1', 'StatefulSet', 'statefulsets'));
 export const Job = shownKind(coreKind('batch/v1', 'Job', 'jobs'));
 export const CronJob = shownKind(coreKind('batch/v1', 'CronJob', 'cronjobs'));
-export const Ingress = shownKind(coreKind('networking.k8s.io/v1', 'Ingress', 'ingresses'));
+/** Of the Ingresses of others, only their host names are read. */
+export const Ingress: ObjectKind = {
+  ...shownKind(coreKind('networking.k8s.io/v1', 'Ingress', 'ingresses')),
+  content: hostsOfIngress,
+};
 export const NetworkPolicy = coreKind('networking.k8s.io/v1', 'NetworkPolicy', 'networkpolicies');
 export const PodDisruptionBudget = coreKind(
   'policy/v1',
@@ -75,6 +83,25 @@ export const HorizontalPodAutoscaler: ObjectKind = {
   ...optionalKind('autoscaling/v2', 'HorizontalPodAutoscaler', 'horizontalpodautoscalers'),
   content: true,
 };
+
+/** An Ingress with its host names, its age, its owner and its annotations of a grant. */
+function hostsOfIngress(object: KubeObject): KubeObject {
+  const { spec } = object as Resource<{ readonly rules?: readonly { readonly host?: string }[] }>;
+  const { name, namespace, creationTimestamp, ownerReferences, annotations = {} } = object.metadata;
+  const grants = Object.entries(annotations).filter(([key]) => key.endsWith('/allow-host-from'));
+  return {
+    apiVersion: object.apiVersion,
+    kind: object.kind,
+    metadata: {
+      name,
+      ...(namespace === undefined ? {} : { namespace }),
+      ...(creationTimestamp === undefined ? {} : { creationTimestamp }),
+      ...(ownerReferences ? { ownerReferences } : {}),
+      ...(grants.length > 0 ? { annotations: Object.fromEntries(grants) } : {}),
+    },
+    spec: { rules: (spec.rules ?? []).map(({ host }) => ({ ...(host ? { host } : {}) })) },
+  } as Resource;
+}
 
 /** The identity of a kind among all kinds: `<apiVersion>/<kind>`. */
 export function kindId(kind: Pick<ObjectKind, 'apiVersion' | 'kind'>): string {

@@ -29,7 +29,7 @@ export const siteCleanup: Cleanup<AppSite> = {
     const needed = drops(site) ? mayHaveData(site, reader) : site.status?.appliedHash !== undefined;
     const bench = needed && !isReleased(site) ? findBench(site, reader) : undefined;
     if (!bench) return undefined;
-    const model = benchModel(bench, reader);
+    const model = withRelease(site, () => benchModel(bench, reader));
     const database = databaseOf(site, model);
     return new DropChart(scope, id, {
       site,
@@ -104,8 +104,13 @@ function databaseOf(site: AppSite, bench: BenchModel): SiteDatabasePlan {
     const password = { secret: siteNames(site.metadata.name).databaseSecret, key: 'password' };
     return { mode, name, password, server: { provider, host, port } };
   }
+  return withRelease(site, () => databasePlan(site, bench));
+}
+
+/** Adds to an error how the site can be deleted in spite of it. */
+function withRelease<T>(site: AppSite, work: () => T): T {
   try {
-    return databasePlan(site, bench);
+    return work();
   } catch (error) {
     if (!(error instanceof Stalled)) throw error;
     const release = `to delete the site without dropping its data, annotate it with ${metadataKeysOf(site).skipDrop}=true`;

@@ -70,7 +70,7 @@ function conflictOf(site: AppSite) {
 }
 
 /** The host names that a site answers to, and where each comes from. */
-function hostsOf(
+export function hostsOf(
   spec: Named,
   suffix: string | undefined,
 ): readonly { readonly path: string; readonly host: string }[] {

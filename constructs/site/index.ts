@@ -1,4 +1,9 @@
-import { sitesByHost, sitesOfBench } from '../frappe/indexes.js';
+import {
+  ingressesByHost,
+  sitesByHost,
+  sitesByPublicHost,
+  sitesOfBench,
+} from '../frappe/indexes.js';
 import { INTEGRATIONS } from '../integrations/index.js';
 import { usedKinds, type Integration } from '../kit/integration.js';
 import type { Kind } from '../kit/kind.js';
@@ -41,14 +46,14 @@ export const siteWith = (integrations: readonly Integration[]): Kind<AppSite, Si
     Ingress,
     ...usedKinds(appSite.kind, integrations).owns,
   ],
-  reads: [HorizontalPodAutoscaler, Secret, ...usedKinds(appSite.kind, integrations).reads],
+  reads: [HorizontalPodAutoscaler, Secret, Ingress, ...usedKinds(appSite.kind, integrations).reads],
   detects: usedKinds(appSite.kind, integrations).detects,
   readsChildren: [PersistentVolumeClaim],
   references: [{ field: 'benchRef', kind: 'AppBench', label: 'bench' }],
   reasons: siteReasons,
   durableStatus: ['upgrade', 'restored'],
   durableOnChange: ['image'],
-  indexes: [sitesOfBench, sitesByHost],
+  indexes: [sitesOfBench, sitesByHost, sitesByPublicHost, ingressesByHost],
   resolve: (resource, reader) => resolveSite(resource, reader, integrations),
   admissionWarnings: siteWarnings,
   normal: [

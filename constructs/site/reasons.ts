@@ -8,6 +8,7 @@ export const siteReasons = {
   ...AUTOSCALING_REASONS,
   BenchMissing: 'missing',
   DuplicateSiteName: 'conflict',
+  HostTaken: 'conflict',
   // CertificateReady
   Issued: 'success',
   Issuing: 'progress',

@@ -6,6 +6,7 @@ import { redisVersion } from '../frappe/redis-version.js';
 import { requireSecret } from '../frappe/secret.js';
 import { refuseSharedName } from '../frappe/name-conflict.js';
 import { benchOffer, withTemplate } from '../frappe/site-model.js';
+import { refuseDenied } from '../frappe/tenant-policy.js';
 import { WORKER_COMPONENTS } from '../frappe/worker.js';
 import { scaledToZero, foreignScalers, type WorkersWanted } from '../frappe/worker-scaling.js';
 import { INTEGRATIONS } from '../integrations/index.js';
@@ -19,8 +20,10 @@ import { uidOf } from '../kit/object.js';
 import type { AppSite } from './api.js';
 import { databasePlan, type SiteDatabasePlan } from './database.js';
 import { requireDatabaseOperator } from './database-ready.js';
+import { refuseForeignHosts } from './foreign-hosts.js';
 import { refuseLongHost, refuseTakenHosts } from './hosts.js';
 import type { SiteInputs, SiteUpgradeInputs, SiteRestoreInputs } from './inputs.js';
+import { deniedOfDatabase, deniedOfSite } from './tenant-policy.js';
 import { resolveRestore } from './restore.js';
 import { resolveRoute, type RouteSources } from './routes.js';
 import { resolveTls } from './tls.js';
@@ -32,6 +35,7 @@ export function resolveSite(
   reader: ClusterReader,
   integrations: readonly Integration[] = INTEGRATIONS,
 ): SiteInputs {
+  refuseDenied(deniedOfSite(site, reader.settings));
   refuseSharedName(site, 'AppBench', reader);
   const read = readBench(site, reader);
   const upgrade = resolveUpgrade(site, read.model, read.rolledOut, reader);
@@ -39,8 +43,10 @@ export function resolveSite(
   const model = waitsForTurn ? benchBefore(read.model, read.bench, upgrade.from) : read.model;
   // First, so that no other problem hides a host name that is taken from admission.
   refuseTakenHosts(site, model.domain.suffix, reader);
+  refuseForeignHosts(site, model.domain.suffix, reader);
   refuseLongHost(site, model.domain.suffix);
   const database = databasePlan(site, model);
+  refuseDenied(deniedOfDatabase(site, database, reader.settings));
   const secrets = resolveSecrets(site, database, reader);
   const restore = resolveRestore(site, reader);
   return {

@@ -663,7 +663,8 @@ export const spec: Schema = {
         },
         serviceAccountName: {
           type: 'string',
-          description: 'Service account of the pods; none is mounted when not given.',
+          description:
+            'Service account of the pods, which the administrator of the cluster must allow. Its token is not mounted.',
           pattern: '^[a-z0-9]([-a-z0-9]*[a-z0-9])?([.][a-z0-9]([-a-z0-9]*[a-z0-9])?)*$',
           maxLength: 253,
         },

@@ -1,8 +1,12 @@
+import type { AppBench } from '../bench/api.js';
 import type { Problem } from '../kit/errors.js';
+import type { ClusterReader } from '../kit/kind.js';
 import type { AppSite } from './api.js';
+import { foreignHosts } from './foreign-hosts.js';
 
 /** What is legal in a site's spec, but seldom meant. */
-export function siteWarnings({ spec }: AppSite): readonly Problem[] {
+export function siteWarnings(site: AppSite, reader: ClusterReader): readonly Problem[] {
+  const { spec } = site;
   const warnings: Problem[] = [];
   if (spec.deletionPolicy === 'Delete') {
     const what =
@@ -10,5 +14,15 @@ export function siteWarnings({ spec }: AppSite): readonly Problem[] {
     const message = `Delete removes ${what} with the object; its backups stay where they are stored`;
     warnings.push({ path: 'spec.deletionPolicy', message });
   }
+  // With an Ingress such a host name is refused.
+  if (!spec.ingress?.enabled) warnings.push(...foreignHosts(site, suffixOf(site, reader), reader));
   return warnings;
+}
+
+function suffixOf({ metadata, spec }: AppSite, reader: ClusterReader): string | undefined {
+  return reader.get('AppBench', metadata.namespace ?? 'default', spec.benchRef.name, suffixOfBench);
+}
+
+function suffixOfBench({ spec }: AppBench): string | undefined {
+  return spec.domainConfig?.suffix;
 }

@@ -3,6 +3,7 @@ import { API_VERSION } from '../../constructs/kit/definition.js';
 import type { Problem } from '../../constructs/kit/errors.js';
 import type { ClusterReader } from '../../constructs/kit/kind.js';
 import type { Resource } from '../../constructs/kit/object.js';
+import type { Settings } from '../../constructs/kit/settings.js';
 import type { AnyKind } from '../../constructs/registry.js';
 import { oversize } from '../../constructs/kit/schema/admit.js';
 import type { Logger } from '../telemetry/log.js';
@@ -27,6 +28,8 @@ export interface AdmissionProps {
   readonly reader: () => ClusterReader | undefined;
   /** Whether an author may read what the answer depends on. */
   readonly mayRead: (author: UserInfo, read: Read) => Promise<boolean>;
+  /** What the operator's administrator decides. @default DEFAULT_SETTINGS */
+  readonly settings?: Settings;
   readonly log: Logger;
 }
 
@@ -115,14 +118,14 @@ export class Admission {
 
   /** Undefined if the change is not reviewed. */
   #changeOf(request: AdmissionRequest): AdmissionChange | undefined {
-    const { group, reader } = this.props;
+    const { group, reader, settings } = this.props;
     const kind = this.#kindOf(request);
     const old = (request.oldObject ?? undefined) as Resource | undefined;
     const now = (request.object ?? undefined) as Resource | undefined;
     const subject = now ?? old;
     if (!kind || !subject) return undefined;
     const object = placed(subject, request.namespace);
-    return { kind, group, object, old, reader: reader() };
+    return { kind, group, object, old, reader: reader(), ...(settings ? { settings } : {}) };
   }
 
   /** The kind of a request; undefined if it is not reviewed. */

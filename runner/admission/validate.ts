@@ -6,6 +6,7 @@ import type { KubeObject, Resource } from '../../constructs/kit/object.js';
 import { problemsOf } from '../../constructs/kit/problems.js';
 import { reasonClass } from '../../constructs/kit/reasons.js';
 import { admit } from '../../constructs/kit/schema/admit.js';
+import { DEFAULT_SETTINGS, type Settings } from '../../constructs/kit/settings.js';
 import { StaticReader } from '../../constructs/kit/static-reader.js';
 import type { AnyKind } from '../../constructs/registry.js';
 import { Hidden } from './author-reader.js';
@@ -19,6 +20,8 @@ export interface AdmissionChange {
   readonly old: Resource | undefined;
   /** All other objects; undefined until the caches are synced. */
   readonly reader: ClusterReader | undefined;
+  /** What the operator's administrator decides. @default DEFAULT_SETTINGS */
+  readonly settings?: Settings;
 }
 
 export interface AdmissionResult {
@@ -38,7 +41,8 @@ const NOTHING: AdmissionResult = { problems: [], warnings: [] };
  * Evaluates a change with the code of a reconcile: first the schema and its rules, then the kind's
  * `resolve`. A problem that the stored resource has already is neither refused nor reported again.
  */
-export function validate({ kind, group, object, old, reader }: AdmissionChange): AdmissionResult {
+export function validate(change: AdmissionChange): AdmissionResult {
+  const { kind, group, object, old } = change;
   if (object.metadata.deletionTimestamp !== undefined) return NOTHING;
   if (old && canonicalJson(old.spec) === canonicalJson(object.spec)) return NOTHING;
   const { definition } = kind;
@@ -54,8 +58,8 @@ export function validate({ kind, group, object, old, reader }: AdmissionChange):
   const earlier = old && completed(kind, group, old);
   // Its earlier problems are unknown: the reconcile reports what is wrong.
   if (old && !earlier) return { problems: [], warnings: pruned.map(unknownField) };
-  const now = resolveForAdmission(kind, stored, reader);
-  const before = earlier ? resolveForAdmission(kind, earlier, reader) : NO_FINDINGS;
+  const now = resolveForAdmission(change, stored);
+  const before = earlier ? resolveForAdmission(change, earlier) : NO_FINDINGS;
   return {
     problems: added(before.problems, now.problems, messageOf),
     warnings: [...pruned.map(unknownField), ...added(before.warnings, now.warnings, canonicalJson)],
@@ -70,8 +74,8 @@ export function deletionWarnings({ kind, old, reader }: AdmissionChange): readon
     kind.cleanup.blockers(old, reader);
   } catch (error) {
     if (error instanceof Hidden) return [];
-    if (error instanceof Waiting) return [{ path: 'metadata.finalizers', message: error.message }];
-    throw error;
+    if (!(error instanceof Waiting || error instanceof Stalled)) throw error;
+    return [{ path: 'metadata.finalizers', message: error.message }];
   }
   return [];
 }
@@ -81,15 +85,14 @@ type AdmissionFindings = Required<AdmissionResult>;
 const NO_FINDINGS: AdmissionFindings = { ...NOTHING, unsure: false };
 
 function resolveForAdmission(
-  kind: AnyKind,
+  { kind, reader, settings }: AdmissionChange,
   resource: Resource,
-  reader: ClusterReader | undefined,
 ): AdmissionFindings {
   // Whoever changes a name now is its youngest owner, even if the object is old.
   const { creationTimestamp: _created, ...metadata } = resource.metadata;
   const youngest = { ...resource, metadata };
   // A problem without any other object in the cluster is a problem of the spec alone.
-  const alone = resolveError(kind, youngest, new StaticReader({ objects: [] }));
+  const alone = resolveError(kind, youngest, emptyReader(settings));
   if (alone instanceof Stalled) return { ...NO_FINDINGS, problems: problemsOf(alone) };
   if (!reader) return NO_FINDINGS;
   try {
@@ -117,6 +120,10 @@ function findingsIn(
   const reported = error && (missing || error instanceof Stalled) ? problemsOf(error) : [];
   const warnings = [...reported, ...(kind.admissionWarnings?.(resource, reader) ?? [])];
   return { problems: [], warnings, unsure: missing };
+}
+
+function emptyReader(settings: Settings = DEFAULT_SETTINGS): ClusterReader {
+  return new StaticReader({ objects: [], settings });
 }
 
 /** The cluster's CRDs may be those of a newer operator. */

@@ -21,6 +21,7 @@ export interface WebhooksOptions {
     | 'apiGroup'
     | 'watchNamespaces'
     | 'leaderElectionNamespace'
+    | 'settings'
   >;
   /** Not fenced: every replica serves, and maintains the certificates. */
   readonly client: Pick<Client, 'request' | 'watch'>;
@@ -54,6 +55,7 @@ export async function startWebhooks(options: WebhooksOptions): Promise<Webhooks 
     group: config.apiGroup,
     namespaces: config.watchNamespaces,
     reader,
+    settings: config.settings,
     log,
   });
   const { webhookClientCaFile: caFile } = config;

@@ -19,6 +19,8 @@ import type { Plan, PlannedChild } from '../reconcile/plan.js';
 import { withValues } from './generated-secret.js';
 import { refreshMounts } from './mounts.js';
 
+const METADATA = 'application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1, application/json';
+
 export type ApplyAction = 'created' | 'configured' | 'unchanged' | 'deleted' | 'skipped';
 
 /** What was done to one child. */
@@ -309,7 +311,12 @@ export class Applier {
     let found: KubeObject;
     try {
       const path = resourcePath(planned.kind, resource.metadata.namespace, planned.name);
-      found = await client.request<KubeObject>('GET', path);
+      // The values of a Secret are no business of the operator.
+      found = await client.request<KubeObject>(
+        'GET',
+        path,
+        planned.kind.kind === 'Secret' ? { accept: METADATA } : {},
+      );
     } catch (error) {
       // Deleted again: the next reconcile creates it.
       throw isNotFound(error) ? unstable(planned, error) : error;

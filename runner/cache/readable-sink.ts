@@ -7,15 +7,15 @@ import type { DependencyTracker } from './dependencies.js';
 
 /**
  * The sink of a kind that is both a child and read by other resources, such as Secret: children are
- * passed to the child cache, and the minimal metadata of all objects to the dependency tracker.
+ * passed to the child cache, and what kinds may read of all objects to the dependency tracker.
  */
 export function readableSink(
-  kind: string,
+  kind: Pick<ObjectKind, 'kind' | 'content'>,
   dependencies: DependencyTracker,
   children: Sink,
   inScope: (namespace: string) => boolean,
 ): Sink {
-  const read = referenceSink({ kind }, dependencies, inScope);
+  const read = referenceSink(kind, dependencies, inScope);
   return {
     replace: (objects, version, restored) => {
       read.replace(objects, version, restored);
@@ -40,7 +40,8 @@ export function referenceSink(
   dependencies: DependencyTracker,
   inScope: (namespace: string) => boolean,
 ): Sink {
-  const keep = kind.content ? withContent : metadataOnly;
+  const { content } = kind;
+  const keep = typeof content === 'function' ? content : content ? withContent : metadataOnly;
   const upsert = (object: KubeObject): void => {
     dependencies.update(kind.kind, keyOfObject(object), keep(object));
   };

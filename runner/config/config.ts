@@ -88,6 +88,13 @@ export function parseConfig(
       clusterDomain: values['cluster-domain'],
       kedaNamespace: values['keda-namespace'],
       operatorNamespace: podNamespace || DEFAULT_SETTINGS.operatorNamespace,
+      policy: {
+        allowedServiceAccounts: values['allowed-service-accounts'],
+        allowedIngressAnnotations: values['allowed-ingress-annotations'],
+        allowedImagePrefixes: values['allowed-image-prefixes'],
+        podSecurityLevel: values['pod-security-level'],
+        sharedHosts: values['shared-hosts'],
+      },
     },
   });
 }

@@ -294,7 +294,8 @@ describe('pods run', { concurrency: true }, () => {
         capabilities: { drop: ['NET_RAW'] },
       },
     };
-    const namespace = await start('by-spec', ENV, { security });
+    const env = { ...ENV, APP_POD_SECURITY_LEVEL: 'baseline' };
+    const namespace = await start('by-spec', env, { security });
     for (const workload of ['b-gunicorn', 's-gunicorn']) {
       assert.deepEqual(await contexts(namespace, workload), [
         3001,

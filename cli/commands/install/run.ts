@@ -1,6 +1,7 @@
 import { defined } from '../../../constructs/kit/defined.js';
 import { VERSION } from '../../../runner/version.js';
 import type { Run } from '../../arguments/command.js';
+import { policyFrom } from '../../arguments/shared-flags.js';
 import { UsageError } from '../../arguments/errors.js';
 import type { INSTALL_FLAGS } from './flags.js';
 import { installManifest } from './manifest.js';
@@ -15,6 +16,7 @@ export const runInstall: Run<typeof INSTALL_FLAGS> = ({ values }) => {
   const out = installManifest({
     version: VERSION,
     namespaced,
+    policy: policyFrom(values),
     platformIds: values['platform-ids'] ?? false,
     limitEgress: values['limit-egress'] ?? false,
     webhookClientCa: values['webhook-client-ca'],

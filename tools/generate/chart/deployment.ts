@@ -106,6 +106,7 @@ function adaptContainer(container: Container, tokens: Tokens): object {
       ...container.args.map((argument) =>
         argument.startsWith(LOG_LEVEL) ? LOG_LEVEL + tokens.value('.Values.logLevel') : argument,
       ),
+      tokens.lines(() => POLICY_ARGS),
       tokens.lines(() => EXTRA_ARGS),
     ],
     env: [
@@ -134,6 +135,25 @@ const PULL_SECRETS = [
 const PRIORITY = [
   '{{- with .Values.priorityClassName }}',
   'priorityClassName: {{ . }}',
+  '{{- end }}',
+];
+const POLICY_ARGS = [
+  '{{- with .Values.tenantPolicy }}',
+  '{{- with .allowedServiceAccounts }}',
+  '- {{ join "," . | printf "--allowed-service-accounts=%s" | quote }}',
+  '{{- end }}',
+  '{{- if ne (join "," .allowedIngressAnnotations) "default" }}',
+  '- {{ join "," .allowedIngressAnnotations | printf "--allowed-ingress-annotations=%s" | quote }}',
+  '{{- end }}',
+  '{{- with .allowedImagePrefixes }}',
+  '- {{ join "," . | printf "--allowed-image-prefixes=%s" | quote }}',
+  '{{- end }}',
+  '{{- if ne .podSecurityLevel "restricted" }}',
+  '- --pod-security-level={{ .podSecurityLevel }}',
+  '{{- end }}',
+  '{{- if .sharedHosts }}',
+  '- --shared-hosts',
+  '{{- end }}',
   '{{- end }}',
 ];
 const EXTRA_ARGS = ['{{- range .Values.extraArgs }}', '- {{ . | quote }}', '{{- end }}'];
