@@ -3,7 +3,7 @@ import { describe, test } from 'node:test';
 
 import type { KubeObject } from '../../constructs/kit/object.js';
 import { isNewer, ResourceStore, Store } from '../../runner/cache/store.js';
-import { randomFrom } from '../support/random.js';
+import { randomFrom } from '../../testbed/random.js';
 
 interface Value {
   readonly resourceVersion: string;

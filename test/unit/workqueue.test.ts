@@ -3,7 +3,7 @@ import { describe, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 
 import { WorkQueue } from '../../runner/controller/workqueue.js';
-import { randomFrom } from '../support/random.js';
+import { randomFrom } from '../../testbed/random.js';
 import { Bench, settle } from './workqueue-benchmark.js';
 
 describe('a queue', () => {
