@@ -86,7 +86,7 @@ class Redactor {
         const isData = kind === 'Secret' && (key === 'data' || key === 'stringData');
         const isVariable = hasSecretValue && key === 'value';
         if (isData || isVariable) return [key, this.#replace()];
-        if (typeof inner === 'number' && isSecretNumber(key)) return [key, this.#replace()];
+        if (typeof inner === 'number' && isSecretNumber(key, inner)) return [key, this.#replace()];
         const redacted = isSecretName(key)
           ? this.#secret(inner, depth + 1)
           : this.redact(inner, depth + 1);

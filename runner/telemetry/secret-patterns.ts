@@ -213,9 +213,9 @@ export function isSecretVariable(name: string, value: string): boolean {
   return SECRET_NAME.test(name);
 }
 
-/** Whether the value of a name is a secret though it is a number. */
-export function isSecretNumber(name: string): boolean {
-  return PASSWORD_NAME.test(name);
+/** Whether the value of a name is a secret though it is a number. Sizes of passwords are smaller. */
+export function isSecretNumber(name: string, value: number): boolean {
+  return PASSWORD_NAME.test(name) && value >= 1_000;
 }
 
 /** Whether the item is the value of `set-config KEY VALUE` in a list of arguments. */

@@ -64,9 +64,9 @@ async function settled(
 async function soak(client: Client, replicas: Replicas): Promise<boolean> {
   const tenant = new Tenant(client, randomChoice(seed), sites);
   const faults = randomChoice(seed + 1);
-  const patience = 120_000 + sites * 3_000;
+  const timeoutMs = 120_000 + sites * 3_000;
   await tenant.createAll();
-  await settled(() => stuck(client), patience);
+  await settled(() => stuck(client), timeoutMs);
   say('created; a minute at rest');
   const before = await rest(replicas);
   say(`${minutes} minutes of changes, kills and cuts`);
@@ -85,7 +85,7 @@ async function soak(client: Client, replicas: Replicas): Promise<boolean> {
   await disturbing;
   await replicas.heal();
   await tenant.fill();
-  const stuckObjects = await settled(() => stuck(client), patience);
+  const stuckObjects = await settled(() => stuck(client), timeoutMs);
   const lost = await settled(() => orphans(client), 60_000);
   await sleep(15_000);
   say('a minute at rest');

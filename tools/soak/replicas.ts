@@ -33,6 +33,7 @@ export class Replicas {
 
   /** One fault: a replica is killed, or its network fails for a while. */
   async disturb({ below, one }: Random): Promise<string> {
+    await this.heal();
     const index = below(this.proxies.length);
     const proxy = this.proxies[index];
     if (!proxy) return 'nothing';
@@ -55,7 +56,7 @@ export class Replicas {
     return `${kind} of replica ${index + 1}`;
   }
 
-  /** Both run, and no fault is left. */
+  /** Starts a replica again that ended, since it lost its lease: its Deployment would. */
   async heal(): Promise<void> {
     for (const [index, process] of this.processes.entries()) {
       if (!process.running) await this.#start(index);
@@ -86,7 +87,6 @@ export class Replicas {
     await this.#start(index);
   }
 
-  /** A replica that loses its lease ends too: its Deployment would start it again. */
   async #start(index: number): Promise<void> {
     const kubeconfig = this.proxies[index]?.kubeconfig ?? '';
     const { logFile } = this;
