@@ -1,6 +1,6 @@
 import { KINDS, type AnyKind } from '../constructs/registry.js';
 import { startWebhooks, type Webhooks } from './admission/webhooks.js';
-import { createClient, type Client } from './api/client.js';
+import { createClient, type Client, type ClientOptions } from './api/client.js';
 import { loadCredentials, podNamespace } from './api/credentials.js';
 import { helpText, parseConfig, wantsHelp, type Config } from './config/config.js';
 import { ConfigError } from './config/flag-parser.js';
@@ -15,6 +15,9 @@ import { VERSION } from './version.js';
 
 /** The Service in front of the operator's endpoints. */
 const METRICS_SERVICE = 'app-operator-controller-manager-metrics-service';
+
+/** One for a renewal that hangs, and one for the next. */
+const LEASE_CONNECTIONS = 2;
 
 /**
  * The operator's process, from its flags to its end.
@@ -66,6 +69,7 @@ interface OperatorProps {
 /** The parts of a running operator. */
 interface Running {
   readonly client: Client;
+  readonly leaseClient: Client;
   readonly metrics: OperatorMetrics;
   readonly manager: Manager;
   readonly webhooks: Webhooks | undefined;
@@ -101,7 +105,7 @@ async function operate(props: OperatorProps): Promise<number> {
     await within(config.shutdownTimeoutMs, manager.stop());
     await candidate?.resign();
     await Promise.all([endpoints.close(), webhooks?.close()]);
-    await within(2_000, client.close());
+    await within(2_000, Promise.all([client.close(), running.leaseClient.close()]));
     log.info('stopped');
   }
   return exitCode;
@@ -111,15 +115,17 @@ async function operate(props: OperatorProps): Promise<number> {
 async function startServers({ config, env, log, kinds }: OperatorProps): Promise<Running> {
   log.info('starting', { version: VERSION, node: process.version, apiGroup: config.apiGroup });
   const metrics = new OperatorMetrics(kinds.map(({ definition }) => definition.kind));
-  const client = createClient({
-    credentials: await loadCredentials(config.kubeconfig, env),
-    onCall: (verb, code) => {
-      metrics.apiCall(verb, code);
-    },
-  });
+  const credentials = await loadCredentials(config.kubeconfig, env);
+  const onCall: ClientOptions['onCall'] = (verb, code) => {
+    metrics.apiCall(verb, code);
+  };
+  const client = createClient({ credentials, onCall });
+  // Renewals of the lease must not wait for a connection behind other calls that hang.
+  const leaseClient = createClient({ credentials, onCall, connections: LEASE_CONNECTIONS });
   const leadership: Running['leadership'] = { term: undefined };
   const mayWrite = (): boolean => !config.leaderElect || leadership.term?.isHeld() === true;
-  const manager = new Manager({ config, client: fenced(client, mayWrite), metrics, log, kinds });
+  const writer = fenced(client, { mayWrite, signal: () => leadership.term?.signal });
+  const manager = new Manager({ config, client: writer, metrics, log, kinds });
   const webhooks = await startWebhooks({
     ...{ config, client, metrics, log, kinds },
     reader: () => manager.reader(),
@@ -134,13 +140,13 @@ async function startServers({ config, env, log, kinds }: OperatorProps): Promise
       { name: 'webhooks', problems: () => webhooks?.problems() ?? [] },
     ],
   });
-  return { client, metrics, manager, webhooks, endpoints, leadership };
+  return { client, leaseClient, metrics, manager, webhooks, endpoints, leadership };
 }
 
 /** A candidate of the leader election. It starts once the caches are filled. */
 function candidateOf(
   { config, log }: OperatorProps,
-  { client, metrics, manager, leadership }: Running,
+  { leaseClient, metrics, manager, leadership }: Running,
   onLost: () => void,
 ): { start: () => void; resign: () => Promise<void> } {
   const resign = new AbortController();
@@ -148,7 +154,7 @@ function candidateOf(
   return {
     start: () => {
       election = runLeaderElection({
-        client,
+        client: leaseClient,
         namespace: config.leaderElectionNamespace,
         identity: leaderIdentity(),
         signal: resign.signal,

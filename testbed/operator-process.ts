@@ -108,6 +108,21 @@ export class OperatorProcess {
     return Number(/^VmHWM:\s+(\d+) kB$/m.exec(status)?.[1] ?? 0) / 1024;
   }
 
+  /** The memory that it has now, in MiB. */
+  async memory(): Promise<number> {
+    const status = await readFile(`/proc/${this.#pid}/status`, 'utf8');
+    return Number(/^VmRSS:\s+(\d+) kB$/m.exec(status)?.[1] ?? 0) / 1024;
+  }
+
+  get running(): boolean {
+    return this.child.exitCode === null && this.child.signalCode === null;
+  }
+
+  /** Ends it at once, as a node that fails does. */
+  kill(): void {
+    this.child.kill('SIGKILL');
+  }
+
   async stop(): Promise<void> {
     if (this.child.exitCode !== null || this.child.signalCode !== null) return;
     const exited = new Promise((resolve) => this.child.once('exit', resolve));

@@ -24,6 +24,8 @@ export const COMMON_REASONS = {
   ApplyRefused: 'invalid',
   ApiGone: 'missing',
   Forbidden: 'failure',
+  QuotaExceeded: 'failure',
+  AdmissionDenied: 'failure',
   Error: 'failure',
   Paused: 'waiting',
   JobFailed: 'failure',

@@ -47,9 +47,12 @@ export class ApiError extends Error {
   static ofStatus(call: string, body: StatusBody, retryAfterMs?: number): ApiError {
     const status = body.code ?? 500;
     const reason = body.reason ?? '';
-    const withheld = quotesTheRequest(call, status);
+    const denial = denialIn(body.message ?? '');
+    const withheld = quotesTheRequest(call, status, denial);
     const message = withheld
-      ? 'the message of the server is withheld, since it may quote a secret'
+      ? [denial, 'the message of the server is withheld, since it may quote a secret']
+          .filter(Boolean)
+          .join(': ')
       : (body.message ?? '');
     const details = withheld ? withoutMessages(body.details) : body.details;
     return new ApiError(
@@ -79,6 +82,19 @@ const has = (error: unknown, status: number): error is ApiError =>
 
 export const isUnauthorized = (error: unknown) => has(error, 401);
 export const isForbidden = (error: unknown) => has(error, 403);
+/** A ResourceQuota has no room for the object. */
+export const isQuotaExceeded = (error: unknown) =>
+  error instanceof ApiError &&
+  isForbidden(error) &&
+  error.message.includes(' is forbidden: exceeded quota: ');
+/**
+ * A webhook, a policy or an admission plugin of the cluster denies the request, with any status. A missing
+ * permission is none of them.
+ */
+export const isAdmissionDenied = (error: unknown) =>
+  error instanceof ApiError &&
+  (DENIALS.some((denial) => denial.test(error.message)) ||
+    (isForbidden(error) && / is forbidden: (?!User )/.test(error.message)));
 /** The namespace is being deleted with all its objects: none can be created. */
 export const isNamespaceTerminating = (error: unknown) =>
   isForbidden(error) &&
@@ -98,11 +114,30 @@ export const isInvalid = (error: unknown) =>
   // Server-side apply responds so to an object that does not fit the schema; a retry cannot succeed.
   (has(error, 500) && error.message.includes('failed to create typed patch object'));
 
-/** Decoding and validation errors can quote the value that was sent. */
-function quotesTheRequest(call: string, status: number): boolean {
-  return (
-    /\/(secrets|tokenreviews)\b/.test(call) && ![401, 403, 404, 405, 409, 410, 429].includes(status)
-  );
+/** Statuses whose message the API server itself writes, without the request. */
+const OWN_MESSAGE = [401, 403, 404, 405, 409, 410, 429];
+
+/** Decoding and validation errors can quote the value that was sent, and so can any text of a webhook. */
+function quotesTheRequest(call: string, status: number, denial: string): boolean {
+  if (!/\/(secrets|tokenreviews)\b/.test(call)) return false;
+  return denial !== '' || !OWN_MESSAGE.includes(status);
+}
+
+/** As the API server words a denial. What follows is the text of the webhook or the policy. */
+const DENIALS = [
+  /admission webhook "[\w.-]{1,253}" denied the request/,
+  /ValidatingAdmissionPolicy '[\w.-]{1,253}' with binding '[\w.-]{1,253}' denied request/,
+];
+/** The webhook itself fails: it does not respond, or its response is invalid. */
+const WEBHOOK_FAILURE = /failed calling webhook "[\w.-]{1,253}"/;
+
+/** The part of a message that names a webhook or policy; empty without one. */
+function denialIn(message: string): string {
+  for (const pattern of [...DENIALS, WEBHOOK_FAILURE]) {
+    const [denial] = pattern.exec(message) ?? [];
+    if (denial !== undefined) return denial;
+  }
+  return '';
 }
 
 function withoutMessages(details: StatusDetails = {}): StatusDetails {

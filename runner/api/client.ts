@@ -7,6 +7,7 @@ import type { Credentials } from './credentials.js';
 import { lines } from './lines.js';
 import { isCollection, type Verb } from './resource-path.js';
 import { retryDelay } from './retry.js';
+import { Slots } from './slots.js';
 import { closeTransport, openTransport, type Transport } from './transport.js';
 import { VERSION } from '../version.js';
 
@@ -29,8 +30,15 @@ export interface RequestOptions {
   readonly signal?: AbortSignal;
   /** For the whole call with its retries. @default 30,000 */
   readonly timeoutMs?: number;
-  /** Called before each attempt; an error that it throws ends the call. */
-  readonly mayStart?: () => void;
+  readonly fence?: Fence;
+}
+
+/** Ends calls that must no longer be sent. */
+export interface Fence {
+  /** Called before each attempt is sent, after its wait for a connection; an error that it throws ends the call. */
+  readonly mayStart: () => void;
+  /** Aborts the call as `signal` does: also while its connection is opened. */
+  readonly signal?: AbortSignal | undefined;
 }
 
 export interface WatchOptions {
@@ -72,7 +80,7 @@ export interface Client {
     path: string,
     object: unknown,
     fieldManager: string,
-    options?: Pick<RequestOptions, 'mayStart'>,
+    options?: Pick<RequestOptions, 'fence'>,
   ): Promise<T>;
   /** Calls so far by verb; retries count. */
   readonly calls: ReadonlyMap<Verb, number>;
@@ -98,10 +106,13 @@ export function createClient(options: ClientOptions): Client {
 class HttpClient implements Client {
   readonly calls = new Map<Verb, number>();
   private readonly options: Required<ClientOptions>;
+  /** A request that undici queues behind its connections cannot be fenced: the queue is here. */
+  private readonly slots: Slots;
   private transport: { readonly endpoint: Endpoint; readonly open: Transport } | undefined;
 
   constructor(options: ClientOptions) {
     this.options = { connections: 32, onCall: () => undefined, random: Math.random, ...options };
+    this.slots = new Slots(this.options.connections);
   }
 
   async request<T>(method: Method, path: string, options: RequestOptions = {}): Promise<T> {
@@ -113,14 +124,14 @@ class HttpClient implements Client {
       method,
       path: withQuery(path, options.query),
       headers: { accept: options.accept ?? JSON_TYPE },
-      mayStart: options.mayStart,
+      fence: options.fence,
     };
     if (options.body !== undefined) {
       request.body = JSON.stringify(options.body);
       request.headers['content-type'] = contentType;
     }
     const idempotent = method !== 'POST';
-    const limit = limited(options.signal, options.timeoutMs ?? 30_000, call);
+    const limit = limited(options, call);
     try {
       for (let attempt = 1; ; attempt++) {
         const { result, error } = await this.attempt(request, limit.signal, options.answer);
@@ -141,7 +152,7 @@ class HttpClient implements Client {
     path: string,
     object: unknown,
     fieldManager: string,
-    options: Pick<RequestOptions, 'mayStart'> = {},
+    options: Pick<RequestOptions, 'fence'> = {},
   ): Promise<T> {
     return this.request<T>('PATCH', path, {
       ...options,
@@ -186,13 +197,17 @@ class HttpClient implements Client {
     signal: AbortSignal,
     answer: RequestOptions['answer'],
   ): Promise<{ readonly result?: unknown; readonly error?: unknown }> {
+    let release: (() => void) | undefined;
     try {
+      release = await this.slots.take(signal);
       const { body } = await this.send(request, signal);
       const text = await body.text();
       if (answer === 'text') return { result: text };
       return { result: text === '' ? undefined : JSON.parse(text) };
     } catch (error) {
       return { error: asConnectionError(request.call, error) };
+    } finally {
+      release?.();
     }
   }
 
@@ -205,7 +220,7 @@ class HttpClient implements Client {
     const { credentials } = this.options;
     for (let attempt = 1; ; attempt++) {
       const access = await credentials.access();
-      request.mayStart?.();
+      request.fence?.mayStart();
       const response = await this.dispatch(request, access, signal, idleTimeoutMs);
       const { statusCode, headers, body } = response;
       if (statusCode < 400) return response;
@@ -265,7 +280,7 @@ interface Outgoing {
   readonly path: string;
   readonly headers: Record<string, string>;
   body?: string;
-  readonly mayStart?: (() => void) | undefined;
+  readonly fence?: Fence | undefined;
 }
 
 function verbOf(method: Method, path: string, contentType: string): Verb {
@@ -291,20 +306,26 @@ function withQuery(path: string, query: Query | undefined): string {
   return parameters.size > 0 ? `${path}?${parameters.toString()}` : path;
 }
 
-/** A signal that follows another one and is aborted after a timeout. */
-function limited(outer: AbortSignal | undefined, timeoutMs: number, call: string) {
+/** A signal that follows those of the options and is aborted after their timeout. */
+function limited(
+  { signal, fence, timeoutMs = 30_000 }: RequestOptions,
+  call: string,
+): { readonly signal: AbortSignal; readonly clear: () => void } {
   const controller = new AbortController();
-  const follow = (): void => controller.abort(outer?.reason);
   const timer = setTimeout(() => {
     controller.abort(new ConnectionError(call, 'Timeout'));
   }, timeoutMs);
-  if (outer?.aborted) follow();
-  outer?.addEventListener('abort', follow, { once: true });
+  const ends = [signal, fence?.signal].map((outer) => {
+    const follow = (): void => controller.abort(outer?.reason);
+    if (outer?.aborted) follow();
+    outer?.addEventListener('abort', follow, { once: true });
+    return (): void => outer?.removeEventListener('abort', follow);
+  });
   return {
     signal: controller.signal,
     clear: (): void => {
       clearTimeout(timer);
-      outer?.removeEventListener('abort', follow);
+      for (const end of ends) end();
     },
   };
 }

@@ -195,10 +195,24 @@ class Candidate {
           : await this.lease.create(record, signal),
       );
     } catch (error) {
-      if (isConflict(error) || isNotFound(error)) return false;
-      throw error;
+      const isStored = !isNotFound(error) && (await this.isStored(record, signal));
+      if (!isStored && (isConflict(error) || isNotFound(error))) return false;
+      if (!isStored) throw error;
     }
     this.renewedAt = sentAt;
+    return true;
+  }
+
+  /**
+   * Whether a failed write was stored: its response may be lost, and a repeated write then conflicts
+   * with the first one. No other candidate writes this identity.
+   */
+  private async isStored(record: LeaseSpec, signal: AbortSignal): Promise<boolean> {
+    // A read that hangs must leave time for the next attempt.
+    const stored = await this.lease.read(signal, this.timing.retryMs).catch(() => undefined);
+    const { holderIdentity, renewTime } = stored?.spec ?? {};
+    if (holderIdentity !== record.holderIdentity || renewTime !== record.renewTime) return false;
+    this.observe(stored);
     return true;
   }
 

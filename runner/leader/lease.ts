@@ -33,9 +33,10 @@ export class LeaseObject {
   ) {}
 
   /** Undefined if the lease does not exist. */
-  async read(signal?: AbortSignal): Promise<Lease | undefined> {
+  async read(signal?: AbortSignal, timeoutMs = this.timeoutMs): Promise<Lease | undefined> {
     try {
-      return await this.client.request<Lease>('GET', this.path(), this.limits(signal));
+      const limits = { ...this.limits(signal), timeoutMs };
+      return await this.client.request<Lease>('GET', this.path(), limits);
     } catch (error) {
       if (isNotFound(error)) return undefined;
       throw error;

@@ -2,7 +2,7 @@ import type { ConditionResult } from '../../constructs/kit/condition.js';
 import { Stalled, Waiting } from '../../constructs/kit/errors.js';
 import type { StatusResult } from '../../constructs/kit/kind.js';
 import type { Resource } from '../../constructs/kit/object.js';
-import { ApiError, isConflict } from '../api/api-error.js';
+import { isAdmissionDenied, isConflict, isForbidden, isQuotaExceeded } from '../api/api-error.js';
 import type { ChangeSetEntry } from '../apply/applier.js';
 import type { Status } from './resource-status.js';
 
@@ -76,8 +76,18 @@ const ERROR_POLICIES: readonly ErrorPolicy[] = [
     },
   },
   {
+    name: 'quota exceeded',
+    applies: ({ error }) => isQuotaExceeded(error),
+    result: (failed) => retried('QuotaExceeded', failed),
+  },
+  {
+    name: 'denied by admission',
+    applies: ({ error }) => isAdmissionDenied(error),
+    result: (failed) => retried('AdmissionDenied', failed),
+  },
+  {
     name: 'forbidden',
-    applies: ({ error }) => error instanceof ApiError && error.status === 403,
+    applies: ({ error }) => isForbidden(error),
     result: (failed) => retried('Forbidden', failed),
   },
   {

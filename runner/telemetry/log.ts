@@ -27,6 +27,8 @@ export function createLogger(
   config: Pick<Config, 'logLevel' | 'logEncoder'>,
   stream: Writable = process.stderr,
 ): Logger {
+  // Each failed write is an event: a full disk or a closed pipe loses lines, and must not end the process.
+  stream.on('error', () => undefined);
   const winston = createWinston({
     level: config.logLevel,
     format: format.printf((info) => encode(info, config.logEncoder)),

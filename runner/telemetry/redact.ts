@@ -1,18 +1,16 @@
-export const REDACTED = '[redacted]';
-/** A word in the names of secrets. `MYSQL_PWD` is a secret, `PWD` is a folder. */
-export const SECRET_WORD =
-  '(?:pass(?:word|wd|phrase)?|_pwd|rediscli_auth|token|secret|credential|authorization|cookie|(?:api|private|encryption|access)[-_]?key)';
+import {
+  isConfigurationValue,
+  isSecretName,
+  isSecretNumber,
+  isSecretValue,
+  isSecretVariable,
+  replaceSecrets,
+  SECRET_FLAG,
+} from './secret-patterns.js';
 
-const SECRET_NAME = new RegExp(SECRET_WORD, 'i');
-/** The end of names of references, which are not secret: `secretName`, `passwordSecretRef`. */
-const REFERENCE = /(?:ref|name|namespace|fromenv|file|path|version)s?$/i;
-/** Values that are not secret: none, a boolean, a lone quote, and a redacted value. */
-const NO_VALUE = /^(?:null|true|false|["']{0,2}|["']?\[redacted\]\\?["']?)$/;
-/** A whole name with a secret word after its first `--`. See `redaction.ts` of the report. */
-export const SECRET_FLAG = `(?<![\\w-])(?=\\w*(?:-\\w+)*--[\\w-]*${SECRET_WORD})[\\w-]+(?![\\w-])`;
+export const REDACTED = '[redacted]';
+
 const IS_SECRET_FLAG = new RegExp(`^(?=--)${SECRET_FLAG}$`, 'i');
-const BEARER = /\b(Bearer|Basic)\s+[A-Za-z0-9._~+/=-]{6,}/gi;
-const URL_PASSWORD = /(:\/\/[^\s/:@]*:)[^\s/@]+@/g;
 const MAX_DEPTH = 8;
 
 export interface RedactOptions {
@@ -26,14 +24,12 @@ export interface RedactOptions {
   readonly onReplace?: () => void;
 }
 
-/** The text without bearer tokens and without passwords in URLs. */
-export function redactText(text: string): string {
-  return text.replace(BEARER, `$1 ${REDACTED}`).replace(URL_PASSWORD, `$1${REDACTED}@`);
-}
-
-/** Whether a text that follows a secret name is a value to redact. */
-export function isSecretValue(text: string): boolean {
-  return !NO_VALUE.test(text);
+/** The text without secrets. */
+export function redactText(text: string, onReplace?: () => void): string {
+  return replaceSecrets(text, () => {
+    onReplace?.();
+    return REDACTED;
+  });
 }
 
 /**
@@ -50,7 +46,7 @@ class Redactor {
 
   constructor(private readonly options: RedactOptions) {
     this.#maxDepth = options.maxDepth ?? MAX_DEPTH;
-    this.#text = options.text ?? redactText;
+    this.#text = options.text ?? ((text) => redactText(text, options.onReplace));
   }
 
   redact(value: unknown, depth: number): unknown {
@@ -69,23 +65,31 @@ class Redactor {
   #array(items: readonly unknown[], depth: number): unknown {
     return items.map((item, index) => {
       const before = index > 0 ? items[index - 1] : undefined;
-      const isFlag = typeof before === 'string' && IS_SECRET_FLAG.test(before);
-      return isFlag && typeof item === 'string' ? this.#replace() : this.redact(item, depth + 1);
+      const isArgument =
+        (typeof before === 'string' && IS_SECRET_FLAG.test(before)) ||
+        isConfigurationValue(items, index);
+      const isSecret = isArgument && typeof item === 'string';
+      return isSecret ? this.#replace() : this.redact(item, depth + 1);
     });
   }
 
   #object(object: object, depth: number): unknown {
-    const { kind, name, value } = object as Readonly<Record<'kind' | 'name' | 'value', unknown>>;
-    const isSecretVariable =
-      typeof name === 'string' && typeof value === 'string' && SECRET_NAME.test(name);
+    const { kind, name, key: item, value } = object as Readonly<Record<string, unknown>>;
+    const variable = name ?? item;
+    const hasSecretValue =
+      typeof variable === 'string' &&
+      typeof value === 'string' &&
+      isSecretVariable(variable, value);
     const entries = Object.entries(object).filter(([key]) => key !== this.options.omit);
     return Object.fromEntries(
       entries.map(([key, inner]) => {
         const isData = kind === 'Secret' && (key === 'data' || key === 'stringData');
-        const isVariable = isSecretVariable && key === 'value';
+        const isVariable = hasSecretValue && key === 'value';
         if (isData || isVariable) return [key, this.#replace()];
-        const isSecret = SECRET_NAME.test(key) && !REFERENCE.test(key);
-        const redacted = isSecret ? this.#secret(inner, depth + 1) : this.redact(inner, depth + 1);
+        if (typeof inner === 'number' && isSecretNumber(key, inner)) return [key, this.#replace()];
+        const redacted = isSecretName(key)
+          ? this.#secret(inner, depth + 1)
+          : this.redact(inner, depth + 1);
         return [this.#text(key), redacted];
       }),
     );

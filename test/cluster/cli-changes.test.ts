@@ -24,6 +24,7 @@ import { groupOf } from '../../constructs/kit/object.js';
 import { writePodLogs } from '../../testbed/controlplane/pod-logs.js';
 import { type Cluster, installCrd, startCluster } from './harness.js';
 import { aBench, aSecret, aSite } from './support/builders.js';
+import { PLANTED } from '../support/planted-secrets.js';
 import { CommandLine, MAIN } from './support/command-line.js';
 import { mariaDbCrds } from './support/database-operators.js';
 import { at, type Manifest } from './support/objects.js';
@@ -293,13 +294,31 @@ describe('app-operator report', () => {
       JSON.stringify({ text: planted.quoted }),
       'token=never-in-a-Secret-1 mysql://u:never-in-a-Secret-2@h',
       'harmless text stays',
+      ...PLANTED.map(({ text }) => text),
     ].join('\n');
     await writePodLogs(cluster.controlPlane, { app: 's-gunicorn' }, log);
     await cluster.apply(namespace, {
       ...aBench('noted'),
-      metadata: { name: 'noted', annotations: { note: `the login is ${planted.password}` } },
+      metadata: {
+        name: 'noted',
+        annotations: {
+          note: `the login is ${planted.password}`,
+          ...Object.fromEntries(PLANTED.map(({ text }, index) => [`note-${index}`, text])),
+        },
+      },
       spec: { frameworkVersion: 'version-15', paused: true },
     });
+
+    for (const [index, { text }] of PLANTED.entries()) {
+      const path = `/api/v1/namespaces/${namespace}/events`;
+      await cluster.controlPlane.api.request('POST', path, {
+        metadata: { name: `noted.${index}` },
+        involvedObject: { kind: 'AppSite', namespace, name: 's' },
+        message: `event: ${text}`,
+        reason: 'Noted',
+        type: 'Warning',
+      });
+    }
 
     const path = join(dir, 'report.tar.gz');
     const { code, out, err } = await admin.run(['report', '-n', namespace, '-o', path]);
@@ -337,6 +356,12 @@ describe('app-operator report', () => {
     }
     for (const part of ['Planted', 'UGxhbnRlZEtleUxpbmVUd28', 'quoted\\"', 'never-in-a-Secret'])
       assert.ok(!all.includes(part), `${part} is in the archive`);
+    // YAML folds long lines.
+    const folded = all.replace(/\s+/g, '');
+    const leaked = PLANTED.filter(({ secret }) => folded.includes(secret)).map(({ what }) => what);
+    assert.deepEqual(leaked, [], `of ${PLANTED.length} planted secrets`);
+    const { metadata: site } = await cluster.the('AppSite', namespace, 's');
+    assert.ok(all.includes(site.uid ?? '-'), 'uids stay readable');
     assert.match(all, /harmless text stays/);
     assert.match(all, /the login is \[redacted\]/);
     const outline = files.get(`secrets-${namespace}.yaml`) ?? '';

@@ -10,7 +10,7 @@ import type { FaultProxy } from '../../testbed/fault-proxy/fault-proxy.js';
 import { assertSameObjects, routesOf, snapshot, type Snapshot } from './support/snapshot.js';
 import { at, type Manifest } from './support/objects.js';
 import type { Operator } from './support/operator.js';
-import { randomFrom } from '../support/random.js';
+import { randomFrom } from '../../testbed/random.js';
 
 const componentReplicas = { workerDefault: 0, workerShort: 0, workerLong: 0 };
 

@@ -5,7 +5,8 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { type Cluster, startCluster } from './harness.js';
 import { aBench, aSite } from './support/builders.js';
 import { ProxiedOperators } from './support/proxied-operators.js';
-import type { Call, FaultProxy } from '../../testbed/fault-proxy/fault-proxy.js';
+import type { Call } from '../../testbed/fault-proxy/call.js';
+import type { FaultProxy } from '../../testbed/fault-proxy/fault-proxy.js';
 import {
   assertNoOrphans,
   assertSameObjects,

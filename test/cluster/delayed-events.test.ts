@@ -9,7 +9,8 @@ import { resourcePath } from '../../runner/api/resource-path.js';
 import { type Cluster, startCluster } from './harness.js';
 import { aBench, aSite } from './support/builders.js';
 import { ProxiedOperators } from './support/proxied-operators.js';
-import type { FaultProxy, Rule } from '../../testbed/fault-proxy/fault-proxy.js';
+import type { FaultProxy } from '../../testbed/fault-proxy/fault-proxy.js';
+import type { Rule } from '../../testbed/fault-proxy/faults.js';
 import { at, conditionOf, kindNamed, nameOf } from './support/objects.js';
 import type { Operator } from './support/operator.js';
 

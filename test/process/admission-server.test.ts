@@ -16,7 +16,7 @@ import type { AdmissionRequest, AdmissionResponse } from '../../runner/admission
 import { type Answered, serveWebhooks, type WebhookServer } from '../../runner/admission/server.js';
 import { definitionOf } from '../unit/schema-definitions.js';
 import { aBench, MINIMAL } from '../unit/schema-manifests.js';
-import { randomFrom } from '../support/random.js';
+import { randomFrom } from '../../testbed/random.js';
 
 const SECRET = 'hunter2';
 let logged = '';

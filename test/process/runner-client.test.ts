@@ -3,9 +3,16 @@ import { once } from 'node:events';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterEach, describe, test } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
 
 import { ConfigMap, Deployment, Secret } from '../../constructs/kit/object-kind.js';
-import { ApiError, ConnectionError, isGone } from '../../runner/api/api-error.js';
+import {
+  ApiError,
+  ConnectionError,
+  isAdmissionDenied,
+  isGone,
+  isQuotaExceeded,
+} from '../../runner/api/api-error.js';
 import { type Client, createClient, type WatchEvent } from '../../runner/api/client.js';
 import { type Credentials, fixed } from '../../runner/api/credentials.js';
 import { isCollection, resourcePath, type Verb } from '../../runner/api/resource-path.js';
@@ -32,8 +39,16 @@ interface Served {
   readonly connections: () => number;
 }
 
+interface ServeOptions {
+  readonly credentials?: Credentials;
+  readonly connections?: number;
+}
+
 /** A server that gives these answers one after the other, the last one for ever, and a client for it. */
-async function serve(answers: readonly Answer[], credentials?: Credentials): Promise<Served> {
+async function serve(
+  answers: readonly Answer[],
+  { credentials, connections: most = 32 }: ServeOptions = {},
+): Promise<Served> {
   const requests: Served['requests'] = [];
   const seen: string[] = [];
   let connections = 0;
@@ -52,6 +67,7 @@ async function serve(answers: readonly Answer[], credentials?: Credentials): Pro
   const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
   const client = createClient({
     credentials: credentials ?? fixed({ endpoint: { server: url, tls: {} }, headers: {} }),
+    connections: most,
     onCall: (verb: Verb, code) => seen.push(`${verb} ${code}`),
     random: () => 0,
   });
@@ -291,6 +307,53 @@ describe('errors never quote', () => {
     });
   }
 
+  const denials: readonly (readonly [string, number, string, RegExp])[] = [
+    [
+      'a webhook',
+      400,
+      `admission webhook "deny.example.com" denied the request: bad value ${secret}`,
+      /400.*: admission webhook "deny.example.com" denied the request: .*withheld/,
+    ],
+    [
+      'a webhook that answers 403',
+      403,
+      `admission webhook "deny.example.com" denied the request: secrets is forbidden: User "${secret}"`,
+      /403.*: admission webhook "deny.example.com" denied the request: .*withheld/,
+    ],
+    [
+      'a policy',
+      422,
+      `secrets "b" is forbidden: ValidatingAdmissionPolicy 'no-secrets' with binding 'all' denied request: got ${secret}`,
+      /422.*: ValidatingAdmissionPolicy 'no-secrets' with binding 'all' denied request: .*withheld/,
+    ],
+    [
+      'a webhook that fails',
+      500,
+      `Internal error occurred: failed calling webhook "deny.example.com": ${secret}`,
+      /500.*: failed calling webhook "deny.example.com": .*withheld/,
+    ],
+  ];
+  for (const [what, code, message, shown] of denials) {
+    test(`a secret that ${what} refuses, and name it`, async () => {
+      const { client } = await serve([status(code, { message })]);
+      await assert.rejects(client.apply(path, { stringData: { a: secret } }, 'me'), (error) => {
+        assert.doesNotMatch(JSON.stringify([error, String(error)]), /hunter2x/);
+        assert.match(String(error), shown);
+        assert.equal(isAdmissionDenied(error), code < 500);
+        return true;
+      });
+    });
+  }
+
+  test('but show a quota, which quotes no value', async () => {
+    const message = 'secrets "b" is forbidden: exceeded quota: q, requested: secrets=1';
+    const { client } = await serve([status(403, { reason: 'Forbidden', message })]);
+    await assert.rejects(client.apply(path, {}, 'me'), (error) => {
+      assert.match(String(error), /exceeded quota: q/);
+      return isQuotaExceeded(error);
+    });
+  });
+
   test('but say who may not', async () => {
     const { client } = await serve([
       status(403, { reason: 'Forbidden', message: 'u cannot patch' }),
@@ -395,14 +458,14 @@ describe('a fenced client', () => {
         status(429, {}, { 'retry-after': '0' })(...call);
       };
       const { client, requests } = await serve([away, ok]);
-      await assert.rejects(write(fenced(client, () => leads)), NotLeading);
+      await assert.rejects(write(fenced(client, { mayWrite: () => leads })), NotLeading);
       assert.equal(requests.length, 1);
     });
 
     test(`sends ${what} only while it may`, async () => {
       let leads = false;
       const { client, requests, seen } = await serve([ok]);
-      const guarded = fenced(client, () => leads);
+      const guarded = fenced(client, { mayWrite: () => leads });
       await assert.rejects(write(guarded), NotLeading);
       assert.deepEqual([requests.length, seen], [0, []]);
       assert.deepEqual(await guarded.request('GET', path), { kind: 'Fine' });
@@ -410,4 +473,39 @@ describe('a fenced client', () => {
       assert.deepEqual(await write(guarded), { kind: 'Fine' });
     });
   }
+
+  /** A server that hangs, a client with two connections, and more writes than these. */
+  async function hanging(end: 'mayWrite' | 'signal'): Promise<void> {
+    const held: (() => void)[] = [];
+    const hangs: Answer = (...call) => {
+      held.push(() => ok(...call));
+    };
+    const { client, requests } = await serve([hangs], { connections: 2 });
+    let leads = true;
+    const term = new AbortController();
+    const guarded = fenced(client, { mayWrite: () => leads, signal: () => term.signal });
+    const writes = Array.from({ length: 20 }, () =>
+      guarded.apply(path, {}, 'm').then(
+        () => 'sent',
+        (error: unknown) => (error as Error).name,
+      ),
+    );
+    while (requests.length < 2) await sleep(5);
+    if (end === 'signal') term.abort();
+    else leads = false;
+    while (held.length > 0) {
+      for (const answer of held.splice(0)) answer();
+      await sleep(20);
+    }
+    const results = await Promise.all(writes);
+    assert.equal(requests.length, 2, 'no queued write is sent');
+    const expected = end === 'signal' ? ['AbortError'] : ['NotLeading', 'sent'];
+    assert.deepEqual([...new Set(results)].sort(), expected);
+  }
+
+  test('sends none of the writes that wait for a connection, once it may not write', () =>
+    hanging('mayWrite'));
+
+  test('aborts writes that wait for a connection or a response, at the end of the term', () =>
+    hanging('signal'));
 });

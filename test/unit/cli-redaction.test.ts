@@ -1,7 +1,15 @@
 import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
+import { PassThrough } from 'node:stream';
 import { describe, test } from 'node:test';
+import { parseAllDocuments } from 'yaml';
 
 import { outlineOf, Redaction } from '../../cli/commands/report/redaction.js';
+import { createLogger } from '../../runner/telemetry/log.js';
+import { redact, redactText } from '../../runner/telemetry/redact.js';
+import { ROOT } from '../golden/docs.js';
+import { scenarioNames } from '../golden/scenario.js';
+import { HARMLESS, PLANTED } from '../support/planted-secrets.js';
 
 const secret = (data: Readonly<Record<string, string>>) => ({
   apiVersion: 'v1',
@@ -53,6 +61,12 @@ describe('the redaction of a report', () => {
     ['a flag and empty lines', `--token${'\n'.repeat(1_000_000)}`, '--token'],
     ['quotes that do not end', 'token=\\"'.repeat(120_000), 'token=\\[redacted]'],
     ['quotes that do not end in quotes', `token="${'a token=\\"'.repeat(90_000)}"`, 'token=[red'],
+    ['begins of keys', '-----BEGIN PRIVATE KEY-----!'.repeat(36_000), '[redacted]!'],
+    ['commands', `${'mysql redis-cli curl set-config '.repeat(31_000)};`, 'mysql '],
+    ['flags of a command', `set-config${' --set-config'.repeat(80_000)};`, 'set-config --'],
+    ['addresses', 'a:a://a:a?key'.repeat(77_000), 'a:a://a:a?key'],
+    ['base64', 'eyJhbGciOi/+A1b2'.repeat(62_500), 'eyJhbGciOi'],
+    ['prose', 'password for x is token pin '.repeat(36_000), 'password for'],
     ['spaces after a secret word', `token${' '.repeat(1_000_000)}`, 'token  '],
   ];
   for (const [what, line, begins] of LONG) {
@@ -192,3 +206,80 @@ describe('the redaction of a report', () => {
     assert.deepEqual((outline as { bytes: unknown }).bytes, { password: 7 });
   });
 });
+
+describe('a planted secret is found in neither a report nor a log', () => {
+  for (const { what, secret, text } of PLANTED) {
+    test(what, () => {
+      assert.ok(text.includes(secret), 'it is planted');
+      const inObject = { metadata: { annotations: { note: text } }, list: [`x ${text}`, { text }] };
+      const forms = [
+        new Redaction().text(`before ${text} after`),
+        new Redaction().text(JSON.stringify({ msg: text })),
+        JSON.stringify(new Redaction().object(inObject)),
+        JSON.stringify(redact(inObject)),
+        logged(text),
+      ];
+      for (const form of forms) assert.ok(!form.includes(secret), form);
+    });
+  }
+
+  test('24 of them', () => assert.equal(PLANTED.length, 24));
+
+  test('also as separate arguments', () => {
+    const args = ['bench', '--site', 's', 'set-config', '-g', 'mail_login', 'planted', 'more'];
+    const clean = [...args.slice(0, 6), '[redacted]', 'more'];
+    assert.deepEqual(new Redaction().object({ args }), { args: clean });
+    assert.deepEqual(redact({ args }), { args: clean });
+    const kept = ['bench', 'set-config', 'maintenance_mode', '1', 'set-config'];
+    assert.deepEqual(redact({ kept }), { kept });
+  });
+
+  test('also as a number, or cut off', () => {
+    assert.deepEqual(redact({ pin: 4711, port: 4711, tokenExpirationSeconds: 3600 }), {
+      pin: '[redacted]',
+      port: 4711,
+      tokenExpirationSeconds: 3600,
+    });
+    const [{ text: key } = { text: '' }] = PLANTED;
+    for (const half of [key.slice(0, 90), key.slice(40)])
+      assert.match(redactText(half), /^\[redacted\]$/, half);
+  });
+});
+
+describe('stays readable in a report and in a log', () => {
+  for (const text of HARMLESS) {
+    test(text, () => {
+      assert.equal(new Redaction().text(text), text);
+      assert.equal(redactText(text), text);
+      assert.equal(JSON.stringify(redact({ text: [text] })), JSON.stringify({ text: [text] }));
+    });
+  }
+
+  test('each object and each status of the golden scenarios, except programs', () => {
+    for (const [name, object] of scenarioNames().flatMap(documentsOf)) {
+      assert.deepEqual(new Redaction().object(object), object, name);
+    }
+  });
+});
+
+/** The objects and the status of a scenario, without programs and without sources of passwords. */
+function documentsOf(name: string): (readonly [string, unknown])[] {
+  return ['objects', 'status']
+    .map((file) => readFileSync(`${ROOT}test/golden/scenarios/${name}/${file}.yaml`, 'utf8'))
+    .flatMap((text) => parseAllDocuments(text))
+    .map((document) => [name, document.toJS()] as const)
+    .filter(
+      ([, object]) =>
+        !/"(ConfigMap|DocumentRequest)"|app-operator.io\/generate|encryptionKey/.test(
+          JSON.stringify(object),
+        ),
+    );
+}
+
+/** A line of the operator's log with this text as message of an error and as field. */
+function logged(text: string): string {
+  const stream = new PassThrough();
+  const log = createLogger({ logLevel: 'info', logEncoder: 'json' }, stream);
+  log.info('Failed', { detail: text, error: new Error(text) });
+  return String(stream.read());
+}

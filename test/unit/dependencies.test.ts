@@ -6,7 +6,7 @@ import type { KubeObject } from '../../constructs/kit/object.js';
 import type { ObjectKind } from '../../constructs/kit/object-kind.js';
 import { DEFAULT_SETTINGS } from '../../constructs/kit/settings.js';
 import { DependencyTracker } from '../../runner/cache/dependencies.js';
-import { randomFrom } from '../support/random.js';
+import { randomFrom } from '../../testbed/random.js';
 
 interface Thing extends KubeObject {
   readonly color?: string;

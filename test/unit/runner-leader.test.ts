@@ -67,6 +67,10 @@ class LeaseServer implements Pick<Client, 'request'> {
   lease: Lease | undefined;
   /** Makes calls fail (an error), or hang until they are given up ('hang'). */
   failure: Error | 'hang' | undefined;
+  /** Thrown in place of the answer to a write that is carried out. */
+  loses: Error | undefined;
+  /** Thrown for each write, which is not carried out. */
+  refuses: Error | undefined;
   /** A write that is carried out after the next read. */
   late: (() => void) | undefined;
   calls: string[] = [];
@@ -93,7 +97,14 @@ class LeaseServer implements Pick<Client, 'request'> {
       const same = sent.metadata.resourceVersion === this.lease.metadata.resourceVersion;
       if (!same) throw new ApiError(409, 'Conflict', {}, 'PUT: 409');
     }
-    return this.store(sent) as T;
+    return this.answer(() => this.store(sent)) as T;
+  }
+
+  private answer(store: () => Lease): Lease {
+    if (this.refuses) throw this.refuses;
+    const stored = store();
+    if (this.loses) throw this.loses;
+    return stored;
   }
 
   store(lease: Lease): Lease {
@@ -202,6 +213,32 @@ describe('one candidate', () => {
     await clock.pass(20_000);
     assert.ok(a.leads && !a.hasLost);
     await a.stop();
+  });
+
+  for (const then of ['is repeated, which conflicts', 'fails'] as const) {
+    test(`is elected, and leads on, while each answer is lost and the call ${then}`, async () => {
+      const { server, clock, candidate } = setUp();
+      server.loses =
+        then === 'fails'
+          ? new ConnectionError('PUT', 'UND_ERR_SOCKET')
+          : new ApiError(409, 'Conflict', {}, 'PUT: 409');
+      const a = candidate('a');
+      await clock.pass(0);
+      await clock.pass(60_000);
+      assert.ok(a.leads && !a.hasLost);
+      server.loses = undefined;
+      await a.stop();
+    });
+  }
+
+  test('does not count the write of an earlier attempt as its renewal', async () => {
+    const { server, clock, candidate } = setUp();
+    const a = candidate('a');
+    await clock.pass(0);
+    server.refuses = new ConnectionError('PUT', 'UND_ERR_SOCKET');
+    await clock.pass(10_000);
+    assert.ok(a.hasLost);
+    await a.done;
   });
 
   for (const failure of ['hang', new ConnectionError('PUT', 'ECONNREFUSED')] as const) {

@@ -4,7 +4,7 @@ import { describe, test } from 'node:test';
 import type { KubeObject } from '../../constructs/kit/object.js';
 import { ResourceStore, Store } from '../../runner/cache/store.js';
 import { isNewer } from '../../runner/cache/version.js';
-import { randomFrom } from '../support/random.js';
+import { randomFrom } from '../../testbed/random.js';
 
 interface Value {
   readonly resourceVersion: string;

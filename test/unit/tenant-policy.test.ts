@@ -12,6 +12,7 @@ import {
   policyFlags,
   type TenantPolicy,
 } from '../../constructs/kit/tenant-policy.js';
+import { DEFAULT_SETTINGS } from '../../constructs/kit/settings.js';
 import { KINDS } from '../../constructs/registry.js';
 import { synthesize } from '../../constructs/kit/synth.js';
 import { validate } from '../../runner/admission/validate.js';
@@ -188,7 +189,7 @@ function stalledBy(
 const admission = (object: Resource, policy?: Partial<TenantPolicy>, old?: Resource) =>
   validate({
     ...{ kind: kindOf(object), group: 'app-operator.io', object, old, reader: undefined },
-    settings: { clusterDomain: 'cluster.local', ...(policy ? { policy } : {}) },
+    settings: { ...DEFAULT_SETTINGS, ...(policy ? { policy } : {}) },
   });
 
 describe('without a grant of the administrator', () => {

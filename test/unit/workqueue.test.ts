@@ -4,7 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 
 import { FairQueue } from '../../runner/controller/fair-queue.js';
 import { WorkQueue } from '../../runner/controller/workqueue.js';
-import { randomFrom } from '../support/random.js';
+import { randomFrom } from '../../testbed/random.js';
 import { Bench, settle } from './workqueue-benchmark.js';
 
 describe('a queue', () => {

@@ -7,35 +7,10 @@ import { parse, stringify } from 'yaml';
 
 import type { ControlPlane } from '../controlplane/controlplane.js';
 import { freePort } from '../controlplane/ports.js';
+import { type Call, callOf } from './call.js';
+import type { Alteration, Response, Rule } from './faults.js';
 import { ProxiedWatch } from './proxied-watch.js';
-
-/** A call on its way to the API server. */
-export interface Call {
-  readonly method: string;
-  /** Without the query. */
-  readonly path: string;
-  readonly query: URLSearchParams;
-  readonly body: string;
-  readonly isWatch: boolean;
-  /** Whether it changes a resource or a child; Events and Leases do not count. */
-  readonly isWrite: boolean;
-}
-
-/**
- * What the proxy does with a call: an object is its response; `drop` closes the connection;
- * `lose` forwards the call and closes the connection before the response.
- */
-export type Fault =
-  | 'drop'
-  | 'lose'
-  | {
-      readonly status: number;
-      readonly headers?: Readonly<Record<string, string>>;
-      readonly body?: unknown;
-    };
-
-/** The fault of a call, undefined to forward it; the call waits for the promise. */
-export type Rule = (call: Call) => Fault | undefined | Promise<Fault | undefined>;
+import { type LineFault, unchanged, type WatchFault } from './watch-faults.js';
 
 /**
  * An HTTP proxy between an operator and the API server that injects the faults of networks and busy
@@ -51,6 +26,8 @@ export class FaultProxy {
   serial = false;
   /** Delay of each event of a watch in milliseconds, by the path of the watch. */
   watchDelay: (path: string) => number = () => 0;
+  /** The fault of a watch that begins, by its path. */
+  watchFault: (path: string) => WatchFault | undefined = () => undefined;
   readonly #watches = new Set<ProxiedWatch>();
   readonly #agent: Agent;
   readonly #server: Server;
@@ -134,8 +111,8 @@ export class FaultProxy {
     const pass = async (): Promise<void> => {
       const fault = await this.rule?.(call);
       if (fault === 'drop') response.destroy();
-      else if (fault && fault !== 'lose') answer(response, fault);
-      else await this.#forward({ incoming, body, response, call }, fault === 'lose');
+      else if (typeof fault === 'object' && !('alter' in fault)) answer(response, fault);
+      else await this.#forward({ incoming, body, response, call }, fault);
     };
     if (!this.serial || !call.isWrite) return pass();
     const turn = this.#turn.then(pass);
@@ -143,7 +120,22 @@ export class FaultProxy {
     return turn;
   }
 
-  #forward({ incoming, body, response, call }: Received, lose: boolean): Promise<void> {
+  #watch(call: Call, answered: IncomingMessage, response: ServerResponse): void {
+    const { path } = call;
+    const fault = this.watchFault(path)?.() ?? unchanged;
+    const late: LineFault = (line) => {
+      const waitMs = this.watchDelay(path);
+      return waitMs > 0 ? [{ waitMs }, ...fault(line)] : fault(line);
+    };
+    const watch = new ProxiedWatch(path, answered, response, late);
+    this.#watches.add(watch);
+    response.once('close', () => this.#watches.delete(watch));
+  }
+
+  #forward(received: Received, fault: 'lose' | Alteration | undefined): Promise<void> {
+    const { incoming, body, response, call } = received;
+    // The client has closed its connection: it no longer wants the write.
+    if (response.destroyed) return Promise.resolve();
     return new Promise((resolve, reject) => {
       const { host: _host, connection: _connection, ...headers } = incoming.headers;
       const upstream = request(
@@ -151,13 +143,9 @@ export class FaultProxy {
         { method: call.method, headers, agent: this.#agent },
         (answered) => {
           answered.on('error', reject);
-          if (call.isWatch) {
-            const watch = new ProxiedWatch(call.path, answered, response, () =>
-              this.watchDelay(call.path),
-            );
-            this.#watches.add(watch);
+          if (call.isWatch && fault === undefined) {
+            this.#watch(call, answered, response);
             response.once('close', () => {
-              this.#watches.delete(watch);
               upstream.destroy();
               resolve();
             });
@@ -166,18 +154,17 @@ export class FaultProxy {
           const chunks: Buffer[] = [];
           answered.on('data', (chunk: Buffer) => chunks.push(chunk));
           answered.once('end', () => {
-            if (lose) response.destroy();
-            else {
-              response.writeHead(answered.statusCode ?? 502, answered.headers);
-              response.end(Buffer.concat(chunks));
-            }
-            resolve();
+            const received = { status: answered.statusCode ?? 502, headers: answered.headers };
+            respond(response, { ...received, body: Buffer.concat(chunks) }, fault, call).then(
+              resolve,
+              reject,
+            );
           });
         },
       );
       upstream.once('error', reject);
       response.once('close', () => {
-        if (!response.writableFinished && !lose) upstream.destroy();
+        if (!response.writableFinished && fault !== 'lose') upstream.destroy();
       });
       upstream.end(body);
     });
@@ -192,14 +179,43 @@ interface Received {
   readonly call: Call;
 }
 
-function callOf({ method = 'GET', url = '/' }: IncomingMessage, body: string): Call {
-  const { pathname, searchParams: query } = new URL(url, 'http://proxy');
-  const isWatch = query.get('watch') === 'true';
-  const isWrite = method !== 'GET' && !/\/(events|leases)(\/|$)/.test(pathname);
-  return { method, path: pathname, query, body, isWatch, isWrite };
+/** The API server's response. */
+interface Answered {
+  readonly status: number;
+  readonly headers: IncomingMessage['headers'];
+  readonly body: Buffer;
 }
 
-function answer(response: ServerResponse, { status, headers, body }: Exclude<Fault, string>): void {
+async function respond(
+  response: ServerResponse,
+  { status, headers, body }: Answered,
+  fault: 'lose' | Alteration | undefined,
+  call: Call,
+): Promise<void> {
+  if (fault === 'lose') {
+    response.destroy();
+    return;
+  }
+  if (!fault) {
+    response.writeHead(status, headers);
+    response.end(body);
+    return;
+  }
+  const { 'content-length': _length, 'transfer-encoding': _encoding, ...others } = headers;
+  response.writeHead(fault.status ?? status, others);
+  const bytes = Buffer.from(fault.alter(body.toString(), call));
+  const step = fault.chunkBytes ?? Math.max(bytes.length, 1);
+  response.socket?.setNoDelay(true);
+  for (let from = 0; from < bytes.length; from += step) {
+    response.write(bytes.subarray(from, from + step));
+    await new Promise(setImmediate);
+  }
+  if (fault.cut) response.destroy();
+  else response.end();
+}
+
+function answer(response: ServerResponse, { status, headers, body, text }: Response): void {
   response.writeHead(status, { 'content-type': 'application/json', ...headers });
-  response.end(JSON.stringify(body ?? { kind: 'Status', apiVersion: 'v1', code: status }));
+  const failure = { kind: 'Status', apiVersion: 'v1', code: status };
+  response.end(text ?? JSON.stringify(body ?? failure));
 }

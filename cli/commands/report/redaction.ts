@@ -1,42 +1,9 @@
 import type { KubeObject } from '../../../constructs/kit/object.js';
-import {
-  isSecretValue,
-  redact,
-  REDACTED,
-  redactText,
-  SECRET_FLAG,
-  SECRET_WORD,
-} from '../../../runner/telemetry/redact.js';
+import { redact, REDACTED, redactText } from '../../../runner/telemetry/redact.js';
 import { LAST_APPLIED } from '../../kube/kinds.js';
 
 /** Shorter values are ordinary words of logs. */
 const MIN_LENGTH = 6;
-/**
- * The text of a value: in quotes, which may be nested in quoted text, or up to the next space or separator.
- * An escaped quote does not end the value. A missing end quote is accepted, since logs may be cut off: the
- * search stays linear.
- */
-const VALUE = [
-  /(?<=\\)"(?:[^"\\\n]|\\{4}|\\{3}"|\\{1,3}(?!["\\]))*(?:\\{0,2}")?/,
-  /"(?:[^"\\\n]|\\.)*"?/,
-  /'(?:[^'\\\n]|\\.|'')*'?/,
-  /[^\s,;}&"']+/,
-]
-  .map(({ source }) => source)
-  .join('|');
-/**
- * A whole name with a secret word. The search starts only at the beginning of a name and stays linear: the
- * log of a container may be one line of a megabyte.
- */
-const SECRET_NAME = `(?<![\\w-])(?=[\\w-]*${SECRET_WORD})[\\w-]+(?![\\w-])`;
-/** The separator of a flag and its value: space, or the separator of items in JSON or YAML. */
-const NEXT = `(?:\\\\?["']\\s*,\\s*\\\\?|["']?[^\\S\\n]*\\n\\s*-\\s+|\\s+)`;
-/** `password=x`, `"api_key": "x"`, and `--token x`. */
-const NAMED_VALUES = [
-  new RegExp(`(?<name>${SECRET_NAME}\\\\?["']?\\s*[:=]\\s*\\\\?)(?<value>${VALUE})`, 'gi'),
-  new RegExp(`(?<name>${SECRET_FLAG}${NEXT})(?<value>${VALUE})`, 'gi'),
-];
-
 /** Redacts secrets in the files of a report. */
 export class Redaction {
   /** Values of Secrets in every encoding, the longest first. */
@@ -77,10 +44,7 @@ export class Redaction {
       this.#count += clean.split(value).length - 1;
       clean = clean.replaceAll(value, REDACTED);
     }
-    return NAMED_VALUES.reduce(
-      (redacted, pattern) => this.#redactNamed(redacted, pattern),
-      redactText(clean),
-    );
+    return redactText(clean, () => (this.#count += 1));
   }
 
   /** An object without secrets. References to Secrets stay. */
@@ -90,15 +54,6 @@ export class Redaction {
       text: (text) => this.text(text),
       omit: LAST_APPLIED,
       onReplace: () => (this.#count += 1),
-    });
-  }
-
-  #redactNamed(text: string, pattern: RegExp): string {
-    return text.replaceAll(pattern, (...args: unknown[]) => {
-      const { name = '', value = '' } = args.at(-1) as Readonly<Record<string, string>>;
-      if (!isSecretValue(value)) return name + value;
-      this.#count += 1;
-      return name + REDACTED;
     });
   }
 }
