@@ -23,7 +23,11 @@ export class SiteDrop extends Construct {
     const { site, bench, database, filesDeleted } = props;
     const drops = site.spec.deletionPolicy === 'Delete';
     // A prepared database belongs to its creator; a dedicated server is deleted as a whole.
-    const admin = drops && database.mode === 'shared' ? databaseAdmin(site, database) : undefined;
+    const admin = databaseAdmin(
+      site,
+      database,
+      drops && database.mode === 'shared' ? 'Drop' : 'None',
+    );
     new FrappeJob(this, 'job', {
       bench,
       owner: site,
@@ -31,21 +35,20 @@ export class SiteDrop extends Construct {
       component: 'drop',
       run: filesDeleted ? `${site.spec.deletionPolicy} without files` : site.spec.deletionPolicy,
       withoutSites: filesDeleted,
-      ...(admin?.initContainers.length
-        ? { initContainers: admin.initContainers, extraVolumes: admin.volumes }
-        : {}),
+      ...admin.containers,
+      extraVolumes: admin.volumes,
       container: {
         name: 'drop',
         command: jobCommand('site_drop.py'),
         env: [
           ...identity(site, database),
           ...(drops ? [] : [{ name: 'KEEP_DATA', value: '1' }]),
-          ...(admin?.env ?? []),
+          ...admin.env,
           ...(drops && site.status?.appliedHash !== undefined
             ? [{ name: 'WAS_READY', value: '1' }]
             : []),
         ],
-        extraMounts: admin?.mounts ?? [],
+        extraMounts: admin.mounts,
         resources: bench.componentResources.workerDefault,
       },
     });

@@ -25,7 +25,7 @@ export class SiteInit extends Construct {
     const names = siteNames(site.metadata.name);
     const config = siteConfig(site, inputs);
     const image = bench.image.reference;
-    const admin = databaseAdmin(site, database);
+    const admin = databaseAdmin(site, database, 'Create');
     const store = inputs.restore?.store;
     new FrappeJob(this, 'job', {
       bench,
@@ -44,7 +44,7 @@ export class SiteInit extends Construct {
         ...restoreRun(inputs.restore),
       ]),
       deadlineSeconds: MIGRATE_SECONDS,
-      ...(admin.initContainers.length > 0 ? { initContainers: admin.initContainers } : {}),
+      ...admin.containers,
       extraVolumes: [...admin.volumes, ...(store?.volumes ?? [])],
       container: {
         name: 'init',

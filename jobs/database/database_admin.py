@@ -240,9 +240,13 @@ def operations(server: Administrator) -> dict[str, Callable[[], Any]]:
     }
 
 
-def answer(server: Administrator, line: bytes) -> dict[str, Any]:
+def answer(server: Administrator | JobError, line: bytes) -> dict[str, Any]:
     """The result of a request, or its error, without secrets."""
+    user = ""
     try:
+        if isinstance(server, JobError):
+            raise server
+        user = server.settings.root_user
         operation = operations(server).get(line.decode(errors="replace").strip())
         if operation is None:
             raise JobError("InvalidInput", "database_admin.py has no such operation")
@@ -250,7 +254,6 @@ def answer(server: Administrator, line: bytes) -> dict[str, Any]:
     except JobError as error:
         return {"error": "JobError", "reason": error.reason, "message": redact(str(error))}
     except AccessDenied as error:
-        user = server.settings.root_user
         return {"error": "AccessDenied", "message": redact(str(error)), "user": user}
     except (DatabaseNotFound, ConnectionError) as error:
         kind = "DatabaseNotFound" if isinstance(error, DatabaseNotFound) else "ConnectionError"
@@ -259,7 +262,7 @@ def answer(server: Administrator, line: bytes) -> dict[str, Any]:
         return {"error": "DriverError", "message": redact(f"{type(error).__name__}: {error}")}
 
 
-def serve(server: Administrator, path: Path) -> None:
+def serve(server: Administrator | JobError, path: Path) -> None:
     """Answers one request of each connection."""
     path.unlink(missing_ok=True)
     with socket.socket(socket.AF_UNIX) as listener:
@@ -281,10 +284,17 @@ def serve(server: Administrator, path: Path) -> None:
 def main() -> None:
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
     take_secrets()
-    settings = AdminSettings()
+    serve(administrator(), Path(text_env("DB_ADMIN_SOCKET")))
+
+
+def administrator() -> Administrator | JobError:
+    """The server; or why this environment cannot be used, for the Job to report."""
+    try:
+        settings = AdminSettings()
+    except JobError as error:
+        return error
     is_mariadb = settings.db_type == "mariadb"
-    server = MariaDBAdministrator(settings) if is_mariadb else PostgresAdministrator(settings)
-    serve(server, Path(settings.admin_socket))
+    return MariaDBAdministrator(settings) if is_mariadb else PostgresAdministrator(settings)
 
 
 if __name__ == "__main__":
