@@ -37,7 +37,7 @@ def test_statements_that_the_sites_user_may_not_run_are_removed(line: bytes) -> 
     assert parts([line]) == []
 
 
-def test_rows_that_nobody_reads_are_skipped() -> None:
+def test_rows_that_are_not_read_are_skipped() -> None:
     lines = iter([b"a\n", b"\\.\n", b"next\n"])
     Rows(lines).end()
     assert list(lines) == [b"next\n"]

@@ -48,10 +48,12 @@ with open(${JSON.stringify(log)}, "ab") as file:
 describeOnServers('an attack', (servers) => {
   let site: SiteJobs;
   let log: string;
+  let owner: string;
   before(async () => {
     site = aSite(servers.bench, servers.database);
     const made = await site.init();
     assert.equal(made.code, 0, made.output);
+    owner = String(site.json('.app-operator.json')['owner']);
   });
 
   const sites = (...parts: readonly string[]): string => join(servers.bench, 'sites', ...parts);
@@ -77,7 +79,7 @@ describeOnServers('an attack', (servers) => {
     BENCH_DIR: servers.bench,
     PYTHONPATH: join(servers.bench, 'apps/frappe'),
     SITE_NAME: site.name,
-    SITE_OWNER: String(site.json('.app-operator.json')['owner']),
+    SITE_OWNER: owner,
     BACKUP_OWNER: 'team/nightly',
     WAIT_SECONDS: '20',
     ...store.env,
