@@ -72,7 +72,7 @@ def postgres_parts(file: Iterable[bytes]) -> Iterator[tuple[bytes, Rows | None]]
 
 def without_comments(statements: bytes) -> bytes:
     """The driver refuses a query that has no statement."""
-    return re.sub(rb"(?m)^--.*$", b"", statements)
+    return re.sub(rb"(?m)^--[^\r\n]*", b"", statements)
 
 
 # --- MariaDB ------------------------------------------------------------------------------------

@@ -82,6 +82,21 @@ suite('Containers of Jobs', () => {
     }
   });
 
+  test('open files on volumes through volume_files.py only', () => {
+    /** Scripts that open files of the image, of the kubelet or of their own, or that site code may stop anyway. */
+    const others = new Set([
+      ...['volume_files.py', 'image_apps.py', 'job_result.py', 'run_isolated.py', 'database_admin.py'],
+      ...['framework_steps.py', 'site_backup_step.py', 'site_documents.py', 'bench_init.py'],
+      ...['app_operator_wsgi.py', 'bench_metrics.py', 'gunicorn_worker.py', 'rq_worker.py'],
+      ...['scheduler.py', 'site_access.py', 'worker_config.py'],
+    ]); // prettier-ignore
+    const direct =
+      /\.read_(?:text|bytes)\(|\.write_text\(|rmtree|os\.(?:rename|replace|unlink|mkdir|makedirs)\(|\.unlink\(|\.i?glob\(|\.mkdir\(|(?<![.\w]|def )open\((?!os\.memfd)/;
+    for (const [name, text] of Object.entries(scripts)) {
+      if (name.endsWith('.py') && !others.has(name)) assert.doesNotMatch(text, direct, name);
+    }
+  });
+
   test('start programs of the framework through run_isolated.py only', () => {
     for (const [name, text] of Object.entries(scripts)) {
       if (!name.endsWith('.py')) continue;
