@@ -1,9 +1,8 @@
 import { Chart } from 'cdk8s';
 import type { Construct } from 'constructs';
 import { backupStore } from '../frappe/backup-store.js';
-import { SCRIPTS_DIR } from '../kit/constants.generated.js';
 import { FrappeCronJob, FrappeJob, type FrappeJobProps } from '../frappe/job.js';
-import { PYTHON } from '../frappe/pod.js';
+import { jobCommand } from '../frappe/pod.js';
 import type { SiteModel } from '../frappe/site-model.js';
 import { parseDuration } from '../kit/duration.js';
 import type { ChartProps } from '../kit/kind.js';
@@ -61,7 +60,7 @@ export class BackupDeleteChart extends Chart {
       extraVolumes: store.volumes,
       container: {
         name: 'backup-delete',
-        command: [PYTHON, `${SCRIPTS_DIR}/site_backup_delete.py`],
+        command: jobCommand('site_backup_delete.py'),
         env: [...identity(backup, site), ...store.env],
         resources: backup.spec.resources ?? site.bench.componentResources.workerDefault,
         extraMounts: store.mounts,
@@ -87,7 +86,7 @@ function backupJob(backup: SiteBackup, site: SiteModel): Omit<FrappeJobProps, 'r
     extraVolumes: store.volumes,
     container: {
       name: 'backup',
-      command: [PYTHON, `${SCRIPTS_DIR}/site_backup.py`],
+      command: jobCommand('site_backup.py'),
       env: [
         ...identity(backup, site),
         { name: 'IMAGE', value: site.bench.image.reference },

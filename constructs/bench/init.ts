@@ -1,9 +1,9 @@
 import type { k8s } from 'cdk8s-plus-28';
 import { Construct } from 'constructs';
 import type { BenchModel } from '../frappe/bench-model.js';
-import { SCRIPTS_DIR, SOCKETIO_PORT } from '../kit/constants.generated.js';
+import { SOCKETIO_PORT } from '../kit/constants.generated.js';
 import { FrappeJob } from '../frappe/job.js';
-import { PYTHON, secretEnv } from '../frappe/pod.js';
+import { jobCommand, secretEnv } from '../frappe/pod.js';
 import { hashOf } from '../kit/hash.js';
 import { benchNames } from '../kit/names.js';
 import type { AppBench } from './api.js';
@@ -29,7 +29,7 @@ export class BenchInit extends Construct {
       run: hashOf([configHash, bench.apps]),
       container: {
         name: 'init',
-        command: [PYTHON, `${SCRIPTS_DIR}/bench_init.py`],
+        command: jobCommand('bench_init.py'),
         env: [
           { name: 'BENCH_APPS', value: JSON.stringify(bench.apps) },
           { name: 'SOCKETIO_PORT', value: String(SOCKETIO_PORT) },

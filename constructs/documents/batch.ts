@@ -1,9 +1,8 @@
 import { Chart } from 'cdk8s';
 import type { Construct } from 'constructs';
 import { k8s } from 'cdk8s-plus-28';
-import { SCRIPTS_DIR } from '../kit/constants.generated.js';
 import { FrappeJob } from '../frappe/job.js';
-import { PYTHON } from '../frappe/pod.js';
+import { jobCommand } from '../frappe/pod.js';
 import { requireSite, type SiteModel } from '../frappe/site-model.js';
 import type { Batch, BatchProps } from '../kit/batch.js';
 import type { DocumentRequest } from '../kit/document.js';
@@ -93,7 +92,7 @@ class DocumentsChart extends Chart {
       deadlineSeconds: DEADLINE_SECONDS.one + DEADLINE_SECONDS.more * (requests.length - 1),
       container: {
         name: 'documents',
-        command: [PYTHON, `${SCRIPTS_DIR}/site_documents.py`],
+        command: jobCommand('site_documents.py'),
         env: [
           { name: 'SITE_NAME', value: siteName },
           { name: 'IMAGE', value: bench.image.reference },

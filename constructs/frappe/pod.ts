@@ -6,12 +6,17 @@ import { childLabels } from '../kit/labels.js';
 import { benchNames } from '../kit/names.js';
 import type { Resource } from '../kit/object.js';
 import type { BenchModel, SecretKey } from './bench-model.js';
-import { BENCH_DIR, SCRIPTS_DIR } from '../kit/constants.generated.js';
+import { BENCH_DIR, ISOLATED_SCRIPT, SCRIPTS_DIR } from '../kit/constants.generated.js';
 
 export const SITES_DIR = `${BENCH_DIR}/sites`;
 /** The interpreter of the framework's virtual environment. */
 export const PYTHON = `${BENCH_DIR}/env/bin/python`;
 const TEMP_DIR = '/tmp';
+
+/** Runs a script of a Job so that no code on the sites volume is imported, see run_isolated.py. */
+export function jobCommand(script: string): readonly string[] {
+  return [PYTHON, '-I', '-u', `${SCRIPTS_DIR}/${ISOLATED_SCRIPT}`, `${SCRIPTS_DIR}/${script}`];
+}
 
 export interface FrappePodProps {
   readonly bench: BenchModel;
@@ -44,6 +49,13 @@ export interface FrappeContainerProps {
   readonly extraMounts?: readonly k8s.VolumeMount[];
   /** @default true */
   readonly writesSites?: boolean;
+  /**
+   * Scripts: neither the sites nor the folders that the framework writes to, but the scripts only.
+   * @default Framework
+   */
+  readonly mounts?: 'Framework' | 'Scripts';
+  /** Of an init container that runs beside the others until they have ended. */
+  readonly restartPolicy?: 'Always';
 }
 
 /** The labels that select the pods of a workload: they never change. */
@@ -159,7 +171,8 @@ export function placement(
 }
 
 function frappeContainer(bench: BenchModel, props: FrappeContainerProps): k8s.Container {
-  const { extraMounts = [], resources, writesSites = true, env = [], command, ...rest } = props;
+  const { extraMounts = [], resources, env = [], command, ...others } = props;
+  const { writesSites = true, mounts = 'Framework', ...rest } = others;
   return {
     ...(rest as Omit<k8s.Container, 'env' | 'command'>),
     image: bench.image.reference,
@@ -170,16 +183,22 @@ function frappeContainer(bench: BenchModel, props: FrappeContainerProps): k8s.Co
     ...(resources ? { resources: resourceRequirements(resources) } : {}),
     securityContext: bench.security.container,
     volumeMounts: [
-      { name: 'sites', mountPath: SITES_DIR, ...(writesSites ? {} : { readOnly: true }) },
-      // One scratch volume gives the framework each folder that it writes to.
-      { name: 'scratch', mountPath: `${BENCH_DIR}/logs`, subPath: 'logs' },
-      { name: 'scratch', mountPath: `${BENCH_DIR}/config`, subPath: 'config' },
-      { name: 'scratch', mountPath: `${BENCH_DIR}/config/pids`, subPath: 'config/pids' },
-      { name: 'scratch', mountPath: TEMP_DIR, subPath: 'tmp' },
+      ...(mounts === 'Framework' ? frameworkMounts(writesSites) : []),
       { name: 'scripts', mountPath: SCRIPTS_DIR, readOnly: true },
       ...extraMounts,
     ],
   };
+}
+
+function frameworkMounts(writesSites: boolean): readonly k8s.VolumeMount[] {
+  return [
+    { name: 'sites', mountPath: SITES_DIR, ...(writesSites ? {} : { readOnly: true }) },
+    // One scratch volume gives the framework each folder that it writes to.
+    { name: 'scratch', mountPath: `${BENCH_DIR}/logs`, subPath: 'logs' },
+    { name: 'scratch', mountPath: `${BENCH_DIR}/config`, subPath: 'config' },
+    { name: 'scratch', mountPath: `${BENCH_DIR}/config/pids`, subPath: 'config/pids' },
+    { name: 'scratch', mountPath: TEMP_DIR, subPath: 'tmp' },
+  ];
 }
 
 /** The bench command line reads the user's name when it is loaded, and an unknown uid has none. */

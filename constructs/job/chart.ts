@@ -1,9 +1,8 @@
 import { Chart } from 'cdk8s';
 import type { k8s } from 'cdk8s-plus-28';
 import type { Construct } from 'constructs';
-import { SCRIPTS_DIR } from '../kit/constants.generated.js';
 import { FrappeCronJob, FrappeJob, type FrappeJobProps } from '../frappe/job.js';
-import { PYTHON } from '../frappe/pod.js';
+import { jobCommand } from '../frappe/pod.js';
 import type { SiteModel } from '../frappe/site-model.js';
 import { parseDuration } from '../kit/duration.js';
 import { canonicalJson } from '../kit/hash.js';
@@ -67,7 +66,7 @@ function jobProps(job: SiteJob, site: SiteModel, { run }: SiteJobInputs): Frappe
     deadlineSeconds: (timeout + STARTING_SECONDS) * (spec.backoffLimit + 1),
     container: {
       name: 'job',
-      command: [PYTHON, `${SCRIPTS_DIR}/site_job.py`],
+      command: jobCommand('site_job.py'),
       env: [
         { name: 'SITE_NAME', value: site.siteName },
         { name: 'IMAGE', value: site.bench.image.reference },

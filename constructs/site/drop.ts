@@ -1,12 +1,12 @@
 import { Construct } from 'constructs';
 import type { BenchModel } from '../frappe/bench-model.js';
 import { FrappeJob } from '../frappe/job.js';
-import { PYTHON } from '../frappe/pod.js';
-import { SCRIPTS_DIR } from '../kit/constants.generated.js';
+import { jobCommand } from '../frappe/pod.js';
 import { siteNames } from '../kit/names.js';
 import type { AppSite } from './api.js';
 import type { SiteDatabasePlan } from './database.js';
-import { identity, rootEnv } from './job-environment.js';
+import { databaseAdmin } from './database-admin.js';
+import { identity } from './job-environment.js';
 
 export interface SiteDropProps {
   readonly site: AppSite;
@@ -22,6 +22,12 @@ export class SiteDrop extends Construct {
     super(scope, id);
     const { site, bench, database, filesDeleted } = props;
     const drops = site.spec.deletionPolicy === 'Delete';
+    // A prepared database belongs to its creator; a dedicated server is deleted as a whole.
+    const admin = databaseAdmin(
+      site,
+      database,
+      drops && database.mode === 'shared' ? 'Drop' : 'None',
+    );
     new FrappeJob(this, 'job', {
       bench,
       owner: site,
@@ -29,18 +35,20 @@ export class SiteDrop extends Construct {
       component: 'drop',
       run: filesDeleted ? `${site.spec.deletionPolicy} without files` : site.spec.deletionPolicy,
       withoutSites: filesDeleted,
+      ...admin.containers,
+      extraVolumes: admin.volumes,
       container: {
         name: 'drop',
-        command: [PYTHON, `${SCRIPTS_DIR}/site_drop.py`],
+        command: jobCommand('site_drop.py'),
         env: [
           ...identity(site, database),
           ...(drops ? [] : [{ name: 'KEEP_DATA', value: '1' }]),
-          // A prepared database belongs to its creator; a dedicated server is deleted as a whole.
-          ...(drops && database.mode === 'shared' ? rootEnv(database.server) : []),
+          ...admin.env,
           ...(drops && site.status?.appliedHash !== undefined
             ? [{ name: 'WAS_READY', value: '1' }]
             : []),
         ],
+        extraMounts: admin.mounts,
         resources: bench.componentResources.workerDefault,
       },
     });

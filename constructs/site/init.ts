@@ -1,11 +1,11 @@
 import { Construct } from 'constructs';
 import { FrappeJob } from '../frappe/job.js';
-import { PYTHON, secretEnv } from '../frappe/pod.js';
-import { SCRIPTS_DIR } from '../kit/constants.generated.js';
+import { jobCommand, secretEnv } from '../frappe/pod.js';
 import { hashOf } from '../kit/hash.js';
 import { siteNames } from '../kit/names.js';
 import type { AppSite } from './api.js';
-import { identity, rootEnv } from './job-environment.js';
+import { databaseAdmin } from './database-admin.js';
+import { identity } from './job-environment.js';
 import type { SiteInputs } from './inputs.js';
 import { restoreEnv, restoreRun } from './restore.js';
 import { siteConfig } from './site-config.js';
@@ -25,6 +25,8 @@ export class SiteInit extends Construct {
     const names = siteNames(site.metadata.name);
     const config = siteConfig(site, inputs);
     const image = bench.image.reference;
+    const admin = databaseAdmin(site, database, 'Create');
+    const store = inputs.restore?.store;
     new FrappeJob(this, 'job', {
       bench,
       owner: site,
@@ -42,10 +44,11 @@ export class SiteInit extends Construct {
         ...restoreRun(inputs.restore),
       ]),
       deadlineSeconds: MIGRATE_SECONDS,
-      ...(inputs.restore?.store ? { extraVolumes: inputs.restore.store.volumes } : {}),
+      ...admin.containers,
+      extraVolumes: [...admin.volumes, ...(store?.volumes ?? [])],
       container: {
         name: 'init',
-        command: [PYTHON, `${SCRIPTS_DIR}/site_init.py`],
+        command: jobCommand('site_init.py'),
         env: [
           ...identity(site, database),
           { name: 'IMAGE', value: image },
@@ -54,14 +57,15 @@ export class SiteInit extends Construct {
           // The site's pods of the previous image must have terminated first.
           ...(inputs.upgrade?.started ? [{ name: 'KEEP_CLOSED', value: '1' }] : []),
           secretEnv('DB_PASSWORD', database.password),
-          ...rootEnv(database.server),
+          ...admin.env,
           secretEnv('ADMIN_PASSWORD', { secret: inputs.adminPassword.secret, key: 'password' }),
           secretEnv('ENCRYPTION_KEY', { secret: names.encryptionKey, key: 'key' }),
           ...restoreEnv(site, inputs.restore),
         ],
-        ...(inputs.restore?.store
-          ? { extraMounts: inputs.restore.store.mounts.map((it) => ({ ...it, readOnly: true })) }
-          : {}),
+        extraMounts: [
+          ...admin.mounts,
+          ...(store?.mounts ?? []).map((mount) => ({ ...mount, readOnly: true })),
+        ],
         resources: bench.componentResources.workerDefault,
       },
     });

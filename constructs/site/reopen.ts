@@ -1,7 +1,6 @@
 import { Construct } from 'constructs';
 import { FrappeJob } from '../frappe/job.js';
-import { PYTHON } from '../frappe/pod.js';
-import { SCRIPTS_DIR } from '../kit/constants.generated.js';
+import { jobCommand } from '../frappe/pod.js';
 import { hashOf } from '../kit/hash.js';
 import { siteNames } from '../kit/names.js';
 import type { AppSite } from './api.js';
@@ -33,7 +32,7 @@ export class SiteReopen extends Construct {
       run: hashOf([upgrade.from, upgrade.to, config]),
       container: {
         name: 'reopen',
-        command: [PYTHON, `${SCRIPTS_DIR}/site_reopen.py`],
+        command: jobCommand('site_reopen.py'),
         env: [
           ...identity(site, database),
           { name: 'IMAGE', value: bench.image.reference },

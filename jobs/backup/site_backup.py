@@ -25,7 +25,6 @@ import json
 import os
 import re
 import secrets
-import shutil
 import signal
 import sys
 import tempfile
@@ -38,7 +37,13 @@ from typing import Any
 import stored_backup
 from atomic_files import read_json
 from backup_store import open_store
-from framework_programs import LOST_CONNECTION, ProgramFailed, run_program
+from framework_programs import (
+    LOST_CONNECTION,
+    ProgramFailed,
+    framework_env,
+    run_program,
+    script_command,
+)
 from image_apps import apps_of_image
 from job_environment import SiteLocation, json_array_env, number_env, text_env
 from job_result import (
@@ -50,11 +55,20 @@ from job_result import (
     write_termination_message,
 )
 from operator_constants import TERMINATION_MESSAGE_BYTES
-from site_access import MARKER, closed_reason
+from secret_redaction import file_secrets
+from site_access import closed_reason
 from site_locks import backup_lock
+from site_records import (
+    CONFIG_FILE,
+    check_apps_file,
+    read_common_config,
+    read_marker,
+    read_site_config,
+)
 from site_state import check_owner
 from store_base import Store
 from stored_backup import CONFIG, DATABASE, MANIFEST, STARTED, Manifest
+from volume_files import copy_file, is_file, open_to_read, read_json_value, remove_file
 
 STEP = Path(__file__).with_name("site_backup_step.py")
 MAX_LISTED = 50
@@ -86,7 +100,7 @@ class BackupSettings(SiteLocation):
 
 def other_activity(settings: BackupSettings) -> str | None:
     """How another Job changes the site's data; None while the site is open."""
-    marker = read_json(settings.site / MARKER)
+    marker = read_marker(settings.site)
     for key, activity in (("upgrade", "upgraded"), ("restore", "restored")):
         if marker.get(key):
             return activity
@@ -105,13 +119,13 @@ def wait_until_open(settings: BackupSettings) -> None:
 
 def check_image(settings: BackupSettings) -> None:
     """The manifest names this Job's image, so the site's data must be of that image."""
-    if why := closed_reason(read_json(settings.site / MARKER), os.environ.get("IMAGE", "")):
+    if why := closed_reason(read_marker(settings.site), os.environ.get("IMAGE", "")):
         raise JobError("SiteBusy", f"{settings.site_name} {why}: this Job does not back it up")
 
 
 def code_and_closings(settings: BackupSettings) -> tuple[object, object]:
     """Differs when the site was closed meanwhile, also if a restore brought back the same code."""
-    marker = read_json(settings.site / MARKER)
+    marker = read_marker(settings.site)
     return marker.get("code"), marker.get("closings")
 
 
@@ -129,22 +143,20 @@ def create_files(settings: BackupSettings, directory: Path) -> dict[str, Any]:
         "exclude": settings.exclude,
     }
     result_file = directory / "result"
-    private = ("FRAPPE_", "S3_", "STORE_")
-    env = {k: v for k, v in os.environ.items() if not k.startswith(private)}
-    env |= {
-        "BACKUP_REQUEST": json.dumps(request),
-        "STEP_RESULT": str(result_file),
-        "FRAPPE_DOCKER_BUILD": "1",
-        "PYTHONUNBUFFERED": "1",
-    }
+    env = framework_env({"BACKUP_REQUEST": json.dumps(request), "STEP_RESULT": str(result_file)})
+    # The framework opens these files as they are.
+    check_apps_file(settings.sites)
+    read_common_config(settings.sites)
+    read_site_config(settings.site)
     try:
-        run_program(settings.sites, "BackupFailed", [sys.executable, str(STEP)], env)
+        run_program(settings.sites, "BackupFailed", script_command(STEP), env)
     except ProgramFailed as error:
         raise step_error(error) from None
-    result: dict[str, Any] = json.loads(result_file.read_text())
-    result_file.unlink()
+    result: dict[str, Any] = read_json_value(result_file)
+    remove_file(result_file)
     # The framework's copy has further keys, which it writes while it backs up.
-    shutil.copyfile(settings.site / "site_config.json", directory / CONFIG)
+    remove_file(directory / CONFIG)
+    copy_file(settings.site / CONFIG_FILE, directory / CONFIG)
     return result
 
 
@@ -164,7 +176,7 @@ def check_dump(path: Path) -> None:
     """A dump without its last line is incomplete."""
     tail = b""
     try:
-        with gzip.open(path, "rb") as file:
+        with open_to_read(path) as raw, gzip.open(raw, "rb") as file:
             while data := file.read(1 << 20):
                 tail = (tail + data)[-DUMP_TAIL_BYTES:]
     except (OSError, EOFError) as error:
@@ -298,9 +310,9 @@ def is_own_folder(store: Store, name: str, started: dict[str, Any]) -> bool:
 
 
 def store_file(store: Store, name: str, path: Path) -> dict[str, Any]:
-    size = path.stat().st_size
-    log(f"storing {path.name}, {size} bytes")
-    with open(path, "rb") as file:
+    with open_to_read(path) as file:
+        size = os.fstat(file.fileno()).st_size
+        log(f"storing {path.name}, {size} bytes")
         size, digest = store.write(f"{name}/{path.name}", file, size)
     return {"name": path.name, "size": size, "sha256": digest}
 
@@ -390,17 +402,16 @@ def main() -> tuple[dict[str, Any], str]:
         "the backup was killed, for example by its timeout, its memory limit or a node's failure",
     )
     settings = BackupSettings()
-    if not (settings.site / "site_config.json").is_file():
+    if not is_file(settings.site / CONFIG_FILE):
         raise JobError("SiteMissing", f"{settings.site} has no site_config.json")
     if check_owner(settings.site, settings.owner) is None:
         raise JobError(
             "SiteNotOwned",
             f"{settings.site} records no owner: the operator has not created it",
         )
-    config = read_json(settings.site / "site_config.json")
+    config = read_site_config(settings.site)
     # So that the output of programs is redacted.
-    os.environ["DB_PASSWORD"] = str(config.get("db_password", ""))
-    os.environ["ENCRYPTION_KEY"] = str(config.get("encryption_key", ""))
+    file_secrets.update(config.get(key) or "" for key in ("db_password", "encryption_key"))
     store = open_store()
     with backup_lock(settings.workspace, settings.site_name, settings.wait_seconds):
         wait_until_open(settings)

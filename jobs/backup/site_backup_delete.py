@@ -9,11 +9,12 @@ from typing import Any
 
 import stored_backup
 from backup_store import open_store
-from job_environment import bench_dir, number_env, text_env
+from job_environment import bench_dir, number_env, site_name_env, text_env
 from job_result import log, run_job
 from site_locks import backup_lock
 from store_base import Store
 from stored_backup import MANIFEST, STARTED
+from volume_files import is_directory
 
 
 def owner_of(store: Store, name: str) -> tuple[str | None, str | None]:
@@ -31,8 +32,8 @@ def owner_of(store: Store, name: str) -> tuple[str | None, str | None]:
 def lock() -> AbstractContextManager[None]:
     """Waits for a running backup. Without a site there is none."""
     sites = bench_dir() / "sites"
-    name = text_env("SITE_NAME")
-    if not (sites / name).is_dir():
+    name = site_name_env()
+    if not is_directory(sites / name):
         return nullcontext()
     return backup_lock(sites / ".app-operator", name, number_env("WAIT_SECONDS", 900))
 

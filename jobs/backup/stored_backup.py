@@ -19,7 +19,6 @@ first file of a folder is `started.json`, which has the owner of an unfinished b
 import hashlib
 import io
 import json
-import os
 import re
 from collections.abc import Iterator
 from datetime import datetime, timezone
@@ -28,6 +27,7 @@ from typing import Any
 
 from job_result import JobError
 from store_base import Store
+from volume_files import open_to_replace, remove_file, rename
 
 MANIFEST = "manifest.json"
 STARTED = "started.json"
@@ -62,7 +62,7 @@ def read_object(store: Store, path: str) -> dict[str, Any] | None:
             data += more
     try:
         value = json.loads(data)
-    except ValueError:
+    except (ValueError, RecursionError):
         return None
     return value if isinstance(value, dict) else None
 
@@ -83,9 +83,16 @@ def manifest_of(store: Store, name: str) -> Manifest | None:
     files = manifest.get("files")
     if not isinstance(files, list):
         return None
-    if not all(isinstance(file, dict) and FILE.fullmatch(str(file.get("name"))) for file in files):
+    if not all(isinstance(file, dict) and is_file_record(file) for file in files):
         return None
     return manifest if all(sizes.get(file["name"]) == file["size"] for file in files) else None
+
+
+def is_file_record(file: dict[str, Any]) -> bool:
+    name, size, digest = file.get("name"), file.get("size"), file.get("sha256")
+    is_size = isinstance(size, int) and not isinstance(size, bool) and size >= 0
+    is_name = isinstance(name, str) and FILE.fullmatch(name) is not None
+    return is_name and is_size and isinstance(digest, str)
 
 
 def backup_names(store: Store) -> Iterator[str]:
@@ -116,17 +123,18 @@ def download(store: Store, manifest: Manifest, file: dict[str, Any], target: Pat
     """Copies one of the manifest's files to `target`, and compares its size and digest."""
     path = f"{manifest['name']}/{file['name']}"
     digest, size = hashlib.sha256(), 0
-    part = f"{target}.part"
-    with store.open(path) as source, open(part, "wb") as output:
-        while data := source.read(1 << 20):
+    part = target.with_name(f"{target.name}.part")
+    with store.open(path) as source, open_to_replace(part) as output:
+        # Not more than the manifest says: the store may send without end.
+        while size <= file["size"] and (data := source.read(1 << 20)):
             digest.update(data)
             size += len(data)
             output.write(data)
     if (size, digest.hexdigest()) != (file["size"], file["sha256"]):
-        os.unlink(part)
+        remove_file(part)
         raise JobError(
             "BackupCorrupt",
             f"{store.location(path)} differs from what was stored: "
             f"{size} bytes of SHA-256 {digest.hexdigest()}",
         )
-    os.replace(part, target)
+    rename(part, target)

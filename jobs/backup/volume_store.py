@@ -3,12 +3,25 @@
 import errno
 import io
 import os
-import shutil
 from collections.abc import Sequence
 from pathlib import Path
 
 from job_result import JobError
 from store_base import Source, Store, StoredFile, chunks
+from volume_files import (
+    exists,
+    is_directory,
+    is_file,
+    make_directory,
+    names_in,
+    open_to_read,
+    open_to_replace,
+    remove_file,
+    remove_tree,
+    rename,
+    sync_directory,
+    try_to_remove_tree,
+)
 
 PART_SUFFIX = ".part"
 VOLUME_REASONS = {
@@ -30,31 +43,32 @@ class VolumeStore(Store):
 
     def folders(self) -> list[str]:
         try:
-            entries = os.scandir(self.root)
-            return sorted(entry.name for entry in entries if entry.is_dir(follow_symlinks=False))
-        except FileNotFoundError:
-            return []
+            return [name for name in names_in(self.root) if is_directory(self.root / name)]
         except OSError as error:
             raise self.failure(error) from None
 
     def files(self, folder: str) -> dict[str, int]:
         try:
-            entries = os.scandir(self.root / folder)
-            files = (entry for entry in entries if entry.is_file(follow_symlinks=False))
-            return {entry.name: entry.stat().st_size for entry in files}
+            names = names_in(self.root / folder)
+            files = (name for name in names if is_file(self.root / folder / name))
+            return {name: self.size(f"{folder}/{name}") for name in files}
         except FileNotFoundError:
             return {}
         except OSError as error:
             raise self.failure(error) from None
+
+    def size(self, path: str) -> int:
+        with open_to_read(self.root / path) as file:
+            return os.fstat(file.fileno()).st_size
 
     def create_folder(self, folder: str, file: str, data: bytes, draft: str) -> bool:
         # The draft gets its file before its name: a folder without a file would have no owner.
         target = self.root / folder
         try:
             self.put(f"{draft}/{file}", io.BytesIO(data), len(data))
-            if target.exists():
+            if exists(target):
                 return False  # a rename would replace an empty folder
-            os.rename(self.root / draft, target)
+            rename(self.root / draft, target)
             sync_directory(self.root)
         except OSError as error:
             if error.errno in (errno.EEXIST, errno.ENOTEMPTY):
@@ -65,11 +79,11 @@ class VolumeStore(Store):
         return True
 
     def discard_draft(self, draft: str) -> None:
-        shutil.rmtree(self.root / draft, ignore_errors=True)
+        try_to_remove_tree(self.root / draft)
 
     def open(self, path: str) -> StoredFile:
         try:
-            return open(self.root / path, "rb")
+            return open_to_read(self.root / path)
         except OSError as error:
             raise self.failure(error) from None
 
@@ -78,15 +92,15 @@ class VolumeStore(Store):
         target = self.root / path
         part = target.with_name(target.name + PART_SUFFIX)
         try:
-            target.parent.mkdir(parents=True, exist_ok=True)
-            with open(os.open(part, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o640), "wb") as file:
+            make_directory(target.parent)
+            with open_to_replace(part) as file:
                 for data in chunks(source):
                     file.write(data)
                 file.flush()
                 os.fsync(file.fileno())
                 # So that reading it back reads from the disk.
                 os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
-            os.replace(part, target)
+            rename(part, target)
             sync_directory(target.parent)
         except OSError as error:
             raise self.failure(error) from None
@@ -95,22 +109,14 @@ class VolumeStore(Store):
         directory = self.root / folder
         try:
             for name in first:
-                (directory / name).unlink(missing_ok=True)
-            if directory.exists():
+                remove_file(directory / name)
+            if exists(directory):
                 if first:
                     sync_directory(directory)
-                shutil.rmtree(directory)
+                remove_tree(directory)
         except OSError as error:
             raise self.failure(error) from None
 
     def failure(self, error: OSError) -> JobError:
         reason = VOLUME_REASONS.get(error.errno or 0, "StoreFailed")
         return JobError(reason, f"{self.location()}: {error.strerror or error}")
-
-
-def sync_directory(path: Path) -> None:
-    handle = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)

@@ -21,7 +21,6 @@ Last line: `app-operator: Succeeded: {"apps": {"frappe": "15.44.2"}}` or
 import json
 import os
 import re
-import shutil
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -32,12 +31,14 @@ from framework_cache import delete_asset_manifest
 from image_apps import app_version
 from job_environment import bench_dir, json_array_env, json_object_env
 from job_result import JobError, run_job
+from job_secrets import variable
 from operator_constants import (
     COMMON_CONFIG_FILE,
     REDIS_CACHE_PORT,
     REDIS_QUEUE_PORT,
     SOCKETIO_PORT,
 )
+from volume_files import exists, read_json_value, rename, try_to_remove_tree
 
 APP_NAME = re.compile(r"^[a-z_][a-z0-9_]*$")
 DATABASE_KEYS = {"db_host", "db_port", "db_type"}
@@ -92,7 +93,7 @@ def link_assets(bench: Path) -> None:
         return
     if link.is_dir() and not link.is_symlink():
         stale = link.with_name(".assets.app-operator-old")
-        shutil.rmtree(stale, ignore_errors=True)
+        try_to_remove_tree(stale)
         os.rename(link, stale)
     temporary = link.with_name(".assets.app-operator")
     temporary.unlink(missing_ok=True)
@@ -103,11 +104,11 @@ def link_assets(bench: Path) -> None:
 
 def remove_leftovers(sites: Path) -> None:
     """Removes the directory that a killed run of link_assets leaves."""
-    shutil.rmtree(sites / ".assets.app-operator-old", ignore_errors=True)
+    try_to_remove_tree(sites / ".assets.app-operator-old")
 
 
 def redis_url(kind: str, default_port: int) -> str:
-    url = os.environ.get(f"REDIS_{kind}_URL", "").strip()
+    url = variable(f"REDIS_{kind}_URL").strip()
     if url:
         return url
     host = os.environ.get("REDIS_HOST", "").strip()
@@ -115,7 +116,7 @@ def redis_url(kind: str, default_port: int) -> str:
         raise JobError("InvalidInput", f"REDIS_HOST or REDIS_{kind}_URL must be set")
     if ":" in host and not host.startswith("["):
         host = f"[{host}]"
-    password = os.environ.get("REDIS_PASSWORD", "")
+    password = variable("REDIS_PASSWORD")
     login = f":{quote(password, safe='')}@" if password else ""
     return f"redis://{login}{host}:{port_env(f'REDIS_{kind}_PORT') or default_port}"
 
@@ -140,7 +141,7 @@ def operator_config() -> dict[str, Any]:
 def read_common_config(path: Path) -> dict[str, Any]:
     """The stored configuration. A broken file is renamed, and replaced by a new one."""
     try:
-        existing = json.loads(path.read_text() or "{}")
+        existing = read_json_value(path)
         if not isinstance(existing, dict):
             raise ValueError("not an object")
         return existing
@@ -150,7 +151,7 @@ def read_common_config(path: Path) -> dict[str, Any]:
         # The framework rewrites the file in place, so half of it may be left. The framework ignores
         # a file that it cannot parse.
         renamed = path.with_name(f"{COMMON_CONFIG_FILE}.broken")
-        os.replace(path, renamed)
+        rename(path, renamed)
         print(f"{COMMON_CONFIG_FILE} was broken: {error}; renamed to {renamed.name}")
         return {}
 
@@ -166,7 +167,7 @@ def write_common_config(sites: Path) -> dict[str, Any]:
         )
     existing = read_common_config(path)
     merged = without_nulls({**existing, **further, **ours})
-    if merged != existing or not path.exists():
+    if merged != existing or not exists(path):
         replace_file(path, json.dumps(merged, indent=1, sort_keys=True), 0o640)
         print(f"wrote {COMMON_CONFIG_FILE}")
     return merged

@@ -6,30 +6,31 @@ from pathlib import Path
 from typing import Any
 
 from job_result import JobError
+from volume_files import open_to_replace, read_bytes, read_json_value, rename
 
 
 def replace_file(path: Path, text: str, mode: int) -> bool:
     """Replaces the file in one step, unless it has this content. Returns whether it wrote."""
+    content = text.encode()
     try:
-        if path.read_text() == text:
+        if read_bytes(path) == content:
             return False
-    except (FileNotFoundError, UnicodeDecodeError):
+    except FileNotFoundError:
         pass
     temporary = path.with_name(f".{path.name}.app-operator")
-    temporary.unlink(missing_ok=True)
-    with open(os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode), "w") as file:
+    with open_to_replace(temporary, mode) as file:
         os.fchmod(file.fileno(), mode)
-        file.write(text)
+        file.write(content)
         file.flush()
         os.fsync(file.fileno())
-    os.replace(temporary, path)
+    rename(temporary, path)
     return True
 
 
 def read_json(path: Path) -> dict[str, Any]:
     """The JSON object in a file, {} if the file does not exist. A broken file is an error."""
     try:
-        value = json.loads(path.read_text() or "{}")
+        value = read_json_value(path)
     except FileNotFoundError:
         return {}
     except ValueError as error:

@@ -3,13 +3,22 @@
 Each is a process, because the framework keeps global state and may end the interpreter.
 """
 
+import os
 import re
 import subprocess
+import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from job_result import JobError
+from job_secrets import SECRET_VARIABLES
+from operator_constants import ISOLATED_SCRIPT
 from secret_redaction import redact
+
+# Variables that would override the site's configuration, or configure a database's client.
+OVERRIDES = ("FRAPPE_", "MYSQL", "MARIADB", "PG")
+# Variables of the operator that no program of the framework reads.
+PRIVATE = ("S3_", "STORE_", "DB_ADMIN_", "DB_ROOT_", "RESTORE_")
 
 LOST_CONNECTION = re.compile(
     r"Lost connection|gone away|Can't connect to|server closed the connection|"
@@ -25,6 +34,32 @@ class ProgramFailed(JobError):
     def __init__(self, reason: str, output: list[str], code: int) -> None:
         super().__init__(reason, " | ".join(output[-3:]) or f"exit code {code}")
         self.output = output
+
+
+def program_env() -> dict[str, str]:
+    """The environment of programs that work on a site's data: without secrets of other steps."""
+    return {
+        name: value
+        for name, value in os.environ.items()
+        if name not in SECRET_VARIABLES and not name.startswith((*OVERRIDES, *PRIVATE))
+    }
+
+
+def framework_env(further: Mapping[str, str] | None = None) -> dict[str, str]:
+    settings = {"FRAPPE_DOCKER_BUILD": "1", "PYTHONUNBUFFERED": "1"}
+    return program_env() | settings | dict(further or {})
+
+
+def script_command(script: Path) -> list[str]:
+    """Starts a script of the operator, see run_isolated.py."""
+    return [sys.executable, "-I", "-u", str(script.with_name(ISOLATED_SCRIPT)), str(script)]
+
+
+def bench_command(*arguments: str) -> list[str]:
+    """The process that `bench ARGUMENT...` starts."""
+    isolated = Path(__file__).with_name(ISOLATED_SCRIPT)
+    helper = ["-m", "frappe.utils.bench_helper", "frappe"]
+    return [sys.executable, "-I", "-u", str(isolated), *helper, *arguments]
 
 
 def run_program(sites: Path, reason: str, arguments: Sequence[str], env: Mapping[str, str]) -> None:

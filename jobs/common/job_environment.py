@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from job_result import JobError
+from job_secrets import variable
 from operator_constants import BENCH_DIR
 
 SITE_NAME = re.compile(r"^(?!.*\.\.)[a-z0-9][a-z0-9._-]{0,252}$")
@@ -20,7 +21,7 @@ def bench_dir() -> Path:
 
 def text_env(name: str, default: str | None = None) -> str:
     """The value of a variable. It is required when it has no default."""
-    value = os.environ.get(name, "")
+    value = variable(name)
     if value:
         return value
     if default is None:

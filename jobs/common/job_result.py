@@ -6,6 +6,7 @@ import sys
 from collections.abc import Callable
 from typing import NoReturn, TypeVar
 
+from job_secrets import take_secrets
 from operator_constants import TERMINATION_LOG, TERMINATION_MESSAGE_BYTES
 from secret_redaction import redact
 
@@ -57,6 +58,7 @@ def run_job(
 ) -> None:
     """Runs `main`, and ends with exactly one last line. `on_success` gets the result of `main`."""
     try:
+        take_secrets()
         outcome = main()
     except JobError as error:
         fail(error.reason, error)

@@ -44,3 +44,9 @@ TERMINATION_MESSAGE_BYTES = 4096
 # Reasons of failed Jobs that the operator acts on: the site stays closed after them.
 MIGRATION_FAILED = "MigrationFailed"
 RESTORE_FAILED = "RestoreFailed"
+
+# Script that starts the other scripts, so that no module on the sites volume is imported.
+ISOLATED_SCRIPT = "run_isolated.py"
+# Directory that a Job's pod shares with the container that has the administrator's login, and the
+# socket in it.
+DATABASE_ADMIN_DIR = "/app-operator/database-admin"

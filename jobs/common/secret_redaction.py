@@ -1,18 +1,12 @@
 """Removes secrets from texts that reach a log or a termination message."""
 
-import os
 from collections.abc import Iterable
+
+from job_secrets import secret_values
 
 MASK = "***"
 # A shorter text occurs in many ordinary words.
 MIN_SECRET_LENGTH = 4
-SECRET_VARIABLES = (
-    "DB_PASSWORD",
-    "DB_ROOT_PASSWORD",
-    "ADMIN_PASSWORD",
-    "ENCRYPTION_KEY",
-    "S3_SECRET_ACCESS_KEY",
-)
 
 # Secrets that were read from files.
 file_secrets: set[str] = set()
@@ -20,8 +14,7 @@ file_secrets: set[str] = set()
 
 def redact(text: str) -> str:
     """Masks every secret of this process, also inside the error of another program."""
-    variables = (os.environ.get(name, "") for name in SECRET_VARIABLES)
-    return mask(text, (*file_secrets, *variables))
+    return mask(text, (*file_secrets, *secret_values()))
 
 
 def mask(text: str, secrets: Iterable[str]) -> str:

@@ -21,7 +21,9 @@ def is_closed(site: str, sites: str = ".", image: str | None = None) -> bool:
     if not site or "/" in site or site.startswith("."):
         return False
     try:
-        with open(os.path.join(sites, site, MARKER)) as file:
+        # Neither a link nor a FIFO in its place stops the process.
+        path = os.path.join(sites, site, MARKER)
+        with open(os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)) as file:
             marker = json.load(file)
     except (OSError, ValueError):
         return False  # the operator does not manage this site: the framework handles the request

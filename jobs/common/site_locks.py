@@ -12,13 +12,13 @@ from typing import IO
 
 from job_environment import SiteLocation
 from job_result import JobError, log
+from volume_files import open_lock
 
 
 @contextmanager
 def exclusive_site_lock(location: SiteLocation) -> Iterator[None]:
     """For Jobs that create, change, upgrade, restore or drop the site."""
-    location.workspace.mkdir(parents=True, exist_ok=True)
-    with open(location.workspace / f"{location.site_name}.lock", "w") as file:
+    with open_lock(location.workspace / f"{location.site_name}.lock") as file:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
@@ -29,9 +29,7 @@ def exclusive_site_lock(location: SiteLocation) -> Iterator[None]:
 @contextmanager
 def shared_site_lock(sites: Path, site_name: str) -> Iterator[None]:
     """For Jobs that work in the site: no Job with the exclusive lock starts meanwhile."""
-    workspace = sites / ".app-operator"
-    workspace.mkdir(exist_ok=True)
-    with open(workspace / f"{site_name}.lock", "a") as file:
+    with open_lock(sites / ".app-operator" / f"{site_name}.lock") as file:
         try:
             fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
         except BlockingIOError:
@@ -45,8 +43,7 @@ def shared_site_lock(sites: Path, site_name: str) -> Iterator[None]:
 def backup_lock(workspace: Path, site_name: str, wait_seconds: float) -> Iterator[None]:
     """Only one backup of a site runs at a time. Waits for another one to end."""
     problem = JobError("BackupRunning", f"another backup of {site_name} runs")
-    workspace.mkdir(parents=True, exist_ok=True)
-    with open(workspace / f"{site_name}.backup.lock", "w") as file:
+    with open_lock(workspace / f"{site_name}.backup.lock") as file:
 
         def pause() -> None:
             log(f"waiting: another backup of {site_name} runs")
@@ -60,16 +57,14 @@ def backup_lock(workspace: Path, site_name: str, wait_seconds: float) -> Iterato
 def documents_lock(sites: Path, site_name: str, wait_seconds: float) -> Iterator[None]:
     """Only one Job writes documents of a site at a time. Waits for another one to end."""
     problem = JobError("SiteBusy", f"another Job writes documents of {site_name}")
-    workspace = sites / ".app-operator"
-    workspace.mkdir(parents=True, exist_ok=True)
-    with open(workspace / f"{site_name}.documents.lock", "w") as file:
+    with open_lock(sites / ".app-operator" / f"{site_name}.documents.lock") as file:
         deadline = time.monotonic() + wait_seconds
         _wait_for_lock(file, deadline, problem, lambda: time.sleep(0.2))
         yield
 
 
 def _wait_for_lock(
-    file: IO[str], deadline: float, problem: JobError, pause: Callable[[], None]
+    file: IO[bytes], deadline: float, problem: JobError, pause: Callable[[], None]
 ) -> None:
     while True:
         try:

@@ -8,11 +8,14 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from atomic_files import read_json, without_nulls, write_json
+from atomic_files import without_nulls, write_json
 from job_environment import SiteLocation, number_env, text_env
 from job_result import JobError
+from job_secrets import variable
 from operator_constants import MARIADB_PORT, POSTGRES_PORT
 from site_access import MARKER, closed_reason
+from site_records import CONFIG_FILE, read_marker, read_site_config
+from volume_files import exists, is_file, names_in, open_lock
 
 OWNER_KEY = "app_operator_owner"
 DB_IDENTIFIER = re.compile(r"^[a-z_][a-z0-9_]*$")
@@ -50,9 +53,9 @@ class SiteSettings(SiteLocation):
         self.db_port = int(port)
         self.db_name = text_env("DB_NAME")
         self.db_user = text_env("DB_USER", self.db_name)
-        self.db_password = os.environ.get("DB_PASSWORD", "")
-        self.root_user = text_env("DB_ROOT_USER", "root" if is_mariadb else "postgres")
-        self.root_password = os.environ.get("DB_ROOT_PASSWORD", "")
+        self.db_password = variable("DB_PASSWORD")
+        # The socket of database_admin.py, which has the administrator's login; this Job has not.
+        self.admin_socket = os.environ.get("DB_ADMIN_SOCKET", "")
         self.wait_seconds = number_env("WAIT_SECONDS", 120)
         for name, value in (("DB_NAME", self.db_name), ("DB_USER", self.db_user)):
             if not DB_IDENTIFIER.match(value) or value in SYSTEM_NAMES or len(value) > 63:
@@ -61,20 +64,18 @@ class SiteSettings(SiteLocation):
                     f"{name} {value!r} is not allowed: use [a-z_][a-z0-9_]*, at most 63 "
                     "characters, and no name of the database system",
                 )
-        if self.root_user == self.db_user:
-            raise JobError("InvalidInput", "DB_USER is the administrator's account")
 
     @property
     def has_root(self) -> bool:
-        return bool(self.root_password)
+        return bool(self.admin_socket)
 
 
 def require_open(site: Path) -> None:
     """Fails unless this image's code may work on the site's data. Needs the site's lock."""
     name = site.name
-    if not (site / "site_config.json").is_file():
+    if not is_file(site / CONFIG_FILE):
         raise JobError("SiteMissing", f"site {name} does not exist in {site.parent}")
-    marker = read_json(site / MARKER)
+    marker = read_marker(site)
     if marker.get("state") == "creating":
         raise JobError("SiteIncomplete", f"{name} is being created: nothing was done")
     if why := closed_reason(marker, os.environ.get("IMAGE", "")):
@@ -84,27 +85,24 @@ def require_open(site: Path) -> None:
 @contextmanager
 def site_config_lock(site: Path) -> Iterator[None]:
     """The framework takes the same lock when it writes the site's configuration."""
-    locks = site / "locks"
-    locks.mkdir(exist_ok=True)
-    with open(locks / "site_config.lock", "w") as file:
+    with open_lock(site / "locks" / "site_config.lock") as file:
         fcntl.flock(file, fcntl.LOCK_EX)
         yield
 
 
 def update_site_config(site: Path, changes: Mapping[str, Any]) -> dict[str, Any]:
     """Merges `changes` into site_config.json; None deletes a key. Returns the result."""
-    path = site / "site_config.json"
     with site_config_lock(site):
-        config = without_nulls({**read_json(path), **changes})
-        write_json(path, config)
+        config = without_nulls({**read_site_config(site), **changes})
+        write_json(site / CONFIG_FILE, config)
     return config
 
 
 def is_fresh(site: Path) -> bool:
     """Whether the site has no files, except locks and temporary files of the operator."""
-    if not site.exists():
+    if not exists(site):
         return True
-    return all(entry.name.startswith(".") and entry.name != MARKER for entry in site.iterdir())
+    return all(name.startswith(".") and name != MARKER for name in names_in(site))
 
 
 def database_record(settings: SiteSettings) -> dict[str, Any]:
@@ -121,14 +119,14 @@ def is_begun_in_database(settings: SiteSettings) -> bool:
 
     Since then the spec may name another database, or the bench another server.
     """
-    marker = read_json(settings.site / MARKER)
+    marker = read_marker(settings.site)
     wanted = database_record(settings)
     if "dbHost" in marker:
         recorded = {key: marker.get(key) for key in wanted}
     else:
         # Earlier operators recorded no server. They wrote the configuration when the database was
         # the site's.
-        config = read_json(settings.site / "site_config.json")
+        config = read_site_config(settings.site)
         recorded = {
             "dbName": config.get("db_name"),
             "dbHost": config.get("db_host"),
@@ -139,15 +137,15 @@ def is_begun_in_database(settings: SiteSettings) -> bool:
 
 def is_incomplete(site: Path) -> bool:
     """Whether the site is being created, or waits for the backup that it is created from."""
-    marker = read_json(site / MARKER)
+    marker = read_marker(site)
     restore = marker.get("restore")
     return marker.get("state") == "creating" or (restore is not None and "before" not in restore)
 
 
 def check_owner(site: Path, owner: str) -> str | None:
     """The site's recorded owner, None if none is recorded. Another owner is an error."""
-    config_owner = read_json(site / "site_config.json").get(OWNER_KEY)
-    marker_owner = read_json(site / MARKER).get("owner")
+    config_owner = read_site_config(site).get(OWNER_KEY)
+    marker_owner = read_marker(site).get("owner")
     for recorded in (config_owner, marker_owner):
         if recorded is not None and recorded != owner:
             raise JobError("SiteOwnedByOther", f"{site.name} belongs to {recorded}, not to {owner}")

@@ -1,12 +1,10 @@
 """The database servers, by the drivers that the framework uses (PyMySQL, mysqlclient, psycopg2).
 
-Names are validated identifiers (see site_state.py) and quoted. The driver binds or escapes
-passwords. The framework's own setup is not used: on PostgreSQL it drops the database first, and on
-MariaDB it restricts the user to the address of the Job's pod.
+The site's own user does everything except creating and dropping the database and the user. That is
+the work of the administrator, whose login only database_admin.py has, in another container.
 """
 
 import os
-import re
 import shutil
 import subprocess
 import time
@@ -14,27 +12,17 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, ClassVar
 
+from database_admin_client import AccessDenied, DatabaseNotFound, request
+from dump_filter import mariadb_statements, postgres_parts
+from framework_programs import program_env
 from job_result import JobError, log
 from operator_constants import RESTORE_FAILED
 from secret_redaction import redact
 from site_state import SiteSettings
 
-# The framework grants these when a managed MariaDB's administrator may not grant ALL.
-REDUCED_GRANTS = (
-    "SELECT, INSERT, UPDATE, DELETE, CREATE, DROP, INDEX, ALTER, CREATE TEMPORARY TABLES, "
-    "CREATE VIEW, EVENT, TRIGGER, SHOW VIEW, CREATE ROUTINE, ALTER ROUTINE, EXECUTE, LOCK TABLES"
-)
 # A connection of any of the drivers: they share no type.
 Connection = Any
 Program = subprocess.Popen[bytes]
-
-
-class AccessDenied(Exception):
-    """The server refuses this login, or this login's access to the database."""
-
-
-class DatabaseNotFound(Exception):
-    """The server has no database of this name."""
 
 
 def database_server(settings: SiteSettings) -> "Server":
@@ -60,36 +48,35 @@ class Server(ABC):
         return f"{self.settings.db_host}:{self.settings.db_port}"
 
     @abstractmethod
-    def connect_as_root(self) -> Connection: ...
-
-    @abstractmethod
     def connect_as_user(self) -> Connection: ...
 
-    @abstractmethod
-    def exists(self) -> bool: ...
+    def ask_administrator(self, operation: str) -> Any:
+        return request(self.settings.admin_socket, operation, self.settings.wait_seconds)
 
-    @abstractmethod
+    def exists(self) -> bool:
+        return bool(self.ask_administrator("exists"))
+
     def create(self) -> None:
         """Creates the database and its user. Each step may have been done before."""
+        self.ask_administrator("create")
 
-    @abstractmethod
-    def ensure_user(self, root: Connection) -> None: ...
-
-    @abstractmethod
     def drop(self) -> None:
         """Drops the database and its user."""
+        self.ask_administrator("drop")
+
+    def set_user_password(self) -> None:
+        self.ask_administrator("set_user_password")
+
+    def check_login(self) -> None:
+        """Fails unless the server accepts the login of this Job."""
+        if self.settings.has_root:
+            self.ask_administrator("check_login")
+        else:
+            self.connect_as_user().close()
 
     @abstractmethod
     def empty(self) -> None:
         """Drops every table and view as the site's own user."""
-
-    @staticmethod
-    @abstractmethod
-    def compatible_statements(file: Iterable[bytes]) -> Iterator[bytes]:
-        """The lines of a dump that any version of the client can run."""
-
-    def connect(self) -> Connection:
-        return self.connect_as_root() if self.settings.has_root else self.connect_as_user()
 
     def wait(self) -> None:
         """Waits until the server accepts this Job's login, at most WAIT_SECONDS."""
@@ -97,10 +84,10 @@ class Server(ABC):
         deadline = time.monotonic() + settings.wait_seconds
         while True:
             try:
-                self.connect().close()
+                self.check_login()
                 return
             except AccessDenied as error:
-                user = settings.root_user if settings.has_root else settings.db_user
+                user = error.user or settings.db_user
                 problem = JobError(
                     "DatabaseAccessDenied", f"{self.address} refuses {user}: {error}"
                 )
@@ -114,7 +101,9 @@ class Server(ABC):
             time.sleep(2)
 
     def uptime_seconds(self) -> float:
-        connection = self.connect()
+        if self.settings.has_root:
+            return float(self.ask_administrator("uptime_seconds"))
+        connection = self.connect_as_user()
         try:
             return float(self.query(connection, self.UPTIME)[0][0])
         finally:
@@ -126,13 +115,6 @@ class Server(ABC):
             return True
         except (AccessDenied, DatabaseNotFound):
             return False
-
-    def set_user_password(self) -> None:
-        root = self.connect_as_root()
-        try:
-            self.ensure_user(root)
-        finally:
-            root.close()
 
     def tables(self) -> list[Any]:
         """Tables and views of the site's database that the site's own user can see."""
@@ -177,33 +159,12 @@ class Server(ABC):
 
         self.run_client([program, *arguments], "BackupFailed", copy, stdout=subprocess.PIPE)
 
+    @abstractmethod
     def load(self, file: Iterable[bytes]) -> None:
-        """Runs a dump in the empty database, whatever client version and user made it."""
-        program, arguments = self.client("shell", RESTORE_FAILED)
-        arguments[-1:-1] = self.sandbox_arguments(program)
+        """Runs a dump in the empty database, whatever client version and user made it.
 
-        def feed(process: Program) -> None:
-            assert process.stdin is not None
-            try:
-                for line in self.compatible_statements(file):
-                    process.stdin.write(line)
-                process.stdin.close()
-            except BrokenPipeError:
-                pass  # the exit code and the error output have the cause
-
-        self.run_client(
-            [program, *arguments],
-            RESTORE_FAILED,
-            feed,
-            stdin=subprocess.PIPE,
-            stdout=subprocess.DEVNULL,
-        )
-
-    @staticmethod
-    def sandbox_arguments(program: str) -> list[str]:
-        """Arguments that prevent a dump from running commands of the client or the shell."""
-        del program
-        return []
+        A dump is foreign: it must not run a command of a client program, which could start others.
+        """
 
     def client(self, kind: str, reason: str) -> tuple[str, list[str]]:
         """A client program and its arguments. The password is in its environment."""
@@ -227,7 +188,7 @@ class Server(ABC):
         work: Callable[[Program], None],
         **pipes: int,
     ) -> None:
-        env = {k: v for k, v in os.environ.items() if not k.startswith(("FRAPPE_", "MYSQL", "PG"))}
+        env = program_env()
         env[self.PASSWORD_VARIABLE] = self.settings.db_password
         # A file: the program would stop when a pipe of messages is full.
         with open(os.memfd_create("messages"), "w+b") as messages:
@@ -270,6 +231,18 @@ def mysql_driver() -> Any:
         return pymysql
 
 
+def has_sandbox(program: str) -> bool:
+    """Whether the client has an option that disables commands of the client and of the shell."""
+    command = [program, "--no-defaults", "--help"]
+    help = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, env=program_env())
+    return b"--sandbox" in help.stdout
+
+
+def without_newer_statements(file: Iterable[bytes]) -> Iterator[bytes]:
+    # Texts contain no line ends, so a line of this form is a statement of a newer client.
+    return (line for line in file if not line.startswith(b"/*M!999999"))
+
+
 class MariaDB(Server):
     LIST_TABLES = (
         "SELECT TABLE_NAME, TABLE_TYPE FROM information_schema.TABLES "
@@ -305,6 +278,8 @@ class MariaDB(Server):
                 "--max-allowed-packet=1G",
                 "--default-character-set=utf8mb4",
                 "--batch",
+                # The dump could otherwise send files of this container to the database.
+                "--local-infile=0",
                 "--init-command=SET foreign_key_checks = 0",
                 "{name}",
             ),
@@ -312,18 +287,31 @@ class MariaDB(Server):
     }
     DENIED_CODES = (1044, 1045, 1698, 1130)
     NO_DATABASE_CODE = 1049
-    CANNOT_GRANT_CODES = (1044, 1045, 1227)
 
-    @staticmethod
-    def sandbox_arguments(program: str) -> list[str]:
-        command = [program, "--no-defaults", "--help"]
-        options = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True).stdout
-        return ["--sandbox"] if b"--sandbox" in options else []
+    def load(self, file: Iterable[bytes]) -> None:
+        program, arguments = self.client("shell", RESTORE_FAILED)
+        if has_sandbox(program):
+            arguments.insert(-1, "--sandbox")
+            lines = without_newer_statements(file)
+        else:
+            lines = mariadb_statements(without_newer_statements(file))
 
-    @staticmethod
-    def compatible_statements(file: Iterable[bytes]) -> Iterator[bytes]:
-        # Texts contain no line ends, so a line of this form is a statement of a newer client.
-        return (line for line in file if not line.startswith(b"/*M!999999"))
+        def feed(process: Program) -> None:
+            assert process.stdin is not None
+            try:
+                for line in lines:
+                    process.stdin.write(line)
+                process.stdin.close()
+            except BrokenPipeError:
+                pass  # the exit code and the error output have the cause
+
+        self.run_client(
+            [program, *arguments],
+            RESTORE_FAILED,
+            feed,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.DEVNULL,
+        )
 
     def open(self, user: str, password: str, database: str | None) -> Connection:
         driver = mysql_driver()
@@ -347,83 +335,9 @@ class MariaDB(Server):
                 raise DatabaseNotFound(text) from None
             raise ConnectionError(text or error) from None
 
-    def connect_as_root(self) -> Connection:
-        connection = self.open(self.settings.root_user, self.settings.root_password, None)
-        self.query(connection, "SET SESSION lock_wait_timeout = 60")
-        return connection
-
     def connect_as_user(self) -> Connection:
         settings = self.settings
         return self.open(settings.db_user, settings.db_password, settings.db_name)
-
-    def exists(self) -> bool:
-        statement = "SELECT 1 FROM information_schema.SCHEMATA WHERE SCHEMA_NAME = %s"
-        root = self.connect_as_root()
-        try:
-            return bool(self.query(root, statement, self.settings.db_name))
-        finally:
-            root.close()
-
-    def create(self) -> None:
-        root = self.connect_as_root()
-        try:
-            self.query(
-                root,
-                f"CREATE DATABASE IF NOT EXISTS `{self.settings.db_name}` "
-                "CHARACTER SET utf8mb4 COLLATE utf8mb4_unicode_ci",
-            )
-            self.ensure_user(root)
-        finally:
-            root.close()
-
-    def ensure_user(self, root: Connection) -> None:
-        """The user may connect from any host, and has rights on exactly this database."""
-        settings = self.settings
-        user, name = settings.db_user, settings.db_name
-        others = self.query(
-            root,
-            "SELECT TABLE_SCHEMA FROM information_schema.SCHEMA_PRIVILEGES WHERE GRANTEE LIKE %s "
-            "AND REPLACE(TABLE_SCHEMA, '\\\\', '') <> %s LIMIT 1",
-            f"'{user.replace('_', chr(92) + '_')}'@%",
-            name,
-        )
-        if others:
-            raise JobError(
-                "DatabaseUserExists",
-                f"the user {user} has rights on another database, {others[0][0]}",
-            )
-        password = settings.db_password
-        self.query(root, f"CREATE USER IF NOT EXISTS '{user}'@'%%' IDENTIFIED BY %s", password)
-        self.query(root, f"ALTER USER '{user}'@'%%' IDENTIFIED BY %s", password)
-        # In a grant `_` matches any character: unescaped, the site could read other databases.
-        database = name.replace("_", "\\_")
-        try:
-            self.query(root, f"GRANT ALL PRIVILEGES ON `{database}`.* TO '{user}'@'%'")
-        except Exception as error:
-            if not error.args or error.args[0] not in self.CANNOT_GRANT_CODES:
-                raise
-            self.query(root, f"GRANT {REDUCED_GRANTS} ON `{database}`.* TO '{user}'@'%'")
-
-    def drop(self) -> None:
-        """Drops the database, then the user at every host: restores leave users at a pod's IP."""
-        name, user = self.settings.db_name, self.settings.db_user
-        root = self.connect_as_root()
-        try:
-            # An open transaction of a terminating worker would block the drop.
-            connections = self.query(
-                root,
-                "SELECT ID FROM information_schema.PROCESSLIST "
-                "WHERE DB = %s AND ID <> CONNECTION_ID()",
-                name,
-            )
-            for (connection,) in connections:
-                self.try_query(root, "KILL %s", connection)
-            self.query(root, f"DROP DATABASE IF EXISTS `{name}`")
-            rows = self.query(root, "SELECT Host FROM mysql.user WHERE User = %s", user)
-            for host in sorted({row[0] for row in rows} | {"%"}):
-                self.query(root, f"DROP USER IF EXISTS '{user}'@%s", host)
-        finally:
-            root.close()
 
     def empty(self) -> None:
         connection = self.connect_as_user()
@@ -455,36 +369,27 @@ class Postgres(Server):
             ("pg_dump",),
             (*LOGIN, "--no-owner", "--no-acl", "--schema=public", "--encoding=UTF8", "{name}"),
         ),
-        "shell": (
-            ("psql",),
-            (
-                *LOGIN,
-                "--no-psqlrc",
-                "--quiet",
-                "--single-transaction",
-                "--set=ON_ERROR_STOP=1",
-                "{name}",
-            ),
-        ),
     }
     KINDS: ClassVar = {"v": "VIEW", "m": "MATERIALIZED VIEW", "S": "SEQUENCE"}
-    # The schema exists and belongs to the server's administrator. The site's user owns the rest.
-    EXCLUDED_STATEMENTS = re.compile(
-        rb"\\(un)?restrict|CREATE SCHEMA public;|COMMENT ON SCHEMA public |SET transaction_timeout|"
-        rb"GRANT |REVOKE |ALTER DEFAULT PRIVILEGES |ALTER [A-Z ]+ .* OWNER TO "
-    )
 
-    @staticmethod
-    def compatible_statements(file: Iterable[bytes]) -> Iterator[bytes]:
-        in_rows = False
-        for line in file:
-            if in_rows:
-                in_rows = line.rstrip() != b"\\."
-            elif line.startswith(b"COPY ") and line.rstrip().endswith(b" FROM stdin;"):
-                in_rows = True
-            elif Postgres.EXCLUDED_STATEMENTS.match(line):
-                continue
-            yield line
+    def load(self, file: Iterable[bytes]) -> None:
+        """By the driver, which knows no commands, in one transaction."""
+        import psycopg2
+
+        connection = self.connect_as_user()
+        connection.autocommit = False
+        try:
+            with connection.cursor() as cursor:
+                for statements, rows in postgres_parts(file):
+                    if rows is None:
+                        cursor.execute(statements)
+                    else:
+                        cursor.copy_expert(statements, rows)
+            connection.commit()
+        except psycopg2.Error as error:
+            raise JobError(RESTORE_FAILED, redact(" ".join(str(error).split()))) from None
+        finally:
+            connection.close()
 
     def open(self, user: str, password: str, database: str) -> Connection:
         import psycopg2
@@ -513,78 +418,9 @@ class Postgres(Server):
         connection.autocommit = True
         return connection
 
-    def connect_as_root(self) -> Connection:
-        user, password = self.settings.root_user, self.settings.root_password
-        try:
-            return self.open(user, password, "postgres")
-        except DatabaseNotFound:
-            return self.open(user, password, user)
-
     def connect_as_user(self) -> Connection:
         settings = self.settings
         return self.open(settings.db_user, settings.db_password, settings.db_name)
-
-    def exists(self) -> bool:
-        root = self.connect_as_root()
-        try:
-            return self.has_database(root)
-        finally:
-            root.close()
-
-    def has_database(self, root: Connection) -> bool:
-        statement = "SELECT 1 FROM pg_database WHERE datname = %s"
-        return bool(self.query(root, statement, self.settings.db_name))
-
-    def create(self) -> None:
-        name, user = self.settings.db_name, self.settings.db_user
-        root = self.connect_as_root()
-        try:
-            self.ensure_user(root)
-            if not self.has_database(root):
-                self.query(root, f"CREATE DATABASE \"{name}\" TEMPLATE template0 ENCODING 'UTF8'")
-            # Only a member of the role, or a superuser, can change the database's owner to it.
-            self.try_query(root, f'GRANT "{user}" TO CURRENT_USER')
-            self.query(root, f'ALTER DATABASE "{name}" OWNER TO "{user}"')
-            # By default every role of the server may connect to every database.
-            self.query(root, f'REVOKE ALL ON DATABASE "{name}" FROM PUBLIC')
-        finally:
-            root.close()
-
-    def ensure_user(self, root: Connection) -> None:
-        settings = self.settings
-        user = settings.db_user
-        others = self.query(
-            root,
-            "SELECT d.datname FROM pg_database d JOIN pg_roles r ON r.oid = d.datdba "
-            "WHERE r.rolname = %s AND d.datname <> %s",
-            user,
-            settings.db_name,
-        )
-        if others:
-            raise JobError(
-                "DatabaseUserExists", f"the user {user} owns another database, {others[0][0]}"
-            )
-        exists = self.query(root, "SELECT 1 FROM pg_roles WHERE rolname = %s", user)
-        verb = "ALTER" if exists else "CREATE"
-        self.query(root, f'{verb} ROLE "{user}" WITH LOGIN PASSWORD %s', settings.db_password)
-
-    def drop(self) -> None:
-        name, user = self.settings.db_name, self.settings.db_user
-        root = self.connect_as_root()
-        try:
-            if self.has_database(root):
-                self.try_query(root, f'GRANT "{user}" TO CURRENT_USER')
-                self.query(root, f'REVOKE CONNECT ON DATABASE "{name}" FROM PUBLIC')
-                self.query(root, f'ALTER DATABASE "{name}" WITH CONNECTION LIMIT 0')
-                self.query(
-                    root,
-                    "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = %s",
-                    name,
-                )
-                self.query(root, f'DROP DATABASE IF EXISTS "{name}"')
-            self.query(root, f'DROP ROLE IF EXISTS "{user}"')
-        finally:
-            root.close()
 
     def empty(self) -> None:
         connection = self.connect_as_user()

@@ -32,6 +32,7 @@ from job_result import JobError, log, run_job, write_termination_message
 from operator_constants import TERMINATION_MESSAGE_BYTES
 from secret_redaction import file_secrets, redact
 from site_locks import documents_lock, shared_site_lock
+from site_records import check_apps_file, read_common_config, read_site_config
 from site_state import require_open
 
 STATES = ("present", "absent", "disabled")
@@ -186,6 +187,10 @@ def main() -> Results:
     # The locks prevent that code of another image writes into data that is migrated or restored.
     with documents_lock(sites, site, wait_seconds), shared_site_lock(sites, site):
         require_open(sites / site)
+        # The framework opens these files as they are.
+        check_apps_file(sites)
+        read_common_config(sites)
+        read_site_config(sites / site)
         with connected(site, wait_seconds) as frappe:
             return write_documents(documents, DocumentWriter(frappe, secrets).write)
 

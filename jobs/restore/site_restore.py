@@ -29,8 +29,8 @@ The marker's `restores`: `done`, the ids of all, and `last`, the record of the l
 import hashlib
 import os
 import re
-import shutil
 import tarfile
+import zlib
 from collections.abc import Callable, Mapping
 from datetime import datetime, timezone
 from pathlib import Path
@@ -39,12 +39,27 @@ from typing import Any
 from atomic_files import read_json, without_nulls, write_json
 from backup_store import open_store
 from job_result import JobError, log, set_termination_message
+from job_secrets import variable
 from site_access import MARKER
 from site_database import Server
+from site_records import read_marker, read_site_config
 from site_state import SiteSettings, update_site_config
 from site_upgrade import CLOSED_KEYS, DUMP, Upgrade
 from store_base import Store
 from stored_backup import CONFIG, NAME, Manifest, download, manifest_of, stored_backups
+from unpacking import unpack
+from volume_files import (
+    directories_in,
+    exists,
+    is_file,
+    link,
+    make_directory,
+    names_in,
+    remove_file,
+    remove_tree,
+    rename,
+    try_to_remove_tree,
+)
 
 ID = re.compile(r"[0-9a-f]{8,64}")
 FOLDERS = {"public-files": Path("public", "files"), "private-files": Path("private", "files")}
@@ -85,7 +100,7 @@ class Restore:
     @property
     def state(self) -> dict[str, Any] | None:
         """The marker's `restore`; None if no restore is in progress."""
-        return read_json(self.marker).get("restore")
+        return read_marker(self.settings.site).get("restore")
 
     @property
     def required_state(self) -> dict[str, Any]:
@@ -95,7 +110,7 @@ class Restore:
 
     @property
     def restores(self) -> dict[str, Any]:
-        restores: dict[str, Any] = read_json(self.marker).get("restores", {})
+        restores: dict[str, Any] = read_marker(self.settings.site).get("restores", {})
         return restores
 
     @property
@@ -121,8 +136,8 @@ class Restore:
             return
         log(f"the restore of {state['name']} is not wanted any more")
         for folder in (*FOLDERS.values(), Path("private", "restores")):
-            shutil.rmtree(self.settings.site / folder, ignore_errors=True)
-        marker = read_json(self.marker)
+            try_to_remove_tree(self.settings.site / folder)
+        marker = read_marker(self.settings.site)
         keys = ("owner", "dbName", "dbHost", "dbPort", "revision")
         kept = {key: marker[key] for key in keys if key in marker}
         write_json(self.marker, {**kept, "state": "creating"})
@@ -142,8 +157,8 @@ class Restore:
         location = store.location(manifest["name"])
         self.check(manifest, location)
         folder = self.settings.site / "private" / "restores" / self.id / "new"
-        shutil.rmtree(folder, ignore_errors=True)
-        folder.mkdir(parents=True, mode=0o750)
+        try_to_remove_tree(folder)
+        make_directory(folder, 0o750)
         log(f"fetching {location}")
         set_termination_message(
             "RestoreInterrupted",
@@ -152,7 +167,7 @@ class Restore:
         )
         try:
             fetch_files(store, manifest, folder)
-        except (JobError, OSError, EOFError, tarfile.TarError) as error:
+        except (JobError, OSError, EOFError, zlib.error, tarfile.TarError) as error:
             discard(folder)
             unchanged = f"{site_name} is unchanged"
             if isinstance(error, JobError):
@@ -233,7 +248,7 @@ class Restore:
             # The site is partly migrated: the upgrade's backup is its previous data.
             source = sites / upgrade_state["backup"]
             if source != before:
-                shutil.rmtree(before, ignore_errors=True)
+                try_to_remove_tree(before)
                 link_files(source, before)
         else:
             try:
@@ -248,16 +263,15 @@ class Restore:
     def back_up_to(self, before: Path) -> None:
         self.upgrade.back_up_to(before)
         for name in FOLDERS:  # of an earlier restore of the same backup
-            if (before / name).exists():
-                shutil.rmtree(before / name)
+            remove_tree(before / name)
 
     def record(
         self, manifest: Manifest, new: Path, before: str | None, **marker_changes: Any
     ) -> None:
         """Records the restore in the marker: from now on every Job loads the backup."""
         settings, image, state = self.settings, os.environ.get("IMAGE", ""), self.state or {}
-        config = read_json(new / "site_config.json")
-        current = read_json(settings.site / "site_config.json")
+        config = read_site_config(new)
+        current = read_site_config(settings.site)
         added = [
             key
             for key in config
@@ -287,12 +301,12 @@ class Restore:
         state, site = self.required_state, self.settings.site
         new = self.settings.sites / state["new"]
         for name, folder in FOLDERS.items():
-            if not (new / name).exists():
+            if not exists(new / name):
                 continue  # it is already moved, or the backup has none
-            (site / folder).mkdir(parents=True, exist_ok=True)
+            make_directory(site / folder)
             self.set_aside(state, name, site / folder)
-            os.rename(new / name, site / folder)
-        config = read_json(new / "site_config.json")
+            rename(new / name, site / folder)
+        config = read_site_config(new)
         keys = ("encryption_key", *state["keys"])
         update_site_config(site, {key: config.get(key) for key in keys})
 
@@ -300,10 +314,10 @@ class Restore:
         """Keeps the site's previous files, and removes files of a restore that has not ended."""
         before = state.get("before")
         kept = None if before is None else self.settings.sites / before / name
-        if kept is None or kept.exists():
-            shutil.rmtree(folder)
+        if kept is None or exists(kept):
+            remove_tree(folder)
         else:
-            os.rename(folder, kept)
+            rename(folder, kept)
 
     def undo(self) -> None:
         """Restores the previous files and keys. The upgrade loads the previous database."""
@@ -316,10 +330,10 @@ class Restore:
             {} if state.get("back") else loading, restore=is_undoing, installing=None
         )
         for name, folder in FOLDERS.items():
-            if (before / name).exists():
-                shutil.rmtree(site / folder, ignore_errors=True)
-                os.rename(before / name, site / folder)
-        key = read_json(before / "site_config.json").get("encryption_key")
+            if exists(before / name):
+                try_to_remove_tree(site / folder)
+                rename(before / name, site / folder)
+        key = read_site_config(before).get("encryption_key")
         update_site_config(site, {**dict.fromkeys(state["keys"]), "encryption_key": key})
 
     # --- the end ------------------------------------------------------------------------------
@@ -341,24 +355,25 @@ class Restore:
         log(f"restored {state['location']}")
 
     def update_marker(self, changes: Mapping[str, Any]) -> None:
-        write_json(self.marker, without_nulls({**read_json(self.marker), **changes}))
+        write_json(self.marker, without_nulls({**read_marker(self.settings.site), **changes}))
 
     def remove_leftovers(self) -> None:
         """Removes the folders of all restores except the last `before`, once the site is open."""
         if self.state is not None or self.upgrade.state is not None:
             return
         kept = self.restores.get("last", {}).get("before", "")
-        for folder in (self.settings.site / "private" / "restores").glob("*/*"):
-            if str(folder.relative_to(self.settings.sites)) != kept:
-                discard(folder)
+        for restore in directories_in(self.settings.site / "private" / "restores"):
+            for folder in directories_in(restore):
+                if str(folder.relative_to(self.settings.sites)) != kept:
+                    discard(folder)
 
     def outcome(self) -> dict[str, Any]:
         """The part of the Job's result that the operator reads."""
         last = self.restores.get("last")
         outcome: dict[str, Any] = {}
         if last is not None:
-            config = read_json(self.settings.site / "site_config.json")
-            is_own_key = config.get("encryption_key", "") == os.environ.get("ENCRYPTION_KEY")
+            config = read_site_config(self.settings.site)
+            is_own_key = config.get("encryption_key", "") == variable("ENCRYPTION_KEY")
             outcome["restored"] = {
                 **{key: value for key, value in last.items() if key not in ("id", "digest")},
                 "encryptionKey": "Secret" if is_own_key else "Backup",
@@ -387,18 +402,18 @@ def fetch_files(store: Store, manifest: Manifest, folder: Path) -> None:
         if name.endswith((".tar", ".tgz")):
             kind = name.rsplit(".", 1)[0]
             unpack(folder / name, folder / ("public-files" if kind == "files" else kind))
-            (folder / name).unlink()
-    os.replace(folder / CONFIG, folder / "site_config.json")
-    if not read_json(folder / "site_config.json").get("encryption_key"):
+            remove_file(folder / name)
+    rename(folder / CONFIG, folder / "site_config.json")
+    if not read_site_config(folder).get("encryption_key"):
         raise JobError("BackupIncomplete", f"{manifest['name']} holds no encryption key")
     os.sync()  # before it replaces the site's data: a lost node must not lose both
 
 
 def discard(folder: Path) -> None:
     """Removes `new` or `before`, and its parent if empty: `before` may be the site's only copy."""
-    shutil.rmtree(folder, ignore_errors=True)
-    if not any(folder.parent.iterdir()):
-        folder.parent.rmdir()
+    try_to_remove_tree(folder)
+    if not names_in(folder.parent):
+        remove_tree(folder.parent)
 
 
 def versions_of(manifest: Manifest) -> dict[str, str]:
@@ -412,38 +427,7 @@ def versions_of(manifest: Manifest) -> dict[str, str]:
 
 
 def link_files(source: Path, target: Path) -> None:
-    target.mkdir(parents=True)
-    for path in source.iterdir():
-        if path.is_file():
-            os.link(path, target / path.name)
-
-
-def unpack(archive: Path, target: Path) -> None:
-    """Extracts the files below `<site>/{public,private}/files` of a tar archive, and no others."""
-    target.mkdir()
-    with tarfile.open(archive, "r:*") as tar:
-        for member in tar:
-            parts = [part for part in member.name.split("/") if part not in ("", ".")]
-            if ".." in parts or member.name.startswith("/"):
-                raise JobError(
-                    "BackupCorrupt",
-                    f"{archive.name} has a file outside of the site: {member.name!r}",
-                )
-            if len(parts) < 4 or parts[2] != "files":
-                continue
-            extract(tar, member, archive, target.joinpath(*parts[3:]))
-
-
-def extract(tar: tarfile.TarFile, member: tarfile.TarInfo, archive: Path, path: Path) -> None:
-    if member.isdir():
-        path.mkdir(parents=True, exist_ok=True)
-        return
-    if not member.isfile() and not member.islnk():
-        log(f"{archive.name}: skipped {member.name!r}: not a file")
-        return
-    path.parent.mkdir(parents=True, exist_ok=True)
-    source = tar.extractfile(member)
-    assert source is not None
-    with source, open(path, "xb") as file:
-        shutil.copyfileobj(source, file, 1 << 20)
-    os.utime(path, (member.mtime, member.mtime))
+    make_directory(target)
+    for name in names_in(source):
+        if is_file(source / name):
+            link(source / name, target / name)

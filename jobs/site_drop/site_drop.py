@@ -3,8 +3,8 @@
 Runs as the `<site>-drop` Job. It may be killed at any point and repeated.
 
 Environment
-  SITE_NAME, SITE_OWNER, DB_TYPE, DB_HOST, DB_PORT, DB_NAME, DB_USER, DB_ROOT_USER
-  DB_ROOT_PASSWORD absent: a prepared database, which is retained
+  SITE_NAME, SITE_OWNER, DB_TYPE, DB_HOST, DB_PORT, DB_NAME, DB_USER
+  DB_ADMIN_SOCKET  of database_admin.py; absent: a prepared database, which is retained
   KEEP_DATA        1: nothing is dropped; the site gets no scheduled jobs and shows its maintenance
                    page, until a site_init.py of the same owner enables it
   WAS_READY        1: the site was complete once, so the database is its own even if its files do
@@ -17,14 +17,13 @@ Job still finds it.
 """
 
 import os
-import shutil
 from typing import Any
 
 import site_database
-from atomic_files import read_json
+from database_admin_start import start_administrator_of_earlier_pod
 from job_result import JobError, log, run_job
-from site_access import MARKER
 from site_locks import exclusive_site_lock
+from site_records import CONFIG_FILE, read_marker, read_site_config
 from site_state import (
     RETAINED_SITE_CONFIG,
     SiteSettings,
@@ -34,6 +33,7 @@ from site_state import (
     is_incomplete,
     update_site_config,
 )
+from volume_files import exists, is_directory, is_file, remove_file, remove_tree, rename
 
 
 def check_ownership(settings: SiteSettings) -> None:
@@ -46,8 +46,11 @@ def check_ownership(settings: SiteSettings) -> None:
             f"{settings.site} records no owner: the operator has not created it; "
             "nothing was touched",
         )
-    for file, key in (("site_config.json", "db_name"), (MARKER, "dbName")):
-        recorded = read_json(settings.site / file).get(key)
+    records = (
+        read_site_config(settings.site).get("db_name"),
+        read_marker(settings.site).get("dbName"),
+    )
+    for recorded in records:
         if recorded is not None and recorded != settings.db_name:
             raise JobError(
                 "DatabaseNameMismatch",
@@ -70,19 +73,19 @@ def has_database(settings: SiteSettings) -> bool:
 def remove_files(settings: SiteSettings) -> bool:
     """Renames the directory before it removes it, so that no half-removed site is visible."""
     trash = settings.workspace / f"dropped-{settings.site_name}"
-    shutil.rmtree(trash, ignore_errors=True)
-    if settings.site.exists():
-        os.rename(settings.site, trash)
-        (trash / "site_config.json").unlink(missing_ok=True)
-    if trash.exists():
-        shutil.rmtree(trash)
-        return True
-    return False
+    remove_tree(trash)
+    if not exists(settings.site):
+        return False
+    rename(settings.site, trash)
+    if is_directory(trash):
+        remove_file(trash / CONFIG_FILE)
+    remove_tree(trash)
+    return True
 
 
 def retain_data(settings: SiteSettings) -> dict[str, Any]:
     """Disables the site: the scheduler runs the jobs of every site on the volume."""
-    if not (settings.site / "site_config.json").exists():
+    if not is_file(settings.site / CONFIG_FILE):
         return {"resting": False}
     update_site_config(settings.site, RETAINED_SITE_CONFIG)
     log(f"{settings.site_name} is disabled: its data is retained")
@@ -111,6 +114,7 @@ def drop_database(settings: SiteSettings) -> bool:
 
 
 def main() -> dict[str, Any]:
+    start_administrator_of_earlier_pod()
     settings = SiteSettings()
     if not settings.sites.is_dir():
         raise JobError("BenchMissing", f"{settings.sites} does not exist")

@@ -1,5 +1,6 @@
 """Runs the framework's own `new-site` in this process, for framework_steps.py."""
 
+import importlib
 import os
 from typing import Any
 
@@ -35,6 +36,29 @@ def capabilities() -> dict[str, bool]:
     return {"noSetupDb": "--no-setup-db" in options, "dbUser": "--db-user" in options}
 
 
+class NoAdministrator:
+    """In place of the administrator's connection: the database and its user exist already."""
+
+    def __init__(self) -> None:
+        self.connection = self
+
+    def sql(self, *args: Any, **kwargs: Any) -> list[Any]:
+        return []
+
+    def commit(self) -> None:
+        pass
+
+    def close(self) -> None:
+        pass
+
+
+def use_existing_database() -> None:
+    """Before 15.42 the framework itself creates the database, with an administrator's login."""
+    for server in ("mariadb", "postgres"):
+        module = importlib.import_module(f"frappe.database.{server}.setup_db")
+        module.get_root_connection = lambda *args, **kwargs: NoAdministrator()  # type: ignore[attr-defined]
+
+
 def create() -> None:
     """Runs the framework's own `new-site` in this process. The site's configuration exists."""
     import frappe.installer
@@ -55,13 +79,11 @@ def create() -> None:
         arguments.append(f"--db-user={env['DB_USER']}")
     if "--no-setup-db" in options:
         arguments.append("--no-setup-db")
-    else:  # before 15.42 the framework must create the database itself, as the administrator
-        arguments += [
-            f"--db-root-username={env['DB_ROOT_USER']}",
-            f"--db-root-password={env['DB_ROOT_PASSWORD']}",
-        ]
+    else:
+        arguments += ["--db-root-username=none", "--db-root-password=none"]
         if env["DB_TYPE"] == "mariadb":
             arguments.append("--no-mariadb-socket")
+        use_existing_database()
     pass_password_by_environment()
     # It would query the empty database, and print the error's traceback to the log.
     frappe.installer._is_scheduler_enabled = lambda *args, **kwargs: False

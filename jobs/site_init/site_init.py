@@ -7,7 +7,7 @@ Environment
   SITE_NAME, SITE_OWNER (`<namespace>/<name>` of the AppSite), SITE_APPS (JSON array)
   SITE_REVISION    recorded in the marker
   DB_TYPE mariadb|postgres, DB_HOST, DB_PORT, DB_NAME, DB_USER (default DB_NAME), DB_PASSWORD
-  DB_ROOT_USER, DB_ROOT_PASSWORD   absent: the database and its user are prepared, and empty
+  DB_ADMIN_SOCKET  of database_admin.py; absent: the database and its user are prepared, and empty
   ADMIN_PASSWORD, ENCRYPTION_KEY
   SITE_CONFIG      JSON object of further site_config.json keys; null deletes a key
   IMAGE            optional: names the image; a change migrates, like a change of the apps' code
@@ -31,9 +31,7 @@ marker has the same owner and the state `creating`, and only the database that i
 dbHost and dbPort.
 """
 
-import json
 import os
-import sys
 import tempfile
 import time
 from collections.abc import Iterator, Mapping, Sequence
@@ -43,9 +41,18 @@ from pathlib import Path
 from typing import Any
 
 import site_database
-from atomic_files import read_json, write_json
+from atomic_files import write_json
+from database_admin_client import AccessDenied, DatabaseNotFound
+from database_admin_start import start_administrator_of_earlier_pod
 from framework_cache import delete_asset_manifest, delete_site_keys
-from framework_programs import LOST_CONNECTION, ProgramFailed, run_program
+from framework_programs import (
+    LOST_CONNECTION,
+    ProgramFailed,
+    bench_command,
+    framework_env,
+    run_program,
+    script_command,
+)
 from image_apps import (
     apps_of_image,
     check_in_image,
@@ -60,6 +67,13 @@ from site_access import MARKER
 from site_database import Server
 from site_locks import exclusive_site_lock
 from site_queues import SiteQueues
+from site_records import (
+    CONFIG_FILE,
+    check_apps_file,
+    read_common_config,
+    read_marker,
+    read_site_config,
+)
 from site_restore import Restore
 from site_state import (
     OWNER_KEY,
@@ -72,9 +86,15 @@ from site_state import (
     update_site_config,
 )
 from site_upgrade import CLOSED_KEYS, Upgrade
+from volume_files import is_file, make_directory, read_json_value, remove_file
 
 SITE_FOLDERS = ("public/files", "private/files", "private/backups", "locks", "logs")
 STEPS = Path(__file__).with_name("framework_steps.py")
+# What the steps read of the environment, besides what every program does.
+STEP_VARIABLES = {
+    "create": ("DB_TYPE", "DB_PORT", "DB_USER", "DB_PASSWORD", "ADMIN_PASSWORD"),
+    "admin-password": ("ADMIN_PASSWORD",),
+}
 RESERVED_KEYS = {
     *("db_name", "db_user", "db_password", "db_type", "db_host", "db_port", "encryption_key"),
     *(OWNER_KEY, "pause_scheduler", "app_operator_resting"),
@@ -99,42 +119,45 @@ class InitSettings(SiteSettings):
 # --- programs of the framework ------------------------------------------------------------------
 
 
-def child_env(settings: InitSettings) -> dict[str, str]:
-    """The environment of framework_steps.py. FRAPPE_* would override the site's configuration."""
-    env = {k: v for k, v in os.environ.items() if not k.startswith("FRAPPE_")}
-    return env | {
+def run_step(settings: InitSettings, name: str, reason: str) -> Any:
+    """The result of a step of framework_steps.py, which gets the secrets of that step only."""
+    known = {
         "DB_TYPE": settings.db_type,
         "DB_PORT": str(settings.db_port),
         "DB_USER": settings.db_user,
-        "DB_ROOT_USER": settings.root_user,
-        "FRAPPE_DOCKER_BUILD": "1",
-        "PYTHONUNBUFFERED": "1",
+        "DB_PASSWORD": settings.db_password,
+        "ADMIN_PASSWORD": settings.admin_password,
     }
-
-
-def run_step(settings: InitSettings, name: str, reason: str) -> Any:
-    """The result of a step of framework_steps.py."""
+    env = {key: known[key] for key in STEP_VARIABLES.get(name, ())}
+    check_files_of_framework(settings)
     with tempfile.TemporaryDirectory() as directory:
         result = Path(directory) / "result.json"
-        env = {**child_env(settings), "STEP_RESULT": str(result)}
-        run_program(settings.sites, reason, [sys.executable, str(STEPS), name], env)
-        if not result.exists():
+        env = framework_env({**env, "STEP_RESULT": str(result)})
+        run_program(settings.sites, reason, [*script_command(STEPS), name], env)
+        if not is_file(result):
             raise JobError(reason, f"{name} ended without a result")
-        return json.loads(result.read_text())
+        return read_json_value(result)
 
 
 def run_bench(settings: InitSettings, reason: str, *arguments: str) -> None:
     """Runs a bench command without the program `bench`, which needs a user with a name."""
-    helper = [sys.executable, "-m", "frappe.utils.bench_helper", "frappe"]
-    command = [*helper, "--site", settings.site_name, *arguments]
-    run_program(settings.sites, reason, command, child_env(settings))
+    check_files_of_framework(settings)
+    command = bench_command("--site", settings.site_name, *arguments)
+    run_program(settings.sites, reason, command, framework_env())
+
+
+def check_files_of_framework(settings: InitSettings) -> None:
+    """The framework opens these files as they are: it would follow a link, or wait for a FIFO."""
+    check_apps_file(settings.sites)
+    read_common_config(settings.sites)
+    read_site_config(settings.site)
 
 
 # --- waiting ------------------------------------------------------------------------------------
 
 
 def wait_for_redis(settings: InitSettings) -> None:
-    common = read_json(settings.sites / COMMON_CONFIG_FILE)
+    common = read_common_config(settings.sites)
     deadline = time.monotonic() + settings.wait_seconds
     for key in ("redis_cache", "redis_queue"):
         url = common.get(key)
@@ -221,7 +244,7 @@ def begin_site(
     repair = repair and is_begun_in_database(settings)
     if not repair:
         check_database_is_free(settings, database)
-    settings.site.mkdir(exist_ok=True)
+    make_directory(settings.site)
     marker = {
         "owner": settings.owner,
         "state": "creating",
@@ -230,7 +253,7 @@ def begin_site(
     }
     write_json(settings.site / MARKER, marker)
     # It may name the database of an earlier attempt.
-    (settings.site / "site_config.json").unlink(missing_ok=True)
+    remove_file(settings.site / CONFIG_FILE)
     return capabilities, repair
 
 
@@ -240,7 +263,7 @@ def create_database(
     """Creates an empty database, and the site's configuration."""
     if not settings.has_root:
         database.empty()
-    elif capabilities["noSetupDb"]:
+    else:
         if repair:
             database.drop()
         database.create()
@@ -255,7 +278,7 @@ def create_site(settings: InitSettings, database: Server, repair: bool) -> None:
     installed = run_step(settings, "installed-apps", "SiteCreationFailed")
     code = code_record(settings.bench, apps_of_image(settings.bench), installed)
     marker = settings.site / MARKER
-    write_json(marker, {**read_json(marker), "state": "complete", "code": code})
+    write_json(marker, {**read_marker(settings.site), "state": "complete", "code": code})
 
 
 def create_from_backup(
@@ -264,9 +287,9 @@ def create_from_backup(
     """Creates a site with an empty database, and fetches a backup. `converge` loads the backup."""
     capabilities, repair = begin_site(settings, database, repair)
     manifest, new = restore.fetch()
-    create_database(settings, database, repair, {**capabilities, "noSetupDb": True})
+    create_database(settings, database, repair, capabilities)
     for folder in SITE_FOLDERS:
-        (settings.site / folder).mkdir(parents=True, exist_ok=True)
+        make_directory(settings.site / folder)
     restore.record(manifest, new, None, state="complete")
 
 
@@ -287,7 +310,7 @@ def check_encryption_key(settings: InitSettings, config: Mapping[str, Any]) -> N
 def check_complete(settings: InitSettings, database: Server) -> dict[str, Any]:
     """Fails unless the site's database can be used. Sets a changed password where possible."""
     name, address = settings.site_name, database.address
-    config = read_json(settings.site / "site_config.json")
+    config = read_site_config(settings.site)
     if not config.get("db_name"):
         raise JobError(
             "SiteIncomplete",
@@ -328,7 +351,7 @@ def install_missing_apps(settings: InitSettings, versions: Versions) -> Sequence
     """Installs the wanted apps that the site does not have. Returns the installed apps."""
     marker = settings.site / MARKER
     installed: list[str] = run_step(settings, "installed-apps", "SiteIncomplete")
-    interrupted = read_json(marker).get("installing")
+    interrupted = read_marker(settings.site).get("installing")
     if all(app in installed and app != interrupted for app in settings.apps):
         return installed
     for app in run_step(settings, "apps-in-order", "AppInstallFailed"):
@@ -337,7 +360,7 @@ def install_missing_apps(settings: InitSettings, versions: Versions) -> Sequence
         force = app == interrupted
         if app not in versions or (app in installed and not force):
             continue
-        write_json(marker, {**read_json(marker), "installing": app})
+        write_json(marker, {**read_marker(settings.site), "installing": app})
         log(f"installing {app}")
         options = ["--force"] if force else []
         run_bench(settings, "AppInstallFailed", "install-app", app, *options)
@@ -345,7 +368,7 @@ def install_missing_apps(settings: InitSettings, versions: Versions) -> Sequence
         installed = run_step(settings, "installed-apps", "SiteIncomplete")
         if app not in installed:
             raise JobError("AppInstallFailed", f"{app} is not installed after install-app")
-        state = {k: v for k, v in read_json(marker).items() if k != "installing"}
+        state = {k: v for k, v in read_marker(settings.site).items() if k != "installing"}
         added = [name for name in installed if name not in before or name == app]
         code = code_record(settings.bench, versions, added)
         write_json(marker, {**state, "code": {**state.get("code", {}), **code}})
@@ -378,10 +401,10 @@ def migrate(settings: InitSettings, upgrade: Upgrade, versions: Versions) -> boo
 
     Closes the site, backs it up, and migrates it. The site stays closed.
     """
-    marker, image = settings.site / MARKER, os.environ.get("IMAGE", "")
+    image = os.environ.get("IMAGE", "")
     if upgrade.must_restore(image):
         load_backup(settings, upgrade)
-    code = read_json(marker).get("code", {})
+    code = read_marker(settings.site).get("code", {})
     recorded = [app for app in code if app != "image"]
     apps = recorded or run_step(settings, "installed-apps", "SiteIncomplete")
     current = code_record(settings.bench, versions, apps)
@@ -421,7 +444,7 @@ def load_backup(settings: InitSettings, upgrade: Upgrade) -> None:
 
 
 def redis_cache_url(settings: InitSettings) -> str:
-    return str(read_json(settings.sites / COMMON_CONFIG_FILE).get("redis_cache"))
+    return str(read_common_config(settings.sites).get("redis_cache"))
 
 
 def clear_cache(settings: InitSettings) -> None:
@@ -440,7 +463,7 @@ def converge(
     config = check_complete(settings, database)
     marker = settings.site / MARKER
     upgrade = Upgrade(settings, database)
-    state = read_json(marker)
+    state = read_marker(settings.site)
     complete = {"owner": settings.owner, "state": "complete", "revision": settings.revision}
     write_json(marker, {**state, **complete, **database_record(settings)})
     update_site_config(settings.site, wanted_config(settings, config, upgrade.state is not None))
@@ -505,6 +528,7 @@ def reopen_on_error(settings: InitSettings) -> Iterator[None]:
 
 
 def main() -> dict[str, Any]:
+    start_administrator_of_earlier_pod()
     settings = InitSettings()
     versions = apps_of_image(settings.bench)
     with exclusive_site_lock(settings), reopen_on_error(settings):
@@ -525,7 +549,7 @@ def create_or_update(
 ) -> dict[str, Any]:
     restore = Restore(settings, database, partial(check_restorable, versions))
     restore.discard_unwanted()
-    state = read_json(settings.site / MARKER).get("state")
+    state = read_marker(settings.site).get("state")
     creates = is_fresh(settings.site) or state == "creating"
     started = time.monotonic()
     activity = f"while {settings.site_name} was {'created' if creates else 'updated'}"
@@ -560,7 +584,7 @@ def is_connection_lost(database: Server, error: ProgramFailed, started: float) -
         return database.uptime_seconds() < time.monotonic() - started
     except ConnectionError:
         return True
-    except (site_database.AccessDenied, site_database.DatabaseNotFound):
+    except (AccessDenied, DatabaseNotFound):
         return False
 
 

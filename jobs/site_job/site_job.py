@@ -32,12 +32,16 @@ from pathlib import Path
 from typing import IO, Any
 from urllib.parse import quote, unquote, urlsplit
 
+from framework_programs import bench_command, script_command
 from job_environment import bench_dir, json_array_env, json_object_env, number_env, site_name_env
 from job_result import JobError, write_termination_message
+from job_secrets import take_secrets
 from operator_constants import COMMON_CONFIG_FILE, TERMINATION_MESSAGE_BYTES
 from secret_redaction import MIN_SECRET_LENGTH, mask
 from site_locks import shared_site_lock
+from site_records import CONFIG_FILE, check_apps_file, read_common_config, read_site_config
 from site_state import require_open
+from volume_files import read_json_value
 
 LINE_BYTES = 64 << 10
 LINE_OVERLAP = 4 << 10  # longer than any secret
@@ -102,7 +106,7 @@ class Redaction:
     """Masks the secrets of a site's configuration."""
 
     def __init__(self, sites: Path, site_name: str) -> None:
-        self.files = (sites / site_name / "site_config.json", sites / COMMON_CONFIG_FILE)
+        self.files = (sites / site_name / CONFIG_FILE, sites / COMMON_CONFIG_FILE)
         self.texts: list[str] = []
         self.read()
 
@@ -111,8 +115,8 @@ class Redaction:
         found = set(self.texts)
         for path in self.files:
             try:
-                secrets = list(secrets_in(json.loads(path.read_text())))
-            except (OSError, ValueError):
+                secrets = list(secrets_in(read_json_value(path)))
+            except (OSError, ValueError, JobError):
                 continue  # the framework reports a broken file
             for secret in secrets:
                 found |= forms_of(secret)
@@ -318,12 +322,11 @@ def command_of(site_name: str) -> tuple[str, list[str]]:
         if not METHOD.match(method):
             raise JobError("InvalidInput", f"JOB_METHOD {method!r} is not a dotted path")
         json_object_env("JOB_KWARGS")
-        return method, [sys.executable, os.path.abspath(__file__), "call"]
+        return method, [*script_command(Path(__file__).absolute()), "call"]
     if not all(isinstance(argument, str) and "\0" not in argument for argument in command):
         raise JobError("InvalidInput", "JOB_COMMAND must be a JSON array of strings without NUL")
     # The process that `bench` starts.
-    helper = [sys.executable, "-m", "frappe.utils.bench_helper", "frappe", "--site", site_name]
-    return f"bench {command[0]}", [*helper, *command]
+    return f"bench {command[0]}", bench_command("--site", site_name, *command)
 
 
 def call_method() -> None:
@@ -348,6 +351,10 @@ def run(report: Report) -> tuple[int, str | None]:
     title, arguments = command_of(site_name)
     with shared_site_lock(sites, site_name):
         require_open(sites / site_name)
+        # The framework opens these files as they are.
+        check_apps_file(sites)
+        read_common_config(sites)
+        read_site_config(sites / site_name)
         redaction = Redaction(sites, site_name)
         report.redact = redaction.apply
         try:
@@ -368,6 +375,7 @@ def main() -> int:
     report = Report()
     reason: str | None
     try:
+        take_secrets()
         code, reason = run(report)
     except JobError as error:
         code, reason = ERROR_EXIT_CODE, error.reason

@@ -1,29 +1,80 @@
-from collections.abc import Iterable
+import pytest
 
-from site_database import MariaDB, Postgres
+from dump_filter import Rows, mariadb_statements, postgres_parts
+from job_result import JobError
+from site_database import without_newer_statements
 
-
-def lines(*texts: str) -> Iterable[bytes]:
-    return [f"{text}\n".encode() for text in texts]
-
-
-def test_a_dump_of_mariadb_has_no_statement_of_newer_clients() -> None:
-    dump = lines("/*M!999999\\- enable the sandbox mode */", "CREATE TABLE `a` (`b` int);")
-    assert list(MariaDB.compatible_statements(dump)) == list(lines("CREATE TABLE `a` (`b` int);"))
-
-
-def test_a_dump_of_postgres_has_no_statement_of_another_owner() -> None:
-    dump = lines(
-        "\\restrict abc",
-        "SET transaction_timeout = 0;",
-        "ALTER TABLE public.a OWNER TO someone;",
-        "GRANT ALL ON TABLE public.a TO someone;",
-        "CREATE TABLE public.a (b text);",
-    )
-    expected = list(lines("CREATE TABLE public.a (b text);"))
-    assert list(Postgres.compatible_statements(dump)) == expected
+DUMP = (
+    b"/*!40101 SET @OLD_SQL_MODE=@@SQL_MODE, SQL_MODE='NO_AUTO_VALUE_ON_ZERO' */;\n"
+    b"-- it's a comment\n"
+    b"CREATE TABLE `a\\b` (\n  `name` varchar(140) DEFAULT 'x\\'y' COMMENT 'a -- b # c'\n);\n"
+    b"INSERT INTO `a` VALUES ('it''s; \\\\','\\! id'),('\\\\! id');\n"
+)
 
 
-def test_rows_of_a_dump_are_never_changed() -> None:
-    rows = lines("COPY public.a (b) FROM stdin;", "GRANT this", "\\restrict", "\\.", "SELECT 1;")
-    assert list(Postgres.compatible_statements(rows)) == list(rows)
+def parts(lines: list[bytes]) -> list[tuple[bytes, bytes | None]]:
+    return [(text, rows.read() if rows else None) for text, rows in postgres_parts(lines)]
+
+
+def test_statement_of_a_newer_client_is_removed() -> None:
+    lines = [
+        b"/*M!999999\\- enable the sandbox mode */\n",
+        b"INSERT INTO t VALUES ('/*M!999999');\n",
+    ]
+    assert list(without_newer_statements(lines)) == lines[1:]
+
+
+def test_rows_of_a_table_are_no_statements() -> None:
+    rows = [b"GRANT all\n", b"\\restrict x\n", b"ALTER TABLE public.t OWNER TO x\n"]
+    dump = [b"COPY public.t (a) FROM stdin;\n", *rows, b"\\.\n", b"GRANT ALL ON t TO x;\n"]
+    assert parts(dump) == [(b"COPY public.t (a) FROM stdin", b"".join(rows))]
+
+
+@pytest.mark.parametrize(
+    "line", [b"\\restrict k\n", b"CREATE SCHEMA public;\n", b"ALTER TABLE a.b OWNER TO c;\n"]
+)
+def test_statements_that_the_sites_user_may_not_run_are_removed(line: bytes) -> None:
+    assert parts([line]) == []
+
+
+def test_rows_that_are_not_read_are_skipped() -> None:
+    lines = iter([b"a\n", b"\\.\n", b"next\n"])
+    Rows(lines).end()
+    assert list(lines) == [b"next\n"]
+
+
+def test_dump_of_mariadb_is_kept_without_comments() -> None:
+    kept = b"".join(mariadb_statements(DUMP.splitlines(keepends=True)))
+    assert kept == DUMP.replace(b"-- it's a comment\n", b"")
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        b"\\! id\n",
+        b"system id\n",
+        b"source /etc/passwd\n",
+        b"tee /tmp/x\n",
+        b"INSERT INTO t VALUES (1) \\! id\n",
+        b"INSERT INTO t VALUES (1);\\! id\n",
+        b"INSERT INTO t VALUES ('a\n\\! id\n');\n",
+        b"--x '\n\\! id\n",
+        b"# '\n\\! id\n",
+        b"/* ' */ \\! id\n",
+        b"CREATE TABLE t (a int -- '\n); \\! id -- '\n",
+        b"LOAD DATA LOCAL INFILE '/proc/self/environ' INTO TABLE t;\n",
+        b"EXECUTE IMMEDIATE 'SET sql_mode=4096';\n",
+        b"SELECT 1;\n",
+        b"DELIMITER ;;\n",
+        b"INSERT INTO t VALUES (1)\\g\n",
+        b"INSERT INTO t VALUES ('\0');\r\\! id\n",
+    ],
+)
+def test_command_of_the_client_is_refused(line: bytes) -> None:
+    with pytest.raises(JobError, match="it was not loaded"):
+        list(mariadb_statements(line.splitlines(keepends=True)))
+
+
+@pytest.mark.parametrize("mode", [b"SET SQL_MODE='NO_BACKSLASH_ESCAPES';\n", b"SET sql_mode=@x;\n"])
+def test_mode_that_changes_texts_is_not_set(mode: bytes) -> None:
+    assert list(mariadb_statements([mode])) == []

@@ -8,10 +8,10 @@ keeps them like all others, so no job is lost.
 import time
 from typing import Any
 
-from atomic_files import read_json
 from job_environment import SiteLocation
 from job_result import JobError, log
-from operator_constants import COMMON_CONFIG_FILE, QUEUE_KEY, QUEUES
+from operator_constants import QUEUE_KEY, QUEUES
+from site_records import read_common_config
 
 # KEYS: source, target. ARGV: the queue's name for the jobs ("" to keep theirs), prefixes of the
 # job ids. The order of the jobs is kept.
@@ -43,7 +43,7 @@ class SiteQueues:
     def __init__(self, location: SiteLocation, prefix: str | None) -> None:
         import redis
 
-        common = read_json(location.sites / COMMON_CONFIG_FILE)
+        common = read_common_config(location.sites)
         self.errors = redis.exceptions.RedisError
         self.redis: Any = redis.from_url(
             common["redis_queue"],

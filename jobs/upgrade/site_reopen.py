@@ -7,11 +7,10 @@ Environment: that of site_init.py without its passwords; SITE_CONFIG and IMAGE a
 import os
 from typing import Any
 
-from atomic_files import read_json
 from job_environment import json_object_env
 from job_result import JobError, log, run_job
-from site_access import MARKER
 from site_locks import exclusive_site_lock
+from site_records import read_marker
 from site_state import SiteSettings, check_owner
 from site_upgrade import Upgrade
 
@@ -25,7 +24,7 @@ def main() -> dict[str, Any]:
         upgrade = Upgrade(settings)
         if upgrade.state is None:
             return {"opened": False}
-        data_image = read_json(settings.site / MARKER).get("code", {}).get("image", "")
+        data_image = read_marker(settings.site).get("code", {}).get("image", "")
         unfinished = {"changed", "restoring"} & set(upgrade.state)
         if data_image != image or unfinished:
             actual = data_image or "an unknown image"

@@ -18,20 +18,31 @@ import gzip
 import hashlib
 import os
 import re
-import shutil
 import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from atomic_files import read_json, without_nulls, write_json
+from atomic_files import without_nulls, write_json
 from job_environment import SiteLocation, number_env
 from job_result import JobError, log
 from operator_constants import RESTORE_FAILED
 from site_access import MARKER
 from site_database import Server
 from site_queues import SiteQueues
+from site_records import read_marker, read_site_config
 from site_state import update_site_config
+from volume_files import (
+    directories_in,
+    is_file,
+    make_directory,
+    names_in,
+    open_to_read,
+    open_to_replace,
+    remove_file,
+    rename,
+    try_to_remove_tree,
+)
 
 CLOSED_KEYS = ("maintenance_mode", "pause_scheduler", "bench_id")
 JOBS_WAIT_SECONDS = 1620  # the timeout of the long queue, and two minutes
@@ -53,7 +64,7 @@ class Upgrade:
     @property
     def state(self) -> dict[str, Any] | None:
         """The marker's `upgrade`; None while the site is open."""
-        return read_json(self.marker).get("upgrade")
+        return read_marker(self.location.site).get("upgrade")
 
     @property
     def required_state(self) -> dict[str, Any]:
@@ -63,7 +74,7 @@ class Upgrade:
 
     def record(self, changes: Mapping[str, Any], **marker_changes: Any) -> None:
         """Merges into the marker's `upgrade`, and into the marker. None deletes a key."""
-        marker = {**read_json(self.marker), **marker_changes}
+        marker = {**read_marker(self.location.site), **marker_changes}
         if "upgrade" not in marker:
             marker["closings"] = marker.get("closings", 0) + 1
         marker["upgrade"] = without_nulls({**marker.get("upgrade", {}), **changes})
@@ -79,8 +90,8 @@ class Upgrade:
     ) -> None:
         """Closes the site and backs it up. After a failure the site is open as before."""
         if self.state is None:
-            config = read_json(self.location.site / "site_config.json")
-            code = read_json(self.marker).get("code", {})
+            config = read_site_config(self.location.site)
+            code = read_marker(self.location.site).get("code", {})
             settings = {key: config[key] for key in CLOSED_KEYS if key in config}
             self.record(
                 {"from": code.get("image", ""), "to": image, "settings": settings, "code": code}
@@ -132,26 +143,29 @@ class Upgrade:
 
     def back_up_to(self, directory: Path) -> None:
         state = self.required_state
-        directory.mkdir(parents=True, exist_ok=True)
+        make_directory(directory)
         target, part = directory / DUMP, directory / f"{DUMP}.part"
         log(f"backing up to {target.relative_to(self.location.sites)}")
-        with open(os.open(part, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o640), "wb") as raw:
+        with open_to_replace(part) as raw:
             with gzip.GzipFile(
                 fileobj=raw, mode="wb", compresslevel=3, filename="", mtime=0
             ) as file:
                 self.database.dump(file)
             raw.flush()
             os.fsync(raw.fileno())
-        config = read_json(self.location.site / "site_config.json")
+        config = read_site_config(self.location.site)
         write_json(directory / "site_config.json", {**config, **state["settings"]})
         write_json(directory / "code.json", state["code"])
-        os.replace(part, target)
+        rename(part, target)
 
     def discard_unfinished_backup(self) -> None:
         """It may have filled the volume, and the site's configuration needs some space."""
         private = self.location.site / "private"
-        for part in [*private.glob("upgrades/*/*.part"), *private.glob("restores/*/before/*.part")]:
-            part.unlink()
+        restores = (folder / "before" for folder in directories_in(private / "restores"))
+        for folder in (*directories_in(private / "upgrades"), *restores):
+            for name in names_in(folder):
+                if name.endswith(".part"):
+                    remove_file(folder / name)
 
     @property
     def backup(self) -> str:
@@ -161,7 +175,7 @@ class Upgrade:
     @property
     def closed_message(self) -> str:
         """Describes a site that could not be migrated to the image's code."""
-        restore, name = read_json(self.marker).get("restore"), self.location.site_name
+        restore, name = read_marker(self.location.site).get("restore"), self.location.site_name
         if restore is None:
             return f"{name} stays in maintenance, its backup is {self.backup}"
         if restore.get("back") or "before" not in restore:
@@ -183,13 +197,13 @@ class Upgrade:
         """Loads the backup as the site's own user. No data is lost: the site was closed since."""
         state = self.required_state
         path = self.location.sites / state["backup"] / DUMP
-        if not path.is_file():
+        if not is_file(path):
             raise JobError(RESTORE_FAILED, f"the backup {self.backup} does not exist")
         previous = state["from"] or "the previous code"
         log(f"going back to {previous}: loading {path.relative_to(self.location.sites)}")
         self.record({"restoring": True, "migrated": None})
         self.database.empty()
-        with gzip.open(path, "rb") as file:
+        with open_to_read(path) as raw, gzip.open(raw, "rb") as file:
             self.database.load(file)
         code = self.required_state["code"]
         self.record({"restoring": None, "changed": None}, code=code, installing=None)
@@ -212,7 +226,7 @@ class Upgrade:
             queues.put_back()
         except queues.errors as error:
             raise redis_unreachable(error) from None
-        marker = read_json(self.marker)
+        marker = read_marker(self.location.site)
         del marker["upgrade"]
         write_json(self.marker, marker)
         self.discard_older_backups(state.get("backup"))
@@ -221,9 +235,9 @@ class Upgrade:
         """Only the last upgrade's backup is kept. site_restore.py removes those of restores."""
         if kept is None or (last := self.location.sites / kept).parent.name != "upgrades":
             return
-        for directory in last.parent.iterdir():
+        for directory in directories_in(last.parent):
             if directory != last:
-                shutil.rmtree(directory, ignore_errors=True)
+                try_to_remove_tree(directory)
 
 
 def redis_unreachable(error: Exception) -> JobError:

@@ -51,10 +51,14 @@ const left = async (namespace: string): Promise<string[]> =>
 
 /** The Job of a deletion, which has whether it drops the data. */
 async function variables(namespace: string, job: string): Promise<Map<string, unknown>> {
-  const env = at(
-    await cluster.the('Job', namespace, job),
-    'spec.template.spec.containers[0].env',
-  ) as readonly { readonly name: string; readonly value?: string }[];
+  interface Container {
+    readonly env: readonly { readonly name: string; readonly value?: string }[];
+  }
+  const pod = at(await cluster.the('Job', namespace, job), 'spec.template.spec') as {
+    readonly containers: readonly Container[];
+    readonly initContainers?: readonly Container[];
+  };
+  const env = [...(pod.initContainers ?? []), ...pod.containers].flatMap((it) => it.env);
   return new Map(env.map((entry) => [entry.name, entry.value ?? 'from a Secret']));
 }
 

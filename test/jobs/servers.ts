@@ -286,6 +286,14 @@ export async function runScript(
   return { code, output, lastLine: output.trimEnd().split('\n').at(-1) ?? '', terminationMessage };
 }
 
+/** The command of a Job, as in its pod. A test that replaces functions of Python does it by `sitecustomize.py`. */
+export function jobCommand(script: string, env: Env): readonly string[] {
+  const replaces = 'KILL_AT' in env || 'MEETING' in env;
+  const isolated = replaces ? [] : ['-I'];
+  const runner = join(SCRIPTS, 'run_isolated.py');
+  return [required('python3'), ...isolated, '-u', runner, join(SCRIPTS, script)];
+}
+
 export interface Redis extends Daemon {
   readonly port: number;
   readonly password: string;

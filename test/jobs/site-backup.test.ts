@@ -14,6 +14,7 @@ import {
   type Env,
   eventually,
   mounts,
+  jobCommand,
   required,
   ROOT,
   runScript,
@@ -59,12 +60,12 @@ describeOnServers('backups of a site', (servers) => {
     ...store,
   });
   const run = (store: Env, change: Env = {}) =>
-    runScript([required('python3'), join(SCRIPTS, 'site_backup.py')], {
+    runScript(jobCommand('site_backup.py', change), {
       ...envOf(store),
       ...change,
     });
   const remove = (store: Env, change: Env = {}) =>
-    runScript([required('python3'), join(SCRIPTS, 'site_backup_delete.py')], {
+    runScript(jobCommand('site_backup_delete.py', change), {
       ...envOf(store),
       ...change,
     });

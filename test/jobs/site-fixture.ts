@@ -20,9 +20,9 @@ import {
   type Redis,
   ROOT,
   type ScriptResult,
-  SCRIPTS,
+  daemon,
+  jobCommand,
   needs,
-  required,
   runScript,
   startRedis,
   temporaryDirectory,
@@ -58,8 +58,25 @@ export class SiteJobs {
     return this.run('site_reopen.py');
   }
 
-  private run(script: string, kill?: Kill): Promise<ScriptResult> {
-    return runScript([required('python3'), join(SCRIPTS, script)], this.env, kill);
+  /** Runs a Job as its pod does: the administrator's login is in another container. */
+  private async run(script: string, kill?: Kill): Promise<ScriptResult> {
+    const { DB_ROOT_USER = '', DB_ROOT_PASSWORD = '', ...env } = this.env;
+    if (DB_ROOT_PASSWORD === '' || script === 'site_reopen.py')
+      return runScript(jobCommand(script, env), env, kill);
+    const socket = { DB_ADMIN_SOCKET: join(temporaryDirectory(), 'socket') };
+    const names = ['SITE_NAME', 'SITE_OWNER', 'BENCH_DIR', 'PYTHONPATH'];
+    const own = Object.entries(env).filter(([name]) => name.startsWith('DB_') || names.includes(name));
+    const admin = daemon(jobCommand('database_admin.py', {}), {
+      ...Object.fromEntries(own),
+      ...socket,
+      DB_ROOT_USER,
+      DB_ROOT_PASSWORD,
+    });
+    try {
+      return await runScript(jobCommand(script, env), { ...env, ...socket }, kill);
+    } finally {
+      await admin.stop('SIGKILL');
+    }
   }
 
   get name(): string {

@@ -8,9 +8,8 @@ import {
   type Env,
   eventually,
   plainEnv,
-  required,
+  jobCommand,
   runScript,
-  SCRIPTS,
   temporaryDirectory,
 } from './servers.js';
 import { aSite, KEY, needsStandIn, type SiteJobs, TestServers } from './site-fixture.js';
@@ -127,7 +126,7 @@ describe('site_job.py', needsStandIn('mariadbd', 'redis-server', 'python3'), () 
     SITE_NAME: site.name,
     ...env,
   });
-  const command = [required('python3'), join(SCRIPTS, 'site_job.py')];
+  const command = jobCommand('site_job.py', {});
 
   async function run(env: Env) {
     const result = await runScript(command, envOf(env));

@@ -27,6 +27,7 @@ suite('a bench and its exporter', () => {
       'bench_metrics.py',
       'job_environment.py',
       'job_result.py',
+      'job_secrets.py',
       'operator_constants.py',
       'secret_redaction.py',
     ]);

@@ -244,13 +244,15 @@ suite('a database that cannot be had', () => {
   });
 });
 
+interface JobContainer {
+  readonly env: readonly { readonly name: string; readonly value?: string }[];
+}
 interface JobObject extends KubeObject {
   readonly spec: {
     readonly template: {
       readonly spec: {
-        readonly containers: readonly {
-          readonly env: readonly { readonly name: string; readonly value?: string }[];
-        }[];
+        readonly containers: readonly JobContainer[];
+        readonly initContainers?: readonly JobContainer[];
       };
     };
   };
@@ -269,7 +271,8 @@ suite('a deleted site whose bench has changed to another kind of server', () => 
     const reader = aReader([aReadyBench({ dbConfig: bench }), ...SECRETS]);
     const [stage] = synthesize((scope, id) => siteCleanup.chart(scope, id, site, reader));
     const [job] = (stage?.objects ?? []) as readonly JobObject[];
-    const env = job?.spec.template.spec.containers[0]?.env ?? [];
+    const { initContainers = [], containers = [] } = job?.spec.template.spec ?? {};
+    const env = [...initContainers, ...containers].flatMap((container) => container.env);
     return new Map(env.map(({ name, value }) => [name, value ?? 'from a Secret']));
   };
   for (const [bench, mode, deletionPolicy] of [

@@ -172,6 +172,7 @@ suite('what a user writes', () => {
       'Ingress.spec.rules[].host',
       'Ingress.spec.tls[].hosts[]',
       'Job.spec.template.spec.containers[].env[].value',
+      'Job.spec.template.spec.initContainers[].env[].value',
     ]);
   });
 });

@@ -4,7 +4,7 @@ import frappe
 from frappe.database import check_identifier, root_connection, site_user
 
 
-def connection(login, password):
+def get_root_connection(login, password):
     root = root_connection(login, password, login)
     root.sql("SELECT 1")
     root.commit()
@@ -16,7 +16,7 @@ def setup_database():
     name, user, password = frappe.conf.db_name, site_user(), frappe.conf.db_password
     check_identifier(name)
     check_identifier(user)
-    root = connection(frappe.flags.root_login, frappe.flags.root_password)
+    root = get_root_connection(frappe.flags.root_login, frappe.flags.root_password)
     root.sql(f"DROP DATABASE IF EXISTS `{name}`")
     known = root.sql("SELECT 1 FROM pg_roles WHERE rolname = %s", [user])
     root.sql(f"{'ALTER' if known else 'CREATE'} USER `{user}` WITH PASSWORD %s", [password])
@@ -28,7 +28,7 @@ def setup_database():
 
 def drop_user_and_database(name, user, root_login, root_password):
     check_identifier(name)
-    root = connection(root_login or "postgres", root_password)
+    root = get_root_connection(root_login or "postgres", root_password)
     root.sql("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = %s", [name])
     # Unquoted, as in the framework: names with capitals are not found.
     root.sql(f"DROP DATABASE IF EXISTS {name}")

@@ -14,11 +14,15 @@ def host_of(root):
     return root.sql("SELECT USER()")[0][0].split("@")[1]
 
 
+def get_root_connection(login, password):
+    return root_connection(login, password, None)
+
+
 def setup_database(force, host):
     name, user, password = frappe.conf.db_name, site_user(), frappe.conf.db_password
     check_identifier(name)
     check_identifier(user)
-    root = root_connection(frappe.flags.root_login, frappe.flags.root_password, None)
+    root = get_root_connection(frappe.flags.root_login, frappe.flags.root_password)
     databases = root.sql("SHOW DATABASES", pluck=True)
     if name in databases and not force:
         raise Exception(f"Database {name} already exists")

@@ -1,0 +1,301 @@
+"""Does the administrator's work on a site's database, for the site's Job. Runs beside it.
+
+The only program with the administrator's login of a database server. Its container mounts no site,
+runs no code of the framework or of a site, and does five things, all of them to the one database
+and the one user that its own environment names. It answers on a Unix socket in a directory that
+only the two containers of the pod share.
+
+Environment
+  DB_TYPE, DB_HOST, DB_PORT, DB_NAME, DB_USER, DB_PASSWORD (not to drop)
+  DB_ROOT_USER, DB_ROOT_PASSWORD
+  DB_ADMIN_SOCKET
+
+Names are validated identifiers (see site_state.py) and quoted. The driver binds or escapes
+passwords. The framework's own setup is not used: on PostgreSQL it drops the database first, and on
+MariaDB it restricts the user to the address of the Job's pod.
+"""
+
+import json
+import signal
+import socket
+import sys
+from abc import abstractmethod
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from database_admin_client import MAX_MESSAGE_BYTES, AccessDenied, DatabaseNotFound
+from job_environment import text_env
+from job_result import JobError, log
+from job_secrets import take_secrets, variable
+from secret_redaction import redact
+from site_database import Connection, MariaDB, Postgres, Server
+from site_state import SiteSettings
+
+# The framework grants these when a managed MariaDB's administrator may not grant ALL.
+REDUCED_GRANTS = (
+    "SELECT, INSERT, UPDATE, DELETE, CREATE, DROP, INDEX, ALTER, CREATE TEMPORARY TABLES, "
+    "CREATE VIEW, EVENT, TRIGGER, SHOW VIEW, CREATE ROUTINE, ALTER ROUTINE, EXECUTE, LOCK TABLES"
+)
+CANNOT_GRANT_CODES = (1044, 1045, 1227)
+# How long a client may take to send its request: it sends it at once.
+REQUEST_SECONDS = 10
+
+
+class AdminSettings(SiteSettings):
+    def __init__(self) -> None:
+        super().__init__()
+        is_mariadb = self.db_type == "mariadb"
+        self.root_user = text_env("DB_ROOT_USER", "root" if is_mariadb else "postgres")
+        self.root_password = variable("DB_ROOT_PASSWORD")
+        if self.root_user == self.db_user:
+            raise JobError("InvalidInput", "DB_USER is the administrator's account")
+
+
+class Administrator(Server):
+    """A server, with the administrator's login."""
+
+    settings: AdminSettings
+
+    @abstractmethod
+    def connect_as_root(self) -> Connection: ...
+
+    @abstractmethod
+    def ensure_user(self, root: Connection) -> None: ...
+
+    def check_login(self) -> None:
+        self.connect_as_root().close()
+
+    def set_user_password(self) -> None:
+        root = self.connect_as_root()
+        try:
+            self.ensure_user(root)
+        finally:
+            root.close()
+
+    def uptime_seconds(self) -> float:
+        root = self.connect_as_root()
+        try:
+            return float(self.query(root, self.UPTIME)[0][0])
+        finally:
+            root.close()
+
+
+class MariaDBAdministrator(Administrator, MariaDB):
+    def connect_as_root(self) -> Connection:
+        connection = self.open(self.settings.root_user, self.settings.root_password, None)
+        self.query(connection, "SET SESSION lock_wait_timeout = 60")
+        return connection
+
+    def exists(self) -> bool:
+        statement = "SELECT 1 FROM information_schema.SCHEMATA WHERE SCHEMA_NAME = %s"
+        root = self.connect_as_root()
+        try:
+            return bool(self.query(root, statement, self.settings.db_name))
+        finally:
+            root.close()
+
+    def create(self) -> None:
+        root = self.connect_as_root()
+        try:
+            self.query(
+                root,
+                f"CREATE DATABASE IF NOT EXISTS `{self.settings.db_name}` "
+                "CHARACTER SET utf8mb4 COLLATE utf8mb4_unicode_ci",
+            )
+            self.ensure_user(root)
+        finally:
+            root.close()
+
+    def ensure_user(self, root: Connection) -> None:
+        """The user may connect from any host, and has rights on exactly this database."""
+        settings = self.settings
+        user, name = settings.db_user, settings.db_name
+        others = self.query(
+            root,
+            "SELECT TABLE_SCHEMA FROM information_schema.SCHEMA_PRIVILEGES WHERE GRANTEE LIKE %s "
+            "AND REPLACE(TABLE_SCHEMA, '\\\\', '') <> %s LIMIT 1",
+            f"'{user.replace('_', chr(92) + '_')}'@%",
+            name,
+        )
+        if others:
+            raise JobError(
+                "DatabaseUserExists",
+                f"the user {user} has rights on another database, {others[0][0]}",
+            )
+        password = settings.db_password
+        self.query(root, f"CREATE USER IF NOT EXISTS '{user}'@'%%' IDENTIFIED BY %s", password)
+        self.query(root, f"ALTER USER '{user}'@'%%' IDENTIFIED BY %s", password)
+        # In a grant `_` matches any character: unescaped, the site could read other databases.
+        database = name.replace("_", "\\_")
+        try:
+            self.query(root, f"GRANT ALL PRIVILEGES ON `{database}`.* TO '{user}'@'%'")
+        except Exception as error:
+            if not error.args or error.args[0] not in CANNOT_GRANT_CODES:
+                raise
+            self.query(root, f"GRANT {REDUCED_GRANTS} ON `{database}`.* TO '{user}'@'%'")
+
+    def drop(self) -> None:
+        """Drops the database, then the user at every host: restores leave users at a pod's IP."""
+        name, user = self.settings.db_name, self.settings.db_user
+        root = self.connect_as_root()
+        try:
+            # An open transaction of a terminating worker would block the drop.
+            connections = self.query(
+                root,
+                "SELECT ID FROM information_schema.PROCESSLIST "
+                "WHERE DB = %s AND ID <> CONNECTION_ID()",
+                name,
+            )
+            for (connection,) in connections:
+                self.try_query(root, "KILL %s", connection)
+            self.query(root, f"DROP DATABASE IF EXISTS `{name}`")
+            rows = self.query(root, "SELECT Host FROM mysql.user WHERE User = %s", user)
+            for host in sorted({row[0] for row in rows} | {"%"}):
+                self.query(root, f"DROP USER IF EXISTS '{user}'@%s", host)
+        finally:
+            root.close()
+
+
+class PostgresAdministrator(Administrator, Postgres):
+    def connect_as_root(self) -> Connection:
+        user, password = self.settings.root_user, self.settings.root_password
+        try:
+            return self.open(user, password, "postgres")
+        except DatabaseNotFound:
+            return self.open(user, password, user)
+
+    def exists(self) -> bool:
+        root = self.connect_as_root()
+        try:
+            return self.has_database(root)
+        finally:
+            root.close()
+
+    def has_database(self, root: Connection) -> bool:
+        statement = "SELECT 1 FROM pg_database WHERE datname = %s"
+        return bool(self.query(root, statement, self.settings.db_name))
+
+    def create(self) -> None:
+        name, user = self.settings.db_name, self.settings.db_user
+        root = self.connect_as_root()
+        try:
+            self.ensure_user(root)
+            if not self.has_database(root):
+                self.query(root, f"CREATE DATABASE \"{name}\" TEMPLATE template0 ENCODING 'UTF8'")
+            # Only a member of the role, or a superuser, can change the database's owner to it.
+            self.try_query(root, f'GRANT "{user}" TO CURRENT_USER')
+            self.query(root, f'ALTER DATABASE "{name}" OWNER TO "{user}"')
+            # By default every role of the server may connect to every database.
+            self.query(root, f'REVOKE ALL ON DATABASE "{name}" FROM PUBLIC')
+        finally:
+            root.close()
+
+    def ensure_user(self, root: Connection) -> None:
+        settings = self.settings
+        user = settings.db_user
+        others = self.query(
+            root,
+            "SELECT d.datname FROM pg_database d JOIN pg_roles r ON r.oid = d.datdba "
+            "WHERE r.rolname = %s AND d.datname <> %s",
+            user,
+            settings.db_name,
+        )
+        if others:
+            raise JobError(
+                "DatabaseUserExists", f"the user {user} owns another database, {others[0][0]}"
+            )
+        exists = self.query(root, "SELECT 1 FROM pg_roles WHERE rolname = %s", user)
+        verb = "ALTER" if exists else "CREATE"
+        self.query(root, f'{verb} ROLE "{user}" WITH LOGIN PASSWORD %s', settings.db_password)
+
+    def drop(self) -> None:
+        name, user = self.settings.db_name, self.settings.db_user
+        root = self.connect_as_root()
+        try:
+            if self.has_database(root):
+                self.try_query(root, f'GRANT "{user}" TO CURRENT_USER')
+                self.query(root, f'REVOKE CONNECT ON DATABASE "{name}" FROM PUBLIC')
+                self.query(root, f'ALTER DATABASE "{name}" WITH CONNECTION LIMIT 0')
+                self.query(
+                    root,
+                    "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = %s",
+                    name,
+                )
+                self.query(root, f'DROP DATABASE IF EXISTS "{name}"')
+            self.query(root, f'DROP ROLE IF EXISTS "{user}"')
+        finally:
+            root.close()
+
+
+def operations(server: Administrator) -> dict[str, Callable[[], Any]]:
+    """All that a client can ask for. No request has an argument."""
+    return {
+        "check_login": server.check_login,
+        "exists": server.exists,
+        "create": server.create,
+        "drop": server.drop,
+        "set_user_password": server.set_user_password,
+        "uptime_seconds": server.uptime_seconds,
+    }
+
+
+def answer(server: Administrator | JobError, line: bytes) -> dict[str, Any]:
+    """The result of a request, or its error, without secrets."""
+    user = ""
+    try:
+        if isinstance(server, JobError):
+            raise server
+        user = server.settings.root_user
+        operation = operations(server).get(line.decode(errors="replace").strip())
+        if operation is None:
+            raise JobError("InvalidInput", "database_admin.py has no such operation")
+        return {"result": operation()}
+    except JobError as error:
+        return {"error": "JobError", "reason": error.reason, "message": redact(str(error))}
+    except AccessDenied as error:
+        return {"error": "AccessDenied", "message": redact(str(error)), "user": user}
+    except (DatabaseNotFound, ConnectionError) as error:
+        kind = "DatabaseNotFound" if isinstance(error, DatabaseNotFound) else "ConnectionError"
+        return {"error": kind, "message": redact(str(error))}
+    except Exception as error:  # of a driver: they share no type
+        return {"error": "DriverError", "message": redact(f"{type(error).__name__}: {error}")}
+
+
+def serve(server: Administrator | JobError, path: Path) -> None:
+    """Answers one request of each connection."""
+    path.unlink(missing_ok=True)
+    with socket.socket(socket.AF_UNIX) as listener:
+        listener.bind(str(path))
+        listener.listen()
+        log(f"waiting for requests at {path}")
+        while True:
+            connection, _ = listener.accept()
+            with connection:
+                try:
+                    connection.settimeout(REQUEST_SECONDS)
+                    line = connection.makefile("rb").readline(MAX_MESSAGE_BYTES)
+                    connection.settimeout(None)
+                    connection.sendall(json.dumps(answer(server, line)).encode() + b"\n")
+                except OSError as error:
+                    log(f"a request was not answered: {error}")
+
+
+def main() -> None:
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
+    take_secrets()
+    serve(administrator(), Path(text_env("DB_ADMIN_SOCKET")))
+
+
+def administrator() -> Administrator | JobError:
+    """The server; or why this environment cannot be used, for the Job to report."""
+    try:
+        settings = AdminSettings()
+    except JobError as error:
+        return error
+    is_mariadb = settings.db_type == "mariadb"
+    return MariaDBAdministrator(settings) if is_mariadb else PostgresAdministrator(settings)
+
+
+if __name__ == "__main__":
+    main()
