@@ -81,7 +81,7 @@ export class BenchChart extends Chart {
     }
 
     const init = new Stage(this, 'init', { waitForReady: true });
-    new BenchInit(init, 'init', { ...common, configHash });
+    new BenchInit(init, 'init', { ...common, configHash, runAgain: inputs.runAgain });
 
     const workloads = new Stage(this, 'workloads');
     this.workloads(workloads, resource, inputs);

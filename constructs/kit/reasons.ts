@@ -26,6 +26,7 @@ export const COMMON_REASONS = {
   Forbidden: 'failure',
   Error: 'failure',
   Paused: 'waiting',
+  FieldAltered: 'failure',
   JobFailed: 'failure',
   JobWaiting: 'waiting',
 } as const satisfies Reasons;

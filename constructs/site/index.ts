@@ -2,6 +2,7 @@ import { sitesByHost, sitesOfBench } from '../frappe/indexes.js';
 import { INTEGRATIONS } from '../integrations/index.js';
 import { usedKinds, type Integration } from '../kit/integration.js';
 import type { Kind } from '../kit/kind.js';
+import { siteNames } from '../kit/names.js';
 import { normalHost } from '../kit/normal.js';
 import {
   Deployment,
@@ -48,6 +49,8 @@ export const siteWith = (integrations: readonly Integration[]): Kind<AppSite, Si
   reasons: siteReasons,
   durableStatus: ['upgrade', 'restored'],
   durableOnChange: ['image'],
+  // Its values are those that the database is encrypted with.
+  recordedIn: ({ metadata }) => ({ kind: Secret, name: siteNames(metadata.name).encryptionKey }),
   indexes: [sitesOfBench, sitesByHost],
   resolve: (resource, reader) => resolveSite(resource, reader, integrations),
   admissionWarnings: siteWarnings,

@@ -40,6 +40,7 @@ export class SiteInit extends Construct {
         inputs.adminPassword,
         inputs.generated,
         ...restoreRun(inputs.restore),
+        ...(inputs.runAgain === undefined ? [] : [{ runAgain: inputs.runAgain }]),
       ]),
       deadlineSeconds: MIGRATE_SECONDS,
       ...(inputs.restore?.store ? { extraVolumes: inputs.restore.store.volumes } : {}),

@@ -9,6 +9,11 @@ import { Store } from './store.js';
 interface Applied {
   readonly hash: string;
   readonly owned: string | undefined;
+  readonly createOnly: string | undefined;
+  /** Whether fields without an owner were left in it. */
+  readonly unowned: boolean;
+  /** The field that an admission policy has changed. */
+  readonly altered: string | undefined;
 }
 
 /** All children of all resources, by id and by owner, and what was last applied to each. */
@@ -53,13 +58,19 @@ export class ChildCache {
   /** Assumes that a child matches its plan, since a digest of all children does. */
   trustAppliedHash(id: string, hash: string): void {
     const child = this.#store.get(id);
-    if (child) this.#applied.set(id, { hash, owned: child.owned });
+    if (!child) return;
+    const { owned, createOnly } = child;
+    this.#applied.set(id, { hash, owned, createOnly, unowned: false, altered: undefined });
   }
 
-  /** Puts in the response to a write: the next reconcile sees it before the watch delivers it. */
-  put(kind: ObjectKind, object: KubeObject, hash: string | undefined): void {
-    const child = this.#upsert(kind, object);
-    if (hash !== undefined) this.#applied.set(child.id, { hash, owned: child.owned });
+  /**
+   * Puts in the response to a write: the next reconcile sees it before the watch delivers it.
+   * @param hash of what was applied; undefined if it was not the whole object
+   * @param altered the field that an admission policy has changed
+   */
+  put(kind: ObjectKind, object: KubeObject, hash: string | undefined, altered?: string): void {
+    const { id, owned, createOnly, unowned } = this.#upsert(kind, object);
+    if (hash !== undefined) this.#applied.set(id, { hash, owned, createOnly, unowned, altered });
   }
 
   /** Puts in the result of a read. */

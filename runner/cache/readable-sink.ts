@@ -1,4 +1,4 @@
-import { MANAGED_BY, MANAGED_BY_LABEL } from '../../constructs/kit/labels.js';
+import { GENERATED_ID, MANAGED_BY, MANAGED_BY_LABEL } from '../../constructs/kit/labels.js';
 import { keyOfObject, type KubeObject, type Resource } from '../../constructs/kit/object.js';
 import type { ObjectKind } from '../../constructs/kit/object-kind.js';
 import type { Sink } from './reflector.js';
@@ -66,6 +66,9 @@ function isChild({ metadata }: KubeObject): boolean {
 
 function metadataOnly({ apiVersion, kind, metadata }: KubeObject): KubeObject {
   const { name, namespace, uid, resourceVersion, deletionTimestamp } = metadata;
+  const kept = Object.entries(metadata.annotations ?? {}).filter(([key]) =>
+    key.endsWith(GENERATED_ID),
+  );
   return {
     apiVersion,
     kind,
@@ -75,6 +78,7 @@ function metadataOnly({ apiVersion, kind, metadata }: KubeObject): KubeObject {
       ...(uid === undefined ? {} : { uid }),
       ...(resourceVersion === undefined ? {} : { resourceVersion }),
       ...(deletionTimestamp === undefined ? {} : { deletionTimestamp }),
+      ...(kept.length === 0 ? {} : { annotations: Object.fromEntries(kept) }),
     },
   };
 }

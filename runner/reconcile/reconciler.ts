@@ -5,6 +5,7 @@ import type { KubeObject, Resource } from '../../constructs/kit/object.js';
 import { CleanupReconciler, type CleanupProps } from '../cleanup/cleanup.js';
 import type { PendingChild } from '../health/health-checker.js';
 import type { JobRuns } from '../health/job-runs.js';
+import { earliest } from './earliest.js';
 import type { Plan } from './plan.js';
 import { Planner, type PlannerProps } from './planner.js';
 import { paused, reportOf, type Report } from './report.js';
@@ -103,6 +104,7 @@ export class Reconciler {
       changes,
       requeueAfterMs: statusResult.reconcileAgain ? 0 : earliest(retryMs, againMs),
       appliedHash: ready ? resourceManager.digest(plan) : undefined,
+      altered: resourceManager.altered(plan),
     };
   }
 
@@ -153,9 +155,4 @@ export class Reconciler {
     const requeueAfterMs = earliest(report.requeueAfterMs, Math.max(1, dueAt - this.props.now()));
     return { ...report, requeueAfterMs };
   }
-}
-
-function earliest(a: number | undefined, b: number | undefined): number | undefined {
-  if (a === undefined || b === undefined) return a ?? b;
-  return Math.min(a, b);
 }

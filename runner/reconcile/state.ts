@@ -18,6 +18,8 @@ export interface ReconcileState {
   probes: { readonly at: number; readonly planKey: string | undefined; readonly failures: number };
   /** Whether the finalizer was removed: what the caches still show of the resource is old. */
   finalizerRemoved: boolean;
+  /** The version of a deleted resource that the API server has confirmed. */
+  confirmed: string | undefined;
   /** When the first point in time passes that the last reconcile read, in milliseconds since 1970. */
   dueAt: number;
   /** How often each failed Job was retried. */
@@ -46,6 +48,7 @@ export class ReconcileStates {
         diagnoseAfterMs: undefined,
         probes: NEVER_PROBED,
         finalizerRemoved: false,
+        confirmed: undefined,
         dueAt: Infinity,
         retries: new Map(),
       };
