@@ -21,7 +21,11 @@ export interface BenchInitProps {
  * The Job that prepares the shared volume for the image: apps.txt, assets, common configuration.
  */
 export class BenchInit extends Construct {
-  constructor(scope: Construct, id: string, { bench, owner, configHash, runAgain }: BenchInitProps) {
+  constructor(
+    scope: Construct,
+    id: string,
+    { bench, owner, configHash, runAgain }: BenchInitProps,
+  ) {
     super(scope, id);
     new FrappeJob(this, 'job', {
       bench,

@@ -121,11 +121,7 @@ export class CleanupReconciler {
    * The plan of the cleanup. While the deletion is blocked, the plan of the children that others need.
    * @throws Waiting if the deletion is blocked and no child is needed, or none can be planned
    */
-  #planOf(
-    resource: Resource,
-    reader: ClusterReader,
-    blockedBy: Waiting | undefined,
-  ): CleanupPlan {
+  #planOf(resource: Resource, reader: ClusterReader, blockedBy: Waiting | undefined): CleanupPlan {
     const { kind } = this.props;
     if (!blockedBy) {
       const { cleanup } = kind;

@@ -52,10 +52,7 @@ export class LiveResources {
   }
 
   /** Lists the resources of some indexes as they are now, in one namespace. */
-  async reader(
-    indexes: readonly Index[],
-    namespace: string,
-  ): Promise<Pick<ClusterReader, 'list'>> {
+  async reader(indexes: readonly Index[], namespace: string): Promise<Pick<ClusterReader, 'list'>> {
     const lists = await Promise.all(
       indexes.map(async (index) => [index.name, await this.#list(index, namespace)] as const),
     );
