@@ -49,7 +49,7 @@ export const siteWith = (integrations: readonly Integration[]): Kind<AppSite, Si
   reasons: siteReasons,
   durableStatus: ['upgrade', 'restored'],
   durableOnChange: ['image'],
-  // Its values are those that the database is encrypted with.
+  // The database is encrypted with its key.
   recordedIn: ({ metadata }) => ({ kind: Secret, name: siteNames(metadata.name).encryptionKey }),
   indexes: [sitesOfBench, sitesByHost],
   resolve: (resource, reader) => resolveSite(resource, reader, integrations),

@@ -14,7 +14,7 @@ export interface SiteInputs {
    */
   readonly blockedReason: string | undefined;
   /**
-   * What identifies the values of the generated Secrets: the site must get those that were generated
+   * What identifies the values of the generated Secrets: the site must get values that were generated
    * again.
    */
   readonly generated: readonly string[];

@@ -217,7 +217,7 @@ export class Applier {
   async #begin(task: Task): Promise<ApplyAction> {
     const { resource, plan, planned } = task;
     const { isCurrent } = this.props;
-    if (plan.confirmed && isCurrent && !(await isCurrent(resource))) return 'skipped';
+    if (plan.owner !== undefined && isCurrent && !(await isCurrent(resource))) return 'skipped';
     if (await this.records.begin(plan, planned)) return 'unchanged';
     return this.#applyObject(task);
   }

@@ -11,10 +11,23 @@ import { plannedOf, type Plan, type PlannedChild } from '../reconcile/plan.js';
 
 const METADATA_ONLY = 'application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1';
 
-/** Whether a Job's run is recorded as succeeded: it need not exist. */
-export function isRecorded(children: ChildCache, plan: Plan, { name, run }: PlannedChild): boolean {
-  if (run === undefined || !plan.holder) return false;
-  return children.get(plan.holder.id)?.runs[name] === run;
+/** Whether a Job's run is known to have succeeded: it need not exist. */
+export function isRecorded(children: ChildCache, plan: Plan, planned: PlannedChild): boolean {
+  const { name, run } = planned;
+  if (run === undefined) return false;
+  const holder = plan.holder && children.get(plan.holder.id);
+  return holder ? holder.runs[name] === run : endedJob(children, plan, planned) !== undefined;
+}
+
+/** The deleted Job of a plan that had succeeded. */
+export function endedJob(
+  children: ChildCache,
+  { owner }: Plan,
+  { id, run }: PlannedChild,
+): Child | undefined {
+  const ended = run === undefined || owner === undefined ? undefined : children.ended(id);
+  const isLive = children.get(id) !== undefined;
+  return !isLive && ended?.run === run && ended?.controller === owner ? ended : undefined;
 }
 
 /**
@@ -36,7 +49,7 @@ export class RunRecords {
     const holder = plan.holder && children.get(plan.holder.id);
     if (!holder || holder.deleting) return;
     const ended = plannedOf(plan).filter(
-      (planned) => this.#hasSucceeded(planned) && !isRecorded(children, plan, planned),
+      (planned) => this.#hasSucceeded(plan, planned) && !isRecorded(children, plan, planned),
     );
     if (ended.length === 0) return;
     const jobs = plannedOf(plan).filter(({ run }) => run !== undefined);
@@ -85,9 +98,11 @@ export class RunRecords {
   }
 
   /** A Job that is being deleted has succeeded, too. */
-  #hasSucceeded({ id, run }: PlannedChild): boolean {
-    const child = run === undefined ? undefined : this.props.children.get(id);
-    return child?.run === run && child?.job?.succeeded === true;
+  #hasSucceeded(plan: Plan, planned: PlannedChild): boolean {
+    const { children } = this.props;
+    if (planned.run === undefined) return false;
+    const child = children.get(planned.id) ?? endedJob(children, plan, planned);
+    return child?.run === planned.run && child.job?.succeeded === true;
   }
 
   async #write({ kind, namespace, name, uid }: Child, runs: CompletedRuns): Promise<void> {

@@ -16,11 +16,15 @@ interface Applied {
   readonly altered: string | undefined;
 }
 
+const ENDED_KEPT = 2_000;
+
 /** All children of all resources, by id and by owner, and what was last applied to each. */
 export class ChildCache {
   readonly #store = new Store<Child>(sameChild);
   readonly #byOwner = new Map<string, Set<string>>();
   readonly #applied = new Map<string, Applied>();
+  /** Jobs that had succeeded when they were deleted, by id. */
+  readonly #ended = new Map<string, Child>();
 
   /** @param onChange called with the owner, `<kind>/<namespace>/<name>`, of each changed child */
   constructor(
@@ -35,6 +39,8 @@ export class ChildCache {
         onChange(owner, before, after);
       }
       if (!after) this.#applied.delete(id);
+      if (!after) this.#rememberEnded(before);
+      else if (this.#ended.get(id)?.uid !== after.uid) this.#ended.delete(id);
     });
   }
 
@@ -49,6 +55,14 @@ export class ChildCache {
   /** The children of a resource: `<kind>/<namespace>/<name>`. */
   of(owner: string): readonly Child[] {
     return [...(this.#byOwner.get(owner) ?? [])].flatMap((id) => this.#store.get(id) ?? []);
+  }
+
+  /**
+   * A deleted Job that had succeeded. A reconcile may come after both, as when a policy deletes
+   * Jobs a second after their end.
+   */
+  ended(id: string): Child | undefined {
+    return this.#ended.get(id);
   }
 
   applied(id: string): Applied | undefined {
@@ -96,7 +110,10 @@ export class ChildCache {
       },
       remove: (object: KubeObject) => {
         const { namespace = '', name, resourceVersion } = object.metadata;
-        this.#store.remove(childId(kind, namespace, name), resourceVersion);
+        const id = childId(kind, namespace, name);
+        this.#store.remove(id, resourceVersion);
+        // The last event may have what no event before it had.
+        if (!this.#store.get(id)) this.#rememberEnded(childOf(kind, object, this.metadataKeys));
       },
     };
   }
@@ -107,6 +124,13 @@ export class ChildCache {
     for (const [id] of [...this.#store.entries()]) {
       if (id.startsWith(prefix)) this.#store.remove(id, undefined);
     }
+  }
+
+  #rememberEnded(child: Child | undefined): void {
+    if (!child?.job?.succeeded) return;
+    this.#ended.set(child.id, child);
+    const [oldest] = this.#ended.keys();
+    if (this.#ended.size > ENDED_KEPT && oldest !== undefined) this.#ended.delete(oldest);
   }
 
   #upsert(kind: ObjectKind, object: KubeObject): Child {

@@ -40,10 +40,10 @@ export interface Plan {
   /** Undefined where nothing is recorded: a deleted Job is created again. */
   readonly holder?: RecordHolder | undefined;
   /**
-   * Whether the resource is read from the API server before a Job is created.
-   * @default no
+   * uid of the resource. It is read from the API server before a Job is created.
+   * @default nothing is read, and a deleted Job is created again
    */
-  readonly confirmed?: true;
+  readonly owner?: string | undefined;
   readonly stages: readonly PlannedStage[];
   /** The objects, by `PlannedChild.id`. They are synthesized again if they are no longer in memory. */
   objects(): ReadonlyMap<string, KubeObject>;

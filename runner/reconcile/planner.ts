@@ -44,7 +44,10 @@ export class Planner {
       const plan = this.planOf(resource, (scope, id) =>
         kind.chart(scope, id, { resource, inputs }),
       );
-      state.plan = { key, plan: { ...plan, holder: this.holderOf(resource), confirmed: true } };
+      state.plan = {
+        key,
+        plan: { ...plan, holder: this.holderOf(resource), owner: resource.metadata.uid },
+      };
     }
     return state.plan.plan;
   }

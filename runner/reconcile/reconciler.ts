@@ -2,11 +2,12 @@ import { Stalled, type Problem } from '../../constructs/kit/errors.js';
 import type { ChartProps, JobRun, ProbeResult } from '../../constructs/kit/kind.js';
 import { isPaused } from '../../constructs/kit/labels.js';
 import type { KubeObject, Resource } from '../../constructs/kit/object.js';
+import { endedJob } from '../apply/run-records.js';
 import { CleanupReconciler, type CleanupProps } from '../cleanup/cleanup.js';
 import type { PendingChild } from '../health/health-checker.js';
 import type { JobRuns } from '../health/job-runs.js';
 import { earliest } from './earliest.js';
-import type { Plan } from './plan.js';
+import { plannedOf, type Plan } from './plan.js';
 import { Planner, type PlannerProps } from './planner.js';
 import { paused, reportOf, type Report } from './report.js';
 import { ReconcileStates } from './state.js';
@@ -95,7 +96,7 @@ export class Reconciler {
     );
     const statusResult = kind.evaluate({
       ...{ resource, inputs, pending, probes, complete, ready },
-      runs: await this.#runsOf(resource),
+      runs: await this.#runsOf(resource, plan),
       child: (childKind, name) => this.props.healthChecker.view(plan, childKind, name),
     });
     return {
@@ -142,10 +143,11 @@ export class Reconciler {
     };
   }
 
-  async #runsOf(resource: Resource): Promise<readonly JobRun[]> {
+  async #runsOf(resource: Resource, plan: Plan): Promise<readonly JobRun[]> {
     const { kind, jobRuns, children } = this.props;
     if (!kind.readsRuns?.(resource)) return [];
-    return jobRuns.of(children.of(this.#planner.ownerOf(resource).key));
+    const ended = plannedOf(plan).flatMap((planned) => endedJob(children, plan, planned) ?? []);
+    return jobRuns.of([...children.of(this.#planner.ownerOf(resource).key), ...ended]);
   }
 
   /** The report, requeued at the latest when the first point in time passes that was read. */
