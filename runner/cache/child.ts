@@ -29,7 +29,7 @@ export interface Child {
   /** Hash of the applied fields with their present values. */
   readonly owned: string | undefined;
   /**
-   * Whether fields belong to nobody who applies: its managed fields were cleared. What leaves the
+   * Whether fields belong to no manager that applies: its managed fields were cleared. What leaves the
    * plan would stay in such an object.
    */
   readonly unowned: boolean;

@@ -27,7 +27,7 @@ export function owns(object: KubeObject, manager: string, path: readonly string[
   return fields !== undefined;
 }
 
-/** The manager that the API server gives to fields that nobody had applied when apply came first. */
+/** The manager that the API server gives to fields that were not applied when apply came first. */
 export const BEFORE_APPLY = 'before-first-apply';
 
 /** Whether an object has fields of `BEFORE_APPLY`. */

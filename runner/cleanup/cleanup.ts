@@ -35,7 +35,7 @@ export interface CleanupProps {
 }
 
 /** What blocks a deletion, but is not watched, is read again after this. */
-const UNSEEN_RETRY_MS = 10_000;
+const HIDDEN_RETRY_MS = 10_000;
 
 interface CleanupPlan {
   readonly plan: Plan;
@@ -112,8 +112,8 @@ export class CleanupReconciler {
     const { namespace = 'default' } = resource.metadata;
     const { list } = await live.reader(listsLive, namespace);
     return this.planner.read(resource, (reader) => {
-      const unseen = blockersOf(kind, resource, { ...reader, list }, UNSEEN_RETRY_MS);
-      return this.#planOf(resource, reader, unseen);
+      const hidden = blockersOf(kind, resource, { ...reader, list }, HIDDEN_RETRY_MS);
+      return this.#planOf(resource, reader, hidden);
     });
   }
 

@@ -327,7 +327,7 @@ describe('everything is as if nothing had happened when', () => {
     });
   }
   after(() => {
-    console.log(`convergence: ${CASES.length} cases tried, ${passed} passed`);
+    console.log(`recovery: ${CASES.length} cases tried, ${passed} passed`);
   });
 });
 
