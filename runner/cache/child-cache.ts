@@ -1,4 +1,5 @@
 import { hashOf } from '../../constructs/kit/hash.js';
+import { READY } from '../../constructs/kit/health.js';
 import type { MetadataKeys } from '../../constructs/kit/labels.js';
 import type { KubeObject } from '../../constructs/kit/object.js';
 import type { ObjectKind } from '../../constructs/kit/object-kind.js';
@@ -128,7 +129,8 @@ export class ChildCache {
 
   #rememberEnded(child: Child | undefined): void {
     if (!child?.job?.succeeded) return;
-    this.#ended.set(child.id, child);
+    // Its deletion says nothing about its end.
+    this.#ended.set(child.id, { ...child, deleting: false, health: READY });
     const [oldest] = this.#ended.keys();
     if (this.#ended.size > ENDED_KEPT && oldest !== undefined) this.#ended.delete(oldest);
   }
