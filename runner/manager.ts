@@ -150,9 +150,7 @@ export class Manager {
         const read = (): Sink => readableSink(kind, dependencies, sink, inScope);
         return this.#serving(kind, isRead ? read() : sink);
       },
-      ...(isReferredTo
-        ? { metadataOnly: kind.content === undefined }
-        : { labelSelector: MANAGED }),
+      ...(isReferredTo ? { metadataOnly: kind.content === undefined } : { labelSelector: MANAGED }),
     });
   }
 

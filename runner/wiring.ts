@@ -1,6 +1,7 @@
 import { hostname } from 'node:os';
 import { objectKind } from '../constructs/kit/definition.js';
 import { metadataKeysFor, type MetadataKeys } from '../constructs/kit/labels.js';
+import type { KubeObject } from '../constructs/kit/object.js';
 import { kindId, type ObjectKind } from '../constructs/kit/object-kind.js';
 import { admit } from '../constructs/kit/schema/admit.js';
 import { BATCHES, KINDS, type AnyBatch, type AnyKind } from '../constructs/registry.js';
@@ -26,6 +27,7 @@ import { PodDiagnostics } from './health/pod-diagnostics.js';
 import { ProbeManager } from './health/probe-manager.js';
 import { Events } from './reconcile/events.js';
 import { Finalizer } from './reconcile/finalizer.js';
+import { LiveResources, type OwnKind } from './reconcile/live-resources.js';
 import { countJob } from './telemetry/job-metrics.js';
 import type { Logger } from './telemetry/log.js';
 import type { OperatorMetrics } from './telemetry/metrics.js';
@@ -207,15 +209,22 @@ function buildControllers(
 ): Pick<Parts, 'controllers' | 'batches'> {
   const { metadataKeys, watched, discovery, schemas, probes } = inputs;
   const { dependencies, children, stores, watches } = inputs;
+  const own = kinds.map((kind): [string, OwnKind] => {
+    const { kind: name } = kind.definition;
+    const found = (object: KubeObject): void => stores.get(name)?.upsert(object);
+    return [name, { api: objectKind(kind.definition, config.apiGroup), kind, found }];
+  });
+  const live = new LiveResources(client, new Map(own), metadataKeys);
   const applier = new Applier({
     ...{ client, children, metadataKeys },
+    isCurrent: (resource) => live.isCurrent(resource),
     onApiGone: () => {
       discovery.hint();
     },
   });
   const podDiagnostics = new PodDiagnostics({ client, now: monotonic });
   const shared = {
-    ...{ client, metadataKeys, dependencies, children, metrics, log, monotonic },
+    ...{ client, metadataKeys, dependencies, children, metrics, log, monotonic, live },
     kinds: watched.owned,
     resourceManager: new ResourceManager({ children, applier, now: Date.now }),
     healthChecker: new HealthChecker({ children, podDiagnostics, probes, now: Date.now }),

@@ -20,6 +20,7 @@ export const backup: Kind<SiteBackup, BackupInputs> = {
   references: [SITE_REFERENCE],
   reasons: backupReasons,
   durableStatus: ['backups', 'lastSuccessfulTime'],
+  recordedStatus: ['endedRun', 'bench', 'refusedJob'],
   lastSuccess: 'lastSuccessfulTime',
   indexes: [],
   resolve: resolveBackup,

@@ -84,7 +84,7 @@ export class BenchChart extends Chart {
     new BenchNetwork(foundation, 'network', { ...common, databases: inputs.databases });
 
     const init = new Stage(this, 'init', { waitForReady: true });
-    new BenchInit(init, 'init', { ...common, configHash });
+    new BenchInit(init, 'init', { ...common, configHash, runAgain: inputs.runAgain });
 
     const workloads = new Stage(this, 'workloads');
     this.workloads(workloads, resource, inputs);

@@ -5,6 +5,7 @@ import { usedKinds, type Integration } from '../kit/integration.js';
 import type { Kind } from '../kit/kind.js';
 import { retainsData } from '../kit/labels.js';
 import { normalHost } from '../kit/normal.js';
+import { benchNames } from '../kit/names.js';
 import { keyOf, type KubeObject } from '../kit/object.js';
 import {
   ConfigMap,
@@ -48,6 +49,10 @@ export const benchWith = (integrations: readonly Integration[]): Kind<AppBench, 
   reasons: benchReasons,
   durableStatus: ['upgrade'],
   durableOnChange: ['image'],
+  recordedIn: ({ metadata }) => ({
+    kind: PersistentVolumeClaim,
+    name: benchNames(metadata.name).sites,
+  }),
   indexes: [benchesByTurn, scalersOfDeployment],
   resolve: resolveBench,
   admissionWarnings: benchWarnings,
@@ -66,6 +71,7 @@ export const benchWith = (integrations: readonly Integration[]): Kind<AppBench, 
       const more = sites.length > 5 ? ` and ${sites.length - 5} more` : '';
       throw new Waiting('SitesExist', `waiting for its sites to be deleted: ${shown}${more}`);
     },
+    listsLive: [sitesOfBench],
     keepsChildren: true,
     chart: () => undefined,
   },

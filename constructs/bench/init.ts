@@ -13,20 +13,26 @@ export interface BenchInitProps {
   readonly owner: AppBench;
   /** Hash of what the pods read at their start; the Job runs again when it changes. */
   readonly configHash: string;
+  /** With another value the Job runs again. */
+  readonly runAgain: string | undefined;
 }
 
 /**
  * The Job that prepares the shared volume for the image: apps.txt, assets, common configuration.
  */
 export class BenchInit extends Construct {
-  constructor(scope: Construct, id: string, { bench, owner, configHash }: BenchInitProps) {
+  constructor(
+    scope: Construct,
+    id: string,
+    { bench, owner, configHash, runAgain }: BenchInitProps,
+  ) {
     super(scope, id);
     new FrappeJob(this, 'job', {
       bench,
       owner,
       name: benchNames(bench.name).init,
       component: 'init',
-      run: hashOf([configHash, bench.apps]),
+      run: hashOf([configHash, bench.apps, ...(runAgain === undefined ? [] : [{ runAgain }])]),
       container: {
         name: 'init',
         command: jobCommand('bench_init.py'),

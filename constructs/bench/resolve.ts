@@ -19,6 +19,7 @@ import { servesKeda, servesKedaLogins } from '../integrations/keda/autoscaling.j
 import type { Queue } from '../kit/api.js';
 import { Stalled, type Problem } from '../kit/errors.js';
 import type { ClusterReader } from '../kit/kind.js';
+import { runAgainOf } from '../kit/labels.js';
 import { benchNames, serviceHost, siteNames } from '../kit/names.js';
 import { keyOf, uidOf } from '../kit/object.js';
 import type { AppSite } from '../site/api.js';
@@ -53,6 +54,8 @@ export interface BenchInputs {
   readonly databases: readonly OutsideServer[];
   /** The upgrade of the sites; undefined where all are on the bench's image. */
   readonly upgrade: UpgradePlan | undefined;
+  /** With another value the init Job runs again. */
+  readonly runAgain: string | undefined;
 }
 
 /** A site, as far as requests are routed to it. */
@@ -93,6 +96,7 @@ export function resolveBench(bench: AppBench, reader: ClusterReader): BenchInput
     ),
     databases: outsideDatabases(bench, model, reader),
     upgrade: planUpgrade(bench, model.image.reference, progress),
+    runAgain: runAgainOf(bench),
   };
 }
 

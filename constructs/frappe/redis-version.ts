@@ -1,5 +1,6 @@
 import type { ClusterReader } from '../kit/kind.js';
-import { uidOf, versionOf } from '../kit/object.js';
+import { valuesIdOf } from '../kit/labels.js';
+import { versionOf } from '../kit/object.js';
 import type { BenchModel } from './bench-model.js';
 
 /**
@@ -13,5 +14,5 @@ export function redisVersion(
 ): string | undefined {
   return redis.external
     ? reader.get('Secret', namespace, redis.cacheUrl.secret, versionOf)
-    : reader.get('Secret', namespace, redis.password.secret, uidOf);
+    : reader.get('Secret', namespace, redis.password.secret, valuesIdOf);
 }

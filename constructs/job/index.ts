@@ -17,6 +17,7 @@ export const job: Kind<SiteJob, SiteJobInputs> = {
   references: [SITE_REFERENCE],
   reasons: jobReasons,
   durableStatus: ['specHash', 'startTime', 'completionTime', 'lastSuccessfulTime'],
+  recordedStatus: ['specHash', 'job', 'startTime', 'completionTime', 'exitCode', 'refusedJob'],
   lastSuccess: 'lastSuccessfulTime',
   indexes: [],
   resolve: resolveJob,

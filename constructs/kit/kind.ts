@@ -49,6 +49,19 @@ export interface Kind<R extends Resource = Resource, F = unknown> {
   /** As `durableStatus`, but not when the field is set for the first time. @default none */
   readonly durableOnChange?: readonly string[];
   /**
+   * Status fields that an annotation of the resource repeats: they say that work with effects was
+   * done, and a restore by a backup tool loses the status. A resource without them gets them back.
+   * @default none
+   */
+  readonly recordedStatus?: readonly string[];
+  /**
+   * The child with the data that the resource's Jobs prepare. The Jobs that succeeded are recorded
+   * in an annotation of it, so that they do not run again when they are deleted. The record is
+   * deleted together with the data.
+   * @default nothing is recorded: a deleted Job is created again
+   */
+  recordedIn?(resource: R): { readonly kind: ObjectKind; readonly name: string };
+  /**
    * The status field with the time of the last success, RFC 3339. The metric
    * `<kind>_last_success_timestamp_seconds` shows it.
    * @default the kind has no such metric
@@ -220,6 +233,12 @@ export interface Cleanup<R extends Resource> {
    * @throws Waiting, naming what blocks the deletion
    */
   blockers(resource: R, reader: ClusterReader): void;
+  /**
+   * What `blockers` lists, and must not miss: before anything is deleted, it is read once more from
+   * the API server, without the label selector of the operator.
+   * @default the caches decide
+   */
+  readonly listsLive?: readonly Index[];
   /** Whether other resources need the children until then: they are applied while blocked. @default no */
   readonly keepsChildren?: true;
   /**

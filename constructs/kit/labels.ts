@@ -1,10 +1,13 @@
-import { groupOf, type Resource } from './object.js';
+import { groupOf, type KubeObject, type Resource } from './object.js';
 
 /** The value of `app.kubernetes.io/managed-by` on everything that the operator makes. */
 export const MANAGED_BY = 'app-operator';
 export const MANAGED_BY_LABEL = 'app.kubernetes.io/managed-by';
 /** On everything that the operator makes, pods included: which part of a bench or a site it is. */
 export const COMPONENT_LABEL = 'app.kubernetes.io/component';
+
+/** End of the annotation's name that identifies the values of a generated Secret. */
+export const GENERATED_ID = '/generated-id';
 
 /** Names of the labels and annotations with the API group as prefix. */
 export function metadataKeysFor(group: string) {
@@ -35,6 +38,17 @@ export function metadataKeysFor(group: string) {
     mountedBy: `${group}/mounted-by`,
     /** Annotation on such a pod: the version of the ConfigMap. */
     mounted: `${group}/mounted`,
+    /**
+     * Annotation on a generated Secret: names its values. Unlike the uid it survives a restore by a
+     * backup tool.
+     */
+    generatedId: `${group}${GENERATED_ID}`,
+    /** Annotation on a child that holds data: the Jobs that succeeded for it, see `Kind.recordedIn`. */
+    completedRuns: `${group}/completed-runs`,
+    /** Annotation on a resource: fields of its status, see `Kind.recordedStatus`. */
+    recordedStatus: `${group}/recorded-status`,
+    /** Annotation on a bench or a site: its init Job runs again when the value changes. */
+    runAgain: `${group}/run-again`,
     /** Annotation on a resource: `true` stops the operator's writes. */
     paused: `${group}/paused`,
     /** Annotation on a deleted resource: `true` skips its cleanup. */
@@ -64,6 +78,20 @@ export function isPaused(resource: Resource): boolean {
   return (
     paused === true || resource.metadata.annotations?.[metadataKeysOf(resource).paused] === 'true'
   );
+}
+
+/**
+ * What identifies the values of a generated Secret, as a pick: values that were generated again have
+ * another one. Releases before 0.3 have written no annotation: there it is the uid.
+ */
+export function valuesIdOf({ metadata }: KubeObject): string {
+  const id = Object.entries(metadata.annotations ?? {}).find(([key]) => key.endsWith(GENERATED_ID));
+  return id?.[1] ?? metadata.uid ?? '';
+}
+
+/** The value with which a user requests that the init Job runs again. */
+export function runAgainOf(resource: Resource): string | undefined {
+  return resource.metadata.annotations?.[metadataKeysOf(resource).runAgain];
 }
 
 /** Whether the cleanup of a deleted resource is skipped. */

@@ -28,6 +28,7 @@ export const COMMON_REASONS = {
   AdmissionDenied: 'failure',
   Error: 'failure',
   Paused: 'waiting',
+  FieldAltered: 'failure',
   JobFailed: 'failure',
   JobWaiting: 'waiting',
   Unreadable: 'failure',

@@ -7,6 +7,7 @@ import {
 import { INTEGRATIONS } from '../integrations/index.js';
 import { usedKinds, type Integration } from '../kit/integration.js';
 import type { Kind } from '../kit/kind.js';
+import { siteNames } from '../kit/names.js';
 import { normalHost } from '../kit/normal.js';
 import {
   Deployment,
@@ -53,6 +54,8 @@ export const siteWith = (integrations: readonly Integration[]): Kind<AppSite, Si
   reasons: siteReasons,
   durableStatus: ['upgrade', 'restored'],
   durableOnChange: ['image'],
+  // The database is encrypted with its key.
+  recordedIn: ({ metadata }) => ({ kind: Secret, name: siteNames(metadata.name).encryptionKey }),
   indexes: [sitesOfBench, sitesByHost, sitesByPublicHost, ingressesByHost],
   resolve: (resource, reader) => resolveSite(resource, reader, integrations),
   admissionWarnings: siteWarnings,

@@ -42,6 +42,7 @@ export class SiteInit extends Construct {
         inputs.adminPassword,
         inputs.generated,
         ...restoreRun(inputs.restore),
+        ...(inputs.runAgain === undefined ? [] : [{ runAgain: inputs.runAgain }]),
       ]),
       deadlineSeconds: MIGRATE_SECONDS,
       ...admin.containers,

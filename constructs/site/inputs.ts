@@ -14,8 +14,8 @@ export interface SiteInputs {
    */
   readonly blockedReason: string | undefined;
   /**
-   * uids of the generated Secrets: one that was generated again has another value, which the site
-   * must get.
+   * What identifies the values of the generated Secrets: the site must get values that were generated
+   * again.
    */
   readonly generated: readonly string[];
   readonly database: SiteDatabasePlan;
@@ -47,6 +47,8 @@ export interface SiteInputs {
   readonly upgrade: SiteUpgradeInputs | undefined;
   /** The restore that `restoreFrom` requests; undefined where it is not given. */
   readonly restore: SiteRestoreInputs | undefined;
+  /** With another value the init Job runs again. */
+  readonly runAgain: string | undefined;
 }
 
 /** The way of a site from the image that its data is of to the one of its bench. */

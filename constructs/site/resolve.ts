@@ -15,8 +15,8 @@ import type { Queue } from '../kit/api.js';
 import type { Integration } from '../kit/integration.js';
 import { Stalled, Waiting } from '../kit/errors.js';
 import type { ClusterReader } from '../kit/kind.js';
+import { runAgainOf, valuesIdOf } from '../kit/labels.js';
 import { siteNames } from '../kit/names.js';
-import { uidOf } from '../kit/object.js';
 import type { AppSite } from './api.js';
 import { databasePlan, type SiteDatabasePlan } from './database.js';
 import { requireDatabaseOperator } from './database-ready.js';
@@ -64,6 +64,7 @@ export function resolveSite(
     ...resolveScaling(site, model, reader),
     upgrade,
     restore,
+    runAgain: runAgainOf(site),
   };
 }
 
@@ -216,12 +217,12 @@ function resolveSecrets(
     ...(admin === undefined ? [names.adminPassword] : []),
     ...(external ? [] : [names.databaseSecret]),
     names.encryptionKey,
-  ].map((name) => ({ name, uid: reader.get('Secret', namespace, name, uidOf) }));
+  ].map((name) => ({ name, id: reader.get('Secret', namespace, name, valuesIdOf) }));
   return {
     adminPassword: { secret: admin ?? names.adminPassword, version: adminVersion },
     databaseVersion,
-    generated: generated.map(({ uid = '' }) => uid),
-    missing: generated.find(({ uid }) => uid === undefined)?.name,
+    generated: generated.map(({ id = '' }) => id),
+    missing: generated.find(({ id }) => id === undefined)?.name,
   };
 }
 

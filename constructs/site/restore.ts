@@ -6,6 +6,7 @@ import type { ConditionResult } from '../kit/condition.js';
 import { Waiting } from '../kit/errors.js';
 import { hashOf } from '../kit/hash.js';
 import type { Observation, ClusterReader } from '../kit/kind.js';
+import { metadataKeysOf } from '../kit/labels.js';
 import { siteNames } from '../kit/names.js';
 import type { AppSite, RestoredBackup, SiteRestore } from './api.js';
 import type { SiteInputs, SiteRestoreInputs } from './inputs.js';
@@ -146,7 +147,7 @@ function conditionOf(
     );
   }
   if (child('Job', siteNames(resource.metadata.name).init)?.health.state === 'Ready') {
-    return conditionResult('RestoreUnknown', 'Unknown', 'the termination message of the init Job is missing; delete the Job to run it again'); // prettier-ignore
+    return conditionResult('RestoreUnknown', 'Unknown', `the termination message of the init Job is missing; to run it again, give the annotation ${metadataKeysOf(resource).runAgain} another value`); // prettier-ignore
   }
   return failed
     ? conditionResult(

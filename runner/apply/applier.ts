@@ -14,10 +14,15 @@ import {
 import { APPLY_PATCH, MERGE_PATCH, type Client } from '../api/client.js';
 import { resourcePath } from '../api/resource-path.js';
 import { childOf, FIELD_MANAGER, createOnlyKeys, type Child } from '../cache/child.js';
+import { BEFORE_APPLY, isBeforeApply } from '../cache/owned-fields.js';
 import type { ChildCache } from '../cache/child-cache.js';
 import type { Plan, PlannedChild } from '../reconcile/plan.js';
+import type { Status } from '../reconcile/resource-status.js';
+import { alteredField } from './altered.js';
+import { isAsApplied } from './as-applied.js';
 import { withValues } from './generated-secret.js';
 import { refreshMounts } from './mounts.js';
+import { isRecorded, RunRecords } from './run-records.js';
 
 const METADATA = 'application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1, application/json';
 
@@ -34,6 +39,11 @@ export interface ApplyProps {
   readonly client: Pick<Client, 'request' | 'apply'>;
   readonly children: ChildCache;
   readonly metadataKeys: MetadataKeys;
+  /**
+   * Whether a resource is as the API server has it.
+   * @default it is not read
+   */
+  readonly isCurrent?: (resource: Resource) => Promise<boolean>;
   /** Called when the API server no longer serves an optional API. */
   readonly onApiGone: () => void;
 }
@@ -57,6 +67,8 @@ interface Task {
   readonly plan: Plan;
   readonly planned: PlannedChild;
   readonly live: Child | undefined;
+  /** Whether it was read, and lacks what the caches know it by. */
+  readonly adopted?: true;
 }
 
 /** What to do with a child if the condition holds. */
@@ -68,7 +80,11 @@ interface ApplyCase {
 
 /** Applies single children: one call for each that differs from its plan, none for the others. */
 export class Applier {
-  constructor(private readonly props: ApplyProps) {}
+  readonly records: RunRecords;
+
+  constructor(private readonly props: ApplyProps) {
+    this.records = new RunRecords(props);
+  }
 
   /** Cases in which nothing of the tree is written. The first that applies decides. */
   readonly #cases: readonly ApplyCase[] = [
@@ -109,8 +125,11 @@ export class Applier {
     {
       // A Job is immutable.
       name: 'replaced Job',
-      applies: ({ planned, live }) =>
-        live !== undefined && planned.run !== undefined && planned.run !== live.run,
+      applies: ({ plan, planned, live }) =>
+        live !== undefined &&
+        planned.run !== undefined &&
+        planned.run !== live.run &&
+        !(live.run === undefined && isRecorded(this.props.children, plan, planned)),
       act: (task) => this.#deleteLive(task),
     },
   ];
@@ -127,15 +146,34 @@ export class Applier {
       applies: ({ planned }) => planned.createOnly !== undefined && planned.run === undefined,
       act: (task) => this.#generate(task),
     },
+    {
+      name: 'Job',
+      applies: ({ planned }) => planned.run !== undefined,
+      act: (task) => this.#begin(task),
+    },
+    {
+      name: 'object of a resource that was never ready',
+      applies: ({ resource, planned, live, adopted = false }) =>
+        live !== undefined &&
+        !adopted &&
+        !this.props.children.applied(planned.id) &&
+        (resource.status as Status | undefined)?.appliedHash === undefined,
+      act: (task) => this.#compare(task),
+    },
     { name: 'apply', applies: () => true, act: (task) => this.#applyObject(task) },
   ];
 
   /** Whether a child needs no write. */
   matches(planned: PlannedChild, live: Child | undefined): boolean {
     if (!live || live.deleting) return false;
-    if (planned.createOnly !== undefined) return planned.createOnly === live.createOnly;
     const applied = this.props.children.applied(planned.id);
-    return applied?.hash === planned.hash && applied.owned === live.owned;
+    const isApplied = applied?.hash === planned.hash;
+    if (planned.createOnly !== undefined) {
+      if (planned.createOnly === live.createOnly) return true;
+      // A policy that changes what is written would change it again.
+      return isApplied && applied.altered !== undefined && applied.createOnly === live.createOnly;
+    }
+    return isApplied && applied.owned === live.owned && (!live.unowned || applied.unowned);
   }
 
   /**
@@ -156,7 +194,7 @@ export class Applier {
       return await (write?.act(task) ?? 'skipped');
     } catch (error) {
       if (!task.live && (isAlreadyExists(error) || isConflict(error))) {
-        return this.#change({ ...task, live: await this.#adopt(task, error) });
+        return this.#change({ ...task, live: await this.#adopt(task, error), adopted: true });
       }
       throw this.#explained(task.planned, error);
     }
@@ -177,6 +215,33 @@ export class Applier {
     return 'deleted';
   }
 
+  /** Creates a Job, unless it has succeeded before; then what is cached of it was not true. */
+  async #begin(task: Task): Promise<ApplyAction> {
+    const { resource, plan, planned } = task;
+    const { isCurrent } = this.props;
+    if (plan.owner !== undefined && isCurrent && !(await isCurrent(resource))) return 'skipped';
+    if (await this.records.begin(plan, planned)) return 'unchanged';
+    return this.#applyObject(task);
+  }
+
+  /**
+   * Reads an object before it is applied. An operator that is killed again and again would never
+   * come to the end of a long stage, if it applied what an earlier one has applied.
+   */
+  async #compare(task: Task): Promise<ApplyAction> {
+    const { client, children } = this.props;
+    const { planned, live } = task;
+    const object = objectOf(task);
+    const path = resourcePath(planned.kind, object.metadata.namespace, planned.name);
+    const found = await client.request<KubeObject>('GET', path);
+    if (found.metadata.uid !== live?.uid || !isAsApplied(object, found)) {
+      return this.#applyObject(task);
+    }
+    children.found(planned.kind, found);
+    children.trustAppliedHash(planned.id, planned.hash);
+    return 'unchanged';
+  }
+
   async #applyObject(task: Task): Promise<ApplyAction> {
     const { client, children } = this.props;
     const { planned, live } = task;
@@ -189,11 +254,27 @@ export class Applier {
       { ...object, metadata: { ...object.metadata, ...precondition } },
       FIELD_MANAGER,
     );
-    children.put(planned.kind, result, planned.hash);
+    const answer = await this.#takeOver(planned, result);
+    children.put(planned.kind, answer, planned.hash, alteredField(object, result));
     if (!live) return 'created';
-    if (result.metadata.resourceVersion === live.resourceVersion) return 'unchanged';
+    if (answer.metadata.resourceVersion === live.resourceVersion) return 'unchanged';
     await refreshMounts(client, result, this.props.metadataKeys);
     return 'configured';
+  }
+
+  /**
+   * Takes the fields from the manager that the API server makes up for an object whose managed fields
+   * were cleared. It never applies, so a field of it would stay when it leaves the plan.
+   */
+  async #takeOver({ kind }: PlannedChild, { metadata, ...rest }: KubeObject): Promise<KubeObject> {
+    const { namespace, name, uid, resourceVersion, managedFields } = metadata;
+    if (!isBeforeApply({ ...rest, metadata })) return { ...rest, metadata };
+    const kept = managedFields?.filter(({ manager }) => manager !== BEFORE_APPLY);
+    return this.props.client.request<KubeObject>('PATCH', resourcePath(kind, namespace, name), {
+      query: { fieldManager: FIELD_MANAGER },
+      contentType: MERGE_PATCH,
+      body: { metadata: { uid, resourceVersion, managedFields: kept } },
+    });
   }
 
   /**
@@ -239,7 +320,7 @@ export class Applier {
         body: withValues(object, metadataKeys, randomBytes),
       },
     );
-    children.put(planned.kind, created, planned.hash);
+    children.put(planned.kind, created, planned.hash, alteredField(object, created));
     return 'created';
   }
 
@@ -247,12 +328,8 @@ export class Applier {
   async #patchMetadata(task: Task): Promise<ApplyAction> {
     const { client, children, metadataKeys } = this.props;
     const { planned, live } = task;
-    const {
-      namespace,
-      labels = {},
-      annotations = {},
-      ownerReferences = [],
-    } = objectOf(task).metadata;
+    const object = objectOf(task);
+    const { namespace, labels = {}, annotations = {}, ownerReferences = [] } = object.metadata;
     // Our keys that are no longer wanted are removed, or the object would never match its plan.
     const none = (keys: readonly string[]) => Object.fromEntries(keys.map((key) => [key, null]));
     const keys = createOnlyKeys(metadataKeys);
@@ -272,7 +349,7 @@ export class Applier {
         },
       },
     );
-    children.put(planned.kind, patched, planned.hash);
+    children.put(planned.kind, patched, planned.hash, alteredField(object, patched));
     return 'configured';
   }
 

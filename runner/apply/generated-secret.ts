@@ -26,7 +26,10 @@ export function withValues(
       Buffer.from(valueOf(what, randomBytes)).toString('base64'),
     ]),
   );
-  return { ...secret, data };
+  const { metadata } = secret;
+  const id = Buffer.from(randomBytes(8)).toString('hex');
+  const annotations = { ...metadata.annotations, [metadataKeys.generatedId]: id };
+  return { ...secret, metadata: { ...metadata, annotations }, data };
 }
 
 function valueOf(what: Wanted, randomBytes: (size: number) => Uint8Array): string {

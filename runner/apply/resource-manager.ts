@@ -7,6 +7,7 @@ import { plannedOf, type Plan, type PlannedChild, type PlannedStage } from '../r
 import type { ReconcileState } from '../reconcile/state.js';
 import type { Applier, ChangeSetEntry } from './applier.js';
 import { blocksOthers, Pruner } from './prune.js';
+import { isRecorded } from './run-records.js';
 
 /** The result of applying a plan as far as its stages allow. */
 export interface Progress {
@@ -38,14 +39,20 @@ export class ResourceManager {
     const planned = plannedOf(plan);
     if (appliedHash === undefined || planned.some(({ id }) => children.applied(id))) return;
     if (this.digest(plan) !== appliedHash) return;
-    for (const { id, hash } of planned) children.trustAppliedHash(id, hash);
+    for (const { id, hash, createOnly } of planned) {
+      // What a policy alters is written once more, to find out what it is.
+      if (createOnly === children.get(id)?.createOnly) children.trustAppliedHash(id, hash);
+    }
   }
 
   /** One hash of the planned children and of their present state. */
   digest(plan: Plan): string {
     return digestOf(
-      plannedOf(plan).map(({ id, hash }) => {
+      plannedOf(plan).map((planned) => {
+        const { id, hash } = planned;
         const child = this.props.children.get(id);
+        // A Job that has succeeded may be deleted.
+        if (isRecorded(this.props.children, plan, planned)) return [id, hash, planned.createOnly];
         return [id, hash, child?.createOnly ?? child?.owned];
       }),
     );
@@ -54,13 +61,14 @@ export class ResourceManager {
   /** Applies the stages in their order. It never waits: the next event continues. */
   async apply(resource: Resource, plan: Plan): Promise<Progress> {
     const changes: ChangeSetEntry[] = [];
+    await this.props.applier.records.record(plan);
     for (const stage of plan.stages) {
-      const wanted = stage.children.filter((planned) => !this.#matches(planned));
+      const wanted = stage.children.filter((planned) => !this.#matches(plan, planned));
       if (wanted.length > 0) {
         if (stage.blockedReason !== undefined) return { changes, complete: false };
         changes.push(...(await this.#applyAll(resource, plan, wanted)));
       }
-      if (!this.#isPassed(stage)) return { changes, complete: false };
+      if (!this.#isPassed(plan, stage)) return { changes, complete: false };
     }
     return { changes, complete: true };
   }
@@ -113,11 +121,26 @@ export class ResourceManager {
     return changes;
   }
 
-  #isPassed(stage: PlannedStage): boolean {
+  /** @param holder id of the child that records which Jobs have succeeded */
+  forgetRuns(holder: string | undefined): Promise<void> {
+    return this.props.applier.records.forget(holder);
+  }
+
+  /** The fields of children that an admission policy changes: `<kind> <name>: <field>`. */
+  altered(plan: Plan): readonly string[] {
+    return plannedOf(plan).flatMap(({ id, kind, name, hash }) => {
+      const applied = this.props.children.applied(id);
+      if (applied?.hash !== hash || applied.altered === undefined) return [];
+      return [`${kind.kind} ${name}: ${applied.altered}`];
+    });
+  }
+
+  #isPassed(plan: Plan, stage: PlannedStage): boolean {
     return stage.children.every(
       (planned) =>
+        isRecorded(this.props.children, plan, planned) ||
         this.#isTerminatingAdvisory(planned) ||
-        (this.#matches(planned) &&
+        (this.#matches(plan, planned) &&
           (!stage.waitForReady ||
             planned.kind.advisory === true ||
             this.props.children.get(planned.id)?.health.state === 'Ready')),
@@ -130,7 +153,10 @@ export class ResourceManager {
     return child !== undefined && !blocksOthers(child);
   }
 
-  #matches(planned: PlannedChild): boolean {
-    return this.props.applier.matches(planned, this.props.children.get(planned.id));
+  #matches(plan: Plan, planned: PlannedChild): boolean {
+    const { applier, children } = this.props;
+    const live = children.get(planned.id);
+    if (!live || live.deleting) return isRecorded(children, plan, planned);
+    return applier.matches(planned, live);
   }
 }

@@ -1,4 +1,5 @@
 import { hashOf } from '../../constructs/kit/hash.js';
+import { READY } from '../../constructs/kit/health.js';
 import type { MetadataKeys } from '../../constructs/kit/labels.js';
 import type { KubeObject } from '../../constructs/kit/object.js';
 import type { ObjectKind } from '../../constructs/kit/object-kind.js';
@@ -10,13 +11,22 @@ import { Store } from './store.js';
 interface Applied {
   readonly hash: string;
   readonly owned: string | undefined;
+  readonly createOnly: string | undefined;
+  /** Whether fields without an owner were left in it. */
+  readonly unowned: boolean;
+  /** The field that an admission policy has changed. */
+  readonly altered: string | undefined;
 }
+
+const ENDED_KEPT = 2_000;
 
 /** All children of all resources, by id and by owner, and what was last applied to each. */
 export class ChildCache {
   readonly #store = new Store<Child>(sameChild);
   readonly #byOwner = new Map<string, Set<string>>();
   readonly #applied = new Map<string, Applied>();
+  /** Jobs that had succeeded when they were deleted, by id. */
+  readonly #ended = new Map<string, Child>();
 
   /** @param onChange called with the owner, `<kind>/<namespace>/<name>`, of each changed child */
   constructor(
@@ -32,6 +42,8 @@ export class ChildCache {
         onChange(owner, before, after);
       }
       if (!after) this.#applied.delete(id);
+      if (!after) this.#rememberEnded(before);
+      else if (this.#ended.get(id)?.uid !== after.uid) this.#ended.delete(id);
     });
   }
 
@@ -48,6 +60,14 @@ export class ChildCache {
     return [...(this.#byOwner.get(owner) ?? [])].flatMap((id) => this.#store.get(id) ?? []);
   }
 
+  /**
+   * A deleted Job that had succeeded. A reconcile may come after both, as when a policy deletes
+   * Jobs a second after their end.
+   */
+  ended(id: string): Child | undefined {
+    return this.#ended.get(id);
+  }
+
   applied(id: string): Applied | undefined {
     return this.#applied.get(id);
   }
@@ -55,13 +75,19 @@ export class ChildCache {
   /** Assumes that a child matches its plan, since a digest of all children does. */
   trustAppliedHash(id: string, hash: string): void {
     const child = this.#store.get(id);
-    if (child) this.#applied.set(id, { hash, owned: child.owned });
+    if (!child) return;
+    const { owned, createOnly } = child;
+    this.#applied.set(id, { hash, owned, createOnly, unowned: false, altered: undefined });
   }
 
-  /** Puts in the response to a write: the next reconcile sees it before the watch delivers it. */
-  put(kind: ObjectKind, object: KubeObject, hash: string | undefined): void {
-    const child = this.#upsert(kind, object);
-    if (hash !== undefined) this.#applied.set(child.id, { hash, owned: child.owned });
+  /**
+   * Puts in the response to a write: the next reconcile sees it before the watch delivers it.
+   * @param hash of what was applied; undefined if it was not the whole object
+   * @param altered the field that an admission policy has changed
+   */
+  put(kind: ObjectKind, object: KubeObject, hash: string | undefined, altered?: string): void {
+    const { id, owned, createOnly, unowned } = this.#upsert(kind, object);
+    if (hash !== undefined) this.#applied.set(id, { hash, owned, createOnly, unowned, altered });
   }
 
   /** Puts in the result of a read. */
@@ -88,7 +114,10 @@ export class ChildCache {
       },
       remove: (object: KubeObject) => {
         const { namespace = '', name, resourceVersion } = object.metadata;
-        this.#store.remove(childId(kind, namespace, name), resourceVersion);
+        const id = childId(kind, namespace, name);
+        this.#store.remove(id, resourceVersion);
+        // The last event may have what no event before it had.
+        if (!this.#store.get(id)) this.#rememberEnded(childOf(kind, object, this.metadataKeys));
       },
     };
   }
@@ -99,6 +128,14 @@ export class ChildCache {
     for (const [id] of [...this.#store.entries()]) {
       if (id.startsWith(prefix)) this.#store.remove(id, undefined);
     }
+  }
+
+  #rememberEnded(child: Child | undefined): void {
+    if (!child?.job?.succeeded) return;
+    // Its deletion says nothing about its end.
+    this.#ended.set(child.id, { ...child, deleting: false, health: READY });
+    const [oldest] = this.#ended.keys();
+    if (this.#ended.size > ENDED_KEPT && oldest !== undefined) this.#ended.delete(oldest);
   }
 
   #upsert(kind: ObjectKind, object: KubeObject): Child {

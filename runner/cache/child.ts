@@ -4,7 +4,8 @@ import { healthOf, type Health } from '../../constructs/kit/health.js';
 import { MANAGED_BY_LABEL, type MetadataKeys } from '../../constructs/kit/labels.js';
 import { groupOf, keyOf, type KubeObject } from '../../constructs/kit/object.js';
 import { kindId, type ObjectKind } from '../../constructs/kit/object-kind.js';
-import { ownedHash, owns } from './owned-fields.js';
+import { readRuns, type CompletedRuns } from './completed-runs.js';
+import { isBeforeApply, ownedHash, owns } from './owned-fields.js';
 
 /** The field manager of the operator's server-side apply. */
 export const FIELD_MANAGER = 'app-operator';
@@ -28,10 +29,17 @@ export interface Child {
   readonly deleting: boolean;
   /** Hash of the applied fields with their present values. */
   readonly owned: string | undefined;
+  /**
+   * Whether fields belong to no manager that applies: its managed fields were cleared. What leaves the
+   * plan would stay in such an object.
+   */
+  readonly unowned: boolean;
   /** For a create-only object, a generated Secret or a Job: hash of our metadata. */
   readonly createOnly: string | undefined;
   /** For a Job: its task. */
   readonly run: string | undefined;
+  /** The Jobs that succeeded for the data of this child. */
+  readonly runs: CompletedRuns;
   readonly health: Health;
   /** Of a workload; `ours` if the operator applies the number. */
   readonly replicas:
@@ -42,7 +50,13 @@ export interface Child {
   readonly failedAt: number | undefined;
   /** For a Job: start and end, RFC 3339, and whether a failed one is not retried. */
   readonly job:
-    | { readonly startTime?: string; readonly completionTime?: string; readonly once: boolean }
+    | {
+        readonly startTime?: string;
+        readonly completionTime?: string;
+        readonly once: boolean;
+        /** Also where it is being deleted since. */
+        readonly succeeded: boolean;
+      }
     | undefined;
 }
 
@@ -85,8 +99,10 @@ export function childOf(kind: ObjectKind, object: KubeObject, metadataKeys: Meta
     holdsData: retain !== undefined,
     deleting: metadata.deletionTimestamp !== undefined,
     owned: ownedHash(object, FIELD_MANAGER),
+    unowned: isBeforeApply(object),
     createOnly: createOnly ? createOnlyHash(object, metadataKeys) : undefined,
     run: annotations[metadataKeys.run],
+    runs: readRuns(annotations[metadataKeys.completedRuns]),
     unobservedSince: health.unobserved ? Date.parse(metadata.creationTimestamp ?? '') : undefined,
     replicas: replicasOf(kind, object),
     ...jobFields(kind, object, annotations[metadataKeys.once] === 'true'),
@@ -134,11 +150,18 @@ function jobFields(
     ...(startTime === undefined ? {} : { startTime }),
     ...(completionTime === undefined ? {} : { completionTime }),
     once,
+    succeeded: hasCondition(status, 'Complete'),
   };
   return {
     failedAt: failedAt ? Date.parse(failedAt) : undefined,
     job: kind === 'Job' ? job : undefined,
   };
+}
+
+function hasCondition(status: Workload['status'], wanted: string): boolean {
+  return (status?.conditions ?? []).some(
+    ({ type, status: value }) => type === wanted && value === 'True',
+  );
 }
 
 /** Whether two records are equal in everything that a resource could depend on. */

@@ -14,12 +14,25 @@ export function ownedHash(object: KubeObject, manager: string): string | undefin
   return entry?.fieldsV1 && hashOf(project(object, entry.fieldsV1));
 }
 
+/** The fields that a manager has applied; undefined if it has applied nothing. */
+export function appliedFields(object: KubeObject, manager: string): Fields | undefined {
+  return object.metadata.managedFields?.find((candidate) => isOurs(candidate, manager))?.fieldsV1;
+}
+
 /** Whether a manager applied the field at a path of names. */
 export function owns(object: KubeObject, manager: string, path: readonly string[]): boolean {
   const entry = object.metadata.managedFields?.find((candidate) => isOurs(candidate, manager));
   let fields: unknown = entry?.fieldsV1;
   for (const name of path) fields = isRecord(fields) ? fields[`f:${name}`] : undefined;
   return fields !== undefined;
+}
+
+/** The manager that the API server gives to fields that were not applied when apply came first. */
+export const BEFORE_APPLY = 'before-first-apply';
+
+/** Whether an object has fields of `BEFORE_APPLY`. */
+export function isBeforeApply({ metadata }: KubeObject): boolean {
+  return metadata.managedFields?.some(({ manager }) => manager === BEFORE_APPLY) ?? false;
 }
 
 function isOurs(entry: ManagedFieldsEntry, manager: string): boolean {

@@ -1,5 +1,5 @@
 import { cutBelow } from '../../constructs/kit/depth.js';
-import { MANAGED_BY, MANAGED_BY_LABEL } from '../../constructs/kit/labels.js';
+import { GENERATED_ID, MANAGED_BY, MANAGED_BY_LABEL } from '../../constructs/kit/labels.js';
 import { keyOfObject, type KubeObject, type Resource } from '../../constructs/kit/object.js';
 import type { ObjectKind } from '../../constructs/kit/object-kind.js';
 import type { Sink } from './reflector.js';
@@ -68,6 +68,9 @@ function isChild({ metadata }: KubeObject): boolean {
 
 function metadataOnly({ apiVersion, kind, metadata }: KubeObject): KubeObject {
   const { name, namespace, uid, resourceVersion, deletionTimestamp } = metadata;
+  const kept = Object.entries(metadata.annotations ?? {}).filter(([key]) =>
+    key.endsWith(GENERATED_ID),
+  );
   return {
     apiVersion,
     kind,
@@ -77,6 +80,7 @@ function metadataOnly({ apiVersion, kind, metadata }: KubeObject): KubeObject {
       ...(uid === undefined ? {} : { uid }),
       ...(resourceVersion === undefined ? {} : { resourceVersion }),
       ...(deletionTimestamp === undefined ? {} : { deletionTimestamp }),
+      ...(kept.length === 0 ? {} : { annotations: Object.fromEntries(kept) }),
     },
   };
 }

@@ -1,4 +1,5 @@
 import { Stalled, Waiting } from '../../constructs/kit/errors.js';
+import { hashOf } from '../../constructs/kit/hash.js';
 import type { ClusterReader } from '../../constructs/kit/kind.js';
 import type { MetadataKeys } from '../../constructs/kit/labels.js';
 import type { Resource } from '../../constructs/kit/object.js';
@@ -15,6 +16,8 @@ import type { Finalizer } from '../reconcile/finalizer.js';
 import { plannedOf, type Plan } from '../reconcile/plan.js';
 import type { Planner } from '../reconcile/planner.js';
 import { deleting, type Report } from '../reconcile/report.js';
+import { earliest } from '../reconcile/earliest.js';
+import type { LiveResources } from '../reconcile/live-resources.js';
 import type { ReconcileStates } from '../reconcile/state.js';
 import type { Status } from '../reconcile/resource-status.js';
 
@@ -27,6 +30,16 @@ export interface CleanupProps {
   readonly resourceManager: ResourceManager;
   readonly healthChecker: HealthChecker;
   readonly finalizer: Finalizer;
+  /** Undefined where nothing is read twice, as in unit tests. */
+  readonly live?: LiveResources;
+}
+
+/** What blocks a deletion, but is not watched, is read again after this. */
+const HIDDEN_RETRY_MS = 10_000;
+
+interface CleanupPlan {
+  readonly plan: Plan;
+  readonly blockedBy?: Waiting;
 }
 
 type OwnResource = Resource<unknown, Status>;
@@ -46,6 +59,7 @@ export class CleanupReconciler {
     if (state.finalizerRemoved || !finalizer.has(resource)) {
       return { ...deleting('waiting for other finalizers'), finalized: true };
     }
+    if (!(await this.#isCurrent(resource))) return deleting('waiting for the API server');
     const retained = await this.retainData(resource);
     const blocked = await this.#cleanUp(resource);
     if (blocked) return { ...blocked, changes: [...retained, ...blocked.changes] };
@@ -61,12 +75,22 @@ export class CleanupReconciler {
     return resourceManager.pruner.retain(this.planner.ownerOf(resource), plan);
   }
 
+  /** Whether the cached resource says what should become of its data; read once for each version. */
+  async #isCurrent(resource: OwnResource): Promise<boolean> {
+    const { live } = this.props;
+    const state = this.states.of(resource);
+    const { generation, annotations } = resource.metadata;
+    const version = hashOf([generation, annotations ?? {}]);
+    if (!live || state.confirmed === version) return true;
+    if (!(await live.isCurrent(resource))) return false;
+    state.confirmed = version;
+    return true;
+  }
+
   /** @returns what the deletion waits for; undefined if the finalizer may be removed */
   async #cleanUp(resource: OwnResource): Promise<Report | undefined> {
     try {
-      const { plan, blockedBy } = this.planner.read(resource, (reader) =>
-        this.#planOf(resource, reader),
-      );
+      const { plan, blockedBy } = await this.#planned(resource);
       if (blockedBy) return await this.#keepChildren(resource, plan, blockedBy);
       if (plan.stages.length === 0) return undefined;
       return await this.#runCleanup(resource, plan);
@@ -77,16 +101,28 @@ export class CleanupReconciler {
     }
   }
 
+  /** The plan by the caches; if nothing blocks the deletion, what blocks it is read once more. */
+  async #planned(resource: OwnResource): Promise<CleanupPlan> {
+    const { live, kind } = this.props;
+    const { listsLive = [] } = kind.cleanup;
+    const cached = this.planner.read(resource, (reader) =>
+      this.#planOf(resource, reader, blockersOf(kind, resource, reader)),
+    );
+    if (cached.blockedBy || !live || listsLive.length === 0) return cached;
+    const { namespace = 'default' } = resource.metadata;
+    const { list } = await live.reader(listsLive, namespace);
+    return this.planner.read(resource, (reader) => {
+      const hidden = blockersOf(kind, resource, { ...reader, list }, HIDDEN_RETRY_MS);
+      return this.#planOf(resource, reader, hidden);
+    });
+  }
+
   /**
    * The plan of the cleanup. While the deletion is blocked, the plan of the children that others need.
    * @throws Waiting if the deletion is blocked and no child is needed, or none can be planned
    */
-  #planOf(
-    resource: Resource,
-    reader: ClusterReader,
-  ): { readonly plan: Plan; readonly blockedBy?: Waiting } {
+  #planOf(resource: Resource, reader: ClusterReader, blockedBy: Waiting | undefined): CleanupPlan {
     const { kind } = this.props;
-    const blockedBy = blockersOf(kind, resource, reader);
     if (!blockedBy) {
       const { cleanup } = kind;
       const plan = this.planner.planOf(resource, (scope, id) =>
@@ -115,9 +151,9 @@ export class CleanupReconciler {
     };
     resourceManager.trustAppliedHash(plan, resource.status?.appliedHash);
     try {
-      const requeueAfterMs = await resourceManager.retryFailedJobs(plan, this.states.of(resource));
+      const retryMs = await resourceManager.retryFailedJobs(plan, this.states.of(resource));
       const { changes } = await resourceManager.apply(resource, plan);
-      return { ...report, changes, requeueAfterMs };
+      return { ...report, changes, requeueAfterMs: earliest(retryMs, blockedBy.retryAfterMs) };
     } catch (error) {
       if (error instanceof Stalled) return { ...report, requeueAfterMs: error.retryAfterMs };
       if (error instanceof Waiting || isNamespaceTerminating(error)) return report;
@@ -132,6 +168,10 @@ export class CleanupReconciler {
     const changes = await resourceManager.pruner.deleteUnwanted(owner, plan);
     const terminating = this.#terminatingChild(owner, plan);
     if (terminating) return { ...deleting(this.#waitingForDeletion(terminating)), changes };
+    // A later resource of this name must prepare the data again.
+    if (this.props.kind.cleanup.retainsData?.(resource)) {
+      await resourceManager.forgetRuns(this.planner.holderOf(resource)?.id);
+    }
     const requeueAfterMs = await resourceManager.retryFailedJobs(plan, this.states.of(resource));
     const progress = await resourceManager.apply(resource, plan);
     changes.push(...progress.changes);
@@ -178,12 +218,14 @@ function blockersOf(
   { cleanup }: AnyKind,
   resource: Resource,
   reader: ClusterReader,
+  retryAfterMs?: number,
 ): Waiting | undefined {
   try {
     cleanup.blockers(resource, reader);
     return undefined;
   } catch (error) {
-    if (error instanceof Waiting) return error;
-    throw error;
+    if (!(error instanceof Waiting)) throw error;
+    const { reason, message, more } = error;
+    return retryAfterMs === undefined ? error : new Waiting(reason, message, more, retryAfterMs);
   }
 }

@@ -1,15 +1,18 @@
 import type { ConditionResult } from '../../constructs/kit/condition.js';
+import { isPaused } from '../../constructs/kit/labels.js';
 import type { KubeObject, Resource } from '../../constructs/kit/object.js';
 import type { ObjectKind } from '../../constructs/kit/object-kind.js';
 import { reasonClass } from '../../constructs/kit/reasons.js';
 import { referenceName } from '../../constructs/kit/reference.js';
 import type { AnyKind } from '../../constructs/registry.js';
 import { isNotFound } from '../api/api-error.js';
-import type { Client } from '../api/client.js';
+import { MERGE_PATCH, type Client } from '../api/client.js';
 import { resourcePath } from '../api/resource-path.js';
 import type { BatchObjects } from '../cache/batch-objects.js';
+import { FIELD_MANAGER } from '../cache/child.js';
 import type { Events } from '../reconcile/events.js';
 import { isStatusLost } from '../cache/usable.js';
+import { recordOf, withRecordedStatus } from '../reconcile/recorded-status.js';
 import { Reconciler, type ReconcilerProps } from '../reconcile/reconciler.js';
 import { errorTypeOf, type Report } from '../reconcile/report.js';
 import type { Status } from '../reconcile/resource-status.js';
@@ -20,7 +23,7 @@ import { StatusTurns } from './status-turns.js';
 import { meteredQueue, type WorkQueue } from './workqueue.js';
 
 export interface ControllerProps extends ReconcilerProps {
-  readonly client: Pick<Client, 'apply'>;
+  readonly client: Pick<Client, 'apply' | 'request'>;
   /** The status fields that the cluster's CRD does not have. @default none */
   readonly unservedStatus?: () => readonly string[];
   /** Conditions that tell of a watch that does not work. @default none */
@@ -177,7 +180,8 @@ export class Controller {
     const { kind, now } = this.props;
     const status = statusOf(kind, resource, this.#withWatches(report), new Date(now()));
     this.#measure(resource, status);
-    const changed = difference(kind, resource.status, status);
+    if (!isPaused(resource)) await this.#recordStatus(resource, status);
+    const changed = difference(kind, this.#stored(key)?.status, status);
     // If the next reconcile reads the status, an unwritten one would reconcile again and again.
     if (changed === 'minor' && report.statusResult.reconcileAgain !== true) {
       const rest = this.#statusTurns.until(key, this.props.monotonic());
@@ -200,6 +204,26 @@ export class Controller {
     const { statusResult } = report;
     const conditions = [...(statusResult.conditions ?? []), ...found];
     return { ...report, statusResult: { ...statusResult, conditions } };
+  }
+
+  /** Repeats fields of a status in an annotation, before the status itself. */
+  async #recordStatus(resource: OwnResource, status: Status): Promise<void> {
+    const { api, client, kind, metadataKeys, remember } = this.props;
+    const { namespace, name, uid, annotations } = resource.metadata;
+    const { recordedStatus: annotation } = metadataKeys;
+    const record = recordOf(kind, status);
+    if (annotations?.[annotation] === record) return;
+    try {
+      const path = resourcePath(api, namespace, name);
+      const answer = await client.request<KubeObject>('PATCH', path, {
+        query: { fieldManager: FIELD_MANAGER },
+        contentType: MERGE_PATCH,
+        body: { metadata: { uid, annotations: { [annotation]: record ?? null } } },
+      });
+      remember(answer);
+    } catch (error) {
+      if (!isNotFound(error)) throw error;
+    }
   }
 
   #measure(resource: OwnResource, status: Status): void {
@@ -256,6 +280,12 @@ export class Controller {
   }
 
   #resource(key: string): OwnResource | undefined {
+    const { kind, metadataKeys } = this.props;
+    const stored = this.#stored(key);
+    return stored && withRecordedStatus(kind, metadataKeys, stored);
+  }
+
+  #stored(key: string): OwnResource | undefined {
     return this.props.dependencies.objects(this.#kindName).get(key) as OwnResource | undefined;
   }
 

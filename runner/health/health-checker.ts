@@ -1,6 +1,7 @@
-import type { Health } from '../../constructs/kit/health.js';
+import { READY, type Health } from '../../constructs/kit/health.js';
 import type { ChildView, HttpProbe, ProbeResult } from '../../constructs/kit/kind.js';
 import type { Resource } from '../../constructs/kit/object.js';
+import { isRecorded } from '../apply/run-records.js';
 import type { Child } from '../cache/child.js';
 import type { ChildCache } from '../cache/child-cache.js';
 import { plannedOf, type Plan } from '../reconcile/plan.js';
@@ -48,7 +49,9 @@ export class HealthChecker {
   /** The children that are not ready, in the order of the plan; first the one that is explained. */
   async pending(plan: Plan, state: ReconcileState): Promise<readonly PendingChild[]> {
     const { children, now } = this.props;
-    const pending = plannedOf(plan).flatMap(({ id, kind, name }) => {
+    const pending = plannedOf(plan).flatMap((planned) => {
+      const { id, kind, name } = planned;
+      if (isRecorded(children, plan, planned)) return [];
       const live = children.get(id);
       const health = live ? this.#healthOf(live) : MISSING;
       const passes = kind.advisory === true || health.state === 'Ready';
@@ -90,6 +93,7 @@ export class HealthChecker {
     const planned = plannedOf(plan).find(
       (child) => child.kind.kind === kind && child.name === name,
     );
+    if (planned && isRecorded(this.props.children, plan, planned)) return { health: READY };
     const child = planned && this.props.children.get(planned.id);
     if (child?.run !== planned?.run) return undefined;
     return (

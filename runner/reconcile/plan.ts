@@ -26,8 +26,24 @@ export interface PlannedStage {
   readonly children: readonly PlannedChild[];
 }
 
+/** The child that records the Jobs that succeeded. */
+export interface RecordHolder {
+  /** See `PlannedChild.id`. */
+  readonly id: string;
+  readonly kind: ObjectKind;
+  readonly namespace: string;
+  readonly name: string;
+}
+
 /** The desired children of a resource. */
 export interface Plan {
+  /** Undefined where nothing is recorded: a deleted Job is created again. */
+  readonly holder?: RecordHolder | undefined;
+  /**
+   * uid of the resource. It is read from the API server before a Job is created.
+   * @default nothing is read, and a deleted Job is created again
+   */
+  readonly owner?: string | undefined;
   readonly stages: readonly PlannedStage[];
   /** The objects, by `PlannedChild.id`. They are synthesized again if they are no longer in memory. */
   objects(): ReadonlyMap<string, KubeObject>;

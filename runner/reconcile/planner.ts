@@ -5,8 +5,9 @@ import type { Resource } from '../../constructs/kit/object.js';
 import type { ObjectKind } from '../../constructs/kit/object-kind.js';
 import type { AnyKind } from '../../constructs/registry.js';
 import type { Owner } from '../apply/prune.js';
+import { childId } from '../cache/child.js';
 import type { DependencyTracker } from '../cache/dependencies.js';
-import { planOf, type Plan } from './plan.js';
+import { planOf, type Plan, type RecordHolder } from './plan.js';
 import { keyOfResource, type ReconcileStates } from './state.js';
 
 export interface PlannerProps {
@@ -43,9 +44,21 @@ export class Planner {
       const plan = this.planOf(resource, (scope, id) =>
         kind.chart(scope, id, { resource, inputs }),
       );
-      state.plan = { key, plan };
+      state.plan = {
+        key,
+        plan: { ...plan, holder: this.holderOf(resource), owner: resource.metadata.uid },
+      };
     }
     return state.plan.plan;
+  }
+
+  /** The child that records which Jobs have succeeded. */
+  holderOf(resource: Resource): RecordHolder | undefined {
+    const recorded = this.props.kind.recordedIn?.(resource);
+    if (!recorded) return undefined;
+    const { kind, name } = recorded;
+    const { namespace = 'default' } = resource.metadata;
+    return { id: childId(kind, namespace, name), kind, namespace, name };
   }
 
   planOf(resource: Resource, build: Parameters<typeof planOf>[3]): Plan {

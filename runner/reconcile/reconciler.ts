@@ -4,10 +4,12 @@ import { isPaused } from '../../constructs/kit/labels.js';
 import type { KubeObject, Resource } from '../../constructs/kit/object.js';
 import { ApiError } from '../api/api-error.js';
 import { unsoundStatusOf, usable } from '../cache/usable.js';
+import { endedJob } from '../apply/run-records.js';
 import { CleanupReconciler, type CleanupProps } from '../cleanup/cleanup.js';
 import type { PendingChild } from '../health/health-checker.js';
 import type { JobRuns } from '../health/job-runs.js';
-import type { Plan } from './plan.js';
+import { earliest } from './earliest.js';
+import { plannedOf, type Plan } from './plan.js';
 import { Planner, type PlannerProps } from './planner.js';
 import { paused, reportOf, type Report } from './report.js';
 import { ReconcileStates } from './state.js';
@@ -136,7 +138,7 @@ export class Reconciler {
     );
     const statusResult = kind.evaluate({
       ...{ resource, inputs, pending, probes, complete, ready },
-      runs: await this.#runsOf(resource),
+      runs: await this.#runsOf(resource, plan),
       child: (childKind, name) => this.props.healthChecker.view(plan, childKind, name),
     });
     return {
@@ -145,6 +147,7 @@ export class Reconciler {
       changes,
       requeueAfterMs: statusResult.reconcileAgain ? 0 : earliest(retryMs, againMs),
       appliedHash: ready ? resourceManager.digest(plan) : undefined,
+      altered: resourceManager.altered(plan),
     };
   }
 
@@ -189,10 +192,11 @@ export class Reconciler {
     };
   }
 
-  async #runsOf(resource: Resource): Promise<readonly JobRun[]> {
+  async #runsOf(resource: Resource, plan: Plan): Promise<readonly JobRun[]> {
     const { kind, jobRuns, children } = this.props;
     if (!kind.readsRuns?.(resource)) return [];
-    return jobRuns.of(children.of(this.#planner.ownerOf(resource).key));
+    const ended = plannedOf(plan).flatMap((planned) => endedJob(children, plan, planned) ?? []);
+    return jobRuns.of([...children.of(this.#planner.ownerOf(resource).key), ...ended]);
   }
 
   /** The report, requeued at the latest when the first point in time passes that was read. */
@@ -202,9 +206,4 @@ export class Reconciler {
     const requeueAfterMs = earliest(report.requeueAfterMs, Math.max(1, dueAt - this.props.now()));
     return { ...report, requeueAfterMs };
   }
-}
-
-function earliest(a: number | undefined, b: number | undefined): number | undefined {
-  if (a === undefined || b === undefined) return a ?? b;
-  return Math.min(a, b);
 }

@@ -18,6 +18,8 @@ export interface Report {
   readonly observedGeneration?: number | undefined;
   /** Digest of the children, once all are applied and ready. */
   readonly appliedHash?: string | undefined;
+  /** The fields of children that an admission policy changes. */
+  readonly altered?: readonly string[];
   /** Thrown after the report is written, so that the key is retried with backoff. */
   readonly error?: Error;
   /** The class of the error, for the metrics. */

@@ -16,6 +16,8 @@ export interface ReconcileState {
   diagnoseAfterMs: number | undefined;
   /** Whether the finalizer was removed: what the caches still show of the resource is old. */
   finalizerRemoved: boolean;
+  /** The version of a deleted resource that the API server has confirmed. */
+  confirmed: string | undefined;
   /** When the first point in time passes that the last reconcile read, in milliseconds since 1970. */
   dueAt: number;
   /** How often each failed Job was retried. */
@@ -41,6 +43,7 @@ export class ReconcileStates {
         pendingSince: undefined,
         diagnoseAfterMs: undefined,
         finalizerRemoved: false,
+        confirmed: undefined,
         dueAt: Infinity,
         retries: new Map(),
       };

@@ -1,5 +1,6 @@
 import type { Condition, ConditionResult } from '../../constructs/kit/condition.js';
 import { canonicalJson } from '../../constructs/kit/hash.js';
+import { MANAGED_BY, MANAGED_BY_LABEL } from '../../constructs/kit/labels.js';
 import type { Resource } from '../../constructs/kit/object.js';
 import type { AnyKind } from '../../constructs/registry.js';
 import { unsoundStatusOf } from '../cache/usable.js';
@@ -38,6 +39,11 @@ const CONDITIONS: readonly StatusPolicy<readonly ConditionResult[]>[] = [
     name: 'Stalled',
     applies: ({ report }) => report.stalled,
     result: ({ report }) => [{ ...report.statusResult.ready, type: 'Stalled', status: 'True' }],
+  },
+  {
+    name: 'Altered',
+    applies: ({ report }) => (report.altered ?? []).length > 0,
+    result: ({ report: { altered = [] } }) => [alteredCondition(altered)],
   },
   {
     name: 'conditions of the kind',
@@ -100,6 +106,16 @@ function unsoundFieldsOf(resource: Resource): Status {
   return typeof stored === 'object' && stored !== null && !Array.isArray(stored)
     ? (stored as Status)
     : {};
+}
+
+function alteredCondition(altered: readonly string[]): ConditionResult {
+  const others = altered.length > 1 ? ` (and ${altered.length - 1} more)` : '';
+  return {
+    type: 'Altered',
+    status: 'True',
+    reason: 'FieldAltered',
+    message: `${altered[0] ?? ''}${others}: an admission policy changes what the operator writes; exempt objects with the label ${MANAGED_BY_LABEL}=${MANAGED_BY} from it`,
+  };
 }
 
 function conditionsOf(input: StatusInput): readonly Condition[] {

@@ -7,6 +7,7 @@ import type { KubeObject } from '../../constructs/kit/object.js';
 import * as kinds from '../../constructs/kit/object-kind.js';
 import { ApiError } from '../../runner/api/api-error.js';
 import { Applier, type ChangeSetEntry } from '../../runner/apply/applier.js';
+import { ResourceManager } from '../../runner/apply/resource-manager.js';
 import { ChildCache } from '../../runner/cache/child-cache.js';
 import { FakeApi } from './fake-api.js';
 import { aPlan, BENCH, METADATA_KEYS, type Wanted } from './plan-builder.js';
@@ -42,11 +43,25 @@ const job = (run: string): Wanted => ({
 });
 
 /** Applies the one object of a tree, and returns what has become of it. */
-async function apply(wanted: Wanted): Promise<ChangeSetEntry['change']> {
+async function apply(wanted: Wanted, resource = BENCH): Promise<ChangeSetEntry['change']> {
   const plan = aPlan([[wanted]]);
   const [planned] = plan.stages.flatMap((stage) => stage.children);
   assert.ok(planned);
-  return (await applier.apply(BENCH, plan, planned)).change;
+  return (await applier.apply(resource, plan, planned)).change;
+}
+
+/** What the API server notes of an apply. */
+function appliedEntry({ labels = {} }: Wanted) {
+  const keys = Object.keys(labels).map((key) => [`f:${key}`, {}] as const);
+  const owner = { [`k:${JSON.stringify({ uid: BENCH.metadata.uid })}`]: {} };
+  return {
+    manager: 'app-operator',
+    operation: 'Apply' as const,
+    fieldsV1: {
+      'f:data': { 'f:x': {} },
+      'f:metadata': { 'f:labels': Object.fromEntries(keys), 'f:ownerReferences': owner },
+    },
+  };
 }
 
 /** What the watch would bring now. */
@@ -132,8 +147,46 @@ describe('a child', () => {
       onApiGone: () => undefined,
     });
     see(kinds.ConfigMap, 'a');
-    assert.equal(await apply(CONFIG), 'unchanged');
+    const wasReady = { ...BENCH, status: { appliedHash: 'x' } };
+    assert.equal(await apply(CONFIG, wasReady), 'unchanged');
     assert.deepEqual(api.calls, ['APPLY a', 'APPLY a']);
+  });
+
+  describe('of a resource that was never Ready, after a start', () => {
+    beforeEach(async () => {
+      await apply(CONFIG);
+      children = new ChildCache(METADATA_KEYS, () => undefined);
+      applier = new Applier({
+        client: api,
+        children,
+        metadataKeys: METADATA_KEYS,
+        onApiGone: () => undefined,
+      });
+      see(kinds.ConfigMap, 'a');
+    });
+
+    test('is read, and not applied again', async () => {
+      api.edit('a', ({ metadata, ...rest }) => ({
+        ...rest,
+        metadata: { ...metadata, managedFields: [appliedEntry(CONFIG)] },
+      }));
+      see(kinds.ConfigMap, 'a');
+      assert.equal(await apply(CONFIG), 'unchanged');
+      assert.equal(await apply(CONFIG), 'unchanged');
+      assert.deepEqual(api.calls, ['APPLY a', 'GET a']);
+    });
+
+    test('is applied where it was edited meanwhile', async () => {
+      const edited = { data: { x: 'evil' } };
+      api.edit('a', ({ metadata, ...rest }) => ({
+        ...rest,
+        ...edited,
+        metadata: { ...metadata, managedFields: [appliedEntry(CONFIG)] },
+      }));
+      see(kinds.ConfigMap, 'a');
+      assert.equal(await apply(CONFIG), 'configured');
+      assert.deepEqual(api.calls, ['APPLY a', 'GET a', 'APPLY a']);
+    });
   });
 
   test('that is terminating is skipped until it is deleted', async () => {
@@ -361,6 +414,40 @@ describe('what cannot be changed in place', () => {
     const changed = { ...job('one'), spec: { image: 'new' } };
     assert.equal(await apply(changed), 'unchanged');
     assert.deepEqual(api.calls, ['APPLY j']);
+  });
+});
+
+describe('a policy that changes what is written', () => {
+  const component = 'app.kubernetes.io/component';
+  /** An API server whose policy sets a label of every Secret. */
+  class Rewriting extends FakeApi {
+    override put(object: KubeObject): KubeObject {
+      const { metadata } = object;
+      const changed = { ...metadata.labels, [component]: 'policy' };
+      return super.put({ ...object, metadata: { ...metadata, labels: changed } });
+    }
+  }
+  const wanted = { ...SECRET, labels: { ...labels, [component]: 'ours' } };
+
+  test('is told, and what it changes is not written again', async () => {
+    api = new Rewriting();
+    const props = { client: api, children, metadataKeys: METADATA_KEYS };
+    applier = new Applier({ ...props, onApiGone: () => undefined });
+    assert.equal(await apply(wanted), 'created');
+    see(kinds.Secret, 's');
+    assert.equal(await apply(wanted), 'unchanged');
+    assert.deepEqual(api.calls, ['POST s']);
+    const manager = new ResourceManager({ children, applier, now: () => 0 });
+    const told = [`Secret s: metadata.labels[${component}]`];
+    assert.deepEqual(manager.altered(aPlan([[wanted]])), told);
+    // Another edit of the same field is no policy's.
+    api.edit('s', ({ metadata, ...rest }) => ({
+      ...rest,
+      metadata: { ...metadata, labels: { ...metadata.labels, [METADATA_KEYS.owner]: 'x' } },
+    }));
+    see(kinds.Secret, 's');
+    assert.equal(await apply(wanted), 'configured');
+    assert.equal(await apply(wanted), 'unchanged');
   });
 });
 

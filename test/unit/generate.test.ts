@@ -85,8 +85,10 @@ describe('a generated Fernet key', () => {
 describe('a Secret with its values', () => {
   test('stays as it was otherwise', () => {
     const wanted = secret({ a: 'password', b: 'fernet' });
-    const { data, ...rest } = withValues(wanted, METADATA_KEYS, randomBytes);
-    assert.deepEqual(rest, wanted);
+    const { data, metadata, ...rest } = withValues(wanted, METADATA_KEYS, randomBytes);
+    const { [METADATA_KEYS.generatedId]: id = '', ...annotations } = metadata.annotations ?? {};
+    assert.deepEqual({ ...rest, metadata: { ...metadata, annotations } }, wanted);
+    assert.match(id, /^[0-9a-f]{16}$/, 'what identifies its values is new');
     assert.deepEqual(Object.keys(data), ['a', 'b']);
   });
 

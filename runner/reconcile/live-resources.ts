@@ -1,0 +1,95 @@
+import { hashOf } from '../../constructs/kit/hash.js';
+import type { ClusterReader, Index } from '../../constructs/kit/kind.js';
+import { keyOfObject, type KubeObject, type Resource } from '../../constructs/kit/object.js';
+import type { MetadataKeys } from '../../constructs/kit/labels.js';
+import type { ObjectKind } from '../../constructs/kit/object-kind.js';
+import type { AnyKind } from '../../constructs/registry.js';
+import { isNotFound } from '../api/api-error.js';
+import type { Client } from '../api/client.js';
+import { listAll } from '../api/list.js';
+import { resourcePath } from '../api/resource-path.js';
+import { withRecordedStatus } from './recorded-status.js';
+import type { Status } from './resource-status.js';
+
+/** A kind of ours, as the API serves it and as the caches keep it. */
+export interface OwnKind {
+  readonly api: ObjectKind;
+  readonly kind: AnyKind;
+  /** Puts in an object that was read; a newer one enqueues it. */
+  readonly found: (object: KubeObject) => void;
+}
+
+const LAST_APPLIED = 'kubectl.kubernetes.io/last-applied-configuration';
+
+/**
+ * Reads resources from the API server before something is done that cannot be undone: the caches may
+ * be stale, and a label selector hides what lost its label.
+ */
+export class LiveResources {
+  constructor(
+    private readonly client: Pick<Client, 'request'>,
+    /** By the name of the kind. */
+    private readonly kinds: ReadonlyMap<string, OwnKind>,
+    private readonly metadataKeys: MetadataKeys,
+  ) {}
+
+  /** Whether a cached resource is as it is now. If not, the caches get what was read. */
+  async isCurrent(resource: Resource): Promise<boolean> {
+    const own = this.kinds.get(resource.kind);
+    if (!own) return true;
+    const { namespace, name } = resource.metadata;
+    try {
+      const path = resourcePath(own.api, namespace, name);
+      const found = await this.client.request<Resource<unknown, Status>>('GET', path);
+      const live = withRecordedStatus(own.kind, this.metadataKeys, found);
+      if (essence(live, own) === essence(resource, own)) return true;
+      own.found(found);
+      return false;
+    } catch (error) {
+      if (isNotFound(error)) return false;
+      throw error;
+    }
+  }
+
+  /** Lists the resources of some indexes as they are now, in one namespace. */
+  async reader(indexes: readonly Index[], namespace: string): Promise<Pick<ClusterReader, 'list'>> {
+    const lists = await Promise.all(
+      indexes.map(async (index) => [index.name, await this.#list(index, namespace)] as const),
+    );
+    const live = new Map<string, readonly KubeObject[]>(lists);
+    return {
+      list: <O extends KubeObject, T>(index: Index<O>, value: string, pick: (object: O) => T) => {
+        const objects = live.get(index.name) as readonly O[] | undefined;
+        if (!objects) throw new Error(`${index.name}: not in \`listsLive\` of its kind`);
+        return objects.filter((object) => valuesOf(index, object).includes(value)).map(pick);
+      },
+    };
+  }
+
+  async #list({ kind }: Index, namespace: string): Promise<readonly KubeObject[]> {
+    const own = this.kinds.get(kind);
+    if (!own) return [];
+    const { items } = await listAll(this.client, resourcePath(own.api, namespace));
+    return [...items].sort((a, b) => (keyOfObject(a) < keyOfObject(b) ? -1 : 1));
+  }
+}
+
+/** An object that a broken CRD has let in names nothing. */
+function valuesOf<O extends KubeObject>(index: Index<O>, object: O): readonly string[] {
+  try {
+    return index.values(object);
+  } catch {
+    return [];
+  }
+}
+
+/** What decides about the effects of a resource. */
+function essence(resource: Resource, { kind }: OwnKind): string {
+  const { uid, generation, deletionTimestamp, annotations = {} } = resource.metadata;
+  const { [LAST_APPLIED]: _applied, ...others } = annotations;
+  const status = (resource.status ?? {}) as Readonly<Record<string, unknown>>;
+  const done = [...kind.durableStatus, ...(kind.recordedStatus ?? [])].map(
+    (field) => status[field] ?? null,
+  );
+  return hashOf([uid, generation, deletionTimestamp ?? null, others, done]);
+}
