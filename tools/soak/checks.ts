@@ -41,7 +41,7 @@ export async function orphans(client: Client): Promise<readonly string[]> {
   const children = await Promise.all(
     CHILDREN.map((kind) => list(client, kind, `${MANAGED_BY_LABEL}=${MANAGED_BY}`)),
   );
-  // A Secret or a volume with data is kept without an owner where its resource says so.
+  // Retained Secrets and volumes have no owner.
   return children
     .flat()
     .filter(({ metadata: { ownerReferences = [] } }) =>

@@ -115,7 +115,7 @@ const cp = await startControlPlane({
   onProgress: ({ message }) => process.stderr.write(`${message}\n`),
 });
 const client = createClient({ credentials: await loadCredentials(cp.kubeconfig, process.env) });
-let isWell = false;
+let isWell: boolean;
 try {
   const replicas = await Replicas.start(cp, values.log);
   try {

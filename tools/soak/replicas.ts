@@ -63,7 +63,7 @@ export class Replicas {
     }
   }
 
-  /** Calls of both since the last question, without those that are made at rest. */
+  /** Calls of both since the last question, without the calls that are made at rest. */
   takeCalls(): readonly string[] {
     return this.proxies
       .flatMap(({ calls }) => calls.splice(0))
