@@ -13,6 +13,7 @@ const ROOT = fileURLToPath(new URL('../../../../', import.meta.url));
  */
 const BOUNDED: Readonly<Record<string, string>> = {
   'constructs/kit/depth.ts cut': 'its own limit',
+  'constructs/kit/schema/bounds.ts measure': 'our schema',
   'constructs/kit/schema/equal.ts equal': '`admit` cuts both values',
   'constructs/kit/schema/node.ts compile': 'our schema',
   'constructs/kit/schema/rule-problems.ts celValue': 'our schema',
@@ -23,12 +24,15 @@ const BOUNDED: Readonly<Record<string, string>> = {
   'runner/admission/ca-injector.ts this.#enqueue this.#run': 'one call each time that a timer ends',
   'runner/admission/normalize.ts textsAt': 'the path, which is ours',
   'runner/apply/applier.ts this.#change': 'a second attempt, with a live object',
+  'runner/apply/as-applied.ts isSame isSameList':
+    'the object that is wanted; `admit` cuts its fields',
   'runner/cache/dependencies.ts this.of': 'the one object before',
   'runner/cache/discovery.ts this.#poll this.#schedule': 'one call each time that a timer ends',
   'runner/cache/owned-fields.ts project select': '`childOf` refuses deeper objects',
   'runner/cache/served-schemas.ts missingFields': 'our schema',
   'runner/config/config.ts deepFreeze': 'our configuration',
-  'runner/controller/workqueue.ts this.#pump this.#run this.add this.addAfter': 'the workers',
+  'runner/controller/workqueue.ts this.#pump this.#retry this.#run this.add this.addAfter':
+    'the workers',
   'runner/leader/leader.ts this.release': 'its own limit',
   'runner/telemetry/log.ts messages': 'its own limit',
   'runner/telemetry/monitoring.ts contains': 'the object that is wanted, which is ours',
