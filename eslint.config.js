@@ -84,7 +84,7 @@ const OUTGOING = [
   { regex: '^(node:)?(http2|dgram)$|^undici(/|$)', message: BOUNDED },
   {
     regex: '^(node:)?(http|https|net|tls)$',
-    importNames: ['request', 'get', 'Agent', 'connect', 'createConnection', 'Socket', 'TLSSocket'],
+    importNames: ['request', 'get', 'Agent', 'connect', 'createConnection', 'Socket'],
     allowTypeImports: true,
     message: BOUNDED,
   },

@@ -13,7 +13,7 @@ const MANAGED = `${MANAGED_BY_LABEL}=${MANAGED_BY}`;
 
 const OPTIONAL_SYNC_MS = 30_000;
 
-/** How often resources are told of watches that have begun or ceased to work. */
+/** How often conditions of broken watches are refreshed. */
 const WATCH_CHECK_MS = 15_000;
 
 /** Starts and stops the watches that fill the caches, and the controllers that read them. */

@@ -12,7 +12,7 @@ import { ProxiedOperators } from './support/proxied-operators.js';
 import { assertSameObjects, atRest, snapshot, type Snapshot } from './support/snapshot.js';
 
 const { paused, run, runAgain } = metadataKeysFor(DEFAULT_API_GROUP);
-/** The objects without Jobs: a Job that has ended may be deleted by anybody. */
+/** The objects without Jobs: a Job that has ended may be deleted at any time. */
 const OURS = ['AppBench', 'AppSite', 'SiteJob'];
 const componentReplicas = { workerDefault: 0, workerShort: 0, workerLong: 0 };
 const JOBS = { 'b-init': 1, 's-init': 1, 'j-run': 1 };

@@ -65,7 +65,9 @@ export class SiteJobs {
       return runScript(jobCommand(script, env), env, kill);
     const socket = { DB_ADMIN_SOCKET: join(temporaryDirectory(), 'socket') };
     const names = ['SITE_NAME', 'SITE_OWNER', 'BENCH_DIR', 'PYTHONPATH'];
-    const own = Object.entries(env).filter(([name]) => name.startsWith('DB_') || names.includes(name));
+    const own = Object.entries(env).filter(
+      ([name]) => name.startsWith('DB_') || names.includes(name),
+    );
     const admin = daemon(jobCommand('database_admin.py', {}), {
       ...Object.fromEntries(own),
       ...socket,

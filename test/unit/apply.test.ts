@@ -429,7 +429,7 @@ describe('a policy that changes what is written', () => {
   }
   const wanted = { ...SECRET, labels: { ...labels, [component]: 'ours' } };
 
-  test('is told, and what it changes is not written again', async () => {
+  test('is reported, and what it changes is not written again', async () => {
     api = new Rewriting();
     const props = { client: api, children, metadataKeys: METADATA_KEYS };
     applier = new Applier({ ...props, onApiGone: () => undefined });
@@ -438,8 +438,8 @@ describe('a policy that changes what is written', () => {
     assert.equal(await apply(wanted), 'unchanged');
     assert.deepEqual(api.calls, ['POST s']);
     const manager = new ResourceManager({ children, applier, now: () => 0 });
-    const told = [`Secret s: metadata.labels[${component}]`];
-    assert.deepEqual(manager.altered(aPlan([[wanted]])), told);
+    const reported = [`Secret s: metadata.labels[${component}]`];
+    assert.deepEqual(manager.altered(aPlan([[wanted]])), reported);
     // Another edit of the same field is no policy's.
     api.edit('s', ({ metadata, ...rest }) => ({
       ...rest,

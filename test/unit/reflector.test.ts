@@ -414,7 +414,7 @@ describe('a reflector after etcd was restored from a backup', { concurrency: tru
 });
 
 describe('a reflector that does not work', { concurrency: true }, () => {
-  test('tells since when, whatever the lists of its version say', async () => {
+  test('reports since when, whatever the lists of its version say', async () => {
     let time = 0;
     const forbidden = new ApiError(403, 'Forbidden', {}, 'WATCH: 403');
     const server = new Server([list(10, [])], Array.from<Script>({ length: 9 }).fill([forbidden]));
