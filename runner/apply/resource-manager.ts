@@ -52,7 +52,8 @@ export class ResourceManager {
         const { id, hash } = planned;
         const child = this.props.children.get(id);
         // A Job that has succeeded may be deleted.
-        if (isRecorded(this.props.children, plan, planned)) return [id, hash, planned.createOnly];
+        if (!child && isRecorded(this.props.children, plan, planned))
+          return [id, hash, planned.createOnly];
         return [id, hash, child?.createOnly ?? child?.owned];
       }),
     );

@@ -227,7 +227,7 @@ describe('the documents of a site', { concurrency: true }, () => {
     for (const name of names) await cluster.ready('SiteUser', namespace, name, 90_000);
   });
 
-  test('are written beside one that is too large for a ConfigMap', async () => {
+  test('are written beside one that is too large', async () => {
     const namespace = await aShop(cluster);
     await cluster.apply(
       namespace,
@@ -245,10 +245,11 @@ describe('the documents of a site', { concurrency: true }, () => {
     );
     await cluster.ready('SiteUser', namespace, 'pam');
     const chart = await cluster.becomes('SiteDashboardChart', namespace, 'large', {
-      what: 'says that it failed',
-      check: (live) => reasonOf(live) === 'DocumentFailed',
+      what: 'says that it is invalid',
+      check: (live) => reasonOf(live) === 'InvalidSpec',
     });
-    assert.match(conditionOf(chart, 'Ready')?.message ?? '', /^it takes \d+ bytes; a Job can take/);
+    const message = /^spec\.customOptions: Too long: may not be more than 262144 bytes$/;
+    assert.match(conditionOf(chart, 'Ready')?.message ?? '', message);
     for (const [kind, name] of [
       ['SiteUser', 'pam'],
       ['SiteDashboardChart', 'large'],
@@ -300,7 +301,7 @@ describe('the documents of a site', { concurrency: true }, () => {
     await cluster.apply(namespace, aUser('jan'));
     const user = await cluster.becomes('SiteUser', namespace, 'jan', {
       what: 'says why',
-      check: (live) => reasonOf(live) === 'Forbidden',
+      check: (live) => reasonOf(live) === 'QuotaExceeded',
     });
     assert.match(conditionOf(user, 'Ready')?.message ?? '', /exceeded quota: none/);
     await cluster.delete('ResourceQuota', namespace, 'none');

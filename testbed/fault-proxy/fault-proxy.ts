@@ -107,7 +107,9 @@ export class FaultProxy {
     for await (const chunk of incoming) chunks.push(chunk as Buffer);
     const body = Buffer.concat(chunks);
     const call = callOf(incoming, body.toString());
-    this.calls.push(`${call.isWatch ? 'WATCH' : call.method} ${call.path}`);
+    // A list of one object only compares versions.
+    const method = call.query.get('limit') === '1' ? 'GET-ONE' : call.method;
+    this.calls.push(`${call.isWatch ? 'WATCH' : method} ${call.path}`);
     const pass = async (): Promise<void> => {
       const fault = await this.rule?.(call);
       if (fault === 'drop') response.destroy();

@@ -1,7 +1,6 @@
 """TEST CODE: kills site_init.py or site_backup.py at the KILL_AT-th rename, removal or start of a program."""
 
 import os
-import shutil
 import subprocess
 import sys
 
@@ -17,7 +16,16 @@ if "KILL_AT" in os.environ and sys.orig_argv[-1].endswith(("site_init.py", "site
 
         return call
 
-    os.replace, os.rename, shutil.rmtree = map(deadly, (os.replace, os.rename, shutil.rmtree))
+    unlink_any = os.unlink
+    os.replace, os.rename, unlink = map(deadly, (os.replace, os.rename, os.unlink))
+    if sys.orig_argv[-1].endswith("site_init.py"):
+        os.rmdir = deadly(os.rmdir)
+
+    def unlink_owner(path, *args, **kwargs):
+        """The file with the owner is the last one of a backup."""
+        return (unlink if path == "started.json" else unlink_any)(path, *args, **kwargs)
+
+    os.unlink = unlink_owner
 
     class Popen(subprocess.Popen):
         def __init__(self, *args, **kwargs):
