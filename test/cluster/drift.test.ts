@@ -255,12 +255,12 @@ describe('fields of another manager', () => {
     assert.equal(request, '1');
   });
 
-  test('survives on a Secret, a Job, a Service and a claim', async () => {
+  test('survives on a Secret, a ConfigMap, a Service and a claim', async () => {
     const labels = { team: 'red', 'app.kubernetes.io/part-of': 'shop' };
     const patch = { metadata: { labels, annotations: { note: 'n' } } };
     const targets = [
       ['Secret', 's-db'],
-      ['Job', 's-init'],
+      ['ConfigMap', 'b-config'],
       ['Service', 'b-nginx'],
       ['PersistentVolumeClaim', 'b-sites'],
     ] as const;
