@@ -28,7 +28,15 @@ const CASES: readonly Case[] = [
     name: 'appsJSON installs the applications: both init Jobs run again, and no pod restarts',
     kind: 'AppBench',
     patch: { appsJSON: '["erpnext","hrms"]' },
-    writes: ['delete jobs/b-init', 'delete jobs/s-init', 'patch jobs/b-init', 'patch jobs/s-init'],
+    writes: [
+      'delete jobs/b-init',
+      'delete jobs/s-init',
+      'patch jobs/b-init',
+      'patch jobs/s-init',
+      // The records of what has run.
+      'patch persistentvolumeclaims/b-sites',
+      'patch secrets/s-encryption-key',
+    ],
     values: {
       [`Job/b-init ${CONTAINER}.env BENCH_APPS`]: '["erpnext","hrms"]',
       [`Job/s-init ${CONTAINER}.env SITE_APPS`]: '["erpnext","hrms"]',
@@ -104,7 +112,7 @@ const CASES: readonly Case[] = [
     name: 'adminPasswordSecretRef gives the site’s init Job another Secret',
     kind: 'AppSite',
     patch: { adminPasswordSecretRef: { name: 'chosen' } },
-    writes: ['delete jobs/s-init', 'patch jobs/s-init'],
+    writes: ['delete jobs/s-init', 'patch jobs/s-init', 'patch secrets/s-encryption-key'],
     values: {
       [`Job/s-init ${CONTAINER}.env ADMIN_PASSWORD`]: { name: 'chosen', key: 'password' },
       'Secret/s-admin-password kind': 'Secret',

@@ -155,11 +155,16 @@ describe('an object that cannot be processed', () => {
         ...{ apiVersion, kind, metadata: { name } },
         ...rest,
       });
-      await cluster.create(attacker, poison('AppSite', 'no-bench', { spec: { siteName: 'a.b' } }));
-      await cluster.create(attacker, poison('SiteUser', 'text', { spec: 'text' }));
-      await cluster.create(attacker, poison('AppSite', 'nothing', {}));
-      await cluster.create(attacker, poison('SiteUser', 'no-site', { spec: {} }));
-      await cluster.create(attacker, poison('SiteWorkspace', 'no-site', { spec: { siteRef: 5 } }));
+      // The API server takes some time to forget the schema.
+      const stored = (manifest: Manifest): Promise<Live> =>
+        cluster.until(`${manifest.kind} ${manifest.metadata.name} is stored`, () =>
+          cluster.create(attacker, manifest),
+        );
+      await stored(poison('AppSite', 'no-bench', { spec: { siteName: 'a.b' } }));
+      await stored(poison('SiteUser', 'text', { spec: 'text' }));
+      await stored(poison('AppSite', 'nothing', {}));
+      await stored(poison('SiteUser', 'no-site', { spec: {} }));
+      await stored(poison('SiteWorkspace', 'no-site', { spec: { siteRef: 5 } }));
       await cluster.patchStatus('AppSite', tenant, 'old', { status: { conditions: 'none' } });
       await stalled('AppSite', 'no-bench', ['InvalidSpec', 'spec.benchRef']);
       await stalled('SiteUser', 'no-site', ['InvalidSpec', 'spec.siteRef']);

@@ -28,7 +28,12 @@ const siteJob = (): Manifest => ({
 /** A bench and a site whose spec has more than the others'. */
 const RICH = [
   bench({ podTemplate: { labels: { team: 'a' } } }),
-  site({ ingress: { enabled: true, annotations: { note: 'n' } } }),
+  site({
+    ingress: {
+      enabled: true,
+      annotations: { 'nginx.ingress.kubernetes.io/proxy-read-timeout': '60' },
+    },
+  }),
 ] as const;
 const PLAIN = [bench(), site({ ingress: { enabled: true } })] as const;
 
