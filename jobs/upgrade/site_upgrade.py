@@ -161,11 +161,18 @@ class Upgrade:
     def discard_unfinished_backup(self) -> None:
         """It may have filled the volume, and the site's configuration needs some space."""
         private = self.location.site / "private"
-        restores = (folder / "before" for folder in directories_in(private / "restores"))
-        for folder in (*directories_in(private / "upgrades"), *restores):
-            for name in names_in(folder):
-                if name.endswith(".part"):
-                    remove_file(folder / name)
+        for root, inner in ((private / "upgrades", ""), (private / "restores", "before")):
+            try:
+                for folder in directories_in(root):
+                    self.remove_parts(folder / inner)
+            except JobError as error:
+                log(f"{error}; the site is opened without removing unfinished backups there")
+
+    @staticmethod
+    def remove_parts(folder: Path) -> None:
+        for name in names_in(folder):
+            if name.endswith(".part"):
+                remove_file(folder / name)
 
     @property
     def backup(self) -> str:
