@@ -174,9 +174,16 @@ describe('an object that cannot be processed', () => {
       await operator.stop();
       await start();
       await serves('after-restart');
-      for (const name of ['no-bench', 'nothing']) {
-        await cluster.delete('AppSite', attacker, name);
-        await cluster.deleted('AppSite', attacker, name, 60_000);
+      // Without its schema, each can be changed and so be deleted.
+      for (const [kind, name] of [
+        ['AppSite', 'no-bench'],
+        ['AppSite', 'nothing'],
+        ['SiteUser', 'text'],
+        ['SiteUser', 'no-site'],
+        ['SiteWorkspace', 'no-site'],
+      ] as const) {
+        await cluster.delete(kind, attacker, name);
+        await cluster.deleted(kind, attacker, name, 60_000);
       }
     } finally {
       await Promise.all(restore.map((undo) => undo()));

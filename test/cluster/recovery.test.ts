@@ -4,6 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 
 import { DEFAULT_API_GROUP } from '../../constructs/kit/definition.js';
 import { metadataKeysFor } from '../../constructs/kit/labels.js';
+import { FIELD_MANAGER } from '../../runner/cache/child.js';
 import { type Cluster, startCluster } from './harness.js';
 import { aBench, API_VERSION, aSite } from './support/builders.js';
 import { MutatingPolicy } from './support/mutating-policy.js';
@@ -80,6 +81,17 @@ const CASES: readonly Case[] = [
     manifests: RICH,
     disturb: async (namespace) => {
       await eachChild(namespace, undefined, { metadata: { managedFields: [{}] } });
+      await cluster.until('the operator owns the fields again', async () => {
+        const repaired = ['Deployment', 'Service', 'Ingress', 'ConfigMap', 'StatefulSet'];
+        for (const child of await cluster.children(namespace)) {
+          if (!repaired.includes(child.kind)) continue;
+          const managers = (at(child, 'metadata.managedFields') ?? []) as { manager: string }[];
+          const names = managers.map(({ manager }) => manager);
+          assert.ok(names.includes(FIELD_MANAGER), nameOf(child));
+          assert.ok(!names.includes('before-first-apply'), nameOf(child));
+        }
+        return true;
+      });
       await settled(namespace);
       await cluster.apply(namespace, ...PLAIN);
     },

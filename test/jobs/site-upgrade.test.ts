@@ -234,7 +234,7 @@ describeOnServers('an upgrade', (servers) => {
     const refused = await to(NEW, '15.45.0').init();
     assert.match(
       refused.lastLine,
-      /^app-operator: UnsafeFile: .*\/private\/upgrades .* is open as before$/,
+      /^app-operator: UnsafeFile: .*\/private\/upgrades\/.* is open as before$/,
     );
     assert.deepEqual(settingsOf(site), [0, undefined, PREFIX]);
     assert.equal(markerOf(site).upgrade, undefined);
