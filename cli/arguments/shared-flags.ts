@@ -1,12 +1,7 @@
 /** Flags that several commands have. */
-import { defined } from '../../constructs/kit/defined.js';
 import { DEFAULT_API_GROUP } from '../../constructs/kit/definition.js';
 import { DEFAULT_IDS, DEFAULT_SETTINGS, type Settings } from '../../constructs/kit/settings.js';
-import {
-  DEFAULT_POLICY,
-  type PodSecurityLevel,
-  type TenantPolicy,
-} from '../../constructs/kit/tenant-policy.js';
+import { DEFAULT_POLICY } from '../../constructs/kit/tenant-policy.js';
 import type { GivenValues } from '../../runner/config/flag-parser.js';
 import {
   bool,
@@ -17,6 +12,7 @@ import {
   patterns,
   text,
 } from '../../runner/config/parsers.js';
+import { podSecurityLevel, policyFrom } from '../../runner/config/tenant-policy.js';
 import type { CommandFlag, CommandFlags } from './command.js';
 
 const MAX_ID = 2147483647;
@@ -64,11 +60,7 @@ export const POLICY_FLAGS = {
     help: 'how images of benches, Redis and databases begin (default: all)',
   },
   'pod-security-level': {
-    value: oneOf<PodSecurityLevel>({
-      restricted: 'restricted',
-      baseline: 'baseline',
-      privileged: 'privileged',
-    }),
+    value: podSecurityLevel,
     placeholder: 'LEVEL',
     help: `Pod Security Standard that a spec must not exceed (default ${DEFAULT_POLICY.podSecurityLevel})`,
     complete: ['restricted', 'baseline', 'privileged'],
@@ -164,16 +156,4 @@ export function settingsOf(values: GivenValues<typeof SETTINGS_FLAGS>): Settings
     operatorNamespace: values['operator-namespace'] ?? DEFAULT_SETTINGS.operatorNamespace,
     policy: policyFrom(values),
   };
-}
-
-/** The policy of the given flags. */
-export function policyFrom(values: GivenValues<typeof POLICY_FLAGS>): Partial<TenantPolicy> {
-  const given: Readonly<Record<keyof TenantPolicy, unknown>> = {
-    allowedServiceAccounts: values['allowed-service-accounts'],
-    allowedIngressAnnotations: values['allowed-ingress-annotations'],
-    allowedImagePrefixes: values['allowed-image-prefixes'],
-    podSecurityLevel: values['pod-security-level'],
-    sharedHosts: values['shared-hosts'],
-  };
-  return defined(given) as Partial<TenantPolicy>;
 }

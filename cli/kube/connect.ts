@@ -1,3 +1,4 @@
+import { messageOf } from '../../constructs/kit/errors.js';
 import { existsSync } from 'node:fs';
 import { createClient, type Client } from '../../runner/api/client.js';
 import { loadCredentials, podNamespace } from '../../runner/api/credentials.js';
@@ -67,7 +68,7 @@ async function connect(target: Target) {
     return { client: createClient({ credentials }), namespace };
   } catch (error) {
     if (error instanceof CliError) throw error;
-    throw new CliError(error instanceof Error ? error.message : String(error));
+    throw new CliError(messageOf(error));
   }
 }
 

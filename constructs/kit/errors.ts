@@ -52,3 +52,8 @@ export class Stalled extends Error {
     return new Stalled('InvalidSpec', problems.map((p) => `${p.path}: ${p.message}`).join('; '));
   }
 }
+
+/** The message of whatever was thrown. */
+export function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}

@@ -1,3 +1,5 @@
+import { messageOf } from './errors.js';
+import { isObject } from './is-object.js';
 /** The health of an object, by the rules of kstatus. */
 export interface Health {
   readonly state: 'Ready' | 'InProgress' | 'Failed' | 'Terminating' | 'Missing';
@@ -85,9 +87,13 @@ export function healthOf(read: Observable, rule: HealthRule = CORE[read.kind] ??
   try {
     return healthByRule(object, rule);
   } catch (error) {
-    const why = error instanceof Error ? error.message : String(error);
-    return { state: 'Failed', reason: 'Unreadable', message: `is unreadable: ${why}` };
+    return unreadable(error);
   }
+}
+
+/** The health of an object that cannot be read. */
+export function unreadable(error: unknown): Health {
+  return { state: 'Failed', reason: 'Unreadable', message: `is unreadable: ${messageOf(error)}` };
 }
 
 function healthByRule(object: Observable, rule: HealthRule): Health {
@@ -117,11 +123,11 @@ const NUMBERS = [
 /** What is read of an object, where it has the types that it should have. */
 function observable(object: Observable): Observable {
   const { spec, status } = object as { readonly spec?: unknown; readonly status?: unknown };
-  const read = isRecord(status) ? soundStatus(status) : undefined;
+  const read = isObject(status) ? soundStatus(status) : undefined;
   const { spec: _spec, status: _status, ...others } = object;
   return {
     ...others,
-    ...(isRecord(spec) ? { spec: withoutMisfits(spec, [], ['replicas', 'completions']) } : {}),
+    ...(isObject(spec) ? { spec: withoutMisfits(spec, [], ['replicas', 'completions']) } : {}),
     ...(read ? { status: read } : {}),
   };
 }
@@ -163,11 +169,7 @@ export function conditionsOf(conditions: unknown): readonly StatusCondition[] {
 
 /** The items of a list that are objects; none where it is no list. */
 export function recordsOf(list: unknown): readonly Readonly<Record<string, unknown>>[] {
-  return Array.isArray(list) ? list.filter(isRecord) : [];
-}
-
-function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
+  return Array.isArray(list) ? list.filter(isObject) : [];
 }
 
 /** The condition of a type. */

@@ -56,6 +56,11 @@ export function keyOfObject({ metadata }: KubeObject): ObjectKey {
   return keyOf(metadata.namespace, metadata.name);
 }
 
+/** The namespace in a key; `''` for a cluster-scoped object. */
+export function namespaceOfKey(key: ObjectKey): string {
+  return key.slice(0, Math.max(0, key.indexOf('/')));
+}
+
 /** The group of an `apiVersion`: `''` for the core group. */
 export function groupOf(apiVersion: string): string {
   const slash = apiVersion.indexOf('/');

@@ -1,3 +1,4 @@
+import type { UserInfo } from '../api/access-review.js';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { API_VERSION } from '../../constructs/kit/definition.js';
 import type { Problem } from '../../constructs/kit/errors.js';
@@ -10,13 +11,7 @@ import type { Logger } from '../telemetry/log.js';
 import { AuthorReader, keyOfRead } from './author-reader.js';
 import type { Read } from './author-access.js';
 import { normalize } from './normalize.js';
-import {
-  type AdmissionRequest,
-  type AdmissionResponse,
-  refusal,
-  shortened,
-  type UserInfo,
-} from './review.js';
+import { type AdmissionRequest, type AdmissionResponse, refusal, shortened } from './review.js';
 import { deletionWarnings, validate, type AdmissionChange } from './validate.js';
 
 export interface AdmissionProps {

@@ -1,3 +1,5 @@
+import { isAllowed, type UserInfo } from '../api/access-review.js';
+import { keepNewest } from '../keep-newest.js';
 import { createHash } from 'node:crypto';
 import type { AnyKind } from '../../constructs/registry.js';
 import { objectKind } from '../../constructs/kit/definition.js';
@@ -5,7 +7,6 @@ import { groupOf } from '../../constructs/kit/object.js';
 import type { ObjectKind } from '../../constructs/kit/object-kind.js';
 import type { Client } from '../api/client.js';
 import type { Logger } from '../telemetry/log.js';
-import type { UserInfo } from './review.js';
 
 /** A read that an answer depends on. */
 export interface Read {
@@ -23,10 +24,6 @@ export interface AuthorAccessProps {
   readonly log: Logger;
   /** Monotonic, in milliseconds. */
   readonly now?: () => number;
-}
-
-interface SubjectAccessReview {
-  readonly status?: { readonly allowed?: boolean };
 }
 
 /** The authorizer of an API server caches as long at least. */
@@ -83,22 +80,13 @@ export class AuthorAccess {
     const allowed = this.#review(spec);
     this.#cache.delete(key);
     this.#cache.set(key, { allowed, until: now() + CACHE_MS });
-    const [oldest] = this.#cache.keys();
-    if (this.#cache.size > CACHE_SIZE && oldest !== undefined) this.#cache.delete(oldest);
+    keepNewest(this.#cache, CACHE_SIZE);
     return allowed;
   }
 
   async #review(spec: object): Promise<boolean> {
     try {
-      const { status } = await this.props.client.request<SubjectAccessReview>(
-        'POST',
-        '/apis/authorization.k8s.io/v1/subjectaccessreviews',
-        {
-          timeoutMs: REVIEW_TIMEOUT_MS,
-          body: { apiVersion: 'authorization.k8s.io/v1', kind: 'SubjectAccessReview', spec },
-        },
-      );
-      return status?.allowed === true;
+      return await isAllowed(this.props.client, spec, REVIEW_TIMEOUT_MS);
     } catch (error) {
       this.props.log.warn('access of an author not reviewed: objects stay hidden', { error });
       return false;

@@ -1,3 +1,5 @@
+import { Slots } from '../slots.js';
+
 /** Something waited too long for its turn. */
 export class Busy extends Error {
   override readonly name = 'Busy';
@@ -14,40 +16,26 @@ export interface GateProps {
 
 /** Lets a bounded number pass at the same time; the rest waits in order, for a bounded time. */
 export class Gate {
-  #passed = 0;
-  readonly #waiting = new Set<() => void>();
+  readonly #slots: Slots;
 
-  constructor(private readonly props: GateProps) {}
+  constructor(private readonly props: GateProps) {
+    this.#slots = new Slots(props.most);
+  }
 
   /**
    * Waits for a turn. What is returned ends it, and may be called more than once.
    * @throws Busy
    */
   async enter(): Promise<() => void> {
-    const { most, waitMs, message } = this.props;
-    if (this.#passed < most) this.#passed += 1;
-    else {
-      await new Promise<void>((resolve, reject) => {
-        const turn = (): void => {
-          clearTimeout(timer);
-          this.#waiting.delete(turn);
-          resolve();
-        };
-        const timer = setTimeout(() => {
-          this.#waiting.delete(turn);
-          reject(new Busy(message));
-        }, waitMs);
-        this.#waiting.add(turn);
-      });
+    const { waitMs, message } = this.props;
+    const late = new AbortController();
+    const timer = setTimeout(() => {
+      late.abort(new Busy(message));
+    }, waitMs);
+    try {
+      return await this.#slots.take(late.signal);
+    } finally {
+      clearTimeout(timer);
     }
-    let left = false;
-    return () => {
-      if (left) return;
-      left = true;
-      // The place goes to the first that waits.
-      const [next] = this.#waiting;
-      if (next) next();
-      else this.#passed -= 1;
-    };
   }
 }

@@ -1,3 +1,5 @@
+import type { UserInfo } from '../api/access-review.js';
+import { isObject } from '../../constructs/kit/is-object.js';
 import type { Problem } from '../../constructs/kit/errors.js';
 import type { KubeObject } from '../../constructs/kit/object.js';
 
@@ -17,14 +19,6 @@ export interface AdmissionRequest {
   readonly object?: KubeObject | null;
   /** null for a create. */
   readonly oldObject?: KubeObject | null;
-}
-
-/** An author, as the API server authenticated it. */
-export interface UserInfo {
-  readonly username?: string;
-  readonly uid?: string;
-  readonly groups?: readonly string[];
-  readonly extra?: Readonly<Record<string, readonly string[]>>;
 }
 
 /** The response of an AdmissionReview. */
@@ -52,14 +46,14 @@ export function requestOf(body: string): AdmissionRequest {
   } catch {
     throw new BadReview('body: not JSON');
   }
-  if (!isRecord(review) || review['kind'] !== 'AdmissionReview') {
+  if (!isObject(review) || review['kind'] !== 'AdmissionReview') {
     throw new BadReview('body: not an AdmissionReview');
   }
   if (review['apiVersion'] !== REVIEW_VERSION) {
     throw new BadReview(`AdmissionReview: unsupported version; expected ${REVIEW_VERSION}`);
   }
   const { request } = review;
-  if (!isRecord(request)) throw new BadReview('AdmissionReview: no request');
+  if (!isObject(request)) throw new BadReview('AdmissionReview: no request');
   if (!isComplete(request)) throw new BadReview('AdmissionReview: incomplete request');
   return request as unknown as AdmissionRequest;
 }
@@ -123,26 +117,22 @@ export function reviewOf(response: AdmissionResponse): string {
 const LONGEST_UID = 256;
 
 function isComplete({ uid, kind, operation, object, oldObject }: Record<string, unknown>): boolean {
-  const hasType = isRecord(kind) && isText(kind['group']) && isText(kind['kind']);
+  const hasType = isObject(kind) && isText(kind['group']) && isText(kind['kind']);
   return (
     isText(uid) &&
     uid.length <= LONGEST_UID &&
     hasType &&
     isText(operation) &&
-    isObject(object, operation === 'CREATE' || operation === 'UPDATE') &&
-    isObject(oldObject, operation === 'UPDATE' || operation === 'DELETE')
+    hasMetadata(object, operation === 'CREATE' || operation === 'UPDATE') &&
+    hasMetadata(oldObject, operation === 'UPDATE' || operation === 'DELETE')
   );
 }
 
-function isObject(value: unknown, needed: boolean): boolean {
+function hasMetadata(value: unknown, needed: boolean): boolean {
   if (value === undefined || value === null) return !needed;
-  return isRecord(value) && isRecord(value['metadata']);
+  return isObject(value) && isObject(value['metadata']);
 }
 
 function isText(value: unknown): value is string {
   return typeof value === 'string';
-}
-
-function isRecord(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }

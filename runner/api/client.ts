@@ -7,7 +7,7 @@ import type { Credentials } from './credentials.js';
 import { lines } from './lines.js';
 import { isCollection, type Verb } from './resource-path.js';
 import { retryDelay } from './retry.js';
-import { Slots } from './slots.js';
+import { Slots } from '../slots.js';
 import { closeTransport, openTransport, type Transport } from './transport.js';
 import { VERSION } from '../version.js';
 

@@ -1,3 +1,4 @@
+import { METADATA_LIST } from './media-type.js';
 import type { KubeObject } from '../../constructs/kit/object.js';
 import type { Client } from './client.js';
 
@@ -27,9 +28,6 @@ interface Page {
 }
 
 const PAGE_SIZE = '500';
-const METADATA_LIST =
-  'application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1, application/json';
-
 /** Lists a whole collection, page by page. @param path of the collection */
 export async function listAll(
   client: Pick<Client, 'request'>,

@@ -1,3 +1,4 @@
+import { METADATA } from '../api/media-type.js';
 import { randomBytes } from 'node:crypto';
 import { Stalled, Waiting } from '../../constructs/kit/errors.js';
 import { ownerValue, type MetadataKeys } from '../../constructs/kit/labels.js';
@@ -23,8 +24,6 @@ import { isAsApplied } from './as-applied.js';
 import { withValues } from './generated-secret.js';
 import { refreshMounts } from './mounts.js';
 import { isRecorded, RunRecords } from './run-records.js';
-
-const METADATA = 'application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1, application/json';
 
 export type ApplyAction = 'created' | 'configured' | 'unchanged' | 'deleted' | 'skipped';
 

@@ -1,3 +1,4 @@
+import { isObject } from '../../constructs/kit/is-object.js';
 import { canonicalJson } from '../../constructs/kit/hash.js';
 import type { KubeObject } from '../../constructs/kit/object.js';
 import { FIELD_MANAGER } from '../cache/child.js';
@@ -22,13 +23,13 @@ function isSame(wanted: unknown, live: unknown, fields: Fields): boolean {
   const owned = Object.keys(fields).filter((key) => key !== '.');
   if (owned.length === 0) return canonicalJson(wanted) === canonicalJson(live);
   if (Array.isArray(wanted)) return isSameList(wanted, live, fields);
-  if (!isRecord(wanted) || !isRecord(live)) return false;
+  if (!isObject(wanted) || !isObject(live)) return false;
   const keys = Object.keys(wanted).filter((key) => wanted[key] !== undefined);
   return (
     keys.length === owned.length &&
     keys.every((key) => {
       const inner = fields[`f:${key}`];
-      return isRecord(inner) && isSame(wanted[key], live[key], inner);
+      return isObject(inner) && isSame(wanted[key], live[key], inner);
     })
   );
 }
@@ -39,7 +40,7 @@ function isSameList(wanted: readonly unknown[], live: unknown, fields: Fields): 
   if (!Array.isArray(live) || owned.length !== wanted.length) return false;
   return owned.every(([key, inner]) => {
     if (key.startsWith('v:')) return wanted.includes(JSON.parse(key.slice(2)));
-    if (!key.startsWith('k:') || !isRecord(inner)) return false;
+    if (!key.startsWith('k:') || !isObject(inner)) return false;
     const name = JSON.parse(key.slice(2)) as Fields;
     const ours = itemOf(wanted, name);
     const theirs = itemOf(live, name);
@@ -49,10 +50,6 @@ function isSameList(wanted: readonly unknown[], live: unknown, fields: Fields): 
 
 function itemOf(items: readonly unknown[], name: Fields): unknown {
   return items.find(
-    (item) => isRecord(item) && Object.entries(name).every(([key, value]) => item[key] === value),
+    (item) => isObject(item) && Object.entries(name).every(([key, value]) => item[key] === value),
   );
-}
-
-function isRecord(value: unknown): value is Fields {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }

@@ -1,3 +1,4 @@
+import { METADATA } from '../api/media-type.js';
 import { canonicalJson } from '../../constructs/kit/hash.js';
 import type { MetadataKeys } from '../../constructs/kit/labels.js';
 import type { KubeObject } from '../../constructs/kit/object.js';
@@ -8,8 +9,6 @@ import { FIELD_MANAGER, type Child } from '../cache/child.js';
 import type { ChildCache } from '../cache/child-cache.js';
 import { readRuns, type CompletedRuns } from '../cache/completed-runs.js';
 import { plannedOf, type Plan, type PlannedChild } from '../reconcile/plan.js';
-
-const METADATA_ONLY = 'application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1';
 
 /** Whether a Job's run is known to have succeeded: it need not exist. */
 export function isRecorded(children: ChildCache, plan: Plan, planned: PlannedChild): boolean {
@@ -77,7 +76,7 @@ export class RunRecords {
     let live: KubeObject;
     try {
       live = await client.request<KubeObject>('GET', resourcePath(kind, namespace, name), {
-        ...(kind.kind === 'Secret' ? { accept: METADATA_ONLY } : {}),
+        ...(kind.kind === 'Secret' ? { accept: METADATA } : {}),
       });
     } catch (error) {
       if (isNotFound(error)) return false;
@@ -133,7 +132,7 @@ export class RunRecords {
     const patched = await client.request<KubeObject>('PATCH', resourcePath(kind, namespace, name), {
       query: { fieldManager: FIELD_MANAGER },
       contentType: MERGE_PATCH,
-      ...(kind.kind === 'Secret' ? { accept: METADATA_ONLY } : {}),
+      ...(kind.kind === 'Secret' ? { accept: METADATA } : {}),
       body: { metadata: { uid, annotations: { [metadataKeys.completedRuns]: text } } },
     });
     children.put(kind, patched, undefined);

@@ -1,3 +1,4 @@
+import { keepNewest } from '../keep-newest.js';
 import { hashOf } from '../../constructs/kit/hash.js';
 import { READY } from '../../constructs/kit/health.js';
 import type { MetadataKeys } from '../../constructs/kit/labels.js';
@@ -134,8 +135,7 @@ export class ChildCache {
     if (!child?.job?.succeeded) return;
     // Its deletion says nothing about its end.
     this.#ended.set(child.id, { ...child, deleting: false, health: READY });
-    const [oldest] = this.#ended.keys();
-    if (this.#ended.size > ENDED_KEPT && oldest !== undefined) this.#ended.delete(oldest);
+    keepNewest(this.#ended, ENDED_KEPT);
   }
 
   #upsert(kind: ObjectKind, object: KubeObject): Child {

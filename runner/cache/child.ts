@@ -1,6 +1,6 @@
 import { requireDepth } from '../../constructs/kit/depth.js';
 import { hashOf } from '../../constructs/kit/hash.js';
-import { healthOf, type Health } from '../../constructs/kit/health.js';
+import { healthOf, unreadable, type Health } from '../../constructs/kit/health.js';
 import { MANAGED_BY_LABEL, type MetadataKeys } from '../../constructs/kit/labels.js';
 import { groupOf, keyOf, type KubeObject } from '../../constructs/kit/object.js';
 import { kindId, type ObjectKind } from '../../constructs/kit/object-kind.js';
@@ -118,13 +118,7 @@ export function unreadableChild(
 ): Child {
   const { managedFields: _unread, ...others } = metadata;
   const child = childOf(kind, { apiVersion, kind: kind.kind, metadata: others }, metadataKeys);
-  const why = error instanceof Error ? error.message : String(error);
-  const health: Health = {
-    state: 'Failed',
-    reason: 'Unreadable',
-    message: `is unreadable: ${why}`,
-  };
-  return { ...child, health, unobservedSince: undefined };
+  return { ...child, health: unreadable(error), unobservedSince: undefined };
 }
 
 function replicasOf({ kind }: ObjectKind, object: Workload): Child['replicas'] {

@@ -1,6 +1,6 @@
 import { canonicalJson, hashOf } from '../../constructs/kit/hash.js';
 import type { Index, ClusterReader } from '../../constructs/kit/kind.js';
-import { Waiting } from '../../constructs/kit/errors.js';
+import { Waiting, messageOf } from '../../constructs/kit/errors.js';
 import { keyOf, keyOfObject, type KubeObject } from '../../constructs/kit/object.js';
 import { kindId, type ObjectKind } from '../../constructs/kit/object-kind.js';
 import type { Settings } from '../../constructs/kit/settings.js';
@@ -252,7 +252,7 @@ function orUnreadable<T>(kind: string, name: string, read: () => T): T {
   try {
     return read();
   } catch (error) {
-    const why = error instanceof Error ? error.message : String(error);
+    const why = messageOf(error);
     const message = `${kind} ${name}: cannot be read: ${why}; correct it`;
     throw new Waiting('Unreadable', message);
   }

@@ -1,3 +1,5 @@
+import { keepNewest } from '../keep-newest.js';
+import { messageOf } from '../../constructs/kit/errors.js';
 import { keyOf, type KubeObject } from '../../constructs/kit/object.js';
 import type { Logger } from '../telemetry/log.js';
 import type { OperatorMetrics } from '../telemetry/metrics.js';
@@ -25,12 +27,11 @@ export class UnusableObjects {
 
   readonly report: OnUnusable = (kind, key, stage, error) => {
     this.props.metrics.unusable(kind, stage);
-    const message = error instanceof Error ? error.message : String(error);
+    const message = messageOf(error);
     const line = `${kind}/${key} ${stage} ${message}`;
     if (this.#logged.has(line)) return;
     this.#logged.add(line);
-    const [oldest] = this.#logged;
-    if (this.#logged.size > LOGGED_KEPT && oldest !== undefined) this.#logged.delete(oldest);
+    keepNewest(this.#logged, LOGGED_KEPT);
     const [namespace = '', name = ''] = key.split('/');
     this.props.log.warn('object cannot be processed', { kind, namespace, name, stage, error });
   };

@@ -1,3 +1,4 @@
+import { isObject } from '../../constructs/kit/is-object.js';
 import { hashOf } from '../../constructs/kit/hash.js';
 import type { KubeObject, ManagedFieldsEntry } from '../../constructs/kit/object.js';
 
@@ -23,7 +24,7 @@ export function appliedFields(object: KubeObject, manager: string): Fields | und
 export function owns(object: KubeObject, manager: string, path: readonly string[]): boolean {
   const entry = object.metadata.managedFields?.find((candidate) => isOurs(candidate, manager));
   let fields: unknown = entry?.fieldsV1;
-  for (const name of path) fields = isRecord(fields) ? fields[`f:${name}`] : undefined;
+  for (const name of path) fields = isObject(fields) ? fields[`f:${name}`] : undefined;
   return fields !== undefined;
 }
 
@@ -53,13 +54,13 @@ function select(value: unknown, key: string, fields: Fields): unknown {
   const rest = key.slice(2);
   switch (key.slice(0, 2)) {
     case 'f:':
-      return isRecord(value) ? project(value[rest], fields) : undefined;
+      return isObject(value) ? project(value[rest], fields) : undefined;
     case 'k:': {
       const wanted = JSON.parse(rest) as Fields;
       const items: readonly unknown[] = Array.isArray(value) ? value : [];
       const item = items.find(
         (candidate) =>
-          isRecord(candidate) &&
+          isObject(candidate) &&
           Object.entries(wanted).every(([name, part]) => candidate[name] === part),
       );
       return project(item, fields);
@@ -69,8 +70,4 @@ function select(value: unknown, key: string, fields: Fields): unknown {
     default:
       return undefined;
   }
-}
-
-function isRecord(value: unknown): value is Fields {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }

@@ -1,6 +1,11 @@
 import { cutBelow } from '../../constructs/kit/depth.js';
 import { GENERATED_ID, MANAGED_BY, MANAGED_BY_LABEL } from '../../constructs/kit/labels.js';
-import { keyOfObject, type KubeObject, type Resource } from '../../constructs/kit/object.js';
+import {
+  keyOfObject,
+  type KubeObject,
+  type Resource,
+  namespaceOfKey,
+} from '../../constructs/kit/object.js';
 import type { ObjectKind } from '../../constructs/kit/object-kind.js';
 import type { Sink } from './reflector.js';
 import type { DependencyTracker } from './dependencies.js';
@@ -49,7 +54,7 @@ export function referenceSink(
     replace: (objects) => {
       const present = new Set(objects.map(keyOfObject));
       for (const key of [...dependencies.objects(kind.kind).keys()]) {
-        if (!present.has(key) && inScope(key.slice(0, key.indexOf('/')))) {
+        if (!present.has(key) && inScope(namespaceOfKey(key))) {
           dependencies.update(kind.kind, key, undefined);
         }
       }

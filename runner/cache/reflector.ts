@@ -1,3 +1,4 @@
+import { METADATA } from '../api/media-type.js';
 import type { KubeObject } from '../../constructs/kit/object.js';
 import { isForbidden, isGone } from '../api/api-error.js';
 import type { Client } from '../api/client.js';
@@ -58,8 +59,6 @@ const SHORT_MS = 1_000;
  * an API server is never old, but one that a proxy has kept may be.
  */
 const RESTORED_MS = 20_000;
-
-const METADATA = 'application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1, application/json';
 
 /** The API server has an older version than one that it has given before. */
 class OlderVersion extends Error {

@@ -1,3 +1,4 @@
+import { keepNewest } from '../keep-newest.js';
 import type { KindDefinition } from '../../constructs/kit/definition.js';
 import { canonicalJson } from '../../constructs/kit/hash.js';
 import {
@@ -5,6 +6,7 @@ import {
   type KubeObject,
   type ObjectKey,
   type Resource,
+  namespaceOfKey,
 } from '../../constructs/kit/object.js';
 import { forEach, type OnUnusable } from './isolation.js';
 import type { Sink } from './reflector.js';
@@ -111,9 +113,7 @@ export class Store<V extends Versioned> {
 
   #rememberDeletion(key: ObjectKey, version: string): void {
     this.#deleted.set(key, version);
-    if (this.#deleted.size <= DELETED_KEPT) return;
-    const [oldest] = this.#deleted.keys();
-    if (oldest !== undefined) this.#deleted.delete(oldest);
+    keepNewest(this.#deleted, DELETED_KEPT);
   }
 
   #notify(key: ObjectKey, before: V | undefined, after: V | undefined): void {
@@ -185,7 +185,7 @@ export class ResourceStore implements Sink {
         this.#store.replace(
           new Map(objects.map((object) => [keyOfObject(object), this.#entryOf(object)])),
           version,
-          (key) => inScope(key.slice(0, key.indexOf('/'))),
+          (key) => inScope(namespaceOfKey(key)),
           restored,
         );
       },
@@ -209,7 +209,7 @@ export class ResourceStore implements Sink {
   }
 
   #count(key: string, by: number): void {
-    const namespace = key.slice(0, key.indexOf('/'));
+    const namespace = namespaceOfKey(key);
     const count = (this.#counts.get(namespace) ?? 0) + by;
     if (count === 0) this.#counts.delete(namespace);
     else this.#counts.set(namespace, count);

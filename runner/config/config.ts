@@ -1,3 +1,4 @@
+import { policyFrom } from './tenant-policy.js';
 import {
   DEFAULT_SETTINGS,
   type DEFAULT_IDS,
@@ -88,13 +89,7 @@ export function parseConfig(
       clusterDomain: values['cluster-domain'],
       kedaNamespace: values['keda-namespace'],
       operatorNamespace: podNamespace || DEFAULT_SETTINGS.operatorNamespace,
-      policy: {
-        allowedServiceAccounts: values['allowed-service-accounts'],
-        allowedIngressAnnotations: values['allowed-ingress-annotations'],
-        allowedImagePrefixes: values['allowed-image-prefixes'],
-        podSecurityLevel: values['pod-security-level'],
-        sharedHosts: values['shared-hosts'],
-      },
+      policy: policyFrom(values),
     },
   });
 }

@@ -1,6 +1,7 @@
+import { podSecurityLevel } from './tenant-policy.js';
 import { DEFAULT_API_GROUP } from '../../constructs/kit/definition.js';
 import { DEFAULT_IDS, DEFAULT_SETTINGS } from '../../constructs/kit/settings.js';
-import { DEFAULT_POLICY, type PodSecurityLevel } from '../../constructs/kit/tenant-policy.js';
+import { DEFAULT_POLICY } from '../../constructs/kit/tenant-policy.js';
 import type { ConfigFlag, Parser } from './flag-parser.js';
 import {
   bindAddress,
@@ -136,11 +137,7 @@ export const FLAGS = {
     'How images of benches, Redis and databases begin, such as registry.example.com/erp; all when not given.',
   ),
   'pod-security-level': flag(
-    oneOf<PodSecurityLevel>({
-      restricted: 'restricted',
-      baseline: 'baseline',
-      privileged: 'privileged',
-    }),
+    podSecurityLevel,
     DEFAULT_POLICY.podSecurityLevel,
     'Pod Security Standard that a spec must not exceed.',
   ),

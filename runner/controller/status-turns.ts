@@ -1,3 +1,5 @@
+import { namespaceOfKey } from '../../constructs/kit/object.js';
+
 /** Rate limit of minor status updates: one of all resources of the kind in this time. */
 const MINOR_STATUS_MS = 2_000;
 /** The longest delay of a minor status update before its turn is computed again. */
@@ -17,7 +19,7 @@ export class StatusTurns {
    * delays those after it by one turn only.
    */
   until(key: string, now: number): number {
-    const namespace = namespaceOf(key);
+    const namespace = namespaceOfKey(key);
     const keys = this.#postponed.get(namespace) ?? new Set();
     this.#postponed.set(namespace, keys.add(key));
     let rest = this.#lastAt - now;
@@ -32,7 +34,7 @@ export class StatusTurns {
   take(key: string, now: number): void {
     this.#lastAt = now;
     this.forget(key);
-    const namespace = namespaceOf(key);
+    const namespace = namespaceOfKey(key);
     const others = this.#postponed.get(namespace);
     this.#postponed.delete(namespace);
     if (others) this.#postponed.set(namespace, others);
@@ -40,7 +42,7 @@ export class StatusTurns {
 
   /** The key has no postponed update any more. */
   forget(key: string): void {
-    const namespace = namespaceOf(key);
+    const namespace = namespaceOfKey(key);
     const keys = this.#postponed.get(namespace);
     keys?.delete(key);
     if (keys?.size === 0) this.#postponed.delete(namespace);
@@ -64,8 +66,4 @@ export class StatusTurns {
 function oneOf(iterator: Iterator<string, unknown>): readonly string[] {
   const next = iterator.next();
   return next.done ? [] : [next.value];
-}
-
-function namespaceOf(key: string): string {
-  return key.slice(0, Math.max(0, key.indexOf('/')));
 }

@@ -1,3 +1,4 @@
+import { namespaceOfKey } from '../../constructs/kit/object.js';
 import { backoffMs, type BackoffLimits } from '../backoff.js';
 import type { OperatorMetrics } from '../telemetry/metrics.js';
 import { FairQueue } from './fair-queue.js';
@@ -89,7 +90,7 @@ export class WorkQueue {
     }
     if (this.#due.has(key)) return;
     this.#due.set(key, this.props.now());
-    this.#order.push(namespaceOf(key), key);
+    this.#order.push(namespaceOfKey(key), key);
     this.props.onDepth?.(this.#due.size);
     this.#pump();
   }
@@ -176,15 +177,11 @@ export class WorkQueue {
   }
 
   #count(key: string, change: 1 | -1): void {
-    const namespace = namespaceOf(key);
+    const namespace = namespaceOfKey(key);
     const inWork = (this.#inWork.get(namespace) ?? 0) + change;
     if (inWork > 0) this.#inWork.set(namespace, inWork);
     else this.#inWork.delete(namespace);
   }
-}
-
-function namespaceOf(key: string): string {
-  return key.slice(0, Math.max(0, key.indexOf('/')));
 }
 
 /** A work queue whose depth, waits and retries are counted under the name of its controller. */

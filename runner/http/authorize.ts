@@ -1,3 +1,5 @@
+import { isAllowed, type UserInfo } from '../api/access-review.js';
+import { keepNewest } from '../keep-newest.js';
 import { createHash } from 'node:crypto';
 import { ApiError } from '../api/api-error.js';
 import type { Client } from '../api/client.js';
@@ -24,17 +26,8 @@ type Decision = 'allowed' | 'unauthenticated' | 'forbidden';
 interface TokenReview {
   readonly status?: {
     readonly authenticated?: boolean;
-    readonly user?: {
-      readonly username?: string;
-      readonly uid?: string;
-      readonly groups?: readonly string[];
-      readonly extra?: Readonly<Record<string, readonly string[]>>;
-    };
+    readonly user?: UserInfo;
   };
-}
-
-interface SubjectAccessReview {
-  readonly status?: { readonly allowed?: boolean };
 }
 
 /**
@@ -59,8 +52,7 @@ export function authorized(path: string, route: Route, options: AuthorizeOptions
     const decision = await review;
     cache.delete(key);
     cache.set(key, { decision, until: now() + CACHE_MS });
-    const [oldest] = cache.keys();
-    if (cache.size > CACHE_SIZE && oldest !== undefined) cache.delete(oldest);
+    keepNewest(cache, CACHE_SIZE);
     return decision;
   };
 
@@ -94,19 +86,8 @@ async function reviewToken(
   );
   if (status?.authenticated !== true || !status.user?.username) return 'unauthenticated';
   const { username: user, uid, groups, extra } = status.user;
-  const access = await client.request<SubjectAccessReview>(
-    'POST',
-    '/apis/authorization.k8s.io/v1/subjectaccessreviews',
-    {
-      timeoutMs: REVIEW_TIMEOUT_MS,
-      body: {
-        apiVersion: 'authorization.k8s.io/v1',
-        kind: 'SubjectAccessReview',
-        spec: { user, uid, groups, extra, nonResourceAttributes: { path, verb: VERB } },
-      },
-    },
-  );
-  return access.status?.allowed === true ? 'allowed' : 'forbidden';
+  const spec = { user, uid, groups, extra, nonResourceAttributes: { path, verb: VERB } };
+  return (await isAllowed(client, spec, REVIEW_TIMEOUT_MS)) ? 'allowed' : 'forbidden';
 }
 
 const UNAUTHENTICATED: Reply = {

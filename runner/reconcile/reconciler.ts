@@ -1,7 +1,7 @@
 import { Stalled, Waiting, type Problem } from '../../constructs/kit/errors.js';
 import type { ChartProps, JobRun, ProbeResult } from '../../constructs/kit/kind.js';
 import { isPaused } from '../../constructs/kit/labels.js';
-import type { KubeObject, Resource } from '../../constructs/kit/object.js';
+import { namespaceOfKey, type KubeObject, type Resource } from '../../constructs/kit/object.js';
 import { ApiError } from '../api/api-error.js';
 import { unsoundStatusOf, usable } from '../cache/usable.js';
 import { endedJob } from '../apply/run-records.js';
@@ -105,7 +105,7 @@ export class Reconciler {
     const dependent = this.#planner.dependentOf(key);
     this.#states.forget(key);
     dependencies.forget(dependent);
-    healthChecker.endProbes(dependent, key.slice(0, key.indexOf('/')));
+    healthChecker.endProbes(dependent, namespaceOfKey(key));
   }
 
   #endProbes(resource: Resource): void {

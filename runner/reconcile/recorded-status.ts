@@ -1,3 +1,4 @@
+import { fieldsOf } from '../cache/json-annotation.js';
 import { canonicalJson } from '../../constructs/kit/hash.js';
 import type { MetadataKeys } from '../../constructs/kit/labels.js';
 import type { Resource } from '../../constructs/kit/object.js';
@@ -22,7 +23,7 @@ export function withRecordedStatus<R extends Resource<unknown, Status>>(
   if (annotation === undefined) return resource;
   const { status = {} } = resource;
   if (recordedStatus.some((field) => status[field] !== undefined)) return resource;
-  const recorded = parse(annotation);
+  const recorded = fieldsOf(annotation);
   const fields = recordedStatus.flatMap((field) =>
     isValue(recorded[field]) ? [[field, recorded[field]] as const] : [],
   );
@@ -38,15 +39,6 @@ export function recordOf(
     isValue(status[field]) ? [[field, status[field]] as const] : [],
   );
   return fields.length === 0 ? undefined : canonicalJson(Object.fromEntries(fields));
-}
-
-function parse(annotation: string): Readonly<Record<string, unknown>> {
-  try {
-    const value: unknown = JSON.parse(annotation);
-    return typeof value === 'object' && value !== null ? (value as Record<string, unknown>) : {};
-  } catch {
-    return {};
-  }
 }
 
 function isValue(value: unknown): value is string | number {

@@ -1,5 +1,5 @@
 import type { ConditionResult } from '../../constructs/kit/condition.js';
-import { Stalled, Waiting } from '../../constructs/kit/errors.js';
+import { Stalled, Waiting, messageOf } from '../../constructs/kit/errors.js';
 import type { StatusResult } from '../../constructs/kit/kind.js';
 import type { Resource } from '../../constructs/kit/object.js';
 import { isAdmissionDenied, isConflict, isForbidden, isQuotaExceeded } from '../api/api-error.js';
@@ -153,10 +153,6 @@ export function deleting(message: string, reason = 'Deleting'): Report {
 
 export function errorTypeOf(error: unknown): string {
   return error instanceof Error ? error.constructor.name : 'Error';
-}
-
-function messageOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
 }
 
 function statusResult(phase: string, reason: string, message: string): StatusResult {

@@ -62,33 +62,27 @@ export const withoutBookmarks: WatchFault = () => (line) =>
 /** Events that never come; the connection stays open. */
 export const silent: WatchFault = () => () => [];
 
-/** Some parts in front of each so many events, a limited number of times in all watches together. */
-export const inserted = (parts: readonly Part[], every = 3, times = 8): WatchFault => {
+/** Changes each so many events, a limited number of times in all watches together. */
+const sometimes = (every: number, times: number, fault: (line: string) => readonly Part[]) => {
   let left = times;
-  return () => {
+  return (): ReturnType<WatchFault> => {
     let events = 0;
     return (line) => {
       events += 1;
       if (left <= 0 || events % every !== 0) return unchanged(line);
       left -= 1;
-      return [...parts, ...unchanged(line)];
+      return fault(line);
     };
   };
 };
 
+/** Some parts in front of each so many events, a limited number of times in all watches together. */
+export const inserted = (parts: readonly Part[], every = 3, times = 8): WatchFault =>
+  sometimes(every, times, (line) => [...parts, ...unchanged(line)]);
+
 /** Ended after half of an event. */
-export const cutInTheMiddle = (every = 3, times = 8): WatchFault => {
-  let left = times;
-  return () => {
-    let events = 0;
-    return (line) => {
-      events += 1;
-      if (left <= 0 || events % every !== 0) return unchanged(line);
-      left -= 1;
-      return [line.slice(0, line.length / 2), CUT];
-    };
-  };
-};
+export const cutInTheMiddle = (every = 3, times = 8): WatchFault =>
+  sometimes(every, times, (line) => [line.slice(0, line.length / 2), CUT]);
 
 /** An `ERROR` line, as a server ends a watch. */
 export function errorLine(status: Readonly<Record<string, unknown>>): string {

@@ -1,25 +1,11 @@
+import { CHILD_KINDS } from '../../testbed/child-kinds.js';
 import { MANAGED_BY, MANAGED_BY_LABEL } from '../../constructs/kit/labels.js';
-import * as kinds from '../../constructs/kit/object-kind.js';
 import type { ObjectKind } from '../../constructs/kit/object-kind.js';
 import type { KubeObject } from '../../constructs/kit/object.js';
 import { objectKind } from '../../constructs/kit/definition.js';
 import { DEFINITIONS } from '../../constructs/registry.js';
 import type { Client } from '../../runner/api/client.js';
 import { resourcePath } from '../../runner/api/resource-path.js';
-
-const CHILDREN: readonly ObjectKind[] = [
-  kinds.ConfigMap,
-  kinds.Secret,
-  kinds.Service,
-  kinds.PersistentVolumeClaim,
-  kinds.Deployment,
-  kinds.StatefulSet,
-  kinds.Job,
-  kinds.CronJob,
-  kinds.Ingress,
-  kinds.NetworkPolicy,
-  kinds.PodDisruptionBudget,
-];
 
 interface Live extends KubeObject {
   readonly status?: {
@@ -39,7 +25,7 @@ export async function stuck(client: Client): Promise<readonly string[]> {
 export async function orphans(client: Client): Promise<readonly string[]> {
   const uids = new Set((await resources(client)).map(({ metadata }) => metadata.uid));
   const children = await Promise.all(
-    CHILDREN.map((kind) => list(client, kind, `${MANAGED_BY_LABEL}=${MANAGED_BY}`)),
+    CHILD_KINDS.map((kind) => list(client, kind, `${MANAGED_BY_LABEL}=${MANAGED_BY}`)),
   );
   // Retained Secrets and volumes have no owner.
   return children

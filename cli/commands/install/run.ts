@@ -1,7 +1,7 @@
 import { defined } from '../../../constructs/kit/defined.js';
 import { VERSION } from '../../../runner/version.js';
 import type { Run } from '../../arguments/command.js';
-import { policyFrom } from '../../arguments/shared-flags.js';
+import { policyFrom } from '../../../runner/config/tenant-policy.js';
 import { UsageError } from '../../arguments/errors.js';
 import type { INSTALL_FLAGS } from './flags.js';
 import { installManifest } from './manifest.js';

@@ -1,3 +1,4 @@
+import { messageOf } from '../../../constructs/kit/errors.js';
 import { metadataKeysFor } from '../../../constructs/kit/labels.js';
 import type { KubeObject } from '../../../constructs/kit/object.js';
 import {
@@ -142,7 +143,7 @@ export class Collector {
   /** Why something could not be read. @throws the signal's reason once it is aborted */
   #failure(error: unknown): string {
     this.props.signal.throwIfAborted();
-    return error instanceof Error ? error.message : String(error);
+    return messageOf(error);
   }
 
   #manifest(): unknown {

@@ -3,7 +3,8 @@ import { API_VERSION, DEFAULT_API_GROUP, type KindDefinition } from '../definiti
 import type { Problem } from '../errors.js';
 import type { Resource } from '../object.js';
 import { exceededBounds } from './bounds.js';
-import { compile, isObject, type SchemaNode } from './node.js';
+import { isObject } from '../is-object.js';
+import { compile, type SchemaNode } from './node.js';
 import { quoted } from './quote.js';
 import { rootSchema } from './root.js';
 import { ruleProblems } from './rule-problems.js';

@@ -2,7 +2,8 @@ import type { Schema } from '../definition.js';
 import { MAX_DEPTH } from '../depth.js';
 import type { Problem } from '../errors.js';
 import { equal } from './equal.js';
-import { fieldNode, fieldPath, isObject, type SchemaNode } from './node.js';
+import { isObject } from '../is-object.js';
+import { fieldNode, fieldPath, type SchemaNode } from './node.js';
 import { oldField, oldItems } from './old.js';
 import { boundProblem } from './value.js';
 

@@ -1,3 +1,4 @@
+import { messageOf } from '../errors.js';
 import { Environment, Optional } from '@marcbachmann/cel-js';
 import { withQuantities } from './quantity.js';
 import type { RuleAt } from './root.js';
@@ -39,6 +40,6 @@ export function compileRule({ rule, message, optionalOldSelf, fieldPath }: RuleA
 
 /** The evaluator's complaint, as the API server words it: `no such key: mode`. */
 function reason(error: unknown): string {
-  const [line = ''] = (error instanceof Error ? error.message : String(error)).split('\n');
+  const [line = ''] = messageOf(error).split('\n');
   return line.charAt(0).toLowerCase() + line.slice(1);
 }

@@ -1,4 +1,4 @@
-import { isObject } from './node.js';
+import { isObject } from '../is-object.js';
 
 /** Whether two pieces of JSON are equal. The order of fields does not count. */
 export function equal(a: unknown, b: unknown): boolean {

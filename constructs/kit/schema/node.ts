@@ -49,7 +49,3 @@ export function fieldNode(node: SchemaNode, name: string): SchemaNode | undefine
 export function fieldPath(path: string, name: string): string {
   return path === '' ? name : `${path}.${name}`;
 }
-
-export function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
-}

@@ -1,4 +1,5 @@
-import { isObject, type SchemaNode } from './node.js';
+import { isObject } from '../is-object.js';
+import { type SchemaNode } from './node.js';
 
 /** The field's value before, as the API server finds it: by its name. */
 export function oldField(old: unknown, name: string): unknown {

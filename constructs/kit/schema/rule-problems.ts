@@ -1,6 +1,7 @@
 import type { Problem } from '../errors.js';
 import { equal } from './equal.js';
-import { fieldNode, fieldPath, isObject, type SchemaNode } from './node.js';
+import { isObject } from '../is-object.js';
+import { fieldNode, fieldPath, type SchemaNode } from './node.js';
 import { oldField, oldItems } from './old.js';
 
 /**

@@ -1,7 +1,8 @@
 import type { KindDefinition } from '../definition.js';
 import type { Problem } from '../errors.js';
 import { compiled } from './admit.js';
-import { fieldNode, fieldPath, isObject, type SchemaNode } from './node.js';
+import { isObject } from '../is-object.js';
+import { fieldNode, fieldPath, type SchemaNode } from './node.js';
 import { stored } from './stored.js';
 import { typeProblem } from './value.js';
 

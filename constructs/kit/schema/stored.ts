@@ -1,4 +1,5 @@
-import { fieldNode, fieldPath, isObject, type SchemaNode } from './node.js';
+import { isObject } from '../is-object.js';
+import { fieldNode, fieldPath, type SchemaNode } from './node.js';
 
 /**
  * A copy of a value as the API server would store it: without unknown fields (their paths are added

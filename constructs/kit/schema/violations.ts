@@ -1,6 +1,7 @@
 import { opaqueProblem } from './bounds.js';
 import { equal } from './equal.js';
-import { fieldNode, fieldPath, isObject, type SchemaNode } from './node.js';
+import { isObject } from '../is-object.js';
+import { fieldNode, fieldPath, type SchemaNode } from './node.js';
 import { oldField, oldItems } from './old.js';
 import { itemViolations } from './lists.js';
 import { quoted } from './quote.js';

@@ -21,8 +21,8 @@ import {
   MariaDbGrant,
   MariaDbUser,
 } from '../../../constructs/integrations/mariadb-operator/kinds.js';
-import * as kinds from '../../../constructs/kit/object-kind.js';
 import type { ObjectKind } from '../../../constructs/kit/object-kind.js';
+import { CHILD_KINDS } from '../../../testbed/child-kinds.js';
 import { DEFINITIONS } from '../../../constructs/registry.js';
 
 /** An object as the API server has it; `at` reads what is deep in it. */
@@ -55,20 +55,7 @@ export interface Condition {
   readonly lastTransitionTime: string;
 }
 
-/** The kinds of children that every cluster serves. */
-export const CHILD_KINDS: readonly ObjectKind[] = [
-  kinds.ConfigMap,
-  kinds.Secret,
-  kinds.Service,
-  kinds.PersistentVolumeClaim,
-  kinds.Deployment,
-  kinds.StatefulSet,
-  kinds.Job,
-  kinds.CronJob,
-  kinds.Ingress,
-  kinds.NetworkPolicy,
-  kinds.PodDisruptionBudget,
-];
+export { CHILD_KINDS };
 
 export const Namespace: ObjectKind = { apiVersion: 'v1', kind: 'Namespace', plural: 'namespaces' };
 export const CustomResourceDefinition: ObjectKind = {

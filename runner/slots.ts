@@ -5,14 +5,18 @@ export class Slots {
   constructor(private free: number) {}
 
   /**
-   * Resolves with the function that frees the slot, to be called once.
+   * Resolves with the function that frees the slot; more than one call of it is one.
    * @throws the signal's reason once it is aborted
    */
   async take(signal: AbortSignal): Promise<() => void> {
     signal.throwIfAborted();
     if (this.free > 0) this.free -= 1;
     else await this.#turn(signal);
-    return () => this.#release();
+    let taken = true;
+    return () => {
+      if (taken) this.#release();
+      taken = false;
+    };
   }
 
   #turn(signal: AbortSignal): Promise<void> {
