@@ -7,7 +7,12 @@ import { ConfigError } from './config/flag-parser.js';
 import { LONGEST_TIMER_MS } from './controller/workqueue.js';
 import { startEndpoints, type Endpoints } from './http/endpoints.js';
 import { fenced } from './leader/fence.js';
-import { leaderIdentity, runLeaderElection, type Term, timingFor } from './leader/leader.js';
+import {
+  leaderIdentity,
+  runLeaderElection,
+  type Term,
+  timingFor,
+} from './leader/leader-election.js';
 import { Manager } from './manager.js';
 import { createLogger, type Logger } from './telemetry/log.js';
 import { OperatorMetrics } from './telemetry/metrics.js';

@@ -22,7 +22,7 @@ import { Watches } from './cache/watches.js';
 import type { Config } from './config/config.js';
 import { Controller } from './controller/controller.js';
 import { HealthChecker } from './health/health-checker.js';
-import { JobRuns } from './health/job-runs.js';
+import { JobRuns } from './health/termination-message.js';
 import { PodDiagnostics } from './health/pod-diagnostics.js';
 import { ProbeManager } from './health/probe-manager.js';
 import { Events } from './reconcile/events.js';

@@ -2,8 +2,8 @@ import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 
-import { DEFAULT_TIMING, LEASE_NAME } from '../../runner/leader/leader.js';
-import { type Lease, LeaseKind } from '../../runner/leader/lease.js';
+import { DEFAULT_TIMING, LEASE_NAME } from '../../runner/leader/leader-election.js';
+import { type Lease, LeaseKind } from '../../runner/leader/lease-object.js';
 import { resourcePath } from '../../runner/api/resource-path.js';
 import { type Cluster, startCluster } from './harness.js';
 import { aBench, aSite } from './support/builders.js';

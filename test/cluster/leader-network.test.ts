@@ -3,8 +3,8 @@ import { after, before, describe, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 
 import { resourcePath } from '../../runner/api/resource-path.js';
-import { LEASE_NAME } from '../../runner/leader/leader.js';
-import { type Lease, LeaseKind } from '../../runner/leader/lease.js';
+import { LEASE_NAME } from '../../runner/leader/leader-election.js';
+import { type Lease, LeaseKind } from '../../runner/leader/lease-object.js';
 import { first, lost, when } from '../../testbed/fault-proxy/faults.js';
 import type { FaultProxy } from '../../testbed/fault-proxy/fault-proxy.js';
 import { aBench, aSite } from './support/builders.js';

@@ -5,8 +5,8 @@ import { setTimeout as sleep } from 'node:timers/promises';
 
 import { type Client, createClient } from '../../runner/api/client.js';
 import { loadCredentials } from '../../runner/api/credentials.js';
-import { runLeaderElection, type Term } from '../../runner/leader/leader.js';
-import { type Lease, LeaseKind } from '../../runner/leader/lease.js';
+import { runLeaderElection, type Term } from '../../runner/leader/leader-election.js';
+import { type Lease, LeaseKind } from '../../runner/leader/lease-object.js';
 import { createLogger } from '../../runner/telemetry/log.js';
 import { resourcePath } from '../../runner/api/resource-path.js';
 import { type ControlPlane, startControlPlane } from '../../testbed/controlplane/controlplane.js';

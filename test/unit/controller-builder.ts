@@ -11,7 +11,7 @@ import { ChildCache } from '../../runner/cache/child-cache.js';
 import { DependencyTracker } from '../../runner/cache/dependencies.js';
 import { Controller } from '../../runner/controller/controller.js';
 import { HealthChecker } from '../../runner/health/health-checker.js';
-import { JobRuns } from '../../runner/health/job-runs.js';
+import { JobRuns } from '../../runner/health/termination-message.js';
 import { PodDiagnostics } from '../../runner/health/pod-diagnostics.js';
 import type { ProbeManager } from '../../runner/health/probe-manager.js';
 import { Events } from '../../runner/reconcile/events.js';

@@ -7,7 +7,7 @@ import { INTEGRATIONS } from '../../constructs/integrations/index.js';
 import { groupOf } from '../../constructs/kit/object.js';
 import type { ObjectKind } from '../../constructs/kit/object-kind.js';
 import { DEFINITIONS, KINDS } from '../../constructs/registry.js';
-import { LEASE_NAME } from '../../runner/leader/leader.js';
+import { LEASE_NAME } from '../../runner/leader/leader-election.js';
 import { install, type Installed, the } from './install-manifest.js';
 
 const rulesOf = (objects: readonly Installed[], kind: string, name: string) =>

@@ -33,7 +33,7 @@ const BOUNDED: Readonly<Record<string, string>> = {
   'runner/config/config.ts deepFreeze': 'our configuration',
   'runner/controller/workqueue.ts this.#pump this.#retry this.#run this.add this.addAfter':
     'the workers',
-  'runner/leader/leader.ts this.release': 'its own limit',
+  'runner/leader/leader-election.ts this.release': 'its own limit',
   'runner/telemetry/log.ts messages': 'its own limit',
   'runner/telemetry/monitoring.ts contains': 'the object that is wanted, which is ours',
   'runner/telemetry/monitoring.ts this.#failed this.#reconcile this.#requeue':

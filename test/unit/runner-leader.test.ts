@@ -10,8 +10,8 @@ import {
   runLeaderElection,
   type Term,
   timingFor,
-} from '../../runner/leader/leader.js';
-import type { Lease } from '../../runner/leader/lease.js';
+} from '../../runner/leader/leader-election.js';
+import type { Lease } from '../../runner/leader/lease-object.js';
 import { createLogger } from '../../runner/telemetry/log.js';
 
 const log = createLogger({ logLevel: 'error', logEncoder: 'json' }, new PassThrough());

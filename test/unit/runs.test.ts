@@ -5,7 +5,7 @@ import { gzipSync } from 'node:zlib';
 import { metadataKeysFor } from '../../constructs/kit/labels.js';
 import { Job } from '../../constructs/kit/object-kind.js';
 import { childOf, type Child } from '../../runner/cache/child.js';
-import { JobRuns } from '../../runner/health/job-runs.js';
+import { JobRuns } from '../../runner/health/termination-message.js';
 
 const METADATA_KEYS = metadataKeysFor('app-operator.io');
 
