@@ -24,9 +24,17 @@ def connect() -> Any:
     return frappe
 
 
-def installed_apps() -> list[str]:
-    """As `execute frappe.get_installed_apps`: `list-apps -f json` is empty on a fresh site."""
-    return list(connect().get_installed_apps())
+def read_site() -> dict[str, Any]:
+    """The installed apps, and whether the scheduler is enabled.
+
+    As `execute frappe.get_installed_apps`: `list-apps -f json` is empty on a fresh site.
+    """
+    frappe = connect()
+    return {"apps": list(frappe.get_installed_apps()), "scheduler": has_scheduler(frappe)}
+
+
+def has_scheduler(frappe: Any) -> bool:
+    return bool(int(frappe.db.get_single_value("System Settings", "enable_scheduler") or 0))
 
 
 def app_name(requirement: str) -> str:
@@ -68,22 +76,18 @@ def admin_password() -> bool:
         return True
 
 
-def enable_scheduler() -> bool:
-    """Enables the scheduler if it is disabled. Returns whether it did."""
+def enable_scheduler() -> None:
     frappe = connect()
     from frappe.utils.scheduler import toggle_scheduler
 
-    if int(frappe.db.get_single_value("System Settings", "enable_scheduler") or 0):
-        return False
     toggle_scheduler(True)
     frappe.db.commit()
-    return True
 
 
 STEPS: dict[str, Callable[[], object]] = {
     "capabilities": capabilities,
     "create": create,
-    "installed-apps": installed_apps,
+    "read-site": read_site,
     "apps-in-order": apps_in_order,
     "admin-password": admin_password,
     "enable-scheduler": enable_scheduler,

@@ -38,7 +38,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, TypedDict
 
 import site_database
 from atomic_files import write_json
@@ -102,6 +102,13 @@ RESERVED_KEYS = {
 Versions = Mapping[str, str]
 
 
+class SiteFacts(TypedDict):
+    """What the step read-site finds."""
+
+    apps: list[str]
+    scheduler: bool
+
+
 class InitSettings(SiteSettings):
     def __init__(self) -> None:
         super().__init__()
@@ -137,6 +144,11 @@ def run_step(settings: InitSettings, name: str, reason: str) -> Any:
         if not is_file(result):
             raise JobError(reason, f"{name} ended without a result")
         return read_json_value(result)
+
+
+def read_site(settings: InitSettings, reason: str = "SiteIncomplete") -> SiteFacts:
+    facts: SiteFacts = run_step(settings, "read-site", reason)
+    return facts
 
 
 def run_bench(settings: InitSettings, reason: str, *arguments: str) -> None:
@@ -270,15 +282,16 @@ def create_database(
     update_site_config(settings.site, site_credentials(settings, capabilities["dbUser"]))
 
 
-def create_site(settings: InitSettings, database: Server, repair: bool) -> None:
+def create_site(settings: InitSettings, database: Server, repair: bool) -> SiteFacts:
     capabilities, repair = begin_site(settings, database, repair)
     create_database(settings, database, repair, capabilities)
     log(f"creating {settings.site_name}")
     run_step(settings, "create", "SiteCreationFailed")
-    installed = run_step(settings, "installed-apps", "SiteCreationFailed")
-    code = code_record(settings.bench, apps_of_image(settings.bench), installed)
+    facts = read_site(settings, "SiteCreationFailed")
+    code = code_record(settings.bench, apps_of_image(settings.bench), facts["apps"])
     marker = settings.site / MARKER
     write_json(marker, {**read_marker(settings.site), "state": "complete", "code": code})
+    return facts
 
 
 def create_from_backup(
@@ -347,32 +360,33 @@ def check_complete(settings: InitSettings, database: Server) -> dict[str, Any]:
     return config
 
 
-def install_missing_apps(settings: InitSettings, versions: Versions) -> Sequence[str]:
-    """Installs the wanted apps that the site does not have. Returns the installed apps."""
+def install_missing_apps(
+    settings: InitSettings, versions: Versions, facts: SiteFacts
+) -> SiteFacts:
+    """Installs the wanted apps that the site does not have. Returns what the site then is."""
     marker = settings.site / MARKER
-    installed: list[str] = run_step(settings, "installed-apps", "SiteIncomplete")
     interrupted = read_marker(settings.site).get("installing")
-    if all(app in installed and app != interrupted for app in settings.apps):
-        return installed
+    if all(app in facts["apps"] and app != interrupted for app in settings.apps):
+        return facts
     for app in run_step(settings, "apps-in-order", "AppInstallFailed"):
         # The framework lists an app as installed before its installation has ended. Only --force
         # completes the installation of a Job that was killed.
         force = app == interrupted
-        if app not in versions or (app in installed and not force):
+        if app not in versions or (app in facts["apps"] and not force):
             continue
         write_json(marker, {**read_marker(settings.site), "installing": app})
         log(f"installing {app}")
         options = ["--force"] if force else []
         run_bench(settings, "AppInstallFailed", "install-app", app, *options)
-        before = installed
-        installed = run_step(settings, "installed-apps", "SiteIncomplete")
-        if app not in installed:
+        before = facts["apps"]
+        facts = read_site(settings)
+        if app not in facts["apps"]:
             raise JobError("AppInstallFailed", f"{app} is not installed after install-app")
         state = {k: v for k, v in read_marker(settings.site).items() if k != "installing"}
-        added = [name for name in installed if name not in before or name == app]
+        added = [name for name in facts["apps"] if name not in before or name == app]
         code = code_record(settings.bench, versions, added)
         write_json(marker, {**state, "code": {**state.get("code", {}), **code}})
-    return installed
+    return facts
 
 
 def settle_seconds(code: Mapping[str, str]) -> int:
@@ -396,8 +410,8 @@ def check_no_old_workers(settings: InitSettings, code: Mapping[str, str]) -> Non
         )
 
 
-def migrate(settings: InitSettings, upgrade: Upgrade, versions: Versions) -> bool:
-    """Migrates the data to the image's code if it differs. Returns whether it did.
+def migrate(settings: InitSettings, upgrade: Upgrade, versions: Versions) -> SiteFacts | None:
+    """Migrates the data to the image's code if it differs. Returns what the site then is, or None.
 
     Closes the site, backs it up, and migrates it. The site stays closed.
     """
@@ -406,10 +420,10 @@ def migrate(settings: InitSettings, upgrade: Upgrade, versions: Versions) -> boo
         load_backup(settings, upgrade)
     code = read_marker(settings.site).get("code", {})
     recorded = [app for app in code if app != "image"]
-    apps = recorded or run_step(settings, "installed-apps", "SiteIncomplete")
+    apps = recorded or read_site(settings)["apps"]
     current = code_record(settings.bench, versions, apps)
     if code == current and all(app in versions for app in apps):
-        return False  # an upgrade in progress is either undone or almost complete
+        return None  # an upgrade in progress is either undone or almost complete
     # Checked while the site is open, so that a failure changes nothing.
     check_upgradable(versions, settings.site_name, code)
     check_no_old_workers(settings, code)
@@ -422,13 +436,13 @@ def migrate(settings: InitSettings, upgrade: Upgrade, versions: Versions) -> boo
     log(f"migrating {settings.site_name}")
     try:
         run_bench(settings, MIGRATION_FAILED, "migrate")
-        installed = run_step(settings, "installed-apps", "SiteIncomplete")
+        facts = read_site(settings)
     except JobError as error:
         raise JobError(MIGRATION_FAILED, f"{closed}: {error}") from None
     delete_asset_manifest(redis_cache_url(settings))
-    code = code_record(settings.bench, versions, installed)
+    code = code_record(settings.bench, versions, facts["apps"])
     upgrade.record({"changed": None, "migrated": True}, code=code)
-    return True
+    return facts
 
 
 def load_backup(settings: InitSettings, upgrade: Upgrade) -> None:
@@ -457,9 +471,16 @@ def clear_cache(settings: InitSettings) -> None:
 
 
 def converge(
-    settings: InitSettings, database: Server, versions: Versions, restore: Restore
+    settings: InitSettings,
+    database: Server,
+    versions: Versions,
+    restore: Restore,
+    created: SiteFacts | None = None,
 ) -> dict[str, Any]:
-    """Brings an existing site to the wanted configuration, data and code."""
+    """Brings a site to the wanted configuration, data and code.
+
+    `created` is what this Job has created; None: the site existed.
+    """
     config = check_complete(settings, database)
     marker = settings.site / MARKER
     upgrade = Upgrade(settings, database)
@@ -471,7 +492,13 @@ def converge(
     migrated = migrate(settings, upgrade, versions)
     was_closed = upgrade.state is not None
     try:
-        installed = finish(settings, versions)
+        facts = install_missing_apps(
+            settings, versions, migrated or created or read_site(settings)
+        )
+        check_in_image(versions, settings.site_name, facts["apps"])
+        if migrated or not created:
+            set_admin_password(settings)
+        enable_scheduler(settings, facts)
     except JobError as error:
         if not was_closed or not (upgrade.state or {}).get("migrated"):
             raise
@@ -481,7 +508,8 @@ def converge(
     if was_closed and os.environ.get("KEEP_CLOSED") != "1":
         upgrade.open(settings.config)
     restore.remove_leftovers()
-    return {"apps": {app: versions[app] for app in installed}, "migrated": migrated}
+    apps = {app: versions[app] for app in facts["apps"]}
+    return {"apps": apps, "migrated": migrated is not None}
 
 
 def wanted_config(
@@ -498,15 +526,15 @@ def wanted_config(
     return wanted
 
 
-def finish(settings: InitSettings, versions: Versions) -> Sequence[str]:
-    """The steps that need data of the image's code. Returns the installed apps."""
-    installed = install_missing_apps(settings, versions)
-    check_in_image(versions, settings.site_name, installed)
+def set_admin_password(settings: InitSettings) -> None:
     if run_step(settings, "admin-password", "AdminPasswordFailed"):
         log("set the Administrator's password")
-    if run_step(settings, "enable-scheduler", "SchedulerFailed"):
+
+
+def enable_scheduler(settings: InitSettings, facts: SiteFacts) -> None:
+    if not facts["scheduler"]:
+        run_step(settings, "enable-scheduler", "SchedulerFailed")
         log("enabled the scheduler")
-    return installed
 
 
 # --- the Job ------------------------------------------------------------------------------------
@@ -553,12 +581,13 @@ def create_or_update(
     creates = is_fresh(settings.site) or state == "creating"
     started = time.monotonic()
     activity = f"while {settings.site_name} was {'created' if creates else 'updated'}"
+    created = None
     try:
         if creates and restore.is_wanted:
             create_from_backup(settings, database, restore, repair=state == "creating")
         elif creates:
-            create_site(settings, database, repair=state == "creating")
-        outcome = converge(settings, database, versions, restore)
+            created = create_site(settings, database, repair=state == "creating")
+        outcome = converge(settings, database, versions, restore, created)
         if restore.may_begin():  # converge has only undone an earlier restore
             outcome = converge(settings, database, versions, restore)
         return {"created": creates, **outcome, **restore.outcome()}

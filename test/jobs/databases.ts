@@ -1,6 +1,6 @@
 /** Real database servers for the tests of jobs: on loopback, with a data directory and an administrator `dbadmin`. */
 import { execFileSync, spawnSync } from 'node:child_process';
-import { mkdirSync, writeFileSync } from 'node:fs';
+import { chownSync, mkdirSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { freePort } from '../../testbed/controlplane/ports.js';
 import {
@@ -11,6 +11,7 @@ import {
   required,
   temporaryDirectory,
 } from './servers.js';
+import { preparedFolder } from '../support/prepared-folder.js';
 
 export interface Database {
   readonly type: 'mariadb' | 'postgres';
@@ -19,6 +20,11 @@ export interface Database {
   readonly adminPassword: string;
   /** Runs one statement as the administrator; rows as lines, columns parted by tabs. */
   readonly sql: (statement: string, database?: string) => string;
+  /** The rows of each statement. */
+  readonly sqlAll: (
+    statements: readonly string[],
+    database: string,
+  ) => readonly (readonly string[])[];
   /** Leaves a connection with an open transaction in that database. */
   readonly hold: (database: string, table: string) => Daemon;
   readonly stop: Daemon['stop'];
@@ -33,24 +39,56 @@ function account(name: string): { uid: number; gid: number } | undefined {
   return { uid: id('-u'), gid: id('-g') };
 }
 
-export async function startMariaDb(): Promise<Database> {
-  const server = required('mariadbd');
+const MARK = "SELECT '=== the next statement'";
+
+/** The rows between the marks. */
+function parts(output: string): readonly (readonly string[])[] {
+  const [, ...results] = `\n${output}`.split('\n=== the next statement');
+  return results.map((rows) => rows.split('\n').filter((row) => row !== ''));
+}
+
+/** Gives a server a data directory of its own: a copy of one that was initialized once. */
+function dataDirectory(
+  name: string,
+  inputs: readonly string[],
+  initialize: (folder: string) => void,
+): { directory: string; data: string } {
+  const made = preparedFolder(name, inputs, (folder) => {
+    // The server's user may not be able to enter the cache.
+    const place = temporaryDirectory();
+    initialize(place);
+    execFileSync('cp', ['-a', join(place, 'data'), folder]);
+  });
   const directory = temporaryDirectory();
   const data = join(directory, 'data');
+  execFileSync('cp', ['-a', '--sparse=always', join(made, 'data'), data]);
+  return { directory, data };
+}
+
+/** A small log: it is copied with the data directory. */
+const SMALL_LOG = '--innodb-log-file-size=4M';
+
+export async function startMariaDb(): Promise<Database> {
+  const server = required('mariadbd');
   const user = account('mysql');
   const as = user === undefined ? [] : ['--user=mysql'];
+  const install = [
+    ...['--no-defaults', '--auth-root-authentication-method=normal', '--skip-test-db'],
+    ...[SMALL_LOG, ...as],
+  ];
+  const version = execFileSync(server, ['--version']).toString();
+  const { directory, data } = dataDirectory('mariadb', [version, ...install], (folder) => {
+    if (user !== undefined) chownSync(folder, user.uid, user.gid);
+    const folders = [`--datadir=${join(folder, 'data')}`, `--tmpdir=${folder}`];
+    // The error contains the program's message.
+    execFileSync('mariadb-install-db', [...install, ...folders], {
+      env: plainEnv({}),
+      stdio: 'pipe',
+    });
+  });
   // A starting server deletes all files `#sql*` in its temporary folder, also those of another server.
   const own = ['--no-defaults', `--datadir=${data}`, `--tmpdir=${directory}`, ...as];
-  if (user !== undefined) execFileSync('chown', ['mysql', directory]);
-  execFileSync(
-    'mariadb-install-db',
-    [...own, '--auth-root-authentication-method=normal', '--skip-test-db'],
-    {
-      env: plainEnv({}),
-      // So the error contains its message.
-      stdio: 'pipe',
-    },
-  );
+  if (user !== undefined) chownSync(directory, user.uid, user.gid);
   const start = join(directory, 'start.sql');
   const quoted = PASSWORD.replaceAll("'", "''");
   writeFileSync(
@@ -62,38 +100,25 @@ export async function startMariaDb(): Promise<Database> {
     [
       server, ...own, `--socket=${join(directory, 's')}`, `--port=${String(port)}`, '--bind-address=127.0.0.1',
       `--pid-file=${join(directory, 'pid')}`, `--init-file=${start}`, '--skip-name-resolve',
-      '--innodb-flush-log-at-trx-commit=0', '--innodb-buffer-pool-size=32M',
+      '--innodb-flush-log-at-trx-commit=0', '--innodb-buffer-pool-size=32M', '--innodb-doublewrite=0',
+      '--performance-schema=OFF', SMALL_LOG,
     ],
     {},
   ); // prettier-ignore
+  const client = ['--no-defaults', '-h127.0.0.1', `-P${String(port)}`, `-u${ADMIN}`];
+  const run = (statements: string, ...database: readonly string[]): string =>
+    execFileSync('mariadb', [...client, '-NBe', statements, ...database], {
+      env: plainEnv({ MYSQL_PWD: PASSWORD }),
+      stdio: ['ignore', 'pipe', 'pipe'],
+    }).toString();
   const sql = (statement: string, database?: string): string =>
-    execFileSync(
-      'mariadb',
-      [
-        '--no-defaults',
-        '-h127.0.0.1',
-        `-P${String(port)}`,
-        `-u${ADMIN}`,
-        '-NBe',
-        statement,
-        ...(database === undefined ? [] : [database]),
-      ],
-      { env: plainEnv({ MYSQL_PWD: PASSWORD }), stdio: ['ignore', 'pipe', 'pipe'] },
-    )
-      .toString()
-      .trim();
+    run(statement, ...(database === undefined ? [] : [database])).trim();
+  const sqlAll: Database['sqlAll'] = (statements, database) =>
+    parts(run(statements.flatMap((one) => [MARK, one]).join('; '), database));
   const hold = (name: string, table: string): Daemon =>
     daemon(
       [
-        ...[
-          'mariadb',
-          '--no-defaults',
-          '-h127.0.0.1',
-          `-P${String(port)}`,
-          `-u${ADMIN}`,
-          name,
-          '-e',
-        ],
+        ...['mariadb', ...client, name, '-e'],
         `START TRANSACTION; SELECT * FROM ${table}; SELECT SLEEP(600)`,
       ],
       { MYSQL_PWD: PASSWORD },
@@ -105,6 +130,7 @@ export async function startMariaDb(): Promise<Database> {
     adminUser: ADMIN,
     adminPassword: PASSWORD,
     sql,
+    sqlAll,
     hold,
     stop: started.stop,
   };
@@ -112,17 +138,21 @@ export async function startMariaDb(): Promise<Database> {
 
 export async function startPostgres(): Promise<Database> {
   const bin = dirname(required('postgres'));
-  const directory = temporaryDirectory();
-  const data = join(directory, 'data');
   const user = account('postgres');
-  mkdirSync(data);
-  writeFileSync(join(directory, 'password'), PASSWORD);
-  if (user !== undefined) execFileSync('chown', ['-R', 'postgres', directory]);
-  execFileSync(
-    join(bin, 'initdb'),
-    ['-D', data, '-U', ADMIN, '-A', 'scram-sha-256', `--pwfile=${join(directory, 'password')}`],
-    { env: plainEnv({}), stdio: 'ignore', cwd: '/', ...user },
-  );
+  const version = execFileSync(join(bin, 'postgres'), ['--version']).toString();
+  const install = ['-U', ADMIN, '-A', 'scram-sha-256', '--no-sync', '--wal-segsize=1'];
+  const { directory, data } = dataDirectory('postgres', [version, ...install], (folder) => {
+    const password = join(folder, 'password');
+    writeFileSync(password, PASSWORD);
+    mkdirSync(join(folder, 'data'));
+    if (user !== undefined) execFileSync('chown', ['-R', 'postgres', folder]);
+    const files = ['-D', join(folder, 'data'), `--pwfile=${password}`];
+    execFileSync(join(bin, 'initdb'), [...install, ...files], {
+      ...{ env: plainEnv({}), stdio: 'ignore', cwd: '/' },
+      ...user,
+    });
+  });
+  if (user !== undefined) chownSync(directory, user.uid, user.gid);
   const port = await freePort();
   const started = daemon(
     [
@@ -135,20 +165,29 @@ export async function startPostgres(): Promise<Database> {
       directory,
       '-c',
       'listen_addresses=127.0.0.1',
-      '-c',
-      'fsync=off',
+      ...['fsync=off', 'full_page_writes=off', 'autovacuum=off'].flatMap((set) => ['-c', set]),
     ],
     {},
     user,
   );
   const login = ['-h', '127.0.0.1', '-p', String(port), '-U', ADMIN];
-  const sql = (statement: string, database = 'postgres'): string =>
-    execFileSync(join(bin, 'psql'), [...login, '-d', database, '-AtF', '\t', '-c', statement], {
+  const run = (statements: readonly string[], database: string): string => {
+    const commands = statements.flatMap((statement) => ['-c', statement]);
+    const args = [...login, '-d', database, '-AtF', '\t', ...commands];
+    return execFileSync(join(bin, 'psql'), args, {
       env: plainEnv({ PGPASSWORD: PASSWORD }),
       stdio: ['ignore', 'pipe', 'pipe'],
-    })
-      .toString()
-      .trim();
+    }).toString();
+  };
+  const sql = (statement: string, database = 'postgres'): string =>
+    run([statement], database).trim();
+  const sqlAll: Database['sqlAll'] = (statements, database) =>
+    parts(
+      run(
+        statements.flatMap((one) => [MARK, one]),
+        database,
+      ),
+    );
   const hold = (name: string, table: string): Daemon =>
     daemon(
       [
@@ -165,6 +204,7 @@ export async function startPostgres(): Promise<Database> {
     adminUser: ADMIN,
     adminPassword: PASSWORD,
     sql,
+    sqlAll,
     hold,
     stop: () => started.stop('SIGINT'),
   };

@@ -3,6 +3,7 @@ import { type ChildProcess, execFileSync, spawn, spawnSync } from 'node:child_pr
 import {
   chmodSync,
   chownSync,
+  cpSync,
   existsSync,
   mkdtempSync,
   openSync,
@@ -18,8 +19,11 @@ import type { TestContext } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { scripts } from '../../constructs/frappe/scripts.generated.js';
+import { SCRIPTS_DIR } from '../../constructs/kit/constants.generated.js';
 import { freePort } from '../../testbed/controlplane/ports.js';
+import { compile, pythonVersion } from '../../testbed/stand-in/packages.js';
 import { deadline } from '../../testbed/timeouts.js';
+import { preparedFolder } from '../support/prepared-folder.js';
 
 export const ROOT = fileURLToPath(new URL('../../../../', import.meta.url));
 /** Stopped and removed at the end of the process: servers first, because they write to the folders. */
@@ -124,7 +128,16 @@ export function mounts(context: TestContext, directory: string, size: string): b
 
 /** Directory with the files that pods mount. */
 export const SCRIPTS = temporaryDirectory();
-for (const [name, content] of Object.entries(scripts)) writeFileSync(join(SCRIPTS, name), content);
+cpSync(preparedScripts(), SCRIPTS, { recursive: true, preserveTimestamps: true });
+
+/** The files with their bytecode: hundreds of processes import the same modules. */
+function preparedScripts(): string {
+  const version = pythonVersion() ?? '';
+  return preparedFolder('scripts', [version, JSON.stringify(scripts)], (folder) => {
+    for (const [name, text] of Object.entries(scripts)) writeFileSync(join(folder, name), text);
+    if (version !== '') compile(folder, SCRIPTS_DIR, version);
+  });
+}
 
 export type Env = Readonly<Record<string, string>>;
 

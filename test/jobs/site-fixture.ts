@@ -9,10 +9,13 @@ import {
   symlinkSync,
   writeFileSync,
 } from 'node:fs';
+import { execFileSync } from 'node:child_process';
 import { join } from 'node:path';
 import { after, before, describe } from 'node:test';
 import { fillApps } from '../../testbed/stand-in/bench.js';
 import { compile, pythonVersion, standInPackages } from '../../testbed/stand-in/packages.js';
+import { filesBelow, SOURCES } from '../../testbed/stand-in/sources.js';
+import { preparedFolder } from '../support/prepared-folder.js';
 import { type Database, startMariaDb, startPostgres } from './databases.js';
 import {
   type Env,
@@ -32,6 +35,33 @@ export const KEY = 'c2VjcmV0LXNlY3JldC1zZWNyZXQtc2VjcmV0LXNlY3I=';
 
 export interface SiteConfig {
   readonly [key: string]: unknown;
+}
+
+interface Administrator {
+  readonly socket: string;
+  readonly stop: () => Promise<unknown>;
+}
+
+/** Containers with the administrator's login that run, by their environment; the oldest is first. */
+const administrators = new Map<string, Administrator>();
+/** More would only take memory: a test has one or two sites. */
+const KEPT_ADMINISTRATORS = 4;
+
+/** The container database-admin for Jobs with this environment: it serves one after the other. */
+function administrator(env: Env): Administrator {
+  const key = JSON.stringify(env);
+  const running = administrators.get(key);
+  if (running !== undefined) return running;
+  const socket = join(temporaryDirectory(), 'socket');
+  const server = daemon(jobCommand('database_admin.py', {}), { ...env, DB_ADMIN_SOCKET: socket });
+  const stop = (): Promise<unknown> => {
+    administrators.delete(key);
+    return server.stop('SIGKILL');
+  };
+  administrators.set(key, { socket, stop });
+  const [oldest] = administrators.values();
+  if (administrators.size > KEPT_ADMINISTRATORS) void oldest?.stop();
+  return { socket, stop };
 }
 
 /** One site's Jobs, with the environment that the operator sets. */
@@ -63,22 +93,19 @@ export class SiteJobs {
     const { DB_ROOT_USER = '', DB_ROOT_PASSWORD = '', ...env } = this.env;
     if (DB_ROOT_PASSWORD === '' || script === 'site_reopen.py')
       return runScript(jobCommand(script, env), env, kill);
-    const socket = { DB_ADMIN_SOCKET: join(temporaryDirectory(), 'socket') };
     const names = ['SITE_NAME', 'SITE_OWNER', 'BENCH_DIR', 'PYTHONPATH'];
     const own = Object.entries(env).filter(
       ([name]) => name.startsWith('DB_') || names.includes(name),
     );
-    const admin = daemon(jobCommand('database_admin.py', {}), {
-      ...Object.fromEntries(own),
-      ...socket,
-      DB_ROOT_USER,
-      DB_ROOT_PASSWORD,
-    });
-    try {
-      return await runScript(jobCommand(script, env), { ...env, ...socket }, kill);
-    } finally {
-      await admin.stop('SIGKILL');
-    }
+    const admin = administrator({ ...Object.fromEntries(own), DB_ROOT_USER, DB_ROOT_PASSWORD });
+    const result = await runScript(
+      jobCommand(script, env),
+      { ...env, DB_ADMIN_SOCKET: admin.socket },
+      kill,
+    );
+    // The pod of a Job that is killed ends, and its other container with it.
+    if (result.code === null) await admin.stop();
+    return result;
   }
 
   get name(): string {
@@ -110,6 +137,32 @@ export const packages = await standInPackages();
 /** A bench as the image and bench_init.py leave it: apps `frappe`, `erpnext` and `hrms`, our Redis in the common config. */
 export function aBench(version: string, redis: Redis): string {
   const bench = temporaryDirectory();
+  execFileSync('cp', ['-a', join(preparedApps(version), 'apps'), bench]);
+  for (const name of ['sites', 'config']) mkdirSync(join(bench, name));
+  const url = `redis://:${encodeURIComponent(redis.password)}@127.0.0.1:${String(redis.port)}`;
+  writeFileSync(
+    join(bench, 'sites/common_site_config.json'),
+    JSON.stringify({ redis_cache: url, redis_queue: url }),
+  );
+  writeFileSync(join(bench, 'sites/apps.txt'), 'frappe\nerpnext\nhrms\n');
+  return bench;
+}
+
+/** Of what a bench is made. */
+const sources = [...filesBelow(SOURCES), ...filesBelow(ADDED)].flatMap((file) => [
+  file,
+  readFileSync(file, 'base64'),
+]);
+
+/** A folder with `apps/` of a bench, and its bytecode. */
+function preparedApps(version: string): string {
+  const inputs = [version, packages.path, pythonVersion() ?? '', ...sources];
+  return preparedFolder('job-bench', inputs, (folder) => {
+    fillJobBench(folder, version);
+  });
+}
+
+function fillJobBench(bench: string, version: string): void {
   const root = join(bench, 'apps/frappe');
   const apps = ['erpnext', 'hrms'];
   fillApps(
@@ -121,7 +174,7 @@ export function aBench(version: string, redis: Redis): string {
   for (const name of readdirSync(packages.path))
     symlinkSync(join(packages.path, name), join(root, name));
   for (const app of apps) {
-    symlinkSync(join(bench, 'apps', app, app), join(root, app));
+    symlinkSync(join('..', app, app), join(root, app));
     cpSync(join(ADDED, 'install.py'), join(root, app, 'install.py'));
     appendFileSync(join(root, app, 'hooks.py'), `after_install = "${app}.install.after_install"\n`);
   }
@@ -130,14 +183,6 @@ export function aBench(version: string, redis: Redis): string {
   appendFileSync(join(root, 'frappe/hooks.py'), readFileSync(join(ADDED, 'hooks.py')));
   setAppVersion(bench, 'frappe', version);
   compile(join(bench, 'apps'), join(bench, 'apps'), pythonVersion() ?? '', 'checked');
-  for (const name of ['sites', 'config']) mkdirSync(join(bench, name));
-  const url = `redis://:${encodeURIComponent(redis.password)}@127.0.0.1:${String(redis.port)}`;
-  writeFileSync(
-    join(bench, 'sites/common_site_config.json'),
-    JSON.stringify({ redis_cache: url, redis_queue: url }),
-  );
-  writeFileSync(join(bench, 'sites/apps.txt'), 'frappe\nerpnext\nhrms\n');
-  return bench;
 }
 
 /** Gives an app of the bench another version, and one patch of test/jobs/app/patches or none. */

@@ -486,7 +486,7 @@ describeOnServers('a restore', (servers) => {
     const result = await site.init();
     assert.equal(result.code, 0, result.output);
     assert.deepEqual(filesOf(site), {});
-    assert.deepEqual(rowsOf(servers, site)['tabProbe'], ['']);
+    assert.deepEqual(rowsOf(servers, site)['tabProbe'], []);
     assert.equal(site.json('site_config.json')['encryption_key'], KEY);
   });
 

@@ -52,11 +52,15 @@ export async function standInPackages(major = 15): Promise<StandInPackages> {
   }
 }
 
+let knownVersion: string | undefined;
+
 /** Version of this machine's interpreter, such as `3.11`; undefined where it is missing. */
 export function pythonVersion(): string | undefined {
+  if (knownVersion !== undefined) return knownVersion;
   const print = 'import sys; print("%d.%d" % sys.version_info[:2])';
   const { status, stdout } = spawnSync(PYTHON, ['-c', print], { encoding: 'utf8' });
-  return status === 0 ? stdout.trim() : undefined;
+  if (status === 0) knownVersion = stdout.trim();
+  return knownVersion;
 }
 
 /**
@@ -71,7 +75,8 @@ export function compile(
   mode: 'checked' | 'unchecked' = 'unchecked',
 ): void {
   const options = ['-m', 'compileall', '-qq', `--invalidation-mode=${mode}-hash`];
-  spawnSync(`python${python}`, [...options, '-s', folder, '-p', mountPath, folder], {
+  const program = python === pythonVersion() ? PYTHON : `python${python}`;
+  spawnSync(program, [...options, '-s', folder, '-p', mountPath, folder], {
     stdio: 'ignore',
   });
 }

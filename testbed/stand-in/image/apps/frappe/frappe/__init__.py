@@ -10,11 +10,9 @@ import importlib
 import json
 import os
 import sys
-import uuid
 from contextlib import contextmanager
 
-from werkzeug.local import Local, LocalProxy
-
+from frappe.context import Local, LocalProxy
 from frappe.exceptions import *  # noqa: F403  the framework offers its errors here as well
 from frappe.exceptions import AppNotInstalledError, DoesNotExistError, IncorrectSitePath, ValidationError
 
@@ -39,7 +37,7 @@ session = LocalProxy(lambda: local.session)
 form_dict = LocalProxy(lambda: local.form_dict)
 request = LocalProxy(lambda: getattr(local, "request", None))
 db = LocalProxy(lambda: getattr(local, "db", None))
-cache = LocalProxy(lambda: local.redis_cache)
+cache = LocalProxy(lambda: _redis_cache())
 
 whitelisted, guest_methods = set(), set()
 
@@ -122,10 +120,17 @@ def init(site, sites_path=".", new_site=False, force=False):
         local.conf = cached_site_config()
     else:
         local.conf = get_site_config()
+    local.redis_cache = None
+    local.initialised = True
+
+
+def _redis_cache():
+    """Connected at its first use: most commands have none, and importing its client takes longer than they do."""
     from frappe.utils.redis_wrapper import setup_cache
 
-    local.redis_cache = setup_cache()
-    local.initialised = True
+    if local.redis_cache is None:
+        local.redis_cache = setup_cache()
+    return local.redis_cache
 
 
 def connect(site=None, db_name=None, set_admin_as_user=True):
@@ -289,7 +294,7 @@ def throw(message, exc=ValidationError):
 
 
 def generate_hash(length=56):
-    return (uuid.uuid4().hex + uuid.uuid4().hex)[:length]
+    return os.urandom(32).hex()[:length]
 
 
 def log_error(title, message=None):

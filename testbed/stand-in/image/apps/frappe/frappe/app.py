@@ -39,7 +39,10 @@ def application(request):
 def init_request(request):
     frappe.destroy()  # a thread serves one site after the other
     site = _site or request.headers.get("X-Frappe-Site-Name") or request.host.split(":")[0]
-    frappe.init(site, sites_path=_sites_path, force=True)
+    try:
+        frappe.init(site, sites_path=_sites_path, force=True)
+    except frappe.IncorrectSitePath as error:
+        raise NotFound(str(error)) from None
     frappe.local.request = request
     if not frappe.conf.db_name:
         raise NotFound

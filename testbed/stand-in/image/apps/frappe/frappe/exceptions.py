@@ -1,7 +1,5 @@
 """TEST CODE: the framework's errors, with the HTTP status that each answers with."""
 
-from werkzeug.exceptions import NotFound
-
 
 class ValidationError(Exception):
     http_status_code = 417
@@ -12,7 +10,7 @@ class SiteNotSpecifiedError(Exception):
         super().__init__("Please specify --site sitename")
 
 
-class IncorrectSitePath(NotFound):
+class IncorrectSitePath(Exception):
     """No site_config.json below `sites/`: 404 in the web, exit code 1 on the command line."""
 
 

@@ -5,7 +5,6 @@ import os
 import shutil
 import subprocess
 from datetime import datetime
-from zoneinfo import ZoneInfo
 
 import frappe
 
@@ -30,6 +29,8 @@ def get_sites(sites_path="."):
 
 def now_datetime():
     """In the site's time zone, without one: the framework's default is Asia/Kolkata, 5.5 hours ahead of UTC."""
+    from zoneinfo import ZoneInfo
+
     zone = (frappe.db.get_single_value("System Settings", "time_zone") if frappe.db else None) or "Asia/Kolkata"
     return datetime.now(ZoneInfo(zone)).replace(tzinfo=None)
 

@@ -1,9 +1,27 @@
 """TEST CODE: hashed passwords and encrypted secrets in the table `__Auth`."""
 
-import frappe
-from passlib.context import CryptContext
+import base64
+import hashlib
+import hmac
+import os
 
-hashes = CryptContext(schemes=["pbkdf2_sha256"])
+import frappe
+
+# Few: no test needs a password that is hard to guess.
+ROUNDS = 100
+
+
+def hash_password(pwd, salt=None):
+    """In the format of passlib's pbkdf2_sha256, whose import takes longer than the commands that need it."""
+    salt = salt or os.urandom(16)
+    digest = hashlib.pbkdf2_hmac("sha256", pwd.encode(), salt, ROUNDS)
+    texts = [base64.b64encode(data, b"./").decode().rstrip("=") for data in (salt, digest)]
+    return "$pbkdf2-sha256$" + "$".join([str(ROUNDS), *texts])
+
+
+def is_password(pwd, hashed):
+    salt = base64.b64decode(hashed.split("$")[3] + "==", b"./")
+    return hmac.compare_digest(hash_password(pwd, salt), hashed)
 
 
 def check_password(user, pwd, doctype="User", fieldname="password", delete_tracker_cache=True):
@@ -12,13 +30,13 @@ def check_password(user, pwd, doctype="User", fieldname="password", delete_track
         "SELECT `name`, `password` FROM `__Auth` WHERE `doctype` = %s AND `name` = %s AND `fieldname` = %s AND `encrypted` = 0",
         [doctype, user, fieldname],
     )
-    if not rows or not hashes.verify(pwd, rows[0][1]):
+    if not rows or not is_password(pwd, rows[0][1]):
         raise frappe.AuthenticationError("Incorrect User or Password")
     return rows[0][0]
 
 
 def update_password(user, pwd, doctype="User", fieldname="password", logout_all_sessions=False):
-    _store(doctype, user, fieldname, hashes.hash(pwd), 0)
+    _store(doctype, user, fieldname, hash_password(pwd), 0)
     if logout_all_sessions:
         from frappe.sessions import clear_sessions
 
