@@ -263,7 +263,7 @@ export function watch(kill: Kill, end: () => void): () => void {
     if (performance.now() < deadline && !holds()) return;
     clearInterval(poll);
     end();
-  }, 20);
+  }, 50);
   return () => {
     clearInterval(poll);
   };

@@ -7,7 +7,13 @@ import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, before, describe } from 'node:test';
 import { freePort } from '../../testbed/controlplane/ports.js';
-import { copyPrograms, fillBench } from '../../testbed/stand-in/bench.js';
+import {
+  benchPackages,
+  copyPrograms,
+  fillBench,
+  fillEnvironment,
+  packageFolders,
+} from '../../testbed/stand-in/bench.js';
 import { VERSIONS } from '../../testbed/stand-in/image.js';
 import {
   PYTHON,
@@ -15,6 +21,8 @@ import {
   pythonVersion,
   realtimeModules,
 } from '../../testbed/stand-in/packages.js';
+import { sourcesHash } from '../../testbed/stand-in/sources.js';
+import { preparedFolder } from '../support/prepared-folder.js';
 import { type Database, startMariaDb, startPostgres } from '../jobs/databases.js';
 import {
   type Daemon,
@@ -64,6 +72,12 @@ export interface CommandResult {
   readonly output: string;
 }
 
+/** Copies a folder whose files do not change: by hard links where the file system can. */
+function link(from: string, to: string): void {
+  const script = 'cp -al "$0/." "$1" 2>/dev/null || cp -a "$0/." "$1"';
+  execFileSync('sh', ['-c', `mkdir -p "$1"; ${script}`, from, to]);
+}
+
 /** The image's file system, as far as it works without a container. */
 export class ImageBench {
   readonly path: string;
@@ -81,7 +95,15 @@ export class ImageBench {
   ): Promise<ImageBench> {
     const bench = new ImageBench(version);
     const python = { version: pythonVersion() ?? '', program: PYTHON };
-    await fillBench(bench.path, bench.path, { version, apps, python });
+    const content = { version, apps, python };
+    const packages = await benchPackages(content);
+    const inputs = [JSON.stringify(content), sourcesHash()];
+    const prepared = preparedFolder('image-bench', inputs, (folder) => {
+      fillBench(folder, folder, content);
+    });
+    execFileSync('cp', ['-a', prepared, bench.path]);
+    for (const [from, to] of packageFolders(bench.path, content, packages)) link(from, to);
+    fillEnvironment(bench.path, bench.path, content);
     copyPrograms(bench.programs);
     return bench;
   }

@@ -1,6 +1,6 @@
 /** Folders that take seconds of a processor to make, made once on a machine and kept in the cache. */
 import { createHash } from 'node:crypto';
-import { existsSync, mkdirSync, mkdtempSync, renameSync, rmSync } from 'node:fs';
+import { chmodSync, existsSync, mkdirSync, mkdtempSync, renameSync, rmSync } from 'node:fs';
 import path from 'node:path';
 import { cacheRoot } from '../../testbed/controlplane/binaries.js';
 
@@ -19,6 +19,7 @@ export function preparedFolder(
   mkdirSync(path.dirname(target), { recursive: true });
   const draft = mkdtempSync(`${target}.`);
   try {
+    chmodSync(draft, 0o755);
     fill(draft);
     renameSync(draft, target);
   } catch (error) {

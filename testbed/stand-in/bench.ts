@@ -9,6 +9,7 @@ import {
   mkdirSync,
   readFileSync,
   readdirSync,
+  rmSync,
   symlinkSync,
   writeFileSync,
 } from 'node:fs';
@@ -28,25 +29,40 @@ export interface BenchContent {
 /** Apps that an app requires, as the real ones do. */
 const REQUIRED: Readonly<Record<string, readonly string[]>> = { hrms: ['frappe/erpnext'] };
 
-/**
- * Fills `folder` with a bench that will be found at `seenAs`.
- * @throws when pip or npm cannot fetch the pinned packages
- */
-export async function fillBench(
+/** Folders of the cache with the packages of a bench. */
+export interface BenchPackages {
+  readonly python: string;
+  readonly realtime: string;
+}
+
+/** @throws when pip or npm cannot fetch the pinned packages */
+export async function benchPackages(content: BenchContent): Promise<BenchPackages> {
+  const major = Number(content.version.split('.')[0]);
+  return {
+    python: await pythonPackages(major, content.python.version),
+    realtime: await realtimeModules(),
+  };
+}
+
+/** Where a bench in `folder` has its packages: folder of the cache, folder of the bench. */
+export function packageFolders(
   folder: string,
-  mountPath: string,
   content: BenchContent,
-): Promise<void> {
+  packages: BenchPackages,
+): readonly (readonly [from: string, to: string])[] {
+  return [
+    [packages.python, sitePackages(folder, content)],
+    [path.join(packages.realtime, 'node_modules'), path.join(folder, 'apps/frappe/node_modules')],
+  ];
+}
+
+/** Fills `folder` with a bench that will be found at `mountPath`, without its packages. */
+export function fillBench(folder: string, mountPath: string, content: BenchContent): void {
   for (const name of ['apps', 'env', 'sites', 'logs', 'config/pids', 'assets']) {
     mkdirSync(path.join(folder, name), { recursive: true });
   }
-  await fillEnvironment(folder, mountPath, content);
+  fillEnvironment(folder, mountPath, content);
   fillApps(folder, content);
-  cpSync(
-    path.join(await realtimeModules(), 'node_modules'),
-    path.join(folder, 'apps/frappe/node_modules'),
-    { recursive: true },
-  );
   fillAssets(folder, content);
   compile(path.join(folder, 'apps'), `${mountPath}/apps`, content.python.version);
   const apps = ['frappe', ...Object.keys(content.apps)];
@@ -78,18 +94,19 @@ export function copyPrograms(folder: string): void {
   }
 }
 
-/** A virtual environment, written by hand: it must not know the machine that it was made on. */
-async function fillEnvironment(
-  folder: string,
-  mountPath: string,
-  { version, apps, python }: BenchContent,
-): Promise<void> {
+function sitePackages(folder: string, { python }: BenchContent): string {
+  return path.join(folder, 'env/lib', `python${python.version}`, 'site-packages');
+}
+
+/**
+ * A virtual environment but its packages, written by hand: it must not know the machine that it was
+ * made on. Also for a bench that is a copy of one at another path.
+ */
+export function fillEnvironment(folder: string, mountPath: string, content: BenchContent): void {
+  const { apps, python } = content;
   const env = path.join(folder, 'env');
-  const packages = path.join(env, 'lib', `python${python.version}`, 'site-packages');
-  mkdirSync(path.join(env, 'bin'), { recursive: true });
-  cpSync(await pythonPackages(Number(version.split('.')[0]), python.version), packages, {
-    recursive: true,
-  });
+  const packages = sitePackages(folder, content);
+  for (const name of [path.join(env, 'bin'), packages]) mkdirSync(name, { recursive: true });
   const paths = ['frappe', ...Object.keys(apps)].map((app) => `${mountPath}/apps/${app}\n`);
   writeFileSync(path.join(packages, 'apps.pth'), paths.join(''));
   const home = path.dirname(python.program);
@@ -97,8 +114,10 @@ async function fillEnvironment(
     path.join(env, 'pyvenv.cfg'),
     `home = ${home}\ninclude-system-site-packages = false\nversion = ${python.version}\n`,
   );
-  for (const name of ['python', 'python3'])
+  for (const name of ['python', 'python3']) {
+    rmSync(path.join(env, 'bin', name), { force: true });
     symlinkSync(python.program, path.join(env, 'bin', name));
+  }
   const start = `#!${mountPath}/env/bin/python\nimport sys\n`;
   writeFileSync(
     path.join(env, 'bin/gunicorn'),

@@ -5,9 +5,15 @@
  */
 import { execFileSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
-import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { cpSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
-import { type BenchContent, copyPrograms, fillBench } from './bench.js';
+import {
+  type BenchContent,
+  benchPackages,
+  copyPrograms,
+  fillBench,
+  packageFolders,
+} from './bench.js';
 import { sourcesHash } from './sources.js';
 
 export const BENCH = '/home/frappe/frappe-bench';
@@ -86,7 +92,12 @@ export function frappeImage(props: FrappeImageProps): ImageDefinition {
     key: createHash('sha256').update(JSON.stringify(content)).update(sourcesHash()).digest('hex'),
     fill: async (overlay, base) => {
       addUser(overlay, base);
-      await fillBench(path.join(overlay, BENCH), BENCH, content);
+      const folder = path.join(overlay, BENCH);
+      const packages = await benchPackages(content);
+      fillBench(folder, BENCH, content);
+      for (const [from, to] of packageFolders(folder, content, packages)) {
+        cpSync(from, to, { recursive: true });
+      }
       copyPrograms(path.join(overlay, 'usr/local/bin'));
       // Pods may run as any uid, whatever the umask was that wrote this.
       execFileSync('chmod', ['-R', 'go=u,go-w', overlay]);
