@@ -13,8 +13,6 @@ from pathlib import Path
 
 from job_environment import text_env
 from job_result import JobError
-from s3_client import S3Client
-from s3_store import S3Store
 from store_base import Store
 from volume_store import VolumeStore
 
@@ -29,6 +27,10 @@ def open_store() -> Store:
     if os.environ.get("STORE_DIR"):
         mount = Path(os.environ["STORE_DIR"])
         return VolumeStore(mount, prefix, os.environ.get("STORE_CLAIM", ""))
+    # Only here: most Jobs use no S3, and its client takes longer to import than the rest of a Job.
+    from s3_client import S3Client
+    from s3_store import S3Store
+
     client = S3Client(
         endpoint=text_env("S3_ENDPOINT"),
         region=text_env("S3_REGION", "us-east-1"),

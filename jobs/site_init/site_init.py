@@ -34,7 +34,7 @@ dbHost and dbPort.
 import os
 import tempfile
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
@@ -360,9 +360,7 @@ def check_complete(settings: InitSettings, database: Server) -> dict[str, Any]:
     return config
 
 
-def install_missing_apps(
-    settings: InitSettings, versions: Versions, facts: SiteFacts
-) -> SiteFacts:
+def install_missing_apps(settings: InitSettings, versions: Versions, facts: SiteFacts) -> SiteFacts:
     """Installs the wanted apps that the site does not have. Returns what the site then is."""
     marker = settings.site / MARKER
     interrupted = read_marker(settings.site).get("installing")
@@ -492,9 +490,7 @@ def converge(
     migrated = migrate(settings, upgrade, versions)
     was_closed = upgrade.state is not None
     try:
-        facts = install_missing_apps(
-            settings, versions, migrated or created or read_site(settings)
-        )
+        facts = install_missing_apps(settings, versions, migrated or created or read_site(settings))
         check_in_image(versions, settings.site_name, facts["apps"])
         if migrated or not created:
             set_admin_password(settings)
