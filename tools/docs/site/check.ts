@@ -28,7 +28,7 @@ const PICTURES = ['', 'first-site', 'spec/appsite'];
 const RESULTS = 5;
 
 const [folder = '', base = '/'] = process.argv.slice(2);
-const problems: string[] = [];
+let problems = 0;
 const tried: Record<string, number> = {};
 
 const server = await preview({
@@ -54,10 +54,9 @@ try {
   await browser.close();
   await server.close();
 }
-for (const problem of problems) console.log(problem);
 for (const [what, count] of Object.entries(tried)) console.log(`${what}: ${String(count)}`);
-console.log(problems.length === 0 ? 'no problem' : `${String(problems.length)} problems`);
-process.exitCode = problems.length === 0 ? 0 : 1;
+console.log(problems === 0 ? 'no problem' : `${String(problems)} problems`);
+process.exitCode = problems === 0 ? 0 : 1;
 
 /** What a page has to be linked to, and what it links. */
 interface Anchors {
@@ -91,15 +90,17 @@ async function checkPages(browser: Browser): Promise<ReadonlyMap<string, Anchors
 
 /** Reports errors on the console and requests that fail, until the returned function is called. */
 function watch(page: Page, name: string): () => void {
-  const report = (text: string): void => void problems.push(`${name}: ${text}`);
+  const tell = (text: string): void => {
+    report(`${name}: ${text}`);
+  };
   page.on('console', (message) => {
-    if (message.type() === 'error') report(`console: ${message.text()}`);
+    if (message.type() === 'error') tell(`console: ${message.text()}`);
   });
   page.on('pageerror', (error) => {
-    report(`error: ${error.message}`);
+    tell(`error: ${error.message}`);
   });
   page.on('response', (response) => {
-    if (response.status() >= 400) report(`${String(response.status())} for ${response.url()}`);
+    if (response.status() >= 400) tell(`${String(response.status())} for ${response.url()}`);
   });
   return () => page.removeAllListeners();
 }
@@ -117,14 +118,14 @@ async function checkAccessibility(page: Page, name: string): Promise<void> {
   count('accessibility');
   for (const { id, help, nodes } of violations) {
     const targets = nodes.slice(0, 3).map(({ target }) => target.join(' '));
-    problems.push(`${name}: ${id}: ${help}: ${targets.join('; ')} (${String(nodes.length)})`);
+    report(`${name}: ${id}: ${help}: ${targets.join('; ')} (${String(nodes.length)})`);
   }
 }
 
 async function checkWidth(page: Page, name: string): Promise<void> {
   const width = await page.evaluate(() => document.documentElement.scrollWidth);
   count('pages at 360 px');
-  if (width > PHONE.width) problems.push(`${name}: is ${String(width)} px wide at 360 px`);
+  if (width > PHONE.width) report(`${name}: is ${String(width)} px wide at 360 px`);
 }
 
 /** Each link within the site leads to a page, and to an anchor of it. */
@@ -135,9 +136,9 @@ function checkLinks(anchors: ReadonlyMap<string, Anchors>): void {
       if (to !== origin) continue;
       count('links');
       const target = anchors.get(nameOf(pathname));
-      if (!target) problems.push(`${name}: link to ${pathname}: no such page`);
+      if (!target) report(`${name}: link to ${pathname}: no such page`);
       else if (hash && !target.ids.has(decodeURIComponent(hash.slice(1))))
-        problems.push(`${name}: link to ${pathname}${hash}: no such anchor`);
+        report(`${name}: link to ${pathname}${hash}: no such anchor`);
     }
   }
 }
@@ -157,7 +158,7 @@ async function checkSearch(browser: Browser): Promise<void> {
     const first = links.slice(0, RESULTS).map((link) => nameOf(new URL(link).pathname));
     count('searches');
     if (!first.some((name) => wanted.some((prefix) => name.startsWith(prefix))))
-      problems.push(`search for "${question}": ${first.join(', ')}; not ${wanted.join(' or ')}`);
+      report(`search for "${question}": ${first.join(', ')}; not ${wanted.join(' or ')}`);
   }
   await page.close();
 }
@@ -190,6 +191,11 @@ function url(name: string): string {
 
 function nameOf(pathname: string): string {
   return pathname.slice(base.length).replace(/(\.html|\/index)$/, '');
+}
+
+function report(problem: string): void {
+  problems++;
+  console.log(problem);
 }
 
 function count(what: string): void {
