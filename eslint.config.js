@@ -155,7 +155,7 @@ const MODULES = [
 ];
 
 export default tseslint.config(
-  { ignores: ['dist/', 'imports/', '**/*.generated.ts', '.demo/'] },
+  { ignores: ['dist/', 'imports/', '**/*.generated.ts', '.demo/', 'tools/docs/site/'] },
   { linterOptions: { reportUnusedDisableDirectives: 'error' } },
   js.configs.recommended,
   {

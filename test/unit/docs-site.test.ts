@@ -1,0 +1,78 @@
+import assert from 'node:assert/strict';
+import { readdirSync, readFileSync } from 'node:fs';
+import path from 'node:path';
+import { describe, it } from 'node:test';
+import { projectRoot } from '../../testbed/root.js';
+import { examplesPage, pageOf, pageText, sidebarOf, titleOf } from '../../tools/docs/pages.js';
+
+const ROOT = projectRoot();
+const everything = (): boolean => true;
+
+describe('a page of the documentation site', () => {
+  it('is a file below docs/, or one of three at the top', () => {
+    assert.equal(pageOf('docs/README.md')?.page, 'index.md');
+    assert.equal(pageOf('docs/spec/README.md')?.page, 'spec/index.md');
+    assert.equal(pageOf('docs/spec/appsite.md')?.page, 'spec/appsite.md');
+    assert.equal(pageOf('CONTRIBUTING.md')?.page, 'contributing/index.md');
+    assert.equal(pageOf('test/golden/README.md'), undefined);
+    assert.equal(pageOf('docs/pictures/status.svg'), undefined);
+  });
+
+  const page = { file: 'docs/spec/appsite.md', page: 'spec/appsite.md' };
+  const links: readonly (readonly [written: string, shown: string])[] = [
+    ['[a](../users.md#create-a-user)', '[a](../users.md#create-a-user)'],
+    ['[a](README.md)', '[a](./index.md)'],
+    ['[a](../README.md)', '[a](../index.md)'],
+    ['[a](../../CONTRIBUTING.md)', '[a](../contributing/index.md)'],
+    ['[a](../../examples/bench.yaml)', '[a](../examples.md#bench-yaml)'],
+    ['[a](../../examples)', '[a](../examples.md)'],
+    ['[`run.ts`](../../test/run.ts)', '`run.ts`'],
+    ['[a](https://example.com/b)', '[a](https://example.com/b)'],
+    ['[a](#fields)', '[a](#fields)'],
+    ['![a](../pictures/status.svg)', '![a](../pictures/status.svg)'],
+    ['```md\n[a](../../test/run.ts)\n```', '```md\n[a](../../test/run.ts)\n```'],
+    ['<!-- fields -->\ntext', 'text'],
+  ];
+  for (const [written, shown] of links)
+    it(`shows ${JSON.stringify(written)} as ${JSON.stringify(shown)}`, () => {
+      assert.equal(pageText(page, written, everything), shown);
+    });
+
+  it('names a link that leads to nothing', () => {
+    assert.throws(
+      () => pageText(page, '[a](../../lost.ts)', () => false),
+      /^Error: docs\/spec\/appsite\.md: link to \.\.\/\.\.\/lost\.ts: no such file in the repository$/,
+    );
+  });
+
+  it('has the first heading outside of code as its title', () => {
+    assert.equal(titleOf('a.md', '```sh\n# no\n```\n# The `title`\n'), 'The title');
+    assert.throws(() => titleOf('a.md', 'text'), /a\.md: no heading of level 1/);
+  });
+});
+
+describe('the pages of this repository', () => {
+  const files = readdirSync(path.join(ROOT, 'docs'), { recursive: true, encoding: 'utf8' });
+  const pages = files
+    .map((file) => `docs/${file}`)
+    .concat('CONTRIBUTING.md', 'SECURITY.md', 'CHANGELOG.md')
+    .flatMap((file) => pageOf(file) ?? []);
+  const text = (file: string): string => readFileSync(path.join(ROOT, file), 'utf8');
+  const titles = new Map(pages.map(({ file, page }) => [page, titleOf(file, text(file))]));
+
+  it('are in the navigation once each', () => {
+    const links = sidebarOf(text('docs/README.md'), titles).flatMap(({ items }) =>
+      items.map(({ link }) => link),
+    );
+    const expected = [...titles.keys()].filter((page) => page !== 'index.md');
+    assert.deepEqual(
+      links.sort(),
+      expected.map((page) => `/${page.replace(/(index)?\.md$/, '')}`).sort(),
+    );
+  });
+
+  it('have one page of all examples', () => {
+    const shown = examplesPage({ 'bench.yaml': 'kind: AppBench\n' });
+    assert.match(shown, /^# Examples\n[^]*## bench\.yaml\n\n```yaml\nkind: AppBench\n```\n$/);
+  });
+});

@@ -1,0 +1,130 @@
+import path from 'node:path/posix';
+
+/** A file of the repository that is a page of the site. Both paths are relative, with `/`. */
+export interface Page {
+  readonly file: string;
+  /** File of the page in the sources of the site. */
+  readonly page: string;
+}
+
+/** Entries of the navigation at the side. */
+export interface SidebarGroup {
+  readonly text: string;
+  readonly collapsed?: boolean;
+  readonly items: readonly { readonly text: string; readonly link: string }[];
+}
+
+const EXAMPLES = 'examples';
+const OUTSIDE_DOCS: Readonly<Record<string, string>> = {
+  'CONTRIBUTING.md': 'contributing/index.md',
+  'SECURITY.md': 'security/index.md',
+  'CHANGELOG.md': 'changelog.md',
+};
+const LINK = /(!?)\[((?:[^\][]|\[[^\]]*\])*)\]\(([^)\s]+)\)/g;
+const COMMENT = /<!--[\s\S]*?-->\n?/g;
+const FENCE = /^(`{3,}|~{3,})[\s\S]*?^\1\s*$/gm;
+const HEADING = /^#\s+(.+)$/m;
+
+/** @param file of the repository: below docs/, or a page at its top */
+export function pageOf(file: string): Page | undefined {
+  const outside = OUTSIDE_DOCS[file];
+  if (outside) return { file, page: outside };
+  if (!file.startsWith('docs/') || !file.endsWith('.md')) return undefined;
+  return { file, page: file.slice('docs/'.length).replace(/README\.md$/, 'index.md') };
+}
+
+/**
+ * The text of a page for the site. Links to other pages lead to their place in the site. A link to a
+ * file that is no page becomes plain text: the site is complete without the repository.
+ * @throws Error that names the file and the link, if it leads to nothing in the repository
+ */
+export function pageText(
+  { file, page }: Page,
+  text: string,
+  exists: (file: string) => boolean,
+): string {
+  return outsideFences(text.replace(COMMENT, ''), (part) =>
+    part.replace(LINK, (whole, image: string, label: string, target: string) => {
+      if (image || /^([a-z]+:|#)/.test(target)) return whole;
+      const [to = '', anchor] = target.split('#');
+      const wanted = path.join(path.dirname(file), to).replace(/\/$/, '');
+      const link = linkOf(wanted);
+      if (link) return `[${label}](${relative(page, link)}${anchor ? `#${anchor}` : ''})`;
+      if (exists(wanted)) return label;
+      throw new Error(`${file}: link to ${target}: no such file in the repository`);
+    }),
+  );
+}
+
+/** The page with all example manifests. */
+export function examplesPage(manifests: Readonly<Record<string, string>>): string {
+  const sections = Object.entries(manifests).map(
+    ([name, yaml]) => `## ${name}\n\n\`\`\`yaml\n${yaml.trimEnd()}\n\`\`\`\n`,
+  );
+  return ['# Examples\n', 'Manifests to copy.\n', ...sections].join('\n');
+}
+
+/** The first heading of a page. @throws Error if it has none */
+export function titleOf(file: string, text: string): string {
+  const title = HEADING.exec(text.replace(FENCE, ''))?.[1];
+  if (!title) throw new Error(`${file}: no heading of level 1`);
+  return title.replaceAll('`', '');
+}
+
+/** @param titles by page, as `spec/appsite.md` */
+export function sidebarOf(index: string, titles: ReadonlyMap<string, string>): SidebarGroup[] {
+  const [tasks = '', reference = ''] = index.split(/^Reference:$/m);
+  const placed = new Set<string>(['index.md']);
+  const group = (text: string, pages: Iterable<string>, collapsed?: boolean): SidebarGroup => {
+    const items = [...pages].flatMap((page) => {
+      const title = titles.get(page);
+      if (title === undefined || placed.has(page)) return [];
+      placed.add(page);
+      return [{ text: title, link: `/${page.replace(/(index)?\.md$/, '')}` }];
+    });
+    return { text, items, ...(collapsed !== undefined && { collapsed }) };
+  };
+  const within = (folder: string) => [...titles.keys()].filter((page) => page.startsWith(folder));
+  return [
+    group('Start', ['before-you-begin.md', 'install.md', 'first-site.md']),
+    group('Kinds', ['spec/index.md', ...within('spec/')], true),
+    group('Tasks', linkedPages(tasks)),
+    group('Reference', [...linkedPages(reference), 'examples.md']),
+    group('Runbooks', within('runbooks/'), true),
+    group('Security', within('security/'), true),
+    group('Contributing', within('contributing/'), true),
+    group('Decisions', within('adr/'), true),
+    group('More', [...titles.keys()]),
+  ].filter(({ items }) => items.length > 0);
+}
+
+function linkedPages(text: string): readonly string[] {
+  return [...text.matchAll(LINK)].flatMap(([, , , target = '']) => {
+    const page = pageOf(path.join('docs', target.split('#')[0] ?? ''))?.page;
+    return page ? [page] : [];
+  });
+}
+
+function linkOf(file: string): string | undefined {
+  if (file === EXAMPLES) return 'examples.md';
+  if (path.dirname(file) === EXAMPLES)
+    return `examples.md#${path.basename(file).replaceAll('.', '-')}`;
+  if (file === 'README.md' || file === 'docs') return 'index.md';
+  return pageOf(file)?.page;
+}
+
+function relative(from: string, to: string): string {
+  const link = path.relative(path.dirname(from), to);
+  return link.startsWith('.') ? link : `./${link}`;
+}
+
+/** Changes the text of a page, but not its blocks of code. */
+function outsideFences(text: string, change: (part: string) => string): string {
+  let at = 0;
+  let changed = '';
+  for (const fence of text.matchAll(FENCE)) {
+    changed += change(text.slice(at, fence.index)) + fence[0];
+    at = fence.index + fence[0].length;
+  }
+  return changed + change(text.slice(at));
+}

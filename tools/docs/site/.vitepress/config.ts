@@ -1,0 +1,65 @@
+import { readFileSync } from 'node:fs';
+import { defineConfig } from 'vitepress';
+import type { SiteSettings } from '../../main.ts';
+
+const file = process.env['SITE'];
+if (!file) throw new Error('the site is built by `npm run docs`, which sets SITE');
+const { source, output, base, version, versions, sidebar } = JSON.parse(
+  readFileSync(file, 'utf8'),
+) as SiteSettings;
+
+export default defineConfig({
+  title: 'app-operator',
+  description: 'A Kubernetes operator for benches and sites of the Frappe Framework',
+  lang: 'en',
+  base,
+  srcDir: source,
+  outDir: output,
+  cleanUrls: true,
+  markdown: {
+    // Headings of the docs are linked with the anchors that GitHub makes.
+    anchor: { slugify: githubSlug },
+    toc: { slugify: githubSlug },
+    headers: { slugify: githubSlug },
+  },
+  transformPageData(page) {
+    if (page.relativePath !== 'index.md') return undefined;
+    page.frontmatter = { ...page.frontmatter, ...HOME };
+    return undefined;
+  },
+  themeConfig: {
+    nav: [
+      { text: 'Install', link: '/install' },
+      { text: 'Kinds', link: '/spec/' },
+      { text: 'Reasons', link: '/reasons' },
+      { text: version, items: [...versions.map((entry) => ({ ...entry, target: '_self' }))] },
+    ],
+    sidebar: sidebar.map((group) => ({ ...group, items: [...group.items] })),
+    outline: [2, 3],
+    search: { provider: 'local', options: { detailedView: true } },
+  },
+});
+
+const HOME = {
+  layout: 'home',
+  hero: {
+    name: 'app-operator',
+    text: 'Frappe benches and sites on Kubernetes',
+    tagline:
+      'Declare a bench and its sites. The operator runs, upgrades, backs up and removes them.',
+    actions: [
+      { text: 'Before you begin', link: '/before-you-begin' },
+      { text: 'Install', link: '/install', theme: 'alt' },
+      { text: 'First site', link: '/first-site', theme: 'alt' },
+    ],
+  },
+};
+
+/** The anchor that GitHub gives a heading. */
+function githubSlug(heading: string): string {
+  return heading
+    .trim()
+    .toLowerCase()
+    .replaceAll(/[^\p{L}\p{N}\s_-]/gu, '')
+    .replaceAll(/\s/g, '-');
+}
