@@ -6,17 +6,25 @@ export const API_VERSION = `${DEFAULT_API_GROUP}/v1alpha1`;
 type Spec = Readonly<Record<string, unknown>>;
 type Metadata = Omit<Manifest['metadata'], 'name'>;
 
-/** A bench with what is required, and what is given. */
+/** Workers are as every Deployment, and their pods take most of the control plane's time. */
+const NO_WORKERS: Spec = { workerDefault: 0, workerShort: 0, workerLong: 0 };
+/** A worker of each queue, as without the field, for tests of what their pods do. */
+export const WORKERS: Spec = { componentReplicas: {} };
+
+/** A bench with what is required, and what is given; without pods of workers, if not given. */
 export function aBench(name: string, spec: Spec = {}, metadata: Metadata = {}): Manifest {
   return {
     apiVersion: API_VERSION,
     kind: 'AppBench',
     metadata: { name, ...metadata },
-    spec: { frameworkVersion: 'version-15', ...spec },
+    spec: { frameworkVersion: 'version-15', componentReplicas: NO_WORKERS, ...spec },
   };
 }
 
-/** A site on a bench: `aSite('shop', { bench: 'b', workloads: 'Shared' })` answers to `shop.example.com`. */
+/**
+ * A site on a bench: `aSite('shop', { bench: 'b', workloads: 'Shared' })` answers to `shop.example.com`.
+ * Without pods of workers, if not given.
+ */
 export function aSite(
   name: string,
   { bench, ...spec }: Spec & { readonly bench: string },
@@ -26,7 +34,12 @@ export function aSite(
     apiVersion: API_VERSION,
     kind: 'AppSite',
     metadata: { name, ...metadata },
-    spec: { benchRef: { name: bench }, siteName: `${name}.example.com`, ...spec },
+    spec: {
+      benchRef: { name: bench },
+      siteName: `${name}.example.com`,
+      ...(spec['workloads'] === 'Shared' ? {} : { componentReplicas: NO_WORKERS }),
+      ...spec,
+    },
   };
 }
 
