@@ -30,7 +30,10 @@ describe('workers scale by events', { skip: KEDA.skip }, () => {
     operator = await cluster.operator([], { timeFactor: 5 });
     await cluster.apply(
       namespace,
-      aBench('b', { workerAutoscaling: SCALING, componentReplicas: { workerLong: 3 } }),
+      aBench('b', {
+        workerAutoscaling: SCALING,
+        componentReplicas: { workerLong: 3 },
+      }),
       aSite('s', { bench: 'b', ...WORKERS }),
     );
     await cluster.ready('AppBench', namespace, 'b');

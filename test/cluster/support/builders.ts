@@ -6,18 +6,24 @@ export const API_VERSION = `${DEFAULT_API_GROUP}/v1alpha1`;
 type Spec = Readonly<Record<string, unknown>>;
 type Metadata = Omit<Manifest['metadata'], 'name'>;
 
-/** Workers are as every Deployment, and their pods take most of the control plane's time. */
+/** Workers are Deployments as all others, and pods take most of the control plane's time. */
 const NO_WORKERS: Spec = { workerDefault: 0, workerShort: 0, workerLong: 0 };
-/** A worker of each queue, as without the field, for tests of what their pods do. */
-export const WORKERS: Spec = { componentReplicas: {} };
+/** Removes these numbers from a bench or a site again, for tests of what the pods of workers do. */
+export const WORKERS = {
+  componentReplicas: { workerDefault: undefined, workerShort: undefined, workerLong: undefined },
+};
 
-/** A bench with what is required, and what is given; without pods of workers, if not given. */
+const withReplicas = (given: unknown): Spec => ({ ...NO_WORKERS, ...(given as Spec | undefined) });
+
+/** A bench with what is required, and what is given; without pods of workers, unless they are given or scaled. */
 export function aBench(name: string, spec: Spec = {}, metadata: Metadata = {}): Manifest {
+  const given = spec['componentReplicas'];
+  const componentReplicas = spec['workerAutoscaling'] ? given : withReplicas(given);
   return {
     apiVersion: API_VERSION,
     kind: 'AppBench',
     metadata: { name, ...metadata },
-    spec: { frameworkVersion: 'version-15', componentReplicas: NO_WORKERS, ...spec },
+    spec: { frameworkVersion: 'version-15', ...spec, componentReplicas },
   };
 }
 
@@ -37,8 +43,10 @@ export function aSite(
     spec: {
       benchRef: { name: bench },
       siteName: `${name}.example.com`,
-      ...(spec['workloads'] === 'Shared' ? {} : { componentReplicas: NO_WORKERS }),
       ...spec,
+      ...(spec['workloads'] === 'Shared'
+        ? {}
+        : { componentReplicas: withReplicas(spec['componentReplicas']) }),
     },
   };
 }
