@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 
 import { type Cluster, installCrd, startCluster } from './harness.js';
-import { aBench, aSite, scaled } from './support/builders.js';
+import { aBench, aSite, scaled, WORKERS } from './support/builders.js';
 import { crdsOf } from './support/modules.js';
 import { at, conditionOf, type Live, nameOf } from './support/objects.js';
 import type { Operator } from './support/operator.js';
@@ -30,8 +30,11 @@ describe('workers scale by events', { skip: KEDA.skip }, () => {
     operator = await cluster.operator([], { timeFactor: 5 });
     await cluster.apply(
       namespace,
-      aBench('b', { workerAutoscaling: SCALING, componentReplicas: { workerLong: 3 } }),
-      aSite('s', { bench: 'b' }),
+      aBench('b', {
+        workerAutoscaling: SCALING,
+        componentReplicas: { workerLong: 3 },
+      }),
+      aSite('s', { bench: 'b', ...WORKERS }),
     );
     await cluster.ready('AppBench', namespace, 'b');
     await cluster.ready('AppSite', namespace, 's');
@@ -469,7 +472,7 @@ describe('workers scale by events', { skip: KEDA.skip }, () => {
   });
 
   test('and a site is deleted without waiting for an object that a stopped KEDA blocks', async () => {
-    await cluster.apply(namespace, aSite('u', { bench: 'b' }));
+    await cluster.apply(namespace, aSite('u', { bench: 'b', ...WORKERS }));
     await cluster.ready('AppSite', namespace, 'u');
     const finalizers = (list: readonly string[]): Promise<Live> =>
       cluster.patch('ScaledObject', namespace, 'u-worker-long', { metadata: { finalizers: list } });
@@ -500,7 +503,7 @@ describe('workers scale by events', { skip: KEDA.skip }, () => {
     });
     await cluster.ready('AppBench', namespace, 'b');
     await cluster.ready('AppSite', namespace, 's');
-    await cluster.apply(namespace, aSite('t', { bench: 'b' }));
+    await cluster.apply(namespace, aSite('t', { bench: 'b', ...WORKERS }));
     await cluster.ready('AppSite', namespace, 't');
     await cluster.delete('AppSite', namespace, 't');
     await cluster.deleted('AppSite', namespace, 't');

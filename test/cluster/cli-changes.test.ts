@@ -23,7 +23,7 @@ import { toYaml } from '../../cli/io/yaml.js';
 import { groupOf } from '../../constructs/kit/object.js';
 import { writePodLogs } from '../../testbed/controlplane/pod-logs.js';
 import { type Cluster, installCrd, startCluster } from './harness.js';
-import { aBench, aSecret, aSite } from './support/builders.js';
+import { aBench, aSecret, aSite, WORKERS } from './support/builders.js';
 import { PLANTED } from '../support/planted-secrets.js';
 import { CommandLine, MAIN } from './support/command-line.js';
 import { mariaDbCrds } from './support/database-operators.js';
@@ -194,7 +194,7 @@ describe('app-operator diff', { concurrency: true }, () => {
     const bench = (gunicorn: number) =>
       aBench('b', {
         dbConfig: { mode: 'operator', mariadbRef: { name: 'company-db' } },
-        componentReplicas: { gunicorn },
+        componentReplicas: { ...WORKERS.componentReplicas, gunicorn },
       });
     await cluster.apply(
       namespace,

@@ -12,8 +12,6 @@ import { at, type Manifest } from './support/objects.js';
 import type { Operator } from './support/operator.js';
 import { randomFrom } from '../../testbed/random.js';
 
-const componentReplicas = { workerDefault: 0, workerShort: 0, workerLong: 0 };
-
 let cluster: Cluster;
 let operators: ProxiedOperators;
 let undisturbed: Snapshot;
@@ -52,8 +50,8 @@ class Place {
 
   create(...more: readonly Manifest[]): Promise<unknown> {
     const { namespace } = this;
-    const bench = aBench('b', { componentReplicas });
-    return cluster.apply(namespace, bench, aSite('s', { bench: 'b', componentReplicas }), ...more);
+    const bench = aBench('b');
+    return cluster.apply(namespace, bench, aSite('s', { bench: 'b' }), ...more);
   }
 
   async ready(...more: readonly string[]): Promise<void> {
@@ -170,21 +168,20 @@ describe('an operator keeps working', { concurrency: 5 }, () => {
     assert.ok((await place.restarts('Error')) > 0);
   });
 
-  for (const status of [429, 503]) {
-    test(`while two of three calls are answered with ${status} and Retry-After`, async () => {
-      const place = await Place.make();
-      let calls = 0;
-      const headers = { 'retry-after': '1' };
-      place.proxy.rule = () => (++calls % 3 === 0 ? undefined : { status, headers });
-      for (const watch of place.proxy.watches) watch.cut();
-      await place.create();
-      await sleep(6_000);
-      place.proxy.rule = undefined;
-      await place.isUnharmed(`${status} for a while`);
-      // A server that sends Retry-After is obeyed: no call is made more than a few times a second.
-      assert.ok(calls < 600, `${calls} calls in 6 s`);
-    });
-  }
+  test('while two of three calls are answered with 429 or 503 and Retry-After', async () => {
+    const place = await Place.make();
+    let calls = 0;
+    const headers = { 'retry-after': '1' };
+    const answers = [undefined, { status: 429, headers }, { status: 503, headers }];
+    place.proxy.rule = () => answers[++calls % 3];
+    for (const watch of place.proxy.watches) watch.cut();
+    await place.create();
+    await sleep(6_000);
+    place.proxy.rule = undefined;
+    await place.isUnharmed('429 and 503 for a while');
+    // A server that sends Retry-After is obeyed: no call is made more than a few times a second.
+    assert.ok(calls < 600, `${calls} calls in 6 s`);
+  });
 
   test('while responses are lost: no object is written twice', async () => {
     const place = await Place.make();

@@ -18,8 +18,8 @@ import {
 import { type Live, nameOf } from './support/objects.js';
 import type { Operator } from './support/operator.js';
 
-/** Each scene's operator is killed at every third write, each at others: together at all. */
-const SCENES = 3;
+/** Each scene's operator is killed at every second of the chosen writes, each at others: together at all. */
+const SCENES = 2;
 /** For a dozen starts of an operator, one after the other. */
 const TIMEOUT_MS = 240_000;
 /** All children, with few pods. */
@@ -182,6 +182,23 @@ function nameOfWrite({ method, path, body }: Call): string {
   return [method, place, secret, path.endsWith('/status') ? phase : ''].filter(Boolean).join(' ');
 }
 
+/**
+ * What writes of one loop have in common, as `PATCH deployments b`. Each Job and each Secret that is
+ * created is a kind of its own: they must not be created twice.
+ */
+function kindOfWrite(write: string): string {
+  const [method = '', place = '', last = ''] = write.split(' ');
+  const [plural = '', name = '', subresource = ''] = place.split('/');
+  if (plural === 'jobs' || method === 'POST' || subresource === 'status') return write;
+  return [method, plural, (name || last).split('-')[0]].join(' ');
+}
+
+/** The first write of each kind: what follows it in its loop differs only in what is written already. */
+function firstOfEachKind(writes: readonly string[]): readonly string[] {
+  const kinds = writes.map(kindOfWrite);
+  return writes.filter((_, index) => kinds.indexOf(kinds[index] ?? '') === index);
+}
+
 /** A scene in which no operator is killed: its state after each step, and the writes of the step. */
 interface Step {
   readonly end: Snapshot;
@@ -217,16 +234,17 @@ after(async () => {
   await cluster.stop();
 });
 
-describe('an operator that is killed at each of its writes reaches the same end', () => {
+describe('an operator that is killed at each kind of its writes reaches the same end', () => {
   for (const name of STEPS) {
     test(`of a ${name === 'create' ? 'creation' : name === 'change' ? 'change' : 'deletion'}`, async (t) => {
       const wanted = undisturbed.get(name);
       assert.ok(wanted);
-      t.diagnostic(`${wanted.writes.length} writes: ${wanted.writes.join(', ')}`);
+      const places = firstOfEachKind(wanted.writes);
+      t.diagnostic(`killed at ${places.length} of ${wanted.writes.length}: ${places.join(', ')}`);
       const killed = new Set<string>();
       await Promise.all(
         readers.map(async (scene, index) => {
-          scene.killAt(wanted.writes.filter((_, number) => number % SCENES === index));
+          scene.killAt(places.filter((_, number) => number % SCENES === index));
           const { end, jobs } = await step(scene, name);
           assertSameObjects(end, wanted.end, `killed at ${scene.kills.join(', ')}`);
           assert.deepEqual(end.jobPods, wanted.end.jobPods, 'no Job runs twice');
@@ -236,10 +254,8 @@ describe('an operator that is killed at each of its writes reaches the same end'
         }),
       );
       // How many steps a status reports depends on how fast pods are.
-      const missed = wanted.writes.filter(
-        (write) => !killed.has(write) && !write.includes('status'),
-      );
-      assert.deepEqual(missed, [], 'each write was one at which it was killed');
+      const missed = places.filter((write) => !killed.has(write) && !write.includes('status'));
+      assert.deepEqual(missed, [], 'each of them was one at which it was killed');
     });
 
     if (name === 'delete') continue;

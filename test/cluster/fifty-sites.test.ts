@@ -10,7 +10,7 @@ import { countsSites, routesOf } from './support/snapshot.js';
 import { nameOf } from './support/objects.js';
 
 const SITES = 50;
-/** Of a site with the required fields only: 3 Secrets, a Job, a Service, 4 Deployments. */
+/** Of a site with workloads of its own: 3 Secrets, a Job, a Service, 4 Deployments. */
 const CHILDREN = 9;
 const QUIET_MS = 15_000;
 const TIMEOUT_MS = 120_000;

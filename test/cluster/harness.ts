@@ -4,11 +4,10 @@ import { MANAGED_BY, MANAGED_BY_LABEL } from '../../constructs/kit/labels.js';
 import type { ObjectKind } from '../../constructs/kit/object-kind.js';
 import { resourcePath } from '../../runner/api/resource-path.js';
 import { ifExists } from '../../testbed/controlplane/admin-client.js';
-import { type AuditEvent, readAudit } from '../../testbed/controlplane/audit.js';
+import { type AuditEvent, AuditLog } from '../../testbed/controlplane/audit.js';
 import { type ControlPlane, startControlPlane } from '../../testbed/controlplane/controlplane.js';
 import type { ControlPlaneOptions } from '../../testbed/controlplane/options.js';
 import { freePort } from '../../testbed/controlplane/ports.js';
-import { applyCrds } from '../../testbed/crds.js';
 import { deadline } from '../../testbed/timeouts.js';
 import {
   conditionOf,
@@ -21,7 +20,7 @@ import {
   summaryOf,
 } from './support/objects.js';
 import { argsOf, envOf, Operator, type OperatorOptions } from './support/operator.js';
-import { Lease } from './support/shared-control-plane.js';
+import { Lease, prepareCluster } from './support/shared-control-plane.js';
 
 /** A condition is polled soon at first, then less often: polls take time from what they wait for. */
 const POLL_MS = { first: 50, most: 250, growth: 1.2 };
@@ -47,6 +46,7 @@ export interface Expectation {
 export class Cluster {
   readonly #operators: Operator[] = [];
   #namespaces = 0;
+  #audit: AuditLog | undefined;
 
   constructor(
     readonly controlPlane: ControlPlane,
@@ -244,14 +244,13 @@ export class Cluster {
   async calls({ user = 'operator', namespace, since }: CallFilter = {}): Promise<AuditEvent[]> {
     const { auditLog } = this.controlPlane;
     if (auditLog === undefined) throw new Error('start the cluster with { audit: true }');
-    const calls: AuditEvent[] = [];
-    for await (const event of readAudit(auditLog, this.lease?.auditStart)) {
-      if (event.user.username !== user) continue;
-      if (namespace !== undefined && event.objectRef?.namespace !== namespace) continue;
-      if (since && Date.parse(event.requestReceivedTimestamp) < since.getTime()) continue;
-      calls.push(event);
-    }
-    return calls;
+    this.#audit ??= new AuditLog(auditLog, this.lease?.auditStart);
+    return (await this.#audit.events()).filter(
+      (event) =>
+        event.user.username === user &&
+        (namespace === undefined || event.objectRef?.namespace === namespace) &&
+        (!since || Date.parse(event.requestReceivedTimestamp) >= since.getTime()),
+    );
   }
 
   /** The writes, as `patch deployments/shop-gunicorn`, without those of Events and Leases. */
@@ -346,7 +345,7 @@ export async function startCluster({
   const lease = own || !isShared ? undefined : await Lease.take();
   if (lease) return new Cluster(lease.controlPlane, lease);
   return new Cluster(
-    await startControlPlane({ persistentVolumes: 100, prepare: applyCrds, ...options }),
+    await startControlPlane({ persistentVolumes: 100, prepare: prepareCluster, ...options }),
   );
 }
 

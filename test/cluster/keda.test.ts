@@ -4,7 +4,7 @@ import { after, before, describe, test } from 'node:test';
 
 import { needs, temporaryDirectory } from '../jobs/servers.js';
 import { type Cluster, installCrd, startCluster } from './harness.js';
-import { aBench, aSite } from './support/builders.js';
+import { aBench, aSite, WORKERS } from './support/builders.js';
 import { Keda, kedaHere } from './support/keda.js';
 import { at, conditionOf, type Live } from './support/objects.js';
 
@@ -32,7 +32,7 @@ describe('the real KEDA', { skip: KEDA.skip || (REDIS.skip ?? false) }, () => {
     await cluster.apply(
       namespace,
       aBench('b', { workerAutoscaling: { short, long } }),
-      aSite('s', { bench: 'b' }),
+      aSite('s', { bench: 'b', ...WORKERS }),
     );
     await cluster.ready('AppBench', namespace, 'b');
     await cluster.ready('AppSite', namespace, 's');

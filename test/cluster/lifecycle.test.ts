@@ -3,7 +3,7 @@ import { after, before, describe, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 
 import { type Cluster, startCluster } from './harness.js';
-import { aBench, aSite } from './support/builders.js';
+import { aBench, aSite, WORKERS } from './support/builders.js';
 import { OF_A_BENCH, OF_A_SITE } from './support/children.js';
 import { at, conditionOf, conditionsOf, type Live, nameOf } from './support/objects.js';
 
@@ -20,13 +20,16 @@ describe('a bench and a site', () => {
   before(async () => {
     namespace = await cluster.namespace();
     await cluster.operator([], { namespaces: [namespace] });
-    await cluster.apply(namespace, aBench('b', { appsJSON: '["erpnext"]' }));
+    await cluster.apply(namespace, aBench('b', { appsJSON: '["erpnext"]', ...WORKERS }));
     // Two watches bring them: a site that is observed first reports that it has no bench.
     await cluster.becomes('AppBench', namespace, 'b', {
       what: 'is seen',
       check: (live) => Boolean(live.status),
     });
-    await cluster.apply(namespace, aSite('s', { bench: 'b', ingress: { enabled: true } }));
+    await cluster.apply(
+      namespace,
+      aSite('s', { bench: 'b', ...WORKERS, ingress: { enabled: true } }),
+    );
     bench = await cluster.ready('AppBench', namespace, 'b');
     site = await cluster.ready('AppSite', namespace, 's');
   });
@@ -202,8 +205,8 @@ describe('a bench and a site', () => {
     const since = new Date();
     await cluster.apply(
       namespace,
-      aBench('b', { appsJSON: '["erpnext"]' }),
-      aSite('s', { bench: 'b', ingress: { enabled: true } }),
+      aBench('b', { appsJSON: '["erpnext"]', ...WORKERS }),
+      aSite('s', { bench: 'b', ...WORKERS, ingress: { enabled: true } }),
     );
     await sleep(2_000);
     const calls = (await cluster.calls({ namespace, since })).filter(

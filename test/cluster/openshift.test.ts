@@ -3,7 +3,7 @@ import { after, before, describe, test } from 'node:test';
 
 import { toYaml } from '../../cli/io/yaml.js';
 import { type Cluster, installCrd, startCluster } from './harness.js';
-import { aBench, aSite } from './support/builders.js';
+import { aBench, aSite, WORKERS } from './support/builders.js';
 import { CommandLine } from './support/command-line.js';
 import { crdsOfModule } from './support/modules.js';
 import { at, conditionOf, type Live } from './support/objects.js';
@@ -34,8 +34,8 @@ describe('on OpenShift', { skip }, () => {
     await cluster.operator([], { namespaces: [namespace] });
     await cluster.apply(
       namespace,
-      aBench('b'),
-      aSite('s', { bench: 'b', domain: 'www.example.org', ingress: { enabled: true } }),
+      aBench('b', WORKERS),
+      aSite('s', { bench: 'b', ...WORKERS, domain: 'www.example.org', ingress: { enabled: true } }),
     );
     await cluster.ready('AppSite', namespace, 's', TIMEOUT_MS);
   });
@@ -74,7 +74,7 @@ describe('on OpenShift', { skip }, () => {
     await cluster.ready('AppBench', namespace, 'b', TIMEOUT_MS);
     const line = new CommandLine(cluster.controlPlane.kubeconfig);
     const args = ['diff', '-n', namespace, '-f', '-', '--field-manager', 'user'];
-    const result = await line.run(args, toYaml([aBench('b')]));
+    const result = await line.run(args, toYaml([aBench('b', WORKERS)]));
     assert.deepEqual(result, { code: 0, out: '', err: '' });
     const security = { podSecurityContext: { fsGroup: 2000 } };
     await cluster.patch('AppBench', namespace, 'b', { spec: { security } });

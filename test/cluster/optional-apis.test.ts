@@ -23,6 +23,8 @@ const SITES = ['s1', 's2', 's3', 's4', 's5', 's6'];
 const SCALERS = ['b', ...SITES].map((owner) => `${owner}-worker-short`);
 /** How many times faster the operator's timers run. */
 const TIME_FACTOR = 4;
+/** The number of this worker is not given: it is scaled. */
+const SCALED = { workerShort: undefined };
 const few = { workerDefault: 0 };
 
 describe('optional APIs', { skip: KEDA.skip || CERTIFICATES.skip }, () => {
@@ -129,7 +131,7 @@ describe('optional APIs', { skip: KEDA.skip || CERTIFICATES.skip }, () => {
         componentReplicas: few,
       }),
       ...SITES.slice(0, 3).map((site) =>
-        aSite(site, { bench: 'b', ingress: { enabled: true, tls } }),
+        aSite(site, { bench: 'b', componentReplicas: SCALED, ingress: { enabled: true, tls } }),
       ),
     );
     await cluster.until('there is work', () => cluster.get('Job', namespace, 'b-init'));
@@ -138,7 +140,7 @@ describe('optional APIs', { skip: KEDA.skip || CERTIFICATES.skip }, () => {
       cluster.apply(
         namespace,
         ...SITES.slice(3).map((site) =>
-          aSite(site, { bench: 'b', ingress: { enabled: true, tls } }),
+          aSite(site, { bench: 'b', componentReplicas: SCALED, ingress: { enabled: true, tls } }),
         ),
       ),
     ]);

@@ -3,7 +3,7 @@ import { after, before, describe, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 
 import { type Cluster, startCluster } from './harness.js';
-import { aBench, aSecret, aSite, scaled } from './support/builders.js';
+import { aBench, aSecret, aSite, scaled, WORKERS } from './support/builders.js';
 import { at, conditionOf, type Live } from './support/objects.js';
 
 /** The merge patches of the specification: what each one reaches, and that it reaches nothing else. */
@@ -181,8 +181,8 @@ describe('a merge patch of', () => {
     await cluster.apply(
       namespace,
       aSecret('chosen', { password: 'of my own' }),
-      aBench('b', { appsJSON: '["erpnext"]' }),
-      aSite('s', { bench: 'b' }),
+      aBench('b', { appsJSON: '["erpnext"]', ...WORKERS }),
+      aSite('s', { bench: 'b', ...WORKERS }),
     );
     await settled();
   });

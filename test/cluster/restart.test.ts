@@ -11,16 +11,15 @@ import { assertNoOrphans, atRest, countsSites } from './support/snapshot.js';
 import { at, nameOf } from './support/objects.js';
 import type { Operator } from './support/operator.js';
 
-const SITES = Array.from({ length: 20 }, (_, index) => `s${index + 1}`);
+const SITES = Array.from({ length: 10 }, (_, index) => `s${index + 1}`);
 /** Kubernetes' own controllers wait for longer and longer before they ask an API server again that was away. */
 const OTHERS_MS = 240_000;
-const few = { workerDefault: 0, workerShort: 0, workerLong: 0 };
 
 let cluster: Cluster;
 let operators: ProxiedOperators;
 let namespace: string;
 before(async () => {
-  cluster = await startCluster({ audit: true, own: true });
+  cluster = await startCluster({ audit: true });
   operators = new ProxiedOperators(cluster);
   namespace = await cluster.namespace();
 });
@@ -64,11 +63,7 @@ describe('the API server', { concurrency: 4 }, () => {
       const place = await own.namespace();
       const metricsPort = await own.freePort();
       const operator = await its.start(undefined, { namespaces: [place], metricsPort });
-      await own.apply(
-        place,
-        aBench('b', { componentReplicas: few }),
-        aSite('s', { bench: 'b', componentReplicas: few }),
-      );
+      await own.apply(place, aBench('b'), aSite('s', { bench: 'b' }));
       await own.until('some children are there', () => own.get('Job', place, 'b-init'));
       await restart(own.controlPlane);
       const since = performance.now();
@@ -102,7 +97,7 @@ describe('the API server', { concurrency: 4 }, () => {
     await proxy.accept();
     await operator.logged('caches are filled');
     assert.equal(await answer('/readyz'), 200);
-    await cluster.apply(place, aBench('b', { componentReplicas: few }));
+    await cluster.apply(place, aBench('b'));
     await cluster.ready('AppBench', place, 'b');
     await operator.stop();
   });
@@ -131,11 +126,10 @@ describe('the operator', () => {
     const sites = SITES.map((name, index) =>
       aSite(name, {
         bench: 'b',
-        componentReplicas: few,
         ...(index % 2 === 0 ? {} : { workloads: 'Shared', ingress: { enabled: true } }),
       }),
     );
-    await cluster.apply(namespace, aBench('b', { componentReplicas: few }), ...sites);
+    await cluster.apply(namespace, aBench('b'), ...sites);
     await allReady();
     await countsSites(cluster, namespace, 'b', SITES.length);
     // What the last site's arrival has set off at the bench is over later: small news are put off by 5 s.
@@ -143,7 +137,7 @@ describe('the operator', () => {
     await operator.stop();
   });
 
-  test('that starts without changes writes nothing, with 20 sites', async () => {
+  test('that starts without changes writes nothing, with 10 sites', async () => {
     const { operator, metrics } = await start('second');
     const depth = (): Promise<number> => metrics.sum('workqueue_depth');
     await cluster.until('all are visited', async () => (await depth()) === 0);
@@ -190,7 +184,7 @@ describe('the operator', () => {
     const next = await start('fifth');
     await cluster.until('the work is done', async () => {
       assert.deepEqual(await children(), before);
-      const [job] = await cluster.list('Job', namespace, 'app.kubernetes.io/instance=s20');
+      const [job] = await cluster.list('Job', namespace, 'app.kubernetes.io/instance=s10');
       return at(job, 'status.succeeded') === 1 && JSON.stringify(job).includes('erpnext');
     });
     await allReady();

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 
 import { type Cluster, startCluster } from './harness.js';
-import { aBench, API_VERSION, aSite, aUser } from './support/builders.js';
+import { aBench, API_VERSION, aSite, aUser, WORKERS } from './support/builders.js';
 import { at, conditionOf, type Live, type Manifest } from './support/objects.js';
 
 /** Admission by the Pod Security Standard is the API server's own, so it is real here. */
@@ -51,9 +51,9 @@ describe('in a namespace that takes only restricted pods', () => {
     await cluster.apply(
       namespace,
       CLAIM,
-      aBench('b'),
-      aBench('pg', { dbConfig: { provider: 'postgres' } }),
-      aSite('shop', { bench: 'b', dbConfig: { mode: 'dedicated' } }),
+      aBench('b', WORKERS),
+      aBench('pg', { ...WORKERS, dbConfig: { provider: 'postgres' } }),
+      aSite('shop', { bench: 'b', ...WORKERS, dbConfig: { mode: 'dedicated' } }),
       aUser('ann'),
       resource('SiteJob', 'clear', { siteRef, command: ['clear-cache'] }),
       resource('SiteBackup', 'now', {

@@ -1,4 +1,5 @@
 import { createReadStream } from 'node:fs';
+import { open } from 'node:fs/promises';
 
 /** One answered request, as the API server's audit log has it (level Metadata). */
 export interface AuditEvent {
@@ -32,6 +33,38 @@ export async function* readAudit(path: string, start = 0): AsyncGenerator<AuditE
     const lines = (rest + String(chunk)).split('\n');
     rest = lines.pop() ?? '';
     for (const line of lines) if (line.startsWith('{')) yield JSON.parse(line) as AuditEvent;
+  }
+}
+
+/** An audit log that is read again and again: each time only what was added since. */
+export class AuditLog {
+  readonly #events: AuditEvent[] = [];
+  #reading: Promise<unknown> = Promise.resolve();
+
+  /** @param position the byte to read from, at the begin of a line */
+  constructor(
+    private readonly path: string,
+    private position = 0,
+  ) {}
+
+  /** The events so far, as `readAudit` returns them. */
+  async events(): Promise<readonly AuditEvent[]> {
+    const read = this.#reading.then(() => this.#readOn());
+    this.#reading = read.catch(() => undefined);
+    await read;
+    return this.#events;
+  }
+
+  async #readOn(): Promise<void> {
+    await using file = await open(this.path);
+    const { size } = await file.stat();
+    const buffer = Buffer.alloc(size - this.position);
+    const { bytesRead } = await file.read(buffer, 0, buffer.length, this.position);
+    const end = buffer.subarray(0, bytesRead).lastIndexOf('\n') + 1;
+    this.position += end;
+    for (const line of buffer.toString('utf8', 0, end).split('\n')) {
+      if (line.startsWith('{')) this.#events.push(JSON.parse(line) as AuditEvent);
+    }
   }
 }
 

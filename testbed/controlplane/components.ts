@@ -86,6 +86,8 @@ function servesThisMachine(): string[] {
     // An endpoint of the Service `kubernetes` may not be a loopback address.
     '--endpoint-reconciler-type=none',
     '--authorization-mode=RBAC',
+    // Fair queues take a goroutine and a stack for each request.
+    '--enable-priority-and-fairness=false',
     '--service-cluster-ip-range=10.32.0.0/16',
   ];
 }
@@ -103,6 +105,13 @@ function servesPods({ pki }: Setup, { address, serviceRange }: Place): string[] 
   ];
 }
 
+/** Controllers of endpoints. */
+const UNUSED_CONTROLLERS = [
+  'endpoints-controller',
+  'endpointslice-controller',
+  'endpointslice-mirroring-controller',
+];
+
 export function controllerManager({ pki, kubeconfigs, place }: Setup): string[] {
   return [
     `--kubeconfig=${kubeconfigs.controllerManager}`,
@@ -113,14 +122,20 @@ export function controllerManager({ pki, kubeconfigs, place }: Setup): string[] 
     `--service-account-private-key-file=${pki.files.serviceAccountKey}`,
     `--cluster-signing-cert-file=${pki.files.authority}`,
     `--cluster-signing-key-file=${pki.files.authorityKey}`,
-    // Simulated nodes do not fail: a machine under load must not have its pods evicted.
-    ...(place ? [] : ['--node-monitor-grace-period=1h']),
+    ...(place ? [] : SIMULATED),
     '--concurrent-deployment-syncs=10',
     '--concurrent-replicaset-syncs=10',
     '--concurrent-gc-syncs=20',
     ...FAST_CLIENT,
   ];
 }
+
+const SIMULATED = [
+  // Simulated nodes do not fail: a machine under load must not have its pods evicted.
+  '--node-monitor-grace-period=1h',
+  // Nothing connects to simulated pods.
+  `--controllers=${['*', ...UNUSED_CONTROLLERS.map((name) => `-${name}`)].join(',')}`,
+];
 
 export function scheduler({ kubeconfigs }: Setup): string[] {
   return [
@@ -151,12 +166,24 @@ export function kwok({ pki, ports, kubeconfigs }: Setup): string[] {
   ];
 }
 
-/** Metadata of every request, once, when it has been answered. */
+/** Metadata of every request, once, when it has been answered; none of Kubernetes' own. */
 export const AUDIT_POLICY = {
   apiVersion: 'audit.k8s.io/v1',
   kind: 'Policy',
   omitStages: ['RequestReceived'],
-  rules: [{ level: 'Metadata' }],
+  rules: [
+    {
+      level: 'None',
+      users: [
+        'kwok',
+        'system:apiserver',
+        'system:kube-controller-manager',
+        'system:kube-scheduler',
+      ],
+    },
+    { level: 'None', userGroups: ['system:serviceaccounts:kube-system'] },
+    { level: 'Metadata' },
+  ],
 } as const;
 
 /** An AdmissionConfiguration: the API server's webhooks use the credentials of a kubeconfig. */

@@ -6,17 +6,31 @@ export const API_VERSION = `${DEFAULT_API_GROUP}/v1alpha1`;
 type Spec = Readonly<Record<string, unknown>>;
 type Metadata = Omit<Manifest['metadata'], 'name'>;
 
-/** A bench with what is required, and what is given. */
+/** Workers are Deployments as all others, and pods take most of the control plane's time. */
+const NO_WORKERS: Spec = { workerDefault: 0, workerShort: 0, workerLong: 0 };
+/** Removes these numbers from a bench or a site again, for tests of what the pods of workers do. */
+export const WORKERS = {
+  componentReplicas: { workerDefault: undefined, workerShort: undefined, workerLong: undefined },
+};
+
+const withReplicas = (given: unknown): Spec => ({ ...NO_WORKERS, ...(given as Spec | undefined) });
+
+/** A bench with what is required, and what is given; without pods of workers, unless they are given or scaled. */
 export function aBench(name: string, spec: Spec = {}, metadata: Metadata = {}): Manifest {
+  const given = spec['componentReplicas'];
+  const componentReplicas = spec['workerAutoscaling'] ? given : withReplicas(given);
   return {
     apiVersion: API_VERSION,
     kind: 'AppBench',
     metadata: { name, ...metadata },
-    spec: { frameworkVersion: 'version-15', ...spec },
+    spec: { frameworkVersion: 'version-15', ...spec, componentReplicas },
   };
 }
 
-/** A site on a bench: `aSite('shop', { bench: 'b', workloads: 'Shared' })` answers to `shop.example.com`. */
+/**
+ * A site on a bench: `aSite('shop', { bench: 'b', workloads: 'Shared' })` answers to `shop.example.com`.
+ * Without pods of workers, if not given.
+ */
 export function aSite(
   name: string,
   { bench, ...spec }: Spec & { readonly bench: string },
@@ -26,7 +40,14 @@ export function aSite(
     apiVersion: API_VERSION,
     kind: 'AppSite',
     metadata: { name, ...metadata },
-    spec: { benchRef: { name: bench }, siteName: `${name}.example.com`, ...spec },
+    spec: {
+      benchRef: { name: bench },
+      siteName: `${name}.example.com`,
+      ...spec,
+      ...(spec['workloads'] === 'Shared'
+        ? {}
+        : { componentReplicas: withReplicas(spec['componentReplicas']) }),
+    },
   };
 }
 

@@ -16,6 +16,7 @@ import {
   type ControlPlane,
   startControlPlane,
 } from '../../../testbed/controlplane/controlplane.js';
+import { refuseEvents } from '../../../testbed/controlplane/events.js';
 import { isAlive } from '../../../testbed/controlplane/lock.js';
 import { applyCrds } from '../../../testbed/crds.js';
 
@@ -43,11 +44,16 @@ const WORKLOADS = [
   ['api/v1', 'pods'],
 ] as const;
 
+/** Before its controllers start: the operator's kinds, and no Events that no test reads. */
+export async function prepareCluster(api: AdminClient): Promise<void> {
+  await Promise.all([applyCrds(api), refuseEvents(api)]);
+}
+
 /** Starts shared control planes and names them to the processes that this one starts. */
 export async function startSharedControlPlanes(count: number): Promise<AsyncDisposable> {
   const controlPlanes = await Promise.all(
     Array.from({ length: count }, () =>
-      startControlPlane({ persistentVolumes: 250, audit: true, prepare: applyCrds }),
+      startControlPlane({ persistentVolumes: 250, audit: true, prepare: prepareCluster }),
     ),
   );
   process.env[VARIABLE] = controlPlanes.map(({ dataDir }) => dataDir).join(':');
