@@ -60,7 +60,7 @@ export class Reconciler {
         this.#endProbes(resource);
         return paused(resource);
       }
-      if (!isDeleted || this.#readsStatus(resource)) this.#requireStatus(resource);
+      this.#requireStatus(resource);
       if (isDeleted) this.#endProbes(resource);
       const report = isDeleted
         ? await this.#cleanup.reconcile(resource)
@@ -86,15 +86,16 @@ export class Reconciler {
    */
   #requireStatus(resource: Resource): void {
     const unsound = unsoundStatusOf(resource);
-    if (!unsound) return;
+    if (!unsound || !this.#readsStatus(resource)) return;
     const what = unsound.problems.map(({ path, message }) => `${path}: ${message}`).join('; ');
     const advice = 'apply the CRDs of this release, then correct the status';
     throw new Stalled('InvalidStatus', `${what}; ${advice}`);
   }
 
-  /** Whether the cleanup deletes data by what the status records. */
+  /** A cleanup that deletes nothing does not depend on what the status records. */
   #readsStatus(resource: Resource): boolean {
     const { cleanup, definition } = this.props.kind;
+    if (resource.metadata.deletionTimestamp === undefined) return true;
     return !isReleased(resource) && !specProblem(definition, resource.spec, cleanup.reads);
   }
 

@@ -102,9 +102,12 @@ function placesIn(
     ]);
   }
   if (!isObject(value)) return [];
-  return Object.entries(value).flatMap(([name, inner]) => {
+  const places: (readonly [node: SchemaNode, place: Place])[] = [];
+  for (const [name, inner] of Object.entries(value)) {
     const child = fieldNode(node, name);
+    if (!child) continue;
     const place = { value: inner, path: fieldPath(path, name), old: oldField(old, name) };
-    return child ? [[child, place] as const] : [];
-  });
+    places.push([child, place]);
+  }
+  return places;
 }
