@@ -49,7 +49,7 @@ export class BackupChart extends Chart {
 export class BackupDeleteChart extends Chart {
   constructor(scope: Construct, id: string, backup: SiteBackup, site: SiteModel) {
     super(scope, id, { disableResourceNameHashes: true });
-    const store = backupStore(backup.spec.destination, site);
+    const store = backupStore(backup.spec.destination, site, 'Write');
     new FrappeJob(new Stage(this, 'delete', { waitForReady: true }), 'delete', {
       bench: site.bench,
       owner: backup,
@@ -58,6 +58,7 @@ export class BackupDeleteChart extends Chart {
       run: 'delete',
       deadlineSeconds: DELETE_SECONDS,
       extraVolumes: store.volumes,
+      initContainers: store.sidecars,
       container: {
         name: 'backup-delete',
         command: jobCommand('site_backup_delete.py'),
@@ -71,7 +72,7 @@ export class BackupDeleteChart extends Chart {
 
 function backupJob(backup: SiteBackup, site: SiteModel): Omit<FrappeJobProps, 'run'> {
   const { spec, metadata } = backup;
-  const store = backupStore(spec.destination, site);
+  const store = backupStore(spec.destination, site, 'Write');
   const { keepLast, keepDays } = spec.retention ?? {};
   const timeout = Math.ceil((parseDuration(spec.timeout) ?? 0) / 1000);
   return {
@@ -84,6 +85,7 @@ function backupJob(backup: SiteBackup, site: SiteModel): Omit<FrappeJobProps, 'r
     once: true,
     terminationGracePeriodSeconds: GRACE_SECONDS,
     extraVolumes: store.volumes,
+    initContainers: store.sidecars,
     container: {
       name: 'backup',
       command: jobCommand('site_backup.py'),

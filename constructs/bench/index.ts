@@ -63,6 +63,7 @@ export const benchWith = (integrations: readonly Integration[]): Kind<AppBench, 
   cleanup: {
     // A bench outlives its sites.
     needed: () => true,
+    reads: ['deletionPolicy'],
     retainsData: retainsData,
     blockers({ metadata }, reader) {
       const sites = reader.list(sitesOfBench, keyOf(metadata.namespace, metadata.name), nameOf);

@@ -1,12 +1,16 @@
 import type { k8s } from 'cdk8s-plus-28';
 import type { BackupDestination } from '../backup/api.js';
 import type { ClusterReader } from '../kit/kind.js';
+import { STORE_SIGNER_DIR } from '../kit/constants.generated.js';
 import { uidOf } from '../kit/object.js';
-import { secretEnv } from './pod.js';
+import { type FrappeContainerProps, jobCommand, secretEnv } from './pod.js';
 import { requireSecret } from './secret.js';
 
 const STORE_DIR = '/app-operator/store';
 const CA_DIR = '/app-operator/store-ca';
+const SIGNER = 'store-signer';
+const SOCKET: k8s.EnvVar = { name: 'STORE_SIGNER_SOCKET', value: `${STORE_SIGNER_DIR}/socket` };
+const MOUNT: k8s.VolumeMount = { name: SIGNER, mountPath: STORE_SIGNER_DIR };
 
 /** How a pod reaches a store: what backup_store.py reads. */
 export interface BackupStore {
@@ -15,43 +19,93 @@ export interface BackupStore {
   readonly env: readonly k8s.EnvVar[];
   readonly volumes: readonly k8s.Volume[];
   readonly mounts: readonly k8s.VolumeMount[];
+  /** Run beside the Job's own container. */
+  readonly sidecars: readonly FrappeContainerProps[];
 }
 
-/** @param site the site whose backups it holds, for the folder where none is given */
+/**
+ * The access key of a store is in the container `store-signer` only, which mounts no site, see
+ * store_signer.py.
+ * @param site the site whose backups it holds, for the folder where none is given
+ * @param access what the Job may do in the store
+ */
 export function backupStore(
   { pvc, s3 }: BackupDestination,
   site: { readonly namespace: string; readonly name: string },
+  access: 'Read' | 'Write',
 ): BackupStore {
   const prefix = pvc?.prefix ?? s3?.prefix ?? `${site.namespace}/${site.name}`;
-  const folder = { name: 'STORE_PREFIX', value: prefix };
-  if (pvc) {
-    return {
-      location: `pvc://${pvc.claimName}/${prefix}`,
-      env: [
-        folder,
-        { name: 'STORE_DIR', value: STORE_DIR },
-        { name: 'STORE_CLAIM', value: pvc.claimName },
-      ],
-      volumes: [{ name: 'store', persistentVolumeClaim: { claimName: pvc.claimName } }],
-      mounts: [{ name: 'store', mountPath: STORE_DIR }],
-    };
-  }
+  if (pvc) return onVolume(pvc.claimName, prefix, access);
   if (!s3) throw new Error('a destination is a volume or an S3-compatible store');
-  const ca = s3.caSecretRef?.name;
+  return inS3(s3, prefix, access);
+}
+
+function onVolume(claimName: string, prefix: string, access: 'Read' | 'Write'): BackupStore {
+  return {
+    location: `pvc://${claimName}/${prefix}`,
+    env: [
+      { name: 'STORE_PREFIX', value: prefix },
+      { name: 'STORE_DIR', value: STORE_DIR },
+      { name: 'STORE_CLAIM', value: claimName },
+    ],
+    volumes: [{ name: 'store', persistentVolumeClaim: { claimName } }],
+    mounts: [
+      { name: 'store', mountPath: STORE_DIR, ...(access === 'Read' ? { readOnly: true } : {}) },
+    ],
+    sidecars: [],
+  };
+}
+
+function inS3(
+  s3: NonNullable<BackupDestination['s3']>,
+  prefix: string,
+  access: 'Read' | 'Write',
+): BackupStore {
+  const place = [
+    { name: 'STORE_PREFIX', value: prefix },
+    { name: 'S3_ENDPOINT', value: s3.endpoint },
+    { name: 'S3_REGION', value: s3.region },
+    { name: 'S3_BUCKET', value: s3.bucket },
+    { name: 'S3_PATH_STYLE', value: s3.forcePathStyle ? '1' : '0' },
+    SOCKET,
+  ];
+  const authority = s3.caSecretRef && authorityOf(s3.caSecretRef.name);
   return {
     location: `s3://${s3.bucket}/${prefix}`,
+    env: [...place, ...(authority?.env ?? [])],
+    volumes: [{ name: SIGNER, emptyDir: {} }, ...(authority?.volumes ?? [])],
+    mounts: [MOUNT, ...(authority?.mounts ?? [])],
+    sidecars: [signer(s3.secretRef.name, [...place, { name: 'STORE_ACCESS', value: access }])],
+  };
+}
+
+/** The certificate of a store's private authority. */
+function authorityOf(secretName: string): Pick<BackupStore, 'env' | 'volumes' | 'mounts'> {
+  const name = 'store-ca';
+  return {
+    env: [{ name: 'S3_CA_FILE', value: `${CA_DIR}/ca.crt` }],
+    volumes: [{ name, secret: { secretName } }],
+    mounts: [{ name, mountPath: CA_DIR, readOnly: true }],
+  };
+}
+
+/** The container with the access key. It ends when the Job's own container has ended. */
+function signer(secret: string, place: readonly k8s.EnvVar[]): FrappeContainerProps {
+  return {
+    name: SIGNER,
+    command: jobCommand('store_signer.py'),
     env: [
-      folder,
-      { name: 'S3_ENDPOINT', value: s3.endpoint },
-      { name: 'S3_REGION', value: s3.region },
-      { name: 'S3_BUCKET', value: s3.bucket },
-      { name: 'S3_PATH_STYLE', value: s3.forcePathStyle ? '1' : '0' },
-      ...(ca === undefined ? [] : [{ name: 'S3_CA_FILE', value: `${CA_DIR}/ca.crt` }]),
-      secretEnv('S3_ACCESS_KEY_ID', { secret: s3.secretRef.name, key: 'access-key-id' }),
-      secretEnv('S3_SECRET_ACCESS_KEY', { secret: s3.secretRef.name, key: 'secret-access-key' }),
+      ...place,
+      secretEnv('S3_ACCESS_KEY_ID', { secret, key: 'access-key-id' }),
+      secretEnv('S3_SECRET_ACCESS_KEY', { secret, key: 'secret-access-key' }),
     ],
-    volumes: ca === undefined ? [] : [{ name: 'store-ca', secret: { secretName: ca } }],
-    mounts: ca === undefined ? [] : [{ name: 'store-ca', mountPath: CA_DIR, readOnly: true }],
+    restartPolicy: 'Always',
+    resources: {
+      requests: { cpu: '10m', memory: '32Mi' },
+      limits: { cpu: '1', memory: '128Mi' },
+    },
+    mounts: 'Scripts',
+    extraMounts: [MOUNT],
   };
 }
 

@@ -85,7 +85,7 @@ export function frappePod(props: FrappePodProps): k8s.PodTemplateSpec {
       ...(props.terminationGracePeriodSeconds === undefined
         ? {}
         : { terminationGracePeriodSeconds: props.terminationGracePeriodSeconds }),
-      ...(props.initContainers
+      ...(props.initContainers && props.initContainers.length > 0
         ? {
             initContainers: props.initContainers.map((container) =>
               frappeContainer(bench, container),

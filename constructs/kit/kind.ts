@@ -226,6 +226,14 @@ export interface StatusResult {
 export interface Cleanup<R extends Resource> {
   /** Whether the deletion needs work: such a resource gets a finalizer. */
   needed(resource: R): boolean;
+  /**
+   * The fields of the spec that say what belongs to the resource. Where one of them cannot be read,
+   * because the CRD has lost its schema, nothing is deleted but the resource and its children without
+   * data.
+   */
+  readonly reads: readonly string[];
+  /** What then stays, in words, by the status and the name alone. @default nothing is known */
+  left?(resource: Pick<R, 'kind' | 'metadata' | 'status'>): readonly string[];
   /** Whether the children that hold data outlive the resource. @default no child holds data */
   retainsData?(resource: R): boolean;
   /**

@@ -1,3 +1,4 @@
+import { isObject } from './is-object.js';
 import { groupOf, type KubeObject, type Resource } from './object.js';
 
 /** The value of `app.kubernetes.io/managed-by` on everything that the operator makes. */
@@ -74,9 +75,11 @@ export function metadataKeysOf(resource: Resource): MetadataKeys {
 
 /** Whether nothing may be written for a resource, by its spec or its annotation. */
 export function isPaused(resource: Resource): boolean {
-  const { paused } = resource.spec as { readonly paused?: boolean };
+  // A CRD that lost its schema stores resources without a spec.
+  const { spec } = resource;
   return (
-    paused === true || resource.metadata.annotations?.[metadataKeysOf(resource).paused] === 'true'
+    (isObject(spec) && spec['paused'] === true) ||
+    resource.metadata.annotations?.[metadataKeysOf(resource).paused] === 'true'
   );
 }
 

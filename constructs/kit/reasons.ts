@@ -19,6 +19,7 @@ export type Reasons = Readonly<Record<string, ReasonClass>>;
 /** Reasons that the runner gives to resources of every kind. */
 export const COMMON_REASONS = {
   Deleting: 'progress',
+  CleanupSkipped: 'failure',
   InvalidSpec: 'invalid',
   NameTaken: 'conflict',
   ApplyRefused: 'invalid',

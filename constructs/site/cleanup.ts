@@ -19,6 +19,11 @@ import { SiteDrop, type SiteDropProps } from './drop.js';
  */
 export const siteCleanup: Cleanup<AppSite> = {
   needed: (site) => !isReleased(site),
+  reads: ['deletionPolicy', 'benchRef', 'siteName', 'dbConfig'],
+  left: ({ status }) =>
+    status?.database
+      ? [`database ${status.database.name} on ${status.database.host}`, 'its folder on the volume']
+      : [],
   retainsData: retainsData,
   blockers(site, reader) {
     if (drops(site) && mayHaveData(site, reader) && !findBench(site, reader))

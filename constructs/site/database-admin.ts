@@ -9,11 +9,11 @@ const VOLUME = 'database-admin';
 const SOCKET: k8s.EnvVar = { name: 'DB_ADMIN_SOCKET', value: `${DATABASE_ADMIN_DIR}/socket` };
 const MOUNT: k8s.VolumeMount = { name: VOLUME, mountPath: DATABASE_ADMIN_DIR };
 
-const NONE: DatabaseAdmin = { containers: {}, volumes: [], env: [], mounts: [] };
+const NONE: DatabaseAdmin = { containers: [], volumes: [], env: [], mounts: [] };
 
 /** What a Job's pod has of the container that does the administrator's work. */
 export interface DatabaseAdmin {
-  readonly containers: { readonly initContainers?: readonly FrappeContainerProps[] };
+  readonly containers: readonly FrappeContainerProps[];
   readonly volumes: readonly k8s.Volume[];
   /** Of the Job's own container. */
   readonly env: readonly k8s.EnvVar[];
@@ -32,28 +32,26 @@ export function databaseAdmin(
   const { server } = database;
   if (!server.root || work === 'None') return NONE;
   return {
-    containers: {
-      initContainers: [
-        {
-          name: 'database-admin',
-          command: jobCommand('database_admin.py'),
-          env: [
-            ...identity(site, database),
-            ...(work === 'Create' ? [secretEnv('DB_PASSWORD', database.password)] : []),
-            ...rootEnv(server),
-            SOCKET,
-          ],
-          // A sidecar: it ends when the Job's own container has ended.
-          restartPolicy: 'Always',
-          resources: {
-            requests: { cpu: '10m', memory: '32Mi' },
-            limits: { cpu: '1', memory: '128Mi' },
-          },
-          mounts: 'Scripts',
-          extraMounts: [MOUNT],
+    containers: [
+      {
+        name: 'database-admin',
+        command: jobCommand('database_admin.py'),
+        env: [
+          ...identity(site, database),
+          ...(work === 'Create' ? [secretEnv('DB_PASSWORD', database.password)] : []),
+          ...rootEnv(server),
+          SOCKET,
+        ],
+        // A sidecar: it ends when the Job's own container has ended.
+        restartPolicy: 'Always',
+        resources: {
+          requests: { cpu: '10m', memory: '32Mi' },
+          limits: { cpu: '1', memory: '128Mi' },
         },
-      ],
-    },
+        mounts: 'Scripts',
+        extraMounts: [MOUNT],
+      },
+    ],
     volumes: [{ name: VOLUME, emptyDir: {} }],
     env: [SOCKET],
     mounts: [MOUNT],

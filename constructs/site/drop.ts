@@ -35,7 +35,7 @@ export class SiteDrop extends Construct {
       component: 'drop',
       run: filesDeleted ? `${site.spec.deletionPolicy} without files` : site.spec.deletionPolicy,
       withoutSites: filesDeleted,
-      ...admin.containers,
+      initContainers: admin.containers,
       extraVolumes: admin.volumes,
       container: {
         name: 'drop',

@@ -45,7 +45,7 @@ export class SiteInit extends Construct {
         ...(inputs.runAgain === undefined ? [] : [{ runAgain: inputs.runAgain }]),
       ]),
       deadlineSeconds: MIGRATE_SECONDS,
-      ...admin.containers,
+      initContainers: [...admin.containers, ...(store?.sidecars ?? [])],
       extraVolumes: [...admin.volumes, ...(store?.volumes ?? [])],
       container: {
         name: 'init',
@@ -63,10 +63,7 @@ export class SiteInit extends Construct {
           secretEnv('ENCRYPTION_KEY', { secret: names.encryptionKey, key: 'key' }),
           ...restoreEnv(site, inputs.restore),
         ],
-        extraMounts: [
-          ...admin.mounts,
-          ...(store?.mounts ?? []).map((mount) => ({ ...mount, readOnly: true })),
-        ],
+        extraMounts: [...admin.mounts, ...(store?.mounts ?? [])],
         resources: bench.componentResources.workerDefault,
       },
     });

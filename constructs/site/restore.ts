@@ -64,7 +64,7 @@ function storeOf(
   }
   const path = source ? 'spec.restoreFrom.source' : `SiteBackup ${backupName}`;
   requireStoreSecrets(destination, namespace, path, reader);
-  return backupStore(destination, { namespace, name: backup?.site ?? name });
+  return backupStore(destination, { namespace, name: backup?.site ?? name }, 'Read');
 }
 
 function placeOf({ spec }: SiteBackup) {

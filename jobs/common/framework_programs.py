@@ -8,6 +8,7 @@ import re
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 
 from job_result import JobError
@@ -62,19 +63,31 @@ def bench_command(*arguments: str) -> list[str]:
     return [sys.executable, "-I", "-u", str(isolated), *helper, *arguments]
 
 
-def run_program(sites: Path, reason: str, arguments: Sequence[str], env: Mapping[str, str]) -> None:
-    """Runs a program in `sites/`, and prints its output without secrets."""
+def run_program(
+    sites: Path,
+    reason: str,
+    arguments: Sequence[str],
+    env: Mapping[str, str],
+    secret: str = "",
+) -> None:
+    """Runs a program in `sites/`, and prints its output without secrets.
+
+    `secret` is its input: unlike its environment, no program that it starts inherits it.
+    """
     process = subprocess.Popen(
         arguments,
         cwd=sites,
         env=env,
-        stdin=subprocess.DEVNULL,
+        stdin=subprocess.PIPE if secret else subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
         errors="replace",
     )
     assert process.stdout is not None
+    if process.stdin is not None:
+        with suppress(BrokenPipeError), process.stdin as pipe:
+            pipe.write(secret)
     last: list[str] = []
     for output in process.stdout:  # universal newlines: the \r of a progress bar ends a line too
         line = redact(output.rstrip())

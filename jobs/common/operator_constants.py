@@ -50,3 +50,5 @@ ISOLATED_SCRIPT = "run_isolated.py"
 # Directory that a Job's pod shares with the container that has the administrator's login, and the
 # socket in it.
 DATABASE_ADMIN_DIR = "/app-operator/database-admin"
+# Directory that a Job's pod shares with the container that has the access key of a store.
+STORE_SIGNER_DIR = "/app-operator/store-signer"

@@ -15,19 +15,18 @@ passwords. The framework's own setup is not used: on PostgreSQL it drops the dat
 MariaDB it restricts the user to the address of the Job's pod.
 """
 
-import json
 import signal
-import socket
 import sys
 from abc import abstractmethod
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from database_admin_client import MAX_MESSAGE_BYTES, AccessDenied, DatabaseNotFound
+from database_admin_client import AccessDenied, DatabaseNotFound
 from job_environment import text_env
-from job_result import JobError, log
+from job_result import JobError
 from job_secrets import take_secrets, variable
+from local_requests import serve
 from secret_redaction import redact
 from site_database import Connection, MariaDB, Postgres, Server
 from site_state import SiteSettings
@@ -38,8 +37,6 @@ REDUCED_GRANTS = (
     "CREATE VIEW, EVENT, TRIGGER, SHOW VIEW, CREATE ROUTINE, ALTER ROUTINE, EXECUTE, LOCK TABLES"
 )
 CANNOT_GRANT_CODES = (1044, 1045, 1227)
-# How long a client may take to send its request: it sends it at once.
-REQUEST_SECONDS = 10
 
 
 class AdminSettings(SiteSettings):
@@ -262,29 +259,11 @@ def answer(server: Administrator | JobError, line: bytes) -> dict[str, Any]:
         return {"error": "DriverError", "message": redact(f"{type(error).__name__}: {error}")}
 
 
-def serve(server: Administrator | JobError, path: Path) -> None:
-    """Answers one request of each connection."""
-    path.unlink(missing_ok=True)
-    with socket.socket(socket.AF_UNIX) as listener:
-        listener.bind(str(path))
-        listener.listen()
-        log(f"waiting for requests at {path}")
-        while True:
-            connection, _ = listener.accept()
-            with connection:
-                try:
-                    connection.settimeout(REQUEST_SECONDS)
-                    line = connection.makefile("rb").readline(MAX_MESSAGE_BYTES)
-                    connection.settimeout(None)
-                    connection.sendall(json.dumps(answer(server, line)).encode() + b"\n")
-                except OSError as error:
-                    log(f"a request was not answered: {error}")
-
-
 def main() -> None:
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
     take_secrets()
-    serve(administrator(), Path(text_env("DB_ADMIN_SOCKET")))
+    server = administrator()
+    serve(Path(text_env("DB_ADMIN_SOCKET")), lambda line: answer(server, line))
 
 
 def administrator() -> Administrator | JobError:

@@ -1,13 +1,9 @@
 """Asks database_admin.py, which has the administrator's login, to do one thing."""
 
-import json
-import socket
-import time
 from typing import Any
 
 from job_result import JobError
-
-MAX_MESSAGE_BYTES = 64 << 10
+from local_requests import ask
 
 
 class AccessDenied(Exception):
@@ -22,23 +18,8 @@ class DatabaseNotFound(Exception):
 
 def request(path: str, operation: str, wait_seconds: float) -> Any:
     """The result of the operation. Waits for the other container to start."""
-    deadline = time.monotonic() + max(wait_seconds, 60)
-    with socket.socket(socket.AF_UNIX) as connection:
-        while True:
-            try:
-                connection.connect(path)
-                break
-            except (FileNotFoundError, ConnectionRefusedError):
-                if time.monotonic() >= deadline:
-                    raise JobError(
-                        "DatabaseAdminMissing", "the container database-admin does not answer"
-                    ) from None
-            time.sleep(0.05)
-        connection.sendall(f"{operation}\n".encode())
-        line = connection.makefile("rb").readline(MAX_MESSAGE_BYTES)
-    if not line.endswith(b"\n"):
-        raise ConnectionError("the container database-admin ended")
-    answer: dict[str, Any] = json.loads(line)
+    missing = JobError("DatabaseAdminMissing", "the container database-admin does not answer")
+    answer = ask(path, operation, wait_seconds, missing)
     if "error" in answer:
         raise error_of(answer)
     return answer.get("result")

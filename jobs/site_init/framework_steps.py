@@ -62,11 +62,11 @@ def apps_in_order() -> list[str]:
 
 
 def admin_password() -> bool:
-    """Sets the Administrator's password if it differs. Returns whether it did."""
+    """Sets the Administrator's password, the input, if it differs. Returns whether it did."""
+    password = sys.stdin.read()
     frappe = connect()
     from frappe.utils.password import check_password, update_password
 
-    password = os.environ["ADMIN_PASSWORD"]
     try:
         check_password("Administrator", password, delete_tracker_cache=False)
         return False

@@ -38,6 +38,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
+from secrets import token_urlsafe
 from typing import Any, TypedDict
 
 import site_database
@@ -93,7 +94,6 @@ STEPS = Path(__file__).with_name("framework_steps.py")
 # What the steps read of the environment, besides what every program does.
 STEP_VARIABLES = {
     "create": ("DB_TYPE", "DB_PORT", "DB_USER", "DB_PASSWORD", "ADMIN_PASSWORD"),
-    "admin-password": ("ADMIN_PASSWORD",),
 }
 RESERVED_KEYS = {
     *("db_name", "db_user", "db_password", "db_type", "db_host", "db_port", "encryption_key"),
@@ -133,14 +133,16 @@ def run_step(settings: InitSettings, name: str, reason: str) -> Any:
         "DB_PORT": str(settings.db_port),
         "DB_USER": settings.db_user,
         "DB_PASSWORD": settings.db_password,
-        "ADMIN_PASSWORD": settings.admin_password,
+        # Apps run their hooks while the site is created. `admin-password` sets the password.
+        "ADMIN_PASSWORD": token_urlsafe(32),
     }
+    secret = settings.admin_password if name == "admin-password" else ""
     env = {key: known[key] for key in STEP_VARIABLES.get(name, ())}
     check_files_of_framework(settings)
     with tempfile.TemporaryDirectory() as directory:
         result = Path(directory) / "result.json"
         env = framework_env({**env, "STEP_RESULT": str(result)})
-        run_program(settings.sites, reason, [*script_command(STEPS), name], env)
+        run_program(settings.sites, reason, [*script_command(STEPS), name], env, secret)
         if not is_file(result):
             raise JobError(reason, f"{name} ended without a result")
         return read_json_value(result)
@@ -492,8 +494,7 @@ def converge(
     try:
         facts = install_missing_apps(settings, versions, migrated or created or read_site(settings))
         check_in_image(versions, settings.site_name, facts["apps"])
-        if migrated or not created:
-            set_admin_password(settings)
+        set_admin_password(settings)
         enable_scheduler(settings, facts)
     except JobError as error:
         if not was_closed or not (upgrade.state or {}).get("migrated"):

@@ -2,7 +2,7 @@
 export interface ScanLimits {
   /** Nested lists and objects of the review, with three of its own around an object's fields. */
   readonly depth: number;
-  /** Values of the object, and of the stored one. */
+  /** Values and names of fields of the object, and of the stored one. */
   readonly values: number;
   /** Bytes of the object: the API server stores no more. */
   readonly bytes: number;
@@ -93,6 +93,8 @@ export class ReviewScan {
       this.#measures[this.#part].values += 1;
       this.#naming = true;
     } else if (byte === COLON) {
+      // A name counts too: it takes more memory than the value.
+      this.#measures[this.#part].values += 1;
       this.#naming = false;
     } else if (byte === LIST || byte === OBJECT) {
       this.#open(byte);

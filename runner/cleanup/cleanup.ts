@@ -1,9 +1,10 @@
-import { Stalled, Waiting } from '../../constructs/kit/errors.js';
+import { Stalled, Waiting, type Problem } from '../../constructs/kit/errors.js';
 import { hashOf } from '../../constructs/kit/hash.js';
 import type { ClusterReader } from '../../constructs/kit/kind.js';
 import type { MetadataKeys } from '../../constructs/kit/labels.js';
 import type { Resource } from '../../constructs/kit/object.js';
 import type { ObjectKind } from '../../constructs/kit/object-kind.js';
+import { specProblem } from '../../constructs/kit/schema/sound.js';
 import type { AnyKind } from '../../constructs/registry.js';
 import { isNamespaceTerminating } from '../api/api-error.js';
 import type { ChangeSetEntry } from '../apply/applier.js';
@@ -15,7 +16,7 @@ import type { HealthChecker } from '../health/health-checker.js';
 import type { Finalizer } from '../reconcile/finalizer.js';
 import { plannedOf, type Plan } from '../reconcile/plan.js';
 import type { Planner } from '../reconcile/planner.js';
-import { deleting, type Report } from '../reconcile/report.js';
+import { deleting, isOfInvalidSpec, type Report } from '../reconcile/report.js';
 import { earliest } from '../reconcile/earliest.js';
 import type { LiveResources } from '../reconcile/live-resources.js';
 import type { ReconcileStates } from '../reconcile/state.js';
@@ -36,6 +37,8 @@ export interface CleanupProps {
 
 /** What blocks a deletion, but is not watched, is read again after this. */
 const HIDDEN_RETRY_MS = 10_000;
+
+const FINALIZED: Report = { ...deleting('finalizer removed'), finalized: true };
 
 interface CleanupPlan {
   readonly plan: Plan;
@@ -60,12 +63,60 @@ export class CleanupReconciler {
       return { ...deleting('waiting for other finalizers'), finalized: true };
     }
     if (!(await this.#isCurrent(resource))) return deleting('waiting for the API server');
-    const retained = await this.retainData(resource);
-    const blocked = await this.#cleanUp(resource);
-    if (blocked) return { ...blocked, changes: [...retained, ...blocked.changes] };
+    const report = await this.#withoutChildren(resource);
+    if (!report.finalized) return report;
     await finalizer.set(api, resource, false);
     state.finalizerRemoved = true;
-    return { ...deleting('finalizer removed'), changes: retained, finalized: true };
+    return report;
+  }
+
+  /** Brings the cleanup to its end. Where the spec does not say what to delete, its data is retained. */
+  async #withoutChildren(resource: OwnResource): Promise<Report> {
+    const { kind } = this.props;
+    const unreadable = specProblem(kind.definition, resource.spec, kind.cleanup.reads);
+    if (unreadable) return this.#skipped(resource, [unreadable]);
+    try {
+      const retained = await this.retainData(resource);
+      const blocked = await this.#cleanUp(resource);
+      const changes = [...retained, ...(blocked?.changes ?? [])];
+      return blocked ? { ...blocked, changes } : { ...FINALIZED, changes };
+    } catch (error) {
+      const { problems } = this.states.of(resource);
+      if (!isOfInvalidSpec(error, problems)) throw error;
+      return this.#skipped(resource, problems);
+    }
+  }
+
+  /**
+   * The end of a cleanup that cannot be done: a resource whose spec cannot be read is deleted all the
+   * same. Its data stays, also where the last readable policy was to delete it, and an event names it.
+   */
+  async #skipped(resource: OwnResource, problems: readonly Problem[]): Promise<Report> {
+    const { kind, resourceManager, children } = this.props;
+    const blockedBy = await this.#blockedByOthers(resource);
+    if (blockedBy) return waitingFor(blockedBy);
+    const owner = this.planner.ownerOf(resource);
+    const changes = kind.cleanup.retainsData ? await resourceManager.pruner.retain(owner) : [];
+    const retained = children
+      .of(owner.key)
+      .filter(({ retained }) => retained)
+      .map(({ kind: { kind: childKind }, name }) => `${childKind} ${name}`);
+    const left = [...(kind.cleanup.left?.(resource) ?? []), ...retained];
+    const why = problems.map(({ path, message }) => `${path}: ${message}`).join('; ');
+    const message = `the spec does not say what to delete: ${why}; left: ${left.join(', ') || 'nothing that is known'}`;
+    return { ...FINALIZED, changes, lastWarning: { reason: 'CleanupSkipped', message } };
+  }
+
+  /** What blocks a deletion whatever the spec says: other resources that the kind lists live. */
+  async #blockedByOthers(resource: OwnResource): Promise<Waiting | undefined> {
+    const { kind, live } = this.props;
+    const { listsLive = [] } = kind.cleanup;
+    if (listsLive.length === 0) return undefined;
+    const { namespace = 'default' } = resource.metadata;
+    const hidden = await live?.reader(listsLive, namespace);
+    return this.planner.read(resource, (reader) =>
+      blockersOf(kind, resource, { ...reader, ...hidden }, HIDDEN_RETRY_MS),
+    );
   }
 
   /** The present deletion policy decides, also one that was never applied. */
@@ -143,12 +194,7 @@ export class CleanupReconciler {
   /** Applies the children of a resource whose deletion is blocked: other resources need them. */
   async #keepChildren(resource: OwnResource, plan: Plan, blockedBy: Waiting): Promise<Report> {
     const { resourceManager } = this.props;
-    const waiting = deleting(blockedBy.message, blockedBy.reason);
-    const report: Report = {
-      ...waiting,
-      statusResult: { ...waiting.statusResult, ...blockedBy.more },
-      errorType: blockedBy.name,
-    };
+    const report = waitingFor(blockedBy);
     resourceManager.trustAppliedHash(plan, resource.status?.appliedHash);
     try {
       const retryMs = await resourceManager.retryFailedJobs(plan, this.states.of(resource));
@@ -211,6 +257,13 @@ export class CleanupReconciler {
   get #skip(): string {
     return `to skip this, annotate the resource with ${this.props.metadataKeys.skipDrop}=true`;
   }
+}
+
+/** The report of a deletion that waits for other resources. */
+function waitingFor({ name, reason, message, more, retryAfterMs }: Waiting): Report {
+  const waiting = deleting(message, reason);
+  const statusResult = { ...waiting.statusResult, ...more };
+  return { ...waiting, statusResult, errorType: name, requeueAfterMs: retryAfterMs };
 }
 
 /** What blocks a deletion, if anything does. */

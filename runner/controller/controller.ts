@@ -157,6 +157,7 @@ export class Controller {
     if (written.length > 0) line.info('children changed', { changes: written });
     if (report.finalized) {
       line.info('finalizer removed');
+      this.#recordLastWarning(key, report);
       return;
     }
     const current = this.#resource(key);
@@ -273,6 +274,12 @@ export class Controller {
       message: ready.message,
       action: 'Reconcile',
     });
+  }
+
+  #recordLastWarning(key: string, { lastWarning }: Report): void {
+    const resource = this.#resource(key);
+    if (!lastWarning || !resource) return;
+    this.props.events.record(resource, { type: 'Warning', ...lastWarning, action: 'Cleanup' });
   }
 
   #setBatchObjects(key: string, objects: readonly KubeObject[]): void {

@@ -8,6 +8,7 @@ import { isNotFound } from '../api/api-error.js';
 import type { Client } from '../api/client.js';
 import { listAll } from '../api/list.js';
 import { resourcePath } from '../api/resource-path.js';
+import { usable } from '../cache/usable.js';
 import { withRecordedStatus } from './recorded-status.js';
 import type { Status } from './resource-status.js';
 
@@ -41,7 +42,8 @@ export class LiveResources {
     try {
       const path = resourcePath(own.api, namespace, name);
       const found = await this.client.request<Resource<unknown, Status>>('GET', path);
-      const live = withRecordedStatus(own.kind, this.metadataKeys, found);
+      const stored = usable(own.kind.definition, found, undefined).resource;
+      const live = withRecordedStatus(own.kind, this.metadataKeys, stored as typeof found);
       if (essence(live, own) === essence(resource, own)) return true;
       own.found(found);
       return false;
@@ -61,7 +63,7 @@ export class LiveResources {
       list: <O extends KubeObject, T>(index: Index<O>, value: string, pick: (object: O) => T) => {
         const objects = live.get(index.name) as readonly O[] | undefined;
         if (!objects) throw new Error(`${index.name}: not in \`listsLive\` of its kind`);
-        return objects.filter((object) => valuesOf(index, object).includes(value)).map(pick);
+        return objects.filter((object) => isUnder(index, object, value)).map(pick);
       },
     };
   }
@@ -74,12 +76,12 @@ export class LiveResources {
   }
 }
 
-/** An object that a broken CRD has let in names nothing. */
-function valuesOf<O extends KubeObject>(index: Index<O>, object: O): readonly string[] {
+/** An object that a broken CRD has let in may belong to any: what it needs must not be deleted. */
+function isUnder<O extends KubeObject>(index: Index<O>, object: O, value: string): boolean {
   try {
-    return index.values(object);
+    return index.values(object).includes(value);
   } catch {
-    return [];
+    return true;
   }
 }
 

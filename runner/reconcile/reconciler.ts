@@ -1,8 +1,8 @@
-import { Stalled, Waiting, type Problem } from '../../constructs/kit/errors.js';
+import { Stalled, type Problem } from '../../constructs/kit/errors.js';
 import type { ChartProps, JobRun, ProbeResult } from '../../constructs/kit/kind.js';
-import { isPaused } from '../../constructs/kit/labels.js';
+import { isPaused, isReleased } from '../../constructs/kit/labels.js';
+import { specProblem } from '../../constructs/kit/schema/sound.js';
 import { namespaceOfKey, type KubeObject, type Resource } from '../../constructs/kit/object.js';
-import { ApiError } from '../api/api-error.js';
 import { unsoundStatusOf, usable } from '../cache/usable.js';
 import { endedJob } from '../apply/run-records.js';
 import { CleanupReconciler, type CleanupProps } from '../cleanup/cleanup.js';
@@ -11,7 +11,7 @@ import type { JobRuns } from '../health/termination-message.js';
 import { earliest } from './earliest.js';
 import { plannedOf, type Plan } from './plan.js';
 import { Planner, type PlannerProps } from './planner.js';
-import { paused, reportOf, type Report } from './report.js';
+import { isOfInvalidSpec, paused, reportOf, type Report } from './report.js';
 import { ReconcileStates } from './state.js';
 import type { Status } from './resource-status.js';
 
@@ -86,18 +86,23 @@ export class Reconciler {
    */
   #requireStatus(resource: Resource): void {
     const unsound = unsoundStatusOf(resource);
-    if (!unsound) return;
+    if (!unsound || !this.#readsStatus(resource)) return;
     const what = unsound.problems.map(({ path, message }) => `${path}: ${message}`).join('; ');
     const advice = 'apply the CRDs of this release, then correct the status';
     throw new Stalled('InvalidStatus', `${what}; ${advice}`);
   }
 
+  /** A cleanup that deletes nothing does not depend on what the status records. */
+  #readsStatus(resource: Resource): boolean {
+    const { cleanup, definition } = this.props.kind;
+    if (resource.metadata.deletionTimestamp === undefined) return true;
+    return !isReleased(resource) && !specProblem(definition, resource.spec, cleanup.reads);
+  }
+
   /** What is wrong with the spec explains an error of code that relies on the schema. */
   #explained(resource: Resource, error: unknown): unknown {
-    const expected = [Stalled, Waiting, ApiError].some((type) => error instanceof type);
     const { problems } = this.#states.of(resource);
-    const isCode = error instanceof TypeError || error instanceof RangeError;
-    return !expected && isCode && problems.length > 0 ? Stalled.invalid(problems) : error;
+    return isOfInvalidSpec(error, problems) ? Stalled.invalid(problems) : error;
   }
 
   forget(key: string): void {
@@ -162,12 +167,12 @@ export class Reconciler {
   }
 
   #needsCleanup(resource: Resource): boolean {
-    try {
-      return this.props.kind.cleanup.needed(resource);
-    } catch {
-      // Its spec is invalid, which the reconcile reports.
+    const { cleanup, definition } = this.props.kind;
+    // Nothing was made for a resource whose spec could never be read.
+    if (specProblem(definition, resource.spec, cleanup.reads)) {
       return this.props.finalizer.has(resource);
     }
+    return cleanup.needed(resource);
   }
 
   async #checkHealth(

@@ -1,8 +1,14 @@
 import type { ConditionResult } from '../../constructs/kit/condition.js';
-import { Stalled, Waiting, messageOf } from '../../constructs/kit/errors.js';
+import { Stalled, Waiting, messageOf, type Problem } from '../../constructs/kit/errors.js';
 import type { StatusResult } from '../../constructs/kit/kind.js';
 import type { Resource } from '../../constructs/kit/object.js';
-import { isAdmissionDenied, isConflict, isForbidden, isQuotaExceeded } from '../api/api-error.js';
+import {
+  ApiError,
+  isAdmissionDenied,
+  isConflict,
+  isForbidden,
+  isQuotaExceeded,
+} from '../api/api-error.js';
 import type { ChangeSetEntry } from '../apply/applier.js';
 import type { Status } from './resource-status.js';
 
@@ -26,6 +32,15 @@ export interface Report {
   readonly errorType?: string;
   /** Whether the finalizer was removed, so that there is no status to write. */
   readonly finalized?: boolean;
+  /** Recorded as an event with `finalized`: the resource is deleted before a status is read. */
+  readonly lastWarning?: { readonly reason: string; readonly message: string };
+}
+
+/** Whether an error is one of code that relies on the schema, while the spec does not fit it. */
+export function isOfInvalidSpec(error: unknown, problems: readonly Problem[]): boolean {
+  const expected = [Stalled, Waiting, ApiError].some((type) => error instanceof type);
+  const isCode = error instanceof TypeError || error instanceof RangeError;
+  return !expected && isCode && problems.length > 0;
 }
 
 /** Failures in a row after which a transient error is shown to the user. */

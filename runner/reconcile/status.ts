@@ -74,7 +74,7 @@ const FIELDS: readonly StatusPolicy<Status>[] = [
     name: 'phase, generation and conditions',
     applies: always,
     result: (input) => ({
-      phase: input.report.statusResult.phase,
+      phase: phaseOf(input),
       observedGeneration: input.generation,
       conditions: conditionsOf(input),
     }),
@@ -95,6 +95,17 @@ export function statusOf(
   const before = { ...unsoundFieldsOf(resource), ...resource.status };
   const input = { kind, report, before, generation, now };
   return Object.assign({}, ...apply(FIELDS, input)) as Status;
+}
+
+/** Phases that say of a resource that it is as its spec wants it. */
+const READY_PHASES = ['Ready', 'Succeeded', 'Scheduled'];
+
+/** The phase of a report, which never says more than its condition Ready. */
+function phaseOf({ kind, report: { statusResult } }: StatusInput): string {
+  const { phase, ready } = statusResult;
+  if (ready.status === 'True' || !READY_PHASES.includes(phase)) return phase;
+  const phases = kind.definition.status.properties?.['phase']?.enum ?? [];
+  return phases.includes('Updating') ? 'Updating' : 'Pending';
 }
 
 /**

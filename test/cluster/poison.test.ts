@@ -148,6 +148,11 @@ describe('an object that cannot be processed', () => {
 
   test('that a CRD without its schema let in is Stalled, also after a restart', async () => {
     const plurals = ['appsites', 'siteusers', 'siteworkspaces'];
+    await cluster.apply(attacker, aUser('valid'));
+    await cluster.becomes('SiteUser', attacker, 'valid', {
+      what: 'has a finalizer',
+      check: ({ metadata }: Live) => (metadata.finalizers ?? []).length > 0,
+    });
     const restore = await Promise.all(plurals.map((plural) => withoutSchema(cluster, plural)));
     try {
       const { apiVersion } = aSite('x', { bench: 'b' });
@@ -165,8 +170,12 @@ describe('an object that cannot be processed', () => {
       await stored(poison('AppSite', 'nothing', {}));
       await stored(poison('SiteUser', 'no-site', { spec: {} }));
       await stored(poison('SiteWorkspace', 'no-site', { spec: { siteRef: 5 } }));
+      await cluster.patch('SiteUser', attacker, 'valid', { spec: 'text' });
       await cluster.patchStatus('AppSite', tenant, 'old', { status: { conditions: 'none' } });
       await stalled('AppSite', 'no-bench', ['InvalidSpec', 'spec.benchRef']);
+      await stalled('AppSite', 'nothing', ['InvalidSpec', 'spec: Required value']);
+      await stalled('SiteUser', 'text', ['InvalidSpec', 'spec: Invalid value']);
+      await stalled('SiteUser', 'valid', ['InvalidSpec', 'spec: Invalid value']);
       await stalled('SiteUser', 'no-site', ['InvalidSpec', 'spec.siteRef']);
       await stalled('SiteWorkspace', 'no-site', ['InvalidSpec', 'spec.siteRef']);
       await serves('after-lost');
@@ -174,23 +183,23 @@ describe('an object that cannot be processed', () => {
       await operator.stop();
       await start();
       await serves('after-restart');
-      for (const name of ['no-bench', 'nothing']) {
-        await cluster.delete('AppSite', attacker, name);
-        await cluster.deleted('AppSite', attacker, name, 60_000);
-      }
-      // Their deletion waits for a valid spec, which no schema asks for here.
       for (const [kind, name] of [
+        ['AppSite', 'no-bench'],
+        ['AppSite', 'nothing'],
         ['SiteUser', 'text'],
+        ['SiteUser', 'valid'],
         ['SiteUser', 'no-site'],
         ['SiteWorkspace', 'no-site'],
       ] as const) {
         await cluster.delete(kind, attacker, name);
-        await cluster.until(`${kind} ${name} is deleted`, async () => {
-          if (!(await cluster.get(kind, attacker, name))) return true;
-          await cluster.patch(kind, attacker, name, { metadata: { finalizers: null } });
-          return false;
-        });
+        await cluster.deleted(kind, attacker, name, 60_000);
       }
+      await cluster.until('an event says that its data stays', async () => {
+        const events = (await cluster.list('Event', attacker)) as readonly CoreEvent[];
+        return events.some(
+          ({ reason, regarding }) => reason === 'CleanupSkipped' && regarding?.name === 'valid',
+        );
+      });
     } finally {
       await Promise.all(restore.map((undo) => undo()));
     }
@@ -242,6 +251,11 @@ describe('an object that cannot be processed', () => {
     await serves('after-foreign');
   });
 });
+
+interface CoreEvent extends Live {
+  readonly reason?: string;
+  readonly regarding?: { readonly name: string };
+}
 
 interface Version {
   readonly schema: {

@@ -45,6 +45,13 @@ with open(${JSON.stringify(log)}, "ab") as file:
     file.write(b"RAN\\n" + repr(dict(os.environ)).encode() + seen(os.getpid()) + seen(os.getppid()) + b"\\n")
 `;
 
+/** Appends its own environment to a file. */
+const environmentSpy = (log: string): string => `
+import json, os
+with open(${JSON.stringify(log)}, "a") as file:
+    file.write(json.dumps(dict(os.environ)) + "\\n")
+`;
+
 describeOnServers('an attack', (servers) => {
   let site: SiteJobs;
   let log: string;
@@ -139,6 +146,25 @@ describeOnServers('an attack', (servers) => {
         assert.ok(!ownPart(logged()).includes(secret), secret);
     } finally {
       writeFileSync(hook, text);
+    }
+  });
+
+  it('by code of the framework: no process of it has the Administrator’s password', async () => {
+    const code = join(servers.bench, 'apps/frappe/frappe/__init__.py');
+    const text = readFileSync(code, 'utf8');
+    writeFileSync(code, `${text}\n${environmentSpy(newLog())}`);
+    try {
+      const password = 'of the administrator';
+      const own = aSite(servers.bench, servers.database, { ADMIN_PASSWORD: password });
+      const result = await own.init();
+      assert.equal(result.code, 0, result.output);
+      assert.ok(logged().trimEnd().split('\n').length > 3, 'several programs ran');
+      assert.ok(!logged().includes(password));
+      const again = await own.init();
+      assert.equal(again.code, 0, again.output);
+      assert.doesNotMatch(again.output, /set the Administrator's password/, 'it is the right one');
+    } finally {
+      writeFileSync(code, text);
     }
   });
 

@@ -7,7 +7,16 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { freePort } from '../../testbed/controlplane/ports.js';
 import { type S3Server, startS3Server } from '../../testbed/s3/server.js';
 import { type Env, mounts, needs, temporaryDirectory } from './servers.js';
-import { brokenWay, doInStore, failureInStore, PREFIX, s3Env, volumeEnv } from './store-fixture.js';
+import {
+  type Action,
+  brokenWay,
+  doInStore,
+  failureInStore,
+  PREFIX,
+  s3Env,
+  signedEnv,
+  volumeEnv,
+} from './store-fixture.js';
 
 const NAME = '20250131T120000Z';
 const LATER = '20250201T120000Z';
@@ -30,9 +39,17 @@ describe('a store of backups', needs('python3'), () => {
         S3_PATH_STYLE: '0',
       }),
   };
-  for (const [where, envOf] of Object.entries(stores)) {
-    test(`${where}: what is written is read, listed and removed`, async () => {
-      const env = envOf();
+  const keyless = ['in S3', 'in S3, by host names'];
+  const ways = [
+    ...Object.entries(stores).map(([where, envOf]) => [where, envOf, false] as const),
+    ...keyless.map((where) => [where, stores[where] ?? assert.fail(), true] as const),
+  ];
+  for (const [where, envOf, isSigned] of ways) {
+    const how = isSigned ? `${where}, without the access key` : where;
+    test(`${how}: what is written is read, listed and removed`, async (t) => {
+      const signed = isSigned ? await signedEnv(envOf()) : undefined;
+      t.after(() => signed?.stop());
+      const env = signed?.env ?? envOf();
       const sizes = [0, 1, 1000, 16 * MIB - 1, 16 * MIB, 16 * MIB + 1, 40 * MIB];
       const path = (size: number): string => `${NAME}/f${String(size)}.tar`;
       const written = await doInStore(
@@ -58,6 +75,37 @@ describe('a store of backups', needs('python3'), () => {
       ]);
     });
   }
+
+  test('signatures are for the Job’s own prefix only, and where it reads for reading only', async (t) => {
+    const place = s3Env(server, { STORE_PREFIX: 'own' });
+    await doInStore(place, [['write', `${NAME}/f`, 5]]);
+    await doInStore({ ...place, STORE_PREFIX: 'own-not' }, [['write', `${NAME}/f`, 5]]);
+    const reader = await signedEnv(place, 'Read');
+    const writer = await signedEnv(place);
+    t.after(() => Promise.all([reader.stop(), writer.stop()]));
+    const cases: readonly (readonly [env: Env, action: Action, isSigned: boolean])[] = [
+      [reader.env, ['read', `${NAME}/f`], true],
+      [reader.env, ['write', `${NAME}/g`, 5], false],
+      [reader.env, ['delete', NAME], false],
+      [{ ...reader.env, STORE_PREFIX: 'own-not' }, ['read', `${NAME}/f`], false],
+      [{ ...writer.env, STORE_PREFIX: 'own-not' }, ['folders'], false],
+      [{ ...writer.env, STORE_PREFIX: 'own-not' }, ['delete', NAME], false],
+      [{ ...writer.env, S3_BUCKET: 'other' }, ['folders'], false],
+      [writer.env, ['read', '../own-not/f'], false],
+      [writer.env, ['write', `${NAME}/g`, 5], true],
+    ];
+    for (const [env, action, isSigned] of cases) {
+      if (isSigned) assert.equal((await doInStore(env, [action])).length, 1);
+      else {
+        const { reason, message } = await failureInStore(env, [action]);
+        assert.deepEqual(
+          [reason, message.endsWith('not signed')],
+          ['StoreAccessDenied', true],
+          message,
+        );
+      }
+    }
+  });
 
   test('access keys are used without a final line break, as `echo` writes it', async () => {
     const env = s3Env(server, {

@@ -33,6 +33,25 @@ export function s3Env(server: S3Server, change: Env = {}): Env {
   };
 }
 
+/** The environment of a Job whose requests another process signs, which alone has the access key. */
+export async function signedEnv(env: Env, access: 'Read' | 'Write' = 'Write') {
+  const { S3_ACCESS_KEY_ID = '', S3_SECRET_ACCESS_KEY = '', ...place } = env;
+  const socket = join(temporaryDirectory(), 'socket');
+  const shared = { ...place, STORE_SIGNER_SOCKET: socket };
+  const child = spawn(required('python3'), [join(SCRIPTS, 'store_signer.py')], {
+    env: plainEnv({
+      ...{ PYTHONPATH: SCRIPTS, PYTHONDONTWRITEBYTECODE: '1', STORE_ACCESS: access },
+      ...{ ...shared, S3_ACCESS_KEY_ID, S3_SECRET_ACCESS_KEY },
+    }),
+    stdio: ['ignore', 'ignore', 'inherit'],
+  });
+  const stop = async (): Promise<void> => {
+    child.kill();
+    await once(child, 'close');
+  };
+  return { env: shared, stop };
+}
+
 export type Action = readonly [name: string, ...args: readonly (string | number)[]];
 
 /** Runs actions on a store in another process. Returns their results, none if it is killed. */

@@ -10,7 +10,7 @@ import { Agent, request } from 'undici';
 import { DEFAULT_API_GROUP } from '../../constructs/kit/definition.js';
 import type { AdmissionResponse } from '../../runner/admission/review.js';
 import { MINIMAL } from '../unit/schema-manifests.js';
-import type { Started } from './webhook-process.js';
+import type { Started } from '../../testbed/webhook-process.js';
 
 const MIB = 1024 * 1024;
 /** What the process may grow by after each of these requests, garbage collected. */
@@ -20,7 +20,7 @@ let child: ChildProcess;
 let started: Started;
 let agent: Agent;
 before(async () => {
-  const module = fileURLToPath(new URL('webhook-process.js', import.meta.url));
+  const module = fileURLToPath(new URL('../../testbed/webhook-process.js', import.meta.url));
   // As little heap as a container of 512 MiB has left for it.
   child = fork(module, { execArgv: ['--expose-gc', '--max-old-space-size=96'] });
   [started] = (await once(child, 'message')) as [Started];
@@ -91,6 +91,16 @@ const withAliases = (count: number): string =>
 const withAffinity = (text: string): string =>
   review('AppSite', spec({ podTemplate: { affinity: 0 } }).replace(':0', `:${text}`));
 
+/** An object of so many different keys, of `KEY_BYTES` each. */
+const keys = (count: number, value = '1'): string =>
+  `{${Array.from({ length: count }, (_, i) => `"k${String(i).padStart(6, '0')}":${value}`).join(',')}}`;
+const KEY_BYTES = 12;
+/** Objects of 2,000 keys, one in the other. */
+const nestedKeys = (levels: number): string =>
+  levels === 0 ? '{}' : `{"k":${nestedKeys(levels - 1)},${keys(2_000).slice(1)}`;
+const withLabels = (text: string): string =>
+  review('AppSite', spec({ podTemplate: { labels: 0 } }).replace(':0', `:${text}`));
+
 describe('a request that no schema would admit', () => {
   const megabytes = 3 * MIB - 2_000;
   const cases: readonly (readonly [what: string, body: string, says: RegExp])[] = [
@@ -118,6 +128,19 @@ describe('a request that no schema would admit', () => {
       review('AppSite', spec({ siteName: 'A'.repeat(MIB) })),
       /^spec.siteName: Too long/,
     ],
+    [
+      '3 MB of keys',
+      withAffinity(keys(megabytes / KEY_BYTES)),
+      /^object: Too many: must have at most 100000 values$/,
+    ],
+    ['49,000 keys of a map', withLabels(keys(49_000, '"x"')), /labels: Too many: 49000/],
+    ['49,000 keys of any value', withAffinity(keys(49_000)), /affinity: Too/],
+    [
+      '49,000 unknown fields',
+      review('AppSite', `${spec().slice(0, -1)},${keys(49_000).slice(1)}`),
+      /^spec: Too many: 4900\d: must have at most 1000 fields$/,
+    ],
+    ['keys that nest', withAffinity(nestedKeys(20)), /affinity: Too/],
     [
       '1 MB of fields',
       withAffinity(JSON.stringify({ ['a'.repeat(MIB)]: 1 })),

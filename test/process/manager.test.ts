@@ -65,7 +65,7 @@ const scaling = {
     ready: { type: 'Ready', status: 'True', reason: 'Ready', message: '' },
     fields: {},
   }),
-  cleanup: { needed: () => false, blockers: () => undefined, chart: () => undefined },
+  cleanup: { needed: () => false, reads: [], blockers: () => undefined, chart: () => undefined },
 } as AnyKind;
 
 /** A cluster with one bench and its ScaledObject, whose API is served on request. */

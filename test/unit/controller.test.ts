@@ -36,7 +36,7 @@ const stepping = {
       reconcileAgain: sites !== sitesOf(resource),
     };
   },
-  cleanup: { needed: () => false, blockers: () => undefined, chart: () => undefined },
+  cleanup: { needed: () => false, reads: [], blockers: () => undefined, chart: () => undefined },
 } as AnyKind;
 
 test('a small change that the next reconcile reads is written before it', async (t) => {

@@ -59,6 +59,17 @@ suite('Containers of Jobs', () => {
     }
   });
 
+  test('that have the access key of a store mount no site, and run one script', () => {
+    const signers = all.filter(({ container }) =>
+      secretsOf(container).some((name) => name.startsWith('S3_')),
+    );
+    assert.ok(signers.length > 0);
+    for (const { where, container } of signers) {
+      assert.ok(!mountsSites(container), where);
+      assert.equal(container.command?.at(-1), '/app-operator/scripts/store_signer.py', where);
+    }
+  });
+
   test('run scripts in isolation from the sites volume', () => {
     for (const { where, container } of all) {
       const { command = [] } = container;
@@ -85,7 +96,7 @@ suite('Containers of Jobs', () => {
   test('open files on volumes through volume_files.py only', () => {
     /** Scripts that open files of the image, of the kubelet or of their own, or that site code may stop anyway. */
     const others = new Set([
-      ...['volume_files.py', 'image_apps.py', 'job_result.py', 'run_isolated.py', 'database_admin.py'],
+      ...['volume_files.py', 'image_apps.py', 'job_result.py', 'run_isolated.py', 'local_requests.py'],
       ...['framework_steps.py', 'site_backup_step.py', 'site_documents.py', 'bench_init.py'],
       ...['app_operator_wsgi.py', 'bench_metrics.py', 'gunicorn_worker.py', 'rq_worker.py'],
       ...['scheduler.py', 'site_access.py', 'worker_config.py'],

@@ -5,6 +5,7 @@ import type { ConditionResult } from '../../constructs/kit/condition.js';
 import type { KindDefinition } from '../../constructs/kit/definition.js';
 import type { StatusResult } from '../../constructs/kit/kind.js';
 import type { Resource } from '../../constructs/kit/object.js';
+import { KINDS } from '../../constructs/registry.js';
 import type { Report } from '../../runner/reconcile/report.js';
 import type { Status } from '../../runner/reconcile/resource-status.js';
 import { difference, statusOf } from '../../runner/reconcile/status.js';
@@ -212,4 +213,25 @@ describe('two statuses', () => {
     const reconcileAgain = statusOf(thing(), resource(first), report({ ready: unready }), later);
     assert.equal(difference(thing(), first, reconcileAgain), 'none');
   });
+});
+
+describe('the phase agrees with the condition Ready', () => {
+  for (const { definition: kind } of KINDS) {
+    const phases = (kind.status.properties?.['phase']?.enum ?? []) as readonly string[];
+    const reported = (phase: string, conditionResult: ConditionResult): string | undefined =>
+      statusOf(
+        { definition: kind, durableStatus: [] },
+        resource(),
+        report({ phase, ready: conditionResult }),
+        NOW,
+      ).phase;
+    test(`${kind.kind}: a refused change of what was ready is no longer ready`, () => {
+      for (const phase of phases) {
+        const after = reported(phase, unready);
+        assert.ok(!['Ready', 'Succeeded', 'Scheduled'].includes(after ?? ''), `${phase}: ${after}`);
+        assert.ok(phases.includes(after ?? ''), `${after} is a phase of the kind`);
+        assert.equal(reported(phase, ready), phase);
+      }
+    });
+  }
 });

@@ -9,6 +9,7 @@ import type { KubeObject } from '../../constructs/kit/object.js';
 import { startControlPlane, type ControlPlane } from '../../testbed/controlplane/controlplane.js';
 import { applyCrds } from '../../testbed/crds.js';
 import { OperatorProcess, type Usage } from '../../testbed/operator-process.js';
+import { type AdmissionFigure, measureAdmission } from './admission.js';
 import { type DocumentFigures, measureDocuments } from './documents.js';
 import { type FairnessFigures, measureFairness } from './fairness.js';
 import { hasSucceeded, isAvailable, isReady, untilCount } from './ready.js';
@@ -38,6 +39,7 @@ const { values } = parseArgs({
     'skip-floor': { type: 'boolean', default: false },
     users: { type: 'string', default: '500' },
     crowd: { type: 'string', default: '0' },
+    admission: { type: 'boolean', default: false },
   },
 });
 const sites = Number(values.sites);
@@ -77,6 +79,17 @@ function printFairness({
     ['new site Ready, after a restart', `${seconds(restarted)} s`],
   ];
   for (const [what = '', value = ''] of rows) process.stdout.write(`${what.padEnd(45)}${value}\n`);
+}
+
+if (values.admission) printAdmission(await measureAdmission());
+
+function printAdmission(figures: readonly AdmissionFigure[]): void {
+  for (const { what, bytes, median, longest, others, grown } of figures) {
+    const size = `${(bytes / 1024).toFixed(0)} KiB`.padEnd(10);
+    const times = `${median.toFixed(0)} ms, longest ${longest.toFixed(0)} ms`.padEnd(28);
+    const rest = `others ${others.toFixed(0)} ms, memory ${grown.toFixed(1)} MiB`;
+    process.stdout.write(`${what.padEnd(24)}${size}${times}${rest}\n`);
+  }
 }
 
 async function onControlPlane<T>(

@@ -13,6 +13,9 @@ import { boundProblem } from './value.js';
  */
 export const OPAQUE = { depth: MAX_DEPTH, bytes: 256 * 1024 } as const;
 
+/** Fields of an object, also of a newer CRD: each unknown one costs a warning. */
+const MAX_FIELDS = 1_000;
+
 const encoder = new TextEncoder();
 
 /** What an opaque object exceeds, or undefined. It is measured without recursion, and to the bound. */
@@ -80,12 +83,24 @@ interface Found {
 function measure(node: SchemaNode, { value, path, old }: Place, found: Found): void {
   if (found.found.length >= found.most) return;
   const bound = boundProblem(node.schema, value, undefined);
-  const message = bound?.blocking ? bound.message : opaqueProblem(node.schema, value);
+  const message = bound?.blocking
+    ? bound.message
+    : (opaqueProblem(node.schema, value) ?? fieldsProblem(node, value));
   if (message !== undefined) {
     if (old === undefined || !equal(old, value)) found.found.push({ path, message });
     return;
   }
   for (const inner of placesIn(node, { value, path, old })) measure(...inner, found);
+}
+
+/** What is wrong with the number of fields where the schema lists them: it knows far fewer. */
+function fieldsProblem({ schema, values }: SchemaNode, value: unknown): string | undefined {
+  const isOpen = values !== undefined || schema['x-kubernetes-preserve-unknown-fields'] === true;
+  if (isOpen || !isObject(value)) return undefined;
+  const count = Object.keys(value).length;
+  return count > MAX_FIELDS
+    ? `Too many: ${count}: must have at most ${MAX_FIELDS} fields`
+    : undefined;
 }
 
 function placesIn(
@@ -102,9 +117,12 @@ function placesIn(
     ]);
   }
   if (!isObject(value)) return [];
-  return Object.entries(value).flatMap(([name, inner]) => {
+  const places: (readonly [node: SchemaNode, place: Place])[] = [];
+  for (const [name, inner] of Object.entries(value)) {
     const child = fieldNode(node, name);
+    if (!child) continue;
     const place = { value: inner, path: fieldPath(path, name), old: oldField(old, name) };
-    return child ? [[child, place] as const] : [];
-  });
+    places.push([child, place]);
+  }
+  return places;
 }

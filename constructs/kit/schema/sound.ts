@@ -40,6 +40,30 @@ export function completeSpec(definition: KindDefinition, spec: unknown): unknown
   return node && isObject(spec) ? stored(node, spec, 'spec', []) : spec;
 }
 
+/**
+ * Why some fields of a stored spec cannot be read: the spec is no object, or one of them lacks a part
+ * or has another type than in the schema. Undefined where all can be read. Bounds are not checked.
+ */
+export function specProblem(
+  definition: KindDefinition,
+  spec: unknown,
+  fields: readonly string[],
+): Problem | undefined {
+  const node = compiled(definition).properties.get('spec');
+  if (!node) return undefined;
+  if (spec === undefined) return { path: 'spec', message: 'Required value' };
+  if (!isObject(spec)) {
+    return { path: 'spec', message: typeProblem({ type: 'object' }, spec, 'spec') ?? '' };
+  }
+  return first(fields, (name) => {
+    const path = fieldPath('spec', name);
+    const child = fieldNode(node, name);
+    if (child && Object.hasOwn(spec, name)) return misfit(child, spec[name], path);
+    const isRequired = node.schema.required?.includes(name) === true;
+    return isRequired ? { path, message: 'Required value' } : undefined;
+  });
+}
+
 /** The first thing below a value, or the value itself, that has another type than in the schema. */
 function misfit(node: SchemaNode, value: unknown, path: string): Problem | undefined {
   if (value === null && node.schema.nullable) return undefined;

@@ -1,13 +1,13 @@
 /** A process that serves the admission webhooks, and whose parent looks at its memory. */
 import { PassThrough } from 'node:stream';
 
-import { DEFAULT_API_GROUP } from '../../constructs/kit/definition.js';
-import { KINDS } from '../../constructs/registry.js';
-import { Admission } from '../../runner/admission/admission.js';
-import { keysFor } from '../../runner/admission/certificate-rotation.js';
-import { serveWebhooks } from '../../runner/admission/server.js';
-import { serveHttp } from '../../runner/http/http.js';
-import { createLogger } from '../../runner/telemetry/log.js';
+import { DEFAULT_API_GROUP } from '../constructs/kit/definition.js';
+import { KINDS } from '../constructs/registry.js';
+import { Admission } from '../runner/admission/admission.js';
+import { keysFor } from '../runner/admission/certificate-rotation.js';
+import { serveWebhooks } from '../runner/admission/server.js';
+import { serveHttp } from '../runner/http/http.js';
+import { createLogger } from '../runner/telemetry/log.js';
 
 /** What the process sends to its parent. */
 export interface Started {
