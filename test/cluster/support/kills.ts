@@ -1,4 +1,3 @@
-import { createHash } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 
 import type { Call } from '../../../testbed/fault-proxy/call.js';
@@ -6,17 +5,18 @@ import type { FaultProxy } from '../../../testbed/fault-proxy/fault-proxy.js';
 import type { Fault } from '../../../testbed/fault-proxy/faults.js';
 import type { Operator } from './operator.js';
 
-/** After the first new write of a life, the other namespaces have so long for theirs. */
-const OTHERS_MS = 500;
-/** Without a new write for so long, nothing is left to be written. */
+/** After the first of these writes of a life, the other namespaces have so long for theirs. */
+const OTHERS_MS = 700;
+/** How long an operator lives when all operations have ended. */
 const QUIET_MS = 3_000;
 
-/** A write in a few words; of a status, each phase is one of its own. */
+/** A write in a few words; each phase of a status is one of its own, and the record of a run. */
 export function nameOfWrite({ method, path, body }: Call): string {
   const [, phase = ''] = /"phase":"(\w+)"/.exec(body) ?? [];
   const [, created = ''] = method === 'POST' ? (/"name":"([^"]+)"/.exec(body) ?? []) : [];
   const place = path.replace(/^.*\/namespaces\/[^/]+\//, '');
-  return [method, place, created, path.endsWith('/status') ? phase : ''].filter(Boolean).join(' ');
+  const more = path.endsWith('/status') ? phase : body.includes('completed-runs') ? 'run' : '';
+  return [method, place, created, more].filter(Boolean).join(' ');
 }
 
 /** The namespace of a call; empty where it has none. */
@@ -24,33 +24,41 @@ export function namespaceOf({ path }: Pick<Call, 'path'>): string {
   return /\/namespaces\/([^/]+)\/./.exec(path)?.[1] ?? '';
 }
 
-/** A namespace whose writes are each followed by the end of the operator. */
+/** A namespace some of whose writes are each followed by the end of the operator. */
 export class Victim {
   /** The writes after each of which the operator was killed. */
   readonly killedAfter: string[] = [];
-  readonly #seen = new Set<string>();
-  /** The new write of this life. */
-  #written: string | undefined;
-  #sent = false;
+  readonly #left: Set<string>;
+  /** The write of this life after which the operator is killed. */
+  #sent: string | undefined;
+  #written = false;
 
-  constructor(readonly namespace: string) {}
-
-  get written(): boolean {
-    return this.#written !== undefined;
+  constructor(
+    readonly namespace: string,
+    kills: Iterable<string>,
+  ) {
+    this.#left = new Set(kills);
   }
 
-  /** What happens to a write: those of earlier lives are carried out, and one new one. */
+  get written(): boolean {
+    return this.#written;
+  }
+
+  /** The writes that have not come. */
+  get left(): readonly string[] {
+    return [...this.#left];
+  }
+
+  /** What happens to a write: none is carried out after the one that ends this life. */
   pass(call: Call, life: Life): Fault | undefined | Promise<Fault> {
+    if (this.#sent !== undefined) return life.ended.then(() => 'drop' as const);
     const name = nameOfWrite(call);
-    const digest = createHash('sha256').update(call.body).digest('hex');
-    const key = call.path.endsWith('/status') ? name : `${name} ${digest}`;
-    if (this.#seen.has(key)) return undefined;
-    if (this.#sent) return life.ended.then(() => 'drop' as const);
-    this.#sent = true;
-    this.#seen.add(key);
+    if (!this.#left.delete(name)) return undefined;
+    this.#sent = name;
+    life.sent();
     return {
       alter: (text) => {
-        this.#written = name;
+        this.#written = true;
         life.wrote();
         return text;
       },
@@ -59,13 +67,17 @@ export class Victim {
 
   /** Another life of the operator begins. */
   next(): void {
-    if (this.#written !== undefined) this.killedAfter.push(this.#written);
-    this.#written = undefined;
-    this.#sent = false;
+    if (this.#sent !== undefined) {
+      // A write without an answer may not have been carried out.
+      if (this.#written) this.killedAfter.push(this.#sent);
+      else this.#left.add(this.#sent);
+    }
+    this.#sent = undefined;
+    this.#written = false;
   }
 }
 
-/** The life of one operator: until each namespace has a new write, or for a while after the first. */
+/** The life of one operator: until each namespace has its write, or for a while after the first. */
 class Life {
   /** Settles when the operator is to be killed. */
   readonly over: Promise<unknown>;
@@ -80,10 +92,14 @@ class Life {
     this.ended = this.#ended.promise;
   }
 
+  /** A write after which the operator is killed is on its way. */
+  sent(): void {
+    this.#timer ??= setTimeout(() => this.#over.resolve(undefined), OTHERS_MS);
+  }
+
   wrote(): void {
-    const end = (): void => this.#over.resolve(undefined);
-    if (this.victims().every(({ written }) => written)) setImmediate(end);
-    else this.#timer ??= setTimeout(end, OTHERS_MS);
+    if (!this.victims().every(({ written }) => written)) return;
+    setImmediate(() => this.#over.resolve(undefined));
   }
 
   end(): void {

@@ -22,10 +22,10 @@ import { snapshot } from './snapshot.js';
 export const OPERATIONS = ['create', 'change', 'upgrade', 'delete'] as const;
 export type Operation = (typeof OPERATIONS)[number];
 
-/** For an operator that is killed thirty times meanwhile. */
-const TIMEOUT_MS = 300_000;
+/** For an operator that is killed a hundred times meanwhile. */
+const TIMEOUT_MS = 900_000;
 /** Lists of resources are shared by all worlds for so long. */
-const FRESH_MS = 900;
+const FRESH_MS = 1_900;
 const OURS = DEFINITIONS.map((definition) => objectKind(definition).kind);
 const few = { workerDefault: 0, workerShort: 0, workerLong: 0 };
 
@@ -142,7 +142,7 @@ export class World {
     await this.cluster.until(
       `${operation} in ${this.namespace}`,
       async () => {
-        await sleep(500);
+        await sleep(1_000);
         const here = await this.resources.of(this.namespace);
         if (operation === 'delete') {
           assert.deepEqual(here.map(summaryOf), []);
@@ -172,7 +172,10 @@ export class World {
           name,
           text.replaceAll(namespace, 'NAMESPACE'),
         ]),
-        ...this.siteDocuments.of(namespace),
+        // A site that is dropped takes its documents with it.
+        ...(lists.some((list) => list.some(({ kind }) => kind === 'AppSite'))
+          ? this.siteDocuments.of(namespace)
+          : []),
       ]),
       jobPods: Object.fromEntries(Object.entries(jobPods).filter(([name]) => !isBatch(name))),
     };
@@ -200,12 +203,10 @@ export class World {
   jobs(calls: readonly AuditEvent[], operation: Operation): Readonly<Record<string, number>> {
     const [from, until] = this.times.get(operation) ?? [0, 0];
     const made: Record<string, number> = {};
-    for (const { objectRef, responseStatus, requestReceivedTimestamp } of calls) {
-      const { resource, name = '', namespace } = objectRef ?? {};
-      if (namespace !== this.namespace || resource !== 'jobs') continue;
-      if (responseStatus?.code !== 201 || name.includes('documents')) continue;
-      const received = Date.parse(requestReceivedTimestamp);
-      if (received >= from && received <= until) made[name] = (made[name] ?? 0) + 1;
+    for (const call of calls) {
+      const name = createdJob(call, this.namespace);
+      const received = Date.parse(call.requestReceivedTimestamp);
+      if (name && received >= from && received <= until) made[name] = (made[name] ?? 0) + 1;
     }
     return made;
   }
@@ -262,6 +263,13 @@ export class World {
     const isOnImage = String(status['image']).endsWith(`:${this.#image}`);
     return Boolean(status['appliedHash']) && isOnImage && status['upgrade'] === undefined;
   }
+}
+
+/** The name of the Job that a call has created; undefined for a batch of documents, and other calls. */
+function createdJob({ objectRef, responseStatus }: AuditEvent, place: string): string | undefined {
+  if (objectRef?.resource !== 'jobs' || responseStatus?.code !== 201) return undefined;
+  const { name = '', namespace } = objectRef;
+  return namespace === place && !name.includes('documents') ? name : undefined;
 }
 
 /** The phase and the conditions of a resource, without times. */
