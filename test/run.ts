@@ -28,6 +28,7 @@ const LONGEST: readonly string[] = [
   'stand-in/contract',
   'jobs/site-drop',
   'stand-in/site-documents',
+  'cluster/state-matrix',
   'cluster/crash',
   'cluster/install',
   'cluster/recovery',

@@ -8,7 +8,7 @@ import path from 'node:path';
 import { PassThrough } from 'node:stream';
 import { after, afterEach, before, describe, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { TLSSocket } from 'node:tls';
+import { connect as connectTls, type SecureVersion, type TLSSocket } from 'node:tls';
 
 import { type KeyPair, selfSigned } from '../../runner/http/certificate.js';
 import { type HttpServer } from '../../runner/http/http.js';
@@ -126,6 +126,34 @@ describe('a self-signed certificate', () => {
     assert.ok(now < validToDate.getTime() - 30 * DAY_MS);
     assert.notEqual(await source.current(), first);
   });
+});
+
+describe('a client', () => {
+  /** The version of TLS that a client and the server agree on. */
+  async function agreed(version: SecureVersion): Promise<string | null> {
+    const pair = pairFor('app-operator');
+    const port = await serve({ current: () => Promise.resolve(pair) });
+    const socket = connectTls({
+      ...{ host: '127.0.0.1', port, rejectUnauthorized: false },
+      ...{ minVersion: version, maxVersion: version },
+      // Otherwise the client itself refuses the older versions.
+      ciphers: 'DEFAULT@SECLEVEL=0',
+    });
+    await once(socket, 'secureConnect');
+    const protocol = socket.getProtocol();
+    socket.destroy();
+    return protocol;
+  }
+  for (const version of ['TLSv1', 'TLSv1.1'] as const) {
+    test(`of ${version} is refused`, async () => {
+      await assert.rejects(agreed(version), /alert protocol version|unsupported protocol/);
+    });
+  }
+  for (const version of ['TLSv1.2', 'TLSv1.3'] as const) {
+    test(`of ${version} is served`, async () => {
+      assert.equal(await agreed(version), version);
+    });
+  }
 });
 
 describe('a mounted certificate', () => {

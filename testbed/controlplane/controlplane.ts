@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { existsSync } from 'node:fs';
-import { mkdir, mkdtemp, readFile, realpath, rename, writeFile } from 'node:fs/promises';
+import { cp, mkdir, mkdtemp, readFile, realpath, rename, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 
@@ -63,6 +63,10 @@ export interface ControlPlane extends AsyncDisposable {
   /** Starts the API server again and waits until it is ready. */
   startApiServer(): Promise<void>;
   restartApiServer(): Promise<void>;
+  /** Copies the data of etcd, which stands still meanwhile. Resolves with the folder of the copy. */
+  backUpEtcd(): Promise<string>;
+  /** Puts a copy back as an administrator does: all servers end, and start with the older data. */
+  restoreEtcd(copy: string): Promise<void>;
   /** Starts one more process, which lives as long as this control plane, in the same network. */
   start(name: string, command: string, args: readonly string[]): Promise<void>;
   /** Ends a process and waits for its end; SIGKILL follows SIGTERM after ten seconds. */
@@ -228,6 +232,13 @@ function serverAt(port: number, place?: Place): string {
   return `https://${place?.address ?? '127.0.0.1'}:${port}`;
 }
 
+/** The clients of the API server. */
+const CLIENTS: Readonly<Partial<Record<BinaryName, (setup: components.Setup) => string[]>>> = {
+  'kube-controller-manager': components.controllerManager,
+  'kube-scheduler': components.scheduler,
+  kwok: components.kwok,
+};
+
 class RunningControlPlane implements ControlPlane {
   readonly kubeconfig: string;
   readonly server: string;
@@ -332,6 +343,33 @@ class RunningControlPlane implements ControlPlane {
   async restartApiServer(): Promise<void> {
     await this.stopApiServer();
     await this.startApiServer();
+  }
+
+  async backUpEtcd(): Promise<string> {
+    const copy = path.join(this.dataDir, `etcd-${randomUUID()}`);
+    await this.children.stop('etcd');
+    await cp(this.#etcdData, copy, { recursive: true });
+    await this.#run('etcd', components.etcd);
+    await this.children.whileAlive(apiServerReady(this.api, this.server));
+    return copy;
+  }
+
+  async restoreEtcd(copy: string): Promise<void> {
+    const others = this.processes.map(({ name }) => name).filter((name) => name in CLIENTS);
+    await Promise.all(others.map((name) => this.children.stop(name)));
+    await this.stopApiServer();
+    await this.children.stop('etcd');
+    await rm(this.#etcdData, { recursive: true });
+    await cp(copy, this.#etcdData, { recursive: true });
+    await this.#run('etcd', components.etcd);
+    await this.startApiServer();
+    for (const [name, args] of Object.entries(CLIENTS)) {
+      if (others.includes(name)) await this.#run(name as BinaryName, args);
+    }
+  }
+
+  get #etcdData(): string {
+    return path.join(this.dataDir, 'etcd');
   }
 
   credential(subject: Subject): Credential & { readonly authorityPem: string } {

@@ -53,6 +53,8 @@ export class DocumentScript {
     private readonly answer: (document: WrittenDocument) => Answer,
     /** Duration of a batch in milliseconds, by its number of documents. */
     private readonly takes: (documents: number) => number = () => 0,
+    /** Time between two looks at the pods in milliseconds. */
+    private readonly pollMs = 50,
   ) {
     this.#done = this.#run().catch((error: unknown) => {
       if (!this.#stop.signal.aborted) throw error;
@@ -86,7 +88,7 @@ export class DocumentScript {
       );
       // A pod may have been deleted meanwhile.
       void Promise.allSettled(waiting.map((pod) => this.#finish(pod)));
-      await sleep(50);
+      await sleep(this.pollMs);
     }
   }
 
