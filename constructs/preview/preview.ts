@@ -31,6 +31,8 @@ export interface PreviewOptions {
 export interface Preview {
   /** Every child of every bench and site: benches first, each kind by namespace and name. */
   readonly objects: readonly KubeObject[];
+  /** The same objects by the resource that they are made from. */
+  readonly resources: readonly PreviewedResource[];
   /** The problems, with the messages of admission or of the Ready condition. */
   readonly problems: readonly ObjectProblem[];
   /** Objects that were skipped, and why. */
@@ -39,6 +41,12 @@ export interface Preview {
   readonly notes: readonly ObjectNote[];
   /** What integrations add that `serves` does not name. */
   readonly omitted: readonly OmittedObjects[];
+}
+
+/** A custom resource, as it would be stored, and its children. */
+export interface PreviewedResource {
+  readonly resource: Resource;
+  readonly objects: readonly KubeObject[];
 }
 
 /** A remark about an object that was given. */
@@ -70,6 +78,10 @@ export function preview(objects: readonly object[], options: PreviewOptions = {}
   const found = [...problems, ...results.flatMap((result) => result.problems)];
   return {
     objects: results.flatMap((result) => result.objects),
+    resources: ordered.map(([, { resource }], index) => ({
+      resource,
+      objects: results[index]?.objects ?? [],
+    })),
     problems: found,
     skipped,
     notes: [

@@ -5,6 +5,7 @@ import {
   preview,
   type ObjectNote,
   type Preview,
+  type PreviewedResource,
   type PreviewOptions,
 } from '../../../constructs/preview/preview.js';
 import type { ManifestObject, Manifests } from '../../io/manifest-files.js';
@@ -16,6 +17,7 @@ import { missingFiles } from './missing-files.js';
 export interface Rendering {
   /** The children of the resources, as YAML documents; empty when there are problems. */
   readonly text: string;
+  readonly resources: readonly PreviewedResource[];
   /** What is wrong, one line each: `file:line: kind/name: path: message`. */
   readonly problems: readonly string[];
   /** Skipped objects, resources without children, warnings and omitted objects, one line each. */
@@ -54,6 +56,7 @@ export function render(input: Manifests, options: PreviewOptions): Rendering {
     problems.push(`found beside the input: add ${files.map((file) => `-f ${file}`).join(' ')}`);
   return {
     text: problems.length > 0 ? '' : toYaml(result.objects),
+    resources: result.resources,
     problems,
     notes: [
       ...[...result.skipped, ...result.notes].map(
