@@ -1,0 +1,147 @@
+/** Types the commands of docs/first-site.md and docs/install.md as they stand there. */
+import assert from 'node:assert/strict';
+import { readFileSync, rmSync } from 'node:fs';
+import { after, before, describe, test } from 'node:test';
+
+import { OPERATOR } from '../../constructs/install/identity.js';
+import { startControlPlane } from '../../testbed/controlplane/controlplane.js';
+import { ensureHelm } from '../../testbed/helm/helm.js';
+import { needOf, Reader, shellBlocks, type Block } from '../support/page-blocks.js';
+import { Cluster } from './harness.js';
+import { startInstalled } from './support/installed.js';
+import { at } from './support/objects.js';
+
+let cluster: Cluster;
+let reader: Reader;
+before(async () => {
+  cluster = new Cluster(await startControlPlane({ kwokNodes: 1, persistentVolumes: 20 }));
+  const { binaries, kubeconfig } = cluster.controlPlane;
+  assert.ok(binaries.kubectl);
+  const helm = await ensureHelm();
+  reader = new Reader({ kubectl: binaries.kubectl, kubeconfig, programs: { helm } });
+});
+after(async () => {
+  await cluster.stop();
+  rmSync(reader.folder, { recursive: true });
+});
+
+const page = (name: string) => {
+  const blocks = shellBlocks(name);
+  return {
+    /** The blocks under a heading that can run here. */
+    under: (heading: string): readonly Block[] => {
+      const found = blocks.filter((block) => block.heading === heading);
+      assert.ok(found.length > 0, `${name}: ${heading}`);
+      return found.filter((block) => needOf(block) === undefined);
+    },
+    /** The needs of the others, so that none is left out unseen. */
+    needs: blocks.flatMap((block) => needOf(block) ?? []),
+    headings: new Set(blocks.map(({ heading }) => heading)),
+  };
+};
+
+describe('docs/first-site.md', () => {
+  const { under, needs, headings } = page('first-site.md');
+
+  test('leads from an empty cluster to a site, its password, and an empty cluster', async () => {
+    const type = async (heading: string): Promise<string> => {
+      let output = '';
+      for (const block of under(heading)) output += await reader.types(block);
+      headings.delete(heading);
+      return output;
+    };
+    assert.match(await type('2. Install the operator'), /successfully rolled out/);
+    const operator = await startInstalled(
+      cluster,
+      readFileSync(reader.file('install.yaml'), 'utf8'),
+    );
+    try {
+      await type('3. Create a namespace');
+      assert.match(await type('4. Create the bench'), /appbench\S*\/demo-bench condition met/);
+      const claim = await cluster.the('PersistentVolumeClaim', 'shop', 'demo-bench-sites');
+      assert.deepEqual(at(claim, 'spec.accessModes'), ['ReadWriteOnce']);
+      assert.match(await type('5. Create the site'), /appsite\S*\/demo-site condition met/);
+      assert.match(await type('6. Read the password'), /^[A-Za-z0-9]{20,}$/);
+      const removed = await type('8. Remove everything');
+      assert.match(removed, /No resources found in shop namespace\./);
+    } finally {
+      operator.kill('SIGKILL');
+    }
+    const left = await reader.types({
+      heading: 'what is left',
+      code: 'kubectl get ns,crd,clusterrole -o name | grep -E "shop|app-operator" || true',
+    });
+    assert.equal(left, '');
+    // The rest needs a node, or has been typed by whoever builds this.
+    assert.deepEqual([...headings], ['', '7. Open the site in a browser']);
+    assert.deepEqual(needs, ['a clone that is not built', 'a builder of images', 'a node that runs pods', 'a node that runs pods']); // prettier-ignore
+  });
+});
+
+describe('docs/install.md', () => {
+  const { under, needs } = page('install.md');
+  const env = { IMAGE: 'registry.test/app-operator:0.2.0' };
+  const type = async (heading: string): Promise<string> => {
+    let output = '';
+    for (const block of under(heading)) output += await reader.types(block, env);
+    return output;
+  };
+  const imageOf = async (): Promise<unknown> =>
+    at(
+      await cluster.the('Deployment', OPERATOR.namespace, OPERATOR.deployment),
+      'spec.template.spec.containers[0].image',
+    );
+  /** Makes room for the next way. */
+  const clear = (): Promise<string> =>
+    reader.types({
+      heading: 'clear',
+      code: `kubectl delete -f install.yaml --ignore-not-found --timeout=2m
+kubectl delete namespace ${OPERATOR.namespace} --ignore-not-found --timeout=2m
+kubectl delete crd -l app.kubernetes.io/name=app-operator --ignore-not-found --timeout=2m`,
+    });
+
+  test('installs with the manifest, upgrades and uninstalls', async () => {
+    assert.match(await type('2. Install with the manifest'), /successfully rolled out/);
+    assert.equal(await imageOf(), env.IMAGE);
+    await type('Upgrade the operator');
+    assert.equal(await imageOf(), 'registry.example.com/app-operator:NEW');
+    const [uninstall] = under('Uninstall');
+    assert.ok(uninstall);
+    await reader.types(uninstall);
+    const left = await reader.types({
+      heading: 'what is left',
+      code: 'kubectl get ns,clusterrole,clusterrolebinding -o name | grep app-operator || true; kubectl get crd -o name',
+    });
+    assert.match(left, /^customresourcedefinition[^]*appbenchs\.app-operator\.io/);
+    assert.doesNotMatch(left, /namespace|clusterrole/);
+    await clear();
+  });
+
+  test('installs with Helm', async () => {
+    assert.match(await type('Or install with Helm'), /STATUS: deployed/);
+    assert.equal(await imageOf(), env.IMAGE);
+    await reader.types({
+      heading: 'Uninstall',
+      code: `helm uninstall app-operator --namespace ${OPERATOR.namespace}`,
+    });
+    await clear();
+  });
+
+  test('installs without ClusterRoles', async () => {
+    await reader.types({
+      heading: 'before',
+      code: 'kubectl create ns shop\nkubectl create ns blog',
+    });
+    const [crds, manifest, helm] = under('Without ClusterRoles');
+    assert.ok(crds && manifest && helm);
+    await reader.types(crds, env);
+    await reader.types(manifest, env);
+    assert.equal(await imageOf(), env.IMAGE);
+    const roles = await reader.types({ heading: 'roles', code: 'kubectl get clusterrole -o name' });
+    assert.doesNotMatch(roles, /app-operator/);
+  });
+
+  test('has no other block that does not run here', () => {
+    assert.deepEqual(needs, ['a clone that is not built', 'a builder of images']);
+  });
+});
