@@ -14,15 +14,20 @@ const VOLUME = { least: MIB, most: PIB } as const;
  * Quantities that a resource can hardly mean, such as 512m for 512Mi of memory: warnings at admission.
  * They are under `requests` and `limits` of resources, and `size` of volumes, at any depth of a spec.
  */
-export function quantityWarnings(spec: unknown, path = 'spec'): readonly Problem[] {
-  if (!isObject(spec)) return [];
-  return Object.entries(spec).flatMap(([field, value]) => {
-    const inner = `${path}.${field}`;
-    if (!isObject(value)) return [];
-    if (field === 'requests' || field === 'limits') return computeWarnings(value, inner);
-    const own = field === 'storage' ? volumeWarnings(value['size'], `${inner}.size`) : [];
-    return [...own, ...quantityWarnings(value, inner)];
-  });
+export function quantityWarnings(spec: unknown): readonly Problem[] {
+  const found: Problem[] = [];
+  const left: [path: string, field: string, value: unknown][] = [['spec', '', spec]];
+  for (let next = left.shift(); next; next = left.shift()) {
+    const [path, field, value] = next;
+    if (!isObject(value)) continue;
+    if (field === 'requests' || field === 'limits') {
+      found.push(...computeWarnings(value, path));
+      continue;
+    }
+    if (field === 'storage') found.push(...volumeWarnings(value['size'], `${path}.size`));
+    for (const [name, inner] of Object.entries(value)) left.push([`${path}.${name}`, name, inner]);
+  }
+  return found;
 }
 
 function computeWarnings(

@@ -34,7 +34,7 @@ const page = (name: string) => {
       assert.ok(found.length > 0, `${name}: ${heading}`);
       return found.filter((block) => needOf(block) === undefined);
     },
-    /** The needs of the others, so that none is left out unseen. */
+    /** The needs of the others, so that none is left out silently. */
     needs: blocks.flatMap((block) => needOf(block) ?? []),
     headings: new Set(blocks.map(({ heading }) => heading)),
   };

@@ -179,7 +179,7 @@ describe('a cluster that cannot be reached, and a file that cannot be written', 
     }
   });
 
-  test('a kubeconfig that is a folder, and one that is missing, are told apart', async () => {
+  test('a kubeconfig that is a folder, and one that is missing, are distinguished', async () => {
     const advice = 'use --kubeconfig FILE, or set KUBECONFIG';
     const folder = await run(MAIN, ['status', '--kubeconfig', '.'], '');
     assert.equal(folder.err, `app-operator: .: is a folder; ${advice}\n`);
