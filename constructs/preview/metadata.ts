@@ -91,9 +91,9 @@ function invalid(value: unknown): string {
 /** How many letters to add, drop or change to get from one text to another. */
 function edits(from: string, to: string): number {
   let row = Array.from({ length: to.length + 1 }, (_, at) => at);
-  for (const [i, letter] of [...from].entries()) {
+  for (const [i, letter] of from.split('').entries()) {
     const next = [i + 1];
-    for (const [j, other] of [...to].entries()) {
+    for (const [j, other] of to.split('').entries()) {
       const changed = (row[j] ?? 0) + (letter === other ? 0 : 1);
       next.push(Math.min((row[j + 1] ?? 0) + 1, (next[j] ?? 0) + 1, changed));
     }

@@ -40,6 +40,64 @@ const page = (name: string) => {
   };
 };
 
+const NOTE =
+  'failed to provision volume with StorageClass "one-node": NodePath only supports ReadWriteOnce and ReadWriteOncePod (1.22+) access modes';
+const PENDING_CLAIM =
+  /volume claim stuck-sites is Pending: failed to provision volume with StorageClass "one-node": NodePath only supports .*; without a storage class for ReadWriteMany, delete the bench and this claim, and create the bench with spec\.storage\.accessMode: ReadWriteOnce/;
+
+/** What a bench says whose claim is refused, as by the provisioner of kind and k3s. */
+async function messageOfPendingClaim(): Promise<string> {
+  const namespace = 'stuck';
+  await cluster.controlPlane.kubectl(['create', 'namespace', namespace]);
+  await apply({
+    apiVersion: 'storage.k8s.io/v1',
+    kind: 'StorageClass',
+    metadata: { name: 'one-node' },
+    provisioner: 'example.org/one-node',
+  });
+  await apply({
+    apiVersion: 'app-operator.io/v1alpha1',
+    kind: 'AppBench',
+    metadata: { name: 'stuck', namespace },
+    spec: { frameworkVersion: 'version-15', storage: { className: 'one-node' } },
+  });
+  const claim = await cluster.until('the claim', () =>
+    cluster.get('PersistentVolumeClaim', namespace, 'stuck-sites'),
+  );
+  const { name, uid } = claim.metadata;
+  await apply({
+    apiVersion: 'events.k8s.io/v1',
+    kind: 'Event',
+    metadata: { name: 'refused', namespace },
+    eventTime: new Date().toISOString().replace('Z', '000Z'),
+    type: 'Warning',
+    reason: 'ProvisioningFailed',
+    action: 'Provision',
+    note: NOTE,
+    reportingController: 'example.org/one-node',
+    reportingInstance: 'one-node-0',
+    regarding: { apiVersion: 'v1', kind: 'PersistentVolumeClaim', namespace, name, uid },
+  });
+  const message = await cluster.until('the message', async () => {
+    const bench = await cluster.the('AppBench', namespace, 'stuck');
+    const conditions = (at(bench, 'status.conditions') ?? []) as {
+      readonly type: string;
+      readonly message: string;
+    }[];
+    const ready = conditions.find(({ type }) => type === 'Ready')?.message ?? '';
+    return ready.includes('stuck-sites') ? ready : undefined;
+  });
+  const remove = 'delete appbench stuck --timeout=1m -n';
+  await cluster.controlPlane.kubectl([...remove.split(' '), namespace]);
+  await cluster.controlPlane.kubectl(['delete', 'namespace', namespace, '--wait=false']);
+  return message;
+}
+
+async function apply(object: object): Promise<void> {
+  const args = ['apply', '--server-side', '--filename=-'];
+  await cluster.controlPlane.kubectl(args, JSON.stringify(object));
+}
+
 describe('docs/first-site.md', () => {
   const { under, needs, headings } = page('first-site.md');
 
@@ -60,6 +118,7 @@ describe('docs/first-site.md', () => {
       assert.match(await type('4. Create the bench'), /appbench\S*\/demo-bench condition met/);
       const claim = await cluster.the('PersistentVolumeClaim', 'shop', 'demo-bench-sites');
       assert.deepEqual(at(claim, 'spec.accessModes'), ['ReadWriteOnce']);
+      assert.match(await messageOfPendingClaim(), PENDING_CLAIM);
       assert.match(await type('5. Create the site'), /appsite\S*\/demo-site condition met/);
       assert.match(await type('6. Read the password'), /^[A-Za-z0-9]{20,}$/);
       const removed = await type('8. Remove everything');

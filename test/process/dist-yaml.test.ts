@@ -1,5 +1,4 @@
 import assert from 'node:assert/strict';
-import { spawnSync } from 'node:child_process';
 import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -9,6 +8,7 @@ import { parseAllDocuments } from 'yaml';
 
 import { toYaml } from '../../cli/io/yaml.js';
 import { projectRoot } from '../../testbed/root.js';
+import { pyYaml } from '../support/py-yaml.js';
 
 const DIST = join(projectRoot(), 'dist');
 /** Templates of the chart are YAML only once Helm has rendered them: see test/chart. */
@@ -21,23 +21,8 @@ const files = [
   ...readdirSync(join(DIST, 'monitoring')).map((name) => `monitoring/${name}`),
 ].filter(
   (name) =>
-    !name.startsWith('chart/templates/') || !/\{\{/.test(readFileSync(join(DIST, name), 'utf8')),
+    !name.startsWith('chart/templates/') || !readFileSync(join(DIST, name), 'utf8').includes('{{'),
 );
-
-/** PyYAML reads YAML 1.1, as Ansible and the Python client of Kubernetes do. */
-const PYTHON = `
-import json, sys, yaml
-print(json.dumps([list(yaml.safe_load_all(open(f, newline="", encoding="utf-8"))) for f in sys.argv[1:]]))
-`;
-
-function pyYaml(paths: readonly string[]): readonly (readonly unknown[])[] {
-  const { status, stdout, stderr } = spawnSync('python3', ['-c', PYTHON, ...paths], {
-    encoding: 'utf8',
-    maxBuffer: 2 ** 28,
-  });
-  assert.equal(status, 0, `python3 with PyYAML (apt-get install python3-yaml): ${stderr}`);
-  return JSON.parse(stdout) as readonly (readonly unknown[])[];
-}
 
 /** Our own parser, as \`render\` and \`diff\` read manifests. */
 function own(text: string): readonly unknown[] {

@@ -322,8 +322,9 @@ describe('an output that cannot be written', { skip: process.platform !== 'linux
     const full = openSync('/dev/full', 'w');
     const stdio = [...(['ignore', 'pipe', 'pipe'] as const)] as ('ignore' | 'pipe' | number)[];
     stdio[stream] = full;
-    const { status, stderr } = spawnSync(process.execPath, [MAIN, ...args], { cwd: dir, stdio });
-    return { code: status, err: String(stderr ?? '') };
+    const options = { cwd: dir, stdio, encoding: 'utf8' } as const;
+    const { status, stderr } = spawnSync(process.execPath, [MAIN, ...args], options);
+    return { code: status, err: stderr };
   };
   const NO_SPACE = 'app-operator: cannot write the output: no space left on device (ENOSPC)\n';
 
