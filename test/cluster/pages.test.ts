@@ -6,6 +6,7 @@ import { after, before, describe, test } from 'node:test';
 import { OPERATOR } from '../../constructs/install/identity.js';
 import { startControlPlane } from '../../testbed/controlplane/controlplane.js';
 import { ensureHelm } from '../../testbed/helm/helm.js';
+import { projectRoot } from '../../testbed/root.js';
 import { needOf, Reader, shellBlocks, type Block } from '../support/page-blocks.js';
 import { Cluster } from './harness.js';
 import { startInstalled } from './support/installed.js';
@@ -150,55 +151,53 @@ describe('docs/install.md', () => {
       await cluster.the('Deployment', OPERATOR.namespace, OPERATOR.deployment),
       'spec.template.spec.containers[0].image',
     );
-  /** Makes room for the next way. */
-  const clear = (): Promise<string> =>
-    reader.types({
-      heading: 'clear',
-      code: `kubectl delete -f install.yaml --ignore-not-found --timeout=2m
-kubectl delete namespace ${OPERATOR.namespace} --ignore-not-found --timeout=2m
-kubectl delete crd -l app.kubernetes.io/name=app-operator --ignore-not-found --timeout=2m`,
-    });
+  /** Makes room for the next way: of the operator, only the CRDs stay. */
+  async function uninstall(): Promise<void> {
+    const [block] = under('Uninstall');
+    assert.ok(block);
+    await reader.types(block);
+    const names =
+      'kubectl get ns,clusterrole,clusterrolebinding -o name | grep app-operator || true';
+    assert.equal(await reader.types({ heading: 'what is left', code: names }), '');
+    const crds = { heading: 'CRDs', code: 'kubectl get crd -o name' };
+    assert.match(await reader.types(crds), /appbenchs\.app-operator\.io/);
+  }
 
   test('installs with the manifest, upgrades and uninstalls', async () => {
     assert.match(await type('2. Install with the manifest'), /successfully rolled out/);
     assert.equal(await imageOf(), env.IMAGE);
     await type('Upgrade the operator');
     assert.equal(await imageOf(), 'registry.example.com/app-operator:NEW');
-    const [uninstall] = under('Uninstall');
-    assert.ok(uninstall);
-    await reader.types(uninstall);
-    const left = await reader.types({
-      heading: 'what is left',
-      code: 'kubectl get ns,clusterrole,clusterrolebinding -o name | grep app-operator || true; kubectl get crd -o name',
-    });
-    assert.match(left, /^customresourcedefinition[^]*appbenchs\.app-operator\.io/);
-    assert.doesNotMatch(left, /namespace|clusterrole/);
-    await clear();
-  });
-
-  test('installs with Helm', async () => {
-    assert.match(await type('Or install with Helm'), /STATUS: deployed/);
-    assert.equal(await imageOf(), env.IMAGE);
-    await reader.types({
-      heading: 'Uninstall',
-      code: `helm uninstall app-operator --namespace ${OPERATOR.namespace}`,
-    });
-    await clear();
+    await uninstall();
   });
 
   test('installs without ClusterRoles', async () => {
     await reader.types({
-      heading: 'before',
-      code: 'kubectl create ns shop\nkubectl create ns blog',
+      heading: 'namespaces that must exist',
+      code: 'for name in shop blog; do kubectl create namespace $name; done',
     });
-    const [crds, manifest, helm] = under('Without ClusterRoles');
-    assert.ok(crds && manifest && helm);
+    const [crds, manifest] = under('Without ClusterRoles');
+    assert.ok(crds && manifest);
     await reader.types(crds, env);
     await reader.types(manifest, env);
     assert.equal(await imageOf(), env.IMAGE);
     const roles = await reader.types({ heading: 'roles', code: 'kubectl get clusterrole -o name' });
     assert.doesNotMatch(roles, /app-operator/);
+    await uninstall();
   });
+
+  for (const heading of ['Without ClusterRoles', 'Or install with Helm'])
+    test(`installs with Helm: ${heading}`, async () => {
+      const block = under(heading).find(({ code }) => code.startsWith('helm '));
+      assert.ok(block);
+      // The CRDs of the manifest are still there: the page says to add this then.
+      const code = `${block.code.trimEnd()} --take-ownership\n`;
+      assert.match(await reader.types({ heading, code }, env), /STATUS: deployed/);
+      assert.equal(await imageOf(), env.IMAGE);
+      const remove = `helm uninstall app-operator --namespace ${OPERATOR.namespace}`;
+      assert.ok(readFileSync(`${projectRoot()}/docs/install.md`, 'utf8').includes(`\`${remove}\``));
+      await reader.types({ heading: 'Uninstall', code: remove });
+    });
 
   test('has no other block that does not run here', () => {
     assert.deepEqual(needs, ['a clone that is not built', 'a builder of images']);
