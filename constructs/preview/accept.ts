@@ -4,7 +4,7 @@ import { groupOf, keyOf, type KubeObject, type Resource } from '../kit/object.js
 import { admit } from '../kit/schema/admit.js';
 import { DEFINITIONS } from '../registry.js';
 import { metadataProblems } from './metadata.js';
-import type { InputProblem } from './resolve-problems.js';
+import type { InputProblem } from './input-problem.js';
 
 /** What is wrong with an object that was given. */
 export interface ObjectProblem extends InputProblem {

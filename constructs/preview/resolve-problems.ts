@@ -6,6 +6,7 @@ import { reasonClass } from '../kit/reasons.js';
 import { referenceName } from '../kit/reference.js';
 import type { AnyKind } from '../registry.js';
 import { resourceKey } from './accept.js';
+import type { InputProblem } from './input-problem.js';
 
 /** A resource whose inputs were to be resolved. */
 export interface ResolveRequest {
@@ -14,18 +15,6 @@ export interface ResolveRequest {
   readonly reader: ClusterReader;
   /** Keys of resources that have problems themselves. @default none */
   readonly refused?: ReadonlySet<string>;
-}
-
-/** A problem of the input. */
-export interface InputProblem extends Problem {
-  /** The resource that the input lacks. */
-  readonly missing?: MissingResource;
-}
-
-export interface MissingResource {
-  readonly kind: string;
-  readonly namespace: string;
-  readonly name: string;
 }
 
 /**

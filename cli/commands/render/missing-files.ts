@@ -1,6 +1,6 @@
 import { dirname } from 'node:path';
 import type { Preview } from '../../../constructs/preview/preview.js';
-import type { MissingResource } from '../../../constructs/preview/resolve-problems.js';
+import type { MissingResource } from '../../../constructs/preview/input-problem.js';
 import {
   joinManifests,
   readManifests,
