@@ -1,7 +1,8 @@
 import { inspect } from 'node:util';
 import { redactText } from '../runner/telemetry/redact.js';
+import { VERSION } from '../runner/version.js';
 import { argumentsOf, type Command, type Outcome } from './arguments/command.js';
-import { CliError, UsageError } from './arguments/errors.js';
+import { CliError, errorCode, UsageError } from './arguments/errors.js';
 import { commandUsage, generalUsage } from './arguments/help.js';
 import { COMMANDS } from './commands/registry.js';
 import type { IOStreams } from './io/streams.js';
@@ -14,19 +15,19 @@ export async function runProgram(
   io: IOStreams,
 ): Promise<number> {
   if (name === '__complete') return completeWords(argv, io);
-  if (name === 'help' || isHelp(name))
-    return print(io, { out: await help(argv, io.program), code: 0 });
-  const command = COMMANDS.find((one) => one.name === name);
+  if (isVersion(name)) return runProgram(['version', ...argv], io);
+  const command = commandOf(name);
   try {
-    if (!command) throw new UsageError(`unknown command ${JSON.stringify(name)}`);
+    if (name === 'help' || isHelp(name))
+      return print(io, { out: await help(argv, io.program), code: 0 });
+    if (!command) throw unknownCommand(name);
     return print(io, await runCommand(command, argv, io));
   } catch (error) {
     if (error instanceof UsageError)
       return print(io, await usageOutcome(error, command, io.program));
     if (io.signal.aborted) return INTERRUPTED;
     const err = [`${io.program}: ${await messageOf(error)}`];
-    // For scripts that run diff, exit code 1 means changes.
-    return print(io, { err, code: name === 'diff' ? 2 : 1 });
+    return print(io, { err, code: errorCode(name) });
   }
 }
 
@@ -36,6 +37,7 @@ async function runCommand(
   io: IOStreams,
 ): Promise<Outcome> {
   if (argv.some(isHelp)) return { out: await commandUsage(io.program, command), code: 0 };
+  if (argv.includes('--version')) return { out: `${VERSION}\n`, code: 0 };
   const args = argumentsOf(command, argv);
   const run = await command.load();
   return run(args, io);
@@ -67,8 +69,24 @@ async function messageOf(error: unknown): Promise<string> {
 }
 
 async function help([topic]: readonly string[], program: string): Promise<string> {
-  const command = COMMANDS.find(({ name }) => name === topic);
-  return command ? commandUsage(program, command) : generalUsage(program, COMMANDS);
+  if (topic === undefined || isHelp(topic)) return generalUsage(program, COMMANDS);
+  const command = commandOf(topic);
+  if (!command) throw unknownCommand(topic);
+  return commandUsage(program, command);
+}
+
+function commandOf(name: string): Command | undefined {
+  return COMMANDS.find((command) => command.name === name);
+}
+
+/** A flag without a command is mostly one of a command, such as `-f`. */
+function unknownCommand(name: string): UsageError {
+  const hint = name.startsWith('-') ? ': the command comes first, such as `render -f FILE`' : '';
+  return new UsageError(`unknown command ${JSON.stringify(name)}${hint}`);
+}
+
+function isVersion(argument: string): boolean {
+  return ['--version', '-v', '-V'].includes(argument);
 }
 
 function isHelp(argument: string): boolean {

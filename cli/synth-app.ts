@@ -8,5 +8,14 @@
  */
 import '../runner/require-node.js';
 
-const { synthExamples } = await import('./synth-examples.js');
-synthExamples(process.argv[2]);
+const { CliError } = await import('./arguments/errors.js');
+const { processStreams } = await import('./io/streams.js');
+const { synth } = await import('./synth.js');
+const io = processStreams();
+try {
+  synth(io, process.argv[2]);
+} catch (error) {
+  if (!(error instanceof CliError)) throw error;
+  for (const line of error.message.split('\n')) io.notify(`synth: ${line}`);
+  process.exitCode = 1;
+}

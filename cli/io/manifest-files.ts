@@ -10,11 +10,15 @@ import {
   type Node,
   parseAllDocuments,
   type Tags,
+  visit,
 } from 'yaml';
+import { fileErrorReason } from './file-error.js';
+import { decodeManifest, templateIn } from './manifest-text.js';
 
 /** An object of a manifest, with its place in the file. */
 export interface ManifestObject {
   readonly object: object;
+  readonly file: string;
   /** The line of the object or of one of its fields: `bench.yaml:12`. */
   at(path?: string): string;
 }
@@ -28,7 +32,7 @@ export interface Manifests {
 
 const EXTENSIONS = /\.(ya?ml|json)$/;
 /** The name of standard input in problems. */
-const STDIN = '<stdin>';
+export const STDIN = '<stdin>';
 
 /**
  * Reads files of YAML or JSON, each with one document or more; `-` is standard input. From a folder it
@@ -37,12 +41,12 @@ const STDIN = '<stdin>';
 export function readManifests(paths: readonly string[], recursive: boolean): Manifests {
   const all = paths.map((path): Manifests => {
     try {
-      return joined(filesOf(path, recursive).map((file) => readManifest(file)));
+      return joinManifests(filesOf(path, recursive).map((file) => readManifest(file)));
     } catch (error) {
-      return { objects: [], problems: [`${path}: ${reasonOf(error)}`] };
+      return { objects: [], problems: [`${path || '-f'}: ${readingProblem(path, error)}`] };
     }
   });
-  return joined(all);
+  return joinManifests(all);
 }
 
 /** The objects in a text. */
@@ -57,8 +61,39 @@ export function parseManifests(text: string, file: string): Manifests {
     customTags: withoutTimes,
   });
   if ('empty' in documents) return { objects: [], problems: [] };
-  const place = (offset: number): string => `${file}:${lines.linePos(offset).line}`;
-  return joined(documents.map((document) => objectsOf(document, place)));
+  const place: Place = { file, line: (offset) => `${file}:${lines.linePos(offset).line}` };
+  return joinManifests(
+    documents.map((document) => {
+      const template = isTemplate(document) ? templateIn(text) : undefined;
+      return template
+        ? { objects: [], problems: [`${file}:${template.line + 1}: ${template.message}`] }
+        : objectsOf(document, place);
+    }),
+  );
+}
+
+/** An action such as `{{ .Values.name }}` is an error of syntax, or a mapping that is a key. */
+function isTemplate(document: Document.Parsed): boolean {
+  return document.errors.length > 0 || collectionKey(document) !== undefined;
+}
+
+/** The first key that is a mapping or a list, which no object of an API has. */
+function collectionKey(document: Document): Node | undefined {
+  let found: Node | undefined;
+  visit(document, {
+    Pair: (_, { key }) => {
+      if (!isMap(key) && !isSeq(key)) return undefined;
+      found = key;
+      return visit.BREAK;
+    },
+  });
+  return found;
+}
+
+/** Where the objects of a file are. */
+interface Place {
+  readonly file: string;
+  readonly line: (offset: number) => string;
 }
 
 function withoutTimes(tags: Tags): Tags {
@@ -69,13 +104,19 @@ function withoutTimes(tags: Tags): Tags {
   );
 }
 
-function objectsOf(document: Document.Parsed, place: (offset: number) => string): Manifests {
+function objectsOf(document: Document.Parsed, place: Place): Manifests {
   const [error] = document.errors;
-  if (error) return { objects: [], problems: [`${place(error.pos[0])}: ${error.message}`] };
+  if (error) return { objects: [], problems: [`${place.line(error.pos[0])}: ${error.message}`] };
+  const key = collectionKey(document);
+  if (key)
+    return {
+      objects: [],
+      problems: [`${place.line(key.range?.[0] ?? 0)}: keys must be text: got ${String(key)}`],
+    };
   const { contents } = document;
   if (contents === null || (isScalar(contents) && contents.value === null))
     return { objects: [], problems: [] };
-  return joined(itemsOf(contents).map((node) => objectOf(node, document, place)));
+  return joinManifests(itemsOf(contents).map((node) => objectOf(node, document, place)));
 }
 
 /** The items of a list of objects, or the object itself. */
@@ -85,17 +126,20 @@ function itemsOf(node: Node): readonly unknown[] {
   return isList && isSeq(items) ? items.items : [node];
 }
 
-function objectOf(node: unknown, document: Document, place: (offset: number) => string): Manifests {
+function objectOf(node: unknown, document: Document, place: Place): Manifests {
   const start = isNode(node) ? (node.range?.[0] ?? 0) : 0;
   if (!isMap(node)) {
-    return { objects: [], problems: [`${place(start)}: not an object: expected a mapping`] };
+    return { objects: [], problems: [`${place.line(start)}: not an object: expected a mapping`] };
   }
-  const at = (path?: string): string => place(offsetOf(node, path) ?? start);
+  const at = (path?: string): string => place.line(offsetOf(node, path) ?? start);
   try {
-    return { objects: [{ object: node.toJS(document) as object, at }], problems: [] };
+    return {
+      objects: [{ object: node.toJS(document) as object, file: place.file, at }],
+      problems: [],
+    };
   } catch (error) {
     // An alias without an anchor, or too many expanded aliases.
-    return { objects: [], problems: [`${place(start)}: ${reasonOf(error)}`] };
+    return { objects: [], problems: [`${place.line(start)}: ${reasonOf(error)}`] };
   }
 }
 
@@ -130,20 +174,29 @@ function filesOf(path: string, recursive: boolean): readonly string[] {
     });
 }
 
-function readManifest(file: string): Manifests {
-  return file === '-'
-    ? parseManifests(readFileSync(0, 'utf8'), STDIN)
-    : parseManifests(readFileSync(file, 'utf8'), file);
+function readManifest(path: string): Manifests {
+  const file = path === '-' ? STDIN : path;
+  const decoded = decodeManifest(readFileSync(path === '-' ? 0 : path), file);
+  return 'problem' in decoded
+    ? { objects: [], problems: [decoded.problem] }
+    : parseManifests(decoded.text, file);
 }
 
-function joined(parts: readonly Manifests[]): Manifests {
+/** The objects and the problems of several inputs. */
+export function joinManifests(parts: readonly Manifests[]): Manifests {
   return {
     objects: parts.flatMap(({ objects }) => objects),
     problems: parts.flatMap(({ problems }) => problems),
   };
 }
 
+/** Why a file or folder cannot be read, with what to do where the path says it. */
+function readingProblem(path: string, error: unknown): string {
+  if (path === '') return 'got an empty path, allowed: a file, a folder, or -';
+  if (/^https?:/.test(path)) return 'URLs are not read; download the file first';
+  return fileErrorReason(error);
+}
+
 function reasonOf(error: unknown): string {
-  const { code, message } = error as NodeJS.ErrnoException;
-  return code === 'ENOENT' ? 'no such file or directory' : message;
+  return error instanceof Error ? error.message : String(error);
 }

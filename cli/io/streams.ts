@@ -1,4 +1,6 @@
 import { basename } from 'node:path';
+import { errorCode } from '../arguments/errors.js';
+import { fileErrorReason } from './file-error.js';
 
 const PLUGIN = 'kubectl-appbench';
 const PROGRESS_MS = 1_000;
@@ -28,13 +30,17 @@ export function processStreams(): IOStreams {
   const interrupted = new AbortController();
   // A second Ctrl-C ends the process at once.
   process.once('SIGINT', () => interrupted.abort());
-  // The reader, such as a pager or `head`, has closed the pipe.
-  stdout.on('error', (error: NodeJS.ErrnoException) => {
-    if (error.code !== 'EPIPE') throw error;
-    process.exit();
+  const program = basename(argv[1] ?? '').startsWith(PLUGIN) ? 'kubectl appbench' : 'app-operator';
+  stdout.on('error', (error) => {
+    // The reader, such as a pager or `head`, has closed the pipe.
+    if ((error as NodeJS.ErrnoException).code === 'EPIPE') process.exit();
+    stderr.write(`${program}: cannot write the output: ${fileErrorReason(error)}\n`);
+    process.exit(errorCode(argv[2]));
   });
+  // Messages that cannot be written are lost; the exit code stays.
+  stderr.on('error', () => undefined);
   return {
-    program: basename(argv[1] ?? '').startsWith(PLUGIN) ? 'kubectl appbench' : 'app-operator',
+    program,
     env,
     colours: stdout.isTTY && !env['NO_COLOR'] && env['TERM'] !== 'dumb',
     terminal: stdout.isTTY ? () => ({ columns: stdout.columns, rows: stdout.rows }) : undefined,

@@ -1,5 +1,6 @@
 import { messageOf } from '../../constructs/kit/errors.js';
-import { existsSync } from 'node:fs';
+import { statSync } from 'node:fs';
+import { ConnectionError } from '../../runner/api/api-error.js';
 import { createClient, type Client } from '../../runner/api/client.js';
 import { loadCredentials, podNamespace } from '../../runner/api/credentials.js';
 import { contextsOf } from '../../runner/api/kubeconfig.js';
@@ -7,6 +8,7 @@ import type { GivenValues } from '../../runner/config/flag-parser.js';
 import { CliError } from '../arguments/errors.js';
 import type { CLUSTER_FLAGS } from '../arguments/shared-flags.js';
 import type { IOStreams } from '../io/streams.js';
+import { cliErrorOf } from './errors.js';
 
 /** The requests that commands send to an API server. */
 export type ApiClient = Pick<Client, 'request' | 'watch'>;
@@ -41,12 +43,14 @@ export async function connected<T>(
   const kubeconfig = (values.kubeconfig ?? env['KUBECONFIG']) || undefined;
   const inPod = kubeconfig === undefined && env['KUBERNETES_SERVICE_HOST'] !== undefined;
   const target = { kubeconfig, context: values.context, env, inPod };
-  const { client, namespace } = await connect(target);
+  const { client, namespace, server } = await connect(target);
   try {
     return await work({
       client: signal ? cancelledBy(signal, client) : client,
       namespace: values.namespace ?? namespace ?? 'default',
     });
+  } catch (error) {
+    throw error instanceof ConnectionError ? (cliErrorOf(error, server) ?? error) : error;
   } finally {
     await client.close();
   }
@@ -65,7 +69,9 @@ async function connect(target: Target) {
     const namespace = namespaceOf(target);
     const { kubeconfig, env, context } = target;
     const credentials = await loadCredentials(kubeconfig, env, undefined, context);
-    return { client: createClient({ credentials }), namespace };
+    const { endpoint } = await credentials.access();
+    const server = URL.parse(endpoint.server)?.origin;
+    return { client: createClient({ credentials }), namespace, server };
   } catch (error) {
     if (error instanceof CliError) throw error;
     throw new CliError(messageOf(error));
@@ -83,8 +89,11 @@ function namespaceOf({ kubeconfig, context, env, inPod }: Target): string | unde
 
 /** @param files one file, or several joined as in `KUBECONFIG`: a missing one of several is allowed */
 function requireFile(files: string): void {
-  if (files.includes(':') || existsSync(files)) return;
-  throw new CliError(`${files}: no such file; use --kubeconfig FILE, or set KUBECONFIG`);
+  if (files.includes(':')) return;
+  const stats = statSync(files, { throwIfNoEntry: false });
+  if (stats && !stats.isDirectory()) return;
+  const problem = stats ? 'is a folder' : 'no such file';
+  throw new CliError(`${files}: ${problem}; use --kubeconfig FILE, or set KUBECONFIG`);
 }
 
 function namespaceOfContext(

@@ -6,11 +6,15 @@ import {
 } from '../../runner/api/api-error.js';
 import { CliError } from '../arguments/errors.js';
 
-/** One line for an error of the API server, with what to do; undefined for any other error. */
-export function cliErrorOf(error: unknown): CliError | undefined {
+/**
+ * One line for an error of the API server, with what to do; undefined for any other error.
+ * @param server the address of the API server, if known
+ */
+export function cliErrorOf(error: unknown, server = ''): CliError | undefined {
   if (error instanceof ConnectionError) {
+    // Commands send requests in parallel: which of them fails first, and so its path, says nothing.
     return new CliError(
-      `cannot connect to the API server: ${error.message}; check --context and --kubeconfig`,
+      `cannot connect to the API server${server && ` ${server}`}: ${error.code}; check --context and --kubeconfig`,
     );
   }
   if (isUnauthorized(error)) {

@@ -38,6 +38,25 @@ const green = { color: 'green', value: null } as const;
 const yellow = (value: number): Threshold => ({ color: 'yellow', value });
 const red = (value: number): Threshold => ({ color: 'red', value });
 
+/**
+ * The colours of phases, and of Jobs' states: the same in every panel. Without them Grafana colours lines
+ * in the order of their names, and Failed was green where no site was Deleting.
+ */
+export const PHASE_COLOURS: Readonly<Record<string, string>> = {
+  Ready: 'green',
+  Succeeded: 'green',
+  Scheduled: 'light-green',
+  Running: 'blue',
+  Active: 'blue',
+  Provisioning: 'blue',
+  Syncing: 'blue',
+  Updating: 'purple',
+  Pending: 'yellow',
+  Suspended: 'text',
+  Deleting: 'orange',
+  Failed: 'red',
+};
+
 /** A series of Node.js, of the operator's processes only, under any name of the scrape job. */
 const ofOperator = (expr: string): string =>
   `${expr} and on (job, instance) app_operator_build_info`;
@@ -423,7 +442,7 @@ function grafanaPanel(panel: Panel): object {
             }
           : {}),
       },
-      overrides: [],
+      overrides: overridesOf(panel),
     },
     options: optionsOf(type),
     ...(type === 'table' ? { transformations: TABLE } : {}),
@@ -437,6 +456,38 @@ function grafanaPanel(panel: Panel): object {
     })),
   };
 }
+
+/** Fixed colours of lines that are phases, and of the cells of a column of phases. */
+function overridesOf({ type, targets }: Panel): readonly object[] {
+  if (type === 'table')
+    return targets.some(({ expr }) => expr.includes('phase')) ? [PHASE_COLUMN] : [];
+  if (!targets.some(({ legend }) => legend === '{{phase}}' || legend === '{{status}}')) return [];
+  return Object.entries(PHASE_COLOURS).map(([phase, fixedColor]) => ({
+    matcher: { id: 'byName', options: phase },
+    properties: [{ id: 'color', value: { mode: 'fixed', fixedColor } }],
+  }));
+}
+
+const PHASE_COLUMN = {
+  matcher: { id: 'byName', options: 'phase' },
+  properties: [
+    { id: 'custom.cellOptions', value: { type: 'color-text' } },
+    {
+      id: 'mappings',
+      value: [
+        {
+          type: 'value',
+          options: Object.fromEntries(
+            Object.entries(PHASE_COLOURS).map(([phase, color], index) => [
+              phase,
+              { color, index, text: phase },
+            ]),
+          ),
+        },
+      ],
+    },
+  ],
+};
 
 /** One table of all queries, without the columns that say nothing. */
 const TABLE = [

@@ -3,9 +3,11 @@ import type { Problem } from '../kit/errors.js';
 import { groupOf, keyOf, type KubeObject, type Resource } from '../kit/object.js';
 import { admit } from '../kit/schema/admit.js';
 import { DEFINITIONS } from '../registry.js';
+import { metadataProblems } from './metadata.js';
+import type { InputProblem } from './input-problem.js';
 
 /** What is wrong with an object that was given. */
-export interface ObjectProblem extends Problem {
+export interface ObjectProblem extends InputProblem {
   /** The object as it was given. */
   readonly object: object;
 }
@@ -33,8 +35,6 @@ export interface Acceptance {
   readonly problems: readonly ObjectProblem[];
   readonly skipped: readonly SkippedObject[];
 }
-
-const NAMESPACE = /^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$/;
 
 /** Picks the custom resources of a group, and validates each as the API server would. */
 export function accept(objects: readonly object[], group: string): Acceptance {
@@ -79,20 +79,17 @@ export function admitObject(
   // The API server drops these; kubectl and apply refuse them, since they are mostly misspelt.
   const unknown = pruned.map((path) => ({ path, message: 'Unknown field' }));
   const metadata = (stored.metadata as Partial<Resource['metadata']> | undefined) ?? {};
-  const { namespace = 'default', name = '' } = metadata;
-  const resource = { ...stored, metadata: { ...metadata, name, namespace } };
-  return { resource, problems: [...problems, ...unknown, ...namespaceProblems(namespace)] };
+  const { namespace, name = '' } = metadata;
+  const resource = {
+    ...stored,
+    metadata: { ...metadata, name, namespace: namespace ?? 'default' },
+  };
+  return { resource, problems: [...problems, ...unknown, ...metadataProblems(metadata)] };
 }
 
 /** The identity of a resource among all: `<kind>/<namespace>/<name>`. */
 export function resourceKey({ kind, metadata }: KubeObject): string {
   return `${kind}/${keyOf(metadata.namespace, metadata.name)}`;
-}
-
-function namespaceProblems(namespace: string): readonly Problem[] {
-  if (NAMESPACE.test(namespace)) return [];
-  const message = `Invalid value: ${JSON.stringify(namespace)}: must be a DNS label (RFC 1123)`;
-  return [{ path: 'metadata.namespace', message }];
 }
 
 function unknownKind(kind: unknown): Problem {

@@ -1,8 +1,10 @@
 import { INTEGRATIONS } from '../integrations/index.js';
 import { DEFAULT_API_GROUP } from '../kit/definition.js';
+import type { ClusterReader } from '../kit/kind.js';
 import type { KubeObject, Resource } from '../kit/object.js';
+import { quantityWarnings } from '../kit/quantity-warnings.js';
 import type { Settings } from '../kit/settings.js';
-import { StaticReader } from '../kit/static-reader.js';
+import type { StaticReader } from '../kit/static-reader.js';
 import { synthesize } from '../kit/synth.js';
 import { KINDS, type AnyKind } from '../registry.js';
 import {
@@ -12,6 +14,7 @@ import {
   type SkippedObject,
   type ObjectProblem,
 } from './accept.js';
+import { omittedObjects, RecordingReader, type OmittedObjects } from './omitted.js';
 import { resolveProblems } from './resolve-problems.js';
 
 /** What a preview assumes about the operator and the cluster. */
@@ -28,10 +31,30 @@ export interface PreviewOptions {
 export interface Preview {
   /** Every child of every bench and site: benches first, each kind by namespace and name. */
   readonly objects: readonly KubeObject[];
+  /** The same objects by the resource that they are made from. */
+  readonly resources: readonly PreviewedResource[];
   /** The problems, with the messages of admission or of the Ready condition. */
   readonly problems: readonly ObjectProblem[];
   /** Objects that were skipped, and why. */
   readonly skipped: readonly SkippedObject[];
+  /** What is legal but seldom meant, and resources without children, and why they have none. */
+  readonly notes: readonly ObjectNote[];
+  /** What integrations add that `serves` does not name. */
+  readonly omitted: readonly OmittedObjects[];
+}
+
+/** A custom resource, as it would be stored, and its children. */
+export interface PreviewedResource {
+  readonly resource: Resource;
+  readonly objects: readonly KubeObject[];
+}
+
+/** A remark about an object that was given. */
+export interface ObjectNote {
+  readonly object: object;
+  readonly message: string;
+  /** The field that it is about. */
+  readonly path?: string;
 }
 
 /**
@@ -48,16 +71,65 @@ export function preview(objects: readonly object[], options: PreviewOptions = {}
     objects,
     options.apiGroup ?? DEFAULT_API_GROUP,
   );
-  const reader = readerOf(
-    accepted.map(({ resource }) => resource),
-    options,
-  );
-  const results = inOrder(accepted).map(([kind, one]) => childrenOf(kind, one, reader, refused));
+  const resources = accepted.map(({ resource }) => resource);
+  const reader = readerOf(resources, options);
+  const ordered = inOrder(accepted);
+  const results = ordered.map(([kind, one]) => childrenOf(kind, one, reader, refused));
+  const found = [...problems, ...results.flatMap((result) => result.problems)];
   return {
     objects: results.flatMap((result) => result.objects),
-    problems: [...problems, ...results.flatMap((result) => result.problems)],
+    resources: ordered.map(([, { resource }], index) => ({
+      resource,
+      objects: results[index]?.objects ?? [],
+    })),
+    problems: found,
     skipped,
+    notes: [
+      ...ordered.flatMap(([kind, one]) => warningsOf(kind, one, reader)),
+      ...ordered.flatMap(([, { object }], index) => withoutChildren(object, results[index])),
+    ],
+    omitted: found.length > 0 ? [] : omittedFrom(ordered, options, reader.missing),
   };
+}
+
+/** The warnings of admission. */
+function warningsOf(
+  kind: AnyKind,
+  { object, resource }: Accepted,
+  reader: ClusterReader,
+): readonly ObjectNote[] {
+  return [
+    ...quantityWarnings(resource.spec),
+    ...(kind.admissionWarnings?.(resource, reader) ?? []),
+  ].map(({ path, message }) => ({ object, path, message: `warning: ${path}: ${message}` }));
+}
+
+/** Documents, such as workspaces: a user who looks for their objects in a preview finds none. */
+function withoutChildren(
+  object: object,
+  result: Pick<Preview, 'objects' | 'problems'> | undefined,
+): readonly ObjectNote[] {
+  if (!result || result.objects.length + result.problems.length > 0) return [];
+  const message = 'renders to no objects: the operator writes it into the database of its site';
+  return [{ object, message }];
+}
+
+function omittedFrom(
+  ordered: readonly (readonly [AnyKind, Accepted])[],
+  options: PreviewOptions,
+  missing: ReadonlySet<string>,
+): readonly OmittedObjects[] {
+  const resources = ordered.map(([, { resource }]) => resource);
+  const graph = (serves: readonly string[]) => {
+    const reader = readerOf(resources, { ...options, serves });
+    return new Map(
+      ordered.map(([kind, one]) => [
+        one.resource,
+        childrenOf(kind, one, reader, new Set()).objects,
+      ]),
+    );
+  };
+  return omittedObjects(graph, options.serves ?? [], missing);
 }
 
 /** Kinds whose objects are assumed to exist where they are named. */
@@ -69,8 +141,8 @@ const ASSUMED = new Set([
 /**
  * A reader of custom resources: each is reconciled, every named Secret and database server exists.
  */
-export function readerOf(resources: readonly Resource[], options: PreviewOptions): StaticReader {
-  return new StaticReader({
+export function readerOf(resources: readonly Resource[], options: PreviewOptions): RecordingReader {
+  return new RecordingReader({
     objects: resources.map(settled),
     ...(options.settings ? { settings: options.settings } : {}),
     ...(options.serves ? { serves: options.serves } : {}),

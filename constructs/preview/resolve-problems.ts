@@ -6,6 +6,7 @@ import { reasonClass } from '../kit/reasons.js';
 import { referenceName } from '../kit/reference.js';
 import type { AnyKind } from '../registry.js';
 import { resourceKey } from './accept.js';
+import type { InputProblem } from './input-problem.js';
 
 /** A resource whose inputs were to be resolved. */
 export interface ResolveRequest {
@@ -20,7 +21,7 @@ export interface ResolveRequest {
  * The problems in an error that `resolve` threw: the message of the Ready condition, by field.
  * @throws the error where it is no problem of the input
  */
-export function resolveProblems(error: unknown, request: ResolveRequest): readonly Problem[] {
+export function resolveProblems(error: unknown, request: ResolveRequest): readonly InputProblem[] {
   if (!(error instanceof Stalled || error instanceof Waiting)) throw error;
   const problems = problemsOf(error);
   if (reasonClass(request.kind, error.reason) !== 'missing') return problems;
@@ -34,7 +35,7 @@ export function resolveProblems(error: unknown, request: ResolveRequest): readon
 function missingReference(
   { path }: Problem,
   { kind, resource, reader, refused }: ResolveRequest,
-): readonly Problem[] | undefined {
+): readonly InputProblem[] | undefined {
   const reference = kind.references.find(({ field }) => path === `spec.${field}.name`);
   const name = reference && referenceName(resource, reference);
   if (!reference || name === undefined) return undefined;
@@ -43,7 +44,7 @@ function missingReference(
   if (reader.get(named.kind, namespace, name, identity)) return undefined;
   if (refused?.has(resourceKey(named))) return [];
   const message = `there is no ${named.kind} ${JSON.stringify(name)} in namespace ${namespace} in the input: add it to the input`;
-  return [{ path, message }];
+  return [{ path, message, missing: { kind: named.kind, namespace, name } }];
 }
 
 function identity(object: KubeObject): KubeObject {

@@ -115,7 +115,8 @@ class ArgumentReader {
   positional(text: string): void {
     this.positionals.push(text);
     if (this.positionals.length <= this.most) return;
-    const hint = this.most > 0 ? '' : ': flags start with --';
+    const takesFiles = Object.values(this.flags).some(({ short }) => short === 'f');
+    const hint = takesFiles ? ': files need -f' : this.most > 0 ? '' : ': flags start with --';
     this.problems.push(`unexpected argument ${JSON.stringify(text)}${hint}`);
   }
 

@@ -4,10 +4,10 @@ import type { ObjectKind } from '../../constructs/kit/object-kind.js';
 import type { Client } from '../api/client.js';
 import { resourcePath } from '../api/resource-path.js';
 import type { Child } from '../cache/child.js';
+import { Event, lastSeen, problemOfClaims, type EventObject } from './claim-diagnosis.js';
 
 /** Not watched: pods are listed only to explain a failure. */
 export const Pod: ObjectKind = { apiVersion: 'v1', kind: 'Pod', plural: 'pods' };
-const Event: ObjectKind = { apiVersion: 'events.k8s.io/v1', kind: 'Event', plural: 'events' };
 /** How long a diagnosis is good for. */
 const FRESH_MS = 30_000;
 /** Thousands of sites that start at once are slow, not failing: one of them in this time is diagnosed. */
@@ -42,13 +42,6 @@ export interface PodObject extends KubeObject {
     readonly initContainerStatuses?: readonly ContainerStatus[];
     readonly containerStatuses?: readonly ContainerStatus[];
   };
-}
-
-/** What is read of an event. The time of a repetition is in `series`, or in older clients' field. */
-interface EventObject extends KubeObject {
-  readonly note?: string;
-  readonly series?: { readonly lastObservedTime?: string };
-  readonly deprecatedLastTimestamp?: string;
 }
 
 /** Why a child is not ready. */
@@ -110,10 +103,11 @@ export class PodDiagnostics {
       { query: { labelSelector, limit: '20' } },
     );
     if (items.length === 0) return this.#refusal(child);
-    return items
-      .toSorted((a, b) => createdAt(b).localeCompare(createdAt(a)))
-      .map(problemOfPod)
-      .find((problem) => problem !== undefined);
+    const pods = items.toSorted((a, b) => createdAt(b).localeCompare(createdAt(a)));
+    // A pod whose claim is Pending has no container yet, and the scheduler says less than the provisioner.
+    const [blocked] = pods.filter(isUnscheduled);
+    const claims = blocked && (await problemOfClaims(this.props.client, blocked));
+    return claims ?? pods.map(problemOfPod).find((problem) => problem !== undefined);
   }
 
   /** Controllers of StatefulSets and Jobs report only by events that they cannot create a pod. */
@@ -126,10 +120,6 @@ export class PodDiagnostics {
     const [last] = items.toSorted((a, b) => lastSeen(b).localeCompare(lastSeen(a)));
     return last?.note && refusedPod(last.note);
   }
-}
-
-function lastSeen({ series, deprecatedLastTimestamp, metadata }: EventObject): string {
-  return series?.lastObservedTime ?? deprecatedLastTimestamp ?? metadata.creationTimestamp ?? '';
 }
 
 function createdAt(pod: PodObject): string {
@@ -150,6 +140,11 @@ export function problemOfPod({ status }: PodObject): string | undefined {
   return scheduled?.status === 'False'
     ? `pod is unschedulable: ${scheduled.message ?? ''}`
     : undefined;
+}
+
+function isUnscheduled({ status }: PodObject): boolean {
+  const started = [...(status?.initContainerStatuses ?? []), ...(status?.containerStatuses ?? [])];
+  return status?.phase === 'Pending' && started.length === 0;
 }
 
 /** In this order: the termination message, why the container waits, the exit code. */

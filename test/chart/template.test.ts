@@ -1,7 +1,10 @@
 import assert from 'node:assert/strict';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { after, before, describe, test } from 'node:test';
+import { loadAll } from 'js-yaml';
 import { parse, parseAllDocuments } from 'yaml';
 
 import { installManifest, type ManifestProps } from '../../cli/commands/install/manifest.js';
@@ -10,6 +13,7 @@ import type { KubeObject } from '../../constructs/kit/object.js';
 import { VERSION } from '../../runner/version.js';
 import type { Helm } from '../../testbed/helm/helm.js';
 import { projectRoot } from '../../testbed/root.js';
+import { pyYaml } from '../support/py-yaml.js';
 import { CHART, startHelm } from './support.js';
 
 let helm: Helm;
@@ -259,4 +263,19 @@ test('helm package takes every file that a release needs', async () => {
   assert.match(await helm.run('show', 'readme', CHART), /^# app-operator/m);
   const values = parse(await helm.run('show', 'values', CHART)) as Record<string, unknown>;
   assert.equal(values['replicas'], 1);
+});
+
+test('what Helm makes of the chart is read by two other parsers as by ours', async () => {
+  const text = await helm.run('template', 'ours', CHART, `--namespace=${OPERATOR.namespace}`);
+  const dir = mkdtempSync(path.join(tmpdir(), 'app-operator-chart-'));
+  try {
+    const file = path.join(dir, 'chart.yaml');
+    writeFileSync(file, text);
+    const expected = objectsIn(text);
+    const [python = []] = pyYaml([file]);
+    assert.deepEqual(python.filter(Boolean), expected, 'PyYAML');
+    assert.deepEqual(loadAll(text).filter(Boolean), expected, 'js-yaml');
+  } finally {
+    rmSync(dir, { recursive: true });
+  }
 });

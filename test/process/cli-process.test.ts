@@ -138,3 +138,52 @@ describe('an unexpected error is printed with its stack', () => {
     assert.match(err, /^app-operator: TypeError: .*\n {4}at /);
   });
 });
+
+describe('a cluster that cannot be reached, and a file that cannot be written', () => {
+  /** A kubeconfig of a port where nothing listens. */
+  async function nothingListens(): Promise<{ readonly kubeconfig: string; readonly port: number }> {
+    const server = createServer();
+    const kubeconfig = await listening(server);
+    const { port } = server.address() as AddressInfo;
+    server.close();
+    await once(server, 'close');
+    return { kubeconfig, port };
+  }
+
+  test('the error names the server, and none of the requests that are sent at once', async () => {
+    const { kubeconfig, port } = await nothingListens();
+    writeFileSync(join(dir, 'bench.yaml'), BENCH);
+    for (const [args, code] of [
+      [['status'], 1],
+      [['report', '-o', 'x.tgz'], 1],
+      [['diff', '-f', 'bench.yaml'], 2],
+    ] as const) {
+      const result = await run(MAIN, args, kubeconfig);
+      const message = `app-operator: cannot connect to the API server http://127.0.0.1:${port}: ECONNREFUSED; check --context and --kubeconfig\n`;
+      assert.equal(result.code, code);
+      assert.ok(result.err.endsWith(message), result.err);
+    }
+  });
+
+  test('a report opens its file first, and then reports nothing else', async () => {
+    const { kubeconfig } = await nothingListens();
+    for (const [path, problem] of [
+      ['missing/x.tgz', 'cannot be written: no such file or directory'],
+      ['kubeconfig/x.tgz', 'cannot be written: not a directory (ENOTDIR)'],
+      ['kubeconfig', 'already exists'],
+      ['.', 'is a folder'],
+    ] as const) {
+      const { code, err } = await run(MAIN, ['report', '-o', path], kubeconfig);
+      const message = `app-operator: ${path}: ${problem}; choose another file with -o\n`;
+      assert.deepEqual([code, err], [1, message]);
+    }
+  });
+
+  test('a kubeconfig that is a folder, and one that is missing, are distinguished', async () => {
+    const advice = 'use --kubeconfig FILE, or set KUBECONFIG';
+    const folder = await run(MAIN, ['status', '--kubeconfig', '.'], '');
+    assert.equal(folder.err, `app-operator: .: is a folder; ${advice}\n`);
+    const missing = await run(MAIN, ['status', '--kubeconfig', 'x'], '');
+    assert.equal(missing.err, `app-operator: x: no such file; ${advice}\n`);
+  });
+});

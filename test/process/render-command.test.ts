@@ -1,12 +1,23 @@
 import assert from 'node:assert/strict';
-import { execFile } from 'node:child_process';
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { execFile, spawnSync } from 'node:child_process';
+import {
+  mkdirSync,
+  mkdtempSync,
+  openSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { basename, join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 
 import { renderFile } from '../../cli/testing.js';
+import { runProgram } from '../../cli/program.js';
+import type { IOStreams } from '../../cli/io/streams.js';
 import { toYaml } from '../../cli/io/yaml.js';
 import { DEFINITIONS } from '../../constructs/registry.js';
 import { VERSION } from '../../runner/version.js';
@@ -30,6 +41,27 @@ function appOperator(args: readonly string[], input = '', cwd = dir): Promise<Re
     });
     child.stdin?.end(input);
   });
+}
+
+/** Runs the command line in this process: a process of its own takes half a second. */
+async function inProcess(...args: readonly string[]): Promise<Result> {
+  let out = '';
+  let err = '';
+  const io: IOStreams = {
+    program: 'app-operator',
+    env: {},
+    colours: false,
+    terminal: undefined,
+    signal: new AbortController().signal,
+    write: (text) => {
+      out += text;
+    },
+    progress: undefined,
+    notify: (line) => {
+      err += `${line}\n`;
+    },
+  };
+  return { code: await runProgram(args, io), out, err };
 }
 
 let dir: string;
@@ -116,6 +148,94 @@ spec:
     }
   });
 
+  const BENCH = toYaml([bench()]);
+  const HELM = 'metadata:\n  name: {{ .Release.Name }}\n';
+  const UNREADABLE: readonly (readonly [string, string | Buffer, RegExp])[] = [
+    ['UTF-16 of Windows', Buffer.from(`\ufeff${BENCH}`, 'utf16le'), /encoding is UTF-16, expected/],
+    ['UTF-16 without a mark', Buffer.from(BENCH, 'utf16le'), /encoding is UTF-16, expected UTF-8/],
+    ['Latin-1', Buffer.from(`${BENCH}# caf\u00e9\n`, 'latin1'), /:7: not valid UTF-8/],
+    ['a Helm template', BENCH.replace(/metadata[^]*?\n {2}.*\n/, HELM), /:4: the file is a template, not YAML: "\{\{ \.Release\.Name }}"; render it first/],
+    ['a Helm template with blocks', `{{- if .Values.x }}\n${BENCH}{{- end }}\n`, /:1: the file is a template, not YAML: "\{\{- if \.Values\.x }}"/],
+    ['a Jinja template', `{% for n in x %}\n${BENCH}{% endfor %}\n`, /:1: the file is a template, not YAML/],
+    ['a template in quotes', BENCH.replace('version-15', "'{{ .Values.v }}'"), /:6: AppBench\/b: spec\.frameworkVersion: .*; the value comes from a template: "\{\{ \.Values\.v }}"/],
+    ['a variable', BENCH.replace('version-15', '${VERSION}'), /:6: AppBench\/b: spec\.frameworkVersion: .*; the value comes from a template: "\$\{VERSION}"/],
+    ['a key that is no text', `${BENCH}? {a: b}\n: c\n`, /:7: keys must be text: got \{"a":"b"}/],
+  ]; // prettier-ignore
+  for (const [what, content, message] of UNREADABLE) {
+    test(`says what is wrong with ${what}`, async () => {
+      const file = join(dir, 'input.yaml');
+      writeFileSync(file, content);
+      const { code, out, err } = await inProcess('render', '-f', file);
+      assert.deepEqual([code, out], [1, '']);
+      assert.match(err, message);
+      assert.equal(err.trim().split('\n').length, 1, err);
+    });
+  }
+
+  test('takes text with braces in quotes as it is', async () => {
+    const workspace = {
+      apiVersion: API_VERSION,
+      kind: 'SiteWorkspace',
+      metadata: { name: 'w', annotations: { note: '{{ user }}' } },
+      spec: { siteRef: { name: 's' }, title: '{{ title }}' },
+    };
+    const { code, err } = await appOperator(
+      ['render', '-f', '-'],
+      toYaml([bench(), site(), workspace]),
+    );
+    assert.equal(code, 0, err);
+  });
+
+  test('names the files beside the input that have what it lacks', async () => {
+    mkdirSync(join(dir, 'parts'));
+    const job = {
+      apiVersion: API_VERSION,
+      kind: 'SiteJob',
+      metadata: { name: 'j' },
+      spec: { siteRef: { name: 's' }, command: ['migrate'] },
+    };
+    write('parts/1-bench.yaml', toYaml([bench({}, 'other'), bench()]));
+    write('parts/2-site.yaml', toYaml([site()]));
+    write('parts/3-job.yaml', toYaml([job]));
+    const { code, err } = await appOperator(['render', '-f', 'parts/3-job.yaml']);
+    assert.equal(code, 1);
+    assert.match(
+      err,
+      /^parts\/3-job\.yaml:7: SiteJob\/j: spec\.siteRef\.name: there is no AppSite "s"/m,
+    );
+    assert.match(
+      err,
+      /^found beside the input: add -f parts\/2-site\.yaml -f parts\/1-bench\.yaml$/m,
+    );
+  });
+
+  test('notes what it omits, what is seldom meant, and what has no objects', async () => {
+    const scaling = { enabled: true, minReplicas: 0, maxReplicas: 10, queueLength: 2 };
+    const resources = { gunicorn: { limits: { memory: '512m' } } };
+    const user = {
+      apiVersion: API_VERSION,
+      kind: 'SiteUser',
+      metadata: { name: 'ada' },
+      spec: { siteRef: { name: 's' }, email: 'ada@example.org', firstName: 'Ada' },
+    };
+    const tls = { ingress: { enabled: true, tls: { enabled: true, certManagerIssuer: 'le' } } };
+    const input = toYaml([
+      bench({ workerAutoscaling: { short: scaling }, componentResources: resources }),
+      site(tls),
+      user,
+    ]);
+    const { code, err } = await appOperator(['render', '-f', '-'], input);
+    assert.equal(code, 0);
+    assert.deepEqual(err.trim().split('\n'), [
+      '<stdin>:16: AppBench/b: warning: spec.componentResources.gunicorn.limits.memory: 512m is 0.512 bytes: m stands for thousandths: did you mean 512Mi?',
+      '<stdin>:32: SiteUser/ada: renders to no objects: the operator writes it into the database of its site',
+      'omitted without --serves keda: ScaledObject/b-worker-short, TriggerAuthentication/b-redis-trigger, ScaledObject/s-worker-short',
+      'omitted without --serves cert-manager: Certificate/s-tls',
+    ]);
+    const named = await appOperator(['render', '-f', '-', '--serves=keda,cert-manager'], input);
+    assert.doesNotMatch(named.err, /omitted/);
+  });
+
   test('reports files that it cannot read', async () => {
     write('broken.yaml', 'a: [1,\nb: 2\n');
     write('text.yaml', 'just text\n');
@@ -126,6 +246,19 @@ spec:
     assert.match(err, /^missing\.yaml: no such file or directory$/m);
     assert.match(err, /^broken\.yaml:\d: /m);
     assert.match(err, /^text\.yaml:1: not an object/m);
+    symlinkSync('circle', join(dir, 'circle'));
+    for (const [path, message] of [
+      ['', '-f: got an empty path, allowed: a file, a folder, or -'],
+      [
+        'https://example.com/x.yaml',
+        'https://example.com/x.yaml: URLs are not read; download the file first',
+      ],
+      [join(dir, 'circle'), `${join(dir, 'circle')}: too many symbolic links encountered (ELOOP)`],
+      [join(dir, 'text.yaml/x'), `${join(dir, 'text.yaml/x')}: not a directory (ENOTDIR)`],
+    ] as const) {
+      const result = await inProcess('render', `--filename=${path}`);
+      assert.deepEqual([result.code, result.err], [1, `${message}\n`]);
+    }
   });
 
   test('accepts the settings flags of the operator', async () => {
@@ -141,6 +274,8 @@ spec:
 describe('app-operator', () => {
   test('prints its version, its help, the CRDs and the install manifest', async () => {
     assert.equal((await appOperator(['version'])).out, `${VERSION}\n`);
+    for (const args of [['--version'], ['-v'], ['-V'], ['render', '--version']])
+      assert.deepEqual(await appOperator(args), { code: 0, out: `${VERSION}\n`, err: '' });
     assert.match((await appOperator(['help'])).out, /^Usage: app-operator COMMAND/);
     assert.match((await appOperator(['render', '--help'])).out, /^Usage:/);
     const crds = objectsIn((await appOperator(['crds', '--api-group=x.example.org'])).out);
@@ -155,6 +290,10 @@ describe('app-operator', () => {
 
   const WRONG: readonly (readonly [string[], RegExp])[] = [
     [['rendr'], /unknown command "rendr"/],
+    [['help', 'rendr'], /unknown command "rendr"/],
+    [['-f', 'x'], /unknown command "-f": the command comes first/],
+    [['render', 'x.yaml'], /unexpected argument "x\.yaml": files need -f/],
+    [['install', '--namespaces='], /--namespaces: got "", allowed: /],
     [['render'], /render needs -f/],
     [['render', '-f', 'x', '--serve=keda'], /--serve/],
     [['render', '-f', 'x', '--serves=helm'], /--serves: got "helm", allowed: keda/],
@@ -173,6 +312,63 @@ describe('app-operator', () => {
       assert.deepEqual([code, out], [2, '']);
       assert.match(err, message);
       assert.match(err, /Usage: app-operator/);
+    });
+  }
+});
+
+describe('an output that cannot be written', { skip: process.platform !== 'linux' }, () => {
+  /** Runs the command line on a device that is always full. */
+  const onFull = (args: readonly string[], stream: 1 | 2) => {
+    const full = openSync('/dev/full', 'w');
+    const stdio = [...(['ignore', 'pipe', 'pipe'] as const)] as ('ignore' | 'pipe' | number)[];
+    stdio[stream] = full;
+    const options = { cwd: dir, stdio, encoding: 'utf8' } as const;
+    const { status, stderr } = spawnSync(process.execPath, [MAIN, ...args], options);
+    return { code: status, err: stderr };
+  };
+  const NO_SPACE = 'app-operator: cannot write the output: no space left on device (ENOSPC)\n';
+
+  test('is one line, and an error', () => {
+    for (const args of [
+      ['crds'],
+      ['version'],
+      ['--help'],
+      ['render', '-f', `${EXAMPLES}bench.yaml`],
+    ])
+      assert.deepEqual(onFull(args, 1), { code: 1, err: NO_SPACE });
+    assert.deepEqual(onFull(['diff', '--help'], 1), { code: 2, err: NO_SPACE });
+  });
+
+  test('keeps the exit code where only messages are lost', () => {
+    assert.equal(onFull(['nothing'], 2).code, 2);
+    assert.equal(onFull(['render', '-f', 'missing.yaml'], 2).code, 1);
+    assert.equal(onFull(['version'], 2).code, 0);
+  });
+});
+
+describe('the examples', () => {
+  const files = readdirSync(EXAMPLES).filter((file) => file.endsWith('.yaml'));
+  for (const file of files) {
+    test(`${file} says what it needs, and render says it too`, async () => {
+      const [, needs = ''] =
+        /^#.*\n# Needs: (.*)\n/.exec(readFileSync(EXAMPLES + file, 'utf8')) ?? [];
+      const named = [...needs.matchAll(/\b([a-z-]+\.yaml)\b/g)].map(([, name = '']) => name);
+      assert.ok(named.length > 0 || needs.startsWith('no other file'), needs);
+      const alone = await inProcess('render', '-f', EXAMPLES + file);
+      const [, hint = ''] = /^found beside the input: add (.*)$/m.exec(alone.err) ?? [];
+      const found = hint
+        .split(' ')
+        .filter((word) => word.endsWith('.yaml'))
+        .map((one) => basename(one));
+      assert.deepEqual(
+        [alone.code, found.filter((name) => !named.includes(name))],
+        [found.length > 0 ? 1 : 0, []],
+      );
+      const all = await inProcess(
+        'render',
+        ...[file, ...named].flatMap((name) => ['-f', EXAMPLES + name]),
+      );
+      assert.equal(all.code, 0, all.err);
     });
   }
 });

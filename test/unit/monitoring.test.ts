@@ -3,7 +3,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { describe, test } from 'node:test';
 
 import { scripts } from '../../constructs/frappe/scripts.generated.js';
-import { dashboard, ROWS } from '../../constructs/monitoring/dashboard.js';
+import { dashboard, PHASE_COLOURS, ROWS } from '../../constructs/monitoring/dashboard.js';
 import { RULE_GROUPS } from '../../constructs/monitoring/rules.js';
 import { SERIES } from '../../constructs/monitoring/series.js';
 import { KINDS } from '../../constructs/registry.js';
@@ -107,6 +107,69 @@ interface Placed {
     readonly h: number;
   };
 }
+
+interface Override {
+  readonly matcher: { readonly id: string; readonly options: string };
+  readonly properties: readonly { readonly id: string; readonly value: unknown }[];
+}
+
+describe('the colours of phases', () => {
+  interface Coloured {
+    readonly title: string;
+    readonly type: string;
+    readonly targets?: readonly { readonly expr: string; readonly legendFormat: string }[];
+    readonly fieldConfig?: { readonly overrides: readonly Override[] };
+  }
+  const file = readFileSync(`${ROOT}dist/monitoring/grafana-dashboard.json`, 'utf8');
+  const { panels } = JSON.parse(file) as { readonly panels: readonly Coloured[] };
+  const phased = panels.filter((panel) =>
+    panel.targets?.some(({ expr, legendFormat }) =>
+      panel.type === 'table' ? expr.includes('_phase') : /^\{\{(phase|status)}}$/.test(legendFormat),
+    ),
+  );
+  /** The colour of each phase in a panel: of its line, or of its cell. */
+  const coloursOf = ({ fieldConfig }: Coloured): Record<string, string> =>
+    Object.fromEntries(
+      (fieldConfig?.overrides ?? []).flatMap(({ matcher, properties }) =>
+        properties.flatMap(({ id, value }) => {
+          if (id === 'color')
+            return [[matcher.options, (value as { readonly fixedColor: string }).fixedColor]];
+          if (id !== 'mappings') return [];
+          const [{ options }] = value as [
+            { readonly options: Record<string, { readonly color: string }> },
+          ];
+          return Object.entries(options).map(([phase, { color }]) => [phase, color]);
+        }),
+      ),
+    );
+
+  test('are the same in every panel that shows a phase, with Ready green and Failed red', () => {
+    assert.deepEqual(phased.map(({ title }) => title).sort(), ['Backups by phase', 'Benches by phase', 'Jobs', 'Not Ready', 'Sites by phase']); // prettier-ignore
+    for (const panel of phased) {
+      const colours = coloursOf(panel);
+      assert.deepEqual(colours, PHASE_COLOURS, panel.title);
+      assert.deepEqual([colours['Ready'], colours['Succeeded'], colours['Failed']], ['green', 'green', 'red']); // prettier-ignore
+    }
+  });
+
+  test('are there for every phase of the API and every state of a Job', () => {
+    const phases = KINDS.flatMap(({ definition }) => {
+      const status = definition.status as unknown as {
+        readonly properties?: { readonly phase?: { readonly enum?: readonly string[] } };
+      };
+      return status.properties?.phase?.enum ?? [];
+    });
+    const wanted = [...new Set([...phases, 'Active', 'Succeeded', 'Failed'])].sort();
+    assert.ok(wanted.includes('Updating'));
+    assert.deepEqual(Object.keys(PHASE_COLOURS).sort(), wanted);
+  });
+
+  test('differ where phases differ in what they ask of the reader', () => {
+    const { Ready, Provisioning, Updating, Pending, Deleting, Failed } = PHASE_COLOURS;
+    const colours = [Ready, Provisioning, Updating, Pending, Deleting, Failed];
+    assert.equal(new Set(colours).size, colours.length);
+  });
+});
 
 describe('the dashboard', () => {
   const { panels } = dashboard() as { readonly panels: readonly Placed[] };

@@ -173,6 +173,62 @@ describe('the messages of the pods of an unhealthy child', () => {
     ]);
   });
 
+  /** An API server with one pod that waits for the claim `demo-sites`. */
+  function waitingForClaim(claim: object, events: readonly object[]) {
+    const volumes = [
+      { name: 'scripts', configMap: { name: 'x' } },
+      { name: 'sites', persistentVolumeClaim: { claimName: 'demo-sites' } },
+    ];
+    const unscheduled = [
+      { type: 'PodScheduled', status: 'False', message: 'unbound immediate claims' },
+    ];
+    const waitingPod = {
+      ...pod('2026-01-01T00:00:00Z', { phase: 'Pending', conditions: unscheduled }),
+      metadata: { name: 'p', namespace: 'ns', creationTimestamp: '2026-01-01T00:00:00Z' },
+      spec: { volumes },
+    };
+    const answers: Record<string, object> = {
+      '/api/v1/namespaces/ns/pods': { items: [waitingPod] },
+      '/api/v1/namespaces/ns/persistentvolumeclaims/demo-sites': {
+        metadata: { name: 'demo-sites', namespace: 'ns', uid: 'c1' },
+        ...claim,
+      },
+      '/apis/events.k8s.io/v1/namespaces/ns/events': { items: events },
+    };
+    const client = {
+      request: <T>(_: string, path: string): Promise<T> => Promise.resolve(answers[path] as T),
+    };
+    return new PodDiagnostics({ client, now: () => 0 }).explain(running('u1'));
+  }
+  const refused = {
+    metadata: { name: 'e', creationTimestamp: '2026-01-01T00:00:00Z' },
+    reason: 'ProvisioningFailed',
+    note: 'failed to provision volume with StorageClass "standard": NodePath only supports ReadWriteOnce and ReadWriteOncePod (1.22+) access modes',
+  };
+
+  test('a claim that the storage class refuses is named, with what to set', async () => {
+    const claim = { spec: { accessModes: ['ReadWriteMany'] }, status: { phase: 'Pending' } };
+    const provisioning = { ...refused, reason: 'Provisioning', note: 'provisioning' };
+    const { why } = await waitingForClaim(claim, [provisioning, refused]);
+    assert.equal(
+      why,
+      `volume claim demo-sites is Pending: ${refused.note}; without a storage class for ReadWriteMany, delete the bench and this claim, and create the bench with spec.storage.accessMode: ReadWriteOnce`,
+    );
+  });
+
+  test('a claim of one node that is refused has no such advice', async () => {
+    const claim = { spec: { accessModes: ['ReadWriteOnce'] }, status: { phase: 'Pending' } };
+    const { why } = await waitingForClaim(claim, [{ ...refused, note: 'no space' }]);
+    assert.equal(why, 'volume claim demo-sites is Pending: no space');
+  });
+
+  test('a bound claim, and one that nothing refuses, leave the word to the scheduler', async () => {
+    const unschedulable = 'pod is unschedulable: unbound immediate claims';
+    const bound = { spec: {}, status: { phase: 'Bound' } };
+    assert.equal((await waitingForClaim(bound, [refused])).why, unschedulable);
+    assert.equal((await waitingForClaim({ status: { phase: 'Pending' } }, [])).why, unschedulable);
+  });
+
   test('a question that fails is no answer', async () => {
     const client = { request: () => Promise.reject(new Error('403')) };
     const answers = await new PodDiagnostics({ client, now: () => 0 }).explain(FAILED);

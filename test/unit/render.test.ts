@@ -160,6 +160,46 @@ const REFUSED: readonly (readonly [string, readonly object[], RegExp])[] = [
     /^AppBench\/a b\/b: metadata\.namespace: Invalid value: "a b"/,
   ],
   [
+    'a misspelt field of metadata',
+    [{ ...bench(), metadata: { name: 'b', lables: {} } }],
+    /^AppBench\/b: metadata\.lables: Unknown field: did you mean "labels"\?$/,
+  ],
+  [
+    'an unknown field of metadata',
+    [{ ...bench(), metadata: { name: 'b', owner: 'x' } }],
+    /^AppBench\/b: metadata\.owner: Unknown field$/,
+  ],
+  [
+    'a label that is no text',
+    [{ ...bench(), metadata: { name: 'b', labels: { a: 1 } } }],
+    /^AppBench\/b: metadata\.labels\.a: Invalid value: 1: must be text; write it in quotes$/,
+  ],
+  [
+    'a label with a blank',
+    [{ ...bench(), metadata: { name: 'b', labels: { a: 'x y' } } }],
+    /^AppBench\/b: metadata\.labels\.a: Invalid value: "x y": must be at most 63 letters/,
+  ],
+  [
+    'a key of a label that is none',
+    [{ ...bench(), metadata: { name: 'b', labels: { 'a b': '' } } }],
+    /^AppBench\/b: metadata\.labels: Invalid value: "a b": must be a qualified name$/,
+  ],
+  [
+    'labels that are a list',
+    [{ ...bench(), metadata: { name: 'b', labels: ['a'] } }],
+    /^AppBench\/b: metadata\.labels: Invalid value: \["a"\]: must be a mapping of text$/,
+  ],
+  [
+    'an annotation that is no text',
+    [{ ...bench(), metadata: { name: 'b', annotations: { a: true } } }],
+    /^AppBench\/b: metadata\.annotations\.a: Invalid value: true: must be text/,
+  ],
+  [
+    'a namespace that is no text',
+    [{ ...bench(), metadata: { name: 'b', namespace: 7 } }],
+    /^AppBench\/7\/b: metadata\.namespace: Invalid value: 7: must be text/,
+  ],
+  [
     'no metadata',
     [{ apiVersion: API_VERSION, kind: 'AppBench', spec: { frameworkVersion: 'version-15' } }],
     /^AppBench: metadata\.name: Required value/,

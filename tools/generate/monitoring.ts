@@ -1,11 +1,11 @@
-import { stringify } from 'yaml';
+import { toYaml } from '../../cli/io/yaml.js';
 import { dashboardJson } from '../../constructs/monitoring/dashboard.js';
 import { RULE_GROUPS } from '../../constructs/monitoring/rules.js';
 import type { Files } from './output.js';
 
 /** For those who run Prometheus and Grafana without their operators. */
 export function monitoringFiles(): Files {
-  const rules = stringify({ groups: RULE_GROUPS }, { lineWidth: 0, aliasDuplicateObjects: false });
+  const rules = toYaml([{ groups: RULE_GROUPS }]);
   return new Map([
     [
       'dist/monitoring/prometheus-rules.yaml',

@@ -8,6 +8,12 @@ const imageName: Parser<string> = {
   parse: (text) => (/^[a-zA-Z0-9][-a-zA-Z0-9._:/@]*$/.test(text) ? text : undefined),
 };
 
+/** An empty text, such as of a variable that is not set, is not "all": that would be a wider installation. */
+const someNamespaces: Parser<readonly string[]> = {
+  ...namespaces,
+  parse: (text) => (text.trim() === '' ? undefined : namespaces.parse(text)),
+};
+
 export const INSTALL_FLAGS = {
   image: {
     value: imageName,
@@ -20,7 +26,7 @@ export const INSTALL_FLAGS = {
     help: 'replicas; one is active, the others stand by (default 1)',
   },
   namespaces: {
-    value: namespaces,
+    value: someNamespaces,
     placeholder: 'NAMES',
     help: 'namespaces to watch, separated by commas (default: all)',
   },

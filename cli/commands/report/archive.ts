@@ -1,4 +1,5 @@
-import { createWriteStream } from 'node:fs';
+import { once } from 'node:events';
+import { createWriteStream, type WriteStream } from 'node:fs';
 import { rm } from 'node:fs/promises';
 import { pipeline } from 'node:stream/promises';
 import { createGzip } from 'node:zlib';
@@ -8,6 +9,7 @@ import { pack, type Pack } from 'tar-stream';
 export class Archive {
   readonly #pack: Pack = pack();
   readonly #names: string[] = [];
+  readonly #file: WriteStream;
   readonly #written: Promise<void>;
 
   private constructor(
@@ -15,8 +17,8 @@ export class Archive {
     private readonly folder: string,
   ) {
     // Readable by its owner only: the content may be confidential.
-    const file = createWriteStream(path, { flags: 'wx', mode: 0o600 });
-    this.#written = pipeline(this.#pack, createGzip(), file);
+    this.#file = createWriteStream(path, { flags: 'wx', mode: 0o600 });
+    this.#written = pipeline(this.#pack, createGzip(), this.#file);
     this.#written.catch(() => undefined);
   }
 
@@ -32,6 +34,8 @@ export class Archive {
   ): Promise<void> {
     const archive = new Archive(path, folder);
     try {
+      // A file that cannot be written is an error before the cluster is asked for anything.
+      await once(archive.#file, 'open');
       await Promise.race([fill(archive), archive.#failed()]);
       archive.#pack.finalize();
       await archive.#written;

@@ -4,6 +4,7 @@ import { OPERATOR } from '../../../constructs/install/identity.js';
 import { DEFAULT_API_GROUP } from '../../../constructs/kit/definition.js';
 import type { Outcome, Run } from '../../arguments/command.js';
 import { CliError } from '../../arguments/errors.js';
+import { fileErrorReason, isFileError } from '../../io/file-error.js';
 import { connected } from '../../kube/connect.js';
 import { Archive } from './archive.js';
 import { Collector } from './collector.js';
@@ -17,6 +18,7 @@ export const runReport: Run<typeof REPORT_FLAGS> = ({ values }, io) => {
   const path = values.output ?? `app-operator-report-${time}.tar.gz`;
   return connected(values, io, async ({ client, namespace }): Promise<Outcome> => {
     const redaction = new Redaction();
+    let failed = false;
     try {
       await Archive.write(path, basename(path).replace(SUFFIX, ''), (archive) =>
         new Collector({
@@ -27,10 +29,13 @@ export const runReport: Run<typeof REPORT_FLAGS> = ({ values }, io) => {
           apiGroup: values['api-group'] ?? DEFAULT_API_GROUP,
           namespace: values['all-namespaces'] ? undefined : namespace,
           operatorNamespace: values['operator-namespace'] ?? OPERATOR.namespace,
-          onStep: (step) => io.notify(`report: ${step}`),
+          onStep: (step) => {
+            if (!failed) io.notify(`report: ${step}`);
+          },
         }).collect(),
       );
     } catch (error) {
+      failed = true;
       throw fileError(path, error);
     }
     const size = Math.ceil(statSync(path).size / 1024);
@@ -43,10 +48,12 @@ export const runReport: Run<typeof REPORT_FLAGS> = ({ values }, io) => {
 };
 
 function fileError(path: string, error: unknown): unknown {
-  const { code } = error as NodeJS.ErrnoException;
-  if (code === 'EEXIST')
-    return new CliError(`${path}: already exists; choose another file with -o`);
-  if (code === 'ENOENT' || code === 'EACCES')
-    return new CliError(`${path}: cannot be written: ${code}; choose another file with -o`);
-  return error;
+  if (!isFileError(error)) return error;
+  const isFolder = statSync(path, { throwIfNoEntry: false })?.isDirectory() ?? false;
+  const problem = isFolder
+    ? 'is a folder'
+    : error.code === 'EEXIST'
+      ? 'already exists'
+      : `cannot be written: ${fileErrorReason(error)}`;
+  return new CliError(`${path}: ${problem}; choose another file with -o`);
 }

@@ -1,4 +1,4 @@
-import { stringify } from 'yaml';
+import { toYaml } from '../../../cli/io/yaml.js';
 
 /** A value of the chart. */
 export interface Value {
@@ -28,7 +28,7 @@ export function valuesYaml(values: Values, indent = ''): string {
       if (isGroup(value)) {
         return `${comment}${indent}${name}:\n${valuesYaml(value.values, indent + INDENT)}`;
       }
-      const text = stringify({ [name]: value.default }, { lineWidth: 0 });
+      const text = toYaml([{ [name]: value.default }]);
       return comment + text.replaceAll(/^(?=.)/gm, indent);
     })
     .join(indent ? '' : '\n');
