@@ -9,8 +9,9 @@ const ROOT = projectRoot();
 const everything = (): boolean => true;
 
 describe('a page of the documentation site', () => {
-  it('is a file below docs/, or one of three at the top', () => {
-    assert.equal(pageOf('docs/README.md')?.page, 'index.md');
+  it('is a file in docs/, or one of four at the top', () => {
+    assert.equal(pageOf('README.md')?.page, 'index.md');
+    assert.equal(pageOf('docs/README.md')?.page, 'tasks.md');
     assert.equal(pageOf('docs/spec/README.md')?.page, 'spec/index.md');
     assert.equal(pageOf('docs/spec/appsite.md')?.page, 'spec/appsite.md');
     assert.equal(pageOf('CONTRIBUTING.md')?.page, 'contributing/index.md');
@@ -22,7 +23,8 @@ describe('a page of the documentation site', () => {
   const links: readonly (readonly [written: string, shown: string])[] = [
     ['[a](../users.md#create-a-user)', '[a](../users.md#create-a-user)'],
     ['[a](README.md)', '[a](./index.md)'],
-    ['[a](../README.md)', '[a](../index.md)'],
+    ['[a](../README.md)', '[a](../tasks.md)'],
+    ['[a](../../README.md)', '[a](../index.md)'],
     ['[a](../../CONTRIBUTING.md)', '[a](../contributing/index.md)'],
     ['[a](../../examples/bench.yaml)', '[a](../examples.md#bench-yaml)'],
     ['[a](../../examples)', '[a](../examples.md)'],
@@ -55,7 +57,7 @@ describe('the pages of this repository', () => {
   const files = readdirSync(path.join(ROOT, 'docs'), { recursive: true, encoding: 'utf8' });
   const pages = files
     .map((file) => `docs/${file}`)
-    .concat('CONTRIBUTING.md', 'SECURITY.md', 'CHANGELOG.md')
+    .concat('README.md', 'CONTRIBUTING.md', 'SECURITY.md', 'CHANGELOG.md')
     .flatMap((file) => pageOf(file) ?? []);
   const text = (file: string): string => readFileSync(path.join(ROOT, file), 'utf8');
   const titles = new Map(pages.map(({ file, page }) => [page, titleOf(file, text(file))]));

@@ -10,12 +10,15 @@ export interface Page {
 /** Entries of the navigation at the side. */
 export interface SidebarGroup {
   readonly text: string;
-  readonly collapsed?: boolean;
   readonly items: readonly { readonly text: string; readonly link: string }[];
 }
 
 const EXAMPLES = 'examples';
-const OUTSIDE_DOCS: Readonly<Record<string, string>> = {
+const PICTURES = 'docs/pictures';
+/** The pages whose place is not that of their file. */
+const MOVED: Readonly<Record<string, string>> = {
+  'README.md': 'index.md',
+  'docs/README.md': 'tasks.md',
   'CONTRIBUTING.md': 'contributing/index.md',
   'SECURITY.md': 'security/index.md',
   'CHANGELOG.md': 'changelog.md',
@@ -25,10 +28,10 @@ const COMMENT = /<!--[\s\S]*?-->\n?/g;
 const FENCE = /^(`{3,}|~{3,})[\s\S]*?^\1\s*$/gm;
 const HEADING = /^#\s+(.+)$/m;
 
-/** @param file of the repository: below docs/, or a page at its top */
+/** @param file of the repository: in docs/, or one at its top */
 export function pageOf(file: string): Page | undefined {
-  const outside = OUTSIDE_DOCS[file];
-  if (outside) return { file, page: outside };
+  const moved = MOVED[file];
+  if (moved) return { file, page: moved };
   if (!file.startsWith('docs/') || !file.endsWith('.md')) return undefined;
   return { file, page: file.slice('docs/'.length).replace(/README\.md$/, 'index.md') };
 }
@@ -45,11 +48,11 @@ export function pageText(
 ): string {
   return outsideFences(text.replace(COMMENT, ''), (part) =>
     part.replace(LINK, (whole, image: string, label: string, target: string) => {
-      if (image || /^([a-z]+:|#)/.test(target)) return whole;
+      if (/^([a-z]+:|#)/.test(target)) return whole;
       const [to = '', anchor] = target.split('#');
       const wanted = path.join(path.dirname(file), to).replace(/\/$/, '');
       const link = linkOf(wanted);
-      if (link) return `[${label}](${relative(page, link)}${anchor ? `#${anchor}` : ''})`;
+      if (link) return `${image}[${label}](${relative(page, link)}${anchor ? `#${anchor}` : ''})`;
       if (exists(wanted)) return label;
       throw new Error(`${file}: link to ${target}: no such file in the repository`);
     }),
@@ -75,25 +78,25 @@ export function titleOf(file: string, text: string): string {
 export function sidebarOf(index: string, titles: ReadonlyMap<string, string>): SidebarGroup[] {
   const [tasks = '', reference = ''] = index.split(/^Reference:$/m);
   const placed = new Set<string>(['index.md']);
-  const group = (text: string, pages: Iterable<string>, collapsed?: boolean): SidebarGroup => {
+  const group = (text: string, pages: Iterable<string>): SidebarGroup => {
     const items = [...pages].flatMap((page) => {
       const title = titles.get(page);
       if (title === undefined || placed.has(page)) return [];
       placed.add(page);
       return [{ text: title, link: `/${page.replace(/(index)?\.md$/, '')}` }];
     });
-    return { text, items, ...(collapsed !== undefined && { collapsed }) };
+    return { text, items };
   };
   const within = (folder: string) => [...titles.keys()].filter((page) => page.startsWith(folder));
   return [
-    group('Start', ['before-you-begin.md', 'install.md', 'first-site.md']),
-    group('Kinds', ['spec/index.md', ...within('spec/')], true),
+    group('Start', ['tasks.md', 'before-you-begin.md', 'install.md', 'first-site.md']),
+    group('Kinds', ['spec/index.md', ...within('spec/')]),
     group('Tasks', linkedPages(tasks)),
     group('Reference', [...linkedPages(reference), 'examples.md']),
-    group('Runbooks', within('runbooks/'), true),
-    group('Security', within('security/'), true),
-    group('Contributing', within('contributing/'), true),
-    group('Decisions', within('adr/'), true),
+    group('Runbooks', within('runbooks/')),
+    group('Security', within('security/')),
+    group('Contributing', within('contributing/')),
+    group('Decisions', within('adr/')),
     group('More', [...titles.keys()]),
   ].filter(({ items }) => items.length > 0);
 }
@@ -109,7 +112,8 @@ function linkOf(file: string): string | undefined {
   if (file === EXAMPLES) return 'examples.md';
   if (path.dirname(file) === EXAMPLES)
     return `examples.md#${path.basename(file).replaceAll('.', '-')}`;
-  if (file === 'README.md' || file === 'docs') return 'index.md';
+  if (file === 'docs') return 'tasks.md';
+  if (path.dirname(file) === PICTURES) return `pictures/${path.basename(file)}`;
   return pageOf(file)?.page;
 }
 

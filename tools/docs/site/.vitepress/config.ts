@@ -16,16 +16,13 @@ export default defineConfig({
   srcDir: source,
   outDir: output,
   cleanUrls: true,
+  // Browsers ask for an icon.
+  head: [['link', { rel: 'icon', href: 'data:,' }]],
   markdown: {
     // Headings of the docs are linked with the anchors that GitHub makes.
     anchor: { slugify: githubSlug },
     toc: { slugify: githubSlug },
     headers: { slugify: githubSlug },
-  },
-  transformPageData(page) {
-    if (page.relativePath !== 'index.md') return undefined;
-    page.frontmatter = { ...page.frontmatter, ...HOME };
-    return undefined;
   },
   themeConfig: {
     nav: [
@@ -39,21 +36,6 @@ export default defineConfig({
     search: { provider: 'local', options: { detailedView: true } },
   },
 });
-
-const HOME = {
-  layout: 'home',
-  hero: {
-    name: 'app-operator',
-    text: 'Frappe benches and sites on Kubernetes',
-    tagline:
-      'Declare a bench and its sites. The operator runs, upgrades, backs up and removes them.',
-    actions: [
-      { text: 'Before you begin', link: '/before-you-begin' },
-      { text: 'Install', link: '/install', theme: 'alt' },
-      { text: 'First site', link: '/first-site', theme: 'alt' },
-    ],
-  },
-};
 
 /** The anchor that GitHub gives a heading. */
 function githubSlug(heading: string): string {
