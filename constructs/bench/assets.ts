@@ -7,7 +7,7 @@ import type { BenchInputs } from './resolve.js';
 /** Sites may be on some previous images, while they are upgraded. */
 const MOST_IMAGES = 8;
 
-/** Whether the init Job has told where the bench's image has its assets. */
+/** Whether the init Job has reported where the bench's image has its assets. */
 export function knowsAssets({ spec, status }: AppBench): boolean {
   return status?.assets?.image === frappeImage(spec).reference;
 }

@@ -44,7 +44,9 @@ export function jsonOf({ owners, omitted }: RetainedData): string {
 /** What became of each object of an owner. */
 export function removalLines(owner: RetainedOwner, removals: readonly Removal[]): string {
   const lines = removals.map(({ object: { kind, name }, skipped }) =>
-    skipped === undefined ? `deleted ${kind.kind} ${name}` : `skipped ${kind.kind} ${name}: ${skipped}`,
+    skipped === undefined
+      ? `deleted ${kind.kind} ${name}`
+      : `skipped ${kind.kind} ${name}: ${skipped}`,
   );
   const count = removals.filter(({ skipped }) => skipped === undefined).length;
   return `${[...lines, `${counted(count, 'object')} of ${ownerOf(owner)} deleted`].join('\n')}\n`;

@@ -116,7 +116,10 @@ interface OwnerPlace {
   readonly name: string;
 }
 
-function idOf(kind: string, { namespace = '', name }: { namespace?: string; name: string }): string {
+function idOf(
+  kind: string,
+  { namespace = '', name }: { namespace?: string; name: string },
+): string {
   return `${namespace}/${kind}/${name}`;
 }
 

@@ -48,7 +48,9 @@ async function deleted(
     throw new CliError(`${wanted}: its data is used by ${usedBy.join(', ')}; delete these first`);
   }
   const removals = await new Remover(client, apiGroup).remove(owner);
-  const failed = removals.some(({ skipped }) => skipped !== undefined && skipped !== 'already deleted');
+  const failed = removals.some(
+    ({ skipped }) => skipped !== undefined && skipped !== 'already deleted',
+  );
   return { out: removalLines(owner, removals), code: failed ? 1 : 0 };
 }
 
