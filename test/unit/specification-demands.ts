@@ -87,7 +87,11 @@ export const DEMANDS: Readonly<Record<string, readonly Demand[]>> = {
       'unit/runner-log.test.ts',
       'has the keys of zap and the fields of all loggers above',
     ],
-    ['shared database mode', 'jobs/site-init.test.ts', 'site_init.py'],
+    [
+      'shared database mode',
+      'jobs/site-init.test.ts',
+      'creates a site with its apps and reports them in the termination message',
+    ],
     [
       'mode of a database operator: user and grant resources',
       'cluster/database-operators.test.ts',
@@ -113,7 +117,7 @@ export const DEMANDS: Readonly<Record<string, readonly Demand[]>> = {
     [
       '`appsJSON`: applications to install',
       'jobs/bench-init.test.ts',
-      'bench_init.py',
+      'rejects apps that the image does not hold, and lists its apps',
       'The operator installs apps that the image contains; it does not download code. The message of an app that the image lacks lists the apps that it has, and says how to get another image.',
     ],
     ['a changed `appsJSON` updates the bench', PATCHES, 'appsJSON installs the applications: both init Jobs run again, and no pod restarts'], // prettier-ignore
@@ -141,7 +145,11 @@ export const DEMANDS: Readonly<Record<string, readonly Demand[]>> = {
   ),
   'AppSite: fields': rows(
     ['`benchRef.name`', REFERENCES, 'is not found in another namespace'],
-    ['`siteName`: routed by the Host header', 'jobs/nginx.test.ts', 'nginx'],
+    [
+      '`siteName`: routed by the Host header',
+      'jobs/nginx.test.ts',
+      'sends requests of a site with its own gunicorn there, others to the bench’s',
+    ],
     ['`domain`', CERTIFICATES, 'follows the domain and the issuer'],
     ['`dbConfig.mode: shared`', CRDS, MANIFESTS],
     ['`ingress.enabled`', CERTIFICATES, 'is deleted with its Ingress, and its Secret stays'],
@@ -190,7 +198,11 @@ export const DEMANDS: Readonly<Record<string, readonly Demand[]>> = {
     ['`app_operator_reconciliation_errors_total`', METRICS, 'errors are counted by controller and type'], // prettier-ignore
     ['`app_operator_job_status`', METRICS, 'a job has one status at a time, and none after its deletion'], // prettier-ignore
     ['`app_operator_resource_total`', METRICS, 'resources are counted by type in lower case, and a namespace without any is left out'], // prettier-ignore
-    ['`app_worker_queue_length`', 'jobs/bench-metrics.test.ts', 'bench_metrics.py'],
+    [
+      '`app_worker_queue_length`',
+      'jobs/bench-metrics.test.ts',
+      'counts waiting, running and failed jobs of each queue, and its workers',
+    ],
   ),
   'States and transitions': rows(
     ['a site waits in `Provisioning` for its bench', INIT, 'is Failed with the script’s termination message, and no dependent object is created'], // prettier-ignore
@@ -224,7 +236,7 @@ export const DEMANDS: Readonly<Record<string, readonly Demand[]>> = {
     [
       'ping on 8000 of gunicorn: `{"message": "pong"}`',
       'jobs/wsgi.test.ts',
-      'app_operator_wsgi.py of a site',
+      'passes a kubelet’s ping with a site to the framework',
     ],
     ['ping on 8080 of nginx by Host header', 'e2e/serving.test.ts', 'a site that is Ready answers through nginx'], // prettier-ignore
   ),
@@ -248,7 +260,7 @@ export const DEMANDS: Readonly<Record<string, readonly Demand[]>> = {
   ),
   Authentication: rows(
     ['scraping with the token of a service account', ENDPOINT, 'are for a service account with the right'], // prettier-ignore
-    ['`Administrator` with the password of the Secret', 'jobs/site-init.test.ts', 'site_init.py'], // prettier-ignore
+    ['`Administrator` with the password of the Secret', 'jobs/site-init.test.ts', 'creates a site with its apps and reports them in the termination message'], // prettier-ignore
     [
       'a default password otherwise',
       REFERENCES,
@@ -278,11 +290,15 @@ export const DEMANDS: Readonly<Record<string, readonly Demand[]>> = {
     ],
     ['recovery: delete the webhook configurations, install again', 'cluster/webhooks.test.ts', 'and on again by applying the manifest: requests are reviewed again'], // prettier-ignore
     ['failed init Job of a bench: `ready: false`, logs by `job-name`', INIT, 'is Failed with the script’s termination message, and no dependent object is created'], // prettier-ignore
-    ['a failing Redis', 'jobs/redis.test.ts', 'redis-check.sh'],
+    [
+      'a failing Redis',
+      'jobs/redis.test.ts',
+      'passes with the password and fails without it or without a server',
+    ],
     ['failed init Job of a site: stays `Provisioning`', INIT, SITE_INIT],
     ['a site that cannot be reached', CERTIFICATES, 'reports the message of a failed issuance'],
     ['a pending claim', 'unit/pod-diagnostics.test.ts', 'without a pod, the last event names what refuses it, without the name that changes'], // prettier-ignore
-    ['a container out of memory', 'unit/pod-diagnostics.test.ts', 'the messages of the pods of an unhealthy child'], // prettier-ignore
+    ['a container out of memory', 'unit/pod-diagnostics.test.ts', 'the exit code of one that says nothing'], // prettier-ignore
   ),
   Limits: rows(
     ['liveness of gunicorn: 30 s, 10 s', PODS, 'of gunicorn are those of the specification'],

@@ -12,7 +12,12 @@ import { bytesOf } from '../../../constructs/kit/quantity.js';
 import { KINDS } from '../../../constructs/registry.js';
 import type { ApiClient } from '../../kube/connect.js';
 import { childKinds, POD } from '../../kube/kinds.js';
-import { takeSnapshot, type ClusterSnapshot, type Omission } from '../../kube/snapshot.js';
+import {
+  resourceNameOf,
+  takeSnapshot,
+  type ClusterSnapshot,
+  type Omission,
+} from '../../kube/snapshot.js';
 
 /** An object that a deleted resource has left. */
 export interface RetainedObject {
@@ -37,6 +42,8 @@ export interface RetainedOwner {
 
 export interface RetainedData {
   readonly owners: readonly RetainedOwner[];
+  /** Kinds that could not be listed: their resources may use what others have left. */
+  readonly unknownUsers: readonly string[];
   readonly omitted: readonly Omission[];
 }
 
@@ -76,7 +83,11 @@ export async function findRetained(
     ],
     namespace,
   );
-  return { owners: ownersOf(snapshot, owners, keys.owner), omitted: snapshot.omitted };
+  return {
+    owners: ownersOf(snapshot, owners, keys.owner),
+    unknownUsers: owners.filter((kind) => !snapshot.lists(kind)).map(resourceNameOf),
+    omitted: snapshot.omitted,
+  };
 }
 
 function ownersOf(

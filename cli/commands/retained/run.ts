@@ -2,12 +2,12 @@ import { DEFAULT_API_GROUP } from '../../../constructs/kit/definition.js';
 import type { GivenValues } from '../../../runner/config/flag-parser.js';
 import type { Outcome, Run } from '../../arguments/command.js';
 import { CliError, UsageError } from '../../arguments/errors.js';
-import { connected, type ApiClient } from '../../kube/connect.js';
+import { connected } from '../../kube/connect.js';
 import { kindOf, shortNameOf } from '../../kube/kind-names.js';
 import type { RETAINED_FLAGS } from './flags.js';
 import { Remover } from './removal.js';
 import { jsonOf, removalLines, tableOf } from './report.js';
-import { findRetained, OWNER_KINDS, type RetainedOwner } from './retained-data.js';
+import { findRetained, OWNER_KINDS, type RetainedData } from './retained-data.js';
 
 /** The owner that the command line names. */
 interface Selection {
@@ -28,26 +28,29 @@ export const runRetained: Run<typeof RETAINED_FLAGS> = ({ values, positionals },
     const owners = found.owners.filter(
       ({ kind, name }) => !selection || (kind === selection.kind && name === selection.name),
     );
-    if (values.delete) return deleted(client, apiGroup, owners, selection);
     const data = { ...found, owners };
+    if (values.delete) return deleted(new Remover(client, apiGroup), data, selection);
     const out = values.output === 'json' ? jsonOf(data) : tableOf(data, io.program, Date.now());
     return { out, code: 0 };
   });
 };
 
 async function deleted(
-  client: ApiClient,
-  apiGroup: string,
-  [owner]: readonly RetainedOwner[],
+  remover: Remover,
+  { owners: [owner], unknownUsers }: RetainedData,
   selection: Selection | undefined,
 ): Promise<Outcome> {
   const wanted = `${selection?.kind ?? ''} ${selection?.name ?? ''}`;
+  if (unknownUsers.length > 0) {
+    const kinds = unknownUsers.join(', ');
+    throw new CliError(`forbidden: cannot list ${kinds}, which may use the data of ${wanted}`);
+  }
   if (!owner) throw new CliError(`${wanted}: no retained objects found; see without --delete`);
   const { usedBy } = owner;
   if (usedBy.length > 0) {
     throw new CliError(`${wanted}: its data is used by ${usedBy.join(', ')}; delete these first`);
   }
-  const removals = await new Remover(client, apiGroup).remove(owner);
+  const removals = await remover.remove(owner);
   const failed = removals.some(
     ({ skipped }) => skipped !== undefined && skipped !== 'already deleted',
   );
