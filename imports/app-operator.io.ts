@@ -106,7 +106,7 @@ export interface AppBenchSpec {
   readonly frameworkVersion: string;
 
   /**
-   * Applications of the sites, as a JSON array of names in a string: `'["erpnext"]'`.
+   * Applications of the sites, as a JSON array of names in a string: `'["erpnext"]'`. Of `appsJSON` and `apps`, the one that was set later counts.
    *
    * @schema AppBenchSpec#appsJSON
    */
@@ -134,7 +134,7 @@ export interface AppBenchSpec {
   readonly storage?: AppBenchSpecStorage;
 
   /**
-   * Replicas of each component; 1 when not given. The scheduler always has one.
+   * Replicas of each component; 1 when not given. The scheduler has one at most. `Dedicated` sites have their own gunicorn and workers, in the same number.
    *
    * @schema AppBenchSpec#componentReplicas
    */
@@ -389,7 +389,7 @@ export function toJson_AppBenchSpecStorage(obj: AppBenchSpecStorage | undefined)
 /* eslint-enable max-len, @stylistic/max-len, quote-props, @stylistic/quote-props */
 
 /**
- * Replicas of each component; 1 when not given. The scheduler always has one.
+ * Replicas of each component; 1 when not given. The scheduler has one at most. `Dedicated` sites have their own gunicorn and workers, in the same number.
  *
  * @schema AppBenchSpecComponentReplicas
  */
@@ -699,7 +699,7 @@ export interface AppBenchSpecDbConfig {
   readonly image?: string;
 
   /**
-   * Compute resources of a managed server.
+   * Compute resources of a managed server. In other modes they have no effect.
    *
    * @schema AppBenchSpecDbConfig#resources
    */
@@ -1349,7 +1349,7 @@ export interface AppBenchSpecWorkerAutoscalingShort {
   readonly minReplicas?: number;
 
   /**
-   * The most workers.
+   * The most workers. By default 5, or `minReplicas` where that is more.
    *
    * @schema AppBenchSpecWorkerAutoscalingShort#maxReplicas
    */
@@ -1425,7 +1425,7 @@ export interface AppBenchSpecWorkerAutoscalingLong {
   readonly minReplicas?: number;
 
   /**
-   * The most workers.
+   * The most workers. By default 5, or `minReplicas` where that is more.
    *
    * @schema AppBenchSpecWorkerAutoscalingLong#maxReplicas
    */
@@ -1501,7 +1501,7 @@ export interface AppBenchSpecWorkerAutoscalingDefault {
   readonly minReplicas?: number;
 
   /**
-   * The most workers.
+   * The most workers. By default 5, or `minReplicas` where that is more.
    *
    * @schema AppBenchSpecWorkerAutoscalingDefault#maxReplicas
    */
@@ -1775,7 +1775,7 @@ export function toJson_AppBenchSpecDbConfigClusterRef(obj: AppBenchSpecDbConfigC
 /* eslint-enable max-len, @stylistic/max-len, quote-props, @stylistic/quote-props */
 
 /**
- * Compute resources of a managed server.
+ * Compute resources of a managed server. In other modes they have no effect.
  *
  * @schema AppBenchSpecDbConfigResources
  */
@@ -2481,7 +2481,7 @@ export interface AppSiteSpec {
   readonly dbConfig?: AppSiteSpecDbConfig;
 
   /**
-   * Replicas of the site's own components; 1 when not given.
+   * Replicas of the site's own components. By default the bench's.
    *
    * @schema AppSiteSpec#componentReplicas
    */
@@ -2502,7 +2502,7 @@ export interface AppSiteSpec {
   readonly ingress?: AppSiteSpecIngress;
 
   /**
-   * Secret whose key `password` holds the administrator's password. Without it one is generated into `<site>-admin-password`.
+   * Secret whose key `password` holds the administrator's password. Without it, `<site>-admin-password` holds it: your Secret of this name, or a generated one.
    *
    * @schema AppSiteSpec#adminPasswordSecretRef
    */
@@ -2690,7 +2690,7 @@ export interface AppSiteSpecDbConfig {
   readonly image?: string;
 
   /**
-   * Compute resources of a dedicated server.
+   * Compute resources of a dedicated server. In other modes they have no effect.
    *
    * @schema AppSiteSpecDbConfig#resources
    */
@@ -2726,7 +2726,7 @@ export function toJson_AppSiteSpecDbConfig(obj: AppSiteSpecDbConfig | undefined)
 /* eslint-enable max-len, @stylistic/max-len, quote-props, @stylistic/quote-props */
 
 /**
- * Replicas of the site's own components; 1 when not given.
+ * Replicas of the site's own components. By default the bench's.
  *
  * @schema AppSiteSpecComponentReplicas
  */
@@ -2882,7 +2882,7 @@ export function toJson_AppSiteSpecIngress(obj: AppSiteSpecIngress | undefined): 
 /* eslint-enable max-len, @stylistic/max-len, quote-props, @stylistic/quote-props */
 
 /**
- * Secret whose key `password` holds the administrator's password. Without it one is generated into `<site>-admin-password`.
+ * Secret whose key `password` holds the administrator's password. Without it, `<site>-admin-password` holds it: your Secret of this name, or a generated one.
  *
  * @schema AppSiteSpecAdminPasswordSecretRef
  */
@@ -3094,7 +3094,7 @@ export function toJson_AppSiteSpecDbConfigSecretRef(obj: AppSiteSpecDbConfigSecr
 /* eslint-enable max-len, @stylistic/max-len, quote-props, @stylistic/quote-props */
 
 /**
- * Compute resources of a dedicated server.
+ * Compute resources of a dedicated server. In other modes they have no effect.
  *
  * @schema AppSiteSpecDbConfigResources
  */

@@ -2,7 +2,7 @@
 import { DEFAULT_API_GROUP } from '../../constructs/kit/definition.js';
 import { DEFAULT_IDS, DEFAULT_SETTINGS, type Settings } from '../../constructs/kit/settings.js';
 import { DEFAULT_POLICY } from '../../constructs/kit/tenant-policy.js';
-import type { GivenValues } from '../../runner/config/flag-parser.js';
+import { environmentVariable, type GivenValues } from '../../runner/config/flag-parser.js';
 import {
   bool,
   domain,
@@ -14,6 +14,7 @@ import {
 } from '../../runner/config/parsers.js';
 import { podSecurityLevel, policyFrom } from '../../runner/config/tenant-policy.js';
 import type { CommandFlag, CommandFlags } from './command.js';
+import { UsageError } from './errors.js';
 
 const MAX_ID = 2147483647;
 
@@ -88,17 +89,17 @@ export const SETTINGS_FLAGS = {
   'default-uid': {
     value: integer(1, MAX_ID),
     placeholder: 'ID',
-    help: `user of pods whose resource sets none (default ${DEFAULT_IDS.defaultUid})`,
+    help: `user of pods whose resource sets none (default APP_DEFAULT_UID, then ${DEFAULT_IDS.defaultUid})`,
   },
   'default-gid': {
     value: integer(0, MAX_ID),
     placeholder: 'ID',
-    help: `group of pods whose resource sets none (default ${DEFAULT_IDS.defaultGid})`,
+    help: `group of pods whose resource sets none (default APP_DEFAULT_GID, then ${DEFAULT_IDS.defaultGid})`,
   },
   'default-fsgroup': {
     value: integer(0, MAX_ID),
     placeholder: 'ID',
-    help: `group of volumes of pods whose resource sets none (default ${DEFAULT_IDS.defaultFsGroup})`,
+    help: `group of volumes of pods whose resource sets none (default APP_DEFAULT_FSGROUP, then ${DEFAULT_IDS.defaultFsGroup})`,
   },
 } satisfies CommandFlags;
 
@@ -141,12 +142,19 @@ export function outputFlags<const T extends string>(...forms: readonly T[]) {
   return { output };
 }
 
-/** The settings of the operator's administrator. */
-export function settingsOf(values: GivenValues<typeof SETTINGS_FLAGS>): Settings {
+/**
+ * The settings of the operator's administrator. Ids without a flag come from the variables that the
+ * operator reads.
+ * @throws UsageError for an id that is none
+ */
+export function settingsOf(
+  values: GivenValues<typeof SETTINGS_FLAGS>,
+  env: Readonly<Record<string, string | undefined>>,
+): Settings {
   const ids = {
-    defaultUid: values['default-uid'],
-    defaultGid: values['default-gid'],
-    defaultFsGroup: values['default-fsgroup'],
+    defaultUid: values['default-uid'] ?? idOf('default-uid', env),
+    defaultGid: values['default-gid'] ?? idOf('default-gid', env),
+    defaultFsGroup: values['default-fsgroup'] ?? idOf('default-fsgroup', env),
   };
   const given = Object.entries(ids).filter(([, id]) => id !== undefined);
   return {
@@ -156,4 +164,18 @@ export function settingsOf(values: GivenValues<typeof SETTINGS_FLAGS>): Settings
     operatorNamespace: values['operator-namespace'] ?? DEFAULT_SETTINGS.operatorNamespace,
     policy: policyFrom(values),
   };
+}
+
+/** The id in the variable of a flag: `APP_DEFAULT_UID` for `default-uid`. */
+function idOf(
+  flag: 'default-uid' | 'default-gid' | 'default-fsgroup',
+  env: Readonly<Record<string, string | undefined>>,
+): number | undefined {
+  const variable = environmentVariable(flag);
+  const text = env[variable]?.trim();
+  if (!text) return undefined;
+  const { value } = SETTINGS_FLAGS[flag];
+  const id = value.parse(text);
+  if (id !== undefined) return id;
+  throw new UsageError(`${variable}: got ${JSON.stringify(text)}, allowed: ${value.allowed}`);
 }

@@ -5,6 +5,7 @@ import { diff } from './diff/command.js';
 import { install } from './install/command.js';
 import { render } from './render/command.js';
 import { report } from './report/command.js';
+import { retained } from './retained/command.js';
 import { status } from './status/command.js';
 import { version } from './version/command.js';
 
@@ -13,6 +14,7 @@ export const COMMANDS: readonly Command[] = [
   status,
   diff,
   report,
+  retained,
   render,
   crds,
   install,

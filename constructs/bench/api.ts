@@ -22,16 +22,15 @@ import type { Resource } from '../kit/object.js';
 export type AppBench = Resource<AppBenchSpec, AppBenchStatus>;
 
 /** What the bench should be.
- * @cel !(has(self.apps) && has(self.appsJSON)) ;; apps and appsJSON are two spellings of one list: give one of them
  * @cel has(oldSelf.storage.accessMode) && has(self.storage.accessMode) ? self.storage.accessMode == oldSelf.storage.accessMode : true ;; storage.accessMode is immutable: a volume keeps the access mode it was made with
- * @cel (has(self.security) && has(self.security.securityContext) && has(self.security.securityContext.runAsUser) ? self.security.securityContext.runAsUser : has(self.security) && has(self.security.podSecurityContext) && has(self.security.podSecurityContext.runAsUser) ? self.security.podSecurityContext.runAsUser : 0) == (has(oldSelf.security) && has(oldSelf.security.securityContext) && has(oldSelf.security.securityContext.runAsUser) ? oldSelf.security.securityContext.runAsUser : has(oldSelf.security) && has(oldSelf.security.podSecurityContext) && has(oldSelf.security.podSecurityContext.runAsUser) ? oldSelf.security.podSecurityContext.runAsUser : 0) ;; runAsUser is immutable: the files on the volumes belong to the user that made them */
+ * @cel (has(self.security) && has(self.security.securityContext) && has(self.security.securityContext.runAsUser) ? self.security.securityContext.runAsUser : has(self.security) && has(self.security.podSecurityContext) && has(self.security.podSecurityContext.runAsUser) ? self.security.podSecurityContext.runAsUser : 0) == 0 || (has(oldSelf.security) && has(oldSelf.security.securityContext) && has(oldSelf.security.securityContext.runAsUser) ? oldSelf.security.securityContext.runAsUser : has(oldSelf.security) && has(oldSelf.security.podSecurityContext) && has(oldSelf.security.podSecurityContext.runAsUser) ? oldSelf.security.podSecurityContext.runAsUser : 0) == 0 || (has(self.security) && has(self.security.securityContext) && has(self.security.securityContext.runAsUser) ? self.security.securityContext.runAsUser : has(self.security) && has(self.security.podSecurityContext) && has(self.security.podSecurityContext.runAsUser) ? self.security.podSecurityContext.runAsUser : 0) == (has(oldSelf.security) && has(oldSelf.security.securityContext) && has(oldSelf.security.securityContext.runAsUser) ? oldSelf.security.securityContext.runAsUser : has(oldSelf.security) && has(oldSelf.security.podSecurityContext) && has(oldSelf.security.podSecurityContext.runAsUser) ? oldSelf.security.podSecurityContext.runAsUser : 0) ;; runAsUser is immutable: the files on the volumes belong to the user that made them */
 export interface AppBenchSpec {
   /** Version label of the framework: `version-15`, `version-16` or `develop`; anything else is accepted with a warning.
    * @minLength 1
    * @maxLength 128
    * @pattern ^[A-Za-z0-9_][A-Za-z0-9._-]*$ */
   readonly frameworkVersion: string;
-  /** Applications of the sites, as a JSON array of names in a string: `'["erpnext"]'`.
+  /** Applications of the sites, as a JSON array of names in a string: `'["erpnext"]'`. Of `appsJSON` and `apps`, the one that was set later counts.
    * @maxLength 16384 */
   readonly appsJSON?: string;
   /** Applications of the sites, as a list.
@@ -43,7 +42,7 @@ export interface AppBenchSpec {
   readonly image?: Image;
   /** The volume that the pods share (`sites`). */
   readonly storage: SitesStorage;
-  /** Replicas of each component; 1 when not given. The scheduler always has one. */
+  /** Replicas of each component; 1 when not given. The scheduler has one at most. `Dedicated` sites have their own gunicorn and workers, in the same number. */
   readonly componentReplicas?: BenchReplicas;
   /** Compute resources of each component. */
   readonly componentResources?: ComponentResources;
@@ -150,7 +149,7 @@ export interface WorkerAutoscaling {
 }
 
 /** How the workers of one queue scale.
- * @cel self.minReplicas <= self.maxReplicas ;; minReplicas must not be greater than maxReplicas */
+ * @cel !has(self.maxReplicas) || self.minReplicas <= self.maxReplicas ;; minReplicas must not be greater than maxReplicas */
 export interface QueueScaling {
   /** Turns event-driven scaling on. It needs KEDA; without it the workers stay at a fixed number.
    * @default false */
@@ -158,9 +157,8 @@ export interface QueueScaling {
   /** The least workers; 0 lets the queue sleep.
    * @default 1 */
   readonly minReplicas: Replicas;
-  /** The most workers.
-   * @default 5 */
-  readonly maxReplicas: PositiveReplicas;
+  /** The most workers. By default 5, or `minReplicas` where that is more. */
+  readonly maxReplicas?: PositiveReplicas;
   /** Waiting jobs for each worker.
    * @default 5
    * @type integer
@@ -211,7 +209,7 @@ export interface ExternalRedis {
  * @cel self.mode != 'operator' || self.provider != 'mariadb' || has(self.mariadbRef) ;; mode operator needs mariadbRef with provider mariadb
  * @cel self.mode != 'operator' || self.provider != 'postgres' || has(self.clusterRef) ;; mode operator needs clusterRef with provider postgres
  * @cel !has(self.clusterRef) || (self.mode == 'operator' && self.provider == 'postgres') ;; clusterRef belongs to mode operator with provider postgres
- * @cel self.mode == 'managed' || !(has(self.image) || has(self.resources) || has(self.storage)) ;; image, resources and storage belong to mode managed
+ * @cel self.mode == 'managed' || !(has(self.image) || has(self.storage)) ;; image and storage belong to mode managed
  * @cel self.mode != 'managed' || !has(self.port) ;; port belongs to modes external and operator
  * @cel self.mode != 'managed' || !has(self.host) ;; host belongs to modes external and operator
  * @cel self.provider == oldSelf.provider ;; provider is immutable: the sites' databases would stay behind */
@@ -236,7 +234,7 @@ export interface BenchDatabase {
    * @maxLength 512
    * @pattern ^[a-zA-Z0-9][a-zA-Z0-9._:/@-]*$ */
   readonly image?: string;
-  /** Compute resources of a managed server. */
+  /** Compute resources of a managed server. In other modes they have no effect. */
   readonly resources?: Resources;
   /** The volume of a managed server; 10Gi when no size is given. */
   readonly storage?: Storage;
@@ -349,13 +347,20 @@ export interface AppBenchStatus extends CommonStatus {
   readonly ready?: boolean;
   /** The lifecycle phase of the bench. */
   readonly phase?: 'Pending' | 'Provisioning' | 'Ready' | 'Updating' | 'Failed' | 'Deleting';
+  /** The ids that the pods run with, `<user>/<group>/<fsGroup>`, and `-` for one that the platform assigns. They are recorded at the first start, and kept where the spec names none.
+   * @maxLength 64 */
+  readonly ids?: string;
   /** The image that the bench's own pods run. Another one is rolled out when no Shared site is open on this one any more. */
   readonly image?: string;
+  /** Where the images of the bench and of its sites have their assets. */
+  readonly assets?: BenchAssets;
   /** The current upgrade of the sites; not set when there is none. */
   readonly upgrade?: BenchUpgrade;
   /** The applications of the sites.
    * @listType atomic */
   readonly apps?: readonly string[];
+  /** Of `spec.apps` and `spec.appsJSON` the one without effect, where both are set. */
+  readonly ignoredApps?: IgnoredApps;
   /** Web processes that run, for the scale subresource.
    * @type integer
    * @format int32 */
@@ -368,6 +373,24 @@ export interface AppBenchStatus extends CommonStatus {
   readonly sites?: number;
   /** How the workers scale, by queue. */
   readonly workerScaling?: WorkerScaling;
+}
+
+/** Where images have their assets. */
+export interface BenchAssets {
+  /** The image that the init Job has looked into. */
+  readonly image: string;
+  /** Images from before 2026-04-29, whose assets are in the folder `sites`: their pods copy them at the start.
+   * @maxItems 8
+   * @listType set */
+  readonly inSites: readonly string[];
+}
+
+/** A list of applications without effect. */
+export interface IgnoredApps {
+  /** The field of the spec. */
+  readonly field: 'apps' | 'appsJSON';
+  /** Hash of its value: with another value it is the newer one. */
+  readonly hash: string;
 }
 
 /** The upgrade of a bench's sites. */

@@ -1,5 +1,6 @@
 import { QUEUES } from '../kit/constants.generated.js';
 import { isSupported, untested } from '../frappe/image.js';
+import { resolveApps } from '../frappe/apps.js';
 import { scaleStatus } from '../frappe/scale-status.js';
 import {
   scaledToZero,
@@ -7,14 +8,18 @@ import {
   scalingStatus,
   type WorkerChildren,
 } from '../frappe/worker-scaling.js';
+import { effectiveIds } from '../frappe/security.js';
+import { fieldsIgnored } from '../frappe/without-effect.js';
 import { kedaObstacle } from '../integrations/keda/autoscaling.js';
 import type { ConditionResult } from '../kit/condition.js';
 import type { StatusResult, Observation } from '../kit/kind.js';
 import { benchNames } from '../kit/names.js';
 import type { AppBench } from './api.js';
+import { assetsOf } from './assets.js';
 import { benchWorkerScale } from './chart.js';
 import { evaluateBenchPhase } from './phase.js';
 import type { BenchInputs } from './resolve.js';
+import { fieldsWithoutEffect } from './without-effect.js';
 import { upgradeCondition, upgradeStatus } from './upgrade.js';
 
 /** The status of a bench. */
@@ -30,13 +35,17 @@ export function evaluateBench(observation: Observation<AppBench, BenchInputs>): 
     keda: inputs.keda,
     externalRedis: inputs.model.redis.external,
   });
+  const assets = assetsOf(observation);
   const scaling = observation.resource.spec.workerAutoscaling;
   return {
     phase,
     ready,
-    reconcileAgain: scaledToZero(workerScaling).join() !== inputs.scaledToZero.join(),
+    reconcileAgain:
+      scaledToZero(workerScaling).join() !== inputs.scaledToZero.join() ||
+      (assets?.inSites ?? []).join() !== inputs.model.assetsInSites.join(),
     conditions: [
       ...versionCondition(observation.resource),
+      ...fieldsIgnored(fieldsWithoutEffect(observation.resource)),
       ...scalingCondition(
         workers,
         obstacle,
@@ -47,9 +56,12 @@ export function evaluateBench(observation: Observation<AppBench, BenchInputs>): 
     ],
     fields: {
       ready: ready.status === 'True',
+      ids: observation.resource.status?.ids ?? effectiveIds(inputs.model.security),
+      assets,
       image: imageOf(observation, prepared),
       upgrade: upgrade && upgradeStatus(upgrade, prepared),
       apps: inputs.model.apps,
+      ignoredApps: resolveApps(observation.resource).ignored,
       sites: inputs.siteCount,
       workerScaling,
       ...scaleStatus(

@@ -21,6 +21,7 @@ import {
 } from '../kit/object-kind.js';
 import { benchWarnings } from './warnings.js';
 import type { AppBench } from './api.js';
+import { knowsAssets } from './assets.js';
 import { BenchChart } from './chart.js';
 import { appBench } from './definition.js';
 import { resolveBench, type BenchInputs } from './resolve.js';
@@ -47,7 +48,7 @@ export const benchWith = (integrations: readonly Integration[]): Kind<AppBench, 
   detects: usedKinds(appBench.kind, integrations).detects,
   references: [],
   reasons: benchReasons,
-  durableStatus: ['upgrade'],
+  durableStatus: ['upgrade', 'ids', 'assets'],
   durableOnChange: ['image'],
   recordedIn: ({ metadata }) => ({
     kind: PersistentVolumeClaim,
@@ -58,6 +59,8 @@ export const benchWith = (integrations: readonly Integration[]): Kind<AppBench, 
   admissionWarnings: benchWarnings,
   normal: [{ path: ['spec', 'domainConfig', 'suffix'], form: normalHost }],
   chart: (scope, id, props) => new BenchChart(scope, id, props),
+  // Only until it is known where the image has its assets.
+  readsRuns: (bench) => !knowsAssets(bench),
   probes: () => [],
   evaluate: evaluateBench,
   cleanup: {

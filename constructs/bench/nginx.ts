@@ -58,6 +58,7 @@ export class Nginx extends Construct {
       name,
       component,
       replicas: props.replicas,
+      readsAssets: true,
       terminationGracePeriodSeconds: 40,
       container: {
         name: component,

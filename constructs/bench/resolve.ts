@@ -6,6 +6,7 @@ import { sitesOfBench } from '../frappe/indexes.js';
 import { databaseOperatorServer } from '../frappe/database-operator-server.js';
 import { redisVersion } from '../frappe/redis-version.js';
 import { requireSecret } from '../frappe/secret.js';
+import { userProblems } from '../frappe/security.js';
 import { nameOwnerOf, isOlder, refuseSharedName, type NameOwner } from '../frappe/name-conflict.js';
 import { deniedOfBench, refuseDenied } from '../frappe/tenant-policy.js';
 import { WORKER_COMPONENTS } from '../frappe/worker.js';
@@ -144,8 +145,8 @@ function modelOf(bench: AppBench, reader: ClusterReader): BenchModel {
 }
 
 /** Problems in a spec that a schema cannot find. */
-export function benchProblems({ spec }: Pick<AppBench, 'spec'>): readonly Problem[] {
-  return resolveApps(spec).problems;
+export function benchProblems(bench: AppBench): readonly Problem[] {
+  return [...resolveApps(bench).problems, ...userProblems(bench.spec.security, bench.status?.ids)];
 }
 
 function referencedSecrets({ spec }: AppBench): { readonly path: string; readonly name: string }[] {

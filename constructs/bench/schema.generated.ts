@@ -17,7 +17,7 @@ export const spec: Schema = {
     appsJSON: {
       type: 'string',
       description:
-        'Applications of the sites, as a JSON array of names in a string: `\'["erpnext"]\'`.',
+        'Applications of the sites, as a JSON array of names in a string: `\'["erpnext"]\'`. Of `appsJSON` and `apps`, the one that was set later counts.',
       maxLength: 16384,
     },
     apps: {
@@ -130,7 +130,8 @@ export const spec: Schema = {
     },
     componentReplicas: {
       type: 'object',
-      description: 'Replicas of each component; 1 when not given. The scheduler always has one.',
+      description:
+        'Replicas of each component; 1 when not given. The scheduler has one at most. `Dedicated` sites have their own gunicorn and workers, in the same number.',
       properties: {
         gunicorn: {
           type: 'integer',
@@ -236,6 +237,8 @@ export const spec: Schema = {
             {
               rule: "!has(self.requests) || !has(self.limits) || self.requests.all(k, !(k in self.limits) || self.requests[k].matches('[eE][+-]?[0-9]{3}') || self.limits[k].matches('[eE][+-]?[0-9]{3}') || !isQuantity(self.requests[k]) || !isQuantity(self.limits[k]) || quantity(self.requests[k]).compareTo(quantity(self.limits[k])) <= 0)",
               message: 'a request must not be greater than its limit',
+              messageExpression:
+                "self.requests.map(k, (k in self.limits) && !self.requests[k].matches('[eE][+-]?[0-9]{3}') && !self.limits[k].matches('[eE][+-]?[0-9]{3}') && isQuantity(self.requests[k]) && isQuantity(self.limits[k]) && quantity(self.requests[k]).compareTo(quantity(self.limits[k])) > 0, 'requests.' + k + ' ' + self.requests[k] + ' is greater than limits.' + k + ' ' + self.limits[k] + '; patch requests.' + k + ' together with the limit, or raise limits.' + k)[0]",
             },
           ],
         },
@@ -288,6 +291,8 @@ export const spec: Schema = {
             {
               rule: "!has(self.requests) || !has(self.limits) || self.requests.all(k, !(k in self.limits) || self.requests[k].matches('[eE][+-]?[0-9]{3}') || self.limits[k].matches('[eE][+-]?[0-9]{3}') || !isQuantity(self.requests[k]) || !isQuantity(self.limits[k]) || quantity(self.requests[k]).compareTo(quantity(self.limits[k])) <= 0)",
               message: 'a request must not be greater than its limit',
+              messageExpression:
+                "self.requests.map(k, (k in self.limits) && !self.requests[k].matches('[eE][+-]?[0-9]{3}') && !self.limits[k].matches('[eE][+-]?[0-9]{3}') && isQuantity(self.requests[k]) && isQuantity(self.limits[k]) && quantity(self.requests[k]).compareTo(quantity(self.limits[k])) > 0, 'requests.' + k + ' ' + self.requests[k] + ' is greater than limits.' + k + ' ' + self.limits[k] + '; patch requests.' + k + ' together with the limit, or raise limits.' + k)[0]",
             },
           ],
         },
@@ -340,6 +345,8 @@ export const spec: Schema = {
             {
               rule: "!has(self.requests) || !has(self.limits) || self.requests.all(k, !(k in self.limits) || self.requests[k].matches('[eE][+-]?[0-9]{3}') || self.limits[k].matches('[eE][+-]?[0-9]{3}') || !isQuantity(self.requests[k]) || !isQuantity(self.limits[k]) || quantity(self.requests[k]).compareTo(quantity(self.limits[k])) <= 0)",
               message: 'a request must not be greater than its limit',
+              messageExpression:
+                "self.requests.map(k, (k in self.limits) && !self.requests[k].matches('[eE][+-]?[0-9]{3}') && !self.limits[k].matches('[eE][+-]?[0-9]{3}') && isQuantity(self.requests[k]) && isQuantity(self.limits[k]) && quantity(self.requests[k]).compareTo(quantity(self.limits[k])) > 0, 'requests.' + k + ' ' + self.requests[k] + ' is greater than limits.' + k + ' ' + self.limits[k] + '; patch requests.' + k + ' together with the limit, or raise limits.' + k)[0]",
             },
           ],
         },
@@ -392,6 +399,8 @@ export const spec: Schema = {
             {
               rule: "!has(self.requests) || !has(self.limits) || self.requests.all(k, !(k in self.limits) || self.requests[k].matches('[eE][+-]?[0-9]{3}') || self.limits[k].matches('[eE][+-]?[0-9]{3}') || !isQuantity(self.requests[k]) || !isQuantity(self.limits[k]) || quantity(self.requests[k]).compareTo(quantity(self.limits[k])) <= 0)",
               message: 'a request must not be greater than its limit',
+              messageExpression:
+                "self.requests.map(k, (k in self.limits) && !self.requests[k].matches('[eE][+-]?[0-9]{3}') && !self.limits[k].matches('[eE][+-]?[0-9]{3}') && isQuantity(self.requests[k]) && isQuantity(self.limits[k]) && quantity(self.requests[k]).compareTo(quantity(self.limits[k])) > 0, 'requests.' + k + ' ' + self.requests[k] + ' is greater than limits.' + k + ' ' + self.limits[k] + '; patch requests.' + k + ' together with the limit, or raise limits.' + k)[0]",
             },
           ],
         },
@@ -444,6 +453,8 @@ export const spec: Schema = {
             {
               rule: "!has(self.requests) || !has(self.limits) || self.requests.all(k, !(k in self.limits) || self.requests[k].matches('[eE][+-]?[0-9]{3}') || self.limits[k].matches('[eE][+-]?[0-9]{3}') || !isQuantity(self.requests[k]) || !isQuantity(self.limits[k]) || quantity(self.requests[k]).compareTo(quantity(self.limits[k])) <= 0)",
               message: 'a request must not be greater than its limit',
+              messageExpression:
+                "self.requests.map(k, (k in self.limits) && !self.requests[k].matches('[eE][+-]?[0-9]{3}') && !self.limits[k].matches('[eE][+-]?[0-9]{3}') && isQuantity(self.requests[k]) && isQuantity(self.limits[k]) && quantity(self.requests[k]).compareTo(quantity(self.limits[k])) > 0, 'requests.' + k + ' ' + self.requests[k] + ' is greater than limits.' + k + ' ' + self.limits[k] + '; patch requests.' + k + ' together with the limit, or raise limits.' + k)[0]",
             },
           ],
         },
@@ -496,6 +507,8 @@ export const spec: Schema = {
             {
               rule: "!has(self.requests) || !has(self.limits) || self.requests.all(k, !(k in self.limits) || self.requests[k].matches('[eE][+-]?[0-9]{3}') || self.limits[k].matches('[eE][+-]?[0-9]{3}') || !isQuantity(self.requests[k]) || !isQuantity(self.limits[k]) || quantity(self.requests[k]).compareTo(quantity(self.limits[k])) <= 0)",
               message: 'a request must not be greater than its limit',
+              messageExpression:
+                "self.requests.map(k, (k in self.limits) && !self.requests[k].matches('[eE][+-]?[0-9]{3}') && !self.limits[k].matches('[eE][+-]?[0-9]{3}') && isQuantity(self.requests[k]) && isQuantity(self.limits[k]) && quantity(self.requests[k]).compareTo(quantity(self.limits[k])) > 0, 'requests.' + k + ' ' + self.requests[k] + ' is greater than limits.' + k + ' ' + self.limits[k] + '; patch requests.' + k + ' together with the limit, or raise limits.' + k)[0]",
             },
           ],
         },
@@ -548,6 +561,8 @@ export const spec: Schema = {
             {
               rule: "!has(self.requests) || !has(self.limits) || self.requests.all(k, !(k in self.limits) || self.requests[k].matches('[eE][+-]?[0-9]{3}') || self.limits[k].matches('[eE][+-]?[0-9]{3}') || !isQuantity(self.requests[k]) || !isQuantity(self.limits[k]) || quantity(self.requests[k]).compareTo(quantity(self.limits[k])) <= 0)",
               message: 'a request must not be greater than its limit',
+              messageExpression:
+                "self.requests.map(k, (k in self.limits) && !self.requests[k].matches('[eE][+-]?[0-9]{3}') && !self.limits[k].matches('[eE][+-]?[0-9]{3}') && isQuantity(self.requests[k]) && isQuantity(self.limits[k]) && quantity(self.requests[k]).compareTo(quantity(self.limits[k])) > 0, 'requests.' + k + ' ' + self.requests[k] + ' is greater than limits.' + k + ' ' + self.limits[k] + '; patch requests.' + k + ' together with the limit, or raise limits.' + k)[0]",
             },
           ],
         },
@@ -578,8 +593,7 @@ export const spec: Schema = {
             maxReplicas: {
               type: 'integer',
               format: 'int32',
-              description: 'The most workers.',
-              default: 5,
+              description: 'The most workers. By default 5, or `minReplicas` where that is more.',
               minimum: 1,
               maximum: 1000,
             },
@@ -617,7 +631,7 @@ export const spec: Schema = {
           },
           'x-kubernetes-validations': [
             {
-              rule: 'self.minReplicas <= self.maxReplicas',
+              rule: '!has(self.maxReplicas) || self.minReplicas <= self.maxReplicas',
               message: 'minReplicas must not be greater than maxReplicas',
             },
           ],
@@ -643,8 +657,7 @@ export const spec: Schema = {
             maxReplicas: {
               type: 'integer',
               format: 'int32',
-              description: 'The most workers.',
-              default: 5,
+              description: 'The most workers. By default 5, or `minReplicas` where that is more.',
               minimum: 1,
               maximum: 1000,
             },
@@ -682,7 +695,7 @@ export const spec: Schema = {
           },
           'x-kubernetes-validations': [
             {
-              rule: 'self.minReplicas <= self.maxReplicas',
+              rule: '!has(self.maxReplicas) || self.minReplicas <= self.maxReplicas',
               message: 'minReplicas must not be greater than maxReplicas',
             },
           ],
@@ -708,8 +721,7 @@ export const spec: Schema = {
             maxReplicas: {
               type: 'integer',
               format: 'int32',
-              description: 'The most workers.',
-              default: 5,
+              description: 'The most workers. By default 5, or `minReplicas` where that is more.',
               minimum: 1,
               maximum: 1000,
             },
@@ -747,7 +759,7 @@ export const spec: Schema = {
           },
           'x-kubernetes-validations': [
             {
-              rule: 'self.minReplicas <= self.maxReplicas',
+              rule: '!has(self.maxReplicas) || self.minReplicas <= self.maxReplicas',
               message: 'minReplicas must not be greater than maxReplicas',
             },
           ],
@@ -814,6 +826,8 @@ export const spec: Schema = {
             {
               rule: "!has(self.requests) || !has(self.limits) || self.requests.all(k, !(k in self.limits) || self.requests[k].matches('[eE][+-]?[0-9]{3}') || self.limits[k].matches('[eE][+-]?[0-9]{3}') || !isQuantity(self.requests[k]) || !isQuantity(self.limits[k]) || quantity(self.requests[k]).compareTo(quantity(self.limits[k])) <= 0)",
               message: 'a request must not be greater than its limit',
+              messageExpression:
+                "self.requests.map(k, (k in self.limits) && !self.requests[k].matches('[eE][+-]?[0-9]{3}') && !self.limits[k].matches('[eE][+-]?[0-9]{3}') && isQuantity(self.requests[k]) && isQuantity(self.limits[k]) && quantity(self.requests[k]).compareTo(quantity(self.limits[k])) > 0, 'requests.' + k + ' ' + self.requests[k] + ' is greater than limits.' + k + ' ' + self.limits[k] + '; patch requests.' + k + ' together with the limit, or raise limits.' + k)[0]",
             },
           ],
         },
@@ -965,7 +979,7 @@ export const spec: Schema = {
         },
         resources: {
           type: 'object',
-          description: 'Compute resources of a managed server.',
+          description: 'Compute resources of a managed server. In other modes they have no effect.',
           properties: {
             requests: {
               type: 'object',
@@ -1012,6 +1026,8 @@ export const spec: Schema = {
             {
               rule: "!has(self.requests) || !has(self.limits) || self.requests.all(k, !(k in self.limits) || self.requests[k].matches('[eE][+-]?[0-9]{3}') || self.limits[k].matches('[eE][+-]?[0-9]{3}') || !isQuantity(self.requests[k]) || !isQuantity(self.limits[k]) || quantity(self.requests[k]).compareTo(quantity(self.limits[k])) <= 0)",
               message: 'a request must not be greater than its limit',
+              messageExpression:
+                "self.requests.map(k, (k in self.limits) && !self.requests[k].matches('[eE][+-]?[0-9]{3}') && !self.limits[k].matches('[eE][+-]?[0-9]{3}') && isQuantity(self.requests[k]) && isQuantity(self.limits[k]) && quantity(self.requests[k]).compareTo(quantity(self.limits[k])) > 0, 'requests.' + k + ' ' + self.requests[k] + ' is greater than limits.' + k + ' ' + self.limits[k] + '; patch requests.' + k + ' together with the limit, or raise limits.' + k)[0]",
             },
           ],
         },
@@ -1060,8 +1076,8 @@ export const spec: Schema = {
           message: 'clusterRef belongs to mode operator with provider postgres',
         },
         {
-          rule: "self.mode == 'managed' || !(has(self.image) || has(self.resources) || has(self.storage))",
-          message: 'image, resources and storage belong to mode managed',
+          rule: "self.mode == 'managed' || !(has(self.image) || has(self.storage))",
+          message: 'image and storage belong to mode managed',
         },
         {
           rule: "self.mode != 'managed' || !has(self.port)",
@@ -1132,6 +1148,8 @@ export const spec: Schema = {
             {
               rule: "!has(self.requests) || !has(self.limits) || self.requests.all(k, !(k in self.limits) || self.requests[k].matches('[eE][+-]?[0-9]{3}') || self.limits[k].matches('[eE][+-]?[0-9]{3}') || !isQuantity(self.requests[k]) || !isQuantity(self.limits[k]) || quantity(self.requests[k]).compareTo(quantity(self.limits[k])) <= 0)",
               message: 'a request must not be greater than its limit',
+              messageExpression:
+                "self.requests.map(k, (k in self.limits) && !self.requests[k].matches('[eE][+-]?[0-9]{3}') && !self.limits[k].matches('[eE][+-]?[0-9]{3}') && isQuantity(self.requests[k]) && isQuantity(self.limits[k]) && quantity(self.requests[k]).compareTo(quantity(self.limits[k])) > 0, 'requests.' + k + ' ' + self.requests[k] + ' is greater than limits.' + k + ' ' + self.limits[k] + '; patch requests.' + k + ' together with the limit, or raise limits.' + k)[0]",
             },
           ],
         },
@@ -1594,15 +1612,11 @@ export const spec: Schema = {
   },
   'x-kubernetes-validations': [
     {
-      rule: '!(has(self.apps) && has(self.appsJSON))',
-      message: 'apps and appsJSON are two spellings of one list: give one of them',
-    },
-    {
       rule: 'has(oldSelf.storage.accessMode) && has(self.storage.accessMode) ? self.storage.accessMode == oldSelf.storage.accessMode : true',
       message: 'storage.accessMode is immutable: a volume keeps the access mode it was made with',
     },
     {
-      rule: '(has(self.security) && has(self.security.securityContext) && has(self.security.securityContext.runAsUser) ? self.security.securityContext.runAsUser : has(self.security) && has(self.security.podSecurityContext) && has(self.security.podSecurityContext.runAsUser) ? self.security.podSecurityContext.runAsUser : 0) == (has(oldSelf.security) && has(oldSelf.security.securityContext) && has(oldSelf.security.securityContext.runAsUser) ? oldSelf.security.securityContext.runAsUser : has(oldSelf.security) && has(oldSelf.security.podSecurityContext) && has(oldSelf.security.podSecurityContext.runAsUser) ? oldSelf.security.podSecurityContext.runAsUser : 0)',
+      rule: '(has(self.security) && has(self.security.securityContext) && has(self.security.securityContext.runAsUser) ? self.security.securityContext.runAsUser : has(self.security) && has(self.security.podSecurityContext) && has(self.security.podSecurityContext.runAsUser) ? self.security.podSecurityContext.runAsUser : 0) == 0 || (has(oldSelf.security) && has(oldSelf.security.securityContext) && has(oldSelf.security.securityContext.runAsUser) ? oldSelf.security.securityContext.runAsUser : has(oldSelf.security) && has(oldSelf.security.podSecurityContext) && has(oldSelf.security.podSecurityContext.runAsUser) ? oldSelf.security.podSecurityContext.runAsUser : 0) == 0 || (has(self.security) && has(self.security.securityContext) && has(self.security.securityContext.runAsUser) ? self.security.securityContext.runAsUser : has(self.security) && has(self.security.podSecurityContext) && has(self.security.podSecurityContext.runAsUser) ? self.security.podSecurityContext.runAsUser : 0) == (has(oldSelf.security) && has(oldSelf.security.securityContext) && has(oldSelf.security.securityContext.runAsUser) ? oldSelf.security.securityContext.runAsUser : has(oldSelf.security) && has(oldSelf.security.podSecurityContext) && has(oldSelf.security.podSecurityContext.runAsUser) ? oldSelf.security.podSecurityContext.runAsUser : 0)',
       message: 'runAsUser is immutable: the files on the volumes belong to the user that made them',
     },
   ],
@@ -1676,10 +1690,32 @@ export const status: Schema = {
       description: 'The lifecycle phase of the bench.',
       enum: ['Pending', 'Provisioning', 'Ready', 'Updating', 'Failed', 'Deleting'],
     },
+    ids: {
+      type: 'string',
+      description:
+        'The ids that the pods run with, `<user>/<group>/<fsGroup>`, and `-` for one that the platform assigns. They are recorded at the first start, and kept where the spec names none.',
+      maxLength: 64,
+    },
     image: {
       type: 'string',
       description:
         "The image that the bench's own pods run. Another one is rolled out when no Shared site is open on this one any more.",
+    },
+    assets: {
+      type: 'object',
+      description: 'Where the images of the bench and of its sites have their assets.',
+      required: ['image', 'inSites'],
+      properties: {
+        image: { type: 'string', description: 'The image that the init Job has looked into.' },
+        inSites: {
+          type: 'array',
+          description:
+            'Images from before 2026-04-29, whose assets are in the folder `sites`: their pods copy them at the start.',
+          maxItems: 8,
+          items: { type: 'string' },
+          'x-kubernetes-list-type': 'set',
+        },
+      },
     },
     upgrade: {
       type: 'object',
@@ -1710,6 +1746,22 @@ export const status: Schema = {
       description: 'The applications of the sites.',
       items: { type: 'string' },
       'x-kubernetes-list-type': 'atomic',
+    },
+    ignoredApps: {
+      type: 'object',
+      description: 'Of `spec.apps` and `spec.appsJSON` the one without effect, where both are set.',
+      required: ['field', 'hash'],
+      properties: {
+        field: {
+          type: 'string',
+          description: 'The field of the spec.',
+          enum: ['apps', 'appsJSON'],
+        },
+        hash: {
+          type: 'string',
+          description: 'Hash of its value: with another value it is the newer one.',
+        },
+      },
     },
     replicas: {
       type: 'integer',

@@ -1,35 +1,69 @@
-import { isSupported, untested } from '../frappe/image.js';
+import { resolveApps } from '../frappe/apps.js';
+import { isSupported, lackingApps, untested } from '../frappe/image.js';
+import { mostWorkers } from '../frappe/worker-scaling.js';
 import type { Problem } from '../kit/errors.js';
 import type { AppBench } from './api.js';
+import { fieldsWithoutEffect } from './without-effect.js';
+
+/** The components that Dedicated sites have too. */
+const INHERITED = ['gunicorn', 'workerDefault', 'workerShort', 'workerLong'] as const;
 
 /** What is legal in a bench's spec, but seldom meant. */
-export function benchWarnings({ spec }: AppBench): readonly Problem[] {
+export function benchWarnings(bench: AppBench): readonly Problem[] {
+  return [
+    ...fieldsWithoutEffect(bench),
+    ...versionWarnings(bench),
+    ...appWarnings(bench),
+    ...dataWarnings(bench),
+    ...replicaWarnings(bench),
+    ...scalingWarnings(bench),
+  ];
+}
+
+function versionWarnings({ spec }: AppBench): readonly Problem[] {
+  const { frameworkVersion } = spec;
+  if (isSupported(frameworkVersion)) return [];
+  return [{ path: 'spec.frameworkVersion', message: untested(frameworkVersion) }];
+}
+
+function appWarnings(bench: AppBench): readonly Problem[] {
+  const { spec } = bench;
+  const { apps, ignored } = resolveApps(bench);
+  const message = lackingApps(spec, apps);
+  if (message === undefined) return [];
+  const field = spec.apps && ignored?.field !== 'apps' ? 'apps' : 'appsJSON';
+  return [{ path: `spec.${field}`, message }];
+}
+
+function dataWarnings({ spec }: AppBench): readonly Problem[] {
   const warnings: Problem[] = [];
-  const warn = (path: string, message: string): void => void warnings.push({ path, message });
-  if (!isSupported(spec.frameworkVersion)) {
-    warn('spec.frameworkVersion', untested(spec.frameworkVersion));
-  }
   if (spec.deletionPolicy === 'Delete') {
     const server = spec.dbConfig.mode === 'managed' ? " and its database server's" : '';
-    warn(
-      'spec.deletionPolicy',
-      `Delete removes the bench's volume${server} with the object: all data of its sites is lost`,
-    );
+    const message = `Delete removes the bench's volume${server} with the object: all data of its sites is lost`;
+    warnings.push({ path: 'spec.deletionPolicy', message });
   }
-  if (spec.storage.accessMode !== 'ReadWriteMany') {
-    warn(
-      'spec.storage.accessMode',
-      `${spec.storage.accessMode} works only while every pod of the bench and of its sites is on one node`,
-    );
-  }
-  for (const queue of ['short', 'long', 'default'] as const) {
-    const scaling = spec.workerAutoscaling?.[queue];
-    if (scaling?.enabled && scaling.minReplicas === scaling.maxReplicas) {
-      warn(
-        `spec.workerAutoscaling.${queue}`,
-        `minReplicas and maxReplicas are both ${scaling.maxReplicas}: nothing scales`,
-      );
-    }
+  const { accessMode } = spec.storage;
+  if (accessMode !== 'ReadWriteMany') {
+    const message = `${accessMode} works only while every pod of the bench and of its sites is on one node`;
+    warnings.push({ path: 'spec.storage.accessMode', message });
   }
   return warnings;
+}
+
+function replicaWarnings({ spec }: AppBench): readonly Problem[] {
+  return INHERITED.filter((component) => spec.componentReplicas?.[component] === 0).map(
+    (component) => ({
+      path: `spec.componentReplicas.${component}`,
+      message: `Dedicated sites without a number of their own inherit 0: they have no ${component} either`,
+    }),
+  );
+}
+
+function scalingWarnings({ spec }: AppBench): readonly Problem[] {
+  return (['short', 'long', 'default'] as const).flatMap((queue) => {
+    const scaling = spec.workerAutoscaling?.[queue];
+    if (!scaling?.enabled || scaling.minReplicas !== mostWorkers(scaling)) return [];
+    const message = `minReplicas and maxReplicas are both ${scaling.minReplicas}: nothing scales`;
+    return [{ path: `spec.workerAutoscaling.${queue}`, message }];
+  });
 }

@@ -1,16 +1,94 @@
-import type { Problem } from '../kit/errors.js';
+import type { IgnoredApps } from '../bench/api.js';
 import type { AppRef } from '../kit/api.js';
+import type { Problem } from '../kit/errors.js';
+import { hashOf } from '../kit/hash.js';
 
 const APP_NAME = /^[a-z][a-z0-9_]{0,63}$/;
 
-/** The applications of a bench: `apps` and `appsJSON` are two spellings of one list. */
-export function resolveApps(spec: {
+type AppsField = IgnoredApps['field'];
+
+interface AppsSpec {
   readonly apps?: readonly AppRef[];
   readonly appsJSON?: string;
-}): { readonly apps: readonly string[]; readonly problems: readonly Problem[] } {
-  if (spec.apps && spec.appsJSON !== undefined) {
-    return fail('spec.apps', 'apps and appsJSON are two spellings of one list: give one of them');
+}
+
+/** A bench, as far as its applications are decided by it. */
+export interface AppsSource {
+  readonly metadata?: { readonly generation?: number };
+  readonly spec: AppsSpec;
+  readonly status?: {
+    readonly apps?: readonly string[];
+    readonly ignoredApps?: IgnoredApps;
+  };
+}
+
+/** What a bench says about its applications. */
+export interface ResolvedApps {
+  readonly apps: readonly string[];
+  readonly problems: readonly Problem[];
+  /** The list without effect; undefined where the spec has one list at most. */
+  readonly ignored?: IgnoredApps;
+}
+
+const TWO_LISTS = 'apps and appsJSON are two spellings of one list: give one of them';
+
+/**
+ * The applications of a bench: `apps` and `appsJSON` are two spellings of one list. Where a patch adds
+ * one to the other, the newer one counts; a new bench with both is refused.
+ */
+export function resolveApps(bench: AppsSource): ResolvedApps {
+  const { spec } = bench;
+  const field = ignoredField(bench);
+  if (field === undefined) return listed(spec);
+  if (isNew(bench)) return fail('spec.apps', TWO_LISTS);
+  const { [field]: value, ...counts } = spec;
+  return { ...listed(counts), ignored: { field, hash: hashOf(value) } };
+}
+
+/** The spec without the list that has no effect. */
+export function withoutIgnoredApps<S extends AppsSpec>(
+  bench: AppsSource & { readonly spec: S },
+): S {
+  const field = isNew(bench) ? undefined : ignoredField(bench);
+  if (field === undefined) return bench.spec;
+  const { [field]: _ignored, ...spec } = bench.spec;
+  return spec as S;
+}
+
+/** The warning about a list without effect. */
+export function ignoredAppsProblem(bench: AppsSource): readonly Problem[] {
+  const field = resolveApps(bench).ignored?.field;
+  if (field === undefined) return [];
+  const newer = otherField(field);
+  const message = `has no effect: spec.${newer} was set later; remove it: {"spec":{"${field}":null}}`;
+  return [{ path: `spec.${field}`, message }];
+}
+
+function isNew({ metadata, status }: AppsSource): boolean {
+  return status?.apps === undefined && (metadata?.generation ?? 1) <= 1;
+}
+
+/** The older list of two; undefined for a spec with one at most. */
+function ignoredField({ spec, status }: AppsSource): AppsField | undefined {
+  const { apps, appsJSON } = spec;
+  if (!apps || appsJSON === undefined) return undefined;
+  const before = status?.ignoredApps;
+  if (before) {
+    const changed = hashOf(spec[before.field]) !== before.hash;
+    return changed ? otherField(before.field) : before.field;
   }
+  // One of them was added to the other, whose value is in the status.
+  const isInEffect = (list: AppsSpec): boolean =>
+    hashOf(listed(list).apps) === hashOf(status?.apps ?? null);
+  return isInEffect({ appsJSON }) && !isInEffect({ apps }) ? 'appsJSON' : 'apps';
+}
+
+function otherField(field: AppsField): AppsField {
+  return field === 'apps' ? 'appsJSON' : 'apps';
+}
+
+/** The applications of a spec with one list at most. */
+function listed(spec: AppsSpec): ResolvedApps {
   if (spec.appsJSON === undefined)
     return { apps: spec.apps?.map((app) => app.name) ?? [], problems: [] };
   let parsed: unknown;

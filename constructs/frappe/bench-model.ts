@@ -1,4 +1,9 @@
-import type { AppBench, ComponentResources, WorkerAutoscaling } from '../bench/api.js';
+import type {
+  AppBench,
+  BenchReplicas,
+  ComponentResources,
+  WorkerAutoscaling,
+} from '../bench/api.js';
 import { databaseOperator } from '../integrations/database-operator.js';
 import { assignsIds } from '../integrations/openshift/assigned-ids.js';
 import type { PodTemplate } from '../kit/api.js';
@@ -38,6 +43,8 @@ export interface BenchModel {
   readonly namespace: string;
   readonly metadataKeys: MetadataKeys;
   readonly image: FrappeImage;
+  /** Images whose assets the volume of the sites hides: their pods copy them. */
+  readonly assetsInSites: readonly string[];
   readonly security: ResolvedSecurity;
   readonly podTemplate: PodTemplate;
   readonly apps: readonly string[];
@@ -47,6 +54,7 @@ export interface BenchModel {
   readonly database: DatabaseServer;
   /** The server of a database operator, in mode `operator`. */
   readonly operatorServer?: ServerRef;
+  readonly componentReplicas: BenchReplicas;
   readonly componentResources: ComponentResources;
   readonly workerAutoscaling: WorkerAutoscaling;
   readonly domain: {
@@ -97,13 +105,15 @@ export function benchModel(
     namespace,
     metadataKeys: metadataKeysOf(bench),
     image: frappeImage(spec),
-    security: resolveSecurity(spec.security, settings, assignsIds(reader)),
+    assetsInSites: bench.status?.assets?.inSites ?? [],
+    security: resolveSecurity(spec.security, settings, assignsIds(reader), bench.status?.ids),
     podTemplate: spec.podTemplate ?? {},
-    apps: resolveApps(spec).apps,
+    apps: resolveApps(bench).apps,
     queuePrefix: `${namespace}.${name}`,
     redis: redisServers(bench, host(benchNames(name).redis)),
     database: databaseServer(bench, host),
     ...(operatorServer ? { operatorServer } : {}),
+    componentReplicas: { ...spec.componentReplicas },
     componentResources: { ...spec.componentResources },
     workerAutoscaling: spec.workerAutoscaling ?? {},
     domain: spec.domainConfig ?? {},

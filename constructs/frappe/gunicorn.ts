@@ -43,6 +43,7 @@ export class Gunicorn extends Construct {
       component,
       replicas: props.replicas,
       configHash: props.configHash,
+      readsAssets: true,
       terminationGracePeriodSeconds: 60,
       container: {
         name: component,

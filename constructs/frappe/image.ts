@@ -40,9 +40,22 @@ export function isSupported(frameworkVersion: string): boolean {
   return SUPPORTED.has(frameworkVersion);
 }
 
+/** The applications of the image that a bench runs by default. */
+const DEFAULT_APPS: ReadonlySet<string> = new Set(['frappe', 'erpnext']);
+
+/** The warning about applications that the default image lacks; undefined where it has all. */
+export function lackingApps(
+  { image }: Pick<AppBenchSpec, 'image'>,
+  apps: readonly string[],
+): string | undefined {
+  const missing = apps.filter((app) => !DEFAULT_APPS.has(app));
+  if (image?.repository !== undefined || missing.length === 0) return undefined;
+  return `the default image ${REPOSITORY} has only ${[...DEFAULT_APPS].join(' and ')}, not ${missing.join(', ')}; set spec.image to an image that has them: docs/images.md#add-apps`;
+}
+
 /** The warning about a version that the operator is not tested with. */
 export function untested(frameworkVersion: string): string {
-  return `${frameworkVersion} is not tested with this operator; tested are version-15, version-16 and develop; images built before 2026-04-29 hold no assets and do not work`;
+  return `${frameworkVersion} is not tested with this operator; tested are version-15, version-16 and develop`;
 }
 
 function isFloating(tag: string): boolean {

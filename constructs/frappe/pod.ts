@@ -30,6 +30,8 @@ export interface FrappePodProps {
   readonly container: FrappeContainerProps;
   readonly initContainers?: readonly FrappeContainerProps[];
   readonly extraVolumes?: readonly k8s.Volume[];
+  /** Whether its processes read the assets of the framework. @default false */
+  readonly readsAssets?: boolean;
   /** An empty directory in place of the bench's volume, which is being deleted. @default false */
   readonly withoutSites?: boolean;
   readonly terminationGracePeriodSeconds?: number;
@@ -70,6 +72,12 @@ export function selectorLabels(props: {
 /** The template of a pod that runs the framework's image on the bench's volume. */
 export function frappePod(props: FrappePodProps): k8s.PodTemplateSpec {
   const { bench } = props;
+  const copied = props.readsAssets === true && bench.assetsInSites.includes(bench.image.reference);
+  const initContainers = [
+    ...(copied ? [copyAssets(props.container.resources)] : []),
+    ...(props.initContainers ?? []),
+  ];
+  const container = copied ? withAssets(props.container) : props.container;
   return {
     metadata: podMetadata(
       props,
@@ -85,14 +93,10 @@ export function frappePod(props: FrappePodProps): k8s.PodTemplateSpec {
       ...(props.terminationGracePeriodSeconds === undefined
         ? {}
         : { terminationGracePeriodSeconds: props.terminationGracePeriodSeconds }),
-      ...(props.initContainers && props.initContainers.length > 0
-        ? {
-            initContainers: props.initContainers.map((container) =>
-              frappeContainer(bench, container),
-            ),
-          }
+      ...(initContainers.length > 0
+        ? { initContainers: initContainers.map((one) => frappeContainer(bench, one)) }
         : {}),
-      containers: [frappeContainer(bench, props.container)],
+      containers: [frappeContainer(bench, container)],
       volumes: [
         {
           name: 'sites',
@@ -109,6 +113,26 @@ export function frappePod(props: FrappePodProps): k8s.PodTemplateSpec {
       ],
     },
   };
+}
+
+const ASSETS = { name: 'scratch', subPath: 'assets' } as const;
+
+/** Copies the assets of an old image, whose folder `sites` other containers do not see. */
+function copyAssets(resources: Resources | undefined): FrappeContainerProps {
+  return {
+    name: 'assets',
+    command: ['sh', `${SCRIPTS_DIR}/assets.sh`],
+    resources,
+    mounts: 'Scripts',
+    extraMounts: [{ ...ASSETS, mountPath: '/assets' }],
+  };
+}
+
+/** The assets are where newer images have theirs, to which `sites/assets` is a link. */
+function withAssets(container: FrappeContainerProps): FrappeContainerProps {
+  const { extraMounts = [] } = container;
+  const mount = { ...ASSETS, mountPath: `${BENCH_DIR}/assets`, readOnly: true };
+  return { ...container, extraMounts: [...extraMounts, mount] };
 }
 
 /**

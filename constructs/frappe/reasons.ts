@@ -11,6 +11,7 @@ export const WORKLOAD_REASONS = {
   Updating: 'progress',
   SecretMissing: 'missing',
   PolicyViolation: 'invalid',
+  WithoutEffect: 'invalid',
   DeploymentFailed: 'failure',
   PersistentVolumeClaimFailed: 'failure',
 } as const satisfies Reasons;

@@ -1,10 +1,12 @@
 import type { AppBench } from '../bench/api.js';
 import type { PodTemplate } from '../kit/api.js';
+import { defined } from '../kit/defined.js';
 import { Waiting } from '../kit/errors.js';
 import type { ClusterReader } from '../kit/kind.js';
 import { isPaused } from '../kit/labels.js';
 import type { Settings } from '../kit/settings.js';
 import type { AppSite } from '../site/api.js';
+import { withoutIgnoredApps } from './apps.js';
 import { benchModel, type BenchModel } from './bench-model.js';
 import { imageNamed } from './image.js';
 import { deniedOfTemplate, refuseDeniedOther } from './tenant-policy.js';
@@ -143,14 +145,16 @@ export function benchOffer(bench: AppBench): {
   };
 }
 
-/** The bench without status and metadata that the operator writes, as a pick. */
-export function bareBench({ apiVersion, kind, metadata, spec }: AppBench): AppBench {
+/** The bench without metadata that the operator writes, and with what its status records of pods, as a pick. */
+export function bareBench(bench: AppBench): AppBench {
+  const { apiVersion, kind, metadata, status } = bench;
   const { name, namespace } = metadata;
   return {
     apiVersion,
     kind,
     metadata: { name, ...(namespace === undefined ? {} : { namespace }) },
-    spec,
+    spec: withoutIgnoredApps(bench),
+    status: defined({ ids: status?.ids, assets: status?.assets }),
   };
 }
 

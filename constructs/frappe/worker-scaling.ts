@@ -14,6 +14,14 @@ import { keyOf } from '../kit/object.js';
 import { QUEUES } from '../kit/constants.generated.js';
 import { scalersOfDeployment, type HpaLike } from './indexes.js';
 
+/** The most workers of a queue, where neither `maxReplicas` nor `minReplicas` asks for more. */
+const MOST_WORKERS = 5;
+
+/** The most workers of a queue. */
+export function mostWorkers({ minReplicas, maxReplicas }: QueueScaling): number {
+  return maxReplicas ?? Math.max(MOST_WORKERS, minReplicas);
+}
+
 /** The number of workers of a queue, and what decides it. */
 export type WorkerScale =
   | { readonly mode: 'static'; readonly replicas: number }

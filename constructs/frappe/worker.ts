@@ -6,7 +6,7 @@ import type { Resource } from '../kit/object.js';
 import type { BenchModel } from './bench-model.js';
 import { COMMON_CONFIG_FILE, QUEUE_KEY, SCRIPTS_DIR } from '../kit/constants.generated.js';
 import { PYTHON, SITES_DIR } from './pod.js';
-import type { WorkerScale } from './worker-scaling.js';
+import { mostWorkers, type WorkerScale } from './worker-scaling.js';
 import { Workload } from './workload.js';
 
 /** The component of a queue's workers, as specs name it. */
@@ -46,6 +46,7 @@ export class Worker extends Construct {
       component,
       replicas: scale.replicas,
       configHash: props.configHash,
+      readsAssets: true,
       terminationGracePeriodSeconds: GRACE_SECONDS[queue],
       ...(props.queuePrefix ? ownQueues(props.queuePrefix, props.resources) : {}),
       container: {
@@ -59,6 +60,7 @@ export class Worker extends Construct {
     if (scale.mode !== 'autoscaled' || !scale.scaling || redis.external) return;
     new QueueScaler(this, 'scaler', {
       ...scale.scaling,
+      maxReplicas: mostWorkers(scale.scaling),
       name,
       namespace: bench.namespace,
       labels: childLabels(owner, component),

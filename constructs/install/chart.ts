@@ -49,6 +49,11 @@ export interface InstallProps {
   readonly limitEgress?: boolean;
   /** The namespace from which alone the operator's metrics can be read. @default all */
   readonly metricsNamespace?: string;
+  /**
+   * Whether the operator's metrics are served over plain HTTP too, on port 8080 of its Service, to
+   * everyone who reaches it. @default false: over HTTPS, to callers who may read them
+   */
+  readonly plainMetrics?: boolean;
   /** The namespace of KEDA's operator. @default keda */
   readonly kedaNamespace?: string;
   /**
@@ -81,7 +86,7 @@ export class InstallChart extends Chart {
   constructor(scope: Construct, id: string, props: InstallProps) {
     super(scope, id, { disableResourceNameHashes: true });
     const { image, replicas = 1, platformIds = false, limitEgress = false, policy = {} } = props;
-    const { metricsNamespace, kedaNamespace } = props;
+    const { metricsNamespace, kedaNamespace, plainMetrics } = props;
     const common = commonProps(props);
     const { namespace, namespaced, webhooks } = common;
     refuseContradictions(common);
@@ -91,10 +96,11 @@ export class InstallChart extends Chart {
     }
     new OperatorAccess(this, 'access', common);
     if (!namespaced) new UserRoles(this, 'user-roles', common);
-    new MetricsService(this, 'metrics-service', { namespace });
-    const network = { namespace, webhooks, egress: limitEgress, metricsNamespace };
+    new MetricsService(this, 'metrics-service', { namespace, plainMetrics });
+    const network = { namespace, webhooks, egress: limitEgress, metricsNamespace, plainMetrics };
     new OperatorNetwork(this, 'network', network);
-    const settings = { kedaNamespace, webhookClientCa: props.webhookClientCa, policy };
+    const { webhookClientCa } = props;
+    const settings = { kedaNamespace, webhookClientCa, plainMetrics, policy };
     new Manager(this, 'manager', { ...common, image, replicas, platformIds, ...settings });
     if (webhooks) new Webhooks(this, 'webhooks', common);
   }

@@ -39,10 +39,24 @@ export const PORTS = { https: 8443, health: 8081 } as const;
 /** Port of the admission webhooks. */
 export const WEBHOOK_PORT = 9443;
 
+/** Port of plain metrics. */
+const PLAIN_METRICS_PORT = 8080;
+
 /**
- * Plain metrics listen on loopback only: over the network they are for callers who may get them.
+ * Plain metrics listen on loopback only, unless the administrator wants them on the network: there
+ * everyone who reaches the port reads them.
  */
-export const PLAIN_METRICS_ADDRESS = '127.0.0.1:8080';
+export const PLAIN_METRICS_ADDRESS = `127.0.0.1:${PLAIN_METRICS_PORT}`;
+
+/** Named ports of the operator's pod and of its Service, with plain metrics or without. */
+export function servedPorts(plainMetrics = false): Readonly<Record<string, number>> {
+  return { ...PORTS, ...(plainMetrics ? { metrics: PLAIN_METRICS_PORT } : {}) };
+}
+
+/** Where the operator serves plain metrics. */
+export function plainMetricsAddress(plainMetrics = false): string {
+  return plainMetrics ? `:${PLAIN_METRICS_PORT}` : PLAIN_METRICS_ADDRESS;
+}
 
 /** The label that selects the operator's pods and, for scraping, its Service. */
 export const CONTROL_PLANE = { 'control-plane': 'controller-manager' } as const;

@@ -7,8 +7,9 @@ import {
   CONTROL_PLANE,
   OPERATOR,
   OPERATOR_LABELS,
-  PLAIN_METRICS_ADDRESS,
+  plainMetricsAddress,
   PORTS,
+  servedPorts,
   WEBHOOK_PORT,
 } from './identity.js';
 
@@ -32,6 +33,8 @@ export interface ManagerProps {
   readonly webhookClientCa?: string | undefined;
   /** The namespace of KEDA's operator. @default keda */
   readonly kedaNamespace?: string | undefined;
+  /** Whether the metrics are served over plain HTTP too. @default false */
+  readonly plainMetrics?: boolean | undefined;
 }
 
 /** Where the authorities of webhook clients are mounted. */
@@ -116,7 +119,7 @@ function container(props: ManagerProps): k8s.Container {
     args: managerArgs(props),
     env: props.platformIds ? [] : DEFAULT_IDS,
     ports: Object.entries({
-      ...PORTS,
+      ...servedPorts(props.plainMetrics),
       ...(props.webhooks ? { webhooks: WEBHOOK_PORT } : {}),
     }).map(([name, containerPort]) => ({ name, containerPort, protocol: 'TCP' })),
     livenessProbe: {
@@ -153,7 +156,7 @@ function managerArgs(props: ManagerProps): string[] {
   const { kedaNamespace = DEFAULT_SETTINGS.kedaNamespace } = props;
   return [
     '--leader-elect',
-    `--metrics-bind-address=${PLAIN_METRICS_ADDRESS}`,
+    `--metrics-bind-address=${plainMetricsAddress(props.plainMetrics)}`,
     // Who may read the metrics is for the cluster to say, which takes a ClusterRole to ask.
     `--metrics-secure-bind-address=${namespaced ? '0' : `:${PORTS.https}`}`,
     `--health-probe-bind-address=:${PORTS.health}`,

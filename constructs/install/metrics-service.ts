@@ -1,11 +1,18 @@
 import { k8s } from 'cdk8s-plus-28';
 import { Construct } from 'constructs';
-import { CONTROL_PLANE, OPERATOR, OPERATOR_LABELS, PORTS } from './identity.js';
+import { CONTROL_PLANE, OPERATOR, OPERATOR_LABELS, servedPorts } from './identity.js';
 
-/** The Service in front of the operator's endpoints: metrics over HTTPS, and health. */
+export interface MetricsServiceProps {
+  readonly namespace: string;
+  /** Whether the metrics are served over plain HTTP too. @default false */
+  readonly plainMetrics?: boolean | undefined;
+}
+
+/** The Service in front of the operator's endpoints: metrics and health. */
 export class MetricsService extends Construct {
-  constructor(scope: Construct, id: string, { namespace }: { readonly namespace: string }) {
+  constructor(scope: Construct, id: string, props: MetricsServiceProps) {
     super(scope, id);
+    const { namespace, plainMetrics } = props;
     new k8s.KubeService(this, 'service', {
       metadata: {
         name: OPERATOR.metricsService,
@@ -14,7 +21,7 @@ export class MetricsService extends Construct {
       },
       spec: {
         selector: { ...CONTROL_PLANE },
-        ports: Object.entries(PORTS).map(([name, port]) => ({
+        ports: Object.entries(servedPorts(plainMetrics)).map(([name, port]) => ({
           name,
           port,
           targetPort: k8s.IntOrString.fromString(name),

@@ -1,7 +1,14 @@
 import { k8s } from 'cdk8s-plus-28';
 import { Construct } from 'constructs';
 import { NGINX_PORT } from '../kit/constants.generated.js';
-import { CONTROL_PLANE, OPERATOR, OPERATOR_LABELS, PORTS, WEBHOOK_PORT } from './identity.js';
+import {
+  CONTROL_PLANE,
+  OPERATOR,
+  OPERATOR_LABELS,
+  PORTS,
+  servedPorts,
+  WEBHOOK_PORT,
+} from './identity.js';
 
 export interface OperatorNetworkProps {
   /** The operator's own namespace. */
@@ -12,6 +19,8 @@ export interface OperatorNetworkProps {
   readonly egress?: boolean;
   /** The namespace from which alone the metrics are read. @default all */
   readonly metricsNamespace?: string | undefined;
+  /** Whether the metrics are served over plain HTTP too. @default false */
+  readonly plainMetrics?: boolean | undefined;
 }
 
 /** Ports that an API server listens on: behind its Service, and on its node. */
@@ -29,16 +38,13 @@ const DNS_PORTS = [53, 5353];
 export class OperatorNetwork extends Construct {
   constructor(scope: Construct, id: string, props: OperatorNetworkProps) {
     super(scope, id);
-    const { namespace, webhooks, egress = false, metricsNamespace } = props;
+    const { namespace, webhooks, egress = false } = props;
     new k8s.KubeNetworkPolicy(this, 'policy', {
       metadata: { name: OPERATOR.networkPolicy, namespace, labels: OPERATOR_LABELS },
       spec: {
         podSelector: { matchLabels: { ...CONTROL_PLANE } },
         policyTypes: egress ? ['Ingress', 'Egress'] : ['Ingress'],
-        ingress: [
-          ...servedRules(metricsNamespace),
-          ...(webhooks ? [{ ports: [tcp(WEBHOOK_PORT)] }] : []),
-        ],
+        ingress: [...servedRules(props), ...(webhooks ? [{ ports: [tcp(WEBHOOK_PORT)] }] : [])],
         ...(egress
           ? {
               egress: [
@@ -53,13 +59,22 @@ export class OperatorNetwork extends Construct {
   }
 }
 
-function servedRules(metricsNamespace: string | undefined): k8s.NetworkPolicyIngressRule[] {
-  if (!metricsNamespace) return [{ ports: Object.values(PORTS).map(tcp) }];
+function servedRules(props: OperatorNetworkProps): k8s.NetworkPolicyIngressRule[] {
+  const { metricsNamespace, plainMetrics } = props;
+  const ports = servedPorts(plainMetrics);
+  if (!metricsNamespace) return [{ ports: Object.values(ports).map(tcp) }];
   const matchLabels = { 'kubernetes.io/metadata.name': metricsNamespace };
   return [
-    { from: [{ namespaceSelector: { matchLabels } }], ports: [tcp(PORTS.https)] },
+    {
+      from: [{ namespaceSelector: { matchLabels } }],
+      ports: Object.values(ports).filter(isMetrics).map(tcp),
+    },
     { ports: [tcp(PORTS.health)] },
   ];
+}
+
+function isMetrics(port: number): boolean {
+  return port !== PORTS.health;
 }
 
 function tcp(port: number): k8s.NetworkPolicyPort {

@@ -168,6 +168,8 @@ export const spec: Schema = {
         {
           rule: "!has(self.requests) || !has(self.limits) || self.requests.all(k, !(k in self.limits) || self.requests[k].matches('[eE][+-]?[0-9]{3}') || self.limits[k].matches('[eE][+-]?[0-9]{3}') || !isQuantity(self.requests[k]) || !isQuantity(self.limits[k]) || quantity(self.requests[k]).compareTo(quantity(self.limits[k])) <= 0)",
           message: 'a request must not be greater than its limit',
+          messageExpression:
+            "self.requests.map(k, (k in self.limits) && !self.requests[k].matches('[eE][+-]?[0-9]{3}') && !self.limits[k].matches('[eE][+-]?[0-9]{3}') && isQuantity(self.requests[k]) && isQuantity(self.limits[k]) && quantity(self.requests[k]).compareTo(quantity(self.limits[k])) > 0, 'requests.' + k + ' ' + self.requests[k] + ' is greater than limits.' + k + ' ' + self.limits[k] + '; patch requests.' + k + ' together with the limit, or raise limits.' + k)[0]",
         },
       ],
     },

@@ -2,7 +2,8 @@
  * API types that several kinds share. Interfaces in `api.ts` files describe what the API server stores:
  * a field with a default is required here and optional in the CRD that is generated from them.
  * Markers are JSDoc tags: the JSON Schema ones (`@minimum`, `@maxLength`, `@pattern`, `@default` …),
- * `@listType`/`@listMapKey`, and `@cel <rule> ;; <message>` for validation rules.
+ * `@listType`/`@listMapKey`, and `@cel <rule> ;; <message> [;; <message expression>]` for validation
+ * rules.
  */
 
 /** A reference to another object by name, in the same namespace. */
@@ -29,7 +30,7 @@ export interface ResourceList {
 }
 
 /** Compute resources of a container.
- * @cel !has(self.requests) || !has(self.limits) || self.requests.all(k, !(k in self.limits) || self.requests[k].matches('[eE][+-]?[0-9]{3}') || self.limits[k].matches('[eE][+-]?[0-9]{3}') || !isQuantity(self.requests[k]) || !isQuantity(self.limits[k]) || quantity(self.requests[k]).compareTo(quantity(self.limits[k])) <= 0) ;; a request must not be greater than its limit */
+ * @cel !has(self.requests) || !has(self.limits) || self.requests.all(k, !(k in self.limits) || self.requests[k].matches('[eE][+-]?[0-9]{3}') || self.limits[k].matches('[eE][+-]?[0-9]{3}') || !isQuantity(self.requests[k]) || !isQuantity(self.limits[k]) || quantity(self.requests[k]).compareTo(quantity(self.limits[k])) <= 0) ;; a request must not be greater than its limit ;; self.requests.map(k, (k in self.limits) && !self.requests[k].matches('[eE][+-]?[0-9]{3}') && !self.limits[k].matches('[eE][+-]?[0-9]{3}') && isQuantity(self.requests[k]) && isQuantity(self.limits[k]) && quantity(self.requests[k]).compareTo(quantity(self.limits[k])) > 0, 'requests.' + k + ' ' + self.requests[k] + ' is greater than limits.' + k + ' ' + self.limits[k] + '; patch requests.' + k + ' together with the limit, or raise limits.' + k)[0] */
 export interface Resources {
   /** What the scheduler sets aside. */
   readonly requests?: ResourceList;
@@ -86,7 +87,8 @@ export interface AppRef {
 
 /** What a pod or a container may do and as whom it runs. A value that is missing comes from the
  * operator's environment (`APP_DEFAULT_UID`, `APP_DEFAULT_GID`, `APP_DEFAULT_FSGROUP`), then from
- * the built-in defaults: user 1001, group 0, fsGroup 0. */
+ * the built-in defaults: user 1001, group 0, fsGroup 0. A bench that has started keeps the ids that
+ * it started with. */
 export interface Security {
   /** For every pod. */
   readonly podSecurityContext?: PodSecurity;

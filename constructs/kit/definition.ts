@@ -48,6 +48,8 @@ export interface Schema {
 export interface ValidationRule {
   readonly rule: string;
   readonly message: string;
+  /** CEL that gives the message, with the values; `message` where it fails. */
+  readonly messageExpression?: string;
   readonly optionalOldSelf?: true;
 }
 

@@ -1,11 +1,21 @@
 import { isObject } from './is-object.js';
-import { groupOf, type KubeObject, type Resource } from './object.js';
+import {
+  groupOf,
+  versionOf,
+  type KubeObject,
+  type ManagedFieldsEntry,
+  type ObjectMeta,
+  type Resource,
+} from './object.js';
 
 /** The value of `app.kubernetes.io/managed-by` on everything that the operator makes. */
 export const MANAGED_BY = 'app-operator';
 export const MANAGED_BY_LABEL = 'app.kubernetes.io/managed-by';
 /** On everything that the operator makes, pods included: which part of a bench or a site it is. */
 export const COMPONENT_LABEL = 'app.kubernetes.io/component';
+
+/** End of the label's name that says for which resource an object was made. */
+export const OWNER = '/owner';
 
 /** End of the annotation's name that identifies the values of a generated Secret. */
 export const GENERATED_ID = '/generated-id';
@@ -16,7 +26,7 @@ export function metadataKeysFor(group: string) {
     /** The API group itself. */
     group,
     /** Label: `<kind>.<name>` of the resource that an object was made for. It outlives the resource. */
-    owner: `${group}/owner`,
+    owner: `${group}${OWNER}`,
     /** Label on the objects of a batch: its name. They belong to the batch, not to the owner's tree. */
     batch: `${group}/batch`,
     /** Label on every pod of a bench and of its sites: the bench. */
@@ -90,6 +100,48 @@ export function isPaused(resource: Resource): boolean {
 export function valuesIdOf({ metadata }: KubeObject): string {
   const id = Object.entries(metadata.annotations ?? {}).find(([key]) => key.endsWith(GENERATED_ID));
   return id?.[1] ?? metadata.uid ?? '';
+}
+
+/** A Secret of a name that the operator generates, where users may have created or edited it. */
+export interface NamedSecret {
+  /** Whether the operator generated it: without owner label and id it is a user's. */
+  readonly generated: boolean;
+  /** See `valuesIdOf`. */
+  readonly id: string;
+  /** The version of values that a user gave; '' for generated values. */
+  readonly version: string;
+}
+
+/** Such a Secret, as a pick. A preview assumes Secrets to exist, without a uid: as generated. */
+export function namedSecretOf(secret: KubeObject): NamedSecret {
+  const { uid, labels = {}, annotations = {} } = secret.metadata;
+  const generated =
+    uid === undefined ||
+    Object.keys(labels).some((key) => key.endsWith(OWNER)) ||
+    Object.keys(annotations).some((key) => key.endsWith(GENERATED_ID));
+  const given = !generated || dataEdits(secret.metadata).length > 0;
+  return { generated, id: valuesIdOf(secret), version: given ? versionOf(secret) : '' };
+}
+
+/**
+ * The managers that have changed the data of a generated Secret. A tool that restores a backup gives
+ * the data when it creates the object: that changes nothing.
+ */
+export function dataEdits({
+  creationTimestamp = '',
+  managedFields = [],
+}: Pick<ObjectMeta, 'creationTimestamp' | 'managedFields'>): readonly ManagedFieldsEntry[] {
+  return managedFields
+    .filter(
+      ({ manager, time = '', fieldsV1 }) =>
+        manager !== MANAGED_BY && fieldsV1?.['f:data'] !== undefined && time > creationTimestamp,
+    )
+    .map(({ manager, operation, time = '' }) => ({
+      manager,
+      operation,
+      time,
+      fieldsV1: { 'f:data': {} },
+    }));
 }
 
 /** The value with which a user requests that the init Job runs again. */

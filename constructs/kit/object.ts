@@ -26,6 +26,8 @@ export interface OwnerReference {
 export interface ManagedFieldsEntry {
   readonly manager: string;
   readonly operation: 'Apply' | 'Update';
+  /** RFC 3339, to the second. */
+  readonly time?: string;
   readonly subresource?: string;
   readonly fieldsV1?: Readonly<Record<string, unknown>>;
 }

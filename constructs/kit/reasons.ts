@@ -37,6 +37,12 @@ export const COMMON_REASONS = {
   CrdOutdated: 'failure',
 } as const satisfies Reasons;
 
+/** Whether a reason is that of a failed Job: its termination message may name any. */
+export function isJobFailure(kind: { readonly reasons: Reasons }, reason: string): boolean {
+  if (reason in COMMON_REASONS) return reason === 'JobFailed';
+  return reasonClass(kind, reason) === 'failure';
+}
+
 /**
  * The class of a reason that a kind gives. A failed Job's termination message may name any other
  * reason: all of these are failures.

@@ -1,5 +1,3 @@
-import { OPERATOR } from '../install/identity.js';
-
 /** An alert as Prometheus reads it, in a rule file and in a PrometheusRule alike. */
 export interface AlertRule {
   readonly alert: string;
@@ -73,7 +71,8 @@ export const RULE_GROUPS: readonly RuleGroup[] = [
     name: 'app-operator',
     rules: [
       alert('AppOperatorDown', 'critical', {
-        expr: `absent(up{job="${OPERATOR.metricsService}"} == 1)`,
+        // The operator's own series: `up` would need the name of the scrape job.
+        expr: 'absent(app_operator_build_info)',
         for: '5m',
         summary: 'The operator is down.',
         description:

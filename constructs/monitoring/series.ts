@@ -1,5 +1,5 @@
 /** Who exports a series: the operator, a bench's exporter, or a part that clusters have anyway. */
-export type Exporter = 'operator' | 'bench' | 'kube-state-metrics' | 'prometheus';
+export type Exporter = 'operator' | 'bench' | 'kube-state-metrics';
 
 /**
  * Every series that the rules and the dashboard read. A test holds them to it, and it to what is
@@ -34,5 +34,4 @@ export const SERIES: Readonly<Record<string, Exporter>> = {
   pg_up: 'bench',
   redis_up: 'bench',
   kube_pod_container_status_restarts_total: 'kube-state-metrics',
-  up: 'prometheus',
 };

@@ -44,13 +44,13 @@ export interface AppSiteSpec {
   readonly workloads: 'Dedicated' | 'Shared';
   /** Where the site's database is. */
   readonly dbConfig: SiteDatabase;
-  /** Replicas of the site's own components; 1 when not given. */
+  /** Replicas of the site's own components. By default the bench's. */
   readonly componentReplicas?: SiteReplicas;
   /** Compute resources of the site's own components. By default the bench's. */
   readonly componentResources?: SiteResources;
   /** Access from outside of the cluster. */
   readonly ingress?: SiteIngress;
-  /** Secret whose key `password` holds the administrator's password. Without it one is generated into `<site>-admin-password`. */
+  /** Secret whose key `password` holds the administrator's password. Without it, `<site>-admin-password` holds it: your Secret of this name, or a generated one. */
   readonly adminPasswordSecretRef?: NameRef;
   /** Shows the framework's maintenance page to visitors while true.
    * @default false */
@@ -88,7 +88,7 @@ export interface SiteRestore {
  * @cel self.mode == oldSelf.mode ;; mode is immutable: the data would stay behind
  * @cel self.mode != 'external' || (has(self.host) && has(self.name) && has(self.secretRef)) ;; mode external needs host, name and secretRef
  * @cel self.mode == 'external' || !(has(self.host) || has(self.port) || has(self.name) || has(self.secretRef)) ;; host, port, name and secretRef belong to mode external
- * @cel self.mode == 'dedicated' || !(has(self.image) || has(self.resources) || has(self.storage)) ;; image, resources and storage belong to mode dedicated */
+ * @cel self.mode == 'dedicated' || !(has(self.image) || has(self.storage)) ;; image and storage belong to mode dedicated */
 export interface SiteDatabase {
   /** `shared`: on the bench's server; `dedicated`: on a server for this site alone; `external`: a prepared database; `operator`: created by the database operator of the bench's server.
    * @default shared */
@@ -107,7 +107,7 @@ export interface SiteDatabase {
    * @maxLength 512
    * @pattern ^[a-zA-Z0-9][a-zA-Z0-9._:/@-]*$ */
   readonly image?: string;
-  /** Compute resources of a dedicated server. */
+  /** Compute resources of a dedicated server. In other modes they have no effect. */
   readonly resources?: Resources;
   /** The volume of a dedicated server; 10Gi when no size is given. */
   readonly storage?: Storage;

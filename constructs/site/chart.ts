@@ -69,7 +69,7 @@ export class SiteChart extends Chart {
     const { bench, database } = inputs;
     const names = siteNames(site.metadata.name);
     const common = { owner: site, namespace: bench.namespace, retained: true };
-    if (!site.spec.adminPasswordSecretRef) {
+    if (inputs.generatesPassword) {
       new GeneratedSecret(scope, 'admin-password', {
         ...common,
         name: names.adminPassword,
@@ -156,7 +156,7 @@ export class SiteChart extends Chart {
     const { resource: site, inputs } = this.props;
     const { bench } = inputs;
     const names = siteNames(site.metadata.name);
-    const replicas = site.spec.componentReplicas ?? {};
+    const replicas = { ...bench.componentReplicas, ...site.spec.componentReplicas };
     const resources = { ...bench.componentResources, ...site.spec.componentResources };
     const prefix = queuePrefix(site, bench);
     const common = {

@@ -1,5 +1,5 @@
 import { NGINX_PORT, QUEUES } from '../kit/constants.generated.js';
-import { evaluatePhase } from '../frappe/phase.js';
+import { evaluatePhase, type PhaseResult } from '../frappe/phase.js';
 import { scaleStatus } from '../frappe/scale-status.js';
 import {
   scaledToZero,
@@ -7,6 +7,7 @@ import {
   scalingStatus,
   type WorkerChildren,
 } from '../frappe/worker-scaling.js';
+import { fieldsIgnored } from '../frappe/without-effect.js';
 import { benchNames, serviceHost, siteNames } from '../kit/names.js';
 import { INTEGRATIONS } from '../integrations/index.js';
 import { kedaObstacle } from '../integrations/keda/autoscaling.js';
@@ -23,6 +24,7 @@ import { evaluateRestore } from './restore.js';
 import { routeCertificate } from './routes.js';
 import { certificateCondition } from './tls.js';
 import { evaluateUpgrade } from './upgrade.js';
+import { fieldsWithoutEffect } from './without-effect.js';
 
 /** The ping of the site through the bench's proxy. In maintenance the site does not answer it. */
 export function siteProbes({
@@ -51,7 +53,7 @@ export function evaluateSite(
   const certificate = inputs.route
     ? routeCertificate(inputs.route, integrations)
     : certificateCondition(observation);
-  const { phase, ready } = evaluatePhase(observation);
+  const { phase, ready } = sitePhase(observation);
   const upgrade = evaluateUpgrade(observation);
   const restore = evaluateRestore(observation);
   const scaling = evaluateScaling(observation);
@@ -66,6 +68,7 @@ export function evaluateSite(
       ...databaseCondition(observation),
       ...(upgrade.conditions ?? []),
       ...restore.conditions,
+      ...fieldsIgnored(fieldsWithoutEffect(resource)),
     ]),
     fields: {
       ...upgrade.fields,
@@ -85,6 +88,15 @@ export function evaluateSite(
         : {}),
     },
   };
+}
+
+/** The phase and the Ready condition. A failed Job is tried again: only the condition is of its failure. */
+function sitePhase(observation: Observation<AppSite, SiteInputs>): PhaseResult {
+  const { phase, ready } = evaluatePhase(observation);
+  const failed = observation.pending.find(({ health }) => health.state === 'Failed');
+  if (phase !== 'Failed' || failed?.kind !== 'Job') return { phase, ready };
+  const wasReady = observation.resource.status?.appliedHash !== undefined;
+  return { phase: wasReady ? 'Updating' : 'Provisioning', ready };
 }
 
 /**
@@ -129,7 +141,9 @@ function evaluateScaling(observation: Observation<AppSite, SiteInputs>) {
   };
   const status = scalingStatus(workers);
   const { redis } = inputs.bench;
-  const wanted = QUEUES.filter((queue) => siteWorkersWanted(resource, inputs, queue).scaling);
+  const wanted = QUEUES.filter(
+    (queue) => siteWorkersWanted(resource, inputs, queue).scaling?.enabled,
+  );
   const obstacle = kedaObstacle({ keda: inputs.keda, externalRedis: redis.external });
   return {
     status,

@@ -31,6 +31,8 @@ export interface SiteInputs {
   /** All public host names, `domain` first. */
   readonly hosts: readonly string[];
   readonly adminPassword: { readonly secret: string; readonly version: string };
+  /** Whether the operator generates that Secret: a user has neither named nor created one. */
+  readonly generatesPassword: boolean;
   /** Undefined also where a Route has the router's certificate. */
   readonly tls: SiteTlsInputs | undefined;
   /** Undefined where the site has an Ingress, or neither. */

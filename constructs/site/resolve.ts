@@ -15,7 +15,7 @@ import type { Queue } from '../kit/api.js';
 import type { Integration } from '../kit/integration.js';
 import { Stalled, Waiting } from '../kit/errors.js';
 import type { ClusterReader } from '../kit/kind.js';
-import { runAgainOf, valuesIdOf } from '../kit/labels.js';
+import { namedSecretOf, runAgainOf, valuesIdOf } from '../kit/labels.js';
 import { siteNames } from '../kit/names.js';
 import type { AppSite } from './api.js';
 import { databasePlan, type SiteDatabasePlan } from './database.js';
@@ -60,6 +60,7 @@ export function resolveSite(
     // Added apps are in the new image only.
     apps: (waitsForTurn ? site.status?.apps : undefined) ?? siteApps(site, model),
     adminPassword: secrets.adminPassword,
+    generatesPassword: secrets.generatesPassword,
     ...resolveAccess(site, { bench: model, reader, integrations }),
     ...resolveScaling(site, model, reader),
     upgrade,
@@ -130,18 +131,18 @@ function blockedReason(
 
 /**
  * What the specs say about the site's own workers of a queue: its number overrides its bench's
- * scaling.
+ * scaling and number.
  */
 export function siteWorkersWanted(
   { spec }: AppSite,
   { bench, keda }: Pick<SiteInputs, 'bench' | 'keda'>,
   queue: Queue,
 ): WorkersWanted {
-  const scaling = bench.workerAutoscaling[queue];
-  const replicas = spec.componentReplicas?.[WORKER_COMPONENTS[queue]];
+  const component = WORKER_COMPONENTS[queue];
+  const own = spec.componentReplicas?.[component];
   return {
-    scaling: scaling?.enabled && replicas === undefined ? scaling : undefined,
-    replicas,
+    scaling: own === undefined ? bench.workerAutoscaling[queue] : undefined,
+    replicas: own ?? bench.componentReplicas[component],
     served: keda && !bench.redis.external,
   };
 }
@@ -191,14 +192,17 @@ function readBench(site: AppSite, reader: ClusterReader): SiteBench {
   return { ...common, model: { ...model, database: server }, notReady };
 }
 
-interface SiteSecrets extends Pick<SiteInputs, 'adminPassword' | 'databaseVersion' | 'generated'> {
+interface SiteSecrets extends Pick<
+  SiteInputs,
+  'adminPassword' | 'generatesPassword' | 'databaseVersion' | 'generated'
+> {
   /** The first generated Secret that does not exist yet. */
   readonly missing: string | undefined;
 }
 
 /** @throws Waiting where a Secret that the spec names does not exist */
 function resolveSecrets(
-  { metadata, spec }: AppSite,
+  { metadata, spec }: Pick<AppSite, 'metadata' | 'spec'>,
   database: SiteDatabasePlan,
   reader: ClusterReader,
 ): SiteSecrets {
@@ -206,24 +210,57 @@ function resolveSecrets(
   const names = siteNames(metadata.name);
   const version = (name: string, path: string): string =>
     requireSecret({ namespace, name, path }, reader);
-  const admin = spec.adminPasswordSecretRef?.name;
   const external = spec.dbConfig.mode === 'external';
-  const adminVersion =
-    admin === undefined ? '' : version(admin, 'spec.adminPasswordSecretRef.name');
+  const admin = adminPassword({ metadata, spec }, reader);
   const databaseVersion = external
     ? version(database.password.secret, 'spec.dbConfig.secretRef.name')
     : '';
+  const others = [...(external ? [] : [names.databaseSecret]), names.encryptionKey].map((name) => ({
+    name,
+    id: reader.get('Secret', namespace, name, valuesIdOf),
+  }));
   const generated = [
-    ...(admin === undefined ? [names.adminPassword] : []),
-    ...(external ? [] : [names.databaseSecret]),
-    names.encryptionKey,
-  ].map((name) => ({ name, id: reader.get('Secret', namespace, name, valuesIdOf) }));
+    ...(admin.generated ? [{ name: names.adminPassword, id: admin.id }] : []),
+    ...others,
+  ];
   return {
-    adminPassword: { secret: admin ?? names.adminPassword, version: adminVersion },
+    adminPassword: { secret: admin.secret, version: admin.version },
+    generatesPassword: admin.generated,
     databaseVersion,
     generated: generated.map(({ id = '' }) => id),
     missing: generated.find(({ id }) => id === undefined)?.name,
   };
+}
+
+/** The Secret of the administrator's password, and whether the operator generates it. */
+interface AdminPassword {
+  readonly secret: string;
+  readonly version: string;
+  readonly generated: boolean;
+  /** See `valuesIdOf`; undefined for a Secret that does not exist. */
+  readonly id: string | undefined;
+}
+
+/**
+ * A Secret of the generated name that a user has created is the user's, and counts as referenced.
+ * @throws Waiting where the Secret that the spec names does not exist
+ */
+function adminPassword(
+  { metadata, spec }: Pick<AppSite, 'metadata' | 'spec'>,
+  reader: ClusterReader,
+): AdminPassword {
+  const { namespace = 'default', name } = metadata;
+  const reference = spec.adminPasswordSecretRef?.name;
+  if (reference !== undefined) {
+    const path = 'spec.adminPasswordSecretRef.name';
+    const version = requireSecret({ namespace, name: reference, path }, reader);
+    return { secret: reference, version, generated: false, id: undefined };
+  }
+  const secret = siteNames(name).adminPassword;
+  const found = reader.get('Secret', namespace, secret, namedSecretOf);
+  if (!found) return { secret, version: '', generated: true, id: undefined };
+  const { version, generated, id } = found;
+  return { secret, version, generated, id };
 }
 
 function siteApps(site: AppSite, bench: BenchModel): readonly string[] {

@@ -131,7 +131,8 @@ export const spec: Schema = {
         },
         resources: {
           type: 'object',
-          description: 'Compute resources of a dedicated server.',
+          description:
+            'Compute resources of a dedicated server. In other modes they have no effect.',
           properties: {
             requests: {
               type: 'object',
@@ -178,6 +179,8 @@ export const spec: Schema = {
             {
               rule: "!has(self.requests) || !has(self.limits) || self.requests.all(k, !(k in self.limits) || self.requests[k].matches('[eE][+-]?[0-9]{3}') || self.limits[k].matches('[eE][+-]?[0-9]{3}') || !isQuantity(self.requests[k]) || !isQuantity(self.limits[k]) || quantity(self.requests[k]).compareTo(quantity(self.limits[k])) <= 0)",
               message: 'a request must not be greater than its limit',
+              messageExpression:
+                "self.requests.map(k, (k in self.limits) && !self.requests[k].matches('[eE][+-]?[0-9]{3}') && !self.limits[k].matches('[eE][+-]?[0-9]{3}') && isQuantity(self.requests[k]) && isQuantity(self.limits[k]) && quantity(self.requests[k]).compareTo(quantity(self.limits[k])) > 0, 'requests.' + k + ' ' + self.requests[k] + ' is greater than limits.' + k + ' ' + self.limits[k] + '; patch requests.' + k + ' together with the limit, or raise limits.' + k)[0]",
             },
           ],
         },
@@ -222,14 +225,14 @@ export const spec: Schema = {
           message: 'host, port, name and secretRef belong to mode external',
         },
         {
-          rule: "self.mode == 'dedicated' || !(has(self.image) || has(self.resources) || has(self.storage))",
-          message: 'image, resources and storage belong to mode dedicated',
+          rule: "self.mode == 'dedicated' || !(has(self.image) || has(self.storage))",
+          message: 'image and storage belong to mode dedicated',
         },
       ],
     },
     componentReplicas: {
       type: 'object',
-      description: "Replicas of the site's own components; 1 when not given.",
+      description: "Replicas of the site's own components. By default the bench's.",
       properties: {
         gunicorn: {
           type: 'integer',
@@ -314,6 +317,8 @@ export const spec: Schema = {
             {
               rule: "!has(self.requests) || !has(self.limits) || self.requests.all(k, !(k in self.limits) || self.requests[k].matches('[eE][+-]?[0-9]{3}') || self.limits[k].matches('[eE][+-]?[0-9]{3}') || !isQuantity(self.requests[k]) || !isQuantity(self.limits[k]) || quantity(self.requests[k]).compareTo(quantity(self.limits[k])) <= 0)",
               message: 'a request must not be greater than its limit',
+              messageExpression:
+                "self.requests.map(k, (k in self.limits) && !self.requests[k].matches('[eE][+-]?[0-9]{3}') && !self.limits[k].matches('[eE][+-]?[0-9]{3}') && isQuantity(self.requests[k]) && isQuantity(self.limits[k]) && quantity(self.requests[k]).compareTo(quantity(self.limits[k])) > 0, 'requests.' + k + ' ' + self.requests[k] + ' is greater than limits.' + k + ' ' + self.limits[k] + '; patch requests.' + k + ' together with the limit, or raise limits.' + k)[0]",
             },
           ],
         },
@@ -366,6 +371,8 @@ export const spec: Schema = {
             {
               rule: "!has(self.requests) || !has(self.limits) || self.requests.all(k, !(k in self.limits) || self.requests[k].matches('[eE][+-]?[0-9]{3}') || self.limits[k].matches('[eE][+-]?[0-9]{3}') || !isQuantity(self.requests[k]) || !isQuantity(self.limits[k]) || quantity(self.requests[k]).compareTo(quantity(self.limits[k])) <= 0)",
               message: 'a request must not be greater than its limit',
+              messageExpression:
+                "self.requests.map(k, (k in self.limits) && !self.requests[k].matches('[eE][+-]?[0-9]{3}') && !self.limits[k].matches('[eE][+-]?[0-9]{3}') && isQuantity(self.requests[k]) && isQuantity(self.limits[k]) && quantity(self.requests[k]).compareTo(quantity(self.limits[k])) > 0, 'requests.' + k + ' ' + self.requests[k] + ' is greater than limits.' + k + ' ' + self.limits[k] + '; patch requests.' + k + ' together with the limit, or raise limits.' + k)[0]",
             },
           ],
         },
@@ -418,6 +425,8 @@ export const spec: Schema = {
             {
               rule: "!has(self.requests) || !has(self.limits) || self.requests.all(k, !(k in self.limits) || self.requests[k].matches('[eE][+-]?[0-9]{3}') || self.limits[k].matches('[eE][+-]?[0-9]{3}') || !isQuantity(self.requests[k]) || !isQuantity(self.limits[k]) || quantity(self.requests[k]).compareTo(quantity(self.limits[k])) <= 0)",
               message: 'a request must not be greater than its limit',
+              messageExpression:
+                "self.requests.map(k, (k in self.limits) && !self.requests[k].matches('[eE][+-]?[0-9]{3}') && !self.limits[k].matches('[eE][+-]?[0-9]{3}') && isQuantity(self.requests[k]) && isQuantity(self.limits[k]) && quantity(self.requests[k]).compareTo(quantity(self.limits[k])) > 0, 'requests.' + k + ' ' + self.requests[k] + ' is greater than limits.' + k + ' ' + self.limits[k] + '; patch requests.' + k + ' together with the limit, or raise limits.' + k)[0]",
             },
           ],
         },
@@ -470,6 +479,8 @@ export const spec: Schema = {
             {
               rule: "!has(self.requests) || !has(self.limits) || self.requests.all(k, !(k in self.limits) || self.requests[k].matches('[eE][+-]?[0-9]{3}') || self.limits[k].matches('[eE][+-]?[0-9]{3}') || !isQuantity(self.requests[k]) || !isQuantity(self.limits[k]) || quantity(self.requests[k]).compareTo(quantity(self.limits[k])) <= 0)",
               message: 'a request must not be greater than its limit',
+              messageExpression:
+                "self.requests.map(k, (k in self.limits) && !self.requests[k].matches('[eE][+-]?[0-9]{3}') && !self.limits[k].matches('[eE][+-]?[0-9]{3}') && isQuantity(self.requests[k]) && isQuantity(self.limits[k]) && quantity(self.requests[k]).compareTo(quantity(self.limits[k])) > 0, 'requests.' + k + ' ' + self.requests[k] + ' is greater than limits.' + k + ' ' + self.limits[k] + '; patch requests.' + k + ' together with the limit, or raise limits.' + k)[0]",
             },
           ],
         },
@@ -534,7 +545,7 @@ export const spec: Schema = {
     adminPasswordSecretRef: {
       type: 'object',
       description:
-        "Secret whose key `password` holds the administrator's password. Without it one is generated into `<site>-admin-password`.",
+        "Secret whose key `password` holds the administrator's password. Without it, `<site>-admin-password` holds it: your Secret of this name, or a generated one.",
       required: ['name'],
       properties: {
         name: {

@@ -3,11 +3,12 @@ import type { Problem } from '../kit/errors.js';
 import type { ClusterReader } from '../kit/kind.js';
 import type { AppSite } from './api.js';
 import { foreignHosts } from './foreign-hosts.js';
+import { fieldsWithoutEffect } from './without-effect.js';
 
 /** What is legal in a site's spec, but seldom meant. */
 export function siteWarnings(site: AppSite, reader: ClusterReader): readonly Problem[] {
   const { spec } = site;
-  const warnings: Problem[] = [];
+  const warnings: Problem[] = [...fieldsWithoutEffect(site)];
   if (spec.deletionPolicy === 'Delete') {
     const what =
       spec.dbConfig.mode === 'external' ? "the site's files" : "the site's database and files";

@@ -11,11 +11,12 @@ Environment
   DB_HOST, DB_PORT, DB_TYPE          optional defaults for the bench's sites
   SOCKETIO_PORT    port of the realtime server
   COMMON_CONFIG    JSON object of further keys; null deletes a key; it cannot set the keys above
-  OLD_IMAGE_ASSETS "mounted": the image has no assets/ directory, and the pods mount sites/assets
   TERMINATION_LOG  file for the termination message
 
 Last line: `app-operator: Succeeded: {"apps": {"frappe": "15.44.2"}}` or
-`app-operator: <Reason>: <message>`.
+`app-operator: <Reason>: <message>`. The result has `"assets": "sites"` where the image has no
+assets/ directory: its assets are in sites/assets, which the volume hides, and each pod copies them
+(assets.sh).
 """
 
 import json
@@ -73,22 +74,15 @@ def check_wanted_apps(found: Mapping[str, str]) -> None:
     if missing:
         raise JobError(
             "AppNotInImage",
-            f"not in the image: {', '.join(missing)}; the image holds: {', '.join(found)}",
+            f"not in the image: {', '.join(missing)}; the image holds: {', '.join(found)}; "
+            "remove them from the bench, or set spec.image to an image that holds them: "
+            "docs/images.md#add-apps",
         )
 
 
 def link_assets(bench: Path) -> None:
-    """Links sites/assets to the assets in each pod's own image. The target never changes."""
+    """Links sites/assets to the assets of each pod's own image. The target never changes."""
     assets, link = bench / "assets", bench / "sites" / "assets"
-    if not assets.is_dir():
-        if os.environ.get("OLD_IMAGE_ASSETS") == "mounted":
-            print("the image has no assets directory: sites/assets stays as the pods mount it")
-            return
-        raise JobError(
-            "AssetsNotInImage",
-            f"the image has no {assets} (built before 2026-04): the sites volume hides its assets, "
-            "so they cannot be served; use a newer image, or mount a copy at sites/assets",
-        )
     if link.is_symlink() and os.readlink(link) == str(assets):
         return
     if link.is_dir() and not link.is_symlink():
@@ -185,7 +179,8 @@ def main() -> dict[str, Any]:
         print(f"wrote apps.txt: {', '.join(apps)}")
     config = write_common_config(sites)
     delete_asset_manifest(config["redis_cache"])
-    return {"apps": apps}
+    # Images from before 2026-04-29 have their assets where the volume is mounted.
+    return {"apps": apps} if (bench / "assets").is_dir() else {"apps": apps, "assets": "sites"}
 
 
 if __name__ == "__main__":

@@ -1,5 +1,11 @@
 import { cutBelow } from '../../constructs/kit/depth.js';
-import { GENERATED_ID, MANAGED_BY, MANAGED_BY_LABEL } from '../../constructs/kit/labels.js';
+import {
+  dataEdits,
+  GENERATED_ID,
+  MANAGED_BY,
+  MANAGED_BY_LABEL,
+  OWNER,
+} from '../../constructs/kit/labels.js';
 import {
   keyOfObject,
   type KubeObject,
@@ -73,9 +79,9 @@ function isChild({ metadata }: KubeObject): boolean {
 
 function metadataOnly({ apiVersion, kind, metadata }: KubeObject): KubeObject {
   const { name, namespace, uid, resourceVersion, deletionTimestamp } = metadata;
-  const kept = Object.entries(metadata.annotations ?? {}).filter(([key]) =>
-    key.endsWith(GENERATED_ID),
-  );
+  const labels = endingWith(OWNER, metadata.labels);
+  const annotations = endingWith(GENERATED_ID, metadata.annotations);
+  const edits = (labels ?? annotations) ? dataEdits(metadata) : [];
   return {
     apiVersion,
     kind,
@@ -85,9 +91,19 @@ function metadataOnly({ apiVersion, kind, metadata }: KubeObject): KubeObject {
       ...(uid === undefined ? {} : { uid }),
       ...(resourceVersion === undefined ? {} : { resourceVersion }),
       ...(deletionTimestamp === undefined ? {} : { deletionTimestamp }),
-      ...(kept.length === 0 ? {} : { annotations: Object.fromEntries(kept) }),
+      ...(labels ? { labels } : {}),
+      ...(annotations ? { annotations } : {}),
+      ...(edits.length === 0 ? {} : { managedFields: edits }),
     },
   };
+}
+
+function endingWith(
+  end: string,
+  all: Readonly<Record<string, string>> = {},
+): Readonly<Record<string, string>> | undefined {
+  const kept = Object.entries(all).filter(([key]) => key.endsWith(end));
+  return kept.length === 0 ? undefined : Object.fromEntries(kept);
 }
 
 function withContent(object: KubeObject): KubeObject {

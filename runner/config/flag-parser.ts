@@ -188,5 +188,10 @@ export function helpFor(flags: ConfigFlags): string {
 }
 
 function envOf(name: string, flag: ConfigFlag<unknown>): string {
-  return flag.env ?? `APP_${name.toUpperCase().replaceAll('-', '_')}`;
+  return flag.env ?? environmentVariable(name);
+}
+
+/** The environment variable of a flag that names no other: `APP_DEFAULT_UID` for `default-uid`. */
+export function environmentVariable(flag: string): string {
+  return `APP_${flag.toUpperCase().replaceAll('-', '_')}`;
 }

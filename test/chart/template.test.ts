@@ -93,6 +93,11 @@ describe('helm template', () => {
     [['openshift=true'], { platformIds: true }],
     [['networkPolicy.egress=true'], { limitEgress: true }],
     [['networkPolicy.metricsNamespace="monitoring"'], { metricsNamespace: 'monitoring' }],
+    [['metrics.plain=true'], { plainMetrics: true }],
+    [
+      ['metrics.plain=true', 'networkPolicy.metricsNamespace="monitoring"'],
+      { plainMetrics: true, metricsNamespace: 'monitoring' },
+    ],
     [['kedaNamespace="openshift-keda"'], { kedaNamespace: 'openshift-keda' }],
     [['webhooks.enabled=false'], { webhooks: false }],
     [

@@ -180,7 +180,9 @@ describe('app-operator diff', { concurrency: true }, () => {
     assert.deepEqual(changes.map(({ action, kind, name }) => `${action} ${kind}/${name}`).sort(), [
       'change AppBench/b',
       'change Deployment/b-gunicorn',
+      'change Deployment/s-gunicorn',
       'create PodDisruptionBudget/b-gunicorn',
+      'create PodDisruptionBudget/s-gunicorn',
     ]);
     assert.ok(changes.every(({ patch }) => !patch.includes('config-hash')));
     const apps = await ask([aBench('b', { appsJSON: '["hrms"]' })]);

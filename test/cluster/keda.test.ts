@@ -156,7 +156,7 @@ describe('the real KEDA', { skip: KEDA.skip || (REDIS.skip ?? false) }, () => {
     const short = { enabled: false, staticReplicas: 2 };
     await cluster.patch('AppBench', namespace, 'b', { spec: { workerAutoscaling: { short } } });
     await has('b-worker-short', 2);
-    await has('s-worker-short', 1);
+    await has('s-worker-short', 2);
     await cluster.until('its HPA is deleted with the ScaledObject', async () => {
       const hpas = await cluster.list('HorizontalPodAutoscaler', namespace);
       assert.deepEqual(

@@ -45,22 +45,28 @@ const CASES: readonly Case[] = [
     },
   },
   {
-    name: 'componentReplicas scales the bench’s Deployments, with a budget for those of several replicas',
+    name: 'componentReplicas scales the bench’s Deployments and the site’s, with a budget for those of several replicas',
     kind: 'AppBench',
     patch: { componentReplicas: { gunicorn: 3, workerDefault: 2, workerLong: 0 } },
     writes: [
       'patch deployments/b-gunicorn',
       'patch deployments/b-worker-default',
       'patch deployments/b-worker-long',
+      'patch deployments/s-gunicorn',
+      'patch deployments/s-worker-default',
+      'patch deployments/s-worker-long',
       'patch poddisruptionbudgets/b-gunicorn',
       'patch poddisruptionbudgets/b-worker-default',
+      'patch poddisruptionbudgets/s-gunicorn',
+      'patch poddisruptionbudgets/s-worker-default',
     ],
     values: {
       'Deployment/b-gunicorn spec.replicas': 3,
       'Deployment/b-gunicorn status.readyReplicas': 3,
       'Deployment/b-worker-default spec.replicas': 2,
       'Deployment/b-worker-long spec.replicas': 0,
-      'Deployment/s-gunicorn spec.replicas': 1,
+      'Deployment/s-gunicorn spec.replicas': 3,
+      'Deployment/s-worker-default spec.replicas': 2,
       'PodDisruptionBudget/b-gunicorn spec.maxUnavailable': 1,
       'AppBench/b status.workerScaling.long.desiredReplicas': 0,
     },
@@ -69,7 +75,7 @@ const CASES: readonly Case[] = [
     name: 'componentReplicas of a site scales the site’s',
     kind: 'AppSite',
     patch: { componentReplicas: { gunicorn: 2 } },
-    writes: ['patch deployments/s-gunicorn', 'patch poddisruptionbudgets/s-gunicorn'],
+    writes: ['patch deployments/s-gunicorn'],
     values: {
       'Deployment/s-gunicorn spec.replicas': 2,
       'Deployment/b-gunicorn spec.replicas': 3,
@@ -91,6 +97,7 @@ const CASES: readonly Case[] = [
       'patch deployments/b-gunicorn',
       'patch deployments/b-worker-default',
       'patch deployments/b-worker-long',
+      'patch deployments/s-worker-default',
       'patch deployments/s-worker-long',
       'patch poddisruptionbudgets/b-worker-long',
       'patch poddisruptionbudgets/s-worker-long',
@@ -99,7 +106,7 @@ const CASES: readonly Case[] = [
       'Deployment/b-worker-short spec.replicas': 1,
       'Deployment/b-worker-long spec.replicas': 2,
       'Deployment/b-worker-default spec.replicas': 4,
-      'Deployment/s-worker-default spec.replicas': 1,
+      'Deployment/s-worker-default spec.replicas': 4,
       'AppBench/b status.workerScaling.default': {
         mode: 'static',
         currentReplicas: 4,
@@ -286,6 +293,25 @@ describe('a merge patch of', () => {
     await settled();
     const nginx = await cluster.the('Deployment', namespace, 'b-nginx');
     assert.equal(at(nginx, 'spec.replicas'), 2);
+  });
+
+  test('apps, on a bench with appsJSON, counts until appsJSON is patched again', async () => {
+    const lists = async (spec: object): Promise<unknown> => {
+      await cluster.patch('AppBench', namespace, 'b', { spec });
+      const bench = await cluster.ready('AppBench', namespace, 'b');
+      return [at(bench, 'status.apps'), conditionOf(bench, 'FieldsIgnored')?.message];
+    };
+    const message = (field: string, newer: string): string =>
+      `spec.${field}: has no effect: spec.${newer} was set later; remove it: {"spec":{"${field}":null}}`;
+    assert.deepEqual(await lists({ apps: [{ name: 'erpnext' }] }), [
+      ['erpnext'],
+      message('appsJSON', 'apps'),
+    ]);
+    assert.deepEqual(await lists({ appsJSON: '["erpnext","crm"]' }), [
+      ['erpnext', 'crm'],
+      message('apps', 'appsJSON'),
+    ]);
+    assert.deepEqual(await lists({ apps: null }), [['erpnext', 'crm'], undefined]);
   });
 
   test('workerAutoscaling without KEDA sets a condition', async () => {

@@ -184,10 +184,16 @@ describe('references', { concurrency: true }, () => {
     const valueOf = async (name: string): Promise<unknown> =>
       (await cluster.the('Secret', namespace, name)).data;
 
-    test('keeps a value that a user sets', async () => {
+    test('keeps a password that a user sets, and the init Job runs again to set it', async () => {
       const data = { password: Buffer.from('of my own').toString('base64') };
       const name = 'gs-admin-password';
+      const job = await cluster.the('Job', namespace, 'gs-init');
       await cluster.patch('Secret', namespace, name, { data });
+      await cluster.until('the init Job runs again', async () => {
+        const { metadata } = await cluster.the('Job', namespace, 'gs-init');
+        return metadata.uid !== job.metadata.uid;
+      });
+      await settled();
       const label = 'app.kubernetes.io/instance';
       await cluster.patch('Secret', namespace, name, { metadata: { labels: { [label]: 'x' } } });
       await cluster.until('the Secret is repaired', async () => {
@@ -195,6 +201,21 @@ describe('references', { concurrency: true }, () => {
         return metadata.labels?.[label] === 'gs';
       });
       assert.deepEqual(await valueOf(name), data);
+    });
+
+    test('is a user’s where a user has created it before the site: it stays as it is', async () => {
+      const name = 'own-admin-password';
+      await cluster.apply(namespace, aSecret(name, { password: 'mine' }));
+      const before = await cluster.the('Secret', namespace, name);
+      const site = aSite('own', { bench: 'g', deletionPolicy: 'Delete' });
+      await cluster.apply(namespace, site);
+      await cluster.ready('AppSite', namespace, 'own');
+      await cluster.delete('AppSite', namespace, 'own');
+      await cluster.until('the site is deleted', async () => {
+        return (await cluster.get('AppSite', namespace, 'own')) === undefined;
+      });
+      const after = await cluster.the('Secret', namespace, name);
+      assert.equal(after.metadata.resourceVersion, before.metadata.resourceVersion);
     });
 
     for (const name of ['gs-admin-password', 'gs-db', 'gs-encryption-key']) {

@@ -207,7 +207,7 @@ suite('databases', { skip }, () => {
       check: (object) => conditionOf(object, 'Ready')?.reason === 'DatabaseExists',
       timeoutMs: COMPLAINT_MS,
     });
-    assert.equal(refused.status?.['phase'], 'Failed');
+    assert.equal(refused.status?.['phase'], 'Provisioning');
     assert.match(
       conditionOf(refused, 'Ready')?.message ?? '',
       /exists on \S+, .*nothing was touched/,

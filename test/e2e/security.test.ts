@@ -34,7 +34,7 @@ suite('isolation and security', { skip }, () => {
       namespace,
       aSecret('chosen', { password: AWKWARD_PASSWORD }),
       smallBench('plain', {
-        componentReplicas: { workerLong: 0 },
+        componentReplicas: { workerDefault: 1, workerShort: 1, workerLong: 0 },
         networkPolicy: {
           metricsFrom: SCRAPER,
           egress: { enabled: true, allow: [{ to: SCRAPER, ports: [6379] }] },
@@ -47,10 +47,13 @@ suite('isolation and security', { skip }, () => {
       aSite('own', {
         bench: 'plain',
         adminPasswordSecretRef: { name: 'chosen' },
-        componentReplicas: { workerShort: 0 },
+        componentReplicas: { workerDefault: 1, workerShort: 0, workerLong: 1 },
       }),
       aSite('joint', { bench: 'plain', workloads: 'Shared' }),
-      aSite('foreign', { bench: 'strange', componentReplicas: { workerLong: 0 } }),
+      aSite('foreign', {
+        bench: 'strange',
+        componentReplicas: { workerDefault: 1, workerShort: 1, workerLong: 0 },
+      }),
       outsidePod('outside'),
       outsidePod('scraper'),
     );

@@ -134,7 +134,7 @@ describe('bench_init.py', needs('python3'), () => {
     assert.equal(result.code, 1);
     assert.equal(
       result.lastLine,
-      'app-operator: AppNotInImage: not in the image: hrms; the image holds: frappe, erpnext',
+      'app-operator: AppNotInImage: not in the image: hrms; the image holds: frappe, erpnext; remove them from the bench, or set spec.image to an image that holds them: docs/images.md#add-apps',
     );
     assert.equal(result.terminationMessage, result.lastLine);
     assert.ok(!existsSync(join(bench, 'sites/apps.txt')), 'nothing was written');
@@ -158,11 +158,12 @@ describe('bench_init.py', needs('python3'), () => {
     }
   });
 
-  it('reports that an old image has no assets, unless they are mounted', async () => {
+  it('reports where an old image has its assets, and links to where its pods copy them', async () => {
     const bench = aBench();
+    assert.doesNotMatch((await init(bench)).lastLine, /"assets"/);
     rmSync(join(bench, 'assets'), { recursive: true });
-    assert.match((await init(bench)).lastLine, /^app-operator: AssetsNotInImage: /);
-    assert.equal((await init(bench, { OLD_IMAGE_ASSETS: 'mounted' })).code, 0);
+    assert.match((await init(bench)).lastLine, /^app-operator: Succeeded: .*"assets": "sites"/);
+    assert.equal(readlinkSync(join(bench, 'sites/assets')), join(bench, 'assets'));
   });
 
   it('completes after a kill at any time', async () => {

@@ -31,7 +31,8 @@ interface Case {
 }
 
 const JOB = 'app-operator-controller-manager-metrics-service';
-const up = (instance: string): string => `up{job="${JOB}",instance="${instance}"}`;
+const running = (instance: string, job = JOB): string =>
+  `app_operator_build_info{job="${job}",instance="${instance}",version="1"}`;
 const down: Fired = {
   summary: 'The operator is down.',
   description:
@@ -96,7 +97,7 @@ const CASES: readonly Case[] = [
     alert: 'AppOperatorDown',
     severity: 'critical',
     when: 'its target is down',
-    series: { [up('a')]: '1x10 0x20' },
+    series: { [running('a')]: '1x10 stale' },
     at: { 10: [], 15: [], 16: [down] },
   },
   {
@@ -109,15 +110,22 @@ const CASES: readonly Case[] = [
   {
     alert: 'AppOperatorDown',
     severity: 'critical',
+    when: 'it is up, under a scrape job of any name',
+    series: { [running('a', 'my-own-job')]: '1x20' },
+    at: { 10: [], 20: [] },
+  },
+  {
+    alert: 'AppOperatorDown',
+    severity: 'critical',
     when: 'one of two replicas is down',
-    series: { [up('a')]: '1x30', [up('b')]: '0x30' },
+    series: { [running('a')]: '1x30', [running('b')]: '1x5 stale' },
     at: { 30: [] },
   },
   {
     alert: 'AppOperatorDown',
     severity: 'critical',
     when: 'it is back in time',
-    series: { [up('a')]: '1x10 0x4 1x20' },
+    series: { [running('a')]: '1x10 stale _x3 1x20' },
     at: { 15: [], 20: [] },
   },
   {

@@ -33,9 +33,14 @@ interface Result {
 }
 
 /** Runs the command line, as a process of its own. */
-function appOperator(args: readonly string[], input = '', cwd = dir): Promise<Result> {
+function appOperator(
+  args: readonly string[],
+  input = '',
+  cwd = dir,
+  env: Readonly<Record<string, string>> = {},
+): Promise<Result> {
   return new Promise((resolve) => {
-    const options = { cwd, maxBuffer: 2 ** 26 };
+    const options = { cwd, maxBuffer: 2 ** 26, env: { ...process.env, ...env } };
     const child = execFile(process.execPath, [MAIN, ...args], options, (error, out, err) => {
       resolve({ code: error ? Number(error.code) : 0, out, err });
     });
@@ -268,6 +273,23 @@ spec:
     assert.match(out, /runAsUser: 2000/);
     assert.match(out, /runAsGroup: 3000/);
     assert.match(out, /fsGroup: 4000/);
+  });
+
+  test('reads APP_DEFAULT_* as the operator does, and a flag wins', async () => {
+    const input = toYaml([bench()]);
+    const env = { APP_DEFAULT_UID: '3001', APP_DEFAULT_GID: '3002', APP_DEFAULT_FSGROUP: '3003' };
+    const { out } = await appOperator(['render', '-f', '-'], input, dir, env);
+    assert.match(out, /runAsUser: 3001/);
+    assert.match(out, /runAsGroup: 3002/);
+    assert.match(out, /fsGroup: 3003/);
+    const flag = await appOperator(['render', '-f', '-', '--default-uid=4001'], input, dir, env);
+    assert.match(flag.out, /runAsUser: 4001/);
+    assert.match(flag.out, /runAsGroup: 3002/);
+    const empty = await appOperator(['render', '-f', '-'], input, dir, { APP_DEFAULT_UID: '' });
+    assert.match(empty.out, /runAsUser: 1001/);
+    const wrong = await appOperator(['render', '-f', '-'], input, dir, { APP_DEFAULT_UID: 'me' });
+    assert.equal(wrong.code, 2);
+    assert.match(wrong.err, /APP_DEFAULT_UID: got "me", allowed: an integer from 1/);
   });
 });
 

@@ -117,6 +117,16 @@ describe('the status tree', () => {
     assert.deepEqual([node?.state, node?.message], ['Failed', 'no']);
   });
 
+  test('shows a site whose init Job has failed as failed, in whichever phase it is', () => {
+    for (const reason of ['JobFailed', 'DatabaseExists']) {
+      const conditions = [{ type: 'Ready', status: 'False', reason, message: 'no' }];
+      const status = { phase: 'Provisioning', observedGeneration: 1, conditions };
+      const site = { ...objects.site(), status };
+      const [node] = statusOf([site]);
+      assert.deepEqual([node?.state, node?.details.phase], ['Failed', 'Provisioning']);
+    }
+  });
+
   test('has resources without a parent, or the selected ones, at the top', () => {
     const { bench, site, backup } = objects;
     const orphan = objects.site('lost', 'nowhere');

@@ -1,8 +1,10 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
-import { resolveApps } from '../../constructs/frappe/apps.js';
+import { resolveApps, withoutIgnoredApps, type AppsSource } from '../../constructs/frappe/apps.js';
+import { benchWarnings } from '../../constructs/bench/warnings.js';
+import { aBench } from '../golden/builders.js';
 
-type Spec = Parameters<typeof resolveApps>[0];
+type Spec = AppsSource['spec'];
 
 const EXAMPLE = 'give a JSON array of application names, for example ["erpnext"]';
 const NAME =
@@ -22,7 +24,7 @@ suite('apps and appsJSON are two spellings of one list', () => {
   ];
   for (const [reason, spec, ...apps] of TAKEN) {
     test(reason, () => {
-      assert.deepEqual(resolveApps(spec), { apps, problems: [] });
+      assert.deepEqual(resolveApps({ spec }), { apps, problems: [] });
     });
   }
 
@@ -46,22 +48,120 @@ suite('apps and appsJSON are two spellings of one list', () => {
   ];
   for (const [reason, appsJSON, message] of REFUSED) {
     test(`${reason}: refused, with the value and what is allowed`, () => {
-      assert.deepEqual(resolveApps({ appsJSON }), {
+      assert.deepEqual(resolveApps({ spec: { appsJSON } }), {
         apps: [],
         problems: [{ path: 'spec.appsJSON', message }],
       });
     });
   }
 
-  test('both at once: refused', () => {
+  test('both at once in a new bench: refused', () => {
     const message = 'apps and appsJSON are two spellings of one list: give one of them';
-    assert.deepEqual(resolveApps({ apps: [{ name: 'a' }], appsJSON: '["a"]' }), {
+    const spec = { apps: [{ name: 'a' }], appsJSON: '["a"]' };
+    assert.deepEqual(resolveApps({ metadata: { generation: 1 }, spec }), {
       apps: [],
       problems: [{ path: 'spec.apps', message }],
     });
   });
   test('what is shown of a long value is cut', () => {
-    const { problems } = resolveApps({ appsJSON: 'x'.repeat(10_000) });
+    const { problems } = resolveApps({ spec: { appsJSON: 'x'.repeat(10_000) } });
     assert.ok((problems[0]?.message.length ?? 0) < 250);
+  });
+});
+
+suite('of apps and appsJSON, the one that was patched later counts', () => {
+  const list = (...names: readonly string[]) => names.map((name) => ({ name }));
+  /** Patches one after another, each followed by a reconcile that writes the status. */
+  const after = (...specs: readonly Spec[]): AppsSource => {
+    let status: AppsSource['status'];
+    let bench: AppsSource = { spec: {} };
+    for (const [index, spec] of specs.entries()) {
+      bench = { metadata: { generation: index + 1 }, spec, ...(status ? { status } : {}) };
+      const { apps, ignored } = resolveApps(bench);
+      status = { apps, ...(ignored ? { ignoredApps: ignored } : {}) };
+    }
+    // The decision stays the same once its status is written.
+    const settled = { ...bench, ...(status ? { status } : {}) };
+    assert.deepEqual(resolveApps(settled), resolveApps(bench));
+    return settled;
+  };
+  const appsOf = (...specs: readonly Spec[]): readonly string[] =>
+    resolveApps(after(...specs)).apps;
+
+  test('appsJSON, patched onto apps', () => {
+    const specs = [{ apps: list('a') }, { apps: list('a'), appsJSON: '["a","b"]' }];
+    assert.deepEqual(appsOf(...specs), ['a', 'b']);
+    assert.deepEqual(withoutIgnoredApps(after(...specs)), { appsJSON: '["a","b"]' });
+  });
+  test('apps, patched onto appsJSON', () => {
+    const specs = [{ appsJSON: '["a"]' }, { apps: list('b'), appsJSON: '["a"]' }];
+    assert.deepEqual(appsOf(...specs), ['b']);
+    assert.deepEqual(withoutIgnoredApps(after(...specs)), { apps: list('b') });
+  });
+  test('each in turn', () => {
+    const specs = [
+      { apps: list('a') },
+      { apps: list('a'), appsJSON: '["b"]' },
+      { apps: list('c'), appsJSON: '["b"]' },
+      { apps: list('c'), appsJSON: '["d"]' },
+    ];
+    assert.deepEqual(appsOf(...specs.slice(0, 3)), ['c']);
+    assert.deepEqual(appsOf(...specs), ['d']);
+  });
+  test('the one that is left, when the other is removed', () => {
+    const specs = [
+      { apps: list('a') },
+      { apps: list('a'), appsJSON: '["b"]' },
+      { apps: list('a') },
+    ];
+    assert.deepEqual(appsOf(...specs), ['a']);
+    assert.equal(resolveApps(after(...specs)).ignored, undefined);
+  });
+  test('appsJSON, where the status before is lost', () => {
+    const spec = { apps: list('a'), appsJSON: '["b"]' };
+    assert.deepEqual(resolveApps({ metadata: { generation: 4 }, spec }).apps, ['b']);
+  });
+  test('a newer one that is invalid is a problem, not a reason to use the older one', () => {
+    const spec = { apps: list('a'), appsJSON: 'b' };
+    const { problems } = resolveApps({ spec, status: { apps: ['a'] } });
+    assert.deepEqual(
+      problems.map(({ path }) => path),
+      ['spec.appsJSON'],
+    );
+  });
+  test('a warning names the other one, and how to remove it', () => {
+    const bench = aBench({ apps: list('erpnext'), appsJSON: '["erpnext"]' }, { generation: 2 });
+    const [warning] = benchWarnings({ ...bench, status: { apps: ['erpnext'] } });
+    assert.deepEqual(warning, {
+      path: 'spec.apps',
+      message: 'has no effect: spec.appsJSON was set later; remove it: {"spec":{"apps":null}}',
+    });
+  });
+});
+
+suite('a warning names fields without effect, and what to do', () => {
+  const warningsOf = (spec: object): readonly string[] =>
+    benchWarnings(aBench({ ...spec })).map(({ path, message }) => `${path}: ${message}`);
+
+  test('dbConfig.resources of a server that the operator does not run', () => {
+    const resources = { requests: { memory: '1Gi' } };
+    const dbConfig = { mode: 'external', host: 'db', rootSecretRef: { name: 'root' }, resources };
+    assert.deepEqual(warningsOf({ dbConfig }), [
+      'spec.dbConfig.resources: has no effect in mode external: you run the server; set its resources there',
+    ]);
+    assert.deepEqual(warningsOf({ dbConfig: { resources } }), []);
+  });
+  test('apps that the default image lacks: which it has, and how to get another image', () => {
+    const warning =
+      'spec.appsJSON: the default image frappe/erpnext has only frappe and erpnext, not hrms; set spec.image to an image that has them: docs/images.md#add-apps';
+    assert.deepEqual(warningsOf({ appsJSON: '["erpnext","hrms"]' }), [warning]);
+    assert.deepEqual(warningsOf({ appsJSON: '["frappe","erpnext"]' }), []);
+    const image = { repository: 'registry.example.com/erp' };
+    assert.deepEqual(warningsOf({ appsJSON: '["erpnext","hrms"]', image }), []);
+  });
+  test('0 replicas of a component that Dedicated sites inherit', () => {
+    assert.deepEqual(warningsOf({ componentReplicas: { gunicorn: 0, nginx: 0 } }), [
+      'spec.componentReplicas.gunicorn: Dedicated sites without a number of their own inherit 0: they have no gunicorn either',
+    ]);
   });
 });

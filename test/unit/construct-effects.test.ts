@@ -181,7 +181,13 @@ suite('a change of a site reaches the right children and nothing else', () => {
   test('maintenance: the init Job, which writes it into the configuration', () => {
     assert.equal(of(site(), site({ maintenance: true })), 'runs again: Job `-init`');
   });
-  test('numbers of the bench’s processes: nothing', () => {
-    assert.equal(of(site(), site({}, { componentReplicas: { gunicorn: 9 } })), 'nothing');
+  test('numbers of the bench’s processes: the site’s own processes, unless the site sets a number', () => {
+    const more = { componentReplicas: { gunicorn: 9, nginx: 9, socketio: 9 } };
+    assert.equal(
+      of(site(), site({}, more)),
+      'changed in place: Deployment `-gunicorn`; made: PodDisruptionBudget `-gunicorn`',
+    );
+    const own = { componentReplicas: { gunicorn: 1 } };
+    assert.equal(of(site(own), site(own, more)), 'nothing');
   });
 });

@@ -99,7 +99,7 @@ suite('every container', () => {
   test('has a folder for everything that the framework writes', () => {
     eachContainer(({ name, image, volumeMounts }) => {
       // These containers run no code of the framework.
-      const isAlone = ['database-admin', 'store-signer'].includes(name);
+      const isAlone = ['database-admin', 'store-signer', 'assets'].includes(name);
       if (!image.includes('erpnext') || isAlone) return;
       const paths = volumeMounts.map(({ mountPath }) => mountPath);
       const bench = '/home/frappe/frappe-bench';
@@ -178,7 +178,7 @@ suite('probes', () => {
   });
   test('and every container is one of these', () => {
     const known =
-      /^(gunicorn|nginx|socketio|cache|queue|mariadb|postgres|worker-\w+|scheduler|metrics|init|database-admin|store-signer|reopen|drop|queue-prefix|backup|backup-delete|job)$/;
+      /^(gunicorn|nginx|socketio|cache|queue|mariadb|postgres|worker-\w+|scheduler|metrics|init|database-admin|store-signer|reopen|drop|queue-prefix|backup|backup-delete|job|assets)$/;
     eachContainer(({ name }) => {
       assert.match(name, known);
     });

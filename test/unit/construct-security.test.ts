@@ -1,8 +1,11 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
-import { resolveSecurity } from '../../constructs/frappe/security.js';
+import { benchModel } from '../../constructs/frappe/bench-model.js';
+import { bareBench } from '../../constructs/frappe/site-model.js';
+import { effectiveIds, resolveSecurity, userProblems } from '../../constructs/frappe/security.js';
 import type { Security } from '../../constructs/kit/api.js';
 import { DEFAULT_SETTINGS, type Settings } from '../../constructs/kit/settings.js';
+import { aBench, aReader } from '../golden/builders.js';
 
 /** What APP_DEFAULT_UID, APP_DEFAULT_GID and APP_DEFAULT_FSGROUP say in these tests. */
 const SETTINGS = { ...DEFAULT_SETTINGS, defaultUid: 2001, defaultGid: 2002, defaultFsGroup: 2003 };
@@ -121,4 +124,55 @@ test('pods never run as root, and large volumes are not given a new owner at eac
       fsGroupChangePolicy: 'OnRootMismatch',
     },
   );
+});
+
+suite('a bench keeps the ids that it started with', () => {
+  /** The ids after a start with the built-in defaults, and then with other variables. */
+  const idsAfter = (first: Security | undefined, then: Security | undefined): string => {
+    const recorded = effectiveIds(resolveSecurity(first, DEFAULT_SETTINGS, false));
+    return effectiveIds(resolveSecurity(then, SETTINGS, false, recorded));
+  };
+
+  test('when APP_DEFAULT_UID, APP_DEFAULT_GID and APP_DEFAULT_FSGROUP change', () => {
+    assert.equal(idsAfter(undefined, undefined), '1001/0/0');
+    assert.equal(idsAfter(pod({ runAsUser: 5 }), pod({ runAsUser: 5 })), '5/0/0');
+  });
+  test('when the spec names the ids that are in use, or no longer names them', () => {
+    const inUse = pod({ runAsUser: 1001, runAsGroup: 0, fsGroup: 0 });
+    assert.equal(idsAfter(undefined, inUse), '1001/0/0');
+    assert.deepEqual(userProblems(inUse, '1001/0/0'), []);
+    const [before, after] = [undefined, inUse].map(
+      (security) => resolveSecurity(security, SETTINGS, false, '1001/0/0').pod,
+    );
+    assert.deepEqual(after, before);
+    assert.equal(idsAfter(pod({ runAsUser: 5, runAsGroup: 6 }), undefined), '5/6/0');
+    assert.equal(idsAfter({ securityContext: { runAsUser: 7 } }, undefined), '7/0/0');
+  });
+  test('except for a group that the spec names', () => {
+    assert.equal(idsAfter(undefined, pod({ runAsGroup: 8, fsGroup: 9 })), '1001/8/9');
+  });
+  test('and refuses another user, which could not read its files', () => {
+    const other = pod({ runAsUser: 1002 });
+    assert.equal(idsAfter(undefined, other), '1001/0/0');
+    assert.equal(idsAfter(undefined, { securityContext: { runAsUser: 1002 } }), '1001/0/0');
+    assert.deepEqual(userProblems(other, '1001/0/0'), [
+      {
+        path: 'spec.security.podSecurityContext.runAsUser',
+        message:
+          'Invalid value: 1002: runAsUser is immutable: the bench runs as user 1001, and the files on its volumes belong to that user; remove runAsUser',
+      },
+    ]);
+    assert.deepEqual(userProblems(other, undefined), []);
+  });
+  test('also where the platform assigns them', () => {
+    const recorded = effectiveIds(resolveSecurity(undefined, DEFAULT_SETTINGS, true));
+    assert.equal(recorded, '-/-/-');
+    assert.equal(effectiveIds(resolveSecurity(undefined, SETTINGS, true, recorded)), recorded);
+    assert.match(userProblems(pod({ runAsUser: 1 }), recorded)[0]?.message ?? '', /platform/);
+  });
+  test('and so do its sites', () => {
+    const started = { ...aBench(), status: { ids: '1001/0/0' } };
+    const model = benchModel(bareBench(started), aReader([], { settings: SETTINGS }));
+    assert.equal(effectiveIds(model.security), '1001/0/0');
+  });
 });

@@ -3,6 +3,7 @@ import { suite, test } from 'node:test';
 import type { AppBench, QueueScaling, QueueScalingStatus } from '../../constructs/bench/api.js';
 import type { BenchInputs } from '../../constructs/bench/resolve.js';
 import {
+  mostWorkers,
   scaledToZero,
   scalingCondition,
   scalingStatus,
@@ -101,6 +102,69 @@ suite('the workers of a queue', () => {
       scaledToZero: true,
     });
     assert.deepEqual(scale.replicas, 2);
+  });
+});
+
+suite('the most workers of a queue', () => {
+  const { maxReplicas: _none, ...open } = scaling({});
+  for (const [reason, given, most] of [
+    ['is maxReplicas', scaling({ maxReplicas: 3 }), 3],
+    ['is 5 where it is not given', open, 5],
+    ['is minReplicas where that is more', { ...open, minReplicas: 8 }, 8],
+  ] as const) {
+    test(reason, () => {
+      assert.equal(mostWorkers(given), most);
+    });
+  }
+});
+
+suite('the number of a Dedicated site’s own pods', () => {
+  /** The replicas in the Deployments of a site, without the site’s name. */
+  const replicasOf = (benchSpec: object, siteSpec: object = {}): Record<string, unknown> => {
+    const bench = aReadyBench({ ...benchSpec });
+    const site = aSite({ ...siteSpec });
+    const reader = aReader([bench, site, aSecret('demo-bench-redis-auth')]);
+    const kind = kindOf(site);
+    const inputs = kind.resolve(site, reader);
+    const stages = graphOf(kind, site, (scope, id) =>
+      kind.chart(scope, id, { resource: site, inputs }),
+    );
+    const deployments = stages
+      .flatMap(({ objects }) => objects)
+      .filter(({ kind: made }) => made === 'Deployment') as unknown as readonly (KubeObject & {
+      readonly spec: { readonly replicas?: number };
+    })[];
+    return Object.fromEntries(
+      deployments.map(({ metadata, spec }) => [
+        metadata.name.replace('demo-site-', ''),
+        spec.replicas,
+      ]),
+    );
+  };
+  const ONE = { gunicorn: 1, 'worker-default': 1, 'worker-short': 1, 'worker-long': 1 };
+  const BENCH = { componentReplicas: { gunicorn: 5, workerDefault: 3, workerLong: 2, nginx: 4 } };
+
+  test('is 1 where neither the site nor its bench says one', () => {
+    assert.deepEqual(replicasOf({}), ONE);
+  });
+  test('is componentReplicas of the bench', () => {
+    const wanted = { ...ONE, gunicorn: 5, 'worker-default': 3, 'worker-long': 2 };
+    assert.deepEqual(replicasOf(BENCH), wanted);
+  });
+  test('is componentReplicas of the site where the site says one, also 0', () => {
+    const own = { componentReplicas: { gunicorn: 2, workerLong: 0 } };
+    const wanted = { ...ONE, gunicorn: 2, 'worker-default': 3, 'worker-long': 0 };
+    assert.deepEqual(replicasOf(BENCH, own), wanted);
+  });
+  test('is staticReplicas of the bench’s queue, with scaling off or without KEDA', () => {
+    const workerAutoscaling = {
+      default: { enabled: false, staticReplicas: 2 },
+      short: { enabled: true, staticReplicas: 4 },
+    };
+    const wanted = { ...ONE, 'worker-default': 2, 'worker-short': 4 };
+    assert.deepEqual(replicasOf({ workerAutoscaling }), wanted);
+    const own = { componentReplicas: { workerDefault: 6 } };
+    assert.deepEqual(replicasOf({ workerAutoscaling }, own), { ...wanted, 'worker-default': 6 });
   });
 });
 

@@ -43,6 +43,19 @@ describe("the operator's NetworkPolicy", () => {
     ]);
   });
 
+  test('admits readers of plain metrics by choice, from the same namespace', () => {
+    const ports = [PORTS.https, 8080].map((port) => ({ port, protocol: 'TCP' }));
+    const open = policyOf({ plainMetrics: true }).ingress.flatMap((rule) => rule.ports);
+    assert.ok(open.some(({ port }) => port === 8080));
+    const [metrics, health] = policyOf({
+      plainMetrics: true,
+      metricsNamespace: 'monitoring',
+    }).ingress;
+    assert.deepEqual(metrics?.ports, ports);
+    assert.equal(metrics.from?.length, 1);
+    assert.deepEqual(health, { ports: [{ port: PORTS.health, protocol: 'TCP' }] });
+  });
+
   test('allows it to reach, if egress is limited: DNS, the API server, proxies of benches', () => {
     const { policyTypes, egress = [] } = policyOf({ limitEgress: true });
     assert.deepEqual(policyTypes, ['Ingress', 'Egress']);

@@ -122,6 +122,22 @@ describe('the install manifest', () => {
     ]);
   });
 
+  test('serves plain metrics on 8080 of the Service only if the administrator wants it', () => {
+    const installed = install({ plainMetrics: true });
+    const service = the(installed, 'Service', 'app-operator-controller-manager-metrics-service');
+    assert.deepEqual((service.spec?.['ports'] as readonly object[])[2], {
+      name: 'metrics',
+      port: 8080,
+      targetPort: 'metrics',
+      protocol: 'TCP',
+    });
+    const text = installManifest({ version: '1.0.0', plainMetrics: true });
+    assert.match(text, /- --metrics-bind-address=:8080\n/);
+    assert.match(text, /- --metrics-secure-bind-address=:8443\n/);
+    assert.match(text, /containerPort: 8080\n\s+name: metrics\n/);
+    assert.doesNotMatch(installManifest({ version: '1.0.0' }), /name: metrics\n/);
+  });
+
   test('moves to another API group as a whole', () => {
     const text = installManifest({ version: '1.0.0', apiGroup: 'benches.example.org' });
     const rest = text.replaceAll('ghcr.io/app-operator/', '');

@@ -48,6 +48,16 @@ export const ACCEPTED: readonly Accepted[] = [
     }),
   ],
   [
+    'least workers above the default of most',
+    aBench({ workerAutoscaling: { short: { enabled: true, minReplicas: 8 } } }),
+  ],
+  [
+    'compute resources of a database server that the operator does not run',
+    aBench({
+      dbConfig: { mode: 'external', host: 'db', rootSecretRef: { name: 'root' }, resources },
+    }),
+  ],
+  [
     'an external database',
     aBench({ dbConfig: { mode: 'external', host: 'db', rootSecretRef: { name: 'root' } } }),
   ],

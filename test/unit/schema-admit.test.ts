@@ -138,8 +138,17 @@ suite("admit's messages are the API server's", () => {
     ],
     [
       'rule',
-      aBench({ apps: [], appsJSON: '[]' }),
-      'spec: Invalid value: "object": apps and appsJSON are two spellings of one list: give one of them',
+      aBench({ dbConfig: { mode: 'external' } }),
+      'spec.dbConfig: Invalid value: "object": mode external needs host and rootSecretRef',
+    ],
+    [
+      'rule with the values, and what to patch',
+      aBench({
+        componentResources: {
+          gunicorn: { requests: { cpu: '1', memory: '2Gi' }, limits: { memory: '1Gi' } },
+        },
+      }),
+      'spec.componentResources.gunicorn: Invalid value: "object": requests.memory 2Gi is greater than limits.memory 1Gi; patch requests.memory together with the limit, or raise limits.memory',
     ],
     [
       'name',

@@ -28,7 +28,6 @@ export const REFUSED_BENCHES: readonly Refused[] = [
   ['a name that is too long', aBench({}, 'a'.repeat(46)), 'metadata.name'],
   ['a name that starts with a digit', aBench({}, '1bench'), 'metadata.name'],
   ['a name with a dot', aBench({}, 'my.bench'), 'metadata.name'],
-  ['two spellings of the applications', aBench({ appsJSON: '["a"]', apps: many(1) }), 'spec'],
   ['applications that are text', aBench({ apps: 'erpnext' }), 'spec.apps'],
   ['an application twice', aBench({ apps: [{ name: 'a' }, { name: 'a' }] }), 'spec.apps[1]'],
   ['an application without a name', aBench({ apps: [{ name: 'a' }, {}] }), 'spec.apps[1].name'],
@@ -132,11 +131,6 @@ export const REFUSED_BENCHES: readonly Refused[] = [
     'spec.workerAutoscaling.short',
   ],
   [
-    'least workers above the default of most',
-    scaling({ minReplicas: 6 }),
-    'spec.workerAutoscaling.short',
-  ],
-  [
     'no most workers',
     scaling({ minReplicas: 0, maxReplicas: 0 }),
     'spec.workerAutoscaling.short.maxReplicas',
@@ -209,9 +203,9 @@ export const REFUSED_BENCHES: readonly Refused[] = [
   ],
   [
     'a broken rule and a bad pattern at once',
-    aBench({ appsJSON: '[]', apps: [], frameworkVersion: ' ' }),
+    aBench({ dbConfig: { mode: 'external' }, frameworkVersion: ' ' }),
     'spec.frameworkVersion',
-    'spec',
+    'spec.dbConfig',
   ],
   ['a name in capitals', aBench({}, 'Bench'), 'metadata.name'],
   [

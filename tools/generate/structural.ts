@@ -124,13 +124,22 @@ function rules(json: JsonSchema, path: string): Schema {
 }
 
 function rule(text: string, path: string): ValidationRule {
-  const [rule = '', message = '', ...rest] = text.split(';;').map((part) => part.trim());
+  const [rule = '', message = '', messageExpression, ...rest] = text
+    .split(';;')
+    .map((part) => part.trim());
   if (rule === '' || message === '' || rest.length > 0) {
-    throw new SchemaError(`${path}: write @cel <rule> ;; <message>, not: ${text}`);
+    throw new SchemaError(
+      `${path}: write @cel <rule> ;; <message> [;; <message expression>], not: ${text}`,
+    );
   }
   // A rule with an optional old value runs on creation too; the others on change only.
   const optional = /\boldSelf\.(hasValue|orValue|optMap|or)\(/.test(rule);
-  return { rule, message, ...(optional && { optionalOldSelf: true }) };
+  return {
+    rule,
+    message,
+    ...(messageExpression !== undefined && { messageExpression }),
+    ...(optional && { optionalOldSelf: true }),
+  };
 }
 
 const isRule = (key: string): boolean => /^cel\d+$/.test(key);

@@ -44,7 +44,7 @@ async function differencesOf(
 ): Promise<Differences> {
   const { client } = connection;
   const apiGroup = values['api-group'] ?? DEFAULT_API_GROUP;
-  const settings = settingsOf(values);
+  const settings = settingsOf(values, io.env);
   const kinds = new ServedKinds(client);
   const files = new FileDiff(connection, kinds, values['field-manager'] ?? KUBECTL);
   for (const object of objects) await files.add(object);

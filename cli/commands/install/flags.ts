@@ -46,6 +46,9 @@ export const INSTALL_FLAGS = {
     placeholder: 'NAME',
     help: 'only namespace whose pods reach the metrics of the operator (default: all)',
   },
+  'plain-metrics': enable(
+    'serve the metrics of the operator over plain HTTP too, on port 8080 of its Service',
+  ),
   'keda-namespace': {
     value: namespace,
     placeholder: 'NAME',

@@ -19,6 +19,7 @@ export const runInstall: Run<typeof INSTALL_FLAGS> = ({ values }) => {
     policy: policyFrom(values),
     platformIds: values['platform-ids'] ?? false,
     limitEgress: values['limit-egress'] ?? false,
+    plainMetrics: values['plain-metrics'] ?? false,
     webhookClientCa: values['webhook-client-ca'],
     ...(values['no-webhooks'] ? { webhooks: false } : {}),
     ...defined({

@@ -6,12 +6,12 @@ import type { RENDER_FLAGS } from './flags.js';
 import { integrationNames, optionalApisOf } from './optional-apis.js';
 import { render } from './render.js';
 
-export const runRender: Run<typeof RENDER_FLAGS> = ({ values }) => {
+export const runRender: Run<typeof RENDER_FLAGS> = ({ values }, { env }) => {
   const { filename: files, recursive = false, serves } = values;
   if (files.length === 0) throw new UsageError('render needs -f FILE, -f FOLDER or -f -');
   const { text, problems, notes } = render(readManifests(files, recursive), {
     apiGroup: values['api-group'],
-    settings: settingsOf(values),
+    settings: settingsOf(values, env),
     serves: serves && servedApis(serves),
   });
   return { out: text, err: [...notes, ...problems], code: problems.length > 0 ? 1 : 0 };

@@ -21,8 +21,11 @@ const environment = withQuantities(new Environment({ enableOptionalTypes: true }
   .registerVariable('oldSelf', 'dyn');
 
 /** Compiles a rule. A syntax error throws: rules are ours, not the user's. */
-export function compileRule({ rule, message, optionalOldSelf, fieldPath }: RuleAt): Rule {
+export function compileRule(declared: RuleAt): Rule {
+  const { rule, message, messageExpression, optionalOldSelf, fieldPath } = declared;
   const run = environment.parse(rule);
+  const explain =
+    messageExpression === undefined ? undefined : environment.parse(messageExpression);
   const readsOld = /\boldSelf\b/.test(rule);
   return {
     at: fieldPath ?? '',
@@ -30,12 +33,26 @@ export function compileRule({ rule, message, optionalOldSelf, fieldPath }: RuleA
     violation(self, old) {
       const oldSelf = optionalOldSelf ? Optional.of(old) : old;
       try {
-        return run(readsOld ? { self, oldSelf } : { self }) === true ? undefined : message;
+        if (run(readsOld ? { self, oldSelf } : { self }) === true) return undefined;
+        return explained(explain, { self, oldSelf }) ?? message;
       } catch (error) {
         return `${reason(error)} evaluating rule: ${message}`;
       }
     },
   };
+}
+
+/** The message with its values; undefined where the expression gives none. */
+function explained(
+  run: ReturnType<typeof environment.parse> | undefined,
+  values: Readonly<Record<string, unknown>>,
+): string | undefined {
+  try {
+    const message: unknown = run?.({ ...values });
+    return typeof message === 'string' && message.trim() !== '' ? message : undefined;
+  } catch {
+    return undefined;
+  }
 }
 
 /** The evaluator's complaint, as the API server words it: `no such key: mode`. */

@@ -196,6 +196,12 @@ function networkValues(): Values {
         "Name of a ConfigMap in the release's namespace; its key `ca.crt` has the authorities of the only clients that the webhooks answer. Empty: every client is answered.",
       ),
     }),
+    metrics: group('Metrics of the operator. HTTPS is always on, but without ClusterRoles.', {
+      plain: flag(
+        false,
+        'Serve them over plain HTTP too, on port 8080 of the Service, to everyone who reaches it.',
+      ),
+    }),
     kedaNamespace: value(
       DEFAULT_SETTINGS.kedaNamespace,
       "Namespace of KEDA's operator: only from there it reaches the Redis of benches.",

@@ -59,16 +59,21 @@ const DIMENSIONS: readonly Dimension[] = [
   ],
 ];
 
+const NAMESPACE = '.Values.networkPolicy.metricsNamespace';
+const PLAIN = '.Values.metrics.plain';
+
 /** Variants in which a value is in the objects. */
 function namedDimensions(tokens: Tokens): readonly Dimension[] {
-  const metricsNamespace = tokens.value('.Values.networkPolicy.metricsNamespace');
+  const metricsNamespace = tokens.value(NAMESPACE);
   const kedaNamespace = tokens.value('.Values.kedaNamespace');
   const webhookClientCa = tokens.value('.Values.webhooks.clientCA');
   const isKeda = `.Values.kedaNamespace "${DEFAULT_SETTINGS.kedaNamespace}"`;
   return [
     [
-      { when: 'not .Values.networkPolicy.metricsNamespace', props: {} },
-      { when: '.Values.networkPolicy.metricsNamespace', props: { metricsNamespace } },
+      { when: `and (not ${NAMESPACE}) (not ${PLAIN})`, props: {} },
+      { when: `and ${NAMESPACE} (not ${PLAIN})`, props: { metricsNamespace } },
+      { when: `and (not ${NAMESPACE}) ${PLAIN}`, props: { plainMetrics: true } },
+      { when: `and ${NAMESPACE} ${PLAIN}`, props: { metricsNamespace, plainMetrics: true } },
     ],
     [
       { when: 'not .Values.webhooks.clientCA', props: {} },

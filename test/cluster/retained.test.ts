@@ -1,0 +1,87 @@
+import assert from 'node:assert/strict';
+import { after, before, describe, test } from 'node:test';
+
+import { type Cluster, startCluster } from './harness.js';
+import { aBench, aSite } from './support/builders.js';
+import { CommandLine, type CommandResult } from './support/command-line.js';
+
+let cluster: Cluster;
+let namespace: string;
+before(async () => {
+  cluster = await startCluster();
+  namespace = await cluster.namespace();
+  await cluster.operator();
+});
+after(() => cluster.stop());
+
+const retained = (...args: readonly string[]): Promise<CommandResult> =>
+  new CommandLine(cluster.controlPlane.kubeconfig).run(['retained', '-n', namespace, ...args]);
+const gone = (kind: string, name: string): Promise<unknown> =>
+  cluster.until(`${kind} ${name} is deleted`, async () => {
+    return (await cluster.get(kind, namespace, name)) === undefined;
+  });
+
+describe('the objects of a deleted bench and its site', { concurrency: false }, () => {
+  before(async () => {
+    await cluster.apply(namespace, aBench('b'), aSite('s', { bench: 'b' }), aBench('kept'));
+    await cluster.ready('AppSite', namespace, 's');
+    await cluster.ready('AppBench', namespace, 'kept');
+  });
+
+  test('are not listed while their owners exist', async () => {
+    assert.deepEqual(await retained(), { code: 0, out: 'nothing is retained\n', err: '' });
+    const { code, err } = await retained('bench/b', '--delete', '--confirm', 'b');
+    assert.equal(code, 1);
+    assert.match(err, /AppBench b: no retained objects found/);
+    assert.ok(await cluster.get('StatefulSet', namespace, 'b-db'));
+  });
+
+  test('are listed with their cost, and deleted after a confirmation', async () => {
+    await cluster.delete('AppSite', namespace, 's');
+    await gone('AppSite', 's');
+    await cluster.delete('AppBench', namespace, 'b');
+    await gone('AppBench', 'b');
+
+    const { out } = await retained();
+    assert.match(out, /AppBench b +StatefulSet +b-db +\S+ +1 running pod$/m);
+    assert.match(out, /AppBench b +PersistentVolumeClaim +b-sites +\S+ +10Gi$/m);
+    assert.match(out, /AppSite s +Secret +s-encryption-key /);
+    assert.match(out, /^2 owners left \d+ objects: 21Gi of storage requested, 1 running pod\.$/m);
+    assert.doesNotMatch(out, /kept/);
+
+    const unconfirmed = await retained('bench/b', '--delete');
+    assert.equal(unconfirmed.code, 2);
+    assert.match(unconfirmed.err, /to delete all data of AppBench b, add --confirm b/);
+    assert.equal((await retained('bench/b', '--delete', '--confirm', 'kept')).code, 2);
+    assert.ok(await cluster.get('StatefulSet', namespace, 'b-db'));
+
+    const removed = await retained('bench/b', '--delete', '--confirm', 'b');
+    assert.deepEqual([removed.code, removed.err], [0, '']);
+    assert.match(removed.out, /^deleted StatefulSet b-db\n/);
+    assert.match(removed.out, /^deleted PersistentVolumeClaim b-sites$/m);
+    for (const [kind, name] of [
+      ['StatefulSet', 'b-db'],
+      ['PersistentVolumeClaim', 'b-sites'],
+      ['Secret', 'b-db-root'],
+    ] as const) {
+      await gone(kind, name);
+    }
+    assert.ok(await cluster.get('PersistentVolumeClaim', namespace, 'kept-sites'));
+    assert.ok(await cluster.get('Secret', namespace, 's-encryption-key'));
+    assert.match((await retained()).out, /^1 owner left /m);
+  });
+
+  test('are not deleted while a site still names the bench', async () => {
+    await cluster.apply(namespace, aSite('late', { bench: 'kept' }));
+    await cluster.ready('AppSite', namespace, 'late');
+    // As after a deletion that skipped its cleanup.
+    await cluster.patch('AppBench', namespace, 'kept', { spec: { paused: true } });
+    await cluster.delete('AppBench', namespace, 'kept');
+    await cluster.patch('AppBench', namespace, 'kept', { metadata: { finalizers: null } });
+    await gone('AppBench', 'kept');
+    const { code, err } = await retained('bench/kept', '--delete', '--confirm', 'kept');
+    assert.equal(code, 1);
+    assert.match(err, /AppBench kept: its data is used by AppSite late; delete these first/);
+    assert.ok(await cluster.get('PersistentVolumeClaim', namespace, 'kept-sites'));
+  });
+});

@@ -1,0 +1,85 @@
+import assert from 'node:assert/strict';
+import { suite, test } from 'node:test';
+import { assetsOf, knowsAssets } from '../../constructs/bench/assets.js';
+import type { AppBench, BenchAssets } from '../../constructs/bench/api.js';
+import type { BenchInputs } from '../../constructs/bench/resolve.js';
+import type { JobRun, Observation } from '../../constructs/kit/kind.js';
+import { aReader, aReadyBench, aSecret, aSite } from '../golden/builders.js';
+import { graphOf, kindOf } from '../golden/outcome.js';
+
+const OLD = 'frappe/erpnext:v15.50.0';
+const NEW = 'frappe/erpnext:v15.121.3';
+const tagOf = (image: string): string => image.split(':')[1] ?? '';
+
+/** What is observed of a bench whose init Job has ended with a result. */
+function observed(
+  image: string,
+  before: BenchAssets | undefined,
+  message: string | undefined,
+  state: 'Ready' | 'InProgress' = 'Ready',
+): Observation<AppBench, BenchInputs> {
+  const bench = aReadyBench({ image: { tag: tagOf(image) } });
+  const resource = { ...bench, status: { ...bench.status, ...(before ? { assets: before } : {}) } };
+  const run = { name: 'demo-bench-init', state: 'Succeeded', message } as JobRun;
+  return {
+    resource,
+    runs: [run],
+    child: () => ({ health: { state, message: '' } }),
+  } as unknown as Observation<AppBench, BenchInputs>;
+}
+const result = (more = ''): string =>
+  `app-operator: Succeeded: {"apps": {"frappe": "15.44.2"}${more}}`;
+const IN_SITES = result(', "assets": "sites"');
+
+suite('where an image has its assets', () => {
+  test('is known from the result of the init Job', () => {
+    assert.deepEqual(assetsOf(observed(OLD, undefined, IN_SITES)), { image: OLD, inSites: [OLD] });
+    assert.deepEqual(assetsOf(observed(NEW, undefined, result())), { image: NEW, inSites: [] });
+  });
+  test('is kept for the images before, which pods still run while sites are upgraded', () => {
+    const before = { image: OLD, inSites: [OLD] };
+    assert.deepEqual(assetsOf(observed(NEW, before, result())), { image: NEW, inSites: [OLD] });
+  });
+  test('is not read again, and not before the Job has ended', () => {
+    const before = { image: OLD, inSites: [OLD] };
+    assert.equal(assetsOf(observed(OLD, before, result())), before);
+    assert.equal(assetsOf(observed(NEW, before, IN_SITES, 'InProgress')), before);
+    assert.equal(knowsAssets(observed(OLD, before, undefined).resource), true);
+    assert.equal(knowsAssets(observed(NEW, before, undefined).resource), false);
+  });
+  test('is as in newer images without a result', () => {
+    for (const message of [undefined, 'killed', 'app-operator: Succeeded: {broken}']) {
+      assert.deepEqual(assetsOf(observed(OLD, undefined, message)), { image: OLD, inSites: [] });
+    }
+  });
+});
+
+suite('pods of an image with its assets in the folder sites', () => {
+  /** The Deployments with an init container that copies them. */
+  const copying = (image: string, inSites: readonly string[]): readonly string[] => {
+    const ready = aReadyBench({ image: { tag: tagOf(image) } });
+    const bench = { ...ready, status: { ...ready.status, assets: { image, inSites } } };
+    const site = aSite();
+    const reader = aReader([bench, site, aSecret('demo-bench-redis-auth')]);
+    return [bench, site]
+      .flatMap((resource) => {
+        const kind = kindOf(resource);
+        const inputs = kind.resolve(resource, reader);
+        return graphOf(kind, resource, (scope, id) => kind.chart(scope, id, { resource, inputs }));
+      })
+      .flatMap(({ objects }) => objects)
+      .filter((object) => JSON.stringify(object).includes('/assets.sh'))
+      .map(({ kind, metadata }) => `${kind} ${metadata.name}`);
+  };
+
+  test('copy them: the proxy, gunicorn and workers, also of sites', () => {
+    const own = ['gunicorn', 'worker-default', 'worker-short', 'worker-long'];
+    const wanted = ['nginx', ...own].map((name) => `Deployment demo-bench-${name}`);
+    const ofSite = own.map((name) => `Deployment demo-site-${name}`);
+    assert.deepEqual([...copying(OLD, [OLD])].sort(), [...wanted, ...ofSite].sort());
+  });
+  test('are the only ones that do', () => {
+    assert.deepEqual(copying(NEW, []), []);
+    assert.deepEqual(copying(NEW, [OLD]), []);
+  });
+});
