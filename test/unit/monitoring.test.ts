@@ -124,7 +124,9 @@ describe('the colours of phases', () => {
   const { panels } = JSON.parse(file) as { readonly panels: readonly Coloured[] };
   const phased = panels.filter((panel) =>
     panel.targets?.some(({ expr, legendFormat }) =>
-      panel.type === 'table' ? expr.includes('_phase') : /^\{\{(phase|status)}}$/.test(legendFormat),
+      panel.type === 'table'
+        ? expr.includes('_phase')
+        : /^\{\{(phase|status)}}$/.test(legendFormat),
     ),
   );
   /** The colour of each phase in a panel: of its line, or of its cell. */
