@@ -15,7 +15,9 @@ const PROGRAM = 'dist/lib/cli/main.js';
 export async function writeKrewArchive(release: Release, app: string): Promise<string> {
   const name = `kubectl-${PLUGIN}-${release.version}.tar.gz`;
   const stage = path.join(release.scratch, 'krew');
-  await cp(app, stage, { recursive: true, verbatimSymlinks: true });
+  // Krew takes no links: those of npm lead to programs of dependencies.
+  const filter = (source: string): boolean => path.basename(source) !== '.bin';
+  await cp(app, stage, { recursive: true, filter });
   await cp(path.join(release.root, 'LICENSE'), path.join(stage, 'LICENSE'));
   await chmod(path.join(stage, PROGRAM), 0o755);
   await writeTarGz(path.join(release.out, name), stage, ['.']);

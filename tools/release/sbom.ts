@@ -36,7 +36,7 @@ export async function writeSbom({
   }
   const flags = ['--omit=dev', '--sbom-format=spdx', '--sbom-type=application'];
   const text = await run('npm', ['sbom', '--package-lock-only', ...flags], { cwd: folder });
-  const document = withBase(JSON.parse(text) as Document, base);
+  const document = withBase(JSON.parse(withValidIds(text)) as Document, base);
   const complete = {
     ...document,
     // npm names the document at random, and writes fractions of seconds, which SPDX does not know.
@@ -45,6 +45,11 @@ export async function writeSbom({
   };
   await writeFile(path.join(out, name), `${JSON.stringify(complete, undefined, 2)}\n`);
   return name;
+}
+
+/** npm keeps underlines of names in identifiers, which SPDX does not allow. */
+export function withValidIds(text: string): string {
+  return text.replace(/"SPDXRef-[^"]*"/g, (id) => id.replaceAll('_', '-'));
 }
 
 /** The base has an SBOM of its own: this document says which image it is. */

@@ -25,8 +25,9 @@ export async function writeSchemas({ root, scratch }: Release): Promise<string> 
   return folder;
 }
 
+/** The group of the core kinds is their version, to kubeconform. */
 function nameOf(kind: string, group: string, version: string): string {
-  return `${kind.toLowerCase()}_${group}_${version}.json`;
+  return `${kind.toLowerCase()}_${group || version}_${version}.json`;
 }
 
 interface Crd {

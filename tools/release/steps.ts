@@ -88,6 +88,7 @@ export async function runSteps(release: Release, { dryRun, strict }: Options): P
     ...imageSteps(release, dryRun, made),
     ...packageSteps(release, findings, made),
     ...publishSteps(release, dryRun, made),
+    ['kept findings', () => keptFindings(findings)],
     ['checksums', () => checksums(release, made)],
   ];
   for (const [name, work] of all) {
@@ -238,6 +239,13 @@ async function makePlugin(release: Release, made: Made): Promise<Summary> {
   made.assets.push(archive, manifest);
   await tryPlugin(release, { archive, manifest });
   return `kubectl ${PLUGIN} installed by Krew, and run`;
+}
+
+/** The list of kept findings has no entry that no linter reports any more. */
+function keptFindings(findings: Findings): Promise<Summary> {
+  const unused = findings.unused().map(({ tool, finding }) => `${tool}: ${finding.source}`);
+  if (unused.length > 0) throw new Error(`no longer reported: ${unused.join(', ')}`);
+  return Promise.resolve('each is still reported');
 }
 
 async function checksums({ out }: Release, { assets }: Made): Promise<Summary> {
