@@ -52,7 +52,7 @@ export const ACCEPTED: readonly Accepted[] = [
   },
 ];
 
-/** Splits findings into those that are kept and those that are not. */
+/** Refuses every finding that the list does not keep. */
 export class Findings {
   readonly #used = new Set<Accepted>();
   readonly #ran = new Set<string>();

@@ -13,7 +13,7 @@ type Manifest = Readonly<Record<string, unknown>>;
 
 /**
  * The folder of the npm package: compiled code with its types, the CRDs, and the reference of the API.
- * Compiled files whose source is gone are left out.
+ * Compiled files without a source are left out.
  */
 export async function stagePackage({ root, scratch }: Release): Promise<string> {
   const stage = path.join(scratch, 'package');

@@ -85,7 +85,7 @@ export async function runSteps(release: Release, { dryRun, strict }: Options): P
   const made: Made = { assets: [] };
   const all: readonly (readonly [string, Work])[] = [
     ...manifestSteps(release, findings, made),
-    ...imageSteps(release, dryRun, made),
+    ...imageSteps(release, strict, made),
     ...packageSteps(release, findings, made),
     ...publishSteps(release, dryRun, made),
     ['kept findings', () => keptFindings(findings)],
@@ -120,9 +120,9 @@ function manifestSteps(
   ];
 }
 
-function imageSteps(release: Release, dryRun: boolean, made: Made): (readonly [string, Work])[] {
+function imageSteps(release: Release, strict: boolean, made: Made): (readonly [string, Work])[] {
   return [
-    ['image', () => makeImage(release, dryRun, made)],
+    ['image', () => makeImage(release, strict, made)],
     [
       'SBOM',
       async () => {
@@ -196,9 +196,9 @@ async function packageChart(release: Release, made: Made): Promise<Summary> {
 }
 
 /** Two builds from nothing must be one image. */
-async function makeImage(release: Release, dryRun: boolean, made: Made): Promise<Summary> {
+async function makeImage(release: Release, strict: boolean, made: Made): Promise<Summary> {
   const reachable = await isReachable(release.base);
-  if (!reachable && !dryRun) throw new Error(`${release.base}: not found`);
+  if (!reachable && strict) throw new Error(`base image ${release.base} cannot be read`);
   const base = reachable ? release.base : await standInBase(release);
   const images: PushedImage[] = [];
   for (const tag of ['once', 'again']) {
