@@ -1,4 +1,3 @@
-import { writeFile } from 'node:fs/promises';
 import { homedir } from 'node:os';
 import path from 'node:path';
 import { CHART_REPOSITORY, PROJECT } from '../../constructs/install/project.js';
@@ -37,16 +36,23 @@ export async function rehearsalTarget({ registry, scratch }: Release): Promise<T
   const env = { ...process.env, COSIGN_PASSWORD: '' };
   const cosign = await ensureTool('cosign');
   await run(cosign, ['generate-key-pair'], { cwd: scratch, env });
-  // No transparency log: it would be asked over the network.
+  // Of no transparency log and no authority: they would be asked over the network.
   const config = path.join(scratch, 'signing-config.json');
-  await writeFile(
-    config,
-    JSON.stringify({ mediaType: 'application/vnd.dev.sigstore.signingconfig.v0.2+json' }),
-  );
+  const root = path.join(scratch, 'trusted-root.json');
+  await run(cosign, ['signing-config', 'create', '--out', config], { env });
+  await run(cosign, ['trusted-root', 'create', '--out', root], { env });
+  const trust = ['--trusted-root', root];
   return {
     registry,
-    signing: ['--yes', '--key', path.join(scratch, 'cosign.key'), '--signing-config', config],
-    verifying: ['--key', path.join(scratch, 'cosign.pub'), '--insecure-ignore-tlog=true'],
+    signing: [
+      '--yes',
+      '--key',
+      path.join(scratch, 'cosign.key'),
+      '--signing-config',
+      config,
+      ...trust,
+    ],
+    verifying: ['--key', path.join(scratch, 'cosign.pub'), '--insecure-ignore-tlog=true', ...trust],
     env,
   };
 }
