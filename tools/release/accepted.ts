@@ -50,6 +50,11 @@ export const ACCEPTED: readonly Accepted[] = [
     finding: /deployment-replicas: Deployment few replicas$/,
     why: 'one replica is the leader; replicas that stand by are a value of the chart',
   },
+  {
+    tool: 'operator-sdk',
+    finding: /deprecated and removed in v1[.]25.*ClusterPermissions\[0\][.]Rules/,
+    why: 'rights name groups, not versions: the operator uses the versions that are served',
+  },
 ];
 
 /** Refuses every finding that the list does not keep. */

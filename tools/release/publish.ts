@@ -7,21 +7,19 @@ import type { PushedImage } from './image.js';
 import type { Release } from './release.js';
 import { ensureTool } from './tools.js';
 
-/** Where a release goes, and who signs it. */
-export interface Target {
-  readonly registry: string;
+/** Who signs a release. */
+export interface Signer {
   /** Flags of cosign: a key, or none for the identity of the workflow. */
   readonly signing: readonly string[];
   readonly verifying: readonly string[];
   readonly env: NodeJS.ProcessEnv;
 }
 
-/** The registry of the project. The workflow's identity signs. */
-export function realTarget(version: string): Target {
-  const { host, owner, name, registry } = PROJECT;
+/** The identity of the workflow. */
+export function workflowSigner(version: string): Signer {
+  const { host, owner, name } = PROJECT;
   const workflow = `https://${host}/${owner}/${name}/.github/workflows/release.yaml`;
   return {
-    registry,
     signing: ['--yes'],
     verifying: [
       `--certificate-identity=${workflow}@refs/tags/v${version}`,
@@ -31,8 +29,8 @@ export function realTarget(version: string): Target {
   };
 }
 
-/** The registry on this machine, and a key that is made now and thrown away. */
-export async function rehearsalTarget({ registry, scratch }: Release): Promise<Target> {
+/** A key that is made now and thrown away. */
+export async function rehearsalSigner({ scratch }: Release): Promise<Signer> {
   const env = { ...process.env, COSIGN_PASSWORD: '' };
   const cosign = await ensureTool('cosign');
   await run(cosign, ['generate-key-pair'], { cwd: scratch, env });
@@ -43,7 +41,6 @@ export async function rehearsalTarget({ registry, scratch }: Release): Promise<T
   await run(cosign, ['trusted-root', 'create', '--out', root], { env });
   const trust = ['--trusted-root', root];
   return {
-    registry,
     signing: [
       '--yes',
       '--key',
@@ -61,7 +58,7 @@ export async function rehearsalTarget({ registry, scratch }: Release): Promise<T
 export async function pushChart(
   release: Release,
   archive: string,
-  { registry }: Target,
+  registry: string,
 ): Promise<string> {
   const repository = `${registry}/${CHART_REPOSITORY.slice(CHART_REPOSITORY.indexOf('/') + 1)}`;
   const flags =
@@ -79,7 +76,7 @@ export async function pushChart(
 export async function copyImage(
   release: Release,
   image: PushedImage,
-  { registry }: Target,
+  registry: string,
 ): Promise<string> {
   const to = image.reference.replace(release.registry, registry);
   if (to !== image.reference) await run(await ensureTool('crane'), ['copy', image.exact, to]);
@@ -87,17 +84,17 @@ export async function copyImage(
 }
 
 /** Signs what a reference by digest names, and verifies the signature. */
-export async function sign(reference: string, target: Target): Promise<void> {
+export async function sign(reference: string, signer: Signer): Promise<void> {
   const cosign = await ensureTool('cosign');
-  const { env, signing, verifying } = target;
+  const { env, signing, verifying } = signer;
   await run(cosign, ['sign', ...signing, reference], { env });
   await run(cosign, ['verify', ...verifying, reference], { env });
 }
 
 /** Attaches the SBOM to the image, signed, and verifies it. */
-export async function attest(reference: string, sbom: string, target: Target): Promise<void> {
+export async function attest(reference: string, sbom: string, signer: Signer): Promise<void> {
   const cosign = await ensureTool('cosign');
-  const { env, signing, verifying } = target;
+  const { env, signing, verifying } = signer;
   const type = ['--type', 'spdxjson'];
   await run(cosign, ['attest', ...signing, ...type, '--predicate', sbom, reference], { env });
   await run(cosign, ['verify-attestation', ...verifying, ...type, reference], { env });

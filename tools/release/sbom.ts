@@ -6,6 +6,9 @@ import { cacheRoot } from '../../testbed/controlplane/binaries.js';
 import { run } from '../../testbed/controlplane/run.js';
 import type { Release } from './release.js';
 
+/** The name of the document. */
+export const SBOM = 'sbom.spdx.json';
+
 interface Package {
   readonly SPDXID: string;
   readonly [field: string]: unknown;
@@ -27,8 +30,7 @@ export async function writeSbom({
   version,
   date,
   base,
-}: Release): Promise<string> {
-  const name = 'sbom.spdx.json';
+}: Release): Promise<void> {
   const folder = path.join(scratch, 'sbom');
   await mkdir(folder);
   for (const file of ['package.json', 'package-lock.json']) {
@@ -40,11 +42,10 @@ export async function writeSbom({
   const complete = {
     ...document,
     // npm names the document at random, and writes fractions of seconds, which SPDX does not know.
-    documentNamespace: `${SOURCE_URL}/releases/download/v${version}/${name}`,
+    documentNamespace: `${SOURCE_URL}/releases/download/v${version}/${SBOM}`,
     creationInfo: { ...document.creationInfo, created: `${date}T00:00:00Z` },
   };
-  await writeFile(path.join(out, name), `${JSON.stringify(complete, undefined, 2)}\n`);
-  return name;
+  await writeFile(path.join(out, SBOM), `${JSON.stringify(complete, undefined, 2)}\n`);
 }
 
 /** npm keeps underlines of names in identifiers, which SPDX does not allow. */
@@ -82,8 +83,8 @@ export function withBase(document: Document, base: string): Document {
 }
 
 /** Validates the document with the tools of the SPDX project. @returns the number of packages */
-export async function validateSbom({ root, out }: Release, name: string): Promise<number> {
-  const file = path.join(out, name);
+export async function validateSbom({ root, out }: Release): Promise<number> {
+  const file = path.join(out, SBOM);
   await run(path.join(await validator(root), 'bin', 'pyspdxtools'), ['-i', file]);
   return (JSON.parse(await readFile(file, 'utf8')) as Document).packages.length;
 }

@@ -27,9 +27,9 @@ import {
 import { PLUGIN, tryPlugin, writeKrewArchive, writeKrewManifest } from './krew.js';
 import { bundleFiles } from './olm-bundle.js';
 import { packPackage, stagePackage, tryPackage } from './package.js';
-import { attest, copyImage, pushChart, realTarget, rehearsalTarget, sign } from './publish.js';
+import { attest, copyImage, pushChart, rehearsalSigner, sign, workflowSigner } from './publish.js';
 import { type Release, type Summary, writeChecksums } from './release.js';
-import { validateSbom, writeSbom } from './sbom.js';
+import { SBOM, validateSbom, writeSbom } from './sbom.js';
 import { ToolMissing } from './tools.js';
 
 export interface Options {
@@ -74,7 +74,8 @@ interface Made {
   /** Folder of the program in the image, with its dependencies. */
   app?: string;
   chart?: string;
-  archive?: string;
+  /** References by digest: the image first. */
+  pushed?: readonly string[];
   readonly assets: string[];
 }
 
@@ -126,9 +127,9 @@ function imageSteps(release: Release, strict: boolean, made: Made): (readonly [s
     [
       'SBOM',
       async () => {
-        const name = await writeSbom(release);
-        made.assets.push(name);
-        return `${await validateSbom(release, name)} packages, valid SPDX 2.3`;
+        await writeSbom(release);
+        made.assets.push(SBOM);
+        return `${await validateSbom(release)} packages, valid SPDX 2.3`;
       },
     ],
   ];
@@ -155,24 +156,30 @@ function packageSteps(
 
 function publishSteps(release: Release, dryRun: boolean, made: Made): (readonly [string, Work])[] {
   return [
+    ['push', () => push(release, dryRun ? release.registry : PROJECT.registry, made)],
     [
-      'publish',
+      'signatures',
       async () => {
-        const target = dryRun ? await rehearsalTarget(release) : realTarget(release.version);
-        const image = await copyImage(release, required(made.image, 'image'), target);
-        const bundle = await copyImage(release, required(made.bundle, 'bundle'), target);
-        const chart = await pushChart(release, required(made.chart, 'chart'), target);
-        for (const reference of [image, bundle, chart]) await sign(reference, target);
-        await attest(image, path.join(release.out, 'sbom.spdx.json'), target);
-        await writeFile(
-          path.join(release.out, 'digests.txt'),
-          [image, bundle, chart, ''].join('\n'),
-        );
-        made.assets.push('digests.txt');
-        return `image, bundle and chart pushed to ${target.registry}, signed and verified`;
+        const signer = dryRun ? await rehearsalSigner(release) : workflowSigner(release.version);
+        const pushed = required(made.pushed, 'push');
+        for (const reference of pushed) await sign(reference, signer);
+        const [image = ''] = pushed;
+        await attest(image, path.join(release.out, SBOM), signer);
+        return `${pushed.length} artifacts signed and verified, and the SBOM of the image`;
       },
     ],
   ];
+}
+
+/** Pushes the image, the bundle and the chart, and writes their digests for the workflow. */
+async function push(release: Release, registry: string, made: Made): Promise<Summary> {
+  const image = await copyImage(release, required(made.image, 'image'), registry);
+  const bundle = await copyImage(release, required(made.bundle, 'bundle'), registry);
+  const chart = await pushChart(release, required(made.chart, 'chart'), registry);
+  made.pushed = [image, bundle, chart];
+  await writeFile(path.join(release.out, 'digests.txt'), [...made.pushed, ''].join('\n'));
+  made.assets.push('digests.txt');
+  return `image, bundle and chart, to ${registry}`;
 }
 
 async function writeManifests({ root, out }: Release, made: Made): Promise<Summary> {
@@ -223,7 +230,7 @@ async function makeImage(release: Release, strict: boolean, made: Made): Promise
 
 async function makeBundle(release: Release, findings: Findings, made: Made): Promise<Summary> {
   const { root, out, version, date } = release;
-  const folder = path.join(out, 'olm', version);
+  const folder = path.join(out, 'olm', PROJECT.name, version);
   for (const [name, text] of bundleFiles({ root, version, date })) {
     await mkdir(path.dirname(path.join(folder, name)), { recursive: true });
     await writeFile(path.join(folder, name), text);
