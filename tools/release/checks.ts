@@ -111,10 +111,11 @@ export async function scoreManifest({ out }: Release, findings: Findings): Promi
   return `${scored.length} objects are scored${findings.add('kube-score', lines)}`;
 }
 
-/** Checks a package as Artifact Hub does when it lists it. */
-export async function lintForHub(kind: string, folder: string): Promise<string> {
+/** Checks packages as Artifact Hub does when it lists them. */
+export async function lintForHub(kind: string, folder: string): Promise<void> {
   const output = await run(await ensureTool('ah'), ['lint', '--kind', kind, '--path', folder]);
-  return output.trim().split('\n').at(-1) ?? '';
+  if (!/^[1-9]\d* package\(s\) found, 0 package/m.test(output))
+    throw new Error(`ah lint: ${output}`);
 }
 
 /** Validates the bundle, with the checks of OperatorHub too. */

@@ -88,6 +88,7 @@ export async function runSteps(release: Release, { dryRun, strict }: Options): P
     ...manifestSteps(release, findings, made),
     ...imageSteps(release, strict, made),
     ...packageSteps(release, findings, made),
+    ['ah lint', () => lintPackages(release)],
     ...publishSteps(release, dryRun, made),
     ['kept findings', () => keptFindings(findings)],
     ['checksums', () => checksums(release, made)],
@@ -117,7 +118,6 @@ function manifestSteps(
     ['helm lint', () => lintChart(release, findings)],
     ['kubeconform', () => validateManifests(release, findings)],
     ['kube-score', () => scoreManifest(release, findings)],
-    ['ah lint, chart', () => lintForHub('helm', path.join(release.root, 'dist', 'chart'))],
   ];
 }
 
@@ -236,8 +236,18 @@ async function makeBundle(release: Release, findings: Findings, made: Made): Pro
     await writeFile(path.join(folder, name), text);
   }
   made.bundle = await pushBundle(release, folder);
-  const hub = await lintForHub('olm', path.join(out, 'olm'));
-  return `${await validateBundle(folder, findings)}; ah lint: ${hub}`;
+  return validateBundle(folder, findings);
+}
+
+/** Each package in the place where Artifact Hub looks for its kind. */
+async function lintPackages({ root, out, scratch }: Release): Promise<Summary> {
+  const plugins = path.join(scratch, 'krew-index', 'plugins');
+  await mkdir(plugins, { recursive: true });
+  await copyFile(path.join(out, `${PLUGIN}.yaml`), path.join(plugins, `${PLUGIN}.yaml`));
+  await lintForHub('helm', path.join(root, 'dist', 'chart'));
+  await lintForHub('olm', path.join(out, 'olm'));
+  await lintForHub('krew', path.dirname(plugins));
+  return 'the chart, the bundle and the plug-in can be listed';
 }
 
 async function makePlugin(release: Release, made: Made): Promise<Summary> {
