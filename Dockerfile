@@ -1,6 +1,7 @@
 # syntax=docker/dockerfile:1
-# The operator's image:  docker build -t ghcr.io/app-operator/app-operator:0.2.0 --build-arg VERSION=0.2.0 .
-ARG NODE_IMAGE=node:24-bookworm-slim
+# The operator's image:  docker build -t registry.example.com/app-operator:0.2.0 --build-arg VERSION=0.2.0 .
+# By digest: the release builds on the same image each time. Dependency updates replace it.
+ARG NODE_IMAGE=node:24-bookworm-slim@sha256:0e0ff40c39bc087845bfb27465a0df4ea419520094bc35842ff83dd8cbe6f9b6
 
 # Production dependencies only.
 FROM ${NODE_IMAGE} AS dependencies

@@ -3,7 +3,7 @@ import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { ApiObject, type ApiObjectProps, App, Chart } from 'cdk8s';
 import { parse } from 'yaml';
 import { InstallChart } from '../constructs/install/chart.js';
-import { IMAGE_REPOSITORY } from '../constructs/install/identity.js';
+import { IMAGE_REPOSITORY } from '../constructs/install/project.js';
 import { isObject } from '../constructs/kit/is-object.js';
 import type { KubeObject, Resource } from '../constructs/kit/object.js';
 import type { PreviewedResource } from '../constructs/preview/preview.js';

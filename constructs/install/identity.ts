@@ -69,6 +69,3 @@ export const OPERATOR_LABELS = {
   'app.kubernetes.io/name': 'app-operator',
   'app.kubernetes.io/part-of': 'app-operator',
 } as const;
-
-/** Where the image comes from; the tag is the release. */
-export const IMAGE_REPOSITORY = 'ghcr.io/app-operator/app-operator';

@@ -1,3 +1,5 @@
+import { SOURCE_URL } from '../install/project.js';
+
 /** An alert as Prometheus reads it, in a rule file and in a PrometheusRule alike. */
 export interface AlertRule {
   readonly alert: string;
@@ -17,7 +19,7 @@ export interface RuleGroup {
   readonly rules: readonly AlertRule[];
 }
 
-const RUNBOOKS = 'https://github.com/app-operator/app-operator/blob/main/docs/runbooks';
+const RUNBOOKS = `${SOURCE_URL}/blob/main/docs/runbooks`;
 
 /**
  * Connections taken, of all that a database server allows. The names are those of mysqld_exporter

@@ -18,6 +18,8 @@ export interface Build {
 
 interface Stage {
   readonly name: string;
+  /** Folder of what its steps have made. */
+  readonly cache: string;
   /** Identifies what the instructions so far have made. */
   key: string;
   workdir: string;
@@ -33,14 +35,18 @@ interface Stage {
  * below a folder and commands run there, so that they may only use what is in WORKDIR. Each step is
  * kept in the cache by what went into it.
  *
+ * @param cache folder of the steps; an empty one builds everything again
  * @throws Error for an instruction that it does not know: nothing is left out without a word.
  */
-export async function buildDockerfile(context: string): Promise<Build> {
+export async function buildDockerfile(
+  context: string,
+  cache = path.join(cacheRoot(), 'images', 'steps'),
+): Promise<Build> {
   const stages: Stage[] = [];
   const text = await readFile(path.join(context, 'Dockerfile'), 'utf8');
   for (const line of instructions(text)) {
     const [, word = '', rest = ''] = /^(\S+)\s+(.*)$/s.exec(line) ?? [];
-    if (word === 'FROM') stages.push(newStage(rest));
+    if (word === 'FROM') stages.push(newStage(rest, cache));
     // Arguments outside of a stage choose base images, which are Debian's here; labels say nothing
     // here.
     else if (word !== 'ARG' && word !== 'LABEL' && word !== 'EXPOSE') {
@@ -68,9 +74,18 @@ function instructions(text: string): string[] {
     .split('\n');
 }
 
-function newStage(from: string): Stage {
+function newStage(from: string, cache: string): Stage {
   const name = / AS (\S+)$/i.exec(from)?.[1] ?? '';
-  return { name, key: '', workdir: '/', env: {}, config: {}, pending: [], folder: undefined };
+  return {
+    name,
+    cache,
+    key: '',
+    workdir: '/',
+    env: {},
+    config: {},
+    pending: [],
+    folder: undefined,
+  };
 }
 
 async function apply(
@@ -149,10 +164,9 @@ async function command(stage: Stage, text: string): Promise<void> {
 /** The stage's folder: from the cache, or made by what is pending. */
 async function done(stage: Stage): Promise<string> {
   if (stage.pending.length === 0 && stage.folder !== undefined) return stage.folder;
-  const steps = path.join(cacheRoot(), 'images', 'steps');
-  const folder = path.join(steps, stage.key);
+  const folder = path.join(stage.cache, stage.key);
   if (!existsSync(folder)) {
-    await mkdir(steps, { recursive: true });
+    await mkdir(stage.cache, { recursive: true });
     const draft = await mkdtemp(`${folder}.`);
     try {
       // Links cost nothing; no step writes into a file that is there.

@@ -12,6 +12,7 @@ import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import { crdOf } from '../../constructs/install/crd.js';
 import { crdFiles, definitions } from './crds.js';
+import { gitopsFiles } from './gitops.js';
 import { importFiles } from './imports.js';
 import { installFile } from './install.js';
 import { apiFile } from './api.js';
@@ -39,6 +40,7 @@ async function generated(): Promise<Files> {
     ...crdFiles(kinds),
     ...installFile(ROOT, kinds),
     ...monitoringFiles(),
+    ...gitopsFiles(kinds),
     ...imports,
   ]);
 }
