@@ -133,6 +133,7 @@ export class Controller {
       // The report is true of the spec that was reconciled; the spec may have changed since.
       const report = { observedGeneration: resource.metadata.generation, ...reconciled };
       await this.#publish(key, report, line);
+      this.#recordLastWarning(resource, report);
       if (report.error !== undefined) throw report.error;
       result = report.stalled ? 'stalled' : report.errorType ? 'waiting' : 'success';
       if (report.errorType) metrics.failed(this.name, report.errorType);
@@ -157,7 +158,6 @@ export class Controller {
     if (written.length > 0) line.info('children changed', { changes: written });
     if (report.finalized) {
       line.info('finalizer removed');
-      this.#recordLastWarning(key, report);
       return;
     }
     const current = this.#resource(key);
@@ -276,9 +276,9 @@ export class Controller {
     });
   }
 
-  #recordLastWarning(key: string, { lastWarning }: Report): void {
-    const resource = this.#resource(key);
-    if (!lastWarning || !resource) return;
+  /** The resource may be gone from the caches by now. */
+  #recordLastWarning(resource: OwnResource, { lastWarning }: Report): void {
+    if (!lastWarning) return;
     this.props.events.record(resource, { type: 'Warning', ...lastWarning, action: 'Cleanup' });
   }
 

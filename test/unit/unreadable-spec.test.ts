@@ -23,6 +23,8 @@ type Stored = Resource<unknown, { readonly phase: string; readonly conditions: C
 
 /** The API server: the resources by `<plural>/<name>`, and what is written. */
 class Api implements Pick<Client, 'request' | 'apply'> {
+  /** Called after each change of an object's metadata, before its answer. */
+  patched?: (name: string) => void;
   readonly objects = new Map<string, KubeObject>();
   readonly written = new Map<string, Stored>();
   readonly events: Event[] = [];
@@ -53,6 +55,7 @@ class Api implements Pick<Client, 'request' | 'apply'> {
           labels: { ...found.metadata.labels, ...metadata.labels },
         },
       });
+      this.patched?.(name);
     }
     return Promise.resolve(this.objects.get(key) as T);
   }
@@ -96,6 +99,9 @@ function rig(kind: AnyKind, t: TestContext) {
     api.objects.set(`${definition.plural}/${name}`, object);
     store.upsert(object);
   };
+  const forget = (name: string): void => {
+    dependencies.update(kind.definition.kind, `n/${name}`, undefined);
+  };
   const reconcile = async (name: string): Promise<void> => {
     controller.queue.add(`n/${name}`);
     while (controller.queue.busy) await setImmediate();
@@ -126,7 +132,7 @@ function rig(kind: AnyKind, t: TestContext) {
   };
   controller.queue.start();
   t.after(() => controller.queue.stop());
-  return { api, controller, put, reconcile, addChild };
+  return { api, controller, put, forget, reconcile, addChild };
 }
 
 const BACKUP = {
@@ -209,6 +215,17 @@ describe('the deletion of a resource whose spec cannot be read', () => {
       assert.ok(event.note.endsWith(`; left: ${left}`), event.note);
     });
   }
+
+  test('is told although the resource is gone before the answer about its finalizer', async (t) => {
+    const { api, put, reconcile, forget } = rig(kindOf('SiteUser'), t);
+    put('r', { spec: {}, metadata: DELETED });
+    api.patched = forget;
+    await reconcile('r');
+    assert.deepEqual(
+      api.events.map(({ reason }) => reason),
+      ['CleanupSkipped'],
+    );
+  });
 
   test('does not wait until the status fits the schema', async (t) => {
     const { api, put, reconcile } = rig(kindOf('SiteBackup'), t);
