@@ -216,7 +216,7 @@ describe('the deletion of a resource whose spec cannot be read', () => {
     });
   }
 
-  test('has its event although the resource is gone before its finalizer is known to be', async (t) => {
+  test('has an event, also if the caches lose the resource first', async (t) => {
     const { api, put, reconcile, forget } = rig(kindOf('SiteUser'), t);
     put('r', { spec: {}, metadata: DELETED });
     api.patched = forget;
