@@ -166,25 +166,32 @@ export function kwok({ pki, ports, kubeconfigs }: Setup): string[] {
   ];
 }
 
-/** Metadata of every request, once, when it has been answered; none of Kubernetes' own. */
-export const AUDIT_POLICY = {
-  apiVersion: 'audit.k8s.io/v1',
-  kind: 'Policy',
-  omitStages: ['RequestReceived'],
-  rules: [
-    {
-      level: 'None',
-      users: [
-        'kwok',
-        'system:apiserver',
-        'system:kube-controller-manager',
-        'system:kube-scheduler',
-      ],
-    },
-    { level: 'None', userGroups: ['system:serviceaccounts:kube-system'] },
-    { level: 'Metadata' },
-  ],
-} as const;
+/**
+ * Metadata of every request, once, when it has been answered.
+ * @param own also of requests of Kubernetes' own components, which are most of all
+ */
+export function auditPolicy(own: boolean): object {
+  const users = [
+    'kwok',
+    'system:apiserver',
+    'system:kube-controller-manager',
+    'system:kube-scheduler',
+  ];
+  return {
+    apiVersion: 'audit.k8s.io/v1',
+    kind: 'Policy',
+    omitStages: ['RequestReceived'],
+    rules: [
+      ...(own
+        ? []
+        : [
+            { level: 'None', users },
+            { level: 'None', userGroups: ['system:serviceaccounts:kube-system'] },
+          ]),
+      { level: 'Metadata' },
+    ],
+  };
+}
 
 /** An AdmissionConfiguration: the API server's webhooks use the credentials of a kubeconfig. */
 export function admissionConfiguration(kubeconfig: string): object {

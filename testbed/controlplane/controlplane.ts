@@ -185,7 +185,7 @@ async function prepareSetup(
   const setup = { dataDir, pki, ports, kubeconfigs, place, ...admission };
   if (!audit) return setup;
   const policy = path.join(dataDir, 'audit-policy.json');
-  await writeFile(policy, JSON.stringify(components.AUDIT_POLICY));
+  await writeFile(policy, JSON.stringify(components.auditPolicy(place !== undefined)));
   const log = path.join(dataDir, 'logs', 'audit.log');
   return { ...setup, audit: { policy, log } };
 }
