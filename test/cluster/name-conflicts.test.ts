@@ -3,7 +3,7 @@ import { after, before, describe, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 
 import { type Cluster, startCluster } from './harness.js';
-import { aBench, aSite } from './support/builders.js';
+import { aBench, aSite, WORKERS } from './support/builders.js';
 import { at, conditionOf, type Live, nameOf } from './support/objects.js';
 
 let cluster: Cluster;
@@ -196,10 +196,11 @@ describe('names', { concurrency: true }, () => {
     assert.equal(siteName.length, 199);
     await cluster.apply(
       namespace,
-      aBench(bench, { componentReplicas: { gunicorn: 2 } }),
+      aBench(bench, { componentReplicas: { ...WORKERS.componentReplicas, gunicorn: 2 } }),
       aSite(site, {
         bench,
         siteName,
+        componentReplicas: { ...WORKERS.componentReplicas, gunicorn: 1 },
         dbConfig: { mode: 'dedicated' },
         ingress: { enabled: true, tls: { enabled: true, secretName: 'own' } },
       }),

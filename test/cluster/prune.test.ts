@@ -26,6 +26,7 @@ const FEATURES: readonly Case[] = [
       'Deployment/s-worker-default',
       'Deployment/s-worker-long',
       'Deployment/s-worker-short',
+      'PodDisruptionBudget/s-gunicorn',
       'Service/s-gunicorn',
     ],
   },
@@ -38,6 +39,7 @@ const FEATURES: readonly Case[] = [
       'Deployment/s-worker-default',
       'Deployment/s-worker-long',
       'Deployment/s-worker-short',
+      'PodDisruptionBudget/s-gunicorn',
       'Service/s-gunicorn',
     ],
   },
@@ -48,10 +50,10 @@ const FEATURES: readonly Case[] = [
     deleted: ['Ingress/s-ingress'],
   },
   {
-    name: 'a disruption budget goes with the second replica',
+    name: 'disruption budgets go with the second replica',
     kind: 'AppBench',
     patch: { componentReplicas: { gunicorn: 1 } },
-    deleted: ['PodDisruptionBudget/b-gunicorn'],
+    deleted: ['PodDisruptionBudget/b-gunicorn', 'PodDisruptionBudget/s-gunicorn'],
   },
   {
     name: 'NetworkPolicies go when they are off, but that of data, which admits everybody',
