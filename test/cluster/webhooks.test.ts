@@ -5,7 +5,7 @@ import { after, before, describe, test } from 'node:test';
 
 import { OPERATOR } from '../../constructs/install/identity.js';
 import { type Cluster, startCluster } from './harness.js';
-import { aBench, aSecret, aSite, aUser, API_VERSION, scaled } from './support/builders.js';
+import { aBench, aSecret, aSite, aUser, API_VERSION, scaled, WORKERS } from './support/builders.js';
 import { LONG_LEASE } from './support/installed.js';
 import { kubectlMessage } from './support/kubectl-message.js';
 import type { Condition, Live, Manifest } from './support/objects.js';
@@ -267,7 +267,7 @@ describe('kubectl shows warnings', () => {
       'spec.storage.accessMode: ReadWriteOnce works only while every pod of the bench and of its sites is on one node',
       'spec.workerAutoscaling.short: minReplicas and maxReplicas are both 2: nothing scales',
     ]);
-    assert.deepEqual(await warnings(aBench('x')), []);
+    assert.deepEqual(await warnings(aBench('x', WORKERS)), []);
   });
 
   test("of backups on the sites' own volume", async () => {
@@ -283,7 +283,7 @@ describe('kubectl shows warnings', () => {
   });
 
   test('once, and not with each change', async () => {
-    const bench = aBench('twice', { deletionPolicy: 'Delete' });
+    const bench = aBench('twice', { deletionPolicy: 'Delete', ...WORKERS });
     assert.equal((await warnings(bench)).length, 1);
     await create(bench);
     const patch = { spec: { componentReplicas: { gunicorn: 2 } } };
