@@ -23,7 +23,8 @@ interface PodIds {
 /**
  * Security contexts that pass Pod Security `restricted`, unless the spec says otherwise.
  * @param platformIds whether the platform assigns the ids that neither spec nor settings name
- * @param recorded `status.ids` of a bench that has started: it stands for settings and platform
+ * @param recorded `status.ids` of a bench that has started: it stands for settings and platform, but
+ *   built-in ids yield to a platform that assigns ids, which would refuse the pods
  */
 export function resolveSecurity(
   spec: Security | undefined,
@@ -33,12 +34,13 @@ export function resolveSecurity(
 ): ResolvedSecurity {
   const kept = recorded === undefined ? undefined : parseIds(recorded);
   const { podSecurityContext, securityContext } = withKeptUser(spec ?? {}, kept);
+  const first = kept ? withPlatform(kept, platformIds) : defaultIds(settings, platformIds);
   const defaults = defaultIds(settings, platformIds);
   // An id of every container hides the pod's, which is then not the recorded one.
   const ids: PodIds = {
-    user: securityContext?.runAsUser === undefined && kept ? kept.user : defaults.user,
-    group: securityContext?.runAsGroup === undefined && kept ? kept.group : defaults.group,
-    fsGroup: kept ? kept.fsGroup : defaults.fsGroup,
+    user: securityContext?.runAsUser === undefined ? first.user : defaults.user,
+    group: securityContext?.runAsGroup === undefined ? first.group : defaults.group,
+    fsGroup: first.fsGroup,
   };
   return { pod: podContext(podSecurityContext, ids), container: containerContext(securityContext) };
 }
@@ -71,6 +73,16 @@ export function userProblems(
 /** The user that a spec names for containers. */
 function userOf(spec: Security | undefined): number | undefined {
   return spec?.securityContext?.runAsUser ?? spec?.podSecurityContext?.runAsUser;
+}
+
+function withPlatform(kept: PodIds, platformIds: boolean): PodIds {
+  if (!platformIds) return kept;
+  const own = (id: number | undefined, builtIn: number) => (id === builtIn ? undefined : id);
+  return {
+    user: own(kept.user, DEFAULT_IDS.defaultUid),
+    group: own(kept.group, DEFAULT_IDS.defaultGid),
+    fsGroup: own(kept.fsGroup, DEFAULT_IDS.defaultFsGroup),
+  };
 }
 
 /** The spec without a user that could not read the files on the volumes. */

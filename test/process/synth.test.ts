@@ -18,7 +18,7 @@ import { parse, stringify } from 'yaml';
 
 import { toYaml } from '../../cli/io/yaml.js';
 import { projectRoot } from '../../testbed/root.js';
-import { withoutUpgradeCheck } from '../../tools/prepare/main.js';
+import { withoutUpgradeCheck } from '../../tools/prepare/cdk8s-cli.js';
 import { bench, namesIn, site } from '../unit/render-manifests.js';
 
 const ROOT = projectRoot();

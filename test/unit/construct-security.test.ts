@@ -170,6 +170,12 @@ suite('a bench keeps the ids that it started with', () => {
     assert.equal(effectiveIds(resolveSecurity(undefined, SETTINGS, true, recorded)), recorded);
     assert.match(userProblems(pod({ runAsUser: 1 }), recorded)[0]?.message ?? '', /platform/);
   });
+  test('but built-in ids yield to a platform that is found later', () => {
+    const found = (recorded: string) =>
+      effectiveIds(resolveSecurity(undefined, DEFAULT_SETTINGS, true, recorded));
+    assert.equal(found('1001/0/0'), '-/-/-');
+    assert.equal(found('5/0/7'), '5/-/7');
+  });
   test('and so do its sites', () => {
     const started = { ...aBench(), status: { ids: '1001/0/0' } };
     const model = benchModel(bareBench(started), aReader([], { settings: SETTINGS }));
