@@ -19,6 +19,7 @@ export default defineConfig({
   // Browsers ask for an icon.
   head: [['link', { rel: 'icon', href: 'data:,' }]],
   markdown: {
+    theme: { light: 'github-light-high-contrast', dark: 'github-dark-high-contrast' },
     // Headings of the docs are linked with the anchors that GitHub makes.
     anchor: { slugify: githubSlug },
     toc: { slugify: githubSlug },
