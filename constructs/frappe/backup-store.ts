@@ -3,7 +3,7 @@ import type { BackupDestination } from '../backup/api.js';
 import type { ClusterReader } from '../kit/kind.js';
 import { STORE_SIGNER_DIR } from '../kit/constants.generated.js';
 import { uidOf } from '../kit/object.js';
-import { type FrappeContainerProps, jobCommand, secretEnv } from './pod.js';
+import { type FrappeContainerProps, jobCommand, secretEnv, SECRETS_SIDECAR } from './pod.js';
 import { requireSecret } from './secret.js';
 
 const STORE_DIR = '/app-operator/store';
@@ -89,7 +89,7 @@ function authorityOf(secretName: string): Pick<BackupStore, 'env' | 'volumes' | 
   };
 }
 
-/** The container with the access key. It ends when the Job's own container has ended. */
+/** The container with the access key. */
 function signer(secret: string, place: readonly k8s.EnvVar[]): FrappeContainerProps {
   return {
     name: SIGNER,
@@ -99,12 +99,7 @@ function signer(secret: string, place: readonly k8s.EnvVar[]): FrappeContainerPr
       secretEnv('S3_ACCESS_KEY_ID', { secret, key: 'access-key-id' }),
       secretEnv('S3_SECRET_ACCESS_KEY', { secret, key: 'secret-access-key' }),
     ],
-    restartPolicy: 'Always',
-    resources: {
-      requests: { cpu: '10m', memory: '32Mi' },
-      limits: { cpu: '1', memory: '128Mi' },
-    },
-    mounts: 'Scripts',
+    ...SECRETS_SIDECAR,
     extraMounts: [MOUNT],
   };
 }

@@ -60,6 +60,19 @@ export interface FrappeContainerProps {
   readonly restartPolicy?: 'Always';
 }
 
+/**
+ * Of an init container that does for a Job's own container what needs a login or a key which no code of
+ * the framework may have: it mounts no site, and ends when the Job's own container has ended.
+ */
+export const SECRETS_SIDECAR = {
+  restartPolicy: 'Always',
+  resources: {
+    requests: { cpu: '10m', memory: '32Mi' },
+    limits: { cpu: '1', memory: '128Mi' },
+  },
+  mounts: 'Scripts',
+} as const satisfies Partial<FrappeContainerProps>;
+
 /** The labels that select the pods of a workload: they never change. */
 export function selectorLabels(props: {
   readonly owner: Resource;

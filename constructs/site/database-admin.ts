@@ -1,5 +1,10 @@
 import type { k8s } from 'cdk8s-plus-28';
-import { type FrappeContainerProps, jobCommand, secretEnv } from '../frappe/pod.js';
+import {
+  type FrappeContainerProps,
+  jobCommand,
+  secretEnv,
+  SECRETS_SIDECAR,
+} from '../frappe/pod.js';
 import { DATABASE_ADMIN_DIR } from '../kit/constants.generated.js';
 import type { AppSite } from './api.js';
 import type { SiteDatabasePlan } from './database.js';
@@ -42,13 +47,7 @@ export function databaseAdmin(
           ...rootEnv(server),
           SOCKET,
         ],
-        // A sidecar: it ends when the Job's own container has ended.
-        restartPolicy: 'Always',
-        resources: {
-          requests: { cpu: '10m', memory: '32Mi' },
-          limits: { cpu: '1', memory: '128Mi' },
-        },
-        mounts: 'Scripts',
+        ...SECRETS_SIDECAR,
         extraMounts: [MOUNT],
       },
     ],
