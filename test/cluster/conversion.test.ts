@@ -62,7 +62,7 @@ describe('a second version of a kind', () => {
       metadata: { name: 'new' },
       spec: { benchRef: { name: 'new' }, hostName: 'new.example.com', sharedWorkloads: true },
     });
-    const site = await cluster.ready(namespace, 'AppSite', 'new');
+    const site = await cluster.ready('AppSite', namespace, 'new');
     assert.deepEqual(site.apiVersion, `${DEFAULT_API_GROUP}/v1alpha1`);
     const spec = site.spec as Record<string, unknown>;
     assert.deepEqual([spec['siteName'], spec['workloads']], ['new.example.com', 'Shared']);
@@ -78,8 +78,10 @@ describe('a second version of a kind', () => {
     const { apps } = served.spec as { readonly apps: unknown };
     assert.deepEqual(apps, [{ name: 'erpnext' }]);
     const path = `/apis/${BETA}/namespaces/${namespace}/appbenchs/old`;
-    await cluster.controlPlane.api.request('PUT', path, served);
+    // Converted, changed, and converted back.
+    await cluster.controlPlane.api.mergePatch(path, { metadata: { labels: { team: 'web' } } });
     const { spec, metadata } = await cluster.the('AppBench', namespace, 'old');
+    assert.equal(metadata.labels?.['team'], 'web');
     assert.equal((spec as { readonly appsJSON?: string }).appsJSON, '[ "erpnext" ]');
     assert.equal((spec as { readonly apps?: unknown }).apps, undefined);
     assert.deepEqual(Object.keys(metadata.annotations ?? {}).filter(isOurs), []);
