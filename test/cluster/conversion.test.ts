@@ -59,14 +59,14 @@ describe('a second version of a kind', () => {
     await applyBeta('appsites', {
       apiVersion: BETA,
       kind: 'AppSite',
-      metadata: { name: 'new' },
+      metadata: { name: 'shop' },
       spec: { benchRef: { name: 'new' }, hostName: 'new.example.com', sharedWorkloads: true },
     });
-    const site = await cluster.ready('AppSite', namespace, 'new');
+    const site = await cluster.ready('AppSite', namespace, 'shop');
     assert.deepEqual(site.apiVersion, `${DEFAULT_API_GROUP}/v1alpha1`);
     const spec = site.spec as Record<string, unknown>;
     assert.deepEqual([spec['siteName'], spec['workloads']], ['new.example.com', 'Shared']);
-    const served = await beta('appsites', 'new');
+    const served = await beta('appsites', 'shop');
     assert.equal(conditionOf(served, 'Ready')?.status, 'True');
     assert.equal((served.spec as Record<string, unknown>)['hostName'], 'new.example.com');
   });
