@@ -1,3 +1,4 @@
+import type { KindVersion } from '../constructs/kit/conversion.js';
 import { KINDS, type AnyKind } from '../constructs/registry.js';
 import { startWebhooks, type Webhooks } from './admission/webhooks.js';
 import { createClient, type Client, type ClientOptions } from './api/client.js';
@@ -27,12 +28,14 @@ const LEASE_CONNECTIONS = 2;
 /**
  * The operator's process, from its flags to its end.
  * @param kinds the kinds that it reconciles
+ * @param versions versions of the kinds that its webhooks convert beside the stored one
  * @returns the exit code: 0 after a signal, 1 after a failure, 2 for invalid flags
  */
 export async function runOperator(
   argv: readonly string[],
   env: NodeJS.ProcessEnv,
   kinds: readonly AnyKind[] = KINDS,
+  versions: readonly KindVersion[] = [],
 ): Promise<number> {
   if (wantsHelp(argv)) {
     process.stdout.write(helpText());
@@ -55,7 +58,7 @@ export async function runOperator(
     });
   }
   try {
-    return await operate({ config, env, log, stop, kinds });
+    return await operate({ config, env, log, stop, kinds, versions });
   } catch (error) {
     log.error('operator failed', { error });
     return 1;
@@ -69,6 +72,7 @@ interface OperatorProps {
   /** Aborted to end the operator. */
   readonly stop: AbortController;
   readonly kinds: readonly AnyKind[];
+  readonly versions: readonly KindVersion[];
 }
 
 /** The parts of a running operator. */
@@ -117,7 +121,8 @@ async function operate(props: OperatorProps): Promise<number> {
 }
 
 /** Builds the manager and starts webhooks and endpoints; nothing is reconciled yet. */
-async function startServers({ config, env, log, kinds }: OperatorProps): Promise<Running> {
+async function startServers(props: OperatorProps): Promise<Running> {
+  const { config, env, log, kinds, versions } = props;
   log.info('starting', { version: VERSION, node: process.version, apiGroup: config.apiGroup });
   const metrics = new OperatorMetrics(kinds.map(({ definition }) => definition.kind));
   const credentials = await loadCredentials(config.kubeconfig, env);
@@ -132,7 +137,7 @@ async function startServers({ config, env, log, kinds }: OperatorProps): Promise
   const writer = fenced(client, { mayWrite, signal: () => leadership.term?.signal });
   const manager = new Manager({ config, client: writer, metrics, log, kinds });
   const webhooks = await startWebhooks({
-    ...{ config, client, metrics, log, kinds },
+    ...{ config, client, metrics, log, kinds, versions },
     reader: () => manager.reader(),
   });
   const endpoints = await startEndpoints({

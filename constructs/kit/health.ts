@@ -204,7 +204,7 @@ function deployment(object: Observable): Health {
  */
 export function refusedPod(message: string): string {
   const words = message
-    .replace(/^(?:create Pod \S+ in StatefulSet \S+ failed error|Error creating): /, '')
+    .replace(/^(?:[Cc]reate Pod \S+ in StatefulSet \S+ failed error|Error creating): /, '')
     .replace(/^pods "[^"]*" (?:is )?/, '');
   return `its pod is refused: ${words.slice(0, 300)}`;
 }

@@ -5,6 +5,7 @@ import { ApiError } from '../api/api-error.js';
 import type { Client } from '../api/client.js';
 import { resourcePath } from '../api/resource-path.js';
 import { FIELD_MANAGER } from '../cache/child.js';
+import { CustomResourceDefinition } from '../cache/discovery.js';
 import { Reflector } from '../cache/reflector.js';
 import type { Logger } from '../telemetry/log.js';
 import { keysFor, rotated, type WebhookKeys } from './certificate-rotation.js';
@@ -22,6 +23,8 @@ export interface CaInjectorProps {
   readonly client: Pick<Client, 'request' | 'watch'>;
   /** The operator's own namespace. */
   readonly namespace: string;
+  /** CustomResourceDefinitions whose versions the server converts, by name. */
+  readonly converted: readonly string[];
   /** DNS names and IPv4 addresses of the server. */
   readonly hosts: readonly string[];
   /** Called with the keys to serve, first and whenever they change. */
@@ -39,8 +42,8 @@ const JSON_PATCH = 'application/json-patch+json';
 const CONFIGURATIONS = [ValidatingWebhookConfiguration, MutatingWebhookConfiguration] as const;
 
 /**
- * Maintains the keys of the webhooks in a Secret, and the authorities in the webhook configurations,
- * if these exist; it never creates them. Every replica does so, since every replica serves: each write
+ * Maintains the keys of the webhooks in a Secret, and the authorities in the webhook configurations and
+ * in the CRDs that a webhook converts, if these exist; it never creates them. Every replica does so, since every replica serves: each write
  * derives from the Secret alone, so a second write changes nothing or is refused.
  */
 export class CaInjector {
@@ -61,9 +64,14 @@ export class CaInjector {
     const single = <O extends KubeObject>(kind: ObjectKind, name: string, namespace?: string) =>
       new Single<O>({ ...props, kind, name, namespace, changed: () => this.#enqueue() });
     this.#secret = single<KeySecret>(Secret, OPERATOR.webhookSecret, props.namespace);
-    this.#configurations = CONFIGURATIONS.map((kind) =>
-      single<WebhookConfiguration>(kind, OPERATOR.webhookConfiguration),
-    );
+    this.#configurations = [
+      ...CONFIGURATIONS.map((kind) =>
+        single<WebhookConfiguration>(kind, OPERATOR.webhookConfiguration),
+      ),
+      ...props.converted.map((name) =>
+        single<WebhookConfiguration>(CustomResourceDefinition, name),
+      ),
+    ];
   }
 
   start(): void {
@@ -173,10 +181,10 @@ export class CaInjector {
     let known = true;
     for (const configuration of this.#configurations) {
       known &&= configuration.known;
-      const { object, kind } = configuration;
+      const { object, kind, name } = configuration;
       const patch = object && bundlePatch(object, bundle);
       if (!patch) continue;
-      const path = pathOf(kind, OPERATOR.webhookConfiguration);
+      const path = pathOf(kind, name);
       configuration.remember(
         await this.props.client.request<WebhookConfiguration>('PATCH', path, {
           query: { fieldManager: FIELD_MANAGER },
@@ -186,6 +194,7 @@ export class CaInjector {
       );
       this.props.log.info('webhook configuration updated', {
         kind: kind.kind,
+        name,
       });
     }
     if (known && this.#published?.bundle !== bundle) {
@@ -215,6 +224,10 @@ class Single<O extends KubeObject> {
 
   get kind(): ObjectKind {
     return this.props.kind;
+  }
+
+  get name(): string {
+    return this.props.name;
   }
 
   run(signal: AbortSignal): Promise<void> {

@@ -15,9 +15,19 @@ export const MutatingWebhookConfiguration: ObjectKind = {
   plural: 'mutatingwebhookconfigurations',
 };
 
-/** A webhook configuration, as far as it is read here. */
+interface ClientConfig {
+  readonly caBundle?: string;
+}
+
+/**
+ * What names a webhook, as far as it is read here: a webhook configuration, or a
+ * CustomResourceDefinition whose versions a webhook converts.
+ */
 export interface WebhookConfiguration extends KubeObject {
-  readonly webhooks?: readonly { readonly clientConfig: { readonly caBundle?: string } }[];
+  readonly webhooks?: readonly { readonly clientConfig: ClientConfig }[];
+  readonly spec?: {
+    readonly conversion?: { readonly webhook?: { readonly clientConfig?: ClientConfig } };
+  };
 }
 
 export interface KeySecret extends KubeObject {
@@ -69,17 +79,22 @@ export function secretOf(
 
 /** The patch that sets the bundle of a configuration; undefined if it is set. */
 export function bundlePatch(
-  { metadata, webhooks = [] }: WebhookConfiguration,
+  { metadata, webhooks = [], spec }: WebhookConfiguration,
   bundle: string,
 ): readonly object[] | undefined {
   const value = Buffer.from(bundle).toString('base64');
-  const stale = [...webhooks.entries()].filter(
-    ([, { clientConfig }]) => clientConfig.caBundle !== value,
-  );
+  const conversion = spec?.conversion?.webhook?.clientConfig;
+  const all = [
+    ...[...webhooks.entries()].map(
+      ([i, webhook]) => [`/webhooks/${i}`, webhook.clientConfig] as const,
+    ),
+    ...(conversion ? [['/spec/conversion/webhook', conversion] as const] : []),
+  ];
+  const stale = all.filter(([, { caBundle }]) => caBundle !== value);
   if (stale.length === 0) return undefined;
   return [
     // If another client changes the list meanwhile, the patch fails and is computed again.
     { op: 'test', path: '/metadata/resourceVersion', value: metadata.resourceVersion },
-    ...stale.map(([i]) => ({ op: 'add', path: `/webhooks/${i}/clientConfig/caBundle`, value })),
+    ...stale.map(([path]) => ({ op: 'add', path: `${path}/clientConfig/caBundle`, value })),
   ];
 }

@@ -31,6 +31,8 @@ export interface WebhookServerProps {
   readonly address: BindAddress;
   /** By path. */
   readonly webhooks: Readonly<Record<string, Webhook>>;
+  /** What answers ConversionReviews: the body of the response to a body, by path. @default none */
+  readonly conversions?: Readonly<Record<string, (body: string) => string>>;
   readonly onAnswer: (answered: Answered) => void;
   readonly log: Logger;
   /**
@@ -147,10 +149,10 @@ async function answer(
   request: IncomingMessage,
   response: ServerResponse,
 ): Promise<void> {
-  const { webhooks, onAnswer, log } = props;
+  const { onAnswer, log } = props;
   const path = (request.url ?? '/').split('?', 1)[0] ?? '/';
-  const webhook = Object.hasOwn(webhooks, path) ? webhooks[path] : undefined;
-  if (!webhook) {
+  const reviewer = reviewerOf(props, path);
+  if (!reviewer) {
     reply(response, 404, 'not found\n');
     return;
   }
@@ -164,7 +166,7 @@ async function answer(
     const body = await work.bodies.with(request, async (read) => {
       const leave = await work.reviews.enter();
       try {
-        return await review(read, webhook, (state) => (reviewed = state));
+        return await reviewer(read, (state) => (reviewed = state));
       } finally {
         leave();
       }
@@ -188,6 +190,23 @@ async function answer(
 interface Reviewed {
   readonly request?: AdmissionRequest;
   readonly allowed?: boolean;
+}
+
+/** Makes the body of a response. */
+type Reviewer = (body: Body, report: (state: Reviewed) => void) => Promise<string> | string;
+
+function reviewerOf(
+  { webhooks, conversions = {} }: WebhookServerProps,
+  path: string,
+): Reviewer | undefined {
+  const webhook = Object.hasOwn(webhooks, path) ? webhooks[path] : undefined;
+  if (webhook) return (body, report) => review(body, webhook, report);
+  const conversion = Object.hasOwn(conversions, path) ? conversions[path] : undefined;
+  if (!conversion) return undefined;
+  return ({ text }) => {
+    if (text === undefined) throw new BadReview('body: not a ConversionReview');
+    return conversion(text);
+  };
 }
 
 /** The body of the response. A body that exceeds a bound is not parsed. */

@@ -1,5 +1,6 @@
 import { readFile } from 'node:fs/promises';
 import { OPERATOR } from '../../constructs/index.js';
+import type { KindVersion } from '../../constructs/kit/conversion.js';
 import type { ClusterReader } from '../../constructs/kit/kind.js';
 import { KINDS, type AnyKind } from '../../constructs/registry.js';
 import type { Client } from '../api/client.js';
@@ -9,6 +10,7 @@ import type { OperatorMetrics } from '../telemetry/metrics.js';
 import { Admission } from './admission.js';
 import { AuthorAccess } from './author-access.js';
 import { CaInjector } from './ca-injector.js';
+import { convertReview } from './conversion.js';
 import { type Answered, serveWebhooks } from './server.js';
 
 export interface WebhooksOptions {
@@ -28,6 +30,8 @@ export interface WebhooksOptions {
   readonly reader: () => ClusterReader | undefined;
   /** @default all kinds of the registry */
   readonly kinds?: readonly AnyKind[];
+  /** Versions of the kinds that are served beside the stored one. @default none */
+  readonly versions?: readonly KindVersion[];
   readonly metrics: OperatorMetrics;
   readonly log: Logger;
 }
@@ -45,7 +49,7 @@ export interface Webhooks {
  * @throws if the address is in use
  */
 export async function startWebhooks(options: WebhooksOptions): Promise<Webhooks | undefined> {
-  const { config, client, reader, kinds = KINDS } = options;
+  const { config, client, reader, kinds = KINDS, versions = [] } = options;
   if (!config.webhooks || !config.webhookBindAddress) return undefined;
   const log = options.log.child({ logger: 'webhooks' });
   const access = new AuthorAccess({ client, kinds, group: config.apiGroup, log });
@@ -65,6 +69,10 @@ export async function startWebhooks(options: WebhooksOptions): Promise<Webhooks 
       [OPERATOR.validatePath]: (request) => admission.validate(request),
       [OPERATOR.mutatePath]: (request) => admission.mutate(request),
     },
+    conversions:
+      versions.length === 0
+        ? {}
+        : { [OPERATOR.convertPath]: (body) => convertReview(body, config.apiGroup, versions) },
     onAnswer: counter(options.metrics, kinds),
     log,
     clientAuthorities: caFile === undefined ? undefined : () => readFile(caFile, 'utf8'),
@@ -75,6 +83,9 @@ export async function startWebhooks(options: WebhooksOptions): Promise<Webhooks 
   const caInjector = new CaInjector({
     client,
     namespace,
+    converted: [
+      ...new Set(versions.map(({ definition }) => `${definition.plural}.${config.apiGroup}`)),
+    ],
     // Outside of a cluster, callers on this machine use its address.
     hosts: [service, '127.0.0.1'],
     onKeys: (keys) => {

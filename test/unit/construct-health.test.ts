@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { healthOf } from '../../constructs/kit/health.js';
+import { healthOf, refusedPod } from '../../constructs/kit/health.js';
 import { condition, healthCases, withConditions } from './health-cases.js';
 
 healthCases({ kind: 'Deployment' }, [
@@ -206,3 +206,10 @@ test('an object that is being deleted is not ready, with any status', () => {
   };
   assert.deepEqual(healthOf(object), { state: 'Terminating', message: 'is being deleted' });
 });
+
+for (const create of ['create', 'Create']) {
+  test(`a refused pod of a StatefulSet has no name: "${create}", as controllers of two releases say`, () => {
+    const message = `${create} Pod db-0 in StatefulSet db failed error: pods "db-0" is forbidden: exceeded quota: small`;
+    assert.equal(refusedPod(message), 'its pod is refused: forbidden: exceeded quota: small');
+  });
+}

@@ -139,7 +139,7 @@ suite("admit's messages are the API server's", () => {
     [
       'rule',
       aBench({ dbConfig: { mode: 'external' } }),
-      'spec.dbConfig: Invalid value: "object": mode external needs host and rootSecretRef',
+      'spec.dbConfig: Invalid value: mode external needs host and rootSecretRef',
     ],
     [
       'rule with the values, and what to patch',
@@ -148,12 +148,12 @@ suite("admit's messages are the API server's", () => {
           gunicorn: { requests: { cpu: '1', memory: '2Gi' }, limits: { memory: '1Gi' } },
         },
       }),
-      'spec.componentResources.gunicorn: Invalid value: "object": requests.memory 2Gi is greater than limits.memory 1Gi; patch requests.memory together with the limit, or raise limits.memory',
+      'spec.componentResources.gunicorn: Invalid value: requests.memory 2Gi is greater than limits.memory 1Gi; patch requests.memory together with the limit, or raise limits.memory',
     ],
     [
       'name',
       aBench({}, 'a'.repeat(46)),
-      'metadata.name: Invalid value: "object": must have at most 45 characters: child objects add suffixes to it',
+      'metadata.name: Invalid value: must have at most 45 characters: child objects add suffixes to it',
     ],
     [
       'no name',
@@ -224,7 +224,7 @@ suite('admit validates an update', () => {
   const site = aSite({ siteName: 'a.example.com' });
   test('by the rules about changes', () => {
     assert.deepEqual(messages(admitted(aSite({ siteName: 'b.example.com' }), site).problems), [
-      'spec: Invalid value: "object": siteName is immutable: it names the site\'s folder and is what requests are routed by',
+      "spec: Invalid value: siteName is immutable: it names the site's folder and is what requests are routed by",
     ]);
     assert.deepEqual(
       admitted(aSite({ siteName: 'a.example.com', domain: 'b.com' }), site).problems,
@@ -245,7 +245,7 @@ suite('admit validates an update', () => {
     assert.deepEqual(change({}, { color: 'red' }), []);
     assert.deepEqual(change({ color: 'red' }, {}), []);
     assert.deepEqual(change({ color: 'red' }, { color: 'blue' }), [
-      'spec.color: Invalid value: "string": is immutable',
+      'spec.color: Invalid value: "blue": is immutable',
     ]);
   });
   test('and has the defaults of objects that were stored without them', () => {

@@ -8,11 +8,14 @@ import {
   type BinaryName,
   buildBinaries,
   type Catalog,
-  controlPlaneCatalog,
+  controlPlaneCatalogs,
 } from './build.js';
+import { downloadBinaries } from './download.js';
+import { messageOf } from './errors.js';
 import { withLock } from './lock.js';
 import type { OnProgress } from './progress.js';
-import { readVersions, type Versions } from './versions.js';
+import type { Release } from './releases.js';
+import { readVersions } from './versions.js';
 
 /** Absolute paths of the binaries. */
 export type Binaries<Name extends string = BinaryName> = Readonly<Record<Name, string>>;
@@ -20,35 +23,39 @@ export type Binaries<Name extends string = BinaryName> = Readonly<Record<Name, s
 export interface EnsureBinariesOptions<Name extends BinaryName> {
   /** The binaries wanted. Default: all. */
   readonly names?: readonly Name[];
-  /** Called with the binary that is built, and for how long. Default: no calls. */
+  /** Called with what is downloaded or built, and how far it is. Default: no calls. */
   readonly onProgress?: OnProgress | undefined;
 }
 
 /**
- * Finds the control plane's binaries, and builds the missing ones.
+ * Finds the control plane's binaries, and gets the missing ones, from the first of these sources:
  *
  * 1. The folder `KUBEBUILDER_ASSETS`, when it is set and has etcd and kube-apiserver; whatever else
  *    it has is used too.
  * 2. The cache: `$APP_OPERATOR_CACHE`, else `$XDG_CACHE_HOME/app-operator`, else
- *    `~/.cache/app-operator`, and there a folder for the pinned versions. Binaries missing from it
- *    are built once (about four minutes on two cores); processes that start together build once.
+ *    `~/.cache/app-operator`, and there a folder for the pinned versions.
+ * 3. Official releases, whose sums are pinned (`releases.ts`).
+ * 4. A build from Go modules, where a release cannot be downloaded (about five minutes on two
+ *    cores). Processes that start together build once.
  *
  * @throws Error when something must be built and Go is missing, or when the build fails.
  */
 export async function ensureBinaries<Name extends BinaryName = BinaryName>(
   options: EnsureBinariesOptions<Name> = {},
 ): Promise<Binaries<Name>> {
-  const names: readonly BinaryName[] = options.names ?? BINARY_NAMES;
-  const versions = readVersions();
-  const catalog = controlPlaneCatalog(versions);
-  return ensureBuilt(catalog, names, versions, options.onProgress);
+  const wanted: ReadonlySet<BinaryName> = new Set(options.names ?? BINARY_NAMES);
+  const binaries: Partial<Record<BinaryName, string>> = {};
+  for (const { names, catalog } of controlPlaneCatalogs(readVersions)) {
+    const ofCatalog = names.filter((name) => wanted.has(name));
+    Object.assign(binaries, await ensureBuilt(catalog, ofCatalog, options.onProgress));
+  }
+  return binaries as Binaries<Name>;
 }
 
 /** As `ensureBinaries`, of any catalog. */
 export async function ensureBuilt<Name extends string>(
   catalog: Catalog<Name>,
   names: readonly Name[],
-  versions: Versions,
   onProgress?: OnProgress,
 ): Promise<Binaries<Name>> {
   const cache = path.join(cacheRoot(), catalog.key);
@@ -58,19 +65,47 @@ export async function ensureBuilt<Name extends string>(
   if (missing.length > 0) {
     await mkdir(cacheRoot(), { recursive: true });
     const work = async (): Promise<void> => {
-      // Whoever held the lock before may have built them.
+      // Whoever held the lock before may have got them.
       missing = await missingIn(cache, rest);
-      if (missing.length === 0) return;
-      const recipes = missing.map((name) => [name, catalog.recipes[name]] as const);
-      await buildBinaries(recipes, cache, versions, onProgress);
+      if (missing.length > 0) await getBinaries(catalog, missing, cache, onProgress);
     };
     await withLock(`${cache}.lock`, work, (holder) => {
-      const message = `waiting for process ${holder}, which builds the same binaries`;
+      const message = `waiting for process ${holder}, which gets the same binaries`;
       onProgress?.({ message, elapsedSeconds: 0 });
     });
   }
   for (const name of rest) found.set(name, path.join(cache, name));
   return Object.fromEntries(found) as Binaries<Name>;
+}
+
+/** Downloads what has a release, and builds what is then missing. */
+async function getBinaries<Name extends string>(
+  { releases, recipes }: Catalog<Name>,
+  names: readonly Name[],
+  folder: string,
+  onProgress?: OnProgress,
+): Promise<void> {
+  const released = names.flatMap((name) => {
+    const release: Release | undefined = releases?.[name];
+    return release ? [[name, release] as const] : [];
+  });
+  const partial = path.join(cacheRoot(), 'downloads');
+  const options = { folder, partial, onProgress };
+  const failures = await downloadBinaries(released, options);
+  const reasons = new Set(failures.values());
+  if (reasons.size > 0) {
+    const message = `building from source, as a download failed: ${[...reasons].join('; ')}`;
+    onProgress?.({ message, elapsedSeconds: 0 });
+  }
+  const missing = await missingIn(folder, names);
+  if (missing.length === 0) return;
+  const build = missing.map((name) => [name, recipes[name]] as const);
+  try {
+    await buildBinaries(build, folder, onProgress);
+  } catch (error) {
+    if (reasons.size === 0) throw error;
+    throw new Error(`${messageOf(error)} (${[...reasons].join('; ')})`, { cause: error });
+  }
 }
 
 /** Folder of all that is built once and used again. */

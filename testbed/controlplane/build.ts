@@ -1,11 +1,10 @@
-import { spawn } from 'node:child_process';
 import { mkdir, mkdtemp, readdir, rename, rm } from 'node:fs/promises';
 import path from 'node:path';
 
-import { asset } from './assets.js';
-import { errorCode } from './errors.js';
+import { GoModule } from './go.js';
 import { type OnProgress, withProgress } from './progress.js';
-import type { Versions } from './versions.js';
+import { type Release, releasesOf } from './releases.js';
+import { DEFAULT_MINOR, moduleOf, type Minor, type Versions } from './versions.js';
 
 /** How one binary is built. */
 export interface Recipe {
@@ -13,132 +12,144 @@ export interface Recipe {
   readonly module: string;
   readonly package: string;
   /** Set by the linker. */
-  readonly variables: (versions: Versions) => Readonly<Record<string, string>>;
+  readonly variables: Readonly<Record<string, string>>;
 }
 
-/** What is built from one set of pins. */
+/** What comes from one set of pins. */
 export interface Catalog<Name extends string> {
   /** Names the cache folder; changes with any pin. */
   readonly key: string;
   readonly recipes: Readonly<Record<Name, Recipe>>;
+  /** Official programs for this platform. Default: none, all are built. */
+  readonly releases?: Readonly<Partial<Record<Name, Release>>>;
 }
 
-const RECIPES = {
-  etcd: { module: asset('go'), package: 'go.etcd.io/etcd/server/v3', variables: () => ({}) },
-  'kube-apiserver': kubernetes('kube-apiserver'),
-  'kube-controller-manager': kubernetes('kube-controller-manager'),
-  'kube-scheduler': kubernetes('kube-scheduler'),
-  kubectl: kubernetes('kubectl'),
-  kwok: {
-    module: asset('kwok'),
-    package: 'sigs.k8s.io/kwok/cmd/kwok',
-    variables: ({ kwok }) => ({ 'sigs.k8s.io/kwok/pkg/consts.Version': kwok.slice(1) }),
-  },
-} as const satisfies Record<string, Recipe>;
+/** Of the version that is asked for. */
+const SERVERS = ['kube-apiserver', 'kube-controller-manager', 'kube-scheduler'] as const;
+/** Of the default version, whichever is asked for. */
+const SHARED = ['etcd', 'kwok', 'kubectl'] as const;
 
-export type BinaryName = keyof typeof RECIPES;
+export type BinaryName = (typeof SERVERS)[number] | (typeof SHARED)[number];
 
-export const BINARY_NAMES = Object.keys(RECIPES) as readonly BinaryName[];
+export const BINARY_NAMES: readonly BinaryName[] = [...SERVERS, ...SHARED];
 
-export function controlPlaneCatalog({ key }: Versions): Catalog<BinaryName> {
-  return { key, recipes: RECIPES };
+/** Where a control plane's binaries come from; a binary is in one catalog. */
+export function controlPlaneCatalogs(
+  versions: (minor?: Minor) => Versions,
+): readonly { readonly names: readonly BinaryName[]; readonly catalog: Catalog<BinaryName> }[] {
+  const chosen = versions();
+  const catalog = catalogOf(chosen);
+  if (chosen.minor === DEFAULT_MINOR) return [{ names: BINARY_NAMES, catalog }];
+  return [
+    { names: SERVERS, catalog },
+    { names: SHARED, catalog: catalogOf(versions(DEFAULT_MINOR)) },
+  ];
+}
+
+function catalogOf(versions: Versions): Catalog<BinaryName> {
+  const { key, kwok } = versions;
+  const module = moduleOf(DEFAULT_MINOR);
+  return {
+    key,
+    releases: releasesOf(versions),
+    recipes: {
+      ...kubernetesRecipes(SERVERS, versions),
+      ...kubernetesRecipes(['kubectl'], versions),
+      etcd: { module, package: 'go.etcd.io/etcd/server/v3', variables: {} },
+      kwok: {
+        module,
+        package: 'sigs.k8s.io/kwok/cmd/kwok',
+        variables: { 'sigs.k8s.io/kwok/pkg/consts.Version': kwok.slice(1) },
+      },
+    },
+  };
+}
+
+/**
+ * Recipes of programs of Kubernetes. It reports v0.0.0 unless the version is linked in; both copies
+ * of it, for user agents.
+ */
+export function kubernetesRecipes<Name extends string>(
+  names: readonly Name[],
+  { minor, kubernetes }: Versions,
+): Record<Name, Recipe> {
+  const [majorNumber = '', minorNumber = ''] = kubernetes.slice(1).split('.');
+  const targets = ['k8s.io/component-base/version', 'k8s.io/client-go/pkg/version'];
+  const pairs = targets.flatMap((target) => [
+    [`${target}.gitVersion`, kubernetes],
+    [`${target}.gitMajor`, majorNumber],
+    [`${target}.gitMinor`, minorNumber],
+  ]);
+  const variables = Object.fromEntries(pairs) as Record<string, string>;
+  const recipe = (name: string): Recipe => ({
+    module: moduleOf(minor),
+    package: `k8s.io/kubernetes/cmd/${name}`,
+    variables,
+  });
+  return Object.fromEntries(names.map((name) => [name, recipe(name)])) as Record<Name, Recipe>;
 }
 
 const TEMPORARY = '.building-';
 
 /**
- * Builds binaries with the Go toolchain into `folder`, each moved there in one step, so that a
+ * Makes binaries in a folder within `folder` and moves each into `folder` in one step, so that a
  * binary in `folder` is always a whole one. The caller holds the lock of `folder`.
  */
-export async function buildBinaries(
-  recipes: readonly (readonly [name: string, recipe: Recipe])[],
+export async function withScratch<T>(
   folder: string,
-  versions: Versions,
-  onProgress?: OnProgress,
-): Promise<void> {
+  make: (scratch: string) => Promise<T>,
+): Promise<T> {
   await mkdir(folder, { recursive: true });
   for (const entry of await readdir(folder)) {
     if (entry.startsWith(TEMPORARY)) await rm(path.join(folder, entry), { recursive: true });
   }
   const scratch = await mkdtemp(path.join(folder, TEMPORARY));
   try {
-    for (const [index, [name, recipe]] of recipes.entries()) {
-      const message = `building ${name} (${index + 1} of ${recipes.length})`;
-      const output = path.join(scratch, name);
-      await withProgress(message, onProgress, () => goBuild(name, recipe, output, versions));
-      await rename(output, path.join(folder, name));
-    }
+    return await make(scratch);
   } finally {
     await rm(scratch, { recursive: true, force: true });
   }
 }
 
-function goBuild(name: string, recipe: Recipe, output: string, versions: Versions): Promise<void> {
-  const variables = Object.entries(recipe.variables(versions));
-  const flags = ['-s', '-w', ...variables.map(([variable, value]) => `-X ${variable}=${value}`)];
-  const child = spawn(
-    'go',
-    [
-      'build',
-      '-mod=readonly',
-      '-trimpath',
-      '-ldflags',
-      flags.join(' '),
-      '-o',
-      output,
-      recipe.package,
-    ],
-    {
-      cwd: recipe.module,
-      // A workspace or flags of the user's own projects must not reach this build.
-      env: { ...process.env, CGO_ENABLED: '0', GOWORK: 'off', GOFLAGS: '-buildvcs=false' },
-      stdio: ['ignore', 'ignore', 'pipe'],
-    },
-  );
-  // An interrupted build must not go on without us.
-  const abort = (): void => void child.kill();
-  process.once('exit', abort);
-  child.once('close', () => process.off('exit', abort));
-  let errors = '';
-  child.stderr.on('data', (chunk: Buffer) => {
-    errors = (errors + chunk.toString()).slice(-4_000);
-  });
-  return new Promise((resolve, reject) => {
-    child.once('error', (error) => {
-      reject(errorCode(error) === 'ENOENT' ? goMissing(name) : error);
+/** Builds binaries with the Go toolchain into `folder`: one build for each Go module. */
+export async function buildBinaries(
+  recipes: readonly (readonly [name: string, recipe: Recipe])[],
+  folder: string,
+  onProgress?: OnProgress,
+): Promise<void> {
+  for (const [module, group] of Map.groupBy(recipes, ([, recipe]) => recipe.module)) {
+    await withScratch(folder, async (scratch) => {
+      const names = group.map(([name]) => name);
+      await buildModule(new GoModule(module, names), group, scratch, onProgress);
+      for (const [name, recipe] of group) {
+        await rename(path.join(scratch, outputOf(recipe.package)), path.join(folder, name));
+      }
     });
-    child.once('close', (code, signal) => {
-      if (code === 0) resolve();
-      else reject(new Error(`go build of ${name} ended with ${signal ?? code}:\n${errors.trim()}`));
-    });
-  });
+  }
 }
 
-function goMissing(name: string): Error {
-  return new Error(
-    `${name} has to be built, and there is no 'go' on the PATH. Install Go 1.24 or newer, or set ` +
-      'KUBEBUILDER_ASSETS to a folder that has etcd, kube-apiserver, kube-controller-manager, ' +
-      'kube-scheduler, kubectl and kwok.',
+async function buildModule(
+  module: GoModule,
+  group: readonly (readonly [name: string, recipe: Recipe])[],
+  scratch: string,
+  onProgress?: OnProgress,
+): Promise<void> {
+  const packages = group.map(([, recipe]) => recipe.package);
+  const variables = Object.assign({}, ...group.map(([, recipe]) => recipe.variables)) as Record<
+    string,
+    string
+  >;
+  const names = group.map(([name]) => name).join(', ');
+  const stale = await withProgress(`finding the Go packages of ${names}`, onProgress, (advance) =>
+    module.stale(packages, advance),
+  );
+  await withProgress(`building ${names}`, onProgress, (advance) =>
+    module.build(packages, { variables, scratch, stale, advance }),
   );
 }
 
-/**
- * Kubernetes reports v0.0.0 unless the version is linked in; both copies of it, for user agents.
- */
-export function kubernetes(command: string, module = asset('go')): Recipe {
-  return {
-    module,
-    package: `k8s.io/kubernetes/cmd/${command}`,
-    variables: ({ kubernetes: version }) => {
-      const [major = '', minor = ''] = version.slice(1).split('.');
-      const pairs = ['k8s.io/component-base/version', 'k8s.io/client-go/pkg/version'].flatMap(
-        (target) => [
-          [`${target}.gitVersion`, version],
-          [`${target}.gitMajor`, major],
-          [`${target}.gitMinor`, minor],
-        ],
-      );
-      return Object.fromEntries(pairs) as Record<string, string>;
-    },
-  };
+/** The file name that `go build` gives a program. */
+function outputOf(importPath: string): string {
+  const segments = importPath.split('/').filter((segment) => !/^v[0-9]+$/.test(segment));
+  return segments.at(-1) ?? importPath;
 }

@@ -101,7 +101,8 @@ export async function startControlPlane(options: ControlPlaneOptions = {}): Prom
 }
 
 function binariesFor(options: ControlPlaneOptions): BinaryName[] {
-  const names: BinaryName[] = ['etcd', 'kube-apiserver', 'kubectl'];
+  const names: BinaryName[] = ['etcd', 'kube-apiserver'];
+  if (options.kubectl ?? true) names.push('kubectl');
   if (options.controllerManager ?? true) names.push('kube-controller-manager');
   if (options.scheduler ?? true) names.push('kube-scheduler');
   if (simulatedNodes(options) > 0) names.push('kwok');
@@ -307,7 +308,7 @@ class RunningControlPlane implements ControlPlane {
       `--cache-dir=${path.join(this.dataDir, 'kubectl-cache')}`,
     ];
     const options = input === undefined ? {} : { input };
-    return run(this.#binary('kubectl'), [...common, ...args], options);
+    return run(this.binaries.kubectl ?? 'kubectl', [...common, ...args], options);
   }
 
   userKubeconfig(user: string, groups: readonly string[] = []): Promise<string> {

@@ -37,6 +37,7 @@ async function main(args: readonly string[]): Promise<void> {
   if (positionals.length !== 1 || positionals[0] !== 'up') throw new Error(`\n${USAGE}`);
   const options: ControlPlaneOptions = {
     audit: values.audit,
+    kubectl: false,
     onProgress: printProgress,
     ...(values.nodes === undefined ? {} : { kwokNodes: count('--nodes', values.nodes) }),
     ...(values.volumes === undefined
@@ -61,12 +62,12 @@ function count(flag: string, text: string): number {
   throw new Error(`${flag} must be a whole number from 0 to 99999, not '${text}'`);
 }
 
-function welcome({ server, kubeconfig, dataDir, binaries, auditLog }: ControlPlane): string {
+function welcome({ server, kubeconfig, dataDir, auditLog }: ControlPlane): string {
   return `
 Kubernetes is ready at ${server}
 
   export KUBECONFIG=${kubeconfig}
-  ${binaries.kubectl ?? 'kubectl'} get nodes
+  kubectl get nodes
 
 Logs: ${dataDir}/logs${auditLog === undefined ? '' : `, audit log: ${auditLog}`}
 Ctrl-C stops it.

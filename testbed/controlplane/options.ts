@@ -24,6 +24,8 @@ export interface ControlPlaneOptions {
   readonly controllerManager?: boolean;
   /** Default: true. */
   readonly scheduler?: boolean;
+  /** Whether to get kubectl too. Without it, `kubectl` is the one of the PATH. Default: true. */
+  readonly kubectl?: boolean;
   /** Folder of data, keys and logs; one used before is continued. Default: a temporary one. */
   readonly dataDir?: string;
   /** Whether the folder stays after the end. Default: true when `dataDir` is given. */

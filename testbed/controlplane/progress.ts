@@ -1,30 +1,52 @@
-/** One line of progress: what is being done, and for how many seconds so far. */
+/** How much of a step is done. */
+export interface Portion {
+  readonly done: number;
+  readonly total: number;
+  readonly unit: 'bytes' | 'modules' | 'packages';
+}
+
+/** What is being done, for how many seconds so far, and how much of it where that is known. */
 export interface Progress {
   readonly message: string;
   readonly elapsedSeconds: number;
+  readonly portion?: Portion;
 }
 
 export type OnProgress = (progress: Progress) => void;
 
 /** How often a long step reports that it is still at work, in milliseconds. */
 const TICK_MS = 5_000;
+/** How often a bar moves. */
+const BAR_MS = 250;
+const BAR_WIDTH = 24;
 
-/** Runs `step`, reporting `message` at its start, every five seconds and at its end. */
+/**
+ * Runs `step`, reporting `message` at its start, regularly and at its end. A step that knows how
+ * far it is calls `advance`.
+ */
 export async function withProgress<T>(
   message: string,
   onProgress: OnProgress | undefined,
-  step: () => Promise<T>,
+  step: (advance: (portion: Portion) => void) => Promise<T>,
 ): Promise<T> {
-  if (onProgress === undefined) return step();
+  if (onProgress === undefined) return step(() => undefined);
   const start = performance.now();
+  let portion: Portion | undefined;
+  let reported = start;
   const report = (suffix = ''): void => {
-    const elapsedSeconds = Math.round((performance.now() - start) / 100) / 10;
-    onProgress({ message: message + suffix, elapsedSeconds });
+    reported = performance.now();
+    const elapsedSeconds = Math.round((reported - start) / 100) / 10;
+    onProgress({ message: message + suffix, elapsedSeconds, ...(portion && { portion }) });
+  };
+  const advance = (next: Portion): void => {
+    portion = next;
+    if (performance.now() - reported >= BAR_MS) report();
   };
   report();
   const timer = setInterval(report, TICK_MS);
   try {
-    const result = await step();
+    const result = await step(advance);
+    if (portion) portion = { ...portion, done: portion.total };
     report(': done');
     return result;
   } finally {
@@ -32,7 +54,50 @@ export async function withProgress<T>(
   }
 }
 
-/** Writes progress to standard error, one line each. */
-export function printProgress({ message, elapsedSeconds }: Progress): void {
-  process.stderr.write(`[${elapsedSeconds.toFixed(1).padStart(6)} s] ${message}\n`);
+/** Writes progress: a bar where the output is a terminal, else a line every five seconds. */
+export function progressPrinter(output: NodeJS.WriteStream): OnProgress {
+  let open = false;
+  let last = { message: '', at: 0 };
+  return (progress) => {
+    const { message, portion } = progress;
+    const ended = message.endsWith(': done');
+    if (portion && output.isTTY) {
+      const line = barOf(message, portion).slice(0, output.columns - 1);
+      output.write(`\r${line}\u001B[K${ended ? '\n' : ''}`);
+      open = !ended;
+      return;
+    }
+    const now = performance.now();
+    if (portion && message === last.message && now - last.at < TICK_MS) return;
+    last = { message, at: now };
+    output.write(`${open ? '\n' : ''}${lineOf(progress)}\n`);
+    open = false;
+  };
+}
+
+/** Writes progress to standard error. */
+export const printProgress: OnProgress = progressPrinter(process.stderr);
+
+function lineOf({ message, elapsedSeconds, portion }: Progress): string {
+  if (!portion) return `[${elapsedSeconds.toFixed(1).padStart(6)} s] ${message}`;
+  return `[${String(percentOf(portion)).padStart(6)} %] ${message}: ${amountOf(portion)}`;
+}
+
+function barOf(message: string, portion: Portion): string {
+  const filled = Math.round((percentOf(portion) / 100) * BAR_WIDTH);
+  const bar = '#'.repeat(filled) + '-'.repeat(BAR_WIDTH - filled);
+  return `[${bar}] ${String(percentOf(portion)).padStart(3)} %  ${message}: ${amountOf(portion)}`;
+}
+
+function percentOf({ done, total }: Portion): number {
+  return total === 0 ? 100 : Math.min(100, Math.floor((done / total) * 100));
+}
+
+function amountOf({ done, total, unit }: Portion): string {
+  if (unit !== 'bytes') return `${done} of ${total} ${unit}`;
+  return `${megabytes(done)} of ${megabytes(total)} MB`;
+}
+
+function megabytes(bytes: number): string {
+  return (bytes / 1_000_000).toFixed(bytes < 10_000_000 ? 1 : 0);
 }

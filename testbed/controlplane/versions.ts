@@ -3,8 +3,18 @@ import { readFileSync } from 'node:fs';
 
 import { asset } from './assets.js';
 
-/** The pinned versions, as `go.mod` has them: `v1.34.4`, `v3.6.4`, `v0.7.0`. */
+/** Minor versions of Kubernetes that the control plane can run; each is pinned in a Go module. */
+export const MINORS = ['1.35', '1.36', '1.37'] as const;
+export type Minor = (typeof MINORS)[number];
+
+/** The newest minor that kwok supports. Its Go module pins etcd, kwok and kubectl for all minors. */
+export const DEFAULT_MINOR: Minor = '1.36';
+
+const VARIABLE = 'KUBERNETES_VERSION';
+
+/** The pinned versions, as `go.mod` has them: `v1.36.3`, `v3.6.8`, `v0.8.0`. */
 export interface Versions {
+  readonly minor: Minor;
   readonly kubernetes: string;
   readonly etcd: string;
   readonly kwok: string;
@@ -12,17 +22,36 @@ export interface Versions {
   readonly key: string;
 }
 
-/** Reads the pins from the two Go modules, so that they are written once. */
-export function readVersions(): Versions {
-  const files = ['go/go.mod', 'go/go.sum', 'kwok/go.mod', 'kwok/go.sum'].map((file) =>
-    readFileSync(asset(file), 'utf8'),
-  );
-  const [servers = '', , kwokModule = ''] = files;
-  const kubernetes = pinned(servers, 'k8s.io/kubernetes');
-  const etcd = pinned(servers, 'go.etcd.io/etcd/server/v3');
-  const kwok = pinned(kwokModule, 'sigs.k8s.io/kwok');
-  const key = cacheKey(`kubernetes-${kubernetes}_etcd-${etcd}_kwok-${kwok}`, files);
-  return { kubernetes, etcd, kwok, key };
+/** The minor that the environment variable `KUBERNETES_VERSION` names. Default: `DEFAULT_MINOR`. */
+export function chosenMinor(): Minor {
+  const given = process.env[VARIABLE];
+  if (!given) return DEFAULT_MINOR;
+  const minor = MINORS.find((one) => one === given);
+  if (minor === undefined) {
+    throw new Error(`${VARIABLE}: unknown version: "${given}"; use one of ${MINORS.join(', ')}`);
+  }
+  return minor;
+}
+
+/** Reads the pins from the Go modules, so that they are written once. */
+export function readVersions(minor: Minor = chosenMinor()): Versions {
+  const [goMod = '', goSum = ''] = pinsOf(minor);
+  const [shared = ''] = pinsOf(DEFAULT_MINOR);
+  const kubernetes = pinned(goMod, 'k8s.io/kubernetes');
+  const etcd = pinned(shared, 'go.etcd.io/etcd/server/v3');
+  const kwok = pinned(shared, 'sigs.k8s.io/kwok');
+  const others = minor === DEFAULT_MINOR ? `_etcd-${etcd}_kwok-${kwok}` : '';
+  const key = cacheKey(`kubernetes-${kubernetes}${others}`, [goMod, goSum]);
+  return { minor, kubernetes, etcd, kwok, key };
+}
+
+/** Folder of the Go module of a minor. */
+export function moduleOf(minor: Minor): string {
+  return asset('go', minor);
+}
+
+function pinsOf(minor: Minor): readonly string[] {
+  return ['go.mod', 'go.sum'].map((file) => readFileSync(asset('go', minor, file), 'utf8'));
 }
 
 /**

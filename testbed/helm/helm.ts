@@ -4,7 +4,7 @@ import path from 'node:path';
 import { promisify } from 'node:util';
 import { ensureBuilt } from '../controlplane/binaries.js';
 import type { OnProgress } from '../controlplane/progress.js';
-import { cacheKey, pinned, readVersions } from '../controlplane/versions.js';
+import { cacheKey, pinned } from '../controlplane/versions.js';
 import { projectRoot } from '../root.js';
 
 const MODULE = 'helm.sh/helm/v3';
@@ -18,10 +18,10 @@ export async function ensureHelm(onProgress?: OnProgress): Promise<string> {
   const recipe = {
     module: folder,
     package: `${MODULE}/cmd/helm`,
-    variables: () => variables(version, pins[0] ?? ''),
+    variables: variables(version, pins[0] ?? ''),
   };
   const catalog = { key, recipes: { helm: recipe } };
-  return (await ensureBuilt(catalog, ['helm'], readVersions(), onProgress)).helm;
+  return (await ensureBuilt(catalog, ['helm'], onProgress)).helm;
 }
 
 /**

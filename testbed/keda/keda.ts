@@ -3,7 +3,7 @@ import path from 'node:path';
 import { type Binaries, cacheRoot, ensureBuilt } from '../controlplane/binaries.js';
 import type { Catalog } from '../controlplane/build.js';
 import type { OnProgress } from '../controlplane/progress.js';
-import { cacheKey, pinned, readVersions } from '../controlplane/versions.js';
+import { cacheKey, pinned } from '../controlplane/versions.js';
 import { projectRoot } from '../root.js';
 
 const MODULE = 'github.com/kedacore/keda/v2';
@@ -26,7 +26,7 @@ export async function keda(
   if (process.env['E2E_KEDA'] !== '1' && !(await isBuilt(catalog))) {
     return { skip: 'NOT TESTED: KEDA is not built here; E2E_KEDA=1 builds it, in ten minutes' };
   }
-  return { programs: await ensureBuilt(catalog, KEDA_PROGRAMS, readVersions(), onProgress) };
+  return { programs: await ensureBuilt(catalog, KEDA_PROGRAMS, onProgress) };
 }
 
 async function kedaCatalog(): Promise<Catalog<KedaProgram>> {
@@ -37,7 +37,7 @@ async function kedaCatalog(): Promise<Catalog<KedaProgram>> {
   const recipe = (program: KedaProgram) => ({
     module: FOLDER,
     package: `${MODULE}/cmd/${program}`,
-    variables: () => ({ [`${MODULE}/version.Version`]: version.slice(1) }),
+    variables: { [`${MODULE}/version.Version`]: version.slice(1) },
   });
   return {
     key: cacheKey(`keda-${version}`, pins),

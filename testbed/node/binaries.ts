@@ -1,24 +1,21 @@
 import { readFileSync } from 'node:fs';
 
 import { type Binaries, ensureBuilt } from '../controlplane/binaries.js';
-import { type Catalog, kubernetes, type Recipe } from '../controlplane/build.js';
+import { type Catalog, kubernetesRecipes, type Recipe } from '../controlplane/build.js';
 import type { OnProgress } from '../controlplane/progress.js';
-import { cacheKey, pinned, readVersions, type Versions } from '../controlplane/versions.js';
+import { releasesOf } from '../controlplane/releases.js';
+import { cacheKey, readVersions, type Versions } from '../controlplane/versions.js';
 import { asset } from './assets.js';
 
-const RECIPES = {
-  kubelet: kubernetes('kubelet', asset('go', 'kubernetes')),
-  'kube-proxy': kubernetes('kube-proxy', asset('go', 'kubernetes')),
-  coredns: ownProgram('dns'),
-  pause: ownProgram('pause'),
-} as const satisfies Record<string, Recipe>;
+const OF_KUBERNETES = ['kubelet', 'kube-proxy'] as const;
+const OWN = { coredns: ownProgram('dns'), pause: ownProgram('pause') } as const;
 
 /** What a node runs beside the control plane's binaries. */
-export type NodeBinaryName = keyof typeof RECIPES;
+export type NodeBinaryName = (typeof OF_KUBERNETES)[number] | keyof typeof OWN;
+
+const NAMES = [...OF_KUBERNETES, ...(Object.keys(OWN) as (keyof typeof OWN)[])] as const;
 
 const SOURCES = [
-  ['kubernetes', 'go.mod'],
-  ['kubernetes', 'go.sum'],
   ['dns', 'go.mod'],
   ['dns', 'go.sum'],
   ['dns', 'main.go'],
@@ -27,24 +24,22 @@ const SOURCES = [
 ] as const;
 
 /**
- * Builds what is missing into the cache of the control plane's binaries (see `ensureBinaries`); two
- * to four minutes the first time.
+ * Gets what is missing into the cache of the control plane's binaries (see `ensureBinaries`); a
+ * build takes two to four minutes.
  */
 export function ensureNodeBinaries(onProgress?: OnProgress): Promise<Binaries<NodeBinaryName>> {
-  const versions = readVersions();
-  const names = Object.keys(RECIPES) as NodeBinaryName[];
-  return ensureBuilt(catalog(versions), names, versions, onProgress);
+  return ensureBuilt(catalog(readVersions()), NAMES, onProgress);
 }
 
 function catalog(versions: Versions): Catalog<NodeBinaryName> {
   const sources = SOURCES.map((source) => readFileSync(asset('go', ...source), 'utf8'));
-  const node = pinned(sources[0] ?? '', 'k8s.io/kubernetes');
-  if (node !== versions.kubernetes) {
-    throw new Error(`the node is ${node}, and its control plane ${versions.kubernetes}`);
-  }
-  return { key: cacheKey(`node-${versions.kubernetes}`, sources), recipes: RECIPES };
+  return {
+    key: cacheKey(`node-${versions.kubernetes}`, [versions.key, ...sources]),
+    recipes: { ...kubernetesRecipes(OF_KUBERNETES, versions), ...OWN },
+    releases: releasesOf(versions),
+  };
 }
 
 function ownProgram(folder: string): Recipe {
-  return { module: asset('go', folder), package: '.', variables: () => ({}) };
+  return { module: asset('go', folder), package: '.', variables: {} };
 }

@@ -7,7 +7,7 @@ import { type Binaries, ensureBuilt } from '../controlplane/binaries.js';
 import type { Catalog } from '../controlplane/build.js';
 import type { OnProgress } from '../controlplane/progress.js';
 import { run } from '../controlplane/run.js';
-import { cacheKey, pinned, readVersions } from '../controlplane/versions.js';
+import { cacheKey, pinned } from '../controlplane/versions.js';
 import { asset } from './assets.js';
 import { NODE_NAME, type Paths } from './configs.js';
 import type { NodeNetwork } from './network.js';
@@ -36,7 +36,7 @@ export interface Calico {
  * first time.
  */
 export async function ensureCalico(onProgress?: OnProgress): Promise<Calico> {
-  const programs = await ensureBuilt(catalog(), ['calico', 'felix'], readVersions(), onProgress);
+  const programs = await ensureBuilt(catalog(), ['calico', 'felix'], onProgress);
   const module = JSON.parse(
     await run('go', ['mod', 'download', '-json', MODULE], { cwd: asset('go', 'calico') }),
   ) as { readonly Dir: string };
@@ -53,7 +53,7 @@ function catalog(): Catalog<CalicoProgram> {
   const recipe = (command: string) => ({
     module,
     package: `${MODULE}/${command}`,
-    variables: () => ({}),
+    variables: {},
   });
   return {
     key: cacheKey(`calico-${commit}`, pins),

@@ -87,6 +87,8 @@ export function kubeletConfig(network: NodeNetwork, paths: Paths, files: Kubelet
     volumePluginDir: `${paths.kubelet}/plugins-flex`,
     // No groups of classes of pods: their limits need rights that may be missing.
     cgroupDriver: 'cgroupfs',
+    // From 1.35 on, the kubelet refuses cgroup v1 by default.
+    failCgroupV1: false,
     cgroupsPerQOS: false,
     enforceNodeAllocatable: [],
     failSwapOn: false,

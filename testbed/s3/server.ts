@@ -6,7 +6,7 @@ import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { ensureBuilt } from '../controlplane/binaries.js';
 import type { OnProgress } from '../controlplane/progress.js';
-import { cacheKey, pinned, readVersions } from '../controlplane/versions.js';
+import { cacheKey, pinned } from '../controlplane/versions.js';
 import { projectRoot } from '../root.js';
 
 /** A running S3 server, on loopback. */
@@ -42,9 +42,9 @@ export async function ensureS3Binary(onProgress?: OnProgress): Promise<string> {
   const folder = path.join(projectRoot(), 'testbed', 's3', 'go');
   const pins = ['go.mod', 'go.sum'].map((file) => readFileSync(path.join(folder, file), 'utf8'));
   const key = cacheKey(`versitygw-${pinned(pins[0] ?? '', MODULE)}`, pins);
-  const recipe = { module: folder, package: `${MODULE}/cmd/versitygw`, variables: () => ({}) };
+  const recipe = { module: folder, package: `${MODULE}/cmd/versitygw`, variables: {} };
   const catalog = { key, recipes: { versitygw: recipe } };
-  return (await ensureBuilt(catalog, ['versitygw'], readVersions(), onProgress)).versitygw;
+  return (await ensureBuilt(catalog, ['versitygw'], onProgress)).versitygw;
 }
 
 /** Starts a server and waits until it answers. It ends with this process at the latest. */

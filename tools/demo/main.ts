@@ -1,14 +1,19 @@
 import '../../runner/require-node.js';
+import { readFile } from 'node:fs/promises';
 import path from 'node:path';
 import { parseArgs } from 'node:util';
+import { parse } from 'yaml';
 import { Viewer } from '../../cli/commands/status/viewer.js';
 import { statusLive, statusNow, type LiveProps } from '../../cli/commands/status/live.js';
 import { allOf } from '../../cli/commands/status/node.js';
 import { renderTrees } from '../../cli/commands/status/render-tree.js';
 import type { StatusReport } from '../../cli/commands/status/reporter.js';
-import { DEFAULT_API_GROUP } from '../../constructs/kit/definition.js';
+import { kindNamed } from '../../cli/kube/kinds.js';
+import { DEFAULT_API_GROUP, objectKind } from '../../constructs/kit/definition.js';
 import { createClient } from '../../runner/api/client.js';
 import { loadCredentials } from '../../runner/api/credentials.js';
+import { resourcePath } from '../../runner/api/resource-path.js';
+import type { KubernetesObject } from '../../testbed/controlplane/admin-client.js';
 import { startControlPlane, type ControlPlane } from '../../testbed/controlplane/controlplane.js';
 import { printProgress } from '../../testbed/controlplane/progress.js';
 import { applyCrds } from '../../testbed/crds.js';
@@ -37,7 +42,7 @@ const ended = new Promise<'signal'>((resolve) => {
 
 say('Starting a Kubernetes control plane on this machine. Your clusters are not changed.');
 const cp = await Promise.race([
-  startControlPlane({ prepare: applyCrds, onProgress: printProgress }),
+  startControlPlane({ prepare: applyCrds, kubectl: false, onProgress: printProgress }),
   ended,
 ]);
 // Interrupted while starting: the supervisor cleans up when this process exits.
@@ -63,8 +68,7 @@ try {
   const logFile = path.join(cp.dataDir, 'app-operator.log');
   operator = await OperatorProcess.start({ kubeconfig: cp.kubeconfig, logFile });
   say('app-operator: started\n');
-  say(await cp.kubectl(['apply', '-f', path.join(projectRoot(), 'examples', 'bench.yaml')]));
-  say(await cp.kubectl(['apply', '-f', path.join(projectRoot(), 'examples', 'site.yaml')]));
+  for (const file of ['bench.yaml', 'site.yaml']) await applyExample(cp, file);
   say('');
   await Promise.race([showUntilReady(), operator.failed, cp.failed]);
   viewer.end();
@@ -101,12 +105,22 @@ async function showUntilReady(): Promise<void> {
     );
 }
 
+async function applyExample({ api }: ControlPlane, file: string): Promise<void> {
+  const text = await readFile(path.join(projectRoot(), 'examples', file), 'utf8');
+  const example = parse(text) as KubernetesObject;
+  const { kind, metadata } = example;
+  const known = kindNamed(kind);
+  if (!known) throw new Error(`examples/${file}: unknown kind: "${kind}"`);
+  await api.apply(resourcePath(objectKind(known.definition), NAMESPACE), example);
+  say(`${kind}/${metadata.name}: created`);
+}
+
 function linesOf({ resources }: StatusReport): string {
   return renderTrees(resources, { colours: false, now: Date.now() }).join('\n');
 }
 
 function nextCommands(plane: ControlPlane, logFile: string): string {
-  const kubectl = `${plane.binaries.kubectl ?? 'kubectl'} --kubeconfig ${plane.kubeconfig}`;
+  const kubectl = `kubectl --kubeconfig ${plane.kubeconfig}`;
   return `
 AppBench and AppSite are Ready. The pods are simulated: no container runs. Try from another terminal:
 

@@ -3,6 +3,7 @@ import { equal } from './equal.js';
 import { isObject } from '../is-object.js';
 import { fieldNode, fieldPath, type SchemaNode } from './node.js';
 import { oldField, oldItems } from './old.js';
+import { quoted } from './quote.js';
 
 /**
  * The validation rules that a value breaks. Transition rules run where an old value exists;
@@ -40,9 +41,10 @@ function own(node: SchemaNode, value: unknown, path: string, old: unknown): Prob
     if (rule.transition ? old === undefined : unchanged) return [];
     const what = rule.violation(self, oldSelf);
     if (what === undefined) return [];
-    const type = node.schema.type ?? 'object';
+    // From Kubernetes 1.35 on; earlier versions name the type in place of the value.
+    const shown = typeof value === 'object' ? '' : `: ${quoted(value)}`;
     return [
-      { path: (path + rule.at).replace(/^[.]/, ''), message: `Invalid value: "${type}": ${what}` },
+      { path: (path + rule.at).replace(/^[.]/, ''), message: `Invalid value${shown}: ${what}` },
     ];
   });
 }

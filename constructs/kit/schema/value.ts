@@ -10,14 +10,20 @@ export function typeName(value: unknown): string {
   return typeof value;
 }
 
+/** Types whose values are not compared by their format. */
+const UNFORMATTED: ReadonlySet<string> = new Set(['string', 'array', 'null']);
+
 /** What is wrong with a value's type, or undefined. */
 export function typeProblem(schema: Schema, value: unknown, path: string): string | undefined {
   const got = typeName(value);
   const { type } = schema;
   if (type === undefined || type === got || (type === 'number' && got === 'integer'))
     return undefined;
-  const shown = quoted(got);
-  return `Invalid value: ${shown}: ${path} in body must be of type ${type}: ${shown}`;
+  // Kubernetes 1.36 compares formats first: a number has the format float64, other values have none.
+  const byFormat = schema.format !== undefined && !UNFORMATTED.has(got);
+  const shown = quoted(byFormat ? (got === 'number' ? 'float64' : '') : got);
+  const wanted = byFormat ? schema.format : type;
+  return `Invalid value: ${shown}: ${path} in body must be of type ${wanted}: ${shown}`;
 }
 
 /** A bound that a value breaks. The message of a blocking one is complete. */

@@ -7,12 +7,18 @@ import { setTimeout as sleep } from 'node:timers/promises';
 
 import { ensureBinaries } from '../../../testbed/controlplane/binaries.js';
 import { withLock } from '../../../testbed/controlplane/lock.js';
+import type { Progress } from '../../../testbed/controlplane/progress.js';
 
 const environment = { ...process.env };
 const folders: string[] = [];
 
 beforeEach(async () => {
-  process.env = { ...environment, APP_OPERATOR_CACHE: await folder() };
+  process.env = {
+    ...environment,
+    APP_OPERATOR_CACHE: await folder(),
+    // Refuses at once, on every machine.
+    APP_OPERATOR_MIRROR: 'http://127.0.0.1:9',
+  };
 });
 after(async () => {
   process.env = environment;
@@ -32,30 +38,57 @@ test('KUBEBUILDER_ASSETS is used and nothing is built', async () => {
   });
 });
 
-test('without Go, the error states what to do', async () => {
+test('without a download and Go, the error states what to do', async () => {
   delete process.env.KUBEBUILDER_ASSETS;
   process.env.PATH = '';
-  await assert.rejects(ensureBinaries(), /etcd has to be built.*Install Go.*KUBEBUILDER_ASSETS/);
+  const failure = /etcd.*no 'go' on the PATH.*install Go.*KUBEBUILDER_ASSETS.*127\.0\.0\.1:9/;
+  await assert.rejects(ensureBinaries(), failure);
 });
 
 test('two that start at once build once', async () => {
-  // A `go` that takes its time, writes its output file and counts its calls.
-  const tools = await folder();
-  const script = '#!/bin/sh\nsleep 0.3\necho x >>"$(dirname "$0")/calls"\n';
-  const output = 'while [ "$1" != -o ]; do shift; done; printf "#!" >"$2"; chmod +x "$2"\n';
-  await writeFile(path.join(tools, 'go'), script + output, { mode: 0o755 });
+  const tools = await goThatBuilds();
   process.env.PATH = `${tools}:${environment.PATH ?? ''}`;
   delete process.env.KUBEBUILDER_ASSETS;
   const lines: string[] = [];
   const options = {
-    names: ['kubectl'],
+    names: ['kubectl', 'etcd'],
     onProgress: ({ message }: { message: string }) => lines.push(message),
   } as const;
   const [one, two] = await Promise.all([ensureBinaries(options), ensureBinaries(options)]);
   assert.deepEqual(one, two);
-  assert.equal(await readFile(path.join(tools, 'calls'), 'utf8'), 'x\n');
-  assert.ok(lines.includes('building kubectl (1 of 1)'));
-  assert.ok(lines.includes(`waiting for process ${process.pid}, which builds the same binaries`));
+  assert.equal(path.basename(one.etcd), 'etcd');
+  for (const file of Object.values(one)) assert.equal(await readFile(file, 'utf8'), '#!');
+  const calls = (await readFile(path.join(tools, 'calls'), 'utf8')).trim().split('\n');
+  assert.deepEqual(calls.sort(), ['build', 'env', 'list']);
+  assert.ok(lines.includes('building etcd, kubectl'));
+  assert.ok(lines.includes(`waiting for process ${process.pid}, which gets the same binaries`));
+});
+
+test('a build reports how many packages are done', async () => {
+  process.env.PATH = `${await goThatBuilds()}:${environment.PATH ?? ''}`;
+  delete process.env.KUBEBUILDER_ASSETS;
+  const seen: Progress[] = [];
+  await ensureBinaries({ names: ['etcd'], onProgress: (progress) => seen.push(progress) });
+  const building = seen.filter(({ message }) => message.startsWith('building etcd'));
+  const portions = building.flatMap(({ portion }) => portion ?? []);
+  // Three packages to compile, one program to link.
+  assert.deepEqual(portions.at(-1), { done: 4, total: 4, unit: 'packages' });
+  assert.ok(portions.some(({ done }) => done > 0 && done < 4));
+});
+
+test('another minor of Kubernetes has servers of its own, and shares the rest', async () => {
+  delete process.env.KUBEBUILDER_ASSETS;
+  process.env.PATH = `${await goThatBuilds()}:${environment.PATH ?? ''}`;
+  const usual = await ensureBinaries({ names: ['etcd', 'kube-apiserver'] });
+  process.env.KUBERNETES_VERSION = '1.37';
+  const newer = await ensureBinaries({ names: ['etcd', 'kube-apiserver'] });
+  assert.equal(newer.etcd, usual.etcd);
+  assert.match(path.dirname(newer['kube-apiserver']), /kubernetes-v1\.37\./);
+  process.env.KUBERNETES_VERSION = '1.12';
+  await assert.rejects(
+    ensureBinaries(),
+    /KUBERNETES_VERSION: unknown version: "1\.12"; use one of/,
+  );
 });
 
 test('the lock of a dead process is taken over', async () => {
@@ -82,6 +115,31 @@ async function folder(): Promise<string> {
   const name = await mkdtemp(path.join(tmpdir(), 'app-operator-test-'));
   folders.push(name);
   return name;
+}
+
+/** A folder with a `go` that takes its time, writes its output files and notes its calls. */
+async function goThatBuilds(): Promise<string> {
+  const tools = await folder();
+  const script = `#!/bin/sh
+echo "$1" >>"$(dirname "$0")/calls"
+case $1 in
+env) echo /nowhere ;;
+list) printf 'true stale dependency: x\\ntrue build ID mismatch\\ntrue stale dependency: y\\nfalse \\n' ;;
+build)
+  while [ "$1" != -o ]; do shift; done
+  folder=$2
+  shift 2
+  for file in a b; do echo example.com/$file >&2; sleep 0.3; done
+  for package; do
+    case $package in */v3) name=server ;; *) name=\${package##*/} ;; esac
+    printf '#!' >"$folder/$name"
+    chmod +x "$folder/$name"
+  done
+  ;;
+esac
+`;
+  await writeFile(path.join(tools, 'go'), script, { mode: 0o755 });
+  return tools;
 }
 
 async function program(where: string, name: string): Promise<void> {
