@@ -3,8 +3,10 @@ import { createWriteStream } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
 import { freePort } from './controlplane/ports.js';
+import { SERVICE_ADDRESSES } from './resolve-services.js';
 
 const MAIN = fileURLToPath(new URL('../runner/main.js', import.meta.url));
+const RESOLVE_SERVICES = fileURLToPath(new URL('resolve-services.js', import.meta.url));
 /**
  * As in the Dockerfile: what lives is small, so collecting garbage early costs little and halves
  * the memory.
@@ -27,6 +29,8 @@ export interface OperatorProcessOptions {
   readonly flags?: readonly string[];
   /** File that gets the log. @default nowhere */
   readonly logFile?: string | undefined;
+  /** Addresses of the Services of benches, by namespace. @default sites are not checked */
+  readonly serviceAddresses?: Readonly<Record<string, string>>;
 }
 
 /**
@@ -45,19 +49,24 @@ export class OperatorProcess {
    */
   static async start(options: OperatorProcessOptions): Promise<OperatorProcess> {
     const port = await freePort();
+    const { serviceAddresses } = options;
     const child = spawn(
       process.execPath,
       [
         ...NODE_FLAGS,
+        ...(serviceAddresses ? ['--import', RESOLVE_SERVICES] : []),
         MAIN,
-        '--site-check=false',
+        `--site-check=${serviceAddresses !== undefined}`,
         `--metrics-bind-address=127.0.0.1:${port}`,
         '--metrics-secure-bind-address=0',
         '--health-probe-bind-address=0',
         ...(options.flags ?? []),
       ],
       {
-        env: { ...process.env, ...ENVIRONMENT, KUBECONFIG: options.kubeconfig },
+        env: {
+          ...{ ...process.env, ...ENVIRONMENT, KUBECONFIG: options.kubeconfig },
+          [SERVICE_ADDRESSES]: JSON.stringify(serviceAddresses ?? {}),
+        },
         stdio: ['ignore', 'ignore', 'pipe'],
       },
     );

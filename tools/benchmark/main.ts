@@ -12,6 +12,7 @@ import { OperatorProcess, type Usage } from '../../testbed/operator-process.js';
 import { type AdmissionFigure, measureAdmission } from './admission.js';
 import { type DocumentFigures, measureDocuments } from './documents.js';
 import { type FairnessFigures, measureFairness } from './fairness.js';
+import { type HostileFigure, measureHostile } from './hostile.js';
 import { hasSucceeded, isAvailable, isReady, untilCount } from './ready.js';
 import { aBench, aSite, BENCH_NAME, siteName, siteObjects, synthTime } from './workload.js';
 
@@ -39,6 +40,7 @@ const { values } = parseArgs({
     'skip-floor': { type: 'boolean', default: false },
     users: { type: 'string', default: '500' },
     crowd: { type: 'string', default: '0' },
+    hostile: { type: 'string', default: '0' },
     admission: { type: 'boolean', default: false },
   },
 });
@@ -79,6 +81,22 @@ function printFairness({
     ['new site Ready, after a restart', `${seconds(restarted)} s`],
   ];
   for (const [what = '', value = ''] of rows) process.stdout.write(`${what.padEnd(45)}${value}\n`);
+}
+
+if (Number(values.hostile) > 0) {
+  printHostile(
+    await onControlPlane((cp, client) => measureHostile(cp, client, Number(values.hostile))),
+  );
+}
+
+function printHostile(figures: readonly HostileFigure[]): void {
+  process.stdout.write(`${values.hostile} sites of a tenant whose server …\n`);
+  for (const { behaviour, checks, ready, memory } of figures) {
+    const times = ready.map((seconds) => seconds.toFixed(1)).join(', ');
+    process.stdout.write(
+      `${behaviour.padEnd(24)}${checks} checks, new site Ready ${times} s, memory ${memory.toFixed(0)} MiB\n`,
+    );
+  }
 }
 
 if (values.admission) printAdmission(await measureAdmission());
