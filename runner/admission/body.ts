@@ -43,32 +43,30 @@ export class Bodies {
     const scan = new ReviewScan();
     const held: Held = { chunks: [], length: 0 };
     try {
-      for await (const chunk of request as AsyncIterable<Buffer>) {
+      for await (const chunk of request as AsyncIterable<Buffer<ArrayBuffer>>) {
         await this.#hold(chunk, scan, held);
       }
       if (held.busy) throw held.busy;
       if (isExceeded(scan)) {
         return await work({ exceeded: { uid: scan.uid, problem: scan.exceeded } });
       }
-      const text = Buffer.concat(held.chunks).toString('utf8');
-      held.chunks = [];
-      return await work({ text });
+      return await work({ text: textOf(held) });
     } finally {
       held.leave?.();
     }
   }
 
   /** Keeps a chunk, while the body is within its bounds. */
-  async #hold(chunk: Buffer, scan: ReviewScan, held: Held): Promise<void> {
+  async #hold(chunk: Buffer<ArrayBuffer>, scan: ReviewScan, held: Held): Promise<void> {
     held.length += chunk.length;
     if (held.length > MOST_BYTES) throw new BodyTooLarge();
     scan.push(chunk);
     // A client that is still sending does not read a response: what is not kept is read too.
+    held.chunks.push(chunk);
     if (held.busy !== undefined || isExceeded(scan)) {
-      held.chunks = [];
+      drop(held);
       return;
     }
-    held.chunks.push(chunk);
     if (held.length > SHORT_BYTES) await this.#turn(held);
   }
 
@@ -85,12 +83,31 @@ export class Bodies {
 
 /** What is kept of a body that is read. */
 interface Held {
-  chunks: Buffer[];
+  chunks: Buffer<ArrayBuffer>[];
   length: number;
   /** Ends the turn of a long body. */
   leave?: () => void;
   /** Why nothing of it is kept: its turn did not come. */
   busy?: Busy;
+}
+
+function textOf(held: Held): string {
+  const bytes = Buffer.concat(held.chunks);
+  drop(held);
+  const text = bytes.toString('utf8');
+  free(bytes);
+  return text;
+}
+
+function drop(held: Held): void {
+  for (const chunk of held.chunks) free(chunk);
+  held.chunks = [];
+}
+
+/** Frees a buffer now: the garbage collector lets tens of megabytes of them pile up. */
+export function free({ buffer, byteLength }: Buffer<ArrayBuffer>): void {
+  // Small ones share a buffer.
+  if (buffer.byteLength === byteLength) buffer.transfer(0);
 }
 
 function isExceeded(scan: ReviewScan): boolean {

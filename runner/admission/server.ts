@@ -5,7 +5,7 @@ import type { BindAddress } from '../config/parsers.js';
 import { LIMITS, listen } from '../http/http.js';
 import type { KeyPair } from '../http/certificate.js';
 import type { Logger } from '../telemetry/log.js';
-import { Bodies, type Body, BodyTooLarge, type Exceeded } from './body.js';
+import { Bodies, type Body, BodyTooLarge, type Exceeded, free } from './body.js';
 import { Busy, Gate } from './gate.js';
 import {
   BadReview,
@@ -80,6 +80,8 @@ export async function serveWebhooks(props: WebhookServerProps): Promise<WebhookS
   );
   // Each port scan breaks a handshake: the client reports it.
   server.on('tlsClientError', () => undefined);
+  // The HTTP parser, whose listener is called first, has copied what it keeps.
+  server.on('secureConnection', (socket) => socket.on('data', free));
   const secure = await secureContext(server, props);
   const listening = await listen(server, props.address);
   return {
