@@ -70,7 +70,9 @@ export class OperatorProcess {
         stdio: ['ignore', 'ignore', 'pipe'],
       },
     );
-    process.once('exit', () => child.kill('SIGKILL'));
+    const kill = (): void => void child.kill('SIGKILL');
+    process.once('exit', kill);
+    child.once('exit', () => process.off('exit', kill));
     if (options.logFile) child.stderr.pipe(createWriteStream(options.logFile, { flags: 'a' }));
     await new Promise<void>((resolve, reject) => {
       let log = '';
