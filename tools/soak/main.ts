@@ -67,6 +67,8 @@ async function soak(client: Client, replicas: Replicas): Promise<boolean> {
   const timeoutMs = 120_000 + sites * 3_000;
   await tenant.createAll();
   await settled(() => stuck(client), timeoutMs);
+  await replicas.renew();
+  await sleep(30_000);
   say('created; a minute at rest');
   const before = await rest(replicas);
   say(`${minutes} minutes of changes, kills and cuts`);

@@ -56,6 +56,11 @@ export class Replicas {
     return `${kind} of replica ${index + 1}`;
   }
 
+  /** Kills each replica once: the leader has then listed all objects, as after any other kill. */
+  async renew(): Promise<void> {
+    for (const index of this.processes.keys()) await this.#kill(index);
+  }
+
   /** Starts a replica again that ended, since it lost its lease: its Deployment would. */
   async heal(): Promise<void> {
     for (const [index, process] of this.processes.entries()) {
