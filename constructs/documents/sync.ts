@@ -40,15 +40,23 @@ export interface SiteData {
 /** A document that could not be written is tried again after this: a user may repair the site. */
 const RETRY_MS = 600_000;
 
+/** The site that a document belongs to. */
+interface Site {
+  readonly data: SiteData;
+  /** The image that the data was last migrated to. */
+  readonly image: string | undefined;
+  readonly deleting: boolean;
+}
+
 /**
- * The data of the site that a document belongs to.
+ * The site that a document belongs to.
  * @throws Waiting where the site does not exist
  */
-function requireSite({ metadata, spec }: DocumentResource, reader: ClusterReader): SiteData {
+function requireSite({ metadata, spec }: DocumentResource, reader: ClusterReader): Site {
   const { namespace = 'default' } = metadata;
   const { name } = spec.siteRef;
   const site = reader.get('AppSite', namespace, name, presence);
-  if (site && !site.deleting) return site.data;
+  if (site && !site.deleting) return site;
   throw new Waiting(
     'SiteMissing',
     `spec.siteRef.name: ${site ? `AppSite "${name}" is being deleted` : `there is no AppSite "${name}" in namespace ${namespace}`}`,
@@ -69,9 +77,12 @@ export function syncDocument(
 ): DocumentSync {
   const { metadata, spec, status = {} } = resource;
   const { namespace = 'default', uid = '' } = metadata;
-  const data = requireSite(resource, reader);
+  const { data, image } = requireSite(resource, reader);
+  const restored = data.restored === undefined ? [] : [data.restored];
+  // A migration to version-16 deletes public workspaces with a module; other versions change fields.
+  const migrated = resyncs(resource) && image !== undefined ? [{ image }] : [];
   // A site that was created again, or restored, does not have what was written to it before.
-  const hash = hashOf([document, versions, data.uid, ...(data.restored ? [data.restored] : [])]);
+  const hash = hashOf([document, versions, data.uid, ...restored, ...migrated]);
   const known = isKnown(resource, hash);
   if (known && !isDue(resource, data.uid, reader)) {
     return { hash, data, known, request: undefined, result: undefined, progress: undefined };
@@ -110,16 +121,22 @@ function isDue(
 ): boolean {
   const { lastSyncTime = '', outcome } = status;
   if (outcome === 'Failed') return reader.passed(lastSyncTime, RETRY_MS, site);
-  const interval = parseDuration(spec.resyncInterval) ?? 0;
-  return interval > 0 && reader.passed(lastSyncTime, interval, site);
+  return resyncs({ spec }) && reader.passed(lastSyncTime, intervalOf(spec), site);
 }
 
-function presence({ metadata, status }: AppSite): {
-  readonly data: SiteData;
-  readonly deleting: boolean;
-} {
+/** Whether changes that are made in the site are undone. */
+function resyncs({ spec }: Pick<DocumentResource, 'spec'>): boolean {
+  return intervalOf(spec) > 0;
+}
+
+function intervalOf({ resyncInterval }: DocumentResource['spec']): number {
+  return parseDuration(resyncInterval) ?? 0;
+}
+
+function presence({ metadata, status }: AppSite): Site {
   return {
     data: { uid: metadata.uid ?? '', restored: status?.restored?.time },
+    image: status?.image,
     deleting: metadata.deletionTimestamp !== undefined,
   };
 }

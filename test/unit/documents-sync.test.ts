@@ -77,6 +77,11 @@ class UserHistory {
     return (this.status?.conditions ?? []).map(({ type }) => type);
   }
 
+  migrated(image: string): this {
+    this.site = { ...this.site, status: { ...this.site.status, image } };
+    return this;
+  }
+
   restored(time: string): this {
     const from = { name: 'b', from: 'pvc://b', encryptionKey: 'Secret', requests: ['r'] } as const;
     this.site = { ...this.site, status: { ...this.site.status, restored: { ...from, time } } };
@@ -279,6 +284,35 @@ describe('what the last comparison has found', () => {
     history.status = { ...history.status, ignoredFields: undefined };
     assert.deepEqual(history.reconcile().conditions, ['Ready', 'FieldsIgnored']);
     assert.equal(history.request(), undefined);
+  });
+});
+
+describe('a migration of the site', () => {
+  const synced = (spec: Fields): UserHistory =>
+    new UserHistory(spec).migrated('frappe:15').reconcile().reconcile(['Created']).reconcile();
+
+  test('makes its documents be compared again: version-16 deletes some workspaces', () => {
+    const history = synced({});
+    assert.equal(history.request(), undefined);
+    history.migrated('frappe:16').reconcile();
+    assert.equal(history.ready, 'Syncing: waiting for Job demo-site-documents');
+    history.reconcile(['Created']).reconcile();
+    assert.deepEqual([history.request(), history.status?.phase], [undefined, 'Ready']);
+  });
+
+  test('undoes no change in the site where none ever is', () => {
+    assert.equal(
+      synced({ resyncInterval: '0s' }).migrated('frappe:16').reconcile().request(),
+      undefined,
+    );
+  });
+
+  test('does not set the password again', () => {
+    const history = new UserHistory({ passwordSecretRef: { name: 'ada' } }).migrated('frappe:15');
+    history.secrets = [secret('ada', '1')];
+    history.reconcile().reconcile(['Created']).reconcile();
+    const { document } = history.migrated('frappe:16').reconcile().request() ?? {};
+    assert.deepEqual(document?.secretsWhenNew, ['password']);
   });
 });
 
