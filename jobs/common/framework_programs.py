@@ -27,6 +27,8 @@ LOST_CONNECTION = re.compile(
     re.IGNORECASE,
 )
 KEPT_LINES = 30
+# From version-16 on, `migrate` prints this every ten seconds during a query.
+QUERY_STATE = re.compile(r"Command: .* \| Time: \d+s \| State: ")
 
 
 class ProgramFailed(JobError):
@@ -100,5 +102,6 @@ def run_program(
 
 
 def is_progress(line: str) -> bool:
-    """Whether the line is a state of the framework's progress bar."""
-    return ": [" in line and line.endswith("%")
+    """Whether the line is a state of a progress bar, or of a query during a migration."""
+    is_bar = ": [" in line and line.endswith("%")
+    return is_bar or QUERY_STATE.match(line) is not None
