@@ -10,6 +10,7 @@ Environment
   REDIS_CACHE_URL, REDIS_QUEUE_URL   complete URLs, which take precedence
   DB_HOST, DB_PORT, DB_TYPE          optional defaults for the bench's sites
   SOCKETIO_PORT    port of the realtime server
+  PATH             where Chromium is looked for, which prints PDFs from version-16 on
   COMMON_CONFIG    JSON object of further keys; null deletes a key; it cannot set the keys above
   TERMINATION_LOG  file for the termination message
 
@@ -22,6 +23,7 @@ assets/ directory: its assets are in sites/assets, which the volume hides, and e
 import json
 import os
 import re
+import shutil
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -43,6 +45,9 @@ from volume_files import exists, read_json_value, rename, try_to_remove_tree
 
 APP_NAME = re.compile(r"^[a-z_][a-z0-9_]*$")
 DATABASE_KEYS = {"db_host", "db_port", "db_type"}
+CHROMIUM_KEY = "chromium_path"
+# Names of the program in Debian's packages chromium-headless-shell and chromium.
+CHROMIUM_PROGRAMS = ("chromium-headless-shell", "chromium")
 
 
 def port_env(name: str) -> int | None:
@@ -132,6 +137,18 @@ def operator_config() -> dict[str, Any]:
     return config | {key: value for key, value in database.items() if value}
 
 
+def chromium_config(config: Mapping[str, Any]) -> dict[str, str]:
+    """Where the image has Chromium, unless the configuration names a program that the image has.
+
+    Without the key, the framework downloads one into the image's file system, which is read-only.
+    """
+    configured = config.get(CHROMIUM_KEY)
+    if isinstance(configured, str) and shutil.which(configured):
+        return {}
+    found = next(filter(None, map(shutil.which, CHROMIUM_PROGRAMS)), None)
+    return {CHROMIUM_KEY: found} if found else {}
+
+
 def read_common_config(path: Path) -> dict[str, Any]:
     """The stored configuration. A broken file is renamed, and replaced by a new one."""
     try:
@@ -161,6 +178,8 @@ def write_common_config(sites: Path) -> dict[str, Any]:
         )
     existing = read_common_config(path)
     merged = without_nulls({**existing, **further, **ours})
+    if CHROMIUM_KEY not in further:
+        merged |= chromium_config(merged)
     if merged != existing or not exists(path):
         replace_file(path, json.dumps(merged, indent=1, sort_keys=True), 0o640)
         print(f"wrote {COMMON_CONFIG_FILE}")

@@ -3,7 +3,13 @@ from pathlib import Path
 
 import pytest
 
-from bench_init import operator_config, read_common_config, redis_url, write_common_config
+from bench_init import (
+    chromium_config,
+    operator_config,
+    read_common_config,
+    redis_url,
+    write_common_config,
+)
 from job_result import JobError
 
 
@@ -51,3 +57,40 @@ def test_a_broken_configuration_is_renamed(tmp_path: Path) -> None:
     path.write_text("{")
     assert read_common_config(path) == {}
     assert (tmp_path / "common_site_config.json.broken").read_text() == "{"
+
+
+@pytest.mark.parametrize(
+    ("programs", "configured", "written"),
+    [
+        ((), None, None),
+        (("chromium",), None, "chromium"),
+        (("chromium", "chromium-headless-shell"), None, "chromium-headless-shell"),
+        (("chromium", "own"), "own", None),
+        (("chromium",), "gone", "chromium"),
+        ((), "gone", None),
+        (("chromium",), 5, "chromium"),
+    ],
+)
+def test_finds_chromium(
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+    programs: tuple[str, ...],
+    configured: object,
+    written: str | None,
+) -> None:
+    for name in programs:
+        (tmp_path / name).touch(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    path = str(tmp_path / configured) if isinstance(configured, str) else configured
+    found = chromium_config({} if path is None else {"chromium_path": path})
+    assert found == ({"chromium_path": str(tmp_path / written)} if written else {})
+
+
+def test_writes_the_path_of_chromium(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    (tmp_path / "chromium-headless-shell").touch(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.setenv("REDIS_HOST", "redis")
+    merged = write_common_config(tmp_path)
+    assert merged["chromium_path"] == str(tmp_path / "chromium-headless-shell")
+    monkeypatch.setenv("COMMON_CONFIG", '{"chromium_path": null}')
+    assert "chromium_path" not in write_common_config(tmp_path)

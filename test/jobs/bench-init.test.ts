@@ -57,11 +57,15 @@ const config = (bench: string): Record<string, unknown> =>
 
 describe('bench_init.py', needs('python3'), () => {
   it('prepares an empty volume and reports the apps with their versions', async () => {
+    const programs = temporaryDirectory();
+    const chromium = join(programs, 'chromium-headless-shell');
+    writeFileSync(chromium, '', { mode: 0o755 });
     const bench = aBench('erpnext', 'crm');
     const result = await init(bench, {
       DB_HOST: 'db',
       DB_PORT: '3306',
       REDIS_PASSWORD: 'p@ss/w:rd',
+      PATH: `${programs}:${process.env['PATH'] ?? ''}`,
     });
     assert.equal(result.code, 0, result.output);
     assert.equal(
@@ -77,6 +81,7 @@ describe('bench_init.py', needs('python3'), () => {
       redis_queue: 'redis://:p%40ss%2Fw%3Ard@127.0.0.1:2',
       redis_socketio: 'redis://:p%40ss%2Fw%3Ard@127.0.0.1:2',
       socketio_port: 9000,
+      chromium_path: chromium,
     });
     assert.equal(statSync(join(bench, 'sites/common_site_config.json')).mode & 0o777, 0o640);
     assert.ok(!result.output.includes('p@ss') && !result.output.includes('p%40ss'));
