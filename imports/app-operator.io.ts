@@ -204,6 +204,13 @@ export interface AppBenchSpec {
   readonly podTemplate?: AppBenchSpecPodTemplate;
 
   /**
+   * Settings of the pods of single components, over those of `podTemplate`: environment variables, volumes, sidecars, placement. `Dedicated` sites take those of their components.
+   *
+   * @schema AppBenchSpec#componentPodTemplates
+   */
+  readonly componentPodTemplates?: { [key: string]: AppBenchSpecComponentPodTemplates };
+
+  /**
    * How its sites are brought to another image.
    *
    * @schema AppBenchSpec#upgrade
@@ -247,6 +254,7 @@ export function toJson_AppBenchSpec(obj: AppBenchSpec | undefined): Record<strin
     'networkPolicy': toJson_AppBenchSpecNetworkPolicy(obj.networkPolicy),
     'security': toJson_AppBenchSpecSecurity(obj.security),
     'podTemplate': toJson_AppBenchSpecPodTemplate(obj.podTemplate),
+    'componentPodTemplates': ((obj.componentPodTemplates) === undefined) ? undefined : (Object.entries(obj.componentPodTemplates).reduce((r, i) => (i[1] === undefined) ? r : ({ ...r, [i[0]]: toJson_AppBenchSpecComponentPodTemplates(i[1]) }), {})),
     'upgrade': toJson_AppBenchSpecUpgrade(obj.upgrade),
     'paused': obj.paused,
     'deletionPolicy': obj.deletionPolicy,
@@ -974,6 +982,34 @@ export function toJson_AppBenchSpecPodTemplate(obj: AppBenchSpecPodTemplate | un
     'annotations': ((obj.annotations) === undefined) ? undefined : (Object.entries(obj.annotations).reduce((r, i) => (i[1] === undefined) ? r : ({ ...r, [i[0]]: i[1] }), {})),
     'priorityClassName': obj.priorityClassName,
     'serviceAccountName': obj.serviceAccountName,
+  };
+  // filter undefined values
+  return Object.entries(result).reduce((r, i) => (i[1] === undefined) ? r : ({ ...r, [i[0]]: i[1] }), {});
+}
+/* eslint-enable max-len, @stylistic/max-len, quote-props, @stylistic/quote-props */
+
+/**
+ * A pod template of Kubernetes, `metadata` and `spec`, which is merged into the pods of a component as a strategic merge patch. What would break the pods is refused by name.
+ *
+ * @schema AppBenchSpecComponentPodTemplates
+ */
+export interface AppBenchSpecComponentPodTemplates {
+  /**
+   * The pods. `metadata`, beside it, has further `labels` and `annotations`.
+   *
+   * @schema AppBenchSpecComponentPodTemplates#spec
+   */
+  readonly spec?: AppBenchSpecComponentPodTemplatesSpec;
+}
+
+/**
+ * Converts an object of type 'AppBenchSpecComponentPodTemplates' to JSON representation.
+ */
+/* eslint-disable max-len, @stylistic/max-len, quote-props, @stylistic/quote-props */
+export function toJson_AppBenchSpecComponentPodTemplates(obj: AppBenchSpecComponentPodTemplates | undefined): Record<string, any> | undefined {
+  if (obj === undefined) { return undefined; }
+  const result = {
+    'spec': toJson_AppBenchSpecComponentPodTemplatesSpec(obj.spec),
   };
   // filter undefined values
   return Object.entries(result).reduce((r, i) => (i[1] === undefined) ? r : ({ ...r, [i[0]]: i[1] }), {});
@@ -2163,6 +2199,50 @@ export function toJson_AppBenchSpecPodTemplateTolerations(obj: AppBenchSpecPodTe
 /* eslint-enable max-len, @stylistic/max-len, quote-props, @stylistic/quote-props */
 
 /**
+ * The pods. `metadata`, beside it, has further `labels` and `annotations`.
+ *
+ * @schema AppBenchSpecComponentPodTemplatesSpec
+ */
+export interface AppBenchSpecComponentPodTemplatesSpec {
+  /**
+   * Containers by name. An operator's own container takes environment variables and mounts; any other name adds a container.
+   *
+   * @schema AppBenchSpecComponentPodTemplatesSpec#containers
+   */
+  readonly containers?: AppBenchSpecComponentPodTemplatesSpecContainers[];
+
+  /**
+   * Further init containers by name, which run after those of the operator.
+   *
+   * @schema AppBenchSpecComponentPodTemplatesSpec#initContainers
+   */
+  readonly initContainers?: AppBenchSpecComponentPodTemplatesSpecInitContainers[];
+
+  /**
+   * Further volumes by name.
+   *
+   * @schema AppBenchSpecComponentPodTemplatesSpec#volumes
+   */
+  readonly volumes?: AppBenchSpecComponentPodTemplatesSpecVolumes[];
+}
+
+/**
+ * Converts an object of type 'AppBenchSpecComponentPodTemplatesSpec' to JSON representation.
+ */
+/* eslint-disable max-len, @stylistic/max-len, quote-props, @stylistic/quote-props */
+export function toJson_AppBenchSpecComponentPodTemplatesSpec(obj: AppBenchSpecComponentPodTemplatesSpec | undefined): Record<string, any> | undefined {
+  if (obj === undefined) { return undefined; }
+  const result = {
+    'containers': obj.containers?.map(y => toJson_AppBenchSpecComponentPodTemplatesSpecContainers(y)),
+    'initContainers': obj.initContainers?.map(y => toJson_AppBenchSpecComponentPodTemplatesSpecInitContainers(y)),
+    'volumes': obj.volumes?.map(y => toJson_AppBenchSpecComponentPodTemplatesSpecVolumes(y)),
+  };
+  // filter undefined values
+  return Object.entries(result).reduce((r, i) => (i[1] === undefined) ? r : ({ ...r, [i[0]]: i[1] }), {});
+}
+/* eslint-enable max-len, @stylistic/max-len, quote-props, @stylistic/quote-props */
+
+/**
  * Secret with the URLs, `redis://[user:password@]host:port[/db]`, under the keys `cache` and `queue`.
  *
  * @schema AppBenchSpecRedisConfigExternalUrlsSecretRef
@@ -2293,6 +2373,106 @@ export enum AppBenchSpecPodTemplateTolerationsEffect {
 }
 
 /**
+ * A container.
+ *
+ * @schema AppBenchSpecComponentPodTemplatesSpecContainers
+ */
+export interface AppBenchSpecComponentPodTemplatesSpecContainers {
+  /**
+   * Its name.
+   *
+   * @schema AppBenchSpecComponentPodTemplatesSpecContainers#name
+   */
+  readonly name: string;
+
+  /**
+   * Environment variables by name.
+   *
+   * @schema AppBenchSpecComponentPodTemplatesSpecContainers#env
+   */
+  readonly env?: AppBenchSpecComponentPodTemplatesSpecContainersEnv[];
+
+  /**
+   * Mounts of volumes by path.
+   *
+   * @schema AppBenchSpecComponentPodTemplatesSpecContainers#volumeMounts
+   */
+  readonly volumeMounts?: AppBenchSpecComponentPodTemplatesSpecContainersVolumeMounts[];
+}
+
+/**
+ * Converts an object of type 'AppBenchSpecComponentPodTemplatesSpecContainers' to JSON representation.
+ */
+/* eslint-disable max-len, @stylistic/max-len, quote-props, @stylistic/quote-props */
+export function toJson_AppBenchSpecComponentPodTemplatesSpecContainers(obj: AppBenchSpecComponentPodTemplatesSpecContainers | undefined): Record<string, any> | undefined {
+  if (obj === undefined) { return undefined; }
+  const result = {
+    'name': obj.name,
+    'env': obj.env?.map(y => toJson_AppBenchSpecComponentPodTemplatesSpecContainersEnv(y)),
+    'volumeMounts': obj.volumeMounts?.map(y => toJson_AppBenchSpecComponentPodTemplatesSpecContainersVolumeMounts(y)),
+  };
+  // filter undefined values
+  return Object.entries(result).reduce((r, i) => (i[1] === undefined) ? r : ({ ...r, [i[0]]: i[1] }), {});
+}
+/* eslint-enable max-len, @stylistic/max-len, quote-props, @stylistic/quote-props */
+
+/**
+ * An object with a name.
+ *
+ * @schema AppBenchSpecComponentPodTemplatesSpecInitContainers
+ */
+export interface AppBenchSpecComponentPodTemplatesSpecInitContainers {
+  /**
+   * Its name.
+   *
+   * @schema AppBenchSpecComponentPodTemplatesSpecInitContainers#name
+   */
+  readonly name: string;
+}
+
+/**
+ * Converts an object of type 'AppBenchSpecComponentPodTemplatesSpecInitContainers' to JSON representation.
+ */
+/* eslint-disable max-len, @stylistic/max-len, quote-props, @stylistic/quote-props */
+export function toJson_AppBenchSpecComponentPodTemplatesSpecInitContainers(obj: AppBenchSpecComponentPodTemplatesSpecInitContainers | undefined): Record<string, any> | undefined {
+  if (obj === undefined) { return undefined; }
+  const result = {
+    'name': obj.name,
+  };
+  // filter undefined values
+  return Object.entries(result).reduce((r, i) => (i[1] === undefined) ? r : ({ ...r, [i[0]]: i[1] }), {});
+}
+/* eslint-enable max-len, @stylistic/max-len, quote-props, @stylistic/quote-props */
+
+/**
+ * An object with a name.
+ *
+ * @schema AppBenchSpecComponentPodTemplatesSpecVolumes
+ */
+export interface AppBenchSpecComponentPodTemplatesSpecVolumes {
+  /**
+   * Its name.
+   *
+   * @schema AppBenchSpecComponentPodTemplatesSpecVolumes#name
+   */
+  readonly name: string;
+}
+
+/**
+ * Converts an object of type 'AppBenchSpecComponentPodTemplatesSpecVolumes' to JSON representation.
+ */
+/* eslint-disable max-len, @stylistic/max-len, quote-props, @stylistic/quote-props */
+export function toJson_AppBenchSpecComponentPodTemplatesSpecVolumes(obj: AppBenchSpecComponentPodTemplatesSpecVolumes | undefined): Record<string, any> | undefined {
+  if (obj === undefined) { return undefined; }
+  const result = {
+    'name': obj.name,
+  };
+  // filter undefined values
+  return Object.entries(result).reduce((r, i) => (i[1] === undefined) ? r : ({ ...r, [i[0]]: i[1] }), {});
+}
+/* eslint-enable max-len, @stylistic/max-len, quote-props, @stylistic/quote-props */
+
+/**
  * The other end of connections: a range of addresses, or pods.
  *
  * @schema AppBenchSpecNetworkPolicyEgressAllowTo
@@ -2330,6 +2510,62 @@ export function toJson_AppBenchSpecNetworkPolicyEgressAllowTo(obj: AppBenchSpecN
     'cidr': obj.cidr,
     'namespace': obj.namespace,
     'podLabels': ((obj.podLabels) === undefined) ? undefined : (Object.entries(obj.podLabels).reduce((r, i) => (i[1] === undefined) ? r : ({ ...r, [i[0]]: i[1] }), {})),
+  };
+  // filter undefined values
+  return Object.entries(result).reduce((r, i) => (i[1] === undefined) ? r : ({ ...r, [i[0]]: i[1] }), {});
+}
+/* eslint-enable max-len, @stylistic/max-len, quote-props, @stylistic/quote-props */
+
+/**
+ * An environment variable.
+ *
+ * @schema AppBenchSpecComponentPodTemplatesSpecContainersEnv
+ */
+export interface AppBenchSpecComponentPodTemplatesSpecContainersEnv {
+  /**
+   * Its name.
+   *
+   * @schema AppBenchSpecComponentPodTemplatesSpecContainersEnv#name
+   */
+  readonly name: string;
+}
+
+/**
+ * Converts an object of type 'AppBenchSpecComponentPodTemplatesSpecContainersEnv' to JSON representation.
+ */
+/* eslint-disable max-len, @stylistic/max-len, quote-props, @stylistic/quote-props */
+export function toJson_AppBenchSpecComponentPodTemplatesSpecContainersEnv(obj: AppBenchSpecComponentPodTemplatesSpecContainersEnv | undefined): Record<string, any> | undefined {
+  if (obj === undefined) { return undefined; }
+  const result = {
+    'name': obj.name,
+  };
+  // filter undefined values
+  return Object.entries(result).reduce((r, i) => (i[1] === undefined) ? r : ({ ...r, [i[0]]: i[1] }), {});
+}
+/* eslint-enable max-len, @stylistic/max-len, quote-props, @stylistic/quote-props */
+
+/**
+ * A mount of a volume.
+ *
+ * @schema AppBenchSpecComponentPodTemplatesSpecContainersVolumeMounts
+ */
+export interface AppBenchSpecComponentPodTemplatesSpecContainersVolumeMounts {
+  /**
+   * Where the volume is mounted.
+   *
+   * @schema AppBenchSpecComponentPodTemplatesSpecContainersVolumeMounts#mountPath
+   */
+  readonly mountPath: string;
+}
+
+/**
+ * Converts an object of type 'AppBenchSpecComponentPodTemplatesSpecContainersVolumeMounts' to JSON representation.
+ */
+/* eslint-disable max-len, @stylistic/max-len, quote-props, @stylistic/quote-props */
+export function toJson_AppBenchSpecComponentPodTemplatesSpecContainersVolumeMounts(obj: AppBenchSpecComponentPodTemplatesSpecContainersVolumeMounts | undefined): Record<string, any> | undefined {
+  if (obj === undefined) { return undefined; }
+  const result = {
+    'mountPath': obj.mountPath,
   };
   // filter undefined values
   return Object.entries(result).reduce((r, i) => (i[1] === undefined) ? r : ({ ...r, [i[0]]: i[1] }), {});
@@ -2523,6 +2759,13 @@ export interface AppSiteSpec {
   readonly podTemplate?: AppSiteSpecPodTemplate;
 
   /**
+   * Settings of the pods of the site's own components and Jobs, over those of its bench and of `podTemplate`.
+   *
+   * @schema AppSiteSpec#componentPodTemplates
+   */
+  readonly componentPodTemplates?: { [key: string]: AppSiteSpecComponentPodTemplates };
+
+  /**
    * Stops every write of the operator for this site while true.
    *
    * @schema AppSiteSpec#paused
@@ -2564,6 +2807,7 @@ export function toJson_AppSiteSpec(obj: AppSiteSpec | undefined): Record<string,
     'adminPasswordSecretRef': toJson_AppSiteSpecAdminPasswordSecretRef(obj.adminPasswordSecretRef),
     'maintenance': obj.maintenance,
     'podTemplate': toJson_AppSiteSpecPodTemplate(obj.podTemplate),
+    'componentPodTemplates': ((obj.componentPodTemplates) === undefined) ? undefined : (Object.entries(obj.componentPodTemplates).reduce((r, i) => (i[1] === undefined) ? r : ({ ...r, [i[0]]: toJson_AppSiteSpecComponentPodTemplates(i[1]) }), {})),
     'paused': obj.paused,
     'restoreFrom': toJson_AppSiteSpecRestoreFrom(obj.restoreFrom),
     'deletionPolicy': obj.deletionPolicy,
@@ -2979,6 +3223,34 @@ export function toJson_AppSiteSpecPodTemplate(obj: AppSiteSpecPodTemplate | unde
     'annotations': ((obj.annotations) === undefined) ? undefined : (Object.entries(obj.annotations).reduce((r, i) => (i[1] === undefined) ? r : ({ ...r, [i[0]]: i[1] }), {})),
     'priorityClassName': obj.priorityClassName,
     'serviceAccountName': obj.serviceAccountName,
+  };
+  // filter undefined values
+  return Object.entries(result).reduce((r, i) => (i[1] === undefined) ? r : ({ ...r, [i[0]]: i[1] }), {});
+}
+/* eslint-enable max-len, @stylistic/max-len, quote-props, @stylistic/quote-props */
+
+/**
+ * A pod template of Kubernetes, `metadata` and `spec`, which is merged into the pods of a component as a strategic merge patch. What would break the pods is refused by name.
+ *
+ * @schema AppSiteSpecComponentPodTemplates
+ */
+export interface AppSiteSpecComponentPodTemplates {
+  /**
+   * The pods. `metadata`, beside it, has further `labels` and `annotations`.
+   *
+   * @schema AppSiteSpecComponentPodTemplates#spec
+   */
+  readonly spec?: AppSiteSpecComponentPodTemplatesSpec;
+}
+
+/**
+ * Converts an object of type 'AppSiteSpecComponentPodTemplates' to JSON representation.
+ */
+/* eslint-disable max-len, @stylistic/max-len, quote-props, @stylistic/quote-props */
+export function toJson_AppSiteSpecComponentPodTemplates(obj: AppSiteSpecComponentPodTemplates | undefined): Record<string, any> | undefined {
+  if (obj === undefined) { return undefined; }
+  const result = {
+    'spec': toJson_AppSiteSpecComponentPodTemplatesSpec(obj.spec),
   };
   // filter undefined values
   return Object.entries(result).reduce((r, i) => (i[1] === undefined) ? r : ({ ...r, [i[0]]: i[1] }), {});
@@ -3422,6 +3694,50 @@ export function toJson_AppSiteSpecPodTemplateTolerations(obj: AppSiteSpecPodTemp
 /* eslint-enable max-len, @stylistic/max-len, quote-props, @stylistic/quote-props */
 
 /**
+ * The pods. `metadata`, beside it, has further `labels` and `annotations`.
+ *
+ * @schema AppSiteSpecComponentPodTemplatesSpec
+ */
+export interface AppSiteSpecComponentPodTemplatesSpec {
+  /**
+   * Containers by name. An operator's own container takes environment variables and mounts; any other name adds a container.
+   *
+   * @schema AppSiteSpecComponentPodTemplatesSpec#containers
+   */
+  readonly containers?: AppSiteSpecComponentPodTemplatesSpecContainers[];
+
+  /**
+   * Further init containers by name, which run after those of the operator.
+   *
+   * @schema AppSiteSpecComponentPodTemplatesSpec#initContainers
+   */
+  readonly initContainers?: AppSiteSpecComponentPodTemplatesSpecInitContainers[];
+
+  /**
+   * Further volumes by name.
+   *
+   * @schema AppSiteSpecComponentPodTemplatesSpec#volumes
+   */
+  readonly volumes?: AppSiteSpecComponentPodTemplatesSpecVolumes[];
+}
+
+/**
+ * Converts an object of type 'AppSiteSpecComponentPodTemplatesSpec' to JSON representation.
+ */
+/* eslint-disable max-len, @stylistic/max-len, quote-props, @stylistic/quote-props */
+export function toJson_AppSiteSpecComponentPodTemplatesSpec(obj: AppSiteSpecComponentPodTemplatesSpec | undefined): Record<string, any> | undefined {
+  if (obj === undefined) { return undefined; }
+  const result = {
+    'containers': obj.containers?.map(y => toJson_AppSiteSpecComponentPodTemplatesSpecContainers(y)),
+    'initContainers': obj.initContainers?.map(y => toJson_AppSiteSpecComponentPodTemplatesSpecInitContainers(y)),
+    'volumes': obj.volumes?.map(y => toJson_AppSiteSpecComponentPodTemplatesSpecVolumes(y)),
+  };
+  // filter undefined values
+  return Object.entries(result).reduce((r, i) => (i[1] === undefined) ? r : ({ ...r, [i[0]]: i[1] }), {});
+}
+/* eslint-enable max-len, @stylistic/max-len, quote-props, @stylistic/quote-props */
+
+/**
  * A SiteBackup in the same namespace, of this site or of another one.
  *
  * @schema AppSiteSpecRestoreFromBackupRef
@@ -3522,6 +3838,106 @@ export enum AppSiteSpecPodTemplateTolerationsEffect {
   /** NoExecute */
   NO_EXECUTE = "NoExecute",
 }
+
+/**
+ * A container.
+ *
+ * @schema AppSiteSpecComponentPodTemplatesSpecContainers
+ */
+export interface AppSiteSpecComponentPodTemplatesSpecContainers {
+  /**
+   * Its name.
+   *
+   * @schema AppSiteSpecComponentPodTemplatesSpecContainers#name
+   */
+  readonly name: string;
+
+  /**
+   * Environment variables by name.
+   *
+   * @schema AppSiteSpecComponentPodTemplatesSpecContainers#env
+   */
+  readonly env?: AppSiteSpecComponentPodTemplatesSpecContainersEnv[];
+
+  /**
+   * Mounts of volumes by path.
+   *
+   * @schema AppSiteSpecComponentPodTemplatesSpecContainers#volumeMounts
+   */
+  readonly volumeMounts?: AppSiteSpecComponentPodTemplatesSpecContainersVolumeMounts[];
+}
+
+/**
+ * Converts an object of type 'AppSiteSpecComponentPodTemplatesSpecContainers' to JSON representation.
+ */
+/* eslint-disable max-len, @stylistic/max-len, quote-props, @stylistic/quote-props */
+export function toJson_AppSiteSpecComponentPodTemplatesSpecContainers(obj: AppSiteSpecComponentPodTemplatesSpecContainers | undefined): Record<string, any> | undefined {
+  if (obj === undefined) { return undefined; }
+  const result = {
+    'name': obj.name,
+    'env': obj.env?.map(y => toJson_AppSiteSpecComponentPodTemplatesSpecContainersEnv(y)),
+    'volumeMounts': obj.volumeMounts?.map(y => toJson_AppSiteSpecComponentPodTemplatesSpecContainersVolumeMounts(y)),
+  };
+  // filter undefined values
+  return Object.entries(result).reduce((r, i) => (i[1] === undefined) ? r : ({ ...r, [i[0]]: i[1] }), {});
+}
+/* eslint-enable max-len, @stylistic/max-len, quote-props, @stylistic/quote-props */
+
+/**
+ * An object with a name.
+ *
+ * @schema AppSiteSpecComponentPodTemplatesSpecInitContainers
+ */
+export interface AppSiteSpecComponentPodTemplatesSpecInitContainers {
+  /**
+   * Its name.
+   *
+   * @schema AppSiteSpecComponentPodTemplatesSpecInitContainers#name
+   */
+  readonly name: string;
+}
+
+/**
+ * Converts an object of type 'AppSiteSpecComponentPodTemplatesSpecInitContainers' to JSON representation.
+ */
+/* eslint-disable max-len, @stylistic/max-len, quote-props, @stylistic/quote-props */
+export function toJson_AppSiteSpecComponentPodTemplatesSpecInitContainers(obj: AppSiteSpecComponentPodTemplatesSpecInitContainers | undefined): Record<string, any> | undefined {
+  if (obj === undefined) { return undefined; }
+  const result = {
+    'name': obj.name,
+  };
+  // filter undefined values
+  return Object.entries(result).reduce((r, i) => (i[1] === undefined) ? r : ({ ...r, [i[0]]: i[1] }), {});
+}
+/* eslint-enable max-len, @stylistic/max-len, quote-props, @stylistic/quote-props */
+
+/**
+ * An object with a name.
+ *
+ * @schema AppSiteSpecComponentPodTemplatesSpecVolumes
+ */
+export interface AppSiteSpecComponentPodTemplatesSpecVolumes {
+  /**
+   * Its name.
+   *
+   * @schema AppSiteSpecComponentPodTemplatesSpecVolumes#name
+   */
+  readonly name: string;
+}
+
+/**
+ * Converts an object of type 'AppSiteSpecComponentPodTemplatesSpecVolumes' to JSON representation.
+ */
+/* eslint-disable max-len, @stylistic/max-len, quote-props, @stylistic/quote-props */
+export function toJson_AppSiteSpecComponentPodTemplatesSpecVolumes(obj: AppSiteSpecComponentPodTemplatesSpecVolumes | undefined): Record<string, any> | undefined {
+  if (obj === undefined) { return undefined; }
+  const result = {
+    'name': obj.name,
+  };
+  // filter undefined values
+  return Object.entries(result).reduce((r, i) => (i[1] === undefined) ? r : ({ ...r, [i[0]]: i[1] }), {});
+}
+/* eslint-enable max-len, @stylistic/max-len, quote-props, @stylistic/quote-props */
 
 /**
  * A volume.
@@ -3629,6 +4045,62 @@ export function toJson_AppSiteSpecRestoreFromSourceS3(obj: AppSiteSpecRestoreFro
     'secretRef': toJson_AppSiteSpecRestoreFromSourceS3SecretRef(obj.secretRef),
     'forcePathStyle': obj.forcePathStyle,
     'caSecretRef': toJson_AppSiteSpecRestoreFromSourceS3CaSecretRef(obj.caSecretRef),
+  };
+  // filter undefined values
+  return Object.entries(result).reduce((r, i) => (i[1] === undefined) ? r : ({ ...r, [i[0]]: i[1] }), {});
+}
+/* eslint-enable max-len, @stylistic/max-len, quote-props, @stylistic/quote-props */
+
+/**
+ * An environment variable.
+ *
+ * @schema AppSiteSpecComponentPodTemplatesSpecContainersEnv
+ */
+export interface AppSiteSpecComponentPodTemplatesSpecContainersEnv {
+  /**
+   * Its name.
+   *
+   * @schema AppSiteSpecComponentPodTemplatesSpecContainersEnv#name
+   */
+  readonly name: string;
+}
+
+/**
+ * Converts an object of type 'AppSiteSpecComponentPodTemplatesSpecContainersEnv' to JSON representation.
+ */
+/* eslint-disable max-len, @stylistic/max-len, quote-props, @stylistic/quote-props */
+export function toJson_AppSiteSpecComponentPodTemplatesSpecContainersEnv(obj: AppSiteSpecComponentPodTemplatesSpecContainersEnv | undefined): Record<string, any> | undefined {
+  if (obj === undefined) { return undefined; }
+  const result = {
+    'name': obj.name,
+  };
+  // filter undefined values
+  return Object.entries(result).reduce((r, i) => (i[1] === undefined) ? r : ({ ...r, [i[0]]: i[1] }), {});
+}
+/* eslint-enable max-len, @stylistic/max-len, quote-props, @stylistic/quote-props */
+
+/**
+ * A mount of a volume.
+ *
+ * @schema AppSiteSpecComponentPodTemplatesSpecContainersVolumeMounts
+ */
+export interface AppSiteSpecComponentPodTemplatesSpecContainersVolumeMounts {
+  /**
+   * Where the volume is mounted.
+   *
+   * @schema AppSiteSpecComponentPodTemplatesSpecContainersVolumeMounts#mountPath
+   */
+  readonly mountPath: string;
+}
+
+/**
+ * Converts an object of type 'AppSiteSpecComponentPodTemplatesSpecContainersVolumeMounts' to JSON representation.
+ */
+/* eslint-disable max-len, @stylistic/max-len, quote-props, @stylistic/quote-props */
+export function toJson_AppSiteSpecComponentPodTemplatesSpecContainersVolumeMounts(obj: AppSiteSpecComponentPodTemplatesSpecContainersVolumeMounts | undefined): Record<string, any> | undefined {
+  if (obj === undefined) { return undefined; }
+  const result = {
+    'mountPath': obj.mountPath,
   };
   // filter undefined values
   return Object.entries(result).reduce((r, i) => (i[1] === undefined) ? r : ({ ...r, [i[0]]: i[1] }), {});

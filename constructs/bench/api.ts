@@ -16,6 +16,7 @@ import type {
   Storage,
 } from '../kit/api.js';
 import type { CommonStatus } from '../kit/condition.js';
+import type { ComponentPodTemplate } from '../kit/pod-template-api.js';
 import type { Resource } from '../kit/object.js';
 
 /** Shared infrastructure for a set of sites. */
@@ -62,6 +63,8 @@ export interface AppBenchSpec {
   readonly security?: Security;
   /** Where the pods run and how they are marked. */
   readonly podTemplate?: PodTemplate;
+  /** Settings of the pods of single components, over those of `podTemplate`: environment variables, volumes, sidecars, placement. `Dedicated` sites take those of their components. */
+  readonly componentPodTemplates?: BenchPodTemplates;
   /** How its sites are brought to another image. */
   readonly upgrade?: UpgradePolicy;
   /** Stops every write of the operator for this bench while true. */
@@ -136,6 +139,13 @@ export interface ComponentResources {
   readonly workerShort?: Resources;
   /** Workers of the `long` queue. */
   readonly workerLong?: Resources;
+}
+
+/** Pod templates by component: `gunicorn`, `nginx`, `socketio`, `scheduler`, `workerDefault`, `workerShort`, `workerLong`, `jobs`, `redis`, `database`.
+ * @maxProperties 10
+ * @cel self.all(k, k in ['gunicorn', 'nginx', 'socketio', 'scheduler', 'workerDefault', 'workerShort', 'workerLong', 'jobs', 'redis', 'database']) ;; the components of a bench are gunicorn, nginx, socketio, scheduler, workerDefault, workerShort, workerLong, jobs, redis and database */
+export interface BenchPodTemplates {
+  readonly [component: string]: ComponentPodTemplate;
 }
 
 /** Event-driven scaling by queue. */

@@ -1,4 +1,5 @@
 import { benchesByTurn, scalersOfDeployment, sitesOfBench } from '../frappe/indexes.js';
+import { templateReferences } from '../frappe/pod-template-rules.js';
 import { INTEGRATIONS } from '../integrations/index.js';
 import { Waiting } from '../kit/errors.js';
 import { usedKinds, type Integration } from '../kit/integration.js';
@@ -57,6 +58,7 @@ export const benchWith = (integrations: readonly Integration[]): Kind<AppBench, 
   indexes: [benchesByTurn, scalersOfDeployment],
   resolve: resolveBench,
   admissionWarnings: benchWarnings,
+  givenToPods: ({ spec }) => templateReferences(spec.componentPodTemplates),
   normal: [{ path: ['spec', 'domainConfig', 'suffix'], form: normalHost }],
   chart: (scope, id, props) => new BenchChart(scope, id, props),
   // Only until it is known where the image has its assets.

@@ -20,7 +20,7 @@ import {
   resourceRequirements,
   secretEnv,
   selectorLabels,
-  withAffinity,
+  withPodTemplates,
 } from '../frappe/pod.js';
 import { PodService } from '../frappe/service.js';
 import { Volume } from '../frappe/volume.js';
@@ -89,7 +89,7 @@ export class Redis extends Construct {
         template: podTemplate(props),
       },
     });
-    withAffinity(servers, bench);
+    withPodTemplates(servers, { bench, owner, name: names.redis, component: COMPONENT });
     new OnlyFromBench(this, 'network', {
       bench,
       owner,

@@ -1,5 +1,10 @@
 import { resolveApps } from '../frappe/apps.js';
-import { benchModel, DEFAULT_PORTS, type BenchModel } from '../frappe/bench-model.js';
+import {
+  benchModel,
+  benchTemplateProblems,
+  DEFAULT_PORTS,
+  type BenchModel,
+} from '../frappe/bench-model.js';
 import { LONGEST_HOST, publicHosts } from '../frappe/domain.js';
 import { GUNICORN_PORT } from '../kit/constants.generated.js';
 import { sitesOfBench } from '../frappe/indexes.js';
@@ -146,7 +151,11 @@ function modelOf(bench: AppBench, reader: ClusterReader): BenchModel {
 
 /** Problems in a spec that a schema cannot find. */
 export function benchProblems(bench: AppBench): readonly Problem[] {
-  return [...resolveApps(bench).problems, ...userProblems(bench.spec.security, bench.status?.ids)];
+  return [
+    ...resolveApps(bench).problems,
+    ...userProblems(bench.spec.security, bench.status?.ids),
+    ...benchTemplateProblems(bench),
+  ];
 }
 
 function referencedSecrets({ spec }: AppBench): { readonly path: string; readonly name: string }[] {

@@ -1584,6 +1584,146 @@ export const spec: Schema = {
         },
       },
     },
+    componentPodTemplates: {
+      type: 'object',
+      description:
+        'Settings of the pods of single components, over those of `podTemplate`: environment variables, volumes, sidecars, placement. `Dedicated` sites take those of their components.',
+      maxProperties: 10,
+      additionalProperties: {
+        type: 'object',
+        description:
+          'A pod template of Kubernetes, `metadata` and `spec`, which is merged into the pods of a component as a strategic merge patch. What would break the pods is refused by name.',
+        properties: {
+          spec: {
+            type: 'object',
+            description: 'The pods. `metadata`, beside it, has further `labels` and `annotations`.',
+            properties: {
+              containers: {
+                type: 'array',
+                description:
+                  "Containers by name. An operator's own container takes environment variables and mounts; any other name adds a container.",
+                maxItems: 8,
+                items: {
+                  type: 'object',
+                  description: 'A container.',
+                  required: ['name'],
+                  properties: {
+                    name: {
+                      type: 'string',
+                      description: 'Its name.',
+                      pattern: '^[a-z0-9]([-a-z0-9]*[a-z0-9])?$',
+                      minLength: 1,
+                      maxLength: 63,
+                    },
+                    env: {
+                      type: 'array',
+                      description: 'Environment variables by name.',
+                      maxItems: 64,
+                      items: {
+                        type: 'object',
+                        description: 'An environment variable.',
+                        required: ['name'],
+                        properties: {
+                          name: {
+                            type: 'string',
+                            description: 'Its name.',
+                            pattern: '^[A-Za-z_][A-Za-z0-9_.-]*$',
+                            minLength: 1,
+                            maxLength: 253,
+                          },
+                        },
+                        'x-kubernetes-preserve-unknown-fields': true,
+                      },
+                      'x-kubernetes-list-type': 'map',
+                      'x-kubernetes-list-map-keys': ['name'],
+                    },
+                    volumeMounts: {
+                      type: 'array',
+                      description: 'Mounts of volumes by path.',
+                      maxItems: 32,
+                      items: {
+                        type: 'object',
+                        description: 'A mount of a volume.',
+                        required: ['mountPath'],
+                        properties: {
+                          mountPath: {
+                            type: 'string',
+                            description: 'Where the volume is mounted.',
+                            pattern: '^/[A-Za-z0-9._/@+-]*$',
+                            minLength: 1,
+                            maxLength: 512,
+                          },
+                        },
+                        'x-kubernetes-preserve-unknown-fields': true,
+                      },
+                      'x-kubernetes-list-type': 'map',
+                      'x-kubernetes-list-map-keys': ['mountPath'],
+                    },
+                  },
+                  'x-kubernetes-preserve-unknown-fields': true,
+                },
+                'x-kubernetes-list-type': 'map',
+                'x-kubernetes-list-map-keys': ['name'],
+              },
+              initContainers: {
+                type: 'array',
+                description:
+                  'Further init containers by name, which run after those of the operator.',
+                maxItems: 8,
+                items: {
+                  type: 'object',
+                  description: 'An object with a name.',
+                  required: ['name'],
+                  properties: {
+                    name: {
+                      type: 'string',
+                      description: 'Its name.',
+                      pattern: '^[a-z0-9]([-a-z0-9]*[a-z0-9])?$',
+                      minLength: 1,
+                      maxLength: 63,
+                    },
+                  },
+                  'x-kubernetes-preserve-unknown-fields': true,
+                },
+                'x-kubernetes-list-type': 'map',
+                'x-kubernetes-list-map-keys': ['name'],
+              },
+              volumes: {
+                type: 'array',
+                description: 'Further volumes by name.',
+                maxItems: 32,
+                items: {
+                  type: 'object',
+                  description: 'An object with a name.',
+                  required: ['name'],
+                  properties: {
+                    name: {
+                      type: 'string',
+                      description: 'Its name.',
+                      pattern: '^[a-z0-9]([-a-z0-9]*[a-z0-9])?$',
+                      minLength: 1,
+                      maxLength: 63,
+                    },
+                  },
+                  'x-kubernetes-preserve-unknown-fields': true,
+                },
+                'x-kubernetes-list-type': 'map',
+                'x-kubernetes-list-map-keys': ['name'],
+              },
+            },
+            'x-kubernetes-preserve-unknown-fields': true,
+          },
+        },
+        'x-kubernetes-preserve-unknown-fields': true,
+      },
+      'x-kubernetes-validations': [
+        {
+          rule: "self.all(k, k in ['gunicorn', 'nginx', 'socketio', 'scheduler', 'workerDefault', 'workerShort', 'workerLong', 'jobs', 'redis', 'database'])",
+          message:
+            'the components of a bench are gunicorn, nginx, socketio, scheduler, workerDefault, workerShort, workerLong, jobs, redis and database',
+        },
+      ],
+    },
     upgrade: {
       type: 'object',
       description: 'How its sites are brought to another image.',

@@ -17,5 +17,13 @@ export function fieldsWithoutEffect(bench: AppBench): readonly Problem[] {
           },
         ]
       : []),
+    ...(bench.spec.componentPodTemplates?.['redis'] && bench.spec.redisConfig?.external
+      ? [
+          {
+            path: 'spec.componentPodTemplates.redis',
+            message: 'has no effect with redisConfig.external: you run the servers',
+          },
+        ]
+      : []),
   ];
 }

@@ -8,6 +8,7 @@ import { databaseOperator } from '../integrations/database-operator.js';
 import { assignsIds } from '../integrations/openshift/assigned-ids.js';
 import type { PodTemplate } from '../kit/api.js';
 import type { ServerRef } from '../kit/database-operator.js';
+import { Stalled, type Problem } from '../kit/errors.js';
 import { metadataKeysOf, type MetadataKeys } from '../kit/labels.js';
 import { benchNames, serviceHost } from '../kit/names.js';
 import type { ClusterReader } from '../kit/kind.js';
@@ -19,6 +20,8 @@ import {
   REDIS_QUEUE_PORT,
 } from '../kit/constants.generated.js';
 import { frappeImage, type FrappeImage } from './image.js';
+import type { ComponentPodTemplates } from './pod-template.js';
+import { templateProblems } from './pod-template-rules.js';
 import { deniedOfBench, refuseDeniedOther } from './tenant-policy.js';
 import { resolveSecurity, type ResolvedSecurity } from './security.js';
 
@@ -47,6 +50,8 @@ export interface BenchModel {
   readonly assetsInSites: readonly string[];
   readonly security: ResolvedSecurity;
   readonly podTemplate: PodTemplate;
+  /** Over `podTemplate`, by component. */
+  readonly componentPodTemplates: ComponentPodTemplates;
   readonly apps: readonly string[];
   /** Prefix of the bench's queue names (`bench_id`): several benches may share one Redis server. */
   readonly queuePrefix: string;
@@ -86,8 +91,8 @@ export const ROOT_USERS = { mariadb: 'root', postgres: 'postgres' } as const;
 
 /**
  * What of a bench is decided by its spec, the operator's settings and the platform alone.
- * @throws Stalled where the administrator's policy does not allow the spec: then nothing of the bench
- *   or in its sites is written
+ * @throws Stalled where the administrator's policy does not allow the spec, or a pod template would
+ *   break the pods: then nothing of the bench or in its sites is written
  */
 export function benchModel(
   bench: AppBench,
@@ -98,6 +103,7 @@ export function benchModel(
   const name = bench.metadata.name;
   const namespace = bench.metadata.namespace ?? 'default';
   refuseDeniedOther({ kind: 'AppBench', name }, deniedOfBench(bench, settings));
+  refuseInvalidOther({ kind: 'AppBench', name }, benchTemplateProblems(bench));
   const operatorServer = serverRef(bench);
   const host = (service: string): string => serviceHost(service, namespace, settings.clusterDomain);
   return {
@@ -108,6 +114,8 @@ export function benchModel(
     assetsInSites: bench.status?.assets?.inSites ?? [],
     security: resolveSecurity(spec.security, settings, assignsIds(reader), bench.status?.ids),
     podTemplate: spec.podTemplate ?? {},
+    // Nothing is wrong with them: see above.
+    componentPodTemplates: (spec.componentPodTemplates ?? {}) as ComponentPodTemplates,
     apps: resolveApps(bench).apps,
     queuePrefix: `${namespace}.${name}`,
     redis: redisServers(bench, host(benchNames(name).redis)),
@@ -124,6 +132,26 @@ export function benchModel(
       operatorNamespace: settings.operatorNamespace,
     },
   };
+}
+
+/** What is wrong with the pod templates of a bench, whatever the policy. */
+export function benchTemplateProblems(bench: AppBench): readonly Problem[] {
+  return templateProblems(bench.spec.componentPodTemplates, {
+    group: metadataKeysOf(bench).group,
+    // Each pod of the bench has this password in its configuration.
+    secrets: [benchNames(bench.metadata.name).redisSecret],
+    below: {},
+  });
+}
+
+/** @throws Stalled where another resource than the reconciled one is invalid */
+export function refuseInvalidOther(
+  other: { readonly kind: string; readonly name: string },
+  problems: readonly Problem[],
+): void {
+  if (problems.length === 0) return;
+  const message = `${other.kind} "${other.name}" has pod templates that are not valid; see its condition Ready`;
+  throw new Stalled('InvalidSpec', message);
 }
 
 function redisServers({ spec, metadata }: AppBench, host: string): RedisServers {

@@ -12,7 +12,7 @@ import {
   resourceRequirements,
   secretEnv,
   selectorLabels,
-  withAffinity,
+  withPodTemplates,
 } from './pod.js';
 import { PodService } from './service.js';
 import { Volume } from './volume.js';
@@ -116,7 +116,7 @@ export class DatabaseServer extends Construct {
         template: podTemplate(props),
       },
     });
-    withAffinity(server, bench);
+    withPodTemplates(server, { bench, owner, name, component: COMPONENT });
   }
 }
 

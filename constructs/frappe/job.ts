@@ -1,7 +1,7 @@
 import { k8s } from 'cdk8s-plus-28';
 import { Construct } from 'constructs';
 import { childLabels } from '../kit/labels.js';
-import { frappePod, type FrappePodProps, withAffinity } from './pod.js';
+import { frappePod, type FrappePodProps, withPodTemplates } from './pod.js';
 
 export interface FrappeJobProps extends Omit<FrappePodProps, 'restartPolicy' | 'configHash'> {
   /** Hash of the work: the Job runs again when it changes, and only then. */
@@ -28,7 +28,7 @@ export class FrappeJob extends Construct {
       metadata: { name, namespace: bench.namespace, ...jobMetadata(props) },
       spec: jobSpec(props),
     });
-    withAffinity(job, bench);
+    withPodTemplates(job, { ...props, component: 'jobs' });
   }
 }
 
@@ -62,7 +62,8 @@ export class FrappeCronJob extends Construct {
         jobTemplate: { metadata: jobMetadata(props), spec: jobSpec(props) },
       },
     });
-    withAffinity(cronJob, bench, '/spec/jobTemplate/spec/template');
+    const at = '/spec/jobTemplate/spec/template';
+    withPodTemplates(cronJob, { ...props, component: 'jobs' }, at);
   }
 }
 

@@ -6,6 +6,8 @@ import { childLabels } from '../kit/labels.js';
 import { benchNames } from '../kit/names.js';
 import type { Resource } from '../kit/object.js';
 import type { BenchModel, SecretKey } from './bench-model.js';
+import type { PodComponent } from './pod-components.js';
+import { withComponentTemplate, type PodJson } from './pod-template.js';
 import { BENCH_DIR, ISOLATED_SCRIPT, SCRIPTS_DIR } from '../kit/constants.generated.js';
 
 export const SITES_DIR = `${BENCH_DIR}/sites`;
@@ -148,24 +150,54 @@ function withAssets(container: FrappeContainerProps): FrappeContainerProps {
   return { ...container, extraMounts: [...extraMounts, mount] };
 }
 
+/** The pods that a template is for. */
+export interface TemplatedPods {
+  readonly bench: Pick<BenchModel, 'podTemplate' | 'componentPodTemplates'>;
+  readonly owner: Resource;
+  /** Name of the object that makes the pods. */
+  readonly name: string;
+  /** undefined for pods that have no template of their own. */
+  readonly component: PodComponent | undefined;
+}
+
 /**
- * Puts the template's affinity into what makes pods, as it is written: the typed objects know the
- * fields of one Kubernetes release only, and would drop the others without a word.
- * @param pod where the pod's template is
+ * Puts the affinity of `podTemplate`, and then the template of the component, into what makes pods, as
+ * they are written: the typed objects know the fields of one Kubernetes release only, and would drop the
+ * others without a word.
+ * @param at where the pod's template is
  */
-export function withAffinity(
+export function withPodTemplates(
   podMaker: ApiObject,
-  { podTemplate }: Pick<BenchModel, 'podTemplate'>,
-  pod = '/spec/template',
+  pods: TemplatedPods,
+  at = '/spec/template',
 ): void {
-  const { affinity } = podTemplate;
-  if (!affinity) return;
+  const { affinity } = pods.bench.podTemplate;
+  const template = pods.component && pods.bench.componentPodTemplates[pods.component];
+  if (!affinity && !template) return;
   // Typed objects apply their own JSON patches first and drop unknown fields last.
   const typed = podMaker.toJson.bind(podMaker);
   // In one order of keys, as all that is synthesized.
-  const value: unknown = JSON.parse(canonicalJson(affinity));
-  const patch = JsonPatch.add(`${pod}/spec/affinity`, value);
-  podMaker.toJson = () => JsonPatch.apply(typed(), patch) as unknown;
+  const ordered = (value: unknown): unknown => JSON.parse(canonicalJson(value));
+  podMaker.toJson = () => {
+    const placed = affinity
+      ? (JsonPatch.apply(
+          typed(),
+          JsonPatch.add(`${at}/spec/affinity`, ordered(affinity)),
+        ) as object)
+      : (typed() as object);
+    if (!template || !pods.component) return placed;
+    const pod = at
+      .split('/')
+      .slice(1)
+      .reduce(fieldOf, placed as unknown) as PodJson;
+    const selector = selectorLabels(pods);
+    const merged = withComponentTemplate(pod, pods.component, template, { selector });
+    return JsonPatch.apply(placed, JsonPatch.replace(at, ordered(merged))) as unknown;
+  };
+}
+
+function fieldOf(value: unknown, name: string): unknown {
+  return (value as Readonly<Record<string, unknown>>)[name];
 }
 
 /**

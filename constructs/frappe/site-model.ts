@@ -1,15 +1,18 @@
 import type { AppBench } from '../bench/api.js';
 import type { PodTemplate } from '../kit/api.js';
 import { defined } from '../kit/defined.js';
-import { Waiting } from '../kit/errors.js';
+import { Waiting, type Problem } from '../kit/errors.js';
 import type { ClusterReader } from '../kit/kind.js';
-import { isPaused } from '../kit/labels.js';
+import { isPaused, type MetadataKeys } from '../kit/labels.js';
+import { benchNames } from '../kit/names.js';
 import type { Settings } from '../kit/settings.js';
 import type { AppSite } from '../site/api.js';
 import { withoutIgnoredApps } from './apps.js';
-import { benchModel, type BenchModel } from './bench-model.js';
+import { benchModel, refuseInvalidOther, type BenchModel } from './bench-model.js';
 import { imageNamed } from './image.js';
-import { deniedOfTemplate, refuseDeniedOther } from './tenant-policy.js';
+import { belowPodTemplate, mergedTemplates, type RawTemplates } from './pod-template.js';
+import { templateProblems } from './pod-template-rules.js';
+import { deniedOfTemplate, deniedOfTemplates, refuseDeniedOther } from './tenant-policy.js';
 
 /** A site, for Jobs that run in it: their pods are like the site's own. */
 export interface SiteModel {
@@ -95,6 +98,7 @@ function siteOffer(site: AppSite): {
   readonly benchName: string;
   readonly image: string | undefined;
   readonly podTemplate: PodTemplate | undefined;
+  readonly componentPodTemplates: RawTemplates | undefined;
   readonly deleting: boolean;
   readonly notUsable: string | undefined;
 } {
@@ -104,6 +108,7 @@ function siteOffer(site: AppSite): {
     benchName: spec.benchRef.name,
     image: status?.image,
     podTemplate: spec.podTemplate,
+    componentPodTemplates: spec.componentPodTemplates,
     deleting: metadata.deletionTimestamp !== undefined,
     notUsable: whyNotUsable(site),
   };
@@ -158,29 +163,75 @@ export function bareBench(bench: AppBench): AppBench {
   };
 }
 
-/** @throws Stalled where the administrator's policy does not allow the site's pod template */
-function siteBench(
-  bench: BenchModel,
-  site: { readonly name: string; readonly podTemplate: PodTemplate | undefined },
-  settings: Settings,
-): BenchModel {
-  const { name, podTemplate } = site;
-  const denied = deniedOfTemplate(podTemplate, bench.namespace, settings);
-  refuseDeniedOther({ kind: 'AppSite', name }, denied);
-  return withTemplate(bench, podTemplate);
+/** The pod templates of a site. */
+export interface SiteTemplates {
+  readonly podTemplate?: PodTemplate | undefined;
+  readonly componentPodTemplates?: RawTemplates | undefined;
 }
 
-/** The bench's pod template, with the site's own on top. */
-export function withTemplate(bench: BenchModel, template: PodTemplate | undefined): BenchModel {
-  if (!template) return bench;
-  const { labels, annotations, ...rest } = template;
+/** @throws Stalled where the administrator's policy does not allow the site's pod templates, or one is invalid */
+function siteBench(
+  bench: BenchModel,
+  site: SiteTemplates & { readonly name: string },
+  settings: Settings,
+): BenchModel {
+  const { name, podTemplate, componentPodTemplates } = site;
+  const { namespace, metadataKeys } = bench;
+  refuseDeniedOther({ kind: 'AppSite', name }, [
+    ...deniedOfTemplate(podTemplate, namespace, settings),
+    ...deniedOfTemplates(componentPodTemplates, namespace, settings),
+  ]);
+  refuseInvalidOther(
+    { kind: 'AppSite', name },
+    siteTemplateProblems(site, { benchName: bench.name, metadataKeys, bench }),
+  );
+  return withTemplates(bench, site);
+}
+
+/**
+ * What is wrong with the pod templates of a site, whatever the policy.
+ * @param bench undefined where it is not read: nothing is said about what may come from it
+ */
+export function siteTemplateProblems(
+  { componentPodTemplates, podTemplate }: SiteTemplates,
+  {
+    benchName,
+    metadataKeys,
+    bench,
+  }: {
+    readonly benchName: string;
+    readonly metadataKeys: MetadataKeys;
+    readonly bench?: BenchModel | undefined;
+  },
+): readonly Problem[] {
+  return templateProblems(componentPodTemplates, {
+    group: metadataKeys.group,
+    secrets: [benchNames(benchName).redisSecret],
+    ...(bench ? { below: belowPodTemplate(bench.componentPodTemplates, podTemplate) } : {}),
+  });
+}
+
+/** The bench's pod templates, with the site's own on top. */
+export function withTemplates(
+  bench: BenchModel,
+  { podTemplate, componentPodTemplates }: SiteTemplates,
+): BenchModel {
+  if (!podTemplate && !componentPodTemplates) return bench;
+  const below = belowPodTemplate(bench.componentPodTemplates, podTemplate);
   return {
     ...bench,
-    podTemplate: {
-      ...bench.podTemplate,
-      ...rest,
-      labels: { ...bench.podTemplate.labels, ...labels },
-      annotations: { ...bench.podTemplate.annotations, ...annotations },
-    },
+    podTemplate: withTemplate(bench.podTemplate, podTemplate),
+    componentPodTemplates: mergedTemplates(below, componentPodTemplates),
+  };
+}
+
+function withTemplate(below: PodTemplate, template: PodTemplate | undefined): PodTemplate {
+  if (!template) return below;
+  const { labels, annotations, ...rest } = template;
+  return {
+    ...below,
+    ...rest,
+    labels: { ...below.labels, ...labels },
+    annotations: { ...below.annotations, ...annotations },
   };
 }

@@ -10,6 +10,9 @@ import {
 } from '../kit/tenant-policy.js';
 import { DATABASE_IMAGES, REDIS_IMAGE } from './default-images.js';
 import { frappeImage } from './image.js';
+import type { RawTemplates } from './pod-template.js';
+import type { TemplatePod, TemplateSecurity } from './pod-template-types.js';
+import { components } from './pod-template-rules.js';
 
 /** The most fields that a message names: a condition has a longest message. */
 const MOST = 16;
@@ -47,6 +50,7 @@ export function deniedOfBench(
   const policy = policyOf(settings);
   return [
     ...deniedOfTemplate(spec.podTemplate, metadata.namespace ?? 'default', settings),
+    ...deniedOfTemplates(spec.componentPodTemplates, metadata.namespace ?? 'default', settings),
     ...deniedSecurity(spec.security, policy),
     ...benchImages(spec).flatMap(({ path, image }) => deniedImage(path, image, policy)),
   ];
@@ -93,15 +97,48 @@ export function deniedOfTemplate(
 ): readonly Problem[] {
   const policy = policyOf(settings);
   return [
-    ...deniedServiceAccount(template?.serviceAccountName, namespace, policy),
-    ...Object.entries(template?.annotations ?? {})
-      .sort(([a], [b]) => (a < b ? -1 : 1))
-      .flatMap(([key, value]) => deniedProfile(key, value, policy)),
+    ...deniedServiceAccount(
+      { path: 'spec.podTemplate.serviceAccountName', name: template?.serviceAccountName },
+      namespace,
+      policy,
+    ),
+    ...deniedProfiles('spec.podTemplate.annotations', template?.annotations, policy),
   ];
 }
 
+/** What the policy does not allow of the pod templates of components. */
+export function deniedOfTemplates(
+  templates: RawTemplates | undefined,
+  namespace: string,
+  settings: Settings,
+): readonly Problem[] {
+  const policy = policyOf(settings);
+  return components(templates).flatMap(([component, { metadata, spec = {} }]) => {
+    const path = `spec.componentPodTemplates.${component}`;
+    const { serviceAccountName: name } = spec;
+    return [
+      ...deniedServiceAccount({ path: `${path}.spec.serviceAccountName`, name }, namespace, policy),
+      ...deniedProfiles(`${path}.metadata.annotations`, metadata?.annotations, policy),
+      ...deniedContainers(spec, `${path}.spec`, policy),
+    ];
+  });
+}
+
+function deniedContainers(
+  spec: TemplatePod,
+  path: string,
+  policy: TenantPolicy,
+): readonly Problem[] {
+  return (['containers', 'initContainers'] as const).flatMap((field) =>
+    (spec[field] ?? []).flatMap(({ image, securityContext }, i) => [
+      ...(image === undefined ? [] : deniedImage(`${path}.${field}[${i}].image`, image, policy)),
+      ...deniedContext(`${path}.${field}[${i}].securityContext`, securityContext, policy),
+    ]),
+  );
+}
+
 function deniedServiceAccount(
-  name: string | undefined,
+  { path, name }: { readonly path: string; readonly name: string | undefined },
   namespace: string,
   policy: TenantPolicy,
 ): readonly Problem[] {
@@ -109,7 +146,7 @@ function deniedServiceAccount(
   const allowed = ['default', ...policy.allowedServiceAccounts].join(', ');
   return [
     {
-      path: 'spec.podTemplate.serviceAccountName',
+      path,
       message: `Unsupported value: "${name}": the allowed service accounts in namespace ${namespace} are: ${allowed}; ${others('allowed-service-accounts')}`,
     },
   ];
@@ -118,27 +155,70 @@ function deniedServiceAccount(
 const APPARMOR = 'container.apparmor.security.beta.kubernetes.io/';
 const SECCOMP = /^(container[.])?seccomp[.]security[.]alpha[.]kubernetes[.]io\//;
 
+function deniedProfiles(
+  path: string,
+  annotations: Readonly<Record<string, string>> | undefined,
+  policy: TenantPolicy,
+): readonly Problem[] {
+  return Object.entries(annotations ?? {})
+    .sort(([a], [b]) => (a < b ? -1 : 1))
+    .flatMap(([key, value]) =>
+      deniedProfile(key, value, policy).map((message) => ({ path: `${path}[${key}]`, message })),
+    );
+}
+
 /** An annotation of a pod that turns off a security profile, which Pod Security `baseline` refuses. */
-function deniedProfile(key: string, value: string, policy: TenantPolicy): readonly Problem[] {
+function deniedProfile(key: string, value: string, policy: TenantPolicy): readonly string[] {
   if (policy.podSecurityLevel === 'privileged') return [];
   if (!key.startsWith(APPARMOR) && !SECCOMP.test(key)) return [];
   if (/^((runtime|docker)\/default|localhost\/.+)$/.test(value)) return [];
   return [
-    {
-      path: `spec.podTemplate.annotations[${key}]`,
-      message: `Unsupported value: "${value}": Pod Security allows: runtime/default, localhost/*; ${others('pod-security-level', 'privileged')}`,
-    },
+    `Unsupported value: "${value}": Pod Security allows: runtime/default, localhost/*; ${others('pod-security-level', 'privileged')}`,
   ];
 }
 
 /** Fields of `security` beyond Pod Security `restricted`. The schema refuses the user 0. */
-function deniedSecurity(
-  security: Security | undefined,
+function deniedSecurity(security: Security | undefined, policy: TenantPolicy): readonly Problem[] {
+  return deniedContext('spec.security.securityContext', security?.securityContext, policy);
+}
+
+/** The capabilities that Pod Security `baseline` lets a container add. */
+const BASELINE = [
+  ...['AUDIT_WRITE', 'CHOWN', 'DAC_OVERRIDE', 'FOWNER', 'FSETID', 'KILL', 'MKNOD'],
+  ...['NET_BIND_SERVICE', 'SETFCAP', 'SETGID', 'SETPCAP', 'SETUID', 'SYS_CHROOT'],
+];
+
+/** What a container may not have below a level of Pod Security. */
+function deniedContext(
+  path: string,
+  context: Pick<TemplateSecurity, 'allowPrivilegeEscalation' | 'capabilities'> = {},
   { podSecurityLevel }: TenantPolicy,
 ): readonly Problem[] {
-  if (podSecurityLevel !== 'restricted') return [];
-  const { allowPrivilegeEscalation, capabilities } = security?.securityContext ?? {};
-  const path = 'spec.security.securityContext';
+  return [
+    ...deniedAdditions(`${path}.capabilities.add`, context.capabilities?.add, podSecurityLevel),
+    ...(podSecurityLevel === 'restricted' ? beyondRestricted(path, context) : []),
+  ];
+}
+
+function deniedAdditions(
+  path: string,
+  added: readonly string[] | undefined,
+  level: TenantPolicy['podSecurityLevel'],
+): readonly Problem[] {
+  const allowed = level === 'restricted' ? ['NET_BIND_SERVICE'] : BASELINE;
+  if (level === 'privileged' || (added ?? []).every((name) => allowed.includes(name))) return [];
+  const next = level === 'restricted' ? 'baseline' : 'privileged';
+  const message = `Unsupported value: ${JSON.stringify(added)}: Pod Security ${level} allows: ${allowed.join(', ')}; ${others('pod-security-level', next)}`;
+  return [{ path, message }];
+}
+
+function beyondRestricted(
+  path: string,
+  {
+    allowPrivilegeEscalation,
+    capabilities,
+  }: Pick<TemplateSecurity, 'allowPrivilegeEscalation' | 'capabilities'>,
+): readonly Problem[] {
   const allowed = others('pod-security-level', 'baseline');
   return [
     ...(allowPrivilegeEscalation === true

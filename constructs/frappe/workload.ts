@@ -1,7 +1,8 @@
 import { k8s } from 'cdk8s-plus-28';
 import { Construct } from 'constructs';
 import { childLabels } from '../kit/labels.js';
-import { frappePod, selectorLabels, type FrappePodProps, withAffinity } from './pod.js';
+import { podComponent } from './pod-components.js';
+import { frappePod, selectorLabels, type FrappePodProps, withPodTemplates } from './pod.js';
 
 export interface WorkloadProps extends FrappePodProps {
   /** Number of replicas; undefined leaves the number to an autoscaler. */
@@ -38,7 +39,7 @@ export class Workload extends Construct {
         template: frappePod(props),
       },
     });
-    withAffinity(deployment, props.bench);
+    withPodTemplates(deployment, { ...props, component: podComponent(component) });
     if (replicas !== undefined && replicas > 1) {
       new k8s.KubePodDisruptionBudget(this, 'budget', {
         metadata: { name, namespace, labels },

@@ -82,6 +82,11 @@ export interface Kind<R extends Resource = Resource, F = unknown> {
   probes(props: ChartProps<R, F>): readonly HttpProbe[];
   /** Values of the spec that are legal but seldom intended: warnings at admission. @default none */
   admissionWarnings?(resource: R, reader: ClusterReader): readonly Problem[];
+  /**
+   * The objects of the namespace whose content the resource gives to pods as a user likes. Who names one
+   * must be allowed to get it: admission asks the cluster. @default none
+   */
+  givenToPods?(resource: R): readonly ObjectReference[];
   /** Fields that admission brings to a normal form. @default none */
   readonly normal?: readonly NormalField[];
   /** The status of the resource, from what was observed. */
@@ -95,6 +100,13 @@ export interface Kind<R extends Resource = Resource, F = unknown> {
   previewStatus?(resource: R): Readonly<Record<string, unknown>>;
   /** What `app-operator status` shows of a resource. @default its state and phase only */
   readonly statusView?: StatusView<R>;
+}
+
+/** An object of the same namespace, and the field that names it. */
+export interface ObjectReference {
+  readonly kind: string;
+  readonly name: string;
+  readonly path: string;
 }
 
 export interface ChartProps<R extends Resource, F> {

@@ -14,6 +14,7 @@ import type {
 import type { BackupDestination } from '../backup/api.js';
 import type { WorkerScaling } from '../bench/api.js';
 import type { CommonStatus } from '../kit/condition.js';
+import type { ComponentPodTemplate } from '../kit/pod-template-api.js';
 import type { Resource } from '../kit/object.js';
 
 /** One site on a bench. */
@@ -57,6 +58,8 @@ export interface AppSiteSpec {
   readonly maintenance: boolean;
   /** Where the pods run and how they are marked; what is not given comes from the bench. */
   readonly podTemplate?: PodTemplate;
+  /** Settings of the pods of the site's own components and Jobs, over those of its bench and of `podTemplate`. */
+  readonly componentPodTemplates?: SitePodTemplates;
   /** Stops every write of the operator for this site while true. */
   readonly paused?: boolean;
   /** A backup that the site gets its data from, when it is made or later. Each is restored once. */
@@ -135,6 +138,13 @@ export interface SiteResources {
   readonly workerShort?: Resources;
   /** Workers of the `long` queue. */
   readonly workerLong?: Resources;
+}
+
+/** Pod templates by component: `gunicorn`, `workerDefault`, `workerShort`, `workerLong`, `jobs`, `database`.
+ * @maxProperties 6
+ * @cel self.all(k, k in ['gunicorn', 'workerDefault', 'workerShort', 'workerLong', 'jobs', 'database']) ;; the components of a site are gunicorn, workerDefault, workerShort, workerLong, jobs and database */
+export interface SitePodTemplates {
+  readonly [component: string]: ComponentPodTemplate;
 }
 
 /** Access to a site from outside of the cluster. */

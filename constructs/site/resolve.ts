@@ -5,7 +5,7 @@ import { databaseOperatorServer } from '../frappe/database-operator-server.js';
 import { redisVersion } from '../frappe/redis-version.js';
 import { requireSecret } from '../frappe/secret.js';
 import { refuseSharedName } from '../frappe/name-conflict.js';
-import { benchOffer, withTemplate } from '../frappe/site-model.js';
+import { benchOffer, siteTemplateProblems, withTemplates } from '../frappe/site-model.js';
 import { refuseDenied } from '../frappe/tenant-policy.js';
 import { WORKER_COMPONENTS } from '../frappe/worker.js';
 import { scaledToZero, foreignScalers, type WorkersWanted } from '../frappe/worker-scaling.js';
@@ -15,7 +15,7 @@ import type { Queue } from '../kit/api.js';
 import type { Integration } from '../kit/integration.js';
 import { Stalled, Waiting } from '../kit/errors.js';
 import type { ClusterReader } from '../kit/kind.js';
-import { namedSecretOf, runAgainOf, valuesIdOf } from '../kit/labels.js';
+import { metadataKeysOf, namedSecretOf, runAgainOf, valuesIdOf } from '../kit/labels.js';
 import { siteNames } from '../kit/names.js';
 import type { AppSite } from './api.js';
 import { databasePlan, type SiteDatabasePlan } from './database.js';
@@ -36,8 +36,10 @@ export function resolveSite(
   integrations: readonly Integration[] = INTEGRATIONS,
 ): SiteInputs {
   refuseDenied(deniedOfSite(site, reader.settings));
+  refuseInvalidTemplates(site, undefined);
   refuseSharedName(site, 'AppBench', reader);
   const read = readBench(site, reader);
+  refuseInvalidTemplates(site, read.model);
   const upgrade = resolveUpgrade(site, read.model, read.rolledOut, reader);
   const waitsForTurn = upgrade?.started === false;
   const model = waitsForTurn ? benchBefore(read.model, read.bench, upgrade.from) : read.model;
@@ -50,7 +52,7 @@ export function resolveSite(
   const secrets = resolveSecrets(site, database, reader);
   const restore = resolveRestore(site, reader);
   return {
-    bench: withTemplate(model, site.spec.podTemplate),
+    bench: withTemplates(model, site.spec),
     blockedReason: blockedReason(site, { bench: read, upgrade, restore, missing: secrets.missing }),
     generated: secrets.generated,
     database,
@@ -67,6 +69,16 @@ export function resolveSite(
     restore,
     runAgain: runAgainOf(site),
   };
+}
+
+/** @throws Stalled */
+function refuseInvalidTemplates(site: AppSite, bench: BenchModel | undefined): void {
+  const problems = siteTemplateProblems(site.spec, {
+    benchName: site.spec.benchRef.name,
+    metadataKeys: metadataKeysOf(site),
+    bench,
+  });
+  if (problems.length > 0) throw Stalled.invalid(problems);
 }
 
 /** How the site is reached from outside of the cluster. */

@@ -1,5 +1,10 @@
 import { DATABASE_IMAGES } from '../frappe/default-images.js';
-import { deniedImage, deniedOfTemplate, others } from '../frappe/tenant-policy.js';
+import {
+  deniedImage,
+  deniedOfTemplate,
+  deniedOfTemplates,
+  others,
+} from '../frappe/tenant-policy.js';
 import type { Problem } from '../kit/errors.js';
 import type { Settings } from '../kit/settings.js';
 import {
@@ -16,6 +21,7 @@ export function deniedOfSite({ metadata, spec }: AppSite, settings: Settings): r
   const policy = policyOf(settings);
   return [
     ...deniedOfTemplate(spec.podTemplate, metadata.namespace ?? 'default', settings),
+    ...deniedOfTemplates(spec.componentPodTemplates, metadata.namespace ?? 'default', settings),
     ...deniedAnnotations(spec.ingress, policy),
     ...(spec.dbConfig.image === undefined
       ? []

@@ -9,8 +9,29 @@ const SERVERS = {
 
 /** Fields of a site that are accepted and have no effect. */
 export function fieldsWithoutEffect({ spec }: AppSite): readonly Problem[] {
-  const { mode, resources } = spec.dbConfig;
+  return [...resourcesWithoutEffect(spec), ...templatesWithoutEffect(spec)];
+}
+
+function resourcesWithoutEffect({ dbConfig }: AppSite['spec']): readonly Problem[] {
+  const { mode, resources } = dbConfig;
   if (!resources || mode === 'dedicated') return [];
   const message = `has no effect in mode ${mode}: ${SERVERS[mode]}`;
   return [{ path: 'spec.dbConfig.resources', message }];
+}
+
+function templatesWithoutEffect({
+  componentPodTemplates = {},
+  dbConfig,
+  workloads,
+}: AppSite['spec']): readonly Problem[] {
+  return Object.keys(componentPodTemplates).flatMap((component) => {
+    const path = `spec.componentPodTemplates.${component}`;
+    if (component === 'jobs') return [];
+    if (component === 'database') {
+      const message = `has no effect in mode ${dbConfig.mode}: only mode dedicated has a server for the site`;
+      return dbConfig.mode === 'dedicated' ? [] : [{ path, message }];
+    }
+    const message = `has no effect with workloads Shared: set it on the AppBench`;
+    return workloads === 'Shared' ? [{ path, message }] : [];
+  });
 }

@@ -10,6 +10,7 @@ import { oversize } from '../../constructs/kit/schema/admit.js';
 import type { Logger } from '../telemetry/log.js';
 import { AuthorReader, keyOfRead } from './author-reader.js';
 import type { Read } from './author-access.js';
+import { unreadable } from './given-to-pods.js';
 import { normalize } from './normalize.js';
 import { type AdmissionRequest, type AdmissionResponse, refusal, shortened } from './review.js';
 import { deletionWarnings, validate, type AdmissionChange } from './validate.js';
@@ -61,7 +62,9 @@ export class Admission {
       const later = { ...change, reader: this.props.reader() };
       result = await this.#asAuthor(request, later, validate);
     }
-    const { problems, warnings } = result;
+    const { warnings } = result;
+    const problems =
+      result.problems.length > 0 ? result.problems : await this.#hidden(request, change);
     return problems.length > 0 ? this.#refuse(request, change, problems) : allow(request, warnings);
   }
 
@@ -109,6 +112,11 @@ export class Admission {
         }),
       );
     }
+  }
+
+  /** The objects that a change gives to pods, and that its author may not get. */
+  #hidden({ userInfo = {} }: AdmissionRequest, change: AdmissionChange): Promise<Problem[]> {
+    return unreadable(change, (read) => this.props.mayRead(userInfo, read));
   }
 
   /** Undefined if the change is not reviewed. */

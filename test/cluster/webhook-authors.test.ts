@@ -134,6 +134,29 @@ describe('whether a Secret exists', () => {
   });
 });
 
+describe('what a pod template gives to pods', () => {
+  const from = (name: string): Manifest =>
+    aBench('new', {
+      componentPodTemplates: {
+        gunicorn: { spec: { containers: [{ name: 'gunicorn', envFrom: [{ secretRef: { name } }] }] } },
+      },
+    });
+  const forbidden = (name: string): RegExp =>
+    new RegExp(`envFrom\\[0\\].secretRef.name: Forbidden: "${name}": you may not get this Secret`);
+
+  test('is refused to an author who may not get it, whether it exists or not', async () => {
+    for (const name of ['present', 'absent']) {
+      assert.match(await as('tenant', from(name)), forbidden(name));
+    }
+    assert.match(await as('named', from('other')), forbidden('other'));
+  });
+  test('is admitted of an author who may get it', async () => {
+    for (const author of ['reader', 'named'] as const) {
+      assert.match(await as(author, from('present')), /created \(server dry run\)/);
+    }
+  });
+});
+
 describe('whether another object exists', () => {
   const onBench = (bench: string, siteName = 'new.example.com'): Manifest =>
     aSite('new', { bench, siteName });

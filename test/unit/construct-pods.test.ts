@@ -178,7 +178,7 @@ suite('probes', () => {
   });
   test('and every container is one of these', () => {
     const known =
-      /^(gunicorn|nginx|socketio|cache|queue|mariadb|postgres|worker-\w+|scheduler|metrics|init|database-admin|store-signer|reopen|drop|queue-prefix|backup|backup-delete|job|assets)$/;
+      /^(gunicorn|nginx|socketio|cache|queue|mariadb|postgres|worker-\w+|scheduler|metrics|init|database-admin|store-signer|reopen|drop|queue-prefix|backup|backup-delete|job|assets|fonts|models|logs|tunnel|redis-exporter)$/;
     eachContainer(({ name }) => {
       assert.match(name, known);
     });

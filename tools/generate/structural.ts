@@ -51,7 +51,13 @@ export function structural(json: JsonSchema, path: string): Schema {
   if (unknown.length > 0)
     throw new SchemaError(`${path}: no structural form for ${unknown.join(', ')}`);
   if (json['preserveUnknownFields'] === true) {
-    return { ...same(json), type: 'object', 'x-kubernetes-preserve-unknown-fields': true };
+    const { additionalProperties: _, ...known } = json;
+    return {
+      ...same(json),
+      type: 'object',
+      ...object(known, path),
+      'x-kubernetes-preserve-unknown-fields': true,
+    };
   }
   return completed({
     ...same(json),

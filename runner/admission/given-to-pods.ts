@@ -1,0 +1,64 @@
+import { isObject } from '../../constructs/kit/is-object.js';
+import type { Problem } from '../../constructs/kit/errors.js';
+import type { ObjectReference } from '../../constructs/kit/kind.js';
+import type { Resource } from '../../constructs/kit/object.js';
+import type { AnyKind } from '../../constructs/registry.js';
+import type { Read } from './author-access.js';
+import type { AdmissionChange } from './validate.js';
+
+/** The most objects that are asked about one by one, for an author who may not get all of a kind. */
+const MOST = 32;
+
+/**
+ * The objects that a change newly gives to pods, and that its author may not get: through a pod of any
+ * image their content could be read. Whether they exist is not looked at.
+ */
+export async function unreadable(
+  { kind, object, old }: AdmissionChange,
+  mayRead: (read: Read) => Promise<boolean>,
+): Promise<Problem[]> {
+  const known = new Set(old ? referencesOf(kind, old).map(keyOf) : []);
+  const added = referencesOf(kind, object).filter((reference) => !known.has(keyOf(reference)));
+  const { namespace = 'default' } = object.metadata;
+  const kinds = [...new Set(added.map((reference) => reference.kind))];
+  const hidden = await Promise.all(
+    kinds.map(async (name) => {
+      const ofKind = added.filter((reference) => reference.kind === name);
+      const allowed = await mayRead({ verb: 'get', kind: name, namespace });
+      return allowed ? [] : hiddenOf(ofKind, namespace, mayRead);
+    }),
+  );
+  return hidden.flat();
+}
+
+async function hiddenOf(
+  references: readonly ObjectReference[],
+  namespace: string,
+  mayRead: (read: Read) => Promise<boolean>,
+): Promise<Problem[]> {
+  const names = [...new Set(references.map(({ name }) => name))];
+  const allowed = new Set<string>();
+  await Promise.all(
+    references
+      .filter(({ name }, i) => references.findIndex((other) => other.name === name) === i)
+      .slice(0, MOST)
+      .map(async ({ kind, name }) => {
+        if (await mayRead({ verb: 'get', kind, namespace, name })) allowed.add(name);
+      }),
+  );
+  const more = names.length > MOST ? `; of more than ${MOST} names none is asked about` : '';
+  return references
+    .filter(({ name }) => !allowed.has(name))
+    .map(({ kind, name, path }) => ({
+      path,
+      message: `Forbidden: "${name}": you may not get this ${kind}, so pods do not get its content; let an author who may get it set the field${more}`,
+    }));
+}
+
+function referencesOf(kind: AnyKind, resource: Resource): readonly ObjectReference[] {
+  return isObject(resource.spec) ? (kind.givenToPods?.(resource) ?? []) : [];
+}
+
+function keyOf({ kind, name }: ObjectReference): string {
+  return `${kind}/${name}`;
+}

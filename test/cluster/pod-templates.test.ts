@@ -1,0 +1,122 @@
+import assert from 'node:assert/strict';
+import { after, before, describe, test } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
+
+import { type Cluster, startCluster } from './harness.js';
+import { aBench } from './support/builders.js';
+import { at, conditionOf, type Live } from './support/objects.js';
+
+let cluster: Cluster;
+let namespace: string;
+before(async () => {
+  cluster = await startCluster({ audit: true });
+  namespace = await cluster.namespace();
+  await cluster.operator();
+  await cluster.apply(namespace, aBench('b'));
+  await cluster.ready('AppBench', namespace, 'b');
+});
+after(() => cluster.stop());
+
+/** Applies a part of the bench server-side, as one of several tools. */
+async function applyAs(manager: string, gunicorn: object): Promise<void> {
+  const part = {
+    apiVersion: 'app-operator.io/v1alpha1',
+    kind: 'AppBench',
+    metadata: { name: 'b' },
+    spec: { componentPodTemplates: { gunicorn } },
+  };
+  const args = ['apply', '--server-side', `--field-manager=${manager}`, '--filename=-'];
+  await cluster.controlPlane.kubectl(
+    [`--namespace=${namespace}`, ...args],
+    JSON.stringify(part),
+  );
+}
+
+const container = (live: Live, name: string): unknown =>
+  (at(live, 'spec.template.spec.containers') as { readonly name: string }[]).find(
+    (one) => one.name === name,
+  );
+const variables = (live: Live): readonly string[] =>
+  (container(live, 'gunicorn') as { readonly env: readonly { readonly name: string }[] }).env.map(
+    ({ name }) => name,
+  );
+const gunicorn = (): Promise<Live> => cluster.the('Deployment', namespace, 'b-gunicorn');
+
+/** A sidecar, a spread and a file, with all that the API server gives defaults. */
+const FULL = {
+  metadata: { labels: { tier: 'web' }, annotations: { 'example.com/logs': 'json' } },
+  spec: {
+    topologySpreadConstraints: [
+      { maxSkew: 1, topologyKey: 'kubernetes.io/hostname', whenUnsatisfiable: 'ScheduleAnyway' },
+    ],
+    hostAliases: [{ ip: '192.0.2.1', hostnames: ['erp.example.com'] }],
+    volumes: [{ name: 'ca', configMap: { name: 'ca', optional: true } }],
+    containers: [
+      {
+        name: 'logs',
+        image: 'example.com/logs:1',
+        ports: [{ containerPort: 2020 }],
+        readinessProbe: { tcpSocket: { port: 2020 } },
+        env: [{ name: 'POD', valueFrom: { fieldRef: { fieldPath: 'metadata.name' } } }],
+        volumeMounts: [{ name: 'ca', mountPath: '/ca' }],
+      },
+    ],
+  },
+};
+
+describe('pod templates by server-side apply', () => {
+  test('of two tools are merged: each owns its variable', async () => {
+    const withVariable = (name: string) => ({
+      spec: { containers: [{ name: 'gunicorn', env: [{ name, value: 'x' }] }] },
+    });
+    await applyAs('one', withVariable('ONE'));
+    await applyAs('two', withVariable('TWO'));
+    await cluster.until('both variables to be in the pods', async () => {
+      const names = variables(await gunicorn());
+      assert.ok(names.includes('ONE') && names.includes('TWO'), names.join());
+    });
+    await applyAs('one', {});
+    await cluster.until('one of them to be gone', async () => {
+      const names = variables(await gunicorn());
+      assert.ok(!names.includes('ONE') && names.includes('TWO'), names.join());
+    });
+  });
+
+  test('are read back as they were written: nothing is written twice', async () => {
+    const nginx = await cluster.the('Deployment', namespace, 'b-nginx');
+    await applyAs('three', FULL);
+    await cluster.until('the sidecar to be there', async () => {
+      assert.ok(container(await gunicorn(), 'logs'));
+    });
+    await cluster.ready('AppBench', namespace, 'b');
+    await sleep(1_500);
+    const since = new Date();
+    await cluster.patch('AppBench', namespace, 'b', { metadata: { annotations: { touched: 'x' } } });
+    await sleep(2_500);
+    const writes = await cluster.writes({ namespace, since });
+    assert.deepEqual(writes.filter((write) => /deployments|jobs|statefulsets/.test(write)), []); // prettier-ignore
+    const now = await cluster.the('Deployment', namespace, 'b-nginx');
+    assert.equal(now.metadata.generation, nginx.metadata.generation);
+    const sidecar = container(await gunicorn(), 'logs') as { securityContext: object };
+    assert.deepEqual(sidecar.securityContext, {
+      allowPrivilegeEscalation: false,
+      capabilities: { drop: ['ALL'] },
+    });
+  });
+
+  test('that are not valid change nothing, and the condition has the words', async () => {
+    const { metadata } = await gunicorn();
+    await applyAs('three', { spec: { hostNetwork: true, containers: [{ name: 'gunicorn', command: ['sh'] }] } }); // prettier-ignore
+    const bench = await cluster.becomes('AppBench', namespace, 'b', {
+      what: 'is Stalled',
+      check: (live) => conditionOf(live, 'Stalled')?.status === 'True',
+    });
+    assert.match(
+      conditionOf(bench, 'Ready')?.message ?? '',
+      /^spec.componentPodTemplates.gunicorn.spec.hostNetwork: Forbidden: a pod template may not set this field; supported fields: containers, /,
+    );
+    assert.equal((await gunicorn()).metadata.generation, metadata.generation);
+    await applyAs('three', {});
+    await cluster.ready('AppBench', namespace, 'b');
+  });
+});

@@ -1,0 +1,539 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import fc from 'fast-check';
+
+import {
+  isOwnAnnotation,
+  isOwnLabel,
+  isOwnVariable,
+  OWN_CONTAINERS,
+  OWN_PORT_NAMES,
+  OWN_VOLUMES,
+  POD_COMPONENTS,
+  type OwnPod,
+} from '../../constructs/frappe/pod-components.js';
+import {
+  belowPodTemplate,
+  mergedTemplates,
+  strategicMerge,
+  withComponentTemplate,
+  type PodJson,
+} from '../../constructs/frappe/pod-template.js';
+import type { CheckedTemplate } from '../../constructs/frappe/pod-template-types.js';
+import { Stalled } from '../../constructs/kit/errors.js';
+import type { Resource } from '../../constructs/kit/object.js';
+import type { TenantPolicy } from '../../constructs/kit/tenant-policy.js';
+import { DEFAULT_SETTINGS } from '../../constructs/kit/settings.js';
+import { unreadable } from '../../runner/admission/given-to-pods.js';
+import type { Read } from '../../runner/admission/author-access.js';
+import { validate } from '../../runner/admission/validate.js';
+import { aBench, aReader, aReadyBench, aSecret, aSite } from '../golden/builders.js';
+import { containersOf, corpus, podTemplates } from '../golden/corpus.js';
+import { graphOf, kindOf } from '../golden/outcome.js';
+
+type Fields = Readonly<Record<string, unknown>>;
+
+const SECRET = aSecret('demo-bench-redis-auth');
+
+/** What admission says about a bench or a site. */
+function messages(resource: Resource, policy: Partial<TenantPolicy> = {}): readonly string[] {
+  const kind = kindOf(resource);
+  const settings = { ...DEFAULT_SETTINGS, policy };
+  const others = resource.kind === 'AppSite' ? [aReadyBench(), SECRET] : [SECRET];
+  const { problems, warnings } = validate({
+    kind,
+    group: 'app-operator.io',
+    object: resource,
+    old: undefined,
+    reader: aReader([resource, ...others], { settings }),
+    settings,
+  });
+  const all = problems.length > 0 ? problems : warnings;
+  return all.map(({ path, message }) => `${path}: ${message}`);
+}
+
+/** What a reconcile says, as the Ready condition has it. */
+function stalled(resource: Resource, policy: Partial<TenantPolicy> = {}): string | undefined {
+  const settings = { ...DEFAULT_SETTINGS, policy };
+  try {
+    kindOf(resource).resolve(resource, aReader([resource, aReadyBench(), SECRET], { settings }));
+    return undefined;
+  } catch (error) {
+    if (error instanceof Stalled) return error.message;
+    throw error;
+  }
+}
+
+/** A resource as a user writes it, whatever the schema says. */
+function withTemplates(resource: Resource, componentPodTemplates: Fields): Resource {
+  return { ...resource, spec: { ...(resource.spec as Fields), componentPodTemplates } };
+}
+
+const benchWith = (component: string, template: Fields): Resource =>
+  withTemplates(aBench(), { [component]: template });
+const pod = (component: string, spec: Fields): Resource => benchWith(component, { spec });
+const own = (container: Fields): Resource =>
+  pod('gunicorn', { containers: [{ name: 'gunicorn', ...container }] });
+const sidecar = (container: Fields): Resource =>
+  pod('gunicorn', { containers: [{ name: 'logs', image: 'logs:1', ...container }] });
+const env = (item: Fields): Resource => own({ env: [{ name: 'A', ...item }] });
+const job = (container: Fields): Resource =>
+  pod('jobs', { containers: [{ name: 'job', ...container }] });
+const volume = (item: Fields): Resource =>
+  pod('gunicorn', {
+    volumes: [{ name: 'a', ...item }],
+    containers: [{ name: 'gunicorn', volumeMounts: [{ name: 'a', mountPath: '/a' }] }],
+  });
+const mount = (item: Fields): Resource =>
+  pod('gunicorn', {
+    volumes: [{ name: 'a', emptyDir: {} }],
+    containers: [{ name: 'gunicorn', volumeMounts: [{ name: 'a', ...item }] }],
+  });
+const metadata = (fields: Fields): Resource => benchWith('nginx', { metadata: fields });
+
+const ROOT = 'spec.componentPodTemplates.gunicorn';
+const AT = `${ROOT}.spec`;
+const OWN = `${AT}.containers[0]`;
+const HIDES = "which the operator's container needs; mount it elsewhere";
+const TAKES = 'a template may set env, envFrom, volumeMounts';
+const OTHERS = 'the administrator of the cluster allows others by --pod-security-level';
+const USE = 'use another name';
+const nothing = (what: string): string => `Required value: give one of ${what}`;
+const SOURCES = 'configMap, secret, emptyDir, persistentVolumeClaim';
+
+type Case = readonly [reason: string, resource: Resource, message: string];
+
+const BAD: Readonly<Record<string, readonly Case[]>> = {
+  'fields of pods': [
+    ...['hostNetwork', 'hostPID', 'hostIPC', 'shareProcessNamespace', 'hostUsers'].map(
+      (field): Case => [field, pod('gunicorn', { [field]: true }), `${AT}.${field}: Forbidden: a pod template may not set this field; supported fields: containers, initContainers, volumes, nodeSelector, tolerations, affinity, topologySpreadConstraints, hostAliases, dnsPolicy, dnsConfig, runtimeClassName, priorityClassName, serviceAccountName, terminationGracePeriodSeconds`], // prettier-ignore
+    ),
+    ['a restart policy', pod('jobs', { restartPolicy: 'OnFailure' }), 'spec.componentPodTemplates.jobs.spec.restartPolicy: Forbidden: a pod template may not set this field; supported fields: containers, initContainers, volumes, nodeSelector, tolerations, affinity, topologySpreadConstraints, hostAliases, dnsPolicy, dnsConfig, runtimeClassName, priorityClassName, serviceAccountName, terminationGracePeriodSeconds'], // prettier-ignore
+    ['an unknown part', benchWith('gunicorn', { status: {} }), `${ROOT}.status: Forbidden: a pod template may not set this field; supported fields: metadata, spec`], // prettier-ignore
+    ['a grace period below zero', pod('gunicorn', { terminationGracePeriodSeconds: -1 }), `${AT}.terminationGracePeriodSeconds: Invalid value: -1: ${AT}.terminationGracePeriodSeconds in body should be greater than or equal to 0`], // prettier-ignore
+    ['a priority that is no name', pod('gunicorn', { priorityClassName: 'High!' }), `${AT}.priorityClassName: Invalid value: "High!": ${AT}.priorityClassName in body should match '^[a-z0-9]([-a-z0-9]*[a-z0-9])?([.][a-z0-9]([-a-z0-9]*[a-z0-9])?)*$'`], // prettier-ignore
+    ['a DNS policy of the node', pod('gunicorn', { dnsPolicy: 'ClusterFirstWithHostNet' }), `${AT}.dnsPolicy: Unsupported value: "ClusterFirstWithHostNet": supported values: "ClusterFirst", "Default", "None"`], // prettier-ignore
+    ['no name server', pod('gunicorn', { dnsPolicy: 'None' }), `${AT}.dnsConfig.nameservers: Required value: dnsPolicy None needs at least one name server`], // prettier-ignore
+    ['a host alias without a name', pod('gunicorn', { hostAliases: [{ ip: '192.0.2.1' }] }), `${AT}.hostAliases[0].hostnames: Required value`], // prettier-ignore
+    ['a spread without a skew', pod('gunicorn', { topologySpreadConstraints: [{ topologyKey: 'zone', whenUnsatisfiable: 'DoNotSchedule' }] }), `${AT}.topologySpreadConstraints[0].maxSkew: Required value`], // prettier-ignore
+    ['a toleration of an unknown effect', pod('gunicorn', { tolerations: [{ effect: 'Never' }] }), `${AT}.tolerations[0].effect: Unsupported value: "Never": supported values: "NoSchedule", "PreferNoSchedule", "NoExecute"`], // prettier-ignore
+    ['a template that is text', benchWith('gunicorn', 'x' as unknown as Fields), `${ROOT}: Invalid value: "string": ${ROOT} in body must be of type object: "string"`], // prettier-ignore
+    ['an unknown component', pod('web', {}), 'spec.componentPodTemplates: Invalid value: the components of a bench are gunicorn, nginx, socketio, scheduler, workerDefault, workerShort, workerLong, jobs, redis and database'], // prettier-ignore
+  ],
+  metadata: [
+    ...['app', 'bench', 'site', 'app-operator.io/owner', 'app.kubernetes.io/component', 'job-name', 'batch.kubernetes.io/job-name', 'pod-template-hash'].map( // prettier-ignore
+      (key): Case => [key, metadata({ labels: { [key]: 'x' } }), `spec.componentPodTemplates.nginx.metadata.labels[${key}]: Invalid value: "${key}": the operator sets it; use another key`], // prettier-ignore
+    ),
+    ['the hash of the configuration', metadata({ annotations: { 'app-operator.io/config-hash': 'x' } }), 'spec.componentPodTemplates.nginx.metadata.annotations[app-operator.io/config-hash]: Invalid value: "app-operator.io/config-hash": the operator sets it; use another key'], // prettier-ignore
+    ['a label that is a sentence', metadata({ labels: { a: 'x y' } }), "spec.componentPodTemplates.nginx.metadata.labels.a: Invalid value: \"x y\": spec.componentPodTemplates.nginx.metadata.labels.a in body should match '^([A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?)?$'"], // prettier-ignore
+    ['a key with a space', metadata({ labels: { 'a b': 'x' } }), 'spec.componentPodTemplates.nginx.metadata.labels: Invalid value: "a b": a key is a name of at most 63 letters, digits, -, _ and ., after a DNS name and / where it has a prefix'], // prettier-ignore
+    ['a name', metadata({ name: 'x' }), 'spec.componentPodTemplates.nginx.metadata.name: Forbidden: a pod template may not set this field; supported fields: labels, annotations'], // prettier-ignore
+  ],
+  "the operator's containers": [
+    ['a program', own({ command: ['sh'] }), `${OWN}.command: Forbidden: container "gunicorn": the operator sets command; ${TAKES}`], // prettier-ignore
+    ['arguments', own({ args: ['-x'] }), `${OWN}.args: Forbidden: container "gunicorn": the operator sets args; ${TAKES}`], // prettier-ignore
+    ['an image', own({ image: 'evil:1' }), `${OWN}.image: Forbidden: container "gunicorn": the operator sets image; set spec.image of the AppBench; ${TAKES}`], // prettier-ignore
+    ['a port', own({ ports: [{ containerPort: 9 }] }), `${OWN}.ports: Forbidden: container "gunicorn": the operator sets ports; ${TAKES}`], // prettier-ignore
+    ['a probe', own({ readinessProbe: { tcpSocket: { port: 9 } } }), `${OWN}.readinessProbe: Forbidden: container "gunicorn": the operator sets readinessProbe; ${TAKES}`], // prettier-ignore
+    ['a security context', own({ securityContext: { runAsUser: 5 } }), `${OWN}.securityContext: Forbidden: container "gunicorn": the operator sets securityContext; set spec.security of the AppBench; ${TAKES}`], // prettier-ignore
+    ['resources', own({ resources: { limits: { cpu: '1' } } }), `${OWN}.resources: Forbidden: container "gunicorn": set spec.componentResources.gunicorn; ${TAKES}`], // prettier-ignore
+    ['resources of Redis', pod('redis', { containers: [{ name: 'cache', resources: {} }] }), 'spec.componentPodTemplates.redis.spec.containers[0].resources: Forbidden: container "cache": set spec.redisConfig.resources; a template may set env, volumeMounts'], // prettier-ignore
+    ['all keys of a Secret in a Job', job({ envFrom: [{ secretRef: { name: 'a' } }] }), 'spec.componentPodTemplates.jobs.spec.containers[0].envFrom: Forbidden: container "job": a key could be a variable of the operator; name each variable in env'], // prettier-ignore
+    ['a shell on start', own({ lifecycle: { postStart: {} } }), `${OWN}.lifecycle: Forbidden: a pod template may not set this field; supported fields: name, image, imagePullPolicy, command, args, env, envFrom, volumeMounts, ports, resources, livenessProbe, readinessProbe, startupProbe, securityContext`], // prettier-ignore
+  ],
+  variables: [
+    ...['SITE_NAME', 'PYTHONPATH', 'PATH', 'HOME', 'FRAPPE_DB_HOST', 'FRAPPE_REDIS_QUEUE', 'GUNICORN_CMD_ARGS'].map( // prettier-ignore
+      (name): Case => [name, env({ name, value: 'x' }), `${OWN}.env[0].name: Invalid value: "${name}": the operator's container reads this variable; ${USE}`], // prettier-ignore
+    ),
+    ['a variable of a Job', job({ env: [{ name: 'JOB_COMMAND', value: '[]' }] }), `spec.componentPodTemplates.jobs.spec.containers[0].env[0].name: Invalid value: "JOB_COMMAND": the operator's container reads this variable; ${USE}`], // prettier-ignore
+    ['a variable of Redis', pod('redis', { containers: [{ name: 'queue', env: [{ name: 'REDIS_MAXMEMORY', value: '1' }] }] }), `spec.componentPodTemplates.redis.spec.containers[0].env[0].name: Invalid value: "REDIS_MAXMEMORY": the operator's container reads this variable; ${USE}`], // prettier-ignore
+    ['a variable of MariaDB', pod('database', { containers: [{ name: 'database', env: [{ name: 'MARIADB_ROOT_PASSWORD', value: 'x' }] }] }), `spec.componentPodTemplates.database.spec.containers[0].env[0].name: Invalid value: "MARIADB_ROOT_PASSWORD": the operator's container reads this variable; ${USE}`], // prettier-ignore
+    ['a value twice', env({ value: 'x', valueFrom: { fieldRef: { fieldPath: 'metadata.name' } } }), `${OWN}.env[0].valueFrom: Invalid value: may not be given with value`], // prettier-ignore
+    ['a value from nowhere', env({ valueFrom: {} }), `${OWN}.env[0].valueFrom: ${nothing('secretKeyRef, configMapKeyRef, fieldRef')}`], // prettier-ignore
+    ['the login of the administrator', env({ valueFrom: { secretKeyRef: { name: 'demo-bench-db-root', key: 'password' } } }), `${OWN}.env[0].valueFrom.secretKeyRef.name: Invalid value: "demo-bench-db-root": names that end with -db-root are of Secrets of the operator, for its own containers; ${USE}`], // prettier-ignore
+    ['all keys of the password of another site', own({ envFrom: [{ secretRef: { name: 'shop-db' } }] }), `${OWN}.envFrom[0].secretRef.name: Invalid value: "shop-db": names that end with -db are of Secrets of the operator, for its own containers; ${USE}`], // prettier-ignore
+    ['keys of nothing', own({ envFrom: [{ prefix: 'A' }] }), `${OWN}.envFrom[0]: ${nothing('secretRef, configMapRef')}`], // prettier-ignore
+    ['a value that is a number', env({ value: 5 }), `${OWN}.env[0].value: Invalid value: "integer": ${OWN}.env[0].value in body must be of type string: "integer"`], // prettier-ignore
+    ['a field of the node', env({ valueFrom: { fieldRef: { fieldPath: '../x' } } }), `${OWN}.env[0].valueFrom.fieldRef.fieldPath: Invalid value: "../x": ${OWN}.env[0].valueFrom.fieldRef.fieldPath in body should match '^(metadata|spec|status)[.][-A-Za-z0-9_./'\\[\\]]+$'`], // prettier-ignore
+  ],
+  mounts: [
+    ...([
+      ['/', '/home/frappe/frappe-bench'],
+      ['/home/frappe', '/home/frappe/frappe-bench'],
+      ['/home/frappe/frappe-bench/sites', '/home/frappe/frappe-bench'],
+      ['/home//frappe/frappe-bench/env/', '/home/frappe/frappe-bench'],
+      ['/app-operator/scripts/run.sh', '/app-operator'],
+      ['/tmp', '/tmp'],
+      ['/usr', '/usr'],
+    ] as const).map(([mountPath, folder]): Case => [mountPath, mount({ mountPath }), `${OWN}.volumeMounts[0].mountPath: Invalid value: "${mountPath}": hides ${folder}, ${HIDES}`]), // prettier-ignore
+    ['a way up', mount({ mountPath: '/a/../home' }), `${OWN}.volumeMounts[0].mountPath: Invalid value: "/a/../home": must not contain ".."`], // prettier-ignore
+    ['a way up in the volume', mount({ mountPath: '/a', subPath: 'b/../..' }), `${OWN}.volumeMounts[0].subPath: Invalid value: "b/../..": must not contain ".."`], // prettier-ignore
+    ['the volume of the bench again', mount({ name: 'sites', mountPath: '/a' }), `${OWN}.volumeMounts[0].name: Not found: "sites": the volumes that this container of gunicorn may mount are: a`], // prettier-ignore
+    ['a volume that does not exist', mount({ name: 'b', mountPath: '/a' }), `${OWN}.volumeMounts[0].name: Not found: "b": the volumes that this container of gunicorn may mount are: a`], // prettier-ignore
+    ['the scripts, in a further container', sidecar({ volumeMounts: [{ name: 'scripts', mountPath: '/a' }] }), `${OWN}.volumeMounts[0].name: Not found: "scripts": the volumes that this container of gunicorn may mount are: sites, scratch`], // prettier-ignore
+    ['the socket of the administrator', pod('jobs', { initContainers: [{ name: 'x', image: 'x', volumeMounts: [{ name: 'database-admin', mountPath: '/a' }] }] }), 'spec.componentPodTemplates.jobs.spec.initContainers[0].volumeMounts[0].name: Not found: "database-admin": the volumes that this container of jobs may mount are: sites'], // prettier-ignore
+    ['the data of Redis', pod('redis', { volumes: [{ name: 'a', emptyDir: {} }], containers: [{ name: 'queue', volumeMounts: [{ name: 'a', mountPath: '/data' }] }] }), `spec.componentPodTemplates.redis.spec.containers[0].volumeMounts[0].mountPath: Invalid value: "/data": hides /data, ${HIDES}`], // prettier-ignore
+  ],
+  volumes: [
+    ...['sites', 'scratch', 'scripts'].map(
+      (name): Case => [name, pod('nginx', { volumes: [{ name, emptyDir: {} }] }), `spec.componentPodTemplates.nginx.spec.volumes[0].name: Invalid value: "${name}": a volume of the operator has this name; ${USE}`], // prettier-ignore
+    ),
+    ['no source', volume({}), `${AT}.volumes[0]: ${nothing(SOURCES)}`],
+    ['two sources', volume({ emptyDir: {}, configMap: { name: 'a' } }), `${AT}.volumes[0]: Invalid value: configMap, emptyDir: give one of ${SOURCES}`], // prettier-ignore
+    ['a folder of the node', volume({ hostPath: { path: '/' } }), `${AT}.volumes[0].hostPath: Forbidden: a pod template may not set this field; supported fields: name, configMap, secret, emptyDir, persistentVolumeClaim`], // prettier-ignore
+    ['a token', volume({ projected: { sources: [{ serviceAccountToken: {} }] } }), `${AT}.volumes[0].projected: Forbidden: a pod template may not set this field; supported fields: name, configMap, secret, emptyDir, persistentVolumeClaim`], // prettier-ignore
+    ['the key of a site', volume({ secret: { secretName: 'shop-encryption-key' } }), `${AT}.volumes[0].secret.secretName: Invalid value: "shop-encryption-key": names that end with -encryption-key are of Secrets of the operator, for its own containers; ${USE}`], // prettier-ignore
+    ['the data of a database', volume({ persistentVolumeClaim: { claimName: 'other-db-data' } }), `${AT}.volumes[0].persistentVolumeClaim.claimName: Invalid value: "other-db-data": names that end with -db-data are of claims of the operator, for its own containers; ${USE}`], // prettier-ignore
+    ['the sites of another bench', volume({ persistentVolumeClaim: { claimName: 'other-sites' } }), `${AT}.volumes[0].persistentVolumeClaim.claimName: Invalid value: "other-sites": names that end with -sites are of claims of the operator, for its own containers; ${USE}`], // prettier-ignore
+    ['a Secret of another namespace', volume({ secret: { secretName: 'other/secret' } }), `${AT}.volumes[0].secret.secretName: Invalid value: "other/secret": ${AT}.volumes[0].secret.secretName in body should match '^[a-z0-9]([-a-z0-9]*[a-z0-9])?([.][a-z0-9]([-a-z0-9]*[a-z0-9])?)*$'`], // prettier-ignore
+    ['a file above', volume({ configMap: { name: 'a', items: [{ key: 'a', path: 'b/../../c' }] } }), `${AT}.volumes[0].configMap.items[0].path: Invalid value: "b/../../c": must not contain ".."`], // prettier-ignore
+    ['a mode that is none', volume({ configMap: { name: 'a', defaultMode: 4095 } }), `${AT}.volumes[0].configMap.defaultMode: Invalid value: 4095: ${AT}.volumes[0].configMap.defaultMode in body should be less than or equal to 511`], // prettier-ignore
+  ],
+  'further containers': [
+    ['no image', pod('gunicorn', { containers: [{ name: 'logs' }] }), `${OWN}.image: Required value: a further container needs an image; the operator's containers of gunicorn are: gunicorn`], // prettier-ignore
+    ['the name of another component', pod('gunicorn', { containers: [{ name: 'nginx', image: 'x' }] }), `${OWN}.name: Unsupported value: "nginx": the operator's containers of gunicorn are: gunicorn; give a further container another name`], // prettier-ignore
+    ['the name of an init container', pod('gunicorn', { initContainers: [{ name: 'assets', image: 'x' }] }), `${AT}.initContainers[0].name: Unsupported value: "assets": the operator's containers of gunicorn are: gunicorn; give a further container another name`], // prettier-ignore
+    ['one that never ends, in a Job', pod('jobs', { containers: [{ name: 'x', image: 'x' }] }), 'spec.componentPodTemplates.jobs.spec.containers[0]: Invalid value: "x": a Job ends when its containers have ended; put it into initContainers with restartPolicy Always'], // prettier-ignore
+    ['the port of gunicorn', sidecar({ ports: [{ containerPort: 8000 }] }), `${OWN}.ports[0].containerPort: Invalid value: 8000: the operator's container has this port; use another port`], // prettier-ignore
+    ['the name of a port', sidecar({ ports: [{ containerPort: 1, name: 'http' }] }), `${OWN}.ports[0].name: Invalid value: "http": a port of the operator has this name; ${USE}`], // prettier-ignore
+    ['a port of the node', sidecar({ ports: [{ containerPort: 1, hostPort: 1 }] }), `${OWN}.ports[0].hostPort: Forbidden: a pod template may not set this field; supported fields: containerPort, name, protocol`], // prettier-ignore
+    ['rights of the node', sidecar({ securityContext: { privileged: true } }), `${OWN}.securityContext.privileged: Forbidden: a pod template may not set this field; supported fields: runAsUser, runAsGroup, readOnlyRootFilesystem, allowPrivilegeEscalation, capabilities`], // prettier-ignore
+    ['root', sidecar({ securityContext: { runAsUser: 0 } }), `${OWN}.securityContext.runAsUser: Invalid value: 0: ${OWN}.securityContext.runAsUser in body should be greater than or equal to 1`], // prettier-ignore
+    ['a probe of two ways', sidecar({ livenessProbe: { exec: { command: ['x'] }, tcpSocket: { port: 1 } } }), `${OWN}.livenessProbe: Invalid value: exec, tcpSocket: give one of exec, httpGet, tcpSocket`], // prettier-ignore
+    ['a probe of an init container that ends', pod('gunicorn', { initContainers: [{ name: 'x', image: 'x', livenessProbe: { tcpSocket: { port: 1 } } }] }), `${AT}.initContainers[0].livenessProbe: Forbidden: container "x": only an init container with restartPolicy Always has probes`], // prettier-ignore
+    ['a restart policy beside the others', sidecar({ restartPolicy: 'Always' }), `${OWN}.restartPolicy: Forbidden: a pod template may not set this field; supported fields: name, image, imagePullPolicy, command, args, env, envFrom, volumeMounts, ports, resources, livenessProbe, readinessProbe, startupProbe, securityContext`], // prettier-ignore
+    ['a container twice', pod('gunicorn', { initContainers: [{ name: 'x', image: 'x' }], containers: [{ name: 'x', image: 'x' }] }), `${AT}.initContainers[0].name: Duplicate value: "x"`], // prettier-ignore
+    ['a quantity that is none', sidecar({ resources: { limits: { cpu: 'lots' } } }), `${OWN}.resources.limits.cpu: Invalid value: "lots": ${OWN}.resources.limits.cpu in body should match '^[+]?([0-9]+[.]?[0-9]*|[.][0-9]+)(([KMGTPE]i)|[mkMGTPE]|([eE][+-]?[0-9]{1,2}))?$'`], // prettier-ignore
+  ],
+};
+
+for (const [group, cases] of Object.entries(BAD)) {
+  describe(`a pod template is refused by name: ${group}`, () => {
+    test('by at least ten rules', () => {
+      assert.ok(cases.length >= 10, String(cases.length));
+    });
+    for (const [reason, resource, message] of cases) {
+      test(reason, () => {
+        assert.deepEqual(messages(resource), [message]);
+      });
+    }
+  });
+}
+
+describe('the policy of the administrator holds in pod templates', () => {
+  const CASES: readonly (readonly [string, Resource, string, Partial<TenantPolicy>?])[] = [
+    ['a service account', pod('gunicorn', { serviceAccountName: 'powerful' }), `${AT}.serviceAccountName: Unsupported value: "powerful": the allowed service accounts in namespace default are: default; the administrator of the cluster allows others by --allowed-service-accounts`], // prettier-ignore
+    ['an image of a sidecar', sidecar({}), `${OWN}.image: Unsupported value: "logs:1": the allowed prefixes of images are: docker.io/frappe/, redis, mariadb; the administrator of the cluster allows others by --allowed-image-prefixes`, { allowedImagePrefixes: ['docker.io/frappe/', 'redis', 'mariadb'] }], // prettier-ignore
+    ['an escalation', sidecar({ securityContext: { allowPrivilegeEscalation: true } }), `${OWN}.securityContext.allowPrivilegeEscalation: Unsupported value: true: Pod Security restricted allows: false; ${OTHERS}=baseline`], // prettier-ignore
+    ['capabilities that are kept', sidecar({ securityContext: { capabilities: { drop: ['NET_RAW'] } } }), `${OWN}.securityContext.capabilities.drop: Unsupported value: ["NET_RAW"]: Pod Security restricted allows: a list with ALL; ${OTHERS}=baseline`], // prettier-ignore
+    ['a capability', sidecar({ securityContext: { capabilities: { add: ['CHOWN'] } } }), `${OWN}.securityContext.capabilities.add: Unsupported value: ["CHOWN"]: Pod Security restricted allows: NET_BIND_SERVICE; ${OTHERS}=baseline`], // prettier-ignore
+    ['a capability of the node', sidecar({ securityContext: { capabilities: { add: ['SYS_ADMIN'] } } }), `${OWN}.securityContext.capabilities.add: Unsupported value: ["SYS_ADMIN"]: Pod Security baseline allows: AUDIT_WRITE, CHOWN, DAC_OVERRIDE, FOWNER, FSETID, KILL, MKNOD, NET_BIND_SERVICE, SETFCAP, SETGID, SETPCAP, SETUID, SYS_CHROOT; ${OTHERS}=privileged`, { podSecurityLevel: 'baseline' }], // prettier-ignore
+    ['a profile that is off', benchWith('gunicorn', { metadata: { annotations: { 'container.apparmor.security.beta.kubernetes.io/gunicorn': 'unconfined' } } }), `${ROOT}.metadata.annotations[container.apparmor.security.beta.kubernetes.io/gunicorn]: Unsupported value: "unconfined": Pod Security allows: runtime/default, localhost/*; ${OTHERS}=privileged`], // prettier-ignore
+  ];
+  for (const [what, resource, message, policy] of CASES) {
+    test(what, () => {
+      assert.deepEqual(messages(resource, policy), [message]);
+      assert.equal(stalled(resource, policy), message);
+    });
+  }
+  test('and what it allows is admitted', () => {
+    const wanted = sidecar({ securityContext: { capabilities: { add: ['CHOWN'] } } });
+    assert.deepEqual(messages(wanted, { podSecurityLevel: 'baseline' }), []);
+    assert.deepEqual(
+      messages(sidecar({ securityContext: { capabilities: { add: ['NET_BIND_SERVICE'] } } })),
+      [],
+    );
+  });
+});
+
+describe('a template that is not valid', () => {
+  const bad = pod('gunicorn', { containers: [{ name: 'gunicorn', command: ['sh'] }] });
+  test('has the same words in the Ready condition', () => {
+    assert.equal(stalled(bad), messages(bad)[0]);
+  });
+  test('of a bench keeps its sites from being written', () => {
+    const bench = { ...bad, status: { ready: true, observedGeneration: 1 } };
+    assert.throws(
+      () => kindOf(aSite()).resolve(aSite(), aReader([bench, SECRET])),
+      new Stalled('InvalidSpec', 'AppBench "demo-bench" has pod templates that are not valid; see its condition Ready'), // prettier-ignore
+    );
+  });
+  test('of a site is refused with what it has of its bench', () => {
+    const site = aSite({
+      componentPodTemplates: { gunicorn: { spec: { containers: [{ name: 'logs' }] } } },
+    });
+    assert.equal(stalled(site), `${OWN}.image: Required value: a further container needs an image; the operator's containers of gunicorn are: gunicorn`); // prettier-ignore
+    const component = withTemplates(aSite(), { nginx: {} });
+    assert.match(messages(component)[0] ?? '', /components of a site are gunicorn, workerDefault/);
+  });
+});
+
+/** A pod as the operator makes it. */
+const POD: PodJson = {
+  metadata: { labels: { app: 'b-gunicorn', bench: 'b' }, annotations: { 'app-operator.io/x': '1' } },
+  spec: {
+    containers: [
+      {
+        name: 'gunicorn',
+        image: 'frappe/erpnext:v15',
+        command: ['gunicorn'],
+        env: [{ name: 'USER', value: 'frappe' }],
+        ports: [{ containerPort: 8000 }],
+        volumeMounts: [{ name: 'sites', mountPath: '/home/frappe/frappe-bench/sites' }],
+      },
+    ],
+    volumes: [{ name: 'sites', persistentVolumeClaim: { claimName: 'b-sites' } }],
+    nodeSelector: { pool: 'erp' },
+    tolerations: [{ key: 'erp' }],
+  },
+};
+const DEFAULTS = { selector: { app: 'b-gunicorn', bench: 'b' } };
+const merged = (template: CheckedTemplate, base = POD): PodJson =>
+  withComponentTemplate(base, 'gunicorn', template, DEFAULTS);
+
+/** Templates that admission accepts. */
+const text = fc.constantFrom('a', 'b', 'c', 'd');
+const labels = fc.dictionary(text, text, { maxKeys: 3 });
+const variables = fc.uniqueArray(fc.record({ name: text, value: text }), {
+  selector: ({ name }) => name,
+  maxLength: 3,
+});
+const mounts = fc.uniqueArray(
+  text.map((name) => ({ name: `v${name}`, mountPath: `/mnt/${name}` })),
+  { selector: ({ mountPath }) => mountPath, maxLength: 3 },
+);
+const containers = fc.uniqueArray(
+  fc.oneof(
+    fc.record({ name: fc.constant('gunicorn'), env: variables, volumeMounts: mounts }),
+    fc.record({
+      name: text.map((name) => `x${name}`),
+      image: text,
+      command: fc.array(text, { maxLength: 2 }),
+      env: variables,
+      volumeMounts: mounts,
+    }),
+  ),
+  { selector: ({ name }) => name, maxLength: 4 },
+);
+const VOLUMES = ['a', 'b', 'c', 'd'].map((name) => ({ name: `v${name}`, emptyDir: {} }));
+const templates: fc.Arbitrary<CheckedTemplate> = fc.record({
+  metadata: fc.record({ labels, annotations: labels }, { requiredKeys: [] }),
+  spec: fc.record(
+    {
+      containers,
+      volumes: fc.constant(VOLUMES),
+      nodeSelector: labels,
+      tolerations: fc.array(fc.record({ key: text }), { maxLength: 2 }),
+      terminationGracePeriodSeconds: fc.nat({ max: 100 }),
+      hostAliases: fc.constant([{ ip: '192.0.2.1', hostnames: ['a'] }]),
+      topologySpreadConstraints: fc.constant([
+        { topologyKey: 'zone', whenUnsatisfiable: 'DoNotSchedule' as const, maxSkew: 1 },
+      ]),
+    },
+    { requiredKeys: ['volumes'] },
+  ),
+});
+
+describe('merging', () => {
+  test('with nothing, or with an empty template, changes nothing', () => {
+    assert.equal(withComponentTemplate(POD, 'gunicorn', undefined, DEFAULTS), POD);
+    for (const empty of [{}, { spec: {} }, { metadata: {}, spec: { containers: [] } }]) {
+      assert.deepEqual(merged(empty), POD);
+    }
+  });
+  test('twice is the same as once', () => {
+    fc.assert(
+      fc.property(templates, (template) => {
+        const once = merged(template);
+        assert.deepEqual(merged(template, once), once);
+      }),
+    );
+  });
+  test('one template over another is the same as the two after each other', () => {
+    fc.assert(
+      fc.property(templates, templates, (below, over) => {
+        const both = strategicMerge(below, over) as CheckedTemplate;
+        assert.deepEqual(sorted(merged(both)), sorted(merged(over, merged(below))));
+      }),
+    );
+  });
+  test('keeps what the operator has, whichever template is admitted', () => {
+    fc.assert(
+      fc.property(templates, (template) => {
+        assert.deepEqual(messages(benchWith('gunicorn', template as Fields)), []);
+        const { metadata: { labels: all = {} } = {}, spec } = merged(template);
+        assert.deepEqual({ ...(all as Fields), ...(POD.metadata?.['labels'] as Fields) }, all);
+        const [first] = spec['containers'] as Fields[];
+        const [before] = POD.spec['containers'] as Fields[];
+        for (const field of ['name', 'image', 'command', 'ports']) {
+          assert.deepEqual(first?.[field], before?.[field]);
+        }
+        for (const field of ['env', 'volumeMounts']) {
+          const [kept] = first?.[field] as Fields[];
+          assert.deepEqual(kept, (before?.[field] as Fields[])[0]);
+        }
+        assert.deepEqual((spec['volumes'] as Fields[])[0], (POD.spec['volumes'] as Fields[])[0]);
+        for (const container of (spec['containers'] as Fields[]).slice(1)) {
+          assert.deepEqual(container['securityContext'], { allowPrivilegeEscalation: false, capabilities: { drop: ['ALL'] } }); // prettier-ignore
+        }
+      }),
+    );
+  });
+  test('replaces an alternative as a whole', () => {
+    const below = { env: [{ name: 'A', value: 'x' }] };
+    const over = { env: [{ name: 'A', valueFrom: { fieldRef: { fieldPath: 'metadata.name' } } }] };
+    assert.deepEqual(strategicMerge(below, over), over);
+    const probe = { readinessProbe: { exec: { command: ['x'] } } };
+    const other = { readinessProbe: { tcpSocket: { port: 1 } } };
+    assert.deepEqual(strategicMerge(probe, other), other);
+  });
+  test('keeps keys that JavaScript gives a meaning as data', () => {
+    const patch = JSON.parse('{"__proto__":{"a":"1"}}') as Fields;
+    assert.equal(JSON.stringify(strategicMerge({ b: '2' }, patch)), '{"b":"2","__proto__":{"a":"1"}}');
+    assert.equal(({} as { a?: string }).a, undefined);
+  });
+  test('goes from podTemplate of the bench to the template of the site', () => {
+    const bench = { gunicorn: { metadata: { labels: { a: 'bench', b: 'bench' } }, spec: { tolerations: [{ key: 'bench' }], priorityClassName: 'bench' } } }; // prettier-ignore
+    const below = belowPodTemplate(bench, { tolerations: [], labels: { a: 'site' } });
+    assert.deepEqual(below, {
+      gunicorn: { metadata: { labels: { b: 'bench' }, annotations: {} }, spec: { priorityClassName: 'bench' } }, // prettier-ignore
+    });
+    const site = mergedTemplates(below, { gunicorn: { spec: { priorityClassName: 'site' } }, jobs: {} });
+    assert.equal(site['gunicorn']?.spec?.priorityClassName, 'site');
+    assert.deepEqual(site['gunicorn'].metadata?.labels, { b: 'bench' });
+  });
+});
+
+/** Lists by name: the order of what both templates add is the order in which it came. */
+function sorted(value: unknown): unknown {
+  if (Array.isArray(value)) {
+    return value.map(sorted).sort((a, b) => (JSON.stringify(a) < JSON.stringify(b) ? -1 : 1));
+  }
+  if (typeof value !== 'object' || value === null) return value;
+  return Object.fromEntries(
+    Object.entries(value)
+      .sort(([a], [b]) => (a < b ? -1 : 1))
+      .map(([name, field]) => [name, sorted(field)]),
+  );
+}
+
+describe('what the operator has is protected', () => {
+  const ALL = corpus()
+    .filter(({ resource }) => !('componentPodTemplates' in (resource.spec as Fields)))
+    .filter(({ scenario }) => scenario !== 'site-pod-templates');
+  const each = (check: (component: OwnPod, pod: ReturnType<typeof podTemplates>[number]) => void) => {
+    for (const { objects } of ALL) {
+      for (const template of podTemplates(objects)) {
+        if (template.component === 'metrics') continue;
+        const known = Object.values(POD_COMPONENTS).find(({ label }) => label === template.component);
+        check(known ?? POD_COMPONENTS.jobs, template);
+      }
+    }
+  };
+  test('each container, volume and port has a name that no template can take', () => {
+    each((_component, template) => {
+      for (const { name, ports = [] } of containersOf(template)) {
+        assert.ok(OWN_CONTAINERS.includes(name), name);
+        for (const port of ports) assert.ok(OWN_PORT_NAMES.includes(port.name ?? ''), port.name);
+      }
+      for (const { name } of template.spec.volumes) assert.ok(OWN_VOLUMES.includes(name), name);
+    });
+  });
+  test('each variable of a container that takes variables', () => {
+    each((component, template) => {
+      for (const { name, env: own = [] } of template.spec.containers) {
+        for (const variable of own) {
+          assert.ok(isOwnVariable(component, variable.name), `${name}: ${variable.name}`);
+        }
+      }
+    });
+  });
+  test('each folder where a volume is mounted', () => {
+    const below = (folder: string, path: string) => path === folder || path.startsWith(`${folder}/`);
+    each((component, template) => {
+      for (const { mountPath } of template.spec.containers.flatMap((one) => one.volumeMounts)) {
+        const known = [...component.folders, '/tmp'];
+        assert.ok(known.some((folder) => below(folder, mountPath)), mountPath); // prettier-ignore
+      }
+    });
+  });
+  test('each label and annotation', () => {
+    for (const { objects, resource } of ALL) {
+      const { labels: given = {} } = (resource.spec as { podTemplate?: { labels?: Fields } }).podTemplate ?? {}; // prettier-ignore
+      const inherited = new Set([...Object.keys(given), 'cost-centre', 'customer', 'team']);
+      for (const { labels: own } of podTemplates(objects)) {
+        for (const key of Object.keys(own)) {
+          assert.ok(inherited.has(key) || isOwnLabel(key, 'app-operator.io'), key);
+        }
+      }
+    }
+    assert.ok(isOwnAnnotation('app-operator.io/config-hash', 'app-operator.io'));
+  });
+});
+
+test('a template changes the pods of its component only', () => {
+  const plain = podsOf({});
+  for (const [component, { label }] of Object.entries(POD_COMPONENTS)) {
+    const changed = podsOf({ [component]: { metadata: { labels: { a: 'b' } } } });
+    const differing = [...changed].filter(([of, json]) => json !== plain.get(of)).map(([of]) => of);
+    assert.equal(differing.length, 1, component);
+    assert.match(differing[0] ?? '', new RegExp(`-${label ?? 'init'}$|^StatefulSet demo-bench-db$`));
+  }
+});
+
+test('a template is no reason for a Job to run again', () => {
+  const runs = [podsOf({}, 'Job'), podsOf({ jobs: { metadata: { labels: { a: 'b' } } } }, 'Job')].map(
+    (objects) => /"app-operator.io\/run":"(\w+)"/.exec([...objects.values()].join())?.[1],
+  );
+  assert.ok(runs[0]);
+  assert.equal(runs[0], runs[1]);
+});
+
+/** What makes the pods of a bench, or whole objects of a kind, as JSON. */
+function podsOf(componentPodTemplates: Fields, ofKind?: string): ReadonlyMap<string, string> {
+  const bench = aReadyBench({ componentPodTemplates });
+  const kind = kindOf(bench);
+  const inputs = kind.resolve(bench, aReader([bench, SECRET]));
+  const objects = graphOf(kind, bench, (scope, id) =>
+    kind.chart(scope, id, { resource: bench, inputs }),
+  ).flatMap((stage) => stage.objects);
+  const wanted = ofKind === undefined ? objects : objects.filter((one) => one.kind === ofKind);
+  return new Map(
+    ofKind === undefined
+      ? podTemplates(wanted).map((template) => [template.of, JSON.stringify(template)])
+      : wanted.map((object) => [object.metadata.name, JSON.stringify(object)]),
+  );
+}
+
+describe('an object whose content pods get', () => {
+  const wanted = (name: string): Resource =>
+    pod('gunicorn', {
+      containers: [{ name: 'gunicorn', envFrom: [{ secretRef: { name } }] }],
+    });
+  const ask = (
+    object: Resource,
+    old: Resource | undefined,
+    may: (read: Read) => boolean,
+  ): Promise<readonly string[]> =>
+    unreadable(
+      { kind: kindOf(object), group: 'app-operator.io', object, old, reader: undefined },
+      (read) => Promise.resolve(may(read)),
+    ).then((problems) => problems.map(({ path, message }) => `${path}: ${message}`));
+  const forbidden = `${OWN}.envFrom[0].secretRef.name: Forbidden: "mail": you may not get this Secret, so pods do not get its content; let an author who may get it set the field`;
+
+  test('is refused to an author who may not get it', async () => {
+    assert.deepEqual(await ask(wanted('mail'), undefined, () => false), [forbidden]);
+  });
+  test('is given to an author who may get it, or all of its kind', async () => {
+    assert.deepEqual(await ask(wanted('mail'), undefined, ({ name }) => name === 'mail'), []);
+    assert.deepEqual(await ask(wanted('mail'), undefined, ({ name }) => name === undefined), []);
+  });
+  test('stays where another author has set it', async () => {
+    assert.deepEqual(await ask(wanted('mail'), wanted('mail'), () => false), []);
+    assert.deepEqual(await ask(wanted('mail'), wanted('other'), () => false), [forbidden]);
+  });
+  test('is a ConfigMap or a claim too', async () => {
+    const kinds = [{ configMap: { name: 'a' } }, { persistentVolumeClaim: { claimName: 'a' } }];
+    for (const source of kinds) assert.equal((await ask(volume(source), undefined, () => false)).length, 1); // prettier-ignore
+  });
+});
