@@ -32,6 +32,8 @@ import { formProblems } from './pod-template-schema.js';
 export interface TemplateRules {
   /** The API group: prefix of the operator's labels and annotations. */
   readonly group: string;
+  /** Whether they are a site's: its author may have no rights on the bench. */
+  readonly ofSite?: boolean;
   /** Secrets that the operator generates, and that the author may use. */
   readonly secrets?: readonly string[];
   /**
@@ -129,7 +131,24 @@ function podProblems(spec: TemplatePod, place: Place): readonly Problem[] {
         : [],
     ),
     ...dnsProblems(spec, path, place),
+    ...nameProblems(spec, path, place),
   ];
+}
+
+/** In Jobs of a site a container logs in to the database server of the bench, as its administrator. */
+function nameProblems(
+  spec: TemplatePod,
+  path: string,
+  { component, rules }: Place,
+): readonly Problem[] {
+  if (component !== 'jobs' || rules.ofSite !== true) return [];
+  return (['hostAliases', 'dnsPolicy', 'dnsConfig'] as const)
+    .filter((field) => spec[field] !== undefined)
+    .map((field) => ({
+      path: `${path}.${field}`,
+      message:
+        'Forbidden: Jobs of a site log in to the database server of the bench; set it on the AppBench',
+    }));
 }
 
 function dnsProblems(spec: TemplatePod, path: string, { all }: Place): readonly Problem[] {

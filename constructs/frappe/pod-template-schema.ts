@@ -60,7 +60,7 @@ const QUANTITY = text(
   '^[+]?([0-9]+[.]?[0-9]*|[.][0-9]+)(([KMGTPE]i)|[mkMGTPE]|([eE][+-]?[0-9]{1,2}))?$',
 );
 const PORT = integer(1, 65_535);
-const ARGUMENTS = (most: number): Schema => list(text(4096), most);
+const ARGUMENTS = (most: number): Schema => list(text(8192), most);
 const LABELS = map(LABEL_VALUE, 64);
 const MODE = integer(0, 0o777);
 
@@ -69,7 +69,7 @@ const OBJECT_REF = object({ name: NAME, optional: switched }, 'name');
 const ENV = object(
   {
     name: VARIABLE,
-    value: text(4096),
+    value: text(8192),
     valueFrom: object({
       secretKeyRef: KEY_REF,
       configMapKeyRef: KEY_REF,
@@ -182,7 +182,7 @@ const SPREAD = object(
 );
 
 const TEMPLATE = object({
-  metadata: object({ labels: LABELS, annotations: map(text(4096), 64) }),
+  metadata: object({ labels: LABELS, annotations: map(text(8192), 64) }),
   spec: object({
     containers: list(CONTAINER, 8, 'name'),
     initContainers: list(INIT_CONTAINER, 8, 'name'),

@@ -206,6 +206,7 @@ export function siteTemplateProblems(
 ): readonly Problem[] {
   return templateProblems(componentPodTemplates, {
     group: metadataKeys.group,
+    ofSite: true,
     secrets: [benchNames(benchName).redisSecret],
     ...(bench ? { below: belowPodTemplate(bench.componentPodTemplates, podTemplate) } : {}),
   });

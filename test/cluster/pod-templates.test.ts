@@ -26,10 +26,7 @@ async function applyAs(manager: string, gunicorn: object): Promise<void> {
     spec: { componentPodTemplates: { gunicorn } },
   };
   const args = ['apply', '--server-side', `--field-manager=${manager}`, '--filename=-'];
-  await cluster.controlPlane.kubectl(
-    [`--namespace=${namespace}`, ...args],
-    JSON.stringify(part),
-  );
+  await cluster.controlPlane.kubectl([`--namespace=${namespace}`, ...args], JSON.stringify(part));
 }
 
 const container = (live: Live, name: string): unknown =>
@@ -91,7 +88,9 @@ describe('pod templates by server-side apply', () => {
     await cluster.ready('AppBench', namespace, 'b');
     await sleep(1_500);
     const since = new Date();
-    await cluster.patch('AppBench', namespace, 'b', { metadata: { annotations: { touched: 'x' } } });
+    await cluster.patch('AppBench', namespace, 'b', {
+      metadata: { annotations: { touched: 'x' } },
+    });
     await sleep(2_500);
     const writes = await cluster.writes({ namespace, since });
     assert.deepEqual(writes.filter((write) => /deployments|jobs|statefulsets/.test(write)), []); // prettier-ignore

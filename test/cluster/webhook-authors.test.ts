@@ -138,7 +138,9 @@ describe('what a pod template gives to pods', () => {
   const from = (name: string): Manifest =>
     aBench('new', {
       componentPodTemplates: {
-        gunicorn: { spec: { containers: [{ name: 'gunicorn', envFrom: [{ secretRef: { name } }] }] } },
+        gunicorn: {
+          spec: { containers: [{ name: 'gunicorn', envFrom: [{ secretRef: { name } }] }] },
+        },
       },
     });
   const forbidden = (name: string): RegExp =>

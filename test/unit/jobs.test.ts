@@ -96,6 +96,11 @@ suite('Environment variables of pods', () => {
     'PYTHONDONTWRITEBYTECODE',
     'PYTHONPATH',
     'USER',
+    // Of the pod templates of users.
+    'DEBUG',
+    'HTTPS_PROXY',
+    'OMP_NUM_THREADS',
+    'TZ',
   ]);
 
   test('that run a script of jobs/ are read by a script', () => {

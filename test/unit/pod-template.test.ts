@@ -121,7 +121,17 @@ const BAD: Readonly<Record<string, readonly Case[]>> = {
     ['an unknown component', pod('web', {}), 'spec.componentPodTemplates: Invalid value: the components of a bench are gunicorn, nginx, socketio, scheduler, workerDefault, workerShort, workerLong, jobs, redis and database'], // prettier-ignore
   ],
   metadata: [
-    ...['app', 'bench', 'site', 'app-operator.io/owner', 'app.kubernetes.io/component', 'job-name', 'batch.kubernetes.io/job-name', 'pod-template-hash'].map( // prettier-ignore
+    ...[
+      'app',
+      'bench',
+      'site',
+      'app-operator.io/owner',
+      'app.kubernetes.io/component',
+      'job-name',
+      'batch.kubernetes.io/job-name',
+      'pod-template-hash',
+    ].map(
+      // prettier-ignore
       (key): Case => [key, metadata({ labels: { [key]: 'x' } }), `spec.componentPodTemplates.nginx.metadata.labels[${key}]: Invalid value: "${key}": the operator sets it; use another key`], // prettier-ignore
     ),
     ['the hash of the configuration', metadata({ annotations: { 'app-operator.io/config-hash': 'x' } }), 'spec.componentPodTemplates.nginx.metadata.annotations[app-operator.io/config-hash]: Invalid value: "app-operator.io/config-hash": the operator sets it; use another key'], // prettier-ignore
@@ -142,7 +152,16 @@ const BAD: Readonly<Record<string, readonly Case[]>> = {
     ['a shell on start', own({ lifecycle: { postStart: {} } }), `${OWN}.lifecycle: Forbidden: a pod template may not set this field; supported fields: name, image, imagePullPolicy, command, args, env, envFrom, volumeMounts, ports, resources, livenessProbe, readinessProbe, startupProbe, securityContext`], // prettier-ignore
   ],
   variables: [
-    ...['SITE_NAME', 'PYTHONPATH', 'PATH', 'HOME', 'FRAPPE_DB_HOST', 'FRAPPE_REDIS_QUEUE', 'GUNICORN_CMD_ARGS'].map( // prettier-ignore
+    ...[
+      'SITE_NAME',
+      'PYTHONPATH',
+      'PATH',
+      'HOME',
+      'FRAPPE_DB_HOST',
+      'FRAPPE_REDIS_QUEUE',
+      'GUNICORN_CMD_ARGS',
+    ].map(
+      // prettier-ignore
       (name): Case => [name, env({ name, value: 'x' }), `${OWN}.env[0].name: Invalid value: "${name}": the operator's container reads this variable; ${USE}`], // prettier-ignore
     ),
     ['a variable of a Job', job({ env: [{ name: 'JOB_COMMAND', value: '[]' }] }), `spec.componentPodTemplates.jobs.spec.containers[0].env[0].name: Invalid value: "JOB_COMMAND": the operator's container reads this variable; ${USE}`], // prettier-ignore
@@ -268,9 +287,27 @@ describe('a template that is not valid', () => {
   });
 });
 
+describe('Jobs of a site, which log in to the database server of the bench', () => {
+  const FIELDS = {
+    hostAliases: [{ ip: '192.0.2.1', hostnames: ['demo-bench-db.default.svc.cluster.local'] }],
+    dnsPolicy: 'Default',
+    dnsConfig: { nameservers: ['192.0.2.1'] },
+  };
+  for (const [field, value] of Object.entries(FIELDS)) {
+    test(`find it by the names of the bench: ${field}`, () => {
+      const site = withTemplates(aSite(), { jobs: { spec: { [field]: value } } });
+      assert.deepEqual(messages(site), [`spec.componentPodTemplates.jobs.spec.${field}: Forbidden: Jobs of a site log in to the database server of the bench; set it on the AppBench`]); // prettier-ignore
+      assert.deepEqual(messages(pod('jobs', { [field]: value })), []);
+    });
+  }
+});
+
 /** A pod as the operator makes it. */
 const POD: PodJson = {
-  metadata: { labels: { app: 'b-gunicorn', bench: 'b' }, annotations: { 'app-operator.io/x': '1' } },
+  metadata: {
+    labels: { app: 'b-gunicorn', bench: 'b' },
+    annotations: { 'app-operator.io/x': '1' },
+  },
   spec: {
     containers: [
       {
@@ -389,7 +426,10 @@ describe('merging', () => {
   });
   test('keeps keys that JavaScript gives a meaning as data', () => {
     const patch = JSON.parse('{"__proto__":{"a":"1"}}') as Fields;
-    assert.equal(JSON.stringify(strategicMerge({ b: '2' }, patch)), '{"b":"2","__proto__":{"a":"1"}}');
+    assert.equal(
+      JSON.stringify(strategicMerge({ b: '2' }, patch)),
+      '{"b":"2","__proto__":{"a":"1"}}',
+    );
     assert.equal(({} as { a?: string }).a, undefined);
   });
   test('goes from podTemplate of the bench to the template of the site', () => {
@@ -398,7 +438,10 @@ describe('merging', () => {
     assert.deepEqual(below, {
       gunicorn: { metadata: { labels: { b: 'bench' }, annotations: {} }, spec: { priorityClassName: 'bench' } }, // prettier-ignore
     });
-    const site = mergedTemplates(below, { gunicorn: { spec: { priorityClassName: 'site' } }, jobs: {} });
+    const site = mergedTemplates(below, {
+      gunicorn: { spec: { priorityClassName: 'site' } },
+      jobs: {},
+    });
     assert.equal(site['gunicorn']?.spec?.priorityClassName, 'site');
     assert.deepEqual(site['gunicorn'].metadata?.labels, { b: 'bench' });
   });
@@ -421,11 +464,15 @@ describe('what the operator has is protected', () => {
   const ALL = corpus()
     .filter(({ resource }) => !('componentPodTemplates' in (resource.spec as Fields)))
     .filter(({ scenario }) => scenario !== 'site-pod-templates');
-  const each = (check: (component: OwnPod, pod: ReturnType<typeof podTemplates>[number]) => void) => {
+  const each = (
+    check: (component: OwnPod, pod: ReturnType<typeof podTemplates>[number]) => void,
+  ) => {
     for (const { objects } of ALL) {
       for (const template of podTemplates(objects)) {
         if (template.component === 'metrics') continue;
-        const known = Object.values(POD_COMPONENTS).find(({ label }) => label === template.component);
+        const known = Object.values(POD_COMPONENTS).find(
+          ({ label }) => label === template.component,
+        );
         check(known ?? POD_COMPONENTS.jobs, template);
       }
     }
@@ -449,7 +496,8 @@ describe('what the operator has is protected', () => {
     });
   });
   test('each folder where a volume is mounted', () => {
-    const below = (folder: string, path: string) => path === folder || path.startsWith(`${folder}/`);
+    const below = (folder: string, path: string) =>
+      path === folder || path.startsWith(`${folder}/`);
     each((component, template) => {
       for (const { mountPath } of template.spec.containers.flatMap((one) => one.volumeMounts)) {
         const known = [...component.folders, '/tmp'];
@@ -477,14 +525,18 @@ test('a template changes the pods of its component only', () => {
     const changed = podsOf({ [component]: { metadata: { labels: { a: 'b' } } } });
     const differing = [...changed].filter(([of, json]) => json !== plain.get(of)).map(([of]) => of);
     assert.equal(differing.length, 1, component);
-    assert.match(differing[0] ?? '', new RegExp(`-${label ?? 'init'}$|^StatefulSet demo-bench-db$`));
+    assert.match(
+      differing[0] ?? '',
+      new RegExp(`-${label ?? 'init'}$|^StatefulSet demo-bench-db$`),
+    );
   }
 });
 
 test('a template is no reason for a Job to run again', () => {
-  const runs = [podsOf({}, 'Job'), podsOf({ jobs: { metadata: { labels: { a: 'b' } } } }, 'Job')].map(
-    (objects) => /"app-operator.io\/run":"(\w+)"/.exec([...objects.values()].join())?.[1],
-  );
+  const runs = [
+    podsOf({}, 'Job'),
+    podsOf({ jobs: { metadata: { labels: { a: 'b' } } } }, 'Job'),
+  ].map((objects) => /"app-operator.io\/run":"(\w+)"/.exec([...objects.values()].join())?.[1]);
   assert.ok(runs[0]);
   assert.equal(runs[0], runs[1]);
 });

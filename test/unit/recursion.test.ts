@@ -12,6 +12,8 @@ const ROOT = fileURLToPath(new URL('../../../../', import.meta.url));
  * data of users must be bounded: cut the data first with `cutBelow`, or refuse it with `requireDepth`.
  */
 const BOUNDED: Readonly<Record<string, string>> = {
+  'constructs/frappe/pod-template.ts mergedFields mergedItems strategicMerge':
+    '`templateProblems` admits no deeper template',
   'constructs/kit/depth.ts cut': 'its own limit',
   'constructs/kit/schema/bounds.ts measure': 'our schema',
   'constructs/kit/schema/equal.ts equal': '`admit` cuts both values',
