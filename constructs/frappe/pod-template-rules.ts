@@ -28,7 +28,7 @@ import {
 import { strategicMerge, type ComponentPodTemplates, type RawTemplates } from './pod-template.js';
 import { formProblems } from './pod-template-schema.js';
 
-/** What the templates of a resource are judged by. */
+/** What the templates of a resource are checked against. */
 export interface TemplateRules {
   /** The API group: prefix of the operator's labels and annotations. */
   readonly group: string;

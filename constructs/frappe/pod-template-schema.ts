@@ -230,7 +230,7 @@ export function formProblems(template: unknown, path: string): readonly Problem[
   ];
 }
 
-/** Refused with the fields that exist: nobody should look for a way around in other words. */
+/** The message of a field that no template has, with the fields that exist. */
 function unknownField(field: string): string {
   const steps = field.split('.').slice(0, -1);
   const node = steps.reduce<SchemaNode | undefined>(below, ROOT);
