@@ -10,6 +10,12 @@ const limits = (list: object): Manifest =>
   aBench({ componentResources: { gunicorn: { limits: list } } });
 const scaling = (short: object): Manifest => aBench({ workerAutoscaling: { short } });
 const db = (dbConfig: object): Manifest => aBench({ dbConfig });
+const TEMPLATE = 'spec.componentPodTemplates.gunicorn';
+/** A pod template of gunicorn; what the schema of the CRD leaves open is refused by the operator. */
+const podOf = (spec: unknown): Manifest =>
+  aBench({ componentPodTemplates: { gunicorn: { spec } } });
+const gunicornWith = (fields: object): Manifest =>
+  podOf({ containers: [{ name: 'gunicorn', ...fields }] });
 const siteDb = (dbConfig: object): Manifest => aSite({ dbConfig });
 
 export const REFUSED_BENCHES: readonly Refused[] = [
@@ -119,6 +125,65 @@ export const REFUSED_BENCHES: readonly Refused[] = [
     'an annotation without a key',
     aSite({ ingress: { annotations: { '': 'x' } } }),
     'spec.ingress.annotations',
+  ],
+  [
+    'pod templates that are a list',
+    aBench({ componentPodTemplates: [] }),
+    'spec.componentPodTemplates',
+  ],
+  [
+    'a pod template of an unknown component',
+    aBench({ componentPodTemplates: { web: {} } }),
+    'spec.componentPodTemplates',
+  ],
+  ['a pod template that is text', aBench({ componentPodTemplates: { gunicorn: 'x' } }), TEMPLATE],
+  ['pods that are text', podOf('x'), `${TEMPLATE}.spec`],
+  ['containers by name', podOf({ containers: { gunicorn: {} } }), `${TEMPLATE}.spec.containers`],
+  [
+    'a container twice',
+    podOf({ containers: [{ name: 'a' }, { name: 'a' }] }),
+    `${TEMPLATE}.spec.containers[1]`,
+  ],
+  [
+    'a container without a name',
+    podOf({ containers: [{}] }),
+    `${TEMPLATE}.spec.containers[0].name`,
+  ],
+  [
+    'a container with a dot',
+    podOf({ containers: [{ name: 'a.b' }] }),
+    `${TEMPLATE}.spec.containers[0].name`,
+  ],
+  ['too many containers', podOf({ containers: many(9) }), `${TEMPLATE}.spec.containers`],
+  [
+    'a volume twice',
+    podOf({ volumes: [{ name: 'a' }, { name: 'a' }] }),
+    `${TEMPLATE}.spec.volumes[1]`,
+  ],
+  [
+    'a variable without a name',
+    gunicornWith({ env: [{ value: 'x' }] }),
+    `${TEMPLATE}.spec.containers[0].env[0].name`,
+  ],
+  [
+    'a variable twice',
+    gunicornWith({ env: [{ name: 'A' }, { name: 'A' }] }),
+    `${TEMPLATE}.spec.containers[0].env[1]`,
+  ],
+  [
+    'a variable with a space',
+    gunicornWith({ env: [{ name: 'A B' }] }),
+    `${TEMPLATE}.spec.containers[0].env[0].name`,
+  ],
+  [
+    'a mount without a path',
+    gunicornWith({ volumeMounts: [{ name: 'a' }] }),
+    `${TEMPLATE}.spec.containers[0].volumeMounts[0].mountPath`,
+  ],
+  [
+    'a relative mount',
+    gunicornWith({ volumeMounts: [{ name: 'a', mountPath: 'a' }] }),
+    `${TEMPLATE}.spec.containers[0].volumeMounts[0].mountPath`,
   ],
   [
     'too many resources',
@@ -236,6 +301,11 @@ export const REFUSED_BENCHES: readonly Refused[] = [
 ];
 
 export const REFUSED_SITES: readonly Refused[] = [
+  [
+    'a pod template of a component of the bench',
+    aSite({ componentPodTemplates: { nginx: {} } }),
+    'spec.componentPodTemplates',
+  ],
   ['no bench', aSite({ benchRef: undefined }), 'spec.benchRef'],
   ['a bench without a name', aSite({ benchRef: {} }), 'spec.benchRef.name'],
   ['a bench in upper case', aSite({ benchRef: { name: 'Bench' } }), 'spec.benchRef.name'],
