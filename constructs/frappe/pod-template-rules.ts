@@ -37,7 +37,7 @@ export interface TemplateRules {
   /** Secrets that the operator generates, and that the author may use. */
   readonly secrets?: readonly string[];
   /**
-   * The templates below, of the bench. Without them nothing is said about what may come from there.
+   * The templates below, of the bench. Without them nothing is checked that may come from there.
    */
   readonly below?: ComponentPodTemplates;
 }
@@ -202,7 +202,7 @@ function itemProblems(
 }
 
 function upwards(text: string | undefined, path: string): readonly Problem[] {
-  if (text === undefined || !text.split('/').includes('..')) return [];
+  if (!text?.split('/').includes('..')) return [];
   return [{ path, message: `Invalid value: "${text}": must not contain ".."` }];
 }
 

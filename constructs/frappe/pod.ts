@@ -171,8 +171,9 @@ export function withPodTemplates(
   pods: TemplatedPods,
   at = '/spec/template',
 ): void {
-  const { affinity } = pods.bench.podTemplate;
-  const template = pods.component && pods.bench.componentPodTemplates[pods.component];
+  const { component, bench } = pods;
+  const { affinity } = bench.podTemplate;
+  const template = component === undefined ? undefined : bench.componentPodTemplates[component];
   if (!affinity && !template) return;
   // Typed objects apply their own JSON patches first and drop unknown fields last.
   const typed = podMaker.toJson.bind(podMaker);
@@ -185,13 +186,10 @@ export function withPodTemplates(
           JsonPatch.add(`${at}/spec/affinity`, ordered(affinity)),
         ) as object)
       : (typed() as object);
-    if (!template || !pods.component) return placed;
-    const pod = at
-      .split('/')
-      .slice(1)
-      .reduce(fieldOf, placed as unknown) as PodJson;
+    if (component === undefined) return placed;
+    const pod = at.split('/').slice(1).reduce<unknown>(fieldOf, placed) as PodJson;
     const selector = selectorLabels(pods);
-    const merged = withComponentTemplate(pod, pods.component, template, { selector });
+    const merged = withComponentTemplate(pod, component, template, { selector });
     return JsonPatch.apply(placed, JsonPatch.replace(at, ordered(merged))) as unknown;
   };
 }

@@ -190,7 +190,7 @@ function siteBench(
 
 /**
  * What is wrong with the pod templates of a site, whatever the policy.
- * @param bench undefined where it is not read: nothing is said about what may come from it
+ * @param bench undefined where it is not read: nothing is checked that may come from it
  */
 export function siteTemplateProblems(
   { componentPodTemplates, podTemplate }: SiteTemplates,

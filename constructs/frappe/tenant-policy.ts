@@ -191,9 +191,10 @@ const BASELINE = [
 /** What a container may not have below a level of Pod Security. */
 function deniedContext(
   path: string,
-  context: Pick<TemplateSecurity, 'allowPrivilegeEscalation' | 'capabilities'> = {},
+  context: Pick<TemplateSecurity, 'allowPrivilegeEscalation' | 'capabilities'> | undefined,
   { podSecurityLevel }: TenantPolicy,
 ): readonly Problem[] {
+  if (!context) return [];
   return [
     ...deniedAdditions(`${path}.capabilities.add`, context.capabilities?.add, podSecurityLevel),
     ...(podSecurityLevel === 'restricted' ? beyondRestricted(path, context) : []),

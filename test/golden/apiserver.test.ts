@@ -92,6 +92,12 @@ suite('a real API server', () => {
       };
       await plane.api.ensure('/apis/scheduling.k8s.io/v1/priorityclasses', priority);
     }
+    await plane.api.ensure('/apis/node.k8s.io/v1/runtimeclasses', {
+      apiVersion: 'node.k8s.io/v1',
+      kind: 'RuntimeClass',
+      metadata: { name: 'gvisor' },
+      handler: 'runsc',
+    });
   });
   after(() => plane.stop());
 

@@ -481,7 +481,7 @@ describe('what the operator has is protected', () => {
     each((_component, template) => {
       for (const { name, ports = [] } of containersOf(template)) {
         assert.ok(OWN_CONTAINERS.includes(name), name);
-        for (const port of ports) assert.ok(OWN_PORT_NAMES.includes(port.name ?? ''), port.name);
+        for (const port of ports) assert.ok(OWN_PORT_NAMES.includes(port.name), port.name);
       }
       for (const { name } of template.spec.volumes) assert.ok(OWN_VOLUMES.includes(name), name);
     });
