@@ -8,8 +8,9 @@ module.exports = {
       defaultTerms: false,
       terms: [
         'Kubernetes',
-        'Redis',
-        // The generated tables quote messages that name the value `mariadb` of the field `provider`.
+        // The generated tables quote messages that name the component `redis`, and the value
+        // `mariadb` of the field `provider`.
+        [String.raw`\b(?<!jobs, )redis\b`, 'Redis'],
         [String.raw`\b(?<!provider )mariadb\b`, 'MariaDB'],
         'PostgreSQL',
         'KEDA',
