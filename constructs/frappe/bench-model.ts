@@ -2,11 +2,12 @@ import type {
   AppBench,
   BenchReplicas,
   ComponentResources,
+  QueueWorkers,
   WorkerAutoscaling,
 } from '../bench/api.js';
 import { databaseOperator } from '../integrations/database-operator.js';
 import { assignsIds } from '../integrations/openshift/assigned-ids.js';
-import type { PodTemplate } from '../kit/api.js';
+import type { GunicornSettings, PodTemplate } from '../kit/api.js';
 import type { ServerRef } from '../kit/database-operator.js';
 import { metadataKeysOf, type MetadataKeys } from '../kit/labels.js';
 import { benchNames, serviceHost } from '../kit/names.js';
@@ -47,6 +48,11 @@ export interface BenchModel {
   readonly assetsInSites: readonly string[];
   readonly security: ResolvedSecurity;
   readonly podTemplate: PodTemplate;
+  readonly sitesVolume: {
+    readonly claim: string;
+    /** Whether all pods that mount it must be on one node. */
+    readonly onOneNode: boolean;
+  };
   readonly apps: readonly string[];
   /** Prefix of the bench's queue names (`bench_id`): several benches may share one Redis server. */
   readonly queuePrefix: string;
@@ -56,7 +62,12 @@ export interface BenchModel {
   readonly operatorServer?: ServerRef;
   readonly componentReplicas: BenchReplicas;
   readonly componentResources: ComponentResources;
+  readonly gunicorn: GunicornSettings;
   readonly workerAutoscaling: WorkerAutoscaling;
+  /** Seconds between two looks of the scheduler; the framework's number when not given. */
+  readonly schedulerTickSeconds: number | undefined;
+  /** Workers of further queues. */
+  readonly workers: readonly QueueWorkers[];
   readonly domain: {
     readonly suffix?: string;
     readonly ingressClassName?: string;
@@ -108,6 +119,7 @@ export function benchModel(
     assetsInSites: bench.status?.assets?.inSites ?? [],
     security: resolveSecurity(spec.security, settings, assignsIds(reader), bench.status?.ids),
     podTemplate: spec.podTemplate ?? {},
+    sitesVolume: sitesVolume(bench),
     apps: resolveApps(bench).apps,
     queuePrefix: `${namespace}.${name}`,
     redis: redisServers(bench, host(benchNames(name).redis)),
@@ -116,6 +128,7 @@ export function benchModel(
     componentReplicas: { ...spec.componentReplicas },
     componentResources: { ...spec.componentResources },
     workerAutoscaling: spec.workerAutoscaling ?? {},
+    ...processes(bench),
     domain: spec.domainConfig ?? {},
     clusterDomain: settings.clusterDomain,
     network: {
@@ -123,6 +136,24 @@ export function benchModel(
       kedaNamespace: settings.kedaNamespace,
       operatorNamespace: settings.operatorNamespace,
     },
+  };
+}
+
+function sitesVolume({ metadata, spec }: AppBench): BenchModel['sitesVolume'] {
+  const { existingClaim, accessMode } = spec.storage;
+  return {
+    claim: existingClaim ?? benchNames(metadata.name).sites,
+    onOneNode: accessMode === 'ReadWriteOnce',
+  };
+}
+
+function processes({
+  spec,
+}: AppBench): Pick<BenchModel, 'gunicorn' | 'schedulerTickSeconds' | 'workers'> {
+  return {
+    gunicorn: spec.gunicorn ?? {},
+    schedulerTickSeconds: spec.schedulerTickIntervalSeconds,
+    workers: spec.workers ?? [],
   };
 }
 

@@ -1,6 +1,7 @@
 import { k8s } from 'cdk8s-plus-28';
 import { Construct } from 'constructs';
 import { childLabels } from '../kit/labels.js';
+import { keepTogether } from './co-scheduling.js';
 import { frappePod, type FrappePodProps, withAffinity } from './pod.js';
 
 export interface FrappeJobProps extends Omit<FrappePodProps, 'restartPolicy' | 'configHash'> {
@@ -29,6 +30,7 @@ export class FrappeJob extends Construct {
       spec: jobSpec(props),
     });
     withAffinity(job, bench);
+    keepTogether(job, props);
   }
 }
 
@@ -63,6 +65,7 @@ export class FrappeCronJob extends Construct {
       },
     });
     withAffinity(cronJob, bench, '/spec/jobTemplate/spec/template');
+    keepTogether(cronJob, props, '/spec/jobTemplate/spec/template');
   }
 }
 

@@ -1,6 +1,7 @@
 import { k8s } from 'cdk8s-plus-28';
 import { Construct } from 'constructs';
 import { childLabels } from '../kit/labels.js';
+import { keepTogether } from './co-scheduling.js';
 import { frappePod, selectorLabels, type FrappePodProps, withAffinity } from './pod.js';
 
 export interface WorkloadProps extends FrappePodProps {
@@ -39,7 +40,10 @@ export class Workload extends Construct {
       },
     });
     withAffinity(deployment, props.bench);
-    if (replicas !== undefined && replicas > 1) {
+    keepTogether(deployment, props);
+    // On one node a budget would stop a drain: no pod can start elsewhere before the last one ends.
+    const { onOneNode } = props.bench.sitesVolume;
+    if (replicas !== undefined && replicas > 1 && !onOneNode) {
       new k8s.KubePodDisruptionBudget(this, 'budget', {
         metadata: { name, namespace, labels },
         spec: {
