@@ -767,7 +767,7 @@ export function toJson_AppBenchSpecWorkerAutoscaling(obj: AppBenchSpecWorkerAuto
  */
 export interface AppBenchSpecWorkers {
   /**
-   * Name of the workers: their Deployment is `<bench>-worker-<name>`, and that of a Dedicated site `<site>-worker-<name>`.
+   * Name of the workers: their Deployment is `<bench>-worker-<name>`, and that of a Dedicated site `<site>-worker-<name>`. With the longest name before it, a label has no room for more.
    *
    * @schema AppBenchSpecWorkers#name
    */

@@ -264,9 +264,9 @@ export interface QueueScaling {
 
 /** Workers of one or several queues. */
 export interface QueueWorkers {
-  /** Name of the workers: their Deployment is `<bench>-worker-<name>`, and that of a Dedicated site `<site>-worker-<name>`.
+  /** Name of the workers: their Deployment is `<bench>-worker-<name>`, and that of a Dedicated site `<site>-worker-<name>`. With the longest name before it, a label has no room for more.
    * @minLength 1
-   * @maxLength 32
+   * @maxLength 10
    * @pattern ^[a-z]([-a-z0-9]*[a-z0-9])?$
    * @cel !(self in ['default', 'short', 'long', 'gunicorn', 'nginx', 'socketio', 'scheduler', 'metrics']) && !self.startsWith('worker-') ;; workers of another name have this one, or could have it */
   readonly name: string;

@@ -940,10 +940,10 @@ export const spec: Schema = {
           name: {
             type: 'string',
             description:
-              'Name of the workers: their Deployment is `<bench>-worker-<name>`, and that of a Dedicated site `<site>-worker-<name>`.',
+              'Name of the workers: their Deployment is `<bench>-worker-<name>`, and that of a Dedicated site `<site>-worker-<name>`. With the longest name before it, a label has no room for more.',
             pattern: '^[a-z]([-a-z0-9]*[a-z0-9])?$',
             minLength: 1,
-            maxLength: 32,
+            maxLength: 10,
             'x-kubernetes-validations': [
               {
                 rule: "!(self in ['default', 'short', 'long', 'gunicorn', 'nginx', 'socketio', 'scheduler', 'metrics']) && !self.startsWith('worker-')",

@@ -22,7 +22,8 @@ const TIMEOUT_SECONDS = { default: 300, short: 300, long: 1500 } as const satisf
   Queue,
   number
 >;
-const DEFAULT_TIMEOUT = 300;
+/** Of a queue that a spec adds. */
+export const DEFAULT_TIMEOUT = 300;
 /** Seconds that a worker gets to finish its job, besides the queue's timeout. */
 const GRACE_SECONDS = 60;
 

@@ -150,7 +150,7 @@ export interface SiteResources {
 export interface SiteWorkers {
   /** Name of the workers, as in `workers` of the bench.
    * @minLength 1
-   * @maxLength 32
+   * @maxLength 10
    * @pattern ^[a-z]([-a-z0-9]*[a-z0-9])?$ */
   readonly name: string;
   /** Number of workers, in place of the bench's number and scaling. */

@@ -565,7 +565,7 @@ export const spec: Schema = {
             description: 'Name of the workers, as in `workers` of the bench.',
             pattern: '^[a-z]([-a-z0-9]*[a-z0-9])?$',
             minLength: 1,
-            maxLength: 32,
+            maxLength: 10,
           },
           replicas: {
             type: 'integer',

@@ -10,8 +10,8 @@ Environment
   REDIS_CACHE_URL, REDIS_QUEUE_URL   complete URLs, which take precedence
   DB_HOST, DB_PORT, DB_TYPE          optional defaults for the bench's sites
   SOCKETIO_PORT    port of the realtime server
-  COMMON_CONFIG    JSON object of further keys; null deletes a key; it cannot set the keys above. A key
-                   that is not in the next run's object is deleted, except bench_id
+  COMMON_CONFIG    JSON object of further keys; null deletes a key; it cannot set the keys above. A
+                   key that is not in the next run's object is deleted, except bench_id
   TERMINATION_LOG  file for the termination message
 
 Last line: `app-operator: Succeeded: {"apps": {"frappe": "15.44.2"}}` or

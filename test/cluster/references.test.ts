@@ -128,7 +128,7 @@ describe('references', { concurrency: true }, () => {
           what: reason,
           check: (live) => {
             const ready = conditionOf(live, 'Ready');
-            return ready?.reason === reason && message.test(ready.message ?? '');
+            return ready?.reason === reason && message.test(ready.message);
           },
         });
       await cluster.apply(

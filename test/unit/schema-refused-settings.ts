@@ -93,9 +93,9 @@ const WORKERS: readonly Row[] = [
   ['queues as text', workers({ queues: 'imports' }), '[0].queues'],
   ['a name of the framework', workers({ name: 'default' }), '[0].name'],
   ['a name of another component', workers({ name: 'gunicorn' }), '[0].name'],
-  ["a name that another bench's workers have", workers({ name: 'worker-short' }), '[0].name'],
+  ["a name that another bench's workers have", workers({ name: 'worker-a' }), '[0].name'],
   ['a name with a dot', workers({ name: 'a.b' }), '[0].name'],
-  ['a name that is too long', workers({ name: 'a'.repeat(33) }), '[0].name'],
+  ['a name that is too long', workers({ name: 'a'.repeat(11) }), '[0].name'],
   [
     'two of one name',
     [
@@ -124,7 +124,7 @@ const WORKERS: readonly Row[] = [
 const SITE_WORKERS: readonly Row[] = [
   ['no name', [{ replicas: 1 }], '[0].name'],
   ['a name in capitals', [{ name: 'Imports' }], '[0].name'],
-  ['a name that is too long', [{ name: 'a'.repeat(33) }], '[0].name'],
+  ['a name that is too long', [{ name: 'a'.repeat(11) }], '[0].name'],
   ['too many', [{ name: 'imports', replicas: 1001 }], '[0].replicas'],
   ['a number that is text', [{ name: 'imports', replicas: '2' }], '[0].replicas'],
   ['two of one name', [{ name: 'imports' }, { name: 'imports' }], '[1]'],
