@@ -24,10 +24,7 @@ export function keepTogether(
   podMaker.toJson = () => {
     const object = before() as object;
     const path = `${at}/spec/affinity`;
-    const affinity = path
-      .split('/')
-      .slice(1)
-      .reduce(fieldOf, object as unknown);
+    const affinity = path.split('/').slice(1).reduce<unknown>(fieldOf, object);
     const value: unknown = JSON.parse(canonicalJson(withTerm(affinity, bench)));
     return JsonPatch.apply(object, JsonPatch.add(path, value)) as unknown;
   };

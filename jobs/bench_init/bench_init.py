@@ -45,7 +45,7 @@ from volume_files import exists, read_json_value, rename, try_to_remove_tree
 APP_NAME = re.compile(r"^[a-z_][a-z0-9_]*$")
 DATABASE_KEYS = {"db_host", "db_port", "db_type"}
 # The keys of COMMON_CONFIG that the last run has set.
-OWNED_KEYS = "app_operator_keys"
+OWNED_KEYS = "app_operator_init_keys"
 
 
 def port_env(name: str) -> int | None:

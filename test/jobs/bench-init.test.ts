@@ -130,7 +130,7 @@ describe('bench_init.py', needs('python3'), () => {
       'socketio_port',
     ]);
     // By hand, and not by an init Job: it stays.
-    const own = { ...config(bench), workers: { mine: {} }, app_operator_keys: 'workers' };
+    const own = { ...config(bench), workers: { mine: {} }, app_operator_init_keys: 'workers' };
     writeFileSync(join(bench, 'sites/common_site_config.json'), JSON.stringify(own));
     await init(bench, { COMMON_CONFIG: '{"bench_id":"n.b"}' });
     assert.deepEqual(config(bench)['workers'], { mine: {} });
