@@ -148,11 +148,39 @@ export interface AppBenchSpec {
   readonly componentResources?: AppBenchSpecComponentResources;
 
   /**
+   * Numbers of the web processes. `Dedicated` sites have the same, where they set none.
+   *
+   * @schema AppBenchSpec#gunicorn
+   */
+  readonly gunicorn?: AppBenchSpecGunicorn;
+
+  /**
+   * Limits and headers of the proxy.
+   *
+   * @schema AppBenchSpec#proxy
+   */
+  readonly proxy?: AppBenchSpecProxy;
+
+  /**
    * Event-driven scaling of the workers, by queue.
    *
    * @schema AppBenchSpec#workerAutoscaling
    */
   readonly workerAutoscaling?: AppBenchSpecWorkerAutoscaling;
+
+  /**
+   * Workers for queues of their own, besides those of `default`, `short` and `long`. `Dedicated` sites have them too.
+   *
+   * @schema AppBenchSpec#workers
+   */
+  readonly workers?: AppBenchSpecWorkers[];
+
+  /**
+   * Seconds between two looks of the scheduler for jobs that are due (`scheduler_tick_interval`). By default the framework's number: 60 in version 15, 240 in version 16.
+   *
+   * @schema AppBenchSpec#schedulerTickIntervalSeconds
+   */
+  readonly schedulerTickIntervalSeconds?: number;
 
   /**
    * The cache and the queue.
@@ -246,7 +274,11 @@ export function toJson_AppBenchSpec(obj: AppBenchSpec | undefined): Record<strin
     'storage': toJson_AppBenchSpecStorage(obj.storage),
     'componentReplicas': toJson_AppBenchSpecComponentReplicas(obj.componentReplicas),
     'componentResources': toJson_AppBenchSpecComponentResources(obj.componentResources),
+    'gunicorn': toJson_AppBenchSpecGunicorn(obj.gunicorn),
+    'proxy': toJson_AppBenchSpecProxy(obj.proxy),
     'workerAutoscaling': toJson_AppBenchSpecWorkerAutoscaling(obj.workerAutoscaling),
+    'workers': obj.workers?.map(y => toJson_AppBenchSpecWorkers(y)),
+    'schedulerTickIntervalSeconds': obj.schedulerTickIntervalSeconds,
     'redisConfig': toJson_AppBenchSpecRedisConfig(obj.redisConfig),
     'dbConfig': toJson_AppBenchSpecDbConfig(obj.dbConfig),
     'metrics': toJson_AppBenchSpecMetrics(obj.metrics),
@@ -359,6 +391,13 @@ export function toJson_AppBenchSpecImage(obj: AppBenchSpecImage | undefined): Re
  */
 export interface AppBenchSpecStorage {
   /**
+   * A claim of yours that is used in place of a new one, in the same namespace; its access modes must include `accessMode`, and its size counts. The operator does not change it, and never deletes it.
+   *
+   * @schema AppBenchSpecStorage#existingClaim
+   */
+  readonly existingClaim?: string;
+
+  /**
    * Size of the volume. It can grow where the storage class allows it, and never shrinks.
    *
    * @schema AppBenchSpecStorage#size
@@ -373,7 +412,7 @@ export interface AppBenchSpecStorage {
   readonly className?: string;
 
   /**
-   * Access mode. `ReadWriteOnce` only works while all pods share one node.
+   * Access mode. With `ReadWriteOnce`, all pods of the bench and of its sites run on one node.
    *
    * @schema AppBenchSpecStorage#accessMode
    */
@@ -387,6 +426,7 @@ export interface AppBenchSpecStorage {
 export function toJson_AppBenchSpecStorage(obj: AppBenchSpecStorage | undefined): Record<string, any> | undefined {
   if (obj === undefined) { return undefined; }
   const result = {
+    'existingClaim': obj.existingClaim,
     'size': obj.size,
     'className': obj.className,
     'accessMode': obj.accessMode,
@@ -549,6 +589,142 @@ export function toJson_AppBenchSpecComponentResources(obj: AppBenchSpecComponent
 /* eslint-enable max-len, @stylistic/max-len, quote-props, @stylistic/quote-props */
 
 /**
+ * Numbers of the web processes. `Dedicated` sites have the same, where they set none.
+ *
+ * @schema AppBenchSpecGunicorn
+ */
+export interface AppBenchSpecGunicorn {
+  /**
+   * Processes of each pod. By default 2, or with a CPU limit one more than twice the CPUs; at most one for each 256Mi of the memory limit, and 16.
+   *
+   * @schema AppBenchSpecGunicorn#workers
+   */
+  readonly workers?: number;
+
+  /**
+   * Requests that a process answers at one time. By default 4.
+   *
+   * @schema AppBenchSpecGunicorn#threads
+   */
+  readonly threads?: number;
+
+  /**
+   * Seconds after which a process that hangs is replaced. By default 120. It does not limit a request: `proxy.readTimeoutSeconds` of the bench does.
+   *
+   * @schema AppBenchSpecGunicorn#timeoutSeconds
+   */
+  readonly timeoutSeconds?: number;
+
+  /**
+   * Requests after which a process is replaced; 0 for never. By default 5000.
+   *
+   * @schema AppBenchSpecGunicorn#maxRequests
+   */
+  readonly maxRequests?: number;
+
+  /**
+   * Up to how many requests later each process is replaced, so that not all are at one time. By default 500.
+   *
+   * @schema AppBenchSpecGunicorn#maxRequestsJitter
+   */
+  readonly maxRequestsJitter?: number;
+}
+
+/**
+ * Converts an object of type 'AppBenchSpecGunicorn' to JSON representation.
+ */
+/* eslint-disable max-len, @stylistic/max-len, quote-props, @stylistic/quote-props */
+export function toJson_AppBenchSpecGunicorn(obj: AppBenchSpecGunicorn | undefined): Record<string, any> | undefined {
+  if (obj === undefined) { return undefined; }
+  const result = {
+    'workers': obj.workers,
+    'threads': obj.threads,
+    'timeoutSeconds': obj.timeoutSeconds,
+    'maxRequests': obj.maxRequests,
+    'maxRequestsJitter': obj.maxRequestsJitter,
+  };
+  // filter undefined values
+  return Object.entries(result).reduce((r, i) => (i[1] === undefined) ? r : ({ ...r, [i[0]]: i[1] }), {});
+}
+/* eslint-enable max-len, @stylistic/max-len, quote-props, @stylistic/quote-props */
+
+/**
+ * Limits and headers of the proxy.
+ *
+ * @schema AppBenchSpecProxy
+ */
+export interface AppBenchSpecProxy {
+  /**
+   * The largest body of a request, such as an upload. By default 50Mi. The framework has a limit of its own, `max_file_size`.
+   *
+   * @schema AppBenchSpecProxy#maxBodySize
+   */
+  readonly maxBodySize?: string;
+
+  /**
+   * Seconds that the proxy waits for the next part of an answer. By default 120.
+   *
+   * @schema AppBenchSpecProxy#readTimeoutSeconds
+   */
+  readonly readTimeoutSeconds?: number;
+
+  /**
+   * Seconds that the proxy waits until the next part of a request is taken. By default 120.
+   *
+   * @schema AppBenchSpecProxy#sendTimeoutSeconds
+   */
+  readonly sendTimeoutSeconds?: number;
+
+  /**
+   * Seconds that the proxy waits for a connection to the web processes, before it tries once more. By default 2.
+   *
+   * @schema AppBenchSpecProxy#connectTimeoutSeconds
+   */
+  readonly connectTimeoutSeconds?: number;
+
+  /**
+   * Headers of every answer. They take the place of the same ones of the framework and of the proxy.
+   *
+   * @schema AppBenchSpecProxy#responseHeaders
+   */
+  readonly responseHeaders?: AppBenchSpecProxyResponseHeaders[];
+
+  /**
+   * Proxies in front of this one that are trusted to name the client. By default the private ranges of addresses; none when the list is empty.
+   *
+   * @schema AppBenchSpecProxy#realIPFrom
+   */
+  readonly realIpFrom?: string[];
+
+  /**
+   * Header in which they name it. By default `X-Forwarded-For`.
+   *
+   * @schema AppBenchSpecProxy#realIPHeader
+   */
+  readonly realIpHeader?: string;
+}
+
+/**
+ * Converts an object of type 'AppBenchSpecProxy' to JSON representation.
+ */
+/* eslint-disable max-len, @stylistic/max-len, quote-props, @stylistic/quote-props */
+export function toJson_AppBenchSpecProxy(obj: AppBenchSpecProxy | undefined): Record<string, any> | undefined {
+  if (obj === undefined) { return undefined; }
+  const result = {
+    'maxBodySize': obj.maxBodySize,
+    'readTimeoutSeconds': obj.readTimeoutSeconds,
+    'sendTimeoutSeconds': obj.sendTimeoutSeconds,
+    'connectTimeoutSeconds': obj.connectTimeoutSeconds,
+    'responseHeaders': obj.responseHeaders?.map(y => toJson_AppBenchSpecProxyResponseHeaders(y)),
+    'realIPFrom': obj.realIpFrom?.map(y => y),
+    'realIPHeader': obj.realIpHeader,
+  };
+  // filter undefined values
+  return Object.entries(result).reduce((r, i) => (i[1] === undefined) ? r : ({ ...r, [i[0]]: i[1] }), {});
+}
+/* eslint-enable max-len, @stylistic/max-len, quote-props, @stylistic/quote-props */
+
+/**
  * Event-driven scaling of the workers, by queue.
  *
  * @schema AppBenchSpecWorkerAutoscaling
@@ -593,6 +769,74 @@ export function toJson_AppBenchSpecWorkerAutoscaling(obj: AppBenchSpecWorkerAuto
 /* eslint-enable max-len, @stylistic/max-len, quote-props, @stylistic/quote-props */
 
 /**
+ * Workers of one or several queues.
+ *
+ * @schema AppBenchSpecWorkers
+ */
+export interface AppBenchSpecWorkers {
+  /**
+   * Name of the workers: their Deployment is `<bench>-worker-<name>`, and that of a Dedicated site `<site>-worker-<name>`. With the longest name before it, a label has no room for more.
+   *
+   * @schema AppBenchSpecWorkers#name
+   */
+  readonly name: string;
+
+  /**
+   * Queues that the workers take jobs from; a job of the first one goes first. Queues that the framework does not know are made known to it (`workers` in `common_site_config.json`).
+   *
+   * @schema AppBenchSpecWorkers#queues
+   */
+  readonly queues: string[];
+
+  /**
+   * Seconds that a job of such a queue may take. By default 300. `default`, `short` and `long` keep the framework's times.
+   *
+   * @schema AppBenchSpecWorkers#timeoutSeconds
+   */
+  readonly timeoutSeconds?: number;
+
+  /**
+   * Number of workers; 1 when not given.
+   *
+   * @schema AppBenchSpecWorkers#replicas
+   */
+  readonly replicas?: number;
+
+  /**
+   * Event-driven scaling, by the longest of the queues.
+   *
+   * @schema AppBenchSpecWorkers#autoscaling
+   */
+  readonly autoscaling?: AppBenchSpecWorkersAutoscaling;
+
+  /**
+   * Compute resources.
+   *
+   * @schema AppBenchSpecWorkers#resources
+   */
+  readonly resources?: AppBenchSpecWorkersResources;
+}
+
+/**
+ * Converts an object of type 'AppBenchSpecWorkers' to JSON representation.
+ */
+/* eslint-disable max-len, @stylistic/max-len, quote-props, @stylistic/quote-props */
+export function toJson_AppBenchSpecWorkers(obj: AppBenchSpecWorkers | undefined): Record<string, any> | undefined {
+  if (obj === undefined) { return undefined; }
+  const result = {
+    'name': obj.name,
+    'queues': obj.queues?.map(y => y),
+    'timeoutSeconds': obj.timeoutSeconds,
+    'replicas': obj.replicas,
+    'autoscaling': toJson_AppBenchSpecWorkersAutoscaling(obj.autoscaling),
+    'resources': toJson_AppBenchSpecWorkersResources(obj.resources),
+  };
+  // filter undefined values
+  return Object.entries(result).reduce((r, i) => (i[1] === undefined) ? r : ({ ...r, [i[0]]: i[1] }), {});
+}
+/* eslint-enable max-len, @stylistic/max-len, quote-props, @stylistic/quote-props */
+
+/**
  * The cache and the queue.
  *
  * @schema AppBenchSpecRedisConfig
@@ -606,7 +850,7 @@ export interface AppBenchSpecRedisConfig {
   readonly image?: string;
 
   /**
-   * Compute resources of each server. The cache keeps itself to three quarters of its memory limit.
+   * Compute resources of each server. Of its memory limit, the cache uses three quarters for data, and the queue 60 percent (`maxmemory`): the rest is for connections and for rewriting its file.
    *
    * @schema AppBenchSpecRedisConfig#resources
    */
@@ -1099,7 +1343,7 @@ export function toJson_AppBenchSpecImagePullSecrets(obj: AppBenchSpecImagePullSe
 /* eslint-enable max-len, @stylistic/max-len, quote-props, @stylistic/quote-props */
 
 /**
- * Access mode. `ReadWriteOnce` only works while all pods share one node.
+ * Access mode. With `ReadWriteOnce`, all pods of the bench and of its sites run on one node.
  *
  * @schema AppBenchSpecStorageAccessMode
  */
@@ -1365,6 +1609,42 @@ export function toJson_AppBenchSpecComponentResourcesWorkerLong(obj: AppBenchSpe
 /* eslint-enable max-len, @stylistic/max-len, quote-props, @stylistic/quote-props */
 
 /**
+ * A header of the proxy's answers.
+ *
+ * @schema AppBenchSpecProxyResponseHeaders
+ */
+export interface AppBenchSpecProxyResponseHeaders {
+  /**
+   * Name of the header.
+   *
+   * @schema AppBenchSpecProxyResponseHeaders#name
+   */
+  readonly name: string;
+
+  /**
+   * Its value: one line of printable ASCII characters. It is sent as it is written.
+   *
+   * @schema AppBenchSpecProxyResponseHeaders#value
+   */
+  readonly value: string;
+}
+
+/**
+ * Converts an object of type 'AppBenchSpecProxyResponseHeaders' to JSON representation.
+ */
+/* eslint-disable max-len, @stylistic/max-len, quote-props, @stylistic/quote-props */
+export function toJson_AppBenchSpecProxyResponseHeaders(obj: AppBenchSpecProxyResponseHeaders | undefined): Record<string, any> | undefined {
+  if (obj === undefined) { return undefined; }
+  const result = {
+    'name': obj.name,
+    'value': obj.value,
+  };
+  // filter undefined values
+  return Object.entries(result).reduce((r, i) => (i[1] === undefined) ? r : ({ ...r, [i[0]]: i[1] }), {});
+}
+/* eslint-enable max-len, @stylistic/max-len, quote-props, @stylistic/quote-props */
+
+/**
  * The `short` queue.
  *
  * @schema AppBenchSpecWorkerAutoscalingShort
@@ -1399,7 +1679,7 @@ export interface AppBenchSpecWorkerAutoscalingShort {
   readonly queueLength?: number;
 
   /**
-   * Workers when scaling is off. By default the number in `componentReplicas`.
+   * Workers when scaling is off. By default their number of replicas.
    *
    * @schema AppBenchSpecWorkerAutoscalingShort#staticReplicas
    */
@@ -1475,7 +1755,7 @@ export interface AppBenchSpecWorkerAutoscalingLong {
   readonly queueLength?: number;
 
   /**
-   * Workers when scaling is off. By default the number in `componentReplicas`.
+   * Workers when scaling is off. By default their number of replicas.
    *
    * @schema AppBenchSpecWorkerAutoscalingLong#staticReplicas
    */
@@ -1551,7 +1831,7 @@ export interface AppBenchSpecWorkerAutoscalingDefault {
   readonly queueLength?: number;
 
   /**
-   * Workers when scaling is off. By default the number in `componentReplicas`.
+   * Workers when scaling is off. By default their number of replicas.
    *
    * @schema AppBenchSpecWorkerAutoscalingDefault#staticReplicas
    */
@@ -1593,7 +1873,119 @@ export function toJson_AppBenchSpecWorkerAutoscalingDefault(obj: AppBenchSpecWor
 /* eslint-enable max-len, @stylistic/max-len, quote-props, @stylistic/quote-props */
 
 /**
- * Compute resources of each server. The cache keeps itself to three quarters of its memory limit.
+ * Event-driven scaling, by the longest of the queues.
+ *
+ * @schema AppBenchSpecWorkersAutoscaling
+ */
+export interface AppBenchSpecWorkersAutoscaling {
+  /**
+   * Turns event-driven scaling on. It needs KEDA; without it the workers stay at a fixed number.
+   *
+   * @schema AppBenchSpecWorkersAutoscaling#enabled
+   */
+  readonly enabled?: boolean;
+
+  /**
+   * The least workers; 0 lets the queue sleep.
+   *
+   * @schema AppBenchSpecWorkersAutoscaling#minReplicas
+   */
+  readonly minReplicas?: number;
+
+  /**
+   * The most workers. By default 5, or `minReplicas` where that is more.
+   *
+   * @schema AppBenchSpecWorkersAutoscaling#maxReplicas
+   */
+  readonly maxReplicas?: number;
+
+  /**
+   * Waiting jobs for each worker.
+   *
+   * @schema AppBenchSpecWorkersAutoscaling#queueLength
+   */
+  readonly queueLength?: number;
+
+  /**
+   * Workers when scaling is off. By default their number of replicas.
+   *
+   * @schema AppBenchSpecWorkersAutoscaling#staticReplicas
+   */
+  readonly staticReplicas?: number;
+
+  /**
+   * Seconds without work after which the workers go back to `minReplicas`, where that is 0.
+   *
+   * @schema AppBenchSpecWorkersAutoscaling#cooldownPeriod
+   */
+  readonly cooldownPeriod?: number;
+
+  /**
+   * Seconds between two readings of the queue.
+   *
+   * @schema AppBenchSpecWorkersAutoscaling#pollingInterval
+   */
+  readonly pollingInterval?: number;
+}
+
+/**
+ * Converts an object of type 'AppBenchSpecWorkersAutoscaling' to JSON representation.
+ */
+/* eslint-disable max-len, @stylistic/max-len, quote-props, @stylistic/quote-props */
+export function toJson_AppBenchSpecWorkersAutoscaling(obj: AppBenchSpecWorkersAutoscaling | undefined): Record<string, any> | undefined {
+  if (obj === undefined) { return undefined; }
+  const result = {
+    'enabled': obj.enabled,
+    'minReplicas': obj.minReplicas,
+    'maxReplicas': obj.maxReplicas,
+    'queueLength': obj.queueLength,
+    'staticReplicas': obj.staticReplicas,
+    'cooldownPeriod': obj.cooldownPeriod,
+    'pollingInterval': obj.pollingInterval,
+  };
+  // filter undefined values
+  return Object.entries(result).reduce((r, i) => (i[1] === undefined) ? r : ({ ...r, [i[0]]: i[1] }), {});
+}
+/* eslint-enable max-len, @stylistic/max-len, quote-props, @stylistic/quote-props */
+
+/**
+ * Compute resources.
+ *
+ * @schema AppBenchSpecWorkersResources
+ */
+export interface AppBenchSpecWorkersResources {
+  /**
+   * What the scheduler sets aside.
+   *
+   * @schema AppBenchSpecWorkersResources#requests
+   */
+  readonly requests?: { [key: string]: string };
+
+  /**
+   * What the container cannot exceed.
+   *
+   * @schema AppBenchSpecWorkersResources#limits
+   */
+  readonly limits?: { [key: string]: string };
+}
+
+/**
+ * Converts an object of type 'AppBenchSpecWorkersResources' to JSON representation.
+ */
+/* eslint-disable max-len, @stylistic/max-len, quote-props, @stylistic/quote-props */
+export function toJson_AppBenchSpecWorkersResources(obj: AppBenchSpecWorkersResources | undefined): Record<string, any> | undefined {
+  if (obj === undefined) { return undefined; }
+  const result = {
+    'requests': ((obj.requests) === undefined) ? undefined : (Object.entries(obj.requests).reduce((r, i) => (i[1] === undefined) ? r : ({ ...r, [i[0]]: i[1] }), {})),
+    'limits': ((obj.limits) === undefined) ? undefined : (Object.entries(obj.limits).reduce((r, i) => (i[1] === undefined) ? r : ({ ...r, [i[0]]: i[1] }), {})),
+  };
+  // filter undefined values
+  return Object.entries(result).reduce((r, i) => (i[1] === undefined) ? r : ({ ...r, [i[0]]: i[1] }), {});
+}
+/* eslint-enable max-len, @stylistic/max-len, quote-props, @stylistic/quote-props */
+
+/**
+ * Compute resources of each server. Of its memory limit, the cache uses three quarters for data, and the queue 60 percent (`maxmemory`): the rest is for connections and for rewriting its file.
  *
  * @schema AppBenchSpecRedisConfigResources
  */
@@ -1635,6 +2027,13 @@ export function toJson_AppBenchSpecRedisConfigResources(obj: AppBenchSpecRedisCo
  */
 export interface AppBenchSpecRedisConfigStorage {
   /**
+   * A claim of yours that is used in place of a new one, in the same namespace. The operator does not change it, and never deletes it.
+   *
+   * @schema AppBenchSpecRedisConfigStorage#existingClaim
+   */
+  readonly existingClaim?: string;
+
+  /**
    * Size of the volume. It can grow where its storage class allows that, and never shrinks.
    *
    * @schema AppBenchSpecRedisConfigStorage#size
@@ -1656,6 +2055,7 @@ export interface AppBenchSpecRedisConfigStorage {
 export function toJson_AppBenchSpecRedisConfigStorage(obj: AppBenchSpecRedisConfigStorage | undefined): Record<string, any> | undefined {
   if (obj === undefined) { return undefined; }
   const result = {
+    'existingClaim': obj.existingClaim,
     'size': obj.size,
     'className': obj.className,
   };
@@ -1853,6 +2253,13 @@ export function toJson_AppBenchSpecDbConfigResources(obj: AppBenchSpecDbConfigRe
  */
 export interface AppBenchSpecDbConfigStorage {
   /**
+   * A claim of yours that is used in place of a new one, in the same namespace. The operator does not change it, and never deletes it.
+   *
+   * @schema AppBenchSpecDbConfigStorage#existingClaim
+   */
+  readonly existingClaim?: string;
+
+  /**
    * Size of the volume. It can grow where its storage class allows that, and never shrinks.
    *
    * @schema AppBenchSpecDbConfigStorage#size
@@ -1874,6 +2281,7 @@ export interface AppBenchSpecDbConfigStorage {
 export function toJson_AppBenchSpecDbConfigStorage(obj: AppBenchSpecDbConfigStorage | undefined): Record<string, any> | undefined {
   if (obj === undefined) { return undefined; }
   const result = {
+    'existingClaim': obj.existingClaim,
     'size': obj.size,
     'className': obj.className,
   };
@@ -2731,6 +3139,20 @@ export interface AppSiteSpec {
   readonly componentResources?: AppSiteSpecComponentResources;
 
   /**
+   * Numbers of the site's own web processes. By default the bench's, one by one.
+   *
+   * @schema AppSiteSpec#gunicorn
+   */
+  readonly gunicorn?: AppSiteSpecGunicorn;
+
+  /**
+   * Numbers and resources of the site's own workers of `workers` of its bench. By default the bench's.
+   *
+   * @schema AppSiteSpec#workers
+   */
+  readonly workers?: AppSiteSpecWorkers[];
+
+  /**
    * Access from outside of the cluster.
    *
    * @schema AppSiteSpec#ingress
@@ -2803,6 +3225,8 @@ export function toJson_AppSiteSpec(obj: AppSiteSpec | undefined): Record<string,
     'dbConfig': toJson_AppSiteSpecDbConfig(obj.dbConfig),
     'componentReplicas': toJson_AppSiteSpecComponentReplicas(obj.componentReplicas),
     'componentResources': toJson_AppSiteSpecComponentResources(obj.componentResources),
+    'gunicorn': toJson_AppSiteSpecGunicorn(obj.gunicorn),
+    'workers': obj.workers?.map(y => toJson_AppSiteSpecWorkers(y)),
     'ingress': toJson_AppSiteSpecIngress(obj.ingress),
     'adminPasswordSecretRef': toJson_AppSiteSpecAdminPasswordSecretRef(obj.adminPasswordSecretRef),
     'maintenance': obj.maintenance,
@@ -3067,6 +3491,110 @@ export function toJson_AppSiteSpecComponentResources(obj: AppSiteSpecComponentRe
     'workerDefault': toJson_AppSiteSpecComponentResourcesWorkerDefault(obj.workerDefault),
     'workerShort': toJson_AppSiteSpecComponentResourcesWorkerShort(obj.workerShort),
     'workerLong': toJson_AppSiteSpecComponentResourcesWorkerLong(obj.workerLong),
+  };
+  // filter undefined values
+  return Object.entries(result).reduce((r, i) => (i[1] === undefined) ? r : ({ ...r, [i[0]]: i[1] }), {});
+}
+/* eslint-enable max-len, @stylistic/max-len, quote-props, @stylistic/quote-props */
+
+/**
+ * Numbers of the site's own web processes. By default the bench's, one by one.
+ *
+ * @schema AppSiteSpecGunicorn
+ */
+export interface AppSiteSpecGunicorn {
+  /**
+   * Processes of each pod. By default 2, or with a CPU limit one more than twice the CPUs; at most one for each 256Mi of the memory limit, and 16.
+   *
+   * @schema AppSiteSpecGunicorn#workers
+   */
+  readonly workers?: number;
+
+  /**
+   * Requests that a process answers at one time. By default 4.
+   *
+   * @schema AppSiteSpecGunicorn#threads
+   */
+  readonly threads?: number;
+
+  /**
+   * Seconds after which a process that hangs is replaced. By default 120. It does not limit a request: `proxy.readTimeoutSeconds` of the bench does.
+   *
+   * @schema AppSiteSpecGunicorn#timeoutSeconds
+   */
+  readonly timeoutSeconds?: number;
+
+  /**
+   * Requests after which a process is replaced; 0 for never. By default 5000.
+   *
+   * @schema AppSiteSpecGunicorn#maxRequests
+   */
+  readonly maxRequests?: number;
+
+  /**
+   * Up to how many requests later each process is replaced, so that not all are at one time. By default 500.
+   *
+   * @schema AppSiteSpecGunicorn#maxRequestsJitter
+   */
+  readonly maxRequestsJitter?: number;
+}
+
+/**
+ * Converts an object of type 'AppSiteSpecGunicorn' to JSON representation.
+ */
+/* eslint-disable max-len, @stylistic/max-len, quote-props, @stylistic/quote-props */
+export function toJson_AppSiteSpecGunicorn(obj: AppSiteSpecGunicorn | undefined): Record<string, any> | undefined {
+  if (obj === undefined) { return undefined; }
+  const result = {
+    'workers': obj.workers,
+    'threads': obj.threads,
+    'timeoutSeconds': obj.timeoutSeconds,
+    'maxRequests': obj.maxRequests,
+    'maxRequestsJitter': obj.maxRequestsJitter,
+  };
+  // filter undefined values
+  return Object.entries(result).reduce((r, i) => (i[1] === undefined) ? r : ({ ...r, [i[0]]: i[1] }), {});
+}
+/* eslint-enable max-len, @stylistic/max-len, quote-props, @stylistic/quote-props */
+
+/**
+ * A site's own workers of queues that its bench declares.
+ *
+ * @schema AppSiteSpecWorkers
+ */
+export interface AppSiteSpecWorkers {
+  /**
+   * Name of the workers, as in `workers` of the bench.
+   *
+   * @schema AppSiteSpecWorkers#name
+   */
+  readonly name: string;
+
+  /**
+   * Number of workers, in place of the bench's number and scaling.
+   *
+   * @schema AppSiteSpecWorkers#replicas
+   */
+  readonly replicas?: number;
+
+  /**
+   * Compute resources, in place of the bench's.
+   *
+   * @schema AppSiteSpecWorkers#resources
+   */
+  readonly resources?: AppSiteSpecWorkersResources;
+}
+
+/**
+ * Converts an object of type 'AppSiteSpecWorkers' to JSON representation.
+ */
+/* eslint-disable max-len, @stylistic/max-len, quote-props, @stylistic/quote-props */
+export function toJson_AppSiteSpecWorkers(obj: AppSiteSpecWorkers | undefined): Record<string, any> | undefined {
+  if (obj === undefined) { return undefined; }
+  const result = {
+    'name': obj.name,
+    'replicas': obj.replicas,
+    'resources': toJson_AppSiteSpecWorkersResources(obj.resources),
   };
   // filter undefined values
   return Object.entries(result).reduce((r, i) => (i[1] === undefined) ? r : ({ ...r, [i[0]]: i[1] }), {});
@@ -3408,6 +3936,13 @@ export function toJson_AppSiteSpecDbConfigResources(obj: AppSiteSpecDbConfigReso
  */
 export interface AppSiteSpecDbConfigStorage {
   /**
+   * A claim of yours that is used in place of a new one, in the same namespace. The operator does not change it, and never deletes it.
+   *
+   * @schema AppSiteSpecDbConfigStorage#existingClaim
+   */
+  readonly existingClaim?: string;
+
+  /**
    * Size of the volume. It can grow where its storage class allows that, and never shrinks.
    *
    * @schema AppSiteSpecDbConfigStorage#size
@@ -3429,6 +3964,7 @@ export interface AppSiteSpecDbConfigStorage {
 export function toJson_AppSiteSpecDbConfigStorage(obj: AppSiteSpecDbConfigStorage | undefined): Record<string, any> | undefined {
   if (obj === undefined) { return undefined; }
   const result = {
+    'existingClaim': obj.existingClaim,
     'size': obj.size,
     'className': obj.className,
   };
@@ -3571,6 +4107,42 @@ export interface AppSiteSpecComponentResourcesWorkerLong {
  */
 /* eslint-disable max-len, @stylistic/max-len, quote-props, @stylistic/quote-props */
 export function toJson_AppSiteSpecComponentResourcesWorkerLong(obj: AppSiteSpecComponentResourcesWorkerLong | undefined): Record<string, any> | undefined {
+  if (obj === undefined) { return undefined; }
+  const result = {
+    'requests': ((obj.requests) === undefined) ? undefined : (Object.entries(obj.requests).reduce((r, i) => (i[1] === undefined) ? r : ({ ...r, [i[0]]: i[1] }), {})),
+    'limits': ((obj.limits) === undefined) ? undefined : (Object.entries(obj.limits).reduce((r, i) => (i[1] === undefined) ? r : ({ ...r, [i[0]]: i[1] }), {})),
+  };
+  // filter undefined values
+  return Object.entries(result).reduce((r, i) => (i[1] === undefined) ? r : ({ ...r, [i[0]]: i[1] }), {});
+}
+/* eslint-enable max-len, @stylistic/max-len, quote-props, @stylistic/quote-props */
+
+/**
+ * Compute resources, in place of the bench's.
+ *
+ * @schema AppSiteSpecWorkersResources
+ */
+export interface AppSiteSpecWorkersResources {
+  /**
+   * What the scheduler sets aside.
+   *
+   * @schema AppSiteSpecWorkersResources#requests
+   */
+  readonly requests?: { [key: string]: string };
+
+  /**
+   * What the container cannot exceed.
+   *
+   * @schema AppSiteSpecWorkersResources#limits
+   */
+  readonly limits?: { [key: string]: string };
+}
+
+/**
+ * Converts an object of type 'AppSiteSpecWorkersResources' to JSON representation.
+ */
+/* eslint-disable max-len, @stylistic/max-len, quote-props, @stylistic/quote-props */
+export function toJson_AppSiteSpecWorkersResources(obj: AppSiteSpecWorkersResources | undefined): Record<string, any> | undefined {
   if (obj === undefined) { return undefined; }
   const result = {
     'requests': ((obj.requests) === undefined) ? undefined : (Object.entries(obj.requests).reduce((r, i) => (i[1] === undefined) ? r : ({ ...r, [i[0]]: i[1] }), {})),

@@ -2,6 +2,7 @@ import type {
   AppRef,
   DeletionPolicy,
   DomainName,
+  GunicornSettings,
   HostName,
   Image,
   LabelValue,
@@ -47,8 +48,23 @@ export interface AppBenchSpec {
   readonly componentReplicas?: BenchReplicas;
   /** Compute resources of each component. */
   readonly componentResources?: ComponentResources;
+  /** Numbers of the web processes. `Dedicated` sites have the same, where they set none. */
+  readonly gunicorn?: GunicornSettings;
+  /** Limits and headers of the proxy. */
+  readonly proxy?: ProxySettings;
   /** Event-driven scaling of the workers, by queue. */
   readonly workerAutoscaling?: WorkerAutoscaling;
+  /** Workers for queues of their own, besides those of `default`, `short` and `long`. `Dedicated` sites have them too.
+   * @maxItems 16
+   * @listType map
+   * @listMapKey name */
+  readonly workers?: readonly QueueWorkers[];
+  /** Seconds between two looks of the scheduler for jobs that are due (`scheduler_tick_interval`). By default the framework's number: 60 in version 15, 240 in version 16.
+   * @type integer
+   * @format int32
+   * @minimum 10
+   * @maximum 3600 */
+  readonly schedulerTickIntervalSeconds?: number;
   /** The cache and the queue. */
   readonly redisConfig?: RedisConfig;
   /** The database server of the bench's shared sites. */
@@ -86,8 +102,15 @@ export interface UpgradePolicy {
 }
 
 /** The shared volume of a bench.
- * @default {} */
+ * @default {}
+ * @cel !(has(self.existingClaim) && has(self.className)) ;; an existing claim has a storage class already: give existingClaim or className
+ * @cel (has(self.existingClaim) ? self.existingClaim : '') == (has(oldSelf.existingClaim) ? oldSelf.existingClaim : '') ;; existingClaim cannot be added, changed or removed: the sites would stay behind on the other volume */
 export interface SitesStorage {
+  /** A claim of yours that is used in place of a new one, in the same namespace; its access modes must include `accessMode`, and its size counts. The operator does not change it, and never deletes it.
+   * @minLength 1
+   * @maxLength 253
+   * @pattern ^[a-z0-9]([-a-z0-9]*[a-z0-9])?([.][a-z0-9]([-a-z0-9]*[a-z0-9])?)*$ */
+  readonly existingClaim?: string;
   /** Size of the volume. It can grow where the storage class allows it, and never shrinks.
    * @default 10Gi
    * @cel self.matches('[eE][+-]?[0-9]{3}') || !isQuantity(self) || quantity(self).isGreaterThan(quantity('0')) ;; must be greater than zero */
@@ -96,7 +119,7 @@ export interface SitesStorage {
    * @maxLength 253
    * @pattern ^[a-z0-9]([-a-z0-9]*[a-z0-9])?([.][a-z0-9]([-a-z0-9]*[a-z0-9])?)*$ */
   readonly className?: string;
-  /** Access mode. `ReadWriteOnce` only works while all pods share one node.
+  /** Access mode. With `ReadWriteOnce`, all pods of the bench and of its sites run on one node.
    * @default ReadWriteMany */
   readonly accessMode: 'ReadWriteMany' | 'ReadWriteOnce' | 'ReadWriteOncePod';
 }
@@ -148,6 +171,63 @@ export interface BenchPodTemplates {
   readonly [component: string]: ComponentPodTemplate;
 }
 
+/** Limits and headers of the proxy in front of a bench's sites. A change is reloaded without a lost request. */
+export interface ProxySettings {
+  /** The largest body of a request, such as an upload. By default 50Mi. The framework has a limit of its own, `max_file_size`.
+   * @cel self.matches('[eE][+-]?[0-9]{3}') || !isQuantity(self) || (quantity(self).compareTo(quantity('1Ki')) >= 0 && quantity(self).compareTo(quantity('1Ti')) <= 0) ;; must be from 1Ki to 1Ti: a mebibyte is 1Mi, and m is a thousandth */
+  readonly maxBodySize?: Quantity;
+  /** Seconds that the proxy waits for the next part of an answer. By default 120.
+   * @type integer
+   * @format int32
+   * @minimum 1
+   * @maximum 86400 */
+  readonly readTimeoutSeconds?: number;
+  /** Seconds that the proxy waits until the next part of a request is taken. By default 120.
+   * @type integer
+   * @format int32
+   * @minimum 1
+   * @maximum 86400 */
+  readonly sendTimeoutSeconds?: number;
+  /** Seconds that the proxy waits for a connection to the web processes, before it tries once more. By default 2.
+   * @type integer
+   * @format int32
+   * @minimum 1
+   * @maximum 60 */
+  readonly connectTimeoutSeconds?: number;
+  /** Headers of every answer. They take the place of the same ones of the framework and of the proxy.
+   * @maxItems 32
+   * @listType map
+   * @listMapKey name */
+  readonly responseHeaders?: readonly ResponseHeader[];
+  /** Proxies in front of this one that are trusted to name the client. By default the private ranges of addresses; none when the list is empty.
+   * @maxItems 64
+   * @listType set */
+  readonly realIPFrom?: readonly AddressRange[];
+  /** Header in which they name it. By default `X-Forwarded-For`.
+   * @maxLength 64
+   * @pattern ^[A-Za-z][A-Za-z0-9-]*$ */
+  readonly realIPHeader?: string;
+}
+
+/** A header of the proxy's answers. */
+export interface ResponseHeader {
+  /** Name of the header.
+   * @maxLength 64
+   * @pattern ^[A-Za-z][A-Za-z0-9-]*$
+   * @cel !(self.lowerAscii() in ['connection', 'content-encoding', 'content-length', 'content-range', 'content-type', 'date', 'keep-alive', 'location', 'server', 'set-cookie', 'te', 'trailer', 'transfer-encoding', 'upgrade']) && !self.lowerAscii().startsWith('x-accel-') ;; the proxy and the framework set this header for each answer */
+  readonly name: string;
+  /** Its value: one line of printable ASCII characters. It is sent as it is written.
+   * @minLength 1
+   * @maxLength 4096
+   * @pattern ^[!-~]([ -~]*[!-~])?$ */
+  readonly value: string;
+}
+
+/** A range of addresses: `203.0.113.0/24`, `2001:db8::/32`.
+ * @maxLength 49
+ * @pattern ^(((25[0-5]|2[0-4][0-9]|1[0-9]{2}|[1-9]?[0-9])[.]){3}(25[0-5]|2[0-4][0-9]|1[0-9]{2}|[1-9]?[0-9])/(3[0-2]|[12]?[0-9])|([0-9a-f]{1,4}:){7}[0-9a-f]{1,4}/(12[0-8]|1[01][0-9]|[1-9]?[0-9])|([0-9a-f]{1,4}:){1,6}:([0-9a-f]{1,4}(:[0-9a-f]{1,4}){0,4})?/(12[0-8]|1[01][0-9]|[1-9]?[0-9])|::([0-9a-f]{1,4}(:[0-9a-f]{1,4}){0,6})?/(12[0-8]|1[01][0-9]|[1-9]?[0-9]))$ */
+export type AddressRange = string;
+
 /** Event-driven scaling by queue. */
 export interface WorkerAutoscaling {
   /** The `short` queue. */
@@ -176,7 +256,7 @@ export interface QueueScaling {
    * @minimum 1
    * @maximum 1000000 */
   readonly queueLength: number;
-  /** Workers when scaling is off. By default the number in `componentReplicas`. */
+  /** Workers when scaling is off. By default their number of replicas. */
   readonly staticReplicas?: Replicas;
   /** Seconds without work after which the workers go back to `minReplicas`, where that is 0.
    * @type integer
@@ -192,6 +272,39 @@ export interface QueueScaling {
   readonly pollingInterval?: number;
 }
 
+/** Workers of one or several queues. */
+export interface QueueWorkers {
+  /** Name of the workers: their Deployment is `<bench>-worker-<name>`, and that of a Dedicated site `<site>-worker-<name>`. With the longest name before it, a label has no room for more.
+   * @minLength 1
+   * @maxLength 10
+   * @pattern ^[a-z]([-a-z0-9]*[a-z0-9])?$
+   * @cel !(self in ['default', 'short', 'long', 'gunicorn', 'nginx', 'socketio', 'scheduler', 'metrics']) && !self.startsWith('worker-') ;; workers of another name have this one, or could have it */
+  readonly name: string;
+  /** Queues that the workers take jobs from; a job of the first one goes first. Queues that the framework does not know are made known to it (`workers` in `common_site_config.json`).
+   * @minItems 1
+   * @maxItems 8
+   * @listType set */
+  readonly queues: readonly QueueName[];
+  /** Seconds that a job of such a queue may take. By default 300. `default`, `short` and `long` keep the framework's times.
+   * @type integer
+   * @format int32
+   * @minimum 1
+   * @maximum 86400 */
+  readonly timeoutSeconds?: number;
+  /** Number of workers; 1 when not given. */
+  readonly replicas?: Replicas;
+  /** Event-driven scaling, by the longest of the queues. */
+  readonly autoscaling?: QueueScaling;
+  /** Compute resources. */
+  readonly resources?: Resources;
+}
+
+/** Name of a queue.
+ * @minLength 1
+ * @maxLength 63
+ * @pattern ^[a-z]([a-z0-9_-]*[a-z0-9])?$ */
+export type QueueName = string;
+
 /** The cache and the queue: two Redis servers in one pod, or servers outside.
  * @cel !(has(self.external) && (has(self.image) || has(self.resources) || has(self.storage))) ;; external servers have no image, resources or storage here: give one or the other */
 export interface RedisConfig {
@@ -199,7 +312,7 @@ export interface RedisConfig {
    * @maxLength 512
    * @pattern ^[a-zA-Z0-9][a-zA-Z0-9._:/@-]*$ */
   readonly image?: string;
-  /** Compute resources of each server. The cache keeps itself to three quarters of its memory limit. */
+  /** Compute resources of each server. Of its memory limit, the cache uses three quarters for data, and the queue 60 percent (`maxmemory`): the rest is for connections and for rewriting its file. */
   readonly resources?: Resources;
   /** The volume of the queue. */
   readonly storage?: Storage;
@@ -222,6 +335,7 @@ export interface ExternalRedis {
  * @cel self.mode == 'managed' || !(has(self.image) || has(self.storage)) ;; image and storage belong to mode managed
  * @cel self.mode != 'managed' || !has(self.port) ;; port belongs to modes external and operator
  * @cel self.mode != 'managed' || !has(self.host) ;; host belongs to modes external and operator
+ * @cel (has(self.storage) && has(self.storage.existingClaim) ? self.storage.existingClaim : '') == (has(oldSelf.storage) && has(oldSelf.storage.existingClaim) ? oldSelf.storage.existingClaim : '') ;; storage.existingClaim cannot be added, changed or removed: the databases would stay behind on the other volume
  * @cel self.provider == oldSelf.provider ;; provider is immutable: the sites' databases would stay behind */
 export interface BenchDatabase {
   /** Kind of server.
@@ -383,6 +497,10 @@ export interface AppBenchStatus extends CommonStatus {
   readonly sites?: number;
   /** How the workers scale, by queue. */
   readonly workerScaling?: WorkerScaling;
+  /** How the workers of `spec.workers` scale.
+   * @listType map
+   * @listMapKey name */
+  readonly workers?: readonly QueueWorkersStatus[];
 }
 
 /** Where images have their assets. */
@@ -443,4 +561,10 @@ export interface QueueScalingStatus {
   readonly desiredReplicas: number;
   /** Whether KEDA has taken the queue over: it decides about the number. */
   readonly kedaManaged: boolean;
+}
+
+/** How workers of their own queues scale. */
+export interface QueueWorkersStatus extends QueueScalingStatus {
+  /** Name of the workers. */
+  readonly name: string;
 }

@@ -2,29 +2,36 @@ import { Chart } from 'cdk8s';
 import { k8s } from 'cdk8s-plus-28';
 import type { Construct } from 'constructs';
 import type { BenchModel } from '../frappe/bench-model.js';
-import { QUEUES, SOCKETIO_PORT } from '../kit/constants.generated.js';
+import { SOCKETIO_PORT } from '../kit/constants.generated.js';
 import { DatabaseServer } from '../frappe/database-server.js';
 import { Gunicorn } from '../frappe/gunicorn.js';
 import { imageNamed } from '../frappe/image.js';
 import { OnlyFromBench } from '../frappe/network-policy.js';
 import { scripts } from '../frappe/scripts.generated.js';
 import { Volume } from '../frappe/volume.js';
-import { Worker, WORKER_COMPONENTS } from '../frappe/worker.js';
+import {
+  isKnownQueue,
+  queueDeclarations,
+  Worker,
+  WORKER_COMPONENTS,
+  workerGroups,
+} from '../frappe/worker.js';
 import { workerScale, type WorkerScale } from '../frappe/worker-scaling.js';
 import { RedisLogin } from '../integrations/keda/trigger-authentication.js';
-import type { Queue } from '../kit/api.js';
 import { hashOf } from '../kit/hash.js';
 import type { ChartProps } from '../kit/kind.js';
+import type { Resources } from '../kit/api.js';
 import { childLabels } from '../kit/labels.js';
 import { benchNames } from '../kit/names.js';
 import { Stage } from '../kit/stage.js';
-import type { AppBench } from './api.js';
+import type { AppBench, ProxySettings } from './api.js';
 import { backend, benchWorkersWanted, nginxSites, type BenchInputs } from './resolve.js';
 import { BenchInit } from './init.js';
 import { Metrics } from './metrics.js';
 import { BenchNetwork } from './network.js';
 import { Nginx } from './nginx.js';
 import { renderNginxConfig } from './nginx-config.js';
+import { proxySettings } from './proxy-settings.js';
 import { Redis, RedisPassword } from './redis.js';
 import { Scheduler } from './scheduler.js';
 import { Socketio } from './socketio.js';
@@ -50,13 +57,15 @@ export class BenchChart extends Chart {
     const foundation = new Stage(this, 'foundation', { blocked: inputs.blockedReason });
     new Scripts(foundation, 'scripts', resource);
     // All pods of the bench and of its sites share it: sites, files, local backups.
-    new Volume(foundation, 'sites', {
-      owner: resource,
-      name: names.sites,
-      component: 'sites',
-      accessMode: spec.storage.accessMode,
-      storage: spec.storage,
-    });
+    if (spec.storage.existingClaim === undefined) {
+      new Volume(foundation, 'sites', {
+        owner: resource,
+        name: names.sites,
+        component: 'sites',
+        accessMode: spec.storage.accessMode,
+        storage: spec.storage,
+      });
+    }
     if (!model.redis.external)
       new Redis(foundation, 'redis', {
         ...common,
@@ -101,25 +110,37 @@ export class BenchChart extends Chart {
     const names = benchNames(model.name);
     const common = { bench: model, owner: resource };
     const configHash = configHashOf(model, inputs);
+    const tick = model.schedulerTickSeconds;
     const sized = (component: 'gunicorn' | 'nginx' | 'socketio' | 'scheduler') => ({
       ...common,
       replicas: spec.componentReplicas?.[component] ?? 1,
       resources: spec.componentResources?.[component],
     });
-    new Gunicorn(scope, 'gunicorn', { ...sized('gunicorn'), name: names.gunicorn, configHash });
+    new Gunicorn(scope, 'gunicorn', {
+      ...sized('gunicorn'),
+      name: names.gunicorn,
+      settings: model.gunicorn,
+      configHash,
+    });
     new Socketio(scope, 'socketio', { ...sized('socketio'), configHash });
-    new Nginx(scope, 'nginx', { ...sized('nginx'), config: nginxConfig(model, inputs) });
-    new Scheduler(scope, 'scheduler', { ...sized('scheduler'), configHash });
+    new Nginx(scope, 'nginx', {
+      ...sized('nginx'),
+      config: nginxConfig(model, inputs, spec.proxy),
+    });
+    new Scheduler(scope, 'scheduler', {
+      ...sized('scheduler'),
+      configHash: tick === undefined ? configHash : hashOf([configHash, tick]),
+    });
     if (spec.metrics.enabled) {
       new Metrics(scope, 'metrics', { ...common, resources: spec.metrics.resources });
     }
-    for (const queue of QUEUES) {
-      new Worker(scope, `worker-${queue}`, {
+    for (const group of workerGroups(model.workers)) {
+      new Worker(scope, `worker-${group.name}`, {
         ...common,
-        name: names.worker(queue),
-        queue,
-        scale: benchWorkerScale(resource, inputs, queue),
-        resources: spec.componentResources?.[WORKER_COMPONENTS[queue]],
+        name: names.worker(group.name),
+        group,
+        scale: benchWorkerScale(resource, inputs, group.name),
+        resources: workerResources(model, group.name),
         configHash,
         triggerAuthentication: names.redisTrigger,
       });
@@ -130,7 +151,9 @@ export class BenchChart extends Chart {
   /** The ScaledObjects of Dedicated sites name it too, also where the bench's workers need none. */
   private redisLogin(scope: Stage, bench: AppBench, inputs: BenchInputs): void {
     const { redis, name, namespace } = inputs.model;
-    const enabled = QUEUES.some((queue) => bench.spec.workerAutoscaling?.[queue]?.enabled);
+    const enabled = workerGroups(inputs.model.workers).some(
+      ({ name: group }) => benchWorkersWanted(bench, inputs, group).scaling?.enabled,
+    );
     if (!inputs.keda || !inputs.logins || !enabled || redis.external) return;
     new RedisLogin(scope, 'redis-trigger', {
       name: benchNames(name).redisTrigger,
@@ -141,32 +164,42 @@ export class BenchChart extends Chart {
   }
 }
 
-function nginxConfig(model: BenchModel, inputs: BenchInputs): Record<string, string> {
+function nginxConfig(
+  model: BenchModel,
+  inputs: BenchInputs,
+  proxy: ProxySettings | undefined,
+): Record<string, string> {
   const names = benchNames(model.name);
   return renderNginxConfig({
     benchBackend: backend(names.gunicorn, model),
     socketio: backend(names.socketio, model, SOCKETIO_PORT),
     sites: nginxSites(inputs),
-    // The ingress controller's pods: a proxy in the cluster is trusted to name its client.
-    realIpFrom: ['10.0.0.0/8', '100.64.0.0/10', '172.16.0.0/12', '192.168.0.0/16', 'fd00::/8'],
-    clientMaxBodySize: '50m',
-    proxyReadTimeout: 120,
+    ...proxySettings(proxy),
   });
 }
 
 /** Hash of what the pods read at their start. */
 function configHashOf(model: BenchModel, inputs: BenchInputs): string {
+  const queues = queueDeclarations(model.workers);
   return hashOf([
     model.image.reference,
     model.redis,
     model.database,
     model.queuePrefix,
     inputs.redisVersion ?? '',
+    // Each process of the framework reads the queues once.
+    ...(queues ? [{ queues }] : []),
   ]);
 }
 
+/** Compute resources of workers, of a queue of the framework or of others. */
+function workerResources(model: BenchModel, group: string): Resources | undefined {
+  if (isKnownQueue(group)) return model.componentResources[WORKER_COMPONENTS[group]];
+  return model.workers.find(({ name }) => name === group)?.resources;
+}
+
 /** Who decides about the number of a bench's workers of a queue. */
-export function benchWorkerScale(bench: AppBench, inputs: BenchInputs, queue: Queue): WorkerScale {
+export function benchWorkerScale(bench: AppBench, inputs: BenchInputs, queue: string): WorkerScale {
   return workerScale({
     ...benchWorkersWanted(bench, inputs, queue),
     scaledToZero: inputs.scaledToZero.includes(queue),

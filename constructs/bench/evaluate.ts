@@ -1,15 +1,16 @@
-import { QUEUES } from '../kit/constants.generated.js';
 import { isSupported, untested } from '../frappe/image.js';
 import { resolveApps } from '../frappe/apps.js';
 import { scaleStatus } from '../frappe/scale-status.js';
 import {
   scaledToZero,
   scalingCondition,
+  ownWorkersStatus,
   scalingStatus,
   type WorkerChildren,
 } from '../frappe/worker-scaling.js';
 import { effectiveIds } from '../frappe/security.js';
 import { fieldsIgnored } from '../frappe/without-effect.js';
+import { workerGroups } from '../frappe/worker.js';
 import { kedaObstacle } from '../integrations/keda/autoscaling.js';
 import type { ConditionResult } from '../kit/condition.js';
 import type { StatusResult, Observation } from '../kit/kind.js';
@@ -18,7 +19,7 @@ import type { AppBench } from './api.js';
 import { assetsOf } from './assets.js';
 import { benchWorkerScale } from './chart.js';
 import { evaluateBenchPhase } from './phase.js';
-import type { BenchInputs } from './resolve.js';
+import { benchWorkersWanted, type BenchInputs } from './resolve.js';
 import { fieldsWithoutEffect } from './without-effect.js';
 import { upgradeCondition, upgradeStatus } from './upgrade.js';
 
@@ -31,17 +32,21 @@ export function evaluateBench(observation: Observation<AppBench, BenchInputs>): 
   const { phase, ready } = evaluateBenchPhase(observation);
   const workers = workersOf(observation);
   const workerScaling = scalingStatus(workers);
+  const groups = workerGroups(inputs.model.workers).map(({ name }) => name);
+  const ownWorkers = ownWorkersStatus(
+    workers,
+    inputs.model.workers.map(({ name }) => name),
+  );
   const obstacle = kedaObstacle({
     keda: inputs.keda,
     externalRedis: inputs.model.redis.external,
   });
   const assets = assetsOf(observation);
-  const scaling = observation.resource.spec.workerAutoscaling;
   return {
     phase,
     ready,
     reconcileAgain:
-      scaledToZero(workerScaling).join() !== inputs.scaledToZero.join() ||
+      scaledToZero(workerScaling, ownWorkers).join() !== inputs.scaledToZero.join() ||
       (assets?.inSites ?? []).join() !== inputs.model.assetsInSites.join(),
     conditions: [
       ...versionCondition(observation.resource),
@@ -49,7 +54,9 @@ export function evaluateBench(observation: Observation<AppBench, BenchInputs>): 
       ...scalingCondition(
         workers,
         obstacle,
-        QUEUES.filter((queue) => scaling?.[queue]?.enabled),
+        groups.filter(
+          (group) => benchWorkersWanted(observation.resource, inputs, group).scaling?.enabled,
+        ),
       ),
       ...metricsCondition(observation),
       ...(upgrade && upgrade.done < upgrade.all ? [upgradeCondition(upgrade, prepared)] : []),
@@ -64,6 +71,7 @@ export function evaluateBench(observation: Observation<AppBench, BenchInputs>): 
       ignoredApps: resolveApps(observation.resource).ignored,
       sites: inputs.siteCount,
       workerScaling,
+      workers: ownWorkers,
       ...scaleStatus(
         observation,
         observation.resource,

@@ -45,16 +45,22 @@ export const benchWith = (integrations: readonly Integration[]): Kind<AppBench, 
     PodDisruptionBudget,
     ...usedKinds(appBench.kind, integrations).owns,
   ],
-  reads: [HorizontalPodAutoscaler, Secret, ...usedKinds(appBench.kind, integrations).reads],
+  reads: [
+    HorizontalPodAutoscaler,
+    PersistentVolumeClaim,
+    Secret,
+    ...usedKinds(appBench.kind, integrations).reads,
+  ],
   detects: usedKinds(appBench.kind, integrations).detects,
   references: [],
   reasons: benchReasons,
   durableStatus: ['upgrade', 'ids', 'assets'],
   durableOnChange: ['image'],
-  recordedIn: ({ metadata }) => ({
-    kind: PersistentVolumeClaim,
-    name: benchNames(metadata.name).sites,
-  }),
+  // A claim of the user's own is not written to.
+  recordedIn: ({ metadata, spec }) =>
+    spec.storage.existingClaim === undefined
+      ? { kind: PersistentVolumeClaim, name: benchNames(metadata.name).sites }
+      : undefined,
   indexes: [benchesByTurn, scalersOfDeployment],
   resolve: resolveBench,
   admissionWarnings: benchWarnings,

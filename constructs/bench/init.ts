@@ -4,6 +4,7 @@ import type { BenchModel } from '../frappe/bench-model.js';
 import { SOCKETIO_PORT } from '../kit/constants.generated.js';
 import { FrappeJob } from '../frappe/job.js';
 import { jobCommand, secretEnv } from '../frappe/pod.js';
+import { queueDeclarations } from '../frappe/worker.js';
 import { hashOf } from '../kit/hash.js';
 import { benchNames } from '../kit/names.js';
 import type { AppBench } from './api.js';
@@ -27,19 +28,25 @@ export class BenchInit extends Construct {
     { bench, owner, configHash, runAgain }: BenchInitProps,
   ) {
     super(scope, id);
+    const tick = bench.schedulerTickSeconds;
     new FrappeJob(this, 'job', {
       bench,
       owner,
       name: benchNames(bench.name).init,
       component: 'init',
-      run: hashOf([configHash, bench.apps, ...(runAgain === undefined ? [] : [{ runAgain }])]),
+      run: hashOf([
+        configHash,
+        bench.apps,
+        ...(tick === undefined ? [] : [{ tick }]),
+        ...(runAgain === undefined ? [] : [{ runAgain }]),
+      ]),
       container: {
         name: 'init',
         command: jobCommand('bench_init.py'),
         env: [
           { name: 'BENCH_APPS', value: JSON.stringify(bench.apps) },
           { name: 'SOCKETIO_PORT', value: String(SOCKETIO_PORT) },
-          { name: 'COMMON_CONFIG', value: JSON.stringify({ bench_id: bench.queuePrefix }) },
+          { name: 'COMMON_CONFIG', value: JSON.stringify(commonConfig(bench)) },
           { name: 'DB_HOST', value: bench.database.host },
           { name: 'DB_PORT', value: String(bench.database.port) },
           { name: 'DB_TYPE', value: bench.database.provider },
@@ -49,6 +56,18 @@ export class BenchInit extends Construct {
       },
     });
   }
+}
+
+/** Keys of the common configuration that the scripts do not set by themselves. */
+function commonConfig({ queuePrefix, workers, schedulerTickSeconds }: BenchModel): object {
+  const queues = queueDeclarations(workers);
+  return {
+    bench_id: queuePrefix,
+    ...(queues ? { workers: queues } : {}),
+    ...(schedulerTickSeconds === undefined
+      ? {}
+      : { scheduler_tick_interval: schedulerTickSeconds }),
+  };
 }
 
 function redisEnv({ redis }: BenchModel): k8s.EnvVar[] {

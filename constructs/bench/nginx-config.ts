@@ -20,6 +20,12 @@ export interface NginxSite {
   readonly backend?: string;
 }
 
+/** A header, whose value may have every printable character of ASCII. */
+export interface Header {
+  readonly name: string;
+  readonly value: string;
+}
+
 export interface NginxConfigInput {
   /**
    * Fully qualified `host:port` of the bench's gunicorn; without it only sites with their own
@@ -29,12 +35,20 @@ export interface NginxConfigInput {
   /** Fully qualified `host:port` of socketio; without it `/socket.io` answers 502. */
   readonly socketio?: string;
   readonly sites: readonly NginxSite[];
-  /** Addresses or CIDRs of proxies whose `X-Forwarded-For` is trusted; default: none. */
+  /** Addresses or CIDRs of proxies that are trusted to name the client; default: none. */
   readonly realIpFrom?: readonly string[];
   /** Largest request body, in nginx's notation: `50m`. */
   readonly clientMaxBodySize: string;
   /** Seconds the framework may take for an answer. */
   readonly proxyReadTimeout: number;
+  /** Seconds the framework may take to read a request; default: as long. */
+  readonly proxySendTimeout?: number;
+  /** Seconds for a connection; default: CONNECT_SECONDS. */
+  readonly proxyConnectTimeout?: number;
+  /** Headers of every answer, in place of those of the framework and of the default ones. */
+  readonly responseHeaders?: readonly Header[];
+  /** Header in which a trusted proxy names the client; default: `X-Forwarded-For`. */
+  readonly realIpHeader?: string;
   /** Port nginx listens on; default NGINX_PORT. */
   readonly port?: number;
   /** The sites volume; default: where the image has it. */
@@ -167,7 +181,7 @@ function renderMaps(input: NginxConfigInput): string {
   resolver_timeout ${RESOLVER_TIMEOUT};
   include resolver.conf;
   include sites.conf;
-
+${dollar(input)}
   # The scheme from the proxy in front of nginx, if it is valid.
   map $http_x_forwarded_proto $client_scheme {
     default $scheme;
@@ -184,18 +198,18 @@ ${AGAIN}
     default 1;
     ~^kube-probe/ 0;
   }
-${trustedProxies(input)}  real_ip_header X-Forwarded-For;
+${trustedProxies(input)}  real_ip_header ${headerName(input.realIpHeader ?? 'X-Forwarded-For')};
   real_ip_recursive on;
 
   proxy_http_version 1.1;
   proxy_buffer_size 128k;
   proxy_buffers 4 256k;
   proxy_busy_buffers_size 256k;
-  proxy_connect_timeout ${CONNECT_TIMEOUT};
-  proxy_read_timeout ${timeout(input)};
-  proxy_send_timeout ${timeout(input)};
+  proxy_connect_timeout ${seconds(input.proxyConnectTimeout ?? CONNECT_SECONDS)};
+  proxy_read_timeout ${seconds(input.proxyReadTimeout)};
+  proxy_send_timeout ${seconds(input.proxySendTimeout ?? input.proxyReadTimeout)};
   proxy_redirect off;
-
+${hiddenHeaders(input)}
 `;
 }
 
@@ -207,10 +221,10 @@ function renderServer(input: NginxConfigInput): string {
     access_log /dev/stdout site if=$is_visitor;
     root ${sitesDirectory(input)};
     absolute_redirect off;
-${securityHeaders('    ')}
+${securityHeaders('    ', input)}
     set $socketio_backend ${optionalBackend(input.socketio)};
 
-${PROBES_AND_ASSETS}${PRIVATE_FILES_AND_SOCKETIO}${publicFiles()}${WEB_LOCATIONS}  }
+${PROBES_AND_ASSETS}${PRIVATE_FILES_AND_SOCKETIO}${publicFiles(input)}${WEB_LOCATIONS}  }
 `;
 }
 
@@ -219,9 +233,36 @@ function bodySize({ clientMaxBodySize }: NginxConfigInput): string {
   throw new Error(`not a size: ${JSON.stringify(clientMaxBodySize)}`);
 }
 
-function timeout({ proxyReadTimeout }: NginxConfigInput): string {
-  if (Number.isInteger(proxyReadTimeout) && proxyReadTimeout >= 1) return `${proxyReadTimeout}s`;
-  throw new Error(`not a number of seconds: ${String(proxyReadTimeout)}`);
+function seconds(value: number): string {
+  if (Number.isInteger(value) && value >= 1) return `${value}s`;
+  throw new Error(`not a number of seconds: ${String(value)}`);
+}
+
+function headerName(value: string): string {
+  if (/^[A-Za-z][A-Za-z0-9-]*$/.test(value)) return value;
+  throw new Error(`not a name of a header: ${JSON.stringify(value)}`);
+}
+
+/**
+ * A value as nginx reads it in double quotes. It would take a dollar for the start of a variable, and
+ * knows no way to write one but a variable that holds it.
+ */
+function headerValue(value: string): string {
+  if (!/^[ -~]+$/.test(value)) throw new Error(`not a value of a header: ${JSON.stringify(value)}`);
+  return `"${value.replace(/["\\]/g, '\\$&').replaceAll('$', '${dollar}')}"`;
+}
+
+function dollar({ responseHeaders = [] }: NginxConfigInput): string {
+  if (!responseHeaders.some(({ value }) => value.includes('$'))) return '';
+  return `  geo $dollar {
+    default "$";
+  }
+`;
+}
+
+/** The framework's own headers of these names: a second one would contradict the first. */
+function hiddenHeaders({ responseHeaders = [] }: NginxConfigInput): string {
+  return responseHeaders.map(({ name }) => `  proxy_hide_header ${headerName(name)};\n`).join('');
 }
 
 function sitesDirectory({ sitesDirectory: root = SITES_DIR }: NginxConfigInput): string {
@@ -268,7 +309,7 @@ const RESOLVER_TIMEOUT = '12s';
 /**
  * Two packets, sent at 0 and 1 s: a lost one costs a second, an unanswered connection a second try.
  */
-const CONNECT_TIMEOUT = '2s';
+const CONNECT_SECONDS = 2;
 
 const TRY_AGAIN = `      if ($first_error = 502) {
         return 502;
@@ -302,15 +343,25 @@ const SOCKETIO = `      proxy_set_header Upgrade $http_upgrade;
  * Without HSTS: whether a domain may only ever be reached by TLS is its owner's choice, made at the
  * ingress.
  */
-function securityHeaders(indent: string): string {
+function securityHeaders(indent: string, { responseHeaders = [] }: NginxConfigInput): string {
+  const given = new Set(responseHeaders.map(({ name }) => name.toLowerCase()));
   return [
-    'add_header X-Frame-Options SAMEORIGIN;',
-    'add_header X-Content-Type-Options nosniff;',
-    'add_header Referrer-Policy "same-origin, strict-origin-when-cross-origin";',
+    ...Object.entries(SECURITY_HEADERS)
+      .filter(([name]) => !given.has(name.toLowerCase()))
+      .map(([name, value]) => `add_header ${name} ${value};`),
+    ...responseHeaders.map(
+      ({ name, value }) => `add_header ${headerName(name)} ${headerValue(value)} always;`,
+    ),
   ]
     .map((line) => indent + line)
     .join('\n');
 }
+
+const SECURITY_HEADERS = {
+  'X-Frame-Options': 'SAMEORIGIN',
+  'X-Content-Type-Options': 'nosniff',
+  'Referrer-Policy': '"same-origin, strict-origin-when-cross-origin"',
+} as const;
 
 /**
  * The types that the framework's assets and usual uploads have: the image's own table lies in
@@ -412,7 +463,7 @@ ${SOCKETIO}
 
 `;
 
-function publicFiles(): string {
+function publicFiles(input: NginxConfigInput): string {
   return `    location / {
       if ($frappe_site = "") {
         return 404;
@@ -429,7 +480,7 @@ function publicFiles(): string {
       if ($frappe_site = "") {
         return 404;
       }
-${securityHeaders('      ')}
+${securityHeaders('      ', input)}
       add_header Content-Disposition attachment;
       try_files /$frappe_site/public/$uri @webserver;
     }

@@ -28,8 +28,15 @@ import type { AppBench, RedisConfig } from './api.js';
 
 const COMPONENT = 'redis';
 const PORTS = { cache: REDIS_CACHE_PORT, queue: REDIS_QUEUE_PORT } as const;
+type Role = keyof typeof PORTS;
+const ROLES: readonly Role[] = ['cache', 'queue'];
 /** The cache's size where its container has no memory limit. */
 const CACHE_BYTES = 256 * 1024 * 1024;
+/**
+ * How much of its memory limit a server uses for data. The queue rewrites its append-only file in a
+ * child process: until that ends, each page that changes is in memory twice.
+ */
+const DATA_SHARE = { cache: 0.75, queue: 0.6 } as const;
 
 export interface RedisProps {
   readonly bench: BenchModel;
@@ -69,13 +76,16 @@ export class Redis extends Construct {
       ports: PORTS,
       publishNotReadyAddresses: true,
     });
-    new Volume(this, 'volume', {
-      owner,
-      name: names.redisVolume,
-      component: COMPONENT,
-      accessMode: 'ReadWriteOnce',
-      storage: { size: '1Gi', ...owner.spec.redisConfig?.storage },
-    });
+    const { storage } = owner.spec.redisConfig ?? {};
+    if (storage?.existingClaim === undefined) {
+      new Volume(this, 'volume', {
+        owner,
+        name: names.redisVolume,
+        component: COMPONENT,
+        accessMode: 'ReadWriteOnce',
+        storage: { size: '1Gi', ...storage },
+      });
+    }
     const servers = new k8s.KubeStatefulSet(this, 'servers', {
       metadata: {
         name: names.redis,
@@ -113,11 +123,14 @@ function podTemplate({ bench, owner, configHash }: RedisProps): k8s.PodTemplateS
       automountServiceAccountToken: false,
       enableServiceLinks: false,
       securityContext: bench.security.pod,
-      containers: Object.entries(PORTS).map(([role, port]) =>
-        server({ bench, config, role, port, secret: names.redisSecret }),
+      containers: ROLES.map((role) =>
+        server({ bench, config, role, port: PORTS[role], secret: names.redisSecret }),
       ),
       volumes: [
-        { name: 'queue', persistentVolumeClaim: { claimName: names.redisVolume } },
+        {
+          name: 'queue',
+          persistentVolumeClaim: { claimName: config.storage?.existingClaim ?? names.redisVolume },
+        },
         { name: 'run', emptyDir: {} },
         { name: 'scripts', configMap: { name: names.config, defaultMode: 0o555 } },
       ],
@@ -128,13 +141,12 @@ function podTemplate({ bench, owner, configHash }: RedisProps): k8s.PodTemplateS
 function server(props: {
   readonly bench: BenchModel;
   readonly config: RedisConfig;
-  readonly role: string;
+  readonly role: Role;
   readonly port: number;
   readonly secret: string;
 }): k8s.Container {
   const { bench, config, role, port } = props;
-  const limit = config.resources?.limits?.['memory'];
-  const cacheBytes = limit === undefined ? CACHE_BYTES : Math.floor(bytesOf(limit) * 0.75);
+  const maxMemory = maxMemoryOf(config, role);
   const check = (kind: string): k8s.Probe => ({
     exec: { command: ['sh', `${SCRIPTS_DIR}/redis-check.sh`, role, kind] },
     periodSeconds: 5,
@@ -146,7 +158,7 @@ function server(props: {
     command: ['sh', `${SCRIPTS_DIR}/redis.sh`, role],
     env: [
       secretEnv('REDIS_PASSWORD', { secret: props.secret, key: 'password' }),
-      ...(role === 'cache' ? [{ name: 'REDIS_MAXMEMORY', value: String(cacheBytes) }] : []),
+      ...(maxMemory === undefined ? [] : [{ name: 'REDIS_MAXMEMORY', value: String(maxMemory) }]),
     ],
     ports: [{ name: role, containerPort: port, protocol: 'TCP' }],
     ...(config.resources ? { resources: resourceRequirements(config.resources) } : {}),
@@ -160,4 +172,11 @@ function server(props: {
       ...(role === 'queue' ? [{ name: 'queue', mountPath: REDIS_DATA_DIR }] : []),
     ],
   };
+}
+
+/** Bytes of data that a server keeps; undefined for a queue without a limit. 0 would be no limit. */
+function maxMemoryOf({ resources }: RedisConfig, role: Role): number | undefined {
+  const limit = resources?.limits?.['memory'];
+  if (limit !== undefined) return Math.max(1, Math.floor(bytesOf(limit) * DATA_SHARE[role]));
+  return role === 'cache' ? CACHE_BYTES : undefined;
 }

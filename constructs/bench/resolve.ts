@@ -9,12 +9,13 @@ import { LONGEST_HOST, publicHosts } from '../frappe/domain.js';
 import { GUNICORN_PORT } from '../kit/constants.generated.js';
 import { sitesOfBench } from '../frappe/indexes.js';
 import { databaseOperatorServer } from '../frappe/database-operator-server.js';
+import { ONE_POD, requireClaims, type ExistingClaim } from '../frappe/existing-claim.js';
 import { redisVersion } from '../frappe/redis-version.js';
 import { requireSecret } from '../frappe/secret.js';
 import { userProblems } from '../frappe/security.js';
 import { nameOwnerOf, isOlder, refuseSharedName, type NameOwner } from '../frappe/name-conflict.js';
 import { deniedOfBench, refuseDenied } from '../frappe/tenant-policy.js';
-import { WORKER_COMPONENTS } from '../frappe/worker.js';
+import { isKnownQueue, WORKER_COMPONENTS, workerGroups } from '../frappe/worker.js';
 import {
   scaledToZero,
   foreignScalers,
@@ -22,7 +23,6 @@ import {
   type WorkersWanted,
 } from '../frappe/worker-scaling.js';
 import { servesKeda, servesKedaLogins } from '../integrations/keda/autoscaling.js';
-import type { Queue } from '../kit/api.js';
 import { Stalled, type Problem } from '../kit/errors.js';
 import type { ClusterReader } from '../kit/kind.js';
 import { runAgainOf } from '../kit/labels.js';
@@ -32,6 +32,8 @@ import type { AppSite } from '../site/api.js';
 import type { AppBench } from './api.js';
 import type { OutsideServer } from './network.js';
 import type { NginxSite } from './nginx-config.js';
+import { proxyProblems } from './proxy-settings.js';
+import { workersProblems } from './workers.js';
 import { planUpgrade, progressOf, type UpgradePlan } from './upgrade.js';
 
 /** What the tree of a bench depends on. */
@@ -50,7 +52,7 @@ export interface BenchInputs {
   /** Whether KEDA can log in to Redis: its CRDs are installed one after the other. */
   readonly logins: boolean;
   /** The queues that only the operator scales from zero. */
-  readonly scaledToZero: readonly Queue[];
+  readonly scaledToZero: readonly string[];
   /** The HorizontalPodAutoscalers of other owners that scale the bench's workers. */
   readonly foreignScalers: ForeignScalers;
   /**
@@ -82,6 +84,7 @@ export function resolveBench(bench: AppBench, reader: ClusterReader): BenchInput
   for (const secret of referencedSecrets(bench)) {
     requireSecret({ namespace, ...secret }, reader, uidOf);
   }
+  requireClaims(namespace, existingClaims(bench), reader);
   const model = modelOf(bench, reader);
   const version = redisVersion(model, reader);
   const keda = servesKeda(reader);
@@ -96,10 +99,12 @@ export function resolveBench(bench: AppBench, reader: ClusterReader): BenchInput
     sites: firstOfEachHost(entries, bench.spec.domainConfig?.suffix),
     keda,
     logins: servesKedaLogins(reader),
-    scaledToZero: scaledToZero(bench.status?.workerScaling),
-    foreignScalers: foreignScalers(reader, namespace, benchNames(name).worker, (queue) =>
-      benchWorkersWanted(bench, { model, keda }, queue),
-    ),
+    scaledToZero: scaledToZero(bench.status?.workerScaling, bench.status?.workers),
+    foreignScalers: foreignScalers(reader, namespace, {
+      groups: workerGroups(model.workers).map((group) => group.name),
+      deployment: benchNames(name).worker,
+      wanted: (group) => benchWorkersWanted(bench, { model, keda }, group),
+    }),
     databases: outsideDatabases(bench, model, reader),
     upgrade: planUpgrade(bench, model.image.reference, progress),
     runAgain: runAgainOf(bench),
@@ -130,16 +135,21 @@ function preparedDatabase({ spec }: AppSite) {
   return mode === 'external' && host !== undefined ? { host, port } : undefined;
 }
 
-/** What the spec says about the bench's workers of a queue. */
+/** What the spec says about workers of the bench, of a queue of the framework or of others. */
 export function benchWorkersWanted(
   { spec }: AppBench,
   { model, keda }: Pick<BenchInputs, 'model' | 'keda'>,
-  queue: Queue,
+  group: string,
 ): WorkersWanted {
+  const served = keda && !model.redis.external;
+  if (!isKnownQueue(group)) {
+    const own = spec.workers?.find(({ name }) => name === group);
+    return { scaling: own?.autoscaling, replicas: own?.replicas, served };
+  }
   return {
-    scaling: spec.workerAutoscaling?.[queue],
-    replicas: spec.componentReplicas?.[WORKER_COMPONENTS[queue]],
-    served: keda && !model.redis.external,
+    scaling: spec.workerAutoscaling?.[group],
+    replicas: spec.componentReplicas?.[WORKER_COMPONENTS[group]],
+    served,
   };
 }
 
@@ -155,6 +165,29 @@ export function benchProblems(bench: AppBench): readonly Problem[] {
     ...resolveApps(bench).problems,
     ...userProblems(bench.spec.security, bench.status?.ids),
     ...benchTemplateProblems(bench),
+    ...proxyProblems(bench),
+    ...workersProblems(bench),
+  ];
+}
+
+function existingClaims({ spec }: AppBench): readonly ExistingClaim[] {
+  const { storage, redisConfig, dbConfig } = spec;
+  return [
+    {
+      name: storage.existingClaim,
+      path: 'spec.storage.existingClaim',
+      accessModes: [storage.accessMode],
+    },
+    {
+      name: redisConfig?.storage?.existingClaim,
+      path: 'spec.redisConfig.storage.existingClaim',
+      accessModes: ONE_POD,
+    },
+    {
+      name: dbConfig.storage?.existingClaim,
+      path: 'spec.dbConfig.storage.existingClaim',
+      accessModes: ONE_POD,
+    },
   ];
 }
 

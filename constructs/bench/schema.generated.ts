@@ -99,6 +99,14 @@ export const spec: Schema = {
       description: 'The volume that the pods share (`sites`).',
       default: { size: '10Gi', accessMode: 'ReadWriteMany' },
       properties: {
+        existingClaim: {
+          type: 'string',
+          description:
+            'A claim of yours that is used in place of a new one, in the same namespace; its access modes must include `accessMode`, and its size counts. The operator does not change it, and never deletes it.',
+          pattern: '^[a-z0-9]([-a-z0-9]*[a-z0-9])?([.][a-z0-9]([-a-z0-9]*[a-z0-9])?)*$',
+          minLength: 1,
+          maxLength: 253,
+        },
         size: {
           type: 'string',
           description:
@@ -122,11 +130,23 @@ export const spec: Schema = {
         },
         accessMode: {
           type: 'string',
-          description: 'Access mode. `ReadWriteOnce` only works while all pods share one node.',
+          description:
+            'Access mode. With `ReadWriteOnce`, all pods of the bench and of its sites run on one node.',
           default: 'ReadWriteMany',
           enum: ['ReadWriteMany', 'ReadWriteOnce', 'ReadWriteOncePod'],
         },
       },
+      'x-kubernetes-validations': [
+        {
+          rule: '!(has(self.existingClaim) && has(self.className))',
+          message: 'an existing claim has a storage class already: give existingClaim or className',
+        },
+        {
+          rule: "(has(self.existingClaim) ? self.existingClaim : '') == (has(oldSelf.existingClaim) ? oldSelf.existingClaim : '')",
+          message:
+            'existingClaim cannot be added, changed or removed: the sites would stay behind on the other volume',
+        },
+      ],
     },
     componentReplicas: {
       type: 'object',
@@ -568,6 +588,150 @@ export const spec: Schema = {
         },
       },
     },
+    gunicorn: {
+      type: 'object',
+      description:
+        'Numbers of the web processes. `Dedicated` sites have the same, where they set none.',
+      properties: {
+        workers: {
+          type: 'integer',
+          format: 'int32',
+          description:
+            'Processes of each pod. By default 2, or with a CPU limit one more than twice the CPUs; at most one for each 256Mi of the memory limit, and 16.',
+          minimum: 1,
+          maximum: 64,
+        },
+        threads: {
+          type: 'integer',
+          format: 'int32',
+          description: 'Requests that a process answers at one time. By default 4.',
+          minimum: 1,
+          maximum: 64,
+        },
+        timeoutSeconds: {
+          type: 'integer',
+          format: 'int32',
+          description:
+            'Seconds after which a process that hangs is replaced. By default 120. It does not limit a request: `proxy.readTimeoutSeconds` of the bench does.',
+          minimum: 10,
+          maximum: 3600,
+        },
+        maxRequests: {
+          type: 'integer',
+          format: 'int32',
+          description: 'Requests after which a process is replaced; 0 for never. By default 5000.',
+          minimum: 0,
+          maximum: 1000000,
+        },
+        maxRequestsJitter: {
+          type: 'integer',
+          format: 'int32',
+          description:
+            'Up to how many requests later each process is replaced, so that not all are at one time. By default 500.',
+          minimum: 0,
+          maximum: 1000000,
+        },
+      },
+    },
+    proxy: {
+      type: 'object',
+      description: 'Limits and headers of the proxy.',
+      properties: {
+        maxBodySize: {
+          type: 'string',
+          description:
+            'The largest body of a request, such as an upload. By default 50Mi. The framework has a limit of its own, `max_file_size`.',
+          pattern:
+            '^[+]?([0-9]+[.]?[0-9]*|[.][0-9]+)(([KMGTPE]i)|[mkMGTPE]|([eE][+-]?[0-9]{1,2}))?$',
+          maxLength: 64,
+          'x-kubernetes-validations': [
+            {
+              rule: "self.matches('[eE][+-]?[0-9]{3}') || !isQuantity(self) || (quantity(self).compareTo(quantity('1Ki')) >= 0 && quantity(self).compareTo(quantity('1Ti')) <= 0)",
+              message: 'must be from 1Ki to 1Ti: a mebibyte is 1Mi, and m is a thousandth',
+            },
+          ],
+        },
+        readTimeoutSeconds: {
+          type: 'integer',
+          format: 'int32',
+          description:
+            'Seconds that the proxy waits for the next part of an answer. By default 120.',
+          minimum: 1,
+          maximum: 86400,
+        },
+        sendTimeoutSeconds: {
+          type: 'integer',
+          format: 'int32',
+          description:
+            'Seconds that the proxy waits until the next part of a request is taken. By default 120.',
+          minimum: 1,
+          maximum: 86400,
+        },
+        connectTimeoutSeconds: {
+          type: 'integer',
+          format: 'int32',
+          description:
+            'Seconds that the proxy waits for a connection to the web processes, before it tries once more. By default 2.',
+          minimum: 1,
+          maximum: 60,
+        },
+        responseHeaders: {
+          type: 'array',
+          description:
+            'Headers of every answer. They take the place of the same ones of the framework and of the proxy.',
+          maxItems: 32,
+          items: {
+            type: 'object',
+            description: "A header of the proxy's answers.",
+            required: ['name', 'value'],
+            properties: {
+              name: {
+                type: 'string',
+                description: 'Name of the header.',
+                pattern: '^[A-Za-z][A-Za-z0-9-]*$',
+                maxLength: 64,
+                'x-kubernetes-validations': [
+                  {
+                    rule: "!(self.lowerAscii() in ['connection', 'content-encoding', 'content-length', 'content-range', 'content-type', 'date', 'keep-alive', 'location', 'server', 'set-cookie', 'te', 'trailer', 'transfer-encoding', 'upgrade']) && !self.lowerAscii().startsWith('x-accel-')",
+                    message: 'the proxy and the framework set this header for each answer',
+                  },
+                ],
+              },
+              value: {
+                type: 'string',
+                description:
+                  'Its value: one line of printable ASCII characters. It is sent as it is written.',
+                pattern: '^[!-~]([ -~]*[!-~])?$',
+                minLength: 1,
+                maxLength: 4096,
+              },
+            },
+          },
+          'x-kubernetes-list-type': 'map',
+          'x-kubernetes-list-map-keys': ['name'],
+        },
+        realIPFrom: {
+          type: 'array',
+          description:
+            'Proxies in front of this one that are trusted to name the client. By default the private ranges of addresses; none when the list is empty.',
+          maxItems: 64,
+          items: {
+            type: 'string',
+            description: 'A range of addresses: `203.0.113.0/24`, `2001:db8::/32`.',
+            pattern:
+              '^(((25[0-5]|2[0-4][0-9]|1[0-9]{2}|[1-9]?[0-9])[.]){3}(25[0-5]|2[0-4][0-9]|1[0-9]{2}|[1-9]?[0-9])/(3[0-2]|[12]?[0-9])|([0-9a-f]{1,4}:){7}[0-9a-f]{1,4}/(12[0-8]|1[01][0-9]|[1-9]?[0-9])|([0-9a-f]{1,4}:){1,6}:([0-9a-f]{1,4}(:[0-9a-f]{1,4}){0,4})?/(12[0-8]|1[01][0-9]|[1-9]?[0-9])|::([0-9a-f]{1,4}(:[0-9a-f]{1,4}){0,6})?/(12[0-8]|1[01][0-9]|[1-9]?[0-9]))$',
+            maxLength: 49,
+          },
+          'x-kubernetes-list-type': 'set',
+        },
+        realIPHeader: {
+          type: 'string',
+          description: 'Header in which they name it. By default `X-Forwarded-For`.',
+          pattern: '^[A-Za-z][A-Za-z0-9-]*$',
+          maxLength: 64,
+        },
+      },
+    },
     workerAutoscaling: {
       type: 'object',
       description: 'Event-driven scaling of the workers, by queue.',
@@ -608,8 +772,7 @@ export const spec: Schema = {
             staticReplicas: {
               type: 'integer',
               format: 'int32',
-              description:
-                'Workers when scaling is off. By default the number in `componentReplicas`.',
+              description: 'Workers when scaling is off. By default their number of replicas.',
               minimum: 0,
               maximum: 1000,
             },
@@ -672,8 +835,7 @@ export const spec: Schema = {
             staticReplicas: {
               type: 'integer',
               format: 'int32',
-              description:
-                'Workers when scaling is off. By default the number in `componentReplicas`.',
+              description: 'Workers when scaling is off. By default their number of replicas.',
               minimum: 0,
               maximum: 1000,
             },
@@ -736,8 +898,7 @@ export const spec: Schema = {
             staticReplicas: {
               type: 'integer',
               format: 'int32',
-              description:
-                'Workers when scaling is off. By default the number in `componentReplicas`.',
+              description: 'Workers when scaling is off. By default their number of replicas.',
               minimum: 0,
               maximum: 1000,
             },
@@ -766,6 +927,190 @@ export const spec: Schema = {
         },
       },
     },
+    workers: {
+      type: 'array',
+      description:
+        'Workers for queues of their own, besides those of `default`, `short` and `long`. `Dedicated` sites have them too.',
+      maxItems: 16,
+      items: {
+        type: 'object',
+        description: 'Workers of one or several queues.',
+        required: ['name', 'queues'],
+        properties: {
+          name: {
+            type: 'string',
+            description:
+              'Name of the workers: their Deployment is `<bench>-worker-<name>`, and that of a Dedicated site `<site>-worker-<name>`. With the longest name before it, a label has no room for more.',
+            pattern: '^[a-z]([-a-z0-9]*[a-z0-9])?$',
+            minLength: 1,
+            maxLength: 10,
+            'x-kubernetes-validations': [
+              {
+                rule: "!(self in ['default', 'short', 'long', 'gunicorn', 'nginx', 'socketio', 'scheduler', 'metrics']) && !self.startsWith('worker-')",
+                message: 'workers of another name have this one, or could have it',
+              },
+            ],
+          },
+          queues: {
+            type: 'array',
+            description:
+              'Queues that the workers take jobs from; a job of the first one goes first. Queues that the framework does not know are made known to it (`workers` in `common_site_config.json`).',
+            minItems: 1,
+            maxItems: 8,
+            items: {
+              type: 'string',
+              description: 'Name of a queue.',
+              pattern: '^[a-z]([a-z0-9_-]*[a-z0-9])?$',
+              minLength: 1,
+              maxLength: 63,
+            },
+            'x-kubernetes-list-type': 'set',
+          },
+          timeoutSeconds: {
+            type: 'integer',
+            format: 'int32',
+            description:
+              "Seconds that a job of such a queue may take. By default 300. `default`, `short` and `long` keep the framework's times.",
+            minimum: 1,
+            maximum: 86400,
+          },
+          replicas: {
+            type: 'integer',
+            format: 'int32',
+            description: 'Number of workers; 1 when not given.',
+            minimum: 0,
+            maximum: 1000,
+          },
+          autoscaling: {
+            type: 'object',
+            description: 'Event-driven scaling, by the longest of the queues.',
+            properties: {
+              enabled: {
+                type: 'boolean',
+                description:
+                  'Turns event-driven scaling on. It needs KEDA; without it the workers stay at a fixed number.',
+                default: false,
+              },
+              minReplicas: {
+                type: 'integer',
+                format: 'int32',
+                description: 'The least workers; 0 lets the queue sleep.',
+                default: 1,
+                minimum: 0,
+                maximum: 1000,
+              },
+              maxReplicas: {
+                type: 'integer',
+                format: 'int32',
+                description: 'The most workers. By default 5, or `minReplicas` where that is more.',
+                minimum: 1,
+                maximum: 1000,
+              },
+              queueLength: {
+                type: 'integer',
+                format: 'int32',
+                description: 'Waiting jobs for each worker.',
+                default: 5,
+                minimum: 1,
+                maximum: 1000000,
+              },
+              staticReplicas: {
+                type: 'integer',
+                format: 'int32',
+                description: 'Workers when scaling is off. By default their number of replicas.',
+                minimum: 0,
+                maximum: 1000,
+              },
+              cooldownPeriod: {
+                type: 'integer',
+                format: 'int32',
+                description:
+                  'Seconds without work after which the workers go back to `minReplicas`, where that is 0.',
+                minimum: 0,
+                maximum: 86400,
+              },
+              pollingInterval: {
+                type: 'integer',
+                format: 'int32',
+                description: 'Seconds between two readings of the queue.',
+                minimum: 1,
+                maximum: 3600,
+              },
+            },
+            'x-kubernetes-validations': [
+              {
+                rule: '!has(self.maxReplicas) || self.minReplicas <= self.maxReplicas',
+                message: 'minReplicas must not be greater than maxReplicas',
+              },
+            ],
+          },
+          resources: {
+            type: 'object',
+            description: 'Compute resources.',
+            properties: {
+              requests: {
+                type: 'object',
+                description: 'What the scheduler sets aside.',
+                maxProperties: 16,
+                additionalProperties: {
+                  type: 'string',
+                  description:
+                    'A resource quantity, for example `500m`, `1`, `2Gi`. An exponent has at most two digits.',
+                  pattern:
+                    '^[+]?([0-9]+[.]?[0-9]*|[.][0-9]+)(([KMGTPE]i)|[mkMGTPE]|([eE][+-]?[0-9]{1,2}))?$',
+                  maxLength: 64,
+                },
+                'x-kubernetes-validations': [
+                  {
+                    rule: "self.all(k, k in ['cpu', 'memory', 'ephemeral-storage'] || k.matches('^(hugepages-[0-9]+[KMG]i|[a-z0-9]([-a-z0-9.]*[a-z0-9])?/[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?)$'))",
+                    message:
+                      'resources are cpu, memory, ephemeral-storage, hugepages-<size> and extended ones such as example.com/gpu',
+                  },
+                ],
+              },
+              limits: {
+                type: 'object',
+                description: 'What the container cannot exceed.',
+                maxProperties: 16,
+                additionalProperties: {
+                  type: 'string',
+                  description:
+                    'A resource quantity, for example `500m`, `1`, `2Gi`. An exponent has at most two digits.',
+                  pattern:
+                    '^[+]?([0-9]+[.]?[0-9]*|[.][0-9]+)(([KMGTPE]i)|[mkMGTPE]|([eE][+-]?[0-9]{1,2}))?$',
+                  maxLength: 64,
+                },
+                'x-kubernetes-validations': [
+                  {
+                    rule: "self.all(k, k in ['cpu', 'memory', 'ephemeral-storage'] || k.matches('^(hugepages-[0-9]+[KMG]i|[a-z0-9]([-a-z0-9.]*[a-z0-9])?/[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?)$'))",
+                    message:
+                      'resources are cpu, memory, ephemeral-storage, hugepages-<size> and extended ones such as example.com/gpu',
+                  },
+                ],
+              },
+            },
+            'x-kubernetes-validations': [
+              {
+                rule: "!has(self.requests) || !has(self.limits) || self.requests.all(k, !(k in self.limits) || self.requests[k].matches('[eE][+-]?[0-9]{3}') || self.limits[k].matches('[eE][+-]?[0-9]{3}') || !isQuantity(self.requests[k]) || !isQuantity(self.limits[k]) || quantity(self.requests[k]).compareTo(quantity(self.limits[k])) <= 0)",
+                message: 'a request must not be greater than its limit',
+                messageExpression:
+                  "self.requests.map(k, (k in self.limits) && !self.requests[k].matches('[eE][+-]?[0-9]{3}') && !self.limits[k].matches('[eE][+-]?[0-9]{3}') && isQuantity(self.requests[k]) && isQuantity(self.limits[k]) && quantity(self.requests[k]).compareTo(quantity(self.limits[k])) > 0, 'requests.' + k + ' ' + self.requests[k] + ' is greater than limits.' + k + ' ' + self.limits[k] + '; patch requests.' + k + ' together with the limit, or raise limits.' + k)[0]",
+              },
+            ],
+          },
+        },
+      },
+      'x-kubernetes-list-type': 'map',
+      'x-kubernetes-list-map-keys': ['name'],
+    },
+    schedulerTickIntervalSeconds: {
+      type: 'integer',
+      format: 'int32',
+      description:
+        "Seconds between two looks of the scheduler for jobs that are due (`scheduler_tick_interval`). By default the framework's number: 60 in version 15, 240 in version 16.",
+      minimum: 10,
+      maximum: 3600,
+    },
     redisConfig: {
       type: 'object',
       description: 'The cache and the queue.',
@@ -779,7 +1124,7 @@ export const spec: Schema = {
         resources: {
           type: 'object',
           description:
-            'Compute resources of each server. The cache keeps itself to three quarters of its memory limit.',
+            'Compute resources of each server. Of its memory limit, the cache uses three quarters for data, and the queue 60 percent (`maxmemory`): the rest is for connections and for rewriting its file.',
           properties: {
             requests: {
               type: 'object',
@@ -835,6 +1180,14 @@ export const spec: Schema = {
           type: 'object',
           description: 'The volume of the queue.',
           properties: {
+            existingClaim: {
+              type: 'string',
+              description:
+                'A claim of yours that is used in place of a new one, in the same namespace. The operator does not change it, and never deletes it.',
+              pattern: '^[a-z0-9]([-a-z0-9]*[a-z0-9])?([.][a-z0-9]([-a-z0-9]*[a-z0-9])?)*$',
+              minLength: 1,
+              maxLength: 253,
+            },
             size: {
               type: 'string',
               description:
@@ -856,6 +1209,13 @@ export const spec: Schema = {
               maxLength: 253,
             },
           },
+          'x-kubernetes-validations': [
+            {
+              rule: '!has(self.existingClaim) || !(has(self.size) || has(self.className))',
+              message:
+                'an existing claim has a size and a storage class already: give existingClaim, or size and className',
+            },
+          ],
         },
         external: {
           type: 'object',
@@ -1035,6 +1395,14 @@ export const spec: Schema = {
           type: 'object',
           description: 'The volume of a managed server; 10Gi when no size is given.',
           properties: {
+            existingClaim: {
+              type: 'string',
+              description:
+                'A claim of yours that is used in place of a new one, in the same namespace. The operator does not change it, and never deletes it.',
+              pattern: '^[a-z0-9]([-a-z0-9]*[a-z0-9])?([.][a-z0-9]([-a-z0-9]*[a-z0-9])?)*$',
+              minLength: 1,
+              maxLength: 253,
+            },
             size: {
               type: 'string',
               description:
@@ -1056,6 +1424,13 @@ export const spec: Schema = {
               maxLength: 253,
             },
           },
+          'x-kubernetes-validations': [
+            {
+              rule: '!has(self.existingClaim) || !(has(self.size) || has(self.className))',
+              message:
+                'an existing claim has a size and a storage class already: give existingClaim, or size and className',
+            },
+          ],
         },
       },
       'x-kubernetes-validations': [
@@ -1086,6 +1461,11 @@ export const spec: Schema = {
         {
           rule: "self.mode != 'managed' || !has(self.host)",
           message: 'host belongs to modes external and operator',
+        },
+        {
+          rule: "(has(self.storage) && has(self.storage.existingClaim) ? self.storage.existingClaim : '') == (has(oldSelf.storage) && has(oldSelf.storage.existingClaim) ? oldSelf.storage.existingClaim : '')",
+          message:
+            'storage.existingClaim cannot be added, changed or removed: the databases would stay behind on the other volume',
         },
         {
           rule: 'self.provider == oldSelf.provider',
@@ -1984,6 +2364,35 @@ export const status: Schema = {
           },
         },
       },
+    },
+    workers: {
+      type: 'array',
+      description: 'How the workers of `spec.workers` scale.',
+      items: {
+        type: 'object',
+        description: 'How workers of their own queues scale.',
+        required: ['currentReplicas', 'desiredReplicas', 'kedaManaged', 'mode', 'name'],
+        properties: {
+          mode: {
+            type: 'string',
+            description: '`autoscaled` by KEDA or a HorizontalPodAutoscaler, or `static`.',
+            enum: ['autoscaled', 'static'],
+          },
+          currentReplicas: { type: 'integer', format: 'int32', description: 'Workers that run.' },
+          desiredReplicas: {
+            type: 'integer',
+            format: 'int32',
+            description: 'Workers that should run.',
+          },
+          kedaManaged: {
+            type: 'boolean',
+            description: 'Whether KEDA has taken the queue over: it decides about the number.',
+          },
+          name: { type: 'string', description: 'Name of the workers.' },
+        },
+      },
+      'x-kubernetes-list-type': 'map',
+      'x-kubernetes-list-map-keys': ['name'],
     },
   },
 };

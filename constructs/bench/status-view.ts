@@ -1,3 +1,4 @@
+import { isKnownQueue } from '../frappe/worker.js';
 import { benchNames, siteNames } from '../kit/names.js';
 import type { StatusColumn, StatusView } from '../kit/status-view.js';
 import type { AppBench } from './api.js';
@@ -21,19 +22,28 @@ export const benchStatusView: StatusView<AppBench> = {
   },
   exporter: {
     serviceName: ({ metadata }) => benchNames(metadata.name).metrics,
-    queueLengths: (scrape, { metadata }) => queueLengthsOf(scrape, metadata.name),
+    queueLengths: (scrape, { metadata, spec }) =>
+      queueLengthsOf(scrape, metadata.name, spec.workers),
   },
 };
 
 /** The waiting jobs in a scrape of a bench's exporter, by the Deployment of the bench or of a site. */
-export function queueLengthsOf(scrape: string, bench: string): ReadonlyMap<string, number> {
+export function queueLengthsOf(
+  scrape: string,
+  bench: string,
+  workers: AppBench['spec']['workers'] = [],
+): ReadonlyMap<string, number> {
   const lengths = new Map<string, number>();
   for (const [, labels = '', value] of scrape.matchAll(QUEUE_LENGTH)) {
     const { site = '', queue = '' } = Object.fromEntries(
       [...labels.matchAll(LABEL)].map(([, name = '', text = '']) => [name, text]),
     );
     const names = site === '' || site === '-' ? benchNames(bench) : siteNames(site);
-    lengths.set(names.worker(queue), Number(value));
+    const groups = workers.filter(({ queues }) => queues.includes(queue)).map(({ name }) => name);
+    for (const group of isKnownQueue(queue) ? [queue, ...groups] : groups) {
+      const worker = names.worker(group);
+      lengths.set(worker, (lengths.get(worker) ?? 0) + Number(value));
+    }
   }
   return lengths;
 }

@@ -17,6 +17,7 @@ export function benchWarnings(bench: AppBench): readonly Problem[] {
     ...dataWarnings(bench),
     ...replicaWarnings(bench),
     ...scalingWarnings(bench),
+    ...proxyWarnings(bench),
   ];
 }
 
@@ -44,7 +45,10 @@ function dataWarnings({ spec }: AppBench): readonly Problem[] {
   }
   const { accessMode } = spec.storage;
   if (accessMode !== 'ReadWriteMany') {
-    const message = `${accessMode} works only while every pod of the bench and of its sites is on one node`;
+    const message =
+      accessMode === 'ReadWriteOnce'
+        ? 'ReadWriteOnce puts every pod of the bench and of its sites on one node'
+        : `${accessMode} works only while every pod of the bench and of its sites is on one node`;
     warnings.push({ path: 'spec.storage.accessMode', message });
   }
   return warnings;
@@ -60,10 +64,25 @@ function replicaWarnings({ spec }: AppBench): readonly Problem[] {
 }
 
 function scalingWarnings({ spec }: AppBench): readonly Problem[] {
-  return (['short', 'long', 'default'] as const).flatMap((queue) => {
-    const scaling = spec.workerAutoscaling?.[queue];
+  const known = (['short', 'long', 'default'] as const).map((queue) => ({
+    path: `spec.workerAutoscaling.${queue}`,
+    scaling: spec.workerAutoscaling?.[queue],
+  }));
+  const own = (spec.workers ?? []).map(({ autoscaling }, index) => ({
+    path: `spec.workers[${index}].autoscaling`,
+    scaling: autoscaling,
+  }));
+  return [...known, ...own].flatMap(({ path, scaling }) => {
     if (!scaling?.enabled || scaling.minReplicas !== mostWorkers(scaling)) return [];
     const message = `minReplicas and maxReplicas are both ${scaling.minReplicas}: nothing scales`;
-    return [{ path: `spec.workerAutoscaling.${queue}`, message }];
+    return [{ path, message }];
+  });
+}
+
+function proxyWarnings({ spec }: AppBench): readonly Problem[] {
+  return (spec.proxy?.realIPFrom ?? []).flatMap((range, index) => {
+    if (!range.endsWith('/0')) return [];
+    const message = `${range} is every address: a client names itself as it likes, in logs and rate limits`;
+    return [{ path: `spec.proxy.realIPFrom[${index}]`, message }];
   });
 }

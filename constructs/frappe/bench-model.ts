@@ -2,11 +2,12 @@ import type {
   AppBench,
   BenchReplicas,
   ComponentResources,
+  QueueWorkers,
   WorkerAutoscaling,
 } from '../bench/api.js';
 import { databaseOperator } from '../integrations/database-operator.js';
 import { assignsIds } from '../integrations/openshift/assigned-ids.js';
-import type { PodTemplate } from '../kit/api.js';
+import type { GunicornSettings, PodTemplate } from '../kit/api.js';
 import type { ServerRef } from '../kit/database-operator.js';
 import { Stalled, type Problem } from '../kit/errors.js';
 import { metadataKeysOf, type MetadataKeys } from '../kit/labels.js';
@@ -52,6 +53,11 @@ export interface BenchModel {
   readonly podTemplate: PodTemplate;
   /** Over `podTemplate`, by component. */
   readonly componentPodTemplates: ComponentPodTemplates;
+  readonly sitesVolume: {
+    readonly claim: string;
+    /** Whether all pods that mount it must be on one node. */
+    readonly onOneNode: boolean;
+  };
   readonly apps: readonly string[];
   /** Prefix of the bench's queue names (`bench_id`): several benches may share one Redis server. */
   readonly queuePrefix: string;
@@ -61,7 +67,12 @@ export interface BenchModel {
   readonly operatorServer?: ServerRef;
   readonly componentReplicas: BenchReplicas;
   readonly componentResources: ComponentResources;
+  readonly gunicorn: GunicornSettings;
   readonly workerAutoscaling: WorkerAutoscaling;
+  /** Seconds between two looks of the scheduler; the framework's number when not given. */
+  readonly schedulerTickSeconds: number | undefined;
+  /** Workers of further queues. */
+  readonly workers: readonly QueueWorkers[];
   readonly domain: {
     readonly suffix?: string;
     readonly ingressClassName?: string;
@@ -116,6 +127,7 @@ export function benchModel(
     podTemplate: spec.podTemplate ?? {},
     // Nothing is wrong with them: see above.
     componentPodTemplates: (spec.componentPodTemplates ?? {}) as ComponentPodTemplates,
+    sitesVolume: sitesVolume(bench),
     apps: resolveApps(bench).apps,
     queuePrefix: `${namespace}.${name}`,
     redis: redisServers(bench, host(benchNames(name).redis)),
@@ -124,6 +136,7 @@ export function benchModel(
     componentReplicas: { ...spec.componentReplicas },
     componentResources: { ...spec.componentResources },
     workerAutoscaling: spec.workerAutoscaling ?? {},
+    ...processes(bench),
     domain: spec.domainConfig ?? {},
     clusterDomain: settings.clusterDomain,
     network: {
@@ -152,6 +165,24 @@ export function refuseInvalidOther(
   if (problems.length === 0) return;
   const message = `${other.kind} "${other.name}" has pod templates that are not valid; see its condition Ready`;
   throw new Stalled('InvalidSpec', message);
+}
+
+function sitesVolume({ metadata, spec }: AppBench): BenchModel['sitesVolume'] {
+  const { existingClaim, accessMode } = spec.storage;
+  return {
+    claim: existingClaim ?? benchNames(metadata.name).sites,
+    onOneNode: accessMode === 'ReadWriteOnce',
+  };
+}
+
+function processes({
+  spec,
+}: AppBench): Pick<BenchModel, 'gunicorn' | 'schedulerTickSeconds' | 'workers'> {
+  return {
+    gunicorn: spec.gunicorn ?? {},
+    schedulerTickSeconds: spec.schedulerTickIntervalSeconds,
+    workers: spec.workers ?? [],
+  };
 }
 
 function redisServers({ spec, metadata }: AppBench, host: string): RedisServers {

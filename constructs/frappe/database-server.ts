@@ -96,13 +96,15 @@ export class DatabaseServer extends Construct {
       ports: { [provider]: DEFAULT_PORTS[provider] },
       publishNotReadyAddresses: true,
     });
-    new Volume(this, 'volume', {
-      owner,
-      name: props.volume,
-      component: COMPONENT,
-      accessMode: 'ReadWriteOnce',
-      storage: { size: '10Gi', ...props.storage },
-    });
+    if (props.storage?.existingClaim === undefined) {
+      new Volume(this, 'volume', {
+        owner,
+        name: props.volume,
+        component: COMPONENT,
+        accessMode: 'ReadWriteOnce',
+        storage: { size: '10Gi', ...props.storage },
+      });
+    }
     const server = new k8s.KubeStatefulSet(this, 'server', {
       metadata: {
         name,
@@ -133,7 +135,10 @@ function podTemplate(props: DatabaseServerProps): k8s.PodTemplateSpec {
       terminationGracePeriodSeconds: 120,
       containers: [container(props)],
       volumes: [
-        { name: 'data', persistentVolumeClaim: { claimName: props.volume } },
+        {
+          name: 'data',
+          persistentVolumeClaim: { claimName: props.storage?.existingClaim ?? props.volume },
+        },
         { name: 'scratch', emptyDir: {} },
       ],
     },

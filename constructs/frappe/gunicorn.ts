@@ -1,9 +1,10 @@
 import { k8s } from 'cdk8s-plus-28';
 import { Construct } from 'constructs';
-import type { Resources } from '../kit/api.js';
+import type { GunicornSettings, Resources } from '../kit/api.js';
 import type { Resource } from '../kit/object.js';
 import type { BenchModel } from './bench-model.js';
 import { BENCH_DIR, GUNICORN_PORT, SCRIPTS_DIR } from '../kit/constants.generated.js';
+import { gunicornSettings } from './gunicorn-settings.js';
 import { SITES_DIR } from './pod.js';
 import { PodService } from './service.js';
 import { Workload } from './workload.js';
@@ -16,6 +17,7 @@ export interface GunicornProps {
   readonly name: string;
   readonly replicas: number;
   readonly resources?: Resources | undefined;
+  readonly settings?: GunicornSettings | undefined;
   readonly configHash: string;
   /**
    * Host name of the one site that these processes serve; every site of the bench when not given.
@@ -29,6 +31,7 @@ export class Gunicorn extends Construct {
     super(scope, id);
     const { bench, owner, name, siteName } = props;
     const component = 'gunicorn';
+    const settings = gunicornSettings(props.settings, props.resources);
     new PodService(this, 'service', {
       owner,
       name,
@@ -47,7 +50,7 @@ export class Gunicorn extends Construct {
       terminationGracePeriodSeconds: 60,
       container: {
         name: component,
-        command: GUNICORN,
+        command: commandOf(settings),
         env: [
           { name: 'PYTHONPATH', value: SCRIPTS_DIR },
           { name: 'IMAGE', value: bench.image.reference },
@@ -60,8 +63,8 @@ export class Gunicorn extends Construct {
           initialDelaySeconds: 30,
           periodSeconds: 10,
           timeoutSeconds: 5,
-          // gunicorn itself replaces a worker that hangs for 120 s; the kubelet comes after it.
-          failureThreshold: 13,
+          // gunicorn itself replaces a worker that hangs; the kubelet comes after it.
+          failureThreshold: Math.ceil(settings.timeoutSeconds / 10) + 1,
         },
         readinessProbe: {
           ...ping(siteName),
@@ -76,21 +79,23 @@ export class Gunicorn extends Construct {
   }
 }
 
-const GUNICORN = [
-  `${BENCH_DIR}/env/bin/gunicorn`,
-  `--chdir=${SITES_DIR}`,
-  `--bind=0.0.0.0:${GUNICORN_PORT}`,
-  '--workers=2',
-  '--threads=4',
-  '--worker-class=gunicorn_worker.Worker',
-  '--worker-tmp-dir=/dev/shm',
-  '--timeout=120',
-  '--graceful-timeout=30',
-  '--max-requests=5000',
-  '--max-requests-jitter=500',
-  '--preload',
-  'app_operator_wsgi:application',
-];
+function commandOf(settings: Required<GunicornSettings>): readonly string[] {
+  return [
+    `${BENCH_DIR}/env/bin/gunicorn`,
+    `--chdir=${SITES_DIR}`,
+    `--bind=0.0.0.0:${GUNICORN_PORT}`,
+    `--workers=${settings.workers}`,
+    `--threads=${settings.threads}`,
+    '--worker-class=gunicorn_worker.Worker',
+    '--worker-tmp-dir=/dev/shm',
+    `--timeout=${settings.timeoutSeconds}`,
+    '--graceful-timeout=30',
+    `--max-requests=${settings.maxRequests}`,
+    `--max-requests-jitter=${settings.maxRequestsJitter}`,
+    '--preload',
+    'app_operator_wsgi:application',
+  ];
+}
 
 /** Without a site the WSGI wrapper answers; with one the framework does. */
 function ping(siteName?: string): k8s.Probe {

@@ -1,6 +1,7 @@
 import { k8s } from 'cdk8s-plus-28';
 import { Construct } from 'constructs';
 import { childLabels } from '../kit/labels.js';
+import { keepTogether } from './co-scheduling.js';
 import { frappePod, type FrappePodProps, withPodTemplates } from './pod.js';
 
 export interface FrappeJobProps extends Omit<FrappePodProps, 'restartPolicy' | 'configHash'> {
@@ -29,6 +30,7 @@ export class FrappeJob extends Construct {
       spec: jobSpec(props),
     });
     withPodTemplates(job, { ...props, component: 'jobs' });
+    keepTogether(job, props);
   }
 }
 
@@ -64,6 +66,7 @@ export class FrappeCronJob extends Construct {
     });
     const at = '/spec/jobTemplate/spec/template';
     withPodTemplates(cronJob, { ...props, component: 'jobs' }, at);
+    keepTogether(cronJob, props, at);
   }
 }
 

@@ -117,7 +117,7 @@ export function frappePod(props: FrappePodProps): k8s.PodTemplateSpec {
           name: 'sites',
           ...(props.withoutSites
             ? { emptyDir: {} }
-            : { persistentVolumeClaim: { claimName: benchNames(bench.name).sites } }),
+            : { persistentVolumeClaim: { claimName: bench.sitesVolume.claim } }),
         },
         { name: 'scratch', emptyDir: {} },
         {

@@ -10,6 +10,8 @@ export const WORKLOAD_REASONS = {
   Provisioning: 'progress',
   Updating: 'progress',
   SecretMissing: 'missing',
+  ClaimMissing: 'missing',
+  ClaimUnusable: 'invalid',
   PolicyViolation: 'invalid',
   WithoutEffect: 'invalid',
   DeploymentFailed: 'failure',

@@ -1,4 +1,9 @@
-import type { QueueScaling, QueueScalingStatus, WorkerScaling } from '../bench/api.js';
+import type {
+  QueueScaling,
+  QueueScalingStatus,
+  QueueWorkersStatus,
+  WorkerScaling,
+} from '../bench/api.js';
 import {
   isManagedByKeda,
   isScaledByKeda,
@@ -82,21 +87,27 @@ export interface ForeignScaler {
   readonly scalesFromZero: boolean;
 }
 
-export type ForeignScalers = Readonly<Partial<Record<Queue, ForeignScaler>>>;
+/** By the name of the workers. */
+export type ForeignScalers = Readonly<Partial<Record<string, ForeignScaler>>>;
 
-/**
- * The HorizontalPodAutoscalers of other owners that scale workers.
- * @param deployment name of a queue's Deployment
- * @param wanted what the specs say: the HorizontalPodAutoscaler of our own ScaledObject is skipped
- */
+/** The workers of a bench or a site, before anything is made. */
+export interface WantedWorkers {
+  /** The names of all workers. */
+  readonly groups: readonly string[];
+  /** The name of their Deployment. */
+  readonly deployment: (group: string) => string;
+  /** What the specs say: the HorizontalPodAutoscaler of our own ScaledObject is not foreign. */
+  readonly wanted: (group: string) => WorkersWanted;
+}
+
+/** The HorizontalPodAutoscalers of other owners that scale workers. */
 export function foreignScalers(
   reader: ClusterReader,
   namespace: string,
-  deployment: (queue: Queue) => string,
-  wanted: (queue: Queue) => WorkersWanted,
+  { groups, deployment, wanted }: WantedWorkers,
 ): ForeignScalers {
   return Object.fromEntries(
-    QUEUES.flatMap((queue) => {
+    groups.flatMap((queue) => {
       const name = deployment(queue);
       const others = reader
         .list(scalersOfDeployment, keyOf(namespace, name), scalerOf)
@@ -123,21 +134,30 @@ function scalerOf({ metadata, spec }: HpaLike) {
  * The queues without a worker about which KEDA does nothing: it is not running, cannot work, or its
  * object is being deleted. A number above 0 is kept, also where KEDA does not work.
  * @param status the last status of the queues
+ * @param own the last status of the workers of other queues
  */
-export function scaledToZero(status: WorkerScaling | undefined): readonly Queue[] {
-  return QUEUES.filter((queue) => {
+export function scaledToZero(
+  status: WorkerScaling | undefined,
+  own: readonly QueueWorkersStatus[] = [],
+): readonly string[] {
+  const known = QUEUES.flatMap((queue) => {
     const current = status?.[queue];
-    return current?.mode === 'autoscaled' && !current.kedaManaged && current.desiredReplicas === 0;
+    return current ? [{ name: queue, ...current }] : [];
   });
+  return [...known, ...own].filter(sleepsForever).map(({ name }) => name);
+}
+
+function sleepsForever({ mode, kedaManaged, desiredReplicas }: QueueScalingStatus): boolean {
+  return mode === 'autoscaled' && !kedaManaged && desiredReplicas === 0;
 }
 
 type ChildLookup = (kind: string, name: string) => ChildView | undefined;
 
 /** The workers of a bench or a site, and how to find their children. */
 export interface WorkerChildren {
-  /** The name of a queue's Deployment and ScaledObject. */
-  readonly name: (queue: Queue) => string;
-  readonly scale: (queue: Queue) => WorkerScale;
+  /** The name of the Deployment and of the ScaledObject of workers. */
+  readonly name: (group: string) => string;
+  readonly scale: (group: string) => WorkerScale;
   readonly foreign: ForeignScalers;
   readonly child: ChildLookup;
 }
@@ -146,34 +166,41 @@ export interface WorkerChildren {
 export function scalingStatus(
   workers: WorkerChildren,
 ): Readonly<Record<Queue, QueueScalingStatus>> {
-  const entries = QUEUES.map((queue): readonly [Queue, QueueScalingStatus] => {
-    const { name, scale, child } = workers;
-    const decided = scale(queue);
-    const { mode } = decided;
-    const current = child('Deployment', name(queue))?.replicas;
-    // A Deployment that is made without a number gets one worker.
-    const desired = decided.mode === 'static' ? decided.replicas : (current?.desired ?? 1);
-    return [
-      queue,
-      {
-        mode,
-        currentReplicas: current?.current ?? 0,
-        desiredReplicas: desired,
-        kedaManaged: mode === 'autoscaled' && isManagedByKeda(child(SCALER_KIND, name(queue))),
-      },
-    ];
-  });
+  const entries = QUEUES.map((queue) => [queue, statusOf(workers, queue)] as const);
   return Object.fromEntries(entries) as Record<Queue, QueueScalingStatus>;
+}
+
+/** The status of the workers of other queues; undefined without any. */
+export function ownWorkersStatus(
+  workers: WorkerChildren,
+  names: readonly string[],
+): readonly QueueWorkersStatus[] | undefined {
+  if (names.length === 0) return undefined;
+  return names.map((name) => ({ name, ...statusOf(workers, name) }));
+}
+
+function statusOf({ name, scale, child }: WorkerChildren, group: string): QueueScalingStatus {
+  const decided = scale(group);
+  const { mode } = decided;
+  const current = child('Deployment', name(group))?.replicas;
+  // A Deployment that is made without a number gets one worker.
+  const desired = decided.mode === 'static' ? decided.replicas : (current?.desired ?? 1);
+  return {
+    mode,
+    currentReplicas: current?.current ?? 0,
+    desiredReplicas: desired,
+    kedaManaged: mode === 'autoscaled' && isManagedByKeda(child(SCALER_KIND, name(group))),
+  };
 }
 
 /** The condition Autoscaling. */
 export function scalingCondition(
   workers: WorkerChildren,
   obstacle: { readonly reason: string; readonly message: string } | undefined,
-  wanted: readonly Queue[],
+  wanted: readonly string[],
 ): readonly ConditionResult[] {
   const type = 'Autoscaling';
-  for (const [queue, { name }] of Object.entries(workers.foreign) as [Queue, ForeignScaler][]) {
+  for (const [queue, { name }] of Object.entries(workers.foreign) as [string, ForeignScaler][]) {
     const message = `the number of Deployment ${workers.name(queue)} is scaled by HorizontalPodAutoscaler ${name}, which another owner manages`;
     return [{ type, status: 'False', reason: 'ForeignScaler', message }];
   }

@@ -1,10 +1,11 @@
 import { Construct } from 'constructs';
+import type { QueueWorkers } from '../bench/api.js';
 import { QueueScaler } from '../integrations/keda/scaled-object.js';
 import type { Component, Queue, Resources } from '../kit/api.js';
 import { childLabels } from '../kit/labels.js';
 import type { Resource } from '../kit/object.js';
 import type { BenchModel } from './bench-model.js';
-import { COMMON_CONFIG_FILE, QUEUE_KEY, SCRIPTS_DIR } from '../kit/constants.generated.js';
+import { COMMON_CONFIG_FILE, QUEUE_KEY, QUEUES, SCRIPTS_DIR } from '../kit/constants.generated.js';
 import { PYTHON, SITES_DIR } from './pod.js';
 import { mostWorkers, type WorkerScale } from './worker-scaling.js';
 import { Workload } from './workload.js';
@@ -16,14 +17,67 @@ export const WORKER_COMPONENTS = {
   long: 'workerLong',
 } as const satisfies Record<Queue, Component>;
 
-/** Seconds that a worker gets to finish its job: the queue's own timeout and a minute. */
-const GRACE_SECONDS = { default: 360, short: 360, long: 1560 } as const;
+/** Seconds that the framework gives a job of a queue. */
+const TIMEOUT_SECONDS = { default: 300, short: 300, long: 1500 } as const satisfies Record<
+  Queue,
+  number
+>;
+/** Of a queue that a spec adds. */
+export const DEFAULT_TIMEOUT = 300;
+/** Seconds that a worker gets to finish its job, besides the queue's timeout. */
+const GRACE_SECONDS = 60;
+
+/** The workers of one Deployment. */
+export interface WorkerGroup {
+  /** The last part of the Deployment's name. */
+  readonly name: string;
+  readonly queues: readonly string[];
+  /** Seconds that the longest job takes. */
+  readonly timeoutSeconds: number;
+}
+
+/** The queues that the framework has workers for, and those of a spec. */
+export function workerGroups(own: readonly QueueWorkers[]): readonly WorkerGroup[] {
+  const known = QUEUES.map((queue) => ({
+    name: queue,
+    queues: [queue],
+    timeoutSeconds: TIMEOUT_SECONDS[queue],
+  }));
+  const further = own.map(({ name, queues, timeoutSeconds }) => ({
+    name,
+    queues,
+    timeoutSeconds: Math.max(
+      ...queues.map((queue) =>
+        isKnownQueue(queue) ? TIMEOUT_SECONDS[queue] : (timeoutSeconds ?? DEFAULT_TIMEOUT),
+      ),
+    ),
+  }));
+  return [...known, ...further];
+}
+
+/** Whether the framework has the queue by itself. */
+export function isKnownQueue(queue: string): queue is Queue {
+  return QUEUES.some((known) => known === queue);
+}
+
+/** The key `workers` of the common configuration: queues besides the framework's own. */
+export type QueueDeclarations = Readonly<Record<string, { readonly timeout: number }>>;
+
+/** What the framework has to know of the queues of a spec; undefined without any. */
+export function queueDeclarations(own: readonly QueueWorkers[]): QueueDeclarations | undefined {
+  const entries = own.flatMap(({ queues, timeoutSeconds = DEFAULT_TIMEOUT }) =>
+    queues
+      .filter((queue) => !isKnownQueue(queue))
+      .map((queue) => [queue, { timeout: timeoutSeconds }] as const),
+  );
+  return entries.length === 0 ? undefined : Object.fromEntries(entries);
+}
 
 export interface WorkerProps {
   readonly bench: BenchModel;
   readonly owner: Resource;
   readonly name: string;
-  readonly queue: Queue;
+  readonly group: WorkerGroup;
   readonly scale: WorkerScale;
   readonly resources?: Resources | undefined;
   readonly configHash: string;
@@ -33,12 +87,12 @@ export interface WorkerProps {
   readonly triggerAuthentication: string;
 }
 
-/** The workers of one queue, and the ScaledObject that scales them. */
+/** The workers of one queue or of several, and the ScaledObject that scales them. */
 export class Worker extends Construct {
   constructor(scope: Construct, id: string, props: WorkerProps) {
     super(scope, id);
-    const { bench, owner, name, queue, scale } = props;
-    const component = `worker-${queue}`;
+    const { bench, owner, name, group, scale } = props;
+    const component = `worker-${group.name}`;
     new Workload(this, 'workload', {
       bench,
       owner,
@@ -47,11 +101,11 @@ export class Worker extends Construct {
       replicas: scale.replicas,
       configHash: props.configHash,
       readsAssets: true,
-      terminationGracePeriodSeconds: GRACE_SECONDS[queue],
+      terminationGracePeriodSeconds: group.timeoutSeconds + GRACE_SECONDS,
       ...(props.queuePrefix ? ownQueues(props.queuePrefix, props.resources) : {}),
       container: {
         name: component,
-        command: ['sh', `${SCRIPTS_DIR}/worker.sh`, 'bench', 'worker', '--queue', queue],
+        command: ['sh', `${SCRIPTS_DIR}/worker.sh`, 'bench', 'worker', ...queueArguments(group)],
         resources: props.resources,
         ...(props.queuePrefix ? { extraMounts: [CONFIG_MOUNT] } : {}),
       },
@@ -66,10 +120,16 @@ export class Worker extends Construct {
       labels: childLabels(owner, component),
       fallback: scale.fallback,
       redis: `${redis.host}:${redis.queuePort}`,
-      list: `${QUEUE_KEY}${props.queuePrefix ?? bench.queuePrefix}:${queue}`,
+      lists: group.queues.map(
+        (queue) => `${QUEUE_KEY}${props.queuePrefix ?? bench.queuePrefix}:${queue}`,
+      ),
       triggerAuthentication: props.triggerAuthentication,
     });
   }
+}
+
+function queueArguments({ queues }: WorkerGroup): readonly string[] {
+  return ['--queue', queues.join(',')];
 }
 
 const CONFIG_MOUNT = {

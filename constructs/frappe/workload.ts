@@ -1,6 +1,7 @@
 import { k8s } from 'cdk8s-plus-28';
 import { Construct } from 'constructs';
 import { childLabels } from '../kit/labels.js';
+import { keepTogether } from './co-scheduling.js';
 import { podComponent } from './pod-components.js';
 import { frappePod, selectorLabels, type FrappePodProps, withPodTemplates } from './pod.js';
 
@@ -40,7 +41,10 @@ export class Workload extends Construct {
       },
     });
     withPodTemplates(deployment, { ...props, component: podComponent(component) });
-    if (replicas !== undefined && replicas > 1) {
+    keepTogether(deployment, props);
+    // On one node a budget would stop a drain: no pod can start elsewhere before the last one ends.
+    const { onOneNode } = props.bench.sitesVolume;
+    if (replicas !== undefined && replicas > 1 && !onOneNode) {
       new k8s.KubePodDisruptionBudget(this, 'budget', {
         metadata: { name, namespace, labels },
         spec: {

@@ -38,8 +38,14 @@ export interface Resources {
   readonly limits?: ResourceList;
 }
 
-/** A persistent volume claim. */
+/** A persistent volume claim.
+ * @cel !has(self.existingClaim) || !(has(self.size) || has(self.className)) ;; an existing claim has a size and a storage class already: give existingClaim, or size and className */
 export interface Storage {
+  /** A claim of yours that is used in place of a new one, in the same namespace. The operator does not change it, and never deletes it.
+   * @minLength 1
+   * @maxLength 253
+   * @pattern ^[a-z0-9]([-a-z0-9]*[a-z0-9])?([.][a-z0-9]([-a-z0-9]*[a-z0-9])?)*$ */
+  readonly existingClaim?: string;
   /** Size of the volume. It can grow where its storage class allows that, and never shrinks.
    * @cel self.matches('[eE][+-]?[0-9]{3}') || !isQuantity(self) || quantity(self).isGreaterThan(quantity('0')) ;; must be greater than zero */
   readonly size?: Quantity;
@@ -232,6 +238,40 @@ export type Component =
 
 /** A queue of background jobs. */
 export type Queue = 'default' | 'short' | 'long';
+
+/** Numbers of gunicorn, which runs the web processes. They are options of its command line. */
+export interface GunicornSettings {
+  /** Processes of each pod. By default 2, or with a CPU limit one more than twice the CPUs; at most one for each 256Mi of the memory limit, and 16.
+   * @type integer
+   * @format int32
+   * @minimum 1
+   * @maximum 64 */
+  readonly workers?: number;
+  /** Requests that a process answers at one time. By default 4.
+   * @type integer
+   * @format int32
+   * @minimum 1
+   * @maximum 64 */
+  readonly threads?: number;
+  /** Seconds after which a process that hangs is replaced. By default 120. It does not limit a request: `proxy.readTimeoutSeconds` of the bench does.
+   * @type integer
+   * @format int32
+   * @minimum 10
+   * @maximum 3600 */
+  readonly timeoutSeconds?: number;
+  /** Requests after which a process is replaced; 0 for never. By default 5000.
+   * @type integer
+   * @format int32
+   * @minimum 0
+   * @maximum 1000000 */
+  readonly maxRequests?: number;
+  /** Up to how many requests later each process is replaced, so that not all are at one time. By default 500.
+   * @type integer
+   * @format int32
+   * @minimum 0
+   * @maximum 1000000 */
+  readonly maxRequestsJitter?: number;
+}
 
 /** Number of replicas.
  * @type integer

@@ -60,7 +60,7 @@ export interface Kind<R extends Resource = Resource, F = unknown> {
    * deleted together with the data.
    * @default nothing is recorded: a deleted Job is created again
    */
-  recordedIn?(resource: R): { readonly kind: ObjectKind; readonly name: string };
+  recordedIn?(resource: R): { readonly kind: ObjectKind; readonly name: string } | undefined;
   /**
    * The status field with the time of the last success, RFC 3339. The metric
    * `<kind>_last_success_timestamp_seconds` shows it.

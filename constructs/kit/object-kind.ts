@@ -1,4 +1,5 @@
 import type { HealthRule } from './health.js';
+import { MANAGED_BY_LABEL } from './labels.js';
 import type { KubeObject, Resource } from './object.js';
 
 /** A kind of object in the Kubernetes API: enough to watch it, apply it and write RBAC for it. */
@@ -62,6 +63,7 @@ export const Service = coreKind('v1', 'Service', 'services');
 export const PersistentVolumeClaim: ObjectKind = {
   ...coreKind('v1', 'PersistentVolumeClaim', 'persistentvolumeclaims'),
   data: {},
+  content: modesOfClaim,
 };
 export const Deployment = shownKind(coreKind('apps/v1', 'Deployment', 'deployments'));
 export const StatefulSet = shownKind(coreKind('apps/v1', 'StatefulSet', 'statefulsets'));
@@ -83,6 +85,28 @@ export const HorizontalPodAutoscaler: ObjectKind = {
   ...optionalKind('autoscaling/v2', 'HorizontalPodAutoscaler', 'horizontalpodautoscalers'),
   content: true,
 };
+
+/** A claim as far as a spec that names it depends on it. */
+function modesOfClaim(object: KubeObject): KubeObject {
+  const { spec, status } = object as Partial<Resource<Readonly<Record<string, unknown>>>> & {
+    readonly status?: { readonly phase?: string } | null;
+  };
+  const modes = spec?.['accessModes'];
+  const { name, namespace, deletionTimestamp, labels } = object.metadata;
+  const managedBy = labels?.[MANAGED_BY_LABEL];
+  return {
+    apiVersion: object.apiVersion,
+    kind: object.kind,
+    metadata: {
+      name,
+      ...(namespace === undefined ? {} : { namespace }),
+      ...(deletionTimestamp === undefined ? {} : { deletionTimestamp }),
+      ...(managedBy === undefined ? {} : { labels: { [MANAGED_BY_LABEL]: managedBy } }),
+    },
+    spec: { accessModes: Array.isArray(modes) ? modes.map(String) : [] },
+    status: { phase: status?.phase },
+  } as Resource;
+}
 
 /** An Ingress with its host names, its age, its owner and its annotations of a grant. */
 function hostsOfIngress(object: KubeObject): KubeObject {

@@ -134,6 +134,7 @@ function omittedFrom(
 
 /** Kinds whose objects are assumed to exist where they are named. */
 const ASSUMED = new Set([
+  'PersistentVolumeClaim',
   'Secret',
   ...INTEGRATIONS.flatMap(({ database }) => database?.serverKinds ?? []).map(({ kind }) => kind),
 ]);

@@ -2,6 +2,7 @@ import type {
   AppRef,
   DeletionPolicy,
   DomainName,
+  GunicornSettings,
   HostName,
   NameRef,
   PodTemplate,
@@ -12,7 +13,7 @@ import type {
   StringMap,
 } from '../kit/api.js';
 import type { BackupDestination } from '../backup/api.js';
-import type { WorkerScaling } from '../bench/api.js';
+import type { QueueWorkersStatus, WorkerScaling } from '../bench/api.js';
 import type { CommonStatus } from '../kit/condition.js';
 import type { ComponentPodTemplate } from '../kit/pod-template-api.js';
 import type { Resource } from '../kit/object.js';
@@ -49,6 +50,13 @@ export interface AppSiteSpec {
   readonly componentReplicas?: SiteReplicas;
   /** Compute resources of the site's own components. By default the bench's. */
   readonly componentResources?: SiteResources;
+  /** Numbers of the site's own web processes. By default the bench's, one by one. */
+  readonly gunicorn?: GunicornSettings;
+  /** Numbers and resources of the site's own workers of `workers` of its bench. By default the bench's.
+   * @maxItems 16
+   * @listType map
+   * @listMapKey name */
+  readonly workers?: readonly SiteWorkers[];
   /** Access from outside of the cluster. */
   readonly ingress?: SiteIngress;
   /** Secret whose key `password` holds the administrator's password. Without it, `<site>-admin-password` holds it: your Secret of this name, or a generated one. */
@@ -89,6 +97,7 @@ export interface SiteRestore {
 /** The database of a site.
  * @default {}
  * @cel self.mode == oldSelf.mode ;; mode is immutable: the data would stay behind
+ * @cel (has(self.storage) && has(self.storage.existingClaim) ? self.storage.existingClaim : '') == (has(oldSelf.storage) && has(oldSelf.storage.existingClaim) ? oldSelf.storage.existingClaim : '') ;; storage.existingClaim cannot be added, changed or removed: the database would stay behind on the other volume
  * @cel self.mode != 'external' || (has(self.host) && has(self.name) && has(self.secretRef)) ;; mode external needs host, name and secretRef
  * @cel self.mode == 'external' || !(has(self.host) || has(self.port) || has(self.name) || has(self.secretRef)) ;; host, port, name and secretRef belong to mode external
  * @cel self.mode == 'dedicated' || !(has(self.image) || has(self.storage)) ;; image and storage belong to mode dedicated */
@@ -147,6 +156,19 @@ export interface SitePodTemplates {
   readonly [component: string]: ComponentPodTemplate;
 }
 
+/** A site's own workers of queues that its bench declares. */
+export interface SiteWorkers {
+  /** Name of the workers, as in `workers` of the bench.
+   * @minLength 1
+   * @maxLength 10
+   * @pattern ^[a-z]([-a-z0-9]*[a-z0-9])?$ */
+  readonly name: string;
+  /** Number of workers, in place of the bench's number and scaling. */
+  readonly replicas?: Replicas;
+  /** Compute resources, in place of the bench's. */
+  readonly resources?: Resources;
+}
+
 /** Access to a site from outside of the cluster. */
 export interface SiteIngress {
   /** Creates an Ingress.
@@ -193,6 +215,10 @@ export interface AppSiteStatus extends CommonStatus {
   readonly selector?: string;
   /** How the site's own workers scale, by queue; not set where the site uses its bench's. */
   readonly workerScaling?: WorkerScaling;
+  /** How the site's own workers of further queues scale.
+   * @listType map
+   * @listMapKey name */
+  readonly workers?: readonly QueueWorkersStatus[];
   /** Where the data is. */
   readonly database?: SiteDatabaseStatus;
   /** The applications that the site should have.

@@ -1,15 +1,20 @@
 import { Chart } from 'cdk8s';
 import type { Construct } from 'constructs';
-import { QUEUES } from '../kit/constants.generated.js';
 import { databaseOperator } from '../integrations/database-operator.js';
 import { DatabaseServer } from '../frappe/database-server.js';
 import { GeneratedSecret } from '../frappe/generated-secret.js';
 import { Gunicorn } from '../frappe/gunicorn.js';
 import { OnlyFromBench } from '../frappe/network-policy.js';
-import { Worker, WORKER_COMPONENTS } from '../frappe/worker.js';
+import {
+  isKnownQueue,
+  queueDeclarations,
+  Worker,
+  WORKER_COMPONENTS,
+  workerGroups,
+} from '../frappe/worker.js';
 import { workerScale, type WorkerScale } from '../frappe/worker-scaling.js';
 import { INTEGRATIONS } from '../integrations/index.js';
-import type { Queue } from '../kit/api.js';
+import type { Resources } from '../kit/api.js';
 import type { DatabaseOperator } from '../kit/database-operator.js';
 import { hashOf } from '../kit/hash.js';
 import type { Integration } from '../kit/integration.js';
@@ -159,6 +164,7 @@ export class SiteChart extends Chart {
     const replicas = { ...bench.componentReplicas, ...site.spec.componentReplicas };
     const resources = { ...bench.componentResources, ...site.spec.componentResources };
     const prefix = queuePrefix(site, bench);
+    const queues = queueDeclarations(bench.workers);
     const common = {
       bench,
       owner: site,
@@ -168,6 +174,7 @@ export class SiteChart extends Chart {
         bench.database,
         inputs.database,
         prefix,
+        ...(queues ? [{ queues }] : []),
       ]),
     };
     new Gunicorn(scope, 'gunicorn', {
@@ -175,19 +182,32 @@ export class SiteChart extends Chart {
       name: names.gunicorn,
       replicas: replicas.gunicorn ?? 1,
       resources: resources.gunicorn,
+      settings: { ...bench.gunicorn, ...site.spec.gunicorn },
       siteName: site.spec.siteName,
     });
-    for (const queue of QUEUES) {
-      new Worker(scope, `worker-${queue}`, {
+    for (const group of workerGroups(bench.workers)) {
+      new Worker(scope, `worker-${group.name}`, {
         ...common,
-        name: names.worker(queue),
-        queue,
-        scale: siteWorkerScale(site, inputs, queue),
-        resources: resources[WORKER_COMPONENTS[queue]],
+        name: names.worker(group.name),
+        group,
+        scale: siteWorkerScale(site, inputs, group.name),
+        resources: this.workerResources(group.name),
         ...(prefix === undefined ? {} : { queuePrefix: prefix }),
         triggerAuthentication: benchNames(bench.name).redisTrigger,
       });
     }
+  }
+
+  /** Compute resources of workers, of a queue of the framework or of others. */
+  private workerResources(group: string): Resources | undefined {
+    const { resource: site, inputs } = this.props;
+    const { componentResources, workers } = inputs.bench;
+    if (isKnownQueue(group)) {
+      const component = WORKER_COMPONENTS[group];
+      return site.spec.componentResources?.[component] ?? componentResources[component];
+    }
+    const isGroup = ({ name }: { readonly name: string }) => name === group;
+    return site.spec.workers?.find(isGroup)?.resources ?? workers.find(isGroup)?.resources;
   }
 
   /** Access from outside of the cluster: the routes of an integration, or an Ingress. */
@@ -202,7 +222,7 @@ export class SiteChart extends Chart {
 }
 
 /** Who decides about the number of a site's own workers of a queue. */
-export function siteWorkerScale(site: AppSite, inputs: SiteInputs, queue: Queue): WorkerScale {
+export function siteWorkerScale(site: AppSite, inputs: SiteInputs, queue: string): WorkerScale {
   return workerScale({
     ...siteWorkersWanted(site, inputs, queue),
     scaledToZero: inputs.scaledToZero.includes(queue),

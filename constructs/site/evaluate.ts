@@ -1,13 +1,15 @@
-import { NGINX_PORT, QUEUES } from '../kit/constants.generated.js';
+import { NGINX_PORT } from '../kit/constants.generated.js';
 import { evaluatePhase, type PhaseResult } from '../frappe/phase.js';
 import { scaleStatus } from '../frappe/scale-status.js';
 import {
   scaledToZero,
   scalingCondition,
+  ownWorkersStatus,
   scalingStatus,
   type WorkerChildren,
 } from '../frappe/worker-scaling.js';
 import { fieldsIgnored } from '../frappe/without-effect.js';
+import { workerGroups } from '../frappe/worker.js';
 import { benchNames, serviceHost, siteNames } from '../kit/names.js';
 import { INTEGRATIONS } from '../integrations/index.js';
 import { kedaObstacle } from '../integrations/keda/autoscaling.js';
@@ -84,6 +86,7 @@ export function evaluateSite(
         ? {
             ...scaleStatus(observation, resource, siteNames(resource.metadata.name).gunicorn),
             workerScaling: scaling.status,
+            workers: scaling.workers,
           }
         : {}),
     },
@@ -131,7 +134,7 @@ function maintenanceCondition({ spec }: AppSite): readonly ConditionResult[] {
 function evaluateScaling(observation: Observation<AppSite, SiteInputs>) {
   const { resource, inputs, child } = observation;
   if (resource.spec.workloads !== 'Dedicated') {
-    return { status: undefined, reconcileAgain: false, conditions: [] };
+    return { status: undefined, workers: undefined, reconcileAgain: false, conditions: [] };
   }
   const workers: WorkerChildren = {
     name: siteNames(resource.metadata.name).worker,
@@ -141,13 +144,18 @@ function evaluateScaling(observation: Observation<AppSite, SiteInputs>) {
   };
   const status = scalingStatus(workers);
   const { redis } = inputs.bench;
-  const wanted = QUEUES.filter(
-    (queue) => siteWorkersWanted(resource, inputs, queue).scaling?.enabled,
+  const own = ownWorkersStatus(
+    workers,
+    inputs.bench.workers.map(({ name }) => name),
   );
+  const wanted = workerGroups(inputs.bench.workers)
+    .map(({ name }) => name)
+    .filter((group) => siteWorkersWanted(resource, inputs, group).scaling?.enabled);
   const obstacle = kedaObstacle({ keda: inputs.keda, externalRedis: redis.external });
   return {
     status,
-    reconcileAgain: scaledToZero(status).join() !== inputs.scaledToZero.join(),
+    workers: own,
+    reconcileAgain: scaledToZero(status, own).join() !== inputs.scaledToZero.join(),
     conditions: scalingCondition(workers, obstacle, wanted),
   };
 }

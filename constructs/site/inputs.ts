@@ -1,7 +1,6 @@
 import type { BackupStore } from '../frappe/backup-store.js';
 import type { BenchModel } from '../frappe/bench-model.js';
 import type { ForeignScalers } from '../frappe/worker-scaling.js';
-import type { Queue } from '../kit/api.js';
 import type { SiteDatabasePlan } from './database.js';
 import type { SiteTlsInputs } from './tls.js';
 
@@ -42,7 +41,7 @@ export interface SiteInputs {
   /** The integrations that add to the site's Ingress, and whose API is served. */
   readonly ingressExtensions: readonly string[];
   /** The queues that only the operator scales from zero. */
-  readonly scaledToZero: readonly Queue[];
+  readonly scaledToZero: readonly string[];
   /** The HorizontalPodAutoscalers of others that scale the site's workers. */
   readonly foreignScalers: ForeignScalers;
   /** The upgrade to the bench's image; undefined where the site's data is of it. */

@@ -2,16 +2,16 @@ import type { AppBench } from '../bench/api.js';
 import { benchModel, type BenchModel } from '../frappe/bench-model.js';
 import { publicHosts } from '../frappe/domain.js';
 import { databaseOperatorServer } from '../frappe/database-operator-server.js';
+import { ONE_POD, requireClaims } from '../frappe/existing-claim.js';
 import { redisVersion } from '../frappe/redis-version.js';
 import { requireSecret } from '../frappe/secret.js';
 import { refuseSharedName } from '../frappe/name-conflict.js';
 import { benchOffer, siteTemplateProblems, withTemplates } from '../frappe/site-model.js';
 import { refuseDenied } from '../frappe/tenant-policy.js';
-import { WORKER_COMPONENTS } from '../frappe/worker.js';
+import { isKnownQueue, WORKER_COMPONENTS, workerGroups } from '../frappe/worker.js';
 import { scaledToZero, foreignScalers, type WorkersWanted } from '../frappe/worker-scaling.js';
 import { INTEGRATIONS } from '../integrations/index.js';
 import { servesKeda } from '../integrations/keda/autoscaling.js';
-import type { Queue } from '../kit/api.js';
 import type { Integration } from '../kit/integration.js';
 import { Stalled, Waiting } from '../kit/errors.js';
 import type { ClusterReader } from '../kit/kind.js';
@@ -47,8 +47,20 @@ export function resolveSite(
   refuseTakenHosts(site, model.domain.suffix, reader);
   refuseForeignHosts(site, model.domain.suffix, reader);
   refuseLongHost(site, model.domain.suffix);
+  refuseUnknownWorkers(site, model);
   const database = databasePlan(site, model);
   refuseDenied(deniedOfDatabase(site, database, reader.settings));
+  requireClaims(
+    model.namespace,
+    [
+      {
+        name: site.spec.dbConfig.storage?.existingClaim,
+        path: 'spec.dbConfig.storage.existingClaim',
+        accessModes: ONE_POD,
+      },
+    ],
+    reader,
+  );
   const secrets = resolveSecrets(site, database, reader);
   const restore = resolveRestore(site, reader);
   return {
@@ -108,13 +120,16 @@ function resolveScaling(
 ): Pick<SiteInputs, 'keda' | 'scaledToZero' | 'foreignScalers'> {
   const { namespace = 'default', name } = site.metadata;
   const keda = servesKeda(reader);
-  const ofQueue = (queue: Queue) => siteWorkersWanted(site, { bench, keda }, queue);
   return {
     keda,
-    scaledToZero: scaledToZero(site.status?.workerScaling),
+    scaledToZero: scaledToZero(site.status?.workerScaling, site.status?.workers),
     foreignScalers:
       site.spec.workloads === 'Dedicated'
-        ? foreignScalers(reader, namespace, siteNames(name).worker, ofQueue)
+        ? foreignScalers(reader, namespace, {
+            groups: workerGroups(bench.workers).map((group) => group.name),
+            deployment: siteNames(name).worker,
+            wanted: (group) => siteWorkersWanted(site, { bench, keda }, group),
+          })
         : {},
   };
 }
@@ -148,14 +163,25 @@ function blockedReason(
 export function siteWorkersWanted(
   { spec }: AppSite,
   { bench, keda }: Pick<SiteInputs, 'bench' | 'keda'>,
-  queue: Queue,
+  group: string,
 ): WorkersWanted {
-  const component = WORKER_COMPONENTS[queue];
+  const served = keda && !bench.redis.external;
+  if (!isKnownQueue(group)) {
+    const isGroup = ({ name }: { readonly name: string }) => name === group;
+    const { replicas } = spec.workers?.find(isGroup) ?? {};
+    const offered = bench.workers.find(isGroup);
+    return {
+      scaling: replicas === undefined ? offered?.autoscaling : undefined,
+      replicas: replicas ?? offered?.replicas,
+      served,
+    };
+  }
+  const component = WORKER_COMPONENTS[group];
   const own = spec.componentReplicas?.[component];
   return {
-    scaling: own === undefined ? bench.workerAutoscaling[queue] : undefined,
+    scaling: own === undefined ? bench.workerAutoscaling[group] : undefined,
     replicas: own ?? bench.componentReplicas[component],
-    served: keda && !bench.redis.external,
+    served,
   };
 }
 
@@ -286,4 +312,16 @@ function siteApps(site: AppSite, bench: BenchModel): readonly string[] {
       message: `Unsupported value: "${app}": the apps of bench ${bench.name} are: ${bench.apps.join(', ') || 'none'}`,
     })),
   );
+}
+
+/** @throws Stalled where the site sets numbers of workers that its bench does not have */
+function refuseUnknownWorkers({ spec }: AppSite, bench: BenchModel): void {
+  const offered = bench.workers.map(({ name }) => name);
+  const problems = (spec.workers ?? []).flatMap(({ name }, index) => {
+    if (offered.includes(name)) return [];
+    const path = `spec.workers[${index}].name`;
+    const message = `Unsupported value: "${name}": the workers of bench ${bench.name} are: ${offered.join(', ') || 'none'}`;
+    return [{ path, message }];
+  });
+  if (problems.length > 0) throw Stalled.invalid(problems);
 }

@@ -188,6 +188,14 @@ export const spec: Schema = {
           type: 'object',
           description: 'The volume of a dedicated server; 10Gi when no size is given.',
           properties: {
+            existingClaim: {
+              type: 'string',
+              description:
+                'A claim of yours that is used in place of a new one, in the same namespace. The operator does not change it, and never deletes it.',
+              pattern: '^[a-z0-9]([-a-z0-9]*[a-z0-9])?([.][a-z0-9]([-a-z0-9]*[a-z0-9])?)*$',
+              minLength: 1,
+              maxLength: 253,
+            },
             size: {
               type: 'string',
               description:
@@ -209,12 +217,24 @@ export const spec: Schema = {
               maxLength: 253,
             },
           },
+          'x-kubernetes-validations': [
+            {
+              rule: '!has(self.existingClaim) || !(has(self.size) || has(self.className))',
+              message:
+                'an existing claim has a size and a storage class already: give existingClaim, or size and className',
+            },
+          ],
         },
       },
       'x-kubernetes-validations': [
         {
           rule: 'self.mode == oldSelf.mode',
           message: 'mode is immutable: the data would stay behind',
+        },
+        {
+          rule: "(has(self.storage) && has(self.storage.existingClaim) ? self.storage.existingClaim : '') == (has(oldSelf.storage) && has(oldSelf.storage.existingClaim) ? oldSelf.storage.existingClaim : '')",
+          message:
+            'storage.existingClaim cannot be added, changed or removed: the database would stay behind on the other volume',
         },
         {
           rule: "self.mode != 'external' || (has(self.host) && has(self.name) && has(self.secretRef))",
@@ -485,6 +505,133 @@ export const spec: Schema = {
           ],
         },
       },
+    },
+    gunicorn: {
+      type: 'object',
+      description: "Numbers of the site's own web processes. By default the bench's, one by one.",
+      properties: {
+        workers: {
+          type: 'integer',
+          format: 'int32',
+          description:
+            'Processes of each pod. By default 2, or with a CPU limit one more than twice the CPUs; at most one for each 256Mi of the memory limit, and 16.',
+          minimum: 1,
+          maximum: 64,
+        },
+        threads: {
+          type: 'integer',
+          format: 'int32',
+          description: 'Requests that a process answers at one time. By default 4.',
+          minimum: 1,
+          maximum: 64,
+        },
+        timeoutSeconds: {
+          type: 'integer',
+          format: 'int32',
+          description:
+            'Seconds after which a process that hangs is replaced. By default 120. It does not limit a request: `proxy.readTimeoutSeconds` of the bench does.',
+          minimum: 10,
+          maximum: 3600,
+        },
+        maxRequests: {
+          type: 'integer',
+          format: 'int32',
+          description: 'Requests after which a process is replaced; 0 for never. By default 5000.',
+          minimum: 0,
+          maximum: 1000000,
+        },
+        maxRequestsJitter: {
+          type: 'integer',
+          format: 'int32',
+          description:
+            'Up to how many requests later each process is replaced, so that not all are at one time. By default 500.',
+          minimum: 0,
+          maximum: 1000000,
+        },
+      },
+    },
+    workers: {
+      type: 'array',
+      description:
+        "Numbers and resources of the site's own workers of `workers` of its bench. By default the bench's.",
+      maxItems: 16,
+      items: {
+        type: 'object',
+        description: "A site's own workers of queues that its bench declares.",
+        required: ['name'],
+        properties: {
+          name: {
+            type: 'string',
+            description: 'Name of the workers, as in `workers` of the bench.',
+            pattern: '^[a-z]([-a-z0-9]*[a-z0-9])?$',
+            minLength: 1,
+            maxLength: 10,
+          },
+          replicas: {
+            type: 'integer',
+            format: 'int32',
+            description: "Number of workers, in place of the bench's number and scaling.",
+            minimum: 0,
+            maximum: 1000,
+          },
+          resources: {
+            type: 'object',
+            description: "Compute resources, in place of the bench's.",
+            properties: {
+              requests: {
+                type: 'object',
+                description: 'What the scheduler sets aside.',
+                maxProperties: 16,
+                additionalProperties: {
+                  type: 'string',
+                  description:
+                    'A resource quantity, for example `500m`, `1`, `2Gi`. An exponent has at most two digits.',
+                  pattern:
+                    '^[+]?([0-9]+[.]?[0-9]*|[.][0-9]+)(([KMGTPE]i)|[mkMGTPE]|([eE][+-]?[0-9]{1,2}))?$',
+                  maxLength: 64,
+                },
+                'x-kubernetes-validations': [
+                  {
+                    rule: "self.all(k, k in ['cpu', 'memory', 'ephemeral-storage'] || k.matches('^(hugepages-[0-9]+[KMG]i|[a-z0-9]([-a-z0-9.]*[a-z0-9])?/[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?)$'))",
+                    message:
+                      'resources are cpu, memory, ephemeral-storage, hugepages-<size> and extended ones such as example.com/gpu',
+                  },
+                ],
+              },
+              limits: {
+                type: 'object',
+                description: 'What the container cannot exceed.',
+                maxProperties: 16,
+                additionalProperties: {
+                  type: 'string',
+                  description:
+                    'A resource quantity, for example `500m`, `1`, `2Gi`. An exponent has at most two digits.',
+                  pattern:
+                    '^[+]?([0-9]+[.]?[0-9]*|[.][0-9]+)(([KMGTPE]i)|[mkMGTPE]|([eE][+-]?[0-9]{1,2}))?$',
+                  maxLength: 64,
+                },
+                'x-kubernetes-validations': [
+                  {
+                    rule: "self.all(k, k in ['cpu', 'memory', 'ephemeral-storage'] || k.matches('^(hugepages-[0-9]+[KMG]i|[a-z0-9]([-a-z0-9.]*[a-z0-9])?/[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?)$'))",
+                    message:
+                      'resources are cpu, memory, ephemeral-storage, hugepages-<size> and extended ones such as example.com/gpu',
+                  },
+                ],
+              },
+            },
+            'x-kubernetes-validations': [
+              {
+                rule: "!has(self.requests) || !has(self.limits) || self.requests.all(k, !(k in self.limits) || self.requests[k].matches('[eE][+-]?[0-9]{3}') || self.limits[k].matches('[eE][+-]?[0-9]{3}') || !isQuantity(self.requests[k]) || !isQuantity(self.limits[k]) || quantity(self.requests[k]).compareTo(quantity(self.limits[k])) <= 0)",
+                message: 'a request must not be greater than its limit',
+                messageExpression:
+                  "self.requests.map(k, (k in self.limits) && !self.requests[k].matches('[eE][+-]?[0-9]{3}') && !self.limits[k].matches('[eE][+-]?[0-9]{3}') && isQuantity(self.requests[k]) && isQuantity(self.limits[k]) && quantity(self.requests[k]).compareTo(quantity(self.limits[k])) > 0, 'requests.' + k + ' ' + self.requests[k] + ' is greater than limits.' + k + ' ' + self.limits[k] + '; patch requests.' + k + ' together with the limit, or raise limits.' + k)[0]",
+              },
+            ],
+          },
+        },
+      },
+      'x-kubernetes-list-type': 'map',
+      'x-kubernetes-list-map-keys': ['name'],
     },
     ingress: {
       type: 'object',
@@ -1139,6 +1286,35 @@ export const status: Schema = {
           },
         },
       },
+    },
+    workers: {
+      type: 'array',
+      description: "How the site's own workers of further queues scale.",
+      items: {
+        type: 'object',
+        description: 'How workers of their own queues scale.',
+        required: ['currentReplicas', 'desiredReplicas', 'kedaManaged', 'mode', 'name'],
+        properties: {
+          mode: {
+            type: 'string',
+            description: '`autoscaled` by KEDA or a HorizontalPodAutoscaler, or `static`.',
+            enum: ['autoscaled', 'static'],
+          },
+          currentReplicas: { type: 'integer', format: 'int32', description: 'Workers that run.' },
+          desiredReplicas: {
+            type: 'integer',
+            format: 'int32',
+            description: 'Workers that should run.',
+          },
+          kedaManaged: {
+            type: 'boolean',
+            description: 'Whether KEDA has taken the queue over: it decides about the number.',
+          },
+          name: { type: 'string', description: 'Name of the workers.' },
+        },
+      },
+      'x-kubernetes-list-type': 'map',
+      'x-kubernetes-list-map-keys': ['name'],
     },
     database: {
       type: 'object',

@@ -11,7 +11,8 @@ Environment
   DB_HOST, DB_PORT, DB_TYPE          optional defaults for the bench's sites
   SOCKETIO_PORT    port of the realtime server
   PATH             where Chromium is looked for, which prints PDFs from version-16 on
-  COMMON_CONFIG    JSON object of further keys; null deletes a key; it cannot set the keys above
+  COMMON_CONFIG    JSON object of further keys; null deletes a key; it cannot set the keys above. A
+                   key that is not in the next run's object is deleted, except bench_id
   TERMINATION_LOG  file for the termination message
 
 Last line: `app-operator: Succeeded: {"apps": {"frappe": "15.44.2"}}` or
@@ -48,6 +49,8 @@ DATABASE_KEYS = {"db_host", "db_port", "db_type"}
 CHROMIUM_KEY = "chromium_path"
 # Names of the program in Debian's packages chromium-headless-shell and chromium.
 CHROMIUM_PROGRAMS = ("chromium-headless-shell", "chromium")
+# The keys of COMMON_CONFIG that the last run has set.
+OWNED_KEYS = "app_operator_init_keys"
 
 
 def port_env(name: str) -> int | None:
@@ -167,6 +170,12 @@ def read_common_config(path: Path) -> dict[str, Any]:
         return {}
 
 
+def owned_keys(config: Mapping[str, Any]) -> list[str]:
+    """The keys that the last run has set. The sites can write this file."""
+    keys = config.get(OWNED_KEYS)
+    return [key for key in keys if isinstance(key, str)] if isinstance(keys, list) else []
+
+
 def write_common_config(sites: Path) -> dict[str, Any]:
     """Merges the operator's keys into the common configuration. Other keys stay."""
     path, ours = sites / COMMON_CONFIG_FILE, operator_config()
@@ -177,7 +186,9 @@ def write_common_config(sites: Path) -> dict[str, Any]:
             "InvalidInput", f"COMMON_CONFIG may not set {', '.join(clash)}: use their own variables"
         )
     existing = read_common_config(path)
-    merged = without_nulls({**existing, **further, **ours})
+    dropped = {key: None for key in owned_keys(existing) if key not in further}
+    owned = {OWNED_KEYS: sorted(set(further) - {"bench_id"}) or None}
+    merged = without_nulls({**existing, **dropped, **further, **ours, **owned})
     if CHROMIUM_KEY not in further:
         merged |= chromium_config(merged)
     if merged != existing or not exists(path):

@@ -142,12 +142,15 @@ class Queues:
             self.url = url
         return self.redis
 
-    def collect(self, url: str, configs: Sequence[Config]) -> Iterator[Sample]:
+    def collect(self, common: Config, configs: Sequence[Config]) -> Iterator[Sample]:
         """Samples of every queue. A queue of a deleted site has samples while jobs wait in it."""
-        redis, now = self.connection(url), time.time()
+        redis, now = self.connection(common["redis_queue"]), time.time()
+        # The bench's own queues, as the framework reads them.
+        workers = common.get("workers")
+        queues = {*QUEUES, *(workers if isinstance(workers, dict) else ())}
         site_prefixes = (str(config["bench_id"]) for config in configs if config.get("bench_id"))
         current = {
-            f"{prefix}:{queue}" for prefix in {self.prefix, *site_prefixes} for queue in QUEUES
+            f"{prefix}:{queue}" for prefix in {self.prefix, *site_prefixes} for queue in queues
         }
         start = f"{QUEUE_KEY}{self.prefix}"
         keys = redis.smembers("rq:queues")
@@ -384,7 +387,7 @@ class Collector:
         server = "the queues' Redis"
         labels = {"server": "queue"}
         try:
-            samples = list(self.queues.collect(common["redis_queue"], configs))
+            samples = list(self.queues.collect(common, configs))
         except Exception as error:
             log_change(server, error)
             return [("redis_up", labels, 0)]

@@ -5,7 +5,8 @@
 #   redis.sh queue   never evicts, persists every job in an append-only file
 #
 #   REDIS_PASSWORD   required; written to a file that only this user can read, not to arguments
-#   REDIS_MAXMEMORY  bytes for the cache (optional; a Redis size such as 256mb is accepted too)
+#   REDIS_MAXMEMORY  bytes for data (optional; a Redis size such as 256mb is accepted too): then the cache
+#                    evicts, and the queue takes no more jobs
 #   REDIS_RUN_DIR    a writable directory for the configuration
 #   REDIS_DATA_DIR   the queue's volume
 #   LISTEN_PORT      another port, for tests
@@ -73,6 +74,7 @@ case $role in
       echo 'appendonly yes'
       echo 'appendfsync everysec'
       echo 'maxmemory-policy noeviction'
+      [ -z "${REDIS_MAXMEMORY:-}" ] || echo "maxmemory $REDIS_MAXMEMORY"
     } >"$config"
     ;;
   *) die InvalidInput "usage: redis.sh cache|queue" ;;

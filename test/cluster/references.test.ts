@@ -116,6 +116,45 @@ describe('references', { concurrency: true }, () => {
       });
     }
 
+    test('is a claim too, of an access mode that fits, and outlives the bench', async () => {
+      const claim = (accessMode: string): Manifest => ({
+        apiVersion: 'v1',
+        kind: 'PersistentVolumeClaim',
+        metadata: { name: 'files' },
+        spec: { accessModes: [accessMode], resources: { requests: { storage: '1Gi' } } },
+      });
+      const waits = (reason: string, message: RegExp) =>
+        cluster.becomes('AppBench', namespace, 'b4', {
+          what: reason,
+          check: (live) => {
+            const ready = conditionOf(live, 'Ready');
+            return ready?.reason === reason && message.test(ready.message);
+          },
+        });
+      await cluster.apply(
+        namespace,
+        aBench('b4', { storage: { existingClaim: 'files' }, deletionPolicy: 'Delete' }),
+      );
+      await waits('ClaimMissing', /^spec\.storage\.existingClaim: there is no .*"files"/);
+      await cluster.apply(namespace, claim('ReadWriteOnce'));
+      await waits('ClaimUnusable', /has access mode ReadWriteOnce, not ReadWriteMany/);
+      await cluster.delete('PersistentVolumeClaim', namespace, 'files');
+      await waits('ClaimMissing', /"files"/);
+      await cluster.apply(namespace, claim('ReadWriteMany'));
+      await cluster.ready('AppBench', namespace, 'b4');
+      assert.equal(await cluster.get('PersistentVolumeClaim', namespace, 'b4-sites'), undefined);
+      const before = await cluster.the('PersistentVolumeClaim', namespace, 'files');
+      const writers = before.metadata.managedFields?.map(({ manager }) => manager) ?? [];
+      assert.ok(!writers.includes('app-operator'), String(writers));
+      await cluster.delete('AppBench', namespace, 'b4');
+      await cluster.deleted('AppBench', namespace, 'b4');
+      const { metadata } = await cluster.the('PersistentVolumeClaim', namespace, 'files');
+      assert.deepEqual(
+        [metadata.uid, metadata.deletionTimestamp],
+        [before.metadata.uid, undefined],
+      );
+    });
+
     test('is reported as missing when it is deleted, and workloads keep running', async () => {
       const secret = 'short-lived';
       await cluster.apply(

@@ -264,7 +264,7 @@ describe('kubectl shows warnings', () => {
     assert.match(version, /^spec[.]frameworkVersion: version-13 is not tested with this operator/);
     assert.deepEqual(rest, [
       "spec.deletionPolicy: Delete removes the bench's volume and its database server's with the object: all data of its sites is lost",
-      'spec.storage.accessMode: ReadWriteOnce works only while every pod of the bench and of its sites is on one node',
+      'spec.storage.accessMode: ReadWriteOnce puts every pod of the bench and of its sites on one node',
       'spec.workerAutoscaling.short: minReplicas and maxReplicas are both 2: nothing scales',
     ]);
     assert.deepEqual(await warnings(aBench('x', WORKERS)), []);

@@ -112,6 +112,35 @@ describe('bench_init.py', needs('python3'), () => {
     );
   });
 
+  it('deletes its further keys when they are no longer wanted, and no others', async () => {
+    const bench = aBench();
+    writeFileSync(join(bench, 'sites/common_site_config.json'), '{"rate_limit":1}');
+    const further = { bench_id: 'n.b', workers: { slow: { timeout: 9 } } };
+    const tick = { scheduler_tick_interval: 30 };
+    await init(bench, { COMMON_CONFIG: JSON.stringify({ ...further, ...tick }) });
+    assert.deepEqual(
+      [config(bench)['scheduler_tick_interval'], config(bench)['workers']],
+      [30, further.workers],
+    );
+    await init(bench, { COMMON_CONFIG: JSON.stringify(further) });
+    assert.equal(config(bench)['scheduler_tick_interval'], undefined);
+    assert.deepEqual(config(bench)['workers'], further.workers);
+    await init(bench, { COMMON_CONFIG: '{"bench_id":"n.b"}' });
+    const { rate_limit: limit, bench_id: prefix, ...left } = config(bench);
+    assert.deepEqual([limit, prefix], [1, 'n.b']);
+    assert.deepEqual(Object.keys(left).sort(), [
+      'redis_cache',
+      'redis_queue',
+      'redis_socketio',
+      'socketio_port',
+    ]);
+    // By hand, and not by an init Job: it stays.
+    const own = { ...config(bench), workers: { mine: {} }, app_operator_init_keys: 'workers' };
+    writeFileSync(join(bench, 'sites/common_site_config.json'), JSON.stringify(own));
+    await init(bench, { COMMON_CONFIG: '{"bench_id":"n.b"}' });
+    assert.deepEqual(config(bench)['workers'], { mine: {} });
+  });
+
   it('uses the URLs of an external Redis', async () => {
     const bench = aBench();
     await init(bench, {

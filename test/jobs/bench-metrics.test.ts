@@ -114,7 +114,12 @@ describe('bench_metrics.py', needs('redis-server', 'mariadbd', 'postgres', 'pyth
     mkdirSync(join(bench, 'sites'));
     writeFileSync(
       join(bench, 'sites/common_site_config.json'),
-      JSON.stringify({ redis_queue: url, db_host: '127.0.0.1', db_port: mariadb.port }),
+      JSON.stringify({
+        redis_queue: url,
+        db_host: '127.0.0.1',
+        db_port: mariadb.port,
+        workers: { imports: { timeout: 600 } },
+      }),
     );
     // The first names no server, so the bench's applies. Its login does not work yet.
     writeSite('a.example.org', { db_name: 'unborn', db_password: 'wrong-s3cret' });
@@ -129,7 +134,7 @@ describe('bench_metrics.py', needs('redis-server', 'mariadbd', 'postgres', 'pyth
 
   it('exports all queues, also empty ones, and both database servers', async () => {
     const samples = await scrape(exporter);
-    for (const name of ['default', 'short', 'long']) {
+    for (const name of ['default', 'short', 'long', 'imports']) {
       for (const site of ['', 'shop']) {
         assert.equal(
           samples.get(queue('app_worker_queue_length', site, name)),
@@ -187,9 +192,11 @@ describe('bench_metrics.py', needs('redis-server', 'mariadbd', 'postgres', 'pyth
     assert.deepEqual(lengths, [
       'deleted:short',
       'shop:default',
+      'shop:imports',
       'shop:long',
       'shop:short',
       ':default',
+      ':imports',
       ':long',
       ':mails',
       ':short',

@@ -31,6 +31,24 @@ describe('redis.sh', needs('redis-server'), () => {
     await redis.stop();
   });
 
+  it('gives the queue a limit at which it takes no more, and evicts nothing', async () => {
+    const redis = await startRedis('queue', { REDIS_MAXMEMORY: String(8 * 2 ** 20) });
+    const cli = (...args: readonly string[]): string =>
+      redisCli(redis.port, redis.password, ...args);
+    const config = (name: string): string => cli('CONFIG', 'GET', name).split('\n')[1] ?? '';
+    assert.deepEqual(['maxmemory', 'maxmemory-policy', 'appendonly'].map(config), [
+      String(8 * 2 ** 20),
+      'noeviction',
+      'yes',
+    ]);
+    const push = (): string => cli('RPUSH', 'rq:queue:b:short', 'x'.repeat(100_000));
+    let [taken, answer] = [0, push()];
+    for (; !answer.includes('OOM'); answer = push()) taken += 1;
+    assert.match(answer, /^OOM command not allowed/);
+    assert.equal(cli('LLEN', 'rq:queue:b:short'), String(taken));
+    await redis.stop();
+  });
+
   it('keeps queued items over a restart and over a kill', async () => {
     const data = temporaryDirectory();
     const first = await startRedis('queue', { REDIS_DATA_DIR: data });

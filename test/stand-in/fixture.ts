@@ -219,8 +219,8 @@ export class Stack {
     return stack;
   }
 
-  /** The real bench_init.py, of another image if one is given. */
-  initBench(bench: ImageBench = this.bench): Promise<ScriptResult> {
+  /** The real bench_init.py, of another image if one is given, with further keys of the configuration. */
+  initBench(bench: ImageBench = this.bench, further: object = {}): Promise<ScriptResult> {
     const url = ({ port, password }: Redis): string =>
       `redis://:${encodeURIComponent(password)}@127.0.0.1:${String(port)}`;
     return bench.script('bench_init.py', {
@@ -229,7 +229,7 @@ export class Stack {
       DB_HOST: '127.0.0.1',
       DB_PORT: String(this.database.port),
       DB_TYPE: this.database.type,
-      COMMON_CONFIG: '{"bench_id": "test-bench"}',
+      COMMON_CONFIG: JSON.stringify({ bench_id: 'test-bench', ...further }),
     });
   }
 

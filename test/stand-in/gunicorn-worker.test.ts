@@ -3,13 +3,16 @@
  * ends.
  */
 import assert from 'node:assert/strict';
-import { writeFileSync } from 'node:fs';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { once } from 'node:events';
 import { connect } from 'node:net';
 import { join } from 'node:path';
 import { before, describe, test } from 'node:test';
 import { freePort } from '../../testbed/controlplane/ports.js';
 import { eventually, get, SCRIPTS, temporaryDirectory } from '../jobs/servers.js';
+import { BENCH_DIR } from '../../constructs/kit/constants.generated.js';
+import { aReadyBench, aReader, aSecret } from '../golden/builders.js';
+import { graphOf, kindOf } from '../golden/outcome.js';
 import { ImageBench, needsImage } from './fixture.js';
 
 /** Slow enough for the worker to wait for connections again while it answers. */
@@ -85,4 +88,78 @@ gunicorn_worker.RECEIVE_TIMEOUT = struct.pack("ll", 1, 0)
     assert.equal((await get(port, '/')).status, 200);
     if (!silent.closed) await once(silent.resume(), 'close');
   });
+});
+
+/** The command of a bench's gunicorn. */
+function commandOf(spec: object): readonly string[] {
+  const bench = aReadyBench({ ...spec });
+  const kind = kindOf(bench);
+  const inputs = kind.resolve(bench, aReader([bench, aSecret('demo-bench-redis-auth')]));
+  const deployment = graphOf(kind, bench, (scope, id) =>
+    kind.chart(scope, id, { resource: bench, inputs }),
+  )
+    .flatMap(({ objects }) => objects)
+    .find(({ kind: made, metadata }) => `${made} ${metadata.name}` === GUNICORN) as
+    | {
+        readonly spec: {
+          readonly template: {
+            readonly spec: { readonly containers: readonly { readonly command: string[] }[] };
+          };
+        };
+      }
+    | undefined;
+  return deployment?.spec.template.spec.containers[0]?.command ?? [];
+}
+
+const GUNICORN = 'Deployment demo-bench-gunicorn';
+
+describe('gunicorn with the numbers of a spec', await needsImage(), () => {
+  for (const [reason, spec, wanted] of [
+    [
+      'as they are',
+      {
+        gunicorn: {
+          workers: 3,
+          threads: 5,
+          timeoutSeconds: 300,
+          maxRequests: 1000,
+          maxRequestsJitter: 10,
+        },
+      },
+      { workers: 3, threads: 5, timeout: 300, max_requests: 1000, max_requests_jitter: 10 },
+    ],
+    [
+      'that follow from its limits',
+      { componentResources: { gunicorn: { limits: { cpu: '2', memory: '1Gi' } } } },
+      { workers: 4, threads: 4, timeout: 120, max_requests: 5000, max_requests_jitter: 500 },
+    ],
+  ] as const) {
+    test(`runs with those ${reason}`, async (t) => {
+      const bench = await ImageBench.make();
+      const port = await freePort();
+      const command = commandOf(spec).map((word) =>
+        word.replaceAll(BENCH_DIR, bench.path).replace(/0\.0\.0\.0:\d+/, `127.0.0.1:${port}`),
+      );
+      const env = { PYTHONPATH: SCRIPTS, PYTHONDONTWRITEBYTECODE: '1' };
+      const { code, output } = bench.run([...command, '--print-config'], env);
+      assert.equal(code, 0, output);
+      const read = Object.keys(wanted).map((name) => {
+        const [, value] = new RegExp(`^${name} += (\\S+)$`, 'm').exec(output) ?? [];
+        return [name, Number(value)];
+      });
+      assert.deepEqual(Object.fromEntries(read), wanted);
+
+      const server = bench.daemon(command, env);
+      t.after(() => server.stop());
+      const probe = { 'User-Agent': 'kube-probe/1.36' };
+      await eventually(
+        'gunicorn answers the probe',
+        async () => (await get(port, '/api/method/ping', probe)).status === 200,
+      );
+      const pid = String(server.process.pid);
+      const children = (): readonly string[] =>
+        readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').trim().split(' ');
+      await eventually('its processes', () => children().length === wanted.workers);
+    });
+  }
 });

@@ -6,6 +6,7 @@ import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
 import { SCRIPTS, eventually, redisCli } from '../jobs/servers.js';
+import { queueDeclarations } from '../../constructs/frappe/worker.js';
 import { type Site, Stack, needsImage } from './fixture.js';
 
 const possible = await needsImage('mariadbd', 'redis-server', 'python3');
@@ -73,6 +74,23 @@ describe('jobs of the framework image', possible, () => {
     const refused = stack.bench.bench('worker', '--queue', 'unknown');
     assert.notEqual(refused.code, 0);
     assert.match(refused.output, /Queue should be one of short, default, long/);
+  });
+
+  it('takes jobs of queues that a bench declares, with their time, until it does not', async () => {
+    const workers = queueDeclarations([
+      { name: 'imports', queues: ['imports', 'long'], timeoutSeconds: 4321 },
+    ]);
+    const todo = { doc: { doctype: 'ToDo', description: 'imported' } };
+    assert.equal((await stack.initBench(stack.bench, { workers })).code, 0);
+    enqueue('imports', 'frappe.client.insert', todo);
+    assert.equal(waiting('test-bench:imports'), '1');
+    const [id = ''] = redis('LRANGE', 'rq:queue:test-bench:imports', '0', '0').split('\n');
+    assert.equal(redis('HGET', `rq:job:${id}`, 'timeout'), '4321');
+    const worked = stack.bench.bench('worker', '--queue', 'imports,long', '--burst');
+    assert.equal(worked.code, 0, worked.output);
+    assert.equal(todos('imported'), '1');
+    assert.equal((await stack.initBench()).code, 0);
+    assert.notEqual(stack.bench.bench('worker', '--queue', 'imports', '--burst').code, 0);
   });
 
   it('enqueues what is due, once, and nothing of a paused site', async () => {

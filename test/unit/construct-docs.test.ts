@@ -37,6 +37,12 @@ function admitted(object: KubeObject): KubeObject {
   return { ...stored, metadata: { namespace: 'default', ...stored.metadata } };
 }
 
+/** What stands for several names, and the names in the scenarios. */
+const NAMES = [
+  ['<queue>', ['default', 'short', 'long']],
+  ['-worker-<name>', ['-worker-imports', '-worker-reports']],
+] as const;
+
 for (const kind of KINDS) {
   const { definition } = kind;
   suite(`the page of ${definition.kind}`, () => {
@@ -47,9 +53,9 @@ for (const kind of KINDS) {
     test('lists every child object, and no other', () => {
       const word = wordOf(definition);
       const listed = [...page.matchAll(/^\| (\w+ `<\w+>-[^`]+`) +\|/gm)].flatMap(([, name = '']) =>
-        name.includes('<queue>')
-          ? ['default', 'short', 'long'].map((queue) => name.replace('<queue>', queue))
-          : [name],
+        NAMES.flatMap(([part, names]) =>
+          name.includes(part) ? names.map((one) => name.replace(part, one)) : [],
+        ).concat(NAMES.some(([part]) => name.includes(part)) ? [] : [name]),
       );
       const children = corpus()
         .filter(({ resource }) => resource.kind === definition.kind)

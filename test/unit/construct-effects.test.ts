@@ -40,6 +40,14 @@ const BENCH: readonly Row[] = [
     bench(),
     bench({ componentResources: { gunicorn: { requests: { cpu: '1' } } } }),
   ],
+  ['`gunicorn`', bench(), bench({ gunicorn: { threads: 8 } })],
+  ['`proxy`', bench(), bench({ proxy: { maxBodySize: '200Mi' } })],
+  [
+    '`workers`, with another queue',
+    bench(),
+    bench({ workers: [{ name: 'imports', queues: ['imports'] }] }),
+  ],
+  ['`schedulerTickIntervalSeconds`', bench(), bench({ schedulerTickIntervalSeconds: 30 })],
   [
     '`workerAutoscaling.short.enabled`, with KEDA',
     bench({}, { serves: KEDA }),
@@ -112,6 +120,13 @@ const SITE: readonly Row[] = [
     '`componentResources.workerLong`',
     site(),
     site({ componentResources: { workerLong: { requests: { memory: '1Gi' } } } }),
+  ],
+  ['`gunicorn`', site(), site({ gunicorn: { threads: 8 } })],
+  ['the bench’s `gunicorn`', site(), site({}, { gunicorn: { threads: 8 } })],
+  [
+    'the bench’s `workers`, with another queue',
+    site(),
+    site({}, { workers: [{ name: 'imports', queues: ['imports'] }] }),
   ],
   ['`workloads` Dedicated → Shared', site(), site({ workloads: 'Shared' })],
   ['`podTemplate.labels`', site(), site({ podTemplate: { labels: { a: 'b' } } })],

@@ -329,8 +329,8 @@ function seen(desired: number | undefined, health: Health | undefined) {
     ...(health ? { 'ScaledObject/w-short': { health } } : {}),
   };
   return {
-    name: (queue: Queue) => `w-${queue}`,
-    scale: (queue: Queue) => (queue === 'short' ? byKeda({ minReplicas: 0 }, 1) : fixed(1)),
+    name: (queue: string) => `w-${queue}`,
+    scale: (queue: string) => (queue === 'short' ? byKeda({ minReplicas: 0 }, 1) : fixed(1)),
     foreign: {},
     child: (kind: string, name: string) => views[`${kind}/${name}`],
   };

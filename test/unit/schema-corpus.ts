@@ -5,6 +5,7 @@
 import { aBench, aSite, minimal, type Manifest } from './schema-manifests.js';
 import { REFUSED_DESK } from './schema-refused-desk.js';
 import { REFUSED_OTHERS } from './schema-refused-others.js';
+import { REFUSED_SETTINGS } from './schema-refused-settings.js';
 import { REFUSED_BENCHES, REFUSED_SITES, type Refused } from './schema-refused.js';
 
 const user = (changes = {}): Manifest => minimal('SiteUser', changes);
@@ -17,6 +18,7 @@ const job = (changes = {}): Manifest => minimal('SiteJob', changes);
 export const REFUSED: readonly Refused[] = [
   ...REFUSED_BENCHES,
   ...REFUSED_SITES,
+  ...REFUSED_SETTINGS,
   ...REFUSED_DESK,
   ...REFUSED_OTHERS,
 ];
@@ -28,7 +30,7 @@ export const UNKNOWN_FIELDS: readonly (readonly [
   field: string,
 ])[] = [
   ['an unknown field', aBench({ replicas: 3 }), 'spec.replicas'],
-  ['a field at the wrong place', aBench({ gunicorn: { replicas: 1 } }), 'spec.gunicorn'],
+  ['a field at the wrong place', aBench({ gunicorn: { replicas: 1 } }), 'spec.gunicorn.replicas'],
   [
     'an unknown component',
     aBench({ componentReplicas: { guncorn: 1 } }),
@@ -102,6 +104,17 @@ export const CHANGES: readonly Change[] = [
     'another user of the containers',
     aBench(runAs(1002)),
     aBench({ security: { securityContext: { runAsUser: 1003 } } }),
+  ],
+  ['a claim for the sites', aBench(), aBench({ storage: { existingClaim: 'files' } })],
+  [
+    'another claim for the databases',
+    aBench({ dbConfig: { storage: { existingClaim: 'data' } } }),
+    aBench({ dbConfig: { storage: { existingClaim: 'other' } } }),
+  ],
+  [
+    "no claim for a site's database any more",
+    aSite({ dbConfig: { mode: 'dedicated', storage: { existingClaim: 'data' } } }),
+    aSite({ dbConfig: { mode: 'dedicated' } }),
   ],
   ['more storage', aBench(), aBench({ storage: { size: '20Gi' } })],
   ['another site', user(), user({ siteRef: { name: 'x' } })],

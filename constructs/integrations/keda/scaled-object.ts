@@ -23,13 +23,13 @@ export interface QueueScalerProps {
   readonly fallback: number;
   /** `<host>:<port>` of the queue's Redis. */
   readonly redis: string;
-  /** The Redis list of the queue. */
-  readonly list: string;
+  /** The Redis lists of the queues; the longest decides. */
+  readonly lists: readonly string[];
   /** Name of the TriggerAuthentication with the password of Redis. */
   readonly triggerAuthentication: string;
 }
 
-/** The ScaledObject that scales the workers of one queue by its length. */
+/** The ScaledObject that scales workers by the length of their queues. */
 export class QueueScaler extends ScaledObject {
   constructor(scope: Construct, id: string, props: QueueScalerProps) {
     const { name, namespace, labels, cooldownPeriod, pollingInterval } = props;
@@ -42,18 +42,16 @@ export class QueueScaler extends ScaledObject {
         ...(cooldownPeriod === undefined ? {} : { cooldownPeriod }),
         ...(pollingInterval === undefined ? {} : { pollingInterval }),
         ...(props.fallback === 0 ? {} : { fallback: fallback(props.fallback) }),
-        triggers: [
-          {
-            type: 'redis',
-            metadata: {
-              address: props.redis,
-              listName: props.list,
-              listLength: String(props.queueLength),
-              activationListLength: '0',
-            },
-            authenticationRef: { name: props.triggerAuthentication },
+        triggers: props.lists.map((listName) => ({
+          type: 'redis',
+          metadata: {
+            address: props.redis,
+            listName,
+            listLength: String(props.queueLength),
+            activationListLength: '0',
           },
-        ],
+          authenticationRef: { name: props.triggerAuthentication },
+        })),
       },
     });
   }
