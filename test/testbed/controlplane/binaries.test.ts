@@ -5,9 +5,10 @@ import path from 'node:path';
 import { after, beforeEach, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 
-import { ensureBinaries } from '../../../testbed/controlplane/binaries.js';
+import { BuildNeeded, ensureBinaries } from '../../../testbed/controlplane/binaries.js';
 import { withLock } from '../../../testbed/controlplane/lock.js';
 import type { Progress } from '../../../testbed/controlplane/progress.js';
+import { type Minor, MINORS } from '../../../testbed/controlplane/versions.js';
 
 const environment = { ...process.env };
 const folders: string[] = [];
@@ -43,6 +44,41 @@ test('without a download and Go, the error states what to do', async () => {
   process.env.PATH = '';
   const failure = /etcd.*no 'go' on the PATH.*install Go.*KUBEBUILDER_ASSETS.*127\.0\.0\.1:9/;
   await assert.rejects(ensureBinaries(), failure);
+});
+
+test('nothing is built where it may not be, and the error says why it would be', async () => {
+  delete process.env.KUBEBUILDER_ASSETS;
+  const tools = await goThatBuilds();
+  process.env.PATH = `${tools}:${environment.PATH ?? ''}`;
+  const lines: string[] = [];
+  const options = {
+    build: false,
+    onProgress: ({ message }: { message: string }) => lines.push(message),
+  } as const;
+  const reasons: Record<Minor, RegExp> = {
+    '1.35':
+      /^kube-apiserver, kube-controller-manager, kube-scheduler: not in the cache, and not downloaded: 127\.0\.0\.1:9: /,
+    '1.36': /^kube-apiserver, .*, kubectl: not in the cache, and not downloaded: 127\.0\.0\.1:9: /,
+    '1.37':
+      /^kube-apiserver, .*: not in the cache, and not downloaded: no release has a pinned sum$/,
+  };
+  for (const minor of MINORS) {
+    process.env.KUBERNETES_VERSION = minor;
+    await assert.rejects(ensureBinaries(options), (error) => {
+      assert.ok(error instanceof BuildNeeded);
+      assert.match(error.message, reasons[minor]);
+      return true;
+    });
+  }
+  assert.ok(!lines.some((line) => line.includes('building')), lines.join('\n'));
+  await assert.rejects(readFile(path.join(tools, 'calls')), { code: 'ENOENT' });
+});
+
+test('what was built before is used where nothing may be built', async () => {
+  delete process.env.KUBEBUILDER_ASSETS;
+  process.env.PATH = `${await goThatBuilds()}:${environment.PATH ?? ''}`;
+  const built = await ensureBinaries();
+  assert.deepEqual(await ensureBinaries({ build: false }), built);
 });
 
 test('two that start at once build once', async () => {
