@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { chmod, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { chmod, mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { after, beforeEach, test } from 'node:test';
@@ -9,6 +9,7 @@ import { BuildNeeded, ensureBinaries } from '../../../testbed/controlplane/binar
 import { withLock } from '../../../testbed/controlplane/lock.js';
 import type { Progress } from '../../../testbed/controlplane/progress.js';
 import { type Minor, MINORS } from '../../../testbed/controlplane/versions.js';
+import { ensureNodeBinaries } from '../../../testbed/node/binaries.js';
 
 const environment = { ...process.env };
 const folders: string[] = [];
@@ -100,6 +101,22 @@ test('two that start at once build once', async () => {
   assert.ok(lines.includes(`waiting for process ${process.pid}, which gets the same binaries`));
 });
 
+test('a program of our own is built into a file', async () => {
+  process.env.PATH = `${await goThatBuilds()}:${environment.PATH ?? ''}`;
+  delete process.env.KUBEBUILDER_ASSETS;
+  const { coredns, pause } = await ensureNodeBinaries();
+  for (const file of [coredns, pause]) assert.equal(await readFile(file, 'utf8'), '#!');
+});
+
+test('a folder is not taken for a program', async () => {
+  const assets = await folder();
+  for (const name of ['etcd', 'kube-apiserver']) await program(assets, name);
+  await mkdir(path.join(assets, 'kubectl'));
+  process.env.KUBEBUILDER_ASSETS = assets;
+  process.env.PATH = '';
+  await assert.rejects(ensureBinaries({ names: ['kubectl'] }), /no 'go' on the PATH/);
+});
+
 test('a build reports how many packages are done', async () => {
   process.env.PATH = `${await goThatBuilds()}:${environment.PATH ?? ''}`;
   delete process.env.KUBEBUILDER_ASSETS;
@@ -167,7 +184,11 @@ build)
   shift 2
   for file in a b; do echo example.com/$file >&2; sleep 0.3; done
   for package; do
-    case $package in */v3) name=server ;; *) name=\${package##*/} ;; esac
+    case $package in
+    .) name=$(sed -n 's|^module .*/||p' go.mod) ;;
+    */v3) name=server ;;
+    *) name=\${package##*/} ;;
+    esac
     printf '#!' >"$folder/$name"
     chmod +x "$folder/$name"
   done
