@@ -82,7 +82,7 @@ suite(`docs/${PAGE} on a real node`, { skip }, () => {
       return ready?.message.includes('is Pending: ') ? ready : undefined;
     });
     const text = readFileSync(path.join(projectRoot(), 'docs', PAGE), 'utf8');
-    const shown = /^```text\n(volume claim .*?) …$/m
+    const shown = /^```text\n(waiting for .*?) …$/m
       .exec(text)?.[1]
       ?.replace('standard', 'one-node');
     assert.ok(shown);
