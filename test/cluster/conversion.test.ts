@@ -32,7 +32,12 @@ describe('a second version of a kind', () => {
       main: MAIN,
     });
     namespace = await cluster.namespace();
-    await cluster.until('the conversion to be trusted', () => beta('appbenchs').catch(() => false));
+    // An empty list is not converted.
+    const probe = aSite('probe', { bench: 'probe', paused: true });
+    await cluster.apply(namespace, aBench('probe', { paused: true }), probe);
+    await cluster.until('the conversion to be trusted', () =>
+      Promise.all([beta('appbenchs'), beta('appsites')]).catch(() => false),
+    );
   });
   after(async () => {
     await cluster.stop();

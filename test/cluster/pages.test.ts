@@ -123,7 +123,7 @@ describe('docs/first-site.md', () => {
       assert.match(await type('5. Create the site'), /appsite\S*\/demo-site condition met/);
       assert.match(await type('6. Read the password'), /^[A-Za-z0-9]{20,}$/);
       const removed = await type('8. Remove everything');
-      assert.match(removed, /No resources found in shop namespace\./);
+      assert.match(removed, /^nothing is retained$/m);
     } finally {
       operator.kill('SIGKILL');
     }

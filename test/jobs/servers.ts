@@ -43,6 +43,7 @@ const PACKAGES: Readonly<Record<string, readonly string[]>> = {
   prometheus: ['prometheus'],
   promtool: ['prometheus'],
   python3: ['python3-pymysql', 'python3-mysqldb', 'python3-psycopg2', 'python3-redis'],
+  PyYAML: ['python3-yaml'],
 };
 
 /** Path of a program; with CI or INSTALL_TEST_SERVERS set, root installs Debian's package of a missing one. */
@@ -67,7 +68,8 @@ function mayInstall(): boolean {
 }
 
 function locate(name: string): string | undefined {
-  if (name === 'python3') return pythonWithDrivers();
+  if (name === 'python3') return pythonWith('pymysql, psycopg2, redis');
+  if (name === 'PyYAML') return pythonWith('yaml');
   const versions = '/usr/lib/postgresql';
   const postgres = existsSync(versions)
     ? readdirSync(versions).map((v) => join(versions, v, 'bin'))
@@ -81,14 +83,17 @@ function locate(name: string): string | undefined {
     .find((path) => existsSync(path));
 }
 
-let python: string | undefined;
+const pythons = new Map<string, string>();
 
-/** A python that has the drivers which the framework's own environment has. */
-function pythonWithDrivers(): string | undefined {
-  python ??= ['/usr/bin/python3', 'python3'].find(
-    (program) => spawnSync(program, ['-c', 'import pymysql, psycopg2, redis']).status === 0,
-  );
-  return python;
+/** A python that has some modules, such as the drivers of the framework's own environment. */
+function pythonWith(modules: string): string | undefined {
+  const found =
+    pythons.get(modules) ??
+    ['/usr/bin/python3', 'python3'].find(
+      (name) => spawnSync(name, ['-c', `import ${modules}`]).status === 0,
+    );
+  if (found !== undefined) pythons.set(modules, found);
+  return found;
 }
 
 /** `{}` if all programs are installed; otherwise the reason why a suite is skipped, which is also printed. */

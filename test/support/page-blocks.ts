@@ -52,7 +52,8 @@ export interface ReaderProps {
 /** A reader who types blocks in a clone of the repository, which is built. */
 export class Reader {
   readonly folder = mkdtempSync(path.join(tmpdir(), 'app-operator-reader-'));
-  readonly #env: NodeJS.ProcessEnv;
+  /** Of the commands. */
+  readonly env: NodeJS.ProcessEnv;
 
   constructor({ kubectl, kubeconfig, programs = {} }: ReaderProps) {
     const root = projectRoot();
@@ -67,7 +68,7 @@ export class Reader {
     chmodSync(path.join(bin, 'npm'), 0o755);
     // The reader changes the namespace of the context.
     writeFileSync(this.file('kubeconfig'), readFileSync(kubeconfig), { mode: 0o600 });
-    this.#env = {
+    this.env = {
       PATH: `${bin}:${process.env['PATH'] ?? ''}`,
       HOME: this.folder,
       KUBECONFIG: this.file('kubeconfig'),
@@ -81,7 +82,7 @@ export class Reader {
   /** Types a block. @returns what it prints @throws Error with what it prints where a command fails */
   types({ heading, code }: Block, env: NodeJS.ProcessEnv = {}): Promise<string> {
     return new Promise((resolve, reject) => {
-      const options = { cwd: this.folder, env: { ...this.#env, ...env }, maxBuffer: 2 ** 26 };
+      const options = { cwd: this.folder, env: { ...this.env, ...env }, maxBuffer: 2 ** 26 };
       execFile('bash', ['-e', '-o', 'pipefail', '-c', code], options, (error, out, err) => {
         if (error) reject(new Error(`${heading}:\n${code}\n${out}${err}`, { cause: error }));
         else resolve(out + err);

@@ -78,3 +78,22 @@ describe('the pages of this repository', () => {
     assert.match(shown, /^# Examples\n[^]*## bench\.yaml\n\n```yaml\nkind: AppBench\n```\n$/);
   });
 });
+
+describe('a lock file', () => {
+  interface Lock {
+    readonly packages: Readonly<
+      Record<string, { readonly optionalDependencies?: Readonly<Record<string, string>> }>
+    >;
+  }
+  for (const file of ['package-lock.json', 'tools/docs/site/package-lock.json'])
+    it(`${file} has the packages of every platform, so that npm ci takes it`, () => {
+      const { packages } = JSON.parse(readFileSync(path.join(ROOT, file), 'utf8')) as Lock;
+      const locked = new Set(
+        Object.keys(packages).map((name) => name.split('node_modules/').at(-1)),
+      );
+      const missing = Object.values(packages)
+        .flatMap(({ optionalDependencies = {} }) => Object.keys(optionalDependencies))
+        .filter((name) => !locked.has(name));
+      assert.deepEqual(missing, []);
+    });
+});

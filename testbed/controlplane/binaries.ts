@@ -1,5 +1,5 @@
 import { constants } from 'node:fs';
-import { access, mkdir } from 'node:fs/promises';
+import { access, mkdir, stat } from 'node:fs/promises';
 import { homedir } from 'node:os';
 import path from 'node:path';
 
@@ -20,12 +20,20 @@ import { readVersions } from './versions.js';
 /** Absolute paths of the binaries. */
 export type Binaries<Name extends string = BinaryName> = Readonly<Record<Name, string>>;
 
-export interface EnsureBinariesOptions<Name extends BinaryName> {
-  /** The binaries wanted. Default: all. */
-  readonly names?: readonly Name[];
+export interface EnsureOptions {
   /** Called with what is downloaded or built, and how far it is. Default: no calls. */
   readonly onProgress?: OnProgress | undefined;
+  /** Whether to build what cannot be downloaded. Default: true. */
+  readonly build?: boolean;
 }
+
+export interface EnsureBinariesOptions<Name extends BinaryName> extends EnsureOptions {
+  /** The binaries wanted. Default: all. */
+  readonly names?: readonly Name[];
+}
+
+/** Binaries that would have to be built, against `build: false`. */
+export class BuildNeeded extends Error {}
 
 /**
  * Finds the control plane's binaries, and gets the missing ones, from the first of these sources:
@@ -39,6 +47,7 @@ export interface EnsureBinariesOptions<Name extends BinaryName> {
  *    cores). Processes that start together build once.
  *
  * @throws Error when something must be built and Go is missing, or when the build fails.
+ * @throws BuildNeeded when something must be built, and may not.
  */
 export async function ensureBinaries<Name extends BinaryName = BinaryName>(
   options: EnsureBinariesOptions<Name> = {},
@@ -47,7 +56,7 @@ export async function ensureBinaries<Name extends BinaryName = BinaryName>(
   const binaries: Partial<Record<BinaryName, string>> = {};
   for (const { names, catalog } of controlPlaneCatalogs(readVersions)) {
     const ofCatalog = names.filter((name) => wanted.has(name));
-    Object.assign(binaries, await ensureBuilt(catalog, ofCatalog, options.onProgress));
+    Object.assign(binaries, await ensureBuilt(catalog, ofCatalog, options));
   }
   return binaries as Binaries<Name>;
 }
@@ -56,8 +65,9 @@ export async function ensureBinaries<Name extends BinaryName = BinaryName>(
 export async function ensureBuilt<Name extends string>(
   catalog: Catalog<Name>,
   names: readonly Name[],
-  onProgress?: OnProgress,
+  options: EnsureOptions = {},
 ): Promise<Binaries<Name>> {
+  const { onProgress } = options;
   const cache = path.join(cacheRoot(), catalog.key);
   const found = await findIn(await assetsFolder(), names);
   const rest = names.filter((name) => !found.has(name));
@@ -67,7 +77,7 @@ export async function ensureBuilt<Name extends string>(
     const work = async (): Promise<void> => {
       // Whoever held the lock before may have got them.
       missing = await missingIn(cache, rest);
-      if (missing.length > 0) await getBinaries(catalog, missing, cache, onProgress);
+      if (missing.length > 0) await getBinaries(catalog, missing, cache, options);
     };
     await withLock(`${cache}.lock`, work, (holder) => {
       const message = `waiting for process ${holder}, which gets the same binaries`;
@@ -83,25 +93,28 @@ async function getBinaries<Name extends string>(
   { releases, recipes }: Catalog<Name>,
   names: readonly Name[],
   folder: string,
-  onProgress?: OnProgress,
+  { onProgress, build = true }: EnsureOptions,
 ): Promise<void> {
   const released = names.flatMap((name) => {
     const release: Release | undefined = releases?.[name];
     return release ? [[name, release] as const] : [];
   });
   const partial = path.join(cacheRoot(), 'downloads');
-  const options = { folder, partial, onProgress };
-  const failures = await downloadBinaries(released, options);
+  const failures = await downloadBinaries(released, { folder, partial, onProgress });
   const reasons = new Set(failures.values());
-  if (reasons.size > 0) {
+  if (reasons.size > 0 && build) {
     const message = `building from source, as a download failed: ${[...reasons].join('; ')}`;
     onProgress?.({ message, elapsedSeconds: 0 });
   }
   const missing = await missingIn(folder, names);
   if (missing.length === 0) return;
-  const build = missing.map((name) => [name, recipes[name]] as const);
+  if (!build) {
+    const why = reasons.size > 0 ? [...reasons].join('; ') : 'no release has a pinned sum';
+    throw new BuildNeeded(`${missing.join(', ')}: not in the cache, and not downloaded: ${why}`);
+  }
+  const wanted = missing.map((name) => [name, recipes[name]] as const);
   try {
-    await buildBinaries(build, folder, onProgress);
+    await buildBinaries(wanted, folder, onProgress);
   } catch (error) {
     if (reasons.size === 0) throw error;
     throw new Error(`${messageOf(error)} (${[...reasons].join('; ')})`, { cause: error });
@@ -145,8 +158,10 @@ async function missingIn<Name extends string>(
 }
 
 async function isExecutable(file: string): Promise<boolean> {
-  return access(file, constants.X_OK).then(
-    () => true,
-    () => false,
-  );
+  try {
+    await access(file, constants.X_OK);
+    return (await stat(file)).isFile();
+  } catch {
+    return false;
+  }
 }

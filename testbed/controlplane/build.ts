@@ -1,4 +1,4 @@
-import { mkdir, mkdtemp, readdir, rename, rm } from 'node:fs/promises';
+import { mkdir, mkdtemp, readdir, readFile, rename, rm } from 'node:fs/promises';
 import path from 'node:path';
 
 import { GoModule } from './go.js';
@@ -122,7 +122,10 @@ export async function buildBinaries(
       const names = group.map(([name]) => name);
       await buildModule(new GoModule(module, names), group, scratch, onProgress);
       for (const [name, recipe] of group) {
-        await rename(path.join(scratch, outputOf(recipe.package)), path.join(folder, name));
+        const target = path.join(folder, name);
+        // A folder is not a program, and a file does not replace it.
+        await rm(target, { recursive: true, force: true });
+        await rename(path.join(scratch, await outputOf(recipe)), target);
       }
     });
   }
@@ -149,7 +152,16 @@ async function buildModule(
 }
 
 /** The file name that `go build` gives a program. */
-function outputOf(importPath: string): string {
+async function outputOf({ module, package: given }: Recipe): Promise<string> {
+  const importPath = given === '.' ? await pathOf(module) : given;
   const segments = importPath.split('/').filter((segment) => !/^v[0-9]+$/.test(segment));
   return segments.at(-1) ?? importPath;
+}
+
+/** The import path of a Go module. */
+async function pathOf(module: string): Promise<string> {
+  const goMod = await readFile(path.join(module, 'go.mod'), 'utf8');
+  const found = /^module (\S+)$/m.exec(goMod)?.[1];
+  if (found === undefined) throw new Error(`${module}/go.mod: no module path`);
+  return found;
 }

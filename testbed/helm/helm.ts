@@ -21,7 +21,7 @@ export async function ensureHelm(onProgress?: OnProgress): Promise<string> {
     variables: variables(version, pins[0] ?? ''),
   };
   const catalog = { key, recipes: { helm: recipe } };
-  return (await ensureBuilt(catalog, ['helm'], onProgress)).helm;
+  return (await ensureBuilt(catalog, ['helm'], { onProgress })).helm;
 }
 
 /**

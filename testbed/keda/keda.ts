@@ -26,7 +26,7 @@ export async function keda(
   if (process.env['E2E_KEDA'] !== '1' && !(await isBuilt(catalog))) {
     return { skip: 'NOT TESTED: KEDA is not built here; E2E_KEDA=1 builds it, in ten minutes' };
   }
-  return { programs: await ensureBuilt(catalog, KEDA_PROGRAMS, onProgress) };
+  return { programs: await ensureBuilt(catalog, KEDA_PROGRAMS, { onProgress }) };
 }
 
 async function kedaCatalog(): Promise<Catalog<KedaProgram>> {

@@ -28,7 +28,7 @@ const SOURCES = [
  * build takes two to four minutes.
  */
 export function ensureNodeBinaries(onProgress?: OnProgress): Promise<Binaries<NodeBinaryName>> {
-  return ensureBuilt(catalog(readVersions()), NAMES, onProgress);
+  return ensureBuilt(catalog(readVersions()), NAMES, { onProgress });
 }
 
 function catalog(versions: Versions): Catalog<NodeBinaryName> {

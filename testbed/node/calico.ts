@@ -36,7 +36,7 @@ export interface Calico {
  * first time.
  */
 export async function ensureCalico(onProgress?: OnProgress): Promise<Calico> {
-  const programs = await ensureBuilt(catalog(), ['calico', 'felix'], onProgress);
+  const programs = await ensureBuilt(catalog(), ['calico', 'felix'], { onProgress });
   const module = JSON.parse(
     await run('go', ['mod', 'download', '-json', MODULE], { cwd: asset('go', 'calico') }),
   ) as { readonly Dir: string };

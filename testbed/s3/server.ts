@@ -44,7 +44,7 @@ export async function ensureS3Binary(onProgress?: OnProgress): Promise<string> {
   const key = cacheKey(`versitygw-${pinned(pins[0] ?? '', MODULE)}`, pins);
   const recipe = { module: folder, package: `${MODULE}/cmd/versitygw`, variables: {} };
   const catalog = { key, recipes: { versitygw: recipe } };
-  return (await ensureBuilt(catalog, ['versitygw'], onProgress)).versitygw;
+  return (await ensureBuilt(catalog, ['versitygw'], { onProgress })).versitygw;
 }
 
 /** Starts a server and waits until it answers. It ends with this process at the latest. */

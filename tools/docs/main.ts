@@ -148,8 +148,7 @@ function install(): void {
   const installed = path.join(SITE, 'node_modules/.package-lock.json');
   if (existsSync(installed)) return;
   console.error('installing what builds the site');
-  // Not `npm ci`: the lock file lacks optional packages of other platforms.
-  run('npm', ['install', '--no-save', '--no-audit', '--no-fund']);
+  run('npm', ['ci', '--no-audit', '--no-fund']);
 }
 
 function git(...args: readonly string[]): string {

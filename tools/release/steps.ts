@@ -1,8 +1,9 @@
-import { copyFile, mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
+import { copyFile, mkdir, mkdtemp, readdir, readFile, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { PROJECT } from '../../constructs/install/project.js';
 import { run } from '../../testbed/controlplane/run.js';
 import { Findings } from './accepted.js';
+import { packageChart } from './chart.js';
 import {
   helmOf,
   lintChart,
@@ -28,7 +29,7 @@ import { PLUGIN, tryPlugin, writeKrewArchive, writeKrewManifest } from './krew.j
 import { bundleFiles } from './olm-bundle.js';
 import { packPackage, stagePackage, tryPackage } from './package.js';
 import { attest, copyImage, pushChart, rehearsalSigner, sign, workflowSigner } from './publish.js';
-import { type Release, type Summary, writeChecksums } from './release.js';
+import { type Release, sha256, type Summary, writeChecksums } from './release.js';
 import { SBOM, validateSbom, writeSbom } from './sbom.js';
 import { ToolMissing } from './tools.js';
 
@@ -113,7 +114,7 @@ function manifestSteps(
 ): (readonly [string, Work])[] {
   return [
     ['manifests', () => writeManifests(release, made)],
-    ['chart', () => packageChart(release, made)],
+    ['chart', () => makeChart(release, made)],
     ['actionlint', lintWorkflows],
     ['helm lint', () => lintChart(release, findings)],
     ['kubeconform', () => validateManifests(release, findings)],
@@ -192,14 +193,19 @@ async function writeManifests({ root, out }: Release, made: Made): Promise<Summa
   return `install.yaml, crds.yaml with ${names.length} CRDs`;
 }
 
-async function packageChart(release: Release, made: Made): Promise<Summary> {
-  const { root, out, version } = release;
+/** Two archives must be one. */
+async function makeChart(release: Release, made: Made): Promise<Summary> {
+  const { root, out, scratch } = release;
   const helm = await helmOf(release);
-  await helm.run('package', path.join(root, 'dist/chart'), '--destination', out);
-  const name = `${PROJECT.name}-${version}.tgz`;
+  const chart = path.join(root, 'dist/chart');
+  const again = await mkdtemp(path.join(scratch, 'again-'));
+  const name = await packageChart(helm, { chart, out, scratch });
+  await packageChart(helm, { chart, out: again, scratch });
+  const [sum, other] = await Promise.all([out, again].map((to) => sha256(path.join(to, name))));
+  if (sum !== other) throw new Error(`two archives of the chart differ: ${sum}, ${other}`);
   made.chart = path.join(out, name);
   made.assets.push(name);
-  return name;
+  return `${name}; two archives, one sum`;
 }
 
 /** Two builds from nothing must be one image. */

@@ -16,3 +16,23 @@ app.kubernetes.io/managed-by: {{ .Release.Service }}
 {{- if .Capabilities.APIVersions.Has "security.openshift.io/v1" }}true{{ end -}}
 {{- else if .Values.openshift }}true{{ end -}}
 {{- end -}}
+
+{{- define "app-operator.env" -}}
+{{- if not (include "app-operator.platformIds" .) -}}
+{{- if not (kindIs "invalid" .Values.podDefaults.uid) }}
+- name: APP_DEFAULT_UID
+  value: {{ int64 .Values.podDefaults.uid | quote }}
+{{- end }}
+{{- if not (kindIs "invalid" .Values.podDefaults.gid) }}
+- name: APP_DEFAULT_GID
+  value: {{ int64 .Values.podDefaults.gid | quote }}
+{{- end }}
+{{- if not (kindIs "invalid" .Values.podDefaults.fsGroup) }}
+- name: APP_DEFAULT_FSGROUP
+  value: {{ int64 .Values.podDefaults.fsGroup | quote }}
+{{- end }}
+{{- end }}
+{{- with .Values.extraEnv }}
+{{ toYaml . }}
+{{- end }}
+{{- end -}}

@@ -1,13 +1,15 @@
 import assert from 'node:assert/strict';
-import { chmod, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { chmod, mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { after, beforeEach, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 
-import { ensureBinaries } from '../../../testbed/controlplane/binaries.js';
+import { BuildNeeded, ensureBinaries } from '../../../testbed/controlplane/binaries.js';
 import { withLock } from '../../../testbed/controlplane/lock.js';
 import type { Progress } from '../../../testbed/controlplane/progress.js';
+import { type Minor, MINORS } from '../../../testbed/controlplane/versions.js';
+import { ensureNodeBinaries } from '../../../testbed/node/binaries.js';
 
 const environment = { ...process.env };
 const folders: string[] = [];
@@ -45,6 +47,41 @@ test('without a download and Go, the error states what to do', async () => {
   await assert.rejects(ensureBinaries(), failure);
 });
 
+test('nothing is built where it may not be, and the error says why it would be', async () => {
+  delete process.env.KUBEBUILDER_ASSETS;
+  const tools = await goThatBuilds();
+  process.env.PATH = `${tools}:${environment.PATH ?? ''}`;
+  const lines: string[] = [];
+  const options = {
+    build: false,
+    onProgress: ({ message }: { message: string }) => lines.push(message),
+  } as const;
+  const reasons: Record<Minor, RegExp> = {
+    '1.35':
+      /^kube-apiserver, kube-controller-manager, kube-scheduler: not in the cache, and not downloaded: 127\.0\.0\.1:9: /,
+    '1.36': /^kube-apiserver, .*, kubectl: not in the cache, and not downloaded: 127\.0\.0\.1:9: /,
+    '1.37':
+      /^kube-apiserver, .*: not in the cache, and not downloaded: no release has a pinned sum$/,
+  };
+  for (const minor of MINORS) {
+    process.env.KUBERNETES_VERSION = minor;
+    await assert.rejects(ensureBinaries(options), (error) => {
+      assert.ok(error instanceof BuildNeeded);
+      assert.match(error.message, reasons[minor]);
+      return true;
+    });
+  }
+  assert.ok(!lines.some((line) => line.includes('building')), lines.join('\n'));
+  await assert.rejects(readFile(path.join(tools, 'calls')), { code: 'ENOENT' });
+});
+
+test('what was built before is used where nothing may be built', async () => {
+  delete process.env.KUBEBUILDER_ASSETS;
+  process.env.PATH = `${await goThatBuilds()}:${environment.PATH ?? ''}`;
+  const built = await ensureBinaries();
+  assert.deepEqual(await ensureBinaries({ build: false }), built);
+});
+
 test('two that start at once build once', async () => {
   const tools = await goThatBuilds();
   process.env.PATH = `${tools}:${environment.PATH ?? ''}`;
@@ -62,6 +99,22 @@ test('two that start at once build once', async () => {
   assert.deepEqual(calls.sort(), ['build', 'env', 'list']);
   assert.ok(lines.includes('building etcd, kubectl'));
   assert.ok(lines.includes(`waiting for process ${process.pid}, which gets the same binaries`));
+});
+
+test('a program of our own is built into a file', async () => {
+  process.env.PATH = `${await goThatBuilds()}:${environment.PATH ?? ''}`;
+  delete process.env.KUBEBUILDER_ASSETS;
+  const { coredns, pause } = await ensureNodeBinaries();
+  for (const file of [coredns, pause]) assert.equal(await readFile(file, 'utf8'), '#!');
+});
+
+test('a folder is not taken for a program', async () => {
+  const assets = await folder();
+  for (const name of ['etcd', 'kube-apiserver']) await program(assets, name);
+  await mkdir(path.join(assets, 'kubectl'));
+  process.env.KUBEBUILDER_ASSETS = assets;
+  process.env.PATH = '';
+  await assert.rejects(ensureBinaries({ names: ['kubectl'] }), /no 'go' on the PATH/);
 });
 
 test('a build reports how many packages are done', async () => {
@@ -131,7 +184,11 @@ build)
   shift 2
   for file in a b; do echo example.com/$file >&2; sleep 0.3; done
   for package; do
-    case $package in */v3) name=server ;; *) name=\${package##*/} ;; esac
+    case $package in
+    .) name=$(sed -n 's|^module .*/||p' go.mod) ;;
+    */v3) name=server ;;
+    *) name=\${package##*/} ;;
+    esac
     printf '#!' >"$folder/$name"
     chmod +x "$folder/$name"
   done

@@ -246,7 +246,7 @@ printf built >"$2/etcd" && chmod +x "$2/etcd"
       },
     },
     ['kube-apiserver', 'etcd'],
-    ({ message }) => lines.push(message),
+    { onProgress: ({ message }) => lines.push(message) },
   );
   assert.deepEqual(await readFile(binaries['kube-apiserver']), CONTENT);
   assert.equal(await readFile(binaries.etcd, 'utf8'), 'built');

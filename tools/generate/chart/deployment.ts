@@ -85,10 +85,12 @@ export function withValues(deployment: DeploymentObject, tokens: Tokens): KubeOb
         spec: {
           ...pod,
           [tokens.lines(() => PULL_SECRETS)]: null,
-          nodeSelector: tokens.block('.Values.nodeSelector'),
+          nodeSelector: tokens.block('(.Values.nodeSelector | default dict)'),
           ...optional('tolerations'),
           ...optional('affinity'),
-          topologySpreadConstraints: tokens.block('.Values.topologySpreadConstraints'),
+          topologySpreadConstraints: tokens.block(
+            '(.Values.topologySpreadConstraints | default list)',
+          ),
           [tokens.lines(() => PRIORITY)]: null,
           containers: [adaptContainer(containerOf(template.spec), tokens)],
         },
@@ -98,7 +100,9 @@ export function withValues(deployment: DeploymentObject, tokens: Tokens): KubeOb
   return adapted;
 }
 
-function adaptContainer(container: Container, tokens: Tokens): object {
+function adaptContainer({ env = [], ...container }: Container, tokens: Tokens): object {
+  const other = env.find(({ name }) => !(name in IDS));
+  if (other) throw new Error(`Deployment of the operator: ${other.name}: no value of the chart`);
   return {
     ...container,
     imagePullPolicy: tokens.value('.Values.image.pullPolicy'),
@@ -109,18 +113,13 @@ function adaptContainer(container: Container, tokens: Tokens): object {
       tokens.lines(() => POLICY_ARGS),
       tokens.lines(() => EXTRA_ARGS),
     ],
-    env: [
-      ...(container.env ?? []).map((variable) => {
-        const value = IDS[variable.name];
-        return value === undefined ? variable : tokens.lines(() => idLines(variable.name, value));
-      }),
-      tokens.lines((indent) => [
-        '{{- with .Values.extraEnv }}',
-        `{{- toYaml . | nindent ${indent} }}`,
-        '{{- end }}',
-      ]),
-    ],
-    resources: tokens.block('.Values.resources'),
+    [tokens.lines((indent) => [
+      '{{- with include "app-operator.env" . }}',
+      'env:',
+      `  {{- . | nindent ${indent + 2} }}`,
+      '{{- end }}',
+    ])]: null,
+    resources: tokens.block('(.Values.resources | default dict)'),
   };
 }
 
@@ -157,6 +156,23 @@ const POLICY_ARGS = [
   '{{- end }}',
 ];
 const EXTRA_ARGS = ['{{- range .Values.extraArgs }}', '- {{ . | quote }}', '{{- end }}'];
+
+/**
+ * A template with the container's variables. It is empty if there is no variable; the Deployment then
+ * leaves the field out.
+ */
+export function envTemplate(): string {
+  return [
+    '{{- define "app-operator.env" -}}',
+    '{{- if not (include "app-operator.platformIds" .) -}}',
+    ...Object.entries(IDS).flatMap(([name, value]) => idLines(name, value)),
+    '{{- end }}',
+    '{{- with .Values.extraEnv }}',
+    '{{ toYaml . }}',
+    '{{- end }}',
+    '{{- end -}}',
+  ].join('\n');
+}
 
 /** Numbers of a chart are floating point ones, and large ones would be printed so. */
 function idLines(name: string, value: string): readonly string[] {

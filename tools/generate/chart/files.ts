@@ -2,6 +2,7 @@ import { PROJECT, SOURCE_URL } from '../../../constructs/install/project.js';
 import { toYaml } from '../../../cli/io/yaml.js';
 import type { Files } from '../output.js';
 import { type ChartFacts, chartAnnotations } from './annotations.js';
+import { envTemplate } from './deployment.js';
 import { operatorValues } from './operator-values.js';
 import { type Installer, templatesOf } from './templates.js';
 import { valuesSchema, valuesTable, valuesYaml } from './values.js';
@@ -70,6 +71,8 @@ app.kubernetes.io/managed-by: {{ .Release.Service }}
 {{- if .Capabilities.APIVersions.Has "security.openshift.io/v1" }}true{{ end -}}
 {{- else if .Values.openshift }}true{{ end -}}
 {{- end -}}
+
+${envTemplate()}
 `;
 
 const CHECKS = `{{- /* ${GENERATED} */ -}}
