@@ -1,6 +1,7 @@
 import { Chart } from 'cdk8s';
 import { k8s } from 'cdk8s-plus-28';
 import type { Construct } from 'constructs';
+import { configurationBlock } from '../configuration/evaluate.js';
 import type { BenchModel } from '../frappe/bench-model.js';
 import { QUEUES, SOCKETIO_PORT } from '../kit/constants.generated.js';
 import { DatabaseServer } from '../frappe/database-server.js';
@@ -20,7 +21,7 @@ import { benchNames } from '../kit/names.js';
 import { Stage } from '../kit/stage.js';
 import type { AppBench } from './api.js';
 import { backend, benchWorkersWanted, nginxSites, type BenchInputs } from './resolve.js';
-import { BenchInit } from './init.js';
+import { benchConfigHash, BenchInit } from './init.js';
 import { Metrics } from './metrics.js';
 import { BenchNetwork } from './network.js';
 import { Nginx } from './nginx.js';
@@ -41,7 +42,7 @@ export class BenchChart extends Chart {
     const { spec } = resource;
     const names = benchNames(model.name);
     const common = { bench: model, owner: resource };
-    const configHash = configHashOf(model, inputs);
+    const configHash = benchConfigHash(model, inputs.redisVersion);
 
     if (!model.redis.external) {
       const passwords = new Stage(this, 'passwords', { waitForReady: true });
@@ -86,7 +87,9 @@ export class BenchChart extends Chart {
     const init = new Stage(this, 'init', { waitForReady: true });
     new BenchInit(init, 'init', { ...common, configHash, runAgain: inputs.runAgain });
 
-    const workloads = new Stage(this, 'workloads');
+    const workloads = new Stage(this, 'workloads', {
+      blocked: configurationBlock(inputs.configuration),
+    });
     this.workloads(workloads, resource, inputs);
   }
 
@@ -100,7 +103,7 @@ export class BenchChart extends Chart {
         : { ...inputs.model, image: imageNamed(keptImage, spec) };
     const names = benchNames(model.name);
     const common = { bench: model, owner: resource };
-    const configHash = configHashOf(model, inputs);
+    const configHash = processHash(model, inputs);
     const sized = (component: 'gunicorn' | 'nginx' | 'socketio' | 'scheduler') => ({
       ...common,
       replicas: spec.componentReplicas?.[component] ?? 1,
@@ -154,15 +157,11 @@ function nginxConfig(model: BenchModel, inputs: BenchInputs): Record<string, str
   });
 }
 
-/** Hash of what the pods read at their start. */
-function configHashOf(model: BenchModel, inputs: BenchInputs): string {
-  return hashOf([
-    model.image.reference,
-    model.redis,
-    model.database,
-    model.queuePrefix,
-    inputs.redisVersion ?? '',
-  ]);
+/** Hash of what the bench's processes read at their start, `siteConfig` included. */
+function processHash(model: BenchModel, { redisVersion }: BenchInputs): string {
+  const hash = benchConfigHash(model, redisVersion);
+  const { configurationRestart: restart } = model;
+  return restart === undefined ? hash : hashOf([hash, restart]);
 }
 
 /** Who decides about the number of a bench's workers of a queue. */

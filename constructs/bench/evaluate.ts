@@ -1,4 +1,5 @@
 import { QUEUES } from '../kit/constants.generated.js';
+import { evaluateConfiguration, withConfiguration } from '../configuration/evaluate.js';
 import { isSupported, untested } from '../frappe/image.js';
 import { resolveApps } from '../frappe/apps.js';
 import { scaleStatus } from '../frappe/scale-status.js';
@@ -28,7 +29,8 @@ export function evaluateBench(observation: Observation<AppBench, BenchInputs>): 
   const { upgrade } = inputs;
   const { init } = benchNames(observation.resource.metadata.name);
   const prepared = observation.child('Job', init)?.health.state === 'Ready';
-  const { phase, ready } = evaluateBenchPhase(observation);
+  const configuration = evaluateConfiguration(observation, inputs.configuration);
+  const { phase, ready } = withConfiguration(evaluateBenchPhase(observation), configuration);
   const workers = workersOf(observation);
   const workerScaling = scalingStatus(workers);
   const obstacle = kedaObstacle({
@@ -40,7 +42,9 @@ export function evaluateBench(observation: Observation<AppBench, BenchInputs>): 
   return {
     phase,
     ready,
+    batchObjects: configuration.batchObjects,
     reconcileAgain:
+      configuration.reconcileAgain ||
       scaledToZero(workerScaling).join() !== inputs.scaledToZero.join() ||
       (assets?.inSites ?? []).join() !== inputs.model.assetsInSites.join(),
     conditions: [
@@ -52,9 +56,11 @@ export function evaluateBench(observation: Observation<AppBench, BenchInputs>): 
         QUEUES.filter((queue) => scaling?.[queue]?.enabled),
       ),
       ...metricsCondition(observation),
+      ...configuration.conditions,
       ...(upgrade && upgrade.done < upgrade.all ? [upgradeCondition(upgrade, prepared)] : []),
     ],
     fields: {
+      ...configuration.fields,
       ready: ready.status === 'True',
       ids: observation.resource.status?.ids ?? effectiveIds(inputs.model.security),
       assets,

@@ -32,7 +32,7 @@ export class BenchInit extends Construct {
       owner,
       name: benchNames(bench.name).init,
       component: 'init',
-      run: hashOf([configHash, bench.apps, ...(runAgain === undefined ? [] : [{ runAgain }])]),
+      run: benchInitRun(bench, configHash, runAgain),
       container: {
         name: 'init',
         command: jobCommand('bench_init.py'),
@@ -49,6 +49,26 @@ export class BenchInit extends Construct {
       },
     });
   }
+}
+
+/** Hash of what the init Job is created to do. */
+export function benchInitRun(
+  bench: BenchModel,
+  configHash: string,
+  runAgain: string | undefined,
+): string {
+  return hashOf([configHash, bench.apps, ...(runAgain === undefined ? [] : [{ runAgain }])]);
+}
+
+/** Hash of what the pods read at their start. */
+export function benchConfigHash(model: BenchModel, redisVersion: string | undefined): string {
+  return hashOf([
+    model.image.reference,
+    model.redis,
+    model.database,
+    model.queuePrefix,
+    redisVersion ?? '',
+  ]);
 }
 
 function redisEnv({ redis }: BenchModel): k8s.EnvVar[] {

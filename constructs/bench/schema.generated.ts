@@ -1155,6 +1155,102 @@ export const spec: Schema = {
         },
       },
     },
+    siteConfig: {
+      type: 'array',
+      description:
+        'Keys of `common_site_config.json`, for all sites of the bench. Only these are set, and set back where they were changed; a key that is removed here is deleted there.',
+      maxItems: 64,
+      items: {
+        type: 'object',
+        description:
+          'A key of a configuration file of the framework, and its value. It needs one of `value` and `valueFrom`.',
+        required: ['key'],
+        properties: {
+          key: {
+            type: 'string',
+            description: 'Name of the key. The keys that the operator sets itself are refused.',
+            pattern: '^[A-Za-z_][A-Za-z0-9_.-]*$',
+            minLength: 1,
+            maxLength: 128,
+            'x-kubernetes-validations': [
+              {
+                rule: "!(self in ['bench_id', 'encryption_key', 'host_name', 'maintenance_mode', 'pause_scheduler', 'rq_password', 'rq_username', 'use_rq_auth']) && !self.startsWith('app_operator_') && !self.startsWith('db_') && !self.startsWith('redis_') && !self.startsWith('socketio_')",
+                message: 'the operator sets this key itself',
+                messageExpression: "'the operator sets ' + self + ' itself; remove the entry'",
+              },
+            ],
+          },
+          value: {
+            description:
+              'The value: any JSON except `null`. The values of all entries take at most 65,536 bytes together. For secrets, use `valueFrom`.',
+            'x-kubernetes-preserve-unknown-fields': true,
+          },
+          valueFrom: {
+            type: 'object',
+            description: 'Where the value is read.',
+            properties: {
+              secretKeyRef: {
+                type: 'object',
+                description: 'A key of a Secret.',
+                required: ['name', 'key'],
+                properties: {
+                  name: {
+                    type: 'string',
+                    description: 'Name of the object.',
+                    pattern: '^[a-z0-9]([-a-z0-9]*[a-z0-9])?([.][a-z0-9]([-a-z0-9]*[a-z0-9])?)*$',
+                    minLength: 1,
+                    maxLength: 253,
+                  },
+                  key: {
+                    type: 'string',
+                    description: 'Key in the object.',
+                    pattern: '^[-._a-zA-Z0-9]+$',
+                    minLength: 1,
+                    maxLength: 253,
+                  },
+                },
+              },
+              configMapKeyRef: {
+                type: 'object',
+                description: 'A key of a ConfigMap.',
+                required: ['name', 'key'],
+                properties: {
+                  name: {
+                    type: 'string',
+                    description: 'Name of the object.',
+                    pattern: '^[a-z0-9]([-a-z0-9]*[a-z0-9])?([.][a-z0-9]([-a-z0-9]*[a-z0-9])?)*$',
+                    minLength: 1,
+                    maxLength: 253,
+                  },
+                  key: {
+                    type: 'string',
+                    description: 'Key in the object.',
+                    pattern: '^[-._a-zA-Z0-9]+$',
+                    minLength: 1,
+                    maxLength: 253,
+                  },
+                },
+              },
+              format: {
+                type: 'string',
+                description:
+                  'How the content is read. `Text`: as a string, without any change; `JSON`: as JSON, such as a number, a list or an object.',
+                default: 'Text',
+                enum: ['Text', 'JSON'],
+              },
+            },
+            'x-kubernetes-validations': [
+              {
+                rule: 'has(self.secretKeyRef) != has(self.configMapKeyRef)',
+                message: 'valueFrom needs one of secretKeyRef and configMapKeyRef',
+              },
+            ],
+          },
+        },
+      },
+      'x-kubernetes-list-type': 'map',
+      'x-kubernetes-list-map-keys': ['key'],
+    },
     domainConfig: {
       type: 'object',
       description: "Defaults for the sites' public domains.",
@@ -1840,6 +1936,63 @@ export const status: Schema = {
             kedaManaged: {
               type: 'boolean',
               description: 'Whether KEDA has taken the queue over: it decides about the number.',
+            },
+          },
+        },
+      },
+    },
+    siteConfig: {
+      type: 'object',
+      description: 'What was set of `spec.siteConfig`.',
+      required: ['hash', 'outcome', 'keys', 'lastSyncTime', 'init'],
+      properties: {
+        hash: {
+          type: 'string',
+          description: 'Hash of the entries, and of the versions of their Secrets and ConfigMaps.',
+        },
+        outcome: {
+          type: 'string',
+          description: 'Whether the keys were set.',
+          enum: ['Applied', 'Failed'],
+        },
+        keys: {
+          type: 'array',
+          description: 'The keys that were set last.',
+          items: { type: 'string' },
+          'x-kubernetes-list-type': 'atomic',
+        },
+        lastSyncTime: {
+          type: 'string',
+          format: 'date-time',
+          description: 'When the file was last compared with the entries.',
+        },
+        init: {
+          type: 'string',
+          description: 'Run of the init Job after which the file was compared.',
+        },
+        restart: {
+          type: 'string',
+          description: 'Hash of the keys that processes read at their start only.',
+        },
+        restarting: {
+          type: 'boolean',
+          description: 'Whether processes are restarted to read such keys.',
+        },
+        repaired: {
+          type: 'object',
+          description: 'The last repair of keys that were changed in the file.',
+          required: ['time', 'keys'],
+          properties: {
+            time: {
+              type: 'string',
+              format: 'date-time',
+              description: 'When the keys were set back.',
+            },
+            keys: {
+              type: 'array',
+              description: 'Keys that differed.',
+              items: { type: 'string' },
+              'x-kubernetes-list-type': 'atomic',
             },
           },
         },

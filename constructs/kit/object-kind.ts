@@ -56,7 +56,14 @@ export function shownKind(kind: ObjectKind): ObjectKind {
   return { ...kind, shownWhenReady: true };
 }
 
-export const ConfigMap = coreKind('v1', 'ConfigMap', 'configmaps');
+/**
+ * Resources may name any ConfigMap, of which only the version is read. The values of children are
+ * watched too: they are repaired where they were changed.
+ */
+export const ConfigMap: ObjectKind = {
+  ...coreKind('v1', 'ConfigMap', 'configmaps'),
+  content: versionOnly,
+};
 export const Secret = coreKind('v1', 'Secret', 'secrets');
 export const Service = coreKind('v1', 'Service', 'services');
 export const PersistentVolumeClaim: ObjectKind = {
@@ -83,6 +90,21 @@ export const HorizontalPodAutoscaler: ObjectKind = {
   ...optionalKind('autoscaling/v2', 'HorizontalPodAutoscaler', 'horizontalpodautoscalers'),
   content: true,
 };
+
+/** An object without its values. */
+function versionOnly({ apiVersion, kind, metadata }: KubeObject): KubeObject {
+  const { name, namespace, uid, resourceVersion } = metadata;
+  return {
+    apiVersion,
+    kind,
+    metadata: {
+      name,
+      ...(namespace === undefined ? {} : { namespace }),
+      ...(uid === undefined ? {} : { uid }),
+      ...(resourceVersion === undefined ? {} : { resourceVersion }),
+    },
+  };
+}
 
 /** An Ingress with its host names, its age, its owner and its annotations of a grant. */
 function hostsOfIngress(object: KubeObject): KubeObject {

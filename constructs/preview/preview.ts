@@ -135,6 +135,7 @@ function omittedFrom(
 /** Kinds whose objects are assumed to exist where they are named. */
 const ASSUMED = new Set([
   'Secret',
+  'ConfigMap',
   ...INTEGRATIONS.flatMap(({ database }) => database?.serverKinds ?? []).map(({ kind }) => kind),
 ]);
 

@@ -1,5 +1,6 @@
 import { Chart } from 'cdk8s';
 import type { Construct } from 'constructs';
+import { configurationBlock } from '../configuration/evaluate.js';
 import { QUEUES } from '../kit/constants.generated.js';
 import { databaseOperator } from '../integrations/database-operator.js';
 import { DatabaseServer } from '../frappe/database-server.js';
@@ -51,7 +52,10 @@ export class SiteChart extends Chart {
     new SiteInit(init, 'init', { site, inputs });
 
     const upgrade = inputs.upgrade?.started ? inputs.upgrade : undefined;
-    const workloads = new Stage(this, 'workloads', { waitForReady: upgrade !== undefined });
+    const workloads = new Stage(this, 'workloads', {
+      waitForReady: upgrade !== undefined,
+      blocked: configurationBlock(inputs.configuration),
+    });
     if (site.spec.workloads === 'Dedicated') this.addWorkloads(workloads);
     this.addAccess(workloads);
     if (upgrade) {
@@ -168,6 +172,7 @@ export class SiteChart extends Chart {
         bench.database,
         inputs.database,
         prefix,
+        ...(bench.configurationRestart === undefined ? [] : [bench.configurationRestart]),
       ]),
     };
     new Gunicorn(scope, 'gunicorn', {

@@ -51,7 +51,8 @@ export function structural(json: JsonSchema, path: string): Schema {
   if (unknown.length > 0)
     throw new SchemaError(`${path}: no structural form for ${unknown.join(', ')}`);
   if (json['preserveUnknownFields'] === true) {
-    return { ...same(json), type: 'object', 'x-kubernetes-preserve-unknown-fields': true };
+    // Without a type, it takes any JSON value.
+    return { ...same(json), 'x-kubernetes-preserve-unknown-fields': true };
   }
   return completed({
     ...same(json),
